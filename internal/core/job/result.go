@@ -1,0 +1,119 @@
+package job
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Outcome is how a subjob's process ended.
+type Outcome uint8
+
+const (
+	// Done: exit 0, complete up to the end of its range.
+	Done Outcome = iota + 1
+	// Yielded: exit 85, checkpointed and gave the rest back.
+	Yielded
+	// ExitFailed: another exit code, or a signal nobody of ours sent.
+	ExitFailed
+	// MemoryKilled: it passed its slice's memory and was stopped for it. Not a failure: the profile is raised.
+	MemoryKilled
+	// DeadlineKilled: it was still running at its deadline.
+	DeadlineKilled
+	// Stopped: cancelled, truncated or drained by us.
+	Stopped
+	// LimitKilled: it wrote more log or output than its cap allows.
+	LimitKilled
+	// StartFailed: the process could not be started (missing command, no permission). Detail says why.
+	StartFailed
+	// Lost: the supervisor died or was never found; what the progress file says still counts.
+	Lost
+)
+
+var outcomeNames = [...]string{"", "done", "yielded", "failed", "memory", "deadline", "stopped", "limit", "start-failed", "lost"}
+
+// String is the outcome's name on the wire and for people.
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return "unknown"
+}
+
+// Result is what the node observed of one subjob, from start to confirmed end.
+type Result struct {
+	Outcome Outcome
+	// ExitCode of the command, or -1; Signal that ended it, or 0.
+	ExitCode, Signal int
+	// Progress is the unit up to which work is complete, within [from, to]; what counts.
+	Progress int64
+	// Checkpoint says that a whole checkpoint belonging to Progress was left.
+	Checkpoint bool
+	// Start and End of the process by the node's clock; Start is 0 if it never started.
+	Start, End quantity.Instant
+	// FirstProgress is when the first unit was reported complete, 0 if unknown: what came before it was restore.
+	FirstProgress quantity.Instant
+	// Peak is the largest use observed over the run, of the whole process tree.
+	Peak trp.Vector
+	// Detail is a short text for people: the last lines of stderr, or what could not be done.
+	Detail string
+}
+
+// Ran is how long the process ran; 0 if it never started.
+func (r *Result) Ran() time.Duration {
+	if r.Start == 0 {
+		return 0
+	}
+	return r.End.Sub(r.Start)
+}
+
+// State is the phase of a job's life.
+type State uint8
+
+const (
+	// Waiting for a window; Why says for what.
+	Waiting State = iota
+	// Running: at least one subjob holds a lease.
+	Running
+	// Paused by its owner.
+	Paused
+	// Finished, Failed, Cancelled, Expired and Never are final.
+	Finished
+	// Failed: the work itself failed.
+	Failed
+	// Cancelled by its owner.
+	Cancelled
+	// Expired: the deadline its owner gave has passed.
+	Expired
+	// Impossible (the verdict Never): it can never run on the configured slices.
+	Impossible
+)
+
+var stateNames = [...]string{"PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED", "EXPIRED", "NEVER"}
+var stateCodes = [...]string{"PD", "R", "S", "CD", "F", "CA", "DL", "NV"}
+
+// String is the Slurm-like long name.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "UNKNOWN"
+}
+
+// Code is the Slurm-like short name.
+func (s State) Code() string {
+	if int(s) < len(stateCodes) {
+		return stateCodes[s]
+	}
+	return "??"
+}
+
+// Final says whether nothing can change the state any more.
+func (s State) Final() bool { return s >= Finished }
+
+// Verdict is a state with its reason: an outcome, not an error.
+type Verdict struct {
+	State  State
+	Reason string
+}

@@ -1,0 +1,111 @@
+// Package job is what a person submits and how far it has come: the spec, ranges of work, progress with its claims,
+// and the verdicts a job can end with. It decides nothing.
+package job
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// ID names a job. It is the name the person gave it, unique in a cluster for as long as the job is retained.
+type ID string
+
+// Kind says where a job may be cut.
+type Kind uint8
+
+const (
+	// Items are independent units: any range may run, several at once.
+	Items Kind = iota + 1
+	// Steps are one chain of checkpoints: each piece starts where the last ended.
+	Steps
+	// Rigid jobs are not divisible and have a walltime.
+	Rigid
+)
+
+// OnBadItem is what becomes of an items job when one unit alone keeps failing.
+type OnBadItem uint8
+
+const (
+	// BadItemFails ends the job Failed. The default.
+	BadItemFails OnBadItem = iota
+	// BadItemSkips records the unit as skipped and goes on.
+	BadItemSkips
+)
+
+// Overrun is what happens to a rigid job that reaches its walltime.
+type Overrun uint8
+
+const (
+	// OverrunKills ends it at its walltime. The default.
+	OverrunKills Overrun = iota
+	// OverrunExtends moves the end as long as nothing else is reserved behind it.
+	OverrunExtends
+)
+
+// Spec is a job as accepted: checked, defaults filled, profile compiled. It never changes afterwards and is shared by
+// pointer; nobody writes to it.
+type Spec struct {
+	Name     ID
+	Queue    string
+	Priority int32
+	Kind     Kind
+
+	// Total is the amount of work in units; 1 for rigid jobs. At least 1.
+	Total int64
+	// Unit is what one unit is called, for people.
+	Unit string
+	// PerUnit is the declared run time of one unit at speed 1; 0 for rigid jobs.
+	PerUnit time.Duration
+	// Grid: cut points are multiples of it (or Total). At least 1.
+	Grid int64
+	// Parallelism is how many subjobs may run at once: items only, else 1.
+	Parallelism int
+	// Restore is r, the cost of starting from a checkpoint; Checkpoint is k, the cost of leaving one (SJA).
+	Restore, Checkpoint time.Duration
+	// Walltime bounds a rigid job. 0 means none was given: nothing is sold behind it.
+	Walltime time.Duration
+	// Slices a rigid job holds at once. At least 1.
+	Slices    int
+	OnOverrun Overrun
+	OnBadItem OnBadItem
+	// MaxFailures is how many subjobs in a row may end without progress before the job is Failed. Default 3.
+	MaxFailures int
+
+	// Profile is what was declared; Safe is what decisions use.
+	Profile trp.Profile
+	Safe    trp.Table
+	// TauMin is the least useful run (SYSTEMS.md 1.2): derived from Restore, Checkpoint and OverheadMax unless given.
+	TauMin time.Duration
+	// OverheadMax is o_max in parts per thousand: (r+k)/wall may not exceed it. Default 100.
+	OverheadMax int
+	// Deadline the owner gave, for policy sla; Never if none.
+	Deadline quantity.Instant
+	// Continue: a running subjob may be given the window that follows its own; the program rereads its lease file.
+	Continue bool
+
+	Launch Launch
+}
+
+// Launch is how a subjob's process is started; the core carries it and does not look inside.
+type Launch struct {
+	// Command is the argument vector; at least one element.
+	Command []string
+	// Env adds KEY=VALUE entries to the subjob's environment.
+	Env []string
+	// Snapshot names the stored copy of the work directory taken at submission; empty for none.
+	Snapshot string
+	// Subdir is where in the snapshot the command starts.
+	Subdir string
+	// WarnSignal is sent WarnBefore ahead of the deadline; 0 for none.
+	WarnSignal int
+	WarnBefore time.Duration
+	// Grace is the time between SIGTERM and SIGKILL; the lease's end includes it.
+	Grace time.Duration
+	// LogLimit and OutputLimit cap what one subjob may write, in bytes; 0 means the daemon's default.
+	LogLimit, OutputLimit int64
+}
+
+// Divisible says whether the job may be cut at all.
+func (s *Spec) Divisible() bool { return s.Kind == Items || s.Kind == Steps }

@@ -1,0 +1,54 @@
+package job
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// NodeID names a node; ZoneID a zone.
+type (
+	// NodeID names a node.
+	NodeID string
+	// ZoneID names a zone.
+	ZoneID string
+	// SliceID names a slice, unique in a cluster: node/gpu/instance.
+	SliceID string
+)
+
+// Token is a node's single-use promise: it is minted with a grant, names the claim, and then the lease and the subjob.
+// Epoch is the node's boot count, so a token of an earlier boot is never honoured.
+type Token struct {
+	Epoch uint32
+	Seq   uint64
+}
+
+// Zero says whether the token is unset.
+func (t Token) Zero() bool { return t == Token{} }
+
+// String is the form used in paths and for people: epoch-seq.
+func (t Token) String() string { return fmt.Sprintf("%d-%d", t.Epoch, t.Seq) }
+
+// Compare orders tokens by epoch, then sequence.
+func (t Token) Compare(u Token) int {
+	switch {
+	case t.Epoch != u.Epoch && t.Epoch < u.Epoch, t.Epoch == u.Epoch && t.Seq < u.Seq:
+		return -1
+	case t == u:
+		return 0
+	}
+	return 1
+}
+
+// ParseToken reads what String wrote.
+func ParseToken(s string) (Token, error) {
+	e, q, ok := strings.Cut(s, "-")
+	if ok {
+		epoch, err1 := strconv.ParseUint(e, 10, 32)
+		seq, err2 := strconv.ParseUint(q, 10, 64)
+		if t := (Token{Epoch: uint32(epoch), Seq: seq}); err1 == nil && err2 == nil && t.String() == s {
+			return t, nil
+		}
+	}
+	return Token{}, fmt.Errorf("token %q: want EPOCH-SEQUENCE, two decimal numbers", s)
+}

@@ -1,0 +1,158 @@
+package protocol
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// FactKind is what a fact records. Numbers are part of the stored format: they are never reused.
+type FactKind uint8
+
+// Facts of the gate.
+const (
+	// JobAccepted: Job, Spec, Request, Digest, Zone, Epoch, At.
+	JobAccepted FactKind = iota + 1
+	// JobHomed: the zone has acknowledged: Job, Epoch.
+	JobHomed
+	// JobClosed: Job, Verdict, At.
+	JobClosed
+	// JobForgotten: retention is over: Job.
+	JobForgotten
+	// QueueSet: Queue.
+	QueueSet
+	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, Text.
+	JobDropping
+	// JobHeld: paused (Flag) or resumed: Job, Flag.
+	JobHeld
+)
+
+// Facts of a zone.
+const (
+	// HomeTaken: Job, Epoch, Spec, Queue, At (submitted).
+	HomeTaken FactKind = iota + 32
+	// Claimed: Job, Epoch, Token, Node, Slice, Range, Start, End, Demand, Plan. [from,to) is sold under this token.
+	Claimed
+	// ClaimExtended: Job, Token, Range, End.
+	ClaimExtended
+	// Released: Job, Token, Text. Nothing of it counts.
+	Released
+	// Committed: Job, Token, Range (what counts), Result, Skipped (the unit alone that keeps failing is skipped).
+	// This record itself publishes the output and the checkpoint.
+	Committed
+	// Calibrated: Job, Learned. What was learned from an ended subjob.
+	Calibrated
+	// Ended: Job, Verdict, At. Final.
+	Ended
+	// HomeDropped: the job's record is forgotten: Job.
+	HomeDropped
+	// HomeHeld: Job, Flag.
+	HomeHeld
+	// QueueKnown: Queue.
+	QueueKnown
+)
+
+// Facts of a node.
+const (
+	// Booted: Epoch. Before the node answers anyone.
+	Booted FactKind = iota + 64
+	// LeaseMade: Token, Job, Epoch (home's), Slice, Also, Range, Start, End, Demand, Plan. The token is spent.
+	LeaseMade
+	// LeaseExtended: Token, Range, End.
+	LeaseExtended
+	// Truncated: Token, End, Text.
+	Truncated
+	// SubjobStarted: Token, At.
+	SubjobStarted
+	// SubjobEnded: Token, Result. Its process tree is confirmed gone.
+	SubjobEnded
+	// ResultSettled: Token, Range (committed part; empty if none). The home has it.
+	ResultSettled
+	// LeaseGone: Token. Directories are settled; nothing of the lease is left.
+	LeaseGone
+	// ReservationMade: Reservation.
+	ReservationMade
+	// ReservationGone: Reservation.ID.
+	ReservationGone
+	// Quarantined: Slice, Text. Lifted by QuarantineLifted.
+	Quarantined
+	// QuarantineLifted: Slice.
+	QuarantineLifted
+)
+
+// Fact is one durable decision of one actor. Recovery applies facts in order and decides nothing again.
+type Fact struct {
+	Kind FactKind
+	// Actor whose fact it is.
+	Actor Address
+
+	Job            job.ID
+	Epoch          uint32
+	Token          job.Token
+	Node           job.NodeID
+	Zone           job.ZoneID
+	Slice          job.SliceID
+	Also           []job.SliceID
+	Range          job.Range
+	At, Start, End quantity.Instant
+	Demand         trp.Vector
+	Plan           Plan
+	Flag           bool
+	Request, Text  string
+	Digest         string
+	Spec           *job.Spec
+	Queue          *Queue
+	Verdict        job.Verdict
+	Result         *job.Result
+	Learned        *Learned
+	Skipped        bool
+	Reservation    *Reservation
+}
+
+// Learned is what a home knows of a job beyond its spec; a Calibrated fact replaces it whole.
+type Learned struct {
+	// Rates are recent run times of one unit at speed 1, newest last, at most MaxRates.
+	Rates []time.Duration
+	// Margin multiplies the planned run time, in parts per thousand: raised by a missed deadline, decays on success.
+	Margin int64
+	// MemoryScale multiplies the profile, in parts per thousand: raised by a memory kill.
+	MemoryScale int64
+	// Peak observed over all subjobs.
+	Peak trp.Vector
+	// Failures in a row without progress, and the detail of the last.
+	Failures   int
+	LastDetail string
+	// Suspect ranges of an items job that failed, each with the largest piece to try next.
+	Suspects []Suspect
+}
+
+// Suspect is a range of items in which a unit fails.
+type Suspect struct {
+	Range job.Range
+	// Limit is the largest piece to cut from it, at least 1.
+	Limit int64
+}
+
+// MaxRates bounds Learned.Rates.
+const MaxRates = 32
+
+// Out is what a step produces: the caller's slices, appended to. Facts are durable before any effect leaves.
+type Out struct {
+	Facts   []Fact
+	Effects []Message
+}
+
+// Reset empties o and keeps its memory.
+func (o *Out) Reset() { o.Facts, o.Effects = o.Facts[:0], o.Effects[:0] }
+
+// Actor is one of the three deterministic state machines. Step decides and applies its own facts; Apply folds one fact
+// into durable state and is the only place where durable state changes; Recover is called once after the last Apply and
+// re-issues what is outstanding. Digest is a hash of the durable state. None of them blocks, reads a clock or keeps in.
+type Actor interface {
+	Step(now quantity.Instant, in Message, out *Out)
+	Apply(f Fact)
+	Recover(now quantity.Instant, out *Out)
+	Digest() uint64
+}

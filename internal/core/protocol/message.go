@@ -1,0 +1,299 @@
+package protocol
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Role is the kind of party a message comes from or goes to.
+type Role uint8
+
+// The parties. Gate, Zone and Node are actors; the others are the world, played by a driver.
+const (
+	Gate Role = iota + 1
+	Zone
+	Node
+	// Person is whoever called the API; a Reply goes back to it by Request.
+	Person
+	// Executor starts and ends subjobs on one node.
+	Executor
+	// Timer is the driver's clock: Wake asks for a Tick.
+	Timer
+)
+
+// Address is a party: its role and, for zones and nodes (and a node's executor), which one.
+type Address struct {
+	Role Role
+	ID   string
+}
+
+// Kind is what a message says. Each kind's comment lists who sends it to whom and which fields it uses.
+type Kind uint8
+
+// Person -> gate.
+const (
+	// Submit asks to accept a job: Request, Spec, Digest. Idempotent by Request; a second Submit of the same name and
+	// digest is the same job.
+	Submit Kind = iota + 1
+	// Cancel a job: Request, Job. Gate -> zone with Job, Epoch, Text.
+	Cancel
+	// PauseJob stops new windows for a job (Flag) or lets it go on (no Flag): Request, Job.
+	PauseJob
+	// SetQueue creates or changes a queue: Request, Queue.
+	SetQueue
+	// Reply answers a Person: Request, Err (nil: done), Job, Text. Actor -> person.
+	Reply
+)
+
+// Person -> node.
+const (
+	// Reserve time on slices for somebody who is not a job of ours: Request, Reservation (Slice empty: all slices).
+	// Zone -> node: for the head rigid job, with Job and Reservation.
+	Reserve Kind = iota + 16
+	// Unreserve withdraws a reservation by its id: Request, Reservation.ID.
+	Unreserve
+	// Release lifts a quarantine after a person has looked: Request, Slice.
+	Release
+)
+
+// Gate <-> zone.
+const (
+	// Adopt makes the zone the job's home: Job, Epoch, Spec, Queue, At (submitted). Repeated until Adopted.
+	Adopt Kind = iota + 32
+	// Adopted acknowledges Adopt: Job, Epoch.
+	Adopted
+	// Closed tells the gate a job's final verdict: Job, Epoch, Verdict. Repeated until ClosedAck.
+	Closed
+	// ClosedAck acknowledges Closed: Job, Epoch. The zone may forget the job's working state.
+	ClosedAck
+	// QueueChanged tells the zone a queue's settings: Queue.
+	QueueChanged
+	// Forget: the job's retention is over; the zone drops its record: Job, Epoch.
+	Forget
+)
+
+// Zone <-> node: the five steps of docs/ARCHITECTURE.md for every subjob.
+const (
+	// Offer carries a slice's gaps to the zone whenever they change: View, Epoch (the node's). Stale by View.Version.
+	Offer Kind = iota + 48
+	// Ask for a grant: Ask (its id), Job, Epoch, Slice, Start, End (grace included), Demand, Also (further slices of a
+	// rigid job), Reservation.ID (one of the job's own to take over).
+	Ask
+	// Granted: Ask, Job, Slice, Token, Start, End, Expiry. A hold, soft state, fenced by the token's epoch.
+	Granted
+	// Refused: Ask, Job, Slice, Text. The view it was decided on was stale; a fresh Offer follows.
+	Refused
+	// Redeem turns a grant into a lease: Token, Job, Epoch, Slice, Range, Start, End, Demand, Plan, Spec.
+	// Repeated until Leased, RedeemRefused or Result.
+	Redeem
+	// Leased: Token, Job.
+	Leased
+	// RedeemRefused: Token, Job, Text. The token lapsed or is of an earlier boot; nothing was started.
+	RedeemRefused
+	// Running: Token, Job, At. For people; nothing depends on it.
+	Running
+	// Report: Token, Job, Progress, Demand (use now), At. For people and continuation; lossy.
+	Report
+	// Result of a subjob: Token, Job, Epoch, Slice, Range, Result, Start, End (the lease). Repeated until ResultAck.
+	Result
+	// ResultAck: Token, Job, Range (what was committed; empty: refused or nothing). Idempotent by Token.
+	ResultAck
+	// Extend asks to move a running lease's end: Ask, Token, Job, Range (new), End (new). Answered Extended or Refused.
+	Extend
+	// Extended: Ask, Token, Job, Range, End.
+	Extended
+	// Stop asks the node to end a running lease: Token, Text (cause).
+	Stop
+)
+
+// Node <-> executor, and the timer.
+const (
+	// Inventory is the first input of a node after boot: Slices, Found (subjobs of earlier boots). Executor -> node.
+	Inventory Kind = iota + 80
+	// Start a subjob: Token, Job, Slice, Also, Range, Start, End, Demand, Plan, Spec. Node -> executor, idempotent by Token.
+	Start
+	// Started: Token, At. Executor -> node.
+	Started
+	// Exited: Token, Result. The process tree is confirmed gone. Executor -> node.
+	Exited
+	// Stuck: Token, Text. Processes remain that cannot be ended: the slice is quarantined. Executor -> node.
+	Stuck
+	// Deadline moves a running subjob's end (earlier or later): Token, End, Range, Text. Node -> executor.
+	Deadline
+	// Settle the directories of an ended subjob: Token, Job, Range, Flag (committed). Node -> executor, idempotent.
+	Settle
+	// Settled: Token. Executor -> node.
+	Settled
+	// Foreign: a process that is not ours holds, or no longer holds (Flag false), the slice: Slice, Text.
+	Foreign
+	// Purge a job's stored files: Job, Spec. Gate -> executor.
+	Purge
+	// Wake asks for a Tick at At (the earliest standing one counts). Actor -> timer.
+	Wake
+	// Tick: time has come. Timer -> actor.
+	Tick
+)
+
+// Message is one thing said. Which fields are set depends on Kind; the rest are zero. Pointers are shared and never
+// written to after sending.
+type Message struct {
+	Kind     Kind
+	From, To Address
+
+	// Request identifies a person's call, chosen by the caller.
+	Request string
+	Job     job.ID
+	// Epoch is the home's epoch for a job, or the node's boot epoch in Offer.
+	Epoch uint32
+	Slice job.SliceID
+	Also  []job.SliceID
+	// Ask numbers a zone's requests to a node.
+	Ask   uint64
+	Token job.Token
+	Range job.Range
+	// Progress in units, in reports.
+	Progress       int64
+	At, Start, End quantity.Instant
+	Expiry         quantity.Instant
+	Demand         trp.Vector
+	Plan           Plan
+	Flag           bool
+	Text           string
+	Digest         string
+	Err            error
+	Spec           *job.Spec
+	Queue          *Queue
+	Verdict        job.Verdict
+	Result         *job.Result
+	View           *SliceView
+	Reservation    *Reservation
+	Slices         []Slice
+	Found          []Found
+}
+
+// Plan is what the atomizer expects of a subjob.
+type Plan struct {
+	// Run is the planned run time of the work itself; Wall adds restore and checkpoint.
+	Run, Wall time.Duration
+	// Resume names the subjob whose checkpoint to start from; zero at first.
+	Resume job.Token
+	// Window and Round say what was won: ids for people.
+	Window, Round uint64
+}
+
+// Queue is a queue's settings.
+type Queue struct {
+	Name string
+	// Weight of its fair share; at least 1.
+	Weight int64
+	// Cap is how many slices its jobs may hold at once; 0 for no cap.
+	Cap int
+	// MaxJobs is how many unfinished jobs it may have; 0 for no limit.
+	MaxJobs int
+	// MaxWindow bounds how long one subjob of it may hold a slice; 0 for no bound.
+	MaxWindow time.Duration
+	// User its subjobs run as; empty: the daemon's own (single-user mode).
+	User string
+}
+
+// Slice is one schedulable piece of a GPU, as found by the inventory.
+type Slice struct {
+	ID job.SliceID
+	// Model of the GPU and Profile of the slice ("3g.40gb", "gpu", "share"), for people and for learned run times.
+	Model, Profile string
+	Capacity       trp.Vector
+	// Speed in parts per thousand of the reference (a whole GPU of its model); run times are divided by it.
+	Speed int64
+	// Device is what goes into CUDA_VISIBLE_DEVICES; empty for simulated slices.
+	Device string
+	// Simulated slices have no GPU behind them. Shared slices are not isolated in memory.
+	Simulated, Shared bool
+}
+
+// Found is a run directory of an earlier boot, as the executor saw it when the daemon came back.
+type Found struct {
+	Token job.Token
+	Job   job.ID
+	Slice job.SliceID
+	// Alive: its supervisor is still there and answers for it. Otherwise Result is final, with Lost where none was
+	// written.
+	Alive   bool
+	Started quantity.Instant
+	Result  *job.Result
+	// Stuck: processes remain that cannot be ended.
+	Stuck bool
+}
+
+// SliceView is one slice as its node describes it to the market.
+type SliceView struct {
+	Slice   Slice
+	Node    job.NodeID
+	Version uint64
+	// Usable: confirmed and not quarantined. Why says what is wrong otherwise.
+	Usable bool
+	Why    string
+	// Gaps in order of start, half-open; the last may end Never.
+	Gaps []Gap
+	// Reserved are the reservations and leases, for planning rigid work.
+	Reserved []Reservation
+}
+
+// Gap is idle time on a slice.
+type Gap struct {
+	Start, End quantity.Instant
+	// Until says what ends it: the kind of the reservation behind it; zero when nothing is known to come.
+	Until ReservationKind
+}
+
+// ReservationKind is where a reservation comes from (docs/ARCHITECTURE.md, windows).
+type ReservationKind uint8
+
+// The sources of reservations. The market knows nothing else about them.
+const (
+	ForLease ReservationKind = iota + 1
+	// ForRigid: a blocked rigid job's place, as EASY backfill makes.
+	ForRigid
+	ForDrain
+	ForMaintenance
+	ForReclaim
+	ForServing
+	ForGeometry
+	// ForForeign: a process that is not ours; no known end.
+	ForForeign
+	// ForOwner: the owner of the machine took the slice back (`sluice pause`).
+	ForOwner
+	// ForHold: a grant not yet redeemed.
+	ForHold
+)
+
+var reservationNames = [...]string{"", "lease", "rigid", "drain", "maintenance", "reclaim", "serving", "geometry", "foreign", "owner", "hold"}
+
+// String is the kind's name on the wire and for people.
+func (k ReservationKind) String() string {
+	if int(k) < len(reservationNames) {
+		return reservationNames[k]
+	}
+	return "unknown"
+}
+
+// Reservation is time on a slice that is not for sale.
+type Reservation struct {
+	// ID is unique on its node. People's reservations get one from the node.
+	ID    uint64
+	Kind  ReservationKind
+	Slice job.SliceID
+	// Start and End, half-open. End Never: no known end.
+	Start, End quantity.Instant
+	// Every repeats it (serving hours): the next occurrence starts Every after this one; 0 for once.
+	Every time.Duration
+	// Job and Token it belongs to, if any.
+	Job   job.ID
+	Token job.Token
+	// Source is who asked, for people.
+	Source string
+	// Truncate: running leases in the way are cut short; otherwise the reservation waits behind them.
+	Truncate bool
+}

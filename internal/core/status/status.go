@@ -1,0 +1,125 @@
+// Package status is what people are shown: plain values without behaviour, filled by the actors' views and turned
+// into API messages, tables and pictures by the face wing.
+package status
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Job is one job as people see it.
+type Job struct {
+	Name     job.ID
+	Queue    string
+	Kind     job.Kind
+	Priority int32
+	State    job.State
+	// Reason a wait goes on or a final state was reached.
+	Reason string
+	// Progress is committed units of Total; Skipped of them were given up as bad.
+	Progress, Total, Skipped int64
+	Unit                     string
+	// Subjobs committed; Running now; Lost ended without progress.
+	Subjobs, Running, Lost int
+	Submitted              quantity.Instant
+	// Started is the first subjob's start, Ended the final state's time; 0 while not yet.
+	Started, Ended quantity.Instant
+	// Wait is the time from submission to the first start, or to now.
+	Wait time.Duration
+	// StartEarly..FinishLate estimate start and finish as a range; 0 unknown.
+	StartEarly, StartLate, FinishEarly, FinishLate quantity.Instant
+	// RateP50 and RateP95 are learned run times of a unit at speed 1.
+	RateP50, RateP95 time.Duration
+	MemoryScale      int64
+	// History of subjobs in order of start; bounded: HistoryDropped older ones are only counted.
+	History        []Subjob
+	HistoryDropped int
+	Spec           *job.Spec
+}
+
+// Subjob is one piece that ran or runs.
+type Subjob struct {
+	Token  job.Token
+	Slice  job.SliceID
+	Window uint64
+	Range  job.Range
+	// Committed is the part that counts.
+	Committed       job.Range
+	PlannedStart    quantity.Instant
+	PlannedEnd      quantity.Instant
+	Start, End      quantity.Instant
+	Predicted, Peak quantity.Amount
+	Outcome         string
+	Detail          string
+	Running         bool
+}
+
+// Slice is one slice as people see it.
+type Slice struct {
+	Slice protocol.Slice
+	Node  job.NodeID
+	// State: idle, running, reserved, quarantined, unconfirmed.
+	State  string
+	Reason string
+	// Job and Until of what runs now.
+	Job   job.ID
+	Until quantity.Instant
+	// Reservations in order of start, leases included.
+	Reservations []protocol.Reservation
+}
+
+// Window is one advertised gap.
+type Window struct {
+	ID         uint64
+	Slice      job.SliceID
+	Start, End quantity.Instant
+	// Until is what ends it.
+	Until protocol.ReservationKind
+	// State: open, pending (a job was picked), unanswered (backing off).
+	State string
+	// Answers counts jobs that signalled interest in the last round, Asked those that were asked.
+	Answers, Asked int
+	// Why nobody took it, when unanswered.
+	Reason string
+}
+
+// Queue is a queue with its use.
+type Queue struct {
+	Queue            protocol.Queue
+	Pending, Running int
+	// Attained is memory-seconds in GiB-seconds over all its jobs.
+	Attained float64
+	Held     int
+}
+
+// Reason is one cause of waiting with how often it decided.
+type Reason struct {
+	Text  string
+	Count int64
+	Last  quantity.Instant
+}
+
+// Explanation says why a job waits or where it ran: counts, never a log.
+type Explanation struct {
+	Job     Job
+	Summary string
+	Reasons []Reason
+	// Slices lists, per slice, what the job would need to run there.
+	Slices []SliceFit
+	// Nearest is the request that would fit, for a job that can never run.
+	Nearest string
+}
+
+// SliceFit is how a job and a slice match.
+type SliceFit struct {
+	Slice job.SliceID
+	Fits  bool
+	// Least is the least memory the job's next piece needs; Capacity what the slice has.
+	Least, Capacity quantity.Amount
+	// Reach is how far the next piece could go there.
+	Reach job.Range
+	Why   string
+}

@@ -1,0 +1,38 @@
+// Package journal is the contract of the store that makes facts durable: an ordered log of records with a snapshot.
+// Kinds live in folders below; every kind passes journaltest. A record that Append returned for is never lost
+// silently: what was synced and is missing or damaged is found by Open or Replay, named and refused; what was never
+// acknowledged may be dropped.
+package journal
+
+import "encoding/hex"
+
+// Position names a record and everything before it: its sequence number (from 1) and the chained digest up to it. A
+// Position handed to somebody else (a lease in a run directory, an acknowledgement to a client) is a second witness: a
+// log that ends before it, or has another digest there, has lost what it promised.
+type Position struct {
+	Seq    uint64
+	Digest [32]byte
+}
+
+// String is the form people see: sequence and the first bytes of the digest.
+func (p Position) String() string { return hex.EncodeToString(p.Digest[:6]) }
+
+// Journal is one open log with a single writer. It is not safe for concurrent use.
+type Journal interface {
+	// Replay hands over the latest snapshot, if there is one (from may be nil), then every record after it in order, and
+	// returns the position of the last. It is called once, before the first Append. An error of the callbacks ends it.
+	Replay(snapshot func(state []byte) error, record func(p Position, data []byte) error) (Position, error)
+	// Append makes all records durable with one sync and returns the position of the last. On an error nothing of the
+	// batch counts: the journal is as before and the same call may be made again. An error of kind Exhausted means that
+	// room must be made; any other kind means that the journal can't be used any more.
+	Append(records [][]byte) (Position, error)
+	// Snapshot durably stores state as of the last appended record and drops the records before it, but keeps the
+	// ability to check a witness not older than the snapshot's position.
+	Snapshot(state []byte) error
+	// Check compares a witness with the log: nil if the log has that record with that digest, or if it is older than the
+	// latest snapshot; an error of kind Corrupt that names what is missing otherwise.
+	Check(witness Position) error
+	// Size is the number of bytes on disk and the number of records since the last snapshot.
+	Size() (bytes int64, records uint64)
+	Close() error
+}
