@@ -1,0 +1,108 @@
+// Package api serves people and programs over connect-go: JSON over plain HTTP/1.1 and gRPC from one .proto.
+package api
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// Service is what the API serves. Package host implements it. Errors carry a kind (package errkind).
+type Service interface {
+	// Submit accepts a job durably. snapshot is a tar.gz of the work directory, or nil. request identifies the call: the
+	// same request, or the same name with the same content, is the same job. Created is false then.
+	Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error)
+	// DryRun says what Submit would do and when the job would start, and changes nothing.
+	DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, error)
+	Cancel(ctx context.Context, request string, name job.ID) error
+	// PauseJob stops new windows for a job (pause true) or lets it go on.
+	PauseJob(ctx context.Context, request string, name job.ID, pause bool) error
+	Jobs(ctx context.Context) ([]status.Job, error)
+	Job(ctx context.Context, name job.ID) (status.Job, error)
+	Explain(ctx context.Context, name job.ID) (status.Explanation, error)
+	Slices(ctx context.Context) ([]status.Slice, error)
+	Windows(ctx context.Context) ([]status.Window, error)
+	Queues(ctx context.Context) ([]status.Queue, error)
+	SetQueue(ctx context.Context, request string, q protocol.Queue) error
+	// Reserve takes time on a slice (or on all: empty slice) off the market and returns its ids.
+	Reserve(ctx context.Context, request string, r protocol.Reservation) ([]uint64, error)
+	Unreserve(ctx context.Context, request string, id uint64) error
+	// Release lifts a quarantine.
+	Release(ctx context.Context, request string, slice job.SliceID) error
+	// Logs copies what a subjob wrote (stdout and stderr; token zero: the latest), and goes on while it runs if follow.
+	Logs(ctx context.Context, name job.ID, token job.Token, follow bool, w io.Writer) error
+	// Outputs lists the committed subjobs' output folders in order of progress.
+	Outputs(ctx context.Context, name job.ID) ([]Output, error)
+	// Changed returns a channel that is closed at the next change of any job, for wait and watch.
+	Changed() <-chan struct{}
+	// History is what each slice did in the recent past: leases, reservations and windows, for pictures.
+	History(ctx context.Context, since quantity.Instant) (History, error)
+	About(ctx context.Context) (About, error)
+}
+
+// Receipt answers Submit. Position is the second witness of the acceptance.
+type Receipt struct {
+	Name     job.ID
+	Created  bool
+	Position journal.Position
+}
+
+// Output is the folder of one committed subjob.
+type Output struct {
+	Token job.Token
+	Range job.Range
+	Path  string
+	Files []string
+	Bytes int64
+}
+
+// History of all slices over a stretch of time.
+type History struct {
+	From, To quantity.Instant
+	Slices   []SliceHistory
+}
+
+// SliceHistory is what happened on one slice, in order of start.
+type SliceHistory struct {
+	Slice protocol.Slice
+	Spans []Span
+}
+
+// Span is one stretch of a slice's time: a lease (Kind ForLease, with Job and the part committed), another reservation,
+// or a window that nobody took (Kind 0).
+type Span struct {
+	Kind       protocol.ReservationKind
+	Start, End quantity.Instant
+	Job        job.ID
+	Token      job.Token
+	Range      job.Range
+	Committed  job.Range
+	Outcome    string
+	// Until says what ends an empty window.
+	Until protocol.ReservationKind
+	// Used is the time the process really ran within a lease.
+	UsedStart, UsedEnd quantity.Instant
+}
+
+// About is what the daemon is and where it stands.
+type About struct {
+	Version, Commit, Go string
+	Node                job.NodeID
+	DataDir, Listen     string
+	Mechanism, Policy   string
+	Isolation           string
+	Inventory           string
+	SingleUser          bool
+	Started             quantity.Instant
+	Uptime              time.Duration
+	JournalBytes        int64
+	JournalSeq          uint64
+	// Trouble is what keeps the daemon from working (a full disk), empty if nothing.
+	Trouble string
+}
