@@ -52,6 +52,8 @@ const (
 	HomeHeld
 	// QueueKnown: Queue.
 	QueueKnown
+	// HomeKept: Record. The whole state of one job, in snapshots.
+	HomeKept
 )
 
 // Facts of a node.
@@ -109,6 +111,7 @@ type Fact struct {
 	Learned        *Learned
 	Skipped        bool
 	Reservation    *Reservation
+	Record         *Record
 }
 
 // Learned is what a home knows of a job beyond its spec; a Calibrated fact replaces it whole.
@@ -124,6 +127,8 @@ type Learned struct {
 	// Failures in a row without progress, and the detail of the last.
 	Failures   int
 	LastDetail string
+	// Kills in a row from outside (a supervisor or a subjob that somebody else killed): not the job's failures.
+	Kills int
 	// Suspect ranges of an items job that failed, each with the largest piece to try next.
 	Suspects []Suspect
 }

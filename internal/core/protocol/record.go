@@ -1,0 +1,63 @@
+package protocol
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Record is the whole durable state of one job at its home zone. A snapshot stores it in one HomeKept fact; otherwise it
+// is built up by the facts since HomeTaken.
+type Record struct {
+	Job       job.ID
+	Epoch     uint32
+	Spec      *job.Spec
+	Queue     string
+	Submitted quantity.Instant
+	Held      bool
+
+	// Committed and Claimed are disjoint. Skipped is a subset of Committed.
+	Committed, Claimed, Skipped job.Ranges
+	// Claims stand: sold and not yet settled, in order of token.
+	Claims  []Claim
+	Learned Learned
+	// Resume is the subjob whose checkpoint the next one starts from; zero at first.
+	Resume job.Token
+	// Attained is the sum over ended subjobs of memory held times time run, in MiB-milliseconds.
+	Attained int64
+	// Started is the first subjob's start, 0 before it.
+	Started quantity.Instant
+	// Past holds every settled subjob, oldest first: committed ones forever, since a repeated Result must find its answer.
+	Past    []Past
+	Verdict job.Verdict
+	Ended   quantity.Instant
+}
+
+// Claim is the home's durable mark that a range is sold to one node under one token.
+type Claim struct {
+	Token      job.Token
+	Node       job.NodeID
+	Slice      job.SliceID
+	Range      job.Range
+	Start, End quantity.Instant
+	Demand     trp.Vector
+	Plan       Plan
+}
+
+// Past is one settled subjob.
+type Past struct {
+	Claim
+	// Committed is the part that counts, empty if nothing does.
+	Committed job.Range
+	Skipped   bool
+	Outcome   job.Outcome
+	RealStart quantity.Instant
+	RealEnd   quantity.Instant
+	Peak      trp.Vector
+	Detail    string
+}
+
+// Wall is the planned length of the claim without its grace.
+func (c *Claim) Wall() time.Duration { return c.Plan.Wall }
