@@ -4,13 +4,12 @@ package api
 import (
 	"context"
 	"io"
-	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
-	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/drive"
 )
 
 // Service is what the API serves. Package host implements it. Errors carry a kind (package errkind).
@@ -46,63 +45,18 @@ type Service interface {
 	About(ctx context.Context) (About, error)
 }
 
-// Receipt answers Submit. Position is the second witness of the acceptance.
-type Receipt struct {
-	Name     job.ID
-	Created  bool
-	Position journal.Position
-}
-
-// Output is the folder of one committed subjob.
-type Output struct {
-	Token job.Token
-	Range job.Range
-	Path  string
-	Files []string
-	Bytes int64
-}
-
-// History of all slices over a stretch of time.
-type History struct {
-	From, To quantity.Instant
-	Slices   []SliceHistory
-}
-
-// SliceHistory is what happened on one slice, in order of start.
-type SliceHistory struct {
-	Slice protocol.Slice
-	Spans []Span
-}
-
-// Span is one stretch of a slice's time: a lease (Kind ForLease, with Job and the part committed), another reservation,
-// or a window that nobody took (Kind 0).
-type Span struct {
-	Kind       protocol.ReservationKind
-	Start, End quantity.Instant
-	Job        job.ID
-	Token      job.Token
-	Range      job.Range
-	Committed  job.Range
-	Outcome    string
-	// Until says what ends an empty window.
-	Until protocol.ReservationKind
-	// Used is the time the process really ran within a lease.
-	UsedStart, UsedEnd quantity.Instant
-}
-
-// About is what the daemon is and where it stands.
-type About struct {
-	Version, Commit, Go string
-	Node                job.NodeID
-	DataDir, Listen     string
-	Mechanism, Policy   string
-	Isolation           string
-	Inventory           string
-	SingleUser          bool
-	Started             quantity.Instant
-	Uptime              time.Duration
-	JournalBytes        int64
-	JournalSeq          uint64
-	// Trouble is what keeps the daemon from working (a full disk), empty if nothing.
-	Trouble string
-}
+// What the service answers with is defined below this wing, so that the drivers can fill it.
+type (
+	// Receipt answers Submit.
+	Receipt = drive.Receipt
+	// Output is the folder of one committed subjob.
+	Output = status.Output
+	// History of all slices over a stretch of time.
+	History = status.History
+	// SliceHistory is what happened on one slice.
+	SliceHistory = status.SliceHistory
+	// Span is one stretch of a slice's time.
+	Span = status.Span
+	// About is what the daemon is and where it stands.
+	About = status.About
+)
