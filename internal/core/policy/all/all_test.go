@@ -1,0 +1,47 @@
+package all_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/policy/policytest"
+)
+
+func TestConformance(t *testing.T) {
+	for _, p := range all.Policies() {
+		t.Run(p.Name(), func(t *testing.T) { policytest.Run(t, p) })
+	}
+}
+
+func TestByName(t *testing.T) {
+	for _, name := range all.Names() {
+		if p, err := all.ByName(name); err != nil || p.Name() != name {
+			t.Errorf("ByName(%q) = %v, %v", name, p, err)
+		}
+	}
+	if _, err := all.ByName("fairnes"); err == nil || !strings.Contains(err.Error(), "fairness, efficiency, sla, fifo") {
+		t.Errorf("an unknown name must be answered with the known ones, got %v", err)
+	}
+}
+
+func TestWhoIsAskedFirst(t *testing.T) {
+	old := policy.Candidate{Job: "old", Submitted: 1, Attained: 50, QueueAttained: 100, Weight: 1, Laxity: time.Hour, Used: 10}
+	starved := policy.Candidate{Job: "starved", Submitted: 9, QueueAttained: 30, Attained: 30, Weight: 1, Laxity: time.Hour, Used: 20}
+	heavy := policy.Candidate{Job: "heavy", Submitted: 5, QueueAttained: 60, Attained: 60, Weight: 4, Laxity: time.Hour, Used: 30}
+	urgent := policy.Candidate{Job: "urgent", Submitted: 7, QueueAttained: 500, Attained: 500, Weight: 1, Laxity: time.Second, Used: 5}
+	want := map[string]*policy.Candidate{"fairness": &heavy, "efficiency": &heavy, "sla": &urgent, "fifo": &old}
+	for _, p := range all.Policies() {
+		best := &old
+		for _, c := range []*policy.Candidate{&starved, &heavy, &urgent} {
+			if p.Compare(c, best) < 0 {
+				best = c
+			}
+		}
+		if best != want[p.Name()] {
+			t.Errorf("%s asks %s first, want %s", p.Name(), best.Job, want[p.Name()].Job)
+		}
+	}
+}

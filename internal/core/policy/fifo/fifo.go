@@ -1,0 +1,13 @@
+// Package fifo asks the job that was submitted first, higher priorities before lower ones.
+package fifo
+
+import "sluice.dev/sluice/internal/core/policy"
+
+// Policy is the order.
+type Policy struct{}
+
+// Name is "fifo".
+func (Policy) Name() string { return "fifo" }
+
+// Compare orders by priority, then submission.
+func (Policy) Compare(a, b *policy.Candidate) int { return policy.ByAge(a, b) }

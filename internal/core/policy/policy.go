@@ -1,0 +1,54 @@
+// Package policy is the contract of an allocation policy: which of the jobs that signalled interest in a window is asked
+// first (SJA, arXiv 2509.19086, statement S3). A policy is a pure order over candidates; it sees nothing else. Kinds live
+// in folders below and are listed in policy/all.
+package policy
+
+import (
+	"cmp"
+	"math/bits"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Candidate is one interested job and the piece it could cut from the window.
+type Candidate struct {
+	Job       job.ID
+	Priority  int32
+	Submitted quantity.Instant
+	// Attained is the memory-time the job has had, QueueAttained its whole queue, in MiB-milliseconds.
+	Attained, QueueAttained int64
+	// Weight of the queue's share, at least 1.
+	Weight int64
+	// Laxity is the time to the owner's deadline less the run time still needed; the longest duration without a deadline.
+	Laxity time.Duration
+	// Used is the piece's run time times its memory, Offered the window's time times its memory: how well it fits.
+	// Both in MiB-milliseconds; Offered at least 1.
+	Used, Offered int64
+}
+
+// Policy orders candidates.
+type Policy interface {
+	// Name is how the policy is chosen: one lower-case word.
+	Name() string
+	// Compare is negative if a is asked before b. It is a total order: ties end on the job's id.
+	Compare(a, b *Candidate) int
+}
+
+// ByAge is the common tail of every order: priority, then submission, then the id.
+func ByAge(a, b *Candidate) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		cmp.Compare(a.Submitted, b.Submitted),
+		cmp.Compare(a.Job, b.Job),
+	)
+}
+
+// CompareShare compares a/aw with b/bw exactly, by cross-multiplying in 128 bits. Amounts are non-negative, weights at
+// least 1.
+func CompareShare(a, aw, b, bw int64) int {
+	ahi, alo := bits.Mul64(uint64(a), uint64(bw))
+	bhi, blo := bits.Mul64(uint64(b), uint64(aw))
+	return cmp.Or(cmp.Compare(ahi, bhi), cmp.Compare(alo, blo))
+}

@@ -1,0 +1,86 @@
+// Package policytest is what every policy must pass: a total order that ends on the job's id, whatever the candidates.
+package policytest
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Run checks p.
+func Run(t *testing.T, p policy.Policy) {
+	t.Helper()
+	t.Run("total order", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			cs := Candidates(t)
+			for i := range cs {
+				for j := range cs {
+					ij, ji := p.Compare(&cs[i], &cs[j]), p.Compare(&cs[j], &cs[i])
+					if sign(ij) != -sign(ji) {
+						t.Fatalf("not antisymmetric: %+v and %+v compare as %d and %d", cs[i], cs[j], ij, ji)
+					}
+					if (ij == 0) != (i == j) {
+						t.Fatalf("a tie that does not end on the id: %+v and %+v", cs[i], cs[j])
+					}
+					for k := range cs {
+						if ij < 0 && p.Compare(&cs[j], &cs[k]) < 0 && p.Compare(&cs[i], &cs[k]) >= 0 {
+							t.Fatalf("not transitive: %+v, %+v, %+v", cs[i], cs[j], cs[k])
+						}
+					}
+				}
+			}
+		})
+	})
+	t.Run("any order of answers gives the same pick", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			cs := Candidates(t)
+			want := pick(p, cs)
+			shuffled := rapid.Permutation(cs).Draw(t, "shuffled")
+			if got := pick(p, shuffled); got != want {
+				t.Fatalf("picked %s, and %s when the answers came in another order", want, got)
+			}
+		})
+	})
+}
+
+// Candidates draws two to eight candidates with distinct ids and many ties.
+func Candidates(t *rapid.T) []policy.Candidate {
+	n := rapid.IntRange(2, 8).Draw(t, "n")
+	cs := make([]policy.Candidate, n)
+	small := rapid.Int64Range(0, 3)
+	for i := range cs {
+		cs[i] = policy.Candidate{
+			Job:           job.ID("j" + strconv.Itoa(i)),
+			Priority:      int32(small.Draw(t, "priority")),
+			Submitted:     quantity.Instant(small.Draw(t, "submitted")),
+			Attained:      small.Draw(t, "attained"),
+			QueueAttained: small.Draw(t, "queue attained") * rapid.SampledFrom([]int64{1, 1 << 58}).Draw(t, "scale"),
+			Weight:        1 + small.Draw(t, "weight"),
+			Laxity:        time.Duration(small.Draw(t, "laxity")),
+			Used:          small.Draw(t, "used"),
+			Offered:       10,
+		}
+	}
+	return cs
+}
+
+func pick(p policy.Policy, cs []policy.Candidate) job.ID {
+	return slices.MinFunc(cs, func(a, b policy.Candidate) int { return p.Compare(&a, &b) }).Job
+}
+
+func sign(x int) int {
+	switch {
+	case x < 0:
+		return -1
+	case x > 0:
+		return 1
+	}
+	return 0
+}

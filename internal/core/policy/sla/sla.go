@@ -1,0 +1,23 @@
+// Package sla asks the job with the least laxity: the time to its owner's deadline less the run time it still needs
+// (our definition, ADR 0005). Jobs without a deadline come last, by priority.
+package sla
+
+import (
+	"cmp"
+
+	"sluice.dev/sluice/internal/core/policy"
+)
+
+// Policy is the order.
+type Policy struct{}
+
+// Name is "sla".
+func (Policy) Name() string { return "sla" }
+
+// Compare orders by laxity, then priority and age.
+func (Policy) Compare(a, b *policy.Candidate) int {
+	return cmp.Or(
+		cmp.Compare(a.Laxity, b.Laxity),
+		policy.ByAge(a, b),
+	)
+}
