@@ -1,0 +1,79 @@
+# Sluice. `make help` lists what can be asked for; CONTRIBUTING.md says when to use which.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := help
+
+GO ?= go
+# How long one fuzz target runs (make fuzz) and how long the soak tests go on (make soak).
+T ?= 10s
+# Which packages race, bench and golden work on.
+PKGS ?= ./...
+
+# The one tool that is not Go's own, pinned. It is built into .tmp/bin, so nothing outside the clone is touched.
+TOOLS := $(CURDIR)/.tmp/bin
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+
+# Go stamps the commit into the binaries by itself (debug.ReadBuildInfo); VERSION adds the tag a person knows it by.
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+
+.PHONY: help build demo test check format vet lint structure race fuzz bench soak generate golden clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+build: ## build bin/sluice and bin/sluice-shim
+	@mkdir -p bin
+	CGO_ENABLED=0 $(BUILD) -o bin/ ./cmd/...
+
+demo: build ## the same work in atoms and in rigid blocks on simulated slices, with pictures (about 2 minutes)
+	@examples/demo.sh
+
+test: build ## every test; needs no network, no GPU and no root
+	$(GO) test ./...
+
+check: format vet lint structure test ## what a commit must pass: format, vet, lint, structure, tests
+
+format: ## fail if a file is not gofmt'd, and name it
+	@bad="$$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r ls -d 2>/dev/null | xargs -r gofmt -l)"; \
+	if [ -n "$$bad" ]; then printf 'not formatted (run gofmt -w on them):\n%s\n' "$$bad"; exit 1; fi
+
+vet: ## go vet
+	$(GO) vet ./...
+
+lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
+	$(GOLANGCI) run ./...
+
+structure: ## only the structure rules (internal/archtest)
+	$(GO) test ./internal/archtest
+
+race: build ## the tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race $(PKGS)
+
+fuzz: ## every fuzz target for T each (make fuzz T=1m)
+	@tools/fuzz.sh $(T)
+
+bench: ## the benchmarks, ten runs each, for benchstat
+	$(GO) test -run '^$$' -bench . -count 10 $(PKGS)
+
+soak: build ## the soak tests for T each (make soak T=10m): kills, restarts, random seeds
+	SLUICE_SOAK=$(T) $(GO) test -count=1 -timeout 0 -v -run '^TestSoak' ./...
+
+generate: ## regenerate the API's code from its .proto
+	internal/edge/wire/generate.sh
+
+golden: ## rewrite the golden files of tests that have them, then show what changed
+	@tools/golden.sh
+	git status --short -- '*/testdata/*'
+
+clean: ## remove what make built
+	rm -rf bin .tmp .demo
+
+$(GOLANGCI):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) GOFLAGS=-mod=mod $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(TOOLS)/golangci-lint $@
