@@ -1,0 +1,244 @@
+package executortest
+
+import (
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
+)
+
+var cases = []struct {
+	name string
+	run  func(*bench)
+}{
+	{"done counts up to the end", done},
+	{"failure carries code and last words", failure},
+	{"start is idempotent", startTwice},
+	{"start after settle starts nothing", startAfterSettle},
+	{"lease over before the start", tooLate},
+	{"start waits for the lease", waits},
+	{"stop twice", stopTwice},
+	{"deadline ends a stubborn subjob", deadline},
+	{"deadline moved later", extended},
+	{"deadline moved earlier", truncated},
+	{"daemon restarts while it runs", restartAlive},
+	{"daemon restarts after it ended", restartEnded},
+	{"supervisor dies", supervisorDies},
+	{"supervisor dies while the daemon is away", supervisorDiesUnseen},
+	{"settle twice", settleTwice},
+	{"unknown tokens", unknown},
+}
+
+func done(b *bench) {
+	b.do(b.lease(Quick, time.Minute))
+	started := b.next(protocol.Started)
+	r := b.exited(job.Done)
+	if r.Progress != units.To || r.ExitCode != 0 || r.Signal != 0 {
+		b.Errorf("result %+v, want all of %v with exit 0", r, units)
+	}
+	if started.At == 0 || r.Start != started.At {
+		b.Errorf("result started at %d, Started said %d", r.Start, started.At)
+	}
+}
+
+func failure(b *bench) {
+	b.do(b.lease(Failing, time.Minute))
+	b.next(protocol.Started)
+	r := b.exited(job.ExitFailed)
+	if r.ExitCode != 3 || r.Progress != units.From || !strings.Contains(r.Detail, "it broke") {
+		b.Errorf("result %+v, want exit 3, progress %d and the last words", r, units.From)
+	}
+}
+
+func startTwice(b *bench) {
+	m := b.lease(Polite, time.Minute)
+	b.do(m)
+	first := b.next(protocol.Started)
+	b.do(m)
+	if again := b.next(protocol.Started); again.At != first.At {
+		b.Errorf("second Started at %d, first at %d: it was started again", again.At, first.At)
+	}
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token})
+	r := b.exited(job.Yielded)
+	b.do(m)
+	if again := b.exited(job.Yielded); again != r {
+		b.Errorf("repeated result %+v, first %+v", again, r)
+	}
+}
+
+func startAfterSettle(b *bench) {
+	m := b.lease(Quick, time.Minute)
+	b.do(m)
+	b.next(protocol.Started)
+	r := b.exited(job.Done)
+	b.settle(true)
+	b.reopen()
+	b.do(m)
+	if again := b.exited(job.Done); again != r {
+		b.Errorf("after settling Start answered %+v, want the old result %+v", again, r)
+	}
+	b.silent(Grace)
+}
+
+func tooLate(b *bench) {
+	b.do(b.lease(Quick, -time.Second))
+	if r := b.exited(job.StartFailed); r.Detail == "" || r.Start != 0 {
+		b.Errorf("result %+v, want a reason and no start", r)
+	}
+}
+
+func waits(b *bench) {
+	m := b.lease(Quick, time.Minute)
+	m.Start = m.Start.Add(500 * time.Millisecond)
+	b.do(m)
+	if s := b.next(protocol.Started); s.At < m.Start {
+		b.Errorf("started %v before its lease", m.Start.Sub(s.At))
+	}
+	b.exited(job.Done)
+}
+
+func stopTwice(b *bench) {
+	b.do(b.lease(Polite, time.Minute))
+	b.next(protocol.Started)
+	b.settleDown()
+	stop := protocol.Message{Kind: protocol.Stop, Token: token, Text: "drained"}
+	b.do(stop)
+	b.do(stop)
+	if r := b.exited(job.Yielded); r.Progress != 5 {
+		b.Errorf("progress %d, want 5", r.Progress)
+	}
+	b.do(stop)
+	b.silent(Grace)
+}
+
+func deadline(b *bench) {
+	m := b.lease(Stubborn, 1500*time.Millisecond)
+	b.do(m)
+	b.next(protocol.Started)
+	r := b.exited(job.DeadlineKilled)
+	b.near("end", r.End, m.End)
+	if r.Progress != 5 {
+		b.Errorf("progress %d, want the 5 items that were complete", r.Progress)
+	}
+}
+
+func extended(b *bench) {
+	m := b.lease(Polite, 1500*time.Millisecond)
+	b.do(m)
+	b.next(protocol.Started)
+	end := m.End.Add(time.Second)
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: end, Range: units})
+	b.near("end", b.exited(job.Yielded).End, end.Add(-Grace))
+}
+
+func truncated(b *bench) {
+	m := b.lease(Stubborn, time.Minute)
+	b.do(m)
+	b.next(protocol.Started)
+	end := m.Start.Add(1500 * time.Millisecond)
+	cut := protocol.Message{Kind: protocol.Deadline, Token: token, End: end, Text: "reclaimed"}
+	b.do(cut)
+	b.do(cut)
+	b.near("end", b.exited(job.Stopped).End, end)
+}
+
+func restartAlive(b *bench) {
+	b.do(b.lease(Polite, time.Minute))
+	started := b.next(protocol.Started)
+	f := b.only(b.reopen())
+	if !f.Alive || f.Stuck || f.Result != nil || f.Started != started.At {
+		b.Fatalf("found %+v, want it alive since %d", f, started.At)
+	}
+	b.settleDown()
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token})
+	b.exited(job.Yielded)
+}
+
+func restartEnded(b *bench) {
+	b.do(b.lease(Quick, time.Minute))
+	b.next(protocol.Started)
+	r := b.exited(job.Done)
+	f := b.only(b.reopen())
+	if f.Alive || f.Result == nil || *f.Result != r {
+		b.Fatalf("found %+v with result %+v, want %+v", f, f.Result, r)
+	}
+	b.silent(Grace)
+}
+
+func supervisorDies(b *bench) {
+	b.do(b.lease(Stubborn, time.Minute))
+	b.next(protocol.Started)
+	b.settleDown()
+	b.h.Kill(token)
+	if r := b.exited(job.Lost); r.Progress != 5 {
+		b.Errorf("progress %d, want the 5 items that were complete", r.Progress)
+	}
+}
+
+func supervisorDiesUnseen(b *bench) {
+	b.do(b.lease(Stubborn, time.Minute))
+	b.next(protocol.Started)
+	b.settleDown()
+	if err := b.ex.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.h.Kill(token)
+	f := b.only(b.open())
+	if f.Alive || f.Stuck || f.Result == nil || f.Result.Outcome != job.Lost || f.Result.Progress != 5 {
+		b.Fatalf("found %+v with result %+v, want Lost with progress 5", f, f.Result)
+	}
+}
+
+func settleTwice(b *bench) {
+	b.do(b.lease(Quick, time.Minute))
+	b.next(protocol.Started)
+	b.exited(job.Done)
+	b.settle(true)
+	b.settle(true)
+	if found := b.reopen(); len(found) != 0 {
+		b.Errorf("found %+v after settling, want nothing", found)
+	}
+	b.settle(true)
+	b.do(protocol.Message{Kind: protocol.Purge, Job: "suite", From: protocol.Address{Role: protocol.Gate}})
+	b.do(protocol.Message{Kind: protocol.Purge, Job: "suite", From: protocol.Address{Role: protocol.Gate}})
+}
+
+func unknown(b *bench) {
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token})
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: quantity.At(time.Now())})
+	b.silent(Grace)
+	b.settle(false)
+}
+
+func (b *bench) settle(committed bool) {
+	b.Helper()
+	b.do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: token, Job: "suite", Range: units, Flag: committed})
+	b.next(protocol.Settled)
+}
+
+// settleDown gives a program that has started the time to say how far it is and to get its handlers in place; no
+// message tells when that is.
+func (b *bench) settleDown() { time.Sleep(400 * time.Millisecond) }
+
+// near checks an end against a planned moment. What runs on a loaded machine may be late, but only a little early.
+func (b *bench) near(what string, got, want quantity.Instant) {
+	b.Helper()
+	if early, late := want.Sub(got), got.Sub(want); early > 100*time.Millisecond || late > 3*time.Second {
+		b.Errorf("%s is %v after the planned moment", what, late)
+	}
+}
+
+func (b *bench) only(found []executor.Found) executor.Found {
+	b.Helper()
+	if len(found) != 1 || found[0].Token != token {
+		b.Fatalf("found %+v, want only %v", found, token)
+	}
+	f := found[0]
+	if f.Witness != witness || f.Job != "suite" || f.Slice != "n1/sim/0" {
+		b.Errorf("found %+v, want the lease's witness, job and slice", f)
+	}
+	return f
+}
