@@ -118,6 +118,8 @@ type Fact struct {
 type Learned struct {
 	// Rates are recent run times of one unit at speed 1, newest last, at most MaxRates.
 	Rates []time.Duration
+	// Rate is the quantile of Rates that plans use; 0 while there are none and the declared time counts.
+	Rate time.Duration
 	// Margin multiplies the planned run time, in parts per thousand: raised by a missed deadline, decays on success.
 	Margin int64
 	// MemoryScale multiplies the profile, in parts per thousand: raised by a memory kill.

@@ -1,0 +1,140 @@
+// Package atomizer is the job's side of the negotiation: where a job may be cut and what a piece costs (SJA, arXiv
+// 2509.19086, statements S2, S4 and S5; our definitions in SYSTEMS terms: docs/adr/0005-sja.md). One function, Fit,
+// answers for every divisible kind: asked before a pick it is the signal of interest, which costs no work; asked again
+// after it, with fresh progress, it materializes the piece. The package knows no slice, market or policy.
+package atomizer
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// View is what a job knows of itself at the moment it is asked.
+type View struct {
+	Spec *job.Spec
+	// Committed and Claimed units are not for sale any more.
+	Committed, Claimed job.Ranges
+	// Running is how many claims stand.
+	Running int
+	Learned *protocol.Learned
+	// Resume is the checkpoint the next piece starts from; zero for a first start, which costs no restore.
+	Resume job.Token
+	// Continues is the range of the running piece that this one would follow without a stop; empty otherwise. Neither
+	// restore nor checkpoint is paid then.
+	Continues job.Range
+}
+
+// Window is an offered gap as an atomizer sees it.
+type Window struct {
+	Capacity trp.Vector
+	// Speed of the slice in parts per thousand.
+	Speed      int64
+	Start, End quantity.Instant
+}
+
+// Piece is a proposed subjob.
+type Piece struct {
+	Range job.Range
+	// Run is the time of the work itself, Wall adds restore and checkpoint, Length the grace: what a lease must hold.
+	Run, Wall, Length time.Duration
+	// Demand is the least capacity at which the piece is safe.
+	Demand trp.Vector
+}
+
+// Why a job is not interested in a window.
+type Why uint8
+
+const (
+	// Interested: it is.
+	Interested Why = iota
+	// NoFreeWork: everything left is claimed or committed.
+	NoFreeWork
+	// AtParallelism: as many subjobs run as the job allows.
+	AtParallelism
+	// Unsafe: the next piece would pass the slice's memory with a chance above theta.
+	Unsafe
+	// TooShort: the window does not hold the least useful piece.
+	TooShort
+	// NotForever: a rigid job without a walltime needs a gap without a known end.
+	NotForever
+)
+
+// Refusal is why, with what would have been needed.
+type Refusal struct {
+	Why Why
+	// Least memory of the next unit, when Unsafe.
+	Least quantity.Amount
+	// Need is the shortest useful window, when TooShort.
+	Need time.Duration
+}
+
+// firstMargin is the stated margin on a declared run time, in parts per thousand, until something was observed.
+const firstMargin = 1250
+
+// unit is the planned time of one unit on a slice of this speed: the learned quantile or the declared time, times the
+// margin. It is at least a nanosecond.
+func (v *View) unit(speed int64) time.Duration {
+	rate, margin := v.Spec.PerUnit, int64(firstMargin)
+	if v.Learned.Rate > 0 {
+		rate, margin = v.Learned.Rate, 1000
+	}
+	if v.Learned.Margin > 0 {
+		margin = v.Learned.Margin
+	}
+	return max(1, time.Duration(quantity.MulDiv(int64(rate), margin, speed)))
+}
+
+// RunTime is the planned time of n units at this speed.
+func (v *View) RunTime(n, speed int64) time.Duration {
+	return time.Duration(quantity.MulDiv(int64(v.unit(speed)), n, 1))
+}
+
+// Fit proposes the piece the job would cut from w, or says why there is none.
+func Fit(v *View, w Window) (Piece, Refusal) {
+	switch {
+	case v.Continues.Empty() && v.Running >= v.Spec.Parallelism:
+		return Piece{}, Refusal{Why: AtParallelism}
+	case v.Spec.Kind == job.Rigid:
+		return fitRigid(v, w)
+	case v.Spec.Kind == job.Items && v.Continues.Empty():
+		return fitItems(v, w)
+	case !v.Continues.Empty():
+		free := job.NextFree(v.Continues.To, v.Spec.Total, v.Committed, v.Claimed)
+		if free.From != v.Continues.To {
+			return Piece{}, Refusal{Why: NoFreeWork}
+		}
+		return cut(v, w, free, free.To)
+	default:
+		free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
+		if free.Empty() {
+			return Piece{}, Refusal{Why: NoFreeWork}
+		}
+		return cut(v, w, free, free.To)
+	}
+}
+
+// fitRigid takes the whole job or nothing.
+func fitRigid(v *View, w Window) (Piece, Refusal) {
+	whole := job.Range{From: 0, To: v.Spec.Total}
+	if v.Committed.Overlaps(whole) || v.Claimed.Overlaps(whole) {
+		return Piece{}, Refusal{Why: NoFreeWork}
+	}
+	least := v.Spec.Safe.LeastOver(0, v.Spec.Total, v.Learned.MemoryScale)
+	p := Piece{Range: whole, Run: v.Spec.Walltime, Wall: v.Spec.Walltime, Length: v.Spec.Walltime + v.Spec.Launch.Grace}
+	p.Demand[trp.Memory] = least
+	switch {
+	case !p.Demand.Fits(w.Capacity):
+		return Piece{}, Refusal{Why: Unsafe, Least: least}
+	case v.Spec.Walltime == 0 && w.End != quantity.Never:
+		return Piece{}, Refusal{Why: NotForever}
+	case v.Spec.Walltime == 0:
+		p.Length = w.End.Sub(w.Start)
+	case p.Length > w.End.Sub(w.Start):
+		return Piece{}, Refusal{Why: TooShort, Need: p.Length}
+	}
+	return p, Refusal{}
+}

@@ -1,0 +1,93 @@
+package atomizer
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// leastShare is the shortest piece the sharing rule asks for: shorter ones would spend their time starting processes.
+const leastShare = time.Second
+
+// fitItems looks for the first free stretch from which a piece can be cut: independent units may be taken anywhere, so
+// what does not fit this slice is left for another.
+func fitItems(v *View, w Window) (Piece, Refusal) {
+	total, scale := v.Spec.Total, v.Learned.MemoryScale
+	refusal := Refusal{Why: NoFreeWork}
+	share := int64(0)
+	for free := job.NextFree(0, total, v.Committed, v.Claimed); !free.Empty(); free = job.NextFree(free.To, total, v.Committed, v.Claimed) {
+		if share == 0 {
+			share = v.share(w.Speed)
+		}
+		for from := free.From; from < free.To; {
+			safe := v.Spec.Safe.NextSafe(from, free.To, w.Capacity[trp.Memory], scale)
+			if safe >= free.To {
+				refusal = closer(refusal, Refusal{Why: Unsafe, Least: v.Spec.Safe.LeastOver(from, from+1, scale)})
+				break
+			}
+			limit, end := v.suspectLimit(job.Range{From: safe, To: free.To})
+			if limit > share {
+				limit = v.align(safe, safe+share, end) - safe
+			}
+			p, r := cut(v, w, job.Range{From: safe, To: end}, safe+limit)
+			if r.Why == Interested {
+				return p, r
+			}
+			refusal = closer(refusal, r)
+			// Nothing to be had from here; what follows the stretch that is safe here may still fit.
+			from = max(end, v.Spec.Safe.Reach(safe, w.Capacity[trp.Memory], end, scale))
+		}
+	}
+	return Piece{}, refusal
+}
+
+// closer keeps the refusal that says most: a window too short for a safe piece tells more than an unsafe piece.
+func closer(a, b Refusal) Refusal {
+	switch {
+	case a.Why == NoFreeWork, a.Why == Unsafe && b.Why == TooShort:
+		return b
+	case a.Why == Unsafe && b.Why == Unsafe && b.Least < a.Least, a.Why == TooShort && b.Why == TooShort && b.Need < a.Need:
+		return b
+	}
+	return a
+}
+
+// share is how many units one of several parallel subjobs may take: half of an equal part of what is left, so that
+// slices of different speed end together (guided self-scheduling), but never less than leastShare's worth.
+func (v *View) share(speed int64) int64 {
+	if v.Spec.Parallelism <= 1 {
+		return v.Spec.Total
+	}
+	left := v.Spec.Total - v.Committed.Len() - v.Claimed.Len()
+	part := quantity.MulDiv(left, 1, 2*int64(v.Spec.Parallelism))
+	least := quantity.MulDiv(int64(max(leastShare, v.Spec.TauMin)), 1, int64(v.unit(speed)))
+	return max(part, least, v.Spec.Grid)
+}
+
+// align rounds a cut point up to the grid, at most end.
+func (v *View) align(from, to, end int64) int64 {
+	g := v.Spec.Grid
+	up := (to + g - 1) / g * g
+	if up <= from {
+		up += g
+	}
+	return min(up, end)
+}
+
+// suspectLimit narrows a free range for the halving of failing ranges: a piece does not cross the edge of a suspect
+// range and takes at most its limit within it. It returns the number of units and where the range now ends.
+func (v *View) suspectLimit(free job.Range) (limit, end int64) {
+	end = free.To
+	for _, s := range v.Learned.Suspects {
+		switch {
+		case s.Range.From <= free.From && free.From < s.Range.To:
+			end = min(end, s.Range.To, free.From+s.Limit)
+			return end - free.From, end
+		case s.Range.From > free.From:
+			end = min(end, s.Range.From)
+		}
+	}
+	return end - free.From, end
+}
