@@ -73,7 +73,9 @@ type Spec struct {
 	// MaxFailures is how many subjobs in a row may end without progress before the job is Failed. Default 3.
 	MaxFailures int
 
-	// Profile is what was declared; Safe is what decisions use.
+	// Theta is the accepted chance that a piece's peak passes its slice's capacity, in parts per million. Default 10000.
+	Theta int64
+	// Profile is what was declared; Safe is what decisions use: the profile compiled at Theta.
 	Profile trp.Profile
 	Safe    trp.Table
 	// TauMin is the least useful run (SYSTEMS.md 1.2): derived from Restore, Checkpoint and OverheadMax unless given.
