@@ -50,10 +50,34 @@ func triangle(bounds []int64) Table {
 	return t
 }
 
-// problems collects what is wrong, in order of discovery.
-type problems []error
+// maxProblems bounds the error of a large profile that is wrong throughout.
+const maxProblems = 64
 
-func (ps *problems) add(format string, args ...any) { *ps = append(*ps, fmt.Errorf(format, args...)) }
+// problems collects what is wrong, in order of discovery.
+type problems struct {
+	list []error
+	more int
+}
+
+func (ps *problems) add(format string, args ...any) {
+	if len(ps.list) == maxProblems {
+		ps.more++
+		return
+	}
+	ps.list = append(ps.list, fmt.Errorf(format, args...))
+}
+
+// err joins them, nil if there is none.
+func (ps *problems) err() error {
+	if len(ps.list) == 0 {
+		return nil
+	}
+	list := ps.list
+	if ps.more > 0 {
+		list = append(list, fmt.Errorf("and %d more", ps.more))
+	}
+	return &errkind.Error{Kind: errkind.Invalid, Err: fmt.Errorf("memory profile: %w", errors.Join(list...))}
+}
 
 func check(p Profile, total, thetaPPM int64) error {
 	var ps problems
@@ -73,10 +97,7 @@ func check(p Profile, total, thetaPPM int64) error {
 	default:
 		ps.add("form %d is not known; want phases, an ensemble or an envelope", p.Form)
 	}
-	if len(ps) == 0 {
-		return nil
-	}
-	return &errkind.Error{Kind: errkind.Invalid, Err: fmt.Errorf("memory profile: %w", errors.Join(ps...))}
+	return ps.err()
 }
 
 // checkBounds looks at the ends of n stretches: rising, the last one the total.
@@ -154,11 +175,7 @@ func checkEnsemble(ps *problems, p Profile, total, thetaPPM int64) {
 
 // compileEnvelope takes the highest point of the curve over the stretches.
 func compileEnvelope(p Profile) Table {
-	bounds := make([]int64, len(p.Curve))
-	for i, pt := range p.Curve {
-		bounds[i] = pt.UpTo
-	}
-	t := triangle(bounds)
+	t := triangle(bounds(p))
 	for i := range t.Least {
 		var peak quantity.Amount
 		for k := range t.Least[i] {

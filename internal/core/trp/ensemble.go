@@ -75,7 +75,7 @@ func mostExcesses(n int, theta float64) int {
 // compileEnsemble takes, for every run of stretches, the recorded peaks in falling order: the capacity at which just as
 // many runs pass as the bound allows.
 func compileEnsemble(p Profile, thetaPPM int64) Table {
-	t := triangle(slices.Clone(p.Bounds))
+	t := triangle(slices.Clone(bounds(p)))
 	k := mostExcesses(len(p.Runs), float64(thetaPPM)/1e6)
 	peaks := make([]quantity.Amount, len(p.Runs))
 	sorted := make([]quantity.Amount, len(p.Runs))

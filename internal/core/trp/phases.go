@@ -45,13 +45,9 @@ func phasesExcess(phases []Phase, how Combine, c quantity.Amount) float64 {
 // compilePhases finds every threshold by bisection on phasesExcess itself, so that a threshold decides as the plain
 // evaluation would.
 func compilePhases(p Profile, thetaPPM int64) Table {
-	bounds := make([]int64, len(p.Phases))
-	for i, ph := range p.Phases {
-		bounds[i] = ph.UpTo
-	}
-	t := triangle(bounds)
+	t := triangle(bounds(p))
 	theta := float64(thetaPPM) / 1e6
-	for i := len(bounds) - 1; i >= 0; i-- {
+	for i := len(t.Bounds) - 1; i >= 0; i-- {
 		for k := range t.Least[i] {
 			// More phases never need less; the floor also keeps the order where tails are rounded differently.
 			var floor quantity.Amount
