@@ -1,0 +1,71 @@
+package archtest
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// MaxLines is the largest a source file may be: one file, one idea.
+const MaxLines = 600
+
+// Length checks one Go file against MaxLines; generated files are as long as they are.
+func Length(name string, content []byte) []string {
+	lines := bytes.Count(content, []byte("\n"))
+	if lines <= MaxLines || Generated(content) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has %d lines, more than %d: split it by idea", name, lines, MaxLines)}
+}
+
+// Generated says whether a Go file carries the standard mark of generated code before its package clause.
+func Generated(content []byte) bool {
+	head, _, _ := bytes.Cut(content, []byte("\npackage "))
+	return regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`).Match(head)
+}
+
+// Decisions checks docs/adr: every decision is linked from the index, numbers are used once and have no holes.
+func Decisions(index string, names []string) []string {
+	var bad []string
+	names = slices.Sorted(slices.Values(names))
+	want := 1
+	for _, name := range names {
+		if name == "README.md" {
+			continue
+		}
+		var number int
+		if _, err := fmt.Sscanf(name, "%04d-", &number); err != nil {
+			bad = append(bad, fmt.Sprintf("docs/adr/%s: want a name like 0007-what-was-decided.md", name))
+			continue
+		}
+		if number != want {
+			bad = append(bad, fmt.Sprintf("docs/adr/%s: the next number is %04d", name, want))
+			want = number
+		}
+		want++
+		if !strings.Contains(index, "("+name+")") {
+			bad = append(bad, fmt.Sprintf("docs/adr/%s is not linked from docs/adr/README.md", name))
+		}
+	}
+	return bad
+}
+
+// Links finds relative links of a Markdown file that point to nothing. exists is asked with a slash-separated path from
+// the root of the repository.
+func Links(name, text string, exists func(string) bool) []string {
+	var bad []string
+	fence := regexp.MustCompile("(?ms)^```.*?^```$")
+	for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		target, _, _ := strings.Cut(m[1], "#")
+		if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			continue
+		}
+		if to := path.Join(path.Dir(name), target); strings.HasPrefix(target, "/") || !exists(to) {
+			bad = append(bad, fmt.Sprintf("%s links to %s, which does not exist", name, m[1]))
+		}
+	}
+	return bad
+}

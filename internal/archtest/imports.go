@@ -1,0 +1,218 @@
+package archtest
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Module is the import path all our packages begin with.
+const Module = "sluice.dev/sluice"
+
+// Package is what the import rules look at: Path relative to Module ("internal/core/job"), and the import paths of its
+// files without tests.
+type Package struct {
+	Path    string
+	Imports []string
+}
+
+// inner returns the path of an import relative to the module, or "" if it is not ours.
+func inner(imp string) string {
+	rest, ok := strings.CutPrefix(imp, Module+"/")
+	if !ok {
+		return ""
+	}
+	return rest
+}
+
+// under says whether p is dir or lies below it.
+func under(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+// wings from top to bottom. A package may import its own wing and those below it.
+var wings = []string{"cmd", "internal/face", "internal/drive", "internal/edge", "internal/core"}
+
+// wingOf is the index into wings, or -1 for what stands outside them (archtest, sdk, examples).
+func wingOf(p string) int {
+	return slices.IndexFunc(wings, func(w string) bool { return under(p, w) })
+}
+
+// Direction finds imports that point up: face > drive > edge > core, and cmd above all.
+func Direction(pkgs []Package) []string {
+	var bad []string
+	for _, p := range pkgs {
+		from := wingOf(p.Path)
+		for _, imp := range p.Imports {
+			to := wingOf(inner(imp))
+			switch {
+			case inner(imp) == "" || from < 0:
+			case to < 0:
+				bad = append(bad, fmt.Sprintf("%s imports %s, which is in none of the wings", p.Path, imp))
+			case to < from:
+				bad = append(bad, fmt.Sprintf("%s imports %s: arrows point down only (%s is above %s)", p.Path, imp, wings[to], wings[from]))
+			}
+		}
+	}
+	return bad
+}
+
+// coreLevel orders the packages of the core from the arithmetic up; a package may import lower levels and its own
+// extension point. The three actors share the top level and never import each other: they talk in messages.
+var coreLevel = map[string]int{
+	"errkind": 0, "invariant": 0, "digest": 0, "prng": 0, "quantity": 1, "mig": 1, "trp": 2, "job": 3, "protocol": 4,
+	"status": 5, "timeline": 5, "policy": 6, "atomizer": 6, "market": 7, "planner": 7, "flow": 7, "airlock": 7,
+	"gate": 8, "zone": 8, "node": 8,
+}
+
+// CoreLevels finds imports inside the core that point up or sideways between packages of one level.
+func CoreLevels(pkgs []Package) []string {
+	var bad []string
+	for _, p := range pkgs {
+		rest, ok := strings.CutPrefix(p.Path, "internal/core/")
+		if !ok || strings.HasSuffix(path.Base(p.Path), "test") {
+			continue
+		}
+		from := strings.Split(rest, "/")[0]
+		if _, known := coreLevel[from]; !known {
+			bad = append(bad, fmt.Sprintf("%s has no level: add %q to coreLevel in internal/archtest/imports.go", p.Path, from))
+			continue
+		}
+		for _, imp := range p.Imports {
+			rest, ok := strings.CutPrefix(inner(imp), "internal/core/")
+			to := strings.Split(rest, "/")[0]
+			if !ok || to == from {
+				continue
+			}
+			if coreLevel[to] >= coreLevel[from] {
+				bad = append(bad, fmt.Sprintf("%s imports %s: %s stands on level %d of the core, %s on %d", p.Path, imp, from, coreLevel[from], to, coreLevel[to]))
+			}
+		}
+	}
+	return bad
+}
+
+// extension points, and the folders below them that are no kinds, with the reason.
+var extensionPoints = map[string][]string{
+	"internal/core/market":     nil,
+	"internal/core/planner":    nil,
+	"internal/core/policy":     nil,
+	"internal/edge/checkpoint": nil,
+	"internal/edge/executor":   {"shim"}, // files and layout that the process kind shares with the supervisor
+	"internal/edge/fabric":     nil,
+	"internal/edge/inventory":  nil,
+	"internal/edge/journal":    nil,
+	"internal/edge/survival":   nil,
+	"internal/edge/trace":      nil,
+}
+
+// kindOf splits the path of a kind into extension point and kind; ok is false for everything else, the table (all) and
+// the conformance suite (<point>test) included.
+func kindOf(p string) (point, kind string, ok bool) {
+	for x, others := range extensionPoints {
+		rest, below := strings.CutPrefix(p, x+"/")
+		if !below {
+			continue
+		}
+		kind = strings.Split(rest, "/")[0]
+		if kind == "all" || kind == path.Base(x)+"test" || slices.Contains(others, kind) {
+			return x, "", false
+		}
+		return x, kind, true
+	}
+	return "", "", false
+}
+
+// Siblings finds kinds of one extension point that import each other: what two kinds share belongs to the point.
+func Siblings(pkgs []Package) []string {
+	var bad []string
+	for _, p := range pkgs {
+		point, kind, ok := kindOf(p.Path)
+		if !ok {
+			continue
+		}
+		for _, imp := range p.Imports {
+			point2, kind2, ok2 := kindOf(inner(imp))
+			if ok2 && point == point2 && kind != kind2 {
+				bad = append(bad, fmt.Sprintf("%s imports its sibling %s: what they share belongs into %s", p.Path, imp, point))
+			}
+		}
+	}
+	return bad
+}
+
+// Tables finds kinds that their extension point's table (x/all) does not import, and imports of a table by anything but
+// the command line and the programs. Points without a table yet have nothing to be in.
+func Tables(pkgs []Package) []string {
+	var bad []string
+	table := map[string]*Package{}
+	for i, p := range pkgs {
+		if path.Base(p.Path) == "all" {
+			table[path.Dir(p.Path)] = &pkgs[i]
+		}
+		for _, imp := range p.Imports {
+			if path.Base(inner(imp)) == "all" && !under(p.Path, "internal/face/cli") && !under(p.Path, "cmd") {
+				bad = append(bad, fmt.Sprintf("%s imports the table %s: only internal/face/cli, cmd and tests may choose among kinds", p.Path, imp))
+			}
+		}
+	}
+	for _, p := range pkgs {
+		point, kind, ok := kindOf(p.Path)
+		if !ok || p.Path != point+"/"+kind || table[point] == nil {
+			continue
+		}
+		if !slices.Contains(table[point].Imports, Module+"/"+p.Path) {
+			bad = append(bad, fmt.Sprintf("%s is not in the table %s/all: add its line", p.Path, point))
+		}
+	}
+	return bad
+}
+
+// Forbidden is one import that a part of the tree may not have, and why.
+type Forbidden struct {
+	// In is the folder the rule is for; Except are folders below it that it is not for.
+	In     string
+	Except []string
+	// Import is the forbidden path with everything below it, relative to the module for our own packages.
+	Import string
+	Why    string
+}
+
+// forbidden imports that the order of wings does not already exclude.
+var forbidden = []Forbidden{
+	{In: "internal/drive/sim", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/drive/sim", Import: "internal/core/flow", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/drive/sim", Import: "internal/core/planner", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/drive/sim", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "", Except: []string{"internal/face/operator", "internal/edge/executor/kubernetes"}, Import: "k8s.io", Why: "Kubernetes stops at the operator and its executor"},
+}
+
+// Forbids finds imports that the table forbids.
+func Forbids(pkgs []Package) []string {
+	var bad []string
+	for _, p := range pkgs {
+		for _, rule := range forbidden {
+			if rule.In != "" && !under(p.Path, rule.In) || slices.ContainsFunc(rule.Except, func(e string) bool { return under(p.Path, e) }) {
+				continue
+			}
+			for _, imp := range p.Imports {
+				if under(imp, rule.Import) || under(inner(imp), rule.Import) {
+					bad = append(bad, fmt.Sprintf("%s imports %s: %s", p.Path, imp, rule.Why))
+				}
+			}
+		}
+	}
+	return bad
+}
+
+// Supervisor finds third-party packages in the closure of the supervisor's imports: it lives as long as a subjob, one
+// process each, and stays a few MiB with the standard library and golang.org/x/sys.
+func Supervisor(closure []string) []string {
+	var bad []string
+	for _, imp := range closure {
+		first, _, _ := strings.Cut(imp, "/")
+		if strings.Contains(first, ".") && !under(imp, Module) && !under(imp, "golang.org/x/sys") {
+			bad = append(bad, fmt.Sprintf("cmd/sluice-shim reaches %s: standard library and golang.org/x/sys only", imp))
+		}
+	}
+	return bad
+}
