@@ -1,0 +1,139 @@
+package wire
+
+import (
+	"errors"
+	"reflect"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// lasts are the largest members of the closed sets.
+var lasts = map[reflect.Type]uint64{
+	reflect.TypeFor[protocol.Role]():            uint64(protocol.Timer),
+	reflect.TypeFor[protocol.ReservationKind](): uint64(protocol.ForHold),
+	reflect.TypeFor[job.Kind]():                 uint64(job.Rigid),
+	reflect.TypeFor[job.OnBadItem]():            uint64(job.BadItemSkips),
+	reflect.TypeFor[job.Overrun]():              uint64(job.OverrunExtends),
+	reflect.TypeFor[job.Outcome]():              uint64(job.Lost),
+	reflect.TypeFor[job.State]():                uint64(job.Impossible),
+	reflect.TypeFor[trp.Form]():                 uint64(trp.Envelope),
+	reflect.TypeFor[trp.Combine]():              uint64(trp.Maximum),
+}
+
+// draw fills v, every field of it, with drawn values; about half of the fields stay zero.
+func draw(t *rapid.T, v reflect.Value) {
+	if v.Kind() != reflect.Struct && v.Kind() != reflect.Array && rapid.Bool().Draw(t, "zero") {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			draw(t, v.Field(i))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			draw(t, v.Index(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		draw(t, v.Elem())
+	case reflect.Slice:
+		s := reflect.MakeSlice(v.Type(), rapid.IntRange(1, 3).Draw(t, "len"), 3)
+		for i := range s.Len() {
+			draw(t, s.Index(i))
+		}
+		v.Set(s)
+	case reflect.Interface:
+		kind := errkind.Kind(rapid.IntRange(0, int(errkind.Corrupt)).Draw(t, "errkind"))
+		v.Set(reflect.ValueOf(&errkind.Error{Kind: kind, Err: errors.New(rapid.String().Draw(t, "text"))}))
+	case reflect.String:
+		v.SetString(string(rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "text")))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		bits := v.Type().Bits()
+		v.SetInt(rapid.Int64().Draw(t, "int") >> (64 - bits))
+	case reflect.Uint8:
+		last, ok := lasts[v.Type()]
+		if !ok {
+			t.Fatalf("%s is a set that lasts does not name", v.Type())
+		}
+		v.SetUint(rapid.Uint64Range(0, last).Draw(t, "member"))
+	case reflect.Uint32, reflect.Uint64:
+		bits := v.Type().Bits()
+		v.SetUint(rapid.Uint64().Draw(t, "uint") >> (64 - bits))
+	default:
+		t.Fatalf("a core type has a field of kind %s, which this test cannot fill", v.Kind())
+	}
+}
+
+// drawFields fills all fields of the struct p points to but Kind.
+func drawFields(t *rapid.T, p any) {
+	v := reflect.ValueOf(p).Elem()
+	for i := range v.NumField() {
+		if v.Type().Field(i).Name != "Kind" {
+			draw(t, v.Field(i))
+		}
+	}
+}
+
+// leaves calls f once for every leaf field reachable from the struct p points to, with all the rest zero and the leaf
+// set to a value that tells its place: leaf number i gets 1+i, or the last member of a closed set.
+func leaves(p any, f func(path string)) {
+	root := reflect.ValueOf(p).Elem()
+	n := uint64(0)
+	var walk func(v reflect.Value, path string)
+	leaf := func(v reflect.Value, path string, set func()) {
+		n++
+		set()
+		f(path)
+		v.SetZero()
+	}
+	walk = func(v reflect.Value, path string) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				name := v.Type().Field(i).Name
+				if v.Addr().Interface() == p && name == "Kind" {
+					continue
+				}
+				walk(v.Field(i), path+"."+name)
+			}
+		case reflect.Array:
+			for i := range v.Len() {
+				walk(v.Index(i), path)
+			}
+		case reflect.Pointer:
+			leaf(v, path, func() { v.Set(reflect.New(v.Type().Elem())) })
+			v.Set(reflect.New(v.Type().Elem()))
+			walk(v.Elem(), path)
+			v.SetZero()
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			walk(v.Index(0), path)
+			v.SetZero()
+		case reflect.Interface:
+			leaf(v, path, func() {
+				v.Set(reflect.ValueOf(&errkind.Error{Kind: errkind.Denied, Err: errors.New("text")}))
+			})
+		case reflect.String:
+			leaf(v, path, func() { v.SetString("text") })
+		case reflect.Bool:
+			leaf(v, path, func() { v.SetBool(true) })
+		case reflect.Int, reflect.Int32, reflect.Int64:
+			leaf(v, path, func() { v.SetInt(int64(n)) })
+		case reflect.Uint8:
+			leaf(v, path, func() { v.SetUint(lasts[v.Type()]) })
+		case reflect.Uint32, reflect.Uint64:
+			leaf(v, path, func() { v.SetUint(n) })
+		default:
+			panic("a core type has a field of kind " + v.Kind().String() + ", which this test cannot fill")
+		}
+	}
+	walk(root, root.Type().Name())
+}

@@ -1,0 +1,197 @@
+package wire
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+func factFields(c *coder, f *protocol.Fact) {
+	enum(c, 1, &f.Kind, ^protocol.FactKind(0))
+	value(c, 2, &f.Actor, addressFields)
+	text(c, 3, &f.Job)
+	unsigned(c, 4, &f.Epoch)
+	value(c, 5, &f.Token, tokenFields)
+	text(c, 6, &f.Node)
+	text(c, 7, &f.Zone)
+	text(c, 8, &f.Slice)
+	texts(c, 9, &f.Also)
+	value(c, 10, &f.Range, rangeFields)
+	instant(c, 11, &f.At)
+	instant(c, 12, &f.Start)
+	instant(c, 13, &f.End)
+	vector(c, 14, &f.Demand)
+	value(c, 15, &f.Plan, planFields)
+	boolean(c, 16, &f.Flag)
+	text(c, 17, &f.Request)
+	text(c, 18, &f.Text)
+	text(c, 19, &f.Digest)
+	pointer(c, 20, &f.Spec, specFields)
+	pointer(c, 21, &f.Queue, queueFields)
+	value(c, 22, &f.Verdict, verdictFields)
+	pointer(c, 23, &f.Result, resultFields)
+	pointer(c, 24, &f.Learned, learnedFields)
+	boolean(c, 25, &f.Skipped)
+	pointer(c, 26, &f.Reservation, reservationFields)
+	pointer(c, 27, &f.Record, recordFields)
+}
+
+func messageFields(c *coder, m *protocol.Message) {
+	enum(c, 1, &m.Kind, ^protocol.Kind(0))
+	value(c, 2, &m.From, addressFields)
+	value(c, 3, &m.To, addressFields)
+	text(c, 4, &m.Request)
+	text(c, 5, &m.Job)
+	unsigned(c, 6, &m.Epoch)
+	text(c, 7, &m.Slice)
+	texts(c, 8, &m.Also)
+	unsigned(c, 9, &m.Ask)
+	value(c, 10, &m.Token, tokenFields)
+	value(c, 11, &m.Range, rangeFields)
+	signed(c, 12, &m.Progress)
+	instant(c, 13, &m.At)
+	instant(c, 14, &m.Start)
+	instant(c, 15, &m.End)
+	instant(c, 16, &m.Expiry)
+	vector(c, 17, &m.Demand)
+	value(c, 18, &m.Plan, planFields)
+	boolean(c, 19, &m.Flag)
+	text(c, 20, &m.Text)
+	text(c, 21, &m.Digest)
+	failure(c, 22, &m.Err)
+	pointer(c, 23, &m.Spec, specFields)
+	pointer(c, 24, &m.Queue, queueFields)
+	value(c, 25, &m.Verdict, verdictFields)
+	pointer(c, 26, &m.Result, resultFields)
+	pointer(c, 27, &m.View, viewFields)
+	pointer(c, 28, &m.Reservation, reservationFields)
+	list(c, 29, &m.Slices, sliceFields)
+	list(c, 30, &m.Found, foundFields)
+}
+
+func addressFields(c *coder, a *protocol.Address) {
+	enum(c, 1, &a.Role, protocol.Timer)
+	text(c, 2, &a.ID)
+}
+
+func planFields(c *coder, p *protocol.Plan) {
+	signed(c, 1, &p.Run)
+	signed(c, 2, &p.Wall)
+	value(c, 3, &p.Resume, tokenFields)
+	unsigned(c, 4, &p.Window)
+	unsigned(c, 5, &p.Round)
+}
+
+func queueFields(c *coder, q *protocol.Queue) {
+	text(c, 1, &q.Name)
+	signed(c, 2, &q.Weight)
+	signed(c, 3, &q.Cap)
+	signed(c, 4, &q.MaxJobs)
+	signed(c, 5, &q.MaxWindow)
+	text(c, 6, &q.User)
+}
+
+func learnedFields(c *coder, l *protocol.Learned) {
+	numbers(c, 1, &l.Rates)
+	signed(c, 2, &l.Margin)
+	signed(c, 3, &l.MemoryScale)
+	vector(c, 4, &l.Peak)
+	signed(c, 5, &l.Failures)
+	text(c, 6, &l.LastDetail)
+	list(c, 7, &l.Suspects, func(c *coder, s *protocol.Suspect) {
+		value(c, 1, &s.Range, rangeFields)
+		signed(c, 2, &s.Limit)
+	})
+	signed(c, 8, &l.Kills)
+	signed(c, 9, &l.Rate)
+}
+
+func reservationFields(c *coder, r *protocol.Reservation) {
+	unsigned(c, 1, &r.ID)
+	enum(c, 2, &r.Kind, protocol.ForHold)
+	text(c, 3, &r.Slice)
+	instant(c, 4, &r.Start)
+	instant(c, 5, &r.End)
+	signed(c, 6, &r.Every)
+	text(c, 7, &r.Job)
+	value(c, 8, &r.Token, tokenFields)
+	text(c, 9, &r.Source)
+	boolean(c, 10, &r.Truncate)
+}
+
+func sliceFields(c *coder, s *protocol.Slice) {
+	text(c, 1, &s.ID)
+	text(c, 2, &s.Model)
+	text(c, 3, &s.Profile)
+	vector(c, 4, &s.Capacity)
+	signed(c, 5, &s.Speed)
+	text(c, 6, &s.Device)
+	boolean(c, 7, &s.Simulated)
+	boolean(c, 8, &s.Shared)
+}
+
+func foundFields(c *coder, f *protocol.Found) {
+	value(c, 1, &f.Token, tokenFields)
+	text(c, 2, &f.Job)
+	text(c, 3, &f.Slice)
+	boolean(c, 4, &f.Alive)
+	instant(c, 5, &f.Started)
+	pointer(c, 6, &f.Result, resultFields)
+	boolean(c, 7, &f.Stuck)
+}
+
+func viewFields(c *coder, v *protocol.SliceView) {
+	value(c, 1, &v.Slice, sliceFields)
+	text(c, 2, &v.Node)
+	unsigned(c, 3, &v.Version)
+	boolean(c, 4, &v.Usable)
+	text(c, 5, &v.Why)
+	list(c, 6, &v.Gaps, func(c *coder, g *protocol.Gap) {
+		instant(c, 1, &g.Start)
+		instant(c, 2, &g.End)
+		enum(c, 3, &g.Until, protocol.ForHold)
+	})
+	list(c, 7, &v.Reserved, reservationFields)
+}
+
+func recordFields(c *coder, r *protocol.Record) {
+	text(c, 1, &r.Job)
+	unsigned(c, 2, &r.Epoch)
+	pointer(c, 3, &r.Spec, specFields)
+	text(c, 4, &r.Queue)
+	instant(c, 5, &r.Submitted)
+	boolean(c, 6, &r.Held)
+	list(c, 7, &r.Committed, rangeFields)
+	list(c, 8, &r.Claimed, rangeFields)
+	list(c, 9, &r.Skipped, rangeFields)
+	list(c, 10, &r.Claims, claimFields)
+	value(c, 11, &r.Learned, learnedFields)
+	value(c, 12, &r.Resume, tokenFields)
+	signed(c, 13, &r.Attained)
+	instant(c, 14, &r.Started)
+	list(c, 15, &r.Past, pastFields)
+	value(c, 16, &r.Verdict, verdictFields)
+	instant(c, 17, &r.Ended)
+}
+
+func claimFields(c *coder, l *protocol.Claim) {
+	value(c, 1, &l.Token, tokenFields)
+	text(c, 2, &l.Node)
+	text(c, 3, &l.Slice)
+	value(c, 4, &l.Range, rangeFields)
+	instant(c, 5, &l.Start)
+	instant(c, 6, &l.End)
+	vector(c, 7, &l.Demand)
+	value(c, 8, &l.Plan, planFields)
+}
+
+// pastFields numbers its own fields from 17, so that a claim can grow.
+func pastFields(c *coder, p *protocol.Past) {
+	claimFields(c, &p.Claim)
+	value(c, 17, &p.Committed, rangeFields)
+	boolean(c, 18, &p.Skipped)
+	enum(c, 19, &p.Outcome, job.Lost)
+	instant(c, 20, &p.RealStart)
+	instant(c, 21, &p.RealEnd)
+	vector(c, 22, &p.Peak)
+	text(c, 23, &p.Detail)
+}

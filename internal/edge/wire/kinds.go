@@ -1,0 +1,22 @@
+package wire
+
+import "sluice.dev/sluice/internal/core/protocol"
+
+// The kinds this build knows, as the blocks that package protocol numbers them in. A test compares them with its
+// constants.
+
+func knownFact(k protocol.FactKind) bool {
+	return within(k, protocol.JobAccepted, protocol.JobHeld) ||
+		within(k, protocol.HomeTaken, protocol.HomeKept) ||
+		within(k, protocol.Booted, protocol.QuarantineLifted)
+}
+
+func knownMessage(k protocol.Kind) bool {
+	return within(k, protocol.Submit, protocol.Reply) ||
+		within(k, protocol.Reserve, protocol.Release) ||
+		within(k, protocol.Adopt, protocol.Forget) ||
+		within(k, protocol.Offer, protocol.Stop) ||
+		within(k, protocol.Inventory, protocol.Tick)
+}
+
+func within[K ~uint8](k, first, last K) bool { return first <= k && k <= last }

@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// Version is the first byte of every encoded fact and message.
+const Version = 1
+
+// AppendFact appends the encoding of f to dst. A fact of a kind this build does not know is a bug and stops the
+// process (package invariant): it would be unreadable later.
+func AppendFact(dst []byte, f *protocol.Fact) []byte {
+	invariant.Check(knownFact(f.Kind), "fact of unknown kind %d: add it to package wire", f.Kind)
+	c := coder{writing: true, b: append(dst, Version)}
+	factFields(&c, f)
+	return c.b
+}
+
+// DecodeFact reads what AppendFact wrote. Every byte of b must belong to the fact. The result shares no memory with b.
+// Errors are of kind Corrupt (damaged or not ours) or Unsupported (written by a newer build).
+func DecodeFact(b []byte) (protocol.Fact, error) {
+	var f protocol.Fact
+	c, err := reader("fact", b)
+	if err != nil {
+		return f, err
+	}
+	factFields(c, &f)
+	if c.finish(); c.err == nil && !knownFact(f.Kind) {
+		c.newer("kind %d", f.Kind)
+	}
+	if c.err != nil {
+		return protocol.Fact{}, c.err
+	}
+	return f, nil
+}
+
+// AppendMessage appends the encoding of m to dst. An error travels as its kind and text. A message of a kind this build
+// does not know is a bug and stops the process.
+func AppendMessage(dst []byte, m *protocol.Message) []byte {
+	invariant.Check(knownMessage(m.Kind), "message of unknown kind %d: add it to package wire", m.Kind)
+	c := coder{writing: true, b: append(dst, Version)}
+	messageFields(&c, m)
+	return c.b
+}
+
+// DecodeMessage reads what AppendMessage wrote, under the same terms as DecodeFact.
+func DecodeMessage(b []byte) (protocol.Message, error) {
+	var m protocol.Message
+	c, err := reader("message", b)
+	if err != nil {
+		return m, err
+	}
+	messageFields(c, &m)
+	if c.finish(); c.err == nil && !knownMessage(m.Kind) {
+		c.newer("kind %d", m.Kind)
+	}
+	if c.err != nil {
+		return protocol.Message{}, c.err
+	}
+	return m, nil
+}
+
+// AppendFacts appends a list of facts to dst, each preceded by its length: the form of a snapshot.
+func AppendFacts(dst []byte, facts []protocol.Fact) []byte {
+	var one []byte
+	for i := range facts {
+		one = AppendFact(one[:0], &facts[i])
+		dst = protowire.AppendBytes(dst, one)
+	}
+	return dst
+}
+
+// DecodeFacts reads what AppendFacts wrote and hands each fact to f in order. An error of f ends it and is returned as
+// it is; errors of the bytes are those of DecodeFact, with the number of the fact (from 1).
+func DecodeFacts(b []byte, f func(protocol.Fact) error) error {
+	for i := 1; len(b) > 0; i++ {
+		one, n := protowire.ConsumeBytes(b)
+		if n < 0 || n != protowire.SizeBytes(len(one)) {
+			return errkind.Errorf(errkind.Corrupt, "fact %d of the list: its length is damaged, %d bytes before the end", i, len(b))
+		}
+		fact, err := DecodeFact(one)
+		if err != nil {
+			return errkind.Errorf(errkind.Of(err), "fact %d of the list: %w", i, err)
+		}
+		if err := f(fact); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
