@@ -1,0 +1,195 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Bounds of a job file. They keep every product of the core's arithmetic within 63 bits.
+const (
+	// MaxTotal is the largest amount of work, in units.
+	MaxTotal = 1_000_000_000_000
+	// MaxTime is the longest length of time a job file may name, and the longest work of a whole job at speed 1.
+	MaxTime = 100 * 365 * 24 * time.Hour
+	// MaxParallelism is how many subjobs of one job may run at once, and how many slices a rigid job may hold.
+	MaxParallelism = 1024
+	// MaxPriority bounds a priority on both sides of 0.
+	MaxPriority = 1_000_000
+	// DefaultTheta is the accepted chance that a piece passes its slice's memory, in parts per million (SYSTEMS.md 2.2).
+	DefaultTheta = 10_000
+	// DefaultOverheadMax is o_max, in parts per thousand.
+	DefaultOverheadMax = 100
+	// DefaultMaxFailures is how many subjobs in a row may end without progress.
+	DefaultMaxFailures = 3
+	// DefaultQueue is where a job goes that names no queue.
+	DefaultQueue = "default"
+	// DefaultGrace is the time between SIGTERM and SIGKILL. The lease of every subjob includes it, so a longer one costs
+	// the short gaps.
+	DefaultGrace = 5 * time.Second
+)
+
+// Job is one job of a file.
+type Job struct {
+	Spec *job.Spec
+	// Workdir is the directory to take along, as written: relative to the job file's place. Empty for none.
+	Workdir string
+}
+
+// ParseJob reads a file of exactly one job: YAML or JSON. name is what the file is called in messages. The spec is
+// checked, its defaults filled and its profile compiled; Launch.Snapshot is left empty. workdir is the directory to
+// take along, relative to the file's place, empty for none. The error is of kind Invalid and unwraps to *Problems: all
+// that is wrong with the file.
+func ParseJob(name string, data []byte) (spec *job.Spec, workdir string, err error) {
+	jobs, err := ParseJobs(name, data)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(jobs) != 1 {
+		return nil, "", errkind.Errorf(errkind.Invalid, "%s: holds %d jobs where one is wanted; put each into its own file", name, len(jobs))
+	}
+	return jobs[0].Spec, jobs[0].Workdir, nil
+}
+
+// ParseJobs reads a file of one job or several, each its own YAML document, at most MaxJobs. It is ParseJob in all else;
+// a file with one wrong job is refused whole.
+func ParseJobs(name string, data []byte) ([]Job, error) {
+	c := &collector{file: name}
+	docs := c.documents(data, MaxJobs)
+	jobs := make([]Job, 0, len(docs))
+	seen := map[job.ID]int{}
+	for _, doc := range docs {
+		spec, workdir := c.job(doc)
+		if line, again := seen[spec.Name]; again && spec.Name != "" {
+			c.at(doc, "metadata.name", "%q is the name of the job in line %d too; names are unique", spec.Name, line)
+		}
+		seen[spec.Name] = doc.Line
+		jobs = append(jobs, Job{spec, workdir})
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return jobs, nil
+}
+
+// job reads one document. What it returns is good only if no problem was added.
+func (c *collector) job(doc *yaml.Node) (*job.Spec, string) {
+	top := value{c: c, node: doc}.object("apiVersion", "kind", "metadata", "spec")
+	if v := top.need("apiVersion", APIVersion); v.text(APIVersion, APIVersion) != APIVersion {
+		v.wrong("is %s; want %s", v.what(), APIVersion)
+	}
+	if v := top.need("kind", JobKind); v.text(JobKind, JobKind) != JobKind {
+		v.wrong("is %s; want %s", v.what(), JobKind)
+	}
+	meta := top.need("metadata", "{name: count-words}").object("name")
+	s := &job.Spec{Name: job.ID(meta.need("name", "count-words").label(""))}
+
+	o := top.need("spec", "{items: {...}, memory: ..., command: [...]}").object("queue", "priority",
+		"items", "steps", "rigid", "external", "memory", "theta", "tauMin", "overheadMax", "deadline", "continue",
+		"maxFailures", "onBadItem", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
+	s.Queue = o.get("queue").label(DefaultQueue)
+	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0)) //nolint:gosec // within MaxPriority
+	c.work(o, s)
+	c.risk(o, s)
+	c.memory(o, s)
+	c.launch(o, s)
+	return s, o.get("workdir").directory()
+}
+
+// risk reads how careful and how patient the job is.
+func (c *collector) risk(o object, s *job.Spec) {
+	s.Theta = o.get("theta").fraction(1_000_000, 1, 500_000, DefaultTheta)
+	s.OverheadMax = int(o.get("overheadMax").fraction(1000, 1, 1000, DefaultOverheadMax))
+	s.TauMin = o.get("tauMin").duration(0, MaxTime, TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
+	s.Deadline = o.get("deadline").instant()
+	s.MaxFailures = int(o.get("maxFailures").integer(1, 1000, DefaultMaxFailures))
+	if v := o.get("continue"); v.boolean() {
+		s.Continue = true
+		if s.Kind == job.Rigid {
+			v.wrong("a rigid job has one window; leave it out")
+		}
+	}
+	if v := o.get("onBadItem"); v.given() {
+		s.OnBadItem = job.OnBadItem(v.choice("fail", "skip")) //nolint:gosec // 0 or 1
+		if s.Kind != job.Items && s.Kind != 0 {
+			v.wrong("only a job of items has bad items; leave it out")
+		}
+	}
+}
+
+// TauMin is the least useful run of a job that gives none: max(floor, (r+k)(1-o)/o) with o the largest share of overhead
+// in parts per thousand, from 1 to 1000, and a floor of 1 s; 0 when r = k = 0 (SYSTEMS.md 1.2). Negative costs count as 0.
+func TauMin(restore, checkpoint time.Duration, overheadMax int) time.Duration {
+	cost := max(restore, 0) + max(checkpoint, 0)
+	if cost == 0 {
+		return 0
+	}
+	o := int64(min(max(overheadMax, 1), 1000))
+	return max(time.Second, time.Duration(quantity.MulDiv(int64(cost), 1000-o, o)))
+}
+
+// label is a name: a DNS label, so that it can be a host, a file or a Kubernetes object.
+func (v value) label(or string) string {
+	s := v.text("a name such as count-words", or)
+	if v.given() && s != or && !Label(s) {
+		v.wrong("is %s; want 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit%s", v.what(), nearLabel(s))
+		return or
+	}
+	return s
+}
+
+// Label says whether s is a valid name of a job or queue: a DNS label (RFC 1123) of 1 to 63 lower-case letters, digits
+// and inner hyphens.
+func Label(s string) bool {
+	if len(s) < 1 || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		if b := s[i]; (b < 'a' || b > 'z') && (b < '0' || b > '9') && b != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// nearLabel proposes the label that s nearly is.
+func nearLabel(s string) string {
+	near := strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return '-'
+	}, s), "-")
+	near = strings.Trim(near[:min(len(near), 63)], "-")
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(", such as %s", near)
+}
+
+// instant is a moment as RFC 3339 writes it; Never if left out.
+func (v value) instant() quantity.Instant {
+	if !v.given() {
+		return quantity.Never
+	}
+	const want = "a moment such as 2026-03-01T18:00:00Z"
+	s, ok := v.scalar(want)
+	if !ok {
+		return quantity.Never
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || t.Year() < 2000 || t.Year() > 2200 {
+		v.wrong("is %s; want %s, with its time zone, from the years 2000 to 2200", v.what(), want)
+		return quantity.Never
+	}
+	return quantity.At(t)
+}

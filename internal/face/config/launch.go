@@ -1,0 +1,124 @@
+package config
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+const (
+	maxArgument  = 128<<10 - 1 // Linux's limit for one argument or variable (MAX_ARG_STRLEN), its zero byte off
+	maxArguments = 4096
+	maxVariables = 1024
+	maxCap       = quantity.Amount(1) << 50 // of what a subjob may write
+)
+
+// signals that a job may ask for as a warning, by Linux number. Those that end a program at once are left out.
+func signals() map[string]int {
+	return map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "USR1": 10, "USR2": 12, "ALRM": 14, "TERM": 15, "CONT": 18, "URG": 23, "WINCH": 28}
+}
+
+// launch reads how a subjob is started and ended.
+func (c *collector) launch(o object, s *job.Spec) {
+	l := &s.Launch
+	const example = `[sh, -c, "./count.sh"]`
+	cmd := o.need("command", example)
+	for _, e := range cmd.list("a list such as "+example, maxArguments) {
+		l.Command = append(l.Command, e.argument())
+	}
+	if cmd.given() && cmd.node.Kind == yaml.SequenceNode && (len(cmd.node.Content) == 0 || len(l.Command) > 0 && l.Command[0] == "") {
+		cmd.wrong("names no program; write for example %s", example)
+	}
+	env := o.get("env").object()
+	if len(env.order) > maxVariables {
+		env.wrong("has %d variables; want at most %d", len(env.order), maxVariables)
+	}
+	for _, k := range env.order {
+		v := env.get(k)
+		checkVariable(v, k)
+		l.Env = append(l.Env, k+"="+v.argument())
+	}
+	slices.Sort(l.Env)
+	if v := o.get("subdir"); v.given() {
+		if l.Subdir = v.directory(); !inside(l.Subdir) {
+			v.wrong("is %s; want a directory below workdir, such as src", v.what())
+		} else if !o.has("workdir") {
+			v.wrong("is a directory below workdir, which is missing; write for example workdir: .")
+		}
+		l.Subdir = path.Clean(l.Subdir)
+	}
+	l.Grace = o.get("grace").duration(0, time.Hour, DefaultGrace)
+	warn(o.get("warn"), l)
+	limits := o.get("limits").object("log", "output")
+	l.LogLimit = int64(limits.get("log").bytes(1, maxCap, 0))
+	l.OutputLimit = int64(limits.get("output").bytes(1, maxCap, 0))
+}
+
+// warn reads the early signal.
+func warn(v value, l *job.Launch) {
+	if !v.given() {
+		return
+	}
+	o := v.object("signal", "before")
+	sig := o.need("signal", "USR1")
+	if name := sig.text("a signal such as USR1", ""); name != "" {
+		number, ok := signals()[strings.TrimPrefix(strings.ToUpper(name), "SIG")]
+		if !ok {
+			names := make([]string, 0, len(signals()))
+			for n := range signals() {
+				names = append(names, n)
+			}
+			slices.Sort(names)
+			sig.wrong("is %s; %s", sig.what(), suggest(strings.TrimPrefix(strings.ToUpper(name), "SIG"), names))
+		}
+		l.WarnSignal = number
+	}
+	l.WarnBefore = o.need("before", "60s").duration(time.Millisecond, 24*time.Hour, 0)
+}
+
+// argument is a string that a program can be given.
+func (v value) argument() string {
+	s := v.text("text", "")
+	if len(s) > maxArgument {
+		v.wrong("has %d bytes; a program can be given at most %d at once: put it into a file", len(s), maxArgument)
+	}
+	return s
+}
+
+// checkVariable looks at the name of an environment variable.
+func checkVariable(v value, name string) {
+	valid := name != ""
+	for i := range len(name) {
+		b := name[i]
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_'
+		valid = valid && (letter || i > 0 && b >= '0' && b <= '9')
+	}
+	switch {
+	case !valid || len(name) > 255:
+		v.wrong("the name of a variable is letters, digits and _, and does not begin with a digit")
+	case strings.HasPrefix(name, "SLUICE_") || name == "CUDA_VISIBLE_DEVICES":
+		v.wrong("is set by Sluice for every subjob; choose another name")
+	}
+}
+
+// directory is a place in the file system.
+func (v value) directory() string {
+	s := v.text("a directory such as .", "")
+	if v.given() && (s == "" || len(s) > 4095) {
+		v.wrong("is %s; want a directory such as . (at most 4095 bytes)", v.what())
+		return ""
+	}
+	return s
+}
+
+// inside says whether a path stays below where it starts.
+func inside(p string) bool {
+	p = path.Clean(p)
+	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../")
+}

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// memory reads the job's memory profile in one of its forms and compiles it.
+func (c *collector) memory(o object, s *job.Spec) {
+	before := c.count()
+	v := o.need("memory", "600Mi")
+	switch {
+	case !v.given():
+		return
+	case v.node.Kind == yaml.ScalarNode:
+		peak := v.bytes(1, trp.MaxAmount, 1)
+		s.Profile = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: peak}}}
+	default:
+		forms(v, s)
+	}
+	// What the profile says is judged against a total and a theta; where those are wrong it would be blamed for them.
+	if c.count() > before || !c.trusted(o) {
+		return
+	}
+	table, err := trp.Compile(s.Profile, s.Total, s.Theta)
+	if err != nil {
+		for _, e := range reasons(err) {
+			v.wrong("%v", e)
+		}
+		return
+	}
+	s.Safe = table
+}
+
+// trusted says whether the total and theta were read without a problem.
+func (c *collector) trusted(o object) bool {
+	for _, p := range c.found.List {
+		for _, of := range []string{"items", "steps", "rigid", "theta"} {
+			if at := join(o.path, of); p.Path == at || p.Path == at+".total" {
+				return false
+			}
+		}
+	}
+	return c.found.More == 0
+}
+
+// forms reads a profile that is more than one number.
+func forms(v value, s *job.Spec) {
+	o := v.object("phases", "combine", "ensemble", "envelope")
+	given := 0
+	for _, k := range []string{"phases", "ensemble", "envelope"} {
+		if o.has(k) {
+			given++
+		}
+	}
+	if o.node.Kind == yaml.MappingNode && given != 1 {
+		o.wrong("gives %d of phases, ensemble and envelope; want exactly one, or a plain size such as 600Mi", given)
+		return
+	}
+	if w := o.get("combine"); w.given() {
+		s.Profile.Combine = trp.Combine(w.choice("union", "independent", "maximum")) //nolint:gosec // below 3
+		if !o.has("phases") {
+			w.wrong("only phases are combined; leave it out")
+		}
+	}
+	switch {
+	case o.get("phases").given():
+		s.Profile.Form = trp.Phases
+		for _, e := range stretches(o.get("phases"), s.Total, "mean", "sd") {
+			s.Profile.Phases = append(s.Profile.Phases, trp.Phase{
+				UpTo: e.upTo,
+				Mean: e.need("mean", "400Mi").bytes(1, trp.MaxAmount, 1),
+				SD:   e.get("sd").bytes(0, trp.MaxAmount, 0),
+			})
+		}
+	case o.get("envelope").given():
+		s.Profile.Form = trp.Envelope
+		for _, e := range stretches(o.get("envelope"), s.Total, "amount") {
+			s.Profile.Curve = append(s.Profile.Curve, trp.Point{UpTo: e.upTo, Amount: e.need("amount", "400Mi").bytes(1, trp.MaxAmount, 1)})
+		}
+	case o.get("ensemble").given():
+		s.Profile.Form = trp.Ensemble
+		ensemble(o.get("ensemble"), s)
+	}
+}
+
+// stretch is an element of a list of stretches of progress.
+type stretch struct {
+	object
+	upTo int64
+}
+
+// stretches reads a list whose elements end at upTo, each above the one before; the last may leave it out and ends at
+// total.
+func stretches(v value, total int64, keys ...string) []stretch {
+	list := v.list("a list of stretches, each with upTo", trp.MaxStretches)
+	if v.node.Kind == yaml.SequenceNode && len(v.node.Content) == 0 {
+		v.wrong("is empty; give at least one stretch")
+	}
+	out := make([]stretch, 0, len(list))
+	last := int64(0)
+	for i, e := range list {
+		o := e.object(append([]string{"upTo"}, keys...)...)
+		upTo := total
+		if i < len(list)-1 {
+			upTo = o.need("upTo", "4000").integer(last+1, MaxTotal, last+1)
+		} else if w := o.get("upTo"); w.given() {
+			upTo = w.integer(1, MaxTotal, total)
+		}
+		last = upTo
+		out = append(out, stretch{o, upTo})
+	}
+	return out
+}
+
+// ensemble reads recorded runs.
+func ensemble(v value, s *job.Spec) {
+	o := v.object("upTo", "runs")
+	if o.has("upTo") {
+		for _, e := range o.get("upTo").list("a list of units such as [4000, 10000]", trp.MaxStretches) {
+			s.Profile.Bounds = append(s.Profile.Bounds, e.integer(1, MaxTotal, 1))
+		}
+	} else {
+		s.Profile.Bounds = []int64{s.Total}
+	}
+	runs := o.need("runs", "[[400Mi], [410Mi]]").list("a list of runs, each the list of its peaks", trp.MaxRuns)
+	for _, run := range runs {
+		var peaks []quantity.Amount
+		for _, e := range run.list("a list of peaks such as [400Mi, 900Mi]", trp.MaxStretches) {
+			peaks = append(peaks, e.bytes(1, trp.MaxAmount, 1))
+		}
+		s.Profile.Runs = append(s.Profile.Runs, peaks)
+	}
+}

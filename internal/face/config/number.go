@@ -1,0 +1,31 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// parseFraction reads a decimal such as 0.01 or 1% as parts of scale, which is a power of ten. It is exact: what would
+// have to be rounded is refused.
+func parseFraction(s string, scale int64) (int64, bool) {
+	s, percent := strings.CutSuffix(s, "%")
+	if percent {
+		scale /= 100
+	}
+	whole, frac, dotted := strings.Cut(s, ".")
+	frac = strings.TrimRight(frac, "0")
+	digits := len(strconv.FormatInt(scale, 10)) - 1
+	if len(frac) > digits || len(whole) > 3 || whole == "" && frac == "" && !dotted || strings.Trim(whole+frac, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(whole+frac+strings.Repeat("0", digits-len(frac)), 10, 64)
+	return n, err == nil
+}
+
+// formatFraction writes n parts of scale as a decimal.
+func formatFraction(n, scale int64) string {
+	digits := len(strconv.FormatInt(scale, 10)) - 1
+	s := fmt.Sprintf("%d.%0*d", n/scale, digits, n%scale)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"go.yaml.in/yaml/v3"
+)
+
+// object is a mapping with a fixed set of keys.
+type object struct {
+	value
+	fields map[string]value
+	order  []string
+}
+
+// object reads the value as a mapping whose keys are among keys; without keys, any may be there. Unknown and doubled
+// keys are reported. An absent or wrong value gives an object without fields.
+func (v value) object(keys ...string) object {
+	o := object{value: v, fields: map[string]value{}}
+	if !v.given() {
+		return o
+	}
+	if v.node.Kind != yaml.MappingNode {
+		v.wrong("is %s; want a mapping of keys to values", v.what())
+		return o
+	}
+	known := map[string]bool{}
+	for _, k := range keys {
+		known[k] = true
+	}
+	for i := 0; i+1 < len(v.node.Content); i += 2 {
+		key, child := v.node.Content[i], v.node.Content[i+1]
+		path := join(v.path, key.Value)
+		at := value{v.c, path, key}
+		first, doubled := o.fields[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			v.c.at(key, v.path, "a key is %s; want a word", value{v.c, v.path, key}.what())
+		case key.Tag == "!!merge":
+			at.wrong("merge keys are not read; write the values out")
+		case len(keys) > 0 && !known[key.Value]:
+			at.wrong("unknown key; %s", suggest(key.Value, keys))
+		case doubled:
+			at.wrong("given twice; the first is in line %d", first.node.Line)
+		case child.Kind == yaml.ScalarNode && child.Tag == "!!null":
+			at.wrong("has no value; give one or leave the key out")
+		default:
+			o.fields[key.Value] = value{v.c, path, child}
+			o.order = append(o.order, key.Value)
+		}
+	}
+	return o
+}
+
+// get is the value of a key, without node if it was left out.
+func (o object) get(key string) value {
+	if v, ok := o.fields[key]; ok {
+		return v
+	}
+	return value{c: o.c, path: join(o.path, key)}
+}
+
+// has says whether the key is there, right or wrong: one that is reported already is not reported again as missing.
+func (o object) has(key string) bool {
+	if !o.given() || o.node.Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i < len(o.node.Content); i += 2 {
+		if o.node.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
+}
+
+// need is get for a key that must be there; example is what to write.
+func (o object) need(key, example string) value {
+	if o.given() && o.node.Kind == yaml.MappingNode && !o.has(key) {
+		o.wrong("%q is missing; write for example %s: %s", key, key, example)
+	}
+	return o.get(key)
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

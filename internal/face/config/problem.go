@@ -1,0 +1,89 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// Problem is one thing wrong with a file.
+type Problem struct {
+	File string
+	// Line and Column count from 1.
+	Line, Column int
+	// Path of keys, such as spec.items.total; empty for the whole document.
+	Path string
+	// Text says what is wrong and what would be right.
+	Text string
+}
+
+// String is the form people see: file:line:column: path: text.
+func (p Problem) String() string {
+	if p.Path == "" {
+		return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Text)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s: %s", p.File, p.Line, p.Column, p.Path, p.Text)
+}
+
+// Problems is the error of a refused file: everything that is wrong with it, in the order of the file.
+type Problems struct {
+	List []Problem
+	// More were found than are listed.
+	More int
+}
+
+// Error is one line for each problem.
+func (ps *Problems) Error() string {
+	lines := make([]string, 0, len(ps.List)+1)
+	for _, p := range ps.List {
+		lines = append(lines, p.String())
+	}
+	if ps.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more problems", ps.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// collector gathers the problems of one file.
+type collector struct {
+	file  string
+	found Problems
+}
+
+// add records a problem at a place in the file.
+func (c *collector) add(line, column int, path, format string, args ...any) {
+	if len(c.found.List) >= maxProblems {
+		c.found.More++
+		return
+	}
+	c.found.List = append(c.found.List, Problem{c.file, max(line, 1), max(column, 1), path, fmt.Sprintf(format, args...)})
+}
+
+// at records a problem at a node.
+func (c *collector) at(n *yaml.Node, path, format string, args ...any) {
+	c.add(n.Line, n.Column, path, format, args...)
+}
+
+// count is how many problems there are, to see whether a part added some.
+func (c *collector) count() int { return len(c.found.List) + c.found.More }
+
+// err is nil if nothing was found, else an error of kind Invalid that unwraps to *Problems.
+func (c *collector) err() error {
+	if c.count() == 0 {
+		return nil
+	}
+	return &errkind.Error{Kind: errkind.Invalid, Err: &c.found}
+}
+
+// reasons splits an error into its joined parts, for messages of one line each.
+func reasons(err error) []error {
+	var many interface{ Unwrap() []error }
+	if errors.As(err, &many) {
+		return many.Unwrap()
+	}
+	return []error{err}
+}

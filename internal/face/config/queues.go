@@ -1,0 +1,64 @@
+package config
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// Daemon is what the daemon's optional file sets. Everything else is a flag.
+type Daemon struct {
+	// Queues to create or change at the start, in the order of the file.
+	Queues []protocol.Queue
+}
+
+// ParseDaemon reads the daemon's file: {queues: [{name, weight, cap, maxJobs, maxWindow, user}]}. Only name is needed;
+// weight is 1 if left out, and no cap, limit, bound or user is set. It is as strict as ParseJob, and its error alike.
+func ParseDaemon(name string, data []byte) (Daemon, error) {
+	c := &collector{file: name}
+	var d Daemon
+	for _, doc := range c.documents(data, 1) {
+		top := value{c: c, node: doc}.object("queues")
+		seen := map[string]int{}
+		for _, e := range top.get("queues").list("a list of queues such as [{name: default, weight: 1}]", 1000) {
+			q := queue(e)
+			if line, again := seen[q.Name]; again && q.Name != "" {
+				e.wrong("queue %q is given in line %d too", q.Name, line)
+			}
+			seen[q.Name] = e.node.Line
+			d.Queues = append(d.Queues, q)
+		}
+	}
+	if err := c.err(); err != nil {
+		return Daemon{}, err
+	}
+	return d, nil
+}
+
+func queue(v value) protocol.Queue {
+	o := v.object("name", "weight", "cap", "maxJobs", "maxWindow", "user")
+	return protocol.Queue{
+		Name:      o.need("name", DefaultQueue).label(""),
+		Weight:    o.get("weight").integer(1, 1_000_000, 1),
+		Cap:       int(o.get("cap").integer(0, 1_000_000, 0)),
+		MaxJobs:   int(o.get("maxJobs").integer(0, 1_000_000, 0)),
+		MaxWindow: o.get("maxWindow").duration(time.Second, MaxTime, 0),
+		User:      o.get("user").user(),
+	}
+}
+
+// user is the name of an account, empty if left out.
+func (v value) user() string {
+	s := v.text("the name of an account", "")
+	for i := range len(s) {
+		if b := s[i]; b <= ' ' || b == ':' || b == '/' || b > '~' {
+			v.wrong("is %s; want the name of an account on the daemon's machine", v.what())
+			return ""
+		}
+	}
+	if v.given() && (s == "" || len(s) > 32) {
+		v.wrong("is %s; want the name of an account, at most 32 letters", v.what())
+		return ""
+	}
+	return s
+}

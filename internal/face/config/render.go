@@ -1,0 +1,183 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// RenderJob writes a spec as the YAML of a job file, defaults filled: what ParseJob reads back as an equal spec with the
+// given workdir, Launch.Snapshot apart, which is no part of the file. An error says that the spec did not come from a
+// job file.
+func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
+	spec := mapping(
+		field("queue", text(s.Queue)),
+		field("priority", number(int64(s.Priority))),
+	)
+	switch s.Kind {
+	case job.Items:
+		add(spec, "items", mapping(field("total", number(s.Total)), field("unit", text(s.Unit)), field("perItem", length(s.PerUnit)),
+			field("grid", number(s.Grid)), field("parallelism", number(int64(s.Parallelism)))))
+		add(spec, "onBadItem", text([]string{"fail", "skip"}[s.OnBadItem]))
+	case job.Steps:
+		add(spec, "steps", mapping(field("total", number(s.Total)), field("unit", text(s.Unit)), field("perStep", length(s.PerUnit)),
+			field("every", number(s.Grid)), field("restore", length(s.Restore)), field("checkpoint", length(s.Checkpoint))))
+	case job.Rigid:
+		r := mapping(field("slices", number(int64(s.Slices))))
+		if s.Walltime > 0 {
+			add(r, "walltime", length(s.Walltime))
+			add(r, "onOverrun", text([]string{"kill", "extend"}[s.OnOverrun]))
+		}
+		add(spec, "rigid", r)
+	default:
+		return nil, fmt.Errorf("job %s: kind %d has no form in a job file", s.Name, s.Kind)
+	}
+	memory, err := renderMemory(s)
+	if err != nil {
+		return nil, err
+	}
+	add(spec, "memory", memory)
+	add(spec, "theta", number(formatFraction(s.Theta, 1_000_000)))
+	add(spec, "tauMin", length(s.TauMin))
+	add(spec, "overheadMax", number(formatFraction(int64(s.OverheadMax), 1000)))
+	if s.Deadline != quantity.Never {
+		add(spec, "deadline", text(s.Deadline.Time().Format(time.RFC3339Nano)))
+	}
+	if s.Continue {
+		add(spec, "continue", number("true"))
+	}
+	add(spec, "maxFailures", number(int64(s.MaxFailures)))
+	renderLaunch(spec, &s.Launch, workdir)
+
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	err = enc.Encode(mapping(
+		field("apiVersion", text(APIVersion)), field("kind", text(JobKind)),
+		field("metadata", mapping(field("name", text(string(s.Name))))), field("spec", spec)))
+	if err = errors.Join(err, enc.Close()); err != nil {
+		return nil, fmt.Errorf("job %s: writing it as YAML: %w", s.Name, err)
+	}
+	return b.Bytes(), nil
+}
+
+func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
+	if workdir != "" {
+		add(spec, "workdir", text(workdir))
+	}
+	if l.Subdir != "" {
+		add(spec, "subdir", text(l.Subdir))
+	}
+	cmd := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, arg := range l.Command {
+		cmd.Content = append(cmd.Content, quoted(arg))
+	}
+	add(spec, "command", cmd)
+	if len(l.Env) > 0 {
+		env := mapping()
+		for _, e := range l.Env {
+			k, v, _ := strings.Cut(e, "=")
+			add(env, k, quoted(v))
+		}
+		add(spec, "env", env)
+	}
+	add(spec, "grace", length(l.Grace))
+	for name, n := range signals() {
+		if n == l.WarnSignal {
+			add(spec, "warn", mapping(field("signal", text(name)), field("before", length(l.WarnBefore))))
+		}
+	}
+	if l.LogLimit > 0 || l.OutputLimit > 0 {
+		limits := mapping()
+		if l.LogLimit > 0 {
+			add(limits, "log", size(quantity.Amount(l.LogLimit)))
+		}
+		if l.OutputLimit > 0 {
+			add(limits, "output", size(quantity.Amount(l.OutputLimit)))
+		}
+		add(spec, "limits", limits)
+	}
+}
+
+func renderMemory(s *job.Spec) (*yaml.Node, error) {
+	p := &s.Profile
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	switch p.Form {
+	case trp.Phases:
+		if len(p.Phases) == 1 && p.Phases[0].SD == 0 && p.Combine == trp.Union {
+			return size(p.Phases[0].Mean), nil
+		}
+		for _, ph := range p.Phases {
+			list.Content = append(list.Content, mapping(field("upTo", number(ph.UpTo)), field("mean", size(ph.Mean)), field("sd", size(ph.SD))))
+		}
+		return mapping(field("phases", list), field("combine", text([]string{"union", "independent", "maximum"}[p.Combine]))), nil
+	case trp.Envelope:
+		for _, pt := range p.Curve {
+			list.Content = append(list.Content, mapping(field("upTo", number(pt.UpTo)), field("amount", size(pt.Amount))))
+		}
+		return mapping(field("envelope", list)), nil
+	case trp.Ensemble:
+		bounds := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, b := range p.Bounds {
+			bounds.Content = append(bounds.Content, number(b))
+		}
+		for _, run := range p.Runs {
+			peaks := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+			for _, a := range run {
+				peaks.Content = append(peaks.Content, size(a))
+			}
+			list.Content = append(list.Content, peaks)
+		}
+		return mapping(field("ensemble", mapping(field("upTo", bounds), field("runs", list)))), nil
+	}
+	return nil, fmt.Errorf("job %s: memory form %d has no form in a job file", s.Name, p.Form)
+}
+
+// pair is a key with its value.
+type pair struct {
+	key  string
+	node *yaml.Node
+}
+
+func field(key string, n *yaml.Node) pair { return pair{key, n} }
+
+func mapping(fields ...pair) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range fields {
+		add(m, f.key, f.node)
+	}
+	return m
+}
+
+func add(m *yaml.Node, key string, n *yaml.Node) { m.Content = append(m.Content, text(key), n) }
+
+// text is a string, quoted only where YAML would read something else.
+func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
+// quoted is a string in double quotes, which carry every character.
+func quoted(s string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
+}
+
+// number is a value that is written as it is.
+func number[T int64 | string](n T) *yaml.Node {
+	switch n := any(n).(type) {
+	case int64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatInt(n, 10)}
+	default:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: any(n).(string)}
+	}
+}
+
+func length(d time.Duration) *yaml.Node { return text(d.String()) }
+
+func size(a quantity.Amount) *yaml.Node { return text(quantity.ExactBytes(a)) }

@@ -1,0 +1,27 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// Warnings lists what a job file may say but rarely means, one sentence each. withFiles says whether a work directory
+// comes along.
+func Warnings(s *job.Spec, withFiles bool) []string {
+	var out []string
+	if s.Kind == job.Rigid && s.Walltime == 0 {
+		out = append(out, "a rigid job without walltime: nothing can be sold behind it on its slice; give rigid.walltime")
+	}
+	if s.Kind == job.Steps && s.Restore == 0 && s.Checkpoint == 0 {
+		out = append(out, "restore and checkpoint are 0: if they cost time, say so, or the subjobs will be too short to be worth it")
+	}
+	if !withFiles && strings.HasPrefix(s.Launch.Command[0], "./") {
+		out = append(out, fmt.Sprintf("the command is %s but no workdir comes along; give workdir: .", s.Launch.Command[0]))
+	}
+	if s.Launch.WarnBefore > 0 && s.TauMin > 0 && s.Launch.WarnBefore >= s.TauMin {
+		out = append(out, fmt.Sprintf("the warning comes %s before the end, and a subjob may be as short as %s: some will be warned at once", s.Launch.WarnBefore, s.TauMin))
+	}
+	return out
+}

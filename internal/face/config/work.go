@@ -1,0 +1,100 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// work reads the one of items, steps, rigid and external that says where the job may be cut.
+func (c *collector) work(o object, s *job.Spec) {
+	s.Total, s.Grid, s.Parallelism, s.Slices = 1, 1, 1, 1
+	var kinds []string
+	for _, k := range []string{"items", "steps", "rigid", "external"} {
+		if o.has(k) {
+			kinds = append(kinds, k)
+		}
+	}
+	switch {
+	case !o.given() || o.order == nil && len(kinds) == 0:
+		// Reported already, or an empty mapping: the next line says it.
+		if o.given() {
+			o.wrong("does not say what the work is; give one of items, steps or rigid")
+		}
+	case len(kinds) == 0:
+		o.wrong("does not say what the work is; give one of items, steps or rigid")
+	case len(kinds) > 1:
+		o.wrong("gives %s; want exactly one of items, steps or rigid", strings.Join(kinds, " and "))
+	}
+	if v := o.get("external"); v.given() {
+		v.wrong("external atomizers come with mechanism jasda, which this version does not have; describe the work as items, steps or rigid")
+	}
+	if v := o.get("items"); v.given() {
+		items(v, s)
+	}
+	if v := o.get("steps"); v.given() {
+		steps(v, s)
+	}
+	if v := o.get("rigid"); v.given() {
+		rigid(v, s)
+	}
+}
+
+// items are independent units.
+func items(v value, s *job.Spec) {
+	s.Kind, s.Unit = job.Items, "item"
+	o := v.object("total", "unit", "perItem", "grid", "parallelism")
+	s.Total = o.need("total", "10000").integer(1, MaxTotal, 1)
+	s.Unit = o.get("unit").unit(s.Unit)
+	s.PerUnit = o.need("perItem", "20ms").duration(1, MaxTime, 0)
+	s.Grid = o.get("grid").integer(1, MaxTotal, 1)
+	s.Parallelism = int(o.get("parallelism").integer(1, MaxParallelism, 1))
+	sane(o, s, "perItem", "grid")
+}
+
+// steps are one chain of checkpoints.
+func steps(v value, s *job.Spec) {
+	s.Kind, s.Unit = job.Steps, "step"
+	o := v.object("total", "unit", "perStep", "every", "restore", "checkpoint")
+	s.Total = o.need("total", "90000").integer(1, MaxTotal, 1)
+	s.Unit = o.get("unit").unit(s.Unit)
+	s.PerUnit = o.need("perStep", "35ms").duration(1, MaxTime, 0)
+	s.Grid = o.need("every", "500").integer(1, MaxTotal, 1)
+	s.Restore = o.get("restore").duration(0, MaxTime/4, 0)
+	s.Checkpoint = o.get("checkpoint").duration(0, MaxTime/4, 0)
+	sane(o, s, "perStep", "every")
+}
+
+// rigid work is not divisible.
+func rigid(v value, s *job.Spec) {
+	s.Kind, s.Unit = job.Rigid, "job"
+	o := v.object("walltime", "slices", "onOverrun")
+	s.Walltime = o.get("walltime").duration(time.Second, MaxTime, 0)
+	s.Slices = int(o.get("slices").integer(1, MaxParallelism, 1))
+	s.OnOverrun = job.Overrun(o.get("onOverrun").choice("kill", "extend")) //nolint:gosec // 0 or 1
+	if s.OnOverrun == job.OverrunExtends && !o.has("walltime") {
+		o.get("onOverrun").wrong("there is no walltime to overrun; give walltime or leave this out")
+	}
+}
+
+// sane checks what holds between the fields of divisible work.
+func sane(o object, s *job.Spec, per, grid string) {
+	if v := o.get(grid); v.given() && s.Grid > s.Total {
+		v.wrong("is %d, more than the total of %d; want at most the total", s.Grid, s.Total)
+	}
+	if v := o.get(per); v.given() && quantity.MulDiv(s.Total, int64(s.PerUnit), 1) > int64(MaxTime) {
+		v.wrong("is %s, which makes the whole job longer than 100 years; check the total and the unit", v.what())
+	}
+}
+
+// unit is what one unit is called.
+func (v value) unit(or string) string {
+	s := v.text("a word such as frame", or)
+	if v.given() && (s == "" || len(s) > 32 || strings.ContainsAny(s, " \t\n\r")) {
+		v.wrong("is %s; want one word of at most 32 bytes", v.what())
+		return or
+	}
+	return s
+}
