@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// byteUnits in the order people are shown them; the longer suffix comes first, so that Gi is not read as G.
-var byteUnits = [...]struct {
+// byteTable lists the units in the order people are shown them; the longer suffix comes first, so that Gi is not read as G.
+var byteTable = [...]struct {
 	suffix string
 	bytes  int64
 }{
@@ -29,7 +29,7 @@ func ParseBytes(s string) (Amount, error) {
 	scale := int64(1)
 	if name := strings.TrimSuffix(unit, "B"); name != "" {
 		scale = 0
-		for _, u := range byteUnits {
+		for _, u := range byteTable {
 			if u.suffix == name {
 				scale = u.bytes
 				break
@@ -81,7 +81,7 @@ func hintBytes(number, unit string) string {
 		return want
 	}
 	name := strings.TrimSuffix(strings.ToLower(strings.TrimSuffix(unit, "B")), "b")
-	for _, u := range byteUnits {
+	for _, u := range byteTable {
 		if strings.ToLower(u.suffix) == name && u.suffix != unit {
 			return fmt.Sprintf("the unit %q is not known; did you mean %s%s?", unit, number, u.suffix)
 		}
@@ -104,7 +104,7 @@ func FormatBytes(a Amount) string {
 	if a < 0 {
 		return strconv.FormatInt(int64(a), 10)
 	}
-	for _, u := range byteUnits {
+	for _, u := range byteTable {
 		if len(u.suffix) != 2 || u.bytes == 1<<60 || int64(a) < u.bytes { // a hundred times 1Ei would overflow
 			continue
 		}
@@ -137,7 +137,7 @@ func ExactBytes(a Amount) string {
 	if a <= 0 {
 		return best
 	}
-	for _, u := range byteUnits {
+	for _, u := range byteTable {
 		if int64(a)%u.bytes != 0 {
 			continue
 		}
