@@ -89,6 +89,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			r.stop = now()
 			w.arm(r)
 		}
+	default: // not for an executor
 	}
 }
 
