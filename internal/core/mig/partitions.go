@@ -1,0 +1,103 @@
+package mig
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Partitions lists every set of instances the board can have at once, the empty one included, each in order of starts.
+// Two sets that differ only in places are two.
+func (g *Geometry) Partitions() []Layout {
+	var all []Layout
+	counts := make([]int, len(g.Profiles))
+	var walk func(slot, compute int, l Layout)
+	walk = func(slot, compute int, l Layout) {
+		if slot >= g.MemorySlices {
+			all = append(all, slices.Clone(l))
+			return
+		}
+		walk(slot+1, compute, l)
+		for n, p := range g.Profiles {
+			if counts[n] == p.Max || compute+p.Compute > g.ComputeSlices || !slices.Contains(p.Starts, slot) {
+				continue
+			}
+			counts[n]++
+			walk(slot+p.Size, compute+p.Compute, append(l, Instance{Profile: p, Start: slot}))
+			counts[n]--
+		}
+	}
+	walk(0, 0, Layout{})
+	return all
+}
+
+// Maximal says whether no further instance of the given profiles could be added to l.
+func (g *Geometry) Maximal(l Layout, profiles []Profile) bool {
+	compute := 0
+	counts := map[string]int{}
+	for _, i := range l {
+		compute += i.Profile.Compute
+		counts[i.Profile.Name]++
+	}
+	for _, p := range profiles {
+		if counts[p.Name] >= p.Max || compute+p.Compute > g.ComputeSlices {
+			continue
+		}
+		for _, s := range p.Starts {
+			if !slices.ContainsFunc(l, Instance{Profile: p, Start: s}.overlaps) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// nearestShown is how many legal layouts an error proposes.
+const nearestShown = 3
+
+// nearest names the legal layouts that differ least from what was wished for, counted in memory slices added and
+// removed; of equal ones those that use more of the board. Media extensions are proposed only to whom asked for them.
+// Given places are not looked at.
+func (g *Geometry) nearest(wishes []wish) []string {
+	want := map[string]int{}
+	for _, w := range wishes {
+		want[w.profile.Name] = min(want[w.profile.Name]+w.count, 1<<20)
+	}
+	if len(want) == 0 {
+		return nil
+	}
+	type candidate struct {
+		name           string
+		distance, used int
+	}
+	seen := map[string]bool{}
+	var found []candidate
+	for _, l := range g.Partitions() {
+		c := candidate{name: l.String()}
+		if len(l) == 0 || seen[c.name] || slices.ContainsFunc(l, func(i Instance) bool {
+			return strings.HasSuffix(i.Profile.Name, "+me") && want[i.Profile.Name] == 0
+		}) {
+			continue
+		}
+		seen[c.name] = true
+		for _, p := range g.Profiles {
+			have := 0
+			for _, i := range l {
+				if i.Profile.Name == p.Name {
+					have++
+				}
+			}
+			c.distance += max(have-want[p.Name], want[p.Name]-have) * p.Size
+			c.used += have * p.Compute
+		}
+		found = append(found, c)
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.used, a.used), strings.Compare(a.name, b.name))
+	})
+	var names []string
+	for _, c := range found[:min(nearestShown, len(found))] {
+		names = append(names, c.name)
+	}
+	return names
+}
