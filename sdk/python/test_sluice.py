@@ -1,0 +1,228 @@
+"""Tests of sluice.py: python3 -m unittest, or through `make test`."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import sluice
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class SubjobCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = folder.name
+        self.now = 1000.0
+        for name in ("checkpoint", "output"):
+            os.mkdir(os.path.join(self.dir, name))
+        self.env = {
+            "SLUICE_JOB": "train",
+            "SLUICE_SUBJOB": "3-17",
+            "SLUICE_FROM": "100",
+            "SLUICE_TO": "200",
+            "SLUICE_DEADLINE": "1970-01-01T00:17:40Z",  # 1060 s
+            "SLUICE_MEMORY_BYTES": "1048576",
+            "SLUICE_CHECKPOINT_DIR": self.path("checkpoint"),
+            "SLUICE_OUTPUT_DIR": self.path("output"),
+            "SLUICE_PROGRESS_FILE": self.path("progress.json"),
+            "SLUICE_LEASE_FILE": self.path("lease.json"),
+        }
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def subjob(self, **env):
+        merged = dict(self.env, **env)
+        return sluice.Subjob({k: v for k, v in merged.items() if v is not None}, clock=lambda: self.now)
+
+    def reported(self):
+        with open(self.path("progress.json")) as f:
+            return json.load(f)
+
+
+class Environment(SubjobCase):
+    def test_reads_everything(self):
+        s = self.subjob()
+        self.assertEqual((s.job, s.subjob, s.from_, s.to, s.memory), ("train", "3-17", 100, 200, 1048576))
+        self.assertEqual(s.deadline, 1060)
+        self.assertIsNone(s.resume_dir)
+
+    def test_names_all_problems_at_once(self):
+        with self.assertRaises(sluice.ContractError) as e:
+            self.subjob(SLUICE_JOB=None, SLUICE_FROM="ten", SLUICE_DEADLINE="soon")
+        for want in ("SLUICE_JOB is not set", "SLUICE_FROM is 'ten'", "SLUICE_DEADLINE: 'soon'"):
+            self.assertIn(want, str(e.exception))
+
+    def test_times(self):
+        for text, want in (
+            ("1970-01-01T00:00:00Z", 0.0),
+            ("1970-01-01T01:00:00.25+01:00", 0.25),
+            ("1970-01-01T00:00:01.123456789Z", 1.123456789),
+            ("2026-02-28T23:59:59-05:30", 1772342999.0),
+        ):
+            self.assertEqual(sluice.parse_time(text), want, text)
+        for text in ("", "1970-01-01", "1970-01-01T00:00:00", "1970-13-01T00:00:00Z", "1970-01-01T00:00:00Zx"):
+            with self.assertRaises(ValueError, msg=text):
+                sluice.parse_time(text)
+
+
+class Progress(SubjobCase):
+    def test_is_replaced_whole(self):
+        s = self.subjob()
+        s.progress(150)
+        self.assertEqual(self.reported(), {"progress": 150, "checkpoint": False})
+        first = os.stat(self.path("progress.json")).st_ino
+        s.progress(200, checkpoint=True)
+        self.assertEqual(self.reported(), {"progress": 200, "checkpoint": True})
+        self.assertNotEqual(os.stat(self.path("progress.json")).st_ino, first)
+        self.assertEqual([n for n in os.listdir(self.dir) if n.endswith(".tmp")], [])
+
+    def test_stays_in_range_and_never_goes_back(self):
+        s = self.subjob()
+        s.progress(150)
+        for n in (99, 149, 201):
+            with self.assertRaises(sluice.ContractError, msg=n):
+                s.progress(n)
+        self.assertEqual(self.reported()["progress"], 150)
+
+    def test_may_go_on_in_an_extended_lease(self):
+        s = self.subjob()
+        self.lease(300, "1970-01-01T00:20:00Z")
+        s.progress(300)
+        self.assertEqual(self.reported()["progress"], 300)
+
+    def lease(self, to, deadline):
+        temporary = self.path("lease.new")
+        with open(temporary, "w") as f:
+            json.dump({"to": to, "deadline": deadline}, f)
+        os.replace(temporary, self.path("lease.json"))
+
+
+class Deadline(SubjobCase):
+    lease = Progress.lease
+
+    def test_remaining(self):
+        s = self.subjob()
+        self.assertEqual(s.remaining(), 60)
+        self.assertFalse(s.should_stop(need=60))
+        self.assertTrue(s.should_stop(need=60.5))
+        self.now = 1059.5
+        self.assertTrue(s.should_stop())
+
+    def test_follows_the_lease(self):
+        s = self.subjob()
+        self.lease(250, "1970-01-01T00:20:00Z")
+        self.assertEqual((s.remaining(), s.to), (200, 250))
+        self.lease(180, "1970-01-01T00:17:00Z")  # truncated
+        self.assertEqual((s.remaining(), s.to), (20, 180))
+
+    def test_a_broken_lease_file_is_said(self):
+        s = self.subjob()
+        with open(self.path("lease.json"), "w") as f:
+            f.write("{}")
+        with self.assertRaises(sluice.ContractError):
+            s.remaining()
+
+
+class Checkpoints(SubjobCase):
+    def test_round_trip(self):
+        s = self.subjob()
+        s.checkpoint(150, lambda f: pickle.dump([1.5, 2], f))
+        s.checkpoint(160, lambda f: pickle.dump([2.5, 3], f))
+        self.assertEqual(os.listdir(self.path("checkpoint")), ["checkpoint-160"])
+        self.assertEqual(self.reported(), {"progress": 160, "checkpoint": True})
+        later = self.subjob(SLUICE_FROM="160", SLUICE_RESUME_DIR=self.path("checkpoint"))
+        self.assertEqual(later.resume(pickle.load), [2.5, 3])
+
+    def test_nothing_to_resume_at_first(self):
+        self.assertIsNone(self.subjob().resume(pickle.load))
+
+    def test_a_foreign_checkpoint_is_refused(self):
+        s = self.subjob(SLUICE_RESUME_DIR=self.path("checkpoint"))
+        with self.assertRaises(sluice.ContractError):
+            s.resume(pickle.load)
+
+    def test_reported_progress_never_lacks_its_checkpoint(self):
+        s = self.subjob()
+        s.checkpoint(150, lambda f: f.write(b"one"))
+
+        def fails(f):
+            f.write(b"half")
+            raise OSError("disk full")
+
+        with self.assertRaises(OSError):
+            s.checkpoint(160, fails)
+        self.assertEqual(os.listdir(self.path("checkpoint")), ["checkpoint-150"])
+        self.assertEqual(self.reported(), {"progress": 150, "checkpoint": True})
+
+    def test_the_old_one_is_there_until_the_new_one_is_reported(self):
+        s = self.subjob()
+        s.checkpoint(150, lambda f: f.write(b"one"))
+        seen = []
+        s.progress, progress = lambda *a, **k: (seen.append(sorted(os.listdir(self.path("checkpoint")))), progress(*a, **k)), s.progress
+        s.checkpoint(160, lambda f: f.write(b"two"))
+        self.assertEqual(seen, [["checkpoint-150", "checkpoint-160"]])
+
+
+class Output(SubjobCase):
+    def test_stays_inside(self):
+        s = self.subjob()
+        path = s.output_path("a/b.txt")
+        with open(path, "w") as f:
+            f.write("x")
+        self.assertTrue(os.path.samefile(os.path.dirname(path), self.path("output", "a")))
+        for name in ("", ".", "../x", "/etc/passwd", "a/../../x"):
+            with self.assertRaises(sluice.ContractError, msg=name):
+                s.output_path(name)
+
+
+class Process(SubjobCase):
+    """A real program: it works until it is told to stop, leaves a checkpoint, and yields."""
+
+    PROGRAM = textwrap.dedent(
+        """
+        import sys, time
+        import sluice
+        job = sluice.Subjob.from_env()
+        print("ready", flush=True)
+        for step in range(job.from_, job.to):
+            if job.should_stop():
+                job.checkpoint(step, lambda f: f.write(b"%d" % step))
+                job.yield_()
+            time.sleep(0.02)
+        """
+    )
+
+    def run_program(self, deadline, act):
+        env = dict(self.env, PYTHONPATH=HERE, SLUICE_DEADLINE=deadline, SLUICE_TO="100000")
+        p = subprocess.Popen([sys.executable, "-c", self.PROGRAM], env=env, stdout=subprocess.PIPE)
+        try:
+            self.assertEqual(p.stdout.readline(), b"ready\n")
+            act(p)
+            self.assertEqual(p.wait(timeout=20), sluice.EXIT_YIELD)
+        finally:
+            p.kill()
+            p.stdout.close()
+            p.wait()
+        said = self.reported()
+        self.assertTrue(said["checkpoint"])
+        with open(self.path("checkpoint", "checkpoint-%d" % said["progress"]), "rb") as f:
+            self.assertEqual(f.read(), b"%d" % said["progress"])
+
+    def test_yields_on_sigterm(self):
+        self.run_program("2999-01-01T00:00:00Z", lambda p: p.send_signal(signal.SIGTERM))
+
+    def test_yields_at_its_deadline(self):
+        self.run_program("1999-01-01T00:00:00Z", lambda p: None)
+
+
+if __name__ == "__main__":
+    unittest.main()
