@@ -94,7 +94,7 @@ func (c *collector) job(doc *yaml.Node) (*job.Spec, string) {
 		"items", "steps", "rigid", "external", "memory", "theta", "tauMin", "overheadMax", "deadline", "continue",
 		"maxFailures", "onBadItem", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
 	s.Queue = o.get("queue").label(DefaultQueue)
-	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0)) //nolint:gosec // within MaxPriority
+	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0))
 	c.work(o, s)
 	c.risk(o, s)
 	c.memory(o, s)
@@ -116,7 +116,7 @@ func (c *collector) risk(o object, s *job.Spec) {
 		}
 	}
 	if v := o.get("onBadItem"); v.given() {
-		s.OnBadItem = job.OnBadItem(v.choice("fail", "skip")) //nolint:gosec // 0 or 1
+		s.OnBadItem = job.OnBadItem(v.choice("fail", "skip"))
 		if s.Kind != job.Items && s.Kind != 0 {
 			v.wrong("only a job of items has bad items; leave it out")
 		}

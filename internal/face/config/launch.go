@@ -9,14 +9,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/quantity"
 )
 
 const (
 	maxArgument  = 128<<10 - 1 // Linux's limit for one argument or variable (MAX_ARG_STRLEN), its zero byte off
 	maxArguments = 4096
 	maxVariables = 1024
-	maxCap       = quantity.Amount(1) << 50 // of what a subjob may write
 )
 
 // signals that a job may ask for as a warning, by Linux number. Those that end a program at once are left out.
@@ -56,8 +54,8 @@ func (c *collector) launch(o object, s *job.Spec) {
 	l.Grace = o.get("grace").duration(0, time.Hour, DefaultGrace)
 	warn(o.get("warn"), l)
 	limits := o.get("limits").object("log", "output")
-	l.LogLimit = int64(limits.get("log").bytes(1, maxCap, 0))
-	l.OutputLimit = int64(limits.get("output").bytes(1, maxCap, 0))
+	l.LogLimit = int64(limits.get("log").bytes(1, 0))
+	l.OutputLimit = int64(limits.get("output").bytes(1, 0))
 }
 
 // warn reads the early signal.
@@ -75,7 +73,8 @@ func warn(v value, l *job.Launch) {
 				names = append(names, n)
 			}
 			slices.Sort(names)
-			sig.wrong("is %s; %s", sig.what(), suggest(strings.TrimPrefix(strings.ToUpper(name), "SIG"), names))
+			_, hint := suggest(strings.TrimPrefix(strings.ToUpper(name), "SIG"), names)
+			sig.wrong("is %s; %s", sig.what(), hint)
 		}
 		l.WarnSignal = number
 	}

@@ -16,7 +16,7 @@ func (c *collector) memory(o object, s *job.Spec) {
 	case !v.given():
 		return
 	case v.node.Kind == yaml.ScalarNode:
-		peak := v.bytes(1, trp.MaxAmount, 1)
+		peak := v.bytes(1, 1)
 		s.Profile = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: peak}}}
 	default:
 		forms(v, s)
@@ -61,7 +61,7 @@ func forms(v value, s *job.Spec) {
 		return
 	}
 	if w := o.get("combine"); w.given() {
-		s.Profile.Combine = trp.Combine(w.choice("union", "independent", "maximum")) //nolint:gosec // below 3
+		s.Profile.Combine = trp.Combine(w.choice("union", "independent", "maximum"))
 		if !o.has("phases") {
 			w.wrong("only phases are combined; leave it out")
 		}
@@ -72,14 +72,14 @@ func forms(v value, s *job.Spec) {
 		for _, e := range stretches(o.get("phases"), s.Total, "mean", "sd") {
 			s.Profile.Phases = append(s.Profile.Phases, trp.Phase{
 				UpTo: e.upTo,
-				Mean: e.need("mean", "400Mi").bytes(1, trp.MaxAmount, 1),
-				SD:   e.get("sd").bytes(0, trp.MaxAmount, 0),
+				Mean: e.need("mean", "400Mi").bytes(1, 1),
+				SD:   e.get("sd").bytes(0, 0),
 			})
 		}
 	case o.get("envelope").given():
 		s.Profile.Form = trp.Envelope
 		for _, e := range stretches(o.get("envelope"), s.Total, "amount") {
-			s.Profile.Curve = append(s.Profile.Curve, trp.Point{UpTo: e.upTo, Amount: e.need("amount", "400Mi").bytes(1, trp.MaxAmount, 1)})
+			s.Profile.Curve = append(s.Profile.Curve, trp.Point{UpTo: e.upTo, Amount: e.need("amount", "400Mi").bytes(1, 1)})
 		}
 	case o.get("ensemble").given():
 		s.Profile.Form = trp.Ensemble
@@ -130,7 +130,7 @@ func ensemble(v value, s *job.Spec) {
 	for _, run := range runs {
 		var peaks []quantity.Amount
 		for _, e := range run.list("a list of peaks such as [400Mi, 900Mi]", trp.MaxStretches) {
-			peaks = append(peaks, e.bytes(1, trp.MaxAmount, 1))
+			peaks = append(peaks, e.bytes(1, 1))
 		}
 		s.Profile.Runs = append(s.Profile.Runs, peaks)
 	}

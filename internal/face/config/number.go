@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // parseFraction reads a decimal such as 0.01 or 1% as parts of scale, which is a power of ten. It is exact: what would
@@ -28,4 +29,24 @@ func formatFraction(n, scale int64) string {
 	digits := len(strconv.FormatInt(scale, 10)) - 1
 	s := fmt.Sprintf("%d.%0*d", n/scale, digits, n%scale)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// formatDuration writes a length of time exactly and without idle zeros: 2h, 1d12h, 1.5s.
+func formatDuration(d time.Duration) string {
+	const day = 24 * time.Hour
+	out := ""
+	if d >= 2*day {
+		if out = strconv.FormatInt(int64(d/day), 10) + "d"; d%day == 0 {
+			return out
+		}
+		d %= day
+	}
+	s := d.String()
+	if rest, ok := strings.CutSuffix(s, "m0s"); ok {
+		s = rest + "m"
+	}
+	if rest, ok := strings.CutSuffix(s, "h0m"); ok {
+		s = rest + "h"
+	}
+	return out + s
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -9,12 +11,14 @@ type object struct {
 	value
 	fields map[string]value
 	order  []string
+	// near are the keys that unknown ones were taken for.
+	near map[string]bool
 }
 
 // object reads the value as a mapping whose keys are among keys; without keys, any may be there. Unknown and doubled
 // keys are reported. An absent or wrong value gives an object without fields.
 func (v value) object(keys ...string) object {
-	o := object{value: v, fields: map[string]value{}}
+	o := object{value: v, fields: map[string]value{}, near: map[string]bool{}}
 	if !v.given() {
 		return o
 	}
@@ -37,7 +41,9 @@ func (v value) object(keys ...string) object {
 		case key.Tag == "!!merge":
 			at.wrong("merge keys are not read; write the values out")
 		case len(keys) > 0 && !known[key.Value]:
-			at.wrong("unknown key; %s", suggest(key.Value, keys))
+			meant, hint := suggest(key.Value, keys)
+			o.near[meant] = true
+			at.wrong("unknown key; %s", hint)
 		case doubled:
 			at.wrong("given twice; the first is in line %d", first.node.Line)
 		case child.Kind == yaml.ScalarNode && child.Tag == "!!null":
@@ -58,8 +64,12 @@ func (o object) get(key string) value {
 	return value{c: o.c, path: join(o.path, key)}
 }
 
-// has says whether the key is there, right or wrong: one that is reported already is not reported again as missing.
+// has says whether the key is there, right or wrong or misspelt: one that is reported already is not reported again as
+// missing.
 func (o object) has(key string) bool {
+	if o.near[key] {
+		return true
+	}
 	if !o.given() || o.node.Kind != yaml.MappingNode {
 		return false
 	}
@@ -79,7 +89,11 @@ func (o object) need(key, example string) value {
 	return o.get(key)
 }
 
+// join is the path of a key. A hostile key is cut: it would be repeated in messages.
 func join(path, key string) string {
+	if len(key) > 80 {
+		key = strings.ToValidUTF8(key[:80], "") + "..."
+	}
 	if path == "" {
 		return key
 	}

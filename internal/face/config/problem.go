@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -76,6 +78,9 @@ func (c *collector) err() error {
 	if c.count() == 0 {
 		return nil
 	}
+	slices.SortStableFunc(c.found.List, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return &errkind.Error{Kind: errkind.Invalid, Err: &c.found}
 }
 

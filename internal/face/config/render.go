@@ -178,6 +178,6 @@ func number[T int64 | string](n T) *yaml.Node {
 	}
 }
 
-func length(d time.Duration) *yaml.Node { return text(d.String()) }
+func length(d time.Duration) *yaml.Node { return text(formatDuration(d)) }
 
 func size(a quantity.Amount) *yaml.Node { return text(quantity.ExactBytes(a)) }

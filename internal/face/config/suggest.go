@@ -6,21 +6,25 @@ import (
 	"strings"
 )
 
-// suggest says what somebody who wrote word may have meant, of known; it always says something useful.
-func suggest(word string, known []string) string {
+// suggest says what somebody who wrote word may have meant, of known: the word, empty if none is near, and a hint that
+// always says something useful.
+func suggest(word string, known []string) (meant, hint string) {
 	best, least := "", max(2, len(word)/3)+1
 	for _, k := range known {
+		if len(word) > 64 {
+			break // nobody's slip
+		}
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}
 	}
 	// A short word is near everything; two changes of three letters are another word.
 	if best != "" && least < max(len(word), len(best)) {
-		return fmt.Sprintf("did you mean %q?", best)
+		return best, fmt.Sprintf("did you mean %q?", best)
 	}
 	sorted := slices.Clone(known)
 	slices.Sort(sorted)
-	return "want one of " + strings.Join(sorted, ", ")
+	return "", "want one of " + strings.Join(sorted, ", ")
 }
 
 // distance is how many single changes (add, remove, replace a byte, swap two neighbours) lead from a to b: optimal

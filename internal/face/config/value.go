@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // value is one place of a document: a node with the path that leads there. Its readers report what is wrong and then
@@ -28,10 +29,10 @@ func (v value) wrong(format string, args ...any) { v.c.at(v.node, v.path, format
 
 // what describes the node for people.
 func (v value) what() string {
-	switch v.node.Kind {
-	case yaml.MappingNode:
+	switch {
+	case v.node.Kind == yaml.MappingNode:
 		return "a mapping"
-	case yaml.SequenceNode:
+	case v.node.Kind == yaml.SequenceNode:
 		return "a list"
 	}
 	switch v.node.Tag {
@@ -107,15 +108,16 @@ func (v value) duration(least, most, or time.Duration) time.Duration {
 	case err != nil:
 		v.wrong("%v", err)
 	case d < least || d > most:
-		v.wrong("is %s; want %s to %s", s, least, most)
+		v.wrong("is %s; want %s to %s", s, formatDuration(least), formatDuration(most))
 	default:
 		return d
 	}
 	return or
 }
 
-// bytes is an amount of memory or disk with its unit, from least to most.
-func (v value) bytes(least, most, or quantity.Amount) quantity.Amount {
+// bytes is an amount of memory or disk with its unit, from least to the most a profile may name.
+func (v value) bytes(least, or quantity.Amount) quantity.Amount {
+	const most = trp.MaxAmount
 	if !v.given() {
 		return or
 	}
@@ -179,7 +181,8 @@ func (v value) choice(words ...string) int {
 			return i
 		}
 	}
-	v.wrong("is %s; %s", v.what(), suggest(s, words))
+	_, hint := suggest(s, words)
+	v.wrong("is %s; %s", v.what(), hint)
 	return 0
 }
 

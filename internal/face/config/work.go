@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -18,11 +20,8 @@ func (c *collector) work(o object, s *job.Spec) {
 		}
 	}
 	switch {
-	case !o.given() || o.order == nil && len(kinds) == 0:
-		// Reported already, or an empty mapping: the next line says it.
-		if o.given() {
-			o.wrong("does not say what the work is; give one of items, steps or rigid")
-		}
+	case !o.given() || o.node.Kind != yaml.MappingNode:
+		return // reported already
 	case len(kinds) == 0:
 		o.wrong("does not say what the work is; give one of items, steps or rigid")
 	case len(kinds) > 1:
@@ -32,10 +31,10 @@ func (c *collector) work(o object, s *job.Spec) {
 		v.wrong("external atomizers come with mechanism jasda, which this version does not have; describe the work as items, steps or rigid")
 	}
 	if v := o.get("items"); v.given() {
-		items(v, s)
+		c.items(v, s)
 	}
 	if v := o.get("steps"); v.given() {
-		steps(v, s)
+		c.steps(v, s)
 	}
 	if v := o.get("rigid"); v.given() {
 		rigid(v, s)
@@ -43,28 +42,36 @@ func (c *collector) work(o object, s *job.Spec) {
 }
 
 // items are independent units.
-func items(v value, s *job.Spec) {
+func (c *collector) items(v value, s *job.Spec) {
 	s.Kind, s.Unit = job.Items, "item"
 	o := v.object("total", "unit", "perItem", "grid", "parallelism")
+	before := c.count()
 	s.Total = o.need("total", "10000").integer(1, MaxTotal, 1)
+	known := c.count() == before
 	s.Unit = o.get("unit").unit(s.Unit)
 	s.PerUnit = o.need("perItem", "20ms").duration(1, MaxTime, 0)
 	s.Grid = o.get("grid").integer(1, MaxTotal, 1)
 	s.Parallelism = int(o.get("parallelism").integer(1, MaxParallelism, 1))
-	sane(o, s, "perItem", "grid")
+	if known {
+		sane(o, s, "perItem", "grid")
+	}
 }
 
 // steps are one chain of checkpoints.
-func steps(v value, s *job.Spec) {
+func (c *collector) steps(v value, s *job.Spec) {
 	s.Kind, s.Unit = job.Steps, "step"
 	o := v.object("total", "unit", "perStep", "every", "restore", "checkpoint")
+	before := c.count()
 	s.Total = o.need("total", "90000").integer(1, MaxTotal, 1)
+	known := c.count() == before
 	s.Unit = o.get("unit").unit(s.Unit)
 	s.PerUnit = o.need("perStep", "35ms").duration(1, MaxTime, 0)
 	s.Grid = o.need("every", "500").integer(1, MaxTotal, 1)
 	s.Restore = o.get("restore").duration(0, MaxTime/4, 0)
 	s.Checkpoint = o.get("checkpoint").duration(0, MaxTime/4, 0)
-	sane(o, s, "perStep", "every")
+	if known {
+		sane(o, s, "perStep", "every")
+	}
 }
 
 // rigid work is not divisible.
@@ -73,7 +80,7 @@ func rigid(v value, s *job.Spec) {
 	o := v.object("walltime", "slices", "onOverrun")
 	s.Walltime = o.get("walltime").duration(time.Second, MaxTime, 0)
 	s.Slices = int(o.get("slices").integer(1, MaxParallelism, 1))
-	s.OnOverrun = job.Overrun(o.get("onOverrun").choice("kill", "extend")) //nolint:gosec // 0 or 1
+	s.OnOverrun = job.Overrun(o.get("onOverrun").choice("kill", "extend"))
 	if s.OnOverrun == job.OverrunExtends && !o.has("walltime") {
 		o.get("onOverrun").wrong("there is no walltime to overrun; give walltime or leave this out")
 	}

@@ -1,0 +1,208 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// drawSpec draws any spec that a job file can say.
+func drawSpec(t *rapid.T) *job.Spec {
+	label := rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?`)
+	text := rapid.StringOf(rapid.Rune()).Filter(func(s string) bool { return !strings.ContainsRune(s, 0) && utf8.ValidString(s) })
+	dur := func(least, most time.Duration, name string) time.Duration {
+		return time.Duration(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
+	}
+	s := &job.Spec{
+		Name: job.ID(label.Draw(t, "name")), Queue: label.Draw(t, "queue"), Priority: rapid.Int32Range(-MaxPriority, MaxPriority).Draw(t, "priority"),
+		Kind:  rapid.SampledFrom([]job.Kind{job.Items, job.Steps, job.Rigid}).Draw(t, "kind"),
+		Total: 1, Unit: "job", Grid: 1, Parallelism: 1, Slices: 1,
+		MaxFailures: rapid.IntRange(1, 1000).Draw(t, "failures"), Theta: rapid.Int64Range(1, 500_000).Draw(t, "theta"),
+		OverheadMax: rapid.IntRange(1, 1000).Draw(t, "overhead"), TauMin: dur(0, MaxTime, "tau"), Deadline: quantity.Never,
+	}
+	if s.Kind == job.Rigid {
+		s.Slices = rapid.IntRange(1, MaxParallelism).Draw(t, "slices")
+		if s.Walltime = dur(0, MaxTime, "walltime"); s.Walltime < time.Second {
+			s.Walltime = 0
+		} else {
+			s.OnOverrun = job.Overrun(rapid.IntRange(0, 1).Draw(t, "overrun"))
+		}
+	} else {
+		s.Total = rapid.Int64Range(1, MaxTotal).Draw(t, "total")
+		s.Unit = rapid.StringMatching(`[a-z0-9]{1,9}`).Draw(t, "unit")
+		s.PerUnit = dur(1, MaxTime/time.Duration(s.Total), "per")
+		s.Grid = rapid.Int64Range(1, s.Total).Draw(t, "grid")
+		s.Continue = rapid.Bool().Draw(t, "continue")
+	}
+	switch s.Kind {
+	case job.Items:
+		s.Parallelism = rapid.IntRange(1, MaxParallelism).Draw(t, "parallelism")
+		s.OnBadItem = job.OnBadItem(rapid.IntRange(0, 1).Draw(t, "bad"))
+	case job.Steps:
+		s.Restore, s.Checkpoint = dur(0, MaxTime/4, "restore"), dur(0, MaxTime/4, "checkpoint")
+	case job.Rigid: // all read above
+	}
+	if rapid.Bool().Draw(t, "deadline") {
+		s.Deadline = quantity.Instant(rapid.Int64Range(946684800_000000000, 4_000_000_000_000_000_000).Draw(t, "at"))
+	}
+	s.Profile = drawProfile(t, s.Total)
+	s.Launch = job.Launch{Command: rapid.SliceOfN(text, 1, 4).Filter(func(c []string) bool { return c[0] != "" }).Draw(t, "command"), Grace: dur(0, time.Hour, "grace")}
+	for _, k := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Z_a-z][A-Za-z0-9]{0,5}`), 0, 4, rapid.ID[string]).Draw(t, "env") {
+		s.Launch.Env = append(s.Launch.Env, k+"="+text.Draw(t, "value"))
+	}
+	slices.Sort(s.Launch.Env)
+	if rapid.Bool().Draw(t, "warn") {
+		s.Launch.WarnSignal, s.Launch.WarnBefore = 10, dur(time.Millisecond, 24*time.Hour, "before")
+	}
+	s.Launch.LogLimit, s.Launch.OutputLimit = rapid.Int64Range(0, 1<<50).Draw(t, "log"), rapid.Int64Range(0, 1<<50).Draw(t, "output")
+	return s
+}
+
+func drawProfile(t *rapid.T, total int64) trp.Profile {
+	amount := func(name string) quantity.Amount {
+		return quantity.Amount(rapid.Int64Range(1, int64(trp.MaxAmount)).Draw(t, name))
+	}
+	var bounds []int64
+	for _, b := range rapid.SliceOfNDistinct(rapid.Int64Range(1, total), 0, 4, rapid.ID[int64]).Draw(t, "bounds") {
+		if b < total {
+			bounds = append(bounds, b)
+		}
+	}
+	slices.Sort(bounds)
+	bounds = append(bounds, total)
+	p := trp.Profile{Form: rapid.SampledFrom([]trp.Form{trp.Phases, trp.Envelope}).Draw(t, "form")}
+	for _, b := range bounds {
+		if p.Form == trp.Envelope {
+			p.Curve = append(p.Curve, trp.Point{UpTo: b, Amount: amount("amount")})
+		} else {
+			p.Phases = append(p.Phases, trp.Phase{UpTo: b, Mean: amount("mean"), SD: amount("sd") - 1})
+		}
+	}
+	if p.Form == trp.Phases {
+		p.Combine = trp.Combine(rapid.IntRange(0, 2).Draw(t, "combine"))
+	}
+	return p
+}
+
+// TestRenderRoundTrip: every spec a file can say is written and read back as it was.
+func TestRenderRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSpec(t)
+		var err error
+		if s.Safe, err = trp.Compile(s.Profile, s.Total, s.Theta); err != nil {
+			t.Fatal(err)
+		}
+		text, err := RenderJob(s, "work dir")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, workdir, err := ParseJob("rendered", text)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if !reflect.DeepEqual(got, s) || workdir != "work dir" {
+			t.Fatalf("got %+v\nwant %+v\nin\n%s", got, s, text)
+		}
+	})
+}
+
+func TestRenderRefuses(t *testing.T) {
+	for _, s := range []*job.Spec{{Name: "a"}, {Name: "a", Kind: job.Items}} {
+		if _, err := RenderJob(s, ""); err == nil || !strings.Contains(err.Error(), "no form in a job file") {
+			t.Errorf("kind %d: error %v", s.Kind, err)
+		}
+	}
+}
+
+func TestTauMin(t *testing.T) {
+	for _, c := range []struct {
+		r, k time.Duration
+		o    int
+		want time.Duration
+	}{
+		{0, 0, 100, 0},
+		{20 * time.Second, 15 * time.Second, 100, 315 * time.Second}, // SYSTEMS.md 1.2
+		{20 * time.Second, 15 * time.Second, 50, 665 * time.Second},  // SYSTEMS.md 1.2
+		{time.Millisecond, 0, 100, time.Second},
+		{time.Hour, 0, 1000, time.Second},
+		{time.Second, 0, 0, 999 * time.Second},
+		{-time.Second, time.Second, 500, time.Second},
+	} {
+		if got := TauMin(c.r, c.k, c.o); got != c.want {
+			t.Errorf("TauMin(%s, %s, %d) = %s, want %s", c.r, c.k, c.o, got, c.want)
+		}
+	}
+}
+
+func TestFraction(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		scale int64
+		want  int64
+		ok    bool
+	}{
+		{"0.01", 1_000_000, 10_000, true}, {"1%", 1_000_000, 10_000, true}, {".5", 1000, 500, true}, {"1", 1000, 1000, true},
+		{"0.0000001", 1_000_000, 0, false}, {"0.0005%", 1_000_000, 5, true}, {"", 1000, 0, false}, {"%", 1000, 0, false},
+		{"-1", 1000, 0, false}, {"1e-2", 1000, 0, false}, {"0.10000", 1000, 100, true}, {"1.2.3", 1000, 0, false}, {"99999999999999999999", 1000, 0, false},
+	} {
+		if got, ok := parseFraction(c.text, c.scale); got != c.want || ok != c.ok {
+			t.Errorf("parseFraction(%q, %d) = %d, %v", c.text, c.scale, got, ok)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64Range(0, 999_000_000).Draw(t, "n")
+		if got, ok := parseFraction(formatFraction(n, 1_000_000), 1_000_000); !ok || got != n {
+			t.Fatalf("%d is written %s and read %d", n, formatFraction(n, 1_000_000), got)
+		}
+	})
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "abc", 3}, {"items", "itms", 1}, {"weight", "wieght", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3}, {"same", "same", 0}} {
+		if got, back := distance(c.a, c.b), distance(c.b, c.a); got != c.want || back != c.want {
+			t.Errorf("distance(%q, %q) = %d and %d, want %d", c.a, c.b, got, back, c.want)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	read := func(spec string) *job.Spec {
+		s, _, err := ParseJob("f", fmt.Appendf(nil, "{apiVersion: %s, kind: Job, metadata: {name: a}, spec: {%s, memory: 1Gi}}", APIVersion, spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		spec      string
+		withFiles bool
+		want      []string
+	}{
+		{"rigid: {}, command: [x]", false, []string{"without walltime"}},
+		{"rigid: {walltime: 1h}, command: [x]", false, nil},
+		{"steps: {total: 9, perStep: 1s, every: 1}, command: [./x]", false, []string{"restore and checkpoint are 0", "no workdir comes along"}},
+		{"steps: {total: 9, perStep: 1s, every: 1, restore: 1s}, warn: {signal: USR1, before: 9s}, command: [./x]", true, []string{"warned at once"}},
+	} {
+		got := Warnings(read(c.spec), c.withFiles)
+		ok := len(got) == len(c.want)
+		for i := range c.want {
+			ok = ok && strings.Contains(got[i], c.want[i])
+		}
+		if !ok {
+			t.Errorf("%s: warnings %q, want %q", c.spec, got, c.want)
+		}
+	}
+}
