@@ -8,6 +8,7 @@ package mig
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/quantity"
@@ -97,7 +98,7 @@ func (l Layout) String() string {
 			b.WriteByte('+')
 		}
 		if c := counts[p.Name]; c > 1 {
-			fmt.Fprintf(&b, "%dx", c)
+			b.WriteString(strconv.Itoa(c) + "x")
 		}
 		b.WriteString(p.Name)
 	}
