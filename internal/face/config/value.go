@@ -29,10 +29,10 @@ func (v value) wrong(format string, args ...any) { v.c.at(v.node, v.path, format
 
 // what describes the node for people.
 func (v value) what() string {
-	switch {
-	case v.node.Kind == yaml.MappingNode:
+	if v.node.Kind == yaml.MappingNode {
 		return "a mapping"
-	case v.node.Kind == yaml.SequenceNode:
+	}
+	if v.node.Kind == yaml.SequenceNode {
 		return "a list"
 	}
 	switch v.node.Tag {
