@@ -83,7 +83,7 @@ func (v *View) suspectLimit(free job.Range) (limit, end int64) {
 	for _, s := range v.Learned.Suspects {
 		switch {
 		case s.Range.From <= free.From && free.From < s.Range.To:
-			end = min(end, s.Range.To, free.From+s.Limit)
+			end = min(end, s.Range.To, free.From+max(1, s.Limit))
 			return end - free.From, end
 		case s.Range.From > free.From:
 			end = min(end, s.Range.From)

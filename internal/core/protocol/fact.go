@@ -33,13 +33,14 @@ const (
 const (
 	// HomeTaken: Job, Epoch, Spec, Queue, At (submitted).
 	HomeTaken FactKind = iota + 32
-	// Claimed: Job, Epoch, Token, Node, Slice, Range, Start, End, Demand, Plan. [from,to) is sold under this token.
+	// Claimed: Job, Epoch, Token, Node, Slice, Also, Speed, Range, Start, End, Demand, Plan. [from,to) is sold under this
+	// token.
 	Claimed
 	// ClaimExtended: Job, Token, Range, End.
 	ClaimExtended
-	// Released: Job, Token, Text. Nothing of it counts.
+	// Released: Job, Token, Result (nil if none came), Text, At. Nothing of it counts.
 	Released
-	// Committed: Job, Token, Range (what counts), Result, Skipped (the unit alone that keeps failing is skipped).
+	// Committed: Job, Token, Range (what counts), Result, At, Skipped (the unit alone that keeps failing is skipped).
 	// This record itself publishes the output and the checkpoint.
 	Committed
 	// Calibrated: Job, Learned. What was learned from an ended subjob.
@@ -96,6 +97,7 @@ type Fact struct {
 	Node           job.NodeID
 	Zone           job.ZoneID
 	Slice          job.SliceID
+	Speed          int64
 	Also           []job.SliceID
 	Range          job.Range
 	At, Start, End quantity.Instant
@@ -138,7 +140,8 @@ type Learned struct {
 // Suspect is a range of items in which a unit fails.
 type Suspect struct {
 	Range job.Range
-	// Limit is the largest piece to cut from it, at least 1.
+	// Limit is the largest piece to cut from it; 0 is 1 as well, for a unit that has failed alone once; -1 marks a unit
+	// that has failed alone twice and may not be skipped.
 	Limit int64
 }
 

@@ -37,9 +37,13 @@ type Record struct {
 
 // Claim is the home's durable mark that a range is sold to one node under one token.
 type Claim struct {
-	Token      job.Token
-	Node       job.NodeID
-	Slice      job.SliceID
+	Token job.Token
+	Node  job.NodeID
+	Slice job.SliceID
+	// Also are the further slices of a rigid job.
+	Also []job.SliceID
+	// Speed of the slice, in parts per thousand.
+	Speed      int64
 	Range      job.Range
 	Start, End quantity.Instant
 	Demand     trp.Vector

@@ -1,0 +1,190 @@
+package zone
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// fact decides f: it is applied at once and made durable before any effect of the step leaves.
+func (z *Zone) fact(out *protocol.Out, f protocol.Fact) {
+	f.Actor = z.self
+	out.Facts = append(out.Facts, f)
+	z.Apply(f)
+}
+
+// Apply folds one fact into the durable state. It is the only place where that changes.
+func (z *Zone) Apply(f protocol.Fact) {
+	switch f.Kind {
+	case protocol.HomeTaken:
+		z.adopt(protocol.Record{Job: f.Job, Epoch: f.Epoch, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
+	case protocol.HomeKept:
+		r := *f.Record
+		r.Claims, r.Past = slices.Clone(r.Claims), slices.Clone(r.Past)
+		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
+		z.adopt(r)
+	case protocol.HomeDropped:
+		if s := z.jobs[f.Job]; s != nil {
+			z.sum -= s.sum
+			z.all, z.live, z.busy = remove(z.all, f.Job), remove(z.live, f.Job), remove(z.busy, f.Job)
+			z.dated, z.closing, z.rigid = remove(z.dated, f.Job), remove(z.closing, f.Job), remove(z.rigid, f.Job)
+			delete(z.jobs, f.Job)
+		}
+	case protocol.QueueKnown:
+		q := z.queue(f.Queue.Name)
+		z.sum -= queueSum(q)
+		q.Queue = *f.Queue
+		z.sum += queueSum(q)
+	default:
+		s := z.jobs[f.Job]
+		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
+		z.applyJob(s, &f)
+		z.sum += recordSum(&s.Record) - s.sum
+		s.sum = recordSum(&s.Record)
+	}
+}
+
+func (z *Zone) adopt(r protocol.Record) {
+	s := &state{Record: r}
+	for _, c := range r.Claims {
+		s.leases = append(s.leases, lease{token: c.Token})
+		z.queue(r.Queue).held += 1 + len(c.Also)
+	}
+	z.queue(r.Queue).attained += r.Attained
+	z.jobs[r.Job] = s
+	z.all = insert(z.all, s)
+	if r.Verdict.State.Final() {
+		z.closing = insert(z.closing, s)
+	} else {
+		z.live = insert(z.live, s)
+		if s.deadline() != quantity.Never {
+			z.dated = insert(z.dated, s)
+		}
+		if s.Spec.Kind == job.Rigid {
+			z.rigid = insert(z.rigid, s)
+		}
+	}
+	if len(s.Claims) > 0 {
+		z.busy = insert(z.busy, s)
+	}
+	s.sum = recordSum(&s.Record)
+	z.sum += s.sum
+	z.changed(s)
+}
+
+func (z *Zone) applyJob(s *state, f *protocol.Fact) {
+	switch f.Kind {
+	case protocol.Claimed:
+		z.applyClaim(s, f)
+	case protocol.ClaimExtended:
+		c := &s.Claims[z.mustClaim(s, f.Token)]
+		s.Claimed = s.Claimed.Remove(c.Range).Add(f.Range)
+		invariant.Check(!s.Committed.Overlaps(f.Range), "job %s: the extension %v of %v overlaps committed work", s.Job, f.Range, f.Token)
+		c.Range, c.End = f.Range, f.End
+	case protocol.Released:
+		z.settle(s, f, job.Range{})
+	case protocol.Committed:
+		c := s.Claims[z.mustClaim(s, f.Token)]
+		invariant.Check(!f.Range.Empty() && c.Range.Contains(f.Range) && !s.Committed.Overlaps(f.Range),
+			"job %s: committing %v of claim %v a second time or beyond it", s.Job, f.Range, c.Range)
+		z.settle(s, f, f.Range)
+		s.Committed = s.Committed.Add(f.Range)
+		if f.Skipped {
+			s.Skipped = s.Skipped.Add(f.Range)
+		}
+		if s.Spec.Kind == job.Steps && f.Result.Checkpoint {
+			s.Resume = f.Token
+		}
+	case protocol.Calibrated:
+		s.Learned = *f.Learned
+	case protocol.HomeHeld:
+		s.Held = f.Flag
+		z.changed(s)
+	case protocol.Ended:
+		s.Verdict, s.Ended = f.Verdict, f.At
+		z.live, z.dated, z.rigid = remove(z.live, s.Job), remove(z.dated, s.Job), remove(z.rigid, s.Job)
+		z.closing = insert(z.closing, s)
+	}
+}
+
+func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
+	free := !s.Committed.Overlaps(f.Range) && !s.Claimed.Overlaps(f.Range) && !f.Range.Empty()
+	invariant.Check(free, "job %s: %v is sold a second time", s.Job, f.Range)
+	c := protocol.Claim{
+		Token: f.Token, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
+		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan,
+	}
+	i, found := slices.BinarySearchFunc(s.Claims, c.Token, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
+	invariant.Check(!found, "job %s: token %v is claimed twice", s.Job, c.Token)
+	s.Claims = slices.Insert(s.Claims, i, c)
+	s.Claimed = s.Claimed.Add(f.Range)
+	s.leases = append(s.leases, lease{token: c.Token})
+	z.queue(s.Queue).held += 1 + len(c.Also)
+	z.busy = insert(z.busy, s)
+}
+
+// settle ends a claim: what it held is free again but for committed, and it becomes part of the past.
+func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
+	i := z.mustClaim(s, f.Token)
+	c := s.Claims[i]
+	s.Claims = slices.Delete(s.Claims, i, i+1)
+	s.Claimed = s.Claimed.Remove(c.Range)
+	s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.token == f.Token })
+	if len(s.Claims) == 0 {
+		z.busy = remove(z.busy, s.Job)
+	}
+	q := z.queue(s.Queue)
+	q.held -= 1 + len(c.Also)
+	z.freed(q)
+
+	p := protocol.Past{Claim: c, Committed: committed, Skipped: f.Skipped, Outcome: job.Lost, Detail: f.Text}
+	if r := f.Result; r != nil {
+		p.Outcome, p.RealStart, p.RealEnd, p.Peak = r.Outcome, r.Start, r.End, r.Peak
+		if p.Detail == "" {
+			p.Detail = r.Detail
+		}
+		attained := int64(c.Demand[trp.Memory]>>20+1) * max(0, r.Ran().Milliseconds())
+		s.Attained += attained
+		q.attained += attained
+		if r.Start != 0 && (s.Started == 0 || r.Start < s.Started) {
+			s.Started = r.Start
+		}
+	}
+	s.Past = append(s.Past, p)
+	z.changed(s)
+}
+
+func (z *Zone) mustClaim(s *state, t job.Token) int {
+	i := s.claim(t)
+	invariant.Check(i >= 0, "job %s: token %v has no claim", s.Job, t)
+	return i
+}
+
+// Snapshot appends facts that fold to the same durable state.
+func (z *Zone) Snapshot(out []protocol.Fact) []protocol.Fact {
+	for _, name := range z.queueNames() {
+		q := z.queues[name].Queue
+		out = append(out, protocol.Fact{Kind: protocol.QueueKnown, Actor: z.self, Queue: &q})
+	}
+	for _, s := range z.all {
+		r := s.Record
+		r.Claims, r.Past = slices.Clone(r.Claims), slices.Clone(r.Past)
+		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
+		out = append(out, protocol.Fact{Kind: protocol.HomeKept, Actor: z.self, Job: s.Job, Record: &r})
+	}
+	return out
+}
+
+// queueNames in order.
+func (z *Zone) queueNames() []string {
+	names := make([]string, 0, len(z.queues))
+	for name := range z.queues { //sluice:sorted the names are sorted before anybody sees them
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,113 @@
+package zone
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// ask is an unanswered Ask: soft, the node's grant is fenced by its own epoch.
+type ask struct {
+	id      uint64
+	job     *state
+	slice   *slice
+	also    []job.SliceID
+	piece   piece
+	expires quantity.Instant
+}
+
+// granted turns a grant into a claim, the second of the five steps: a compare-and-set against committed and claimed
+// ranges. A grant nobody waits for any more is left to lapse.
+func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	a := z.takeAsk(in.Ask)
+	if a == nil || in.Job != a.job.Job {
+		return
+	}
+	s := a.job
+	if s.Verdict.State.Final() || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) || in.End < a.piece.end {
+		return
+	}
+	z.fact(out, protocol.Fact{
+		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
+		Speed: a.slice.view.Slice.Speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
+		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.window, Round: a.piece.round},
+	})
+	l := s.lease(in.Token)
+	l.sent = now
+	c := s.Claims[s.claim(in.Token)]
+	z.redeem(s, &c, out)
+}
+
+// redeem sends the third step. It is repeated until the node answers, and idempotent by the token.
+func (z *Zone) redeem(s *state, c *protocol.Claim, out *protocol.Out) {
+	z.send(out, protocol.Message{
+		Kind: protocol.Redeem, To: nodeOf(c), Token: c.Token, Job: s.Job, Epoch: s.Epoch, Slice: c.Slice, Also: c.Also,
+		Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Plan: c.Plan, Spec: s.Spec,
+	})
+}
+
+// refused: the view was stale, a fresh Offer follows; or an extension was not to be had.
+func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	if a := z.takeAsk(in.Ask); a != nil {
+		a.slice.stale = now.Add(z.cfg.AskTTL)
+		z.changed(a.job)
+		return
+	}
+	for i := range z.plans {
+		if z.plans[i].ask == in.Ask && in.Ask != 0 {
+			z.plans = slices.Delete(z.plans, i, i+1)
+			return
+		}
+	}
+	if s, l := z.standing(in); s != nil && l.ask == in.Ask && in.Ask != 0 {
+		l.ask = 0
+		z.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: s.Job, Token: in.Token, Range: l.before.Range, End: l.before.End})
+		z.changed(s)
+	}
+}
+
+// extended: the node has moved the lease's end; the claim was extended before it was asked.
+func (z *Zone) extended(in *protocol.Message) {
+	if _, l := z.standing(in); l != nil && l.ask == in.Ask {
+		l.ask = 0
+	}
+}
+
+// takeAsk removes an unanswered ask; nil if it is unknown.
+func (z *Zone) takeAsk(id uint64) *ask {
+	for i, a := range z.asks {
+		if a.id == id && id != 0 {
+			z.asks = slices.Delete(z.asks, i, i+1)
+			a.job.asked = a.job.asked.Remove(a.piece.Range)
+			a.job.asking--
+			z.freed(z.queue(a.job.Queue))
+			return a
+		}
+	}
+	return nil
+}
+
+// lapse forgets asks that nobody answered in time.
+func (z *Zone) lapse(now quantity.Instant) quantity.Instant {
+	wake := quantity.Never
+	for i := 0; i < len(z.asks); i++ {
+		if a := z.asks[i]; a.expires <= now {
+			z.takeAsk(a.id)
+			z.changed(a.job)
+			i--
+		} else {
+			wake = min(wake, a.expires)
+		}
+	}
+	for i := 0; i < len(z.plans); i++ {
+		if z.plans[i].expires <= now {
+			z.plans = slices.Delete(z.plans, i, i+1)
+			i--
+		} else {
+			wake = min(wake, z.plans[i].expires)
+		}
+	}
+	return wake
+}

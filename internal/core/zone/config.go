@@ -1,0 +1,79 @@
+package zone
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy"
+)
+
+// Config of a zone.
+type Config struct {
+	ID job.ZoneID
+	// Policy picks among interested jobs. Required.
+	Policy policy.Policy
+	// Horizon is how far an open gap is offered. Default 1 h.
+	Horizon time.Duration
+	// MinWindow is the shortest gap that is offered at all. Default 1 s.
+	MinWindow time.Duration
+	// Retry is how often an unanswered message to a node or the gate is repeated. Default 1 s.
+	Retry time.Duration
+	// AskTTL is how long an unanswered Ask blocks its slice. Default 1 s.
+	AskTTL time.Duration
+	// Skew is the clock skew allowed for before the claim of a silent node is given up after its lease's end. Default 5 s.
+	Skew time.Duration
+	// Backoff is the first pause of a job after a subjob without progress; it doubles with each in a row. Default 500 ms.
+	Backoff time.Duration
+	// MaxKills is how many subjobs in a row may be ended from outside before the job is Failed. Default 1000.
+	MaxKills int
+}
+
+func (c Config) withDefaults() Config {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.Horizon, time.Hour}, {&c.MinWindow, time.Second}, {&c.Retry, time.Second},
+		{&c.AskTTL, time.Second}, {&c.Skew, 5 * time.Second}, {&c.Backoff, 500 * time.Millisecond},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.MaxKills == 0 {
+		c.MaxKills = 1000
+	}
+	return c
+}
+
+// Validate lists every problem of c.
+func (c Config) Validate() error {
+	var errs []error
+	if c.ID == "" {
+		errs = append(errs, errors.New("zone: it needs an id"))
+	}
+	if c.Policy == nil {
+		errs = append(errs, errors.New("zone: it needs a policy"))
+	}
+	c = c.withDefaults()
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"horizon", c.Horizon}, {"minWindow", c.MinWindow}, {"retry", c.Retry}, {"askTTL", c.AskTTL}, {"skew", c.Skew}, {"backoff", c.Backoff},
+	} {
+		if d.value < 0 {
+			errs = append(errs, fmt.Errorf("zone: %s is %v, it must be positive", d.name, d.value))
+		}
+	}
+	if c.MinWindow > c.Horizon {
+		errs = append(errs, fmt.Errorf("zone: minWindow %v is longer than the horizon %v: nothing would be offered", c.MinWindow, c.Horizon))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return nil
+}

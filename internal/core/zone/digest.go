@@ -1,0 +1,51 @@
+package zone
+
+import (
+	"sluice.dev/sluice/internal/core/digest"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+func queueSum(q *queue) uint64 {
+	if q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) {
+		return 0 // as good as never heard of: reading a queue makes one
+	}
+	return digest.New().Text(q.Name).Int(q.Weight, int64(q.Cap), int64(q.MaxJobs), int64(q.MaxWindow)).Text(q.User).Sum()
+}
+
+// recordSum hashes a job's record. The past only grows, so its length and its last entry stand for all of it.
+func recordSum(r *protocol.Record) uint64 {
+	h := digest.New().Text(string(r.Job)).Int(int64(r.Epoch), int64(r.Submitted)).Bool(r.Held)
+	h = rangesHash(rangesHash(rangesHash(h, r.Committed), r.Claimed), r.Skipped)
+	for i := range r.Claims {
+		h = claimHash(h, &r.Claims[i])
+	}
+	h = learnedHash(h, &r.Learned)
+	h = h.Int(int64(r.Resume.Epoch), int64(r.Resume.Seq), r.Attained, int64(r.Started), int64(len(r.Past)))
+	if n := len(r.Past); n > 0 {
+		p := &r.Past[n-1]
+		h = claimHash(h, &p.Claim).Int(p.Committed.From, p.Committed.To, int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))
+	}
+	return h.Int(int64(r.Verdict.State), int64(r.Ended)).Text(r.Verdict.Reason).Sum()
+}
+
+func rangesHash(h digest.Hash, s job.Ranges) digest.Hash {
+	h = h.Int(int64(len(s)))
+	for _, r := range s {
+		h = h.Int(r.From, r.To)
+	}
+	return h
+}
+
+func claimHash(h digest.Hash, c *protocol.Claim) digest.Hash {
+	h = h.Int(int64(c.Token.Epoch), int64(c.Token.Seq), c.Range.From, c.Range.To, int64(c.Start), int64(c.End), c.Speed, int64(len(c.Also)))
+	return h.Text(string(c.Node)).Text(string(c.Slice))
+}
+
+func learnedHash(h digest.Hash, l *protocol.Learned) digest.Hash {
+	h = h.Int(int64(len(l.Rates)), int64(l.Rate), l.Margin, l.MemoryScale, int64(l.Failures), int64(l.Kills))
+	for _, s := range l.Suspects {
+		h = h.Int(s.Range.From, s.Range.To, s.Limit)
+	}
+	return h.Text(l.LastDetail)
+}

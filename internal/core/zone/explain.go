@@ -1,0 +1,193 @@
+package zone
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// why is the reason of a job's present state in one sentence.
+func (z *Zone) why(now quantity.Instant, s *state) string {
+	switch {
+	case s.Verdict.State.Final():
+		return s.Verdict.Reason
+	case s.dropping.State != job.Waiting:
+		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", s.dropping.Reason, len(s.Claims))
+	case len(s.Claims) == 1:
+		return "running on " + string(s.Claims[0].Slice)
+	case len(s.Claims) > 1:
+		var at []string
+		for i := range s.Claims {
+			at = append(at, string(s.Claims[i].Slice))
+		}
+		return "running on " + strings.Join(at, ", ")
+	case s.Held:
+		return "paused by its owner"
+	case s.asking > 0:
+		return "a window was won, its node is being asked"
+	case s.notBefore > now:
+		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", s.notBefore.Sub(now).Round(time.Millisecond), s.Learned.LastDetail)
+	case !slices.ContainsFunc(z.slices, func(sl *slice) bool { return sl.view.Usable }):
+		return "no slice is usable"
+	}
+	for _, sl := range z.slices {
+		if r := sl.reserved(s.Job); r != nil {
+			return fmt.Sprintf("(Resources) reserved on %s in %v", sl.id, r.Start.Sub(now).Round(time.Second))
+		}
+	}
+	r := s.counts.latest()
+	if r == interested {
+		return "(Resources) every slice is taken; it is asked when a window opens"
+	}
+	return "(" + slurmReason(r) + ") " + z.sentence(s, r)
+}
+
+// slurmReason is the short word that users of Slurm know.
+func slurmReason(r reason) string {
+	switch r {
+	case held:
+		return "JobHeldUser"
+	case resting:
+		return "Backoff"
+	case queueCap:
+		return "QueueCap"
+	case lostToPolicy:
+		return "Priority"
+	default:
+		return "Resources"
+	}
+}
+
+// sentence says what a counted reason means, with what would be needed.
+func (z *Zone) sentence(s *state, r reason) string {
+	f := s.counts.refusals[r]
+	switch r {
+	case held:
+		return "it was paused"
+	case resting:
+		return "it paused after a subjob without progress"
+	case ending:
+		return "it is ending"
+	case queueCap:
+		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.Queue, z.queue(s.Queue).Cap)
+	case lostToPolicy:
+		return fmt.Sprintf("policy %s asked another job first", z.cfg.Policy.Name())
+	case noFreeWork:
+		return "all its work is claimed or committed"
+	case atParallelism:
+		return fmt.Sprintf("it already runs the %d subjobs its parallelism allows", s.Spec.Parallelism)
+	case unsafe:
+		return fmt.Sprintf("its next piece needs %d MiB, more than the slices that are free have", f.Least>>20)
+	case tooShort:
+		return fmt.Sprintf("the free windows are too short: the least useful piece takes %v", f.Need.Round(time.Millisecond))
+	case notForever:
+		return "it has no walltime and needs a slice on which nothing is reserved"
+	default:
+		return "it is asked when a window opens"
+	}
+}
+
+func windowReason(w *window) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		text string
+	}{{w.short, "too short"}, {w.unsafe, "too small"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s for %d jobs", p.text, p.n))
+		}
+	}
+	if w.busy > 0 {
+		parts = append(parts, fmt.Sprintf("%d jobs run at their limit or pause", w.busy))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Explain says why a job waits or where it runs: counts of every reason, and how it matches each slice.
+func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, bool) {
+	s := z.jobs[id]
+	if s == nil {
+		return status.Explanation{}, false
+	}
+	j, _ := z.Job(now, id)
+	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", id, j.State, j.Reason)}
+	for r := held; r < reasons; r++ {
+		if n := s.counts.n[r]; n > 0 {
+			e.Reasons = append(e.Reasons, status.Reason{Text: z.sentence(s, r), Count: n, Last: s.counts.last[r]})
+		}
+	}
+	slices.SortStableFunc(e.Reasons, func(a, b status.Reason) int { return cmp.Compare(b.Count, a.Count) })
+	e.Slices = z.matches(now, s)
+	return e, true
+}
+
+// DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.
+func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
+	s := &state{}
+	s.Job, s.Spec, s.Queue, s.Submitted = spec.Name, spec, spec.Queue, now
+	e := status.Explanation{Job: z.show(now, s), Slices: z.matches(now, s)}
+	early, _, found := z.nextStart(now, s)
+	switch {
+	case !found:
+		e.Summary = "it would wait: no free window holds its first piece now"
+	case early <= now:
+		e.Summary = "it would start at once"
+	default:
+		e.Summary = fmt.Sprintf("it would start in about %v", early.Sub(now).Round(time.Second))
+	}
+	if n := z.ahead(s); n > 0 && found {
+		e.Summary += fmt.Sprintf("; %d waiting jobs could be asked before it, by policy %s", n, z.cfg.Policy.Name())
+	}
+	return e
+}
+
+// ahead counts the waiting jobs.
+func (z *Zone) ahead(s *state) (n int) {
+	for _, o := range z.live {
+		if o != s && len(o.Claims) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// matches says for every slice what the job's next piece would need there.
+func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
+	var out []status.SliceFit
+	v := s.view()
+	v.Running = 0
+	for _, sl := range z.slices {
+		free := job.NextFree(0, s.Spec.Total, s.Committed)
+		f := status.SliceFit{Slice: sl.id, Capacity: sl.view.Slice.Capacity[trp.Memory], Why: sl.view.Why}
+		if !free.Empty() {
+			f.Least = s.Spec.Safe.LeastOver(free.From, free.From+1, s.Learned.MemoryScale)
+		}
+		end := quantity.Never
+		if s.Spec.Kind != job.Rigid {
+			end = now.Add(z.cfg.Horizon)
+		}
+		p, r := atomizer.Fit(&v, atomizer.Window{Capacity: sl.view.Slice.Capacity, Speed: sl.view.Slice.Speed, Start: now, End: end})
+		switch {
+		case !sl.view.Usable:
+		case r.Why == atomizer.Interested:
+			f.Fits, f.Reach = true, p.Range
+			f.Why = fmt.Sprintf("a piece %v would take %v", p.Range, p.Wall.Round(time.Millisecond))
+		case r.Why == atomizer.Unsafe:
+			f.Why = fmt.Sprintf("its next piece needs %d MiB, the slice has %d MiB", r.Least>>20, f.Capacity>>20)
+		case r.Why == atomizer.TooShort:
+			f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), z.cfg.Horizon)
+		default:
+			f.Why = "nothing of it is left to run"
+		}
+		out = append(out, f)
+	}
+	return out
+}

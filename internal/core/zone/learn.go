@@ -1,0 +1,170 @@
+package zone
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+const (
+	// quantilePermille of the observed run times is what plans use (T, SYSTEMS 1.2: default .95).
+	quantilePermille = 950
+	// leastMargin stays on a learned run time, startMargin stands on a declared one; both in parts per thousand.
+	leastMargin, startMargin, mostMargin = 1050, 1250, 10_000
+	// memoryStep is the least a memory kill raises the profile by, memoryHeadroom what is added to the observed peak.
+	memoryStep, memoryHeadroom = 1150, 1100
+)
+
+// learn folds one result into what is known of the job. skip says that the claim was a single unit which keeps failing
+// alone and is given up.
+func learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
+	l = s.Learned
+	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
+	l.Peak = l.Peak.Max(r.Peak)
+	if l.Margin == 0 {
+		l.Margin = startMargin
+	}
+	if l.MemoryScale == 0 {
+		l.MemoryScale = trp.Unscaled
+	}
+	if !done.Empty() {
+		l.Failures, l.Kills, l.LastDetail = 0, 0, ""
+		learnRate(&l, s, c, r, done)
+		clearSuspects(&l, done)
+	}
+	switch r.Outcome {
+	case job.MemoryKilled:
+		raiseMemory(&l, s, c, r)
+	case job.DeadlineKilled:
+		l.Margin = min(mostMargin, l.Margin*3/2)
+		if done.Empty() {
+			l.Failures++
+			l.LastDetail = "it was still running at its deadline and had completed nothing"
+		}
+	case job.Stopped:
+	case job.Lost:
+		if done.Empty() {
+			l.Kills++
+			l.LastDetail = "its supervisor was ended from outside"
+		}
+	case job.ExitFailed, job.LimitKilled:
+		l.LastDetail = r.Detail
+		switch {
+		case r.Outcome == job.ExitFailed && r.Signal == sigkill:
+			// Nobody of ours sent it: the machine's own out-of-memory killer or an operator.
+			if done.Empty() {
+				l.Kills++
+			}
+		case s.Spec.Kind == job.Items:
+			skip = suspect(&l, s.Spec, job.Range{From: done.To, To: c.Range.To})
+		case done.Empty():
+			l.Failures++
+		}
+	case job.StartFailed, job.Yielded, job.Done:
+		if done.Empty() {
+			l.Failures++
+			l.LastDetail = r.Detail
+			if r.Outcome == job.Yielded {
+				l.LastDetail = "it yielded without having completed anything"
+			}
+		}
+	}
+	return l, skip
+}
+
+const sigkill = 9
+
+// learnRate adds the run time of one unit at speed 1. What restore and checkpoint were declared to cost is taken off, but
+// never more than half of what was observed.
+func learnRate(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, done job.Range) {
+	if s.Spec.Kind == job.Rigid || ran(r) == 0 {
+		return
+	}
+	work := ran(r)
+	overhead := time.Duration(0)
+	if !c.Plan.Resume.Zero() {
+		overhead += s.Spec.Restore
+	}
+	if done.To < s.Spec.Total {
+		overhead += s.Spec.Checkpoint
+	}
+	work -= min(overhead, work/2)
+	l.Rates = append(l.Rates, max(1, time.Duration(quantity.MulDiv(int64(work), c.Speed, 1000*done.Len()))))
+	if n := len(l.Rates); n > protocol.MaxRates {
+		l.Rates = slices.Delete(l.Rates, 0, n-protocol.MaxRates)
+	}
+	sorted := slices.Sorted(slices.Values(l.Rates))
+	l.Rate = sorted[(len(sorted)*quantilePermille+999)/1000-1]
+	if r.Outcome == job.Done || r.Outcome == job.Yielded {
+		l.Margin = max(leastMargin, 1000+(l.Margin-1000)*3/4)
+	}
+}
+
+// raiseMemory scales the whole profile so that the stretch which outgrew its slice would have been refused there.
+func raiseMemory(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result) {
+	scale := quantity.MulDiv(l.MemoryScale, memoryStep, 1000)
+	if least := s.Spec.Safe.LeastOver(c.Range.From, c.Range.To, trp.Unscaled); least > 0 {
+		scale = max(scale, quantity.MulDiv(int64(r.Peak[trp.Memory]), memoryHeadroom, int64(least)))
+	}
+	l.MemoryScale = scale
+}
+
+// suspect halves a failing range of items until the bad unit is alone. It returns true when a single unit has failed
+// alone twice and may be skipped; where it may not, its limit becomes -1, which ends the job.
+func suspect(l *protocol.Learned, spec *job.Spec, bad job.Range) bool {
+	i := slices.IndexFunc(l.Suspects, func(s protocol.Suspect) bool {
+		return s.Range.From <= bad.From && bad.From < s.Range.To
+	})
+	if i < 0 {
+		l.Suspects = append(l.Suspects, protocol.Suspect{Range: bad, Limit: max(1, bad.Len()/2)})
+		slices.SortFunc(l.Suspects, func(a, b protocol.Suspect) int { return int(min(1, max(-1, a.Range.From-b.Range.From))) })
+		if bad.Len() > 1 {
+			return false
+		}
+		i = slices.IndexFunc(l.Suspects, func(s protocol.Suspect) bool { return s.Range == bad })
+		l.Suspects[i].Limit = 0 // it failed alone once
+		return false
+	}
+	s := &l.Suspects[i]
+	switch {
+	case bad.Len() > 1:
+		s.Limit = max(1, min(s.Limit, bad.Len()/2))
+	case s.Limit != 0:
+		s.Limit = 0
+	case spec.OnBadItem == job.BadItemSkips:
+		clearSuspects(l, bad)
+		return true
+	default:
+		s.Limit = -1
+	}
+	return false
+}
+
+// clearSuspects takes completed units off the suspect ranges; what is left of one may be cut twice as large.
+func clearSuspects(l *protocol.Learned, done job.Range) {
+	var left []protocol.Suspect
+	for _, s := range l.Suspects {
+		if done.From <= s.Range.From && s.Range.From < done.To {
+			s.Range.From = min(done.To, s.Range.To)
+			s.Limit = min(max(1, s.Limit)*2, max(1, s.Range.Len()))
+		}
+		if !s.Range.Empty() {
+			left = append(left, s)
+		}
+	}
+	l.Suspects = left
+}
+
+// suspected says whether a unit lies in a suspect range.
+func (s *state) suspected(unit int64) bool {
+	for _, bad := range s.Learned.Suspects {
+		if bad.Range.From <= unit && unit < bad.Range.To {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package zone
+
+import (
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// result is the fifth step. It commits only if the claim is current; a Result of a released claim is refused, and one
+// that was settled before gets the same answer again.
+func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job}
+	s := z.jobs[in.Job]
+	if s == nil || s.Epoch != in.Epoch {
+		z.send(out, ack)
+		return
+	}
+	i := s.claim(in.Token)
+	if i < 0 {
+		ack.Range = s.answered(in.Token)
+		z.send(out, ack)
+		return
+	}
+	c, r := s.Claims[i], in.Result
+	done := s.completed(&c, r)
+	learned, skip := learn(s, &c, r, done)
+	if skip {
+		done = c.Range
+	}
+	if done.Empty() {
+		z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: c.Token, Result: r, At: now})
+	} else {
+		z.fact(out, protocol.Fact{Kind: protocol.Committed, Job: s.Job, Token: c.Token, Range: done, Result: r, Skipped: skip, At: now})
+	}
+	z.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: s.Job, Learned: &learned})
+	if skip {
+		done = job.Range{} // there is nothing to publish
+	}
+	ack.Range = done
+	z.send(out, ack)
+	if bad := learned.Failures + learned.Kills; bad > 0 && s.Committed.Len() < s.Spec.Total {
+		z.rest(now, s, z.cfg.Backoff<<min(bad-1, 6))
+	}
+	z.settled(now, s, out)
+}
+
+// answered is the part of a settled subjob that was published.
+func (s *state) answered(t job.Token) job.Range {
+	for i := len(s.Past) - 1; i >= 0; i-- {
+		if p := &s.Past[i]; p.Token == t {
+			if p.Skipped {
+				return job.Range{}
+			}
+			return p.Committed
+		}
+	}
+	return job.Range{}
+}
+
+// completed is the part of a claim that a result completes: within the claim, on the grid or at its end, and for steps
+// only with the checkpoint that belongs to it, unless it finishes the job.
+func (s *state) completed(c *protocol.Claim, r *job.Result) job.Range {
+	to := min(r.Progress, c.Range.To)
+	if r.Outcome == job.Done {
+		to = c.Range.To
+	}
+	if s.Spec.Kind == job.Rigid && r.Outcome != job.Done {
+		to = c.Range.From
+	}
+	if to < c.Range.To && !s.suspected(c.Range.From) {
+		to = max(c.Range.From, to/s.Spec.Grid*s.Spec.Grid)
+	}
+	if s.Spec.Kind == job.Steps && !r.Checkpoint && to < s.Spec.Total {
+		to = c.Range.From
+	}
+	return job.Range{From: c.Range.From, To: max(to, c.Range.From)}
+}
+
+// settled decides, after a claim is settled, whether the job is over.
+func (z *Zone) settled(now quantity.Instant, s *state, out *protocol.Out) {
+	switch {
+	case s.Verdict.State.Final():
+	case s.Committed.Len() == s.Spec.Total:
+		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
+		if n := s.Skipped.Len(); n > 0 {
+			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %v", n, unitName(s.Spec), first(s.Skipped, 5))
+		}
+		z.end(now, s, v, out)
+	case s.dropping.State != job.Waiting:
+		z.end(now, s, s.dropping, out)
+	default:
+		if why := z.hopeless(s); why != "" {
+			z.end(now, s, job.Verdict{State: job.Failed, Reason: why}, out)
+		}
+	}
+}
+
+// hopeless says why a job can not go on, empty if it can.
+func (z *Zone) hopeless(s *state) string {
+	l := &s.Learned
+	last := l.LastDetail
+	if last != "" {
+		last = ": " + last
+	}
+	if l.Failures >= max(1, s.Spec.MaxFailures) {
+		return fmt.Sprintf("%d subjobs in a row ended without progress%s", l.Failures, last)
+	}
+	if l.Kills >= z.cfg.MaxKills {
+		return fmt.Sprintf("%d subjobs in a row were ended from outside%s", l.Kills, last)
+	}
+	for _, bad := range l.Suspects {
+		if bad.Limit < 0 {
+			return fmt.Sprintf("%s %d fails whenever it runs alone%s", unitName(s.Spec), bad.Range.From, last)
+		}
+	}
+	if most := max(16, s.Spec.Total/100); s.Skipped.Len() > most {
+		return fmt.Sprintf("%d %ss were bad, more than the %d that may be skipped%s", s.Skipped.Len(), unitName(s.Spec), most, last)
+	}
+	if free := job.NextFree(0, s.Spec.Total, s.Committed, s.Claimed); !free.Empty() && l.MemoryScale > trp.Unscaled {
+		least, most := s.Spec.Safe.LeastOver(free.From, free.From+1, l.MemoryScale), z.largest()
+		if s.Spec.Kind == job.Rigid {
+			least = s.Spec.Safe.Peak(l.MemoryScale)
+		}
+		if most > 0 && least > most {
+			return fmt.Sprintf("it outgrew every slice: after %s it needs about %d MiB, the largest slice has %d MiB", job.MemoryKilled, least>>20, most>>20)
+		}
+	}
+	return ""
+}
+
+func (z *Zone) largest() (most quantity.Amount) {
+	for _, sl := range z.slices {
+		most = max(most, sl.view.Slice.Capacity[trp.Memory])
+	}
+	return most
+}
+
+func unitName(s *job.Spec) string {
+	if s.Unit == "" {
+		return "unit"
+	}
+	return s.Unit
+}
+
+func first(s job.Ranges, n int) job.Ranges { return s[:min(n, len(s))] }
+
+// length of a range of time as a duration, for learning.
+func ran(r *job.Result) time.Duration { return max(0, r.Ran()) }

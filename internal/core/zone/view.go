@@ -1,0 +1,244 @@
+package zone
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// historyShown bounds the subjobs listed for one job; older ones are counted.
+const historyShown = 10_000
+
+// Jobs lists every job the zone knows, by id, without their subjobs.
+func (z *Zone) Jobs(now quantity.Instant) []status.Job {
+	out := make([]status.Job, 0, len(z.all))
+	for _, s := range z.all {
+		out = append(out, z.show(now, s))
+	}
+	return out
+}
+
+// Job shows one job with its subjobs.
+func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
+	s := z.jobs[id]
+	if s == nil {
+		return status.Job{}, false
+	}
+	j := z.show(now, s)
+	j.HistoryDropped = max(0, len(s.Past)-historyShown)
+	for i := range s.Past[j.HistoryDropped:] {
+		p := &s.Past[j.HistoryDropped+i]
+		sub := showClaim(&p.Claim)
+		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
+		sub.Outcome, sub.Detail = p.Outcome.String(), p.Detail
+		if p.Skipped {
+			sub.Outcome = "skipped"
+		}
+		j.History = append(j.History, sub)
+	}
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		sub := showClaim(c)
+		sub.Running, sub.Outcome = true, "starting"
+		if l := s.lease(c.Token); l.running != 0 {
+			sub.Start, sub.Outcome = l.running, "running"
+		}
+		j.History = append(j.History, sub)
+	}
+	slices.SortStableFunc(j.History, func(a, b status.Subjob) int { return a.Token.Compare(b.Token) })
+	return j, true
+}
+
+func showClaim(c *protocol.Claim) status.Subjob {
+	return status.Subjob{
+		Token: c.Token, Slice: c.Slice, Window: c.Plan.Window, Range: c.Range, PlannedStart: c.Start, PlannedEnd: c.End,
+		Predicted: c.Demand[trp.Memory],
+	}
+}
+
+func (z *Zone) show(now quantity.Instant, s *state) status.Job {
+	j := status.Job{
+		Name: s.Job, Queue: s.Queue, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
+		Progress: s.Committed.Len(), Skipped: s.Skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
+		Running: len(s.Claims), Submitted: s.Submitted, Started: s.Started, Ended: s.Ended,
+		MemoryScale: s.Learned.MemoryScale, Spec: s.Spec,
+	}
+	for i := range s.Past {
+		if s.Past[i].Committed.Empty() {
+			j.Lost++
+		} else {
+			j.Subjobs++
+		}
+	}
+	started := s.Started
+	for i := range s.leases {
+		if t := s.leases[i].running; t != 0 && (started == 0 || t < started) {
+			started = t
+		}
+	}
+	j.Started = started
+	switch {
+	case started != 0:
+		j.Wait = max(0, started.Sub(s.Submitted))
+	case s.Ended != 0:
+		j.Wait = max(0, s.Ended.Sub(s.Submitted))
+	default:
+		j.Wait = max(0, now.Sub(s.Submitted))
+	}
+	if rates := slices.Sorted(slices.Values(s.Learned.Rates)); len(rates) > 0 {
+		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned.Rate
+	}
+	z.estimate(now, s, &j)
+	return j
+}
+
+// phase is the state people see.
+func (s *state) phase() job.State {
+	switch {
+	case s.Verdict.State.Final():
+		return s.Verdict.State
+	case len(s.Claims) > 0:
+		return job.Running
+	case s.Held:
+		return job.Paused
+	}
+	return job.Waiting
+}
+
+// Windows lists what is advertised now, by slice, then start.
+func (z *Zone) Windows(now quantity.Instant) []status.Window {
+	var out []status.Window
+	for _, s := range z.slices {
+		for i := range s.windows {
+			w := &s.windows[i]
+			v := status.Window{
+				ID: w.id, Slice: s.id, Start: max(w.start, now), End: w.end, Until: w.until, Answers: w.answers, Asked: w.asked, State: "unanswered",
+			}
+			switch {
+			case w.end <= now:
+				continue
+			case w.start > now:
+				v.State, v.Start = "upcoming", w.start
+			case w.generation == 0:
+				v.State = "open"
+			case w.short+w.unsafe+w.busy == 0:
+				v.Reason = "no job is waiting"
+			default:
+				v.Reason = windowReason(w)
+			}
+			out = append(out, v)
+		}
+		for _, a := range z.asks {
+			if a.slice == s {
+				out = append(out, status.Window{ID: a.piece.window, Slice: s.id, Start: a.piece.start, End: a.piece.end, State: "pending", Answers: 1, Asked: 1})
+			}
+		}
+	}
+	return out
+}
+
+// Queues lists the queues with their use, by name.
+func (z *Zone) Queues() []status.Queue {
+	var out []status.Queue
+	for _, name := range z.queueNames() {
+		q := z.queues[name]
+		v := status.Queue{Queue: q.Queue, Held: q.held, Attained: float64(q.attained) / 1024 / 1000}
+		for _, s := range z.live {
+			switch {
+			case s.Queue != name:
+			case len(s.Claims) > 0:
+				v.Running++
+			default:
+				v.Pending++
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// estimate fills in when a job is likely to start and finish, as a range: work left at the learned or declared rate, on
+// as many slices as it may use, the early end without waiting and the late end with what it waited so far per subjob.
+func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
+	if j.State.Final() || s.Held {
+		return
+	}
+	early, late, found := z.nextStart(now, s)
+	if len(s.Claims) > 0 {
+		j.StartEarly, j.StartLate = j.Started, j.Started
+		early, late, found = now, now, true
+	} else if found {
+		j.StartEarly, j.StartLate = early, late
+	}
+	if !found {
+		return
+	}
+	if s.Spec.Kind == job.Rigid {
+		if s.Spec.Walltime > 0 {
+			end := early
+			if len(s.Claims) > 0 && j.Started != 0 {
+				end = j.Started
+			}
+			j.FinishEarly, j.FinishLate = max(now, end), max(now, late.Add(s.Spec.Walltime))
+		}
+		return
+	}
+	usable, slow, fast := 0, int64(0), int64(0)
+	v := s.view()
+	free := job.NextFree(0, s.Spec.Total, s.Committed)
+	for _, sl := range z.slices {
+		if sl.view.Usable && s.Spec.Safe.Reach(free.From, sl.view.Slice.Capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > free.From {
+			usable++
+			speed := sl.view.Slice.Speed
+			if slow == 0 || speed < slow {
+				slow = speed
+			}
+			fast = max(fast, speed)
+		}
+	}
+	if usable == 0 {
+		return
+	}
+	left := s.Spec.Total - s.Committed.Len()
+	at := max(1, min(usable, s.Spec.Parallelism))
+	best := v.RunTime(left, fast) / time.Duration(at)
+	if s.Learned.Rate > 0 && j.RateP50 > 0 {
+		best = time.Duration(quantity.MulDiv(int64(j.RateP50), left*1000, fast)) / time.Duration(at)
+	}
+	worst := v.RunTime(left, slow)
+	if len(s.Claims) > 1 {
+		worst /= time.Duration(len(s.Claims))
+	}
+	// What it has waited so far between its subjobs is likely to come again for what is left.
+	if done := s.Committed.Len(); done > 0 {
+		waited := max(0, now.Sub(s.Submitted)-v.RunTime(done, fast)/time.Duration(at))
+		worst += time.Duration(quantity.MulDiv(int64(waited), left, done))
+	} else {
+		worst += worst / 2
+	}
+	j.FinishEarly, j.FinishLate = early.Add(best), max(late, early).Add(max(best, worst))
+}
+
+// nextStart is the earliest and the likely latest instant at which a waiting job could start.
+func (z *Zone) nextStart(now quantity.Instant, s *state) (early, late quantity.Instant, found bool) {
+	if s.Spec.Kind == job.Rigid {
+		p, ok := z.earliest(now, s)
+		return p.start, p.start, ok
+	}
+	early = quantity.Never
+	for _, sl := range z.slices {
+		for _, g := range z.free(sl, now, "", nil) {
+			w := window{start: g.Start, end: g.End}
+			if p, r := z.fit(s, sl, &w, g.Start); r.Why == 0 && !p.Range.Empty() {
+				early = min(early, max(now, g.Start))
+				late = max(late, max(now, g.Start))
+			}
+		}
+	}
+	return early, late, early != quantity.Never
+}
