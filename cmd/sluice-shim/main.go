@@ -1,0 +1,10 @@
+// Command sluice-shim supervises one subjob so that the daemon can die and come back. Sluice starts it; people don't.
+package main
+
+import (
+	"os"
+
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+)
+
+func main() { os.Exit(supervisor.Main(os.Args[1:])) }

@@ -1,0 +1,41 @@
+package shim
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Anchor ties the node's clock to the kernel's: both were read at the same moment. The supervisor computes with it and
+// never reads the wall clock, so setting that clock neither extends a lease nor cuts one. Boot is CLOCK_BOOTTIME in
+// nanoseconds, which goes on while the machine is suspended: time slept through counts as lease time.
+type Anchor struct {
+	Wall quantity.Instant
+	Boot time.Duration
+}
+
+// AnchorAt ties wall to the kernel's clock now.
+func AnchorAt(wall quantity.Instant) Anchor { return Anchor{Wall: wall, Boot: Boottime()} }
+
+// Until is how long it is from now until t, negative if t has passed.
+func (a Anchor) Until(t quantity.Instant) time.Duration {
+	if t == quantity.Never {
+		return t.Sub(0)
+	}
+	return t.Sub(a.Now())
+}
+
+// Now is the node's clock as reckoned from the anchor.
+func (a Anchor) Now() quantity.Instant { return a.Wall.Add(Boottime() - a.Boot) }
+
+// Boottime is CLOCK_BOOTTIME: the time since the machine started, suspension included.
+func Boottime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		// It exists since Linux 2.6.39; a kernel without it can't hold a deadline.
+		panic("no CLOCK_BOOTTIME: " + err.Error())
+	}
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,136 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// SyncTree makes everything below root durable and says how many plain files there are. It follows no link and opens no
+// pipe or device: the tree is a program's.
+func SyncTree(root string) (files int, err error) {
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return SyncDir(path)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		files++
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+	return files, err
+}
+
+// Size adds up the bytes of all plain files below root, stopping early once they pass limit. What vanishes meanwhile
+// does not count.
+func Size(root string, limit int64) (n int64) {
+	_ = filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			n += info.Size()
+		}
+		if n > limit {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return n
+}
+
+// writeFile replaces path durably.
+func writeFile(path string, data []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+func writeJSON(path string, v any, mode os.FileMode) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		err = writeFile(path, append(data, '\n'), mode)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+func readJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return errkind.Errorf(errkind.Corrupt, "%s is damaged: %w; move its directory away after making sure that nothing of it runs", path, err)
+	}
+	return nil
+}
+
+// readPlain reads a plain file of at most limit bytes without following a link at its end.
+func readPlain(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, errkind.Errorf(errkind.Invalid, "%s is not a plain file of at most %d bytes", path, limit)
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// Tail returns the last lines of a file: at most lines of them in at most size bytes.
+func Tail(path string, lines int, size int64) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	buf := make([]byte, min(size, info.Size()))
+	n, _ := f.ReadAt(buf, info.Size()-int64(len(buf)))
+	return lastLines(buf[:n], lines, int64(n) < info.Size())
+}

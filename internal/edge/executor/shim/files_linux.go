@@ -1,0 +1,152 @@
+package shim
+
+import (
+	"encoding/json"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// Lease is lease.json: everything the supervisor needs to know. It holds the job's environment, so it is mode 0600.
+type Lease struct {
+	Token job.Token
+	Job   job.ID
+	Slice job.SliceID
+	Kind  job.Kind
+	Range job.Range
+	// Total and Grid of the job, to judge what the progress file says.
+	Total, Grid int64
+	// Start and End by the node's clock; Anchor ties that clock to the kernel's. End may be Never.
+	Start, End quantity.Instant
+	Anchor     Anchor
+	Grace      time.Duration
+	// WarnSignal is sent WarnBefore ahead of End; 0 for none.
+	WarnSignal int
+	WarnBefore time.Duration
+
+	Command []string
+	// Env is the whole environment. WorkDir is where the command starts.
+	Env     []string
+	WorkDir string
+	// Resume is the checkpoint to start from, to be kept read-only; empty at first.
+	Resume string
+	// User to run as; nil for the supervisor's own.
+	User *User
+
+	// Memory of the process tree in bytes; 0 where it is not to be measured (a real GPU's memory is not the host's).
+	Memory quantity.Amount
+	// LogLimit caps stdout and stderr together, OutputLimit output and checkpoint directory together; in bytes, at least 1.
+	LogLimit, OutputLimit int64
+	Limits                Limits
+	Isolation             Isolation
+	// Events is the file that starts and ends are told to.
+	Events string
+
+	// Witness is the position of the lease's record in the journal.
+	Witness journal.Position
+	// Node and Executor are who asked and who was asked: answers go the other way.
+	Node, Executor protocol.Address
+}
+
+// Isolation is what holds a subjob's processes together on this machine.
+type Isolation struct {
+	// PIDNamespace: a namespace whose init dies with the supervisor, and everything in it.
+	PIDNamespace bool
+	// UserNamespace was needed to get it.
+	UserNamespace bool
+	// Proc: the namespace has a /proc of its own.
+	Proc bool
+	// Cgroup is a cgroup v2 directory in which groups can be made and killed; empty for none.
+	Cgroup string
+	// KernelMemory: groups made there have a memory limit of their own; otherwise memory is watched.
+	KernelMemory bool
+}
+
+// Control is control.json.
+type Control struct {
+	// End and Range replace the lease's; Anchor is taken with them.
+	End    quantity.Instant
+	Range  job.Range
+	Anchor Anchor
+	// Stop asks to end now. Cut says that End is earlier than was promised.
+	Stop, Cut bool
+	Cause     string
+}
+
+// Note is shim.json.
+type Note struct {
+	// PID of the supervisor, Started its start time in clock ticks since boot (field 22 of /proc/PID/stat): together they
+	// name a process that a reused number does not match.
+	PID     int
+	Started uint64
+	// At is when the command was started by the node's clock; 0 while it was not.
+	At quantity.Instant
+	// Init and InitStarted are the same for the process the command hangs below; 0 before.
+	Init        int
+	InitStarted uint64
+	// Cgroup of this subjob; empty for none.
+	Cgroup string
+}
+
+// Progress is what the program says in its progress file.
+type Progress struct {
+	// Progress is the unit up to which work is complete.
+	Progress int64
+	// Checkpoint: the checkpoint directory holds a whole checkpoint belonging to it.
+	Checkpoint bool
+}
+
+// progressLimit bounds how much of a progress file is read, in bytes.
+const progressLimit = 64 << 10
+
+// ReadProgress reads the program's progress file. A file that is missing, too long, not a plain file or not JSON says
+// nothing: it is the program's, and whatever it holds may not hurt.
+func (d Dir) ReadProgress() (p Progress, ok bool) {
+	data, err := readPlain(d.Progress(), progressLimit)
+	if err != nil || json.Unmarshal(data, &p) != nil {
+		return Progress{}, false
+	}
+	return p, true
+}
+
+// WriteTerms writes the program's lease file: how far it may work and until when.
+func (d Dir) WriteTerms(to int64, deadline quantity.Instant) error {
+	terms := map[string]any{"to": to, "deadline": Deadline(deadline)}
+	return writeJSON(d.Terms(), terms, 0o644)
+}
+
+// Deadline is an instant as programs read it: RFC 3339 in UTC, cut to milliseconds (which never makes it later); empty if
+// there is none.
+func Deadline(t quantity.Instant) string {
+	if t == quantity.Never {
+		return ""
+	}
+	return t.Time().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// ReadLease reads lease.json.
+func (d Dir) ReadLease() (l Lease, err error) { return l, readJSON(d.Lease(), &l) }
+
+// WriteLease writes lease.json.
+func (d Dir) WriteLease(l *Lease) error { return writeJSON(d.Lease(), l, 0o600) }
+
+// ReadControl reads control.json; an error that is fs.ErrNotExist means that nothing has changed.
+func (d Dir) ReadControl() (c Control, err error) { return c, readJSON(d.Control(), &c) }
+
+// WriteControl writes control.json.
+func (d Dir) WriteControl(c *Control) error { return writeJSON(d.Control(), c, 0o600) }
+
+// ReadNote reads shim.json; an error that is fs.ErrNotExist means that no supervisor was here.
+func (d Dir) ReadNote() (n Note, err error) { return n, readJSON(d.Note(), &n) }
+
+// WriteNote writes shim.json.
+func (d Dir) WriteNote(n *Note) error { return writeJSON(d.Note(), n, 0o600) }
+
+// ReadResult reads result.json; an error that is fs.ErrNotExist means that there is none yet.
+func (d Dir) ReadResult() (r job.Result, err error) { return r, readJSON(d.Result(), &r) }
+
+// WriteResult writes result.json.
+func (d Dir) WriteResult(r *job.Result) error { return writeJSON(d.Result(), r, 0o600) }

@@ -1,0 +1,64 @@
+// Package shim is what the process executor and its supervisor agree on: the run directory of a subjob, the files in
+// it, who writes which, and the lock that decides whether a supervisor lives. It starts and ends nothing, and must not
+// know about nodes, zones or what a lease is worth.
+//
+// All files are written whole: to a temporary name, synced, renamed, and the directory synced. Field names are the
+// names in the files.
+package shim
+
+import "path/filepath"
+
+// Dir is a run directory: DATA/runs/TOKEN.
+type Dir string
+
+// Files of a run directory. The executor writes lease and control, the supervisor note, result and stuck, either of
+// them (whoever holds the lock) fenced, and the program what is in its own directories.
+func (d Dir) file(name string) string { return filepath.Join(string(d), name) }
+
+// Lock is held by the supervisor from before it reads anything until it is gone.
+func (d Dir) Lock() string { return d.file("lock") }
+
+// Fenced stands once nothing may be started here any more.
+func (d Dir) Fenced() string { return d.file("fenced") }
+
+// Lease is what is to run and how long it may.
+func (d Dir) Lease() string { return d.file("lease.json") }
+
+// Control is what changed since: a moved end, a request to stop.
+func (d Dir) Control() string { return d.file("control.json") }
+
+// Note is written by the supervisor before it starts anything.
+func (d Dir) Note() string { return d.file("shim.json") }
+
+// Result is final once it is there.
+func (d Dir) Result() string { return d.file("result.json") }
+
+// Stuck stands while processes remain that SIGKILL did not end.
+func (d Dir) Stuck() string { return d.file("stuck") }
+
+// Terms is the program's SLUICE_LEASE_FILE.
+func (d Dir) Terms() string { return d.file("terms.json") }
+
+// ProgressDir holds Progress; it is the program's own, because the file is replaced by rename.
+func (d Dir) ProgressDir() string { return d.file("progress") }
+
+// Progress is the program's SLUICE_PROGRESS_FILE.
+func (d Dir) Progress() string { return filepath.Join(d.ProgressDir(), "progress.json") }
+
+// Work is the subjob's private copy of the work directory.
+func (d Dir) Work() string { return d.file("work") }
+
+// Output is the program's SLUICE_OUTPUT_DIR.
+func (d Dir) Output() string { return d.file("output") }
+
+// Checkpoint is the program's SLUICE_CHECKPOINT_DIR.
+func (d Dir) Checkpoint() string { return d.file("checkpoint") }
+
+// Stdout is what the program wrote there, up to its limit.
+func (d Dir) Stdout() string { return d.file("stdout.log") }
+
+// Stderr is what the program wrote there, up to its limit.
+func (d Dir) Stderr() string { return d.file("stderr.log") }
+
+// Log is what the supervisor itself has to say.
+func (d Dir) Log() string { return d.file("shim.log") }

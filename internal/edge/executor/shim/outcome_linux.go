@@ -1,0 +1,84 @@
+package shim
+
+import "sluice.dev/sluice/internal/core/job"
+
+// Ending is what is known of how a subjob's command ended, before it is judged.
+type Ending struct {
+	// ExitCode, or -1; Signal that ended it, or 0.
+	ExitCode, Signal int
+	// Cause is what the supervisor ended it for, 0 if it did not: MemoryKilled, LimitKilled, or DeadlineKilled and Stopped
+	// from SIGTERM on.
+	Cause job.Outcome
+	// Forced: it was SIGKILLed for Cause rather than only asked.
+	Forced bool
+	// To is the largest end the program was ever given, FirstTo the one in its environment.
+	To, FirstTo int64
+	// Said is what the progress file says, if Spoke.
+	Said  Progress
+	Spoke bool
+	// Whole: the checkpoint directory holds at least one plain file and was synced.
+	Whole bool
+}
+
+// YieldCode is the exit code of a program that left a checkpoint and gives the rest back.
+const YieldCode = 85
+
+// Judge turns an ending into outcome, progress and checkpoint of a result, with a line for people where the program did
+// not keep the contract (docs/adr/0004-supervisor.md). The range starts at l.Range.From.
+func Judge(l *Lease, e Ending) (r job.Result) {
+	r.ExitCode, r.Signal = e.ExitCode, e.Signal
+	r.Progress, r.Checkpoint = counted(l, e)
+	switch {
+	case e.Forced:
+		r.Outcome, r.ExitCode = e.Cause, -1
+	case e.Signal == 0 && e.ExitCode == YieldCode && l.Kind != job.Rigid:
+		r.Outcome = job.Yielded
+	case e.Signal == 0 && e.ExitCode == 0:
+		finished(l, e, &r)
+	case e.Cause != 0:
+		r.Outcome = e.Cause
+	default:
+		r.Outcome = job.ExitFailed
+	}
+	return r
+}
+
+// finished judges exit 0. It is a claim that everything up to SLUICE_TO is complete; a program that reread its lease
+// file may have gone further, and one that exits because it was asked to must say how far it came.
+func finished(l *Lease, e Ending, r *job.Result) {
+	if e.Cause != 0 && (!e.Spoke || e.Said.Progress < e.FirstTo) {
+		r.Outcome = e.Cause
+		r.Detail = "exit 0 after SIGTERM without a progress file that says all is done: it does not count as done; exit 85 to yield"
+		return
+	}
+	if l.Kind == job.Steps && e.FirstTo < l.Total && !e.Whole {
+		r.Outcome = job.ExitFailed
+		r.Detail = "exit 0 with an empty SLUICE_CHECKPOINT_DIR: a steps job must leave a checkpoint unless it has reached its total"
+		return
+	}
+	r.Outcome = job.Done
+	if r.Progress < e.FirstTo {
+		r.Progress, r.Checkpoint = e.FirstTo, e.Whole
+	}
+}
+
+// counted is the progress that counts of what the program said: within its range, at a cut point, and for steps only
+// with its checkpoint. Items complete beyond the last cut point are worked again; the work of a step between cut points
+// can't be told apart from its checkpoint and does not count.
+func counted(l *Lease, e Ending) (progress int64, checkpoint bool) {
+	from, p := l.Range.From, e.Said.Progress
+	if !e.Spoke || l.Kind == job.Rigid || p <= from || p > e.To {
+		return from, false
+	}
+	whole := e.Said.Checkpoint && e.Whole
+	if l.Kind == job.Steps && !whole && p < l.Total {
+		return from, false
+	}
+	if l.Grid > 1 && p%l.Grid != 0 && p != l.Total {
+		if l.Kind == job.Steps {
+			return from, false
+		}
+		p, whole = max(from, p-p%l.Grid), false
+	}
+	return p, whole
+}

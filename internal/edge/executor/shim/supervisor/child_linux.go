@@ -1,0 +1,134 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+)
+
+// child is the init with everything below it.
+type child struct {
+	cmd   *exec.Cmd
+	init  tree.Process
+	group tree.Group
+	// words are what the init says; closed when it can't say more. gone is closed when it was reaped.
+	words chan word
+	gone  chan struct{}
+	logs  sync.WaitGroup
+	// pipes are the ends the logs are read from.
+	pipes []*os.File
+}
+
+// startChild starts the init in its surroundings.
+func startChild(dir shim.Dir, l *shim.Lease) (*child, error) {
+	c := &child{words: make(chan word, 4), gone: make(chan struct{})}
+	c.cmd = exec.Command("/proc/self/exe", Init, string(dir))
+	c.cmd.Env = os.Environ()
+	c.cmd.SysProcAttr = surroundings(l.Isolation)
+	if l.Isolation.Cgroup != "" {
+		g, err := tree.MakeGroup(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Token, os.Getpid()), int64(l.Memory))
+		if err != nil {
+			return nil, err
+		}
+		c.group = g
+		fd, err := os.Open(string(g))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = fd.Close() }()
+		c.cmd.SysProcAttr.UseCgroupFD, c.cmd.SysProcAttr.CgroupFD = true, int(fd.Fd())
+	}
+	if err := c.start(dir, l); err != nil {
+		_ = c.group.Remove()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *child) start(dir shim.Dir, l *shim.Lease) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Close() }()
+	c.cmd.ExtraFiles = []*os.File{w}
+	budget := new(atomic.Int64)
+	budget.Store(l.LogLimit)
+	out, err := c.logTo(dir.Stdout(), budget)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }()
+	errs, err := c.logTo(dir.Stderr(), budget)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = errs.Close() }()
+	c.cmd.Stdout, c.cmd.Stderr = out, errs
+	if err := c.cmd.Start(); err != nil {
+		_ = r.Close()
+		return fmt.Errorf("starting the init of the subjob: %w", err)
+	}
+	c.init, _ = tree.Look(c.cmd.Process.Pid) // it can't be reaped before it is waited for, so the number is its own
+	go c.listen(r)
+	go func() {
+		_ = c.cmd.Wait() // how the command ended is said in words
+		close(c.gone)
+	}()
+	return nil
+}
+
+func (c *child) listen(r *os.File) {
+	defer close(c.words)
+	defer func() { _ = r.Close() }()
+	for in := json.NewDecoder(r); ; {
+		var w word
+		if in.Decode(&w) != nil {
+			return
+		}
+		c.words <- w
+	}
+}
+
+// first waits for what the init says first: the command runs (PID), or does not (Err).
+func (c *child) first() word {
+	w, ok := <-c.words
+	if !ok {
+		w.Err = "the init of the subjob ended before it could start the command; see shim.log"
+	}
+	return w
+}
+
+// end kills everything below this process and waits until nothing is left, for patience at most. It returns what is.
+func (c *child) end(patience time.Duration) []tree.Process {
+	_ = c.init.Signal(syscall.SIGKILL)
+	_ = c.group.Kill()
+	left := tree.End(func() []tree.Process { return tree.Processes(tree.Below(os.Getpid())) }, patience)
+	if len(left) == 0 {
+		// An init that is dead is reaped only when its namespace is empty.
+		select {
+		case <-c.gone:
+		case <-time.After(patience):
+			return []tree.Process{c.init}
+		}
+	}
+	return left
+}
+
+// close reads what is still in the pipes and lets go of everything. All writers are gone.
+func (c *child) close() {
+	deadline := time.Now().Add(patience)
+	for _, p := range c.pipes {
+		_ = p.SetReadDeadline(deadline) // somebody outside may have been handed the other end
+	}
+	c.logs.Wait()
+	_ = c.group.Remove()
+}

@@ -1,0 +1,205 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/executor/shim"
+)
+
+// word is one line the init says to the supervisor, through descriptor 3.
+type word struct {
+	// Err: the command could not be started, and why.
+	Err string
+	// PID of the command as the init sees it, once it runs.
+	PID int
+	// Exited: the command ended with Code (-1: by Signal).
+	Exited       bool
+	Code, Signal int
+	// MaxRSS in bytes is the most one process of the tree had resident; 0 if it is not known to be the tree's.
+	MaxRSS int64
+}
+
+const wordFD = 3
+
+// initialize is the init of a subjob: it starts the command, reaps what is orphaned, passes on how the command ended, and
+// ends; in a pid namespace the kernel then ends the rest.
+func initialize(dir shim.Dir) error {
+	unix.CloseOnExec(wordFD)
+	out := json.NewEncoder(os.NewFile(wordFD, "supervisor"))
+	// As init it must live until the command ends, whatever is sent to it from below.
+	signal.Notify(make(chan os.Signal, 1))
+	cmd, err := start(dir)
+	if err != nil {
+		return out.Encode(word{Err: err.Error()})
+	}
+	if err := out.Encode(word{PID: cmd.Process.Pid}); err != nil {
+		return err
+	}
+	code, sig, err := reap(cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	return out.Encode(word{Exited: true, Code: code, Signal: sig, MaxRSS: maxRSS()})
+}
+
+// start prepares this process, whose settings the command inherits, and starts the command.
+func start(dir shim.Dir) (*exec.Cmd, error) {
+	l, err := dir.ReadLease()
+	if err != nil {
+		return nil, err
+	}
+	if err := confine(&l); err != nil {
+		return nil, fmt.Errorf("preparing to start the command: %w", err)
+	}
+	path, err := lookPath(l.Command[0], l.WorkDir, l.Env)
+	if err != nil {
+		return nil, err
+	}
+	cmd := &exec.Cmd{Path: path, Args: l.Command, Env: l.Env, Dir: l.WorkDir, Stdout: os.Stdout, Stderr: os.Stderr}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if u := l.User; u != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, explain(l.Command[0], path, err)
+	}
+	return cmd, nil
+}
+
+// confine takes from this process what the command must not have.
+func confine(l *shim.Lease) error {
+	var errs []error
+	if !l.Isolation.PIDNamespace { // orphans come here rather than to the machine's init
+		errs = append(errs, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+	}
+	if l.Isolation.Proc {
+		errs = append(errs, mountProc())
+		if l.Resume != "" {
+			errs = append(errs, mountReadOnly(l.Resume))
+		}
+	}
+	errs = append(errs,
+		unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0),
+		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), // of this thread, which is the one that forks
+		limit(unix.RLIMIT_CORE, 0),
+	)
+	if n := l.Limits.Processes; n > 0 {
+		errs = append(errs, limit(unix.RLIMIT_NPROC, n))
+	}
+	if n := l.Limits.OpenFiles; n > 0 {
+		errs = append(errs, limit(unix.RLIMIT_NOFILE, n))
+	}
+	unix.Umask(0o077)
+	// When the machine itself is out of memory, a subjob goes before the daemon. Not being allowed to say so is no reason
+	// not to run.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0o600)
+	return errors.Join(errs...)
+}
+
+// limit sets a resource limit, not above what this process has.
+func limit(resource int, n uint64) error {
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(resource, &now); err != nil {
+		return err
+	}
+	n = min(n, now.Max)
+	// Through package syscall: it stops restoring the open-file limit it found when the program started.
+	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n})
+}
+
+// mountReadOnly makes a directory read-only for the whole namespace, whoever owns it.
+func mountReadOnly(path string) error {
+	if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("binding %s: %w", path, err)
+	}
+	// In a user namespace flags that are set outside may not be dropped: keep them.
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return err
+	}
+	keep := uintptr(st.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME)
+	return unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|keep, "")
+}
+
+// lookPath finds a command as a shell in the work directory would, by the job's own PATH.
+func lookPath(name, workDir string, env []string) (string, error) {
+	if strings.ContainsRune(name, '/') {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(workDir, name)
+		}
+		return name, nil
+	}
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	for _, e := range env {
+		if p, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = p
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue // never run what happens to lie in the work directory
+		}
+		p := filepath.Join(dir, name)
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("command %q: not found in PATH=%s; give its full path, or ./%s for a file of the work directory", name, path, name)
+}
+
+// explain says why a command did not start.
+func explain(name, path string, err error) error {
+	_, statErr := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && statErr == nil:
+		return fmt.Errorf("command %q: %s is there, but not its interpreter (first line), its loader, or the directory to start in", name, path)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("command %q: no file %s", name, path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("command %q: no permission to run %s; is it executable (chmod +x) for the user it runs as, and every directory above it open to that user?", name, path)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("command %q: %s is no program for this machine; a script needs a first line like #!/bin/sh", name, path)
+	}
+	return fmt.Errorf("command %q: %w", name, err)
+}
+
+// reap waits for all children until the command has ended.
+func reap(command int) (code, sig int, err error) {
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR) || (err == nil && pid != command):
+			continue
+		case err != nil:
+			return 0, 0, fmt.Errorf("waiting for the command: %w", err)
+		case ws.Signaled():
+			return -1, int(ws.Signal()), nil
+		}
+		return ws.ExitStatus(), 0, nil
+	}
+}
+
+// maxRSS is the largest resident size of a reaped process. A child starts by sharing this process's memory, so a
+// figure not above this process's own says nothing.
+func maxRSS() int64 {
+	var self, children syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &self) != nil || syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) != nil {
+		return 0
+	}
+	if children.Maxrss <= self.Maxrss {
+		return 0
+	}
+	return children.Maxrss << 10
+}

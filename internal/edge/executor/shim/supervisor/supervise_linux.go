@@ -1,0 +1,283 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+)
+
+// tick is how often control.json, memory and the clock are looked at.
+const tick = 50 * time.Millisecond
+
+// subjob is the one subjob of this process.
+type subjob struct {
+	dir   shim.Dir
+	lease shim.Lease
+	note  shim.Note
+	log   *slog.Logger
+
+	terms terms
+	child *child
+	watch watch
+	// cause is what it is being ended for; asked: SIGTERM was sent; forced: SIGKILL.
+	cause         job.Outcome
+	asked, forced bool
+	warned        quantity.Instant // the end it was warned of
+	detail        string
+}
+
+// supervise runs the subjob of a run directory to its end. It returns nil without having done anything if the directory
+// is fenced or was used before.
+func supervise(dir shim.Dir) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	// The daemon's stop, a closed terminal or a service manager must not end a subjob. They are caught rather than ignored,
+	// because the command would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("becoming the reaper of orphans: %w", err)
+	}
+	lock, err := dir.TryLock()
+	if shim.Held(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	if used, err := used(dir); used || err != nil {
+		return err
+	}
+	lease, err := dir.ReadLease()
+	if err != nil {
+		return err
+	}
+	me, ok := tree.Look(os.Getpid())
+	if !ok {
+		return errors.New("can't see itself in /proc: is it mounted?")
+	}
+	s := &subjob{dir: dir, lease: lease, log: log, terms: newTerms(&lease), note: shim.Note{PID: me.PID, Started: me.Started}}
+	if err := dir.WriteNote(&s.note); err != nil {
+		return err
+	}
+	return s.run()
+}
+
+// used says whether something was started here before, or may not be started any more.
+func used(dir shim.Dir) (bool, error) {
+	fenced, err := dir.IsFenced()
+	if fenced || err != nil {
+		return true, err
+	}
+	if _, err := dir.ReadNote(); !errors.Is(err, fs.ErrNotExist) {
+		return true, err
+	}
+	return false, nil
+}
+
+// run waits for the lease, starts the command, and stays with it.
+func (s *subjob) run() error {
+	for {
+		s.terms.read(s.dir, s.log)
+		switch {
+		case s.terms.stop:
+			return s.neverStarted(job.Stopped, "stopped before the start: "+s.terms.why)
+		case s.terms.until(s.terms.end) <= 0:
+			return s.neverStarted(job.StartFailed, "the lease was over before the start")
+		}
+		wait := s.terms.until(s.lease.Start)
+		if wait <= 0 {
+			break
+		}
+		time.Sleep(min(wait, tick))
+	}
+	c, err := startChild(s.dir, &s.lease)
+	if err != nil {
+		return s.neverStarted(job.StartFailed, err.Error())
+	}
+	s.child = c
+	s.note.Init, s.note.InitStarted, s.note.Cgroup = c.init.PID, c.init.Started, string(c.group)
+	s.watch = newWatch(s.dir, &s.lease)
+	if said := c.first(); said.PID == 0 {
+		s.end()
+		return s.neverStarted(job.StartFailed, said.Err)
+	}
+	s.note.At = s.terms.now()
+	s.event("start", "")
+	if err := s.dir.WriteNote(&s.note); err != nil {
+		s.log.Error("the start can't be noted: the command is stopped again", "err", err)
+		s.end()
+		return s.neverStarted(job.StartFailed, err.Error())
+	}
+	said := s.stay()
+	s.end()
+	return s.finish(said)
+}
+
+// stay looks after the command until it has ended by itself or was killed; said is what the init knows of its end.
+func (s *subjob) stay() (said word) {
+	for {
+		select {
+		case w, ok := <-s.child.words:
+			if !ok {
+				w = word{Code: -1, Signal: int(syscall.SIGKILL)}
+			}
+			return w
+		case <-time.After(min(tick, max(0, s.next()))):
+		}
+		s.terms.read(s.dir, s.log)
+		members := tree.Below(s.child.init.PID)
+		if cause, text := s.watch.look(members, s.terms.now()); cause != 0 {
+			s.cause, s.forced, s.detail = cause, true, text
+			return word{Code: -1, Signal: int(syscall.SIGKILL)}
+		}
+		if s.hold(members) {
+			return word{Code: -1, Signal: int(syscall.SIGKILL)}
+		}
+	}
+}
+
+// next is how long it is to the next moment that something is due by the clock.
+func (s *subjob) next() time.Duration {
+	kill, term := s.terms.kill(s.lease.Grace), s.terms.term(s.lease.Grace)
+	d := s.terms.until(kill)
+	if !s.asked {
+		d = min(d, s.terms.until(term))
+	}
+	if s.lease.WarnSignal != 0 && s.warned != s.terms.end {
+		d = min(d, s.terms.until(s.terms.end.Add(-s.lease.WarnBefore)))
+	}
+	return d
+}
+
+// hold keeps the command to its terms: warn, ask, kill. It says whether it is to be killed.
+func (s *subjob) hold(members []tree.Member) bool {
+	now, t := s.terms.now(), &s.terms
+	if s.lease.WarnSignal != 0 && s.warned != t.end && now >= t.end.Add(-s.lease.WarnBefore) {
+		s.warned = t.end
+		tree.Warn(members, syscall.Signal(s.lease.WarnSignal))
+	}
+	if s.asked && s.cause == job.DeadlineKilled && (t.stop || t.cut) {
+		s.cause = job.Stopped
+	}
+	if !s.asked && now >= t.term(s.lease.Grace) {
+		s.asked, s.cause = true, job.DeadlineKilled
+		if t.stop || t.cut {
+			s.cause = job.Stopped
+		}
+		tree.Ask(members, syscall.SIGTERM)
+	}
+	if now >= t.kill(s.lease.Grace) {
+		s.forced = true
+	}
+	return s.forced
+}
+
+// patience is how long SIGKILL may take before it is said that processes remain.
+const patience = 2 * time.Second
+
+// end kills what is left and returns only when nothing is. While something remains after its patience the mark says so.
+func (s *subjob) end() {
+	for stuck := false; ; stuck = true {
+		left := s.child.end(patience)
+		if len(left) == 0 {
+			if stuck {
+				_ = s.dir.SetStuck("")
+			}
+			break
+		}
+		text := fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID)
+		s.log.Error(text)
+		if err := s.dir.SetStuck(text); err != nil {
+			s.log.Error("marking the subjob as stuck", "err", err)
+		}
+	}
+	s.child.close()
+}
+
+// finish judges the ended subjob and writes its result.
+func (s *subjob) finish(said word) error {
+	if s.child.group.OutOfMemory() && s.cause == 0 {
+		s.cause, s.forced = job.MemoryKilled, true
+	}
+	l := &s.lease
+	e := shim.Ending{ExitCode: said.Code, Signal: said.Signal, Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
+	e.Said, e.Spoke = s.dir.ReadProgress()
+	files, err := shim.SyncTree(s.dir.Checkpoint())
+	e.Whole = err == nil && files > 0
+	if err == nil {
+		_, err = shim.SyncTree(s.dir.Output())
+	}
+	r := shim.Judge(l, e)
+	if err != nil { // what may be lost with the power must not count
+		r.Outcome, r.Progress, r.Checkpoint = job.ExitFailed, l.Range.From, false
+		r.Detail = fmt.Sprintf("what the subjob wrote can't be made durable: %v", err)
+	}
+	r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
+	if r.Progress > l.Range.From {
+		r.FirstProgress = s.watch.first
+	}
+	r.Peak[trp.Memory] = s.watch.peak(said.MaxRSS)
+	r.Detail = detail(&r, r.Detail, s.detail, shim.Tail(s.dir.Stderr(), 20, 4<<10))
+	return s.write(&r)
+}
+
+// detail joins what was observed with the last words of a subjob that did not do well.
+func detail(r *job.Result, texts ...string) (all string) {
+	well := r.Outcome == job.Done || r.Outcome == job.Yielded
+	for i, t := range texts {
+		if t == "" || well && i == len(texts)-1 {
+			continue
+		}
+		if all != "" {
+			all += "\n"
+		}
+		all += t
+	}
+	return all
+}
+
+func (s *subjob) neverStarted(o job.Outcome, why string) error {
+	return s.write(&job.Result{Outcome: o, ExitCode: -1, Progress: s.lease.Range.From, End: s.terms.now(), Detail: why})
+}
+
+// write writes the result. A full disk is waited out for a while: without a result the subjob counts as lost.
+func (s *subjob) write(r *job.Result) error {
+	if s.note.At != 0 {
+		s.event("end", r.Outcome.String())
+	}
+	var err error
+	for range 60 {
+		if err = s.dir.WriteResult(r); err == nil {
+			return nil
+		}
+		s.log.Error("the result can't be written; trying again", "err", err)
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func (s *subjob) event(what, outcome string) {
+	if s.lease.Events == "" {
+		return
+	}
+	err := shim.AppendEvent(s.lease.Events, shim.Event{
+		What: what, Token: s.lease.Token.String(), Job: s.lease.Job, Slice: s.lease.Slice, From: s.lease.Range.From, To: s.terms.to,
+		PID: s.child.init.PID, Boot: int64(shim.Boottime()), Wall: time.Now(), Outcome: outcome,
+	})
+	if err != nil {
+		s.log.Warn("telling the events file", "err", err)
+	}
+}

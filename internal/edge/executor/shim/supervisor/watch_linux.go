@@ -1,0 +1,97 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+)
+
+// watch looks at what the subjob uses and how far it says it is. Nothing it does takes more than a twentieth of the time.
+type watch struct {
+	dir    shim.Dir
+	from   int64
+	limit  quantity.Amount
+	output int64
+	meter  tree.Meter
+	memory pace
+	size   pace
+	// first is when progress was first seen to be beyond from; 0 while it was not.
+	first quantity.Instant
+	seen  os.FileInfo
+}
+
+func newWatch(dir shim.Dir, l *shim.Lease) watch {
+	return watch{
+		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, meter: tree.Meter{Limit: int64(l.Memory)},
+		memory: pace{every: tick}, size: pace{every: 500 * time.Millisecond},
+	}
+}
+
+// look returns what the subjob is to be killed for now, with a text; 0 for nothing.
+func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Outcome, text string) {
+	w.progress(now)
+	if w.limit > 0 && w.memory.due() {
+		used := w.meter.Measure(members)
+		w.memory.done()
+		if used > int64(w.limit) {
+			return job.MemoryKilled, fmt.Sprintf("%d processes used %d bytes of memory, the slice has %d", len(members), used, w.limit)
+		}
+	}
+	if w.size.due() {
+		used := shim.Size(w.dir.Output(), w.output)
+		if used <= w.output {
+			used += shim.Size(w.dir.Checkpoint(), w.output-used)
+		}
+		w.size.done()
+		if used > w.output {
+			return job.LimitKilled, fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes", w.output)
+		}
+	}
+	return 0, ""
+}
+
+func (w *watch) progress(now quantity.Instant) {
+	if w.first != 0 {
+		return
+	}
+	info, err := os.Lstat(w.dir.Progress())
+	if err != nil || (w.seen != nil && os.SameFile(info, w.seen) && info.ModTime().Equal(w.seen.ModTime())) {
+		return
+	}
+	w.seen = info
+	if p, ok := w.dir.ReadProgress(); ok && p.Progress > w.from {
+		w.first = now
+	}
+}
+
+// peak is the largest use seen, or the kernel's figure for one process, which also knows of what came and went between
+// two looks.
+func (w *watch) peak(maxRSS int64) quantity.Amount {
+	if w.limit == 0 {
+		return 0
+	}
+	return quantity.Amount(max(w.meter.Peak(), maxRSS))
+}
+
+// pace keeps something that costs time to a share of it.
+type pace struct {
+	every       time.Duration
+	began, next time.Time
+}
+
+// due says whether it is time, and notes the beginning.
+func (p *pace) due() bool {
+	p.began = time.Now()
+	return !p.began.Before(p.next)
+}
+
+// done sets the next time by what this one took.
+func (p *pace) done() {
+	now := time.Now()
+	p.next = now.Add(max(p.every-tick/2, 20*now.Sub(p.began)))
+}

@@ -1,0 +1,157 @@
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Group is a cgroup v2 directory that holds one subjob.
+type Group string
+
+// GroupBase finds the cgroup v2 directory this process is in, if groups can be made and killed below it. memory says
+// that they have a limit of their own there.
+func GroupBase() (base string, memory bool) {
+	mount, own := groupMount(), groupOwn()
+	if mount == "" || own == "" {
+		return "", false
+	}
+	base = filepath.Join(mount, own)
+	g, err := MakeGroup(base, "probe-"+strconv.Itoa(os.Getpid()), 1<<40)
+	if err != nil {
+		return "", false
+	}
+	defer func() { _ = g.Remove() }()
+	if unix.Access(g.file("cgroup.kill"), unix.W_OK) != nil {
+		return "", false
+	}
+	return base, g.hasMemory()
+}
+
+// groupMount is where the cgroup2 file system is mounted, empty if nowhere.
+func groupMount() string {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		before, after, _ := strings.Cut(line, " - ")
+		if f := strings.Fields(before); strings.HasPrefix(after, "cgroup2 ") && len(f) > 4 {
+			return f[4]
+		}
+	}
+	return ""
+}
+
+// groupOwn is this process's path in it.
+func groupOwn() string {
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		if path, ok := strings.CutPrefix(line, "0::"); ok {
+			return strings.TrimSpace(path)
+		}
+	}
+	return ""
+}
+
+// MakeGroup makes a group below base with a memory limit in bytes, where the kernel can hold one there. An empty group of
+// that name is used again.
+func MakeGroup(base, name string, memory int64) (Group, error) {
+	g := Group(filepath.Join(base, "sluice-"+name))
+	if err := os.Mkdir(string(g), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("making a control group: %w", err)
+	}
+	if memory > 0 && g.hasMemory() {
+		// What counts is memory and swap together; the watch sees to their sum, the kernel to the part that hurts at once.
+		err := errors.Join(g.write("memory.max", strconv.FormatInt(memory, 10)), g.write("memory.oom.group", "1"))
+		if err != nil {
+			return "", errors.Join(fmt.Errorf("limiting memory of a control group: %w", err), g.Remove())
+		}
+	}
+	return g, nil
+}
+
+func (g Group) file(name string) string { return filepath.Join(string(g), name) }
+
+func (g Group) hasMemory() bool {
+	_, err := os.Stat(g.file("memory.max"))
+	return err == nil
+}
+
+// write uses a plain descriptor: the runtime's poller would wait for ever on a control file that says EAGAIN.
+func (g Group) write(name, text string) error {
+	fd, err := unix.Open(g.file(name), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.file(name), err)
+	}
+	_, err = unix.Write(fd, []byte(text))
+	return errors.Join(err, unix.Close(fd))
+}
+
+// Kill ends every process of the group. A group that is gone is no error.
+func (g Group) Kill() error {
+	if g == "" {
+		return nil
+	}
+	if err := g.write("cgroup.kill", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Members are the living processes of the group.
+func (g Group) Members() (found []Process) {
+	if g == "" {
+		return nil
+	}
+	data, err := os.ReadFile(g.file("cgroup.procs"))
+	if err != nil {
+		return nil
+	}
+	for _, f := range bytes.Fields(data) {
+		if pid, err := strconv.Atoi(string(f)); err == nil {
+			if p, ok := Look(pid); ok {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// OutOfMemory says whether the kernel killed a process of the group for its memory limit.
+func (g Group) OutOfMemory() bool {
+	if g == "" {
+		return false
+	}
+	data, err := os.ReadFile(g.file("memory.events"))
+	if err != nil {
+		return false
+	}
+	for line := range bytes.Lines(data) {
+		if n, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
+			return string(bytes.TrimSpace(n)) != "0"
+		}
+	}
+	return false
+}
+
+// Remove removes the empty group. One that is gone is no error.
+func (g Group) Remove() error {
+	if g == "" {
+		return nil
+	}
+	if err := os.Remove(string(g)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

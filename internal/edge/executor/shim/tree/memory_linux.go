@@ -1,0 +1,78 @@
+package tree
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Meter measures the memory of a tree: what is resident plus what is swapped out, in bytes. Adding up what every process
+// has resident is cheap and never too little, but counts shared pages once for each; the proportional share (PSS) is
+// exact and makes the kernel walk page tables. The meter takes the exact way only where it matters: when several
+// processes together would set a new peak, at most a twentieth of the time, or pass the limit.
+type Meter struct {
+	// Limit above which a figure must be exact; 0 for none.
+	Limit int64
+	peak  int64
+	// next is when an exact figure may be taken again for a new peak.
+	next time.Time
+}
+
+// Peak is the largest use measured so far.
+func (m *Meter) Peak() int64 { return m.peak }
+
+// Measure returns the use of the given processes now. Those that are gone count nothing.
+func (m *Meter) Measure(procs []Member) int64 {
+	var sum int64
+	for _, p := range procs {
+		sum += resident(p.PID)
+	}
+	over := m.Limit > 0 && sum > m.Limit
+	if len(procs) > 1 && sum > m.peak {
+		now := time.Now()
+		if !over && now.Before(m.next) {
+			return sum // a peak that lasts is measured next time
+		}
+		var exact int64
+		for _, p := range procs {
+			exact += proportional(p.PID)
+		}
+		m.next = now.Add(20 * time.Since(now))
+		sum = min(sum, exact)
+	}
+	m.peak = max(m.peak, sum)
+	return sum
+}
+
+// resident is VmRSS + VmSwap of /proc/PID/status, 0 if the process is gone.
+func resident(pid int) int64 {
+	return fields(pid, "status", "VmRSS:", "VmSwap:")
+}
+
+// proportional is Pss + SwapPss of smaps_rollup; what is resident where that may not be read.
+func proportional(pid int) int64 {
+	if n := fields(pid, "smaps_rollup", "Pss:", "SwapPss:"); n > 0 {
+		return n
+	}
+	return resident(pid)
+}
+
+// fields adds up the named lines of a file of /proc/PID, given there in kB.
+func fields(pid int, file string, names ...string) (sum int64) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(data) {
+		for _, n := range names {
+			if rest, ok := bytes.CutPrefix(line, []byte(n)); ok {
+				kb, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
+				if v, err := strconv.ParseInt(string(kb), 10, 64); err == nil {
+					sum += v << 10
+				}
+			}
+		}
+	}
+	return sum
+}

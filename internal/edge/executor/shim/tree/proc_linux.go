@@ -1,0 +1,105 @@
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process names one process for good: a reused number has another start time.
+type Process struct {
+	PID int
+	// Started is its start time in clock ticks since boot: field 22 of /proc/PID/stat (proc_pid_stat(5)).
+	Started uint64
+}
+
+// Look returns the process that has a number now; false if there is none, or only one that is dead and not yet reaped.
+func Look(pid int) (Process, bool) {
+	s, err := readStat(pid)
+	return Process{PID: pid, Started: s.started}, err == nil && s.state != 'Z' && s.state != 'X'
+}
+
+// Alive says whether exactly this process is still there and not dead.
+func (p Process) Alive() bool {
+	now, ok := Look(p.PID)
+	return ok && now == p
+}
+
+// Signal sends a signal to exactly this process. A process that is gone is no error.
+func (p Process) Signal(s syscall.Signal) error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening process %d: %w", p.PID, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if !p.Alive() { // looked at after opening: the descriptor is of the process that was looked at
+		return nil
+	}
+	if err := unix.PidfdSendSignal(fd, s, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signalling process %d: %w", p.PID, err)
+	}
+	return nil
+}
+
+// stat is what is read of /proc/PID/stat.
+type stat struct {
+	state   byte
+	parent  int
+	started uint64
+}
+
+func readStat(pid int) (stat, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(data)
+}
+
+// parseStat reads a stat line. The command's name, in parentheses, may hold anything, so fields count from the last
+// closing one.
+func parseStat(data []byte) (s stat, err error) {
+	i := bytes.LastIndexByte(data, ')')
+	if i < 0 {
+		return s, fmt.Errorf("stat line %q: no command name", data)
+	}
+	fields := bytes.Fields(data[i+1:])
+	const state, parent, started = 3 - 3, 4 - 3, 22 - 3 // the man page counts from 1, and state is field 3
+	if len(fields) <= started || len(fields[state]) != 1 {
+		return s, fmt.Errorf("stat line %q: too few fields", data)
+	}
+	s.state = fields[state][0]
+	if s.parent, err = strconv.Atoi(string(fields[parent])); err != nil {
+		return s, fmt.Errorf("stat line %q: parent: %w", data, err)
+	}
+	s.started, err = strconv.ParseUint(string(fields[started]), 10, 64)
+	return s, err
+}
+
+// pids lists all processes that /proc shows.
+func pids() ([]int, error) {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.Close() }()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var all []int
+	for _, n := range names {
+		if pid, err := strconv.Atoi(n); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all, nil
+}

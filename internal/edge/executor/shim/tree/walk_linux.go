@@ -1,0 +1,122 @@
+package tree
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// Member is a process of a tree with its parent's number.
+type Member struct {
+	Process
+	Parent int
+}
+
+// Below returns the living descendants of a process, not itself, parents before children. What is born while it looks
+// may be missed, so whoever wants to end a tree must look again until nothing is left.
+func Below(root int) []Member {
+	if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"); err == nil {
+		return byChildren(root)
+	}
+	return byParents(root)
+}
+
+// byChildren walks down the kernel's own lists (CONFIG_PROC_CHILDREN): its cost depends on the tree alone.
+func byChildren(root int) (found []Member) {
+	queue, seen := []int{root}, map[int]bool{root: true}
+	for len(queue) > 0 {
+		parent := queue[0]
+		queue = queue[1:]
+		for _, pid := range children(parent) {
+			if seen[pid] {
+				continue
+			}
+			seen[pid] = true
+			if p, ok := Look(pid); ok {
+				found = append(found, Member{p, parent})
+			}
+			queue = append(queue, pid) // a dead one's children may not have moved yet
+		}
+	}
+	return found
+}
+
+// children of all threads of a process.
+func children(pid int) (all []int) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = d.Close() }()
+	tasks, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	for _, t := range tasks {
+		data, err := os.ReadFile(dir + "/" + t + "/children")
+		if err != nil {
+			continue
+		}
+		for _, f := range bytes.Fields(data) {
+			if pid, err := strconv.Atoi(string(f)); err == nil {
+				all = append(all, pid)
+			}
+		}
+	}
+	return all
+}
+
+// byParents reads every process of the machine.
+func byParents(root int) (found []Member) {
+	all, err := pids()
+	if err != nil {
+		return nil
+	}
+	below := map[int][]Member{}
+	for _, pid := range all {
+		if s, err := readStat(pid); err == nil {
+			below[s.parent] = append(below[s.parent], Member{Process{pid, s.started}, s.parent})
+		}
+	}
+	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+		for _, m := range below[queue[0]] {
+			if m.Alive() {
+				found = append(found, m)
+			}
+			queue = append(queue, m.PID)
+		}
+	}
+	return found
+}
+
+// Marked returns all living processes whose environment at exec held the entry mark ("KEY=VALUE"), wherever in the
+// machine's process tree they hang. A process that cleared its environment is not found.
+func Marked(mark string) (found []Process) {
+	all, err := pids()
+	if err != nil {
+		return nil
+	}
+	self := os.Getpid()
+	for _, pid := range all {
+		if pid != self && hasMark(pid, mark) {
+			if p, ok := Look(pid); ok {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+func hasMark(pid int, mark string) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for entry := range bytes.SplitSeq(env, []byte{0}) {
+		if string(entry) == mark {
+			return true
+		}
+	}
+	return false
+}
