@@ -1,0 +1,211 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// maxSpans bounds what is kept of one slice; the oldest go first.
+const maxSpans = 8192
+
+// history is the recent past of every slice: leases from the node's facts, other reservations from its offers. Windows
+// nobody took are what is left between them.
+type history struct {
+	reach  time.Duration
+	slices map[sliceKey]*past
+	leases map[tokenKey]*lease
+}
+
+type past struct {
+	slice protocol.Slice
+	known bool
+	// seen is when the slice was first heard of: before that it was not empty, it was unknown.
+	seen  quantity.Instant
+	spans []*status.Span // in order of arrival
+	// standing are the reservations of the last offer, by id and start.
+	standing map[resKey]*status.Span
+	version  uint64
+	gaps     []protocol.Gap
+}
+
+// unusableID keys the span of a slice that can't be sold; nodes count reservations up from 1.
+const unusableID = ^uint64(0)
+
+type resKey struct {
+	id    uint64
+	start quantity.Instant
+}
+
+// lease is one span on each of a subjob's slices, until it is settled.
+type lease struct{ spans []*status.Span }
+
+func (h *history) slice(id job.SliceID, now quantity.Instant) *past {
+	p := h.slices[id]
+	if p == nil {
+		p = &past{slice: protocol.Slice{ID: id}, seen: now, standing: map[resKey]*status.Span{}}
+		h.slices[id] = p
+	}
+	return p
+}
+
+func (h *history) inventory(now quantity.Instant, list []protocol.Slice) {
+	for _, s := range list {
+		p := h.slice(s.ID, now)
+		p.slice, p.known = s, true
+	}
+}
+
+func (h *history) fact(now quantity.Instant, f *protocol.Fact) {
+	if f.Kind == protocol.LeaseMade {
+		l := &lease{}
+		for _, id := range append([]job.SliceID{f.Slice}, f.Also...) {
+			p := h.slice(id, cmp.Or(now, f.Start))
+			p.seen = min(p.seen, f.Start)
+			s := &status.Span{Kind: protocol.ForLease, Start: f.Start, End: f.End, Job: f.Job, Token: f.Token, Range: f.Range}
+			p.add(s, f.Start.Add(-h.reach))
+			l.spans = append(l.spans, s)
+		}
+		h.leases[f.Token] = l
+		return
+	}
+	l := h.leases[f.Token]
+	if l == nil {
+		return
+	}
+	for _, s := range l.spans {
+		switch f.Kind {
+		case protocol.LeaseExtended:
+			s.Range, s.End = f.Range, f.End
+		case protocol.Truncated:
+			s.End = min(s.End, f.End)
+		case protocol.SubjobStarted:
+			s.UsedStart = f.At
+		case protocol.SubjobEnded:
+			ended(s, now, f.Result)
+		case protocol.Committed, protocol.ResultSettled:
+			s.Committed = f.Range
+		}
+	}
+	if f.Kind == protocol.LeaseGone {
+		delete(h.leases, f.Token)
+	}
+}
+
+// ended closes a lease's span: its time is free again from there on.
+func ended(s *status.Span, now quantity.Instant, r *job.Result) {
+	if r == nil {
+		return
+	}
+	s.Outcome = r.Outcome.String()
+	end := cmp.Or(r.End, now)
+	if r.Start != 0 {
+		s.UsedStart, s.UsedEnd = r.Start, end
+	}
+	if end != 0 {
+		s.End = max(s.Start, min(s.End, end))
+	}
+}
+
+// add appends a span and lets go of what is older than the horizon, or of the oldest beyond the bound.
+func (p *past) add(s *status.Span, horizon quantity.Instant) {
+	drop := 0
+	for drop < len(p.spans) && p.spans[drop].End < horizon {
+		drop++
+	}
+	drop = max(drop, len(p.spans)+1-maxSpans)
+	p.spans = append(slices.Delete(p.spans, 0, drop), s)
+	if drop > 0 && len(p.spans) > 0 {
+		p.seen = max(p.seen, min(horizon, p.spans[0].Start))
+	}
+}
+
+// offer follows the reservations that are not leases: what stands opens or updates a span, what is gone closes it.
+func (h *history) offer(now quantity.Instant, v *protocol.SliceView) {
+	p := h.slice(v.Slice.ID, now)
+	if p.version != 0 && v.Version <= p.version {
+		return
+	}
+	p.slice, p.known, p.version = v.Slice, true, v.Version
+	p.gaps = nil
+	if v.Usable {
+		p.gaps = v.Gaps
+	}
+	stands := map[resKey]bool{}
+	keep := func(k resKey, s status.Span) {
+		stands[k] = true
+		if have := p.standing[k]; have != nil {
+			have.End, have.Outcome = s.End, s.Outcome
+			return
+		}
+		p.standing[k] = &s
+		p.add(&s, now.Add(-h.reach))
+	}
+	for _, r := range v.Reserved {
+		if r.Kind != protocol.ForLease && r.Kind != protocol.ForHold {
+			keep(resKey{r.ID, r.Start}, status.Span{Kind: r.Kind, Start: r.Start, End: r.End, Job: r.Job, Outcome: r.Source})
+		}
+	}
+	if !v.Usable {
+		// Shown like a foreign process: time that can't be sold, without a known end.
+		k := resKey{id: unusableID, start: now}
+		for have := range p.standing {
+			if have.id == unusableID {
+				k = have
+			}
+		}
+		keep(k, status.Span{Kind: protocol.ForForeign, Start: k.start, End: quantity.Never, Outcome: v.Why})
+	}
+	for k, s := range p.standing {
+		if !stands[k] {
+			s.End = min(s.End, now)
+			delete(p.standing, k)
+		}
+	}
+}
+
+// view copies what is known of [since, now].
+func (h *history) view(since, now quantity.Instant) status.History {
+	out := status.History{From: max(since, now.Add(-h.reach)), To: now}
+	for _, p := range h.slices {
+		if p.known || len(p.spans) > 0 {
+			out.Slices = append(out.Slices, status.SliceHistory{Slice: p.slice, Spans: p.view(out.From, now)})
+		}
+	}
+	slices.SortFunc(out.Slices, func(a, b status.SliceHistory) int { return cmp.Compare(a.Slice.ID, b.Slice.ID) })
+	return out
+}
+
+func (p *past) view(from, now quantity.Instant) []status.Span {
+	var spans []status.Span
+	for _, s := range p.spans {
+		if s.End > from && s.Start <= now && s.Start < s.End {
+			spans = append(spans, *s)
+		}
+	}
+	slices.SortStableFunc(spans, func(a, b status.Span) int { return cmp.Compare(a.Start, b.Start) })
+	var out []status.Span
+	at := max(from, p.seen)
+	for _, s := range spans {
+		if s.Start > at {
+			out = append(out, status.Span{Start: at, End: s.Start, Until: s.Kind})
+		}
+		out = append(out, s)
+		at = max(at, s.End)
+	}
+	if at < now {
+		last := status.Span{Start: at, End: now}
+		for _, g := range p.gaps {
+			if g.Start <= now && now < g.End {
+				last.Until = g.Until
+			}
+		}
+		out = append(out, last)
+	}
+	return out
+}

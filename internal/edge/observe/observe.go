@@ -1,0 +1,100 @@
+// Package observe turns what the actors decide and hear into log lines, metrics and the recent past of each slice. It
+// is a projection: it decides nothing, nothing depends on it, and everything it keeps is bounded. It must not know
+// policies, queues' rules or how facts are stored.
+package observe
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// Options of an Observer.
+type Options struct {
+	// Log gets one line for what a person would want to read about; nil for none.
+	Log *slog.Logger
+	// HistoryFor is how far back History reaches at most. Default 24 h.
+	HistoryFor time.Duration
+}
+
+// Observer is fed by the driver's loop, from one goroutine; Metrics may be served from any.
+type Observer struct {
+	metrics *metrics
+	lines   lines
+	jobs    jobs
+	windows windows
+	history history
+}
+
+// New makes an observer that has seen nothing.
+func New(o Options) *Observer {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.HistoryFor <= 0 {
+		o.HistoryFor = 24 * time.Hour
+	}
+	m := newMetrics()
+	return &Observer{
+		metrics: m,
+		lines:   lines{o.Log},
+		jobs:    jobs{metrics: m, open: map[jobKey]*openJob{}, leases: map[tokenKey]jobKey{}},
+		windows: windows{metrics: m, slices: map[sliceKey]*offered{}},
+		history: history{reach: o.HistoryFor, slices: map[sliceKey]*past{}, leases: map[tokenKey]*lease{}},
+	}
+}
+
+// Message is told every input of an actor, before the step. now is the step's time.
+func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
+	o.metrics.step(m.To.Role)
+	switch m.Kind {
+	case protocol.Offer:
+		if m.View != nil {
+			o.windows.offer(now, m.View)
+			o.history.offer(now, m.View)
+		}
+	case protocol.Inventory:
+		if m.To.Role == protocol.Node {
+			o.history.inventory(now, m.Slices)
+			o.lines.inventory(m)
+		}
+	}
+}
+
+// Fact is told every fact once it is durable. now is the time of its step.
+func (o *Observer) Fact(now quantity.Instant, f *protocol.Fact) {
+	o.metrics.fact(f)
+	o.lines.fact(f)
+	o.jobs.fact(f, true)
+	o.history.fact(now, f)
+}
+
+// Recovered is told every fact of earlier boots: it rebuilds what is shown, without lines and without counting again.
+func (o *Observer) Recovered(f *protocol.Fact) {
+	o.jobs.fact(f, false)
+	o.history.fact(0, f)
+}
+
+// Appended is told every sync of the journal: how long it took, and how many records and bytes it made durable.
+func (o *Observer) Appended(took time.Duration, records, bytes int) {
+	o.metrics.appended(took, records, bytes)
+}
+
+// Trouble is told when the daemon stops deciding because its log takes no more, and when it goes on.
+func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
+
+// History is what each slice did between since and now, as far back as is kept.
+func (o *Observer) History(since, now quantity.Instant) status.History {
+	return o.history.view(since, now)
+}
+
+// Metrics serves the metrics in Prometheus' text format.
+func (o *Observer) Metrics() http.Handler {
+	return promhttp.HandlerFor(o.metrics.registry, promhttp.HandlerOpts{})
+}

@@ -1,0 +1,73 @@
+package observe
+
+import (
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// windows follows what is offered on each slice, and how much of it passes unused.
+type windows struct {
+	metrics *metrics
+	slices  map[sliceKey]*offered
+}
+
+type offered struct {
+	version uint64
+	usable  bool
+	gaps    []protocol.Gap // as of the last Offer; nobody writes to it any more
+	since   quantity.Instant
+}
+
+// offer takes a newer view of a slice. Until now the older one was true.
+func (w *windows) offer(now quantity.Instant, v *protocol.SliceView) {
+	o := w.slices[v.Slice.ID]
+	if o == nil {
+		o = &offered{}
+		w.slices[v.Slice.ID] = o
+		w.metrics.slices.WithLabelValues(unusable).Inc()
+	} else if v.Version <= o.version {
+		return
+	}
+	w.metrics.unanswered.Add(idle(o.gaps, o.since, now))
+	if o.usable != v.Usable {
+		w.metrics.slices.WithLabelValues(label(o.usable)).Dec()
+		w.metrics.slices.WithLabelValues(label(v.Usable)).Inc()
+	}
+	var gaps []protocol.Gap
+	if v.Usable {
+		gaps = v.Gaps
+	}
+	for _, g := range gaps {
+		if !overlaps(o.gaps, g) {
+			w.metrics.offered.Inc()
+		}
+	}
+	o.version, o.usable, o.gaps, o.since = v.Version, v.Usable, gaps, now
+}
+
+func label(ok bool) string {
+	if ok {
+		return usable
+	}
+	return unusable
+}
+
+// idle is the time of [from, to) that lies in gaps, in seconds.
+func idle(gaps []protocol.Gap, from, to quantity.Instant) float64 {
+	var sum float64
+	for _, g := range gaps {
+		if a, b := max(from, g.Start), min(to, g.End); a < b {
+			sum += b.Sub(a).Seconds()
+		}
+	}
+	return sum
+}
+
+func overlaps(gaps []protocol.Gap, g protocol.Gap) bool {
+	for _, h := range gaps {
+		if g.Start < h.End && h.Start < g.End {
+			return true
+		}
+	}
+	return false
+}
