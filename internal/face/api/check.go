@@ -1,0 +1,115 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+// fields collects every problem of a request, so that one answer names them all.
+type fields struct{ problems []string }
+
+func (f *fields) wrong(field, format string, args ...any) {
+	f.problems = append(f.problems, field+": "+fmt.Sprintf(format, args...))
+}
+
+func (f *fields) err() error {
+	if len(f.problems) == 0 {
+		return nil
+	}
+	return errkind.Errorf(errkind.Invalid, "%s", strings.Join(f.problems, "\n"))
+}
+
+// label checks a name of a job or queue.
+func (f *fields) label(field, name string) string {
+	switch {
+	case name == "":
+		f.wrong(field, "is missing; want a name such as count-words")
+	case !config.Label(name):
+		f.wrong(field, "is %.80q; want 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit", name)
+	}
+	return name
+}
+
+// request checks a request id.
+func (f *fields) request(id string) string {
+	if len(id) > MaxRequestID || strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
+		f.wrong("request_id", "is %.80q; want at most %d visible ASCII characters", id, MaxRequestID)
+	}
+	return id
+}
+
+// slice checks a slice's id; it may be empty only if optional.
+func (f *fields) slice(id string, optional bool) job.SliceID {
+	switch {
+	case id == "" && !optional:
+		f.wrong("slice", "is missing; ListSlices names them")
+	case len(id) > 253 || strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
+		f.wrong("slice", "is %.80q; want an id as ListSlices gives", id)
+	}
+	return job.SliceID(id)
+}
+
+// subjob checks a subjob's id; empty is the zero token.
+func (f *fields) subjob(id string) job.Token {
+	if id == "" {
+		return job.Token{}
+	}
+	t, err := job.ParseToken(id)
+	if err != nil {
+		f.wrong("subjob", "%v", err)
+	}
+	return t
+}
+
+// length checks a duration that may be unset.
+func (f *fields) length(field string, d *durationpb.Duration, most time.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	out := d.AsDuration()
+	if d.CheckValid() != nil || out < 0 || out > most {
+		f.wrong(field, "is %s; want 0s to %s", out, most)
+		return 0
+	}
+	return out
+}
+
+// instant checks a moment that may be unset.
+func (f *fields) instant(field string, t *timestamppb.Timestamp, unset quantity.Instant) quantity.Instant {
+	if t == nil {
+		return unset
+	}
+	if y := t.AsTime().Year(); t.CheckValid() != nil || y < 2000 || y > 2200 {
+		f.wrong(field, "is outside the years 2000 to 2200")
+		return unset
+	}
+	return quantity.At(t.AsTime())
+}
+
+// reservable are the kinds of reservations that people may make; the others are the daemon's own.
+func reservable() []protocol.ReservationKind {
+	return []protocol.ReservationKind{protocol.ForDrain, protocol.ForMaintenance, protocol.ForServing, protocol.ForReclaim, protocol.ForOwner}
+}
+
+// reservation checks the kind of a reservation.
+func (f *fields) reservation(kind string) protocol.ReservationKind {
+	names := make([]string, 0, 5)
+	for _, k := range reservable() {
+		if k.String() == kind {
+			return k
+		}
+		names = append(names, k.String())
+	}
+	f.wrong("kind", "is %.80q; want one of %s", kind, strings.Join(names, ", "))
+	return 0
+}

@@ -1,0 +1,167 @@
+package api
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+// stamp leaves out what is not known: 0 (not yet) and Never.
+func stamp(t quantity.Instant) *timestamppb.Timestamp {
+	if t == 0 || t == quantity.Never {
+		return nil
+	}
+	return timestamppb.New(t.Time())
+}
+
+func length(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+func span(r job.Range) *pb.Range {
+	if r.Empty() {
+		return nil
+	}
+	return &pb.Range{From: r.From, To: r.To}
+}
+
+func token(t job.Token) string {
+	if t.Zero() {
+		return ""
+	}
+	return t.String()
+}
+
+// each converts a list.
+func each[A, B any](list []A, convert func(*A) B) []B {
+	out := make([]B, len(list))
+	for i := range list {
+		out[i] = convert(&list[i])
+	}
+	return out
+}
+
+// kindName is the name of a job's kind on the wire.
+func kindName(k job.Kind) string {
+	switch k {
+	case job.Items:
+		return "items"
+	case job.Steps:
+		return "steps"
+	case job.Rigid:
+		return "rigid"
+	}
+	return ""
+}
+
+func jobMessage(j *status.Job) *pb.Job {
+	return &pb.Job{
+		Name: string(j.Name), Queue: j.Queue, Kind: kindName(j.Kind), Priority: j.Priority,
+		State: j.State.String(), StateCode: j.State.Code(), Final: j.State.Final(), Reason: j.Reason,
+		Progress: j.Progress, Total: j.Total, Skipped: j.Skipped, Unit: j.Unit,
+		Subjobs: count(j.Subjobs), Running: count(j.Running), Lost: count(j.Lost),
+		Submitted: stamp(j.Submitted), Started: stamp(j.Started), Ended: stamp(j.Ended), Wait: durationpb.New(j.Wait),
+		StartEarly: stamp(j.StartEarly), StartLate: stamp(j.StartLate), FinishEarly: stamp(j.FinishEarly), FinishLate: stamp(j.FinishLate),
+		RateP50: length(j.RateP50), RateP95: length(j.RateP95), MemoryScale: j.MemoryScale,
+		History: each(j.History, subjobMessage), HistoryDropped: count(j.HistoryDropped),
+	}
+}
+
+// count is an int as the wire has it; nothing that is counted here comes near the bound.
+func count(n int) int32 { return int32(min(max(n, 0), 1<<31-1)) }
+
+func subjobMessage(s *status.Subjob) *pb.Subjob {
+	return &pb.Subjob{
+		Subjob: token(s.Token), Slice: string(s.Slice), Window: s.Window, Range: span(s.Range), Committed: span(s.Committed),
+		PlannedStart: stamp(s.PlannedStart), PlannedEnd: stamp(s.PlannedEnd), Start: stamp(s.Start), End: stamp(s.End),
+		PredictedMemoryBytes: int64(s.Predicted), PeakMemoryBytes: int64(s.Peak),
+		Outcome: s.Outcome, Detail: s.Detail, Running: s.Running,
+	}
+}
+
+func explanationMessage(e *status.Explanation) *pb.Explanation {
+	return &pb.Explanation{
+		Job: jobMessage(&e.Job), Summary: e.Summary, Nearest: e.Nearest,
+		Reasons: each(e.Reasons, func(r *status.Reason) *pb.Reason {
+			return &pb.Reason{Text: r.Text, Count: r.Count, Last: stamp(r.Last)}
+		}),
+		Slices: each(e.Slices, func(f *status.SliceFit) *pb.SliceFit {
+			return &pb.SliceFit{
+				Slice: string(f.Slice), Fits: f.Fits, LeastMemoryBytes: int64(f.Least), CapacityMemoryBytes: int64(f.Capacity),
+				Reach: span(f.Reach), Why: f.Why,
+			}
+		}),
+	}
+}
+
+// describe is the part of a slice that does not change.
+func describe(s *protocol.Slice) *pb.Slice {
+	return &pb.Slice{
+		Id: string(s.ID), Model: s.Model, Profile: s.Profile, MemoryBytes: int64(s.Capacity[trp.Memory]), Speed: s.Speed,
+		Device: s.Device, Simulated: s.Simulated, Shared: s.Shared,
+	}
+}
+
+func sliceMessage(s *status.Slice) *pb.Slice {
+	m := describe(&s.Slice)
+	m.Node, m.State, m.Reason, m.Job, m.Until = string(s.Node), s.State, s.Reason, string(s.Job), stamp(s.Until)
+	m.Reservations = each(s.Reservations, reservationMessage)
+	return m
+}
+
+func reservationMessage(r *protocol.Reservation) *pb.Reservation {
+	return &pb.Reservation{
+		Id: r.ID, Kind: r.Kind.String(), Slice: string(r.Slice), Start: stamp(r.Start), End: stamp(r.End), Every: length(r.Every),
+		Job: string(r.Job), Subjob: token(r.Token), Source: r.Source, Truncate: r.Truncate,
+	}
+}
+
+func windowMessage(w *status.Window) *pb.Window {
+	return &pb.Window{
+		Id: w.ID, Slice: string(w.Slice), Start: stamp(w.Start), End: stamp(w.End), Until: w.Until.String(), State: w.State,
+		Answers: count(w.Answers), Asked: count(w.Asked), Reason: w.Reason,
+	}
+}
+
+func queueMessage(q *status.Queue) *pb.Queue {
+	return &pb.Queue{
+		Settings: &pb.QueueSettings{
+			Name: q.Queue.Name, Weight: q.Queue.Weight, Cap: count(q.Queue.Cap), MaxJobs: count(q.Queue.MaxJobs),
+			MaxWindow: length(q.Queue.MaxWindow), User: q.Queue.User,
+		},
+		Pending: count(q.Pending), Running: count(q.Running), Held: count(q.Held), AttainedGibSeconds: q.Attained,
+	}
+}
+
+func outputMessage(o *Output) *pb.Output {
+	return &pb.Output{Subjob: token(o.Token), Range: span(o.Range), Path: o.Path, Files: o.Files, Bytes: o.Bytes}
+}
+
+func sliceHistoryMessage(h *SliceHistory) *pb.SliceHistory {
+	return &pb.SliceHistory{Slice: describe(&h.Slice), Spans: each(h.Spans, func(s *Span) *pb.Span {
+		return &pb.Span{
+			Kind: s.Kind.String(), Start: stamp(s.Start), End: stamp(s.End), Job: string(s.Job), Subjob: token(s.Token),
+			Range: span(s.Range), Committed: span(s.Committed), Outcome: s.Outcome, Until: s.Until.String(),
+			UsedStart: stamp(s.UsedStart), UsedEnd: stamp(s.UsedEnd),
+		}
+	})}
+}
+
+func aboutMessage(a *About) *pb.About {
+	return &pb.About{
+		Version: a.Version, Commit: a.Commit, Go: a.Go, Node: string(a.Node), DataDir: a.DataDir, Listen: a.Listen,
+		Mechanism: a.Mechanism, Policy: a.Policy, Isolation: a.Isolation, Inventory: a.Inventory, SingleUser: a.SingleUser,
+		Started: stamp(a.Started), Uptime: length(a.Uptime), JournalBytes: a.JournalBytes, JournalSeq: a.JournalSeq, Trouble: a.Trouble,
+	}
+}

@@ -1,0 +1,240 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+// handler turns API calls into calls of the service.
+type handler struct {
+	service Service
+}
+
+// answer wraps a message, or the error as it is sent.
+func answer[T any](m *T, err error) (*connect.Response[T], error) {
+	if err != nil {
+		return nil, wire(err)
+	}
+	return connect.NewResponse(m), nil
+}
+
+// Submit accepts the jobs of one file.
+func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitRequest]) (*connect.Response[pb.SubmitResponse], error) {
+	m := r.Msg
+	var f fields
+	id := f.request(m.RequestId)
+	snapshot := m.Snapshot
+	switch {
+	case len(snapshot) > MaxSnapshot:
+		f.wrong("snapshot", "has %d bytes; at most %d are taken", len(snapshot), MaxSnapshot)
+	case len(snapshot) > 0 && (len(snapshot) < 2 || snapshot[0] != 0x1f || snapshot[1] != 0x8b):
+		f.wrong("snapshot", "is no gzip; want a tar.gz of the work directory")
+	case len(snapshot) == 0:
+		snapshot = nil
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	jobs, err := config.ParseJobs(fileName(m.FileName), []byte(m.Job))
+	if err != nil {
+		return nil, wire(err)
+	}
+	for _, j := range jobs {
+		if j.Workdir != "" && snapshot == nil {
+			f.wrong(string(j.Spec.Name), "its workdir %q did not come along; send it as snapshot, a tar.gz, or leave workdir out", j.Workdir)
+		}
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	var out pb.SubmitResponse
+	for _, j := range jobs {
+		request := id
+		if id != "" && len(jobs) > 1 {
+			request = id + "/" + string(j.Spec.Name)
+		}
+		receipt, err := h.service.Submit(ctx, request, j.Spec, snapshot)
+		if err != nil {
+			return nil, wire(partly(err, j.Spec.Name, out.Receipts))
+		}
+		out.Receipts = append(out.Receipts, &pb.Receipt{
+			Name: string(receipt.Name), Created: receipt.Created, Warnings: config.Warnings(j.Spec, snapshot != nil),
+			JournalSeq: receipt.Position.Seq, JournalDigest: receipt.Position.String(),
+		})
+	}
+	return connect.NewResponse(&out), nil
+}
+
+// partly says which jobs of a file stand already when a later one is refused.
+func partly(err error, name job.ID, done []*pb.Receipt) error {
+	if len(done) == 0 {
+		return err
+	}
+	names := make([]string, len(done))
+	for i, r := range done {
+		names[i] = r.Name
+	}
+	return &errkind.Error{Kind: errkind.Of(err), Err: fmt.Errorf("%s: %w\naccepted before it, and standing: %s; submitting the file again is safe", name, err, strings.Join(names, ", "))}
+}
+
+// fileName is what a job file is called in messages.
+func fileName(name string) string {
+	if name == "" || len(name) > 255 {
+		return "job"
+	}
+	return name
+}
+
+// DryRun says what Submit would do.
+func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunRequest]) (*connect.Response[pb.DryRunResponse], error) {
+	jobs, err := config.ParseJobs(fileName(r.Msg.FileName), []byte(r.Msg.Job))
+	if err != nil {
+		return nil, wire(err)
+	}
+	var out pb.DryRunResponse
+	for _, j := range jobs {
+		e, err := h.service.DryRun(ctx, j.Spec)
+		if err != nil {
+			return nil, wire(err)
+		}
+		out.Explanations = append(out.Explanations, explanationMessage(&e))
+		for _, w := range config.Warnings(j.Spec, j.Workdir != "") {
+			out.Warnings = append(out.Warnings, string(j.Spec.Name)+": "+w)
+		}
+	}
+	return connect.NewResponse(&out), nil
+}
+
+// Cancel ends a job.
+func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelRequest]) (*connect.Response[pb.CancelResponse], error) {
+	var f fields
+	id, name := f.request(r.Msg.RequestId), f.label("name", r.Msg.Name)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	return answer(&pb.CancelResponse{}, h.service.Cancel(ctx, id, job.ID(name)))
+}
+
+// PauseJob holds a job back or lets it go on.
+func (h *handler) PauseJob(ctx context.Context, r *connect.Request[pb.PauseJobRequest]) (*connect.Response[pb.PauseJobResponse], error) {
+	var f fields
+	id, name := f.request(r.Msg.RequestId), f.label("name", r.Msg.Name)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	return answer(&pb.PauseJobResponse{}, h.service.PauseJob(ctx, id, job.ID(name), r.Msg.Pause))
+}
+
+// ListJobs lists jobs without their histories.
+func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRequest]) (*connect.Response[pb.ListJobsResponse], error) {
+	m := r.Msg
+	var f fields
+	wanted, err := states(m.States)
+	if err != nil {
+		f.wrong("states", "%v", err)
+	}
+	if m.Limit < 0 || m.Limit > MaxJobs {
+		f.wrong("limit", "is %d; want 0 to %d", m.Limit, MaxJobs)
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	all, err := h.service.Jobs(ctx)
+	if err != nil {
+		return nil, wire(err)
+	}
+	jobs := make([]status.Job, 0, len(all))
+	for i := range all {
+		if (m.Queue == "" || m.Queue == all[i].Queue) && (wanted == nil || wanted[all[i].State]) {
+			jobs = append(jobs, all[i])
+		}
+	}
+	slices.SortStableFunc(jobs, func(a, b status.Job) int {
+		if a.Submitted != b.Submitted {
+			return int(min(max(a.Submitted-b.Submitted, -1), 1))
+		}
+		return strings.Compare(string(a.Name), string(b.Name))
+	})
+	limit := int(m.Limit)
+	if limit == 0 {
+		limit = MaxJobs
+	}
+	left := max(0, len(jobs)-limit)
+	out := &pb.ListJobsResponse{LeftOut: count(left)}
+	for i := range jobs[left:] {
+		j := &jobs[left+i]
+		j.History = nil
+		out.Jobs = append(out.Jobs, jobMessage(j))
+	}
+	return connect.NewResponse(out), nil
+}
+
+// states reads Slurm-like names of states, long or short; nil if none are named.
+func states(names []string) (map[job.State]bool, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	out := map[job.State]bool{}
+	for _, n := range names {
+		found := false
+		for s := job.Waiting; s <= job.Impossible; s++ {
+			if strings.EqualFold(n, s.String()) || strings.EqualFold(n, s.Code()) {
+				out[s], found = true, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%.80q is no state; want PENDING, RUNNING, PAUSED, COMPLETED, FAILED, CANCELLED, EXPIRED or NEVER", n)
+		}
+	}
+	return out, nil
+}
+
+// GetJob is one job with its history.
+func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobRequest]) (*connect.Response[pb.GetJobResponse], error) {
+	var f fields
+	name := f.label("name", r.Msg.Name)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	j, err := h.service.Job(ctx, job.ID(name))
+	if err != nil {
+		return nil, wire(err)
+	}
+	out := jobMessage(&j)
+	if j.Spec != nil {
+		workdir := ""
+		if j.Spec.Launch.Snapshot != "" {
+			workdir = "."
+		}
+		text, err := config.RenderJob(j.Spec, workdir)
+		if err != nil {
+			return nil, wire(err)
+		}
+		out.Spec = string(text)
+	}
+	return connect.NewResponse(&pb.GetJobResponse{Job: out}), nil
+}
+
+// Explain says why a job waits or where it ran.
+func (h *handler) Explain(ctx context.Context, r *connect.Request[pb.ExplainRequest]) (*connect.Response[pb.ExplainResponse], error) {
+	var f fields
+	name := f.label("name", r.Msg.Name)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	e, err := h.service.Explain(ctx, job.ID(name))
+	if err != nil {
+		return nil, wire(err)
+	}
+	return connect.NewResponse(&pb.ExplainResponse{Explanation: explanationMessage(&e)}), nil
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+// ListSlices lists all slices with what stands on them.
+func (h *handler) ListSlices(ctx context.Context, _ *connect.Request[pb.ListSlicesRequest]) (*connect.Response[pb.ListSlicesResponse], error) {
+	list, err := h.service.Slices(ctx)
+	return answer(&pb.ListSlicesResponse{Slices: each(list, sliceMessage)}, err)
+}
+
+// ListWindows lists the advertised gaps.
+func (h *handler) ListWindows(ctx context.Context, _ *connect.Request[pb.ListWindowsRequest]) (*connect.Response[pb.ListWindowsResponse], error) {
+	list, err := h.service.Windows(ctx)
+	return answer(&pb.ListWindowsResponse{Windows: each(list, windowMessage)}, err)
+}
+
+// ListQueues lists the queues with their use.
+func (h *handler) ListQueues(ctx context.Context, _ *connect.Request[pb.ListQueuesRequest]) (*connect.Response[pb.ListQueuesResponse], error) {
+	list, err := h.service.Queues(ctx)
+	return answer(&pb.ListQueuesResponse{Queues: each(list, queueMessage)}, err)
+}
+
+// SetQueue creates or changes a queue.
+func (h *handler) SetQueue(ctx context.Context, r *connect.Request[pb.SetQueueRequest]) (*connect.Response[pb.SetQueueResponse], error) {
+	q := r.Msg.GetQueue()
+	var f fields
+	id := f.request(r.Msg.RequestId)
+	set := protocol.Queue{
+		Name: f.label("queue.name", q.GetName()), Weight: max(q.GetWeight(), 1), Cap: int(q.GetCap()), MaxJobs: int(q.GetMaxJobs()),
+		MaxWindow: f.length("queue.max_window", q.GetMaxWindow(), config.MaxTime), User: q.GetUser(),
+	}
+	if q.GetWeight() < 0 || q.GetWeight() > config.MaxPriority {
+		f.wrong("queue.weight", "is %d; want 0 (which means 1) to %d", q.GetWeight(), config.MaxPriority)
+	}
+	for field, n := range map[string]int32{"queue.cap": q.GetCap(), "queue.max_jobs": q.GetMaxJobs()} {
+		if n < 0 {
+			f.wrong(field, "is %d; want 0 for none, or more", n)
+		}
+	}
+	if len(set.User) > 32 {
+		f.wrong("queue.user", "is %.80q; want the name of an account, at most 32 letters", set.User)
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	return answer(&pb.SetQueueResponse{}, h.service.SetQueue(ctx, id, set))
+}
+
+// Reserve takes time off the market.
+func (h *handler) Reserve(ctx context.Context, r *connect.Request[pb.ReserveRequest]) (*connect.Response[pb.ReserveResponse], error) {
+	m := r.Msg
+	var f fields
+	id := f.request(m.RequestId)
+	res := protocol.Reservation{
+		Kind: f.reservation(m.Kind), Slice: f.slice(m.Slice, true),
+		Start: f.instant("start", m.Start, quantity.At(time.Now())), End: f.instant("end", m.End, quantity.Never),
+		Every: f.length("every", m.Every, math.MaxInt64), Source: m.Source, Truncate: m.Truncate,
+	}
+	if res.End <= res.Start {
+		f.wrong("end", "is not after start")
+	}
+	if res.Every > 0 && (res.End == quantity.Never || res.Every < res.End.Sub(res.Start)) {
+		f.wrong("every", "is shorter than the reservation; want at least its length, from start to end")
+	}
+	if len(m.Source) > 200 {
+		f.wrong("source", "has %d bytes; want at most 200", len(m.Source))
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	ids, err := h.service.Reserve(ctx, id, res)
+	return answer(&pb.ReserveResponse{Ids: ids}, err)
+}
+
+// Unreserve gives reserved time back.
+func (h *handler) Unreserve(ctx context.Context, r *connect.Request[pb.UnreserveRequest]) (*connect.Response[pb.UnreserveResponse], error) {
+	var f fields
+	id := f.request(r.Msg.RequestId)
+	if r.Msg.Id == 0 {
+		f.wrong("id", "is missing; ListSlices shows the reservations with their ids")
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	return answer(&pb.UnreserveResponse{}, h.service.Unreserve(ctx, id, r.Msg.Id))
+}
+
+// Release lifts a quarantine.
+func (h *handler) Release(ctx context.Context, r *connect.Request[pb.ReleaseRequest]) (*connect.Response[pb.ReleaseResponse], error) {
+	var f fields
+	id, slice := f.request(r.Msg.RequestId), f.slice(r.Msg.Slice, false)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	return answer(&pb.ReleaseResponse{}, h.service.Release(ctx, id, slice))
+}
+
+// ListOutputs lists committed output in order of progress.
+func (h *handler) ListOutputs(ctx context.Context, r *connect.Request[pb.ListOutputsRequest]) (*connect.Response[pb.ListOutputsResponse], error) {
+	var f fields
+	name := f.label("name", r.Msg.Name)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	list, err := h.service.Outputs(ctx, job.ID(name))
+	return answer(&pb.ListOutputsResponse{Outputs: each(list, outputMessage)}, err)
+}
+
+// History is what each slice did.
+func (h *handler) History(ctx context.Context, r *connect.Request[pb.HistoryRequest]) (*connect.Response[pb.HistoryResponse], error) {
+	var f fields
+	since := f.instant("since", r.Msg.Since, 0)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	past, err := h.service.History(ctx, since)
+	return answer(&pb.HistoryResponse{From: stamp(past.From), To: stamp(past.To), Slices: each(past.Slices, sliceHistoryMessage)}, err)
+}
+
+// About is what the daemon is.
+func (h *handler) About(ctx context.Context, _ *connect.Request[pb.AboutRequest]) (*connect.Response[pb.AboutResponse], error) {
+	a, err := h.service.About(ctx)
+	return answer(&pb.AboutResponse{About: aboutMessage(&a)}, err)
+}

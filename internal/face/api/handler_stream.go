@@ -1,0 +1,196 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+// WaitJob answers when all the named jobs are over, or when its time is.
+func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequest]) (*connect.Response[pb.WaitJobResponse], error) {
+	m := r.Msg
+	var f fields
+	for _, n := range m.Names[:min(len(m.Names), MaxWaitNames)] {
+		f.label("names", n)
+	}
+	if len(m.Names) == 0 || len(m.Names) > MaxWaitNames {
+		f.wrong("names", "has %d names; want 1 to %d", len(m.Names), MaxWaitNames)
+	}
+	wait := DefaultWait
+	if m.Timeout != nil {
+		wait = f.length("timeout", m.Timeout, MaxWait)
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for last := false; ; {
+		// The channel first: a change after it was taken closes it, so none is missed.
+		changed := h.service.Changed()
+		out, err := h.standing(ctx, m.Names)
+		if err != nil {
+			return nil, wire(err)
+		}
+		if out.Done || last {
+			return connect.NewResponse(out), nil
+		}
+		select {
+		case <-changed:
+			pause := time.NewTimer(settle)
+			select {
+			case <-pause.C:
+			case <-timer.C:
+				last = true
+			case <-ctx.Done():
+			}
+			pause.Stop()
+		case <-timer.C:
+			last = true
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return nil, wire(context.Cause(ctx))
+		}
+	}
+}
+
+// standing is how the named jobs stand now.
+func (h *handler) standing(ctx context.Context, names []string) (*pb.WaitJobResponse, error) {
+	out := &pb.WaitJobResponse{Done: true}
+	for _, n := range names {
+		j, err := h.service.Job(ctx, job.ID(n))
+		if err != nil {
+			return nil, err
+		}
+		j.History = nil
+		out.Jobs = append(out.Jobs, jobMessage(&j))
+		out.Done = out.Done && j.State.Final()
+	}
+	return out, nil
+}
+
+// writer makes a stream of bytes of a stream of messages.
+type writer func([]byte) error
+
+func (w writer) Write(p []byte) (int, error) {
+	for n := 0; n < len(p); n += chunk {
+		if err := w(p[n:min(n+chunk, len(p))]); err != nil {
+			return n, err
+		}
+	}
+	return len(p), nil
+}
+
+// Logs sends what a subjob wrote.
+func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], s *connect.ServerStream[pb.LogsResponse]) error {
+	var f fields
+	name, t := f.label("name", r.Msg.Name), f.subjob(r.Msg.Subjob)
+	if err := f.err(); err != nil {
+		return wire(err)
+	}
+	return wire(h.service.Logs(ctx, job.ID(name), t, r.Msg.Follow, writer(func(p []byte) error {
+		return s.Send(&pb.LogsResponse{Data: p})
+	})))
+}
+
+// ReadOutput sends the committed files one after another.
+func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutputRequest], s *connect.ServerStream[pb.ReadOutputResponse]) error {
+	var f fields
+	name, t := f.label("name", r.Msg.Name), f.subjob(r.Msg.Subjob)
+	if err := f.err(); err != nil {
+		return wire(err)
+	}
+	list, err := h.service.Outputs(ctx, job.ID(name))
+	if err != nil {
+		return wire(err)
+	}
+	found := t.Zero()
+	for i := range list {
+		if !t.Zero() && list[i].Token != t {
+			continue
+		}
+		found = true
+		if err := sendOutput(ctx, &list[i], s.Send); err != nil {
+			return wire(err)
+		}
+	}
+	if !found {
+		return wire(errkind.Errorf(errkind.NotFound, "job %s has no committed subjob %s; ListOutputs names those it has", name, t))
+	}
+	return nil
+}
+
+// sendOutput sends the files of one folder. The subjob wrote them and is not trusted: nothing outside the folder is
+// followed to, and only regular files are opened.
+func sendOutput(ctx context.Context, o *Output, send func(*pb.ReadOutputResponse) error) error {
+	if len(o.Files) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(o.Path)
+	if err != nil {
+		return fileError(o, "", err)
+	}
+	defer root.Close()
+	for _, name := range o.Files {
+		if err := sendFile(ctx, root, o, name, send); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sendFile(ctx context.Context, root *os.Root, o *Output, name string, send func(*pb.ReadOutputResponse) error) error {
+	// Opening a pipe without O_NONBLOCK would wait for a writer.
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return fileError(o, name, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fileError(o, name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return fileError(o, name, errors.New("is no regular file"))
+	}
+	m := &pb.ReadOutputResponse{Subjob: token(o.Token), Path: name, Size: info.Size()}
+	buf := make([]byte, chunk)
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		n, err := io.ReadFull(file, buf)
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return fileError(o, name, err)
+		}
+		if m.Data = buf[:n]; n > 0 || m.Path != "" {
+			if err := send(m); err != nil {
+				return err
+			}
+		}
+		if end {
+			return nil
+		}
+		m = &pb.ReadOutputResponse{}
+	}
+}
+
+func fileError(o *Output, name string, err error) error {
+	kind := errkind.Unknown
+	if errors.Is(err, fs.ErrNotExist) {
+		kind = errkind.NotFound
+	}
+	return errkind.Errorf(kind, "output of subjob %s, folder %s, file %q: %w", o.Token, o.Path, name, err)
+}

@@ -1,0 +1,202 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+)
+
+const (
+	// MinToken is the shortest token that is taken where the daemon can be reached from elsewhere, in bytes.
+	MinToken = 16
+	// How long open calls have to end when the server stops.
+	shutdownTime = 5 * time.Second
+)
+
+// Options of a server.
+type Options struct {
+	// Service answers. Needed.
+	Service Service
+	// Listen is host:port. Any host that is not this machine alone needs TLS and a token.
+	Listen string
+	// CertFile and KeyFile are PEM files for TLS; both or none.
+	CertFile, KeyFile string
+	// Token, if set, is what every call but /healthz must carry.
+	Token string
+	// Metrics serves /metrics, Health /healthz, Page everything that is nothing else. Each may be nil.
+	Metrics, Health, Page http.Handler
+	// Log takes what goes wrong inside a call; nil drops it.
+	Log *slog.Logger
+}
+
+// check refuses what would be an open door.
+func (o *Options) check() error {
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.Service == nil {
+		add("api: Options.Service is not set")
+	}
+	host, _, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		add("--listen %q is no address: want host:port such as 127.0.0.1:7117", o.Listen)
+	}
+	secure := o.CertFile != "" && o.KeyFile != ""
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		add("TLS needs both a certificate and its key: give --tls-cert and --tls-key")
+	}
+	if err == nil && !loopback(host) {
+		if !secure {
+			add("--listen %s can be reached from other machines, and Sluice runs what it is sent: give --tls-cert and --tls-key, or listen on 127.0.0.1", o.Listen)
+		}
+		if len(o.Token) < MinToken {
+			add("--listen %s can be reached from other machines: give a --token of at least %d characters, or listen on 127.0.0.1", o.Listen, MinToken)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return nil
+}
+
+// Server is a listening server that does not answer yet.
+type Server struct {
+	listener net.Listener
+	server   *http.Server
+	options  Options
+	stop     context.CancelCauseFunc
+}
+
+// Listen checks the options and takes the address. Errors: Invalid for options that would be an open door, Conflict for
+// an address in use, and what reading the TLS files gives.
+func Listen(o Options) (*Server, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	var config *tls.Config
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, errkind.Errorf(errkind.Invalid, "TLS certificate %s with key %s: %w", o.CertFile, o.KeyFile, err)
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	}
+	l, err := net.Listen("tcp", o.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, errkind.Errorf(errkind.Conflict, "%s is in use: another daemon may be running there; stop it, or choose another address with --listen", o.Listen)
+	}
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Invalid, "listening on %s: %w", o.Listen, err)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	base, stop := context.WithCancelCause(context.Background())
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS, on this machine
+	s := &Server{listener: l, options: o, stop: stop}
+	s.server = &http.Server{
+		Handler: Handler(o), Protocols: protocols, TLSConfig: config,
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// Addr is the address taken: with the port, where 0 was asked for.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Close gives the address back without serving.
+func (s *Server) Close() error {
+	s.stop(errStopping)
+	return s.listener.Close()
+}
+
+// Serve answers calls until ctx is done, then lets open ones end for a few seconds; long ones are told that the daemon
+// stops. It returns nil after such an end.
+func (s *Server) Serve(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() {
+		if s.server.TLSConfig != nil {
+			failed <- s.server.ServeTLS(s.listener, "", "")
+		} else {
+			failed <- s.server.Serve(s.listener)
+		}
+	}()
+	select {
+	case err := <-failed:
+		s.stop(errStopping)
+		return fmt.Errorf("serving %s: %w", s.options.Listen, err)
+	case <-ctx.Done():
+	}
+	s.stop(errStopping)
+	last, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := s.server.Shutdown(last); err != nil {
+		s.options.Log.Warn("calls cut off at the end", "error", err)
+		_ = s.server.Close() // what is left is cut off
+	}
+	<-failed
+	return nil
+}
+
+// errStopping ends long calls when the daemon stops.
+var errStopping = errors.New("the daemon is stopping: ask again when it is back")
+
+// Serve is Listen and Server.Serve in one.
+func Serve(ctx context.Context, o Options) error {
+	s, err := Listen(o)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx)
+}
+
+// Handler is the API without a listener: what Serve serves.
+func Handler(o Options) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	places := make(chan struct{}, maxSubmits)
+	r := refusal{connect.NewErrorWriter()}
+	h := &handler{service: o.Service}
+	shared := []connect.HandlerOption{connect.WithInterceptors(logging{o.Log}), connect.WithRecover(recovered(o.Log))}
+	path, small := pb.NewSluiceServiceHandler(h, append(shared, connect.WithReadMaxBytes(maxCallBytes))...)
+	_, large := pb.NewSluiceServiceHandler(h, append(shared, connect.WithReadMaxBytes(maxSubmitBytes))...)
+
+	mux := http.NewServeMux()
+	mux.Handle(path, small)
+	mux.Handle(pb.SluiceServiceSubmitProcedure, r.queued(places, large))
+	if o.Metrics != nil {
+		mux.Handle("GET /metrics", o.Metrics)
+	}
+	if o.Page != nil {
+		mux.Handle("/", o.Page)
+	}
+	guarded := r.bounded(r.sameSite(mux))
+	if o.Token != "" {
+		guarded = r.bearer(o.Token, guarded)
+	} else {
+		guarded = r.onlyHere(guarded)
+	}
+	if o.Health == nil {
+		return guarded
+	}
+	outer := http.NewServeMux()
+	outer.Handle("GET /healthz", o.Health) // probes have no token, and it says nothing of anybody's jobs
+	outer.Handle("/", guarded)
+	return outer
+}
