@@ -1,0 +1,232 @@
+"""A program's side of Sluice: which part of the job is mine, until when, and how far I have come.
+
+One file, standard library only, Python 3.8 or later: copy it next to your program. It reads the environment that
+Sluice gives to every subjob, keeps the progress file and the checkpoint folder as the contract wants them, and knows
+nothing else; it opens no socket and starts no thread.
+
+    import sluice
+
+    job = sluice.Subjob.from_env()
+    for unit in range(job.from_, job.to):
+        if job.should_stop():
+            job.yield_()                       # what was reported counts, the rest is run again elsewhere
+        work(unit, job.output_path("part-%d" % unit))
+        job.progress(unit + 1)
+
+A job of kind `steps` resumes from what the last committed subjob left, and reports with a checkpoint:
+
+    state = job.resume(pickle.load) or State()
+    for step in range(job.from_, job.to):
+        state = train(state)
+        if (step + 1) % 500 == 0 or job.should_stop(need=15):
+            job.checkpoint(step + 1, lambda f: pickle.dump(state, f))
+            if job.should_stop(need=15):
+                job.yield_()
+
+"Once" is a promise about committed output and checkpoints. Anything a program does elsewhere can happen twice.
+"""
+
+import datetime
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+__all__ = ["ContractError", "EXIT_YIELD", "Subjob"]
+
+#: The exit status that says: I stopped early, what I reported counts, run the rest again.
+EXIT_YIELD = 85
+
+_REQUIRED = ("SLUICE_JOB", "SLUICE_SUBJOB", "SLUICE_FROM", "SLUICE_TO", "SLUICE_DEADLINE", "SLUICE_PROGRESS_FILE")
+
+
+class ContractError(Exception):
+    """The environment is not that of a subjob, or the program asked for something that the contract excludes."""
+
+
+class Subjob:
+    """The piece of a job that this process runs: units [from_, to) until deadline.
+
+    job            the job's name
+    subjob         the subjob's id
+    from_, to      the half-open range of units; `to` can grow if the job asked for continuation
+    deadline       Unix time in seconds at which SIGTERM comes at the latest; can move in both directions
+    memory         bytes that the slice has for the whole process tree, 0 if not given
+    resume_dir     folder with the last committed checkpoint, read-only; None at first
+    checkpoint_dir this subjob's own folder for checkpoints, None if not given
+    output_dir     this subjob's own folder for output, None if not given
+    """
+
+    def __init__(self, env, clock=time.time):
+        self._clock = clock
+        self._stop = False
+        self._lease_seen = None
+        problems = ["%s is not set" % name for name in _REQUIRED if not env.get(name)]
+        self.job = env.get("SLUICE_JOB", "")
+        self.subjob = env.get("SLUICE_SUBJOB", "")
+        self.from_ = _integer(env, "SLUICE_FROM", problems)
+        self.to = _integer(env, "SLUICE_TO", problems)
+        self.memory = _integer(env, "SLUICE_MEMORY_BYTES", problems)
+        self.deadline = 0.0
+        if env.get("SLUICE_DEADLINE"):
+            try:
+                self.deadline = parse_time(env["SLUICE_DEADLINE"])
+            except ValueError as e:
+                problems.append("SLUICE_DEADLINE: %s" % e)
+        self._progress_file = env.get("SLUICE_PROGRESS_FILE", "")
+        self._lease_file = env.get("SLUICE_LEASE_FILE") or None
+        self.resume_dir = env.get("SLUICE_RESUME_DIR") or None
+        self.checkpoint_dir = env.get("SLUICE_CHECKPOINT_DIR") or None
+        self.output_dir = env.get("SLUICE_OUTPUT_DIR") or None
+        if problems:
+            raise ContractError("this is not the environment of a Sluice subjob: %s" % "; ".join(problems))
+        self._done = self.from_
+        self.refresh()
+
+    @classmethod
+    def from_env(cls, signals=(signal.SIGTERM,)):
+        """Reads this process's environment, and from now on takes the given signals as a request to stop.
+
+        Every problem is named in one ContractError. Pass the job's warn signal too if it has one (signal.SIGUSR1), or
+        an empty tuple to leave signals alone; handlers can only be set from the main thread.
+        """
+        subjob = cls(os.environ)
+        for number in signals:
+            signal.signal(number, subjob._on_signal)
+        return subjob
+
+    def _on_signal(self, number, frame):
+        self._stop = True
+
+    def refresh(self):
+        """Rereads the lease file if it was replaced: `to` and `deadline` may have moved. Cheap; called by remaining()."""
+        if self._lease_file is None:
+            return
+        try:
+            stat = os.stat(self._lease_file)
+            seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            if seen == self._lease_seen:
+                return
+            with open(self._lease_file, encoding="utf-8") as f:
+                lease = json.load(f)
+            to, deadline = int(lease["to"]), parse_time(lease["deadline"])
+        except FileNotFoundError:
+            return
+        except (ValueError, KeyError, TypeError) as e:
+            raise ContractError("lease file %s: want {\"to\": N, \"deadline\": RFC 3339}: %r" % (self._lease_file, e))
+        self._lease_seen, self.to, self.deadline = seen, to, deadline
+
+    def remaining(self):
+        """Seconds until the deadline; negative after it."""
+        self.refresh()
+        return self.deadline - self._clock()
+
+    def should_stop(self, need=1.0):
+        """Whether to stop now: a signal came, or less than `need` seconds remain (what a checkpoint takes, say)."""
+        return self._stop or self.remaining() < need
+
+    def progress(self, n, checkpoint=False):
+        """Reports that every unit before n is complete: n in [from_, to], never less than reported before.
+
+        It is what counts, however the process ends. A steps job's progress counts only with a whole checkpoint that
+        belongs to it; use checkpoint(), which does both in the right order.
+        """
+        if n > self.to:
+            self.refresh()  # perhaps the lease was extended
+        if not self._done <= n <= self.to:
+            raise ContractError("progress %d: want a number from %d to %d" % (n, self._done, self.to))
+        text = json.dumps({"progress": n, "checkpoint": bool(checkpoint)})
+        _replace(self._progress_file, lambda f: f.write(text.encode()), sync=checkpoint)
+        self._done = n
+
+    def checkpoint(self, n, write):
+        """Leaves a checkpoint that belongs to progress n, and reports it.
+
+        write is called with a binary file. The file gets its name when it is on disk, then the progress is reported,
+        and only then the checkpoint before it is removed: at no moment does the reported progress lack its checkpoint.
+        """
+        if self.checkpoint_dir is None:
+            raise ContractError("SLUICE_CHECKPOINT_DIR is not set: this subjob has no place for a checkpoint")
+        if not self._done <= n <= self.to:
+            raise ContractError("checkpoint %d: want a number from %d to %d" % (n, self._done, self.to))
+        name = _checkpoint_name(n)
+        _replace(os.path.join(self.checkpoint_dir, name), write, sync=True)
+        self.progress(n, checkpoint=True)
+        for other in os.listdir(self.checkpoint_dir):
+            if other != name and re.fullmatch(r"checkpoint-\d+", other):
+                os.remove(os.path.join(self.checkpoint_dir, other))
+
+    def resume(self, read):
+        """Returns read(binary file) of the committed checkpoint that belongs to from_, or None at the job's start."""
+        if self.resume_dir is None:
+            return None
+        path = os.path.join(self.resume_dir, _checkpoint_name(self.from_))
+        try:
+            f = open(path, "rb")
+        except FileNotFoundError:
+            raise ContractError("%s is missing: the committed checkpoint was not left with checkpoint()" % path)
+        with f:
+            return read(f)
+
+    def output_path(self, name):
+        """The path of an output file of this name, with its folders made. Output is published when it is committed."""
+        if self.output_dir is None:
+            raise ContractError("SLUICE_OUTPUT_DIR is not set: this subjob has no place for output")
+        base = os.path.realpath(self.output_dir)
+        path = os.path.realpath(os.path.join(base, name))
+        if os.path.commonpath([base, path]) != base or path == base:
+            raise ContractError("output %r: want a name inside the output folder" % name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def yield_(self):
+        """Ends the program with status 85: stopped early on purpose, what was reported counts. Raises SystemExit."""
+        sys.stdout.flush()
+        sys.exit(EXIT_YIELD)
+
+
+def parse_time(text):
+    """Unix time in seconds of an RFC 3339 time with any number of decimals, which Python 3.8 cannot read itself."""
+    m = re.fullmatch(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)", text)
+    if m is None:
+        raise ValueError("%r is not an RFC 3339 time" % text)
+    zone = "+00:00" if m[4] in "Zz" else m[4]
+    return datetime.datetime.fromisoformat(m[1] + "T" + m[2] + zone).timestamp() + float(m[3] or 0)
+
+
+def _integer(env, name, problems):
+    text = env.get(name)
+    if not text:
+        return 0
+    if re.fullmatch(r"\d+", text) is None:
+        problems.append("%s is %r, want a whole number" % (name, text))
+        return 0
+    return int(text)
+
+
+def _checkpoint_name(n):
+    return "checkpoint-%d" % n
+
+
+def _replace(path, write, sync):
+    """Writes a file beside path and renames it there, so that nobody sees half of it."""
+    temporary = "%s.%d.tmp" % (path, os.getpid())
+    try:
+        with open(temporary, "wb") as f:
+            write(f)
+            if sync:
+                f.flush()
+                os.fsync(f.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+    if sync:
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
