@@ -1,0 +1,38 @@
+// Package inventory is the contract of what finds the slices a node has to offer. Kinds live in folders below; every
+// kind passes inventorytest. An inventory only looks: it never changes a GPU's geometry or mode, and knows nothing of
+// jobs, time on slices or who may use them.
+package inventory
+
+import (
+	"context"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// Inventory is the slices of one machine. Its methods may be called from several goroutines.
+type Inventory interface {
+	// Slices lists what is there now, in order of id. Ids are unique on the machine and name a place, not an instance
+	// ("gpu0", "gpu0/3g.40gb@4"), so that the same geometry has the same ids after a restart; the caller puts its node's
+	// name in front. An error is of kind Unavailable where looking again may help.
+	Slices(ctx context.Context) ([]protocol.Slice, error)
+	// GPUs names the real GPUs behind the slices by their UUIDs, sorted, for Lock. Simulated slices have none.
+	GPUs() []string
+	// Describe is one line for people: what was found, and what was left out and why.
+	Describe() string
+	// Watch looks for processes that are not ours on the slices, until ctx ends; then it returns nil. ours says whether a
+	// process of that id, seen on that slice, belongs to a subjob. report is called by one goroutine at a time, only when
+	// something changed, and never after Watch has returned. A kind that can't see processes only waits.
+	Watch(ctx context.Context, ours func(slice job.SliceID, pid int) bool, report func(Sighting)) error
+	// Close lets go of the driver. It may be called twice.
+	Close() error
+}
+
+// Sighting is a change in who uses a slice besides us; it becomes a message of kind Foreign.
+type Sighting struct {
+	Slice job.SliceID
+	// Present: somebody else is there; otherwise the last one has gone.
+	Present bool
+	// Text says who, for people.
+	Text string
+}
