@@ -40,7 +40,8 @@ const (
 	Submit Kind = iota + 1
 	// Cancel a job: Request, Job. Gate -> zone with Job, Epoch, Text.
 	Cancel
-	// PauseJob stops new windows for a job (Flag) or lets it go on (no Flag): Request, Job.
+	// PauseJob stops new windows for a job (Flag) or lets it go on (no Flag): Request, Job. Gate -> zone with Job, Epoch,
+	// Flag, repeated until the zone says the same back.
 	PauseJob
 	// SetQueue creates or changes a queue: Request, Queue.
 	SetQueue
@@ -69,7 +70,7 @@ const (
 	Closed
 	// ClosedAck acknowledges Closed: Job, Epoch. The zone may forget the job's working state.
 	ClosedAck
-	// QueueChanged tells the zone a queue's settings: Queue.
+	// QueueChanged tells the zone a queue's settings: Queue. Repeated until the zone says the same back.
 	QueueChanged
 	// Forget: the job's retention is over; the zone drops its record: Job, Epoch.
 	Forget

@@ -146,7 +146,9 @@ func (z *Zone) announce(s *slice, now quantity.Instant, gaps []protocol.Gap) {
 			continue
 		}
 		w := window{start: g.Start, end: g.End, until: g.Until}
-		i := slices.IndexFunc(old, func(o window) bool { return o.end == g.End && o.until == g.Until && (o.start == g.Start || o.start <= now && g.Start <= now) })
+		i := slices.IndexFunc(old, func(o window) bool {
+			return o.end == g.End && o.until == g.Until && (o.start == g.Start || o.start <= now && g.Start <= now)
+		})
 		if i >= 0 {
 			w = old[i]
 			w.start = g.Start

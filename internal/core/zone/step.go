@@ -19,11 +19,13 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		if s := z.jobs[in.Job]; s != nil && s.Held != in.Flag && !s.Verdict.State.Final() {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: in.Flag})
 		}
+		z.send(out, protocol.Message{Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Flag: in.Flag})
 	case protocol.QueueChanged:
 		if q := z.queues[in.Queue.Name]; q == nil || q.Queue != *in.Queue {
 			z.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
 			z.changedAll()
 		}
+		z.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Queue: in.Queue})
 	case protocol.ClosedAck:
 		if s := z.jobs[in.Job]; s != nil && s.Epoch == in.Epoch {
 			s.acked = true

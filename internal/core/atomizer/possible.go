@@ -1,0 +1,99 @@
+package atomizer
+
+import (
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Impossible says why a job could never finish on these slices, offered in windows of at most longest, with the nearest
+// request that would fit; both empty if it could. It judges the configured inventory, not what is free now. Without any
+// slice nothing is known and nothing is refused.
+func Impossible(spec *job.Spec, slices []protocol.Slice, longest time.Duration) (why, nearest string) {
+	if len(slices) == 0 {
+		return "", ""
+	}
+	if spec.Kind == job.Rigid {
+		return impossibleRigid(spec, slices)
+	}
+	var most quantity.Amount
+	var biggest protocol.Slice
+	for _, s := range slices {
+		if c := s.Capacity[trp.Memory]; c > most || most == 0 {
+			most, biggest = c, s
+		}
+	}
+	from := int64(0)
+	for _, upTo := range spec.Safe.Bounds {
+		if need := spec.Safe.LeastOver(from, from+1, trp.Unscaled); need > most {
+			return fmt.Sprintf("units %d to %d need %d MiB to be safe, the largest slice (%s) has %d MiB", from, upTo, mib(need), biggest.ID, most>>20),
+				fmt.Sprintf("memory of at most %d MiB in every phase", most>>20)
+		}
+		from = upTo
+	}
+	// The slice and window that would hold the least useful piece at every point of the grid.
+	v := View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}}
+	for from = 0; from < spec.Total; {
+		reason := Refusal{}
+		ok := false
+		for _, s := range slices {
+			w := Window{Capacity: s.Capacity, Speed: s.Speed, End: quantity.Instant(0).Add(longest)}
+			v.Committed = job.Ranges{}.Add(job.Range{From: 0, To: from})
+			_, r := fitOne(&v, w, from)
+			if r.Why == Interested {
+				ok = true
+				break
+			}
+			reason = r
+		}
+		if !ok {
+			if reason.Why == TooShort {
+				return fmt.Sprintf("the least useful piece from unit %d takes %v, longer than the longest window of %v", from, reason.Need.Round(time.Millisecond), longest),
+					"a smaller grid, a smaller tauMin, or a longer maxWindow of its queue"
+			}
+			return fmt.Sprintf("no slice safely runs a useful piece from unit %d on: it needs %d MiB over tauMin %v", from, mib(reason.Least), spec.TauMin),
+				"a smaller tauMin, or lower memory where a phase begins"
+		}
+		// Within one phase every point is as good as the first.
+		next := spec.Total
+		for _, upTo := range spec.Safe.Bounds {
+			if upTo > from {
+				next = upTo
+				break
+			}
+		}
+		from = next
+	}
+	return "", ""
+}
+
+// fitOne is Fit at one point of progress, for either divisible kind.
+func fitOne(v *View, w Window, from int64) (Piece, Refusal) {
+	return cut(v, w, job.Range{From: from, To: v.Spec.Total}, v.Spec.Total)
+}
+
+func impossibleRigid(spec *job.Spec, slices []protocol.Slice) (why, nearest string) {
+	need := spec.Safe.LeastOver(0, spec.Total, trp.Unscaled)
+	fit, most := 0, quantity.Amount(0)
+	for _, s := range slices {
+		most = max(most, s.Capacity[trp.Memory])
+		if need <= s.Capacity[trp.Memory] {
+			fit++
+		}
+	}
+	n := max(1, spec.Slices)
+	switch {
+	case fit == 0:
+		return fmt.Sprintf("it needs %d MiB, the largest slice has %d MiB", mib(need), most>>20), fmt.Sprintf("memory of at most %d MiB", most>>20)
+	case fit < n:
+		return fmt.Sprintf("it needs %d slices of %d MiB at once, there are %d", n, mib(need), fit), fmt.Sprintf("slices: %d", fit)
+	}
+	return "", ""
+}
+
+// mib rounds up, so that a need is never shown smaller than it is.
+func mib(a quantity.Amount) int64 { return (int64(a) + 1<<20 - 1) >> 20 }

@@ -1,0 +1,149 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// submit accepts a job or answers with everything that is wrong. The same request, or the same name with the same
+// content, is the same job: Flag in the Reply says whether it was made now.
+func (g *Gate) submit(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	if e := g.find(in.Spec.Name); e != nil {
+		if e.digest == in.Digest || e.request == in.Request && in.Request != "" {
+			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id})
+			return
+		}
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Exists,
+			"job %q: a job of that name with other content was submitted at %s and is kept; choose another name", e.id, e.submitted.Time().Format("2006-01-02 15:04:05 MST"))})
+		return
+	}
+	if err := g.Check(in.Spec); err != nil {
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: err})
+		return
+	}
+	g.fact(out, protocol.Fact{
+		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: in.Spec, Request: in.Request, Digest: in.Digest, Zone: g.cfg.Zone, Epoch: 1, At: now,
+	})
+	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Spec.Name, Flag: true})
+}
+
+// Check says everything that keeps a job from being accepted, judged against the configured inventory.
+func (g *Gate) Check(spec *job.Spec) error {
+	var errs []error
+	kind := errkind.Invalid
+	i, found := g.findQueue(spec.Queue)
+	longest := g.cfg.Horizon
+	if !found {
+		var names []string
+		for _, q := range g.queues {
+			names = append(names, q.Name)
+		}
+		errs = append(errs, fmt.Errorf("spec.queue: there is no queue %q; choose one of: %s", spec.Queue, strings.Join(names, ", ")))
+	} else if q := g.queues[i]; q.MaxWindow > 0 {
+		longest = min(longest, q.MaxWindow)
+	}
+	if why, nearest := atomizer.Impossible(spec, g.Slices(), longest); why != "" {
+		errs = append(errs, fmt.Errorf("it could never run here: %s; what would fit: %s", why, nearest))
+	}
+	if found && len(errs) == 0 {
+		if q := g.queues[i]; q.MaxJobs > 0 && g.queued(q.Name) >= q.MaxJobs {
+			kind = errkind.Exhausted
+			errs = append(errs, fmt.Errorf("spec.queue: queue %s has its %d unfinished jobs already; wait for one to finish or cancel one", q.Name, q.MaxJobs))
+		}
+		if g.unfinished >= g.cfg.MaxJobs {
+			kind = errkind.Exhausted
+			errs = append(errs, fmt.Errorf("there are %d unfinished jobs already, the most this daemon keeps; wait for some to finish", g.unfinished))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(kind, "job %q: %w", spec.Name, err)
+	}
+	return nil
+}
+
+func (g *Gate) queued(name string) (n int) {
+	for _, e := range g.open {
+		if e.spec.Queue == name && !e.verdict.State.Final() {
+			n++
+		}
+	}
+	return n
+}
+
+func (g *Gate) cancel(in *protocol.Message, out *protocol.Out) {
+	e := g.find(in.Job)
+	switch {
+	case e == nil:
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
+		return
+	case e.verdict.State.Final():
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Text: "it is over already: " + e.verdict.State.String()})
+		return
+	case e.dropping == "":
+		text := in.Text
+		if text == "" {
+			text = "cancelled by its owner"
+		}
+		g.fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text})
+	}
+	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
+}
+
+func (g *Gate) pause(in *protocol.Message, out *protocol.Out) {
+	e := g.find(in.Job)
+	switch {
+	case e == nil:
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
+		return
+	case e.verdict.State.Final():
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, e.verdict.State)})
+		return
+	case e.held != in.Flag:
+		g.fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Flag: in.Flag})
+	}
+	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
+}
+
+func (g *Gate) setQueue(in *protocol.Message, out *protocol.Out) {
+	q := *in.Queue
+	var errs []error
+	if q.Name == "" || len(q.Name) > 63 {
+		errs = append(errs, fmt.Errorf("queue name %q: want 1 to 63 characters", q.Name))
+	}
+	if q.Weight < 1 || q.Weight > 1_000_000 {
+		errs = append(errs, fmt.Errorf("queue %s: weight is %d, want 1 to 1000000", q.Name, q.Weight))
+	}
+	if q.Cap < 0 || q.MaxJobs < 0 || q.MaxWindow < 0 {
+		errs = append(errs, fmt.Errorf("queue %s: cap %d, maxJobs %d and maxWindow %v must not be negative; 0 means no limit", q.Name, q.Cap, q.MaxJobs, q.MaxWindow))
+	}
+	if i, found := g.findQueue(q.Name); !found && len(g.queues) >= maxQueues {
+		errs = append(errs, fmt.Errorf("queue %s: there are %d queues already, the most there may be", q.Name, maxQueues))
+	} else if found && *g.queues[i] == q && len(errs) == 0 {
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From})
+		return
+	}
+	if err := errors.Join(errs...); err != nil {
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Invalid, "%w", err)})
+		return
+	}
+	g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: &q})
+	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Flag: true})
+}
+
+const maxQueues = 1000
+
+func (g *Gate) reply(out *protocol.Out, m protocol.Message) {
+	m.Kind = protocol.Reply
+	g.send(out, m)
+}
+
+func noJob(id job.ID) error {
+	return errkind.Errorf(errkind.NotFound, "there is no job %q; see the list of jobs for those there are", id)
+}

@@ -1,0 +1,164 @@
+package gate
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Step takes in one message. Facts and effects are appended to out; now never goes back.
+func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
+	switch in.Kind {
+	case protocol.Submit:
+		g.submit(now, &in, out)
+	case protocol.Cancel:
+		g.cancel(&in, out)
+	case protocol.PauseJob:
+		if in.From.Role == protocol.Zone {
+			if e := g.find(in.Job); e != nil && e.held == in.Flag {
+				e.heldKnown = true
+			}
+		} else {
+			g.pause(&in, out)
+		}
+	case protocol.SetQueue:
+		g.setQueue(&in, out)
+	case protocol.QueueChanged: // the zone has it
+		g.unsent = slices.DeleteFunc(g.unsent, func(q *protocol.Queue) bool { return *q == *in.Queue })
+	case protocol.Inventory:
+		g.noteInventory(&in)
+	case protocol.Adopted:
+		if e := g.find(in.Job); e != nil && e.epoch == in.Epoch && !e.homed {
+			g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
+		}
+	case protocol.Closed:
+		g.closed(&in, out)
+	}
+	g.after(now, out)
+}
+
+// Recover is called once, after the last fact: everything outstanding is sent again.
+func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
+	for _, e := range g.jobs {
+		e.heldKnown = !e.held || e.verdict.State.Final()
+	}
+	g.unsent = g.unsent[:0]
+	for i, q := range g.queues {
+		if g.queueSum(i) != 0 {
+			g.unsent = append(g.unsent, q)
+		}
+	}
+	g.after(now, out)
+}
+
+func (g *Gate) closed(in *protocol.Message, out *protocol.Out) {
+	e := g.find(in.Job)
+	if e == nil {
+		// Forgotten here; the zone missed it.
+		g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch})
+		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch})
+		return
+	}
+	if e.epoch != in.Epoch {
+		return
+	}
+	if !e.verdict.State.Final() {
+		g.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: in.Job, Verdict: in.Verdict, At: in.At})
+	}
+	g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch})
+}
+
+// after repeats what the zone has not confirmed, forgets what was kept long enough, and asks for the next wake-up.
+func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
+	wake := quantity.Never
+	for i := 0; i < len(g.open); i++ {
+		e := g.open[i]
+		if e.verdict.State.Final() {
+			if at := e.ended.Add(g.cfg.Retain); at > now {
+				wake = min(wake, at)
+				continue
+			}
+			g.fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: e.id})
+			g.send(out, protocol.Message{Kind: protocol.Forget, To: g.home(e), Job: e.id, Epoch: e.epoch})
+			g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: e.id, Spec: e.spec})
+			i--
+			continue
+		}
+		if e.homed && e.dropping == "" && e.heldKnown {
+			continue
+		}
+		if e.sent == 0 || e.sent.Add(g.cfg.Retry) <= now {
+			e.sent = now
+			g.tell(e, out)
+		}
+		wake = min(wake, e.sent.Add(g.cfg.Retry))
+	}
+	if len(g.unsent) > 0 {
+		for _, q := range g.unsent {
+			g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zone), Queue: q})
+		}
+		wake = min(wake, now.Add(g.cfg.Retry))
+	}
+	if wake != quantity.Never && (wake < g.woken || g.woken <= now) {
+		g.woken = wake
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, From: g.self, To: protocol.Address{Role: protocol.Timer}, At: wake})
+	}
+}
+
+// tell repeats to a job's home whatever it has not confirmed.
+func (g *Gate) tell(e *entry, out *protocol.Out) {
+	switch {
+	case !e.homed:
+		i, _ := g.findQueue(e.spec.Queue)
+		g.send(out, protocol.Message{
+			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Spec: e.spec, Queue: g.queues[i], At: e.submitted, Flag: e.held,
+		})
+	case e.dropping != "":
+		g.send(out, protocol.Message{Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Text: e.dropping})
+	default:
+		g.send(out, protocol.Message{Kind: protocol.PauseJob, To: g.home(e), Job: e.id, Epoch: e.epoch, Flag: e.held})
+	}
+}
+
+func (g *Gate) send(out *protocol.Out, m protocol.Message) {
+	m.From = g.self
+	out.Effects = append(out.Effects, m)
+}
+
+func (g *Gate) home(e *entry) protocol.Address { return g.zone(e.zone) }
+
+func (g *Gate) zone(id job.ZoneID) protocol.Address {
+	return protocol.Address{Role: protocol.Zone, ID: string(id)}
+}
+
+func (g *Gate) noteInventory(in *protocol.Message) {
+	i := slices.IndexFunc(g.inventory, func(n nodeSlices) bool { return n.node == in.From.ID })
+	if i < 0 {
+		g.inventory = append(g.inventory, nodeSlices{node: in.From.ID, slices: in.Slices})
+		return
+	}
+	g.inventory[i].slices = in.Slices
+}
+
+// Slices is the whole configured inventory, in the order in which nodes reported.
+func (g *Gate) Slices() []protocol.Slice {
+	var all []protocol.Slice
+	for _, n := range g.inventory {
+		all = append(all, n.slices...)
+	}
+	return all
+}
+
+// Queues lists the settings of all queues by name.
+func (g *Gate) Queues() []protocol.Queue {
+	var out []protocol.Queue
+	for _, q := range g.queues {
+		out = append(out, *q)
+	}
+	return out
+}
+
+// Known says whether the gate has a job of this name.
+func (g *Gate) Known(id job.ID) bool { return g.find(id) != nil }
