@@ -1,0 +1,381 @@
+package zone_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/core/zone"
+)
+
+// world plays the gate, one node and its executor around a zone, with virtual time. It keeps the promises of package
+// node in the plainest way, so that a test of the zone fails for the zone's faults alone.
+type world struct {
+	t      fataler
+	z      *zone.Zone
+	now    quantity.Instant
+	out    protocol.Out
+	facts  []protocol.Fact
+	queue  []protocol.Message
+	wake   quantity.Instant
+	epoch  uint32
+	seq    uint64
+	ids    uint64
+	slices []*simSlice
+	// how a subjob ends; nil: exactly as planned.
+	run func(m *protocol.Message) (after time.Duration, r job.Result)
+	// faults: chance in percent that a message is lost or doubled, drawn by draw.
+	loss, double int
+	draw         func(n int) int
+	adopted      map[job.ID]*job.Spec
+	closed       map[job.ID]job.Verdict
+	log          []string
+}
+
+type fataler interface{ Fatalf(string, ...any) }
+
+type simSlice struct {
+	view protocol.Slice
+	busy []protocol.Reservation // leases, holds, reservations
+	vers uint64
+	sent string
+	runs []*simRun
+}
+
+type simRun struct {
+	m      protocol.Message
+	done   quantity.Instant
+	result job.Result
+	acked  bool
+	ended  bool
+	sentAt quantity.Instant
+}
+
+func newWorld(t fataler, capacities ...int64) *world {
+	w := &world{t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}}
+	z, err := zone.New(zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	w.z = z
+	for i, c := range capacities {
+		w.slices = append(w.slices, &simSlice{view: protocol.Slice{ID: job.SliceID(fmt.Sprintf("s%d", i)), Capacity: trp.Vector{quantity.Amount(c << 20)}, Speed: 1000}})
+	}
+	return w
+}
+
+// restart forgets everything soft: the zone comes up again from its facts.
+func (w *world) restart() {
+	z, err := zone.New(zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute})
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	for _, f := range w.facts {
+		z.Apply(f)
+	}
+	if z.Digest() != w.z.Digest() {
+		w.t.Fatalf("the facts fold to another state")
+	}
+	w.z, w.wake = z, quantity.Never
+	w.queue = slices.DeleteFunc(w.queue, func(m protocol.Message) bool { return m.To.Role == protocol.Zone })
+	for _, s := range w.slices {
+		s.sent = ""
+	}
+	w.out.Reset()
+	z.Recover(w.now, &w.out)
+	w.take()
+}
+
+func (w *world) submit(specs ...*job.Spec) {
+	for _, s := range specs {
+		w.adopted[s.Name] = s
+		w.step(protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Spec: s, At: w.now, From: protocol.Address{Role: protocol.Gate}})
+	}
+}
+
+func (w *world) step(m protocol.Message) {
+	w.out.Reset()
+	w.z.Step(w.now, m, &w.out)
+	w.take()
+}
+
+func (w *world) take() {
+	w.facts = append(w.facts, w.out.Facts...)
+	for _, f := range w.out.Facts {
+		w.log = append(w.log, fmt.Sprintf("%d fact %d %s %v %v", w.now/1e6, f.Kind, f.Job, f.Token, f.Range))
+	}
+	for _, m := range w.out.Effects {
+		n := 1
+		if m.Kind != protocol.Wake && w.loss > 0 && w.draw(100) < w.loss {
+			n = 0
+		}
+		if m.Kind != protocol.Wake && w.double > 0 && w.draw(100) < w.double {
+			n++
+		}
+		for range n {
+			w.queue = append(w.queue, m)
+		}
+	}
+}
+
+// until runs until every job has a verdict or the limit is reached.
+func (w *world) until(limit time.Duration) {
+	end := w.now.Add(limit)
+	for w.now < end && len(w.closed) < len(w.adopted) {
+		w.tick()
+	}
+}
+
+// tick handles everything due now, then moves on to the next instant at which something is.
+func (w *world) tick() {
+	for w.deliver() {
+	}
+	next := w.wake
+	for _, s := range w.slices {
+		for _, r := range s.runs {
+			if !r.ended {
+				next = min(next, r.done)
+			} else {
+				next = min(next, r.sentAt.Add(time.Second))
+			}
+		}
+		for _, b := range s.busy {
+			if b.Kind == protocol.ForHold || b.Kind == protocol.ForDrain {
+				next = min(next, b.End)
+			}
+		}
+	}
+	w.now = max(w.now+1, min(next, w.now.Add(5*time.Second)))
+	if w.wake <= w.now {
+		w.wake = quantity.Never
+		w.step(protocol.Message{Kind: protocol.Tick})
+	}
+}
+
+func (w *world) deliver() bool {
+	acted := false
+	for len(w.queue) > 0 {
+		m := w.queue[0]
+		w.queue = w.queue[1:]
+		acted = true
+		switch m.To.Role {
+		case protocol.Timer:
+			w.wake = min(w.wake, m.At)
+		case protocol.Gate:
+			w.gate(m)
+		case protocol.Node:
+			w.node(m)
+		case protocol.Zone:
+			w.step(m)
+		}
+	}
+	for _, s := range w.slices {
+		s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.End <= w.now && b.Kind != protocol.ForLease })
+		for _, r := range s.runs {
+			if !r.ended && r.done <= w.now {
+				r.ended = true
+				r.result.End = w.now
+				s.release(r.m.Token)
+			}
+			if r.ended && !r.acked && r.sentAt.Add(time.Second) <= w.now {
+				r.sentAt = w.now
+				w.reply(protocol.Message{Kind: protocol.Result, Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch, Slice: s.view.ID, Range: r.m.Range, Result: &r.result})
+				acted = true
+			}
+		}
+		s.runs = slices.DeleteFunc(s.runs, func(r *simRun) bool { return r.acked })
+		if g := fmt.Sprint(s.gaps(w.now)); g != s.sent {
+			s.sent = g
+			s.vers++
+			w.reply(protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, View: &protocol.SliceView{
+				Slice: s.view, Node: "n", Version: s.vers, Usable: true, Gaps: s.gaps(w.now), Reserved: slices.Clone(s.busy),
+			}})
+			acted = true
+		}
+	}
+	return acted
+}
+
+func (w *world) reply(m protocol.Message) {
+	m.From, m.To = protocol.Address{Role: protocol.Node, ID: "n"}, protocol.Address{Role: protocol.Zone, ID: "z"}
+	if m.Kind != protocol.Offer && w.loss > 0 && w.draw(100) < w.loss {
+		return
+	}
+	w.queue = append(w.queue, m)
+}
+
+func (w *world) gate(m protocol.Message) {
+	if m.Kind == protocol.Closed {
+		if old, ok := w.closed[m.Job]; ok && old != m.Verdict {
+			w.t.Fatalf("job %s closed twice: %v, then %v", m.Job, old, m.Verdict)
+		}
+		w.closed[m.Job] = m.Verdict
+		w.queue = append(w.queue, protocol.Message{Kind: protocol.ClosedAck, Job: m.Job, Epoch: m.Epoch, To: protocol.Address{Role: protocol.Zone}})
+	}
+}
+
+func (w *world) slice(id job.SliceID) *simSlice {
+	i := slices.IndexFunc(w.slices, func(s *simSlice) bool { return s.view.ID == id })
+	return w.slices[i]
+}
+
+func (w *world) node(m protocol.Message) {
+	switch m.Kind {
+	case protocol.Ask:
+		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
+			if !w.slice(id).isFree(m.Start, m.End, m.Job, job.Token{}) {
+				w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Text: "not free"})
+				return
+			}
+		}
+		w.seq++
+		tok := job.Token{Epoch: w.epoch, Seq: w.seq}
+		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
+			s := w.slice(id)
+			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForRigid && b.Job == m.Job })
+			s.busy = append(s.busy, protocol.Reservation{Kind: protocol.ForHold, Start: m.Start, End: min(m.End, w.now.Add(200*time.Millisecond)), Token: tok, Job: m.Job})
+		}
+		w.reply(protocol.Message{Kind: protocol.Granted, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Token: tok, Start: m.Start, End: m.End})
+	case protocol.Redeem:
+		w.redeem(m)
+	case protocol.ResultAck:
+		for _, s := range w.slices {
+			for _, r := range s.runs {
+				if r.m.Token == m.Token && r.ended {
+					r.acked = true
+				}
+			}
+		}
+	case protocol.Stop:
+		for _, s := range w.slices {
+			for _, r := range s.runs {
+				if r.m.Token == m.Token && !r.ended {
+					r.done, r.result.Outcome = w.now, job.Stopped
+				}
+			}
+		}
+	case protocol.Reserve:
+		s := w.slice(m.Slice)
+		if !s.isFree(m.Reservation.Start, m.Reservation.End, m.Job, job.Token{}) {
+			w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice})
+			return
+		}
+		w.ids++
+		r := *m.Reservation
+		r.ID = w.ids
+		s.busy = append(s.busy, r)
+	case protocol.Unreserve:
+		for _, s := range w.slices {
+			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.ID == m.Reservation.ID && b.ID != 0 })
+		}
+	case protocol.Extend:
+		s := w.slice(m.Slice)
+		for _, r := range s.runs {
+			if r.m.Token == m.Token && !r.ended && s.isFree(r.m.End, m.End, "", m.Token) {
+				r.done = r.done.Add(time.Duration(m.Range.To-r.m.Range.To) * time.Second)
+				r.m.Range, r.m.End = m.Range, m.End
+				r.result.Progress = m.Range.To
+				for i := range s.busy {
+					if s.busy[i].Token == m.Token {
+						s.busy[i].End = m.End
+					}
+				}
+				w.reply(protocol.Message{Kind: protocol.Extended, Ask: m.Ask, Token: m.Token, Job: m.Job, Range: m.Range, End: m.End})
+				return
+			}
+		}
+		w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Token: m.Token, Job: m.Job})
+	}
+}
+
+func (w *world) redeem(m protocol.Message) {
+	s := w.slice(m.Slice)
+	for _, r := range s.runs {
+		if r.m.Token == m.Token {
+			w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job})
+			return
+		}
+	}
+	if !slices.ContainsFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForHold && b.Token == m.Token }) {
+		w.reply(protocol.Message{Kind: protocol.RedeemRefused, Token: m.Token, Job: m.Job, Text: "lapsed"})
+		return
+	}
+	for _, o := range w.slices {
+		for i := range o.busy {
+			if o.busy[i].Token == m.Token {
+				o.busy[i].Kind, o.busy[i].Start, o.busy[i].End = protocol.ForLease, m.Start, m.End
+			}
+		}
+	}
+	run := &simRun{m: m, result: job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Start: w.now}}
+	after := m.Plan.Wall
+	if w.run != nil {
+		after, run.result = w.run(&m)
+		run.result.Start = w.now
+	}
+	run.done = min(w.now.Add(after), m.End)
+	s.runs = append(s.runs, run)
+	w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job})
+	w.reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, At: w.now})
+}
+
+func (s *simSlice) isFree(start, end quantity.Instant, own job.ID, tok job.Token) bool {
+	for _, b := range s.busy {
+		if b.Start < end && start < b.End && (b.Kind != protocol.ForRigid || b.Job != own) && (b.Token != tok || tok.Zero()) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *simSlice) release(t job.Token) {
+	s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Token == t })
+}
+
+func (s *simSlice) gaps(now quantity.Instant) []protocol.Gap {
+	slices.SortFunc(s.busy, func(a, b protocol.Reservation) int { return int(min(1, max(-1, a.Start-b.Start))) })
+	var out []protocol.Gap
+	at := now
+	for _, b := range s.busy {
+		if b.Start > at {
+			out = append(out, protocol.Gap{Start: at, End: b.Start, Until: b.Kind})
+		}
+		at = max(at, b.End)
+	}
+	if at != quantity.Never {
+		// The start is kept out of the text that decides whether a new view is sent: it moves with the clock.
+		out = append(out, protocol.Gap{Start: at, End: quantity.Never})
+	}
+	if len(out) > 0 && out[0].Start == now {
+		out[0].Start = 0
+	}
+	return out
+}
+
+func items(t testing.TB, name string, total int64, mib int64, parallelism int) *job.Spec {
+	return spec(t, &job.Spec{Name: job.ID(name), Kind: job.Items, Total: total, PerUnit: time.Second, Grid: 1, Parallelism: parallelism}, mib)
+}
+
+func steps(t testing.TB, name string, total, every int64, mib int64) *job.Spec {
+	return spec(t, &job.Spec{Name: job.ID(name), Kind: job.Steps, Total: total, PerUnit: time.Second, Grid: every, Parallelism: 1, Restore: time.Second, Checkpoint: time.Second, TauMin: 5 * time.Second}, mib)
+}
+
+func rigid(t testing.TB, name string, walltime time.Duration, mib int64, n int) *job.Spec {
+	return spec(t, &job.Spec{Name: job.ID(name), Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: walltime, Slices: n}, mib)
+}
+
+func spec(t testing.TB, s *job.Spec, mib int64) *job.Spec {
+	t.Helper()
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(mib << 20)}}}, s.Total, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Safe, s.Queue, s.MaxFailures, s.Deadline = table, "default", 3, quantity.Never
+	return s
+}
