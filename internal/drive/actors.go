@@ -1,13 +1,51 @@
 package drive
 
 import (
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 )
 
-// Snapshotter is an actor that can say its durable state in facts: applied to a fresh actor they fold to the same
-// digest. Without it a driver recovers from the whole log.
-type Snapshotter interface {
-	Snapshot(out []protocol.Fact) []protocol.Fact
+// Gate is what a driver needs of the gate: the actor, whether a spec would be accepted (the error says everything that
+// is wrong), and whether a job of that name is kept.
+type Gate interface {
+	protocol.Actor
+	Check(spec *job.Spec) error
+	Known(id job.ID) bool
+}
+
+// Zone is what a driver needs of the zone: the actor and its views for people. Views change nothing.
+type Zone interface {
+	protocol.Actor
+	Jobs(now quantity.Instant) []status.Job
+	Job(now quantity.Instant, id job.ID) (status.Job, bool)
+	Windows(now quantity.Instant) []status.Window
+	Explain(now quantity.Instant, id job.ID) (status.Explanation, bool)
+	DryRun(now quantity.Instant, spec *job.Spec) status.Explanation
+	Queues(now quantity.Instant) []status.Queue
+}
+
+// Node is what a driver needs of the node.
+type Node interface {
+	protocol.Actor
+	Slices(now quantity.Instant) []status.Slice
+}
+
+// Actors are the three state machines of one process.
+type Actors struct {
+	Gate Gate
+	Zone Zone
+	Node Node
+}
+
+// Parties lists the actors with their addresses, in the order in which every driver serves them.
+func (a Actors) Parties(zone job.ZoneID, node job.NodeID) []Party {
+	return []Party{
+		{Address: protocol.Address{Role: protocol.Gate}, Actor: a.Gate},
+		{Address: protocol.Address{Role: protocol.Zone, ID: string(zone)}, Actor: a.Zone},
+		{Address: protocol.Address{Role: protocol.Node, ID: string(node)}, Actor: a.Node},
+	}
 }
 
 // Party is one actor with its address.
@@ -16,7 +54,32 @@ type Party struct {
 	Actor   protocol.Actor
 }
 
+// Snapshotter is an actor that can say its durable state in facts: applied to a fresh actor they fold to the same
+// digest. Without it a driver recovers from the whole log.
+type Snapshotter interface {
+	Snapshot(out []protocol.Fact) []protocol.Fact
+}
+
 // Tick is what the timer says to an actor whose time has come.
 func Tick(to protocol.Address) protocol.Message {
 	return protocol.Message{Kind: protocol.Tick, From: protocol.Address{Role: protocol.Timer}, To: to}
+}
+
+// Name is an address for people.
+func Name(a protocol.Address) string {
+	switch a.Role {
+	case protocol.Gate:
+		return "the gate"
+	case protocol.Zone:
+		return "zone " + a.ID
+	case protocol.Node:
+		return "node " + a.ID
+	case protocol.Person:
+		return "a person"
+	case protocol.Executor:
+		return "the executor of " + a.ID
+	case protocol.Timer:
+		return "the timer"
+	}
+	return "nobody"
 }

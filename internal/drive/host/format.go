@@ -1,0 +1,101 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+const (
+	formatName = "FORMAT"
+	formatTemp = ".FORMAT.tmp"
+	// format names what is in a data directory of this build. A change that an older build can't read raises the number.
+	format = "sluice data 1"
+)
+
+// checkFormat says whether dir is a data directory of this build (known), a new one (neither), or something that must
+// not be touched (an error). It changes nothing.
+func checkFormat(dir string) (known bool, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, formatName))
+	switch {
+	case err == nil:
+		if got := strings.TrimSpace(string(data)); got != format {
+			return false, errkind.Errorf(errkind.Unsupported, "%s holds data of format %q, this build knows %q: use the build that wrote it, or another directory; nothing was changed",
+				dir, got, format)
+		}
+		return true, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("look at the data directory: %w", err)
+	}
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the data directory: %w", err)
+	}
+	for _, e := range list {
+		if e.Name() != lockName && e.Name() != formatTemp {
+			return false, errkind.Errorf(errkind.Unsupported, "%s holds %q but no %s file, so it is not a data directory: name an empty or a new one; nothing was changed",
+				dir, e.Name(), formatName)
+		}
+	}
+	return false, nil
+}
+
+// prepareDir makes sure that dir is a data directory of this build and takes it for this process.
+func prepareDir(dir string) (*os.File, error) {
+	if dir == "" {
+		return nil, errkind.Errorf(errkind.Invalid, "no data directory was named")
+	}
+	if _, err := checkFormat(dir); err != nil { // before the lock: unknown data is not even locked
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	known, err := checkFormat(dir) // again: somebody may have begun it meanwhile
+	if err == nil && !known {
+		err = writeFormat(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// writeFormat is durable before anything else is stored: a directory with data always says what it holds.
+func writeFormat(dir string) error {
+	temp := filepath.Join(dir, formatTemp)
+	err := func() error {
+		f, err := os.Create(temp)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(format + "\n")
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		if err := os.Rename(temp, filepath.Join(dir, formatName)); err != nil {
+			return err
+		}
+		d, err := os.Open(dir)
+		if err != nil {
+			return err
+		}
+		return errors.Join(d.Sync(), d.Close())
+	}()
+	if err != nil {
+		return fmt.Errorf("begin the data directory: %w", err)
+	}
+	return nil
+}

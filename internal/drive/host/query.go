@@ -1,0 +1,103 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// ask runs f within the loop, between batches, where what the actors know is durable, and hands its result out. What f
+// returns must not share memory that an actor will change.
+func ask[T any](ctx context.Context, h *Host, f func(now quantity.Instant) T) (T, error) {
+	var zero T
+	ch := make(chan T, 1)
+	if err := h.inbox.ask(func(now quantity.Instant) { ch <- f(now) }); err != nil {
+		return zero, err
+	}
+	select {
+	case v := <-ch:
+		return v, nil
+	case <-ctx.Done():
+		return zero, errkind.Errorf(errkind.Unavailable, "the daemon did not answer in time: %w", ctx.Err())
+	case <-h.done:
+		return zero, errStopping()
+	}
+}
+
+// Jobs lists every job that is kept.
+func (h *Host) Jobs(ctx context.Context) ([]status.Job, error) {
+	return ask(ctx, h, h.actors.Zone.Jobs)
+}
+
+// Job is one job. An error of kind NotFound: there is none of that name.
+func (h *Host) Job(ctx context.Context, name job.ID) (status.Job, error) {
+	return one(ctx, h, name, h.actors.Zone.Job)
+}
+
+// Explain says why a job waits, or where it ran.
+func (h *Host) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
+	return one(ctx, h, name, h.actors.Zone.Explain)
+}
+
+// adoption is how long a job may be on its way from the gate to its home before a question about it is given up.
+const adoption = 5 * time.Second
+
+// one looks a job up at its home. Between its acceptance and its adoption only the gate knows it: whoever has just
+// submitted it must not be told that it does not exist.
+func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.Instant, job.ID) (T, bool)) (T, error) {
+	type result struct {
+		value     T
+		ok, known bool
+	}
+	var zero T
+	limit := time.NewTimer(adoption)
+	defer limit.Stop()
+	for {
+		changed := h.Changed()
+		r, err := ask(ctx, h, func(now quantity.Instant) result {
+			v, ok := view(now, name)
+			return result{v, ok, h.actors.Gate.Known(name)}
+		})
+		switch {
+		case err != nil:
+			return zero, err
+		case r.ok:
+			return r.value, nil
+		case !r.known:
+			return zero, errkind.Errorf(errkind.NotFound, "there is no job %q; see the list of jobs for those there are", name)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return zero, errkind.Errorf(errkind.Unavailable, "job %s was accepted and is on its way to its home: ask again: %w", name, ctx.Err())
+		case <-limit.C:
+			return zero, errkind.Errorf(errkind.Unavailable, "job %s was accepted and is on its way to its home: ask again", name)
+		case <-h.done:
+			return zero, errStopping()
+		}
+	}
+}
+
+// Slices lists this node's slices.
+func (h *Host) Slices(ctx context.Context) ([]status.Slice, error) {
+	return ask(ctx, h, h.actors.Node.Slices)
+}
+
+// Windows lists what is advertised now.
+func (h *Host) Windows(ctx context.Context) ([]status.Window, error) {
+	return ask(ctx, h, h.actors.Zone.Windows)
+}
+
+// Queues lists the queues with their use.
+func (h *Host) Queues(ctx context.Context) ([]status.Queue, error) {
+	return ask(ctx, h, h.actors.Zone.Queues)
+}
+
+// History is what each slice did since then, as far back as is kept.
+func (h *Host) History(ctx context.Context, since quantity.Instant) (status.History, error) {
+	return ask(ctx, h, func(now quantity.Instant) status.History { return h.observer.History(since, now) })
+}

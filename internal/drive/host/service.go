@@ -1,0 +1,166 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/drive"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+// Submit accepts a job durably. snapshot is a tar.gz of the work directory, or nil. The same request, or the same name
+// with the same content, is the same job; Created is false then. When it returns an error of kind Unavailable or
+// Exhausted the job may still have been accepted: ask again with the same request.
+func (h *Host) Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (drive.Receipt, error) {
+	s := *spec
+	if len(snapshot) > 0 {
+		if t := h.trouble.Load(); t != nil {
+			return drive.Receipt{}, t.err() // before anything is stored
+		}
+		if h.opts.Files == nil {
+			return drive.Receipt{}, errkind.Errorf(errkind.Unsupported, "job %s: this daemon stores no work directories: submit it without one", spec.Name)
+		}
+		id, err := h.opts.Files.PutSnapshot(snapshot)
+		if err != nil {
+			return drive.Receipt{}, errkind.Errorf(errkind.Of(err), "job %s: store the work directory: %w", spec.Name, err)
+		}
+		s.Launch.Snapshot = id
+	}
+	reply, position, err := h.call(ctx, protocol.Message{
+		Kind: protocol.Submit, To: h.gateAddress(), Request: request, Job: s.Name, Spec: &s, Digest: contentOf(&s),
+	})
+	if err != nil {
+		return drive.Receipt{}, err
+	}
+	return drive.Receipt{Name: reply.Job, Created: reply.Flag, Position: position}, nil
+}
+
+// contentOf is a digest of everything a person submitted: two specs have the same one only if they are the same.
+func contentOf(s *job.Spec) string {
+	sum := sha256.Sum256(wire.AppendMessage(nil, &protocol.Message{Kind: protocol.Submit, Spec: s}))
+	return hex.EncodeToString(sum[:])
+}
+
+func (h *Host) gateAddress() protocol.Address { return protocol.Address{Role: protocol.Gate} }
+
+// DryRun says what Submit would do and when the job would start, and changes nothing.
+func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, error) {
+	type result struct {
+		explanation status.Explanation
+		err         error
+	}
+	r, err := ask(ctx, h, func(now quantity.Instant) result {
+		if err := h.actors.Gate.Check(spec); err != nil {
+			return result{err: err}
+		}
+		return result{explanation: h.actors.Zone.DryRun(now, spec)}
+	})
+	if err == nil {
+		err = r.err
+	}
+	return r.explanation, err
+}
+
+// Cancel ends a job. Cancelling one that is over changes nothing.
+func (h *Host) Cancel(ctx context.Context, request string, name job.ID) error {
+	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Cancel, To: h.gateAddress(), Request: request, Job: name})
+	return err
+}
+
+// PauseJob stops new windows for a job (pause true) or lets it go on.
+func (h *Host) PauseJob(ctx context.Context, request string, name job.ID, pause bool) error {
+	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.PauseJob, To: h.gateAddress(), Request: request, Job: name, Flag: pause})
+	return err
+}
+
+// SetQueue creates or changes a queue.
+func (h *Host) SetQueue(ctx context.Context, request string, q protocol.Queue) error {
+	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.SetQueue, To: h.gateAddress(), Request: request, Queue: &q})
+	return err
+}
+
+// Reserve takes time on a slice, or on all (empty slice), off the market and returns the reservations' ids.
+func (h *Host) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]uint64, error) {
+	reply, _, err := h.call(ctx, protocol.Message{Kind: protocol.Reserve, To: h.nodeAddress(), Request: request, Reservation: &r})
+	if err != nil {
+		return nil, err
+	}
+	var ids []uint64
+	for s := range strings.SplitSeq(reply.Text, ",") {
+		id, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
+		if err != nil {
+			return ids, errkind.Errorf(errkind.Unknown, "the reservation was made, but the node answered %q where ids were due", reply.Text)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// Unreserve withdraws a reservation.
+func (h *Host) Unreserve(ctx context.Context, request string, id uint64) error {
+	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: h.nodeAddress(), Request: request, Reservation: &protocol.Reservation{ID: id}})
+	return err
+}
+
+// Release lifts a quarantine after a person has looked.
+func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) error {
+	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(), Request: request, Slice: slice})
+	return err
+}
+
+// Changed returns a channel that is closed at the next change of any job.
+func (h *Host) Changed() <-chan struct{} {
+	h.changedMu.Lock()
+	defer h.changedMu.Unlock()
+	return h.changed
+}
+
+// Metrics serves Prometheus' text format.
+func (h *Host) Metrics() http.Handler { return h.observer.Metrics() }
+
+// Health answers 200 while the daemon decides, and 503 with the reason otherwise.
+func (h *Host) Health() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text, code := "ok\n", http.StatusOK
+		if t := h.trouble.Load(); t != nil {
+			text, code = t.text()+"\n", http.StatusServiceUnavailable
+		}
+		select {
+		case <-h.done:
+			text, code = errStopping().Error()+"\n", http.StatusServiceUnavailable
+		default:
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(text)) // a probe that hung up has its answer
+	})
+}
+
+// About is what the daemon is and where it stands.
+func (h *Host) About(ctx context.Context) (status.About, error) {
+	return ask(ctx, h, func(now quantity.Instant) status.About {
+		bytes, _ := h.journal.Size()
+		a := status.About{
+			Version: h.opts.Version, Commit: h.opts.Commit, Go: runtime.Version(),
+			Node: h.opts.NodeID, DataDir: h.opts.DataDir, Listen: h.opts.Listen,
+			Mechanism: h.opts.Mechanism, Policy: h.opts.Policy, SingleUser: h.opts.SingleUser,
+			Isolation: h.executor.Isolation(), Inventory: h.opts.Inventory.Describe(),
+			Started: h.started, Uptime: now.Sub(h.started),
+			JournalBytes: bytes, JournalSeq: h.position.Seq,
+		}
+		if t := h.trouble.Load(); t != nil {
+			a.Trouble = t.text()
+		}
+		return a
+	})
+}

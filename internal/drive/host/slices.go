@@ -1,0 +1,50 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/inventory"
+)
+
+// slices lists what this node has, under names that are unique in a cluster: the node's name in front.
+func (h *Host) slices(ctx context.Context) ([]protocol.Slice, error) {
+	list, err := h.opts.Inventory.Slices(ctx)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Of(err), "list the slices of this machine: %w", err)
+	}
+	named := make([]protocol.Slice, len(list))
+	for i, s := range list {
+		s.ID = h.prefix() + s.ID
+		named[i] = s
+	}
+	return named, nil
+}
+
+func (h *Host) prefix() job.SliceID { return job.SliceID(h.opts.NodeID) + "/" }
+
+// watch looks for processes that are not ours on the slices for as long as the daemon runs, and tells the node. The
+// function it returns ends that.
+func (h *Host) watch(ctx context.Context) (stop func()) {
+	if h.opts.Ours == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ours := func(s job.SliceID, pid int) bool { return h.opts.Ours(h.prefix()+s, pid) }
+	report := func(s inventory.Sighting) {
+		h.heard(protocol.Message{Kind: protocol.Foreign, Slice: h.prefix() + s.Slice, Flag: s.Present, Text: s.Text})
+	}
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := h.opts.Inventory.Watch(ctx, ours, report); err != nil {
+			h.log.Warn("nobody looks for foreign processes on the slices any more", "error", fmt.Errorf("watch %s: %w",
+				strings.TrimSpace(h.opts.Inventory.Describe()), err))
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
