@@ -10,8 +10,8 @@ trap 'stop=yes' TERM # the deadline is near: finish what is begun, report it, le
 
 # report N: every unit before N is complete. Replaced by rename, so that nobody reads half of it.
 report() {
-	printf '{"progress": %d, "checkpoint": false}\n' "$1" >"$SLUICE_PROGRESS_FILE.new"
-	mv "$SLUICE_PROGRESS_FILE.new" "$SLUICE_PROGRESS_FILE"
+	printf '{"progress": %d, "checkpoint": false}\n' "$1" >"$SLUICE_PROGRESS_FILE.new" &&
+		mv "$SLUICE_PROGRESS_FILE.new" "$SLUICE_PROGRESS_FILE"
 }
 
 # batch FROM TO: leaves one output file with a line "unit words checksum" for each unit of [FROM, TO).
@@ -22,6 +22,7 @@ batch() {
 			NF == 2 { words[$2] = $1 }
 			NF == 3 { name = $3; sub("unit-0*", "", name); printf "%d %d %s\n", name, words[$3], $1 }
 		' | sort -n >"$work/counts" &&
+		[ "$(wc -l <"$work/counts")" -eq $(($2 - $1)) ] && # nothing in the pipeline failed halfway
 		mv "$work/counts" "$SLUICE_OUTPUT_DIR/$(printf 'counts-%06d' "$1")" &&
 		rm -f "$work"/unit-* &&
 		sleep "${PACE:-0}" # stands for the time that a real unit would spend on the device
@@ -32,10 +33,9 @@ while [ "$at" -lt "$SLUICE_TO" ]; do
 	[ -z "$stop" ] || exit 85
 	next=$((at - at % 10 + 10)) # whole tens, because the job's grid is ten
 	[ "$next" -le "$SLUICE_TO" ] || next=$SLUICE_TO
-	if ! batch "$at" "$next"; then
-		[ -z "$stop" ] || exit 85 # the signal went to the whole group and ended a part of the batch
+	if ! { batch "$at" "$next" && report "$next"; }; then
+		[ -z "$stop" ] || exit 85 # the signal went to the whole group and ended a command of ours
 		exit 1
 	fi
-	report "$next"
 	at=$next
 done
