@@ -1,38 +1,66 @@
 // Package journal is the contract of the store that makes facts durable: an ordered log of records with a snapshot.
 // Kinds live in folders below; every kind passes journaltest. A record that Append returned for is never lost
 // silently: what was synced and is missing or damaged is found by Open or Replay, named and refused; what was never
-// acknowledged may be dropped.
+// acknowledged may be dropped. It must not know what a record means.
 package journal
 
-import "encoding/hex"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+)
 
-// Position names a record and everything before it: its sequence number (from 1) and the chained digest up to it. A
-// Position handed to somebody else (a lease in a run directory, an acknowledgement to a client) is a second witness: a
-// log that ends before it, or has another digest there, has lost what it promised.
+// Position names a record and everything before it: its sequence number (from 1) and the chained digest up to it. The
+// zero Position is before the first record. A Position handed to somebody else (a lease in a run directory, an
+// acknowledgement to a client) is a second witness: a log that ends before it, or has another digest there, has lost
+// what it promised.
 type Position struct {
 	Seq    uint64
 	Digest [32]byte
 }
 
 // String is the form people see: sequence and the first bytes of the digest.
-func (p Position) String() string { return hex.EncodeToString(p.Digest[:6]) }
+func (p Position) String() string {
+	return strconv.FormatUint(p.Seq, 10) + "/" + hex.EncodeToString(p.Digest[:6])
+}
+
+// Next is the position of a record that follows p: its digest is SHA-256 over p's digest and the record. Every kind
+// computes positions so, which makes a witness independent of the kind.
+func (p Position) Next(record []byte) Position {
+	h := sha256.New()
+	h.Write(p.Digest[:])
+	h.Write(record)
+	n := Position{Seq: p.Seq + 1}
+	h.Sum(n.Digest[:0])
+	return n
+}
 
 // Journal is one open log with a single writer. It is not safe for concurrent use.
 type Journal interface {
-	// Replay hands over the latest snapshot, if there is one (from may be nil), then every record after it in order, and
-	// returns the position of the last. It is called once, before the first Append. An error of the callbacks ends it.
+	// Replay hands over the latest snapshot, if there is one (the callback is not called otherwise), then every record
+	// after it in order, and returns the position of the last. It is called once, before the first Append. An error of
+	// the callbacks ends it and is returned as it is; the journal is then of no further use. The slices may be kept.
 	Replay(snapshot func(state []byte) error, record func(p Position, data []byte) error) (Position, error)
-	// Append makes all records durable with one sync and returns the position of the last. On an error nothing of the
-	// batch counts: the journal is as before and the same call may be made again. An error of kind Exhausted means that
-	// room must be made; any other kind means that the journal can't be used any more.
+	// Append makes all records durable with one sync and returns the position of the last; after a crash either all of
+	// a batch are there or none. On an error nothing of the batch counts: the journal is as before and the same call may
+	// be made again. An error of kind Exhausted means that room must be made, Invalid that the records are too large
+	// (MaxRecord, MaxBatch); any other kind means that the journal can't be used any more. No records: no sync.
 	Append(records [][]byte) (Position, error)
 	// Snapshot durably stores state as of the last appended record and drops the records before it, but keeps the
-	// ability to check a witness not older than the snapshot's position.
+	// ability to check a witness not older than the snapshot's position. Errors are as of Append.
 	Snapshot(state []byte) error
 	// Check compares a witness with the log: nil if the log has that record with that digest, or if it is older than the
-	// latest snapshot; an error of kind Corrupt that names what is missing otherwise.
+	// latest snapshot; an error of kind Corrupt that names what is missing otherwise. It is called after Replay.
 	Check(witness Position) error
 	// Size is the number of bytes on disk and the number of records since the last snapshot.
 	Size() (bytes int64, records uint64)
+	// Close releases the log. What was appended is durable without it.
 	Close() error
 }
+
+const (
+	// MaxRecord is the largest record, in bytes.
+	MaxRecord = 16 << 20
+	// MaxBatch is the largest sum of the records of one Append, in bytes.
+	MaxBatch = 64 << 20
+)

@@ -1,0 +1,248 @@
+package journaltest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+func emptyIsEmpty(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	for range 3 {
+		j := must(t, s, m)
+		if p, err := j.Append(nil); err != nil || p != (journal.Position{}) {
+			t.Fatalf("nothing appended: %s, %v", p, err)
+		}
+		if err := j.Check(journal.Position{}); err != nil {
+			t.Fatal(err)
+		}
+		shut(t, j)
+	}
+}
+
+func recordsComeBack(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	n := 0
+	for round := range 6 {
+		j := must(t, s, m)
+		for i := range round * 4 {
+			add(t, j, m, batch(n, 1+i%5)...)
+			n += 1 + i%5
+		}
+		add(t, j, m, nil, []byte{}, []byte{0})
+		shut(t, j)
+	}
+	shut(t, must(t, s, m))
+}
+
+// positionsAreTheChain computes the digests on its own.
+func positionsAreTheChain(t *testing.T, k Kind) {
+	s := k(t)
+	j := must(t, s, &model{})
+	var digest [32]byte
+	for i := range 10 {
+		r := fmt.Appendf(nil, "%d", i)
+		digest = sha256.Sum256(append(digest[:], r...))
+		p, err := j.Append([][]byte{r})
+		if err != nil || p != (journal.Position{Seq: uint64(i + 1), Digest: digest}) {
+			t.Fatalf("record %d: %s, %v, want %x", i+1, p, err, digest[:6])
+		}
+	}
+	shut(t, j)
+}
+
+func snapshotAndTail(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	for i := range 5 {
+		j := must(t, s, m)
+		add(t, j, m, batch(i*10, 4)...)
+		state := fmt.Appendf(nil, "state %d", i)
+		for range 2 { // again with nothing new is the same
+			if err := j.Snapshot(state); err != nil {
+				t.Fatal(err)
+			}
+			m.snapshot(state)
+		}
+		for n := range i {
+			add(t, j, m, batch(i*10+4+n, 1)...)
+		}
+		shut(t, j)
+	}
+	j := must(t, s, m)
+	if err := j.Snapshot([]byte{}); err != nil {
+		t.Fatal(err)
+	}
+	m.snapshot([]byte{})
+	shut(t, j)
+	shut(t, must(t, s, m))
+}
+
+func witnessesAreChecked(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	j := must(t, s, m)
+	add(t, j, m, batch(0, 30)...)
+	old := m.at[3]
+	if err := j.Snapshot([]byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	m.snapshot([]byte("state"))
+	for i := range 40 {
+		add(t, j, m, batch(30+i*3, 3)...)
+	}
+	check := func(j journal.Journal) {
+		t.Helper()
+		for _, p := range append([]journal.Position{old, m.stateAt, {}}, m.at...) {
+			if err := j.Check(p); err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+		}
+		wrong := append([]journal.Position{m.stateAt, m.last().Next(nil)}, m.at...)
+		for _, p := range wrong {
+			p.Digest[31] ^= 1
+			if err := j.Check(p); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), fmt.Sprintf("record %d", p.Seq)) {
+				t.Fatalf("%s: %v, want it to be missed", p, err)
+			}
+		}
+	}
+	check(j)
+	shut(t, j)
+	j = must(t, s, m)
+	check(j)
+	shut(t, j)
+}
+
+func callbackEndsReplay(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	j := must(t, s, m)
+	add(t, j, m, batch(0, 3)...)
+	if err := j.Snapshot([]byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	m.snapshot([]byte("state"))
+	add(t, j, m, batch(3, 3)...)
+	shut(t, j)
+	calls := 0
+	stopAt := func(n int) error {
+		if calls++; calls == n {
+			return errStop
+		}
+		return nil
+	}
+	for n := 1; n <= 4; n++ {
+		j, err := s.Open(func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls = 0
+		_, err = j.Replay(func([]byte) error { return stopAt(n) }, func(journal.Position, []byte) error { return stopAt(n) })
+		if !errors.Is(err, errStop) || calls != n {
+			t.Fatalf("ended after %d of %d calls: %v", calls, n, err)
+		}
+		if _, err := j.Append(batch(0, 1)); err == nil {
+			t.Fatal("a journal that was not wholly read can be written")
+		}
+		shut(t, j)
+	}
+	shut(t, must(t, s, m))
+}
+
+func replayComesFirst(t *testing.T, k Kind) {
+	j, err := k(t).Open(func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"Append":   second(j.Append(batch(0, 1))),
+		"Snapshot": j.Snapshot(nil),
+		"Check":    j.Check(journal.Position{}),
+	} {
+		if errkind.Of(err) != errkind.Invalid {
+			t.Errorf("%s before Replay: %v", name, err)
+		}
+	}
+	if _, err := replay(j); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replay(j); errkind.Of(err) != errkind.Invalid {
+		t.Errorf("a second Replay: %v", err)
+	}
+	if _, err := j.Append(batch(0, 1)); err != nil {
+		t.Errorf("after a refused second Replay: %v", err)
+	}
+	shut(t, j)
+	if _, err := j.Append(batch(0, 1)); errkind.Of(err) != errkind.Invalid {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func tooLargeIsRefused(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	j := must(t, s, m)
+	add(t, j, m, batch(0, 1)...)
+	large := make([]byte, journal.MaxRecord+1)
+	for name, b := range map[string][][]byte{
+		"record": {[]byte("small"), large},
+		"batch":  {large[1:], large[1:], large[1:], large[1:], {1}},
+	} {
+		if _, err := j.Append(b); errkind.Of(err) != errkind.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	add(t, j, m, batch(1, 1)...)
+	shut(t, j)
+	shut(t, must(t, s, m))
+}
+
+func secondOpenIsRefused(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	j := must(t, s, m)
+	add(t, j, m, batch(0, 1)...)
+	_, err := s.Open(func(string) {})
+	if errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
+		t.Fatalf("opened twice: %v", err)
+	}
+	add(t, j, m, batch(1, 1)...)
+	shut(t, j)
+	shut(t, must(t, s, m))
+}
+
+func sizeGrowsAndShrinks(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	j := must(t, s, m)
+	onDisk := func() (sum int64) {
+		for _, name := range s.Files() {
+			sum += int64(len(s.Get(name)))
+		}
+		return sum
+	}
+	check := func(records uint64) {
+		t.Helper()
+		if b, n := j.Size(); b != onDisk() || n != records {
+			t.Fatalf("Size says %d bytes and %d records, there are %d and %d", b, n, onDisk(), records)
+		}
+	}
+	check(0)
+	for i := range 20 {
+		add(t, j, m, batch(i, 10)...)
+	}
+	check(200)
+	if err := j.Snapshot([]byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	m.snapshot([]byte("state"))
+	check(0)
+	add(t, j, m, batch(0, 3)...)
+	check(3)
+	shut(t, j)
+	j = must(t, s, m)
+	check(3)
+	shut(t, j)
+}

@@ -1,0 +1,316 @@
+package journaltest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// stride is how many places are left out between two trials: none in memory, many on a real disk.
+func stride(s Store) int {
+	if _, fast := s.(Powered); fast {
+		return 1
+	}
+	return 41
+}
+
+// populate fills a store with a snapshot and several segments after it, closed properly.
+func populate(t *testing.T, s Store) *model {
+	t.Helper()
+	m := &model{}
+	j := must(t, s, m)
+	add(t, j, m, batch(0, 20)...)
+	if err := j.Snapshot([]byte("the state after twenty records")); err != nil {
+		t.Fatal(err)
+	}
+	m.snapshot([]byte("the state after twenty records"))
+	for i := range 8 {
+		add(t, j, m, batch(20+4*i, 1+i%4)...)
+	}
+	shut(t, j)
+	return m
+}
+
+// intact wants the store refused with the name of the file, or whole.
+func intact(t *testing.T, s Store, m *model, file, what string) outcome {
+	t.Helper()
+	o := reopen(t, s)
+	if o.refused != nil {
+		if !strings.Contains(o.refused.Error(), file) {
+			t.Fatalf("%s: refused without naming %s: %v", what, file, o.refused)
+		}
+		return o
+	}
+	if err := o.held.equal(m); err != nil {
+		t.Fatalf("%s was not noticed: %v", what, err)
+	}
+	shut(t, o.j)
+	return o
+}
+
+func flippedBits(t *testing.T, k Kind) {
+	s := k(t)
+	m := populate(t, s)
+	refused := 0
+	for _, name := range s.Files() {
+		b := s.Get(name)
+		for i := 0; i < len(b); i += stride(s) {
+			c := s.Copy()
+			bad := bytes.Clone(b)
+			bad[i] ^= 1 << (i % 8)
+			c.Rot(name, bad)
+			if o := intact(t, c, m, name, fmt.Sprintf("bit %d of byte %d of %s", i%8, i, name)); o.refused != nil {
+				refused++
+				if !slices.Equal(c.Get(name), bad) {
+					t.Fatalf("%s was changed although it was refused", name)
+				}
+			}
+		}
+	}
+	if refused == 0 {
+		t.Fatal("no flip was refused: this test flips nothing that matters")
+	}
+}
+
+func cutFiles(t *testing.T, k Kind) {
+	s := k(t)
+	m := populate(t, s)
+	for _, name := range s.Files() {
+		b := s.Get(name)
+		for n := 0; n < len(b); n += stride(s) {
+			c := s.Copy()
+			c.Rot(name, bytes.Clone(b[:n]))
+			intact(t, c, m, name, fmt.Sprintf("%s cut at byte %d of %d", name, n, len(b)))
+		}
+	}
+}
+
+func missingFiles(t *testing.T, k Kind) {
+	s := k(t)
+	m := populate(t, s)
+	all := s.Copy()
+	for _, name := range s.Files() {
+		c := s.Copy()
+		c.Rot(name, nil)
+		o := reopen(t, c)
+		if o.refused == nil {
+			if err := o.held.equal(m); err != nil {
+				t.Fatalf("%s is missing, and that was not noticed: %v", name, err)
+			}
+			if len(o.notices) == 0 {
+				t.Fatalf("%s was made again in silence", name)
+			}
+			shut(t, o.j)
+		}
+		all.Rot(name, nil)
+	}
+	// With everything gone nothing inside can tell; a witness can.
+	o := reopen(t, all)
+	if o.refused != nil || len(o.held.records) != 0 {
+		t.Fatalf("an empty directory: %v, %d records", o.refused, len(o.held.records))
+	}
+	if err := o.j.Check(m.last()); errkind.Of(err) != errkind.Corrupt {
+		t.Fatalf("a witness of %s was content with an empty journal: %v", m.last(), err)
+	}
+	shut(t, o.j)
+}
+
+func zeroedSectors(t *testing.T, k Kind) {
+	s := k(t)
+	m := populate(t, s)
+	for _, name := range s.Files() {
+		b := s.Get(name)
+		for _, size := range []int{8, 64, 512} {
+			for i := 0; i < len(b); i += 7 * stride(s) {
+				bad := bytes.Clone(b)
+				clear(bad[i:min(i+size, len(b))])
+				c := s.Copy()
+				c.Rot(name, bad)
+				intact(t, c, m, name, fmt.Sprintf("%d zeros at byte %d of %s", size, i, name))
+			}
+		}
+	}
+}
+
+func fullDiskAtAppend(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	j := must(t, s, m)
+	full := 0
+	for room := range 240 / stride(s) {
+		b := batch(room*3, 3)
+		s.SetRoom(int64(room * stride(s)))
+		got, err := j.Append(b)
+		if err != nil {
+			full++
+			for range 2 {
+				if errkind.Of(err) != errkind.Exhausted || got != (journal.Position{}) {
+					t.Fatalf("with room for %d bytes: %s, %v", room, got, err)
+				}
+				s.SetRoom(0)
+				got, err = j.Append(b)
+			}
+			// What a restart would find now: nothing of the batch.
+			shut(t, must(t, s.Copy(), m))
+			s.SetRoom(-1)
+			if got, err = j.Append(b); err != nil {
+				t.Fatalf("room was made: %v", err)
+			}
+		}
+		m.append(b)
+		if got != m.last() {
+			t.Fatalf("Append returned %s, want %s", got, m.last())
+		}
+	}
+	s.SetRoom(-1)
+	shut(t, j)
+	shut(t, must(t, s, m))
+	if full == 0 {
+		t.Fatal("the disk was never full")
+	}
+}
+
+func fullDiskAtSnapshot(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	j := must(t, s, m)
+	full := 0
+	for room := 0; room < 320; room += 3 * stride(s) {
+		add(t, j, m, batch(room, 2)...)
+		state := fmt.Appendf(nil, "state with room for %d", room)
+		s.SetRoom(int64(room))
+		err := j.Snapshot(state)
+		if err != nil {
+			full++
+			if errkind.Of(err) != errkind.Exhausted {
+				t.Fatalf("with room for %d bytes: %v", room, err)
+			}
+			shut(t, must(t, s.Copy(), m))
+			s.SetRoom(-1)
+			add(t, j, m, batch(room+2, 1)...) // it goes on with or without a snapshot
+			if err := j.Snapshot(state); err != nil {
+				t.Fatalf("room was made: %v", err)
+			}
+		}
+		m.snapshot(state)
+		s.SetRoom(-1)
+	}
+	shut(t, j)
+	shut(t, must(t, s, m))
+	if full == 0 {
+		t.Fatal("the disk was never full")
+	}
+}
+
+// script is a life with everything in it. It returns at the first error, with what was acknowledged and all that may be
+// there besides: a batch or a snapshot that was under way.
+func script(s Store) (acked *model, maybe []*model, err error) {
+	acked = &model{}
+	j, err := s.Open(func(string) {})
+	if err != nil {
+		return acked, nil, err
+	}
+	defer j.Close()
+	if _, err := replay(j); err != nil {
+		return acked, nil, err
+	}
+	n := 0
+	for round := range 3 {
+		for i := range 4 {
+			b := batch(n, 1+i)
+			next := acked.clone()
+			next.append(b)
+			if _, err := j.Append(b); err != nil {
+				return acked, []*model{next}, err
+			}
+			acked, n = next, n+len(b)
+		}
+		next := acked.clone()
+		next.snapshot(fmt.Appendf(nil, "state of round %d", round))
+		if err := j.Snapshot(next.state); err != nil {
+			return acked, []*model{next}, err
+		}
+		acked = next
+	}
+	b := batch(n, 2)
+	next := acked.clone()
+	next.append(b)
+	if _, err := j.Append(b); err != nil {
+		return acked, []*model{next}, err
+	}
+	return next, nil, j.Close()
+}
+
+func powerCutAtEveryOperation(t *testing.T, k Kind) {
+	s, ok := k(t).(Powered)
+	if !ok {
+		t.Skip("this kind's power cannot be cut; the code is tested with one whose power can")
+	}
+	if _, _, err := script(s); err != nil {
+		t.Fatal(err)
+	}
+	total := s.Ops()
+	for cut := range total + 1 {
+		for seed := range uint64(8) {
+			s := k(t).(Powered)
+			s.CutAfter(cut)
+			acked, maybe, err := script(s)
+			if err != nil && cut == total {
+				t.Fatalf("not cut at all: %v", err)
+			}
+			m := survived(t, s.Restart(seed*1000+uint64(cut)), append(maybe, acked), fmt.Sprintf("cut after %d, seed %d", cut, seed))
+			for _, p := range acked.at {
+				if err := m.Check(p); err != nil {
+					t.Fatalf("cut after %d, seed %d: an acknowledgement is not kept: %v", cut, seed, err)
+				}
+			}
+			shut(t, m)
+		}
+	}
+}
+
+// survived opens what a power cut left, cuts the power during that as well, and wants one of the models in the end. The
+// journal goes on from there.
+func survived(t *testing.T, s Powered, models []*model, what string) journal.Journal {
+	t.Helper()
+	for again := range int64(6) {
+		s.CutAfter(again)
+		j, err := s.Open(func(string) {})
+		if err == nil {
+			if _, err = replay(j); err == nil {
+				_, err = j.Append(nil)
+			}
+			if e := j.Close(); err == nil {
+				err = e
+			}
+		}
+		if err == nil {
+			break
+		}
+		s = s.Restart(uint64(again))
+	}
+	s.CutAfter(-1)
+	j, err := s.Open(func(string) {})
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	h, err := replay(j)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	var differ []error
+	for _, m := range models {
+		err := h.equal(m)
+		if err == nil {
+			add(t, j, m.clone(), []byte("it goes on"))
+			return j
+		}
+		differ = append(differ, err)
+	}
+	t.Fatalf("%s: %v", what, errors.Join(differ...))
+	return nil
+}

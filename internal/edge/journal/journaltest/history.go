@@ -1,0 +1,134 @@
+package journaltest
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// anyHistory draws lives of a journal: batches, snapshots, full disks, proper ends, kills, power cuts, and damage to
+// copies of it, which must never pass unnoticed.
+func anyHistory(t *testing.T, k Kind) {
+	rapid.Check(t, func(r *rapid.T) {
+		s, m := k(t), &model{}
+		_, fast := s.(Powered)
+		var j journal.Journal
+		open := func(models ...*model) {
+			var err error
+			if j, err = s.Open(func(string) {}); err != nil {
+				r.Fatal(err)
+			}
+			h, err := replay(j)
+			if err != nil {
+				r.Fatal(err)
+			}
+			for _, one := range models {
+				if err = h.equal(one); err == nil {
+					m = one
+					return
+				}
+			}
+			r.Fatal(err)
+		}
+		open(m)
+		n := 0
+		steps := 30
+		if !fast {
+			steps = 8
+		}
+		for range rapid.IntRange(0, steps).Draw(r, "steps") {
+			b := batch(n, rapid.IntRange(1, 6).Draw(r, "records"))
+			n += len(b)
+			next := m.clone()
+			next.append(b)
+			switch rapid.SampledFrom([]string{"append", "append", "append", "snapshot", "full", "end", "kill", "cut", "damage"}).Draw(r, "step") {
+			case "append":
+				if _, err := j.Append(b); err != nil {
+					r.Fatal(err)
+				}
+				m = next
+			case "snapshot":
+				state := rapid.SliceOf(rapid.Byte()).Draw(r, "state")
+				if err := j.Snapshot(state); err != nil {
+					r.Fatal(err)
+				}
+				m.snapshot(append([]byte{}, state...))
+			case "full":
+				s.SetRoom(rapid.Int64Range(0, 400).Draw(r, "room"))
+				_, err := j.Append(b)
+				s.SetRoom(-1)
+				switch {
+				case err == nil:
+					m = next
+				case errkind.Of(err) != errkind.Exhausted:
+					r.Fatal(err)
+				}
+			case "end":
+				if err := j.Close(); err != nil {
+					r.Fatal(err)
+				}
+				open(m)
+			case "kill":
+				s = s.Copy() // a killed process leaves what it wrote, and no lock
+				open(m)
+			case "cut":
+				p, ok := s.(Powered)
+				if !ok {
+					continue
+				}
+				p.CutAfter(rapid.Int64Range(0, 8).Draw(r, "after"))
+				models := []*model{m}
+				for range 3 {
+					if _, err := j.Append(b); err != nil {
+						models = append(models, next)
+						break
+					}
+					m = next
+					models = []*model{m}
+					next = m.clone()
+					next.append(b)
+				}
+				s = p.Restart(rapid.Uint64().Draw(r, "seed"))
+				open(models...)
+			case "damage":
+				damage(t, r, s, m)
+			}
+			if err := j.Check(m.last()); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if err := j.Close(); err != nil {
+			r.Fatal(err)
+		}
+		open(m)
+		if err := j.Close(); err != nil {
+			r.Fatal(err)
+		}
+	})
+}
+
+// damage changes a copy of the store and wants it refused or whole.
+func damage(t *testing.T, r *rapid.T, s Store, m *model) {
+	c := s.Copy()
+	name := rapid.SampledFrom(c.Files()).Draw(r, "file")
+	b := c.Get(name)
+	if len(b) == 0 {
+		return
+	}
+	bad := bytes.Clone(b)
+	switch rapid.SampledFrom([]string{"flip", "cut", "garble"}).Draw(r, "damage") {
+	case "flip":
+		bad[rapid.IntRange(0, len(b)-1).Draw(r, "byte")] ^= 1 << rapid.IntRange(0, 7).Draw(r, "bit")
+	case "cut":
+		bad = bad[:rapid.IntRange(0, len(b)-1).Draw(r, "length")]
+	case "garble":
+		at := rapid.IntRange(0, len(b)-1).Draw(r, "from")
+		copy(bad[at:], rapid.SliceOfN(rapid.Byte(), 1, 600).Draw(r, "garbage"))
+	}
+	c.Rot(name, bad)
+	intact(t, c, m, name, "damage to "+name)
+}

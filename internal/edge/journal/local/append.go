@@ -1,0 +1,140 @@
+package local
+
+import (
+	"fmt"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/disk"
+)
+
+// Append implements journal.Journal.
+func (j *log) Append(records [][]byte) (journal.Position, error) {
+	if err := j.usable(); err != nil {
+		return journal.Position{}, err
+	}
+	if len(records) == 0 {
+		return j.last, nil
+	}
+	total := 0
+	for i, r := range records {
+		if len(r) > journal.MaxRecord {
+			return journal.Position{}, errkind.Errorf(errkind.Invalid, "record %d of the batch has %d bytes, more than %d: nothing was stored", i, len(r), journal.MaxRecord)
+		}
+		total += len(r)
+	}
+	if total > journal.MaxBatch || total+5*len(records) > maxPayload {
+		return journal.Position{}, errkind.Errorf(errkind.Invalid, "the batch has %d records of %d bytes together, more than %d: nothing was stored; split it", len(records), total, journal.MaxBatch)
+	}
+	if j.off >= j.o.SegmentBytes && j.off > segmentHeaderSize {
+		if err := j.rotate(); err != nil {
+			return journal.Position{}, err
+		}
+	}
+	var at journal.Position
+	j.buf, at = appendFrame(j.buf[:0], j.last, records)
+	if _, err := j.tail.WriteAt(j.buf, j.off); err != nil {
+		return journal.Position{}, j.undo("write to", err)
+	}
+	if err := j.tail.Sync(); err != nil {
+		return journal.Position{}, j.undo("sync", err)
+	}
+	j.markFrame(j.tailName, j.off, j.last)
+	j.off += int64(len(j.buf))
+	j.last = at
+	if cap(j.buf) > keepBuffer {
+		j.buf = nil
+	}
+	j.setHead()
+	return at, nil
+}
+
+// keepBuffer is how much memory for encoding is kept from one Append to the next, in bytes.
+const keepBuffer = 1 << 20
+
+func (j *log) usable() error {
+	if j.broken == nil && !j.replayed {
+		return errkind.Errorf(errkind.Invalid, "journal %s: replay it before writing to it", j.d)
+	}
+	return j.broken
+}
+
+// undo takes back a batch that did not get through. With a full disk the file is cut back to what counts, durably, and
+// the journal goes on. After any other error of a write or a sync nobody can know what is on the disk (the kernel may
+// have dropped the pages and forgotten the error), so the journal is not used again: the next start reads what is there.
+func (j *log) undo(doing string, err error) error {
+	err = fmt.Errorf("journal %s: cannot %s %s: %w", j.d, doing, j.tailName, err)
+	if !disk.Full(err) {
+		return j.breakOff(err)
+	}
+	if e := j.tail.Truncate(j.off); e != nil {
+		return j.breakOff(fmt.Errorf("%w, and it cannot be cut back to byte %d: %w", err, j.off, e))
+	}
+	if e := j.tail.Sync(); e != nil {
+		return j.breakOff(fmt.Errorf("%w, and it cannot be synced: %w", err, e))
+	}
+	return kindOf(err)
+}
+
+func (j *log) breakOff(err error) error {
+	j.broken = errkind.Errorf(errkind.Unavailable, "%w: the journal is not written to any more; look at the disk, then start Sluice again", err)
+	return j.broken
+}
+
+// rotate begins a new segment behind the last record. On a full disk the old one stays in use.
+func (j *log) rotate() error {
+	old, size := j.tail, j.off
+	if err := j.begin(); err != nil {
+		return err
+	}
+	j.closed += size
+	j.syncHead()
+	if err := old.Close(); err != nil {
+		return j.breakOff(fmt.Errorf("journal %s: cannot close a segment: %w", j.d, err))
+	}
+	return nil
+}
+
+// begin makes an empty segment for what follows the last record and makes it the tail.
+func (j *log) begin() error {
+	name := segmentName(j.last.Seq + 1)
+	if err := disk.Put(j.d, name, segmentTemp, segmentHeader(j.last)); err != nil {
+		err = fmt.Errorf("journal %s: cannot begin %s: %w", j.d, name, err)
+		if disk.Full(err) {
+			return kindOf(err)
+		}
+		return j.breakOff(err)
+	}
+	f, err := j.d.Open(name)
+	if err != nil {
+		return j.breakOff(fmt.Errorf("journal %s: cannot open %s: %w", j.d, name, err))
+	}
+	j.tail, j.tailName, j.off = f, name, segmentHeaderSize
+	return nil
+}
+
+// setHead notes the last position. The record is durable already, so a head that can't be written is no reason to say
+// otherwise: it stays behind, which is safe, and is told once.
+func (j *log) setHead() {
+	if j.head.f == nil {
+		return
+	}
+	if err := j.head.set(j.last); err != nil {
+		j.loseHead(err)
+	}
+}
+
+func (j *log) syncHead() {
+	if j.head.f == nil {
+		return
+	}
+	if err := j.head.f.Sync(); err != nil {
+		j.loseHead(err)
+	}
+}
+
+func (j *log) loseHead(err error) {
+	j.o.Notice(fmt.Sprintf("journal %s: %s cannot be written and stays behind until the next start: %v", j.d, headName, err))
+	_ = j.head.f.Close() // what it could say was said
+	j.head.f = nil
+}

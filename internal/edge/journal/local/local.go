@@ -1,0 +1,242 @@
+// Package local is the journal kind of one machine: a directory of append-only segments, each batch of records one
+// frame with its own checksums and the digest chained over all records so far, and the latest snapshot in a file of its
+// own (docs/adr/0003-journal.md has the format and why). It must not know what records and states mean, and it never
+// repairs anything but what nobody was promised: an unfinished write at the very end is dropped and reported; all other
+// damage is named and refused.
+//
+// Files: 00000000000000000001.seg (named after the first record in it), 00000000000000000041.snap (named after the last
+// record it covers), HEAD (the last acknowledged position), LOCK (the process that has it open), *.tmp (being made).
+//
+// One goroutine at a time may use a Journal. Two processes never do: the lock goes with the process.
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/disk"
+)
+
+// Options of a journal. The zero value is the default of all.
+type Options struct {
+	// SegmentBytes is the size, in bytes, from which on a segment is closed and a new one begun; 0 is 16 MiB.
+	SegmentBytes int64
+	// Notice is told what was mended without a loss: an unfinished write that was dropped, a head that was missing. The
+	// text is one line for people. nil: nobody is told.
+	Notice func(text string)
+}
+
+const defaultSegmentBytes = 16 << 20
+
+// log is one open journal. It implements journal.Journal.
+type log struct {
+	d    disk.FS
+	o    Options
+	lock io.Closer
+
+	layout   *layout
+	replayed bool
+	// broken is why the journal can't be used any more.
+	broken error
+
+	last    journal.Position
+	stateAt journal.Position
+	// tail is the segment that is written, of which off bytes count.
+	tail     disk.File
+	tailName string
+	off      int64
+	// closed is the size of all other files.
+	closed int64
+	head   head
+	marks  []mark
+	buf    []byte
+}
+
+// Open opens the journal in the directory dir and makes it if there is none. Errors are of kind Conflict (another process
+// has it), Unsupported (written by a newer Sluice), Corrupt (damaged; all that can be seen without reading the records
+// is named) or unclassified ones of the file system. In all of them nothing was changed.
+func Open(dir string, o Options) (journal.Journal, error) { return OpenOn(disk.OS(dir), o) }
+
+// OpenOn is Open on a given file system.
+func OpenOn(d disk.FS, o Options) (journal.Journal, error) {
+	if o.SegmentBytes <= 0 {
+		o.SegmentBytes = defaultSegmentBytes
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	lock, err := d.Lock()
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	l, err := survey(d)
+	if err == nil && len(l.problems) > 0 {
+		err = problems(d)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &log{d: d, o: o, lock: lock, layout: l}, nil
+}
+
+// problems reads everything and makes one error of all that is wrong.
+func problems(d disk.FS) error {
+	report, err := verify(d)
+	if err != nil {
+		return err
+	}
+	return corrupt(d, report.Problems)
+}
+
+// Replay implements journal.Journal. Only when all of the log is proven is anything changed: files that a crash left
+// over are removed, and an unfinished write is cut off.
+func (j *log) Replay(snapshot func([]byte) error, record func(journal.Position, []byte) error) (journal.Position, error) {
+	if j.replayed || j.broken != nil {
+		return journal.Position{}, errkind.Errorf(errkind.Invalid, "journal %s: replayed already", j.d)
+	}
+	j.broken = errkind.Errorf(errkind.Invalid, "journal %s: its replay did not come to its end", j.d)
+	l := j.layout
+	if l.state != "" {
+		state, bad, err := l.readState(j.d)
+		if err != nil {
+			return journal.Position{}, err
+		}
+		if len(bad) > 0 {
+			return journal.Position{}, problems(j.d)
+		}
+		if err := snapshot(state); err != nil {
+			return journal.Position{}, err
+		}
+	}
+	r, err := l.read(j.d, func(s segment, off int64, records []entry) error {
+		j.mark(s.name, off, records)
+		for _, e := range records {
+			if err := record(e.at, e.data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return journal.Position{}, err
+	}
+	if len(r.problems) > 0 {
+		return journal.Position{}, problems(j.d)
+	}
+	if err := j.settle(r); err != nil {
+		return journal.Position{}, fmt.Errorf("journal %s: cannot make it ready for writing: %w", j.d, kindOf(err))
+	}
+	j.replayed, j.broken = true, nil
+	return j.last, nil
+}
+
+// settle makes a proven log ready for appending.
+func (j *log) settle(r reading) error {
+	l := j.layout
+	j.last, j.stateAt, j.off = r.at, l.stateAt, r.off
+	j.closed = l.bytes
+	// What was read may never have been synced by a process that died; what is built on it, or removed because of it, must
+	// not stand on sand.
+	if err := j.d.Sync(); err != nil {
+		return err
+	}
+	for _, name := range l.leftovers {
+		if err := j.remove(name); err != nil {
+			return err
+		}
+		j.closed -= l.sizes[name]
+	}
+	if l.fresh() {
+		if err := j.openHead(); err != nil {
+			return err
+		}
+		return j.begin()
+	}
+	j.tailName = l.lastName()
+	f, err := j.d.Open(j.tailName)
+	if err != nil {
+		return err
+	}
+	j.tail = f
+	j.closed -= l.sizes[j.tailName]
+	if r.dropped != nil {
+		if err := f.Truncate(j.off); err != nil {
+			return err
+		}
+		j.o.Notice(fmt.Sprintf("journal %s: %s, byte %d, record %d: dropped an unfinished write of %d bytes that nobody was promised (%s)",
+			j.d, j.tailName, r.dropped.off, j.last.Seq+1, r.droppedBytes, r.dropped.why))
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return j.openHead()
+}
+
+// openHead opens the head, or makes it, and brings it up to date.
+func (j *log) openHead() error {
+	l := j.layout
+	if !l.headThere {
+		if !l.fresh() {
+			j.o.Notice(fmt.Sprintf("journal %s: %s was missing and was made again at record %d", j.d, headName, j.last.Seq))
+		}
+		if err := disk.Put(j.d, headName, headTemp, headContent(j.last)); err != nil {
+			return err
+		}
+		j.closed += headSize
+	}
+	f, err := j.d.Open(headName)
+	if err != nil {
+		return err
+	}
+	j.head = head{f, l.headNewest}
+	if len(l.headBad) > 0 {
+		j.o.Notice(fmt.Sprintf("journal %s: %s was damaged (%v) and was written again at record %d; the log itself is whole", j.d, headName, errors.Join(l.headBad...), j.last.Seq))
+	}
+	if !l.headThere || (len(l.headBad) == 0 && l.headAt == j.last) {
+		return nil
+	}
+	for range 2 { // one copy after the other, so that a crash leaves one
+		if err := j.head.set(j.last); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Size implements journal.Journal.
+func (j *log) Size() (int64, uint64) { return j.closed + j.off, j.last.Seq - j.stateAt.Seq }
+
+// Close implements journal.Journal.
+func (j *log) Close() error {
+	var errs []error
+	if j.head.f != nil {
+		if j.broken == nil {
+			errs = append(errs, j.head.f.Sync())
+		}
+		errs = append(errs, j.head.f.Close())
+	}
+	if j.tail != nil {
+		errs = append(errs, j.tail.Close())
+	}
+	j.head.f, j.tail = nil, nil
+	if j.lock != nil {
+		errs = append(errs, j.lock.Close())
+		j.lock = nil
+	}
+	j.broken = errkind.Errorf(errkind.Invalid, "journal %s: closed already", j.d)
+	return errors.Join(errs...)
+}
+
+// kindOf classifies an error of the file system.
+func kindOf(err error) error {
+	if disk.Full(err) {
+		return errkind.Errorf(errkind.Exhausted, "%w: make room on that disk", err)
+	}
+	return err
+}

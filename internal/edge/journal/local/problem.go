@@ -1,0 +1,42 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/journal/disk"
+)
+
+// Problem is damage to something that was synced, or its absence.
+type Problem struct {
+	// File in the journal's directory.
+	File string
+	// Offset in it, in bytes.
+	Offset int64
+	// Seq is the first record concerned, 0 if that cannot be known.
+	Seq uint64
+	// What is wrong, and what a person can Do.
+	What, Do string
+}
+
+// Error says all of it in one line.
+func (p Problem) Error() string {
+	record := ""
+	if p.Seq > 0 {
+		record = fmt.Sprintf(", record %d", p.Seq)
+	}
+	return fmt.Sprintf("%s, byte %d%s: %s; %s", p.File, p.Offset, record, p.What, p.Do)
+}
+
+// restore is what can be done about records that are gone: Sluice keeps no second copy.
+const restore = "restore the journal's directory from a backup; or move it away to start with no jobs, and submit them again"
+
+// corrupt makes one error of all problems.
+func corrupt(d disk.FS, problems []Problem) error {
+	all := make([]error, len(problems))
+	for i, p := range problems {
+		all[i] = p
+	}
+	return errkind.Errorf(errkind.Corrupt, "journal %s is damaged, and nothing was changed: %w", d, errors.Join(all...))
+}

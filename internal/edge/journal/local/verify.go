@@ -1,0 +1,96 @@
+package local
+
+import (
+	"fmt"
+
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/disk"
+)
+
+// Report is what Verify found.
+type Report struct {
+	// Holder is the process that has the journal open, 0 if none. While one writes, an unfinished batch at the end is
+	// usual.
+	Holder int
+	// Last is the last record that stands, and Snapshot what the snapshot covers (zero if there is none).
+	Last, Snapshot journal.Position
+	// Records after the snapshot, in Segments files; Bytes of all files.
+	Records  uint64
+	Segments int
+	Bytes    int64
+	// Notes are oddities without a loss, which the next start mends: an unfinished write, left-over files, a head that is
+	// behind.
+	Notes []string
+	// Problems are damage to what was synced; with any of them the journal does not open.
+	Problems []Problem
+}
+
+// Verify reads the whole journal in dir and changes nothing, not even when it is damaged or open in another process. The
+// error is of the file system, or of kind Unsupported; damage is in the report.
+func Verify(dir string) (Report, error) { return verify(disk.OS(dir)) }
+
+// Dump hands over the snapshot, if there is one, and every record after it up to the first damage, and changes nothing.
+// The report is that of Verify. An error of the callbacks ends it and is returned as it is.
+func Dump(dir string, snapshot func(state []byte) error, record func(p journal.Position, data []byte) error) (Report, error) {
+	return dump(disk.OS(dir), snapshot, record)
+}
+
+func verify(d disk.FS) (Report, error) {
+	return dump(d, func([]byte) error { return nil }, func(journal.Position, []byte) error { return nil })
+}
+
+func dump(d disk.FS, snapshot func([]byte) error, record func(journal.Position, []byte) error) (Report, error) {
+	l, err := survey(d)
+	if err != nil {
+		return Report{}, err
+	}
+	if l.state != "" {
+		state, bad, err := l.readState(d)
+		if err != nil {
+			return Report{}, err
+		}
+		l.problems = append(l.problems, bad...)
+		if len(l.problems) == 0 {
+			if err := snapshot(state); err != nil {
+				return Report{}, err
+			}
+		}
+	}
+	r, err := l.read(d, func(_ segment, _ int64, records []entry) error {
+		for _, e := range records {
+			if err := record(e.at, e.data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	out := Report{
+		Holder: d.Holder(), Last: r.at, Snapshot: l.stateAt, Records: r.at.Seq - l.stateAt.Seq,
+		Segments: len(l.segments), Bytes: l.bytes, Problems: r.problems,
+	}
+	for _, name := range l.leftovers {
+		out.note("%s is left over and will be removed", name)
+	}
+	if r.dropped != nil {
+		out.note("%s, byte %d, record %d: an unfinished write of %d bytes that nobody was promised will be dropped (%s)",
+			l.lastName(), r.dropped.off, r.at.Seq+1, r.droppedBytes, r.dropped.why)
+	}
+	switch {
+	case l.fresh():
+		out.note("there is no journal yet")
+	case !l.headThere:
+		out.note("%s is missing and will be made again", headName)
+	case len(l.headBad) > 0:
+		out.note("%s is damaged (%v) and will be written again", headName, l.headBad[0])
+	case len(r.problems) == 0 && l.headAt.Seq < r.at.Seq:
+		out.note("%s is behind by %d records, as after a power cut", headName, r.at.Seq-l.headAt.Seq)
+	}
+	return out, nil
+}
+
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
