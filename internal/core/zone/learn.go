@@ -15,6 +15,8 @@ const (
 	quantilePermille = 950
 	// leastMargin stays on a learned run time, startMargin stands on a declared one; both in parts per thousand.
 	leastMargin, startMargin, mostMargin = 1050, 1250, 10_000
+	// leastSample is the shortest run that teaches a run time once one is known.
+	leastSample = 500 * time.Millisecond
 	// memoryStep is the least a memory kill raises the profile by, memoryHeadroom what is added to the observed peak.
 	memoryStep, memoryHeadroom = 1150, 1100
 )
@@ -81,10 +83,11 @@ const sigkill = 9
 // learnRate adds the run time of one unit at speed 1. What restore and checkpoint were declared to cost is taken off, but
 // never more than half of what was observed.
 func learnRate(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, done job.Range) {
-	if s.Spec.Kind == job.Rigid || ran(r) == 0 {
-		return
-	}
+	whole := r.Outcome == job.Done || r.Outcome == job.Yielded || r.Outcome == job.DeadlineKilled
 	work := ran(r)
+	if s.Spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 {
+		return // short runs tell how long a process takes to start, ended ones where they were ended
+	}
 	overhead := time.Duration(0)
 	if !c.Plan.Resume.Zero() {
 		overhead += s.Spec.Restore
@@ -99,7 +102,7 @@ func learnRate(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, 
 	}
 	sorted := slices.Sorted(slices.Values(l.Rates))
 	l.Rate = sorted[(len(sorted)*quantilePermille+999)/1000-1]
-	if r.Outcome == job.Done || r.Outcome == job.Yielded {
+	if r.Outcome != job.DeadlineKilled {
 		l.Margin = max(leastMargin, 1000+(l.Margin-1000)*3/4)
 	}
 }

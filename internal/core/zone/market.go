@@ -150,8 +150,21 @@ func (z *Zone) fit(st *state, s *slice, w *window, now quantity.Instant) (atomiz
 	if st.Spec.Kind == job.Rigid && st.Spec.Slices > 1 {
 		return atomizer.Piece{}, atomizer.Refusal{Why: atomizer.TooShort, Need: st.Spec.Walltime} // placed by planRigid
 	}
-	v := st.view()
-	return atomizer.Fit(&v, z.window(st, s, max(w.start, now), w.end))
+	v, offered := st.view(), z.window(st, s, max(w.start, now), w.end)
+	p, r := atomizer.Fit(&v, offered)
+	if r.Why == atomizer.TooShort && st.Spec.Divisible() && offered.End.Sub(offered.Start) >= z.longest(st) {
+		v.Hopeful = true
+		return atomizer.Fit(&v, offered)
+	}
+	return p, r
+}
+
+// longest is the longest window a job can be offered.
+func (z *Zone) longest(st *state) time.Duration {
+	if most := z.queue(st.Queue).MaxWindow; most > 0 {
+		return min(z.cfg.Horizon, most)
+	}
+	return z.cfg.Horizon
 }
 
 // window is what a job sees of [start, end): bounded by its queue's maxWindow and, where no end is known, the horizon.

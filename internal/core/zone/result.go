@@ -2,8 +2,10 @@ package zone
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -120,6 +122,9 @@ func (z *Zone) hopeless(s *state) string {
 	if most := max(16, s.Spec.Total/100); s.Skipped.Len() > most {
 		return fmt.Sprintf("%d %ss were bad, more than the %d that may be skipped%s", s.Skipped.Len(), unitName(s.Spec), most, last)
 	}
+	if why := z.tooSlow(s); why != "" {
+		return why
+	}
 	if free := job.NextFree(0, s.Spec.Total, s.Committed, s.Claimed); !free.Empty() && l.MemoryScale > trp.Unscaled {
 		least, most := s.Spec.Safe.LeastOver(free.From, free.From+1, l.MemoryScale), z.largest()
 		if s.Spec.Kind == job.Rigid {
@@ -128,6 +133,23 @@ func (z *Zone) hopeless(s *state) string {
 		if most > 0 && least > most {
 			return fmt.Sprintf("it outgrew every slice: after %s it needs about %d MiB, the largest slice has %d MiB", job.MemoryKilled, least>>20, most>>20)
 		}
+	}
+	return ""
+}
+
+// tooSlow: by the fastest run observed, not even the least useful piece fits the longest window there can be.
+func (z *Zone) tooSlow(s *state) string {
+	if s.Spec.Kind == job.Rigid || len(s.Learned.Rates) == 0 || len(z.slices) == 0 {
+		return ""
+	}
+	v, fastest := s.view(), int64(0)
+	for _, sl := range z.slices {
+		fastest = max(fastest, sl.view.Slice.Speed)
+	}
+	v.Hopeful = true
+	if need, longest := atomizer.LeastWindow(&v, fastest), z.longest(s); need > longest {
+		return fmt.Sprintf("a %s takes %v at best: the least useful piece needs a window of %v, the longest is %v; a smaller grid would help",
+			unitName(s.Spec), slices.Min(s.Learned.Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)
 	}
 	return ""
 }

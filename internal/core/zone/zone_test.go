@@ -214,9 +214,10 @@ func TestWhateverHappensEveryJobFinishes(t *testing.T) {
 			case 1:
 				return m.End.Sub(m.Start), job.Result{Outcome: job.DeadlineKilled, Progress: max(part, min(m.Range.To, m.Range.From+10)), Checkpoint: true}
 			case 2:
-				return m.Plan.Wall / 2, job.Result{Outcome: job.Yielded, Progress: m.Range.To, Checkpoint: true}
+				return time.Second * time.Duration(m.Range.Len()) / 2, job.Result{Outcome: job.Yielded, Progress: m.Range.To, Checkpoint: true}
 			}
-			return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
+			took := time.Duration(m.Range.Len()) * time.Duration(500+w.draw(500)) * time.Millisecond
+			return min(took, m.End.Sub(m.Start)), job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
 		}
 		w.submit(items(t, "items", rapid.Int64Range(1, 200).Draw(rt, "items"), 100, 3), steps(t, "steps", rapid.Int64Range(1, 200).Draw(rt, "steps"), 10, 300))
 		if rapid.Bool().Draw(rt, "rigid") {
