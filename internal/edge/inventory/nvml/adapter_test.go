@@ -1,0 +1,153 @@
+//go:build cgo && linux && nvml
+
+package nvml
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/edge/inventory/inventorytest"
+)
+
+// patched is go-nvml's model of a DGX A100 with the calls filled in that it lacks (they panic there): MIG handles,
+// processes and reserved memory. The first GPU has MIG on and one 3g.20gb instance at memory slice 4.
+func patched(t *testing.T) *server.Server {
+	t.Helper()
+	s := dgxa100.New()
+	for i, d := range s.Devices {
+		g := d.(*server.Device)
+		g.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+			if i == 1 {
+				return nvml.Memory_v2{}, nvml.ERROR_FUNCTION_NOT_FOUND
+			}
+			return nvml.Memory_v2{Total: 40 << 30, Reserved: 1 << 30}, nvml.SUCCESS
+		}
+		g.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) {
+			return []nvml.ProcessInfo{{Pid: 42, UsedGpuMemory: 1 << 20}, {Pid: 43, UsedGpuMemory: ^uint64(0)}}, nvml.SUCCESS
+		}
+	}
+	g := s.Devices[0].(*server.Device)
+	if ret, _ := g.SetMigMode(nvml.DEVICE_MIG_ENABLE); ret != nvml.SUCCESS {
+		t.Fatal(ret)
+	}
+	info, ret := g.GetGpuInstanceProfileInfo(nvml.GPU_INSTANCE_PROFILE_3_SLICE)
+	if ret != nvml.SUCCESS {
+		t.Fatal(ret)
+	}
+	gi, ret := g.CreateGpuInstanceWithPlacement(&info, &nvml.GpuInstancePlacement{Start: 4, Size: 4})
+	if ret != nvml.SUCCESS {
+		t.Fatal(ret)
+	}
+	g.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
+	g.GetGpuInstanceByIdFunc = func(int) (nvml.GpuInstance, nvml.Return) { return gi, nvml.SUCCESS }
+	g.GetMigDeviceHandleByIndexFunc = func(slot int) (nvml.Device, nvml.Return) {
+		if slot != 2 {
+			return nil, nvml.ERROR_NOT_FOUND
+		}
+		return &mock.Device{
+			GetUUIDFunc:              func() (string, nvml.Return) { return "MIG-5", nvml.SUCCESS },
+			GetNameFunc:              func() (string, nvml.Return) { return "NVIDIA A100-SXM4-40GB MIG 3g.20gb", nvml.SUCCESS },
+			GetMemoryInfo_v2Func:     func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_NOT_SUPPORTED },
+			GetMemoryInfoFunc:        func() (nvml.Memory, nvml.Return) { return nvml.Memory{Total: 19968 << 20}, nvml.SUCCESS },
+			GetGpuInstanceIdFunc:     func() (int, nvml.Return) { return 2, nvml.SUCCESS },
+			GetComputeInstanceIdFunc: func() (int, nvml.Return) { return 0, nvml.SUCCESS },
+			GetAttributesFunc: func() (nvml.DeviceAttributes, nvml.Return) {
+				return nvml.DeviceAttributes{MultiprocessorCount: 42, GpuInstanceSliceCount: 3, ComputeInstanceSliceCount: 3}, nvml.SUCCESS
+			},
+			GetComputeRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_NOT_FOUND },
+		}, nvml.SUCCESS
+	}
+	return s
+}
+
+func TestAdapterOverTheMock(t *testing.T) {
+	inv := opened(t, adapter{patched(t)}, Spec)
+	got := list(t, inv)
+	if len(got) != 8 {
+		t.Fatalf("offers %q", got)
+	}
+	if got[0] != "gpu0/3g.20gb@4 MIG-5 3g.20gb 19968Mi 428 false" {
+		t.Errorf("the instance is %q", got[0])
+	}
+	if !strings.HasSuffix(got[1], " gpu 40960Mi 1000 false") || !strings.HasSuffix(got[2], " gpu 39936Mi 1000 false") {
+		t.Errorf("whole GPUs without and with reserved memory: %q", got[1:3])
+	}
+	if len(inv.GPUs()) != 8 || !strings.Contains(inv.Describe(), "NVIDIA driver 5") {
+		t.Errorf("%v, %s", inv.GPUs(), inv.Describe())
+	}
+}
+
+func TestAdapterConformance(t *testing.T) {
+	s := patched(t)
+	inventorytest.Run(t, func(t *testing.T) inventory.Inventory {
+		inv, err := open(adapter{s}, Spec, noName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inv
+	})
+}
+
+func TestAdapterProcesses(t *testing.T) {
+	g, err := adapter{patched(t)}.GPU(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := g.Processes()
+	if err != nil || !slices.Equal(got, []process{{42, 1 << 20}, {43, -1}}) {
+		t.Errorf("processes %v, %v", got, err)
+	}
+	inst, ok, err := g.Instance(2)
+	if err != nil || !ok {
+		t.Fatal(err)
+	}
+	if _, err = inst.Processes(); errkind.Of(err) != errkind.NotFound {
+		t.Errorf("an error of the driver became %v", err)
+	}
+}
+
+func TestPlaceWithoutPrivileges(t *testing.T) {
+	s := patched(t)
+	s.Devices[0].(*server.Device).GetGpuInstanceByIdFunc = func(int) (nvml.GpuInstance, nvml.Return) { return nil, nvml.ERROR_NO_PERMISSION }
+	if got := list(t, opened(t, adapter{s}, "nvml:0")); !slices.Equal(got, []string{"gpu0/3g.20gb@gi2 MIG-5 3g.20gb 19968Mi 428 false"}) {
+		t.Errorf("offers %q", got)
+	}
+}
+
+func TestReturnCodesBecomeKinds(t *testing.T) {
+	for ret, want := range map[nvml.Return]errkind.Kind{
+		nvml.ERROR_LIBRARY_NOT_FOUND: errkind.Unsupported, nvml.ERROR_DRIVER_NOT_LOADED: errkind.Unsupported,
+		nvml.ERROR_NO_PERMISSION: errkind.Denied, nvml.ERROR_LIB_RM_VERSION_MISMATCH: errkind.Unavailable,
+		nvml.ERROR_GPU_IS_LOST: errkind.Unavailable, nvml.ERROR_NOT_FOUND: errkind.NotFound,
+	} {
+		if err := failed("x", ret); errkind.Of(err) != want {
+			t.Errorf("%v is %v, want %v", ret, errkind.Of(err), want)
+		}
+	}
+	if failed("x", nvml.SUCCESS) != nil {
+		t.Error("success is an error")
+	}
+}
+
+// Open itself: on a machine without a driver it says so, on one with a driver it offers something.
+func TestOpenThisMachine(t *testing.T) {
+	inv, err := Open(Spec)
+	if err != nil {
+		if k := errkind.Of(err); k != errkind.Unsupported && k != errkind.NotFound {
+			t.Errorf("%v of kind %v", err, k)
+		}
+		return
+	}
+	defer inv.Close()
+	if all, err := inv.Slices(t.Context()); err != nil || len(all) == 0 {
+		t.Errorf("slices %v, %v", all, err)
+	}
+}

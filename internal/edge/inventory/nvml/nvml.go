@@ -1,0 +1,276 @@
+// Package nvml is the inventory of real NVIDIA GPUs: whole ones, and the MIG instances that exist. It asks NVIDIA's
+// management library and changes nothing. The library is behind our own narrow interface (library.go); the adapter to
+// go-nvml needs cgo and is built with the tag nvml only, so that a plain build is pure Go and quiet. It must not know
+// how subjobs run.
+package nvml
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Spec is how this kind is asked for: "nvml" for every GPU, or "nvml:0,GPU-1f3c..." for some, by minor number or UUID.
+const Spec = "nvml"
+
+// Interval is how often Watch looks.
+const Interval = 5 * time.Second
+
+// Inventory is the GPUs of this machine as they were when it was opened: one that appears later is not offered, because
+// nobody holds its host lock.
+type Inventory struct {
+	lib      library
+	gpus     []string
+	describe string
+	interval time.Duration
+	name     func(pid int) string
+
+	close    sync.Once
+	closeErr error
+}
+
+// found is one slice with what is needed to look at it again.
+type found struct {
+	slice protocol.Slice
+	gpu   string
+	where unit
+}
+
+// open initializes lib and looks at its GPUs. The caller closes the result.
+func open(lib library, spec string, name func(pid int) string) (*Inventory, error) {
+	only, err := parseSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err = lib.Init(); err != nil {
+		return nil, fmt.Errorf("start NVML: %w", err)
+	}
+	inv := &Inventory{lib: lib, interval: Interval, name: name}
+	if err = inv.look(only); err != nil {
+		return nil, errors.Join(err, inv.Close())
+	}
+	return inv, nil
+}
+
+// parseSpec returns the GPUs asked for, nil for all.
+func parseSpec(spec string) ([]string, error) {
+	spec = strings.TrimSpace(spec)
+	rest, some := strings.CutPrefix(spec, Spec+":")
+	if spec == Spec {
+		return nil, nil
+	}
+	var only []string
+	for _, s := range strings.Split(rest, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			only = append(only, s)
+		}
+	}
+	if !some || len(only) == 0 {
+		return nil, errkind.Errorf(errkind.Invalid, "inventory %q: want %s, or %s: and minor numbers or UUIDs joined by commas", spec, Spec, Spec)
+	}
+	return only, nil
+}
+
+// look fills in gpus and describe.
+func (inv *Inventory) look(only []string) error {
+	all, trouble, err := inv.scan(nil)
+	if err != nil {
+		return err
+	}
+	var unknown []string
+	for _, want := range only {
+		if !slices.ContainsFunc(all, func(f found) bool { return f.named(want) }) {
+			unknown = append(unknown, want)
+		}
+	}
+	if len(unknown) > 0 {
+		return errkind.Errorf(errkind.NotFound, "no usable GPU %s on this machine; there are %s%s", strings.Join(unknown, ", "), listGPUs(all), trouble)
+	}
+	if only != nil {
+		all = slices.DeleteFunc(all, func(f found) bool { return !slices.ContainsFunc(only, f.named) })
+	}
+	if len(all) == 0 {
+		return errkind.Errorf(errkind.NotFound, "the NVIDIA driver is here, but there is no GPU or MIG instance to offer%s", trouble)
+	}
+	for _, f := range all {
+		inv.gpus = append(inv.gpus, f.gpu)
+	}
+	slices.Sort(inv.gpus)
+	inv.gpus = slices.Compact(inv.gpus)
+	driver, err := inv.lib.Driver()
+	if err != nil {
+		driver = "of unknown version"
+	}
+	inv.describe = fmt.Sprintf("%s, NVIDIA driver %s%s", listGPUs(all), driver, trouble)
+	return nil
+}
+
+// named says whether a person means this slice's GPU.
+func (f found) named(want string) bool {
+	gpu, _, _ := strings.Cut(string(f.slice.ID), "/")
+	return want == f.gpu || "gpu"+want == gpu
+}
+
+// listGPUs is "gpu0 NVIDIA H200 (whole), gpu1 NVIDIA A100 (3g.40gb, 1g.10gb)".
+func listGPUs(all []found) string {
+	var out []string
+	for i := 0; i < len(all); {
+		gpu, _, _ := strings.Cut(string(all[i].slice.ID), "/")
+		var profiles []string
+		first := all[i]
+		for ; i < len(all) && all[i].gpu == first.gpu; i++ {
+			profiles = append(profiles, all[i].slice.Profile)
+		}
+		out = append(out, fmt.Sprintf("%s %s (%s)", gpu, first.slice.Model, strings.Join(profiles, ", ")))
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return strings.Join(out, "; ")
+}
+
+// Slices looks again and lists what there is of the GPUs found at open; MIG instances may have come and gone.
+func (inv *Inventory) Slices(ctx context.Context) ([]protocol.Slice, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all, trouble, err := inv.scan(inv.gpus)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, errkind.Errorf(errkind.Unavailable, "no GPU answers any more%s", trouble)
+	}
+	out := make([]protocol.Slice, len(all))
+	for i, f := range all {
+		out[i] = f.slice
+	}
+	slices.SortFunc(out, func(a, b protocol.Slice) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return out, nil
+}
+
+// GPUs names the GPUs found at open.
+func (inv *Inventory) GPUs() []string { return slices.Clone(inv.gpus) }
+
+// Describe says what was found at open.
+func (inv *Inventory) Describe() string { return inv.describe }
+
+// Close lets go of the library.
+func (inv *Inventory) Close() error {
+	inv.close.Do(func() {
+		if err := inv.lib.Shutdown(); err != nil {
+			inv.closeErr = fmt.Errorf("stop NVML: %w", err)
+		}
+	})
+	return inv.closeErr
+}
+
+// scan asks for every GPU in turn; only limits it to some UUIDs. A GPU that does not answer is left out and named in
+// trouble, which is empty or begins with "; ": one lost GPU must not take the others from the market.
+func (inv *Inventory) scan(only []string) (all []found, trouble string, err error) {
+	n, err := inv.lib.Count()
+	if err != nil {
+		return nil, "", fmt.Errorf("count GPUs: %w", err)
+	}
+	for i := range n {
+		some, err := inv.scanGPU(i, only)
+		if err != nil {
+			trouble += fmt.Sprintf("; GPU %d left out: %s", i, err)
+			continue
+		}
+		all = append(all, some...)
+	}
+	return all, trouble, nil
+}
+
+func (inv *Inventory) scanGPU(index int, only []string) ([]found, error) {
+	gpu, err := inv.lib.GPU(index)
+	if err != nil {
+		return nil, err
+	}
+	uuid, err := gpu.UUID()
+	if err != nil || (only != nil && !slices.Contains(only, uuid)) {
+		return nil, err
+	}
+	minor, err1 := gpu.Minor()
+	if errkind.Of(err1) == errkind.Unsupported {
+		minor, err1 = index, nil // WSL has no device files
+	}
+	model, err2 := gpu.Name()
+	slots, err3 := gpu.Slots()
+	if err = errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	name := "gpu" + strconv.Itoa(minor)
+	if slots < 0 {
+		memory, err := gpu.Memory()
+		if err != nil {
+			return nil, err
+		}
+		s := protocol.Slice{ID: job.SliceID(name), Model: model, Profile: "gpu", Speed: 1000, Device: uuid}
+		s.Capacity[trp.Memory] = quantity.Amount(memory)
+		return []found{{slice: s, gpu: uuid, where: gpu}}, nil
+	}
+	whole, err := gpu.Multiprocessors()
+	if err != nil {
+		return nil, err
+	}
+	var all []found
+	for slot := range slots {
+		inst, ok, err := gpu.Instance(slot)
+		if err == nil && ok {
+			var s protocol.Slice
+			if s, err = instanceSlice(inst, name, model, whole); err == nil {
+				all = append(all, found{slice: s, gpu: uuid, where: inst})
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("MIG slot %d: %w", slot, err)
+		}
+	}
+	return all, nil
+}
+
+// instanceSlice describes one MIG instance.
+func instanceSlice(inst instance, gpu, model string, whole int) (protocol.Slice, error) {
+	uuid, err1 := inst.UUID()
+	name, err2 := inst.Name()
+	memory, err3 := inst.Memory()
+	at, err4 := inst.Place()
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return protocol.Slice{}, err
+	}
+	// The driver names an instance "NVIDIA A100-SXM4-80GB MIG 3g.40gb".
+	_, profile, ok := strings.Cut(name, " MIG ")
+	if !ok {
+		profile = fmt.Sprintf("%dg.%dgb", at.Slices, memory>>30)
+	}
+	s := protocol.Slice{Model: model, Profile: profile, Device: uuid, Speed: 1000}
+	s.Capacity[trp.Memory] = quantity.Amount(memory)
+	if whole > 0 {
+		s.Speed = min(1000, max(1, int64(at.Multiprocessors)*1000/int64(whole)))
+	}
+	id := fmt.Sprintf("%s/%s@%d", gpu, profile, at.Start)
+	if at.Start < 0 {
+		// Without privileges the driver does not tell the place; its own number is the next best.
+		id = fmt.Sprintf("%s/%s@gi%d", gpu, profile, at.GPUInstance)
+	}
+	if at.Part {
+		// Several compute instances in one GPU instance share its memory.
+		id += "." + strconv.Itoa(at.ComputeInstance)
+		s.Shared = true
+	}
+	s.ID = job.SliceID(id)
+	return s, nil
+}
