@@ -49,12 +49,12 @@ func (z *Zone) Apply(f protocol.Fact) {
 }
 
 func (z *Zone) adopt(r protocol.Record) {
-	s := &state{Record: r}
+	s := &state{Record: r, q: z.queue(r.Queue)}
 	for _, c := range r.Claims {
 		s.leases = append(s.leases, lease{token: c.Token})
-		z.queue(r.Queue).held += 1 + len(c.Also)
+		s.q.held += 1 + len(c.Also)
 	}
-	z.queue(r.Queue).attained += r.Attained
+	s.q.attained += r.Attained
 	z.jobs[r.Job] = s
 	z.all = insert(z.all, s)
 	if r.Verdict.State.Final() {
@@ -123,7 +123,7 @@ func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
 	s.Claims = slices.Insert(s.Claims, i, c)
 	s.Claimed = s.Claimed.Add(f.Range)
 	s.leases = append(s.leases, lease{token: c.Token})
-	z.queue(s.Queue).held += 1 + len(c.Also)
+	s.q.held += 1 + len(c.Also)
 	z.busy = insert(z.busy, s)
 }
 
@@ -137,7 +137,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 	if len(s.Claims) == 0 {
 		z.busy = remove(z.busy, s.Job)
 	}
-	q := z.queue(s.Queue)
+	q := s.q
 	q.held -= 1 + len(c.Also)
 	z.freed(q)
 

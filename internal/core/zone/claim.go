@@ -82,7 +82,7 @@ func (z *Zone) takeAsk(id uint64) *ask {
 			z.asks = slices.Delete(z.asks, i, i+1)
 			a.job.asked = a.job.asked.Remove(a.piece.Range)
 			a.job.asking--
-			z.freed(z.queue(a.job.Queue))
+			z.freed(a.job.q)
 			return a
 		}
 	}

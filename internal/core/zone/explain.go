@@ -77,7 +77,7 @@ func (z *Zone) sentence(s *state, r reason) string {
 	case ending:
 		return "it is ending"
 	case queueCap:
-		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.Queue, z.queue(s.Queue).Cap)
+		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.Queue, s.q.Cap)
 	case lostToPolicy:
 		return fmt.Sprintf("policy %s asked another job first", z.cfg.Policy.Name())
 	case noFreeWork:
@@ -131,7 +131,7 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 
 // DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.
 func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
-	s := &state{}
+	s := &state{q: z.queue(spec.Queue)}
 	s.Job, s.Spec, s.Queue, s.Submitted = spec.Name, spec, spec.Queue, now
 	e := status.Explanation{Job: z.show(now, s), Slices: z.matches(now, s)}
 	early, _, found := z.nextStart(now, s)

@@ -161,7 +161,7 @@ func (z *Zone) fit(st *state, s *slice, w *window, now quantity.Instant) (atomiz
 
 // longest is the longest window a job can be offered.
 func (z *Zone) longest(st *state) time.Duration {
-	if most := z.queue(st.Queue).MaxWindow; most > 0 {
+	if most := st.q.MaxWindow; most > 0 {
 		return min(z.cfg.Horizon, most)
 	}
 	return z.cfg.Horizon
@@ -173,7 +173,7 @@ func (z *Zone) window(st *state, s *slice, start, end quantity.Instant) atomizer
 	if end == quantity.Never && !rigid {
 		end = start.Add(z.cfg.Horizon)
 	}
-	if most := z.queue(st.Queue).MaxWindow; most > 0 && !rigid {
+	if most := st.q.MaxWindow; most > 0 && !rigid {
 		end = min(end, start.Add(most))
 	}
 	return atomizer.Window{Capacity: s.view.Slice.Capacity, Speed: s.view.Slice.Speed, Start: start, End: end}
@@ -199,7 +199,7 @@ func (s *state) view() atomizer.View {
 
 // waits says why a job is not asked at all.
 func (z *Zone) waits(now quantity.Instant, s *state) reason {
-	q := z.queue(s.Queue)
+	q := s.q
 	switch {
 	case s.dropping.State != job.Waiting:
 		return ending
@@ -207,16 +207,16 @@ func (z *Zone) waits(now quantity.Instant, s *state) reason {
 		return held
 	case s.notBefore > now:
 		return resting
-	case q.Cap > 0 && q.held+z.asking(s.Queue) >= q.Cap:
+	case q.Cap > 0 && q.held+z.asking(q) >= q.Cap:
 		return queueCap
 	}
 	return interested
 }
 
 // asking counts the slices a queue's unanswered asks would hold.
-func (z *Zone) asking(queue string) (n int) {
+func (z *Zone) asking(q *queue) (n int) {
 	for _, a := range z.asks {
-		if a.job.Queue == queue {
+		if a.job.q == q {
 			n += 1 + len(a.also)
 		}
 	}
@@ -224,7 +224,7 @@ func (z *Zone) asking(queue string) (n int) {
 }
 
 func (z *Zone) candidate(now quantity.Instant, st *state, s *slice, w *window, p *atomizer.Piece) policy.Candidate {
-	q := z.queue(st.Queue)
+	q := st.q
 	window := z.window(st, s, now, w.end)
 	mib := func(v trp.Vector) int64 { return int64(v[trp.Memory]>>20) + 1 }
 	laxity := time.Duration(math.MaxInt64)

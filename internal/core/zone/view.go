@@ -150,7 +150,7 @@ func (z *Zone) Queues() []status.Queue {
 		v := status.Queue{Queue: q.Queue, Held: q.held, Attained: float64(q.attained) / 1024 / 1000}
 		for _, s := range z.live {
 			switch {
-			case s.Queue != name:
+			case s.q != q:
 			case len(s.Claims) > 0:
 				v.Running++
 			default:

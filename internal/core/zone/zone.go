@@ -54,6 +54,8 @@ type soft struct {
 type state struct {
 	protocol.Record
 	sum uint64
+	// q is the job's queue.
+	q *queue
 
 	// generation of the last change that can make the job eligible.
 	generation uint64
@@ -166,7 +168,7 @@ func (z *Zone) freed(q *queue) {
 		return
 	}
 	for _, s := range z.live {
-		if s.Queue == q.Name {
+		if s.q == q {
 			z.changed(s)
 		}
 	}
