@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -20,7 +19,7 @@ import (
 // Executor is a fake kind of executor.Executor. Make it with New.
 type Executor struct {
 	w   *world
-	box *outbox
+	box *executor.Outbox
 }
 
 var _ executor.Executor = (*Executor)(nil)
@@ -39,7 +38,7 @@ func (e *Executor) Reopen(deliver func(protocol.Message)) *Executor {
 }
 
 func attach(w *world, deliver func(protocol.Message)) *Executor {
-	e := &Executor{w: w, box: &outbox{deliver: deliver}}
+	e := &Executor{w: w, box: executor.NewOutbox(deliver)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.box = e.box
@@ -98,7 +97,7 @@ func (e *Executor) Isolation() string { return "none: simulated subjobs" }
 
 // Close ends the delivery of answers. Subjobs go on.
 func (e *Executor) Close() error {
-	e.box.close()
+	e.box.Close()
 	return nil
 }
 
@@ -143,7 +142,7 @@ func (e *Executor) Stick(t job.Token) bool {
 
 // PowerCut ends every subjob at once, as when the machine fails; nobody hears of it until Find.
 func (e *Executor) PowerCut() {
-	e.box.close()
+	e.box.Close()
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	for _, r := range e.w.runs {
@@ -155,46 +154,3 @@ func (e *Executor) PowerCut() {
 }
 
 func now() quantity.Instant { return quantity.At(time.Now()) }
-
-// outbox hands messages over one at a time, in order, from a goroutine that lives only while there are any.
-type outbox struct {
-	mu      sync.Mutex
-	deliver func(protocol.Message)
-	queue   []protocol.Message
-	busy    bool
-	closed  bool
-}
-
-func (b *outbox) post(m protocol.Message) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return
-	}
-	b.queue = append(b.queue, m)
-	if !b.busy {
-		b.busy = true
-		go b.drain()
-	}
-}
-
-func (b *outbox) drain() {
-	for {
-		b.mu.Lock()
-		if b.closed || len(b.queue) == 0 {
-			b.busy = false
-			b.mu.Unlock()
-			return
-		}
-		m := b.queue[0]
-		b.queue = b.queue[1:]
-		b.mu.Unlock()
-		b.deliver(m)
-	}
-}
-
-func (b *outbox) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed, b.queue = true, nil
-}

@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
@@ -15,7 +16,7 @@ type world struct {
 	model Model
 
 	mu      sync.Mutex
-	box     *outbox
+	box     *executor.Outbox
 	runs    map[job.Token]*run
 	settled map[job.Token]Settlement
 }
@@ -39,7 +40,7 @@ func (w *world) start(m protocol.Message, witness journal.Position) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s, ok := w.settled[m.Token]; ok {
-		w.box.post(reply(m, protocol.Message{Kind: protocol.Exited, Result: s.result}))
+		w.box.Post(reply(m, protocol.Message{Kind: protocol.Exited, Result: s.result}))
 		return
 	}
 	if r, ok := w.runs[m.Token]; ok {
@@ -151,7 +152,7 @@ func (w *world) settle(m protocol.Message) {
 		w.settled[m.Token] = Settlement{Job: r.start.Job, Committed: m.Flag, Range: m.Range, result: r.result}
 		delete(w.runs, m.Token)
 	}
-	w.box.post(reply(m, protocol.Message{Kind: protocol.Settled}))
+	w.box.Post(reply(m, protocol.Message{Kind: protocol.Settled}))
 }
 
 // live returns the run of a token that has not ended, or nil.
@@ -162,7 +163,7 @@ func (w *world) live(t job.Token) *run {
 	return nil
 }
 
-func (w *world) answer(r *run, m protocol.Message) { w.box.post(reply(r.start, m)) }
+func (w *world) answer(r *run, m protocol.Message) { w.box.Post(reply(r.start, m)) }
 
 // reply addresses m to whoever sent to, and says which subjob it is about.
 func reply(to, m protocol.Message) protocol.Message {

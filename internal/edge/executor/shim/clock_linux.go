@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,4 +40,13 @@ func Boottime() time.Duration {
 		panic("no CLOCK_BOOTTIME: " + err.Error())
 	}
 	return time.Duration(ts.Nano())
+}
+
+// BootID names the time from one start of the machine to the next; empty if the kernel does not say.
+func BootID() string {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
 }

@@ -63,7 +63,7 @@ func Size(root string, limit int64) (n int64) {
 }
 
 // writeFile replaces path durably.
-func writeFile(path string, data []byte, mode os.FileMode) error {
+func WriteFile(path string, data []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 func writeJSON(path string, v any, mode os.FileMode) error {
 	data, err := json.Marshal(v)
 	if err == nil {
-		err = writeFile(path, append(data, '\n'), mode)
+		err = WriteFile(path, append(data, '\n'), mode)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

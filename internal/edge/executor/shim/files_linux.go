@@ -82,6 +82,8 @@ type Note struct {
 	// name a process that a reused number does not match.
 	PID     int
 	Started uint64
+	// BootID of the machine: after a restart of it neither means anything, nor was anything written surely kept.
+	BootID string
 	// At is when the command was started by the node's clock; 0 while it was not.
 	At quantity.Instant
 	// Init and InitStarted are the same for the process the command hangs below; 0 before.

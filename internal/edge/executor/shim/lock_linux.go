@@ -32,7 +32,7 @@ func (d Dir) TryLock() (*os.File, error) {
 
 // Fence makes sure that nothing is ever started in the run directory. The caller holds the lock.
 func (d Dir) Fence() error {
-	return writeFile(d.Fenced(), []byte("nothing may start here any more\n"), 0o600)
+	return WriteFile(d.Fenced(), []byte("nothing may start here any more\n"), 0o600)
 }
 
 // IsFenced says whether Fence was called.
@@ -47,7 +47,7 @@ func (d Dir) SetStuck(text string) error {
 		}
 		return err
 	}
-	return writeFile(d.Stuck(), []byte(text), 0o600)
+	return WriteFile(d.Stuck(), []byte(text), 0o600)
 }
 
 // ReadStuck returns what SetStuck wrote, empty if nothing stands.

@@ -68,7 +68,7 @@ func supervise(dir shim.Dir) error {
 	if !ok {
 		return errors.New("can't see itself in /proc: is it mounted?")
 	}
-	s := &subjob{dir: dir, lease: lease, log: log, terms: newTerms(&lease), note: shim.Note{PID: me.PID, Started: me.Started}}
+	s := &subjob{dir: dir, lease: lease, log: log, terms: newTerms(&lease), note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID()}}
 	if err := dir.WriteNote(&s.note); err != nil {
 		return err
 	}

@@ -1,0 +1,195 @@
+package process_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// bench is one executor over a data directory of its own.
+type bench struct {
+	*testing.T
+	o    process.Options
+	ex   *process.Executor
+	said chan protocol.Message
+}
+
+// treeOnly is the weakest isolation.
+func treeOnly() *shim.Isolation { return &shim.Isolation{} }
+
+func newBench(t *testing.T, change func(*process.Options)) *bench {
+	t.Helper()
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{T: t, o: process.Options{DataDir: t.TempDir(), ShimPath: self}}
+	if change != nil {
+		change(&b.o)
+	}
+	t.Cleanup(func() {
+		_ = b.ex.Close()
+		killAll(b.o.DataDir)
+	})
+	b.open()
+	return b
+}
+
+func (b *bench) open() []executor.Found {
+	b.Helper()
+	said := make(chan protocol.Message, 256)
+	b.said = said
+	b.o.Deliver = func(m protocol.Message) {
+		if m.Kind != protocol.Report {
+			said <- m
+		}
+	}
+	var err error
+	if b.ex, err = process.New(b.o); err != nil {
+		b.Fatal(err)
+	}
+	found, err := b.ex.Find(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return found
+}
+
+var token = job.Token{Epoch: 1, Seq: 1}
+
+// lease makes a Start of ten items for a command.
+func lease(length time.Duration, command ...string) protocol.Message {
+	now := quantity.At(time.Now())
+	return protocol.Message{
+		Kind: protocol.Start, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: protocol.Address{Role: protocol.Executor, ID: "n"},
+		Token: token, Job: "j", Slice: "n/sim/0", Range: job.Range{From: 0, To: 10}, Start: now, End: now.Add(length),
+		Demand: trp.Vector{1 << 30},
+		Spec:   &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{Command: command, Grace: 300 * time.Millisecond}},
+	}
+}
+
+// self is a command that runs one of the programs of main_test.go.
+func self(t testing.TB, args ...string) []string {
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{path, "program"}, args...)
+}
+
+func (b *bench) do(m protocol.Message) { b.ex.Do(m, journal.Position{Seq: 9}) }
+
+func (b *bench) next(k protocol.Kind) protocol.Message {
+	b.Helper()
+	select {
+	case m := <-b.said:
+		if m.Kind != k {
+			b.Fatalf("message kind %d (%+v, result %+v), want kind %d", m.Kind, m, m.Result, k)
+		}
+		return m
+	case <-time.After(15 * time.Second):
+		b.Fatalf("no message of kind %d; supervisor says: %s", k, shim.Tail(b.dir().Log(), 20, 4096))
+	}
+	panic("unreachable")
+}
+
+// run runs a subjob to its end.
+func (b *bench) run(m protocol.Message, want job.Outcome) job.Result {
+	b.Helper()
+	b.do(m)
+	b.next(protocol.Started)
+	return b.exited(want)
+}
+
+func (b *bench) exited(want job.Outcome) job.Result {
+	b.Helper()
+	r := *b.next(protocol.Exited).Result
+	if r.Outcome != want {
+		b.Fatalf("outcome %v (%+v), want %v", r.Outcome, r, want)
+	}
+	return r
+}
+
+func (b *bench) settle(committed bool, r job.Range) {
+	b.Helper()
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Range: r, Flag: committed})
+	b.next(protocol.Settled)
+}
+
+func (b *bench) dir() shim.Dir { return shim.Dir(filepath.Join(b.o.DataDir, "runs", token.String())) }
+
+// await waits until ok says so.
+func (b *bench) await(what string, ok func() bool) {
+	b.Helper()
+	for until := time.Now().Add(15 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			b.Fatalf("waited in vain for %s; supervisor says: %s", what, shim.Tail(b.dir().Log(), 20, 4096))
+		}
+	}
+}
+
+// events reads the events file.
+func (b *bench) events() (all []shim.Event) {
+	b.Helper()
+	data, err := os.ReadFile(process.Events(b.o.DataDir))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		var e shim.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			b.Fatalf("line %q: %v", line, err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// living returns the processes that mention a data directory in their environment or arguments.
+func living(dataDir string) (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if i := strings.LastIndexByte(string(stat), ')'); i < 0 || strings.HasPrefix(string(stat[i:]), ") Z") {
+			continue
+		}
+		env, _ := os.ReadFile("/proc/" + e.Name() + "/environ")
+		args, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		if strings.Contains(string(env)+string(args), dataDir) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func killAll(dataDir string) {
+	for range 50 {
+		pids := living(dataDir)
+		if len(pids) == 0 {
+			return
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,149 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// Executor is the process kind of executor.Executor. Make it with New.
+type Executor struct {
+	o     Options
+	s     store
+	iso   shim.Isolation
+	box   *executor.Outbox
+	done  chan struct{}
+	tasks sync.WaitGroup
+
+	mu      sync.Mutex
+	runs    map[job.Token]*run
+	settles int
+	closed  bool
+}
+
+var _ executor.Executor = (*Executor)(nil)
+
+// New prepares the data directory and asks the supervisor what can hold processes together here. Call Find before Do.
+// Errors are of kind Invalid (options), Unavailable (the supervisor does not run) or as the file system has them.
+func New(o Options) (*Executor, error) {
+	o.defaults()
+	var errs []error
+	if !filepath.IsAbs(o.DataDir) {
+		errs = append(errs, errkind.Errorf(errkind.Invalid, "data directory %q: want an absolute path", o.DataDir))
+	}
+	if o.Deliver == nil {
+		errs = append(errs, errkind.Errorf(errkind.Invalid, "executor: no function to deliver answers to"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	e := &Executor{o: o, s: store(o.DataDir), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}}
+	for _, d := range []string{"runs", "settled", "snapshots", "output", "checkpoints", "logs", "kept"} {
+		mode := os.FileMode(0o700)
+		if d == "runs" || d == "checkpoints" { // a mapped user must get through to what is its own
+			mode = 0o711
+		}
+		if err := os.MkdirAll(e.s.in(d), mode); err != nil {
+			return nil, fmt.Errorf("preparing the data directory: %w", err)
+		}
+	}
+	if o.Isolation != nil {
+		e.iso = *o.Isolation
+		return e, nil
+	}
+	out, err := exec.Command(o.ShimPath, supervisor.Probe).Output()
+	if err == nil {
+		err = json.Unmarshal(out, &e.iso)
+	}
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Unavailable, "the supervisor %q does not run: %w; it is built with sluice and belongs next to it", o.ShimPath, err)
+	}
+	return e, nil
+}
+
+// Isolation says what holds subjobs' processes together and who sees to their memory.
+func (e *Executor) Isolation() string {
+	var parts []string
+	switch {
+	case e.iso.PIDNamespace && e.iso.UserNamespace:
+		parts = append(parts, "pid namespace in a user namespace")
+	case e.iso.PIDNamespace:
+		parts = append(parts, "pid namespace")
+	}
+	if e.iso.Cgroup != "" {
+		parts = append(parts, "control group")
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "process tree only (a program that hides can outlive its supervisor)")
+	}
+	memory := "memory watched"
+	if e.iso.KernelMemory {
+		memory = "memory held by the kernel"
+	}
+	return strings.Join(append(parts, memory), ", ")
+}
+
+// Do carries out one effect in the background.
+func (e *Executor) Do(m protocol.Message, witness journal.Position) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	r := e.runs[m.Token]
+	switch m.Kind {
+	case protocol.Start:
+		if r != nil {
+			r.repeat()
+			return
+		}
+		r = &run{e: e, dir: e.s.run(m.Token), token: m.Token, start: m}
+		e.runs[m.Token] = r
+		e.tasks.Go(func() { r.launch(witness) })
+	case protocol.Deadline, protocol.Stop:
+		if r != nil {
+			r.change(m)
+			e.tasks.Go(r.pass)
+		}
+	case protocol.Settle:
+		e.tasks.Go(func() { e.settle(m) })
+	case protocol.Purge:
+		e.tasks.Go(func() { e.purge(m.Job) })
+	default: // not for an executor
+	}
+}
+
+// Close stops watching and waits until nothing is under way. Subjobs go on.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	if !e.closed {
+		e.closed = true
+		close(e.done)
+	}
+	e.mu.Unlock()
+	e.box.Close()
+	e.tasks.Wait()
+	return nil
+}
+
+func (e *Executor) isClosed() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}

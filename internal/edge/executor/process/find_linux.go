@@ -1,0 +1,119 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+)
+
+// Find looks at every run directory. One whose supervisor lives is watched again; of any other the result is read, or
+// made: under the directory's lock, after fencing it, so that a supervisor that was started and is late finds the
+// fence and starts nothing. Errors name the directory; nothing else of it was changed.
+func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
+	entries, err := os.ReadDir(e.s.in("runs"))
+	if err != nil {
+		return nil, err
+	}
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		found []executor.Found
+		errs  []error
+	)
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") { // half built or half removed: never a run directory
+			errs = append(errs, os.RemoveAll(e.s.in("runs", name)))
+			continue
+		}
+		token, err := job.ParseToken(name)
+		if err != nil {
+			e.o.Logger.Warn("not a run directory", "name", e.s.in("runs", name), "err", err)
+			continue
+		}
+		wg.Go(func() {
+			f, err := e.find(ctx, token)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("run directory %s: %w", e.s.run(token), err))
+				return
+			}
+			found = append(found, f)
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(found, func(a, b executor.Found) int { return a.Token.Compare(b.Token) })
+	return found, errors.Join(errs...)
+}
+
+// find takes over one run directory.
+func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found, err error) {
+	r := &run{e: e, dir: e.s.run(token), token: token, placed: true}
+	if r.lease, err = r.dir.ReadLease(); err != nil {
+		return f, err
+	}
+	l := &r.lease
+	r.start = protocol.Message{From: l.Node, To: l.Executor, Token: token, Job: l.Job, Slice: l.Slice, Range: l.Range, End: l.End}
+	if c, err := r.dir.ReadControl(); err == nil {
+		r.control = &c
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	f = executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: l.Slice}, Witness: l.Witness}
+	res, err := r.ended()
+	switch {
+	case err == nil:
+		r.result, f.Result, f.Started = &res, &res, res.Start
+	case errors.Is(err, errRemain):
+		f.Stuck = true
+		e.tasks.Go(r.conclude)
+	case shim.Held(err):
+		note, err := r.awaitNote(ctx)
+		if err != nil {
+			return f, err
+		}
+		r.started, r.said = note.At, note.At != 0
+		if r.stuck = r.dir.ReadStuck(); r.stuck != "" {
+			f.Stuck = true
+		}
+		f.Alive, f.Started = !f.Stuck, note.At
+		e.tasks.Go(func() { r.watch(tree.Process{PID: note.PID, Started: note.Started}) })
+	default:
+		return f, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.runs[token] = r
+	return f, nil
+}
+
+// awaitNote reads the note of a supervisor that holds the lock: it writes it at once.
+func (r *run) awaitNote(ctx context.Context) (shim.Note, error) {
+	for until := time.Now().Add(patience); ; {
+		note, err := r.dir.ReadNote()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return note, err
+		}
+		if time.Now().After(until) {
+			return note, fmt.Errorf("locked by a process that is no supervisor, or by one that hangs: see who has %s open", r.dir.Lock())
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return note, ctx.Err()
+		}
+	}
+}

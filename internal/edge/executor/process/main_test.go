@@ -1,0 +1,84 @@
+package process_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+)
+
+// TestMain lets the test binary stand in for the supervisor, and for the programs that subjobs run.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case supervisor.Supervise, supervisor.Probe, supervisor.Init, supervisor.ProbeInit:
+			os.Exit(supervisor.Main(os.Args[1:]))
+		case "program":
+			program(os.Args[2:])
+		}
+	}
+	// The tests wait for processes more than they work.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// program is what subjobs of these tests run.
+func program(args []string) {
+	term := make(chan os.Signal, 4)
+	switch args[0] {
+	case "polite": // half of the range at once, the rest never; yields when asked to
+		signal.Notify(term, syscall.SIGTERM)
+		progress(5, false)
+		<-term
+		os.Exit(85)
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		progress(5, false)
+		time.Sleep(time.Hour)
+	case "hog": // takes so many MiB
+		n, _ := strconv.Atoi(args[1])
+		progress(3, false)
+		data := make([]byte, n<<20)
+		for i := 0; i < len(data); i += 4096 {
+			data[i] = 1
+		}
+		time.Sleep(time.Hour)
+	case "steps": // leaves a checkpoint at the unit given and exits with the code given
+		dir := os.Getenv("SLUICE_CHECKPOINT_DIR")
+		if args[1] != "0" {
+			must(os.WriteFile(filepath.Join(dir, "state"), []byte(args[1]), 0o600))
+			n, _ := strconv.ParseInt(args[1], 10, 64)
+			progress(n, true)
+		}
+		code, _ := strconv.Atoi(args[2])
+		os.Exit(code)
+	}
+	os.Exit(1)
+}
+
+// progress replaces the progress file as the contract asks.
+func progress(n int64, checkpoint bool) {
+	path := os.Getenv("SLUICE_PROGRESS_FILE")
+	data, err := json.Marshal(map[string]any{"progress": n, "checkpoint": checkpoint})
+	must(err)
+	must(os.WriteFile(path+".new", data, 0o600))
+	must(os.Rename(path+".new", path))
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+}

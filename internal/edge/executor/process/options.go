@@ -1,0 +1,79 @@
+// Package process runs subjobs as processes of this machine, each below a supervisor of its own (cmd/sluice-shim) that
+// outlives the daemon. What it knows is in run directories; when the daemon comes back it reads them. It must not know
+// how a lease was decided, and never starts a command itself.
+package process
+
+import (
+	"log/slog"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+)
+
+// Options of New. DataDir, ShimPath and Deliver are needed; the rest has defaults.
+type Options struct {
+	// DataDir is where everything is kept; absolute. ShimPath is the supervisor's program.
+	DataDir, ShimPath string
+	// Deliver gets every answer, one at a time and never from within Do.
+	Deliver func(protocol.Message)
+	// Now is the node's clock; package time's if nil.
+	Now func() time.Time
+	// Slice describes a slice: its device and its memory. If nil, no slice has a device, and the memory of a lease is its
+	// Demand.
+	Slice func(job.SliceID) (protocol.Slice, bool)
+	// User is who a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the
+	// start.
+	User func(queue string) (*shim.User, error)
+	// Env is put before the job's own environment; PATH and HOME are set if nobody sets them.
+	Env []string
+	// Limits of every process.
+	Limits shim.Limits
+	// LogLimit and OutputLimit are defaults for jobs that give none, in bytes: 16 MiB and 64 GiB.
+	LogLimit, OutputLimit int64
+	// SnapshotLimit bounds one extracted work directory in bytes: 1 GiB.
+	SnapshotLimit int64
+	// Report is the time between reports of progress: one second.
+	Report time.Duration
+	// KeepLogs is for how many ended subjobs logs are kept: 10000. KeepLost is how many directories with uncommitted work
+	// are kept for people to look at: 20; negative for none. KeepSettled is how many ended subjobs are remembered, so
+	// that a late Start does not start them again: 10000.
+	KeepLogs, KeepLost, KeepSettled int
+	// Isolation is used instead of what the supervisor finds to work here; nil to let it look.
+	Isolation *shim.Isolation
+	Logger    *slog.Logger
+}
+
+func (o *Options) defaults() {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Slice == nil {
+		o.Slice = func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{}, false }
+	}
+	if o.User == nil {
+		o.User = func(string) (*shim.User, error) { return nil, nil }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.LogLimit = or(o.LogLimit, 16<<20)
+	o.OutputLimit = or(o.OutputLimit, 64<<30)
+	o.SnapshotLimit = or(o.SnapshotLimit, 1<<30)
+	o.Report = or(o.Report, time.Second)
+	o.KeepLogs = or(o.KeepLogs, 10000)
+	o.KeepLost = or(o.KeepLost, 20)
+	o.KeepSettled = or(o.KeepSettled, 10000)
+}
+
+func (o *Options) now() quantity.Instant { return quantity.At(o.Now()) }
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}

@@ -1,0 +1,73 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// Output is the folder of one committed subjob that wrote something.
+type Output struct {
+	Token job.Token
+	Range job.Range
+	// Path is absolute; Files are relative to it, in order, at most maxFiles of them; Bytes adds up all.
+	Path  string
+	Files []string
+	Bytes int64
+}
+
+// maxFiles bounds the names listed of one folder.
+const maxFiles = 10000
+
+// tokens is the folder beside the outputs of a job that says which subjob each is of.
+const tokens = ".subjobs"
+
+func tokenFile(output string) string {
+	return filepath.Join(filepath.Dir(output), tokens, filepath.Base(output))
+}
+
+// Outputs lists the folders of a job's committed subjobs in order of progress.
+func (e *Executor) Outputs(j job.ID) ([]Output, error) {
+	entries, err := os.ReadDir(e.s.outputs(j))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Output
+	for _, entry := range entries {
+		var r job.Range
+		if n, err := fmt.Sscanf(entry.Name(), "%d-%d", &r.From, &r.To); n != 2 || err != nil {
+			continue
+		}
+		o := Output{Range: r, Path: filepath.Join(e.s.outputs(j), entry.Name())}
+		if text, err := os.ReadFile(tokenFile(o.Path)); err == nil {
+			o.Token, _ = job.ParseToken(strings.TrimSpace(string(text)))
+		}
+		err := filepath.WalkDir(o.Path, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			if info, err := d.Info(); err == nil {
+				o.Bytes += info.Size()
+			}
+			if rel, err := filepath.Rel(o.Path, path); err == nil && len(o.Files) < maxFiles {
+				o.Files = append(o.Files, rel)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b Output) int { return int(a.Range.From - b.Range.From) })
+	return all, nil
+}

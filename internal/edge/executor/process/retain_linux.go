@@ -1,0 +1,109 @@
+package process
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// purge removes everything that is kept of a job. Its snapshot may be another job's too: see PruneSnapshots.
+func (e *Executor) purge(j job.ID) {
+	paths := []string{e.s.outputs(j), e.s.checkpoints(j), e.s.logs(j)}
+	kept, err := filepath.Glob(e.s.in("kept", folder(j)+".*"))
+	if err == nil {
+		for _, path := range kept {
+			// A name may go on with a dot: what follows must be a token and nothing else.
+			if _, err := job.ParseToken(filepath.Base(path)[len(folder(j))+1:]); err == nil {
+				paths = append(paths, path)
+			}
+		}
+	}
+	for _, path := range paths {
+		if err := removeAll(path); err != nil {
+			e.o.Logger.Warn("removing what is kept of a job", "job", string(j), "err", err)
+		}
+	}
+}
+
+// Stored lists the jobs of which something is kept, so that the files of those nobody knows any more can be purged.
+func (e *Executor) Stored() ([]job.ID, error) {
+	seen := map[job.ID]bool{}
+	for _, d := range []string{"output", "checkpoints", "logs"} {
+		entries, err := os.ReadDir(e.s.in(d))
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if j, ok := named(entry.Name()); ok {
+				seen[j] = true
+			}
+		}
+	}
+	jobs := make([]job.ID, 0, len(seen))
+	for j := range seen {
+		jobs = append(jobs, j)
+	}
+	slices.Sort(jobs)
+	return jobs, nil
+}
+
+// prune removes what is older than the newest that are to be kept: logs, work that does not count, memories of settled
+// subjobs.
+func (e *Executor) prune() {
+	e.pruneTo(e.s.in("settled"), 1, e.o.KeepSettled)
+	e.pruneTo(e.s.in("logs"), 2, 2*e.o.KeepLogs)
+	e.pruneTo(e.s.in("kept"), 1, max(0, e.o.KeepLost))
+}
+
+// pruneTo keeps the newest n entries depth levels below root.
+func (e *Executor) pruneTo(root string, depth, n int) {
+	pattern := root
+	for range depth {
+		pattern = filepath.Join(pattern, "*")
+	}
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) <= n {
+		return
+	}
+	type aged struct {
+		path string
+		at   time.Time
+	}
+	var all []aged
+	for _, p := range paths {
+		if info, err := os.Lstat(p); err == nil {
+			all = append(all, aged{p, info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b aged) int {
+		return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.path, a.path))
+	})
+	for _, a := range all[min(n, len(all)):] {
+		if err := removeAll(a.path); err != nil {
+			e.o.Logger.Warn("removing what is too old to keep", "path", a.path, "err", err)
+		}
+	}
+}
+
+// PruneSnapshots removes stored work directories that keep says nobody needs. Those younger than an hour stay: their job
+// may be about to be accepted.
+func (e *Executor) PruneSnapshots(keep func(id string) bool) error {
+	return filepath.WalkDir(e.s.in("snapshots"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil // it went meanwhile
+		}
+		if id, ok := snapshotID(d.Name()); (!ok || !keep(id)) && e.o.Now().Sub(info.ModTime()) > time.Hour {
+			return os.Remove(path)
+		}
+		return nil
+	})
+}

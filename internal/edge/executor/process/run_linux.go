@@ -1,0 +1,113 @@
+package process
+
+import (
+	"sync"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+)
+
+// run is one subjob that is not settled.
+type run struct {
+	e     *Executor
+	dir   shim.Dir
+	token job.Token
+	// start is who asked and what for: only addresses, job, slice and range are known of a subjob that was found.
+	start protocol.Message
+
+	mu sync.Mutex
+	// placed: the run directory is there, so that control.json can be.
+	placed  bool
+	lease   shim.Lease
+	control *shim.Control
+	// started is when the command started, 0 before; said: Started was answered. stuck is why it can't be ended.
+	started quantity.Instant
+	said    bool
+	stuck   string
+	result  *job.Result
+	// passing keeps writers of control.json apart, settling two Settles of the same subjob.
+	passing, settling sync.Mutex
+}
+
+// answer posts a message about this subjob to whoever asked for it.
+func (r *run) answer(m protocol.Message) {
+	m.From, m.To = r.start.To, r.start.From
+	m.Token, m.Job, m.Slice, m.Range = r.token, r.start.Job, r.start.Slice, r.start.Range
+	r.e.box.Post(m)
+}
+
+// repeat answers a Start that came again.
+func (r *run) repeat() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.result != nil:
+		r.answer(protocol.Message{Kind: protocol.Exited, Result: r.result})
+	case r.stuck != "":
+		r.answer(protocol.Message{Kind: protocol.Stuck, Text: r.stuck})
+	case r.started != 0:
+		r.answer(protocol.Message{Kind: protocol.Started, At: r.started})
+	}
+}
+
+// change takes over a new end or a stop; pass tells the supervisor. It is apart from it so that changes count in the
+// order they were asked for and nobody waits for the disk.
+func (r *run) change(m protocol.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := shim.Control{End: r.start.End, Range: r.start.Range}
+	if r.control != nil {
+		c = *r.control
+	}
+	if m.Kind == protocol.Stop {
+		c.Stop = true
+	} else {
+		c.End = m.End
+		if !m.Range.Empty() {
+			c.Range = m.Range
+		}
+	}
+	if m.Text != "" {
+		c.Cause = m.Text
+	}
+	c.Cut = c.End < r.start.End
+	c.Anchor = shim.AnchorAt(r.e.o.now())
+	r.control = &c
+}
+
+// pass writes control.json, if something changed and there is a place for it.
+func (r *run) pass() {
+	r.passing.Lock()
+	defer r.passing.Unlock()
+	r.mu.Lock()
+	c, placed := r.control, r.placed && r.result == nil
+	r.mu.Unlock()
+	if c == nil || !placed {
+		return
+	}
+	if err := r.dir.WriteControl(c); err != nil {
+		// The end that holds is then the one before: watch sees to one that was moved ahead.
+		r.e.o.Logger.Error("passing a new end on to the supervisor", "subjob", r.token.String(), "err", err)
+	}
+}
+
+// end is when the lease ends as far as is known.
+func (r *run) end() quantity.Instant {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.control != nil {
+		return r.control.End
+	}
+	return r.start.End
+}
+
+// over notes the result and says it.
+func (r *run) over(res job.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stuck = ""
+	r.result = &res
+	r.answer(protocol.Message{Kind: protocol.Exited, Result: r.result})
+}

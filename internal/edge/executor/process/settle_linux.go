@@ -1,0 +1,211 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+)
+
+// settle puts the directories of an ended subjob where they belong, and answers. Every step may be done again, so that
+// it can be taken up wherever it stopped. An error (a full disk) is tried again until it passes.
+func (e *Executor) settle(m protocol.Message) {
+	e.mu.Lock()
+	r := e.runs[m.Token]
+	e.mu.Unlock()
+	if r != nil {
+		r.mu.Lock()
+		ended := r.result != nil
+		r.mu.Unlock()
+		if !ended {
+			return // there is nothing to settle yet; the node asks again
+		}
+		r.settling.Lock()
+		defer r.settling.Unlock()
+	}
+	for {
+		err := e.settleOnce(m, r)
+		if err == nil {
+			break
+		}
+		e.o.Logger.Error("settling the directories of a subjob; trying again", "subjob", m.Token.String(), "err", err)
+		select {
+		case <-time.After(time.Second):
+		case <-e.done:
+			return
+		}
+	}
+	e.mu.Lock()
+	if r != nil && e.runs[m.Token] == r {
+		delete(e.runs, m.Token)
+	}
+	e.settles++
+	prune := e.settles%100 == 1
+	e.mu.Unlock()
+	e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
+	if prune {
+		e.prune()
+	}
+}
+
+func (e *Executor) settleOnce(m protocol.Message, r *run) error {
+	dir := e.s.run(m.Token)
+	_, err := os.Stat(string(dir))
+	switch {
+	case err == nil:
+		lease, err := dir.ReadLease()
+		if err != nil {
+			return err
+		}
+		if m.Flag && !m.Range.Empty() {
+			err = e.publish(dir, &lease, m.Range)
+		} else {
+			err = e.keep(dir, &lease)
+		}
+		if err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case r == nil:
+		return nil // settled before
+	}
+	if r != nil { // from here on a late Start is answered without the directory
+		data, err := json.Marshal(r.result)
+		if err != nil {
+			return err
+		}
+		if err := shim.WriteFile(e.s.settled(m.Token), data, 0o600); err != nil {
+			return err
+		}
+	}
+	old := e.s.in("runs", ".old-"+m.Token.String())
+	if err := os.Rename(string(dir), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(os.RemoveAll(old), shim.SyncDir(e.s.in("runs")))
+}
+
+// publish moves what was committed to its place: the checkpoint first, because the next subjob waits for it.
+func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) error {
+	moved, err := move(dir.Checkpoint(), e.s.checkpoint(l.Job, l.Token), 0o711)
+	if err != nil {
+		return err
+	}
+	if moved {
+		readOnly(e.s.checkpoint(l.Job, l.Token))
+		e.dropCheckpoints(l.Job, l.Token)
+	}
+	path := e.s.output(l.Job, committed)
+	if err := os.MkdirAll(filepath.Join(e.s.outputs(l.Job), tokens), 0o700); err != nil {
+		return err
+	}
+	if err := shim.WriteFile(tokenFile(path), []byte(l.Token.String()), 0o600); err != nil {
+		return err
+	}
+	if _, err := move(dir.Output(), path, 0o700); err != nil {
+		return err
+	}
+	return e.moveLogs(dir, l)
+}
+
+// keep puts work that does not count aside for people to look at, if there is any.
+func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
+	if e.o.KeepLost > 0 {
+		for name, from := range map[string]string{"output": dir.Output(), "checkpoint": dir.Checkpoint()} {
+			if _, err := move(from, filepath.Join(e.s.kept(l.Job, l.Token), name), 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return e.moveLogs(dir, l)
+}
+
+func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
+	out, errs := LogPath(e.o.DataDir, l.Job, l.Token, false)
+	if err := os.MkdirAll(filepath.Dir(out), 0o700); err != nil {
+		return err
+	}
+	for from, to := range map[string]string{dir.Stdout(): out, dir.Stderr(): errs} {
+		if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// move renames a directory that holds something to a place whose parents are made with mode, and makes that durable. It
+// says whether the directory is there afterwards: moved now or before.
+func move(from, to string, mode os.FileMode) (bool, error) {
+	entries, err := os.ReadDir(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Stat(to)
+		return err == nil, nil
+	}
+	if err != nil || len(entries) == 0 {
+		return false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), mode); err != nil {
+		return false, err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return false, fmt.Errorf("publishing: %w", err)
+	}
+	return true, errors.Join(shim.SyncDir(filepath.Dir(from)), shim.SyncDir(filepath.Dir(to)), shim.SyncDir(filepath.Dir(filepath.Dir(to))))
+}
+
+// readOnly takes the right to write from a tree. It is against accidents: its owner can take it back.
+func readOnly(root string) {
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type()&fs.ModeSymlink == 0 {
+			if info, err := d.Info(); err == nil {
+				_ = os.Chmod(path, info.Mode().Perm()&^0o222)
+			}
+		}
+		return nil
+	})
+}
+
+// dropCheckpoints removes a job's other generations once the newest is in place, except those that a subjob still reads.
+func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
+	needed := map[string]bool{e.s.checkpoint(j, newest): true}
+	e.mu.Lock()
+	for _, r := range e.runs {
+		r.mu.Lock()
+		if r.result == nil {
+			needed[r.lease.Resume] = true
+			needed[e.s.checkpoint(j, r.start.Plan.Resume)] = true
+		}
+		r.mu.Unlock()
+	}
+	e.mu.Unlock()
+	entries, err := os.ReadDir(e.s.checkpoints(j))
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if path := filepath.Join(e.s.checkpoints(j), entry.Name()); !needed[path] {
+			if err := removeAll(path); err != nil {
+				e.o.Logger.Warn("removing an old checkpoint", "path", path, "err", err)
+			}
+		}
+	}
+}
+
+// removeAll removes a tree that readOnly may have been applied to.
+func removeAll(root string) error {
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(root)
+}

@@ -1,0 +1,228 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// launch prepares the run directory, starts the supervisor and watches it.
+func (r *run) launch(witness journal.Position) {
+	if old, err := r.e.remembered(r.token); err == nil {
+		r.over(old)
+		return
+	}
+	now := r.e.o.now()
+	fail := func(why string) {
+		r.over(job.Result{Outcome: job.StartFailed, ExitCode: -1, Progress: r.start.Range.From, End: now, Detail: why})
+	}
+	if r.start.End <= now {
+		fail("the lease was over before the start")
+		return
+	}
+	if err := r.prepare(witness); err != nil {
+		_ = os.RemoveAll(r.building())
+		fail(err.Error())
+		return
+	}
+	r.mu.Lock()
+	r.placed = true
+	r.mu.Unlock()
+	r.pass()
+	shimProcess, err := r.spawn()
+	if err != nil {
+		_ = os.WriteFile(r.dir.Log(), []byte(err.Error()+"\n"), 0o600) // where the end looks for a reason
+		r.conclude()
+		return
+	}
+	r.watch(shimProcess)
+}
+
+func (r *run) building() string { return r.e.s.in("runs", ".new-"+r.token.String()) }
+
+// prepare builds the run directory under another name and puts it in place whole.
+func (r *run) prepare(witness journal.Position) error {
+	m, spec := r.start, r.start.Spec
+	if spec == nil || len(spec.Launch.Command) == 0 {
+		return errkind.Errorf(errkind.Invalid, "subjob %v: no command to start", m.Token)
+	}
+	user, err := r.e.o.User(spec.Queue)
+	if err != nil {
+		return fmt.Errorf("queue %q: %w", spec.Queue, err)
+	}
+	resume, err := r.resume()
+	if err != nil {
+		return err
+	}
+	build := shim.Dir(r.building())
+	if err := os.RemoveAll(string(build)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(string(build), 0o711); err != nil {
+		return err
+	}
+	for _, d := range []string{build.Work(), build.Output(), build.Checkpoint(), build.ProgressDir()} {
+		if err := errors.Join(os.Mkdir(d, 0o700), give(d, user)); err != nil {
+			return err
+		}
+	}
+	if id := spec.Launch.Snapshot; id != "" {
+		if err := extract(r.e.s.snapshot(id), build.Work(), r.e.o.SnapshotLimit, user); err != nil {
+			return fmt.Errorf("the copy of the work directory: %w", err)
+		}
+	}
+	if !filepath.IsLocal(filepath.Join(".", spec.Launch.Subdir)) {
+		return errkind.Errorf(errkind.Invalid, "subdirectory %q leads out of the work directory", spec.Launch.Subdir)
+	}
+	lease := r.makeLease(user, resume, witness)
+	if err := errors.Join(build.WriteTerms(m.Range.To, m.End), build.WriteLease(&lease)); err != nil {
+		return err
+	}
+	// A directory of this token that is in the way was made by a daemon that did not live to see it: Find has fenced it.
+	if err := os.Rename(string(build), string(r.dir)); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.lease = lease
+	r.mu.Unlock()
+	return shim.SyncDir(r.e.s.in("runs"))
+}
+
+// makeLease writes down what the supervisor needs. Paths are those of the final place.
+func (r *run) makeLease(user *shim.User, resume string, witness journal.Position) shim.Lease {
+	m, spec, o := r.start, r.start.Spec, &r.e.o
+	memory := m.Demand[trp.Memory]
+	var devices []string
+	simulated := true
+	for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
+		s, ok := o.Slice(id)
+		if ok && s.Device != "" {
+			devices = append(devices, s.Device)
+			simulated = false
+		}
+		if c := s.Capacity[trp.Memory]; ok && c > 0 && id == m.Slice {
+			memory = c
+		}
+	}
+	l := shim.Lease{
+		Token: m.Token, Job: m.Job, Slice: m.Slice, Kind: spec.Kind, Range: m.Range, Total: spec.Total, Grid: spec.Grid,
+		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), Grace: spec.Launch.Grace,
+		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
+		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,
+		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
+		Isolation: r.e.iso, Events: Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To,
+	}
+	if simulated { // the memory of a real GPU is not the host's: what holds a subjob to it is the slice
+		l.Memory = memory
+	}
+	l.Env = environment(o.Env, spec.Launch.Env, &l, r.dir, memory, strings.Join(devices, ","))
+	return l
+}
+
+// environment is the whole of the command's environment: the daemon's choice, the job's own, and the contract's, which
+// nobody overrides.
+func environment(base, own []string, l *shim.Lease, dir shim.Dir, memory quantity.Amount, devices string) []string {
+	home := os.Getenv("HOME")
+	if l.User != nil || home == "" {
+		home = l.WorkDir
+	}
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home}
+	for _, e := range append(append([]string(nil), base...), own...) {
+		if !strings.HasPrefix(e, "SLUICE_") && !strings.HasPrefix(e, "CUDA_VISIBLE_DEVICES=") {
+			env = append(env, e)
+		}
+	}
+	env = append(env,
+		"SLUICE_JOB="+string(l.Job),
+		"SLUICE_SUBJOB="+l.Token.String(),
+		"SLUICE_FROM="+strconv.FormatInt(l.Range.From, 10),
+		"SLUICE_TO="+strconv.FormatInt(l.Range.To, 10),
+		"SLUICE_DEADLINE="+shim.Deadline(l.End),
+		"SLUICE_MEMORY_BYTES="+strconv.FormatInt(int64(memory), 10),
+		"SLUICE_CHECKPOINT_DIR="+dir.Checkpoint(),
+		"SLUICE_OUTPUT_DIR="+dir.Output(),
+		mark(dir),
+		"SLUICE_LEASE_FILE="+dir.Terms(),
+		// Empty rather than unset: a subjob of a slice without a device must not see one.
+		"CUDA_VISIBLE_DEVICES="+devices,
+	)
+	if l.Resume != "" {
+		env = append(env, "SLUICE_RESUME_DIR="+l.Resume)
+	}
+	return env
+}
+
+// mark is the entry in its environment that tells a subjob's process from every other one's on the machine.
+func mark(dir shim.Dir) string { return "SLUICE_PROGRESS_FILE=" + dir.Progress() }
+
+// resume finds the checkpoint to start from. The subjob that left it was committed, but may be settled only now.
+func (r *run) resume() (string, error) {
+	t := r.start.Plan.Resume
+	if t.Zero() {
+		return "", nil
+	}
+	path := r.e.s.checkpoint(r.start.Job, t)
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+		_, err := os.Stat(string(r.e.s.run(t)))
+		if errors.Is(err, fs.ErrNotExist) || time.Now().After(until) || r.e.isClosed() {
+			return "", errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is not at %s", t, path)
+		}
+	}
+}
+
+// give makes a path a user's own.
+func give(path string, u *shim.User) error {
+	if u == nil {
+		return nil
+	}
+	return os.Lchown(path, int(u.UID), int(u.GID))
+}
+
+// spawn starts the supervisor in a session of its own.
+func (r *run) spawn() (tree.Process, error) {
+	log, err := os.OpenFile(r.dir.Log(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return tree.Process{}, err
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(r.e.o.ShimPath, supervisor.Supervise, string(r.dir))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	// It does little and many of it run: two threads of Go code and a tight heap keep it at a few MiB.
+	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=50"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return tree.Process{}, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	p, _ := tree.Look(cmd.Process.Pid) // not yet reaped, so the number is its own
+	go func() { _ = cmd.Wait() }()     // reaps it; what it did is in the run directory
+	return p, nil
+}
+
+// remembered is the result of a subjob that was settled.
+func (e *Executor) remembered(t job.Token) (res job.Result, err error) {
+	data, err := os.ReadFile(e.s.settled(t))
+	if err != nil {
+		return res, err
+	}
+	return res, json.Unmarshal(data, &res)
+}

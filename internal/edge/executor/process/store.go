@@ -1,0 +1,87 @@
+package process
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+)
+
+// store is where everything lies below the data directory.
+type store string
+
+func (s store) in(parts ...string) string {
+	return filepath.Join(append([]string{string(s)}, parts...)...)
+}
+
+// run is the directory of a subjob that is not settled.
+func (s store) run(t job.Token) shim.Dir { return shim.Dir(s.in("runs", t.String())) }
+
+// settled remembers a subjob that is: its result, for a Start that comes late.
+func (s store) settled(t job.Token) string { return s.in("settled", t.String()+".json") }
+
+func (s store) snapshot(id string) string { return s.in("snapshots", id+".tar.gz") }
+
+// output of a committed range; zeroes in front so that names sort as ranges do.
+func (s store) output(j job.ID, r job.Range) string {
+	return filepath.Join(s.outputs(j), fmt.Sprintf("%012d-%012d", r.From, r.To))
+}
+
+func (s store) outputs(j job.ID) string     { return s.in("output", folder(j)) }
+func (s store) checkpoints(j job.ID) string { return s.in("checkpoints", folder(j)) }
+func (s store) logs(j job.ID) string        { return s.in("logs", folder(j)) }
+
+func (s store) checkpoint(j job.ID, t job.Token) string {
+	return filepath.Join(s.checkpoints(j), t.String())
+}
+
+func (s store) kept(j job.ID, t job.Token) string { return s.in("kept", folder(j)+"."+t.String()) }
+
+// Events is the file that supervisors tell starts and ends to, one JSON object (shim.Event) per line.
+func Events(dataDir string) string { return store(dataDir).in("executor-events.jsonl") }
+
+// LogPath returns the files that hold what a subjob wrote to stdout and stderr. They are the run directory's while it is
+// not settled, else the kept ones; they need not exist.
+func LogPath(dataDir string, j job.ID, t job.Token, running bool) (stdout, stderr string) {
+	s := store(dataDir)
+	if running {
+		return s.run(t).Stdout(), s.run(t).Stderr()
+	}
+	base := filepath.Join(s.logs(j), t.String())
+	return base + ".out", base + ".err"
+}
+
+// folder is a job's name as the name of one directory: as it is if it is a plain name, else escaped so that no two jobs
+// share one and none leads elsewhere.
+func folder(j job.ID) string {
+	plain := j != "" && len(j) <= 200
+	for i, c := range []byte(j) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
+		case i > 0 && (c == '-' || c == '.'):
+		default:
+			plain = false
+		}
+	}
+	if plain {
+		return string(j)
+	}
+	if len(j) <= 100 {
+		return "=" + hex.EncodeToString([]byte(j))
+	}
+	return fmt.Sprintf("=%x", sha256.Sum256([]byte(j)))
+}
+
+// named is the job whose folder has a name; false for one that can't be told.
+func named(folder string) (job.ID, bool) {
+	code, escaped := strings.CutPrefix(folder, "=")
+	if !escaped {
+		return job.ID(folder), true
+	}
+	raw, err := hex.DecodeString(code)
+	return job.ID(raw), err == nil && len(code) != 2*sha256.Size
+}

@@ -1,0 +1,227 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+)
+
+const (
+	// glance is how often a run directory is looked at.
+	glance = 100 * time.Millisecond
+	// overdue is how long after its lease's end a supervisor may live before it is killed, and its tree with it: it has
+	// two seconds of patience with processes that don't die, and results to sync.
+	overdue = 20 * time.Second
+	// patience is how long SIGKILL may take before it is said that processes remain.
+	patience = 2 * time.Second
+)
+
+// watch stays with a subjob until its supervisor is gone, and then says how it ended.
+func (r *run) watch(shimProcess tree.Process) {
+	rep := reporter{r: r, next: time.Now().Add(r.e.o.Report)}
+	fd, err := unix.PidfdOpen(shimProcess.PID, 0)
+	if err == nil {
+		defer func() { _ = unix.Close(fd) }()
+	} else {
+		fd = -1 // poll ignores it and only waits
+	}
+	for shimProcess.Alive() {
+		if r.e.isClosed() {
+			return
+		}
+		r.look(&rep)
+		if r.e.o.now() > r.end().Add(overdue) && r.stuckText() == "" {
+			r.e.o.Logger.Error("a supervisor lives past its lease: killing it", "subjob", r.token.String())
+			_ = shimProcess.Signal(syscall.SIGKILL)
+		}
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(glance.Milliseconds()))
+	}
+	r.look(&rep)
+	r.conclude()
+}
+
+// look says what is new: that it started, that it is stuck, how far it is.
+func (r *run) look(rep *reporter) {
+	note, err := r.dir.ReadNote()
+	if err != nil {
+		return
+	}
+	stuck := r.dir.ReadStuck()
+	r.mu.Lock()
+	if note.At != 0 && !r.said {
+		r.started, r.said = note.At, true
+		r.answer(protocol.Message{Kind: protocol.Started, At: note.At})
+	}
+	if stuck != "" && r.stuck == "" {
+		r.stuck = stuck
+		r.answer(protocol.Message{Kind: protocol.Stuck, Text: stuck})
+	}
+	started := r.started != 0
+	r.mu.Unlock()
+	if started {
+		rep.report(note)
+	}
+}
+
+func (r *run) stuckText() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stuck
+}
+
+// reporter says now and then how far a subjob is and what it uses.
+type reporter struct {
+	r     *run
+	next  time.Time
+	meter tree.Meter
+}
+
+func (p *reporter) report(note shim.Note) {
+	if time.Now().Before(p.next) {
+		return
+	}
+	p.next = time.Now().Add(p.r.e.o.Report)
+	m := protocol.Message{Kind: protocol.Report, Progress: p.r.start.Range.From, At: p.r.e.o.now()}
+	if said, ok := p.r.dir.ReadProgress(); ok && said.Progress > m.Progress {
+		m.Progress = said.Progress
+	}
+	if p.r.lease.Memory > 0 {
+		m.Demand[trp.Memory] = quantity.Amount(p.meter.Measure(tree.Below(note.Init)))
+	}
+	p.r.answer(m)
+}
+
+// conclude finds out how a subjob whose supervisor is gone has ended. It returns when its last process is gone.
+func (r *run) conclude() {
+	for !r.e.isClosed() {
+		res, err := r.ended()
+		switch {
+		case err == nil:
+			r.over(res)
+			return
+		case !shim.Held(err) && !errors.Is(err, errRemain):
+			r.e.o.Logger.Error("finding out how a subjob ended", "subjob", r.token.String(), "err", err)
+		}
+		select {
+		case <-time.After(glance):
+		case <-r.e.done:
+		}
+	}
+}
+
+// errRemain says that processes of a dead supervisor's subjob remain.
+var errRemain = errors.New("processes remain after SIGKILL")
+
+// ended returns the result in the run directory. If there is none it makes one: nothing may start there any more, what
+// remains is killed, and what the progress file says counts. An error that is shim.Held means that a supervisor lives.
+func (r *run) ended() (res job.Result, err error) {
+	lock, err := r.dir.TryLock()
+	if err != nil {
+		return res, err
+	}
+	defer func() { _ = lock.Close() }()
+	if res, err = r.dir.ReadResult(); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return res, err
+	}
+	if err := r.dir.Fence(); err != nil {
+		return res, fmt.Errorf("fencing a run directory: %w", err)
+	}
+	note, err := r.dir.ReadNote()
+	if errors.Is(err, fs.ErrNotExist) {
+		why := "the daemon stopped before the start"
+		if said := shim.Tail(r.dir.Log(), 5, 1<<10); said != "" {
+			why = "the supervisor ended before the start: " + said
+		}
+		res = job.Result{Outcome: job.StartFailed, ExitCode: -1, Progress: r.lease.Range.From, End: r.e.o.now(), Detail: why}
+		return res, r.dir.WriteResult(&res)
+	}
+	if err != nil {
+		return res, err
+	}
+	if left := r.killRest(note); len(left) > 0 {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.stuck == "" {
+			r.stuck = fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID)
+			r.answer(protocol.Message{Kind: protocol.Stuck, Text: r.stuck})
+		}
+		return res, errRemain
+	}
+	return r.lost(note)
+}
+
+// killRest ends what a dead supervisor left and returns what does not end.
+func (r *run) killRest(note shim.Note) []tree.Process {
+	if note.BootID != shim.BootID() {
+		return nil // the machine was restarted: nothing of it can be left
+	}
+	group := tree.Group(note.Cgroup)
+	if err := group.Kill(); err != nil {
+		r.e.o.Logger.Warn("killing a control group", "subjob", r.token.String(), "err", err)
+	}
+	init := tree.Process{PID: note.Init, Started: note.InitStarted}
+	left := tree.End(func() []tree.Process {
+		all := append(tree.Marked(mark(r.dir)), group.Members()...)
+		if init.PID != 0 && init.Alive() {
+			all = append(all, init)
+		}
+		return all
+	}, patience)
+	if len(left) == 0 {
+		_ = group.Remove()
+	}
+	return left
+}
+
+// lost writes the result of a subjob whose supervisor died.
+func (r *run) lost(note shim.Note) (job.Result, error) {
+	control, err := r.dir.ReadControl()
+	to := r.lease.Range.To
+	if err == nil {
+		to = max(to, control.Range.To)
+	}
+	e := shim.Ending{ExitCode: -1, Cause: job.Lost, Forced: true, To: to, FirstTo: r.lease.Range.To}
+	detail := "the supervisor died"
+	if note.BootID == shim.BootID() {
+		e.Said, e.Spoke = r.dir.ReadProgress()
+		files, err := shim.SyncTree(r.dir.Checkpoint())
+		if err == nil {
+			_, err = shim.SyncTree(r.dir.Output())
+		}
+		if err != nil {
+			return job.Result{}, fmt.Errorf("making what a lost subjob wrote durable: %w", err)
+		}
+		e.Whole = files > 0
+	} else {
+		detail = "the machine was restarted; what the subjob had written was not yet synced and does not count"
+	}
+	res := shim.Judge(&r.lease, e)
+	res.Start, res.End, res.Detail = note.At, max(note.At, r.e.o.now()), detail
+	if said := shim.Tail(r.dir.Stderr(), 20, 4<<10); said != "" {
+		res.Detail += "\n" + said
+	}
+	if err := r.dir.WriteResult(&res); err != nil {
+		return res, err
+	}
+	if note.At != 0 {
+		err := shim.AppendEvent(r.lease.Events, shim.Event{
+			What: "end", Token: r.token.String(), Job: r.lease.Job, Slice: r.lease.Slice, From: r.lease.Range.From, To: to,
+			PID: note.Init, Boot: int64(shim.Boottime()), Wall: time.Now(), Outcome: res.Outcome.String(),
+		})
+		if err != nil {
+			r.e.o.Logger.Warn("telling the events file", "err", err)
+		}
+	}
+	return res, nil
+}
