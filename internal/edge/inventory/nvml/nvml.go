@@ -195,40 +195,40 @@ func (inv *Inventory) scan(only []string) (all []found, trouble string, err erro
 }
 
 func (inv *Inventory) scanGPU(index int, only []string) ([]found, error) {
-	gpu, err := inv.lib.GPU(index)
+	g, err := inv.lib.GPU(index)
 	if err != nil {
 		return nil, err
 	}
-	uuid, err := gpu.UUID()
+	uuid, err := g.UUID()
 	if err != nil || (only != nil && !slices.Contains(only, uuid)) {
 		return nil, err
 	}
-	minor, err1 := gpu.Minor()
+	minor, err1 := g.Minor()
 	if errkind.Of(err1) == errkind.Unsupported {
 		minor, err1 = index, nil // WSL has no device files
 	}
-	model, err2 := gpu.Name()
-	slots, err3 := gpu.Slots()
+	model, err2 := g.Name()
+	slots, err3 := g.Slots()
 	if err = errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	name := "gpu" + strconv.Itoa(minor)
 	if slots < 0 {
-		memory, err := gpu.Memory()
-		if err != nil {
-			return nil, err
+		memory, memErr := g.Memory()
+		if memErr != nil {
+			return nil, memErr
 		}
 		s := protocol.Slice{ID: job.SliceID(name), Model: model, Profile: "gpu", Speed: 1000, Device: uuid}
 		s.Capacity[trp.Memory] = quantity.Amount(memory)
-		return []found{{slice: s, gpu: uuid, where: gpu}}, nil
+		return []found{{slice: s, gpu: uuid, where: g}}, nil
 	}
-	whole, err := gpu.Multiprocessors()
+	whole, err := g.Multiprocessors()
 	if err != nil {
 		return nil, err
 	}
 	var all []found
 	for slot := range slots {
-		inst, ok, err := gpu.Instance(slot)
+		inst, ok, err := g.Instance(slot)
 		if err == nil && ok {
 			var s protocol.Slice
 			if s, err = instanceSlice(inst, name, model, whole); err == nil {

@@ -37,6 +37,7 @@ func failed(doing string, ret nvml.Return) error {
 		hint = " (the driver was updated while it is loaded: reload it or restart the machine)"
 	case nvml.ERROR_NOT_FOUND:
 		kind = errkind.NotFound
+	default: // the GPU or its driver is in trouble, which may pass
 	}
 	return errkind.Errorf(kind, "%s: %w%s", doing, ret, hint)
 }
