@@ -143,7 +143,7 @@ func (z *Zone) Windows(now quantity.Instant) []status.Window {
 }
 
 // Queues lists the queues with their use, by name.
-func (z *Zone) Queues() []status.Queue {
+func (z *Zone) Queues(_ quantity.Instant) []status.Queue {
 	var out []status.Queue
 	for _, name := range z.queueNames() {
 		q := z.queues[name]

@@ -1,0 +1,231 @@
+package gate_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/gate"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// desk drives one gate and keeps what it said.
+type desk struct {
+	t     testing.TB
+	g     *gate.Gate
+	now   quantity.Instant
+	facts []protocol.Fact
+	said  []protocol.Message
+}
+
+func newDesk(t testing.TB) *desk {
+	d := &desk{t: t, now: 1e9}
+	d.g = d.fresh()
+	return d
+}
+
+func (d *desk) fresh() *gate.Gate {
+	g, err := gate.New(gate.Config{Zone: "z", Retain: time.Hour})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return g
+}
+
+func (d *desk) step(m protocol.Message) {
+	var out protocol.Out
+	d.g.Step(d.now, m, &out)
+	d.facts = append(d.facts, out.Facts...)
+	d.said = append(d.said[:0], out.Effects...)
+	again := d.fresh()
+	for _, f := range d.facts {
+		again.Apply(f)
+	}
+	if again.Digest() != d.g.Digest() {
+		d.t.Fatalf("after %d: the facts fold to another state", m.Kind)
+	}
+	kept := d.fresh()
+	for _, f := range d.g.Snapshot(nil) {
+		kept.Apply(f)
+	}
+	if kept.Digest() != d.g.Digest() {
+		d.t.Fatalf("after %d: the snapshot folds to another state", m.Kind)
+	}
+}
+
+func (d *desk) find(k protocol.Kind) *protocol.Message {
+	for i := range d.said {
+		if d.said[i].Kind == k {
+			return &d.said[i]
+		}
+	}
+	return nil
+}
+
+func (d *desk) call(m protocol.Message) protocol.Message {
+	d.t.Helper()
+	m.From = protocol.Address{Role: protocol.Person}
+	d.step(m)
+	r := d.find(protocol.Reply)
+	if r == nil {
+		d.t.Fatalf("no reply to %d", m.Kind)
+	}
+	return *r
+}
+
+func spec(t testing.TB, name string, mib int64) *job.Spec {
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 100, Mean: quantity.Amount(mib << 20)}}}, 100, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &job.Spec{Name: job.ID(name), Queue: "default", Kind: job.Items, Total: 100, PerUnit: time.Second, Grid: 10, Parallelism: 1, Safe: table, MaxFailures: 3}
+}
+
+func submit(t testing.TB, name, request, digest string) protocol.Message {
+	return protocol.Message{Kind: protocol.Submit, Request: request, Digest: digest, Spec: spec(t, name, 100)}
+}
+
+func TestALifeAtTheGate(t *testing.T) {
+	d := newDesk(t)
+	if r := d.call(submit(t, "a", "r1", "d1")); r.Err != nil || !r.Flag || r.Job != "a" {
+		t.Fatalf("submit: %+v", r)
+	}
+	adopt := d.find(protocol.Adopt)
+	if adopt == nil || adopt.Spec.Name != "a" {
+		t.Fatal("the zone was not asked to adopt the job")
+	}
+	d.now += 2e9
+	d.step(protocol.Message{Kind: protocol.Tick})
+	if d.find(protocol.Adopt) == nil {
+		t.Error("Adopt must be repeated until it is answered")
+	}
+	d.step(protocol.Message{Kind: protocol.Adopted, Job: "a", Epoch: 1})
+	d.now += 2e9
+	d.step(protocol.Message{Kind: protocol.Tick})
+	if d.find(protocol.Adopt) != nil {
+		t.Error("Adopt was answered and is repeated all the same")
+	}
+	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a"}); r.Err != nil || d.find(protocol.Cancel) == nil {
+		t.Errorf("cancel: %+v", r)
+	}
+	closed := protocol.Message{Kind: protocol.Closed, Job: "a", Epoch: 1, Verdict: job.Verdict{State: job.Cancelled}, At: d.now, From: protocol.Address{Role: protocol.Zone, ID: "z"}}
+	for range 2 {
+		if d.step(closed); d.find(protocol.ClosedAck) == nil {
+			t.Error("Closed must be acknowledged, however often it comes")
+		}
+	}
+	if r := d.call(submit(t, "a", "r9", "other")); errkind.Of(r.Err) != errkind.Exists {
+		t.Errorf("the name is kept until the retention is over: %v", r.Err)
+	}
+	d.now = d.now.Add(2 * time.Hour)
+	if d.step(protocol.Message{Kind: protocol.Tick}); d.find(protocol.Forget) == nil || d.find(protocol.Purge) == nil || d.g.Known("a") {
+		t.Error("after its retention a job is forgotten and its files are purged")
+	}
+	if r := d.call(submit(t, "a", "r9", "other")); r.Err != nil {
+		t.Errorf("the name is free again: %v", r.Err)
+	}
+}
+
+func TestARetriedSubmitIsTheSameJob(t *testing.T) {
+	d := newDesk(t)
+	d.call(submit(t, "a", "r1", "d1"))
+	for _, again := range []protocol.Message{submit(t, "a", "r1", "d1"), submit(t, "a", "r2", "d1")} {
+		if r := d.call(again); r.Err != nil || r.Flag || r.Job != "a" {
+			t.Errorf("%s: %+v", again.Request, r)
+		}
+	}
+	if r := d.call(submit(t, "a", "r2", "d2")); errkind.Of(r.Err) != errkind.Exists {
+		t.Errorf("other content under the same name: %v", r.Err)
+	}
+}
+
+func TestWhatCanNeverRunIsToldSo(t *testing.T) {
+	d := newDesk(t)
+	slice := func(id string, mib int64) protocol.Slice {
+		return protocol.Slice{ID: job.SliceID(id), Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: 1000}
+	}
+	d.step(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, Slices: []protocol.Slice{slice("small", 512), slice("large", 1024)}})
+	rigid := spec(t, "r", 600)
+	rigid.Kind, rigid.Slices, rigid.Total, rigid.Walltime = job.Rigid, 2, 100, time.Hour
+	big := spec(t, "b", 2000)
+	big.Queue = "nowhere"
+	slow := spec(t, "s", 100)
+	slow.PerUnit = 20 * time.Minute
+	for _, c := range []struct {
+		s    *job.Spec
+		want []string
+	}{
+		{big, []string{`there is no queue "nowhere"`, "need 2000 MiB", "at most 1024 MiB"}},
+		{rigid, []string{"2 slices of 600 MiB at once, there are 1", "slices: 1"}},
+		{slow, []string{"longer than the longest window of 1h0m0s", "a smaller grid"}},
+	} {
+		r := d.call(protocol.Message{Kind: protocol.Submit, Request: "r", Digest: "d", Spec: c.s})
+		if errkind.Of(r.Err) != errkind.Invalid {
+			t.Errorf("%s: %v", c.s.Name, r.Err)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(r.Err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", c.s.Name, r.Err, want)
+			}
+		}
+	}
+	if r := d.call(protocol.Message{Kind: protocol.Submit, Request: "r", Digest: "d", Spec: spec(t, "ok", 1000)}); r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
+func TestQueues(t *testing.T) {
+	d := newDesk(t)
+	set := func(q protocol.Queue) error {
+		return d.call(protocol.Message{Kind: protocol.SetQueue, Request: "r", Queue: &q}).Err
+	}
+	if err := set(protocol.Queue{Name: "x", Weight: 0, Cap: -1}); err == nil || !strings.Contains(err.Error(), "weight is 0") || !strings.Contains(err.Error(), "cap -1") {
+		t.Errorf("every problem at once: %v", err)
+	}
+	if err := set(protocol.Queue{Name: "x", Weight: 2, MaxJobs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if d.find(protocol.QueueChanged) == nil {
+		t.Error("the zone is not told")
+	}
+	a := submit(t, "a", "r1", "d1")
+	a.Spec.Queue = "x"
+	b := submit(t, "b", "r2", "d2")
+	b.Spec.Queue = "x"
+	if r := d.call(a); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if r := d.call(b); errkind.Of(r.Err) != errkind.Exhausted {
+		t.Errorf("the queue is full: %v", r.Err)
+	}
+}
+
+// TestWhateverIsSaid throws messages at the gate; every step checks that facts and snapshot fold to the same state.
+func TestWhateverIsSaid(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := newDesk(t)
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "job")
+			d.now = d.now.Add(time.Duration(rapid.Int64Range(0, 4000).Draw(rt, "wait")) * time.Second)
+			zone, person := protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
+			d.step(rapid.SampledFrom([]protocol.Message{
+				{Kind: protocol.Submit, From: person, Request: "r", Digest: name, Spec: spec(t, name, 100)},
+				{Kind: protocol.Adopted, From: zone, Job: job.ID(name), Epoch: 1},
+				{Kind: protocol.Cancel, From: person, Job: job.ID(name)},
+				{Kind: protocol.PauseJob, From: person, Job: job.ID(name), Flag: true},
+				{Kind: protocol.PauseJob, From: person, Job: job.ID(name)},
+				{Kind: protocol.PauseJob, From: zone, Job: job.ID(name), Flag: true},
+				{Kind: protocol.Closed, From: zone, Job: job.ID(name), Epoch: 1, Verdict: job.Verdict{State: job.Finished}, At: d.now},
+				{Kind: protocol.Tick},
+				{Kind: protocol.SetQueue, From: person, Queue: &protocol.Queue{Name: "q", Weight: 3}},
+			}).Draw(rt, "message"))
+		}
+	})
+}
