@@ -1,0 +1,45 @@
+// Package planted holds bugs that we put in on purpose, to prove that the kill soak sees them. In an ordinary build
+// every question here is the constant false and the compiler removes the bug. With the build tag `planted` the
+// environment variable SLUICE_PLANTED, read by the programs and not here, names the one that is in.
+package planted
+
+// Bug names one planted bug.
+type Bug string
+
+// The bugs. Each comment says which promise it breaks.
+const (
+	// SkipSync acknowledges records before they are written; a kill in between loses them. (journal)
+	SkipSync Bug = "skip-sync"
+	// AckBeforeFacts lets effects leave a step before its facts are appended. (host)
+	AckBeforeFacts Bug = "ack-before-facts"
+	// ReuseToken forgets the boot epoch and starts its sequence anew, so that tokens come again. (node)
+	ReuseToken Bug = "reuse-token"
+	// CommitWithoutClaim publishes a result whose claim no longer stands. (zone)
+	CommitWithoutClaim Bug = "commit-without-claim"
+	// SellTwice does not take claimed work off the market. (zone)
+	SellTwice Bug = "sell-twice"
+	// SellBeforeGone frees a slice's time before the last process is gone. (node)
+	SellBeforeGone Bug = "sell-before-gone"
+	// OfferBeforeFound offers slices at boot before the subjobs of earlier boots are matched. (node)
+	OfferBeforeFound Bug = "offer-before-found"
+	// IgnoreDeadline lets a subjob run past the end of its lease. (supervisor)
+	IgnoreDeadline Bug = "ignore-deadline"
+	// OrphanTree leaves the process tree alive when its supervisor dies. (supervisor)
+	OrphanTree Bug = "orphan-tree"
+	// TrustProgress counts progress without a whole checkpoint, and beyond what was done. (zone)
+	TrustProgress Bug = "trust-progress"
+	// PublishLosers publishes the output of subjobs that were not committed. (executor)
+	PublishLosers Bug = "publish-losers"
+	// ForgetClaims forgets claims at a restart. (zone)
+	ForgetClaims Bug = "forget-claims"
+	// PublishAll publishes a subjob's whole range where only a part was committed. (executor)
+	PublishAll Bug = "publish-all"
+)
+
+// Bugs lists them all.
+func Bugs() []Bug {
+	return []Bug{
+		SkipSync, AckBeforeFacts, ReuseToken, CommitWithoutClaim, SellTwice, SellBeforeGone, OfferBeforeFound,
+		IgnoreDeadline, OrphanTree, TrustProgress, PublishLosers, ForgetClaims, PublishAll,
+	}
+}
