@@ -152,16 +152,22 @@ func TestWatchReportsOthersOnce(t *testing.T) {
 		var got []inventory.Sighting
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- inv.Watch(ctx, ours, func(s inventory.Sighting) { got = append(got, s) }) }()
+		go func() {
+			done <- inv.Watch(ctx, ours, func(s inventory.Sighting) {
+				lib.change(func() { got = append(got, s) })
+			})
+		}()
 		// after lets a round pass and says what was reported meanwhile.
 		after := func(what string, want ...inventory.Sighting) {
 			t.Helper()
 			time.Sleep(Interval)
 			synctest.Wait()
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: %+v, want %+v", what, got, want)
-			}
-			got = nil
+			lib.change(func() {
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: %+v, want %+v", what, got, want)
+				}
+				got = nil
+			})
 		}
 		set := func(u *fakeUnit, err error, pids ...int) {
 			lib.change(func() {
