@@ -59,8 +59,8 @@ func ReadAll(fs FS, name string) ([]byte, error) {
 	}
 	b := make([]byte, size)
 	n, err := f.ReadAt(b, 0)
-	if err == io.EOF && n == len(b) {
-		err = nil
+	if n == len(b) {
+		err = nil // a reader may say with the last byte that it is the last
 	}
 	return b[:n], err
 }

@@ -69,7 +69,7 @@ func (d directory) Lock() (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		holder := pidIn(f)
 		_ = f.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {

@@ -45,21 +45,21 @@ func dump(d disk.FS, snapshot func([]byte) error, record func(journal.Position, 
 		return Report{}, err
 	}
 	if l.state != "" {
-		state, bad, err := l.readState(d)
-		if err != nil {
-			return Report{}, err
+		state, bad, e := l.readState(d)
+		if e != nil {
+			return Report{}, e
 		}
 		l.problems = append(l.problems, bad...)
 		if len(l.problems) == 0 {
-			if err := snapshot(state); err != nil {
-				return Report{}, err
+			if e := snapshot(state); e != nil {
+				return Report{}, e
 			}
 		}
 	}
 	r, err := l.read(d, func(_ segment, _ int64, records []entry) error {
 		for _, e := range records {
-			if err := record(e.at, e.data); err != nil {
-				return err
+			if e := record(e.at, e.data); e != nil {
+				return e
 			}
 		}
 		return nil

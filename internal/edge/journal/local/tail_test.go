@@ -1,0 +1,222 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// replayed opens the directory and collects what it holds.
+func replayed(dir string) (j journal.Journal, records []string, notices []string, err error) {
+	j, err = Open(dir, Options{SegmentBytes: 400, Notice: func(s string) { notices = append(notices, s) }})
+	if err != nil {
+		return nil, nil, notices, err
+	}
+	_, err = j.Replay(func([]byte) error { return nil }, func(_ journal.Position, data []byte) error {
+		records = append(records, string(data))
+		return nil
+	})
+	if err != nil {
+		err = errors.Join(err, j.Close())
+	}
+	return j, records, notices, err
+}
+
+// filled is a place with one segment of n batches of two records each, and the offsets at which batches start; the last
+// is the end of the file.
+func filled(t testing.TB, n int) (p place, starts []int, at []journal.Position) {
+	p = newPlace(t)
+	j, err := Open(p.dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Replay(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	at = append(at, journal.Position{})
+	for i := range n {
+		starts = append(starts, len(p.Get(segmentName(1))))
+		last, err := j.Append([][]byte{fmt.Appendf(nil, "first of %d", i), bytes.Repeat([]byte{byte(i)}, 30)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, last)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return p, append(starts, len(p.Get(segmentName(1)))), at
+}
+
+// TestCutTailWithoutTheHead: off a record boundary the unfinished write is dropped and told; on a boundary nothing
+// inside can tell. In both a witness does.
+func TestCutTailWithoutTheHead(t *testing.T) {
+	p, starts, at := filled(t, 4)
+	whole := p.Get(segmentName(1))
+	for n := segmentHeaderSize; n < len(whole); n++ {
+		c := p.Copy().(place)
+		c.Rot(headName, nil)
+		c.Rot(segmentName(1), bytes.Clone(whole[:n]))
+		j, records, notices, err := replayed(c.dir)
+		if err != nil {
+			t.Fatalf("cut at %d: %v", n, err)
+		}
+		batches, boundary := slices.BinarySearch(starts, n)
+		if !boundary {
+			batches--
+		}
+		if len(records) != 2*batches {
+			t.Fatalf("cut at %d: %d records, want %d", n, len(records), 2*batches)
+		}
+		if told := strings.Contains(fmt.Sprint(notices), "dropped an unfinished write"); told == boundary {
+			t.Fatalf("cut at %d (boundary: %v): told %q", n, boundary, notices)
+		}
+		if err = j.Check(at[batches]); err != nil {
+			t.Fatal(err)
+		}
+		err = j.Check(at[4])
+		if errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), fmt.Sprintf("%d records are missing", 8-2*batches)) {
+			t.Fatalf("cut at %d: the witness was content: %v", n, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCutTailWithTheHead: the head alone notices every cut, and names segment, offset and record.
+func TestCutTailWithTheHead(t *testing.T) {
+	p, starts, _ := filled(t, 4)
+	whole := p.Get(segmentName(1))
+	for n := segmentHeaderSize; n < len(whole); n++ {
+		c := p.Copy().(place)
+		c.Rot(segmentName(1), bytes.Clone(whole[:n]))
+		_, _, _, err := replayed(c.dir)
+		batches, boundary := slices.BinarySearch(starts, n)
+		if !boundary {
+			batches--
+		}
+		want := fmt.Sprintf("%s, byte %d, record %d: ", segmentName(1), starts[batches], 2*batches+1)
+		if errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "backup") {
+			t.Fatalf("cut at %d: %v, want %q", n, err, want)
+		}
+	}
+}
+
+// TestFlipsWithoutTheHead: a flipped bit in the last batch is told from an unfinished write, by the bit alone.
+func TestFlipsWithoutTheHead(t *testing.T) {
+	p, starts, _ := filled(t, 3)
+	whole := p.Get(segmentName(1))
+	dir := p.Copy().(place)
+	for i := range len(whole) {
+		bad := bytes.Clone(whole)
+		bad[i] ^= 1 << (i % 8)
+		dir.Rot(segmentName(1), bad)
+		report, err := Verify(dir.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Problems) == 0 || report.Problems[0].File != segmentName(1) {
+			t.Fatalf("flip at byte %d: %+v", i, report)
+		}
+		if b, _ := slices.BinarySearch(starts, i+1); i >= segmentHeaderSize && (report.Problems[0].Offset != int64(starts[b-1]) || report.Problems[0].Seq != uint64(2*b-1)) {
+			t.Fatalf("flip at byte %d of the batch at %d is named %v", i, starts[b-1], report.Problems[0])
+		}
+	}
+	dir.Rot(headName, nil)
+	for i := segmentHeaderSize; i < len(whole); i++ {
+		bad := bytes.Clone(whole)
+		bad[i] ^= 1 << (i % 8)
+		dir.Rot(segmentName(1), bad)
+		if report, err := Verify(dir.dir); err != nil || len(report.Problems) == 0 {
+			t.Fatalf("flip at byte %d, no head: %+v, %v", i, report, err)
+		}
+	}
+}
+
+// TestTornWritesWithoutTheHead: a last batch of which some sectors were never written is an unfinished write.
+func TestTornWritesWithoutTheHead(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		at := journal.Position{}
+		good, at := appendFrame(segmentHeader(at), at, [][]byte{{1}, {2}})
+		n := rapid.IntRange(1, 4000).Draw(r, "length")
+		whole, _ := appendFrame(bytes.Clone(good), at, [][]byte{bytes.Repeat([]byte{0xaa}, n)})
+		torn := bytes.Clone(whole[:rapid.IntRange(len(good)+1, len(whole)).Draw(r, "size")])
+		if len(torn) == len(whole) {
+			from := rapid.IntRange(len(good), len(whole)-1).Draw(r, "from")
+			clear(torn[from:min(len(torn), from+rapid.IntRange(8, 512).Draw(r, "zeros"))])
+		}
+		if bytes.Equal(torn, whole) {
+			return
+		}
+		off, last, end, err := scan(torn, segmentHeaderSize, journal.Position{}, func(int64, []entry) error { return nil })
+		if err != nil || end == nil || off != int64(len(good)) || last != at {
+			r.Fatalf("stopped at %d (%v), want %d", off, end, len(good))
+		}
+		if !end.unfinished {
+			r.Fatalf("cannot be unfinished: %s", end.why)
+		}
+		if why := damagedTail(torn, end, at); why != "" {
+			r.Fatalf("taken for damage: %s", why)
+		}
+	})
+}
+
+// TestLocate compares with trying every bit.
+func TestLocate(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		b := rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(r, "bytes")
+		sum := crcOf(b)
+		i, bit := rapid.IntRange(0, len(b)-1).Draw(r, "byte"), rapid.IntRange(0, 7).Draw(r, "bit")
+		b[i] ^= 1 << bit
+		at, mask, ok := locate(b, sum)
+		if !ok || at != i || mask != 1<<bit {
+			r.Fatalf("found byte %d, mask %x (%v), want %d, %x", at, mask, ok, i, 1<<bit)
+		}
+		garbage := rapid.Uint32().Draw(r, "sum")
+		if at, mask, ok := locate(b, garbage); ok && at < len(b) {
+			b[at] ^= mask
+			if crcOf(b) != garbage {
+				r.Fatal("the bit it found does not explain the checksum")
+			}
+		}
+	})
+}
+
+// FuzzScan: arbitrary bytes after a good batch never panic, never yield what was not written, and are sorted into
+// damage and unfinished writes without an error.
+func FuzzScan(f *testing.F) {
+	good, at := appendFrame(segmentHeader(journal.Position{}), journal.Position{}, [][]byte{{1}, {2, 3}})
+	next, _ := appendFrame(bytes.Clone(good), at, [][]byte{[]byte("four"), nil})
+	f.Add([]byte{})
+	f.Add(next[len(good):])
+	f.Add(next[len(good) : len(next)-1])
+	f.Add(make([]byte, 100))
+	f.Add(append(bytes.Clone(next[len(good):]), next[len(good):]...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file := append(bytes.Clone(good), b...)
+		want := journal.Position{}
+		off, last, end, err := scan(file, segmentHeaderSize, want, func(_ int64, records []entry) error {
+			for _, r := range records {
+				if want = want.Next(r.data); want != r.at {
+					t.Fatal("a record out of the chain")
+				}
+			}
+			return nil
+		})
+		if err != nil || last != want || off < int64(len(good)) || last.Seq < 2 || (end == nil) != (off == int64(len(file))) {
+			t.Fatalf("ended at byte %d, %s: %v, %v", off, last, end, err)
+		}
+		if end != nil && end.unfinished {
+			_ = damagedTail(file, end, last)
+		}
+	})
+}
