@@ -18,11 +18,8 @@ func scaled(a quantity.Amount, scale int64) quantity.Amount {
 	return quantity.Amount(quantity.MulDiv(int64(a), scale, Unscaled))
 }
 
-// stretch is the index of the stretch that unit x lies in; len(t.Bounds) for one past the end.
+// stretch is the index of the stretch that unit x >= 0 lies in; len(t.Bounds) for one past the end.
 func (t *Table) stretch(x int64) int {
-	if x < 0 {
-		return 0
-	}
 	i, _ := slices.BinarySearch(t.Bounds, x+1)
 	return i
 }
