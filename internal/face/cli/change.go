@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+)
+
+func (a *app) cancelCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel JOB...", Aliases: []string{"scancel"}, Short: "Cancel jobs",
+		Long:    "Cancel jobs. Subjobs that run are stopped; what was committed stays.",
+		Example: "  sluice cancel count-words",
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.forEach(args, "cancelled", func(name string) error {
+				_, err := c.Cancel(cmd.Context(), connect.NewRequest(&pb.CancelRequest{Name: name, RequestId: request()}))
+				return err
+			})
+		},
+	}
+}
+
+// forEach does something to each name, goes on after an error, and says what was done.
+func (a *app) forEach(names []string, done string, do func(string) error) error {
+	var errs []error
+	for _, n := range names {
+		if err := do(n); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", n, err))
+			continue
+		}
+		fmt.Fprintf(a.Out, "%s %s\n", n, done)
+	}
+	return errors.Join(errs...)
+}
+
+// isSlice tells a slice's id (node/gpu/instance) from a job's name, which has no slash.
+func isSlice(name string) bool { return strings.Contains(name, "/") }
+
+func (a *app) pauseCmd() *cobra.Command {
+	var length lengthFlag
+	c := &cobra.Command{
+		Use: "pause JOB|SLICE...", Short: "Hold a job back, or take a slice back now",
+		Long: `Pause a job: it gets no new windows; what runs ends by itself.
+
+Pause a slice: its owner takes it back now, for the time that --for gives, or until
+"sluice resume". What runs there is warned at once and stopped; what it has
+checkpointed by then counts.`,
+		Example: "  sluice pause count-words\n  sluice pause node-1/0/gpu --for 2h",
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			for _, n := range args {
+				if length != 0 && !isSlice(n) {
+					return usage("--for is for slices, and %s is a job: it is paused until you resume it", n)
+				}
+			}
+			return a.forEach(args, "paused", func(name string) error {
+				if isSlice(name) {
+					return a.takeBack(cmd.Context(), c, name, time.Duration(length))
+				}
+				_, err := c.PauseJob(cmd.Context(), connect.NewRequest(&pb.PauseJobRequest{Name: name, Pause: true, RequestId: request()}))
+				return err
+			})
+		},
+	}
+	c.Flags().Var(&length, "for", "for a slice: how long (default: until resumed)")
+	return c
+}
+
+// takeBack reserves a slice for its owner, from now.
+func (a *app) takeBack(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, slice string, length time.Duration) error {
+	m := &pb.ReserveRequest{Slice: slice, Kind: protocol.ForOwner.String(), Truncate: true, Source: source(), RequestId: request()}
+	if length > 0 {
+		now := a.Now()
+		m.Start, m.End = timestamppb.New(now), timestamppb.New(now.Add(length))
+	}
+	_, err := c.Reserve(ctx, connect.NewRequest(m))
+	return err
+}
+
+// source is who asks, for people.
+func source() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "somebody"
+}
+
+func (a *app) resumeCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "resume JOB|SLICE...", Short: "Let a paused job go on, or give a slice back",
+		Example: "  sluice resume count-words\n  sluice resume node-1/0/gpu",
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.forEach(args, "resumed", func(name string) error {
+				if isSlice(name) {
+					return giveBack(cmd.Context(), c, name)
+				}
+				_, err := c.PauseJob(cmd.Context(), connect.NewRequest(&pb.PauseJobRequest{Name: name, RequestId: request()}))
+				return err
+			})
+		},
+	}
+}
+
+// giveBack withdraws what the owner reserved on a slice.
+func giveBack(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, slice string) error {
+	resp, err := c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
+	if err != nil {
+		return err
+	}
+	known, given := false, 0
+	for _, s := range resp.Msg.Slices {
+		if s.Id != slice {
+			continue
+		}
+		known = true
+		for _, r := range s.Reservations {
+			if r.Kind != protocol.ForOwner.String() {
+				continue
+			}
+			if _, err := c.Unreserve(ctx, connect.NewRequest(&pb.UnreserveRequest{Id: r.Id, RequestId: request()})); err != nil {
+				return err
+			}
+			given++
+		}
+	}
+	switch {
+	case !known:
+		return errkind.Errorf(errkind.NotFound, "no such slice; `sluice slices` lists them")
+	case given == 0:
+		return errkind.Errorf(errkind.NotFound, "its owner has not paused it; `sluice slices -o wide` shows what is reserved, `sluice unreserve` withdraws it")
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+func (a *app) explainCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use: "explain JOB", Short: "Say why a job waits, or where it ran",
+		Long:    "Say why a job waits: how often which reason decided, and what it would need on each\nslice. For a job that can never run, the nearest request that would fit.",
+		Example: "  sluice explain train",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			resp, err := c.Explain(cmd.Context(), connect.NewRequest(&pb.ExplainRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			if a.format == "json" || a.format == "yaml" {
+				return a.dump(a.explanation(resp.Msg.Explanation))
+			}
+			return a.showExplanation(resp.Msg.Explanation)
+		},
+	}
+	return a.output(c)
+}
+
+func reasonColumns(a *app) []column[*pb.Reason] {
+	type reason = *pb.Reason
+	return []column[reason]{
+		{key: "count", head: "TIMES", value: func(r reason) any { return r.Count }},
+		{key: "last", head: "LAST", value: func(r reason) any { return stamp(r.Last) }, text: func(r reason) string { return a.clock(r.Last) }},
+		{key: "text", head: "REASON", value: func(r reason) any { return r.Text }},
+	}
+}
+
+func fitColumns() []column[*pb.SliceFit] {
+	type fit = *pb.SliceFit
+	return []column[fit]{
+		{key: "slice", head: "SLICE", value: func(f fit) any { return f.Slice }},
+		{key: "fits", head: "FITS", value: func(f fit) any { return f.Fits }, text: func(f fit) string {
+			if f.Fits {
+				return "yes"
+			}
+			return "no"
+		}},
+		{key: "leastMemoryBytes", head: "NEEDS", value: func(f fit) any { return f.LeastMemoryBytes }, text: func(f fit) string { return size(f.LeastMemoryBytes) }},
+		{key: "capacityMemoryBytes", head: "HAS", value: func(f fit) any { return f.CapacityMemoryBytes }, text: func(f fit) string { return size(f.CapacityMemoryBytes) }},
+		{key: "reach", head: "REACH", value: func(f fit) any { return rangeValue(f.Reach) }, text: func(f fit) string { return rangeText(f.Reach) }},
+		{key: "why", head: "WHY", value: func(f fit) any { return f.Why }},
+	}
+}
+
+// explanation is an explanation for programs.
+func (a *app) explanation(e *pb.Explanation) record {
+	reasons, fits := make([]record, 0, len(e.Reasons)), make([]record, 0, len(e.Slices))
+	for _, r := range e.Reasons {
+		reasons = append(reasons, describe(r, reasonColumns(a)))
+	}
+	for _, f := range e.Slices {
+		fits = append(fits, describe(f, fitColumns()))
+	}
+	j := e.GetJob()
+	if j == nil {
+		j = &pb.Job{}
+	}
+	return record{{"job", describe(j, a.jobColumns())}, {"summary", e.Summary}, {"reasons", reasons}, {"slices", fits}, {"nearest", e.Nearest}}
+}
+
+// showExplanation is an explanation for people.
+func (a *app) showExplanation(e *pb.Explanation) error {
+	j := e.GetJob()
+	fmt.Fprintf(a.Out, "%s: %s\n", j.GetName(), flat(e.Summary))
+	if !j.GetFinal() {
+		if j.GetStarted() == nil {
+			fmt.Fprintf(a.Out, "may start   %s\n", a.between(j.GetStartEarly(), j.GetStartLate()))
+		}
+		fmt.Fprintf(a.Out, "may finish  %s\n", a.between(j.GetFinishEarly(), j.GetFinishLate()))
+	}
+	if e.Nearest != "" {
+		fmt.Fprintf(a.Out, "would fit   %s\n", flat(e.Nearest))
+	}
+	if len(e.Reasons) > 0 {
+		fmt.Fprintln(a.Out)
+		if err := grid(a.Out, true, e.Reasons, reasonColumns(a)); err != nil {
+			return err
+		}
+	}
+	if len(e.Slices) > 0 {
+		fmt.Fprintln(a.Out)
+		return grid(a.Out, true, e.Slices, fitColumns())
+	}
+	return nil
+}

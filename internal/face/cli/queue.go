@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+func (a *app) queuesCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use: "queues", Short: "List queues and their use",
+		Example: "  sluice queues\n  sluice queues -o wide",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			resp, err := c.ListQueues(cmd.Context(), connect.NewRequest(&pb.ListQueuesRequest{}))
+			if err != nil {
+				return err
+			}
+			return show(a, resp.Msg.Queues, queueColumns(), func(q *pb.Queue) string { return q.Settings.GetName() }, "no queues")
+		},
+	}
+	return a.output(c)
+}
+
+func queueColumns() []column[*pb.Queue] {
+	type queue = *pb.Queue
+	return []column[queue]{
+		{key: "name", head: "QUEUE", value: func(q queue) any { return q.Settings.GetName() }},
+		{key: "weight", head: "WEIGHT", value: func(q queue) any { return q.Settings.GetWeight() }},
+		{key: "pending", head: "PENDING", value: func(q queue) any { return q.Pending }},
+		{key: "running", head: "RUNNING", value: func(q queue) any { return q.Running }},
+		{key: "held", head: "SLICES", value: func(q queue) any { return q.Held }},
+		{key: "cap", head: "CAP", value: func(q queue) any { return q.Settings.GetCap() }, text: func(q queue) string { return nonZero(int64(q.Settings.GetCap())) }},
+		{key: "maxJobs", head: "MAX-JOBS", value: func(q queue) any { return q.Settings.GetMaxJobs() }, text: func(q queue) string { return nonZero(int64(q.Settings.GetMaxJobs())) }},
+		{key: "maxWindowSeconds", head: "MAX-WINDOW", value: func(q queue) any { return seconds(q.Settings.GetMaxWindow()) }, text: func(q queue) string {
+			if q.Settings.GetMaxWindow() == nil {
+				return ""
+			}
+			return short(q.Settings.GetMaxWindow().AsDuration())
+		}},
+		{key: "user", head: "USER", wide: true, value: func(q queue) any { return q.Settings.GetUser() }},
+		{key: "attainedGiBSeconds", head: "GIB-SECONDS", value: func(q queue) any { return q.AttainedGibSeconds }, text: func(q queue) string {
+			return fmt.Sprintf("%.0f", q.AttainedGibSeconds)
+		}},
+	}
+}
+
+func (a *app) queueCmd() *cobra.Command {
+	c := &cobra.Command{Use: "queue", Short: "Change queues"}
+	c.AddCommand(a.queueSetCmd())
+	return c
+}
+
+func (a *app) queueSetCmd() *cobra.Command {
+	var weight int64
+	var slots, jobs int32
+	var window lengthFlag
+	var user string
+	c := &cobra.Command{
+		Use: "set NAME", Short: "Create a queue or change its settings",
+		Long:    "Create a queue, or change those of its settings that are given; the others stay.",
+		Example: "  sluice queue set research --weight 3 --cap 4\n  sluice queue set batch --max-window 15m",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !config.Label(args[0]) {
+				return usage("%q is no name: want 1 to 63 of a-z, 0-9 and -", args[0])
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			resp, err := c.ListQueues(cmd.Context(), connect.NewRequest(&pb.ListQueuesRequest{}))
+			if err != nil {
+				return err
+			}
+			set := &pb.QueueSettings{Name: args[0], Weight: 1}
+			for _, q := range resp.Msg.Queues {
+				if q.Settings.GetName() == args[0] {
+					set = q.Settings
+				}
+			}
+			given := cmd.Flags().Changed
+			if given("weight") {
+				if weight < 1 || weight > math.MaxInt32 {
+					return usage("--weight %d: want at least 1", weight)
+				}
+				set.Weight = weight
+			}
+			if given("cap") {
+				set.Cap = slots
+			}
+			if given("max-jobs") {
+				set.MaxJobs = jobs
+			}
+			if given("max-window") {
+				set.MaxWindow = durationpb.New(time.Duration(window))
+			}
+			if given("user") {
+				set.User = user
+			}
+			if _, err := c.SetQueue(cmd.Context(), connect.NewRequest(&pb.SetQueueRequest{Queue: set, RequestId: request()})); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "queue %s set\n", args[0])
+			return nil
+		},
+	}
+	c.Flags().Int64Var(&weight, "weight", 1, "its fair share against other queues")
+	c.Flags().Int32Var(&slots, "cap", 0, "how many slices its jobs may hold at once; 0 for no cap")
+	c.Flags().Int32Var(&jobs, "max-jobs", 0, "how many unfinished jobs it may have; 0 for no limit")
+	c.Flags().Var(&window, "max-window", "how long one subjob may hold a slice; 0 for no bound")
+	c.Flags().StringVar(&user, "user", "", "the account its subjobs run as")
+	return c
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+func (a *app) reserveCmd() *cobra.Command {
+	var all, truncate bool
+	var kind, start, end, who string
+	var length, every lengthFlag
+	c := &cobra.Command{
+		Use: "reserve SLICE|--all", Short: "Take time on slices off the market",
+		Long: `Take time on one slice, or on all, off the market: for a drain, for maintenance, for
+serving hours that repeat, or because the provider reclaims the machine. Windows end
+where a reservation begins. Without --truncate it waits behind the subjobs that run;
+with it they are warned at once and cut short.
+
+A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
+		Example: `  sluice reserve --all --kind drain
+  sluice reserve node-1/0/gpu --kind serving --start 08:00 --for 10h --every 24h
+  sluice reserve node-1/0/gpu --kind reclaim --start +2m --truncate`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return usage("name one slice, or give --all; `sluice slices` lists them")
+			}
+			m := &pb.ReserveRequest{Kind: kind, Truncate: truncate, Source: who, RequestId: request()}
+			if len(args) == 1 {
+				m.Slice = args[0]
+			}
+			if err := a.span(m, start, end, time.Duration(length)); err != nil {
+				return err
+			}
+			if every != 0 {
+				m.Every = durationpb.New(time.Duration(every))
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			resp, err := c.Reserve(cmd.Context(), connect.NewRequest(m))
+			if err != nil {
+				return err
+			}
+			return show(a, resp.Msg.Ids, []column[uint64]{{key: "id", head: "RESERVATION", value: func(id uint64) any { return id }}},
+				func(id uint64) string { return strconv.FormatUint(id, 10) }, "nothing to reserve: there are no slices")
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "all slices")
+	c.Flags().StringVar(&kind, "kind", "drain", "what for: drain, maintenance, serving, reclaim or owner")
+	c.Flags().StringVar(&start, "start", "", "from when (default: now)")
+	c.Flags().Var(&length, "for", "how long (default: no known end)")
+	c.Flags().StringVar(&end, "end", "", "until when")
+	c.Flags().Var(&every, "every", "repeat it, from start to start")
+	c.Flags().BoolVar(&truncate, "truncate", false, "cut running subjobs short")
+	c.Flags().StringVar(&who, "source", source(), "who asks, for people")
+	return a.output(c)
+}
+
+// span fills start and end from what was typed.
+func (a *app) span(m *pb.ReserveRequest, start, end string, length time.Duration) error {
+	if end != "" && length != 0 {
+		return usage("--for and --end say the same: give one")
+	}
+	from := a.Now()
+	if start != "" {
+		t, err := when(start, from)
+		if err != nil {
+			return usage("--start: %w", err)
+		}
+		from = t
+		m.Start = timestamppb.New(t)
+	}
+	switch {
+	case length != 0:
+		m.Start, m.End = timestamppb.New(from), timestamppb.New(from.Add(length))
+	case end != "":
+		t, err := when(end, a.Now())
+		if err != nil {
+			return usage("--end: %w", err)
+		}
+		if !t.After(from) {
+			return usage("--end %s is not after the start, %s", t.Format(time.RFC3339), from.Format(time.RFC3339))
+		}
+		m.End = timestamppb.New(t)
+	}
+	return nil
+}
+
+func (a *app) unreserveCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "unreserve ID...", Short: "Give reserved time back",
+		Long:    "Give reserved time back to the market. `sluice slices -o wide` shows the ids.",
+		Example: "  sluice unreserve 17",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, id := range args {
+				if n, err := strconv.ParseUint(id, 10, 64); err != nil || n == 0 {
+					return usage("%q is no reservation's id; `sluice slices -o wide` shows them", id)
+				}
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.forEach(args, "withdrawn", func(id string) error {
+				n, _ := strconv.ParseUint(id, 10, 64) // checked above
+				_, err := c.Unreserve(cmd.Context(), connect.NewRequest(&pb.UnreserveRequest{Id: n, RequestId: request()}))
+				return err
+			})
+		},
+	}
+}
+
+func (a *app) releaseCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "release SLICE...", Short: "Lift a slice's quarantine",
+		Long: `Lift a slice's quarantine after you have looked: the daemon quarantined it because
+processes remained there that it could not end. If they are still there, they and the
+next subjob will be in each other's way.`,
+		Example: "  sluice release node-1/0/gpu",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.forEach(args, "released", func(slice string) error {
+				_, err := c.Release(cmd.Context(), connect.NewRequest(&pb.ReleaseRequest{Slice: slice, RequestId: request()}))
+				return err
+			})
+		},
+	}
+}
+
+func (a *app) aboutCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use: "about", Short: "Say what the daemon is and how it stands",
+		Example: "  sluice about",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			resp, err := c.About(cmd.Context(), connect.NewRequest(&pb.AboutRequest{}))
+			if err != nil {
+				return err
+			}
+			m := resp.Msg.About
+			switch a.format {
+			case "name":
+				fmt.Fprintln(a.Out, m.Node)
+				return nil
+			case "json", "yaml":
+				return a.dump(record{{"version", m.Version}, {"commit", m.Commit}, {"go", m.Go}, {"node", m.Node}, {"dataDir", m.DataDir},
+					{"listen", m.Listen}, {"mechanism", m.Mechanism}, {"policy", m.Policy}, {"isolation", m.Isolation}, {"inventory", m.Inventory},
+					{"singleUser", m.SingleUser}, {"started", stamp(m.Started)}, {"uptimeSeconds", seconds(m.Uptime)},
+					{"journalBytes", m.JournalBytes}, {"journalSeq", m.JournalSeq}, {"trouble", m.Trouble}})
+			}
+			users := "several"
+			if m.SingleUser {
+				users = "one: subjobs run as the daemon's own user"
+			}
+			a.lines([][2]string{{"version", m.Version + " " + m.Commit + " " + m.Go}, {"node", m.Node}, {"data", m.DataDir}, {"listens", m.Listen},
+				{"mechanism", m.Mechanism}, {"policy", m.Policy}, {"isolation", m.Isolation}, {"inventory", m.Inventory}, {"users", users},
+				{"up", short(m.Uptime.AsDuration())}, {"journal", fmt.Sprintf("%s, record %d", size(m.JournalBytes), m.JournalSeq)}, {"TROUBLE", m.Trouble}})
+			return nil
+		},
+	}
+	return a.output(c)
+}

@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+// submission is one job on its way: each job of a file goes by itself, because each has its own work directory.
+type submission struct {
+	file string
+	name string
+	text []byte
+	// dir to take along, empty for none.
+	dir string
+}
+
+func (a *app) submitCmd() *cobra.Command {
+	var files []string
+	var dry, wait, git bool
+	var timeout lengthFlag
+	var id string
+	c := &cobra.Command{
+		Use: "submit FILE...", Aliases: []string{"sbatch"}, Short: "Submit job files",
+		Long: `Submit the jobs of one or several job files (YAML or JSON; - is stdin).
+
+All files are read first; if one has a mistake, nothing is submitted and every
+mistake is listed with its place. The directory that workdir names, relative to the
+job file, is packed and goes along: regular files, directories and links that stay
+inside. .git is left out unless asked for. At most 64 MiB packed.
+
+Submitting the same file again is safe: the same name with the same content is the
+same job.`,
+		Example: `  sluice submit count.yml
+  sluice submit *.yml --wait
+  generate | sluice submit -f -
+  sluice submit --dry-run count.yml       # what would happen, when, and why`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := a.read(append(files, args...))
+			if err != nil {
+				return err
+			}
+			if id != "" && len(list) > 1 {
+				return usage("--request-id names one call, and these files hold %d jobs", len(list))
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if dry {
+				return a.dryRun(cmd.Context(), c, list)
+			}
+			names, err := a.submit(cmd.Context(), c, list, id, git, wait)
+			if err != nil || !wait {
+				return err
+			}
+			return a.wait(cmd.Context(), c, names, time.Duration(timeout))
+		},
+	}
+	c.Flags().StringArrayVarP(&files, "file", "f", nil, "a job file; - is stdin")
+	c.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, when the jobs would start and why, and submit nothing")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the jobs are over; exit 1 if one did not complete")
+	c.Flags().Var(&timeout, "timeout", "with --wait: how long to wait (default: for ever)")
+	c.Flags().BoolVar(&git, "with-git", false, "take .git along with the work directory")
+	c.Flags().StringVar(&id, "request-id", "", "an id for this call, so that a script may repeat it safely")
+	return a.output(c)
+}
+
+// read reads and checks all files before anything is sent.
+func (a *app) read(files []string) ([]submission, error) {
+	if len(files) == 0 {
+		return nil, usage("no job file is given: name one, or - for stdin")
+	}
+	var list []submission
+	var wrong []error
+	seen := map[string]string{}
+	for _, file := range files {
+		data, base, err := a.open(file)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		jobs, err := config.ParseJobs(file, data)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		for _, j := range jobs {
+			name := string(j.Spec.Name)
+			if first, again := seen[name]; again && first != file {
+				wrong = append(wrong, fmt.Errorf("%s: job %s is in %s too; names are unique", file, name, first))
+			}
+			seen[name] = file
+			text, err := config.RenderJob(j.Spec, j.Workdir)
+			if err != nil {
+				wrong = append(wrong, err)
+			}
+			s := submission{file: file, name: name, text: text}
+			if j.Workdir != "" {
+				if s.dir = j.Workdir; !filepath.IsAbs(s.dir) {
+					s.dir = filepath.Join(base, s.dir)
+				}
+			}
+			list = append(list, s)
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, &failure{ExitUsage, err}
+	}
+	return list, nil
+}
+
+// open reads one file and says what its relative paths are relative to.
+func (a *app) open(file string) (data []byte, base string, err error) {
+	if file == "-" {
+		data, err = io.ReadAll(io.LimitReader(a.In, config.MaxFileBytes+1))
+		if err != nil {
+			return nil, "", fmt.Errorf("stdin: %w", err)
+		}
+		return data, ".", nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, config.MaxFileBytes+1))
+	return data, filepath.Dir(file), err
+}
+
+// submit sends every job and says what became of it. If the end will be shown too, programs are not told twice.
+func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, list []submission, id string, git, wait bool) ([]string, error) {
+	var names []string
+	receipts := make([]*pb.Receipt, 0, len(list))
+	packed := map[string][]byte{}
+	for _, s := range list {
+		snapshot, known := packed[s.dir]
+		if s.dir != "" && !known {
+			var warnings []string
+			var err error
+			if snapshot, warnings, err = pack(s.dir, git, maxPacked); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.file, err)
+			}
+			for _, w := range warnings {
+				fmt.Fprintf(a.Err, "sluice: %s: %s\n", s.dir, w)
+			}
+			packed[s.dir] = snapshot
+		}
+		call := id
+		if call == "" {
+			call = request()
+		}
+		resp, err := send(ctx, c, &pb.SubmitRequest{Job: string(s.text), FileName: s.file, Snapshot: snapshot, RequestId: call})
+		if err != nil {
+			if len(names) > 0 {
+				fmt.Fprintf(a.Err, "sluice: accepted before this error, and standing: %v\n", names)
+			}
+			return nil, fmt.Errorf("%s: job %s: %w", s.file, s.name, err)
+		}
+		for _, r := range resp.Receipts {
+			names = append(names, r.Name)
+			receipts = append(receipts, r)
+			for _, w := range r.Warnings {
+				fmt.Fprintf(a.Err, "sluice: job %s: %s\n", r.Name, w)
+			}
+			if a.format == "table" || a.format == "wide" {
+				said := "accepted"
+				if !r.Created {
+					said = "known already, nothing changed"
+				}
+				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, said)
+			}
+		}
+	}
+	if wait || a.format == "table" || a.format == "wide" {
+		return names, nil
+	}
+	return names, show(a, receipts, receiptColumns(), (*pb.Receipt).GetName, "")
+}
+
+func receiptColumns() []column[*pb.Receipt] {
+	type receipt = *pb.Receipt
+	return []column[receipt]{
+		{key: "name", value: func(r receipt) any { return r.Name }},
+		{key: "created", value: func(r receipt) any { return r.Created }},
+		{key: "journalSeq", value: func(r receipt) any { return r.JournalSeq }},
+		{key: "journalDigest", value: func(r receipt) any { return r.JournalDigest }},
+		{key: "warnings", value: func(r receipt) any { return append([]string{}, r.Warnings...) }},
+	}
+}
+
+// send submits, and asks again where the answer may only have been lost: the request id makes that safe.
+func send(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.SubmitRequest) (*pb.SubmitResponse, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		resp, err := c.Submit(ctx, connect.NewRequest(m))
+		if err == nil {
+			return resp.Msg, nil
+		}
+		if errkind.Of(err) != errkind.Unavailable || try == tries {
+			return nil, err
+		}
+		select {
+		case <-time.After(time.Duration(try) * 200 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// dryRun says what would happen.
+func (a *app) dryRun(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, list []submission) error {
+	var all []*pb.Explanation
+	for _, s := range list {
+		if s.dir != "" {
+			if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
+				return usage("%s: job %s: workdir %s is no directory", s.file, s.name, s.dir)
+			}
+		}
+		resp, err := c.DryRun(ctx, connect.NewRequest(&pb.DryRunRequest{Job: string(s.text), FileName: s.file}))
+		if err != nil {
+			return fmt.Errorf("%s: job %s: %w", s.file, s.name, err)
+		}
+		for _, w := range resp.Msg.Warnings {
+			fmt.Fprintln(a.Err, "sluice: "+w)
+		}
+		all = append(all, resp.Msg.Explanations...)
+	}
+	if a.format == "json" || a.format == "yaml" {
+		out := make([]record, len(all))
+		for i, e := range all {
+			out[i] = a.explanation(e)
+		}
+		return a.dump(out)
+	}
+	for i, e := range all {
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		if err := a.showExplanation(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

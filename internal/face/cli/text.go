@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/quantity"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+// short is a length of time in its two largest units: 850ms, 42s, 3m20s, 1h5m, 2d3h.
+func short(d time.Duration) string {
+	sign := ""
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	switch {
+	case d < time.Second:
+		return sign + d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return sign + d.Round(100*time.Millisecond).String()
+	}
+	d = d.Round(time.Second)
+	const day = 24 * time.Hour
+	units := []struct {
+		name string
+		is   time.Duration
+	}{{"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+	for i, u := range units {
+		if d >= u.is {
+			out := fmt.Sprintf("%s%d%s", sign, d/u.is, u.name)
+			if rest := d % u.is / units[i+1].is; rest > 0 {
+				out += fmt.Sprintf("%d%s", rest, units[i+1].name)
+			}
+			return out
+		}
+	}
+	return "0s"
+}
+
+// clock is a moment for people: the time of day if it is within a day of now, else the date too; nothing if unset.
+func (a *app) clock(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return ""
+	}
+	now := a.Now()
+	at := t.AsTime().In(now.Location())
+	if d := at.Sub(now); d > -24*time.Hour && d < 24*time.Hour && at.Day() == now.Day() {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2006-01-02 15:04")
+}
+
+// until is how far a moment is ahead; never for none.
+func (a *app) until(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "open"
+	}
+	return short(t.AsTime().Sub(a.Now()))
+}
+
+// between is an estimate as a range of moments.
+func (a *app) between(early, late *timestamppb.Timestamp) string {
+	switch {
+	case early == nil && late == nil:
+		return "unknown"
+	case early == nil || late == nil || early.AsTime().Equal(late.AsTime()):
+		if early == nil {
+			early = late
+		}
+		return a.clock(early)
+	}
+	return a.clock(early) + " to " + a.clock(late)
+}
+
+// stamp is a moment for programs: RFC 3339 in UTC, nil if unset.
+func stamp(t *timestamppb.Timestamp) any {
+	if t == nil {
+		return nil
+	}
+	return t.AsTime().Format(time.RFC3339Nano)
+}
+
+// seconds is a length of time for programs; 0 if unset.
+func seconds(d *durationpb.Duration) any {
+	return d.AsDuration().Seconds()
+}
+
+// size is an amount of memory for people.
+func size(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return quantity.FormatBytes(quantity.Amount(n))
+}
+
+// rangeText is [from,to), nothing for an empty range.
+func rangeText(r *pb.Range) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("[%d,%d)", r.From, r.To)
+}
+
+// rangeValue is a range for programs: a pair, nil if empty.
+func rangeValue(r *pb.Range) any {
+	if r == nil {
+		return nil
+	}
+	return record{{"from", r.From}, {"to", r.To}}
+}
+
+// when reads a moment: now, a time of day (the next such), RFC 3339, or a length of time from now with or without +.
+func when(s string, now time.Time) (time.Time, error) {
+	s = strings.TrimSpace(s)
+	if s == "now" {
+		return now, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	if d, err := time.Parse("15:04", s); err == nil {
+		at := time.Date(now.Year(), now.Month(), now.Day(), d.Hour(), d.Minute(), 0, 0, now.Location())
+		if at.Before(now) {
+			at = time.Date(now.Year(), now.Month(), now.Day()+1, d.Hour(), d.Minute(), 0, 0, now.Location())
+		}
+		return at, nil
+	}
+	if d, err := quantity.ParseDuration(strings.TrimPrefix(s, "+")); err == nil {
+		return now.Add(d), nil
+	}
+	return time.Time{}, errkind.Errorf(errkind.Invalid, "%q is no moment: want now, 18:30, +20m or 2026-03-01T18:00:00Z", s)
+}
+
+// lengthFlag is a flag for a length of time, as quantity.ParseDuration reads it.
+type lengthFlag time.Duration
+
+func (l *lengthFlag) String() string {
+	if *l == 0 {
+		return ""
+	}
+	return short(time.Duration(*l))
+}
+
+// Set is part of pflag.Value.
+func (l *lengthFlag) Set(s string) error {
+	d, err := quantity.ParseDuration(s)
+	*l = lengthFlag(d)
+	return err
+}
+
+// Type is part of pflag.Value.
+func (l *lengthFlag) Type() string { return "duration" }

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+// UpOptions is what `sluice up` was asked for.
+type UpOptions struct {
+	// DataDir holds everything durable of this daemon.
+	DataDir string
+	// Listen is the address that the API was given, for people.
+	Listen string
+	// GPUs names the inventory, and how its GPUs are cut.
+	GPUs string
+	// Policy and Mechanism choose among what this build has.
+	Policy, Mechanism string
+	// Horizon is how far ahead windows are offered.
+	Horizon time.Duration
+	// Queues of the configuration file, to create or change at the start.
+	Queues []protocol.Queue
+	Log    *slog.Logger
+	// Version and Commit of the build.
+	Version, Commit string
+}
+
+// Daemon is a daemon whose parts are open and recovered, and which does not run yet.
+type Daemon struct {
+	Service api.Service
+	// Run works until ctx is done and returns nil then. The service answers only while it runs.
+	Run func(ctx context.Context) error
+	// Close gives everything back, after Run or instead of it.
+	Close func() error
+	// Metrics, Health and Page are what the API serves besides; each may be nil.
+	Metrics, Health, Page http.Handler
+	// Notes are printed at the start: the isolation that holds here, and the like.
+	Notes []string
+}
+
+// upFlags are the flags of `sluice up` that are not UpOptions.
+type upFlags struct {
+	config, cert, key, logLevel string
+	horizon                     lengthFlag
+}
+
+func (a *app) upCmd() *cobra.Command {
+	var o UpOptions
+	f := upFlags{horizon: lengthFlag(time.Hour)}
+	c := &cobra.Command{
+		Use: "up", Short: "Start the daemon",
+		Long: `Start the daemon: it finds the GPU slices of this machine, recovers what it knew from
+its data directory, takes over subjobs that still run, and serves the API.
+
+It listens on this machine only. Any other address needs TLS and a token, because
+Sluice runs what it is sent.
+
+--config names a file of queues:
+
+  queues:
+    - {name: default, weight: 1}
+    - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}`,
+		Example: `  sluice up --data ./data --gpus sim
+  sluice up --data /var/lib/sluice --gpus nvml --policy fairness
+  SLUICE_TOKEN=... sluice up --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.up(cmd.Context(), o, f)
+		},
+	}
+	c.Flags().StringVar(&o.DataDir, "data", defaultData(a.Getenv), "the directory for everything durable")
+	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
+	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, or a simulated inventory such as sim")
+	c.Flags().StringVar(&o.Policy, "policy", "fairness", "who gets a window: fairness, efficiency, sla or fifo")
+	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold")
+	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
+	c.Flags().StringVar(&f.config, "config", "", "a file of queues")
+	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
+	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
+	c.Flags().StringVar(&f.logLevel, "log", "info", "what to log: debug, info, warn or error")
+	return c
+}
+
+// defaultData is where a daemon keeps its data when nothing is said.
+func defaultData(getenv func(string) string) string {
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "sluice")
+	}
+	if dir := getenv("HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, ".local", "state", "sluice")
+	}
+	return "sluice-data"
+}
+
+func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
+	if a.Open == nil {
+		return usage("this build has no daemon in it")
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return usage("--log %q: want debug, info, warn or error", f.logLevel)
+	}
+	if o.Horizon = time.Duration(f.horizon); o.Horizon < time.Second {
+		return usage("--horizon %s: want at least 1s", o.Horizon)
+	}
+	o.Log = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
+	o.Version, o.Commit = a.Version, a.Commit
+	if f.config != "" {
+		d, err := readDaemon(f.config)
+		if err != nil {
+			return err
+		}
+		o.Queues = d.Queues
+	}
+	if a.token == "" {
+		a.token = a.Getenv("SLUICE_TOKEN")
+	}
+	daemon, err := a.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	served := a.serve(ctx, daemon, o, api.Options{
+		Service: daemon.Service, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.token,
+		Metrics: daemon.Metrics, Health: daemon.Health, Page: daemon.Page, Log: o.Log,
+	})
+	return errors.Join(served, daemon.Close())
+}
+
+// readDaemon reads the file of queues.
+func readDaemon(name string) (config.Daemon, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return config.Daemon{}, usage("--config: %w", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, config.MaxFileBytes+1))
+	if err != nil {
+		return config.Daemon{}, fmt.Errorf("--config %s: %w", name, err)
+	}
+	return config.ParseDaemon(name, data)
+}
+
+// serve runs the daemon and its API until one of them ends or ctx is done. The API stops first: nothing is accepted that
+// could not be answered.
+func (a *app) serve(ctx context.Context, d *Daemon, o UpOptions, options api.Options) error {
+	server, err := api.Listen(options)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ran := make(chan error, 1)
+	serving, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		ran <- d.Run(running)
+		end() // a daemon that stopped by itself takes the API with it
+	}()
+	for _, q := range o.Queues {
+		if err := d.Service.SetQueue(serving, "", q); err != nil {
+			stop()
+			return errors.Join(fmt.Errorf("queue %s: %w", q.Name, err), <-ran, server.Close())
+		}
+	}
+	fmt.Fprintf(a.Out, "sluice %s serves on %s, data in %s\n", a.Version, server.Addr(), o.DataDir)
+	for _, note := range d.Notes {
+		fmt.Fprintln(a.Out, note)
+	}
+	err = server.Serve(serving)
+	stop()
+	return errors.Join(<-ran, err)
+}
