@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
@@ -191,5 +192,22 @@ func killAll(dataDir string) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// kill ends a process and waits until it is gone, or a corpse.
+func kill(t testing.TB, pid int) {
+	t.Helper()
+	p, ok := tree.Look(pid)
+	if !ok {
+		t.Fatalf("process %d is not there", pid)
+	}
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(10 * time.Second); p.Alive(); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("process %d does not end", pid)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package process_test
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,8 +15,10 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	for name, iso := range map[string]*shim.Isolation{"best": nil, "tree only": treeOnly()} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			executortest.Run(t, false, func(t *testing.T) executortest.Harness { return harness(t, iso) })
 		})
 	}
@@ -53,9 +54,7 @@ func harness(t *testing.T, iso *shim.Isolation) executortest.Harness {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := syscall.Kill(note.PID, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			kill(t, note.PID)
 		},
 	}
 }

@@ -67,9 +67,11 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found,
 	}
 	l := &r.lease
 	r.start = protocol.Message{From: l.Node, To: l.Executor, Token: token, Job: l.Job, Slice: l.Slice, Range: l.Range, End: l.End}
-	if c, err := r.dir.ReadControl(); err == nil {
+	c, err := r.dir.ReadControl()
+	switch {
+	case err == nil:
 		r.control = &c
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	case !errors.Is(err, fs.ErrNotExist):
 		return f, err
 	}
 	f = executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: l.Slice}, Witness: l.Witness}
@@ -81,9 +83,9 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found,
 		f.Stuck = true
 		e.tasks.Go(r.conclude)
 	case shim.Held(err):
-		note, err := r.awaitNote(ctx)
-		if err != nil {
-			return f, err
+		note, noteErr := r.awaitNote(ctx)
+		if noteErr != nil {
+			return f, noteErr
 		}
 		r.started, r.said = note.At, note.At != 0
 		if r.stuck = r.dir.ReadStuck(); r.stuck != "" {

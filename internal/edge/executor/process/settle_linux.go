@@ -60,16 +60,7 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 	_, err := os.Stat(string(dir))
 	switch {
 	case err == nil:
-		lease, err := dir.ReadLease()
-		if err != nil {
-			return err
-		}
-		if m.Flag && !m.Range.Empty() {
-			err = e.publish(dir, &lease, m.Range)
-		} else {
-			err = e.keep(dir, &lease)
-		}
-		if err != nil {
+		if err = e.putAway(dir, m); err != nil {
 			return err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -91,6 +82,18 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 		return err
 	}
 	return errors.Join(os.RemoveAll(old), shim.SyncDir(e.s.in("runs")))
+}
+
+// putAway empties the run directory of what is worth keeping.
+func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
+	lease, err := dir.ReadLease()
+	if err != nil {
+		return err
+	}
+	if m.Flag && !m.Range.Empty() {
+		return e.publish(dir, &lease, m.Range)
+	}
+	return e.keep(dir, &lease)
 }
 
 // publish moves what was committed to its place: the checkpoint first, because the next subjob waits for it.
@@ -146,7 +149,7 @@ func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 func move(from, to string, mode os.FileMode) (bool, error) {
 	entries, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err := os.Stat(to)
+		_, err = os.Stat(to)
 		return err == nil, nil
 	}
 	if err != nil || len(entries) == 0 {

@@ -134,7 +134,7 @@ func (r *run) ended() (res job.Result, err error) {
 	if res, err = r.dir.ReadResult(); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return res, err
 	}
-	if err := r.dir.Fence(); err != nil {
+	if err = r.dir.Fence(); err != nil {
 		return res, fmt.Errorf("fencing a run directory: %w", err)
 	}
 	note, err := r.dir.ReadNote()

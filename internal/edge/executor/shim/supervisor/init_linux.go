@@ -43,7 +43,7 @@ func initialize(dir shim.Dir) error {
 	if err != nil {
 		return out.Encode(word{Err: err.Error()})
 	}
-	if err := out.Encode(word{PID: cmd.Process.Pid}); err != nil {
+	if err = out.Encode(word{PID: cmd.Process.Pid}); err != nil {
 		return err
 	}
 	code, sig, err := reap(cmd.Process.Pid)
@@ -59,7 +59,7 @@ func start(dir shim.Dir) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := confine(&l); err != nil {
+	if err = confine(&l); err != nil {
 		return nil, fmt.Errorf("preparing to start the command: %w", err)
 	}
 	path, err := lookPath(l.Command[0], l.WorkDir, l.Env)

@@ -57,8 +57,8 @@ func supervise(dir shim.Dir) error {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	if used, err := used(dir); used || err != nil {
-		return err
+	if done, usedErr := used(dir); done || usedErr != nil {
+		return usedErr
 	}
 	lease, err := dir.ReadLease()
 	if err != nil {

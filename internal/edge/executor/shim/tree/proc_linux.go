@@ -72,7 +72,7 @@ func parseStat(data []byte) (s stat, err error) {
 		return s, fmt.Errorf("stat line %q: no command name", data)
 	}
 	fields := bytes.Fields(data[i+1:])
-	const state, parent, started = 3 - 3, 4 - 3, 22 - 3 // the man page counts from 1, and state is field 3
+	const state, parent, started = 0, 1, 19 // fields 3, 4 and 22 of the man page, which counts from 1
 	if len(fields) <= started || len(fields[state]) != 1 {
 		return s, fmt.Errorf("stat line %q: too few fields", data)
 	}

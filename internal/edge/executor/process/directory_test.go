@@ -1,0 +1,262 @@
+package process_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+)
+
+func TestLateSupervisorFindsTheFence(t *testing.T) {
+	// A daemon that dies between making the run directory and the supervisor's first look at it.
+	b := newBench(t, func(o *process.Options) { o.ShimPath = slowShim(t) })
+	b.do(lease(time.Minute, "touch", filepath.Join(b.o.DataDir, "ran")))
+	b.await("the run directory", func() bool { _, err := b.dir().ReadLease(); return err == nil })
+	if err := b.ex.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found := b.open()
+	if len(found) != 1 || found[0].Alive || found[0].Result == nil || found[0].Result.Outcome != job.StartFailed {
+		t.Fatalf("found %+v, want a start that failed", found)
+	}
+	// Now the supervisor comes.
+	self, _ := os.Executable()
+	if out, err := exec.Command(self, supervisor.Supervise, string(b.dir())).CombinedOutput(); err != nil {
+		t.Fatalf("late supervisor: %v: %s", err, out)
+	}
+	if _, err := b.dir().ReadNote(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the late supervisor took the directory: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(b.o.DataDir, "ran")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the late supervisor started the command: %v", err)
+	}
+}
+
+// slowShim is a supervisor that answers the probe and never gets to supervising.
+func slowShim(t *testing.T) string {
+	self, _ := os.Executable()
+	path := filepath.Join(t.TempDir(), "slow")
+	text := "#!/bin/sh\n[ $1 = probe ] && exec " + self + " probe\nexec sleep 2\n"
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSecondSupervisorStartsNothing(t *testing.T) {
+	b := newBench(t, nil)
+	b.run(lease(time.Minute, "sh", "-c", "echo once >>$SLUICE_OUTPUT_DIR/runs"), job.Done)
+	self, _ := os.Executable()
+	if out, err := exec.Command(self, supervisor.Supervise, string(b.dir())).CombinedOutput(); err != nil {
+		t.Fatalf("second supervisor: %v: %s", err, out)
+	}
+	if got, _ := os.ReadFile(filepath.Join(b.dir().Output(), "runs")); string(got) != "once\n" {
+		t.Errorf("the command ran as often as %q says", got)
+	}
+}
+
+func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
+	b := newBench(t, nil)
+	first := lease(time.Minute, self(t, "steps", "4", "85")...)
+	first.Spec.Kind = job.Steps
+	if r := b.run(first, job.Yielded); r.Progress != 4 || !r.Checkpoint {
+		t.Fatalf("first: %+v, want progress 4 with its checkpoint", r)
+	}
+	// The next one starts before the first is settled: it waits for the checkpoint.
+	second := lease(time.Minute, "sh", "-c", `cat $SLUICE_RESUME_DIR/state; touch $SLUICE_RESUME_DIR/x 2>/dev/null && echo writable; echo new >$SLUICE_CHECKPOINT_DIR/state; exit 0`)
+	second.Token.Seq, second.Range, second.Plan.Resume, second.Spec.Kind = 2, job.Range{From: 4, To: 8}, token, job.Steps
+	b.do(second)
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Range: job.Range{From: 0, To: 4}, Flag: true})
+	heard := map[protocol.Kind]protocol.Message{} // Settled comes at any point between them
+	for len(heard) < 3 {
+		select {
+		case m := <-b.said:
+			heard[m.Kind] = m
+		case <-time.After(15 * time.Second):
+			t.Fatalf("heard only %v", heard)
+		}
+	}
+	if r := heard[protocol.Exited].Result; r.Outcome != job.Done || r.Progress != 8 || !r.Checkpoint {
+		t.Fatalf("second: %+v, want all done with its checkpoint", r)
+	}
+	out, _ := process.LogPath(b.o.DataDir, "j", second.Token, true)
+	if got, _ := os.ReadFile(out); string(got) != "4" {
+		t.Errorf("the second subjob read %q from its checkpoint, want 4 and nothing writable", got)
+	}
+	b.do(protocol.Message{Kind: protocol.Settle, Token: second.Token, Job: "j", Range: second.Range, Flag: true})
+	b.next(protocol.Settled)
+	left, err := os.ReadDir(filepath.Join(b.o.DataDir, "checkpoints", "j"))
+	if err != nil || len(left) != 1 || left[0].Name() != "1-2" {
+		t.Errorf("checkpoints kept: %v, %v; want the newest alone", left, err)
+	}
+}
+
+func TestSettleUnpublishedWorkIsKeptApart(t *testing.T) {
+	b := newBench(t, func(o *process.Options) { o.KeepLost = 1 })
+	b.run(lease(time.Minute, "sh", "-c", "echo words; echo data >$SLUICE_OUTPUT_DIR/f; exit 1"), job.ExitFailed)
+	b.settle(false, job.Range{})
+	if got, err := os.ReadFile(filepath.Join(b.o.DataDir, "kept", "j.1-1", "output", "f")); string(got) != "data\n" {
+		t.Errorf("kept output: %q, %v", got, err)
+	}
+	if outs, err := b.ex.Outputs("j"); err != nil || len(outs) != 0 {
+		t.Errorf("published %v, %v; want nothing", outs, err)
+	}
+	out, _ := process.LogPath(b.o.DataDir, "j", token, false)
+	if got, _ := os.ReadFile(out); string(got) != "words\n" {
+		t.Errorf("log %q after settling", got)
+	}
+	b.do(protocol.Message{Kind: protocol.Purge, Job: "j"})
+	b.await("the purge", func() bool {
+		jobs, err := b.ex.Stored()
+		kept, _ := os.ReadDir(filepath.Join(b.o.DataDir, "kept"))
+		return err == nil && len(jobs) == 0 && len(kept) == 0
+	})
+}
+
+func TestOutputs(t *testing.T) {
+	b := newBench(t, nil)
+	b.run(lease(time.Minute, "sh", "-c", "mkdir $SLUICE_OUTPUT_DIR/d; echo 1234 >$SLUICE_OUTPUT_DIR/d/f"), job.Done)
+	b.settle(true, job.Range{From: 0, To: 10})
+	outs, err := b.ex.Outputs("j")
+	if err != nil || len(outs) != 1 {
+		t.Fatalf("outputs %v, %v", outs, err)
+	}
+	o := outs[0]
+	if o.Token != token || o.Range != (job.Range{From: 0, To: 10}) || o.Bytes != 5 || len(o.Files) != 1 || o.Files[0] != "d/f" {
+		t.Errorf("output %+v", o)
+	}
+	if _, err := os.Stat(filepath.Join(o.Path, "d/f")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestExtensionReachesTheProgram(t *testing.T) {
+	b := newBench(t, nil)
+	m := lease(20*time.Second, "sh", "-c", `until grep -q '"to":20' $SLUICE_LEASE_FILE; do sleep 0.02; done
+		echo '{"progress":20}' >$SLUICE_PROGRESS_FILE.new && mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE`)
+	m.Spec.Total = 20
+	b.do(m)
+	b.next(protocol.Started)
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: m.End.Add(time.Minute), Range: job.Range{From: 0, To: 20}})
+	if r := b.exited(job.Done); r.Progress != 20 {
+		t.Errorf("progress %d, want 20", r.Progress)
+	}
+	var terms struct{ Deadline time.Time }
+	data, _ := os.ReadFile(b.dir().Terms())
+	if err := json.Unmarshal(data, &terms); err != nil || m.End.Add(time.Minute).Time().Sub(terms.Deadline) > time.Millisecond {
+		t.Errorf("lease file %s, %v: want the new deadline", data, err)
+	}
+}
+
+// pack makes a tar.gz of the given headers; every file holds its own name.
+func pack(t *testing.T, headers ...tar.Header) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	w := tar.NewWriter(z)
+	for _, h := range headers {
+		if h.Typeflag == tar.TypeReg {
+			h.Size = int64(len(h.Name))
+		}
+		h.Mode = 0o755
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			_, _ = w.Write([]byte(h.Name))
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestSnapshotIsAPrivateCopy(t *testing.T) {
+	b := newBench(t, nil)
+	id, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "data", Linkname: "/tmp", Typeflag: tar.TypeSymlink}), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := lease(time.Minute, "sh", "-c", "cat b/f; readlink ../data; echo changed >b/f")
+	m.Spec.Launch.Snapshot, m.Spec.Launch.Subdir = id, "a"
+	b.run(m, job.Done)
+	if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "a/b/f/tmp" {
+		t.Errorf("the program saw %q", out)
+	}
+	if err := b.ex.PruneSnapshots(func(string) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(b.o.DataDir, "snapshots", id+".tar.gz")); err != nil {
+		t.Errorf("a young snapshot was pruned: %v", err)
+	}
+}
+
+func TestSnapshotRefusals(t *testing.T) {
+	b := newBench(t, func(o *process.Options) { o.SnapshotLimit = 100 })
+	long := strings.Repeat("x", 99)
+	for name, c := range map[string]struct {
+		data []byte
+		want errkind.Kind
+	}{
+		"not a tar.gz": {[]byte("hello"), errkind.Invalid},
+		"parent":       {pack(t, tar.Header{Name: "../x", Typeflag: tar.TypeReg}), errkind.Invalid},
+		"absolute":     {pack(t, tar.Header{Name: "/etc/x", Typeflag: tar.TypeReg}), errkind.Invalid},
+		"hard link":    {pack(t, tar.Header{Name: "x", Linkname: "../../etc/passwd", Typeflag: tar.TypeLink}), errkind.Invalid},
+		"device":       {pack(t, tar.Header{Name: "x", Typeflag: tar.TypeChar}), errkind.Invalid},
+		"too large":    {pack(t, tar.Header{Name: long, Typeflag: tar.TypeReg}, tar.Header{Name: "yy", Typeflag: tar.TypeReg}), errkind.Exhausted},
+		"packed":       {bytes.Repeat([]byte{1}, 2000), errkind.Exhausted},
+	} {
+		if _, err := b.ex.PutSnapshot(c.data, 1000); errkind.Of(err) != c.want {
+			t.Errorf("%s: %v (%v), want %v", name, err, errkind.Of(err), c.want)
+		}
+	}
+	// A link is no way out for what follows it: that shows when it is unpacked.
+	id, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "out", Linkname: b.o.DataDir, Typeflag: tar.TypeSymlink}, tar.Header{Name: "out/f", Typeflag: tar.TypeReg}), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := lease(time.Minute, "true")
+	m.Spec.Launch.Snapshot = id
+	b.do(m)
+	b.exited(job.StartFailed)
+	if _, err := os.Stat(filepath.Join(b.o.DataDir, "f")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file was written through a link: %v", err)
+	}
+}
+
+func TestMappedUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start a subjob as another user")
+	}
+	b := newBench(t, func(o *process.Options) {
+		o.User = func(string) (*shim.User, error) { return &shim.User{Name: "nobody", UID: 65534, GID: 65534}, nil }
+	})
+	for dir := b.o.DataDir; dir != "/"; dir = filepath.Dir(dir) { // test directories are the tester's own
+		info, err := os.Stat(dir)
+		if err != nil || os.Chmod(dir, info.Mode().Perm()|0o011) != nil {
+			t.Fatalf("opening %s: %v", dir, err)
+		}
+	}
+	r := b.run(lease(time.Minute, "sh", "-c", `id -u; cat ../lease.json 2>/dev/null; grep NoNewPrivs /proc/self/status
+		echo x >$SLUICE_OUTPUT_DIR/f && echo x >$SLUICE_CHECKPOINT_DIR/f && echo x >f && echo '{"progress":10}' >$SLUICE_PROGRESS_FILE; cat $SLUICE_LEASE_FILE`), job.Done)
+	out := shim.Tail(b.dir().Stdout(), 20, 4000)
+	if !strings.HasPrefix(out, "65534\nNoNewPrivs:\t1\n{\"deadline\"") {
+		t.Errorf("the program saw %q (result %+v)", out, r)
+	}
+}
