@@ -59,9 +59,10 @@ const (
 
 // Facts of a node.
 const (
-	// Booted: Epoch. Before the node answers anyone.
+	// Booted: Epoch. Before the node answers anyone. In snapshots also Reservation.ID, the last one given out.
 	Booted FactKind = iota + 64
-	// LeaseMade: Token, Job, Epoch (home's), Slice, Also, Range, Start, End, Demand, Plan. The token is spent.
+	// LeaseMade: Token, Job, Epoch (home's), Zone (the home), Slice, Also, Range, Start, End, Demand, Plan. The token is
+	// spent. In snapshots also Text, why its end was moved closer.
 	LeaseMade
 	// LeaseExtended: Token, Range, End.
 	LeaseExtended
@@ -69,7 +70,7 @@ const (
 	Truncated
 	// SubjobStarted: Token, At.
 	SubjobStarted
-	// SubjobEnded: Token, Result. Its process tree is confirmed gone.
+	// SubjobEnded: Token, Result, Flag (nothing was given to the executor). Its process tree is confirmed gone.
 	SubjobEnded
 	// ResultSettled: Token, Range (committed part; empty if none). The home has it.
 	ResultSettled
@@ -79,7 +80,7 @@ const (
 	ReservationMade
 	// ReservationGone: Reservation.ID.
 	ReservationGone
-	// Quarantined: Slice, Text. Lifted by QuarantineLifted.
+	// Quarantined: Slice, Text, Token (of the subjob that can't be ended, if any). Lifted by QuarantineLifted.
 	Quarantined
 	// QuarantineLifted: Slice.
 	QuarantineLifted

@@ -1,0 +1,150 @@
+package node
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// Apply folds one fact of this node into durable state. It decides nothing. A fact that does not follow from the ones
+// before it is a broken invariant: the journal is not this node's, or we have a bug.
+func (n *Node) Apply(f protocol.Fact) {
+	n.applying++
+	switch f.Kind {
+	case protocol.Booted:
+		n.sum -= n.metaHash()
+		n.epoch = max(n.epoch, f.Epoch)
+		if f.Reservation != nil {
+			n.lastID = max(n.lastID, f.Reservation.ID)
+		}
+		n.sum += n.metaHash()
+	case protocol.LeaseMade:
+		n.applyMade(f)
+	case protocol.LeaseGone:
+		i, ok := n.findLease(f.Token)
+		invariant.Check(ok && n.leases[i].settled, "node: fact %d: lease %v is gone but was not settled", n.applying, f.Token)
+		n.sum -= n.leases[i].hash()
+		n.leases = slices.Delete(n.leases, i, i+1)
+	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobEnded, protocol.ResultSettled:
+		l := n.lease(f.Token)
+		invariant.Check(l != nil, "node: fact %d: kind %d names lease %v, which doesn't exist", n.applying, f.Kind, f.Token)
+		n.sum -= l.hash()
+		n.applyLease(l, f)
+		n.sum += l.hash()
+	case protocol.ReservationMade:
+		n.applyReservation(*f.Reservation)
+	case protocol.ReservationGone:
+		n.applyReservationGone(f.Reservation.ID)
+	case protocol.Quarantined:
+		n.applyQuarantine(f)
+	case protocol.QuarantineLifted:
+		s := n.record(f.Slice)
+		n.sum -= s.quarantineHash()
+		s.quarantined, s.quarantine, s.dirty = false, "", true
+	default:
+		invariant.Check(false, "node: fact %d: kind %d is not a node's", n.applying, f.Kind)
+	}
+}
+
+func (n *Node) applyMade(f protocol.Fact) {
+	i, ok := n.findLease(f.Token)
+	invariant.Check(!ok, "node: fact %d: token %v is redeemed twice", n.applying, f.Token)
+	l := &lease{
+		token: f.Token, job: f.Job, epoch: f.Epoch, zone: f.Zone, slice: f.Slice, also: f.Also, rng: f.Range,
+		start: f.Start, end: f.End, demand: f.Demand, plan: f.Plan, cut: f.Text,
+	}
+	n.dropGrant(f.Token)
+	n.leases = slices.Insert(n.leases, i, l)
+	n.sum += l.hash()
+	n.each(l.slice, l.also, func(s *slice) {
+		r := l.reservation(s.id)
+		inTheWay, free := s.time.Insert(r)
+		invariant.Check(free, "node: fact %d: lease %v overlaps %v %d on %s", n.applying, f.Token, inTheWay.Kind, inTheWay.ID, s.id)
+		s.dirty = true
+	})
+}
+
+// reservation is the lease's entry in the timeline of one of its slices.
+func (l *lease) reservation(id job.SliceID) protocol.Reservation {
+	return protocol.Reservation{
+		ID: reservationID(l.token), Kind: protocol.ForLease, Slice: id, Start: l.start, End: l.end, Job: l.job, Token: l.token,
+	}
+}
+
+func (n *Node) applyLease(l *lease, f protocol.Fact) {
+	if f.Kind != protocol.ResultSettled {
+		invariant.Check(!l.ended(), "node: fact %d: kind %d names lease %v, which has ended", n.applying, f.Kind, l.token)
+	}
+	switch f.Kind {
+	case protocol.LeaseExtended:
+		n.each(l.slice, l.also, func(s *slice) {
+			inTheWay, free := s.time.Extend(reservationID(l.token), f.End)
+			invariant.Check(free, "node: fact %d: lease %v can't be extended over %v %d on %s", n.applying, l.token, inTheWay.Kind, inTheWay.ID, s.id)
+			s.dirty = true
+		})
+		l.rng, l.end, l.cut = f.Range, f.End, ""
+	case protocol.Truncated:
+		n.each(l.slice, l.also, func(s *slice) {
+			ok := s.time.Truncate(reservationID(l.token), f.End)
+			invariant.Check(ok, "node: fact %d: lease %v [%d,%d) can't be cut to %d on %s", n.applying, l.token, l.start, l.end, f.End, s.id)
+			s.dirty = true
+		})
+		l.end, l.cut = f.End, f.Text
+	case protocol.SubjobStarted:
+		l.started, l.at = true, f.At
+	case protocol.SubjobEnded:
+		n.each(l.slice, l.also, func(s *slice) {
+			s.time.Remove(reservationID(l.token))
+			s.dirty = true
+		})
+		l.result, l.bare, l.stuck = f.Result, f.Flag, false
+	case protocol.ResultSettled:
+		invariant.Check(l.ended(), "node: fact %d: lease %v is settled before its end", n.applying, l.token)
+		l.settled, l.settling = true, f.Range
+	}
+}
+
+func (n *Node) applyReservation(r protocol.Reservation) {
+	s := n.record(r.Slice)
+	n.sum -= n.metaHash()
+	n.lastID = max(n.lastID, r.ID)
+	n.sum += n.metaHash() + reservationHash(&r)
+	s.time.Close(r)
+	s.dirty = true
+}
+
+func (n *Node) applyReservationGone(id uint64) {
+	r, s := n.reservation(id)
+	invariant.Check(s != nil, "node: fact %d: reservation %d is gone but was never made", n.applying, id)
+	n.sum -= reservationHash(&r)
+	s.time.Reopen(id)
+	s.dirty = true
+}
+
+// reservation finds a durable reservation by its id, with its slice; nil if there is none.
+func (n *Node) reservation(id uint64) (protocol.Reservation, *slice) {
+	for _, s := range n.slices {
+		for _, r := range s.time.Closed() {
+			if r.ID == id && id != foreignID {
+				return r, s
+			}
+		}
+	}
+	return protocol.Reservation{}, nil
+}
+
+func (n *Node) applyQuarantine(f protocol.Fact) {
+	s := n.record(f.Slice)
+	if s.quarantined {
+		n.sum -= s.quarantineHash()
+	}
+	s.quarantined, s.quarantine, s.dirty = true, f.Text, true
+	n.sum += s.quarantineHash()
+	if l := n.lease(f.Token); l != nil && !l.ended() {
+		n.sum -= l.hash()
+		l.stuck = true
+		n.sum += l.hash()
+	}
+}

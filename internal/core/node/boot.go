@@ -1,0 +1,208 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Recover begins a boot: a new epoch, so that no token of an earlier one is honoured, and what is outstanding of ended
+// subjobs. Nothing is offered and every ask is refused until the executor has said what it found.
+func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
+	invariant.Check(!n.booted, "node %s: Recover twice", n.cfg.ID)
+	n.booted = true
+	n.fact(out, protocol.Fact{Kind: protocol.Booted, Epoch: n.epoch + 1})
+	for _, l := range n.leases {
+		l.issued = true // whether it was, the executor will say
+		n.outstanding(now, l, out)
+	}
+	n.timer(now, out)
+}
+
+// takeInventory confirms the boot: every lease is matched with what the executor found, what nobody knows quarantines its
+// slice, and the slices are offered. A second inventory of the same boot changes nothing.
+func (n *Node) takeInventory(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	if n.confirmed {
+		return
+	}
+	n.confirmed = true
+	n.inventory = in.Slices
+	for i := range in.Slices {
+		if s := n.record(in.Slices[i].ID); !s.known {
+			s.known, s.desc = true, in.Slices[i]
+		}
+	}
+	found := slices.Clone(in.Found)
+	slices.SortStableFunc(found, func(a, b protocol.Found) int { return a.Token.Compare(b.Token) })
+	for _, l := range n.leases {
+		if l.ended() {
+			continue
+		}
+		i, ok := slices.BinarySearchFunc(found, l.token, func(f protocol.Found, t job.Token) int { return f.Token.Compare(t) })
+		if !ok {
+			n.end(now, l, ownResult(now, l, job.StartFailed, "the daemon stopped before the start"), true, out)
+			continue
+		}
+		n.match(now, l, &found[i], out)
+	}
+	for i := range found {
+		l := n.lease(found[i].Token)
+		// What ended in this boot, before the inventory came, was alive when it was found.
+		if l == nil || l.ended() && !l.fresh && (found[i].Alive || found[i].Stuck) {
+			n.stranger(now, &found[i], out)
+		}
+	}
+	n.announce(now, out)
+}
+
+// match goes on with a lease of an earlier boot from what the executor found of it.
+func (n *Node) match(now quantity.Instant, l *lease, f *protocol.Found, out *protocol.Out) {
+	switch {
+	case f.Stuck:
+		n.strand(now, l, "processes of subjob "+l.token.String()+" remain from before the restart and can't be ended", out)
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Text: "its processes can't be ended"})
+	case f.Alive:
+		n.markStarted(now, l, f.Started, out)
+		n.sendDeadline(l, out)
+		n.outstanding(now, l, out)
+	default:
+		n.end(now, l, checked(now, l, f.Result), false, out)
+	}
+}
+
+// stranger deals with a run directory that no lease stands for. What lives there quarantines its slice; what is dead is
+// put away.
+func (n *Node) stranger(now quantity.Instant, f *protocol.Found, out *protocol.Out) {
+	if !f.Alive && !f.Stuck {
+		n.discard(f.Token, f.Job, out)
+		return
+	}
+	n.strays = append(n.strays, stray{f.Token, f.Job})
+	if f.Slice != "" {
+		n.quarantine(now, n.record(f.Slice), f.Token, "subjob "+f.Token.String()+" runs there and no lease stands for it", out)
+	}
+	n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: f.Token, Job: f.Job, Text: "no lease stands for it"})
+}
+
+// announce tells the gate what there is and lets every slice be offered.
+func (n *Node) announce(now quantity.Instant, out *protocol.Out) {
+	n.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Gate}, Slices: n.inventory})
+	n.showAll()
+	if n.cfg.Refresh > 0 {
+		n.refresh = now.Add(n.cfg.Refresh)
+	}
+}
+
+// stuck: processes of a subjob remain that can't be ended.
+func (n *Node) stuck(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	l := n.lease(in.Token)
+	if l == nil || l.ended() || l.stuck || !l.issued {
+		return
+	}
+	why := in.Text
+	if why == "" {
+		why = "processes remain that can't be ended"
+	}
+	n.strand(now, l, "subjob "+l.token.String()+": "+why, out)
+}
+
+// strand quarantines every slice of a lease whose processes can't be ended. The lease stands until they are gone or a
+// person releases the slice: its home gives up by itself after the lease's end.
+func (n *Node) strand(now quantity.Instant, l *lease, why string, out *protocol.Out) {
+	n.each(l.slice, l.also, func(s *slice) { n.quarantine(now, s, l.token, why, out) })
+}
+
+// quarantine takes a slice off the market until a person has looked. What was sold there and has not begun is withdrawn.
+func (n *Node) quarantine(now quantity.Instant, s *slice, t job.Token, why string, out *protocol.Out) {
+	n.fact(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: t, Text: why})
+	for _, l := range n.leases {
+		if touches(s.id, l.slice, l.also) && !l.issued && !l.ended() {
+			n.end(now, l, ownResult(now, l, job.Stopped, "withdrawn: "+string(s.id)+" was quarantined: "+why), true, out)
+		}
+	}
+	n.dropGrants(s, 0, quantity.Never)
+}
+
+// dropGrants drops the holds on s that share time with [from, to).
+func (n *Node) dropGrants(s *slice, from, to quantity.Instant) {
+	for i := len(n.grants) - 1; i >= 0; i-- {
+		if g := n.grants[i]; touches(s.id, g.slice, g.also) && g.start < to && from < g.end {
+			n.dropGrant(g.token)
+		}
+	}
+}
+
+// foreign: a process that is not ours holds the slice, or no longer does. It is not a fact: a restart finds it again.
+func (n *Node) foreign(now quantity.Instant, in *protocol.Message) {
+	s := n.record(in.Slice)
+	if s.foreign == in.Flag {
+		return
+	}
+	s.foreign, s.dirty = in.Flag, true
+	if in.Flag {
+		s.time.Close(protocol.Reservation{
+			ID: foreignID, Kind: protocol.ForForeign, Slice: s.id, Start: now, End: quantity.Never, Source: in.Text,
+		})
+	} else {
+		s.time.Reopen(foreignID)
+	}
+}
+
+// Snapshot appends facts that fold to the node's durable state, and returns the extended slice. Ended leases come first:
+// the time they had may have been sold again.
+func (n *Node) Snapshot(out []protocol.Fact) []protocol.Fact {
+	first := len(out)
+	out = append(out, protocol.Fact{Kind: protocol.Booted, Epoch: n.epoch, Reservation: &protocol.Reservation{ID: n.lastID}})
+	for _, s := range n.slices {
+		for _, r := range s.time.Closed() {
+			if r.ID != foreignID {
+				out = append(out, protocol.Fact{Kind: protocol.ReservationMade, Reservation: &r})
+			}
+		}
+		if s.quarantined {
+			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Text: s.quarantine})
+		}
+	}
+	for _, l := range slices.SortedStableFunc(slices.Values(n.leases), func(a, b *lease) int {
+		return -cmp.Compare(bit(a.ended()), bit(b.ended()))
+	}) {
+		out = n.snapshotLease(l, out)
+	}
+	for i := range out[first:] {
+		out[first+i].Actor = n.self
+	}
+	return out
+}
+
+func bit(v bool) int {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func (n *Node) snapshotLease(l *lease, out []protocol.Fact) []protocol.Fact {
+	out = append(out, protocol.Fact{
+		Kind: protocol.LeaseMade, Token: l.token, Job: l.job, Epoch: l.epoch, Zone: l.zone, Slice: l.slice, Also: l.also,
+		Range: l.rng, Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Text: l.cut,
+	})
+	if l.started {
+		out = append(out, protocol.Fact{Kind: protocol.SubjobStarted, Token: l.token, Job: l.job, At: l.at})
+	}
+	if l.stuck {
+		n.each(l.slice, l.also, func(s *slice) {
+			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: l.token, Text: s.quarantine})
+		})
+	}
+	if l.ended() {
+		out = append(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.token, Job: l.job, Result: l.result, Flag: l.bare})
+	}
+	if l.settled {
+		out = append(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.token, Job: l.job, Range: l.settling})
+	}
+	return out
+}

@@ -1,0 +1,88 @@
+package node
+
+import (
+	"errors"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// Config is how a node behaves. Zero durations and limits take the default named with them.
+type Config struct {
+	// ID of the node and Zone it belongs to. Both are needed.
+	ID   job.NodeID
+	Zone job.ZoneID
+	// Horizon is how far ahead gaps are looked for and a lease may start. Default 1 h.
+	Horizon time.Duration
+	// GrantTTL is how long a hold stands by the node's own clock. Default 200 ms (SYSTEMS 3.2).
+	GrantTTL time.Duration
+	// ResultRetry is the time between two sendings of what was not acknowledged: Start, Stop, Result, Settle. Default 1 s.
+	ResultRetry time.Duration
+	// MinGap is the shortest gap worth a message. Default 100 ms.
+	MinGap time.Duration
+	// CutGrace is what a running subjob still gets when its time is taken at once, so that it can be warned and leave a
+	// checkpoint. Default 2 s.
+	CutGrace time.Duration
+	// Overdue is how long after its lease's end a subjob may remain unconfirmed before the executor is told to stop it.
+	// Its supervisor ends it at the end by itself: this is the second line. Default 5 s.
+	Overdue time.Duration
+	// Refresh repeats all offers and the inventory, for a fabric that loses messages or a zone that restarts alone. 0:
+	// never, because within one process nothing is lost.
+	Refresh time.Duration
+	// PastTolerance is how long ago a person's reservation may start, for calls that took their time. Default 1 min.
+	PastTolerance time.Duration
+	// MaxReservations bounds how many reservations one slice may have, leases apart. Default 256.
+	MaxReservations int
+}
+
+// withDefaults fills what was left out.
+func (c Config) withDefaults() Config {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.Horizon, time.Hour},
+		{&c.GrantTTL, 200 * time.Millisecond},
+		{&c.ResultRetry, time.Second},
+		{&c.MinGap, 100 * time.Millisecond},
+		{&c.CutGrace, 2 * time.Second},
+		{&c.Overdue, 5 * time.Second},
+		{&c.PastTolerance, time.Minute},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.MaxReservations == 0 {
+		c.MaxReservations = 256
+	}
+	return c
+}
+
+// Validate returns every problem of the configuration at once, as one error of kind Invalid, or nil.
+func (c Config) Validate() error {
+	var problems []error
+	problem := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, errkind.Errorf(errkind.Invalid, format, args...))
+		}
+	}
+	problem(c.ID == "", "node: ID is empty; give the node a name")
+	problem(c.Zone == "", "node: Zone is empty; name the zone the node belongs to")
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Horizon", c.Horizon}, {"GrantTTL", c.GrantTTL}, {"ResultRetry", c.ResultRetry}, {"MinGap", c.MinGap},
+		{"CutGrace", c.CutGrace}, {"Overdue", c.Overdue}, {"Refresh", c.Refresh}, {"PastTolerance", c.PastTolerance},
+	} {
+		problem(d.value < 0, "node: %s is %v; it can't be negative", d.name, d.value)
+	}
+	problem(c.MaxReservations < 0 || c.MaxReservations > maxReservations,
+		"node: MaxReservations is %d; it must be within 1 and %d, or 0 for the default", c.MaxReservations, maxReservations)
+	if len(problems) == 0 {
+		return nil
+	}
+	return errkind.Errorf(errkind.Invalid, "%w", errors.Join(problems...))
+}

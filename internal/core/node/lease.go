@@ -1,0 +1,210 @@
+package node
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// begin hands a due lease to the executor, unless its place is still in use: a slice is never given on before what ran
+// there is confirmed gone. A lease whose whole time passes like this ends without having started; begin returns true then.
+func (n *Node) begin(now quantity.Instant, l *lease, out *protocol.Out) (over bool) {
+	why := ""
+	n.each(l.slice, l.also, func(s *slice) {
+		if s.foreign {
+			why = "a process that is not ours holds " + string(s.id)
+		}
+		for _, r := range s.time.Sold() {
+			if r.Start >= l.start {
+				break
+			}
+			if r.Kind == protocol.ForLease {
+				why = "what ran before it on " + string(s.id) + " was not confirmed gone"
+			}
+		}
+	})
+	switch {
+	case now >= l.end:
+		if why == "" {
+			why = "the daemon was late"
+		}
+		n.end(now, l, ownResult(now, l, job.Stopped, "not started within its window: "+why), true, out)
+		return true
+	case why == "":
+		l.issued = true
+		n.outstanding(now, l, out)
+	}
+	return false
+}
+
+// end records that a subjob is over, frees its time and tells its home. Bare: the executor never heard of it.
+func (n *Node) end(now quantity.Instant, l *lease, r *job.Result, bare bool, out *protocol.Out) {
+	n.fact(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.token, Job: l.job, Result: r, Flag: bare})
+	l.fresh = true
+	n.outstanding(now, l, out)
+}
+
+// ownResult is what the node itself says of a subjob that the executor has no result of: nothing of it counts.
+func ownResult(now quantity.Instant, l *lease, o job.Outcome, detail string) *job.Result {
+	return &job.Result{Outcome: o, ExitCode: -1, Progress: l.rng.From, Start: l.at, End: now, Detail: detail}
+}
+
+// startedNow: the process runs.
+func (n *Node) startedNow(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	l := n.lease(in.Token)
+	switch {
+	case l == nil: // no lease stands for it: it may not run
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: in.Token, Job: in.Job, Text: "no lease stands for it"})
+	case !l.ended() && l.issued:
+		n.markStarted(now, l, in.At, out)
+	}
+}
+
+func (n *Node) markStarted(now quantity.Instant, l *lease, at quantity.Instant, out *protocol.Out) {
+	if l.started {
+		return
+	}
+	if at == 0 {
+		at = now
+	}
+	n.fact(out, protocol.Fact{Kind: protocol.SubjobStarted, Token: l.token, Job: l.job, At: at})
+	n.send(out, protocol.Message{Kind: protocol.Running, To: l.home(), Token: l.token, Job: l.job, Slice: l.slice, At: at})
+	n.outstanding(now, l, out)
+}
+
+// exited: the process tree is confirmed gone.
+func (n *Node) exited(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	l := n.lease(in.Token)
+	if l == nil {
+		if i := slices.IndexFunc(n.strays, func(s stray) bool { return s.token == in.Token }); i >= 0 {
+			n.discard(n.strays[i].token, n.strays[i].job, out)
+			n.strays = slices.Delete(n.strays, i, i+1)
+		}
+		return
+	}
+	if l.issued && !l.ended() {
+		n.end(now, l, checked(now, l, in.Result), false, out)
+	}
+}
+
+// checked is the executor's result made safe to count: progress never leaves the lease's range. The result itself is
+// shared and not written to.
+func checked(now quantity.Instant, l *lease, r *job.Result) *job.Result {
+	if r == nil {
+		return ownResult(now, l, job.Lost, "the executor did not say how it ended")
+	}
+	if r.Progress < l.rng.From || r.Progress > l.rng.To {
+		c := *r
+		c.Progress = min(max(c.Progress, l.rng.From), l.rng.To)
+		return &c
+	}
+	return r
+}
+
+// discard lets the executor put away the directories of a subjob that counts for nothing.
+func (n *Node) discard(t job.Token, id job.ID, out *protocol.Out) {
+	n.send(out, protocol.Message{Kind: protocol.Settle, To: n.executor(), Token: t, Job: id})
+}
+
+// acknowledged: the home has the result; what it committed decides where the output goes.
+func (n *Node) acknowledged(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	l := n.lease(in.Token)
+	if l == nil || !l.ended() || l.settled || l.job != in.Job {
+		return
+	}
+	n.fact(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.token, Job: l.job, Range: in.Range})
+	if l.bare { // there are no directories
+		n.fact(out, protocol.Fact{Kind: protocol.LeaseGone, Token: l.token, Job: l.job})
+		return
+	}
+	n.outstanding(now, l, out)
+}
+
+// settled: the directories are where they belong.
+func (n *Node) settled(in *protocol.Message, out *protocol.Out) {
+	if l := n.lease(in.Token); l != nil && l.settled {
+		n.fact(out, protocol.Fact{Kind: protocol.LeaseGone, Token: l.token, Job: l.job})
+	}
+}
+
+// stop ends a lease because its home asks. One that was not started ends here; a running one is stopped by the executor
+// and ends when it is confirmed gone.
+func (n *Node) stop(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	n.dropGrant(in.Token) // the Redeem that is under way is not to be honoured any more
+	l := n.lease(in.Token)
+	if l == nil || l.ended() {
+		return
+	}
+	why := in.Text
+	if why == "" {
+		why = "stopped by its home"
+	}
+	if !l.issued {
+		n.end(now, l, ownResult(now, l, job.Stopped, why), true, out)
+		return
+	}
+	first := l.stopping == ""
+	l.stopping = why
+	if first && l.started {
+		n.outstanding(now, l, out)
+	}
+}
+
+// extend moves a lease's end, if the time is free.
+func (n *Node) extend(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	l := n.lease(in.Token)
+	why := ""
+	switch {
+	case l == nil || l.job != in.Job || l.ended():
+		why = "there is no running lease of this token"
+	case l.end == in.End && l.rng == in.Range: // asked again
+		n.sendExtended(l, in, out)
+		return
+	case now >= l.end:
+		why = "the lease is over"
+	case in.End <= l.end:
+		why = "the lease ends at " + clock(l.end) + ", which is not earlier"
+	case in.Range.From != l.rng.From || in.Range.To < l.rng.To:
+		why = "it does not go on from " + l.rng.String()
+	case l.stuck || l.stopping != "":
+		why = "it is being stopped"
+	default:
+		n.each(l.slice, l.also, func(s *slice) {
+			if w, ok := n.usable(s); !ok {
+				why = w
+			} else if r, ok := s.time.Free(now, l.end, in.End, l.job); !ok {
+				why = describe(&r)
+			}
+		})
+	}
+	if why != "" {
+		n.refuse(in, why, out)
+		return
+	}
+	from := l.end
+	n.fact(out, protocol.Fact{Kind: protocol.LeaseExtended, Token: l.token, Job: l.job, Range: in.Range, End: in.End})
+	n.each(l.slice, l.also, func(s *slice) { n.withdrawOwn(s, l.job, from, l.end, out) })
+	if l.issued {
+		n.sendDeadline(l, out)
+	}
+	n.sendExtended(l, in, out)
+}
+
+func (n *Node) sendExtended(l *lease, in *protocol.Message, out *protocol.Out) {
+	n.send(out, protocol.Message{Kind: protocol.Extended, To: in.From, Ask: in.Ask, Token: l.token, Job: l.job, Slice: l.slice, Range: l.rng, End: l.end})
+}
+
+func (n *Node) sendDeadline(l *lease, out *protocol.Out) {
+	n.send(out, protocol.Message{Kind: protocol.Deadline, To: n.executor(), Token: l.token, Job: l.job, End: l.end, Range: l.rng, Text: l.cut})
+}
+
+// report passes a running subjob's progress on to its home.
+func (n *Node) report(in *protocol.Message, out *protocol.Out) {
+	if l := n.lease(in.Token); l != nil && l.started && !l.ended() {
+		n.send(out, protocol.Message{
+			Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Slice: l.slice, Progress: in.Progress, Demand: in.Demand, At: in.At,
+		})
+	}
+}

@@ -1,0 +1,193 @@
+// Package node is the actor that owns slices: their timelines, the leases on them, what runs and whether it is confirmed
+// gone, results until the home has them, quarantine. It is a pure state machine (protocol.Actor).
+//
+// It knows no market, policy or job progress: it grants time that is free, honours each token once, starts nothing
+// without a lease, and never frees the time of a started subjob before its process tree is confirmed gone. Who may have
+// which time is decided elsewhere.
+//
+// apply.go is the only place where durable state changes; step.go sends each input to the file named after what it is
+// about. What is not durable (holds, foreign processes, timers) is found again
+// or asked for again after a restart.
+package node
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/timeline"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// maxReservations keeps a slice's closed time below what a timeline bears, with room for what is not asked for by people.
+const maxReservations = timeline.Max / 2
+
+// Node is the actor. It is not safe for concurrent use.
+type Node struct {
+	cfg  Config
+	self protocol.Address
+
+	// Durable state, changed by Apply alone. Leases are sorted by token, slices by id.
+	epoch    uint32
+	lastID   uint64 // the last reservation id given out
+	leases   []*lease
+	slices   []*slice
+	sum      uint64 // the digest, kept incrementally
+	applying int    // facts applied; for messages of broken invariants
+
+	// Soft state.
+	booted, confirmed bool
+	inventory         []protocol.Slice
+	grants            []*grant // sorted by token, which is also the order of expiry
+	strays            []stray
+	answers           []protocol.Message // recent replies to persons
+	seq               uint64             // the last token given out in this epoch
+	views             uint64             // the last view's version, within this epoch
+	wake              quantity.Instant   // the earliest Tick that is asked for, 0 if none
+	refresh           quantity.Instant   // when everything is offered again
+	ids               []uint64           // scratch
+}
+
+// lease is the durable right to run one subjob, from LeaseMade to LeaseGone.
+type lease struct {
+	token      job.Token
+	job        job.ID
+	epoch      uint32 // of the job's home
+	zone       job.ZoneID
+	slice      job.SliceID
+	also       []job.SliceID
+	rng        job.Range
+	start, end quantity.Instant
+	demand     trp.Vector
+	plan       protocol.Plan
+
+	started  bool
+	at       quantity.Instant // when it started
+	cut      string           // why its end was moved closer, empty if it was not
+	stuck    bool             // processes remain that can't be ended
+	result   *job.Result      // set when it has ended
+	bare     bool             // it ended without anything having been given to the executor
+	settled  bool             // the home has the result
+	settling job.Range        // what the home committed
+
+	// Soft. The spec is needed for Start alone, and a boot never starts what an earlier one has not.
+	spec     *job.Spec
+	issued   bool             // Start has been sent
+	stopping string           // why it is being stopped
+	fresh    bool             // it ended in this boot
+	retry    quantity.Instant // when the outstanding effect is sent again; 0 if none is
+}
+
+func (l *lease) ended() bool { return l.result != nil }
+
+// reservationID is a lease's or hold's id in the timelines of its slices: the top bit keeps it apart from reservations,
+// which are counted up from 1.
+func reservationID(t job.Token) uint64 {
+	return 1<<63 | uint64(t.Epoch)<<40 | t.Seq&(1<<40-1)
+}
+
+// foreignID marks the reservation of a foreign process; there is at most one on a slice.
+const foreignID = 1 << 62
+
+// slice is what the node knows of one slice. It exists as soon as anything durable names it.
+type slice struct {
+	id job.SliceID
+	// Durable: quarantine says why nothing is sold here; the timeline holds leases and reservations, and soft holds.
+	quarantined bool
+	quarantine  string
+	time        timeline.Timeline
+
+	// Soft.
+	known   bool // the inventory of this boot has it
+	desc    protocol.Slice
+	foreign bool
+	dirty   bool                // an Offer may be due
+	shown   *protocol.SliceView // what the last Offer said; nil: an Offer is due whatever it says
+	renew   quantity.Instant    // when gaps from beyond the horizon come into sight; 0 if there are none
+}
+
+// grant is a hold: soft, fenced by the epoch of its token.
+type grant struct {
+	token      job.Token
+	from       protocol.Address
+	ask        uint64
+	job        job.ID
+	slice      job.SliceID
+	also       []job.SliceID
+	start, end quantity.Instant
+	expiry     quantity.Instant
+	takes      bool // it takes over the job's own place
+}
+
+// stray is a subjob found alive at boot that no lease stands for.
+type stray struct {
+	token job.Token
+	job   job.ID
+}
+
+// New returns a node without state. The configuration must be valid: see Config.Validate.
+func New(cfg Config) *Node {
+	err := cfg.Validate()
+	invariant.Check(err == nil, "node: New with a configuration that was not validated: %v", err)
+	return &Node{
+		cfg:  cfg.withDefaults(),
+		self: protocol.Address{Role: protocol.Node, ID: string(cfg.ID)},
+	}
+}
+
+// lease returns the lease of a token, nil if there is none.
+func (n *Node) lease(t job.Token) *lease {
+	if i, ok := n.findLease(t); ok {
+		return n.leases[i]
+	}
+	return nil
+}
+
+func (n *Node) findLease(t job.Token) (int, bool) {
+	return slices.BinarySearchFunc(n.leases, t, func(l *lease, t job.Token) int { return l.token.Compare(t) })
+}
+
+// slice returns the record of a slice, nil if nothing is known of it.
+func (n *Node) slice(id job.SliceID) *slice {
+	if i, ok := n.findSlice(id); ok {
+		return n.slices[i]
+	}
+	return nil
+}
+
+func (n *Node) findSlice(id job.SliceID) (int, bool) {
+	return slices.BinarySearchFunc(n.slices, id, func(s *slice, id job.SliceID) int { return cmp.Compare(s.id, id) })
+}
+
+// record returns the record of a slice and makes it if there is none.
+func (n *Node) record(id job.SliceID) *slice {
+	i, ok := n.findSlice(id)
+	if !ok {
+		n.slices = slices.Insert(n.slices, i, &slice{id: id, desc: protocol.Slice{ID: id}})
+	}
+	return n.slices[i]
+}
+
+// each calls f for every slice of a lease or grant, the named one first.
+func (n *Node) each(first job.SliceID, also []job.SliceID, f func(*slice)) {
+	f(n.record(first))
+	for _, id := range also {
+		f(n.record(id))
+	}
+}
+
+// usable says whether the slice may be sold, and why not.
+func (n *Node) usable(s *slice) (why string, ok bool) {
+	switch {
+	case !n.confirmed:
+		return "the node is starting: what runs there is not known yet", false
+	case !s.known:
+		return "the slice is not in the inventory of this boot", false
+	case s.quarantined:
+		return "quarantined: " + s.quarantine, false
+	}
+	return "", true
+}

@@ -1,0 +1,83 @@
+package node
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// offer sends the zone a fresh view of every slice whose gaps have changed.
+func (n *Node) offer(now quantity.Instant, out *protocol.Out) {
+	if !n.confirmed {
+		return
+	}
+	if n.refresh != 0 && n.refresh <= now {
+		n.announce(now, out)
+	}
+	for _, s := range n.slices {
+		if s.renew != 0 && s.renew <= now {
+			s.dirty = true
+		}
+		if !s.dirty {
+			continue
+		}
+		s.dirty = false
+		v := n.look(now, s)
+		if s.shown != nil && unchanged(now, s.shown, v) {
+			continue
+		}
+		n.views++
+		v.Version, s.shown = n.views, v
+		n.send(out, protocol.Message{
+			Kind: protocol.Offer, To: protocol.Address{Role: protocol.Zone, ID: string(n.cfg.Zone)}, Epoch: n.epoch, Slice: s.id, View: v,
+		})
+	}
+}
+
+// look describes a slice as it is now, in memory of its own: a view is never written to once it was sent.
+func (n *Node) look(now quantity.Instant, s *slice) *protocol.SliceView {
+	v := &protocol.SliceView{Slice: s.desc, Node: n.cfg.ID, Reserved: s.reserved(now)}
+	v.Why, v.Usable = n.usable(s)
+	s.renew = 0
+	if v.Usable {
+		var more bool
+		if v.Gaps, more = s.time.Gaps(now, n.cfg.Horizon, n.cfg.MinGap, nil); more {
+			s.renew = now.Add(n.cfg.Horizon / 2)
+		}
+	}
+	// The promise that everything rests on is checked on what leaves the node, not on how it was computed.
+	for _, g := range v.Gaps {
+		for _, r := range v.Reserved {
+			invariant.Check(r.Kind != protocol.ForLease && r.Kind != protocol.ForHold || g.End <= r.Start || r.End <= g.Start,
+				"node: gap [%d,%d) on %s is offered although lease %v has [%d,%d)", g.Start, g.End, s.id, r.Token, r.Start, r.End)
+		}
+	}
+	return v
+}
+
+// reserved lists what stands on a slice and is not over, in order of start. A lease that is past its end stands until it
+// is confirmed gone.
+func (s *slice) reserved(now quantity.Instant) []protocol.Reservation {
+	all := slices.Clone(s.time.Sold())
+	for _, r := range s.time.Closed() {
+		if r.Every != 0 || r.End > now {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b protocol.Reservation) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// unchanged says whether a view would tell the zone nothing that it can use: the same gaps, apart from the time that has
+// gone by, and as many reservations. A hold that becomes a lease is such a change.
+func unchanged(now quantity.Instant, a, b *protocol.SliceView) bool {
+	return a.Usable == b.Usable && a.Why == b.Why && len(a.Reserved) == len(b.Reserved) &&
+		slices.EqualFunc(a.Gaps, b.Gaps, func(g, h protocol.Gap) bool {
+			return g.End == h.End && g.Until == h.Until && (g.Start == h.Start || g.Start <= now && h.Start <= now)
+		})
+}

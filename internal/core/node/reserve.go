@@ -1,0 +1,310 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/timeline"
+)
+
+// remembered is how many answers to persons are kept, so that a call that came twice is carried out once.
+const remembered = 64
+
+// request carries out what a person (or, for a rigid job's place, the zone) asks, once for each request id.
+func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	if in.From.Role == protocol.Zone {
+		n.reserveRigid(now, in, out)
+		return
+	}
+	if i := slices.IndexFunc(n.answers, func(m protocol.Message) bool {
+		return in.Request != "" && m.Request == in.Request && m.To == in.From
+	}); i >= 0 {
+		n.send(out, n.answers[i])
+		return
+	}
+	var text string
+	var err error
+	switch {
+	case in.Kind == protocol.Reserve:
+		text, err = n.reserve(now, in, out)
+	case in.Kind == protocol.Unreserve:
+		text, err = n.unreserve(in, out)
+	default:
+		text, err = n.release(now, in, out)
+	}
+	reply := protocol.Message{Kind: protocol.Reply, To: in.From, Request: in.Request, Text: text, Err: err}
+	n.send(out, reply)
+	if err != nil {
+		return // what failed may be tried again
+	}
+	if len(n.answers) == remembered {
+		n.answers = slices.Delete(n.answers, 0, 1)
+	}
+	n.answers = append(n.answers, reply)
+}
+
+// reserve takes time off the market for somebody who is not a job of ours. The answer lists the reservations' ids. What
+// is there already with the same content is answered again, so that a call repeated after a restart takes nothing twice.
+func (n *Node) reserve(now quantity.Instant, in *protocol.Message, out *protocol.Out) (string, error) {
+	if in.Reservation == nil {
+		return "", errkind.Errorf(errkind.Invalid, "reserve: the call has no reservation; say kind, start and end")
+	}
+	r := *in.Reservation
+	if r.Start == 0 {
+		r.Start = now
+	}
+	r.ID, r.Job, r.Token = 0, "", job.Token{}
+	targets, err := n.targets(r.Slice)
+	if err = errors.Join(err, n.checkReservation(now, &r), n.room(targets, r)); err != nil {
+		return "", errkind.Errorf(errkind.Of(err), "reserve: %w", err)
+	}
+	var ids []string
+	for _, s := range targets {
+		r.Slice = s.id
+		id := n.same(s, r)
+		if id == 0 {
+			id = n.make(r, out)
+		}
+		if r.Truncate {
+			n.makeWay(now, s, &r, out)
+		}
+		ids = append(ids, strconv.FormatUint(id, 10))
+	}
+	return strings.Join(ids, ","), nil
+}
+
+// targets are the slices a call means: the named one, or all that the inventory has.
+func (n *Node) targets(id job.SliceID) ([]*slice, error) {
+	var known []*slice
+	var names []string
+	for _, s := range n.slices {
+		if s.known {
+			known, names = append(known, s), append(names, string(s.id))
+		}
+	}
+	if s := n.slice(id); s != nil && s.known {
+		return []*slice{s}, nil
+	}
+	switch {
+	case !n.confirmed:
+		return nil, errkind.Errorf(errkind.Unavailable, "node %s is starting and does not know its slices yet; ask again in a moment", n.cfg.ID)
+	case id != "":
+		return nil, errkind.Errorf(errkind.NotFound, "node %s has no slice %q; it has %s", n.cfg.ID, id, strings.Join(names, ", "))
+	case len(known) == 0:
+		return nil, errkind.Errorf(errkind.NotFound, "node %s has no slices", n.cfg.ID)
+	}
+	return known, nil
+}
+
+// checkReservation lists everything that is wrong with a person's reservation.
+func (n *Node) checkReservation(now quantity.Instant, r *protocol.Reservation) error {
+	var problems []error
+	problem := func(format string, args ...any) {
+		problems = append(problems, errkind.Errorf(errkind.Invalid, format, args...))
+	}
+	switch r.Kind {
+	case protocol.ForDrain, protocol.ForMaintenance, protocol.ForReclaim, protocol.ForServing, protocol.ForGeometry, protocol.ForOwner:
+	default:
+		problem("kind %v (%d) can't be reserved by people; use drain, maintenance, reclaim, serving, geometry or owner", r.Kind, r.Kind)
+	}
+	length := r.End.Sub(r.Start)
+	switch {
+	case r.End <= r.Start:
+		problem("it ends at %s, which is not after its start at %s", clock(r.End), clock(r.Start))
+	case r.Every == 0 && r.End <= now:
+		problem("it ended at %s, and it is %s now", clock(r.End), clock(now))
+	case r.Every == 0 && now.Sub(r.Start) > n.cfg.PastTolerance:
+		problem("it starts at %s, %v ago; start it now or later", clock(r.Start), now.Sub(r.Start))
+	}
+	switch {
+	case r.Every < 0:
+		problem("it repeats every %v; give a positive time, or 0 for once", r.Every)
+	case r.Every > 0 && r.End == quantity.Never:
+		problem("it repeats every %v but has no end; give one", r.Every)
+	case r.Every > 0 && r.Every < timeline.MinEvery:
+		problem("it repeats every %v; the shortest is %v", r.Every, timeline.MinEvery)
+	case r.Every > 0 && r.Every < length:
+		problem("it repeats every %v but lasts %v; make it shorter or repeat it less often", r.Every, length)
+	}
+	return errors.Join(problems...)
+}
+
+// room says which slices have as many reservations as they may.
+func (n *Node) room(targets []*slice, r protocol.Reservation) error {
+	var problems []error
+	for _, s := range targets {
+		r.Slice = s.id
+		if len(s.time.Closed()) >= n.cfg.MaxReservations && n.same(s, r) == 0 {
+			problems = append(problems, errkind.Errorf(errkind.Exhausted,
+				"%s has %d reservations, which is as many as it may have; withdraw one first", s.id, len(s.time.Closed())))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// same returns the id of a standing reservation with the same content, 0 if there is none.
+func (n *Node) same(s *slice, r protocol.Reservation) uint64 {
+	for _, q := range s.time.Closed() {
+		if r.ID = q.ID; q == r && q.ID != foreignID {
+			return q.ID
+		}
+	}
+	return 0
+}
+
+// make records a new reservation and returns its id.
+func (n *Node) make(r protocol.Reservation, out *protocol.Out) uint64 {
+	r.ID = n.lastID + 1
+	n.fact(out, protocol.Fact{Kind: protocol.ReservationMade, Slice: r.Slice, Reservation: &r})
+	return r.ID
+}
+
+// makeWay takes sold time back for a reservation that may cut it short. A running subjob is cut where the reservation
+// begins, or a moment from now if it has begun; what has not begun is withdrawn. Its home learns both from the Result.
+func (n *Node) makeWay(now quantity.Instant, s *slice, r *protocol.Reservation, out *protocol.Out) {
+	cause := "time taken (" + r.Kind.String() + ")"
+	if r.Source != "" {
+		cause += " by " + r.Source
+	}
+	for _, l := range n.leases {
+		if l.ended() || !touches(s.id, l.slice, l.also) {
+			continue
+		}
+		o, hit := timeline.Overlap(r, max(now, l.start), l.end)
+		if !hit {
+			continue
+		}
+		if !l.issued {
+			n.end(now, l, ownResult(now, l, job.Stopped, "withdrawn: "+cause+" from "+clock(o.Start)), true, out)
+			continue
+		}
+		end := o.Start
+		if end <= now {
+			end = now.Add(n.cfg.CutGrace)
+		}
+		if end >= l.end {
+			continue // it is over by then
+		}
+		n.fact(out, protocol.Fact{Kind: protocol.Truncated, Token: l.token, Job: l.job, End: end, Text: cause})
+		n.sendDeadline(l, out)
+	}
+	for i := len(n.grants) - 1; i >= 0; i-- {
+		g := n.grants[i]
+		if _, hit := timeline.Overlap(r, max(now, g.start), g.end); hit && touches(s.id, g.slice, g.also) {
+			n.dropGrant(g.token)
+		}
+	}
+}
+
+// unreserve withdraws a reservation.
+func (n *Node) unreserve(in *protocol.Message, out *protocol.Out) (string, error) {
+	if in.Reservation == nil || in.Reservation.ID == 0 {
+		return "", errkind.Errorf(errkind.Invalid, "unreserve: the call names no reservation; give its id")
+	}
+	if _, s := n.reservation(in.Reservation.ID); s == nil {
+		var ids []string
+		for _, s := range n.slices {
+			for _, r := range s.time.Closed() {
+				if r.ID != foreignID {
+					ids = append(ids, fmt.Sprintf("%d (%v on %s)", r.ID, r.Kind, s.id))
+				}
+			}
+		}
+		there := "there are none"
+		if len(ids) > 0 {
+			there = "there are " + strings.Join(ids, ", ")
+		}
+		return "", errkind.Errorf(errkind.NotFound, "unreserve: node %s has no reservation %d; %s", n.cfg.ID, in.Reservation.ID, there)
+	}
+	n.fact(out, protocol.Fact{Kind: protocol.ReservationGone, Reservation: &protocol.Reservation{ID: in.Reservation.ID}})
+	return strconv.FormatUint(in.Reservation.ID, 10), nil
+}
+
+// release lifts a quarantine after a person has looked. A subjob that was stuck there counts as gone from then on.
+func (n *Node) release(now quantity.Instant, in *protocol.Message, out *protocol.Out) (string, error) {
+	s := n.slice(in.Slice)
+	if in.Slice == "" || s == nil || !s.known && !s.quarantined {
+		_, err := n.targets(in.Slice)
+		if err == nil {
+			err = errkind.Errorf(errkind.Invalid, "name one slice")
+		}
+		return "", errkind.Errorf(errkind.Of(err), "release: %w", err)
+	}
+	if !s.quarantined {
+		return string(s.id) + " is not quarantined", nil
+	}
+	for _, l := range n.leases {
+		if l.stuck && touches(s.id, l.slice, l.also) {
+			n.end(now, l, ownResult(now, l, job.Lost, "its processes could not be ended; a person released "+string(s.id)), false, out)
+		}
+	}
+	n.fact(out, protocol.Fact{Kind: protocol.QuarantineLifted, Slice: s.id})
+	return string(s.id) + " is released", nil
+}
+
+// reserveRigid keeps a place for the head rigid job, or withdraws it. A job has one place on a slice at a time: a newer
+// one replaces what it overlaps. The zone is not answered but sees it in the Offer that follows.
+func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	r := protocol.Reservation{}
+	if in.Reservation != nil {
+		r = *in.Reservation
+	}
+	if in.Kind != protocol.Reserve {
+		q, s := n.reservation(r.ID)
+		switch {
+		case s != nil && q.Kind == protocol.ForRigid && in.Kind == protocol.Unreserve:
+			n.fact(out, protocol.Fact{Kind: protocol.ReservationGone, Reservation: &protocol.Reservation{ID: r.ID}})
+			s.shown = nil
+		case s == nil: // it is gone already, and the zone's view is old
+			n.showAll()
+		}
+		return
+	}
+	if r.Slice == "" {
+		r.Slice = in.Slice
+	}
+	r = protocol.Reservation{Kind: protocol.ForRigid, Slice: r.Slice, Start: r.Start, End: r.End, Job: in.Job, Source: r.Source}
+	in.Slice = r.Slice
+	s := n.slice(r.Slice)
+	why := ""
+	switch {
+	case r.Job == "":
+		why = "the reservation names no job"
+	case r.Start >= r.End || r.End <= now:
+		why = "the reservation is over before it begins"
+	case s == nil:
+		why = string(r.Slice) + " is not a slice of this node"
+	case n.same(s, r) != 0:
+		s.dirty, s.shown = true, nil
+		return
+	case len(s.time.Closed()) >= n.cfg.MaxReservations:
+		why = fmt.Sprintf("%s has as many reservations as it may have", s.id)
+	default:
+		if w, ok := n.usable(s); !ok {
+			why = w
+		} else if q, ok := s.time.Free(now, max(now, r.Start), r.End, r.Job); !ok {
+			why = describe(&q)
+		}
+	}
+	if why != "" {
+		n.refuse(in, why, out)
+		return
+	}
+	n.withdrawOwn(s, r.Job, r.Start, r.End, out)
+	n.make(r, out)
+	s.shown = nil
+}
+
+// showAll lets every slice be offered whatever has changed.
+func (n *Node) showAll() {
+	for _, s := range n.slices {
+		s.dirty, s.shown = true, nil
+	}
+}

@@ -1,0 +1,183 @@
+package node
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Step takes one input at an instant that never goes back, decides, applies its own facts and appends facts and effects
+// to out. An input of a kind that is not for a node is ignored, and so is everything said about a token nobody knows:
+// messages may come twice and late.
+func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
+	invariant.Check(n.booted, "node %s: Step before Recover", n.cfg.ID)
+	n.lapse(now)
+	switch in.Kind {
+	case protocol.Tick:
+		n.wake = 0
+	case protocol.Inventory:
+		n.takeInventory(now, &in, out)
+	case protocol.Ask:
+		n.ask(now, &in, out)
+	case protocol.Redeem:
+		n.redeem(now, &in, out)
+	case protocol.Extend:
+		n.extend(now, &in, out)
+	case protocol.Stop:
+		n.stop(now, &in, out)
+	case protocol.ResultAck:
+		n.acknowledged(now, &in, out)
+	case protocol.Started:
+		n.startedNow(now, &in, out)
+	case protocol.Exited:
+		n.exited(now, &in, out)
+	case protocol.Stuck:
+		n.stuck(now, &in, out)
+	case protocol.Settled:
+		n.settled(&in, out)
+	case protocol.Report:
+		n.report(&in, out)
+	case protocol.Foreign:
+		n.foreign(now, &in)
+	case protocol.Reserve, protocol.Unreserve, protocol.Release:
+		n.request(now, &in, out)
+	}
+	n.prune(now, out)
+	n.drive(now, out)
+	n.offer(now, out)
+	n.timer(now, out)
+}
+
+// fact decides a fact and applies it at once.
+func (n *Node) fact(out *protocol.Out, f protocol.Fact) {
+	f.Actor = n.self
+	out.Facts = append(out.Facts, f)
+	n.Apply(f)
+}
+
+// send appends an effect.
+func (n *Node) send(out *protocol.Out, m protocol.Message) {
+	m.From = n.self
+	out.Effects = append(out.Effects, m)
+}
+
+func (n *Node) executor() protocol.Address {
+	return protocol.Address{Role: protocol.Executor, ID: string(n.cfg.ID)}
+}
+
+// home is the zone that a lease belongs to.
+func (l *lease) home() protocol.Address {
+	return protocol.Address{Role: protocol.Zone, ID: string(l.zone)}
+}
+
+// prune records that reservations are over. A fact, not a rule of time in Apply, because folding facts must give the same
+// state whenever it is done; nobody waits for it, so it needs no timer of its own.
+func (n *Node) prune(now quantity.Instant, out *protocol.Out) {
+	for _, s := range n.slices {
+		n.ids = s.time.Past(now, n.ids[:0])
+		for _, id := range n.ids {
+			n.fact(out, protocol.Fact{Kind: protocol.ReservationGone, Reservation: &protocol.Reservation{ID: id}})
+		}
+	}
+}
+
+// drive starts what is due and sends again what nobody has acknowledged.
+func (n *Node) drive(now quantity.Instant, out *protocol.Out) {
+	for again := true; again; { // one that ends without having started may have been in the way of another
+		again = false
+		for _, l := range n.leases {
+			if !l.issued && !l.ended() && l.start <= now && n.begin(now, l, out) {
+				again = true
+			}
+		}
+	}
+	for _, l := range n.leases {
+		if l.retry != 0 && l.retry <= now || l.retry == 0 && n.late(now, l) {
+			n.outstanding(now, l, out)
+		}
+	}
+}
+
+// late says whether a subjob that should be gone was not confirmed to be.
+func (n *Node) late(now quantity.Instant, l *lease) bool {
+	return n.confirmed && l.issued && !l.ended() && !l.stuck && now >= l.end.Add(n.cfg.Overdue)
+}
+
+// outstanding sends what the lease's state still asks for, and says when it is to be sent again.
+func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
+	l.retry = now.Add(n.cfg.ResultRetry)
+	switch {
+	case l.ended() && !l.settled:
+		n.sendResult(l, out)
+	case l.settled:
+		n.send(out, protocol.Message{
+			Kind: protocol.Settle, To: n.executor(), Token: l.token, Job: l.job, Range: l.settling, Flag: !l.settling.Empty(),
+		})
+	case l.stuck || !n.confirmed:
+		l.retry = 0
+	case l.started && l.stopping != "":
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Text: l.stopping})
+	case n.late(now, l) && l.started:
+		n.send(out, protocol.Message{
+			Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Text: "it is still there after the end of its lease",
+		})
+	case l.issued && !l.started && l.spec != nil:
+		n.send(out, protocol.Message{
+			Kind: protocol.Start, To: n.executor(), Token: l.token, Job: l.job, Slice: l.slice, Also: l.also, Range: l.rng,
+			Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Spec: l.spec,
+		})
+	default:
+		l.retry = 0
+	}
+}
+
+func (n *Node) sendResult(l *lease, out *protocol.Out) {
+	n.send(out, protocol.Message{
+		Kind: protocol.Result, To: l.home(), Token: l.token, Job: l.job, Epoch: l.epoch, Slice: l.slice, Range: l.rng,
+		Result: l.result, Start: l.start, End: l.end,
+	})
+}
+
+// timer asks for a Tick at the earliest instant at which something is to be done without an input. A Tick that is asked
+// for stands until it comes, so a later one is not asked for while an earlier one stands.
+func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
+	next := quantity.Never
+	due := func(at quantity.Instant) {
+		if at != 0 {
+			next = min(next, at)
+		}
+	}
+	if len(n.grants) > 0 {
+		due(n.grants[0].expiry)
+	}
+	for _, l := range n.leases {
+		switch {
+		case l.retry != 0:
+			due(l.retry)
+		case l.ended() || l.stuck || !n.confirmed:
+		case l.issued:
+			due(l.end.Add(n.cfg.Overdue))
+		case l.start > now:
+			due(l.start)
+		default: // its place is still in use
+			due(l.end)
+		}
+	}
+	for _, s := range n.slices {
+		due(s.renew)
+	}
+	due(n.refresh)
+	if next == quantity.Never || n.wake > now && n.wake <= next {
+		return
+	}
+	n.wake = next
+	n.send(out, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, At: next})
+}
+
+// touches says whether a lease or grant on these slices is on s.
+func touches(s job.SliceID, first job.SliceID, also []job.SliceID) bool {
+	return s == first || slices.Contains(also, s)
+}
