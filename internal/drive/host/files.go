@@ -19,7 +19,7 @@ const followEvery = 200 * time.Millisecond
 // Logs copies what a subjob wrote (stdout, then stderr; a zero token means the latest subjob), and goes on while it runs
 // if follow is set. An error of kind NotFound says what there is instead.
 func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, follow bool, w io.Writer) error {
-	if h.opts.Files == nil {
+	if h.files == nil {
 		return errkind.Errorf(errkind.Unsupported, "this daemon keeps no logs")
 	}
 	j, err := h.Job(ctx, name)
@@ -31,7 +31,7 @@ func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, follow bo
 			return err
 		}
 	}
-	files, err := h.opts.Files.OpenLogs(name, token)
+	files, err := h.files.OpenLogs(name, token)
 	if err != nil {
 		return fmt.Errorf("logs of subjob %v of job %s: %w", token, name, err)
 	}
@@ -83,13 +83,13 @@ func (h *Host) runs(ctx context.Context, name job.ID, token job.Token) bool {
 
 // Outputs lists the committed subjobs' output folders in order of progress.
 func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
-	if h.opts.Files == nil {
+	if h.files == nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "this daemon keeps no outputs")
 	}
 	if _, err := h.Job(ctx, name); err != nil {
 		return nil, err
 	}
-	list, err := h.opts.Files.Outputs(name)
+	list, err := h.files.Outputs(name)
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Of(err), "outputs of job %s: %w", name, err)
 	}

@@ -173,7 +173,7 @@ func (r *rig) open() (*Host, error) {
 			}
 			return j, err
 		},
-		Executor: func(func(protocol.Message)) (executor.Executor, error) { return r.executor, nil },
+		Executor: func(Env) (executor.Executor, Files, error) { return r.executor, nil, nil },
 	}
 	if r.options != nil {
 		r.options(&o)

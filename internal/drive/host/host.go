@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive"
@@ -44,7 +45,9 @@ type Host struct {
 	gpus     *inventory.Locks
 	journal  journal.Journal
 	executor executor.Executor
+	files    Files // nil: none are kept
 	fabric   fabric.Fabric
+	named    atomic.Pointer[map[job.SliceID]protocol.Slice]
 	tape     *tape.Writer // nil: no tape
 
 	// What follows belongs to the goroutine of Open and then of Run.
@@ -55,6 +58,8 @@ type Host struct {
 	clock    clock
 	position journal.Position
 	first    []protocol.Message // before anything of the inbox
+	// snapshots that accepted jobs need, while recovering.
+	snapshots map[job.ID]string
 
 	out     protocol.Out
 	steps   []step

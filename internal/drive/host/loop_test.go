@@ -77,9 +77,10 @@ func TestSubmitTwiceIsOneJob(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		full := true
+		var full atomic.Bool
+		full.Store(true)
 		r.before = func([][]byte) error {
-			if full {
+			if full.Load() {
 				return errFull()
 			}
 			return nil
@@ -100,7 +101,7 @@ func TestDiskFull(t *testing.T) {
 		if n := r.executor.count(); n != 0 {
 			t.Errorf("%d effects left although their facts are not durable", n)
 		}
-		full = false
+		full.Store(false)
 		time.Sleep(2 * retryLast)
 		if about, err = h.About(context.Background()); err != nil || about.Trouble != "" {
 			t.Errorf("after room was made: %q, %v", about.Trouble, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/drive"
 	"sluice.dev/sluice/internal/edge/executor"
@@ -72,7 +73,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if err := h.replay(); err != nil {
 		return err
 	}
-	if h.executor, err = h.opts.Executor(h.heard); err != nil {
+	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice}); err != nil {
 		return fmt.Errorf("start the executor: %w", err)
 	}
 	found, err := h.find(ctx)
@@ -92,6 +93,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 		return fmt.Errorf("begin a new boot in the log: %w", err)
 	}
 	h.dispatch()
+	h.sweep()
 	h.first = []protocol.Message{{
 		Kind: protocol.Inventory, From: h.executorAddress(), To: h.nodeAddress(), Slices: list, Found: found,
 	}}
@@ -134,6 +136,7 @@ func (h *Host) openTape() error {
 // replay folds the log into the actors. It decides nothing.
 func (h *Host) replay() error {
 	begin, facts := time.Now(), 0
+	h.snapshots = map[job.ID]string{}
 	apply := func(f protocol.Fact) error {
 		i, ok := h.index[f.Actor]
 		if !ok {
@@ -145,6 +148,9 @@ func (h *Host) replay() error {
 		}
 		h.parties[i].Actor.Apply(f)
 		h.observer.Recovered(&f)
+		if f.Kind == protocol.JobAccepted && f.Spec != nil {
+			h.snapshots[f.Job] = f.Spec.Launch.Snapshot
+		}
 		facts++
 		return nil
 	}
@@ -207,5 +213,28 @@ func (h *Host) recover() {
 		from := h.mark()
 		p.Actor.Recover(now, &h.out)
 		h.stepped(p, now, from)
+	}
+}
+
+// sweep removes the files of jobs that nobody knows any more: a Purge may have been lost with an earlier boot. Nobody
+// can submit yet, so what the log knows is all there is.
+func (h *Host) sweep() {
+	if h.files == nil {
+		return
+	}
+	stored, err := h.files.Stored()
+	for _, id := range stored {
+		if !h.actors.Gate.Known(id) {
+			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)
+		}
+	}
+	needed := map[string]bool{}
+	for id, snapshot := range h.snapshots {
+		needed[snapshot] = needed[snapshot] || h.actors.Gate.Known(id)
+	}
+	h.snapshots = nil
+	err = errors.Join(err, h.files.PruneSnapshots(func(id string) bool { return needed[id] }))
+	if err != nil {
+		h.log.Warn("could not look for files that nobody needs any more", "error", err)
 	}
 }

@@ -28,6 +28,18 @@ type Files interface {
 	OpenLogs(name job.ID, token job.Token) ([]io.ReadCloser, error)
 	// Outputs lists the committed output folders of a job.
 	Outputs(name job.ID) ([]status.Output, error)
+	// Stored lists the jobs of which anything is kept.
+	Stored() ([]job.ID, error)
+	// PruneSnapshots removes the stored work directories that keep says nobody needs.
+	PruneSnapshots(keep func(id string) bool) error
+}
+
+// Env is what the host gives an executor.
+type Env struct {
+	// Deliver takes the executor's answers. It never blocks.
+	Deliver func(protocol.Message)
+	// Slice describes a slice of this node by its full name. It knows them all before the first Start.
+	Slice func(job.SliceID) (protocol.Slice, bool)
 }
 
 // Options of a host.
@@ -46,14 +58,13 @@ type Options struct {
 	Config json.RawMessage
 	// Journal opens the log below the data directory.
 	Journal func(dir string) (journal.Journal, error)
-	// Executor makes the executor, whose answers go to deliver.
-	Executor func(deliver func(protocol.Message)) (executor.Executor, error)
+	// Executor makes the executor and what it keeps of jobs; Files may be nil: then there are no snapshots, logs and
+	// outputs. See Processes.
+	Executor func(Env) (executor.Executor, Files, error)
 	// Inventory is what this node has to offer. The host closes it.
 	Inventory inventory.Inventory
 	// Ours says whether a process belongs to a subjob; nil: nobody looks for processes that are not ours.
 	Ours func(slice job.SliceID, pid int) bool
-	// Files may be nil: then there are no snapshots, logs and outputs.
-	Files Files
 	// Fabric between the actors; nil: the memory kind without faults. The host closes it.
 	Fabric fabric.Fabric
 	Log    *slog.Logger

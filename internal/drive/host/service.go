@@ -27,10 +27,10 @@ func (h *Host) Submit(ctx context.Context, request string, spec *job.Spec, snaps
 		if t := h.trouble.Load(); t != nil {
 			return drive.Receipt{}, t.err() // before anything is stored
 		}
-		if h.opts.Files == nil {
+		if h.files == nil {
 			return drive.Receipt{}, errkind.Errorf(errkind.Unsupported, "job %s: this daemon stores no work directories: submit it without one", spec.Name)
 		}
-		id, err := h.opts.Files.PutSnapshot(snapshot)
+		id, err := h.files.PutSnapshot(snapshot)
 		if err != nil {
 			return drive.Receipt{}, errkind.Errorf(errkind.Of(err), "job %s: store the work directory: %w", spec.Name, err)
 		}

@@ -23,7 +23,21 @@ func (h *Host) slices(ctx context.Context) ([]protocol.Slice, error) {
 		s.ID = h.prefix() + s.ID
 		named[i] = s
 	}
+	byID := make(map[job.SliceID]protocol.Slice, len(named))
+	for _, s := range named {
+		byID[s.ID] = s
+	}
+	h.named.Store(&byID)
 	return named, nil
+}
+
+// slice describes one of them.
+func (h *Host) slice(id job.SliceID) (protocol.Slice, bool) {
+	if all := h.named.Load(); all != nil {
+		s, ok := (*all)[id]
+		return s, ok
+	}
+	return protocol.Slice{}, false
 }
 
 func (h *Host) prefix() job.SliceID { return job.SliceID(h.opts.NodeID) + "/" }
