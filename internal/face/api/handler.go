@@ -139,9 +139,9 @@ func (h *handler) PauseJob(ctx context.Context, r *connect.Request[pb.PauseJobRe
 func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRequest]) (*connect.Response[pb.ListJobsResponse], error) {
 	m := r.Msg
 	var f fields
-	wanted, err := states(m.States)
-	if err != nil {
-		f.wrong("states", "%v", err)
+	wanted, unknown := states(m.States)
+	if unknown != nil {
+		f.wrong("states", "%v", unknown)
 	}
 	if m.Limit < 0 || m.Limit > MaxJobs {
 		f.wrong("limit", "is %d; want 0 to %d", m.Limit, MaxJobs)

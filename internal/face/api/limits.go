@@ -12,12 +12,16 @@ const (
 	MaxJobs = 10_000
 	// MaxWaitNames is how many jobs one WaitJob watches.
 	MaxWaitNames = 1000
-	// MaxWait bounds one WaitJob; DefaultWait is how long it goes on when it says nothing.
-	MaxWait, DefaultWait = 5 * time.Minute, 30 * time.Second
+	// MaxWait bounds one WaitJob.
+	MaxWait = 5 * time.Minute
+	// DefaultWait is how long a WaitJob goes on that says nothing.
+	DefaultWait = 30 * time.Second
 	// MaxCalls is how many calls may be open at once, streams included.
 	MaxCalls = 1024
-	// Rate is how many calls a second are answered over time; Burst how many at once.
-	Rate, Burst = 1000, 2000
+	// Rate is how many calls a second are answered over time.
+	Rate = 1000
+	// Burst is how many calls are answered at once after a rest.
+	Burst = 2000
 
 	// A snapshot in JSON is base64, a third longer, and the job file comes on top.
 	maxSubmitBytes = MaxSnapshot/3*4 + 8<<20

@@ -149,7 +149,9 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.options.Log.Warn("calls cut off at the end", "error", err)
 		_ = s.server.Close() // what is left is cut off
 	}
-	<-failed
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving %s: %w", s.options.Listen, err)
+	}
 	return nil
 }
 

@@ -169,9 +169,9 @@ func (a *app) serve(ctx context.Context, d *Daemon, o UpOptions, options api.Opt
 		end() // a daemon that stopped by itself takes the API with it
 	}()
 	for _, q := range o.Queues {
-		if err := d.Service.SetQueue(serving, "", q); err != nil {
+		if set := d.Service.SetQueue(serving, "", q); set != nil {
 			stop()
-			return errors.Join(fmt.Errorf("queue %s: %w", q.Name, err), <-ran, server.Close())
+			return errors.Join(fmt.Errorf("queue %s: %w", q.Name, set), <-ran, server.Close())
 		}
 	}
 	fmt.Fprintf(a.Out, "sluice %s serves on %s, data in %s\n", a.Version, server.Addr(), o.DataDir)

@@ -1,0 +1,282 @@
+// Package apitest has a Service that does nothing but answer: for tests of the API and of its clients.
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/drive"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// Now is the moment at which everything in a fresh Fake stands.
+func Now() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+// At is a moment some time after Now.
+func At(d time.Duration) quantity.Instant { return quantity.At(Now().Add(d)) }
+
+// Fake is a Service with jobs in memory. Its exported fields may be set before it is used; its methods are safe for
+// concurrent use.
+type Fake struct {
+	// Err, if set, is what every call but Changed answers.
+	Err error
+	// SliceList, WindowList, QueueList, OutputList and Past are what the lists answer.
+	SliceList  []status.Slice
+	WindowList []status.Window
+	QueueList  []status.Queue
+	OutputList []status.Output
+	Past       status.History
+	// LogText is what Logs writes. With follow it goes on until the caller leaves.
+	LogText string
+
+	mu       sync.Mutex
+	jobs     []status.Job
+	requests map[string]job.ID
+	changed  chan struct{}
+	calls    []string
+	snapshot []byte
+}
+
+// New returns a fake with one job of each kind of state and one slice.
+func New() *Fake {
+	slice := protocol.Slice{ID: "node-1/0/3g.40gb", Model: "H100", Profile: "3g.40gb", Capacity: trp.Vector{40 << 30}, Speed: 428, Simulated: true}
+	run := status.Subjob{
+		Token: job.Token{Epoch: 1, Seq: 42}, Slice: slice.ID, Window: 7, Range: job.Range{From: 0, To: 4000}, Committed: job.Range{From: 0, To: 4000},
+		PlannedStart: At(-10 * time.Minute), PlannedEnd: At(-8 * time.Minute), Start: At(-10 * time.Minute), End: At(-8*time.Minute - 5*time.Second),
+		Predicted: 600 << 20, Peak: 512 << 20, Outcome: "done",
+	}
+	now := run
+	now.Token.Seq, now.Range, now.Committed, now.Running, now.Outcome = 43, job.Range{From: 4000, To: 6000}, job.Range{}, true, ""
+	now.PlannedStart, now.PlannedEnd, now.Start, now.End = At(-time.Minute), At(time.Minute), At(-time.Minute), 0
+	f := &Fake{
+		LogText:    "counting\n",
+		SliceList:  []status.Slice{{Slice: slice, Node: "node-1", State: "running", Job: "count-words", Until: At(time.Minute), Reservations: []protocol.Reservation{{ID: 17, Kind: protocol.ForOwner, Slice: slice.ID, Start: At(time.Hour), End: At(2 * time.Hour), Source: "ada"}}}},
+		WindowList: []status.Window{{ID: 8, Slice: slice.ID, Start: At(time.Minute), End: At(time.Hour), Until: protocol.ForOwner, State: "open", Answers: 2, Asked: 3}},
+		QueueList:  []status.Queue{{Queue: protocol.Queue{Name: "default", Weight: 1}, Pending: 1, Running: 1, Held: 1, Attained: 1234.5}},
+		OutputList: []status.Output{},
+		Past: status.History{From: At(-time.Hour), To: At(0), Slices: []status.SliceHistory{{Slice: slice, Spans: []status.Span{
+			{Start: At(-time.Hour), End: At(-10 * time.Minute), Until: protocol.ForLease},
+			{Kind: protocol.ForLease, Start: At(-10 * time.Minute), End: At(-8 * time.Minute), Job: "count-words", Token: run.Token, Range: run.Range, Committed: run.Committed, Outcome: "done", UsedStart: run.Start, UsedEnd: run.End},
+		}}}},
+		requests: map[string]job.ID{}, changed: make(chan struct{}),
+	}
+	f.jobs = []status.Job{
+		{Name: "count-words", Queue: "default", Kind: job.Items, State: job.Running, Progress: 4000, Total: 10000, Unit: "item", Subjobs: 1, Running: 1,
+			Submitted: At(-11 * time.Minute), Started: At(-10 * time.Minute), Wait: time.Minute, FinishEarly: At(5 * time.Minute), FinishLate: At(8 * time.Minute),
+			RateP50: 20 * time.Millisecond, RateP95: 25 * time.Millisecond, MemoryScale: 1000, History: []status.Subjob{run, now}},
+		{Name: "train", Queue: "research", Kind: job.Steps, Priority: 5, State: job.Waiting, Reason: "no window is long enough: needs 5m15s", Total: 90000, Unit: "step",
+			Submitted: At(-10 * time.Minute), Wait: 10 * time.Minute, StartEarly: At(10 * time.Minute), StartLate: At(30 * time.Minute)},
+		{Name: "gang", Queue: "default", Kind: job.Rigid, State: job.Failed, Reason: "exit 3: no such file", Total: 1, Unit: "job", Lost: 3,
+			Submitted: At(-9 * time.Minute), Started: At(-8 * time.Minute), Ended: At(-7 * time.Minute), Wait: time.Minute},
+	}
+	return f
+}
+
+// call notes a call.
+func (f *Fake) call(format string, args ...any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, fmt.Sprintf(format, args...))
+	return f.Err
+}
+
+// Calls are the changing calls so far, one line each.
+func (f *Fake) Calls() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls)
+}
+
+// Snapshot is the work directory that came with the latest submission.
+func (f *Fake) Snapshot() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.snapshot
+}
+
+// Set changes or adds a job and wakes those who wait.
+func (f *Fake) Set(j status.Job) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i := f.find(j.Name); i >= 0 {
+		f.jobs[i] = j
+	} else {
+		f.jobs = append(f.jobs, j)
+	}
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *Fake) find(name job.ID) int {
+	return slices.IndexFunc(f.jobs, func(j status.Job) bool { return j.Name == name })
+}
+
+// Submit keeps the job as waiting.
+func (f *Fake) Submit(_ context.Context, request string, spec *job.Spec, snapshot []byte) (drive.Receipt, error) {
+	if err := f.call("submit %s in %s for %d units", spec.Name, spec.Queue, spec.Total); err != nil {
+		return drive.Receipt{}, err
+	}
+	f.mu.Lock()
+	_, again := f.requests[request]
+	exists := f.find(spec.Name) >= 0
+	f.requests[request] = spec.Name
+	f.snapshot = snapshot
+	f.mu.Unlock()
+	if exists && !again {
+		return drive.Receipt{}, errkind.Errorf(errkind.Exists, "job %s exists already with other content: choose another name", spec.Name)
+	}
+	if !exists {
+		f.Set(status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, Submitted: At(0), Spec: spec})
+	}
+	return drive.Receipt{Name: spec.Name, Created: !exists, Position: journal.Position{Seq: 9, Digest: [32]byte{1, 2, 3}}}, nil
+}
+
+// DryRun says that the job would wait.
+func (f *Fake) DryRun(_ context.Context, spec *job.Spec) (status.Explanation, error) {
+	return status.Explanation{
+		Job:     status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, StartEarly: At(time.Minute), StartLate: At(2 * time.Minute)},
+		Summary: "would start in the next window",
+		Slices:  []status.SliceFit{{Slice: "node-1/0/3g.40gb", Fits: true, Least: 600 << 20, Capacity: 40 << 30, Reach: job.Range{From: 0, To: spec.Total}}},
+	}, f.Err
+}
+
+// Cancel marks the job.
+func (f *Fake) Cancel(_ context.Context, _ string, name job.ID) error {
+	return f.on("cancel", name)
+}
+
+// PauseJob marks the job.
+func (f *Fake) PauseJob(_ context.Context, _ string, name job.ID, pause bool) error {
+	return f.on(fmt.Sprintf("pause=%v", pause), name)
+}
+
+func (f *Fake) on(what string, name job.ID) error {
+	if err := f.call("%s %s", what, name); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.find(name) < 0 {
+		return missing(name)
+	}
+	return nil
+}
+
+func missing(name job.ID) error {
+	return errkind.Errorf(errkind.NotFound, "there is no job %s; `sluice jobs` lists them", name)
+}
+
+// Jobs lists all jobs.
+func (f *Fake) Jobs(context.Context) ([]status.Job, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.jobs), f.Err
+}
+
+// Job is one job.
+func (f *Fake) Job(_ context.Context, name job.ID) (status.Job, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.find(name)
+	if f.Err != nil || i < 0 {
+		return status.Job{}, firstError(f.Err, missing(name))
+	}
+	return f.jobs[i], nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Explain counts reasons.
+func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
+	j, err := f.Job(ctx, name)
+	return status.Explanation{
+		Job: j, Summary: "waits for a longer window", Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
+		Slices: []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}}, Nearest: "memory 39Gi",
+	}, err
+}
+
+// Slices answers SliceList.
+func (f *Fake) Slices(context.Context) ([]status.Slice, error) { return f.SliceList, f.Err }
+
+// Windows answers WindowList.
+func (f *Fake) Windows(context.Context) ([]status.Window, error) { return f.WindowList, f.Err }
+
+// Queues answers QueueList.
+func (f *Fake) Queues(context.Context) ([]status.Queue, error) { return f.QueueList, f.Err }
+
+// SetQueue notes the call.
+func (f *Fake) SetQueue(_ context.Context, _ string, q protocol.Queue) error {
+	return f.call("queue %+v", q)
+}
+
+// Reserve notes the call and answers one id.
+func (f *Fake) Reserve(_ context.Context, _ string, r protocol.Reservation) ([]uint64, error) {
+	length := time.Duration(0)
+	if r.End != quantity.Never {
+		length = r.End.Sub(r.Start)
+	}
+	return []uint64{21}, f.call("reserve %s %q for %s every %s truncate %v", r.Kind, r.Slice, length, r.Every, r.Truncate)
+}
+
+// Unreserve notes the call.
+func (f *Fake) Unreserve(_ context.Context, _ string, id uint64) error {
+	return f.call("unreserve %d", id)
+}
+
+// Release notes the call.
+func (f *Fake) Release(_ context.Context, _ string, slice job.SliceID) error {
+	return f.call("release %s", slice)
+}
+
+// Logs writes LogText.
+func (f *Fake) Logs(ctx context.Context, name job.ID, _ job.Token, follow bool, w io.Writer) error {
+	if _, err := f.Job(ctx, name); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, f.LogText); err != nil {
+		return err
+	}
+	if follow {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// Outputs answers OutputList.
+func (f *Fake) Outputs(context.Context, job.ID) ([]status.Output, error) { return f.OutputList, f.Err }
+
+// Changed is closed by the next Set.
+func (f *Fake) Changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+// History answers Past.
+func (f *Fake) History(context.Context, quantity.Instant) (status.History, error) {
+	return f.Past, f.Err
+}
+
+// About says what a daemon says.
+func (f *Fake) About(context.Context) (status.About, error) {
+	return status.About{Version: "v1", Commit: "abc", Go: "go1.26", Node: "node-1", DataDir: "/data", Listen: "127.0.0.1:7117", Mechanism: "sja", Policy: "fairness",
+		Isolation: "cgroup", Inventory: "sim", SingleUser: true, Started: At(-time.Hour), Uptime: time.Hour, JournalBytes: 4096, JournalSeq: 9, Trouble: ""}, f.Err
+}
