@@ -1,0 +1,108 @@
+package soak
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// daemon is one `sluice up` that is killed and started again on the same directory and address.
+type daemon struct {
+	bin, data, addr, planted string
+	log                      *os.File
+	cmd                      *exec.Cmd
+}
+
+const gpus = "sim:custom,mem=256Mi+128Mi+128Mi,speed=1000+1000+1000"
+
+func newDaemon(bin, dir, planted string) (*daemon, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "daemon.log"))
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{bin: bin, data: filepath.Join(dir, "data"), addr: addr, planted: planted, log: log}
+	return d, d.start()
+}
+
+func (d *daemon) start() error {
+	d.cmd = exec.Command(filepath.Join(d.bin, "sluice"), "up", "--data", d.data, "--listen", d.addr, "--gpus", gpus)
+	d.cmd.Env = append(os.Environ(), "SLUICE_PLANTED="+d.planted)
+	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
+	d.cmd.SysProcAttr = newSession()
+	return d.cmd.Start()
+}
+
+// kill ends the daemon without a word and collects it.
+func (d *daemon) kill() {
+	_ = d.cmd.Process.Signal(syscall.SIGKILL) // it may be gone already: a planted bug can end it
+	_ = d.cmd.Wait()
+}
+
+// alive says whether the daemon's process is still there; a broken invariant of its own ends it.
+func (d *daemon) alive() bool { return d.cmd.Process.Signal(syscall.Signal(0)) == nil && !d.exited() }
+
+func (d *daemon) exited() bool {
+	_, state := stat(d.cmd.Process.Pid)
+	return state == "Z" || state == ""
+}
+
+// run calls the command-line client and returns what it printed.
+func (d *daemon) run(args ...string) (string, error) {
+	c := exec.Command(filepath.Join(d.bin, "sluice"), append(args, "--server", d.addr)...)
+	out, err := c.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("sluice %s: %w: %s", strings.Join(args, " "), err, exit.Stderr)
+	}
+	return string(out), err
+}
+
+// submit goes on until the daemon has acknowledged the job: a retry is the same job.
+func (d *daemon) submit(file string, limit time.Duration) error {
+	end := time.Now().Add(limit)
+	for {
+		_, err := d.run("submit", "-f", file)
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// states asks for every job's state; an error while the daemon is down.
+func (d *daemon) states() (map[string]string, error) {
+	out, err := d.run("jobs", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var jobs []struct{ Name, State, Reason string }
+	if err := json.Unmarshal([]byte(out), &jobs); err != nil {
+		return nil, err
+	}
+	states := map[string]string{}
+	for _, j := range jobs {
+		states[j.Name] = j.State
+		if j.State != "COMPLETED" {
+			states[j.Name] += ": " + j.Reason
+		}
+	}
+	return states, nil
+}

@@ -1,0 +1,5 @@
+package soak
+
+import "syscall"
+
+func newSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,0 +1,283 @@
+package soak
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/planted"
+)
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(workerVariable); kind != "" {
+		work(kind)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200).
+func TestSoak(t *testing.T) {
+	kills := number(t, "SLUICE_SOAK_KILLS")
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("SLUICE_SOAK_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	r := soak(t, build(t, ""), "", kills, seed, 5*time.Minute)
+	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d looks at /proc, %d subjobs started, all of %d jobs finished in %v",
+		seed, r.kills(), r.chaos.Round(time.Second), r.daemons, r.supervisors, r.subjobs, r.samples, r.started, len(r.jobs), r.took.Round(time.Second))
+	for _, w := range r.wrong {
+		t.Error(w)
+	}
+	if t.Failed() {
+		t.Logf("what is left is in %s", r.dir)
+	}
+}
+
+// TestPlanted proves the oracle: with each planted bug in, the same soak must find something wrong.
+func TestPlanted(t *testing.T) {
+	kills := number(t, "SLUICE_SOAK_PLANTED")
+	bin := build(t, "planted")
+	caught := 0
+	for _, bug := range planted.Bugs() {
+		if only := os.Getenv("SLUICE_SOAK_BUG"); only != "" && only != string(bug) {
+			continue
+		}
+		t.Run(string(bug), func(t *testing.T) {
+			for try := range uint64(3) {
+				r := soak(t, bin, string(bug), kills, 1000+try, time.Minute)
+				if len(r.wrong) > 0 {
+					caught++
+					t.Logf("caught after %d kills in %v: %s", r.kills(), r.took.Round(time.Second), r.wrong[0])
+					return
+				}
+			}
+			t.Errorf("the oracle saw nothing wrong with %s in", bug)
+		})
+	}
+	t.Logf("%d planted bugs caught", caught)
+}
+
+func number(t *testing.T, variable string) int {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv(variable))
+	if err != nil {
+		t.Skipf("%s is not set to a number of kills: see make soak", variable)
+	}
+	return n
+}
+
+// build makes the two programs, with a build tag if one is named.
+func build(t *testing.T, tags string) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("go", "build", "-tags", tags, "-o", dir, "sluice.dev/sluice/cmd/sluice", "sluice.dev/sluice/cmd/sluice-shim").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return dir
+}
+
+type result struct {
+	dir                           string
+	jobs                          []workload
+	daemons, supervisors, subjobs int
+	samples, started              int
+	chaos, took                   time.Duration
+	wrong                         []string
+}
+
+func (r *result) kills() int { return r.daemons + r.supervisors + r.subjobs }
+
+// soak runs the workload under kills, waits for the end and returns what the oracle found. With a bug planted it stops at
+// the first finding.
+func soak(t *testing.T, bin, bug string, kills int, seed uint64, settle time.Duration) *result {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sluice-soak-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	began := time.Now()
+	d, err := newDaemon(bin, dir, bug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &result{dir: dir}
+	s := startSampler(d.data)
+	defer func() {
+		d.kill()
+		sweep(d.data)
+		if !t.Failed() && (bug != "" || len(r.wrong) == 0) {
+			_ = os.RemoveAll(dir) // best effort: a temporary folder
+		}
+	}()
+
+	r.jobs = workloads(kills)
+	submitted := map[string]bool{}
+	next := 0
+	for n := 0; n < kills; n++ {
+		// Jobs come in while the killing goes on. Each submission goes on until it is acknowledged; the daemon may die meanwhile.
+		for next < len(r.jobs) && n*len(r.jobs) >= next*kills*3/4 {
+			j := r.jobs[next]
+			if err := d.submit(jobFile(t, dir, j), 30*time.Second); err != nil {
+				r.wrong = append(r.wrong, fmt.Sprintf("job %s could not be submitted: %v", j.name, err))
+				return r
+			}
+			submitted[j.name] = true
+			next++
+			if rng.IntN(3) == 0 { // the moment after an acknowledgement is the most telling
+				d.kill()
+				r.daemons++
+				if err := d.start(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		time.Sleep(time.Duration(rng.IntN(250)) * time.Millisecond)
+		r.strike(t, d, rng)
+		if bug != "" && s.found() > 0 {
+			break
+		}
+	}
+	r.chaos = time.Since(began)
+	for end := time.Now().Add(settle); bug == "" || s.found() == 0; {
+		if !d.alive() {
+			r.wrong = append(r.wrong, "the daemon ended by itself: "+tail(filepath.Join(dir, "daemon.log")))
+			break
+		}
+		states, err := d.states()
+		if err == nil && allDone(states, submitted) {
+			break
+		}
+		if time.Now().After(end) {
+			r.wrong = append(r.wrong, fmt.Sprintf("not every job finished: %v %v", states, err))
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	time.Sleep(1500 * time.Millisecond) // what was committed last is published
+	r.took = time.Since(began)
+	r.wrong = append(r.wrong, s.close()...)
+	r.samples = s.samples
+	for _, j := range r.jobs {
+		if submitted[j.name] {
+			r.wrong = append(r.wrong, checkOutput(d.data, j)...)
+		}
+	}
+	events, err := readEvents(d.data)
+	if err != nil {
+		r.wrong = append(r.wrong, err.Error())
+	}
+	r.started = len(events)
+	r.wrong = append(r.wrong, checkEvents(events)...)
+	return r
+}
+
+// strike kills something: the daemon, a supervisor, a process of a subjob, or several at once.
+func (r *result) strike(t *testing.T, d *daemon, rng *rand.Rand) {
+	what := 1 + rng.IntN(7) // a bit for each
+	if what&2 != 0 {
+		if list := supervisors(d.data); len(list) > 0 && syscall.Kill(list[rng.IntN(len(list))], syscall.SIGKILL) == nil {
+			r.supervisors++
+		}
+	}
+	if what&4 != 0 {
+		if list := subjobs(d.data); len(list) > 0 && syscall.Kill(list[rng.IntN(len(list))].pid, syscall.SIGKILL) == nil {
+			r.subjobs++
+		}
+	}
+	if what&1 != 0 {
+		d.kill()
+		r.daemons++
+		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
+		if err := d.start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// workloads is enough work to last for the kills: jobs of every kind.
+func workloads(kills int) []workload {
+	var out []workload
+	for i := range 2 + kills/60 {
+		out = append(out,
+			workload{name: fmt.Sprintf("items-%d", i), kind: "items", total: 900},
+			workload{name: fmt.Sprintf("steps-%d", i), kind: "steps", total: 400},
+			workload{name: fmt.Sprintf("rigid-%d", i), kind: "rigid", total: 1})
+	}
+	return out
+}
+
+// jobFile writes the job's file; its program is this test itself.
+func jobFile(t *testing.T, dir string, j workload) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := map[string]string{
+		"items": fmt.Sprintf("items: {total: %d, perItem: 10ms, grid: 10, parallelism: 3}", j.total),
+		"steps": fmt.Sprintf("steps: {total: %d, perStep: 10ms, every: 10, restore: 50ms, checkpoint: 20ms}\n  tauMin: 100ms", j.total),
+		"rigid": "rigid: {walltime: 3s}",
+	}[j.kind]
+	pace := map[string]string{"items": "8ms", "steps": "8ms", "rigid": "700ms"}[j.kind]
+	text := fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
+kind: Job
+metadata: {name: %s}
+spec:
+  %s
+  memory: 64Mi
+  maxFailures: 50
+  grace: 200ms
+  env: {%s: %s, SOAK_PACE: %s}
+  command: [%q]
+`, j.name, work, workerVariable, j.kind, pace, self)
+	path := filepath.Join(dir, j.name+".yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func allDone(states map[string]string, submitted map[string]bool) bool {
+	for name := range submitted {
+		if states[name] != "COMPLETED" {
+			return false
+		}
+	}
+	return true
+}
+
+// sweep ends whatever a planted bug has left behind.
+func sweep(data string) {
+	for _, pid := range supervisors(data) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+	}
+	for range 20 {
+		list := subjobs(data)
+		for _, p := range list {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL) // it may be gone
+		}
+		if len(list) == 0 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func tail(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], " | ")
+}
