@@ -251,3 +251,29 @@ func TestStepsCarriesTheSDK(t *testing.T) {
 		t.Error("examples/steps/sluice.py differs from sdk/python/sluice.py: copy it again")
 	}
 }
+
+// TestDemoJobs reads the demo's job files as submission does, and finds what they name.
+func TestDemoJobs(t *testing.T) {
+	for name, want := range map[string]int{"atoms.yaml": 4, "blocks.yaml": 7} {
+		file := filepath.Join("demo", name)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := config.ParseJobs(file, data)
+		if err != nil {
+			t.Error(err)
+		}
+		if len(list) != want {
+			t.Errorf("%s has %d jobs, want %d", file, len(list), want)
+		}
+		for _, j := range list {
+			if _, err := os.Stat(filepath.Join("demo", j.Workdir, "check.sh")); err != nil {
+				t.Errorf("%s, job %s: workdir %s: %v", file, j.Spec.Name, j.Workdir, err)
+			}
+			if name == "blocks.yaml" && j.Spec.Kind != job.Rigid {
+				t.Errorf("%s, job %s is not rigid", file, j.Spec.Name)
+			}
+		}
+	}
+}

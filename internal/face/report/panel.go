@@ -172,3 +172,15 @@ func elapsedExact(d time.Duration) string {
 	}
 	return d.Round(10 * time.Millisecond).String()
 }
+
+// Trim moves From to the first that is known within the history, so that a picture does not begin with nothing.
+func Trim(h status.History) status.History {
+	first := h.To
+	for _, s := range h.Slices {
+		for _, span := range s.Spans {
+			first = min(first, span.Start)
+		}
+	}
+	h.From = max(h.From, first)
+	return h
+}

@@ -218,3 +218,17 @@ func TestElapsed(t *testing.T) {
 		}
 	}
 }
+
+func TestTrim(t *testing.T) {
+	h := status.History{From: at(0), To: at(100), Slices: []status.SliceHistory{{}, {Spans: []status.Span{window(40, 50, 0), window(30, 40, 0)}}}}
+	if got := Trim(h); got.From != at(30) || got.To != at(100) {
+		t.Errorf("from %v to %v", got.From.Sub(origin), got.To.Sub(origin))
+	}
+	h.From = at(35)
+	if got := Trim(h); got.From != at(35) {
+		t.Errorf("from %v: a span that began earlier moves nothing", got.From.Sub(origin))
+	}
+	if got := Trim(status.History{From: at(0), To: at(9)}); got.From != at(9) {
+		t.Errorf("from %v: nothing is known", got.From.Sub(origin))
+	}
+}
