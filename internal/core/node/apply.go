@@ -103,6 +103,7 @@ func (n *Node) applyLease(l *lease, f protocol.Fact) {
 	case protocol.ResultSettled:
 		invariant.Check(l.ended(), "node: fact %d: lease %v is settled before its end", n.applying, l.token)
 		l.settled, l.settling = true, f.Range
+	default: // Apply sends nothing else here
 	}
 }
 

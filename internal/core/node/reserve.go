@@ -31,10 +31,10 @@ func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol
 	}
 	var text string
 	var err error
-	switch {
-	case in.Kind == protocol.Reserve:
+	switch in.Kind {
+	case protocol.Reserve:
 		text, err = n.reserve(now, in, out)
-	case in.Kind == protocol.Unreserve:
+	case protocol.Unreserve:
 		text, err = n.unreserve(in, out)
 	default:
 		text, err = n.release(now, in, out)

@@ -44,6 +44,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		n.foreign(now, &in)
 	case protocol.Reserve, protocol.Unreserve, protocol.Release:
 		n.request(now, &in, out)
+	default: // not for a node
 	}
 	n.prune(now, out)
 	n.drive(now, out)

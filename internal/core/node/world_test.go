@@ -1,0 +1,242 @@
+package node
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// t0 is an instant like any other, so that 0 stays free for "unset".
+const t0 = quantity.Instant(1_000_000 * time.Second)
+
+func at(d time.Duration) quantity.Instant { return t0.Add(d) }
+
+var (
+	zone     = protocol.Address{Role: protocol.Zone, ID: "z"}
+	person   = protocol.Address{Role: protocol.Person, ID: "p"}
+	executor = protocol.Address{Role: protocol.Executor, ID: "n"}
+	spec     = &job.Spec{Name: "j", Total: 1000}
+)
+
+type tb interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// world drives one node with literal messages, and checks after every step that the facts fold to the same state.
+type world struct {
+	tb
+	cfg     Config
+	n       *Node
+	shadow  *Node // folds the facts as they come and decides nothing
+	now     quantity.Instant
+	facts   []protocol.Fact
+	out     protocol.Out
+	effects []protocol.Message // of the last step
+	last    []protocol.Fact    // of the last step
+}
+
+func device(id job.SliceID) protocol.Slice {
+	return protocol.Slice{ID: id, Model: "sim", Profile: "1g", Capacity: trp.Vector{100}, Speed: 1000, Simulated: true}
+}
+
+func newWorld(t tb) *world {
+	w := &world{tb: t, cfg: Config{ID: "n", Zone: "z"}, now: t0}
+	w.n, w.shadow = New(w.cfg), New(w.cfg)
+	w.run(func() { w.n.Recover(w.now, &w.out) })
+	return w
+}
+
+// booted returns a world whose node has slices a and b.
+func booted(t tb) *world {
+	w := newWorld(t)
+	w.inventory()
+	return w
+}
+
+func (w *world) inventory(found ...protocol.Found) {
+	w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Slices: []protocol.Slice{device("a"), device("b")}, Found: found})
+}
+
+// restart folds the facts so far into a new node and recovers it.
+func (w *world) restart() {
+	w.Helper()
+	n := New(w.cfg)
+	for _, f := range w.facts {
+		n.Apply(f)
+	}
+	if n.Digest() != w.n.Digest() {
+		w.Fatalf("the facts fold to another state than the node had")
+	}
+	w.n = n
+	w.run(func() { n.Recover(w.now, &w.out) })
+}
+
+func (w *world) step(m protocol.Message) []protocol.Message {
+	w.Helper()
+	w.run(func() { w.n.Step(w.now, m, &w.out) })
+	return w.effects
+}
+
+func (w *world) run(f func()) {
+	w.Helper()
+	w.out.Reset()
+	f()
+	w.effects, w.last = slices.Clone(w.out.Effects), slices.Clone(w.out.Facts)
+	for _, f := range w.last {
+		w.facts = append(w.facts, f)
+		w.shadow.Apply(f)
+	}
+	if w.n.Digest() != w.shadow.Digest() {
+		w.Fatalf("after %d facts the state differs from the folded facts", len(w.facts))
+	}
+	if w.n.sum != whole(w.n) {
+		w.Fatalf("after %d facts the digest kept incrementally differs from the whole one", len(w.facts))
+	}
+}
+
+// whole computes the digest's sum from the state.
+func whole(n *Node) uint64 {
+	sum := n.metaHash()
+	for _, l := range n.leases {
+		sum += l.hash()
+	}
+	for _, s := range n.slices {
+		if s.quarantined {
+			sum += s.quarantineHash()
+		}
+		for _, r := range s.time.Closed() {
+			if r.ID != foreignID {
+				sum += reservationHash(&r)
+			}
+		}
+	}
+	return sum
+}
+
+// wait moves time on and delivers the Tick if one is due.
+func (w *world) wait(d time.Duration) []protocol.Message {
+	w.Helper()
+	w.now = w.now.Add(d)
+	return w.step(protocol.Message{Kind: protocol.Tick})
+}
+
+func (w *world) sent(k protocol.Kind) *protocol.Message {
+	for i := range w.effects {
+		if w.effects[i].Kind == k {
+			return &w.effects[i]
+		}
+	}
+	return nil
+}
+
+// must returns the last step's effect of this kind.
+func (w *world) must(k protocol.Kind) protocol.Message {
+	w.Helper()
+	m := w.sent(k)
+	if m == nil {
+		w.Fatalf("no effect of kind %d; there are %v", k, kinds(w.effects))
+	}
+	return *m
+}
+
+func (w *world) never(k protocol.Kind) {
+	w.Helper()
+	if m := w.sent(k); m != nil {
+		w.Fatalf("effect of kind %d: %+v", k, *m)
+	}
+}
+
+func (w *world) recorded(want ...protocol.FactKind) {
+	w.Helper()
+	var got []protocol.FactKind
+	for _, f := range w.last {
+		got = append(got, f.Kind)
+	}
+	if !slices.Equal(got, want) {
+		w.Fatalf("facts %v, want %v", got, want)
+	}
+}
+
+func kinds(ms []protocol.Message) (out []protocol.Kind) {
+	for _, m := range ms {
+		out = append(out, m.Kind)
+	}
+	return out
+}
+
+// gaps are those of the last offer of a slice in this step.
+func (w *world) gaps(id job.SliceID) []protocol.Gap {
+	w.Helper()
+	for i := len(w.effects) - 1; i >= 0; i-- {
+		if m := w.effects[i]; m.Kind == protocol.Offer && m.Slice == id {
+			return m.View.Gaps
+		}
+	}
+	w.Fatalf("no offer of %s", id)
+	return nil
+}
+
+func ask(id uint64, s job.SliceID, from, to time.Duration) protocol.Message {
+	return protocol.Message{Kind: protocol.Ask, From: zone, Ask: id, Job: "j", Epoch: 1, Slice: s, Start: at(from), End: at(to), Demand: trp.Vector{10}}
+}
+
+func redeem(g protocol.Message) protocol.Message {
+	return protocol.Message{
+		Kind: protocol.Redeem, From: zone, Token: g.Token, Job: g.Job, Epoch: 1, Slice: g.Slice, Range: job.Range{From: 0, To: 100},
+		Start: g.Start, End: g.End, Demand: trp.Vector{10}, Spec: spec,
+	}
+}
+
+// lease asks and redeems.
+func (w *world) lease(id uint64, s job.SliceID, from, to time.Duration) job.Token {
+	w.Helper()
+	w.step(ask(id, s, from, to))
+	g := w.must(protocol.Granted)
+	w.step(redeem(g))
+	w.must(protocol.Leased)
+	return g.Token
+}
+
+// running leases and starts.
+func (w *world) running(id uint64, s job.SliceID, from, to time.Duration) job.Token {
+	w.Helper()
+	t := w.lease(id, s, from, to)
+	w.must(protocol.Start)
+	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: t, At: w.now})
+	w.recorded(protocol.SubjobStarted)
+	return t
+}
+
+func exited(t job.Token, o job.Outcome, progress int64) protocol.Message {
+	return protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Result: &job.Result{Outcome: o, Progress: progress}}
+}
+
+func reserve(request string, r protocol.Reservation) protocol.Message {
+	return protocol.Message{Kind: protocol.Reserve, From: person, Request: request, Reservation: &r}
+}
+
+// result is the last step's SubjobEnded.
+func (w *world) result() *job.Result {
+	w.Helper()
+	for _, f := range w.last {
+		if f.Kind == protocol.SubjobEnded {
+			return f.Result
+		}
+	}
+	w.Fatalf("no subjob ended")
+	return nil
+}
+
+func same[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
