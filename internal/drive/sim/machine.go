@@ -27,7 +27,9 @@ func Planned(m *protocol.Message) Behaviour {
 		b.PerUnit = m.Plan.Run / time.Duration(n)
 	}
 	if m.Spec != nil {
-		b.Checkpoint = m.Spec.Checkpoint
+		if m.Range.To < m.Spec.Total {
+			b.Checkpoint = m.Spec.Checkpoint // the piece that finishes the job leaves none
+		}
 		if !m.Plan.Resume.Zero() {
 			b.Restore = m.Spec.Restore
 		}
