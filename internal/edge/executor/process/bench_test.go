@@ -3,6 +3,7 @@ package process_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -46,6 +47,7 @@ func newBench(t *testing.T, change func(*process.Options)) *bench {
 	t.Cleanup(func() {
 		_ = b.ex.Close()
 		killAll(b.o.DataDir)
+		_ = exec.Command("chmod", "-R", "u+w", b.o.DataDir).Run() // checkpoints are read-only
 	})
 	b.open()
 	return b

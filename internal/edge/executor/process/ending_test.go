@@ -119,7 +119,7 @@ func TestMemoryOfTheWholeTree(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
 		hog := strings.Join(self(t, "hog", "60"), " ")
-		m := lease(time.Minute, "sh", "-c", hog+" & "+hog+" & wait")
+		m := lease(time.Minute, "sh", "-c", `echo '{"progress":3}' >$SLUICE_PROGRESS_FILE; `+hog+" & "+hog+" & wait")
 		m.Demand[trp.Memory] = 100 << 20
 		r := b.run(m, job.MemoryKilled)
 		if peak := r.Peak[trp.Memory]; peak < 100<<20 || peak > 300<<20 {

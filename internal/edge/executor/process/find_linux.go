@@ -76,6 +76,9 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found,
 	}
 	f = executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: l.Slice}, Witness: l.Witness}
 	res, err := r.ended()
+	if shim.Held(err) {
+		res, err = r.dying(ctx)
+	}
 	switch {
 	case err == nil:
 		r.result, f.Result, f.Started = &res, &res, res.Start
@@ -100,6 +103,18 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found,
 	defer e.mu.Unlock()
 	e.runs[token] = r
 	return f, nil
+}
+
+// dying waits for the lock of a supervisor that is dead and whose last threads are just ending; of one that lives it
+// returns at once that it holds it.
+func (r *run) dying(ctx context.Context) (res job.Result, err error) {
+	for until := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		note, noteErr := r.dir.ReadNote()
+		res, err = r.ended()
+		if !shim.Held(err) || noteErr != nil || (tree.Process{PID: note.PID, Started: note.Started}).Alive() || time.Now().After(until) || ctx.Err() != nil {
+			return res, err
+		}
+	}
 }
 
 // awaitNote reads the note of a supervisor that holds the lock: it writes it at once.

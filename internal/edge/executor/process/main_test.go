@@ -48,7 +48,6 @@ func program(args []string) {
 		time.Sleep(time.Hour)
 	case "hog": // takes so many MiB
 		n, _ := strconv.Atoi(args[1])
-		progress(3, false)
 		data := make([]byte, n<<20)
 		for i := 0; i < len(data); i += 4096 {
 			data[i] = 1

@@ -21,7 +21,7 @@ type Process struct {
 // Look returns the process that has a number now; false if there is none, or only one that is dead and not yet reaped.
 func Look(pid int) (Process, bool) {
 	s, err := readStat(pid)
-	return Process{PID: pid, Started: s.started}, err == nil && s.state != 'Z' && s.state != 'X'
+	return Process{PID: pid, Started: s.started}, err == nil && !s.dead()
 }
 
 // Alive says whether exactly this process is still there and not dead.
@@ -53,8 +53,13 @@ func (p Process) Signal(s syscall.Signal) error {
 type stat struct {
 	state   byte
 	parent  int
+	threads int
 	started uint64
 }
+
+// dead says whether no thread of it runs any more: a process whose first thread has ended shows as a zombie although
+// others may go on.
+func (s stat) dead() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 
 func readStat(pid int) (stat, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -72,13 +77,16 @@ func parseStat(data []byte) (s stat, err error) {
 		return s, fmt.Errorf("stat line %q: no command name", data)
 	}
 	fields := bytes.Fields(data[i+1:])
-	const state, parent, started = 0, 1, 19 // fields 3, 4 and 22 of the man page, which counts from 1
+	const state, parent, threads, started = 0, 1, 17, 19 // fields 3, 4, 20 and 22 of the man page, which counts from 1
 	if len(fields) <= started || len(fields[state]) != 1 {
 		return s, fmt.Errorf("stat line %q: too few fields", data)
 	}
 	s.state = fields[state][0]
 	if s.parent, err = strconv.Atoi(string(fields[parent])); err != nil {
 		return s, fmt.Errorf("stat line %q: parent: %w", data, err)
+	}
+	if s.threads, err = strconv.Atoi(string(fields[threads])); err != nil {
+		return s, fmt.Errorf("stat line %q: threads: %w", data, err)
 	}
 	s.started, err = strconv.ParseUint(string(fields[started]), 10, 64)
 	return s, err

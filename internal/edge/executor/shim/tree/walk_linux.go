@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
 )
 
@@ -108,10 +109,30 @@ func Marked(mark string) (found []Process) {
 	return found
 }
 
+// environOfThreads reads the environment through the other threads of a process whose first one has ended.
+func environOfThreads(pid int) []byte {
+	if s, err := readStat(pid); err != nil || s.state != 'Z' || s.dead() {
+		return nil
+	}
+	paths, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/environ")
+	if err != nil {
+		return nil
+	}
+	for _, path := range paths {
+		if env, err := os.ReadFile(path); err == nil && len(env) > 0 {
+			return env
+		}
+	}
+	return nil
+}
+
 func hasMark(pid int, mark string) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return false
+	}
+	if len(env) == 0 { // a kernel thread, or one whose first thread has ended
+		env = environOfThreads(pid)
 	}
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
 		if string(entry) == mark {

@@ -1,0 +1,207 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+func TestFilesComeBackAsWritten(t *testing.T) {
+	d := Dir(t.TempDir())
+	l := Lease{Token: job.Token{Epoch: 3, Seq: 4}, Job: "j", Range: job.Range{From: 1, To: 2}, End: quantity.Never, Env: []string{"A=b\nc"}, User: &User{UID: 7}}
+	l.Witness.Digest[31] = 9
+	if err := d.WriteLease(&l); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.ReadLease(); err != nil || !reflect.DeepEqual(got, l) {
+		t.Errorf("lease %+v, %v\nwant %+v", got, err, l)
+	}
+	if info, err := os.Stat(d.Lease()); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("lease.json %v, %v: it holds the job's environment", info.Mode(), err)
+	}
+	for name, read := range map[string]func() error{
+		"control": func() error { _, err := d.ReadControl(); return err },
+		"note":    func() error { _, err := d.ReadNote(); return err },
+		"result":  func() error { _, err := d.ReadResult(); return err },
+	} {
+		if err := read(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("missing %s: %v, want fs.ErrNotExist", name, err)
+		}
+	}
+	if err := os.WriteFile(d.Result(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ReadResult(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), d.Result()) {
+		t.Errorf("damaged result: %v, want it named", err)
+	}
+}
+
+func TestTermsAreForPrograms(t *testing.T) {
+	d := Dir(t.TempDir())
+	for _, end := range []quantity.Instant{quantity.At(time.Date(2030, 1, 2, 3, 4, 5, 678999999, time.UTC)), quantity.Never} {
+		if err := d.WriteTerms(20, end); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			To       int64  `json:"to"`
+			Deadline string `json:"deadline"`
+		}
+		data, _ := os.ReadFile(d.Terms())
+		if err := json.Unmarshal(data, &got); err != nil || got.To != 20 {
+			t.Errorf("terms %s: %v", data, err)
+		}
+		want := "2030-01-02T03:04:05.678Z"
+		if end == quantity.Never {
+			want = ""
+		}
+		if got.Deadline != want {
+			t.Errorf("deadline %q, want %q", got.Deadline, want)
+		}
+	}
+}
+
+func TestProgressFileMayHoldAnything(t *testing.T) {
+	d := Dir(t.TempDir())
+	if err := os.Mkdir(d.ProgressDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(string(d), "secret")
+	if err := os.WriteFile(secret, []byte(`{"progress":7}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		make func() error
+		want Progress
+		ok   bool
+	}{
+		"missing":   {make: func() error { return nil }},
+		"empty":     {make: func() error { return os.WriteFile(d.Progress(), nil, 0o600) }},
+		"text":      {make: func() error { return os.WriteFile(d.Progress(), []byte("half"), 0o600) }},
+		"fraction":  {make: func() error { return os.WriteFile(d.Progress(), []byte(`{"progress":1.5}`), 0o600) }},
+		"directory": {make: func() error { return os.Mkdir(d.Progress(), 0o700) }},
+		"link":      {make: func() error { return os.Symlink(secret, d.Progress()) }},
+		"pipe":      {make: func() error { return syscall.Mkfifo(d.Progress(), 0o600) }},
+		"huge":      {make: func() error { return os.WriteFile(d.Progress(), make([]byte, progressLimit+1), 0o600) }},
+		"good": {
+			make: func() error {
+				return os.WriteFile(d.Progress(), []byte(`{"progress": 7, "checkpoint": true, "loss": 0.1}`), 0o600)
+			}, want: Progress{7, true}, ok: true,
+		},
+	} {
+		if err := errors.Join(os.RemoveAll(d.Progress()), c.make()); err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := d.ReadProgress(); p != c.want || ok != c.ok {
+			t.Errorf("%s: read as %+v, %v", name, p, ok)
+		}
+	}
+}
+
+func TestLockIsTheKernels(t *testing.T) {
+	d := Dir(t.TempDir())
+	f, err := d.TryLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.TryLock(); !Held(err) {
+		t.Errorf("second lock: %v, want it held", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err = d.TryLock()
+	if err != nil {
+		t.Fatalf("after its holder let go: %v", err)
+	}
+	_ = f.Close()
+	if fenced, err := d.IsFenced(); fenced || err != nil {
+		t.Errorf("fenced: %v, %v", fenced, err)
+	}
+	if err := d.Fence(); err != nil {
+		t.Fatal(err)
+	}
+	if fenced, err := d.IsFenced(); !fenced || err != nil {
+		t.Errorf("fenced: %v, %v", fenced, err)
+	}
+}
+
+func TestAnchorIgnoresTheWallClock(t *testing.T) {
+	// The node's clock may be anything: what counts is the time since the anchor was taken.
+	a := AnchorAt(quantity.At(time.Unix(1000, 0)))
+	end := a.Wall.Add(time.Second)
+	if d := a.Until(end); d <= 0 || d > time.Second {
+		t.Errorf("%v to the end, want just under a second", d)
+	}
+	old := Anchor{Wall: a.Wall, Boot: a.Boot - 2*time.Second}
+	if d := old.Until(end); d > -time.Second {
+		t.Errorf("%v to an end that has passed", d)
+	}
+	if d := a.Until(quantity.Never); d < 100*365*24*time.Hour {
+		t.Errorf("%v to Never", d)
+	}
+}
+
+func TestTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	for _, c := range []struct {
+		text  string
+		lines int
+		size  int64
+		want  string
+	}{
+		{"", 3, 100, ""},
+		{"a\nb\nc\n\n", 2, 100, "b\nc"},
+		{"a\nb", 5, 100, "a\nb"},
+		{"long line\nlast", 5, 8, "last"},
+		{"one long line", 5, 4, "line"},
+		{"\xff\xfe", 5, 100, "\uFFFD"},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Tail(path, c.lines, c.size); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+	if got := Tail(path+"x", 1, 1); got != "" {
+		t.Errorf("missing file: %q", got)
+	}
+}
+
+func TestSizeAndSyncFollowNoLink(t *testing.T) {
+	root := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(filepath.Join(root, "a/b"), 0o700))
+	must(os.WriteFile(filepath.Join(root, "a/b/f"), make([]byte, 1000), 0o600))
+	must(os.WriteFile(filepath.Join(root, "g"), make([]byte, 500), 0o600))
+	must(os.Symlink("/proc", filepath.Join(root, "link")))
+	must(syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600)) // opening it would wait for ever
+	if n := Size(root, 1<<20); n != 1500 {
+		t.Errorf("size %d, want 1500", n)
+	}
+	if n := Size(root, 10); n <= 10 || n > 1500 {
+		t.Errorf("size %d, want more than the limit", n)
+	}
+	if n, err := SyncTree(root); n != 2 || err != nil {
+		t.Errorf("synced %d files, %v", n, err)
+	}
+	if _, err := SyncTree(filepath.Join(root, "none")); err == nil {
+		t.Error("a tree that is not there was synced")
+	}
+}
