@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/gate"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node"
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/drive/host"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	inventories "sluice.dev/sluice/internal/edge/inventory/all"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/local"
+)
+
+// zoneName is the one zone of a machine that runs alone.
+const zoneName = "local"
+
+// OpenDaemon puts the parts of a daemon together for one machine: one gate, one zone, one node, a local journal, and
+// subjobs as processes. It is what cmd/sluice passes as Deps.Open.
+func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
+	single, err := singleUser(o)
+	if err != nil {
+		return nil, err
+	}
+	data, err := filepath.Abs(o.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("--data %s: %w", o.DataDir, err)
+	}
+	name, err := nodeName()
+	if err != nil {
+		return nil, err
+	}
+	config, err := actorConfig(o, name)
+	if err != nil {
+		return nil, err
+	}
+	actors, err := config.Build()
+	if err != nil {
+		return nil, err
+	}
+	supervisor, err := findSupervisor()
+	if err != nil {
+		return nil, err
+	}
+	inv, note, err := inventories.Detect(ctx, o.GPUs)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := json.Marshal(map[string]any{"policy": o.Policy, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name})
+	if err != nil {
+		return nil, err
+	}
+	var h *host.Host
+	var isolation string
+	processes := host.Processes(process.Options{
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, User: func(queue string) (*shim.User, error) { return userOf(h, queue) },
+	})
+	h, err = host.Open(ctx, host.Options{
+		DataDir: data, Version: o.Version, Commit: o.Commit, ZoneID: zoneName, NodeID: name, Actors: actors, Config: shown,
+		Journal: func(dir string) (journal.Journal, error) {
+			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
+		},
+		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+			x, files, err := processes(e)
+			if err == nil {
+				isolation = x.Isolation()
+			}
+			return x, files, err
+		},
+		Inventory: inv, Ours: host.OursByMark, Log: o.Log,
+		Mechanism: o.Mechanism, Policy: o.Policy, Listen: o.Listen, SingleUser: single,
+	})
+	if err != nil {
+		return nil, err
+	}
+	notes := []string{"isolation: " + isolation}
+	if note == "" {
+		note = inv.Describe()
+	}
+	notes = append(notes, "slices: "+note)
+	if single {
+		notes = append(notes, "single-user mode: every subjob runs as this daemon's own user; do not let others submit")
+	}
+	return &Daemon{
+		Service: h, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Notes: notes,
+	}, nil
+}
+
+// actorConfig checks policy, mechanism and times.
+func actorConfig(o UpOptions, name job.NodeID) (host.Config, error) {
+	p, err := policies.ByName(o.Policy)
+	if o.Mechanism != "sja" {
+		err = errors.Join(err, fmt.Errorf("mechanism %q: this version has sja alone", o.Mechanism))
+	}
+	if err != nil {
+		return host.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return host.Config{
+		Gate: gate.Config{Zone: zoneName, Horizon: o.Horizon},
+		Zone: zone.Config{ID: zoneName, Policy: p, Horizon: o.Horizon},
+		Node: node.Config{ID: name, Zone: zoneName, Horizon: o.Horizon},
+	}, nil
+}
+
+// singleUser says whether all subjobs run as the daemon's own user. Then nobody else may be served: a queue with a user
+// and an address beyond this machine are refused.
+func singleUser(o UpOptions) (bool, error) {
+	var errs []error
+	mapped := 0
+	for _, q := range o.Queues {
+		if q.User == "" {
+			continue
+		}
+		mapped++
+		if _, err := lookup(q.User); err != nil {
+			errs = append(errs, fmt.Errorf("queue %s: %w", q.Name, err))
+		}
+	}
+	single := os.Geteuid() != 0 || mapped < len(o.Queues) || mapped == 0
+	if mapped > 0 && os.Geteuid() != 0 {
+		errs = append(errs, errors.New("queues with a user need a daemon that runs as root: only root can start subjobs as others"))
+	}
+	if host, _, err := net.SplitHostPort(o.Listen); err == nil && single && !loopback(host) {
+		errs = append(errs, fmt.Errorf("--listen %s: in single-user mode Sluice serves this machine alone, because what is submitted runs as this daemon's user; "+
+			"run it as root and give every queue a user in --config, or listen on 127.0.0.1", o.Listen))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return single, errkind.Errorf(errkind.Denied, "%w", err)
+	}
+	return single, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// nodeName is the machine's name, cut to what an id may hold.
+func nodeName() (job.NodeID, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("this machine's name, which names its slices: %w", err)
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return job.NodeID(strings.ReplaceAll(name, "/", "-")), nil
+}
+
+// findSupervisor looks for the supervisor's program beside our own, then in PATH.
+func findSupervisor() (string, error) {
+	const program = "sluice-shim"
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", program, err)
+	}
+	path := filepath.Join(filepath.Dir(self), program)
+	if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+		return path, nil
+	}
+	return "", errkind.Errorf(errkind.Unavailable, "the supervisor's program %s is not there: it is built and installed beside sluice (make build)", path)
+}
+
+// userOf is who a queue's subjobs run as; nil for the daemon's own user.
+func userOf(h *host.Host, queue string) (*shim.User, error) {
+	list, err := h.Queues(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range list {
+		if q.Queue.Name == queue && q.Queue.User != "" {
+			return lookup(q.Queue.User)
+		}
+	}
+	return nil, nil
+}
+
+func lookup(name string) (*shim.User, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.NotFound, "user %s: %w", name, err)
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("user %s: %w", name, err)
+	}
+	return &shim.User{UID: uint32(uid), GID: uint32(gid)}, nil
+}
+
+// VerifyJournal reads a data directory's journal and says in one line what stands there. It is what cmd/sluice passes as
+// Deps.VerifyJournal.
+func VerifyJournal(_ context.Context, dataDir string) (string, error) {
+	r, err := local.Verify(filepath.Join(dataDir, "journal"))
+	if err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf("record %d (%s), %d records in %d segments after the snapshot of record %d, %d bytes", r.Last.Seq, r.Last, r.Records, r.Segments, r.Snapshot.Seq, r.Bytes)
+	if r.Holder != 0 {
+		line += fmt.Sprintf("; process %d has it open", r.Holder)
+	}
+	for _, n := range r.Notes {
+		line += "\nnote: " + n
+	}
+	var damage []error
+	for _, p := range r.Problems {
+		damage = append(damage, p)
+	}
+	if len(damage) > 0 {
+		return line, errkind.Errorf(errkind.Corrupt, "%w", errors.Join(damage...))
+	}
+	return line, nil
+}
