@@ -175,9 +175,10 @@ func Handler(o Options) http.Handler {
 	places := make(chan struct{}, maxSubmits)
 	r := refusal{connect.NewErrorWriter()}
 	h := &handler{service: o.Service}
-	shared := []connect.HandlerOption{connect.WithInterceptors(logging{o.Log}), connect.WithRecover(recovered(o.Log))}
-	path, small := pb.NewSluiceServiceHandler(h, append(shared, connect.WithReadMaxBytes(maxCallBytes))...)
-	_, large := pb.NewSluiceServiceHandler(h, append(shared, connect.WithReadMaxBytes(maxSubmitBytes))...)
+	shared := append(codecs(), connect.WithInterceptors(logging{o.Log}), connect.WithRecover(recovered(o.Log)))
+	all := connect.WithHandlerOptions(shared...)
+	path, small := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes))
+	_, large := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxSubmitBytes))
 
 	mux := http.NewServeMux()
 	mux.Handle(path, small)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"strings"
 	"time"
 
@@ -14,11 +15,11 @@ import (
 // Timeline is what `sluice timeline` draws.
 type Timeline struct {
 	History *pb.HistoryResponse
-	// Form is terminal or svg; Width in columns, for the terminal.
-	Form  string
+	// Form is terminal or svg.
+	Form string
+	// Width in columns and Color are for the terminal.
 	Width int
-	// Zone that times are shown in.
-	Zone *time.Location
+	Color bool
 }
 
 // stretch is one span with its slice.
@@ -53,7 +54,7 @@ func (a *app) timelineCmd() *cobra.Command {
 				return err
 			}
 			if a.Draw != nil && a.format == "table" {
-				return a.Draw(a.Out, Timeline{History: resp.Msg, Form: picture, Width: width, Zone: a.Now().Location()})
+				return a.Draw(a.Out, Timeline{History: resp.Msg, Form: picture, Width: width, Color: a.colored()})
 			}
 			if picture == "svg" {
 				return usage("--picture svg: this build draws no pictures, or -o asks for another form")
@@ -71,6 +72,16 @@ func (a *app) timelineCmd() *cobra.Command {
 	c.Flags().StringVar(&picture, "picture", "terminal", "the form of the picture: terminal or svg")
 	c.Flags().IntVar(&width, "width", 100, "how wide the terminal's picture is, in columns")
 	return a.output(c)
+}
+
+// colored says whether the output is a terminal whose user has not declined colors (no-color.org).
+func (a *app) colored() bool {
+	f, ok := a.Out.(*os.File)
+	if !ok || a.Getenv("NO_COLOR") != "" || a.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // what a span is, for people.

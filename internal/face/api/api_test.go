@@ -1,0 +1,428 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/face/api/apitest"
+)
+
+const jobFile = `
+apiVersion: sluice.dev/v1alpha1
+kind: Job
+metadata: {name: %s}
+spec: {items: {total: 100, perItem: 20ms}, memory: 600Mi, command: [./count.sh]%s}
+`
+
+// serve answers on a loopback port until the test ends.
+func serve(t *testing.T, o api.Options) (url string, c sluicev1alpha1connect.SluiceServiceClient) {
+	t.Helper()
+	o.Listen = "127.0.0.1:0"
+	s, err := api.Listen(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		cancel()
+		transport.CloseIdleConnections()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	url = "http://" + s.Addr()
+	return url, sluicev1alpha1connect.NewSluiceServiceClient(&http.Client{Transport: transport}, url)
+}
+
+// post sends JSON as curl would and returns the status and the answer.
+func post(t *testing.T, url, method, body string, header ...string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/sluice.v1alpha1.SluiceService/"+method, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		} else {
+			req.Header.Set(header[i], header[i+1])
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(data)
+}
+
+// TestPlainJSON: what a person with curl sees.
+func TestPlainJSON(t *testing.T) {
+	url, _ := serve(t, api.Options{Service: apitest.New()})
+	code, body := post(t, url, "GetJob", `{"name": "count-words"}`)
+	var got struct {
+		Job struct {
+			Name, State, StateCode, Progress, Total, Wait, Submitted string
+			History                                                  []struct {
+				Subjob, Outcome, PeakMemoryBytes string
+				Range                            struct{ From, To string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 {
+		t.Fatalf("status %d, %v: %s", code, err, body)
+	}
+	j := got.Job
+	if j.Name != "count-words" || j.State != "RUNNING" || j.StateCode != "R" || j.Progress != "4000" || j.Wait != "60s" || j.Submitted != "2026-03-01T11:49:00Z" ||
+		len(j.History) != 2 || j.History[0].Subjob != "1-42" || j.History[0].Outcome != "done" || j.History[0].Range.To != "4000" || j.History[0].PeakMemoryBytes != "536870912" {
+		t.Errorf("got %s", body)
+	}
+
+	text, _ := json.Marshal(map[string]string{"job": fmt.Sprintf(jobFile, "fresh", ""), "request_id": "r1"})
+	code, body = post(t, url, "Submit", string(text))
+	if code != 200 || !strings.Contains(body, `"created":true`) || !strings.Contains(body, "no workdir comes along") {
+		t.Errorf("submit: %d %s", code, body)
+	}
+	code, body = post(t, url, "Submit", string(text))
+	if code != 200 || !strings.Contains(body, `"created":false`) {
+		t.Errorf("the same submit again: %d %s", code, body)
+	}
+}
+
+// TestEveryProblemIsTold: a refused job file comes back with all its mistakes and their places.
+func TestEveryProblemIsTold(t *testing.T) {
+	url, _ := serve(t, api.Options{Service: apitest.New()})
+	text, _ := json.Marshal(map[string]string{"job": "apiVersion: sluice.dev/v1alpha1\nkind: Jbo\nmetadata: {nam: x}\nspec: {}\n", "fileName": "my.yml"})
+	code, body := post(t, url, "Submit", string(text))
+	var e struct{ Code, Message string }
+	if err := json.Unmarshal([]byte(body), &e); err != nil || code != 400 || e.Code != "invalid_argument" {
+		t.Fatalf("%d %s %v", code, body, err)
+	}
+	for _, want := range []string{"my.yml:2:7: kind:", "my.yml:3:12: metadata.nam: unknown key", `"memory" is missing`, `"command" is missing`, "does not say what the work is"} {
+		if !strings.Contains(e.Message, want) {
+			t.Errorf("no %q in %s", want, e.Message)
+		}
+	}
+}
+
+// TestRequestsAreChecked: wrong fields never reach the service.
+func TestRequestsAreChecked(t *testing.T) {
+	fake := apitest.New()
+	url, _ := serve(t, api.Options{Service: fake})
+	for _, c := range []struct{ method, body, want string }{
+		{"GetJob", `{}`, "name: is missing"},
+		{"GetJob", `{"name": "../etc"}`, "want 1 to 63 of a-z"},
+		{"GetJob", `{"nmae": "x"}`, "nmae"},
+		{"GetJob", `{`, "unmarshal"},
+		{"Cancel", `{"name": "a", "requestId": "a b"}`, "request_id"},
+		{"ListJobs", `{"states": ["running", "SLEEPING"], "limit": -1}`, `SLEEPING\" is no state`},
+		{"ListJobs", `{"states": ["running", "SLEEPING"], "limit": -1}`, "limit: is -1"},
+		{"WaitJob", `{"names": []}`, "names: has 0 names"},
+		{"WaitJob", `{"names": ["a"], "timeout": "3600s"}`, "timeout: is 1h0m0s; want 0s to 5m0s"},
+		{"Reserve", `{"kind": "lease"}`, "kind: is"},
+		{"Reserve", `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T11:00:00Z"}`, "end: is not after start"},
+		{"Reserve", `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", "every": "3600s"}`, "every: is shorter"},
+		{"Reserve", `{"kind": "drain", "start": "0001-03-01T12:00:00Z"}`, "start: is outside"},
+		{"Reserve", `{"kind": "drain", "slice": "a b"}`, "slice: is"},
+		{"Unreserve", `{}`, "id: is missing"},
+		{"Release", `{}`, "slice: is missing"},
+		{"SetQueue", `{"queue": {"name": "q", "cap": -1, "weight": "-3", "maxWindow": "-1s"}}`, "queue.cap: is -1"},
+		{"SetQueue", `{"queue": {"name": "q", "cap": -1, "weight": "-3", "maxWindow": "-1s"}}`, "queue.weight: is -3"},
+		{"Submit", `{"job": "x", "snapshot": "AAAA"}`, "snapshot: is no gzip"},
+		{"Submit", string(mustJSON(map[string]string{"job": fmt.Sprintf(jobFile, "a", ", workdir: .")})), "did not come along"},
+		{"ListOutputs", `{"name": "A"}`, "want 1 to 63"},
+		{"History", `{"since": "1026-03-01T12:00:00Z"}`, "since: is outside"},
+	} {
+		code, body := post(t, url, c.method, c.body)
+		if code != 400 || !strings.Contains(body, c.want) {
+			t.Errorf("%s %s: %d %s, want %q", c.method, c.body, code, body, c.want)
+		}
+	}
+	if calls := fake.Calls(); len(calls) > 0 {
+		t.Errorf("calls reached the service: %q", calls)
+	}
+}
+
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// TestKindsTravel: every kind of error arrives as itself, with its whole message.
+func TestKindsTravel(t *testing.T) {
+	fake := apitest.New()
+	_, c := serve(t, api.Options{Service: fake})
+	for k := errkind.Unknown; k <= errkind.Corrupt; k++ {
+		fake.Err = errkind.Errorf(k, "first line\nsecond line")
+		_, err := c.ListSlices(t.Context(), connect.NewRequest(&pb.ListSlicesRequest{}))
+		var sent *connect.Error
+		if !errors.As(err, &sent) || api.Kind(err) != k || sent.Message() != "first line\nsecond line" {
+			t.Errorf("kind %s arrives as %s: %v", k, api.Kind(err), err)
+		}
+	}
+}
+
+// TestLists: every list arrives whole.
+func TestLists(t *testing.T) {
+	_, c := serve(t, api.Options{Service: apitest.New()})
+	ctx := t.Context()
+	jobs, err := c.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{States: []string{"PD", "failed"}, Limit: 1}))
+	if err != nil || len(jobs.Msg.Jobs) != 1 || jobs.Msg.Jobs[0].Name != "gang" || jobs.Msg.LeftOut != 1 || len(jobs.Msg.Jobs[0].History) != 0 {
+		t.Errorf("jobs: %v %v", jobs, err)
+	}
+	slices, err := c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
+	if err != nil || len(slices.Msg.Slices) != 1 || slices.Msg.Slices[0].MemoryBytes != 40<<30 || slices.Msg.Slices[0].Reservations[0].Kind != "owner" {
+		t.Errorf("slices: %v %v", slices, err)
+	}
+	windows, err := c.ListWindows(ctx, connect.NewRequest(&pb.ListWindowsRequest{}))
+	if err != nil || windows.Msg.Windows[0].Until != "owner" || windows.Msg.Windows[0].Asked != 3 {
+		t.Errorf("windows: %v %v", windows, err)
+	}
+	queues, err := c.ListQueues(ctx, connect.NewRequest(&pb.ListQueuesRequest{}))
+	if err != nil || queues.Msg.Queues[0].Settings.Weight != 1 || queues.Msg.Queues[0].AttainedGibSeconds != 1234.5 {
+		t.Errorf("queues: %v %v", queues, err)
+	}
+	past, err := c.History(ctx, connect.NewRequest(&pb.HistoryRequest{Since: timestamppb.New(apitest.Now())}))
+	if err != nil || past.Msg.Slices[0].Spans[0].Kind != "" || past.Msg.Slices[0].Spans[1].Committed.To != 4000 {
+		t.Errorf("history: %v %v", past, err)
+	}
+	about, err := c.About(ctx, connect.NewRequest(&pb.AboutRequest{}))
+	if err != nil || about.Msg.About.Mechanism != "sja" || about.Msg.About.Uptime.AsDuration() != time.Hour {
+		t.Errorf("about: %v %v", about, err)
+	}
+	dry, err := c.DryRun(ctx, connect.NewRequest(&pb.DryRunRequest{Job: fmt.Sprintf(jobFile, "a", ", workdir: .") + "---" + fmt.Sprintf(jobFile, "b", "")}))
+	if err != nil || len(dry.Msg.Explanations) != 2 || len(dry.Msg.Warnings) != 1 || !strings.HasPrefix(dry.Msg.Warnings[0], "b: ") {
+		t.Errorf("dry run: %v %v", dry, err)
+	}
+}
+
+// TestSubmitSeveral: the jobs of a file go in order; what was accepted before an error is said.
+func TestSubmitSeveral(t *testing.T) {
+	fake := apitest.New()
+	_, c := serve(t, api.Options{Service: fake})
+	_, err := c.Submit(t.Context(), connect.NewRequest(&pb.SubmitRequest{Job: fmt.Sprintf(jobFile, "one", "") + "---" + fmt.Sprintf(jobFile, "train", ""), RequestId: "r"}))
+	if api.Kind(err) != errkind.Exists || !strings.Contains(err.Error(), "accepted before it, and standing: one") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestWait: it answers at once for jobs that are over, in time when nothing happens, and soon after a change.
+func TestWait(t *testing.T) {
+	fake := apitest.New()
+	_, c := serve(t, api.Options{Service: fake})
+	wait := func(d time.Duration, names ...string) *pb.WaitJobResponse {
+		t.Helper()
+		resp, err := c.WaitJob(t.Context(), connect.NewRequest(&pb.WaitJobRequest{Names: names, Timeout: durationpb.New(d)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.Msg
+	}
+	if got := wait(time.Minute, "gang"); !got.Done || got.Jobs[0].State != "FAILED" {
+		t.Errorf("got %v", got)
+	}
+	if got := wait(10*time.Millisecond, "gang", "train"); got.Done || len(got.Jobs) != 2 {
+		t.Errorf("got %v", got)
+	}
+	if _, err := c.WaitJob(t.Context(), connect.NewRequest(&pb.WaitJobRequest{Names: []string{"nobody"}})); api.Kind(err) != errkind.NotFound {
+		t.Errorf("error %v", err)
+	}
+	go fake.Set(status.Job{Name: "train", State: job.Finished})
+	if got := wait(time.Minute, "train"); !got.Done || got.Jobs[0].State != "COMPLETED" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestLogs: the bytes arrive, in pieces where there are many; an end of the server ends a follower with a reason.
+func TestLogs(t *testing.T) {
+	fake := apitest.New()
+	fake.LogText = strings.Repeat("0123456789abcdef", 20_000)
+	_, c := serve(t, api.Options{Service: fake})
+	stream, err := c.Logs(t.Context(), connect.NewRequest(&pb.LogsRequest{Name: "train", Subjob: "1-42"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	for stream.Receive() {
+		got.Write(stream.Msg().Data)
+	}
+	if err := errors.Join(stream.Err(), stream.Close()); err != nil || got.String() != fake.LogText {
+		t.Errorf("got %d bytes, %v", got.Len(), err)
+	}
+	for _, r := range []*pb.LogsRequest{{Name: "nobody"}, {Name: "train", Subjob: "x"}} {
+		stream, err := c.Logs(t.Context(), connect.NewRequest(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stream.Receive() || stream.Err() == nil {
+			t.Errorf("%v: no error", r)
+		}
+		stream.Close()
+	}
+}
+
+// TestReadOutput: files come in order; what a subjob planted there does not lead out or block.
+func TestReadOutput(t *testing.T) {
+	dir := t.TempDir()
+	big := bytes.Repeat([]byte("x"), 200_000)
+	for name, data := range map[string][]byte{"1/a.txt": []byte("first\n"), "1/empty": nil, "2/b.bin": big, "secret": []byte("secret")} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("../secret", filepath.Join(dir, "2/link")), unix.Mkfifo(filepath.Join(dir, "2/pipe"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	fake := apitest.New()
+	one := status.Output{Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, Path: filepath.Join(dir, "1"), Files: []string{"a.txt", "empty"}, Bytes: 6}
+	two := status.Output{Token: job.Token{Epoch: 1, Seq: 2}, Range: job.Range{From: 10, To: 20}, Path: filepath.Join(dir, "2"), Files: []string{"b.bin"}}
+	fake.OutputList = []status.Output{one, two}
+	_, c := serve(t, api.Options{Service: fake})
+	read := func(subjob string) (text string, paths []string, err error) {
+		stream, err := c.ReadOutput(t.Context(), connect.NewRequest(&pb.ReadOutputRequest{Name: "train", Subjob: subjob}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for stream.Receive() {
+			text += string(stream.Msg().Data)
+			if p := stream.Msg().Path; p != "" {
+				paths = append(paths, p)
+			}
+		}
+		return text, paths, errors.Join(stream.Err(), stream.Close())
+	}
+	if text, paths, err := read(""); err != nil || text != "first\n"+string(big) || fmt.Sprint(paths) != "[a.txt empty b.bin]" {
+		t.Errorf("%d bytes, %v, %v", len(text), paths, err)
+	}
+	if text, _, err := read("1-1"); err != nil || text != "first\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, _, err := read("1-9"); api.Kind(err) != errkind.NotFound {
+		t.Errorf("unknown subjob: %v", err)
+	}
+	for _, planted := range []string{"link", "pipe", "../secret", "missing"} {
+		two.Files = []string{planted}
+		fake.OutputList = []status.Output{two}
+		if text, _, err := read(""); err == nil || strings.Contains(text, "secret") {
+			t.Errorf("%s: %q, %v", planted, text, err)
+		}
+	}
+	list, err := c.ListOutputs(t.Context(), connect.NewRequest(&pb.ListOutputsRequest{Name: "train"}))
+	if err != nil || len(list.Msg.Outputs) != 1 || list.Msg.Outputs[0].Range.From != 10 {
+		t.Errorf("%v %v", list, err)
+	}
+}
+
+// TestGRPC: the same port speaks gRPC, without TLS on this machine.
+func TestGRPC(t *testing.T) {
+	url, _ := serve(t, api.Options{Service: apitest.New()})
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols}
+	defer transport.CloseIdleConnections()
+	c := sluicev1alpha1connect.NewSluiceServiceClient(&http.Client{Transport: transport}, url, connect.WithGRPC())
+	resp, err := c.GetJob(t.Context(), connect.NewRequest(&pb.GetJobRequest{Name: "gang"}))
+	if err != nil || resp.Msg.Job.State != "FAILED" {
+		t.Errorf("%v %v", resp, err)
+	}
+}
+
+// TestAddressInUse: the message says what to do.
+func TestAddressInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	err = api.Serve(t.Context(), api.Options{Service: apitest.New(), Listen: l.Addr().String()})
+	if errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "is in use") || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestStopEndsFollowers: a daemon that stops does not wait for those who watch.
+func TestStopEndsFollowers(t *testing.T) {
+	s, err := api.Listen(api.Options{Service: apitest.New(), Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	c := sluicev1alpha1connect.NewSluiceServiceClient(&http.Client{Transport: transport}, "http://"+s.Addr())
+	stream, err := c.Logs(t.Context(), connect.NewRequest(&pb.LogsRequest{Name: "train", Follow: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !stream.Receive() {
+		t.Fatalf("no log: %v", stream.Err())
+	}
+	cancel()
+	for stream.Receive() {
+	}
+	if api.Kind(stream.Err()) != errkind.Unavailable || !strings.Contains(stream.Err().Error(), "is stopping") {
+		t.Errorf("follower: %v", stream.Err())
+	}
+	stream.Close()
+	if err := <-done; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// FuzzJSON: no body breaks the server or is answered with its own fault.
+func FuzzJSON(f *testing.F) {
+	h := api.Handler(api.Options{Service: apitest.New()})
+	methods := []string{"Submit", "DryRun", "Cancel", "PauseJob", "ListJobs", "GetJob", "Explain", "SetQueue", "Reserve", "Unreserve", "Release", "ListOutputs", "History"}
+	f.Add(uint8(0), `{"job": "kind: Job", "snapshot": "H4sI", "requestId": "a"}`)
+	f.Add(uint8(8), `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "every": "1s"}`)
+	f.Add(uint8(7), `{"queue": {"name": "a", "weight": "3", "maxWindow": "9999999999s"}}`)
+	f.Add(uint8(4), `{"states": ["R"], "limit": 3}`)
+	f.Fuzz(func(t *testing.T, which uint8, body string) {
+		req := httptest.NewRequest(http.MethodPost, "http://localhost/sluice.v1alpha1.SluiceService/"+methods[int(which)%len(methods)], strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		// A client's mistakes are its own; 429 is the fuzzer being quick.
+		if w.Code >= 500 || !json.Valid(w.Body.Bytes()) {
+			t.Fatalf("%s %q: %d %s", req.URL.Path, body, w.Code, w.Body)
+		}
+	})
+}
