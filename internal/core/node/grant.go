@@ -59,10 +59,13 @@ func (n *Node) refusal(now quantity.Instant, in *protocol.Message, own job.ID) s
 	case in.Start > now.Add(n.cfg.Horizon):
 		return fmt.Sprintf("it starts more than %v ahead, which is as far as this node sells", n.cfg.Horizon)
 	}
-	for i, id := range append([]job.SliceID{in.Slice}, in.Also...) {
-		if slices.Contains(in.Also[:max(0, i-1)], id) || i > 0 && id == in.Slice {
+	all := append([]job.SliceID{in.Slice}, in.Also...)
+	for i, id := range all {
+		if slices.Contains(all[:i], id) {
 			return fmt.Sprintf("%s is asked for twice", id)
 		}
+	}
+	for _, id := range all {
 		s := n.slice(id)
 		if s == nil {
 			return fmt.Sprintf("%s is not a slice of this node", id)

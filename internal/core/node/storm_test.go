@@ -1,0 +1,371 @@
+package node
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// process is what the storm's executor knows of one subjob.
+type process struct {
+	start   protocol.Message
+	state   int // runs, stuck, dead
+	at, end quantity.Instant
+	result  *job.Result
+	settled bool
+}
+
+const (
+	runs = iota
+	stuck
+	dead
+)
+
+// storm is a world in which anything may come, again, late and in any order. Its executor is the ground truth of what
+// runs on which slice.
+type storm struct {
+	*world
+	processes map[job.Token]*process
+	order     []job.Token // of processes
+	granted   []protocol.Message
+	results   []protocol.Message
+	past      []protocol.Message // of this boot: to be sent again
+	held      []protocol.Message // from the executor, not yet delivered
+	asks      uint64
+	made      map[job.Token]int
+	ended     map[job.Token]int
+}
+
+func (s *storm) deliver(m protocol.Message) {
+	if m.From == person && m.Request == "" {
+		s.asks++
+		m.Request = strconv.FormatUint(s.asks, 10) // a person's call that comes twice is known by its id
+	}
+	s.past = append(s.past, m)
+	s.step(m)
+	s.absorb()
+}
+
+// absorb lets the storm's executor and zone take in the last step, and checks what has left the node.
+func (s *storm) absorb() {
+	for _, f := range s.last {
+		switch f.Kind {
+		case protocol.LeaseMade:
+			s.made[f.Token]++
+			if s.made[f.Token] > 1 {
+				s.Fatalf("token %v is redeemed twice", f.Token)
+			}
+		case protocol.SubjobEnded:
+			s.ended[f.Token]++
+			if s.ended[f.Token] > 1 || s.made[f.Token] != 1 {
+				s.Fatalf("subjob %v ends %d times after %d leases", f.Token, s.ended[f.Token], s.made[f.Token])
+			}
+			if p := s.processes[f.Token]; p != nil && p.state == runs {
+				s.Fatalf("subjob %v is said to have ended and still runs", f.Token)
+			}
+		default:
+		}
+	}
+	for _, m := range s.effects {
+		switch m.Kind {
+		case protocol.Granted:
+			s.granted = append(s.granted, m)
+		case protocol.Result:
+			s.results = append(s.results, m)
+		case protocol.Start:
+			s.start(m)
+		case protocol.Stop, protocol.Deadline:
+			if p := s.processes[m.Token]; p != nil && p.state == runs {
+				p.end = min(p.end, s.now.Add(2*time.Second))
+				if m.Kind == protocol.Deadline {
+					p.end = m.End
+				}
+			}
+		case protocol.Settle:
+			if p := s.processes[m.Token]; p != nil {
+				if p.state == runs {
+					s.Fatalf("directories of %v are settled while it runs", m.Token)
+				}
+				p.settled = true
+			}
+			s.held = append(s.held, protocol.Message{Kind: protocol.Settled, From: executor, Token: m.Token})
+		case protocol.Offer:
+			s.checkOffer(m)
+		default:
+		}
+	}
+}
+
+// start is the executor's part, and the proof that a slice is never given on before it is free.
+func (s *storm) start(m protocol.Message) {
+	if s.processes[m.Token] != nil {
+		return
+	}
+	if s.made[m.Token] != 1 || s.ended[m.Token] != 0 || m.Start > s.now || m.Spec == nil {
+		s.Fatalf("start of %v, which has %d leases and %d ends, at %d for %d", m.Token, s.made[m.Token], s.ended[m.Token], s.now, m.Start)
+	}
+	for _, t := range s.order {
+		p := s.processes[t]
+		if p.state == dead {
+			continue
+		}
+		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
+			if touches(id, p.start.Slice, p.start.Also) {
+				s.Fatalf("%v starts on %s while %v is there", m.Token, id, t)
+			}
+		}
+	}
+	s.processes[m.Token] = &process{start: m, at: s.now, end: m.End}
+	s.order = append(s.order, m.Token)
+	s.held = append(s.held, protocol.Message{Kind: protocol.Started, From: executor, Token: m.Token, At: s.now})
+}
+
+// checkOffer compares the gaps with what stands, second by second and by brute force.
+func (s *storm) checkOffer(m protocol.Message) {
+	for _, g := range m.View.Gaps {
+		for _, l := range s.n.Leases() {
+			if !l.Ended && touches(m.Slice, l.Slice, l.Also) && g.Start < l.End && l.Start < g.End {
+				s.Fatalf("gap [%d,%d) on %s lies on lease %v", g.Start, g.End, m.Slice, l.Token)
+			}
+		}
+		for _, t := range s.order {
+			if p := s.processes[t]; p.state != dead && touches(m.Slice, p.start.Slice, p.start.Also) && g.Start <= s.now {
+				s.Fatalf("%s is offered now while %v is there", m.Slice, t)
+			}
+		}
+		for _, r := range m.View.Reserved {
+			for t := g.Start; t < min(g.End, s.now.Add(time.Hour)); t = t.Add(time.Second) {
+				d := t - r.Start
+				if d >= 0 && r.Every > 0 {
+					d %= quantity.Instant(r.Every)
+				}
+				if d >= 0 && d < r.End-r.Start {
+					s.Fatalf("second %d of gap [%d,%d) on %s lies in %v %d", t, g.Start, g.End, m.Slice, r.Kind, r.ID)
+				}
+			}
+		}
+	}
+}
+
+// check looks at the whole state: no two leases overlap on a slice.
+func (s *storm) check() {
+	ls := s.n.Leases()
+	for i, a := range ls {
+		for _, b := range ls[:i] {
+			for _, id := range []job.SliceID{"a", "b", "c"} {
+				if !a.Ended && !b.Ended && touches(id, a.Slice, a.Also) && touches(id, b.Slice, b.Also) && a.Start < b.End && b.Start < a.End {
+					s.Fatalf("leases %v and %v overlap on %s", a.Token, b.Token, id)
+				}
+			}
+		}
+	}
+	n := New(s.cfg)
+	for _, f := range s.n.Snapshot(nil) {
+		n.Apply(f)
+	}
+	if n.Digest() != s.n.Digest() {
+		s.Fatalf("the snapshot folds to another state")
+	}
+}
+
+// reap ends processes at their deadline, as their supervisors do.
+func (s *storm) reap() {
+	for _, t := range s.order {
+		if p := s.processes[t]; p.state == runs && p.end <= s.now {
+			s.finish(t, job.DeadlineKilled)
+		}
+	}
+}
+
+func (s *storm) finish(t job.Token, o job.Outcome) {
+	p := s.processes[t]
+	r := p.start.Range
+	p.state, p.result = dead, &job.Result{Outcome: o, Progress: (r.From + r.To) / 2, Start: p.at, End: s.now}
+	s.held = append(s.held, protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Result: p.result})
+}
+
+// reboot restarts the node; what the executor finds is what is really there.
+func (s *storm) reboot() {
+	s.restart()
+	s.absorb()
+	s.past, s.granted, s.held = nil, nil, nil
+	var found []protocol.Found
+	for _, t := range s.order {
+		if p := s.processes[t]; !p.settled {
+			found = append(found, protocol.Found{
+				Token: t, Job: p.start.Job, Slice: p.start.Slice, Alive: p.state == runs, Stuck: p.state == stuck, Started: p.at, Result: p.result,
+			})
+		}
+	}
+	m := protocol.Message{Kind: protocol.Inventory, From: executor, Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}}
+	s.step(m)
+	s.absorb()
+}
+
+func anyOf[T any](t *rapid.T, what string, from []T) T {
+	if len(from) == 0 {
+		t.Skip("no " + what)
+	}
+	return from[rapid.IntRange(0, len(from)-1).Draw(t, what)]
+}
+
+func TestStorm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := Config{ID: "n", Zone: "z", Overdue: time.Second}
+		s := &storm{
+			world:     &world{tb: t, cfg: cfg, now: t0, n: New(cfg), shadow: New(cfg)},
+			processes: map[job.Token]*process{}, made: map[job.Token]int{}, ended: map[job.Token]int{},
+		}
+		s.reboot()
+		slice := func(t *rapid.T) job.SliceID {
+			return job.SliceID(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "slice"))
+		}
+		span := func(t *rapid.T) (from, to quantity.Instant) {
+			from = s.now.Add(time.Duration(rapid.IntRange(-1, 20).Draw(t, "start")) * time.Second)
+			return from, from.Add(time.Duration(rapid.IntRange(1, 15).Draw(t, "length")) * time.Second)
+		}
+		actions := map[string]func(*rapid.T){
+			"time": func(t *rapid.T) {
+				s.now = s.now.Add(time.Duration(rapid.IntRange(0, 4000).Draw(t, "ms")) * time.Millisecond)
+				s.reap()
+				s.deliver(protocol.Message{Kind: protocol.Tick})
+			},
+			"ask": func(t *rapid.T) {
+				s.asks++
+				m := protocol.Message{Kind: protocol.Ask, From: zone, Ask: s.asks, Job: "j", Epoch: 1, Slice: slice(t), Demand: trp.Vector{10}}
+				m.Start, m.End = span(t)
+				if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
+					m.Also = []job.SliceID{slice(t)}
+				}
+				if rapid.Bool().Draw(t, "own") {
+					m.Reservation = &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}
+				}
+				s.deliver(m)
+			},
+			"redeem": func(t *rapid.T) { s.deliver(redeem(anyOf(t, "grant", s.granted))) },
+			"redeem at once": func(t *rapid.T) {
+				s.asks++
+				m := ask(s.asks, slice(t), 0, 0)
+				m.Start = s.now
+				m.End = s.now.Add(time.Duration(rapid.IntRange(1, 10).Draw(t, "length")) * time.Second)
+				s.deliver(m)
+				if g := s.sent(protocol.Granted); g != nil {
+					s.deliver(redeem(*g))
+				}
+			},
+			"executor": func(t *rapid.T) {
+				if len(s.held) == 0 {
+					t.Skip("nothing")
+				}
+				i := rapid.IntRange(0, len(s.held)-1).Draw(t, "message")
+				m := s.held[i]
+				s.held = slices.Delete(s.held, i, i+1)
+				s.deliver(m)
+			},
+			"exit": func(t *rapid.T) {
+				if token := anyOf(t, "process", s.order); s.processes[token].state == runs {
+					s.finish(token, rapid.SampledFrom([]job.Outcome{job.Done, job.Yielded, job.ExitFailed}).Draw(t, "outcome"))
+				}
+			},
+			"stuck": func(t *rapid.T) {
+				token := anyOf(t, "process", s.order)
+				if p := s.processes[token]; p.state == runs && rapid.IntRange(0, 2).Draw(t, "rarely") == 0 {
+					p.state = stuck
+					s.deliver(protocol.Message{Kind: protocol.Stuck, From: executor, Token: token, Text: "state D"})
+				}
+			},
+			"release": func(t *rapid.T) { // a person has looked, and ended what was there
+				id := slice(t)
+				for _, token := range s.order {
+					if p := s.processes[token]; p.state == stuck && touches(id, p.start.Slice, p.start.Also) {
+						p.state, p.result = dead, &job.Result{Outcome: job.Lost}
+					}
+				}
+				s.deliver(protocol.Message{Kind: protocol.Release, From: person, Slice: id})
+			},
+			"ack": func(t *rapid.T) {
+				r := anyOf(t, "result", s.results)
+				s.deliver(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: r.Token, Job: r.Job, Range: job.Range{From: 0, To: r.Result.Progress}})
+			},
+			"stop": func(t *rapid.T) {
+				s.deliver(protocol.Message{Kind: protocol.Stop, From: zone, Token: anyOf(t, "grant", s.granted).Token})
+			},
+			"extend": func(t *rapid.T) {
+				l := anyOf(t, "lease", s.n.Leases())
+				s.asks++
+				s.deliver(protocol.Message{
+					Kind: protocol.Extend, From: zone, Ask: s.asks, Token: l.Token, Job: l.Job, Slice: l.Slice,
+					Range: job.Range{From: l.Range.From, To: l.Range.To + 10}, End: l.End.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "longer")) * time.Second),
+				})
+			},
+			"reserve": func(t *rapid.T) {
+				r := protocol.Reservation{Kind: protocol.ForOwner, Slice: slice(t), Truncate: rapid.Bool().Draw(t, "truncate")}
+				r.Start, r.End = span(t)
+				if rapid.IntRange(0, 3).Draw(t, "repeats") == 0 {
+					r.Every = 40 * time.Second
+				}
+				s.deliver(protocol.Message{Kind: protocol.Reserve, From: person, Reservation: &r})
+			},
+			"place": func(t *rapid.T) {
+				s.asks++
+				r := protocol.Reservation{Kind: protocol.ForRigid, Slice: slice(t), Job: "j"}
+				r.Start, r.End = span(t)
+				s.deliver(protocol.Message{Kind: protocol.Reserve, From: zone, Ask: s.asks, Job: "j", Reservation: &r})
+			},
+			"unreserve": func(t *rapid.T) {
+				s.deliver(protocol.Message{Kind: protocol.Unreserve, From: person, Reservation: &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}})
+			},
+			"foreign": func(t *rapid.T) {
+				s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Slice: slice(t), Flag: rapid.IntRange(0, 2).Draw(t, "there") == 0})
+			},
+			"again":   func(t *rapid.T) { s.deliver(anyOf(t, "past", s.past)) },
+			"restart": func(*rapid.T) { s.reap(); s.reboot() },
+			"":        func(*rapid.T) { s.check() },
+		}
+		t.Repeat(actions)
+		s.drain()
+	})
+}
+
+// drain lets everything end: what runs exits, the home acknowledges, directories settle, a person releases every slice.
+func (s *storm) drain() {
+	for range 60 {
+		s.now = s.now.Add(time.Second)
+		s.reap()
+		for _, t := range s.order {
+			if p := s.processes[t]; p.state == stuck {
+				p.state, p.result = dead, &job.Result{Outcome: job.Lost}
+			}
+		}
+		for _, id := range []job.SliceID{"a", "b", "c"} {
+			s.deliver(protocol.Message{Kind: protocol.Release, From: person, Slice: id})
+			s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Slice: id})
+		}
+		for _, m := range slices.Clone(s.held) {
+			s.deliver(m)
+		}
+		s.held = nil
+		s.deliver(protocol.Message{Kind: protocol.Tick})
+		for _, r := range slices.Clone(s.results) {
+			s.deliver(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: r.Token, Job: r.Job})
+		}
+		s.results = nil
+		s.check()
+	}
+	for token := range s.made {
+		if s.ended[token] != 1 {
+			s.Fatalf("lease %v has ended %d times", token, s.ended[token])
+		}
+	}
+	if left := s.n.Leases(); len(left) != 0 {
+		s.Fatalf("leases are left: %+v", left)
+	}
+}
