@@ -1,9 +1,10 @@
-// Package all is the ordered table of the executor kinds that a node can be configured with. The fake kind is not among
-// them: it is for tests.
+// Package all is the ordered table of the executor kinds that a node can be configured with.
 package all
 
 import (
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/fake"
 	"sluice.dev/sluice/internal/edge/executor/process"
 )
 
@@ -26,6 +27,15 @@ func Kinds() []Kind {
 					return nil, err // and not an interface that holds a nil
 				}
 				return ex, nil
+			},
+		},
+		{
+			Name: "fake", About: "nothing runs: every subjob takes exactly what was planned for it, for trials",
+			New: func(o process.Options) (executor.Executor, error) {
+				if o.Deliver == nil {
+					return nil, errkind.Errorf(errkind.Invalid, "executor: no function to deliver answers to")
+				}
+				return fake.New(o.Deliver, fake.Planned), nil
 			},
 		},
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// glance is how often a run directory is looked at.
+	// glance is how often a run directory is looked at; more often while a subjob is about to start.
 	glance = 100 * time.Millisecond
 	// overdue is how long after its lease's end a supervisor may live before it is killed, and its tree with it: it has
 	// two seconds of patience with processes that don't die, and results to sync.
@@ -40,22 +40,26 @@ func (r *run) watch(shimProcess tree.Process) {
 		if r.e.isClosed() {
 			return
 		}
-		r.look(&rep)
+		wait := glance
+		if !r.look(&rep) {
+			wait = glance / 20
+		}
 		if r.e.o.now() > r.end().Add(overdue) && r.stuckText() == "" {
 			r.e.o.Logger.Error("a supervisor lives past its lease: killing it", "subjob", r.token.String())
 			_ = shimProcess.Signal(syscall.SIGKILL)
 		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(glance.Milliseconds()))
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(wait.Milliseconds()))
 	}
 	r.look(&rep)
 	r.conclude()
 }
 
-// look says what is new: that it started, that it is stuck, how far it is.
-func (r *run) look(rep *reporter) {
+// look says what is new: that it started, that it is stuck, how far it is. It returns false as long as it is about to
+// start.
+func (r *run) look(rep *reporter) bool {
 	note, err := r.dir.ReadNote()
 	if err != nil {
-		return
+		return false
 	}
 	stuck := r.dir.ReadStuck()
 	r.mu.Lock()
@@ -67,11 +71,12 @@ func (r *run) look(rep *reporter) {
 		r.stuck = stuck
 		r.answer(protocol.Message{Kind: protocol.Stuck, Text: stuck})
 	}
-	started := r.started != 0
+	started, early := r.started != 0, r.lease.Start > r.e.o.now()
 	r.mu.Unlock()
 	if started {
 		rep.report(note)
 	}
+	return started || early
 }
 
 func (r *run) stuckText() string {
