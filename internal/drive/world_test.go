@@ -25,6 +25,7 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
+	logdisk "sluice.dev/sluice/internal/edge/journal/memory"
 	"sluice.dev/sluice/internal/edge/tape"
 	"sluice.dev/sluice/internal/edge/wire"
 )
@@ -128,6 +129,8 @@ type live struct {
 	t       *testing.T
 	dir     string
 	build   func() drive.Actors
+	disk    *logdisk.Disk
+	model   fake.Model
 	fake    *fake.Executor
 	fabric  func() fabric.Fabric
 	journal func(journal.Journal) journal.Journal
@@ -141,7 +144,7 @@ type live struct {
 }
 
 func newLive(t *testing.T) *live {
-	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t)}
+	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t), disk: logdisk.New(), model: planned}
 }
 
 // tap tells what the log has taken.
@@ -161,8 +164,8 @@ func (j *tap) Append(records [][]byte) (journal.Position, error) {
 func (l *live) open() error {
 	o := host.Options{
 		DataDir: l.dir, Version: "test", ZoneID: zoneID, NodeID: nodeID, Actors: l.build, Inventory: fixed(machine("")),
-		Journal: func(dir string) (journal.Journal, error) {
-			j, err := local.Open(dir, local.Options{})
+		Journal: func(string) (journal.Journal, error) {
+			j, err := l.openLog()
 			if err != nil {
 				return nil, err
 			}
@@ -173,7 +176,7 @@ func (l *live) open() error {
 		},
 		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			if l.fake == nil {
-				l.fake = fake.New(e.Deliver, planned)
+				l.fake = fake.New(e.Deliver, l.model)
 			} else {
 				l.fake = l.fake.Reopen(e.Deliver)
 			}
@@ -310,3 +313,6 @@ func otherZone(t failer) drive.Zone {
 	}
 	return z
 }
+
+// openLog opens the log: the local kind on a disk in memory, since the tests here are not about files.
+func (l *live) openLog() (journal.Journal, error) { return logdisk.Open(l.disk, local.Options{}) }
