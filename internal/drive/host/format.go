@@ -85,7 +85,7 @@ func writeFormat(dir string) error {
 		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 			return err
 		}
-		if err := os.Rename(temp, filepath.Join(dir, formatName)); err != nil {
+		if err = os.Rename(temp, filepath.Join(dir, formatName)); err != nil {
 			return err
 		}
 		d, err := os.Open(dir)

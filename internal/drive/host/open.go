@@ -60,17 +60,17 @@ func (h *Host) open(ctx context.Context) (err error) {
 	h.wakes = neverWakes(len(h.parties))
 	for i, p := range h.parties {
 		h.index[p.Address] = i
-		if err := h.fabric.Attach(p.Address, h.inbox.put); err != nil {
+		if err = h.fabric.Attach(p.Address, h.inbox.put); err != nil {
 			return err
 		}
 	}
-	if err := h.openTape(); err != nil {
+	if err = h.openTape(); err != nil {
 		return err
 	}
 	if h.journal, err = h.opts.Journal(filepath.Join(h.opts.DataDir, journalDir)); err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	if err := h.replay(); err != nil {
+	if err = h.replay(); err != nil {
 		return err
 	}
 	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice}); err != nil {

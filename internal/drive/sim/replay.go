@@ -50,6 +50,7 @@ func Replay(r Source, parties []drive.Party, fact func(*protocol.Fact)) (Replaye
 			at = e.Fact.Actor
 		case tape.Digest:
 			at = last.Actor
+		default: // a call names its actor
 		}
 		actor := actors[at]
 		if actor == nil {
@@ -70,6 +71,7 @@ func Replay(r Source, parties []drive.Party, fact func(*protocol.Fact)) (Replaye
 					done.Calls, drive.Name(at), last.Message.Kind, last.Now.Time(), got, e.Digest)
 			}
 			done.Compared++
+		default: // Lost has ended it above
 		}
 		if e.Kind == tape.StepCall || e.Kind == tape.RecoverCall {
 			last = e

@@ -63,7 +63,7 @@ func newMetrics() *metrics {
 		runtime:    counter("sluice_subjob_run_seconds_total", "Time that subjobs really ran."),
 		units:      counter("sluice_units_committed_total", "Units of progress committed, over all jobs."),
 		settled:    counters("sluice_claims_settled_total", "Claims that were committed or released.", "result"),
-		offered:    counter("sluice_windows_offered_total", "Gaps on slices that were offered to the market."),
+		offered:    counter("sluice_windows_offered_total", "Stretches of idle slice time offered to the market; the rest of one that was sold in part is not counted again."),
 		filled:     counter("sluice_windows_filled_total", "Leases made in offered gaps."),
 		unanswered: counter("sluice_gap_unanswered_seconds_total", "Offered time that passed without a lease, over all slices."),
 		wait:       histogram("sluice_job_wait_seconds", "Time from submission to a job's first start.", 0.05, 2, 20),
@@ -112,8 +112,9 @@ func roleName(r protocol.Role) string {
 		return "zone"
 	case protocol.Node:
 		return "node"
+	default:
+		return "other"
 	}
-	return "other"
 }
 
 func (m *metrics) step(r protocol.Role) { m.steps.WithLabelValues(roleName(r)).Inc() }
@@ -132,6 +133,7 @@ func (m *metrics) fact(f *protocol.Fact) {
 		m.units.Add(float64(f.Range.Len()))
 	case protocol.Released:
 		m.settled.WithLabelValues("released").Inc()
+	default: // not counted here
 	}
 }
 

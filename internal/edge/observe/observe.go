@@ -64,6 +64,7 @@ func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
 			o.history.inventory(now, m.Slices)
 			o.lines.inventory(m)
 		}
+	default: // only the step is counted
 	}
 }
 

@@ -38,7 +38,7 @@ func (w *windows) offer(now quantity.Instant, v *protocol.SliceView) {
 		gaps = v.Gaps
 	}
 	for _, g := range gaps {
-		if !overlaps(o.gaps, g) {
+		if !within(o.gaps, g.Start) {
 			w.metrics.offered.Inc()
 		}
 	}
@@ -63,9 +63,10 @@ func idle(gaps []protocol.Gap, from, to quantity.Instant) float64 {
 	return sum
 }
 
-func overlaps(gaps []protocol.Gap, g protocol.Gap) bool {
-	for _, h := range gaps {
-		if g.Start < h.End && h.Start < g.End {
+// within says whether t lies in a gap: a gap that begins within an older one is the rest of it.
+func within(gaps []protocol.Gap, t quantity.Instant) bool {
+	for _, g := range gaps {
+		if g.Start <= t && t < g.End {
 			return true
 		}
 	}

@@ -65,7 +65,6 @@ type Reader struct {
 	in     *bufio.Reader
 	offset int64
 	number uint64 // of the next record expected
-	entry  []byte
 	held   *Entry // read before it was asked for
 }
 
@@ -117,7 +116,7 @@ func (r *Reader) open() error {
 	}
 	r.paths, r.file, r.in, r.offset = r.paths[1:], f, bufio.NewReader(f), 0
 	head := make([]byte, len(magic))
-	if _, err := io.ReadFull(r.in, head); err != nil || string(head) != magic {
+	if _, err = io.ReadFull(r.in, head); err != nil || string(head) != magic {
 		return errkind.Errorf(errkind.Unsupported, "%s does not begin with %q: not a tape of this format", path, magic)
 	}
 	r.offset += int64(len(magic))
@@ -185,7 +184,7 @@ func (r *Reader) Next() (Entry, error) {
 			if len(r.paths) == 0 {
 				return Entry{}, io.EOF
 			}
-			if err := r.open(); err != nil {
+			if err = r.open(); err != nil {
 				return Entry{}, err
 			}
 			continue
