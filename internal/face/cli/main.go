@@ -103,7 +103,11 @@ func Run(ctx context.Context, d Deps) int {
 	}
 	code := exitCode(err)
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(a.Err, "sluice: "+strings.ReplaceAll(text, "\n", "\n        "))
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		for i := range lines {
+			lines[i] = visible(lines[i])
+		}
+		fmt.Fprintln(a.Err, "sluice: "+strings.Join(lines, "\n        "))
 	}
 	if code == ExitUsage && errors.As(err, new(*failure)) {
 		fmt.Fprintf(a.Err, "        %s --help says how\n", cmd.CommandPath())

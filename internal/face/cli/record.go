@@ -129,15 +129,19 @@ func grid[T any](out io.Writer, wide bool, items []T, columns []column[T]) error
 	return w.Flush()
 }
 
-// flat keeps a cell on its line and a terminal safe from what a job wrote: no control characters.
-func flat(s string) string {
-	s = strings.Map(func(r rune) rune {
+// visible keeps a terminal safe from what a job wrote: control characters become blanks.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return ' '
 		}
 		return r
 	}, s)
-	if s = strings.TrimSpace(s); s == "" {
+}
+
+// flat is a cell: one visible line, a dash for nothing.
+func flat(s string) string {
+	if s = strings.TrimSpace(visible(s)); s == "" {
 		return "-"
 	}
 	return s

@@ -91,7 +91,7 @@ func (a *app) span(m *pb.ReserveRequest, start, end string, length time.Duration
 		if !t.After(from) {
 			return usage("--end %s is not after the start, %s", t.Format(time.RFC3339), from.Format(time.RFC3339))
 		}
-		m.End = timestamppb.New(t)
+		m.Start, m.End = timestamppb.New(from), timestamppb.New(t)
 	}
 	return nil
 }

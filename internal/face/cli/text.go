@@ -131,7 +131,9 @@ func when(s string, now time.Time) (time.Time, error) {
 		}
 		return at, nil
 	}
-	if d, err := quantity.ParseDuration(strings.TrimPrefix(s, "+")); err == nil {
+	// Without +, what has a colon looks like a time of day, never like Slurm's minutes and seconds.
+	length, ahead := strings.CutPrefix(s, "+")
+	if d, err := quantity.ParseDuration(length); err == nil && (ahead || !strings.Contains(s, ":")) {
 		return now.Add(d), nil
 	}
 	return time.Time{}, errkind.Errorf(errkind.Invalid, "%q is no moment: want now, 18:30, +20m or 2026-03-01T18:00:00Z", s)

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/face/api/apitest"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.golden from what the command says now")
+
+// daemon serves a fake until the test ends and returns its address.
+func daemon(t *testing.T, fake *apitest.Fake) string {
+	t.Helper()
+	s := httptest.NewServer(api.Handler(api.Options{Service: fake}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// result is what a run of the command left.
+type result struct {
+	code     int
+	out, err string
+}
+
+// sluice runs the command against the daemon at addr, at the fake's moment.
+func sluice(t *testing.T, addr, in string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := Run(t.Context(), Deps{
+		Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now,
+		Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
+		VerifyJournal: func(_ context.Context, dir string) (string, error) {
+			if dir == "bad" {
+				return "", fmt.Errorf("record 7 is damaged")
+			}
+			return dir + ": whole, 9 records", nil
+		},
+	})
+	return result{code, out.String(), errs.String()}
+}
+
+// golden compares with a file, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; run the test with -update and look at the difference:\n%s", name, got)
+	}
+}
+
+// TestAnswers shows every command with its answer and exit code.
+func TestAnswers(t *testing.T) {
+	addr := daemon(t, apitest.New())
+	var all strings.Builder
+	for _, line := range strings.Split(strings.TrimSpace(`
+jobs
+jobs -o wide
+jobs -o name
+jobs -o json --state R
+jobs --queue nobody
+jobs --limit 1
+job count-words
+job count-words -o wide
+job train
+job train -o yaml
+job gang -o json
+job nobody
+explain train
+explain train -o json
+slices
+slices -o wide
+slices -o yaml
+windows
+windows -o json
+queues
+queues -o json
+queue set research --weight 3 --cap 4 --max-window 15m
+queue set default --user ada
+queue set Research
+queue sett
+output count-words
+output count-words -o json
+logs count-words
+wait gang
+wait gang -o json
+wait train --timeout 1ms
+cancel train
+cancel train nobody
+pause train
+pause node-1/0/3g.40gb --for 2h
+pause train --for 2h
+resume train
+resume node-1/0/3g.40gb
+resume node-1/0/7g.80gb
+reserve --all --kind drain
+reserve node-1/0/3g.40gb --kind serving --start 13:00 --for 10h --every 24h -o json
+reserve node-1/0/3g.40gb --end +1h --truncate -o name
+reserve
+reserve x --all
+reserve x --for 1h --end +1h
+reserve x --kind lease
+reserve x --start noon
+unreserve 17
+unreserve x
+release node-1/0/3g.40gb
+timeline
+timeline -o wide
+timeline -o json
+about
+about -o json
+version
+version -o name
+journal verify --data dir
+journal verify --data bad
+journal
+submit
+submit nowhere.yml
+jobs -o xml
+jobs extra
+jobs --nothing
+dance
+up --log loud
+`), "\n") {
+		r := sluice(t, addr, "", strings.Fields(line)...)
+		out := r.out + r.err
+		if strings.HasPrefix(line, "version") {
+			out = strings.Join(strings.Fields(out)[:1], "") + " ...\n" // the rest is of this machine
+		}
+		fmt.Fprintf(&all, "$ sluice %s\n%s[exit %d]\n\n", line, out, r.code)
+	}
+	golden(t, "testdata/answers.golden", strings.ReplaceAll(all.String(), addr, "SERVER"))
+}
+
+// TestHelp: every command has a help text with an example, and there is no command that the list does not show.
+func TestHelp(t *testing.T) {
+	a := &app{}
+	a.fill()
+	var names []string
+	root := a.root()
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+		if c.Runnable() && !c.HasSubCommands() && (c.Example == "" || c.Short == "") {
+			t.Errorf("%s has no example or no short help", c.CommandPath())
+		}
+		for _, sub := range c.Commands() {
+			if sub.Example == "" {
+				t.Errorf("%s has no example", sub.CommandPath())
+			}
+		}
+	}
+	for _, want := range strings.Fields("up submit jobs job logs output wait cancel pause resume slices windows reserve unreserve explain queues queue timeline journal version") {
+		found := false
+		for _, n := range names {
+			found = found || n == want
+		}
+		if !found {
+			t.Errorf("no command %s", want)
+		}
+	}
+	r := sluice(t, "127.0.0.1:1", "", "completion", "bash")
+	if r.code != 0 || !strings.Contains(r.out, "complete") {
+		t.Errorf("completion: %d %.200s", r.code, r.err)
+	}
+}
+
+func TestShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 850 * time.Millisecond: "850ms", 42 * time.Second: "42s", 200 * time.Second: "3m20s", time.Hour: "1h", 65 * time.Minute: "1h5m",
+		51 * time.Hour: "2d3h", -time.Minute: "-1m", time.Minute + 100*time.Millisecond: "1m", 59*time.Minute + 59*time.Second: "59m59s",
+	} {
+		if got := short(d); got != want {
+			t.Errorf("short(%s) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestWhen(t *testing.T) {
+	now := apitest.Now()
+	for s, want := range map[string]time.Duration{
+		"now": 0, "12:00": 0, "13:30": 90 * time.Minute, "11:59": 24*time.Hour - time.Minute, "+20m": 20 * time.Minute, "1d": 24 * time.Hour,
+		"2026-03-01T14:00:00+01:00": time.Hour,
+	} {
+		if got, err := when(s, now); err != nil || got.Sub(now) != want {
+			t.Errorf("when(%q) = %s, %v, want %s from now", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "noon", "25:00", "20", "-5m", "2026-03-01"} {
+		if got, err := when(s, now); err == nil {
+			t.Errorf("when(%q) = %s", s, got)
+		}
+	}
+}
+
+// FuzzWhen: whatever is accepted is a moment not before now, unless it was written with its date.
+func FuzzWhen(f *testing.F) {
+	for _, s := range []string{"now", "18:30", "+20m", "2026-03-01T18:00:00Z", "1-00:00:00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		now := apitest.Now()
+		got, err := when(s, now)
+		if err == nil && got.Before(now) && !strings.Contains(s, "T") && !strings.Contains(s, "t") {
+			t.Fatalf("when(%q) = %s, before now", s, got)
+		}
+	})
+}
+
+// TestFlat: what a job wrote can't move a terminal's cursor.
+func TestFlat(t *testing.T) {
+	if got := flat("\x1b[2Jboo\n\u009bm\x7f"); got != "[2Jboo  m" {
+		t.Errorf("%q", got)
+	}
+}

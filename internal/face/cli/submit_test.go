@@ -1,0 +1,384 @@
+package cli
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/face/api/apitest"
+)
+
+const jobFile = `apiVersion: sluice.dev/v1alpha1
+kind: Job
+metadata: {name: %s}
+spec: {items: {total: 100, perItem: 20ms}, memory: 600Mi, command: [count]%s}
+`
+
+// tree writes files below a new directory; a value that begins with -> is a link.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		if to, link := strings.CutPrefix(text, "->"); link {
+			err = errors.Join(err, os.Symlink(to, file))
+		} else {
+			err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// entries lists what a packed directory holds: name, type, mode and content or link.
+func entries(t *testing.T, packed []byte) []string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
+			t.Errorf("%s carries %+v", h.Name, h)
+		}
+		out = append(out, fmt.Sprintf("%c %o %s %s%s", h.Typeflag, h.Mode, h.Name, text, h.Linkname))
+	}
+}
+
+func TestPack(t *testing.T) {
+	files := map[string]string{
+		"a.txt": "alpha", "run.sh": "#!/bin/sh", "sub/b": "beta", "sub/up": "->../a.txt", "sub/out": "->../../etc/passwd", "abs": "->/etc/passwd",
+		".git/config": "secret", "sub/.git": "gitdir: elsewhere", ".hidden": "h", "dangling": "->nothing",
+	}
+	dir := tree(t, files)
+	if err := errors.Join(os.Chmod(filepath.Join(dir, "run.sh"), 0o700), unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	packed, warnings, err := pack(dir, false, maxPacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"0 644 .hidden h", "0 644 a.txt alpha", "2 777 dangling nothing", "0 755 run.sh #!/bin/sh", "5 755 sub/ ", "0 644 sub/b beta", "2 777 sub/up ../a.txt"}
+	if got := entries(t, packed); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if said := strings.Join(warnings, "\n"); len(warnings) != 3 || !strings.Contains(said, "sub/out is left out") || !strings.Contains(said, "abs is left out") || !strings.Contains(said, "pipe is left out") {
+		t.Errorf("warnings %q", warnings)
+	}
+
+	// The same files elsewhere, written at another time, are the same bytes.
+	other := tree(t, files)
+	old := time.Unix(1e9, 0)
+	if err := errors.Join(os.Chmod(filepath.Join(other, "run.sh"), 0o755), os.Chtimes(filepath.Join(other, "a.txt"), old, old), unix.Mkfifo(filepath.Join(other, "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if again, _, err := pack(other, false, maxPacked); err != nil || !bytes.Equal(again, packed) {
+		t.Errorf("packed differently: %v", err)
+	}
+	if withGit, _, err := pack(dir, true, maxPacked); err != nil || len(entries(t, withGit)) != len(want)+3 {
+		t.Errorf("with .git: %v", err)
+	}
+}
+
+func TestPackLimits(t *testing.T) {
+	noise := make([]byte, 300_000)
+	for i := range noise {
+		noise[i] = byte(rand.IntN(256))
+	}
+	dir := tree(t, map[string]string{"small": "s", "data/large.bin": string(noise)})
+	_, _, err := pack(dir, false, 100_000)
+	if err == nil || !strings.Contains(err.Error(), "larger than 97.66Ki packed") || !strings.Contains(err.Error(), "data/large.bin (292.97Ki)") {
+		t.Errorf("error %v", err)
+	}
+	if _, _, err := pack(filepath.Join(dir, "small"), false, maxPacked); err == nil || !strings.Contains(err.Error(), "is no directory") {
+		t.Errorf("error %v", err)
+	}
+	if _, _, err := pack(filepath.Join(dir, "missing"), false, maxPacked); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// FuzzStaysInside compares with the file system's own way of resolving names.
+func FuzzStaysInside(f *testing.F) {
+	f.Add("a/b", "../c")
+	f.Add("a", "../../c")
+	f.Add("a/b/c", "./../../../x")
+	f.Fuzz(func(t *testing.T, name, target string) {
+		if !filepath.IsLocal(name) || strings.Contains(name, "\\") || strings.Contains(target, "\\") {
+			return
+		}
+		name = filepath.Clean(name)
+		got := staysInside(name, target)
+		rel, err := filepath.Rel("/top", filepath.Join("/top", filepath.Dir(name), target))
+		// Joining can't climb above the root, so a target that climbs far is judged by its text alone.
+		want := err == nil && !filepath.IsAbs(target) && filepath.IsLocal(rel) && filepath.IsLocal(filepath.Join(filepath.Dir(name), target))
+		if got != want && filepath.Join(filepath.Dir(name), target) != "" {
+			t.Fatalf("staysInside(%q, %q) = %v, want %v", name, target, got, want)
+		}
+	})
+}
+
+// TestSubmit: files are checked before anything is sent, go with their directories, and say what became of them.
+func TestSubmit(t *testing.T) {
+	fake := apitest.New()
+	addr := daemon(t, fake)
+	dir := tree(t, map[string]string{
+		"src/run.sh": "#!/bin/sh",
+		"one.yml":    fmt.Sprintf(jobFile, "one", ", workdir: src"),
+		"two.yml":    fmt.Sprintf(jobFile, "two", "") + "---\n" + fmt.Sprintf(jobFile, "three", ""),
+		"bad.yml":    fmt.Sprintf(jobFile, "Bad", ", wordkir: ."),
+	})
+	path := func(name string) string { return filepath.Join(dir, name) }
+
+	r := sluice(t, addr, "", "submit", path("one.yml"), path("bad.yml"), path("missing.yml"))
+	if r.code != ExitUsage || len(fake.Calls()) > 0 || !strings.Contains(r.err, `bad.yml:3:18: metadata.name: is "Bad"`) ||
+		!strings.Contains(r.err, `spec.wordkir: unknown key; did you mean "workdir"?`) || !strings.Contains(r.err, "missing.yml: no such file") {
+		t.Errorf("%+v, calls %q", r, fake.Calls())
+	}
+
+	r = sluice(t, addr, "", "submit", path("one.yml"), "-f", path("two.yml"))
+	if want := "job two accepted\njob three accepted\njob one accepted\n"; r.code != 0 || r.out != want {
+		t.Errorf("%+v, want %q", r, want)
+	}
+	r = sluice(t, addr, fmt.Sprintf(jobFile, "four", ", workdir: "+path("src")), "submit", "-f", "-", "-o", "json", "--request-id", "mine")
+	if r.code != 0 || !strings.Contains(r.out, `"created": true`) || !strings.Contains(r.out, `"warnings": []`) {
+		t.Errorf("%+v", r)
+	}
+	if got := entries(t, fake.Snapshot()); !slices.Equal(got, []string{"0 644 run.sh #!/bin/sh"}) {
+		t.Errorf("snapshot %q", got)
+	}
+	r = sluice(t, addr, fmt.Sprintf(jobFile, "four", ""), "submit", "-", "--request-id", "mine")
+	if r.code != 0 || r.out != "job four known already, nothing changed\n" {
+		t.Errorf("%+v", r)
+	}
+	r = sluice(t, addr, fmt.Sprintf(jobFile, "train", ""), "submit", "-")
+	if r.code != ExitFailed || !strings.Contains(r.err, "exists already with other content") {
+		t.Errorf("%+v", r)
+	}
+	r = sluice(t, addr, fmt.Sprintf(jobFile, "five", ", workdir: nowhere"), "submit", "-")
+	if r.code != ExitFailed || !strings.Contains(r.err, "nowhere: no such file") {
+		t.Errorf("%+v", r)
+	}
+	r = sluice(t, addr, "", "submit", path("one.yml"), path("one.yml"), path("two.yml"), "--request-id", "x")
+	if r.code != ExitUsage || !strings.Contains(r.err, "--request-id names one call") {
+		t.Errorf("%+v", r)
+	}
+
+	before := len(fake.Calls())
+	r = sluice(t, addr, "", "submit", "--dry-run", path("one.yml"))
+	if r.code != 0 || len(fake.Calls()) != before || !strings.Contains(r.out, "one: would start in the next window\nmay start   12:01:00 to 12:02:00") || !strings.Contains(r.out, "[0,100)") {
+		t.Errorf("%+v", r)
+	}
+	r = sluice(t, addr, "", "submit", "--dry-run", "-o", "json", path("two.yml"))
+	if r.code != 0 || strings.Count(r.out, `"summary"`) != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestSubmitWait: it ends with the job, and its exit code says how.
+func TestSubmitWait(t *testing.T) {
+	for state, code := range map[job.State]int{job.Finished: ExitOK, job.Failed: ExitFailed} {
+		fake := apitest.New()
+		addr := daemon(t, fake)
+		done := make(chan result, 1)
+		go func() { done <- sluice(t, addr, fmt.Sprintf(jobFile, "one", ""), "submit", "-", "--wait") }()
+		for ctx := t.Context(); ; {
+			accepted := fake.Changed()
+			if j, err := fake.Job(ctx, "one"); err == nil && j.State == job.Waiting {
+				break
+			}
+			<-accepted
+		}
+		fake.Set(status.Job{Name: "one", State: state, Progress: 100, Total: 100, Unit: "item", Reason: "so it is"})
+		r := <-done
+		if r.code != code || !strings.Contains(r.out, "job one accepted\njob one "+state.String()+", 100/100 100% items: so it is\n") {
+			t.Errorf("%s: %+v", state, r)
+		}
+	}
+}
+
+// TestOutputAndLogs: bytes arrive as they are, whatever they are.
+func TestOutputAndLogs(t *testing.T) {
+	fake := apitest.New()
+	fake.LogText = "\x00\xff raw \n"
+	dir := tree(t, map[string]string{"x": "one\n", "y": "two"})
+	fake.OutputList = []status.Output{{Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, Path: dir, Files: []string{"x", "y"}, Bytes: 7}}
+	addr := daemon(t, fake)
+	if r := sluice(t, addr, "", "logs", "train"); r.code != 0 || r.out != fake.LogText {
+		t.Errorf("%+v", r)
+	}
+	if r := sluice(t, addr, "", "output", "train", "--cat"); r.code != 0 || r.out != "one\ntwo" {
+		t.Errorf("%+v", r)
+	}
+	if r := sluice(t, addr, "", "output", "train", "--cat", "--subjob", "3-3"); r.code != ExitFailed || !strings.Contains(r.err, "no committed subjob 3-3") {
+		t.Errorf("%+v", r)
+	}
+	if r := sluice(t, addr, "", "logs", "nobody"); r.code != ExitFailed || !strings.Contains(r.err, "there is no job nobody") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestNoDaemon: every way not to reach one has its message.
+func TestNoDaemon(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := l.Addr().String()
+	l.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	guarded := httptest.NewServer(api.Handler(api.Options{Service: apitest.New(), Token: "0123456789abcdef"}))
+	t.Cleanup(guarded.Close)
+	bare := func(u string) string { return strings.TrimPrefix(u, "http://") }
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--server", free}, ExitUnavailable, "no daemon answers at " + free + ": start one with `sluice up`, or name another with --server"},
+		{[]string{"--server", "nowhere"}, ExitUsage, "is no address"},
+		{[]string{"--server", "ftp://x:1"}, ExitUsage, "is no address"},
+		{[]string{"--server", "http://gpu.example:1", "--token", "t"}, ExitUsage, "not sent in the clear"},
+		{[]string{"--server", "https://" + bare(plain.URL)}, ExitUnavailable, "does not speak TLS"},
+		{[]string{"--server", secure.URL}, ExitFailed, "is not trusted"},
+		{[]string{"--server", bare(guarded.URL)}, ExitFailed, "wants a token"},
+		{[]string{"--server", bare(guarded.URL), "--token", "0123456789abcdef"}, ExitOK, ""},
+		{[]string{"--server", free, "--tls-ca", "missing.pem"}, ExitUsage, "--tls-ca"},
+	} {
+		r := sluice(t, free, "", append([]string{"slices"}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.err, c.want) {
+			t.Errorf("%q: %+v, want exit %d and %q", c.args, r, c.code, c.want)
+		}
+	}
+	if r := sluice(t, bare(plain.URL), "", "slices"); r.code == 0 || !strings.Contains(r.err, "talking to the daemon") {
+		t.Errorf("another program's port: %+v", r)
+	}
+}
+
+// TestRetry: an answer that may only have been lost is asked for again, under the same request id.
+func TestRetry(t *testing.T) {
+	fake := apitest.New()
+	h := api.Handler(api.Options{Service: fake})
+	calls := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls++; calls == 1 {
+			// The daemon accepts the job and dies before it answers.
+			h.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	r := sluice(t, strings.TrimPrefix(s.URL, "http://"), fmt.Sprintf(jobFile, "one", ""), "submit", "-")
+	if r.code != 0 || calls != 2 || r.out != "job one known already, nothing changed\n" {
+		t.Errorf("%d calls, %+v", calls, r)
+	}
+}
+
+// TestUp: the daemon starts, serves, sets its queues, and ends in order when told.
+func TestUp(t *testing.T) {
+	fake := apitest.New()
+	dir := tree(t, map[string]string{"queues.yml": "queues: [{name: lab, weight: 3}]", "bad.yml": "queues: [{name: lab, wieght: 3}]"})
+	var events []string
+	opened := func(err error) func(context.Context, UpOptions) (*Daemon, error) {
+		return func(_ context.Context, o UpOptions) (*Daemon, error) {
+			events = append(events, "open "+o.GPUs+" "+o.Policy+" "+o.Horizon.String())
+			return &Daemon{
+				Service: fake, Notes: []string{"isolation: fake"},
+				Run: func(ctx context.Context) error {
+					if err == nil {
+						<-ctx.Done()
+					}
+					return err
+				},
+				Close: func() error { events = append(events, "close"); return nil },
+			}, nil
+		}
+	}
+	up := func(ctx context.Context, out io.Writer, open func(context.Context, UpOptions) (*Daemon, error), args ...string) (int, string) {
+		var errs bytes.Buffer
+		code := Run(ctx, Deps{
+			Version: "v1", Args: append([]string{"up", "--data", "d", "--listen", "127.0.0.1:0"}, args...), Out: out, Err: &errs,
+			Getenv: func(string) string { return "" }, Open: open,
+		})
+		return code, errs.String()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	go func() {
+		buf := make([]byte, 4096)
+		for text := ""; ; {
+			n, err := r.Read(buf)
+			if text += string(buf[:n]); strings.Contains(text, "isolation: fake\n") || err != nil {
+				cancel()
+				_, _ = io.Copy(io.Discard, r)
+				return
+			}
+		}
+	}()
+	code, said := up(ctx, w, opened(nil), "--gpus", "sim", "--policy", "fifo", "--config", filepath.Join(dir, "queues.yml"))
+	w.Close()
+	if code != 0 || fmt.Sprint(events) != "[open sim fifo 1h0m0s close]" || !strings.Contains(fmt.Sprint(fake.Calls()), "queue {Name:lab Weight:3") {
+		t.Errorf("exit %d %s, events %q, calls %q", code, said, events, fake.Calls())
+	}
+
+	events = nil
+	broken := errkind.Errorf(errkind.Corrupt, "record 7 is damaged")
+	if code, said := up(t.Context(), io.Discard, opened(broken)); code != ExitFailed || !strings.Contains(said, "record 7 is damaged") || len(events) != 2 {
+		t.Errorf("a daemon that stops by itself: exit %d %s, events %q", code, said, events)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--config", filepath.Join(dir, "bad.yml")}, `did you mean "weight"?`},
+		{[]string{"--config", "missing.yml"}, "no such file"},
+		{[]string{"--horizon", "0"}, "--horizon 0s: want at least 1s"},
+		{[]string{"--listen", "0.0.0.0:0"}, "give --tls-cert and --tls-key"},
+	} {
+		if code, said := up(t.Context(), io.Discard, opened(nil), c.args...); code != ExitUsage || !strings.Contains(said, c.want) {
+			t.Errorf("%q: exit %d %s, want %q", c.args, code, said, c.want)
+		}
+	}
+}
