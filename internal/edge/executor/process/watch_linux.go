@@ -20,9 +20,9 @@ import (
 const (
 	// glance is how often a run directory is looked at; more often while a subjob is about to start.
 	glance = 100 * time.Millisecond
-	// overdue is how long after its lease's end a supervisor may live before it is killed, and its tree with it: it has
-	// two seconds of patience with processes that don't die, and results to sync.
-	overdue = 20 * time.Second
+	// overdue is how long after its lease's end a supervisor's tree may live before both are killed: it has two seconds of
+	// patience with processes that don't die.
+	overdue = 10 * time.Second
 	// patience is how long SIGKILL may take before it is said that processes remain.
 	patience = 2 * time.Second
 )
@@ -44,8 +44,8 @@ func (r *run) watch(shimProcess tree.Process) {
 		if !r.look(&rep) {
 			wait = glance / 20
 		}
-		if r.e.o.now() > r.end().Add(overdue) && r.stuckText() == "" {
-			r.e.o.Logger.Error("a supervisor lives past its lease: killing it", "subjob", r.token.String())
+		if r.e.o.now() > r.end().Add(overdue) && r.neglected() {
+			r.e.o.Logger.Error("a subjob lives past its lease: killing its supervisor, and the subjob by it", "subjob", r.token.String())
 			_ = shimProcess.Signal(syscall.SIGKILL)
 		}
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(wait.Milliseconds()))
@@ -79,10 +79,14 @@ func (r *run) look(rep *reporter) bool {
 	return started || early
 }
 
-func (r *run) stuckText() string {
+// neglected says whether processes of the subjob live and nothing was said about it. A supervisor that is only waiting
+// to write its result is left alone.
+func (r *run) neglected() bool {
+	note, err := r.dir.ReadNote()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stuck
+	init := tree.Process{PID: note.Init, Started: note.InitStarted}
+	return err == nil && r.stuck == "" && init.PID != 0 && init.Alive()
 }
 
 // reporter says now and then how far a subjob is and what it uses.
@@ -111,15 +115,17 @@ func (p *reporter) report(note shim.Note) {
 func (r *run) conclude() {
 	for !r.e.isClosed() {
 		res, err := r.ended()
+		wait := glance
 		switch {
 		case err == nil:
 			r.over(res)
 			return
 		case !shim.Held(err) && !errors.Is(err, errRemain):
-			r.e.o.Logger.Error("finding out how a subjob ended", "subjob", r.token.String(), "err", err)
+			r.e.o.Logger.Error("finding out how a subjob ended; trying again", "subjob", r.token.String(), "err", err)
+			wait = time.Second
 		}
 		select {
-		case <-time.After(glance):
+		case <-time.After(wait):
 		case <-r.e.done:
 		}
 	}

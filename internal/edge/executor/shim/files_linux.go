@@ -51,20 +51,6 @@ type Lease struct {
 	Node, Executor protocol.Address
 }
 
-// Isolation is what holds a subjob's processes together on this machine.
-type Isolation struct {
-	// PIDNamespace: a namespace whose init dies with the supervisor, and everything in it.
-	PIDNamespace bool
-	// UserNamespace was needed to get it.
-	UserNamespace bool
-	// Proc: the namespace has a /proc of its own.
-	Proc bool
-	// Cgroup is a cgroup v2 directory in which groups can be made and killed; empty for none.
-	Cgroup string
-	// KernelMemory: groups made there have a memory limit of their own; otherwise memory is watched.
-	KernelMemory bool
-}
-
 // Control is control.json.
 type Control struct {
 	// End and Range replace the lease's; Anchor is taken with them.

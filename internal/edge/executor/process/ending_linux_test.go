@@ -13,14 +13,22 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// both runs a test with the best isolation of this machine and with the weakest.
+// both runs a test with the best isolation of this machine, and with the weaker ones alone.
 func both(t *testing.T, test func(t *testing.T, change func(*process.Options))) {
 	t.Helper()
 	t.Parallel()
 	t.Run("best", func(t *testing.T) { test(t, func(*process.Options) {}) })
 	t.Run("tree only", func(t *testing.T) { test(t, func(o *process.Options) { o.Isolation = treeOnly() }) })
+	t.Run("control group only", func(t *testing.T) {
+		base, _ := tree.GroupBase()
+		if base == "" {
+			t.Skip("no control group can be made here")
+		}
+		test(t, func(o *process.Options) { o.Isolation = &shim.Isolation{Cgroup: base} })
+	})
 }
 
 // escape is a shell program whose children get into sessions of their own, leave their parents, and ignore SIGTERM.
