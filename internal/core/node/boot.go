@@ -116,22 +116,13 @@ func (n *Node) strand(now quantity.Instant, l *lease, why string, out *protocol.
 	n.each(l.slice, l.also, func(s *slice) { n.quarantine(now, s, l.token, why, out) })
 }
 
-// quarantine takes a slice off the market until a person has looked. What was sold there and has not begun is withdrawn.
+// quarantine takes a slice off the market until a person has looked. What was sold there and has not begun is withdrawn;
+// holds lapse by themselves and are not redeemed until then.
 func (n *Node) quarantine(now quantity.Instant, s *slice, t job.Token, why string, out *protocol.Out) {
 	n.fact(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: t, Text: why})
 	for _, l := range n.leases {
 		if touches(s.id, l.slice, l.also) && !l.issued && !l.ended() {
 			n.end(now, l, ownResult(now, l, job.Stopped, "withdrawn: "+string(s.id)+" was quarantined: "+why), true, out)
-		}
-	}
-	n.dropGrants(s, 0, quantity.Never)
-}
-
-// dropGrants drops the holds on s that share time with [from, to).
-func (n *Node) dropGrants(s *slice, from, to quantity.Instant) {
-	for i := len(n.grants) - 1; i >= 0; i-- {
-		if g := n.grants[i]; touches(s.id, g.slice, g.also) && g.start < to && from < g.end {
-			n.dropGrant(g.token)
 		}
 	}
 }

@@ -225,6 +225,42 @@ func TestAForeignProcessHoldsTheSlice(t *testing.T) {
 	same(t, "first gap", w.gaps("a")[0].Start, at(2*time.Minute))
 }
 
+func TestAPlaceThatALeaseIsExtendedOverIsUsedUp(t *testing.T) {
+	w := booted(t)
+	token := w.running(1, "a", 0, time.Minute)
+	w.step(protocol.Message{
+		Kind: protocol.Reserve, From: zone, Ask: 2, Job: "j",
+		Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(time.Minute), End: at(2 * time.Minute)},
+	})
+	w.recorded(protocol.ReservationMade)
+	w.step(protocol.Message{
+		Kind: protocol.Extend, From: zone, Ask: 3, Token: token, Job: "j", Range: job.Range{From: 0, To: 200}, End: at(90 * time.Second),
+	})
+	w.recorded(protocol.LeaseExtended, protocol.ReservationGone)
+}
+
+func TestALeaseWaitsForOneThatEndsUnstarted(t *testing.T) {
+	w := booted(t)
+	second := w.lease(1, "a", 20*time.Second, 30*time.Second)
+	w.lease(2, "a", 10*time.Second, 20*time.Second)
+	w.step(protocol.Message{Kind: protocol.Foreign, From: executor, Slice: "a", Flag: true})
+	w.now = at(20 * time.Second)
+	w.step(protocol.Message{Kind: protocol.Foreign, From: executor, Slice: "a"})
+	w.recorded(protocol.SubjobEnded)
+	same(t, "started in the same step", w.must(protocol.Start).Token, second)
+}
+
+func TestATickThatIsLateIsAskedForAgain(t *testing.T) {
+	w := booted(t)
+	w.step(ask(1, "a", 0, time.Minute))
+	w.must(protocol.Wake)
+	w.step(ask(2, "b", 0, time.Minute))
+	w.never(protocol.Wake) // an earlier one stands
+	w.now = at(300 * time.Millisecond)
+	w.step(ask(3, "b", 0, time.Minute))
+	same(t, "wake", w.must(protocol.Wake).At, at(500*time.Millisecond))
+}
+
 func TestRefreshRepeatsEveryOffer(t *testing.T) {
 	w := newWorld(t)
 	w.n.cfg.Refresh = 10 * time.Second
