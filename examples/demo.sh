@@ -27,7 +27,7 @@ with() {
 		[ $((SECONDS - from)) -lt 30 ] || { echo "no slices after 30 s; see $data/log" >&2 && exit 1; }
 		sleep 0.1
 	done
-	for slice in $(tail -n 2 <<<"$slices"); do
+	for slice in $(grep 64Mi <<<"$slices"); do
 		sluice reserve "$slice" --kind maintenance --start 20s --for 15s >/dev/null
 	done
 	echo "== $1: examples/demo/$1.yaml, maintenance on two slices from 20 s to 35 s"
@@ -57,7 +57,7 @@ out=$PWD/.demo/blocks/data/output
 place() { mkdir -p ".demo/blocks/$1" && ln -s "$out/$2"/*-* ".demo/blocks/$1/$3"; }
 for i in 1 2 3 4; do place words "count-words-$i" "$((i * 2500 - 2500))-$((i * 2500))"; done
 place train train 0-4000
-place growing growing 0-700
+place growing growing 0-320
 for example in items:words steps:train growing:growing; do
 	printf '   %-12s' "${example#*:}"
 	"examples/${example%%:*}/check.sh" ".demo/blocks/${example#*:}"

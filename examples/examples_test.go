@@ -39,7 +39,7 @@ func examples() []example {
 		{name: "items", kind: job.Items, total: 300, size: "300", env: []string{"PACE=0"}, cuts: []int64{7, 130, 300}, damage: "counts-000007"},
 		{name: "steps", kind: job.Steps, total: 400, size: "400", env: []string{"TOTAL_STEPS=400"}, cuts: []int64{100, 300, 400}, damage: "weights.json"},
 		{name: "rigid", kind: job.Rigid, total: 1, size: "19997", env: []string{"PRIME=19997", "ROOT=1004"}, cuts: []int64{1}, damage: "sorted"},
-		{name: "growing", kind: job.Items, total: 60, size: "60", env: []string{"PACE=0"}, cuts: []int64{20, 60}, damage: "values-20"},
+		{name: "growing", kind: job.Items, total: 40, size: "40", env: []string{"PACE=0"}, cuts: []int64{15, 40}, damage: "values-15"},
 	}
 }
 

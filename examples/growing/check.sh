@@ -3,7 +3,7 @@
 # a block follows from the two numbers. Lines of a folder beyond its range do not count.
 set -eu
 out=${1:?usage: check.sh OUTPUT_DIR [TOTAL]}
-total=${2:-700}
+total=${2:-320}
 for folder in "$out"/*-*; do
 	[ -d "$folder" ] || { echo "not ok: $out has no folder FROM-TO"; exit 1; }
 	name=$(basename "$folder")
@@ -13,7 +13,7 @@ done | awk -v total="$total" '
 	BEGIN { size = 851968 } # letters in a block
 	{
 		if (seen[$1]++) { print "not ok: unit " $1 " is committed twice"; bad = 1; exit 1 }
-		u = $1; blocks = u < 400 ? 8 : u < 600 ? 40 : 96
+		u = $1; blocks = u < 200 ? 8 : u < 280 ? 40 : 96
 		x = u + 1; value = 0
 		for (i = 0; i < 200; i++) {
 			x = (x * 48271) % 2147483647

@@ -6,36 +6,36 @@ here=$(dirname "$0")
 work=$(mktemp -d "$PWD/count.XXXXXX") # in the work directory, which is the subjob's own and goes with it
 stop=
 trap 'rm -rf "$work"' EXIT
-trap 'stop=yes' TERM # the deadline is near: finish what is begun, report it, leave
+trap 'stop=yes' TERM # the deadline is near: finish the ten that are begun, report them, leave
 
 # report N: every unit before N is complete. Replaced by rename, so that nobody reads half of it.
 report() {
-	printf '{"progress": %d, "checkpoint": false}\n' "$1" >"$SLUICE_PROGRESS_FILE.new" &&
-		mv "$SLUICE_PROGRESS_FILE.new" "$SLUICE_PROGRESS_FILE"
+	printf '{"progress": %d, "checkpoint": false}\n' "$1" >"$SLUICE_PROGRESS_FILE.new"
+	mv "$SLUICE_PROGRESS_FILE.new" "$SLUICE_PROGRESS_FILE"
 }
 
-# batch FROM TO: leaves one output file with a line "unit words checksum" for each unit of [FROM, TO).
-batch() {
-	sh "$here/make.sh" "$1" "$2" "$work" &&
-		(cd "$work" && wc -w unit-* && cksum unit-*) | awk '
-			$2 == "total" { next }
-			NF == 2 { words[$2] = $1 }
-			NF == 3 { name = $3; sub("unit-0*", "", name); printf "%d %d %s\n", name, words[$3], $1 }
-		' | sort -n >"$work/counts" &&
-		[ "$(wc -l <"$work/counts")" -eq $(($2 - $1)) ] && # nothing in the pipeline failed halfway
-		mv "$work/counts" "$SLUICE_OUTPUT_DIR/$(printf 'counts-%06d' "$1")" &&
-		rm -f "$work"/unit-* &&
-		sleep "${PACE:-0}" # stands for the time that a real unit would spend on the device
-}
+# batch FROM TO: leaves one output file with a line "unit words checksum" for each unit of [FROM, TO), and reports it. The
+# signal goes to the whole group; the batch in work may finish within the grace.
+batch() (
+	trap '' TERM
+	sh "$here/make.sh" "$1" "$2" "$work"
+	(cd "$work" && wc -w unit-* && cksum unit-*) | awk '
+		$2 == "total" { next }
+		NF == 2 { words[$2] = $1 }
+		NF == 3 { name = $3; sub("unit-0*", "", name); printf "%d %d %s\n", name, words[$3], $1 }
+	' | sort -n >"$work/counts"
+	[ "$(wc -l <"$work/counts")" -eq $(($2 - $1)) ] # nothing in the pipeline failed halfway
+	mv "$work/counts" "$SLUICE_OUTPUT_DIR/$(printf 'counts-%06d' "$1")"
+	rm -f "$work"/unit-*
+	report "$2"
+)
 
 at=$SLUICE_FROM
 while [ "$at" -lt "$SLUICE_TO" ]; do
-	[ -z "$stop" ] || exit 85
 	next=$((at - at % 10 + 10)) # whole tens, because the job's grid is ten
 	[ "$next" -le "$SLUICE_TO" ] || next=$SLUICE_TO
-	if ! { batch "$at" "$next" && report "$next"; }; then
-		[ -z "$stop" ] || exit 85 # the signal went to the whole group and ended a command of ours
-		exit 1
-	fi
+	batch "$at" "$next"
 	at=$next
+	[ -z "$stop" ] || [ "$at" -ge "$SLUICE_TO" ] || exit 85
+	sleep "${PACE:-0}" || true # stands for the time that ten units would spend on the device; the signal may end it
 done
