@@ -102,7 +102,13 @@ func describe(r *protocol.Reservation) string {
 	return fmt.Sprintf("taken (%v)%s from %s %s", r.Kind, who, clock(r.Start), until)
 }
 
-func clock(t quantity.Instant) string { return t.Time().Format("2006-01-02T15:04:05.000Z07:00") }
+// clock is an instant for people, in UTC.
+func clock(t quantity.Instant) string {
+	if t == quantity.Never {
+		return "no end"
+	}
+	return t.Time().Format("2006-01-02T15:04:05.000Z07:00")
+}
 
 // refuse answers an ask, an extension or a zone's reservation, and lets a fresh view follow.
 func (n *Node) refuse(in *protocol.Message, why string, out *protocol.Out) {
