@@ -33,6 +33,7 @@ func factFields(c *coder, f *protocol.Fact) {
 	boolean(c, 25, &f.Skipped)
 	pointer(c, 26, &f.Reservation, reservationFields)
 	pointer(c, 27, &f.Record, recordFields)
+	signed(c, 28, &f.Speed)
 }
 
 func messageFields(c *coder, m *protocol.Message) {
@@ -182,6 +183,8 @@ func claimFields(c *coder, l *protocol.Claim) {
 	instant(c, 6, &l.End)
 	vector(c, 7, &l.Demand)
 	value(c, 8, &l.Plan, planFields)
+	texts(c, 9, &l.Also)
+	signed(c, 10, &l.Speed)
 }
 
 // pastFields numbers its own fields from 17, so that a claim can grow.
