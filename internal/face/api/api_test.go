@@ -144,7 +144,7 @@ func TestRequestsAreChecked(t *testing.T) {
 	for _, c := range []struct{ method, body, want string }{
 		{"GetJob", `{}`, "name: is missing"},
 		{"GetJob", `{"name": "../etc"}`, "want 1 to 63 of a-z"},
-		{"GetJob", `{"nmae": "x"}`, "nmae"},
+		{"GetJob", `{"nam": "x"}`, "nam"},
 		{"GetJob", `{`, "unmarshal"},
 		{"Cancel", `{"name": "a", "requestId": "a b"}`, "request_id"},
 		{"ListJobs", `{"states": ["running", "SLEEPING"], "limit": -1}`, `SLEEPING\" is no state`},
