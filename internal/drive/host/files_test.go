@@ -1,0 +1,164 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/drive"
+	"sluice.dev/sluice/internal/edge/executor"
+)
+
+// shelf is a Files that serves one directory.
+type shelf struct {
+	dir    string
+	stored []job.ID
+	pruned func(keep func(string) bool)
+}
+
+func (s *shelf) PutSnapshot(b []byte) (string, error) {
+	if string(b) == "bad" {
+		return "", errkind.Errorf(errkind.Invalid, "not a tar.gz")
+	}
+	return "snap-" + string(b), nil
+}
+
+func (s *shelf) OpenLogs(_ job.ID, t job.Token) ([]io.ReadCloser, error) {
+	f, err := os.Open(filepath.Join(s.dir, t.String()))
+	if err != nil {
+		return nil, errkind.Errorf(errkind.NotFound, "%w", err)
+	}
+	return []io.ReadCloser{f}, nil
+}
+
+func (s *shelf) Outputs(job.ID) ([]status.Output, error) {
+	return []status.Output{{Range: job.Range{From: 10, To: 20}}, {Range: job.Range{From: 0, To: 10}}}, nil
+}
+func (s *shelf) Stored() ([]job.ID, error) { return s.stored, nil }
+func (s *shelf) PruneSnapshots(keep func(string) bool) error {
+	if s.pruned != nil {
+		s.pruned(keep)
+	}
+	return nil
+}
+
+// running is a zone with one job that has one subjob.
+type running struct {
+	toyZone
+	alive atomic.Bool
+}
+
+func (z *running) Job(_ quantity.Instant, id job.ID) (status.Job, bool) {
+	return status.Job{Name: id, History: []status.Subjob{
+		{Token: job.Token{Epoch: 1, Seq: 1}, Start: 5}, {Token: job.Token{Epoch: 1, Seq: 2}, Start: 9, Running: z.alive.Load()},
+	}}, id == "a"
+}
+
+func filesRig(t *testing.T) (*rig, *shelf, *running) {
+	r, s, z := newRig(t), &shelf{dir: t.TempDir()}, &running{}
+	r.actors = func() drive.Actors {
+		return drive.Actors{Gate: &toyGate{toy{step: accept}}, Zone: z, Node: &toyNode{}}
+	}
+	r.options = func(o *Options) {
+		o.Executor = func(Env) (executor.Executor, Files, error) { return r.executor, s, nil }
+	}
+	return r, s, z
+}
+
+func TestLogsFollowUntilTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s, z := filesRig(t)
+		z.alive.Store(true)
+		path := filepath.Join(s.dir, "1-2")
+		if err := os.WriteFile(path, []byte("one\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h, stop := r.start(t)
+		go func() {
+			time.Sleep(time.Second)
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteString("two\n")
+				err = errors.Join(err, f.Close())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			z.alive.Store(false)
+		}()
+		var b bytes.Buffer
+		if err := h.Logs(context.Background(), "a", job.Token{}, true, &b); err != nil || b.String() != "one\ntwo\n" {
+			t.Errorf("%q, %v", b.String(), err)
+		}
+		if err := h.Logs(context.Background(), "a", job.Token{Epoch: 1, Seq: 1}, false, &b); errkind.Of(err) != errkind.NotFound {
+			t.Errorf("logs that are gone: %v", err)
+		}
+		if err := h.Logs(context.Background(), "b", job.Token{}, false, &b); errkind.Of(err) != errkind.NotFound {
+			t.Errorf("a job that is not there: %v", err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOutputsInOrderOfProgress(t *testing.T) {
+	r, _, _ := filesRig(t)
+	h, _ := r.start(t)
+	list, err := h.Outputs(context.Background(), "a")
+	if err != nil || len(list) != 2 || list[0].Range.From != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestSnapshotsAndSweep: a work directory's name travels in the spec; at the next boot what nobody needs is removed.
+func TestSnapshotsAndSweep(t *testing.T) {
+	r, s, _ := filesRig(t)
+	h, stop := r.start(t)
+	mine := spec("a")
+	if _, err := h.Submit(context.Background(), "", mine, []byte("tar")); err != nil {
+		t.Fatal(err)
+	}
+	if mine.Launch.Snapshot != "" {
+		t.Error("the caller's spec was written to")
+	}
+	if got := h.actors.Gate.(*toyGate).facts[0].Spec.Launch.Snapshot; got != "snap-tar" {
+		t.Errorf("the accepted spec names snapshot %q", got)
+	}
+	if _, err := h.Submit(context.Background(), "", spec("b"), []byte("bad")); errkind.Of(err) != errkind.Invalid {
+		t.Errorf("a bad snapshot: %v", err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.executor.did = nil
+	s.stored = []job.ID{"a", "ghost"}
+	var kept []bool
+	s.pruned = func(keep func(string) bool) { kept = []bool{keep("snap-tar"), keep("snap-old")} }
+	_, _ = r.start(t)
+	if !slices.Equal(kept, []bool{true, false}) {
+		t.Errorf("kept %v, want the snapshot of a kept job and no other", kept)
+	}
+	var purged []job.ID
+	for _, m := range r.executor.did {
+		if m.Kind == protocol.Purge {
+			purged = append(purged, m.Job)
+		}
+	}
+	if !slices.Equal(purged, []job.ID{"ghost"}) {
+		t.Errorf("purged %q, want the job that nobody knows", purged)
+	}
+}
