@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,7 +23,9 @@ type child struct {
 	// words are what the init says; closed when it can't say more. gone is closed when it was reaped.
 	words chan word
 	gone  chan struct{}
-	logs  sync.WaitGroup
+	// reaped: gone was seen closed.
+	reaped bool
+	logs   sync.WaitGroup
 	// pipes are the ends the logs are read from.
 	pipes []*os.File
 }
@@ -107,20 +110,58 @@ func (c *child) first() word {
 	return w
 }
 
-// end kills everything below this process and waits until nothing is left, for patience at most. It returns what is.
+// end kills everything below this process and waits until nothing is left, for patience at most. It returns what is. The
+// kernel's word decides and not a look at /proc, which can miss what moves meanwhile: this process is the reaper of all
+// below it, so when it has no child left there is none.
 func (c *child) end(patience time.Duration) []tree.Process {
 	_ = c.init.Signal(syscall.SIGKILL)
 	_ = c.group.Kill()
-	left := tree.End(func() []tree.Process { return tree.Processes(tree.Below(os.Getpid())) }, patience)
-	if len(left) == 0 {
-		// An init that is dead is reaped only when its namespace is empty.
+	until := time.Now().Add(patience)
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		if c.alone() {
+			return nil
+		}
+		left := tree.Processes(tree.Below(os.Getpid()))
+		if !time.Now().Before(until) {
+			if len(left) == 0 { // it is on its way out, which can take a while too
+				left = []tree.Process{c.init}
+			}
+			return left
+		}
+		tree.Kill(left)
 		select {
-		case <-c.gone:
-		case <-time.After(patience):
-			return []tree.Process{c.init}
+		case <-time.After(pause):
+		case <-c.dead():
 		}
 	}
-	return left
+}
+
+// dead is closed once the init was reaped; nil, which never is ready, when that is known.
+func (c *child) dead() <-chan struct{} {
+	if c.reaped {
+		return nil
+	}
+	return c.gone
+}
+
+// alone reaps what can be reaped and says whether no child is left. In a pid namespace the init can be reaped only
+// when the namespace is empty.
+func (c *child) alone() bool {
+	select {
+	case <-c.gone:
+		c.reaped = true
+	default:
+	}
+	for c.reaped { // before that, waiting for any child would take the init's end from who waits for it
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.ECHILD):
+			return true
+		case err == nil && pid == 0:
+			return false
+		}
+	}
+	return false
 }
 
 // close reads what is still in the pipes and lets go of everything. All writers are gone.

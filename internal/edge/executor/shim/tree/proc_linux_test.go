@@ -155,7 +155,10 @@ time.sleep(60)'`)
 		t.Skip("no python3 to fork with")
 	}
 	all := func() []Member { return append([]Member{{Process: p}}, Below(p.PID)...) }
-	await(t, "the fork", func() bool { return len(all()) == 4 && resident(all()[3].PID) > 30<<20 })
+	await(t, "the fork", func() bool {
+		procs := all()
+		return len(procs) == 4 && resident(procs[3].PID) > 30<<20
+	})
 	var sum int64
 	for _, m := range all() {
 		sum += resident(m.PID)

@@ -61,24 +61,34 @@ func Ask(members []Member, s syscall.Signal) {
 	}
 }
 
-// End kills what list returns until it returns nothing or patience is over, and returns who is left. Every round stops
-// all before it kills any, so that a tree that grows faster than it is killed does not get away.
+// End kills what list returns until it returned nothing twice running (one look can miss what moves while it looks) or
+// patience is over, and returns who is left.
 func End(list func() []Process, patience time.Duration) (left []Process) {
 	until := time.Now().Add(patience)
+	empty := 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		left = list()
-		if len(left) == 0 || !time.Now().Before(until) {
+		if empty++; len(left) > 0 {
+			empty = 0
+		}
+		if empty == 2 || !time.Now().Before(until) {
 			return left
 		}
-		if len(left) > 1 {
-			for _, p := range left {
-				_ = p.Signal(syscall.SIGSTOP)
-			}
-		}
-		for _, p := range left {
-			_ = p.Signal(syscall.SIGKILL)
-		}
+		Kill(left)
 		time.Sleep(pause)
+	}
+}
+
+// Kill sends SIGKILL to all, after having stopped all: a tree that grows faster than it is killed does not get away. A
+// process that may not be signalled stays, and whoever looks again finds it.
+func Kill(all []Process) {
+	if len(all) > 1 {
+		for _, p := range all {
+			_ = p.Signal(syscall.SIGSTOP)
+		}
+	}
+	for _, p := range all {
+		_ = p.Signal(syscall.SIGKILL)
 	}
 }
 
