@@ -183,7 +183,7 @@ func TestHelp(t *testing.T) {
 
 func TestShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0s", 850 * time.Millisecond: "850ms", 42 * time.Second: "42s", 200 * time.Second: "3m20s", time.Hour: "1h", 65 * time.Minute: "1h5m",
+		0: "0s", 65_400 * time.Nanosecond: "65µs", 850 * time.Millisecond: "850ms", 42 * time.Second: "42s", 200 * time.Second: "3m20s", time.Hour: "1h", 65 * time.Minute: "1h5m",
 		51 * time.Hour: "2d3h", -time.Minute: "-1m", time.Minute + 100*time.Millisecond: "1m", 59*time.Minute + 59*time.Second: "59m59s",
 	} {
 		if got := short(d); got != want {

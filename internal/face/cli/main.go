@@ -167,7 +167,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "sluice", Short: "Turn leftover GPU time into finished work", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
-		Example: "  sluice up --data /var/lib/sluice --gpus sim\n  sluice submit count.yml --wait\n  sluice jobs",
+		Example: "  sluice up\n  sluice submit count.yml --wait\n  sluice jobs",
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	server := a.Getenv("SLUICE_SERVER")

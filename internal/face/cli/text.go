@@ -13,13 +13,15 @@ import (
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
-// short is a length of time in its two largest units: 850ms, 42s, 3m20s, 1h5m, 2d3h.
+// short is a length of time in its two largest units: 65µs, 850ms, 42s, 3m20s, 1h5m, 2d3h.
 func short(d time.Duration) string {
 	sign := ""
 	if d < 0 {
 		sign, d = "-", -d
 	}
 	switch {
+	case d < time.Millisecond:
+		return sign + d.Round(time.Microsecond).String()
 	case d < time.Second:
 		return sign + d.Round(time.Millisecond).String()
 	case d < time.Minute:

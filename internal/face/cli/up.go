@@ -72,7 +72,7 @@ Sluice runs what it is sent.
   queues:
     - {name: default, weight: 1}
     - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}`,
-		Example: `  sluice up --data ./data --gpus sim
+		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fairness
   SLUICE_TOKEN=... sluice up --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
@@ -82,7 +82,7 @@ Sluice runs what it is sent.
 	}
 	c.Flags().StringVar(&o.DataDir, "data", defaultData(a.Getenv), "the directory for everything durable")
 	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
-	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, or a simulated inventory such as sim")
+	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.Policy, "policy", "fairness", "who gets a window: fairness, efficiency, sla or fifo")
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
