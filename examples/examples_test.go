@@ -36,8 +36,8 @@ type example struct {
 
 func examples() []example {
 	return []example{
-		{name: "items", kind: job.Items, total: 300, size: "300", env: []string{"PACE=0"}, cuts: []int64{7, 130, 300}, damage: "counts-000007"},
-		{name: "steps", kind: job.Steps, total: 400, size: "400", env: []string{"TOTAL_STEPS=400"}, cuts: []int64{100, 300, 400}, damage: "weights.json"},
+		{name: "items", kind: job.Items, total: 150, size: "150", env: []string{"PACE=0"}, cuts: []int64{7, 60, 150}, damage: "counts-000007"},
+		{name: "steps", kind: job.Steps, total: 200, size: "200", env: []string{"TOTAL_STEPS=200"}, cuts: []int64{100, 200}, damage: "weights.json"},
 		{name: "rigid", kind: job.Rigid, total: 1, size: "19997", env: []string{"PRIME=19997", "ROOT=1004"}, cuts: []int64{1}, damage: "sorted"},
 		{name: "growing", kind: job.Items, total: 40, size: "40", env: []string{"PACE=0"}, cuts: []int64{15, 40}, damage: "values-15"},
 	}
