@@ -121,7 +121,7 @@ reserve x --start noon
 unreserve 17
 unreserve x
 release node-1/0/3g.40gb
-timeline
+timeline --width 80
 timeline -o wide
 timeline -o json
 about

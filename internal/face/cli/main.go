@@ -49,8 +49,6 @@ type Deps struct {
 	// VerifyJournal reads a data directory's journal and says in one line what stands there; an error names what is
 	// damaged. nil: this build can't.
 	VerifyJournal func(ctx context.Context, dataDir string) (string, error)
-	// Draw makes the picture of `sluice timeline`; nil: it is a list.
-	Draw func(w io.Writer, t Timeline) error
 }
 
 // app is one run of the command.

@@ -10,17 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/report"
 )
-
-// Timeline is what `sluice timeline` draws.
-type Timeline struct {
-	History *pb.HistoryResponse
-	// Form is terminal or svg.
-	Form string
-	// Width in columns and Color are for the terminal.
-	Width int
-	Color bool
-}
 
 // stretch is one span with its slice.
 type stretch struct {
@@ -53,11 +44,8 @@ func (a *app) timelineCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.Draw != nil && a.format == "table" {
-				return a.Draw(a.Out, Timeline{History: resp.Msg, Form: picture, Width: width, Color: a.colored()})
-			}
-			if picture == "svg" {
-				return usage("--picture svg: this build draws no pictures, or -o asks for another form")
+			if a.format == "table" {
+				return a.draw(resp.Msg, picture, width)
 			}
 			var list []stretch
 			for _, s := range resp.Msg.Slices {
@@ -72,6 +60,19 @@ func (a *app) timelineCmd() *cobra.Command {
 	c.Flags().StringVar(&picture, "picture", "terminal", "the form of the picture: terminal or svg")
 	c.Flags().IntVar(&width, "width", 100, "how wide the terminal's picture is, in columns")
 	return a.output(c)
+}
+
+// draw makes the picture.
+func (a *app) draw(m *pb.HistoryResponse, picture string, width int) error {
+	past, err := report.FromWire(m)
+	if err != nil {
+		return err
+	}
+	panels := []report.Panel{{Title: "slices", History: past}}
+	if picture == "svg" {
+		return report.SVG(a.Out, panels)
+	}
+	return report.Terminal(a.Out, panels, width, a.colored())
 }
 
 // colored says whether the output is a terminal whose user has not declined colors (no-color.org).
