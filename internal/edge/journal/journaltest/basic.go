@@ -244,5 +244,21 @@ func sizeGrowsAndShrinks(t *testing.T, k Kind) {
 	shut(t, j)
 	j = must(t, s, m)
 	check(3)
+	// One record that fills a segment, and the state after it: nothing of it stays.
+	add(t, j, m, make([]byte, 5000))
+	check(4)
+	if err := j.Snapshot([]byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	check(0)
+	m.snapshot([]byte("state"))
+	add(t, j, m, make([]byte, 5000))
+	if err := j.Snapshot([]byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	check(0)
+	if onDisk() > 2000 {
+		t.Fatalf("%d bytes stay after a snapshot: %v", onDisk(), s.Files())
+	}
 	shut(t, j)
 }

@@ -2,7 +2,6 @@ package journaltest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -156,7 +155,7 @@ func fullDiskAtAppend(t *testing.T, k Kind) {
 				got, err = j.Append(b)
 			}
 			// What a restart would find now: nothing of the batch.
-			shut(t, must(t, s.Copy(), m))
+			shut(t, mustQuietly(t, s.Copy(), m))
 			s.SetRoom(-1)
 			if got, err = j.Append(b); err != nil {
 				t.Fatalf("room was made: %v", err)
@@ -189,7 +188,7 @@ func fullDiskAtSnapshot(t *testing.T, k Kind) {
 			if errkind.Of(err) != errkind.Exhausted {
 				t.Fatalf("with room for %d bytes: %v", room, err)
 			}
-			shut(t, must(t, s.Copy(), m))
+			shut(t, mustQuietly(t, s.Copy(), m))
 			s.SetRoom(-1)
 			add(t, j, m, batch(room+2, 1)...) // it goes on with or without a snapshot
 			if err := j.Snapshot(state); err != nil {
@@ -204,113 +203,4 @@ func fullDiskAtSnapshot(t *testing.T, k Kind) {
 	if full == 0 {
 		t.Fatal("the disk was never full")
 	}
-}
-
-// script is a life with everything in it. It returns at the first error, with what was acknowledged and all that may be
-// there besides: a batch or a snapshot that was under way.
-func script(s Store) (acked *model, maybe []*model, err error) {
-	acked = &model{}
-	j, err := s.Open(func(string) {})
-	if err != nil {
-		return acked, nil, err
-	}
-	defer j.Close()
-	if _, err := replay(j); err != nil {
-		return acked, nil, err
-	}
-	n := 0
-	for round := range 3 {
-		for i := range 4 {
-			b := batch(n, 1+i)
-			next := acked.clone()
-			next.append(b)
-			if _, err := j.Append(b); err != nil {
-				return acked, []*model{next}, err
-			}
-			acked, n = next, n+len(b)
-		}
-		next := acked.clone()
-		next.snapshot(fmt.Appendf(nil, "state of round %d", round))
-		if err := j.Snapshot(next.state); err != nil {
-			return acked, []*model{next}, err
-		}
-		acked = next
-	}
-	b := batch(n, 2)
-	next := acked.clone()
-	next.append(b)
-	if _, err := j.Append(b); err != nil {
-		return acked, []*model{next}, err
-	}
-	return next, nil, j.Close()
-}
-
-func powerCutAtEveryOperation(t *testing.T, k Kind) {
-	s, ok := k(t).(Powered)
-	if !ok {
-		t.Skip("this kind's power cannot be cut; the code is tested with one whose power can")
-	}
-	if _, _, err := script(s); err != nil {
-		t.Fatal(err)
-	}
-	total := s.Ops()
-	for cut := range total + 1 {
-		for seed := range uint64(8) {
-			s := k(t).(Powered)
-			s.CutAfter(cut)
-			acked, maybe, err := script(s)
-			if err != nil && cut == total {
-				t.Fatalf("not cut at all: %v", err)
-			}
-			m := survived(t, s.Restart(seed*1000+uint64(cut)), append(maybe, acked), fmt.Sprintf("cut after %d, seed %d", cut, seed))
-			for _, p := range acked.at {
-				if err := m.Check(p); err != nil {
-					t.Fatalf("cut after %d, seed %d: an acknowledgement is not kept: %v", cut, seed, err)
-				}
-			}
-			shut(t, m)
-		}
-	}
-}
-
-// survived opens what a power cut left, cuts the power during that as well, and wants one of the models in the end. The
-// journal goes on from there.
-func survived(t *testing.T, s Powered, models []*model, what string) journal.Journal {
-	t.Helper()
-	for again := range int64(6) {
-		s.CutAfter(again)
-		j, err := s.Open(func(string) {})
-		if err == nil {
-			if _, err = replay(j); err == nil {
-				_, err = j.Append(nil)
-			}
-			if e := j.Close(); err == nil {
-				err = e
-			}
-		}
-		if err == nil {
-			break
-		}
-		s = s.Restart(uint64(again))
-	}
-	s.CutAfter(-1)
-	j, err := s.Open(func(string) {})
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	h, err := replay(j)
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	var differ []error
-	for _, m := range models {
-		err := h.equal(m)
-		if err == nil {
-			add(t, j, m.clone(), []byte("it goes on"))
-			return j
-		}
-		differ = append(differ, err)
-	}
-	t.Fatalf("%s: %v", what, errors.Join(differ...))
-	return nil
 }

@@ -39,6 +39,10 @@ type Powered interface {
 	CutAfter(n int64)
 	// Ops counts operations that changed something.
 	Ops() int64
+	// FailSyncs lets the next n syncs of files fail with err and sync nothing.
+	FailSyncs(n int, err error)
+	// Kill ends the process that has the journal open: what it wrote is there, what it did not sync is not durable.
+	Kill()
 	// Restart is the place after the power cut; seed draws what is left of what was not synced.
 	Restart(seed uint64) Powered
 }
@@ -63,6 +67,9 @@ func Run(t *testing.T, k Kind) {
 		"MissingFiles":                 missingFiles,
 		"ZeroedSectors":                zeroedSectors,
 		"PowerCutAtEveryOperation":     powerCutAtEveryOperation,
+		"KilledAndThenPowerCut":        killedAndThenPowerCut,
+		"FullDiskAtSync":               fullDiskAtSync,
+		"FailedSyncIsTheEnd":           failedSyncIsTheEnd,
 		"AnyHistoryWithStopsAndDamage": anyHistory,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, k) })
@@ -156,6 +163,24 @@ func must(t *testing.T, s Store, m *model) journal.Journal {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	return j
+}
+
+// mustQuietly is must, and wants nothing mended.
+func mustQuietly(t *testing.T, s Store, m *model) journal.Journal {
+	t.Helper()
+	var notices []string
+	j, err := s.Open(func(text string) { notices = append(notices, text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := replay(j)
+	if err == nil {
+		err = h.equal(m)
+	}
+	if err != nil || len(notices) > 0 {
+		t.Fatalf("%v, and mended %q", err, notices)
 	}
 	return j
 }

@@ -130,7 +130,7 @@ func TestTwoJournalsMixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if _, err := j.Append([][]byte{[]byte("of another"), []byte("journal")}); err != nil {
+		if _, err = j.Append([][]byte{[]byte("of another"), []byte("journal")}); err != nil {
 			t.Fatal(err)
 		}
 	}

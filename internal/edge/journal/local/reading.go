@@ -58,8 +58,6 @@ func (l *layout) read(d disk.FS, emit func(s segment, off int64, records []entry
 		switch {
 		case !end.unfinished || !last:
 			why = end.why
-		case l.headKnown && l.headAt.Seq > r.at.Seq:
-			why = fmt.Sprintf("%s, and the head says that record %d was acknowledged", end.why, l.headAt.Seq)
 		default:
 			if why = damagedTail(b, end, r.at); why != "" {
 				why = end.why + "; " + why
@@ -74,8 +72,12 @@ func (l *layout) read(d disk.FS, emit func(s segment, off int64, records []entry
 	if len(r.problems) == 0 && l.headKnown {
 		switch {
 		case l.headAt.Seq > r.at.Seq:
+			how := "the log ends"
+			if r.dropped != nil {
+				how = r.dropped.why
+			}
 			r.problems = append(r.problems, Problem{File: l.lastName(), Offset: r.off, Seq: r.at.Seq + 1,
-				What: fmt.Sprintf("the log ends, and the head says that record %d was acknowledged: %d records are missing", l.headAt.Seq, l.headAt.Seq-r.at.Seq), Do: restore})
+				What: fmt.Sprintf("%s, and the head says that record %d was acknowledged: %d records are missing", how, l.headAt.Seq, l.headAt.Seq-r.at.Seq), Do: restore})
 		case headSeen && headDigest != l.headAt.Digest:
 			r.problems = append(r.problems, Problem{File: headName, Seq: l.headAt.Seq,
 				What: "the head has another digest than the log there: they are of two journals", Do: restore})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -56,12 +57,25 @@ func filled(t testing.TB, n int) (p place, starts []int, at []journal.Position) 
 	return p, append(starts, len(p.Get(segmentName(1)))), at
 }
 
+// places are where the tail is cut: around every boundary, and every fifth byte.
+func places(starts []int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := segmentHeaderSize; n < starts[len(starts)-1]; n++ {
+			i, at := slices.BinarySearch(starts, n)
+			near := at || starts[i]-n < 3 || (i > 0 && n-starts[i-1] < 3)
+			if (near || n%5 == 0) && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
 // TestCutTailWithoutTheHead: off a record boundary the unfinished write is dropped and told; on a boundary nothing
 // inside can tell. In both a witness does.
 func TestCutTailWithoutTheHead(t *testing.T) {
 	p, starts, at := filled(t, 4)
 	whole := p.Get(segmentName(1))
-	for n := segmentHeaderSize; n < len(whole); n++ {
+	for n := range places(starts) {
 		c := p.Copy().(place)
 		c.Rot(headName, nil)
 		c.Rot(segmentName(1), bytes.Clone(whole[:n]))
@@ -96,7 +110,7 @@ func TestCutTailWithoutTheHead(t *testing.T) {
 func TestCutTailWithTheHead(t *testing.T) {
 	p, starts, _ := filled(t, 4)
 	whole := p.Get(segmentName(1))
-	for n := segmentHeaderSize; n < len(whole); n++ {
+	for n := range places(starts) {
 		c := p.Copy().(place)
 		c.Rot(segmentName(1), bytes.Clone(whole[:n]))
 		_, _, _, err := replayed(c.dir)
@@ -149,8 +163,10 @@ func TestTornWritesWithoutTheHead(t *testing.T) {
 		good, at := appendFrame(segmentHeader(at), at, [][]byte{{1}, {2}})
 		n := rapid.IntRange(1, 4000).Draw(r, "length")
 		whole, _ := appendFrame(bytes.Clone(good), at, [][]byte{bytes.Repeat([]byte{0xaa}, n)})
-		torn := bytes.Clone(whole[:rapid.IntRange(len(good)+1, len(whole)).Draw(r, "size")])
-		if len(torn) == len(whole) {
+		torn := bytes.Clone(whole)
+		if rapid.Bool().Draw(r, "short") {
+			torn = torn[:rapid.IntRange(len(good)+1, len(whole)-1).Draw(r, "size")]
+		} else {
 			from := rapid.IntRange(len(good), len(whole)-1).Draw(r, "from")
 			clear(torn[from:min(len(torn), from+rapid.IntRange(8, 512).Draw(r, "zeros"))])
 		}
@@ -168,6 +184,67 @@ func TestTornWritesWithoutTheHead(t *testing.T) {
 			r.Fatalf("taken for damage: %s", why)
 		}
 	})
+}
+
+// TestDamageBeforeALaterBatch: more than a flipped bit, but another batch stands behind it.
+func TestDamageBeforeALaterBatch(t *testing.T) {
+	p, starts, _ := filled(t, 3)
+	p.Rot(headName, nil)
+	whole := p.Get(segmentName(1))
+	for _, size := range []int{2, 40, 70} {
+		bad := bytes.Clone(whole)
+		for i := range size {
+			bad[starts[0]+3+i] ^= 0x5a
+		}
+		p.Rot(segmentName(1), bad)
+		report, err := Verify(p.dir)
+		if err != nil || len(report.Problems) != 1 || !strings.Contains(report.Problems[0].What, "stands behind it at byte") {
+			t.Errorf("%d bytes of the first batch: %+v, %v", size, report, err)
+		}
+	}
+}
+
+// TestForgedBatch: checksums that are right do not make a record out of what was not written.
+func TestForgedBatch(t *testing.T) {
+	at := journal.Position{}
+	good, after := appendFrame(segmentHeader(at), at, [][]byte{[]byte("first")})
+	elsewhere := after
+	elsewhere.Digest[0] ^= 1
+	stray, _ := appendFrame(nil, elsewhere, [][]byte{[]byte("second")})
+	_, last, end, err := scan(append(bytes.Clone(good), stray...), segmentHeaderSize, at, func(int64, []entry) error { return nil })
+	if err != nil || last != after || end == nil || end.unfinished || !strings.Contains(end.why, "digest") {
+		t.Errorf("a batch of another chain: stopped at %s with %+v, %v", last, end, err)
+	}
+	twice := append(bytes.Clone(good), good[segmentHeaderSize:]...)
+	_, last, end, err = scan(twice, segmentHeaderSize, at, func(int64, []entry) error { return nil })
+	if err != nil || last != after || end == nil || end.unfinished {
+		t.Errorf("the same batch twice: stopped at %s with %+v, %v", last, end, err)
+	}
+}
+
+// TestHeadTakesTurns: the copy that is not written is the position before, so a torn write leaves it.
+func TestHeadTakesTurns(t *testing.T) {
+	p, _, at := filled(t, 4)
+	for round := range 3 {
+		b := p.Get(headName)
+		first, _, _ := parseHead(b[:headStride])
+		other, _, _ := parseHead(b[headStride:])
+		if first.Seq > other.Seq {
+			first, other = other, first
+		}
+		if n := len(at); other != at[n-1] || first != at[n-2] {
+			t.Fatalf("round %d: the head has %s and %s, want %s and %s", round, first, other, at[n-2], at[n-1])
+		}
+		j, _, notices, err := replayed(p.dir)
+		if err != nil || len(notices) > 0 {
+			t.Fatal(err, notices)
+		}
+		next, err := j.Append([][]byte{{byte(round)}})
+		if err := errors.Join(err, j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, next)
+	}
 }
 
 // TestLocate compares with trying every bit.

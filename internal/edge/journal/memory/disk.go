@@ -31,6 +31,9 @@ type Disk struct {
 	// left is how many more operations that change something succeed, negative for no limit.
 	left int64
 	ops  int64
+	// syncErr is what the next badSyncs syncs of files return, and sync nothing.
+	syncErr  error
+	badSyncs int
 }
 
 // change is one change of the directory: to gets the inode (or nothing), from loses it.
@@ -71,6 +74,13 @@ func (d *Disk) SetRoom(n int64) { d.mu.Lock(); defer d.mu.Unlock(); d.room = n }
 // next one has an unknown part of its effect, and all later ones fail with ErrPowerCut.
 func (d *Disk) CutAfter(n int64) { d.mu.Lock(); defer d.mu.Unlock(); d.left = n }
 
+// FailSyncs lets the next n syncs of files fail with err and sync nothing.
+func (d *Disk) FailSyncs(n int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.badSyncs, d.syncErr = n, err
+}
+
 // Ops is how many operations have changed something since New.
 func (d *Disk) Ops() int64 { d.mu.Lock(); defer d.mu.Unlock(); return d.ops }
 
@@ -102,7 +112,8 @@ func (d *Disk) Restart(seed uint64) *Disk {
 	return n
 }
 
-// Kill is the machine after the process was killed: everything written is there, and nothing more is durable than before.
+// Kill is the machine after the process was killed: everything written is there, nothing more is durable than before, and
+// the lock is gone.
 func (d *Disk) Kill() { d.mu.Lock(); defer d.mu.Unlock(); d.locked, d.left = false, -1 }
 
 const sector = 512
@@ -430,6 +441,10 @@ func (f *file) Sync() error {
 	}
 	if cut {
 		return ErrPowerCut
+	}
+	if f.d.badSyncs > 0 {
+		f.d.badSyncs--
+		return f.d.syncErr
 	}
 	for _, w := range f.i.since {
 		f.i.disk = w.apply(f.i.disk)
