@@ -76,7 +76,7 @@ func work(kind string) {
 	}
 	e := environment()
 	switch kind {
-	case "items":
+	case "items", "late":
 		items(e)
 	case "steps":
 		steps(e)

@@ -14,13 +14,7 @@ import (
 // avoids it. k is 0 where the piece finishes the job (SJA; SYSTEMS 1.2, our definitions).
 func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	s := v.Spec
-	restore, checkpoint := s.Restore, s.Checkpoint
-	if v.Resume.Zero() {
-		restore = 0
-	}
-	if !v.Continues.Empty() {
-		restore, checkpoint = 0, 0
-	}
+	restore, checkpoint := v.overhead()
 	room := w.End.Sub(w.Start) - s.Launch.Grace
 	unit := v.unit(w.Speed)
 
@@ -66,6 +60,18 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	return p, Refusal{}
 }
 
+// overhead is what a piece pays before its first unit, start-up included, and for the checkpoint at its end. A first
+// start restores nothing; a continuation pays neither.
+func (v *View) overhead() (before, checkpoint time.Duration) {
+	switch {
+	case !v.Continues.Empty():
+		return 0, 0
+	case v.Resume.Zero():
+		return v.Spec.Startup, v.Spec.Checkpoint
+	}
+	return v.Spec.Startup + v.Spec.Restore, v.Spec.Checkpoint
+}
+
 // floor rounds a cut point down to the grid; from itself if that leaves nothing. Inside a suspect range single units
 // are cut whatever the grid, until the bad one is alone.
 func (v *View) floor(from, to int64) int64 {
@@ -88,10 +94,7 @@ func LeastWindow(v *View, speed int64) time.Duration {
 		return v.Spec.Walltime + v.Spec.Launch.Grace
 	}
 	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
-	restore := v.Spec.Restore
-	if v.Resume.Zero() {
-		restore = 0
-	}
+	restore, checkpoint := v.overhead()
 	least := v.RunTime(v.least(free.From, free.To)-free.From, speed)
-	return restore + max(least, min(v.Spec.TauMin, v.RunTime(free.Len(), speed))) + v.Spec.Checkpoint + v.Spec.Launch.Grace
+	return restore + max(least, min(v.Spec.TauMin, v.RunTime(free.Len(), speed))) + checkpoint + v.Spec.Launch.Grace
 }

@@ -64,6 +64,9 @@ type Spec struct {
 	Parallelism int
 	// Restore is r, the cost of starting from a checkpoint; Checkpoint is k, the cost of leaving one (SJA).
 	Restore, Checkpoint time.Duration
+	// Startup is what a process of a divisible job takes from its start to the beginning of its first unit; every piece
+	// pays it but one that continues.
+	Startup time.Duration
 	// Walltime bounds a rigid job. 0 means none was given: nothing is sold behind it.
 	Walltime time.Duration
 	// Slices a rigid job holds at once. At least 1.

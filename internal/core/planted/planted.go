@@ -14,11 +14,11 @@ const (
 	AckBeforeFacts Bug = "ack-before-facts"
 	// ReuseToken forgets the boot epoch and starts its sequence anew, so that tokens come again. (node)
 	ReuseToken Bug = "reuse-token"
-	// CommitWithoutClaim publishes a result whose claim no longer stands. (zone)
+	// CommitWithoutClaim gives claims up at a restart and publishes their results all the same. (zone)
 	CommitWithoutClaim Bug = "commit-without-claim"
 	// SellTwice does not take claimed work off the market. (zone)
 	SellTwice Bug = "sell-twice"
-	// SellBeforeGone frees a slice's time before the last process is gone. (node)
+	// SellBeforeGone reports the end of a subjob before the last of its processes is gone. (supervisor)
 	SellBeforeGone Bug = "sell-before-gone"
 	// OfferBeforeFound offers slices at boot before the subjobs of earlier boots are matched. (node)
 	OfferBeforeFound Bug = "offer-before-found"
@@ -30,9 +30,11 @@ const (
 	TrustProgress Bug = "trust-progress"
 	// PublishLosers publishes the output of subjobs that were not committed. (executor)
 	PublishLosers Bug = "publish-losers"
-	// ForgetClaims forgets claims at a restart. (zone)
-	ForgetClaims Bug = "forget-claims"
-	// PublishAll publishes a subjob's whole range where only a part was committed. (executor)
+	// ForgetCommit does not record what it commits. (zone)
+	ForgetCommit Bug = "forget-commit"
+	// StaleCheckpoint resumes from the first checkpoint for ever. (zone)
+	StaleCheckpoint Bug = "stale-checkpoint"
+	// PublishAll publishes a subjob's whole range where only a part was committed. (zone)
 	PublishAll Bug = "publish-all"
 )
 
@@ -40,6 +42,6 @@ const (
 func Bugs() []Bug {
 	return []Bug{
 		SkipSync, AckBeforeFacts, ReuseToken, CommitWithoutClaim, SellTwice, SellBeforeGone, OfferBeforeFound,
-		IgnoreDeadline, OrphanTree, TrustProgress, PublishLosers, ForgetClaims, PublishAll,
+		IgnoreDeadline, OrphanTree, TrustProgress, PublishLosers, ForgetCommit, StaleCheckpoint, PublishAll,
 	}
 }

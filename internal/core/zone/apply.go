@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -13,7 +14,9 @@ import (
 // fact decides f: it is applied at once and made durable before any effect of the step leaves.
 func (z *Zone) fact(out *protocol.Out, f protocol.Fact) {
 	f.Actor = z.self
-	out.Facts = append(out.Facts, f)
+	if !planted.In(planted.ForgetCommit) || f.Kind != protocol.Committed {
+		out.Facts = append(out.Facts, f)
+	}
 	z.Apply(f)
 }
 
@@ -96,7 +99,7 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		if f.Skipped {
 			s.Skipped = s.Skipped.Add(f.Range)
 		}
-		if s.Spec.Kind == job.Steps && f.Result.Checkpoint {
+		if s.Spec.Kind == job.Steps && f.Result.Checkpoint && (s.Resume.Zero() || !planted.In(planted.StaleCheckpoint)) {
 			s.Resume = f.Token
 		}
 	case protocol.Calibrated:

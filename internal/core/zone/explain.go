@@ -21,6 +21,8 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 		return s.Verdict.Reason
 	case s.dropping.State != job.Waiting:
 		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", s.dropping.Reason, len(s.Claims))
+	case s.Held && len(s.Claims) > 0:
+		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(s.Claims))
 	case len(s.Claims) == 1:
 		return "running on " + string(s.Claims[0].Slice)
 	case len(s.Claims) > 1:

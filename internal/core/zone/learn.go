@@ -71,6 +71,8 @@ func learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protoc
 			l.Failures++
 			l.LastDetail = r.Detail
 			if r.Outcome == job.Yielded {
+				// Its time was too short for it to begin: the next piece gets more.
+				l.Margin = min(mostMargin, l.Margin*3/2)
 				l.LastDetail = "it yielded without having completed anything"
 			}
 		}
@@ -88,7 +90,7 @@ func learnRate(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, 
 	if s.Spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 {
 		return // short runs tell how long a process takes to start, ended ones where they were ended
 	}
-	overhead := time.Duration(0)
+	overhead := s.Spec.Startup
 	if !c.Plan.Resume.Zero() {
 		overhead += s.Spec.Restore
 	}

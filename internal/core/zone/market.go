@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -52,8 +53,9 @@ func (z *Zone) market(now quantity.Instant, out *protocol.Out) quantity.Instant 
 // window that was announced before is offered only to the jobs that have changed since: between changes nobody becomes
 // eligible, since the window only shrinks.
 func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Out) {
-	full := w.generation == 0
+	full, count := w.generation == 0, 0 // jobs are counted in full rounds alone: in the others a job would count again
 	if full {
+		count = 1
 		w.answers, w.asked, w.short, w.unsafe, w.busy = 0, 0, 0, 0, 0
 	}
 	z.nextRnd++
@@ -65,7 +67,7 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 		}
 		if reason := z.waits(now, st); reason != interested {
 			st.counts.add(reason, now)
-			w.busy++
+			w.busy += count
 			continue
 		}
 		p, refusal := z.fit(st, s, w, now)
@@ -73,11 +75,11 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 			st.counts.refusal(refusal, now)
 			switch refusal.Why {
 			case atomizer.Unsafe:
-				w.unsafe++
+				w.unsafe += count
 			case atomizer.TooShort, atomizer.NotForever:
-				w.short++
+				w.short += count
 			default:
-				w.busy++
+				w.busy += count
 			}
 			continue
 		}
@@ -183,6 +185,10 @@ func (z *Zone) window(st *state, s *slice, start, end quantity.Instant) atomizer
 func (s *state) view() atomizer.View {
 	v := atomizer.View{
 		Spec: s.Spec, Committed: s.Committed, Claimed: s.Claimed, Running: len(s.Claims), Learned: &s.Learned, Resume: s.Resume,
+	}
+	if planted.In(planted.SellTwice) {
+		v.Claimed = nil
+		return v
 	}
 	if len(s.asked) > 0 {
 		v.Claimed = nil

@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -24,6 +25,9 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	i := s.claim(in.Token)
 	if i < 0 {
 		ack.Range = s.answered(in.Token)
+		if planted.In(planted.CommitWithoutClaim) {
+			ack.Range = job.Range{From: in.Range.From, To: max(in.Range.From, min(in.Result.Progress, in.Range.To))}
+		}
 		z.send(out, ack)
 		return
 	}
@@ -43,6 +47,9 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 		done = job.Range{} // there is nothing to publish
 	}
 	ack.Range = done
+	if planted.In(planted.PublishAll) {
+		ack.Range = c.Range
+	}
 	z.send(out, ack)
 	if bad := learned.Failures + learned.Kills; bad > 0 && s.Committed.Len() < s.Spec.Total {
 		z.rest(now, s, z.cfg.Backoff<<min(bad-1, 6))
@@ -67,7 +74,7 @@ func (s *state) answered(t job.Token) job.Range {
 // only with the checkpoint that belongs to it, unless it finishes the job.
 func (s *state) completed(c *protocol.Claim, r *job.Result) job.Range {
 	to := min(r.Progress, c.Range.To)
-	if r.Outcome == job.Done {
+	if r.Outcome == job.Done || planted.In(planted.TrustProgress) && to > c.Range.From {
 		to = c.Range.To
 	}
 	if s.Spec.Kind == job.Rigid && r.Outcome != job.Done {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -68,6 +69,12 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 // Recover is called once, after the last fact. Everything outstanding is sent again from state.
 func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 	z.since = now
+	if planted.In(planted.CommitWithoutClaim) {
+		for len(z.busy) > 0 {
+			s := z.busy[0]
+			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: s.Claims[0].Token, At: now})
+		}
+	}
 	z.after(now, out)
 }
 

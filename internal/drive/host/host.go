@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive"
@@ -107,6 +108,9 @@ func (h *Host) loop(ctx context.Context) error {
 			}
 		}
 		ticks := h.ticks()
+		if planted.In(planted.AckBeforeFacts) {
+			h.dispatchEarly()
+		}
 		if err := h.commit(ctx); err != nil {
 			return err
 		}

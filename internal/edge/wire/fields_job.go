@@ -58,6 +58,7 @@ func specFields(c *coder, s *job.Spec) {
 	boolean(c, 22, &s.Continue)
 	value(c, 23, &s.Launch, launchFields)
 	signed(c, 24, &s.Theta)
+	signed(c, 25, &s.Startup)
 }
 
 func launchFields(c *coder, l *job.Launch) {

@@ -33,6 +33,8 @@ const (
 	// DefaultGrace is the time between SIGTERM and SIGKILL. The lease of every subjob includes it, so a longer one costs
 	// the short gaps.
 	DefaultGrace = 5 * time.Second
+	// DefaultStartup is what a process is given from its start to its first unit.
+	DefaultStartup = 300 * time.Millisecond
 )
 
 // Job is one job of a file.
@@ -92,7 +94,7 @@ func (c *collector) job(doc *yaml.Node) (*job.Spec, string) {
 
 	o := top.need("spec", "{items: {...}, memory: ..., command: [...]}").object("queue", "priority",
 		"items", "steps", "rigid", "external", "memory", "theta", "tauMin", "overheadMax", "deadline", "continue",
-		"maxFailures", "onBadItem", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
+		"maxFailures", "onBadItem", "startup", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
 	s.Queue = o.get("queue").label(DefaultQueue)
 	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0))
 	c.work(o, s)
@@ -108,6 +110,11 @@ func (c *collector) risk(o object, s *job.Spec) {
 	s.OverheadMax = int(o.get("overheadMax").fraction(1000, 1, 1000, DefaultOverheadMax))
 	s.TauMin = o.get("tauMin").duration(0, MaxTime, TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
 	s.Deadline = o.get("deadline").instant()
+	if v := o.get("startup"); s.Kind != job.Rigid {
+		s.Startup = v.duration(0, time.Hour, DefaultStartup)
+	} else if v.given() {
+		v.wrong("a rigid job's walltime holds its start; leave it out")
+	}
 	s.MaxFailures = int(o.get("maxFailures").integer(1, 1000, DefaultMaxFailures))
 	if v := o.get("continue"); v.boolean() {
 		s.Continue = true

@@ -52,6 +52,9 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	if s.Deadline != quantity.Never {
 		add(spec, "deadline", text(s.Deadline.Time().Format(time.RFC3339Nano)))
 	}
+	if s.Kind != job.Rigid {
+		add(spec, "startup", length(s.Startup))
+	}
 	if s.Continue {
 		add(spec, "continue", number("true"))
 	}

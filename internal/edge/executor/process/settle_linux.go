@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
@@ -92,6 +93,9 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 	}
 	if m.Flag && !m.Range.Empty() {
 		return e.publish(dir, &lease, m.Range)
+	}
+	if planted.In(planted.PublishLosers) {
+		return e.publish(dir, &lease, lease.Range)
 	}
 	return e.keep(dir, &lease)
 }

@@ -15,6 +15,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
@@ -208,7 +209,7 @@ func (r *run) spawn() (tree.Process, error) {
 	cmd := exec.Command(r.e.o.ShimPath, supervisor.Supervise, string(r.dir))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	// It does little and many of it run: two threads of Go code and a tight heap keep it at a few MiB.
-	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=50"}
+	cmd.Env = append([]string{"GOMAXPROCS=2", "GOGC=50"}, planted.Environ()...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return tree.Process{}, fmt.Errorf("starting the supervisor: %w", err)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -176,6 +177,9 @@ func (r *run) ended() (res job.Result, err error) {
 func (r *run) killRest(note shim.Note) []tree.Process {
 	if note.BootID != shim.BootID() {
 		return nil // the machine was restarted: nothing of it can be left
+	}
+	if planted.In(planted.OrphanTree) {
+		return nil
 	}
 	group := tree.Group(note.Cgroup)
 	if err := group.Kill(); err != nil {

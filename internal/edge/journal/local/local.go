@@ -53,6 +53,8 @@ type log struct {
 	head   head
 	marks  []mark
 	buf    []byte
+	// delayed is nothing but in builds with planted bugs.
+	delayed
 }
 
 // Open opens the journal in the directory dir and makes it if there is none. Errors are of kind Conflict (another process

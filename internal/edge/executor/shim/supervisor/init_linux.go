@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
@@ -68,6 +69,9 @@ func start(dir shim.Dir) (*exec.Cmd, error) {
 	}
 	cmd := &exec.Cmd{Path: path, Args: l.Command, Env: l.Env, Dir: l.WorkDir, Stdout: os.Stdout, Stderr: os.Stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if planted.In(planted.OrphanTree) {
+		cmd.SysProcAttr.Pdeathsig = 0
+	}
 	if u := l.User; u != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 	}

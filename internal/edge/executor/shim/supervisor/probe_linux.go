@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
@@ -46,6 +47,9 @@ func works(iso shim.Isolation) bool {
 // surroundings are the namespaces of the init, and its end with its parent's.
 func surroundings(iso shim.Isolation) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if planted.In(planted.OrphanTree) {
+		return &syscall.SysProcAttr{Setsid: true}
+	}
 	if !iso.PIDNamespace {
 		return attr
 	}
