@@ -59,9 +59,9 @@ func Direction(pkgs []Package) []string {
 // coreLevel orders the packages of the core from the arithmetic up; a package may import lower levels and its own
 // extension point. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
-	"errkind": 0, "invariant": 0, "digest": 0, "planted": 0, "prng": 0, "quantity": 1, "mig": 2, "trp": 2, "job": 3, "protocol": 4,
-	"status": 5, "timeline": 5, "policy": 6, "atomizer": 6, "market": 7, "planner": 7, "flow": 7, "airlock": 7,
-	"gate": 8, "zone": 8, "node": 8,
+	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "mig": 3, "trp": 3, "job": 4,
+	"protocol": 5, "status": 6, "timeline": 6, "policy": 7, "atomizer": 7, "market": 8, "planner": 8, "flow": 8,
+	"airlock": 8, "gate": 9, "zone": 9, "node": 9,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Panel is one history with what it is called. Panels of one picture are aligned at their histories' From and share the
@@ -129,8 +130,11 @@ func summary(h status.History) string {
 // about says what a slice is: its id, and its size where it is known.
 func about(s protocol.Slice) string {
 	text := string(s.ID)
-	if n := s.Capacity[0]; n > 0 {
-		text += fmt.Sprintf(", %.3g GiB", float64(n)/(1<<30))
+	switch n := float64(s.Capacity[trp.Memory]); {
+	case n >= 1<<30:
+		text += fmt.Sprintf(", %.3g GiB", n/(1<<30))
+	case n > 0:
+		text += fmt.Sprintf(", %.3g MiB", n/(1<<20))
 	}
 	return text
 }

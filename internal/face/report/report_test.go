@@ -67,7 +67,7 @@ func example() []Panel {
 			lease("growing", 1, 24, 0, 400, "done"), lease("count-words", 24.1, 40, 1200, 1500, "yielded"),
 			{Kind: protocol.ForMaintenance, Start: at(40), End: quantity.Never, Outcome: "alice"},
 		}},
-		{Slice: slice("n1/gpu0/1g.10gb@7", 10), Spans: []status.Span{
+		{Slice: slice("n1/gpu0/1g.10gb@7", 0.5), Spans: []status.Span{
 			{Kind: protocol.ForOwner, Start: at(0), End: at(2)}, window(2, 30, 0), {Kind: protocol.ForRigid, Job: "big-sort", Start: at(30), End: at(44)}, window(44, 80, 0),
 		}},
 	}}
@@ -75,7 +75,7 @@ func example() []Panel {
 		{Slice: slice("n1/gpu0/3g.40gb@0", 40), Spans: []status.Span{lease("train", 200, 275, 0, 4000, "done"), lease("big-sort", 275, 305, 0, 1, "done"), window(305, 310, 0)}},
 		{Slice: slice("n1/gpu0/2g.20gb@4", 20), Spans: []status.Span{lease("count-words", 200, 290, 0, 1500, "done"), window(290, 310, 0)}},
 		{Slice: slice("n1/gpu0/1g.10gb@6", 10), Spans: []status.Span{window(200, 240, protocol.ForMaintenance), {Kind: protocol.ForMaintenance, Start: at(240), End: quantity.Never}}},
-		{Slice: slice("n1/gpu0/1g.10gb@7", 10), Spans: []status.Span{window(200, 310, 0)}},
+		{Slice: slice("n1/gpu0/1g.10gb@7", 0.5), Spans: []status.Span{window(200, 310, 0)}},
 	}}
 	return []Panel{{Title: "Atoms", History: atoms}, {Title: "Rigid blocks <&>", History: blocks}}
 }
