@@ -220,6 +220,10 @@ func TestForgedBatch(t *testing.T) {
 	if err != nil || last != after || end == nil || end.unfinished {
 		t.Errorf("the same batch twice: stopped at %s with %+v, %v", last, end, err)
 	}
+	_, last, end, err = scan(twice[:len(twice)-1], segmentHeaderSize, at, func(int64, []entry) error { return nil })
+	if err != nil || last != after || end == nil || end.unfinished {
+		t.Errorf("a part of the same batch again: stopped at %s with %+v, %v", last, end, err)
+	}
 }
 
 // TestHeadTakesTurns: the copy that is not written is the position before, so a torn write leaves it.

@@ -85,11 +85,14 @@ func (d *Disk) FailSyncs(n int, err error) {
 func (d *Disk) Ops() int64 { d.mu.Lock(); defer d.mu.Unlock(); return d.ops }
 
 // Restart is the machine after its power was cut: a new directory with everything that was synced and a part of the rest,
-// drawn by seed sector by sector. Open files of d have nothing to do with it.
+// drawn by seed sector by sector; with seed 0 nothing of the rest. Open files of d have nothing to do with it.
 func (d *Disk) Restart(seed uint64) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	draw := splitmix(seed)
+	if seed == 0 {
+		draw = func() uint64 { return 1 }
+	}
 	n := New()
 	nodes := map[*inode]*inode{}
 	survive := func(i *inode) *inode {
