@@ -28,7 +28,7 @@ func newDaemon(bin, dir, planted string) (*daemon, error) {
 		return nil, err
 	}
 	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
+	if err = l.Close(); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(filepath.Join(dir, "daemon.log"))

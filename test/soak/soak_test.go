@@ -100,7 +100,7 @@ func (r *result) kills() int { return r.daemons + r.supervisors + r.subjobs }
 // the first finding.
 func soak(t *testing.T, bin, bug string, kills int, seed uint64, settle time.Duration) *result {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sluice-soak-")
+	dir, err := os.MkdirTemp("", "sluice-soak-") //nolint:usetesting // it is kept when something was wrong
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,10 +226,10 @@ func jobFile(t *testing.T, dir string, j workload) string {
 		t.Fatal(err)
 	}
 	work := map[string]string{
-		"items": fmt.Sprintf("items: {total: %d, perItem: 10ms, grid: 10, parallelism: 3}", j.total),
-		"steps": fmt.Sprintf("steps: {total: %d, perStep: 10ms, every: 10, restore: 50ms, checkpoint: 20ms}\n  tauMin: 100ms", j.total),
+		"items": fmt.Sprintf("items: {total: %d, perItem: 10ms, grid: 10, parallelism: 3}\n  startup: 100ms", j.total),
+		"steps": fmt.Sprintf("steps: {total: %d, perStep: 10ms, every: 10, restore: 50ms, checkpoint: 20ms}\n  tauMin: 100ms\n  startup: 100ms", j.total),
 		"rigid": "rigid: {walltime: 3s}",
-		"late":  fmt.Sprintf("items: {total: %d, perItem: 3ms, grid: 10, parallelism: 2}", j.total),
+		"late":  fmt.Sprintf("items: {total: %d, perItem: 3ms, grid: 10, parallelism: 2}\n  startup: 100ms", j.total),
 	}[j.kind]
 	pace := map[string]string{"items": "8ms", "steps": "8ms", "rigid": "700ms", "late": "8ms"}[j.kind]
 	text := fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
@@ -237,7 +237,6 @@ kind: Job
 metadata: {name: %s}
 spec:
   %s
-  startup: 100ms
   memory: 64Mi
   maxFailures: 50
   grace: 200ms

@@ -65,8 +65,8 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 		if !full && st.generation <= w.generation {
 			continue
 		}
-		if reason := z.waits(now, st); reason != interested {
-			st.counts.add(reason, now)
+		if why := z.waits(now, st); why != interested {
+			st.counts.add(why, now)
 			w.busy += count
 			continue
 		}

@@ -76,11 +76,11 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 		},
 		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
-			x, files, err := processes(e)
-			if err == nil {
+			x, files, failed := processes(e)
+			if failed == nil {
 				isolation = x.Isolation()
 			}
-			return x, files, err
+			return x, files, failed
 		},
 		Inventory: inv, Ours: host.OursByMark, Log: o.Log,
 		Mechanism: o.Mechanism, Policy: o.Policy, Listen: o.Listen, SingleUser: single,

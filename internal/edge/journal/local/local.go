@@ -49,12 +49,11 @@ type log struct {
 	tailName string
 	off      int64
 	// closed is the size of all other files.
-	closed int64
-	head   head
-	marks  []mark
-	buf    []byte
-	// delayed is nothing but in builds with planted bugs.
-	delayed
+	closed  int64
+	head    head
+	marks   []mark
+	buf     []byte
+	delayed delayed
 }
 
 // Open opens the journal in the directory dir and makes it if there is none. Errors are of kind Conflict (another process

@@ -1,22 +1,19 @@
-//go:build planted
-
 package local
 
 import "sluice.dev/sluice/internal/edge/journal"
 
-// later is the planted bug SkipSync: the frame is kept in memory and written with the next one, so a kill loses it.
-func (j *log) later(at journal.Position) journal.Position {
-	if j.off > j.written {
-		_, _ = j.tail.WriteAt(j.held, j.written)
-	}
-	j.held, j.written = append(j.held[:0], j.buf...), j.off
-	j.off += int64(len(j.buf))
-	j.last = at
-	return at
+// delayed is what the planted bug SkipSync keeps back; nothing in ordinary builds. See package planted.
+type delayed struct {
+	held []byte
+	at   int64
 }
 
-// delayed is what SkipSync keeps back.
-type delayed struct {
-	held    []byte
-	written int64
+// later keeps the frame in memory and writes the one before, so that a kill loses what was acknowledged last.
+func (j *log) later(at journal.Position) {
+	if len(j.delayed.held) > 0 {
+		_, _ = j.tail.WriteAt(j.delayed.held, j.delayed.at) // a planted bug does not look at errors either
+	}
+	j.delayed.held, j.delayed.at = append(j.delayed.held[:0], j.buf...), j.off
+	j.off += int64(len(j.buf))
+	j.last = at
 }
