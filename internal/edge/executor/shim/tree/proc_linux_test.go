@@ -37,7 +37,7 @@ func FuzzParseStat(f *testing.F) {
 }
 
 // sh starts a shell command, and ends it with the test.
-func sh(t *testing.T, text string, env ...string) Process {
+func sh(t testing.TB, text string, env ...string) Process {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", text)
 	cmd.Env = append(os.Environ(), env...)
@@ -56,7 +56,7 @@ func sh(t *testing.T, text string, env ...string) Process {
 	return p
 }
 
-func await(t *testing.T, what string, ok func() bool) {
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for until := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
@@ -141,30 +141,4 @@ func TestAskSparesTheWrapper(t *testing.T) {
 	await(t, "the next command", func() bool { return len(Below(root.PID)) == 1 })
 	Ask(append([]Member{{Process: root}}, Below(root.PID)...), syscall.SIGTERM)
 	await(t, "the wrapper, which waits for nobody who cares, to end", func() bool { return !root.Alive() })
-}
-
-func TestMeter(t *testing.T) {
-	// Four processes share 40 MiB that one of them made: what is resident counts it four times, the meter once.
-	p := sh(t, `exec python3 -c '
-import os, time
-data = bytearray(40 << 20)
-for _ in range(3): 
-    if os.fork() == 0: break
-time.sleep(60)'`)
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("no python3 to fork with")
-	}
-	all := func() []Member { return append([]Member{{Process: p}}, Below(p.PID)...) }
-	await(t, "the fork", func() bool {
-		procs := all()
-		return len(procs) == 4 && resident(procs[3].PID) > 30<<20
-	})
-	var sum int64
-	for _, m := range all() {
-		sum += resident(m.PID)
-	}
-	m := Meter{Limit: 100 << 20}
-	if used := m.Measure(all()); sum < 140<<20 || used < 40<<20 || used > 90<<20 || m.Peak() != used {
-		t.Errorf("used %d MiB, peak %d, resident together %d; want about 45", used>>20, m.Peak()>>20, sum>>20)
-	}
 }
