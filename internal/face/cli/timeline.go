@@ -68,7 +68,7 @@ func (a *app) draw(m *pb.HistoryResponse, picture string, width int) error {
 	if err != nil {
 		return err
 	}
-	panels := []report.Panel{{Title: "slices", History: past}}
+	panels := []report.Panel{{Title: "slices", History: report.Trim(past)}}
 	if picture == "svg" {
 		return report.SVG(a.Out, panels)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 )
@@ -19,6 +20,27 @@ import (
 type Panel struct {
 	Title   string
 	History status.History
+	// Measure is how much of the history, from its beginning, the shares are taken over: two ways of doing the same work
+	// can be compared only while both have work left. 0, or more than the history: all of it. A line marks where it ends.
+	Measure time.Duration
+}
+
+// measured is where the shares end.
+func (p Panel) measured() quantity.Instant {
+	if p.Measure <= 0 {
+		return p.History.To
+	}
+	return min(p.History.From.Add(p.Measure), p.History.To)
+}
+
+// cut says whether the shares end before the history does.
+func (p Panel) cut() bool { return p.measured() < p.History.To }
+
+// Share is that of all slices of the panel together, over what is measured.
+func (p Panel) Share() Share {
+	h := p.History
+	h.To = p.measured()
+	return Total(h)
 }
 
 // reach is the length of the longest panel, at least a second.
@@ -122,9 +144,12 @@ func percent(s Share) string {
 }
 
 // summary is a panel's total in words.
-func summary(h status.History) string {
-	t := Total(h)
-	return fmt.Sprintf("filled %s: %.1f of %.1f slice-seconds in %s", percent(t), t.Used.Seconds(), t.Available.Seconds(), elapsed(h.To.Sub(h.From)))
+func summary(p Panel) string {
+	t, in := p.Share(), "in "
+	if p.cut() {
+		in = "in the first "
+	}
+	return fmt.Sprintf("filled %s: %.1f of %.1f slice-seconds %s%s", percent(t), t.Used.Seconds(), t.Available.Seconds(), in, elapsed(p.measured().Sub(p.History.From)))
 }
 
 // about says what a slice is: its id, and its size where it is known.

@@ -232,3 +232,41 @@ func TestTrim(t *testing.T) {
 		t.Errorf("from %v: nothing is known", got.From.Sub(origin))
 	}
 }
+
+// TestMeasure takes the shares over the beginning only, and marks where that ends.
+func TestMeasure(t *testing.T) {
+	h := status.History{From: at(0), To: at(40), Slices: []status.SliceHistory{{Slice: slice("a", 1), Spans: []status.Span{
+		lease("train", 0, 10.6, 0, 1, "done"), window(10.6, 40, 0),
+	}}}}
+	whole, part, longer := Panel{History: h}, Panel{History: h, Measure: 20 * time.Second}, Panel{History: h, Measure: time.Hour}
+	if w, l := whole.Share(), longer.Share(); w != l || w.Used != 9600*time.Millisecond || w.Available != 40*time.Second {
+		t.Errorf("all of it: %+v and %+v", w, l)
+	}
+	if p := part.Share(); p.Used != 9600*time.Millisecond || p.Available != 20*time.Second {
+		t.Errorf("half of it: %+v", p)
+	}
+	for _, c := range []struct {
+		panel Panel
+		want  bool
+	}{{whole, false}, {part, true}, {longer, false}} {
+		var svg, text bytes.Buffer
+		if err := errors.Join(SVG(&svg, []Panel{c.panel}), Terminal(&text, []Panel{c.panel}, 80, false)); err != nil {
+			t.Fatal(err)
+		}
+		for _, said := range []string{svg.String(), text.String()} {
+			if strings.Contains(said, "measured to here") != c.want || strings.Contains(said, "in the first 20s") != c.want {
+				t.Errorf("measure %s: want the mark %v:\n%s", c.panel.Measure, c.want, said)
+			}
+		}
+	}
+	wide := func(m time.Duration) string {
+		var text bytes.Buffer
+		if err := Terminal(&text, []Panel{{History: h, Measure: m}}, 60, false); err != nil {
+			t.Fatal(err)
+		}
+		return text.String()
+	}
+	if said := wide(39 * time.Second); !strings.Contains(said, "measured to here ^\n") {
+		t.Errorf("near the right edge the mark stands before its place:\n%s", said)
+	}
+}

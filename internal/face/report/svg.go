@@ -74,16 +74,21 @@ func (d *drawing) text(x, y float64, attrs, text string) {
 // panel draws one history with its head at y and returns where the next begins.
 func (d *drawing) panel(p Panel, y float64) float64 {
 	d.text(margin, y+18, `font-size="17" font-weight="600" fill="#212121"`, p.Title)
-	d.text(pictureWidth-margin, y+18, `font-size="15" font-weight="600" fill="#212121" text-anchor="end"`, summary(p.History))
+	d.text(pictureWidth-margin, y+18, `font-size="15" font-weight="600" fill="#212121" text-anchor="end"`, summary(p))
 	top := y + headHeight - 16
 	bottom := top + float64(len(p.History.Slices))*rowStep
 	d.axis(top, bottom)
 	for i, s := range p.History.Slices {
-		d.row(p.History, s, top+float64(i)*rowStep+(rowStep-rowHeight)/2)
+		d.row(p, s, top+float64(i)*rowStep+(rowStep-rowHeight)/2)
 	}
 	if len(p.History.Slices) == 0 {
 		d.text(plotLeft, top+20, `fill="#757575"`, "no slices")
 		bottom += rowStep
+	}
+	if p.cut() {
+		x := d.x(p.History, p.measured())
+		fmt.Fprintf(&d.body, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#c62828" stroke-width="1.5" stroke-dasharray="6 3"/>`+"\n", x, top-4, x, bottom+6)
+		d.text(x, bottom+32, `font-size="11" fill="#c62828" text-anchor="middle"`, "measured to here")
 	}
 	return bottom + axisHeight
 }
@@ -99,7 +104,8 @@ func (d *drawing) axis(top, bottom float64) {
 }
 
 // row draws one slice: label, spans, share.
-func (d *drawing) row(h status.History, s status.SliceHistory, y float64) {
+func (d *drawing) row(p Panel, s status.SliceHistory, y float64) {
+	h := p.History
 	mid := y + rowHeight/2 + 4
 	d.text(labelWidth, mid, `fill="#212121" text-anchor="end"`, clip(about(s.Slice), 30))
 	for _, span := range layers(s) {
@@ -107,7 +113,7 @@ func (d *drawing) row(h status.History, s status.SliceHistory, y float64) {
 			d.span(h, span, y)
 		}
 	}
-	share := Filled(s, h.From, h.To)
+	share := Filled(s, h.From, p.measured())
 	x := float64(pictureWidth - margin - shareWidth + 12)
 	fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="40" height="8" fill="#eeeeee"/><rect x="%.1f" y="%.1f" width="%.1f" height="8" fill="#616161"/>`+"\n",
 		x, mid-8, x, mid-8, 40*share.Ratio())

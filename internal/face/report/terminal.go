@@ -33,14 +33,14 @@ func Terminal(w io.Writer, panels []Panel, width int, color bool) error {
 	t.per = reach(panels).Seconds() / float64(t.cells)
 
 	for _, p := range panels {
-		fmt.Fprintf(&t.out, "%s  (%s)\n", p.Title, summary(p.History))
+		fmt.Fprintf(&t.out, "%s  (%s)\n", p.Title, summary(p))
 		for _, s := range p.History.Slices {
-			t.row(p.History, s)
+			t.row(p, s)
 		}
 		if len(p.History.Slices) == 0 {
 			t.out.WriteString("no slices\n")
 		}
-		t.axis(reach(panels))
+		t.axis(p, reach(panels))
 		t.out.WriteByte('\n')
 	}
 	t.legend(panels, width)
@@ -76,7 +76,8 @@ type use struct {
 }
 
 // row draws one slice.
-func (t *screen) row(h status.History, s status.SliceHistory) {
+func (t *screen) row(p Panel, s status.SliceHistory) {
+	h := p.History
 	fmt.Fprintf(&t.out, "%-*s  ", t.label, clip(string(s.Slice.ID), t.label))
 	shares := make([]map[use]float64, t.cells)
 	add := func(u use, start, end quantity.Instant) {
@@ -113,7 +114,7 @@ func (t *screen) row(h status.History, s status.SliceHistory) {
 	for _, cell := range shares {
 		t.cell(largest(cell))
 	}
-	fmt.Fprintf(&t.out, "  %4s\n", percent(Filled(s, h.From, h.To)))
+	fmt.Fprintf(&t.out, "  %4s\n", percent(Filled(s, h.From, p.measured())))
 }
 
 // index of a job in the legend.
@@ -164,11 +165,21 @@ func (t *screen) paint(u use, text string) {
 	}
 }
 
-// axis writes the labels of time below their cells.
-func (t *screen) axis(longest time.Duration) {
+// axis writes the labels of time below their cells, and where the shares end.
+func (t *screen) axis(p Panel, longest time.Duration) {
 	line := make([]byte, t.label+2+t.cells)
 	for i := range line {
 		line[i] = ' '
+	}
+	if p.cut() {
+		const mark = "^ measured to here"
+		x := t.label + 2 + int(p.measured().Sub(p.History.From).Seconds()/t.per)
+		if x+len(mark) <= len(line) {
+			fmt.Fprintf(&t.out, "%*s%s\n", x, "", mark)
+		} else {
+			const mark = "measured to here ^"
+			fmt.Fprintf(&t.out, "%*s%s\n", max(0, x+1-len(mark)), "", mark)
+		}
 	}
 	free := 0
 	for at := time.Duration(0); at <= longest; at += step(longest, max(2, t.cells/10)) {
