@@ -23,7 +23,7 @@ GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench soak generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench soak vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -73,6 +73,9 @@ bench: ## the benchmarks, ten runs each, for benchstat
 
 soak: ## the kill soak (make soak KILLS=200), then the same soak with each planted bug in: the oracle must see it
 	SLUICE_SOAK_KILLS=$(KILLS) SLUICE_SOAK_PLANTED=40 $(GO) test -count=1 -timeout 0 -v ./test/soak
+
+vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine (needs qemu; about 20 seconds)
+	@GO="$(GO)" tools/vmtest.sh
 
 generate: ## regenerate the API's code from its .proto
 	internal/edge/wire/generate.sh

@@ -25,7 +25,9 @@ type child struct {
 	gone  chan struct{}
 	// reaped: gone was seen closed.
 	reaped bool
-	logs   sync.WaitGroup
+	// outgrew, known once it is closed: the kernel ended it because it passed the group's memory limit.
+	outgrew bool
+	logs    sync.WaitGroup
 	// pipes are the ends the logs are read from.
 	pipes []*os.File
 }
@@ -171,5 +173,6 @@ func (c *child) close() {
 		_ = p.SetReadDeadline(deadline) // somebody outside may have been handed the other end
 	}
 	c.logs.Wait()
+	c.outgrew = c.group.OutOfMemory() // the group knows it, and goes
 	_ = c.group.Remove()
 }

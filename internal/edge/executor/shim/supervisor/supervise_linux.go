@@ -142,7 +142,7 @@ func (s *subjob) stay() (said word) {
 				w = word{Code: -1, Signal: int(syscall.SIGKILL)}
 			}
 			return w
-		case <-time.After(min(tick, max(0, s.next()))):
+		case <-time.After(min(s.watch.every(), max(0, s.next()))):
 		}
 		s.terms.read(s.dir, s.log)
 		members := tree.Below(s.child.init.PID)
@@ -219,8 +219,10 @@ func (s *subjob) end() {
 
 // finish judges the ended subjob and writes its result.
 func (s *subjob) finish(said word) error {
-	if s.child.group.OutOfMemory() && s.cause == 0 {
+	held := s.child.outgrew
+	if held && s.cause == 0 {
 		s.cause, s.forced = job.MemoryKilled, true
+		s.detail = fmt.Sprintf("the kernel ended it: it wanted more than the %d bytes of memory the slice has", s.lease.Memory)
 	}
 	l := &s.lease
 	e := shim.Ending{ExitCode: said.Code, Signal: said.Signal, Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
@@ -239,7 +241,7 @@ func (s *subjob) finish(said word) error {
 	if r.Progress > l.Range.From {
 		r.FirstProgress = s.watch.first
 	}
-	r.Peak[trp.Memory] = s.watch.peak(said.MaxRSS)
+	r.Peak[trp.Memory] = s.watch.peak(said.MaxRSS, held)
 	r.Detail = detail(&r, r.Detail, s.detail, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	return s.write(&r)
 }

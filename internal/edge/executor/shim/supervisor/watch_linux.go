@@ -20,6 +20,8 @@ type watch struct {
 	meter  tree.Meter
 	memory pace
 	size   pace
+	// near: the last look found more than three quarters of the limit, so the next one comes soon.
+	near bool
 	// first is when progress was first seen to be beyond from; 0 while it was not.
 	first quantity.Instant
 	seen  os.FileInfo
@@ -28,7 +30,7 @@ type watch struct {
 func newWatch(dir shim.Dir, l *shim.Lease) watch {
 	return watch{
 		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, meter: tree.Meter{Limit: int64(l.Memory)},
-		memory: pace{every: tick}, size: pace{every: 500 * time.Millisecond},
+		size: pace{every: 500 * time.Millisecond},
 	}
 }
 
@@ -37,7 +39,8 @@ func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Out
 	w.progress(now)
 	if w.limit > 0 && w.memory.due() {
 		used := w.meter.Measure(members)
-		w.memory.done()
+		w.near = used > int64(w.limit)/4*3
+		w.memory.done(w.every())
 		if used > int64(w.limit) {
 			return job.MemoryKilled, fmt.Sprintf("%d processes used %d bytes of memory, the slice has %d", len(members), used, w.limit)
 		}
@@ -47,12 +50,20 @@ func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Out
 		if used <= w.output {
 			used += shim.Size(w.dir.Checkpoint(), w.output-used)
 		}
-		w.size.done()
+		w.size.done(w.size.every)
 		if used > w.output {
 			return job.LimitKilled, fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes", w.output)
 		}
 	}
 	return 0, ""
+}
+
+// every is how soon the next look at memory is due: what is close to the limit can be far beyond it in a whole tick.
+func (w *watch) every() time.Duration {
+	if w.near {
+		return tick / 5
+	}
+	return tick
 }
 
 func (w *watch) progress(now quantity.Instant) {
@@ -71,11 +82,17 @@ func (w *watch) progress(now quantity.Instant) {
 
 // peak is the largest use seen, or the kernel's figure for one process, which also knows of what came and went between
 // two looks.
-func (w *watch) peak(maxRSS int64) quantity.Amount {
+//
+// Where the kernel (held) ended it for its memory it had all of the limit, however little of its growth was seen.
+func (w *watch) peak(maxRSS int64, held bool) quantity.Amount {
 	if w.limit == 0 {
 		return 0
 	}
-	return quantity.Amount(max(w.meter.Peak(), maxRSS))
+	peak := quantity.Amount(max(w.meter.Peak(), maxRSS))
+	if held {
+		peak = max(peak, w.limit)
+	}
+	return peak
 }
 
 // pace keeps something that costs time to a share of it.
@@ -90,8 +107,8 @@ func (p *pace) due() bool {
 	return !p.began.Before(p.next)
 }
 
-// done sets the next time by what this one took.
-func (p *pace) done() {
+// done sets the next time by how soon it is wanted and what this one took.
+func (p *pace) done(every time.Duration) {
 	now := time.Now()
-	p.next = now.Add(max(p.every-tick/2, 20*now.Sub(p.began)))
+	p.next = now.Add(max(every/2, 20*now.Sub(p.began)))
 }

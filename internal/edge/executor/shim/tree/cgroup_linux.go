@@ -16,14 +16,24 @@ import (
 // Group is a cgroup v2 directory that holds one subjob.
 type Group string
 
-// GroupBase finds the cgroup v2 directory this process is in, if groups can be made and killed below it. memory says
-// that they have a limit of their own there.
+// DaemonGroup is the name of the control group that a service manager puts the daemon into (systemd:
+// DelegateSubgroup=). Its parent is then the daemon's to use, and holds no process: only such a group can give its
+// children memory limits (cgroups(7), "no internal processes").
+const DaemonGroup = "sluice-daemon"
+
+// GroupBase finds a cgroup v2 directory in which groups can be made and killed: the one this process is in, or the one
+// above if this one is DaemonGroup. memory says that groups have a limit of their own there.
 func GroupBase() (base string, memory bool) {
 	mount, own := groupMount(), groupOwn()
 	if mount == "" || own == "" {
 		return "", false
 	}
 	base = filepath.Join(mount, own)
+	if filepath.Base(own) == DaemonGroup {
+		base = filepath.Dir(base)
+	}
+	// Refused where processes live in base or its own limits come from nobody: then groups there have none.
+	_ = Group(base).write("cgroup.subtree_control", "+memory")
 	g, err := MakeGroup(base, "probe-"+strconv.Itoa(os.Getpid()), 1<<40)
 	if err != nil {
 		return "", false
@@ -128,7 +138,8 @@ func (g Group) Members() (found []Process) {
 	return found
 }
 
-// OutOfMemory says whether the kernel killed a process of the group for its memory limit.
+// OutOfMemory says whether the kernel killed a process of the group because the group passed its own limit. When the
+// machine as a whole runs out, processes die here too (oom_kill) without the group having been at its limit (oom).
 func (g Group) OutOfMemory() bool {
 	if g == "" {
 		return false
@@ -137,12 +148,17 @@ func (g Group) OutOfMemory() bool {
 	if err != nil {
 		return false
 	}
+	return counter(data, "oom") > 0 && counter(data, "oom_kill") > 0
+}
+
+// counter is one number of a file of lines "name number"; 0 if it is not there.
+func counter(data []byte, name string) (n uint64) {
 	for line := range bytes.Lines(data) {
-		if n, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
-			return string(bytes.TrimSpace(n)) != "0"
+		if f := bytes.Fields(line); len(f) == 2 && string(f[0]) == name {
+			n, _ = strconv.ParseUint(string(f[1]), 10, 64)
 		}
 	}
-	return false
+	return n
 }
 
 // Remove removes the empty group. One that is gone is no error.
