@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// kept is what must not be collected.
+var kept [][]byte
+
 // program is what subjobs of these tests run.
 func program(args []string) {
 	term := make(chan os.Signal, 4)
@@ -53,6 +56,17 @@ func program(args []string) {
 			data[i] = 1
 		}
 		time.Sleep(time.Hour)
+	case "grow": // takes so many MiB every second, up to 1 GiB
+		n, _ := strconv.Atoi(args[1])
+		for range 1024 {
+			data := make([]byte, 1<<20)
+			for i := 0; i < len(data); i += 4096 {
+				data[i] = 1
+			}
+			kept = append(kept, data)
+			time.Sleep(time.Second / time.Duration(n))
+		}
+		os.Exit(len(kept) & 1)
 	case "steps": // leaves a checkpoint at the unit given and exits with the code given
 		dir := os.Getenv("SLUICE_CHECKPOINT_DIR")
 		if args[1] != "0" {
