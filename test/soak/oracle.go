@@ -90,8 +90,8 @@ func readUnits(path string) map[int64]string {
 
 // event is a line of the executor's own event file, written by the supervisors.
 type event struct {
-	What, Token, Job, Slice string
-	Boot                    int64
+	What, Token, Job, Slice, Outcome string
+	From, To, Boot                   int64
 }
 
 func readEvents(data string) ([]event, error) {
@@ -135,6 +135,7 @@ func checkEvents(all []event) (wrong []string) {
 			lives[e.Slice] = append(lives[e.Slice], life{e.Token, e.Boot, end})
 		}
 	}
+	wrong = append(wrong, checkTwice(all)...)
 	for slice, ls := range lives {
 		slices.SortFunc(ls, func(a, b life) int { return int(min(1, max(-1, a.start-b.start))) })
 		for i := 1; i < len(ls); i++ {
@@ -142,6 +143,23 @@ func checkEvents(all []event) (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("slice %s: subjob %s started %d ms before %s ended", slice, ls[i].token, (ls[i-1].end-ls[i].start)/1e6, ls[i-1].token))
 			}
 		}
+	}
+	return wrong
+}
+
+// checkTwice returns every pair of subjobs that both did the same work of a job to its end: it was sold twice.
+func checkTwice(all []event) (wrong []string) {
+	done := map[string][]event{}
+	for _, e := range all {
+		if e.What != "end" || e.Outcome != "done" {
+			continue
+		}
+		for _, o := range done[e.Job] {
+			if e.From < o.To && o.From < e.To {
+				wrong = append(wrong, fmt.Sprintf("job %s: subjobs %s [%d,%d) and %s [%d,%d) both did the same work", e.Job, o.Token, o.From, o.To, e.Token, e.From, e.To))
+			}
+		}
+		done[e.Job] = append(done[e.Job], e)
 	}
 	return wrong
 }

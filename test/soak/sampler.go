@@ -33,7 +33,7 @@ type proc struct {
 }
 
 // slack is what a process may be seen after its lease's end: it takes the kernel a moment to take it down.
-const slack = 400 * time.Millisecond
+const slack = time.Second
 
 func startSampler(data string) *sampler {
 	s := &sampler{data: data, stop: make(chan struct{}), slices: map[string]string{}}

@@ -213,7 +213,7 @@ func workloads(kills int) []workload {
 			workload{name: fmt.Sprintf("steps-%d", i), kind: "steps", total: 400},
 			workload{name: fmt.Sprintf("rigid-%d", i), kind: "rigid", total: 1},
 			// Its owner said a third of the time it takes: its first pieces meet their deadlines.
-			workload{name: fmt.Sprintf("late-%d", i), kind: "late", total: 300})
+			workload{name: fmt.Sprintf("late-%d", i), kind: "late", total: 120})
 	}
 	return out
 }
@@ -229,9 +229,9 @@ func jobFile(t *testing.T, dir string, j workload) string {
 		"items": fmt.Sprintf("items: {total: %d, perItem: 10ms, grid: 10, parallelism: 3}\n  startup: 100ms", j.total),
 		"steps": fmt.Sprintf("steps: {total: %d, perStep: 10ms, every: 10, restore: 50ms, checkpoint: 20ms}\n  tauMin: 100ms\n  startup: 100ms", j.total),
 		"rigid": "rigid: {walltime: 3s}",
-		"late":  fmt.Sprintf("items: {total: %d, perItem: 3ms, grid: 10, parallelism: 2}\n  startup: 100ms", j.total),
+		"late":  fmt.Sprintf("items: {total: %d, perItem: 5ms, grid: 10, parallelism: 2}\n  startup: 100ms", j.total),
 	}[j.kind]
-	pace := map[string]string{"items": "8ms", "steps": "8ms", "rigid": "700ms", "late": "8ms"}[j.kind]
+	pace := map[string]string{"items": "8ms", "steps": "8ms", "rigid": "700ms", "late": "30ms"}[j.kind]
 	text := fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
 kind: Job
 metadata: {name: %s}

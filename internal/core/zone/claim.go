@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -26,7 +27,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 		return
 	}
 	s := a.job
-	if s.Verdict.State.Final() || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) || in.End < a.piece.end {
+	if s.Verdict.State.Final() || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.end {
 		return
 	}
 	z.fact(out, protocol.Fact{

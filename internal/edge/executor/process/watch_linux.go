@@ -38,6 +38,12 @@ func (r *run) watch(shimProcess tree.Process) {
 		fd = -1 // poll ignores it and only waits
 	}
 	for shimProcess.Alive() {
+		if planted.In(planted.SellBeforeGone) {
+			if res, err := r.dir.ReadResult(); err == nil {
+				r.over(res)
+				return
+			}
+		}
 		if r.e.isClosed() {
 			return
 		}
@@ -108,6 +114,8 @@ func (p *reporter) report(note shim.Note) {
 	}
 	if p.r.lease.Memory > 0 {
 		m.Demand[trp.Memory] = quantity.Amount(p.meter.Measure(tree.Below(note.Init)))
+	} else {
+		m.Demand[trp.Memory] = p.r.onDevice(tree.Below(note.Init))
 	}
 	p.r.answer(m)
 }

@@ -47,7 +47,7 @@ func works(iso shim.Isolation) bool {
 // surroundings are the namespaces of the init, and its end with its parent's.
 func surroundings(iso shim.Isolation) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if planted.In(planted.OrphanTree) {
+	if planted.In(planted.OrphanTree) || planted.In(planted.SellBeforeGone) {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	if !iso.PIDNamespace {
