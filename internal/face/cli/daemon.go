@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -33,10 +31,6 @@ const zoneName = "local"
 // OpenDaemon puts the parts of a daemon together for one machine: one gate, one zone, one node, a local journal, and
 // subjobs as processes. It is what cmd/sluice passes as Deps.Open.
 func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
-	single, err := singleUser(o)
-	if err != nil {
-		return nil, err
-	}
 	data, err := filepath.Abs(o.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", o.DataDir, err)
@@ -45,8 +39,9 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := actorConfig(o, name)
-	if err != nil {
+	single, errUsers := singleUser(o, data)
+	config, errConfig := actorConfig(o, name)
+	if err = errors.Join(errUsers, errConfig); err != nil {
 		return nil, err
 	}
 	actors, err := config.Build()
@@ -68,7 +63,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	var h *host.Host
 	var isolation string
 	processes := host.Processes(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, User: func(queue string) (*shim.User, error) { return userOf(h, queue) },
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
 		DataDir: data, Version: o.Version, Commit: o.Commit, ZoneID: zoneName, NodeID: name, Actors: actors, Config: shown,
@@ -97,7 +92,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 		notes = append(notes, "single-user mode: every subjob runs as this daemon's own user; do not let others submit")
 	}
 	return &Daemon{
-		Service: h, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Notes: notes,
+		Service: tenants{h, single}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Notes: notes,
 	}, nil
 }
 
@@ -115,34 +110,6 @@ func actorConfig(o UpOptions, name job.NodeID) (host.Config, error) {
 		Zone: zone.Config{ID: zoneName, Policy: p, Horizon: o.Horizon},
 		Node: node.Config{ID: name, Zone: zoneName, Horizon: o.Horizon},
 	}, nil
-}
-
-// singleUser says whether all subjobs run as the daemon's own user. Then nobody else may be served: a queue with a user
-// and an address beyond this machine are refused.
-func singleUser(o UpOptions) (bool, error) {
-	var errs []error
-	mapped := 0
-	for _, q := range o.Queues {
-		if q.User == "" {
-			continue
-		}
-		mapped++
-		if _, err := lookup(q.User); err != nil {
-			errs = append(errs, fmt.Errorf("queue %s: %w", q.Name, err))
-		}
-	}
-	single := os.Geteuid() != 0 || mapped < len(o.Queues) || mapped == 0
-	if mapped > 0 && os.Geteuid() != 0 {
-		errs = append(errs, errors.New("queues with a user need a daemon that runs as root: only root can start subjobs as others"))
-	}
-	if host, _, err := net.SplitHostPort(o.Listen); err == nil && single && !loopback(host) {
-		errs = append(errs, fmt.Errorf("--listen %s: in single-user mode Sluice serves this machine alone, because what is submitted runs as this daemon's user; "+
-			"run it as root and give every queue a user in --config, or listen on 127.0.0.1", o.Listen))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return single, errkind.Errorf(errkind.Denied, "%w", err)
-	}
-	return single, nil
 }
 
 func loopback(host string) bool {
@@ -172,33 +139,6 @@ func findSupervisor() (string, error) {
 		return path, nil
 	}
 	return "", errkind.Errorf(errkind.Unavailable, "the supervisor's program %s is not there: it is built and installed beside sluice (make build)", path)
-}
-
-// userOf is who a queue's subjobs run as; nil for the daemon's own user.
-func userOf(h *host.Host, queue string) (*shim.User, error) {
-	list, err := h.Queues(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	for _, q := range list {
-		if q.Queue.Name == queue && q.Queue.User != "" {
-			return lookup(q.Queue.User)
-		}
-	}
-	return nil, nil
-}
-
-func lookup(name string) (*shim.User, error) {
-	u, err := user.Lookup(name)
-	if err != nil {
-		return nil, errkind.Errorf(errkind.NotFound, "user %s: %w", name, err)
-	}
-	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, fmt.Errorf("user %s: %w", name, err)
-	}
-	return &shim.User{UID: uint32(uid), GID: uint32(gid)}, nil
 }
 
 // VerifyJournal reads a data directory's journal and says in one line what stands there. It is what cmd/sluice passes as

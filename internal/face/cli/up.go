@@ -32,7 +32,9 @@ type UpOptions struct {
 	Horizon time.Duration
 	// Queues of the configuration file, to create or change at the start.
 	Queues []protocol.Queue
-	Log    *slog.Logger
+	// Token: callers must show one.
+	Token bool
+	Log   *slog.Logger
 	// Version and Commit of the build.
 	Version, Commit string
 }
@@ -127,6 +129,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 	if a.token == "" {
 		a.token = a.Getenv("SLUICE_TOKEN")
 	}
+	o.Token = a.token != ""
 	daemon, err := a.Open(ctx, o)
 	if err != nil {
 		return err

@@ -68,6 +68,9 @@ func (r *run) prepare(witness journal.Position) error {
 	if err != nil {
 		return fmt.Errorf("queue %q: %w", spec.Queue, err)
 	}
+	if err = r.e.letThrough(user); err != nil {
+		return fmt.Errorf("queue %q: %w", spec.Queue, err)
+	}
 	resume, err := r.resume()
 	if err != nil {
 		return err
@@ -106,6 +109,24 @@ func (r *run) prepare(witness journal.Position) error {
 	return shim.SyncDir(r.e.s.in("runs"))
 }
 
+// letThrough opens the way to its own directories for a mapped user: through the data directory, which it still can't
+// list, and whose other parts stay closed.
+func (e *Executor) letThrough(u *shim.User) error {
+	if u == nil {
+		return nil
+	}
+	info, err := os.Stat(e.o.DataDir)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o011 != 0o011 {
+		if err := os.Chmod(e.o.DataDir, mode|0o011); err != nil {
+			return err
+		}
+	}
+	return Reachable(e.s.in("runs"), u)
+}
+
 // makeLease writes down what the supervisor needs. Paths are those of the final place.
 func (r *run) makeLease(user *shim.User, resume string, witness journal.Position) shim.Lease {
 	m, spec, o := r.start, r.start.Spec, &r.e.o
@@ -132,6 +153,8 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	}
 	if simulated { // the memory of a real GPU is not the host's: what holds a subjob to it is the slice
 		l.Memory = memory
+	} else {
+		l.DeviceMemory = memory
 	}
 	l.Env = environment(o.Env, spec.Launch.Env, &l, r.dir, memory, strings.Join(devices, ","))
 	return l

@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestKilledBeforeTheFirstJob(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t, three)
+	for wait := range 4 { // in the middle of the start too
+		d.launch()
+		time.Sleep(time.Duration(wait) * 4 * time.Millisecond)
+		d.kill()
+	}
+	d.start()
+	d.kill()
+	d.start()
+	d.submit(spec("first", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
+	d.once("first", 10)
+}
+
+// A hundred submissions at once, each repeated until it is acknowledged, with the daemon killed in between: each job is
+// there once and each acknowledged one for ever.
+func TestKilledWhileAHundredSubmit(t *testing.T) {
+	t.Parallel()
+	d := up(t, "sim:custom,mem=64Mi+64Mi+64Mi+64Mi")
+	const jobs = 100
+	work := make(chan int)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range work {
+				name := fmt.Sprintf("job-%d", i)
+				text := []byte(spec(name, "items: {total: 4, perItem: 1ms, grid: 4}", each(":")))
+				for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+					_, errs, code := d.as(text, "submit", "-f", "-", "--request-id", "request-"+name)
+					if code == 0 {
+						break
+					}
+					if time.Now().After(end) {
+						t.Errorf("%s: %s", name, errs)
+						break
+					}
+				}
+			}
+		})
+	}
+	for i := range jobs {
+		work <- i
+		if i%25 == 20 {
+			d.kill()
+			d.launch()
+		}
+	}
+	close(work)
+	all.Wait()
+	d.until("all jobs are over", func() bool {
+		out, _, code := d.sluice("jobs", "-o", "json")
+		var list []jobView
+		if code != 0 || json.Unmarshal([]byte(out), &list) != nil {
+			return false
+		}
+		if len(list) != jobs {
+			t.Fatalf("%d jobs, want %d", len(list), jobs)
+		}
+		for _, j := range list {
+			if j.State != "COMPLETED" {
+				return false
+			}
+		}
+		return true
+	})
+	for i := range jobs {
+		d.once(fmt.Sprintf("job-%d", i), 4)
+	}
+}
+
+func TestARetriedSubmitIsTheSameJob(t *testing.T) {
+	t.Parallel()
+	d := up(t, three)
+	text := spec("twice", "items: {total: 10, perItem: 1ms}", each(":"))
+	says(t, d.submit(text, "--request-id", "r1"), "accepted")
+	says(t, d.submit(text, "--request-id", "r1"), "twice")
+	says(t, d.submit(text), "twice")
+	d.done("twice")
+	d.kill()
+	d.start()
+	d.submit(text, "--request-id", "r1")
+	d.submit(text)
+	if n := strings.Count(d.must("jobs", "-o", "name"), "twice"); n != 1 {
+		t.Errorf("%d jobs, want 1", n)
+	}
+	if j := d.job("twice"); j.Subjobs != 1 {
+		t.Errorf("%d subjobs, want 1", j.Subjobs)
+	}
+	other := spec("twice", "items: {total: 11, perItem: 1ms}", each(":"))
+	_, errs, code := d.as([]byte(other), "submit", "-f", "-")
+	if code == 0 {
+		t.Error("another job of that name was accepted")
+	}
+	says(t, errs, `job "twice"`, "other content", "choose another name")
+}
+
+// A subjob goes on while its daemon is gone, however it went, and the next one takes it over.
+func TestSubjobsOutliveTheirDaemon(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			d := up(t, three)
+			d.submit(spec("long", "items: {total: 40, perItem: 100ms, grid: 40}", each("sleep 0.03")))
+			d.running("long", 1)
+			d.end(sig)
+			time.Sleep(200 * time.Millisecond)
+			d.start()
+			if j := d.done("long"); j.Subjobs != 1 || j.Lost != 0 {
+				t.Errorf("%d subjobs, %d lost; want the one, taken over\n%s", j.Subjobs, j.Lost, d.must("job", "long"))
+			}
+			d.once("long", 40)
+		})
+	}
+}
+
+// A rigid job is promised a time behind what runs; the promise outlives the daemon.
+func TestKilledWhileARigidJobHasAReservation(t *testing.T) {
+	t.Parallel()
+	d := up(t, "sim:custom,mem=64Mi")
+	d.submit(spec("before", "items: {total: 20, perItem: 100ms, grid: 20}", each("sleep 0.05")))
+	d.running("before", 1)
+	d.submit(spec("head", "rigid: {walltime: 2s}", `echo whole > "$SLUICE_OUTPUT_DIR/o"`))
+	d.until("the rigid job has a reservation", func() bool { return strings.Contains(d.must("slices", "-o", "json"), "rigid") })
+	d.kill()
+	d.start()
+	d.submit(spec("behind", "items: {total: 10, perItem: 1ms}", each(":")))
+	d.done("before")
+	d.done("head")
+	d.done("behind")
+	if out := d.must("output", "head", "--cat"); out != "whole\n" {
+		t.Errorf("output %q", out)
+	}
+}
+
+func TestKilledWhileASliceIsPaused(t *testing.T) {
+	t.Parallel()
+	d := up(t, "sim:custom,mem=64Mi")
+	slice := strings.TrimSpace(d.must("slices", "-o", "name"))
+	d.must("pause", slice)
+	d.submit(spec("waits", "items: {total: 10, perItem: 1ms}", each(":")))
+	d.kill()
+	d.start()
+	if j := d.job("waits"); j.Running != 0 || j.Subjobs != 0 || j.Reason == "" {
+		t.Errorf("a job on a paused slice: %+v", j)
+	}
+	d.must("resume", slice)
+	d.done("waits")
+	// A pause with an end ends by itself.
+	d.must("pause", slice, "--for", "1s")
+	d.submit(spec("later", "items: {total: 10, perItem: 1ms}", each(":")))
+	d.kill()
+	d.start()
+	if j := d.done("later"); j.History[0].Start.IsZero() {
+		t.Errorf("no start: %+v", j)
+	}
+}
