@@ -66,6 +66,7 @@ type Gate struct {
 	// Soft: the slices of every node that has reported, and queue settings the zone has not confirmed.
 	inventory []nodeSlices
 	unsent    []*protocol.Queue
+	unsentAt  quantity.Instant
 	woken     quantity.Instant
 }
 
@@ -147,7 +148,7 @@ func (g *Gate) Apply(f protocol.Fact) {
 			g.queues = slices.Insert(g.queues, i, f.Queue)
 		}
 		g.sum += g.queueSum(i)
-		g.unsent = append(g.unsent, f.Queue)
+		g.unsent, g.unsentAt = append(g.unsent, f.Queue), 0
 	default:
 		e := g.find(f.Job)
 		invariant.Check(e != nil, "gate: fact %d is about job %q, which it does not have", f.Kind, f.Job)

@@ -44,7 +44,7 @@ func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 	for _, e := range g.jobs {
 		e.heldKnown = !e.held || e.verdict.State.Final()
 	}
-	g.unsent = g.unsent[:0]
+	g.unsent, g.unsentAt = g.unsent[:0], 0
 	for i, q := range g.queues {
 		if g.queueSum(i) != 0 {
 			g.unsent = append(g.unsent, q)
@@ -96,10 +96,13 @@ func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
 		wake = min(wake, e.sent.Add(g.cfg.Retry))
 	}
 	if len(g.unsent) > 0 {
-		for _, q := range g.unsent {
-			g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zone), Queue: q})
+		if g.unsentAt == 0 || g.unsentAt.Add(g.cfg.Retry) <= now {
+			g.unsentAt = now
+			for _, q := range g.unsent {
+				g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zone), Queue: q})
+			}
 		}
-		wake = min(wake, now.Add(g.cfg.Retry))
+		wake = min(wake, g.unsentAt.Add(g.cfg.Retry))
 	}
 	if wake != quantity.Never && (wake < g.woken || g.woken <= now) {
 		g.woken = wake
