@@ -73,7 +73,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if err = h.replay(); err != nil {
 		return err
 	}
-	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice}); err != nil {
+	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice, Use: h.use()}); err != nil {
 		return fmt.Errorf("start the executor: %w", err)
 	}
 	found, err := h.find(ctx)

@@ -40,6 +40,8 @@ type Env struct {
 	Deliver func(protocol.Message)
 	// Slice describes a slice of this node by its full name. It knows them all before the first Start.
 	Slice func(job.SliceID) (protocol.Slice, bool)
+	// Use tells which processes use how much of a slice's own memory (inventory.Meter). Nil: nobody can tell.
+	Use func(job.SliceID) (map[int]int64, error)
 }
 
 // Options of a host.

@@ -40,6 +40,21 @@ func (h *Host) slice(id job.SliceID) (protocol.Slice, bool) {
 	return protocol.Slice{}, false
 }
 
+// use asks the inventory what processes use of a slice's own memory; nil if it can't tell.
+func (h *Host) use() func(job.SliceID) (map[int]int64, error) {
+	meter, ok := h.opts.Inventory.(inventory.Meter)
+	if !ok {
+		return nil
+	}
+	return func(id job.SliceID) (map[int]int64, error) {
+		own, ok := strings.CutPrefix(string(id), string(h.prefix()))
+		if !ok {
+			return nil, errkind.Errorf(errkind.NotFound, "slice %s is not of this node", id)
+		}
+		return meter.Use(job.SliceID(own))
+	}
+}
+
 func (h *Host) prefix() job.SliceID { return job.SliceID(h.opts.NodeID) + "/" }
 
 // watch looks for processes that are not ours on the slices for as long as the daemon runs, and tells the node. The

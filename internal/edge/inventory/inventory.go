@@ -28,6 +28,14 @@ type Inventory interface {
 	Close() error
 }
 
+// Meter is what an inventory is besides if it can tell how much of a slice's own memory processes use.
+type Meter interface {
+	// Use lists the processes that compute on a slice now with the memory they have there, in bytes, by the pid of the
+	// host's outermost namespace. One whose use is not told is left out. An error is of kind NotFound for a slice that is
+	// not there, else as the driver has it.
+	Use(slice job.SliceID) (map[int]int64, error)
+}
+
 // Sighting is a change in who uses a slice besides us; it becomes a message of kind Foreign.
 type Sighting struct {
 	Slice job.SliceID

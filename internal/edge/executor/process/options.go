@@ -24,6 +24,9 @@ type Options struct {
 	// Slice describes a slice: its device and its memory. If nil, no slice has a device, and the memory of a lease is its
 	// Demand.
 	Slice func(job.SliceID) (protocol.Slice, bool)
+	// Use tells which processes use how much of a slice's own memory, in bytes by pid; nil or an error: nobody can tell.
+	// It is asked for slices with a device, once for every report.
+	Use func(job.SliceID) (map[int]int64, error)
 	// User is who a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the
 	// start.
 	User func(queue string) (*shim.User, error)

@@ -26,7 +26,9 @@ type run struct {
 	started quantity.Instant
 	said    bool
 	stuck   string
-	result  *job.Result
+	// onGPU is the most it was seen to use of its slice's own memory, in bytes.
+	onGPU  quantity.Amount
+	result *job.Result
 	// passing keeps writers of control.json apart, settling two Settles of the same subjob.
 	passing, settling sync.Mutex
 }
@@ -108,6 +110,7 @@ func (r *run) over(res job.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stuck = ""
+	res = r.observed(res)
 	r.result = &res
 	r.answer(protocol.Message{Kind: protocol.Exited, Result: r.result})
 }

@@ -38,6 +38,8 @@ type Lease struct {
 
 	// Memory of the process tree in bytes; 0 where it is not to be measured (a real GPU's memory is not the host's).
 	Memory quantity.Amount
+	// DeviceMemory is what the slice has where Memory is 0 because it is a real GPU's; in bytes.
+	DeviceMemory quantity.Amount
 	// LogLimit caps stdout and stderr together, OutputLimit output and checkpoint directory together; in bytes, at least 1.
 	LogLimit, OutputLimit int64
 	Limits                Limits

@@ -36,6 +36,10 @@ type Inventory struct {
 	interval time.Duration
 	name     func(pid int) string
 
+	mu sync.Mutex
+	// units are the slices as the last scan saw them.
+	units map[job.SliceID]unit
+
 	close    sync.Once
 	closeErr error
 }
@@ -191,6 +195,7 @@ func (inv *Inventory) scan(only []string) (all []found, trouble string, err erro
 		}
 		all = append(all, some...)
 	}
+	inv.remember(all)
 	return all, trouble, nil
 }
 

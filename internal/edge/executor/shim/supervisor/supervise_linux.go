@@ -237,11 +237,12 @@ func (s *subjob) finish(said word) error {
 		r.Outcome, r.Progress, r.Checkpoint = job.ExitFailed, l.Range.From, false
 		r.Detail = fmt.Sprintf("what the subjob wrote can't be made durable: %v", err)
 	}
+	outgrewDevice(l, &r, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
 	if r.Progress > l.Range.From {
 		r.FirstProgress = s.watch.first
 	}
-	r.Peak[trp.Memory] = s.watch.peak(said.MaxRSS, held)
+	r.Peak[trp.Memory] = max(r.Peak[trp.Memory], s.watch.peak(said.MaxRSS, held))
 	r.Detail = detail(&r, r.Detail, s.detail, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	return s.write(&r)
 }
