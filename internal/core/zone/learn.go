@@ -73,7 +73,9 @@ func learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protoc
 			if r.Outcome == job.Yielded {
 				// Its time was too short for it to begin: the next piece gets more.
 				l.Margin = min(mostMargin, l.Margin*3/2)
-				l.LastDetail = "it yielded without having completed anything"
+				if l.LastDetail == "" {
+					l.LastDetail = "it yielded without having completed anything"
+				}
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package shim
 
-import "sluice.dev/sluice/internal/core/job"
+import (
+	"fmt"
+
+	"sluice.dev/sluice/internal/core/job"
+)
 
 // Ending is what is known of how a subjob's command ended, before it is judged.
 type Ending struct {
@@ -40,7 +44,30 @@ func Judge(l *Lease, e Ending) (r job.Result) {
 	default:
 		r.Outcome = job.ExitFailed
 	}
+	if r.Outcome != job.Done && r.Detail == "" {
+		r.Detail = unheeded(l, e)
+	}
 	return r
+}
+
+// unheeded says why nothing of what the program said counts, where it broke the contract; empty where it did not.
+func unheeded(l *Lease, e Ending) string {
+	p := e.Said.Progress
+	switch {
+	case !e.Spoke || l.Kind == job.Rigid || p == l.Range.From:
+		return ""
+	case p < l.Range.From || p > e.To:
+		return fmt.Sprintf("the progress file says %d, outside its part from %d to %d: it does not count", p, l.Range.From, e.To)
+	case l.Kind != job.Steps || p == l.Total:
+		return ""
+	case e.Said.Checkpoint && !e.Whole:
+		return fmt.Sprintf("the progress file says %d with a checkpoint, and SLUICE_CHECKPOINT_DIR has no file in it: it does not count", p)
+	case e.Said.Checkpoint && l.Grid > 1 && p%l.Grid != 0:
+		return fmt.Sprintf("the progress file says %d, no multiple of every: %d: a step between cut points does not count", p, l.Grid)
+	case !e.Said.Checkpoint && e.Signal == 0 && e.ExitCode == YieldCode:
+		return fmt.Sprintf("exit 85 with a progress file that says %d and not \"checkpoint\": true: it does not count", p)
+	}
+	return "" // between checkpoints, as any step is
 }
 
 // finished judges exit 0. It is a claim that everything up to SLUICE_TO is complete; a program that reread its lease

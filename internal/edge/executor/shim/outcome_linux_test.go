@@ -47,8 +47,8 @@ func TestJudge(t *testing.T) {
 		{name: "yield", kind: job.Items, end: with(said(15, false), exit(85)), outcome: job.Yielded, progress: 15},
 		{name: "yield with nothing", kind: job.Items, end: with(Ending{}, exit(85)), outcome: job.Yielded, progress: 10},
 		{name: "yield of steps", kind: job.Steps, end: with(said(15, true), exit(85)), whole: true, outcome: job.Yielded, progress: 15, checkpoint: true},
-		{name: "yield of steps, flag without a file", kind: job.Steps, end: with(said(15, true), exit(85)), outcome: job.Yielded, progress: 10},
-		{name: "yield of steps, file without the flag", kind: job.Steps, end: with(said(15, false), exit(85)), whole: true, outcome: job.Yielded, progress: 10},
+		{name: "yield of steps, flag without a file", kind: job.Steps, end: with(said(15, true), exit(85)), outcome: job.Yielded, progress: 10, detail: "SLUICE_CHECKPOINT_DIR"},
+		{name: "yield of steps, file without the flag", kind: job.Steps, end: with(said(15, false), exit(85)), whole: true, outcome: job.Yielded, progress: 10, detail: "\"checkpoint\": true"},
 		{name: "rigid jobs can't yield", kind: job.Rigid, end: with(said(15, false), exit(85)), outcome: job.ExitFailed, progress: 10},
 		{name: "failure counts what was complete", kind: job.Items, end: with(said(15, false), exit(1)), outcome: job.ExitFailed, progress: 15},
 		{name: "failure when asked", kind: job.Items, end: with(said(15, false), asked(1)), outcome: job.DeadlineKilled, progress: 15},
@@ -56,10 +56,11 @@ func TestJudge(t *testing.T) {
 		{name: "memory of a rigid job", kind: job.Rigid, end: with(said(15, false), forced(job.MemoryKilled)), outcome: job.MemoryKilled, progress: 10},
 		{name: "items are cut back to the grid", kind: job.Items, grid: 4, end: with(said(15, true), exit(1)), whole: true, outcome: job.ExitFailed, progress: 12},
 		{name: "items, before the first cut point", kind: job.Items, grid: 16, end: with(said(15, false), exit(1)), outcome: job.ExitFailed, progress: 10},
-		{name: "steps off the grid don't count", kind: job.Steps, grid: 4, end: with(said(15, true), exit(85)), whole: true, outcome: job.Yielded, progress: 10},
+		{name: "steps off the grid don't count", kind: job.Steps, grid: 4, end: with(said(15, true), exit(85)), whole: true, outcome: job.Yielded, progress: 10, detail: "multiple of every: 4"},
 		{name: "steps on the grid count", kind: job.Steps, grid: 4, end: with(said(16, true), exit(85)), whole: true, outcome: job.Yielded, progress: 16, checkpoint: true},
-		{name: "beyond its end", kind: job.Items, end: with(said(21, false), exit(1)), outcome: job.ExitFailed, progress: 10},
-		{name: "before its start", kind: job.Items, end: with(said(3, false), exit(1)), outcome: job.ExitFailed, progress: 10},
+		{name: "steps between checkpoints", kind: job.Steps, end: with(said(15, false), forced(job.DeadlineKilled)), whole: true, outcome: job.DeadlineKilled, progress: 10},
+		{name: "beyond its end", kind: job.Items, end: with(said(21, false), exit(1)), outcome: job.ExitFailed, progress: 10, detail: "outside its part from 10 to 20"},
+		{name: "before its start", kind: job.Items, end: with(said(3, false), exit(1)), outcome: job.ExitFailed, progress: 10, detail: "outside its part"},
 	} {
 		l := Lease{Kind: c.kind, Range: job.Range{From: 10, To: 20}, Total: 100, Grid: max(1, c.grid)}
 		if c.total != 0 {
