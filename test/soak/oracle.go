@@ -1,10 +1,12 @@
 package soak
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,16 +96,21 @@ type event struct {
 	From, To, Boot                   int64
 }
 
+// readEvents reads the file and, before it, the one it was begun after.
 func readEvents(data string) ([]event, error) {
-	f, err := os.Open(filepath.Join(data, "executor-events.jsonl"))
-	if err != nil {
+	var all []event
+	path := filepath.Join(data, "executor-events.jsonl")
+	old, err := os.ReadFile(path + ".1")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	defer f.Close()
-	var all []event
-	for s := bufio.NewScanner(f); s.Scan(); {
+	now, err := os.ReadFile(path)
+	if err != nil && (old == nil || !errors.Is(err, fs.ErrNotExist)) { // between the two there is a moment without it
+		return nil, err
+	}
+	for line := range bytes.Lines(append(old, now...)) {
 		var e event
-		if json.Unmarshal(s.Bytes(), &e) == nil && e.Token != "" {
+		if json.Unmarshal(line, &e) == nil && e.Token != "" {
 			all = append(all, e)
 		}
 	}

@@ -87,8 +87,10 @@ func (h *Host) committed() {
 		for i := from; i < s.facts; i++ {
 			f := &h.out.Facts[i]
 			h.observer.Fact(s.now, f)
+			h.needs(f)
 			jobs = jobs || f.Job != ""
 		}
+		h.tidy(s.now)
 		from = s.facts
 	}
 	if jobs {

@@ -59,8 +59,10 @@ type Host struct {
 	clock    clock
 	position journal.Position
 	first    []protocol.Message // before anything of the inbox
-	// snapshots that accepted jobs need, while recovering.
+	// snapshots that accepted jobs need; forgot: a job was forgotten since the others were removed, at pruned.
 	snapshots map[job.ID]string
+	forgot    bool
+	pruned    quantity.Instant
 
 	out     protocol.Out
 	steps   []step

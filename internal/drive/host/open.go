@@ -148,9 +148,7 @@ func (h *Host) replay() error {
 		}
 		h.parties[i].Actor.Apply(f)
 		h.observer.Recovered(&f)
-		if f.Kind == protocol.JobAccepted && f.Spec != nil {
-			h.snapshots[f.Job] = f.Spec.Launch.Snapshot
-		}
+		h.needs(&f)
 		facts++
 		return nil
 	}
@@ -228,13 +226,8 @@ func (h *Host) sweep() {
 			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)
 		}
 	}
-	needed := map[string]bool{}
-	for id, snapshot := range h.snapshots {
-		needed[snapshot] = needed[snapshot] || h.actors.Gate.Known(id)
-	}
-	h.snapshots = nil
-	err = errors.Join(err, h.files.PruneSnapshots(func(id string) bool { return needed[id] }))
 	if err != nil {
 		h.log.Warn("could not look for files that nobody needs any more", "error", err)
 	}
+	h.pruneSnapshots()
 }

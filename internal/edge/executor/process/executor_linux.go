@@ -28,6 +28,9 @@ type Executor struct {
 	done  chan struct{}
 	tasks sync.WaitGroup
 
+	// pruning keeps two prunings apart.
+	pruning sync.Mutex
+
 	mu      sync.Mutex
 	runs    map[job.Token]*run
 	settles int

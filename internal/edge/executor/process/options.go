@@ -44,6 +44,10 @@ type Options struct {
 	// are kept for people to look at: 20; negative for none. KeepSettled is how many ended subjobs are remembered, so
 	// that a late Start does not start them again: 10000.
 	KeepLogs, KeepLost, KeepSettled int
+	// KeepLogBytes and KeepLostBytes bound the same by their size, in bytes: 4 GiB and 16 GiB. EventBytes is the size at
+	// which a new events file is begun; one old file is kept: 16 MiB. All of these are looked at after every hundredth
+	// subjob.
+	KeepLogBytes, KeepLostBytes, EventBytes int64
 	// Isolation is used instead of what the supervisor finds to work here; nil to let it look.
 	Isolation *shim.Isolation
 	Logger    *slog.Logger
@@ -69,6 +73,9 @@ func (o *Options) defaults() {
 	o.KeepLogs = or(o.KeepLogs, 10000)
 	o.KeepLost = or(o.KeepLost, 20)
 	o.KeepSettled = or(o.KeepSettled, 10000)
+	o.KeepLogBytes = or(o.KeepLogBytes, 4<<30)
+	o.KeepLostBytes = or(o.KeepLostBytes, 16<<30)
+	o.EventBytes = or(o.EventBytes, 16<<20)
 }
 
 func (o *Options) now() quantity.Instant { return quantity.At(o.Now()) }

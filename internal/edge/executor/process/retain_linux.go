@@ -3,12 +3,14 @@ package process
 import (
 	"cmp"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
 // purge removes everything that is kept of a job. Its snapshot may be another job's too: see PruneSnapshots.
@@ -53,37 +55,63 @@ func (e *Executor) Stored() ([]job.ID, error) {
 }
 
 // prune removes what is older than the newest that are to be kept: logs, work that does not count, memories of settled
-// subjobs.
+// subjobs, and told events.
 func (e *Executor) prune() {
-	e.pruneTo(e.s.in("settled"), 1, e.o.KeepSettled)
-	e.pruneTo(e.s.in("logs"), 2, 2*e.o.KeepLogs)
-	e.pruneTo(e.s.in("kept"), 1, max(0, e.o.KeepLost))
+	e.pruning.Lock()
+	defer e.pruning.Unlock()
+	e.pruneTo(e.s.in("settled"), 1, e.o.KeepSettled, math.MaxInt64)
+	e.pruneTo(e.s.in("logs"), 2, 2*e.o.KeepLogs, e.o.KeepLogBytes)
+	e.pruneTo(e.s.in("kept"), 1, max(0, e.o.KeepLost), e.o.KeepLostBytes)
+	e.rotateEvents()
 }
 
-// pruneTo keeps the newest n entries depth levels below root.
-func (e *Executor) pruneTo(root string, depth, n int) {
+// rotateEvents begins a new events file once the one that is written has its full size, and drops the one before it.
+// Supervisors open it by name for every line; one that is just writing finishes its line in the old file.
+func (e *Executor) rotateEvents() {
+	path := Events(e.o.DataDir)
+	info, err := os.Stat(path)
+	if err != nil || info.Size() < e.o.EventBytes {
+		return
+	}
+	if err := os.Rename(path, OldEvents(e.o.DataDir)); err != nil {
+		e.o.Logger.Warn("beginning a new events file", "path", path, "err", err)
+	}
+}
+
+// pruneTo keeps the newest entries depth levels below root: n of them at most, and no more than so many bytes together.
+func (e *Executor) pruneTo(root string, depth, n int, bytes int64) {
 	pattern := root
 	for range depth {
 		pattern = filepath.Join(pattern, "*")
 	}
 	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) <= n {
+	if err != nil {
 		return
 	}
 	type aged struct {
 		path string
 		at   time.Time
+		size int64
 	}
 	var all []aged
 	for _, p := range paths {
 		if info, err := os.Lstat(p); err == nil {
-			all = append(all, aged{p, info.ModTime()})
+			a := aged{path: p, at: info.ModTime()}
+			if bytes < math.MaxInt64 {
+				a.size = shim.Size(p, bytes)
+			}
+			all = append(all, a)
 		}
 	}
 	slices.SortFunc(all, func(a, b aged) int {
 		return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.path, a.path))
 	})
-	for _, a := range all[min(n, len(all)):] {
+	keep := 0
+	for keep < min(n, len(all)) && all[keep].size <= bytes {
+		bytes -= all[keep].size
+		keep++
+	}
+	for _, a := range all[keep:] {
 		if err := removeAll(a.path); err != nil {
 			e.o.Logger.Warn("removing what is too old to keep", "path", a.path, "err", err)
 		}

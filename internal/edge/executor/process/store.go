@@ -44,6 +44,9 @@ func (s store) kept(j job.ID, t job.Token) string { return s.in("kept", folder(j
 // Events is the file that supervisors tell starts and ends to, one JSON object (shim.Event) per line.
 func Events(dataDir string) string { return store(dataDir).in("executor-events.jsonl") }
 
+// OldEvents is the events file before that one, if it has been full.
+func OldEvents(dataDir string) string { return Events(dataDir) + ".1" }
+
 // LogPath returns the files that hold what a subjob wrote to stdout and stderr. They are the run directory's while it is
 // not settled, else the kept ones; they need not exist.
 func LogPath(dataDir string, j job.ID, t job.Token, running bool) (stdout, stderr string) {

@@ -1,0 +1,57 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/drive"
+)
+
+// TestForgottenJobsLeaveNoSnapshots: a daemon that never restarts removes them too, but does not look all the time.
+func TestForgottenJobsLeaveNoSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s, z := filesRig(t)
+		// A job called forget-NAME makes the gate forget the job NAME.
+		gate := func(a *toy, now quantity.Instant, in protocol.Message, out *protocol.Out) {
+			if name, ok := strings.CutPrefix(string(in.Job), "forget-"); ok && in.Kind == protocol.Submit {
+				a.fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: job.ID(name)})
+			}
+			accept(a, now, in, out)
+		}
+		r.actors = func() drive.Actors {
+			return drive.Actors{Gate: &toyGate{toy{step: gate}}, Zone: z, Node: &toyNode{}}
+		}
+		var kept [][]bool
+		s.pruned = func(keep func(string) bool) {
+			kept = append(kept, []bool{keep("snap-a"), keep("snap-b"), keep("snap-c")})
+		}
+		h, stop := r.start(t)
+		submit := func(name job.ID, tar string) {
+			if _, err := h.Submit(context.Background(), "", spec(name), []byte(tar)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			submit(job.ID(name), name)
+		}
+		submit("forget-a", "c")
+		submit("forget-b", "c")
+		time.Sleep(2 * pruneEvery)
+		submit("d", "c")
+		submit("e", "c")
+		want := [][]bool{{false, false, false}, {false, true, true}, {false, false, true}} // at the start, at once, later
+		if !slices.EqualFunc(kept, want, slices.Equal[[]bool]) {
+			t.Errorf("kept %v, want %v", kept, want)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
