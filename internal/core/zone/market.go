@@ -30,7 +30,7 @@ type candidate struct {
 // when the next window opens.
 func (z *Zone) market(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	wake := z.lapse(now)
-	z.planRigid(now, out)
+	wake = min(wake, z.planRigid(now, out))
 	var gaps []protocol.Gap
 	for _, s := range z.slices {
 		gaps = z.free(s, now, "", gaps)

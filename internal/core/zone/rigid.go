@@ -25,15 +25,22 @@ const replanGain = time.Second
 
 // planRigid serves the head of the rigid jobs before the market opens, as EASY backfill does: it starts as soon as its
 // place is free, and until then its earliest place is reserved, so that what is sold before it can not delay it. All
-// other rigid jobs answer windows like everybody else.
-func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) {
-	if slices.ContainsFunc(z.slices, func(s *slice) bool { return s.stale > now }) {
-		return // a fresh view is on its way; a plan made now would be moved back and forth
+// other rigid jobs answer windows like everybody else. It returns when to look again: the head's own place is no window
+// of the market's, so nobody else would wake the zone when it begins.
+func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	wake := quantity.Never
+	for _, s := range z.slices {
+		if s.stale > now {
+			wake = min(wake, s.stale)
+		}
+	}
+	if wake != quantity.Never {
+		return wake // a fresh view is on its way; a plan made now would be moved back and forth
 	}
 	head, place := z.head(now)
 	z.dropPlans(head, place, out)
 	if head == nil {
-		return
+		return quantity.Never
 	}
 	p, _ := atomizer.Fit(ptr(head.view()), atomizer.Window{Capacity: place.slices[0].view.Slice.Capacity, Speed: 1000, Start: place.start, End: place.end})
 	if place.start <= now {
@@ -48,7 +55,7 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) {
 			}
 		}
 		z.ask(now, head, place.slices[0], also, piece{Piece: p, start: now, end: place.end}, held, out)
-		return
+		return quantity.Never
 	}
 	for _, s := range place.slices {
 		if s.reserved(head.Job) != nil || slices.ContainsFunc(z.plans, func(p plan) bool { return p.job == head.Job && p.slice == s.id }) {
@@ -61,6 +68,7 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) {
 			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.id, Start: place.start, End: place.end, Job: head.Job, Source: "backfill"},
 		})
 	}
+	return place.start
 }
 
 // place is where and when a rigid job could run.

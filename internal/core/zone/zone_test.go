@@ -73,6 +73,19 @@ func TestARigidHeadGetsAReservationAndOthersFillTheGap(t *testing.T) {
 	}
 }
 
+// TestAHeadStartsWhenItsPlaceBegins: nothing else happens at that instant, so the zone has to wake up by itself.
+func TestAHeadStartsWhenItsPlaceBegins(t *testing.T) {
+	w := newWorld(t, 1024)
+	begins := w.now.Add(20 * time.Second)
+	w.slices[0].busy = []protocol.Reservation{{ID: 99, Kind: protocol.ForServing, Start: w.now.Add(10 * time.Second), End: begins}}
+	w.submit(rigid(t, "head", 60*time.Second, 800, 1))
+	w.until(30 * time.Minute)
+	finished(t, w, "head")
+	if head, _ := w.z.Job(w.now, "head"); head.Started.Sub(begins) > time.Second {
+		t.Errorf("the head started %v after its place began", head.Started.Sub(begins))
+	}
+}
+
 func TestARigidJobOfTwoSlicesStartsOnBothAtOnce(t *testing.T) {
 	w := newWorld(t, 1024, 1024)
 	w.submit(items(t, "a", 100, 100, 1), rigid(t, "pair", 30*time.Second, 800, 2))
