@@ -28,9 +28,10 @@ BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-# With a C compiler sluice can talk to NVIDIA's driver (NVML); without one it has simulated slices alone and says so. The
-# driver's header marks old calls as deprecated, which is not our news.
-ifneq ($(shell command -v $(or $(CC),cc) || command -v gcc),)
+# With a C compiler sluice can talk to NVIDIA's driver (NVML); without one, or with CGO_ENABLED=0, it has simulated slices
+# alone and says so. The driver's header marks old calls as deprecated, which is not our news.
+CGO_ENABLED ?= 1
+ifneq ($(and $(filter-out 0,$(CGO_ENABLED)),$(shell command -v $(firstword $(CC)) || command -v gcc)),)
 NVML := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" $(BUILD) -tags nvml
 else
 NVML := CGO_ENABLED=0 $(BUILD)
@@ -42,7 +43,8 @@ build: ## build bin/sluice and bin/sluice-shim
 	CGO_ENABLED=0 $(BUILD) -o bin/ ./cmd/sluice-shim
 
 demo: build ## the same work in atoms and in rigid blocks on simulated slices, with pictures (about 2 minutes)
-	@examples/demo.sh
+	@mkdir -p .demo && $(GO) build -o .demo/run ./examples/demo
+	@.demo/run
 
 test: build ## every test; needs no network, no GPU and no root
 	$(GO) test ./...

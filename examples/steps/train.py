@@ -9,6 +9,7 @@ import json
 import math
 import os
 import random
+import time
 
 import sluice
 
@@ -68,7 +69,7 @@ def step(state, number):
 def main():
     job = sluice.Subjob.from_env()
     state = job.resume(json.load) or start()
-    total = int(os.environ["TOTAL_STEPS"])
+    total, pace = int(os.environ["TOTAL_STEPS"]), float(os.environ.get("PACE", "0"))
     at = job.from_
     with open(job.output_path("loss-%06d.txt" % at), "w") as losses:
         while at < job.to:  # not range(): with continuation, `to` can move
@@ -78,6 +79,7 @@ def main():
                 losses.write("%d %.6f\n" % (at, loss))
                 losses.flush()
                 job.checkpoint(at, lambda f: f.write(json.dumps(state).encode()))
+                time.sleep(pace)  # stands for time on the device
             if at < job.to and job.should_stop(need=0.5):
                 job.yield_()  # what was checkpointed counts
     if at == total:

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+const origin = quantity.Instant(1_700_000_000_000_000_000)
+
+func at(seconds float64) quantity.Instant {
+	return origin.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+func piece(from, to float64, committed bool) status.Span {
+	s := status.Span{Kind: protocol.ForLease, Job: "a", Start: at(from), End: at(to), UsedStart: at(from), UsedEnd: at(to), Range: job.Range{To: 1}}
+	if committed {
+		s.Committed = s.Range
+	}
+	return s
+}
+
+// past is a history of one slice of 64 MiB, which has maintenance from 20 s to 28 s.
+func past(spans ...status.Span) status.History {
+	return status.History{To: at(200), Slices: []status.SliceHistory{{
+		Slice: protocol.Slice{ID: "n/64", Capacity: trp.Vector{64 << 20}}, Spans: spans,
+	}}}
+}
+
+func side2(title string, spans ...status.Span) *result {
+	r := &result{title: title, survived: 1}
+	r.take(past(spans...), origin)
+	return r
+}
+
+func TestTakeCounts(t *testing.T) {
+	r := side2("a",
+		status.Span{Start: at(2), End: at(3)}, // the daemon that came back knows of no earlier time
+		piece(3, 15, true), piece(15.01, 18, false),
+		status.Span{Start: at(18), End: at(20)},
+		status.Span{Kind: protocol.ForMaintenance, Start: at(20), End: at(28)},
+		piece(28, 40, true), status.Span{Start: at(40), End: at(40.2)}, piece(40.2, 95, true), piece(95, 100, true),
+		status.Span{Start: at(100), End: at(200)},
+	)
+	if r.pieces != 4 || r.lost != 1 || r.took() != 100*time.Second {
+		t.Errorf("%d pieces, %d lost, in %s", r.pieces, r.lost, r.took())
+	}
+	// Before the maintenance two pieces and one window left empty; before the drain two pieces; after it nothing is known.
+	if w := r.windows; w["maintenance"] != 3 || w["drain"] != 2 || w[""] != 1 || len(w) != 3 {
+		t.Errorf("windows %v", w)
+	}
+	if first := r.history.Slices[0].Spans[0]; first.Start != origin {
+		t.Errorf("the slice was there from the beginning: %+v", first)
+	}
+	if known, total := knownEnds(r.windows); known != 5 || total != 6 {
+		t.Errorf("%d of %d", known, total)
+	}
+}
+
+func TestConcludeJudges(t *testing.T) {
+	full := func() *result { return side2("pieces", piece(0, 10, true), piece(10, 19, true)) }
+	slow := func() *result { return side2("blocks", status.Span{Start: at(0), End: at(10)}, piece(10, 30, true)) }
+	for _, c := range []struct {
+		name          string
+		pieces, block *result
+		want          []string
+	}{
+		{"good", full(), slow(), nil},
+		{"blocks fill more", slow(), full(), []string{"cutting did not fill more", "took no less time"}},
+		{"filled with what did not count", side2("pieces", piece(0, 10, false), piece(10, 19, true)), side2("blocks", piece(0, 30, true)), []string{"cutting did not fill more"}},
+		{"no end is known", side2("pieces", piece(91, 92, true)), side2("blocks", status.Span{Start: at(0), End: at(91)}, piece(92, 99, true)), []string{"only 0 of 1 windows"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			picture := filepath.Join(t.TempDir(), "demo.svg")
+			err := conclude(&out, []*result{c.pieces, c.block}, picture)
+			if (err == nil) != (c.want == nil) {
+				t.Fatalf("conclude: %v\n%s", err, out.String())
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q lacks %q", err, w)
+				}
+			}
+			if svg, err := os.ReadFile(picture); err != nil || !bytes.Contains(svg, []byte("measured to here")) {
+				t.Errorf("the picture: %v\n%s", err, svg)
+			}
+			if !strings.Contains(out.String(), "windows") && !strings.Contains(out.String(), "Windows") {
+				t.Errorf("no word of windows:\n%s", out.String())
+			}
+		})
+	}
+	none := full()
+	none.survived = 0
+	if err := conclude(&bytes.Buffer{}, []*result{none, slow()}, filepath.Join(t.TempDir(), "x.svg")); err == nil || !strings.Contains(err.Error(), "lived through") {
+		t.Errorf("a kill that nothing lived through: %v", err)
+	}
+}
+
+// TestPlaceIsHeldOnce: two demos at once work in two folders.
+func TestPlaceIsHeldOnce(t *testing.T) {
+	base := t.TempDir()
+	first, release, err := place(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, other, err := place(base)
+	if err != nil || second == first {
+		t.Fatalf("%q twice, %v", second, err)
+	}
+	other()
+	if err := os.WriteFile(filepath.Join(first, "old"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	again, release, err := place(base)
+	if err != nil || again != first {
+		t.Fatalf("%q after %q was released, %v", again, first, err)
+	}
+	defer release()
+	if _, err := os.Stat(filepath.Join(first, "old")); err == nil {
+		t.Error("what an earlier demo left is still there")
+	}
+}
+
+// TestJobFiles: without python3 the rest is still a job file, and the sizes to check are those that are run.
+func TestJobFiles(t *testing.T) {
+	for name, want := range map[string]int{"atoms.yaml": 3, "blocks.yaml": 6} {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := config.ParseJobs(name, []byte(without(string(text), map[string]bool{"train": true})))
+		if err != nil || len(jobs) != want {
+			t.Errorf("%s: %d jobs without train, want %d (%v)", name, len(jobs), want, err)
+		}
+		for _, j := range jobs {
+			if j.Spec.Name == "train" {
+				t.Errorf("%s still has train", name)
+			}
+		}
+		for _, e := range examples() {
+			if !bytes.Contains(text, []byte(e.size)) {
+				t.Errorf("%s does not name the size %s of %s", name, e.size, e.job)
+			}
+		}
+	}
+}
+
+// TestBlockOutputs gives each block the name that the check of the work wants.
+func TestBlockOutputs(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"count-words-1", "count-words-2", "count-words-3", "count-words-4", "train", "growing", "big-sort"} {
+		if err := os.MkdirAll(filepath.Join(dir, "data", "output", name, "0-1"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	places, err := blockOutputs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{"items": "0-1250 1250-2500 2500-3750 3750-5000", "steps": "0-2000", "growing": "0-320", "rigid": "0-1"} {
+		list, err := os.ReadDir(places[folder])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range list {
+			names = append(names, e.Name())
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s has %q, want %q", folder, got, want)
+		}
+	}
+}
+
+func TestView(t *testing.T) {
+	jobs := []*pb.Job{{Name: "a", Total: 10, Progress: 5, Running: 2}, {Name: "b", Total: 1}, {Name: "c", Final: true, Total: 1, Progress: 1}}
+	var out bytes.Buffer
+	v := newView(&out)
+	for _, ms := range []int{0, 300, 1100, 1200} {
+		v.show(time.Duration(ms)*time.Millisecond, jobs, false)
+	}
+	want := "   0s  a 50%, 1 jobs done, 1 wait, 2 of 4 slices busy\n   1s  a 50%, 1 jobs done, 1 wait, 2 of 4 slices busy\n"
+	if out.String() != want {
+		t.Errorf("one line a second:\n%s", out.String())
+	}
+	out.Reset()
+	v = &view{out: &out, tty: true}
+	v.show(0, jobs, false)
+	v.show(time.Second, jobs, false)
+	v.say(time.Second, "hello")
+	if got := out.String(); strings.Count(got, "\x1b[3A") != 2 || !strings.Contains(got, "[###############...............] 50%") {
+		t.Errorf("on a terminal it is drawn in place: %q", got)
+	}
+}
+
+func TestFailed(t *testing.T) {
+	err := failed([]*pb.Job{{Name: "a", State: "RUNNING"}, {Name: "b", Final: true, State: "FAILED", Reason: "exit 3"}, {Name: "c", Final: true, State: "COMPLETED"}, {Name: "d", Final: true, State: "EXPIRED"}})
+	if err == nil || !strings.Contains(err.Error(), "job b is FAILED: exit 3") || !strings.Contains(err.Error(), "d is EXPIRED") || strings.Contains(err.Error(), "job a") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOutsideTheClone says where to run it.
+func TestOutsideTheClone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := run(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "root of the clone") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/face/report"
+)
+
+// example is what is checked: its folder, its job, and the size that its check wants, as it stands in the job files.
+type example struct{ folder, job, size string }
+
+func examples() []example {
+	return []example{{"items", "count-words", "5000"}, {"steps", "train", "2000"}, {"rigid", "big-sort", "999983"}, {"growing", "growing", "320"}}
+}
+
+// atomOutputs: a job's committed output lies where its check wants it.
+func atomOutputs(dir string) (map[string]string, error) {
+	at := map[string]string{}
+	for _, e := range examples() {
+		at[e.folder] = filepath.Join(dir, "data", "output", e.job)
+	}
+	return at, nil
+}
+
+// blockOutputs: a block's folder is called after the range of its job, which is one unit; the checks want that of the
+// work. So each gets a folder of links with the names of the work.
+func blockOutputs(dir string) (map[string]string, error) {
+	output, err := filepath.Abs(filepath.Join(dir, "data", "output"))
+	if err != nil {
+		return nil, err
+	}
+	at, err := atomOutputs(dir)
+	if err != nil {
+		return nil, err
+	}
+	link := func(example, job string, from, to int) error {
+		found, err := filepath.Glob(filepath.Join(output, job, "*-*"))
+		if err != nil || len(found) == 0 {
+			return err // the check says what is missing
+		}
+		at[example] = filepath.Join(dir, "check", example)
+		return errors.Join(os.MkdirAll(at[example], 0o755), os.Symlink(found[0], filepath.Join(at[example], fmt.Sprintf("%d-%d", from, to))))
+	}
+	var wrong []error
+	for _, e := range examples() {
+		size, err := strconv.Atoi(e.size)
+		if err != nil {
+			return nil, err
+		}
+		switch e.folder {
+		case "items":
+			for i := range 4 {
+				wrong = append(wrong, link(e.folder, fmt.Sprintf("%s-%d", e.job, i+1), i*size/4, (i+1)*size/4))
+			}
+		case "steps", "growing":
+			wrong = append(wrong, link(e.folder, e.job, 0, size))
+		}
+	}
+	return at, errors.Join(wrong...)
+}
+
+// check runs the examples' own checks over what was committed, all at once, and shows what they say.
+func check(ctx context.Context, out io.Writer, s side, dir string, skip map[string]bool) error {
+	at, err := s.outputs(dir)
+	if err != nil {
+		return err
+	}
+	list := examples()
+	said, wrong := make([]string, len(list)), make([]error, len(list))
+	var all sync.WaitGroup
+	for i, e := range list {
+		if skip[e.job] {
+			said[i] = "left out: it needs python3"
+			continue
+		}
+		all.Go(func() {
+			text, err := exec.CommandContext(ctx, filepath.Join("examples", e.folder, "check.sh"), at[e.folder], e.size).CombinedOutput()
+			said[i] = string(bytes.TrimSpace(text))
+			if err != nil || !strings.HasPrefix(said[i], "ok: ") {
+				wrong[i] = fmt.Errorf("the result of %s is wrong: %s", e.job, strings.Join(strings.Fields(said[i]+" "+fmt.Sprint(err)), " "))
+			}
+		})
+	}
+	all.Wait()
+	for i, e := range list {
+		fmt.Fprintf(out, "       %-12s %s\n", e.job, said[i])
+	}
+	return errors.Join(wrong...)
+}
+
+// conclude draws the sides, the first of them in pieces and the second in blocks, says what they show, and returns what
+// is not as it has to be.
+func conclude(out io.Writer, sides []*result, picture string) error {
+	pieces, blocks := sides[0], sides[1]
+	measure := min(pieces.took(), blocks.took())
+	panels := make([]report.Panel, len(sides))
+	for i, r := range sides {
+		panels[i] = report.Panel{Title: r.title, History: r.history, Measure: measure}
+	}
+	var svg bytes.Buffer
+	if err := report.SVG(&svg, panels); err != nil {
+		return err
+	}
+	if err := os.WriteFile(picture, svg.Bytes(), 0o644); err != nil {
+		return err
+	}
+	if err := report.Terminal(out, panels, columns(), terminal(out) && os.Getenv("NO_COLOR") == ""); err != nil {
+		return err
+	}
+	a, b := panels[0].Share(), panels[1].Share()
+	known, total := knownEnds(pieces.windows)
+	fmt.Fprintf(out, `
+In words
+  Both sides did the same work on the same slices, beside the same reservations. The first of
+  them had done all of it after %s; up to there both had work left, so that is the time measured.
+  Cut to fit:   %.0f%% of the time for sale was filled; %d pieces, all done after %s.
+  Rigid blocks: %.0f%% of the time for sale was filled; %d blocks, all done after %s.
+  A block's walltime is about twice what it takes, as people ask. Pieces that committed nothing count
+  as empty time. The gaps are short on purpose: on slices that nobody takes back, blocks fill as well.
+  Windows, cut to fit: %d of %d (%.0f%%) end at something known: %s.
+  The daemon was killed once on each side: %d and %d subjobs ran on without it, %d and %d were
+  found again, %d leases ended without a result.
+
+`, seconds(measure), 100*a.Ratio(), pieces.pieces, seconds(pieces.took()), 100*b.Ratio(), blocks.pieces, seconds(blocks.took()),
+		known, total, share(known, total), kinds(pieces.windows), pieces.killed, blocks.killed, pieces.survived, blocks.survived, pieces.lost+blocks.lost)
+	return judge(sides, a, b)
+}
+
+// judge lists what a good run has to show and this one does not.
+func judge(sides []*result, pieces, blocks report.Share) error {
+	var wrong []error
+	if pieces.Ratio() <= blocks.Ratio() {
+		wrong = append(wrong, fmt.Errorf("cutting did not fill more: %.1f%% against %.1f%% in blocks", 100*pieces.Ratio(), 100*blocks.Ratio()))
+	}
+	if sides[0].took() >= sides[1].took() {
+		wrong = append(wrong, fmt.Errorf("cut to fit, the same work took no less time: %s against %s in blocks, so what was filled was no gain",
+			seconds(sides[0].took()), seconds(sides[1].took())))
+	}
+	if known, total := knownEnds(sides[0].windows); 2*known < total || total == 0 {
+		wrong = append(wrong, fmt.Errorf("only %d of %d windows end at something known: want at least half", known, total))
+	}
+	for _, r := range sides {
+		if r.survived == 0 {
+			wrong = append(wrong, fmt.Errorf("%s: no subjob lived through the kill of the daemon: %d ran before", r.title, r.killed))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// knownEnds counts windows that end at something known.
+func knownEnds(windows map[string]int) (known, total int) {
+	for kind, n := range windows {
+		total += n
+		if kind != "" {
+			known += n
+		}
+	}
+	return known, total
+}
+
+// kinds says what ends windows.
+func kinds(windows map[string]int) string {
+	var all []string
+	for kind, n := range windows {
+		if kind != "" {
+			all = append(all, fmt.Sprintf("%s %d", kind, n))
+		}
+	}
+	sort.Strings(all)
+	return strings.Join(all, ", ")
+}
+
+func share(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
+
+func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
+
+// columns of the terminal: as the environment says, else as it is, else enough for a file.
+func columns() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+		return min(int(size.Col), 200)
+	}
+	return 110
+}

@@ -1,0 +1,155 @@
+// Command demo shows the whole of Sluice on one machine, with simulated slices: the four examples run twice, first cut to
+// fit the windows and then as rigid blocks, on the same slices with the same time taken off the market, each from an empty
+// daemon that is killed once on the way and started again. Every result is checked. It draws both timelines with one
+// scale, says in words what they show, and fails if a result is wrong or if cutting did not fill more. `make demo` runs it
+// from the root of the clone; it uses bin/sluice, the API, and nothing else of Sluice.
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// files are the jobs of the two sides.
+//
+//go:embed atoms.yaml blocks.yaml
+var files embed.FS
+
+// patience bounds one side's run; on an idle machine it takes less than a minute.
+const patience = 4 * time.Minute
+
+func main() {
+	// A daemon is ended with the thread that started it (see daemon.go), so this one has to stay.
+	runtime.LockOSThread()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted; what ran was cancelled")
+		}
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// side is one way of doing the work.
+type side struct {
+	name, title string
+	// outputs names the folder of committed output for each example's check, in a side's own folder.
+	outputs func(dir string) (map[string]string, error)
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	for _, need := range []string{"bin/sluice", "bin/sluice-shim", "examples/items/check.sh"} {
+		if _, err := os.Stat(need); err != nil {
+			return fmt.Errorf("%s is not here: run `make demo` in the root of the clone", need)
+		}
+	}
+	dir, release, err := place(".demo")
+	if err != nil {
+		return err
+	}
+	defer release()
+	began := time.Now()
+	fmt.Fprintf(out, `
+Sluice fills the gaps on GPU slices. This runs the same work twice on four simulated slices of one GPU
+(%s): first cut to fit the gaps, then as rigid blocks, which start only where they fit whole.
+Both times the same is taken off the market, known from the start:
+%s
+and both times the daemon is killed after %s and started again %s later.
+`, sizes, off(), killAt, downFor)
+
+	skip := map[string]bool{}
+	if err := exec.CommandContext(ctx, "python3", "-c", "import json").Run(); err != nil && ctx.Err() == nil {
+		skip["train"] = true
+		fmt.Fprintln(out, "There is no python3 on this machine: the job train, which is a Python program, is left out on both sides.")
+	}
+	sides := []side{{"atoms", "Cut to fit the windows", atomOutputs}, {"blocks", "Rigid blocks", blockOutputs}}
+	var results []*result
+	var wrong []error
+	for i, s := range sides {
+		fmt.Fprintf(out, "\n== %d of %d: %s (examples/demo/%s.yaml)\n", i+1, len(sides), strings.ToLower(s.title), s.name)
+		jobs, err := files.ReadFile(s.name + ".yaml")
+		if err != nil {
+			return err
+		}
+		r, err := play(ctx, out, s.title, filepath.Join(dir, s.name), without(string(jobs), skip))
+		if err != nil {
+			return fmt.Errorf("%s: %w; its log is %s", s.title, err, filepath.Join(dir, s.name, "log"))
+		}
+		if err := check(ctx, out, s, filepath.Join(dir, s.name), skip); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", s.title, err))
+		}
+		results = append(results, r)
+	}
+	fmt.Fprintln(out)
+	picture := filepath.Join(dir, "demo.svg")
+	if err := conclude(out, results, picture); err != nil {
+		wrong = append(wrong, err)
+	}
+	fmt.Fprintf(out, "All of it took %s. The same as a picture: %s\n", time.Since(began).Round(time.Second), picture)
+	if len(wrong) > 0 {
+		fmt.Fprintf(out, "Everything is kept in %s.\n", dir)
+		return errors.Join(wrong...)
+	}
+	for _, s := range sides {
+		if err := os.RemoveAll(filepath.Join(dir, s.name, "data")); err != nil {
+			return fmt.Errorf("clean up: %w", err)
+		}
+	}
+	return nil
+}
+
+// place finds a folder below base that no other demo works in, empties it, and holds it until release.
+func place(base string) (dir string, release func(), err error) {
+	for i := range 9 {
+		dir = filepath.Join(base, "demo")
+		if i > 0 {
+			dir = fmt.Sprintf("%s-%d", dir, i+1)
+		}
+		if err = os.MkdirAll(dir, 0o755); err != nil {
+			return "", nil, err
+		}
+		lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			return "", nil, err
+		}
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			_ = lock.Close()
+			continue // another demo's
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return "", nil, errors.Join(err, lock.Close())
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return "", nil, errors.Join(err, lock.Close())
+		}
+		return dir, func() { _ = lock.Close() }, nil
+	}
+	return "", nil, fmt.Errorf("nine demos run in %s already: wait for one of them", base)
+}
+
+// without leaves the named jobs out of a file of several.
+func without(file string, skip map[string]bool) string {
+	var kept []string
+	for _, doc := range strings.Split(file, "\n---\n") {
+		_, rest, _ := strings.Cut(doc, "\nmetadata: {name: ")
+		name, _, _ := strings.Cut(rest, "}")
+		if !skip[name] {
+			kept = append(kept, doc)
+		}
+	}
+	return strings.Join(kept, "\n---\n")
+}
