@@ -58,6 +58,7 @@ type Host struct {
 	wakes    []quantity.Instant // earliest wanted Tick of each party; Never for none
 	clock    clock
 	position journal.Position
+	fresh    bool               // the log was empty at the start
 	first    []protocol.Message // before anything of the inbox
 	// snapshots that accepted jobs need; forgot: a job was forgotten since the others were removed, at pruned.
 	snapshots map[job.ID]string

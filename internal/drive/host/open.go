@@ -163,7 +163,7 @@ func (h *Host) replay() error {
 	if err != nil {
 		return fmt.Errorf("recover from the log: %w", err)
 	}
-	h.position = position
+	h.position, h.fresh = position, position.Seq == 0
 	h.log.Info("recovered", "facts", facts, "at", position.String(), "took", time.Since(begin))
 	return nil
 }
@@ -221,6 +221,12 @@ func (h *Host) sweep() {
 		return
 	}
 	stored, err := h.files.Stored()
+	if h.fresh && len(stored) > 0 {
+		// Somebody moved a damaged log away: what was computed is not to go with it.
+		h.log.Warn("the log is new, and files of jobs it does not know are here: they stay this time, and are removed at the next start; "+
+			"move away what you need", "jobs", len(stored), "first", string(stored[0]), "below", h.opts.DataDir)
+		stored = nil
+	}
 	for _, id := range stored {
 		if !h.actors.Gate.Known(id) {
 			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)

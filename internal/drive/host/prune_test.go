@@ -14,6 +14,22 @@ import (
 	"sluice.dev/sluice/internal/drive"
 )
 
+// TestANewLogRemovesNoFiles: whoever moves a damaged log away must not lose the outputs with it.
+func TestANewLogRemovesNoFiles(t *testing.T) {
+	r, s, _ := filesRig(t)
+	s.stored = []job.ID{"finished"}
+	h, stop := r.start(t)
+	if n := r.executor.count(); n != 0 {
+		t.Errorf("%d effects at the start, want none: the log is new", n)
+	}
+	if _, err := h.Submit(context.Background(), "", spec("a"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestForgottenJobsLeaveNoSnapshots: a daemon that never restarts removes them too, but does not look all the time.
 func TestForgottenJobsLeaveNoSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
