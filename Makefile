@@ -55,8 +55,9 @@ format: ## fail if a file is not gofmt'd, and name it
 	@bad="$$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r ls -d 2>/dev/null | xargs -r gofmt -l)"; \
 	if [ -n "$$bad" ]; then printf 'not formatted (run gofmt -w on them):\n%s\n' "$$bad"; exit 1; fi
 
-vet: ## go vet
+vet: ## go vet, here and for another system: nodes are Linux, the client is not
 	$(GO) vet ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
 
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
 	$(GOLANGCI) run ./...

@@ -37,7 +37,7 @@ func start(ctx context.Context, dir string) (*daemon, error) {
 	defer log.Close()
 	cmd := exec.Command("bin/sluice", "up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", gpus, "--horizon", "5m")
 	cmd.Stderr = log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = ownGroup()
 	said, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
