@@ -42,7 +42,7 @@ build: ## build bin/sluice and bin/sluice-shim
 	$(NVML) -o bin/ ./cmd/sluice
 	CGO_ENABLED=0 $(BUILD) -o bin/ ./cmd/sluice-shim
 
-demo: build ## the same work in atoms and in rigid blocks on simulated slices, with pictures (about 2 minutes)
+demo: build ## the same work cut to fit and in rigid blocks on simulated slices, with pictures (about 2 minutes)
 	@mkdir -p .demo && $(GO) build -o .demo/run ./examples/demo
 	@.demo/run
 

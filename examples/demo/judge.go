@@ -132,8 +132,8 @@ In words
   A block's walltime is about twice what it takes, as people ask. Pieces that committed nothing count
   as empty time. The gaps are short on purpose: on slices that nobody takes back, blocks fill as well.
   Windows, cut to fit: %d of %d (%.0f%%) end at something known: %s.
-  The daemon was killed once on each side: %d and %d subjobs ran on without it, %d and %d were
-  found again, %d leases ended without a result.
+  The daemon was killed once on each side: %d and %d subjobs ran on without it. When it came back %d and %d
+  still ran; the others had ended by themselves. In all, %d subjobs ended without a result that counts.
 
 `, seconds(measure), 100*a.Ratio(), pieces.pieces, seconds(pieces.took()), 100*b.Ratio(), blocks.pieces, seconds(blocks.took()),
 		known, total, share(known, total), kinds(pieces.windows), pieces.killed, blocks.killed, pieces.survived, blocks.survived, pieces.lost+blocks.lost)

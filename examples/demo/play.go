@@ -129,7 +129,7 @@ func play(ctx context.Context, out io.Writer, title, dir, jobs string) (*result,
 				return nil, err
 			}
 			r.survived = running(list.Msg.Jobs)
-			view.say(time.Since(began), fmt.Sprintf("the daemon is back: it knows %d jobs and goes on with %d running subjobs", len(list.Msg.Jobs), r.survived))
+			view.say(time.Since(began), fmt.Sprintf("the daemon is back: it knows %d jobs, and %d subjobs still run", len(list.Msg.Jobs), r.survived))
 		}
 		if err := pause(ctx, 250*time.Millisecond); err != nil {
 			return nil, context.Cause(ctx)
