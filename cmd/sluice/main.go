@@ -3,32 +3,20 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/face/cli"
 )
 
-// version is set by the build.
-var version = "dev"
+// version and commit are set by the build.
+var (
+	version = "dev"
+	commit  = "unknown"
+)
 
 func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
 	os.Exit(cli.Main(cli.Deps{
-		Version: version, Commit: commit(), Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal,
+		Version: version, Commit: commit, Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal,
 	}))
-}
-
-// commit is the revision the program was built from, as the Go tool noted it.
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return "unknown"
 }
