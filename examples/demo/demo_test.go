@@ -50,10 +50,10 @@ func TestTakeCounts(t *testing.T) {
 		piece(3, 15, true), piece(15.01, 18, false),
 		status.Span{Start: at(18), End: at(20)},
 		status.Span{Kind: protocol.ForMaintenance, Start: at(20), End: at(28)},
-		piece(28, 40, true), status.Span{Start: at(40), End: at(40.2)}, piece(40.2, 95, true), piece(95, 100, true),
-		status.Span{Start: at(100), End: at(200)},
+		piece(28, 40, true), status.Span{Start: at(40), End: at(40.2)}, piece(40.2, 125, true), piece(125, 130, true),
+		status.Span{Start: at(130), End: at(200)},
 	)
-	if r.pieces != 4 || r.lost != 1 || r.took() != 100*time.Second {
+	if r.pieces != 4 || r.lost != 1 || r.took() != 130*time.Second {
 		t.Errorf("%d pieces, %d lost, in %s", r.pieces, r.lost, r.took())
 	}
 	// Before the maintenance two pieces and one window left empty; before the drain two pieces; after it nothing is known.
@@ -62,6 +62,10 @@ func TestTakeCounts(t *testing.T) {
 	}
 	if first := r.history.Slices[0].Spans[0]; first.Start != origin {
 		t.Errorf("the slice was there from the beginning: %+v", first)
+	}
+	block := &result{blocks: true}
+	if block.take(past(piece(0, 10, false)), origin); block.history.Slices[0].Spans[0].UsedStart == 0 || block.lost != 1 {
+		t.Errorf("the time of a block that reached its walltime is not counted: %+v", block)
 	}
 	if known, total := knownEnds(r.windows); known != 5 || total != 6 {
 		t.Errorf("%d of %d", known, total)
@@ -79,7 +83,7 @@ func TestConcludeJudges(t *testing.T) {
 		{"good", full(), slow(), nil},
 		{"blocks fill more", slow(), full(), []string{"cutting did not fill more", "took no less time"}},
 		{"filled with what did not count", side2("pieces", piece(0, 10, false), piece(10, 19, true)), side2("blocks", piece(0, 30, true)), []string{"cutting did not fill more"}},
-		{"no end is known", side2("pieces", piece(91, 92, true)), side2("blocks", status.Span{Start: at(0), End: at(91)}, piece(92, 99, true)), []string{"only 0 of 1 windows"}},
+		{"no end is known", side2("pieces", piece(121, 122, true)), side2("blocks", status.Span{Start: at(0), End: at(121)}, piece(122, 129, true)), []string{"only 0 of 1 windows"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -129,8 +129,9 @@ In words
   them had done all of it after %s; up to there both had work left, so that is the time measured.
   Cut to fit:   %.0f%% of the time for sale was filled; %d pieces, all done after %s.
   Rigid blocks: %.0f%% of the time for sale was filled; %d blocks, all done after %s.
-  A block's walltime is about twice what it takes, as people ask. Pieces that committed nothing count
-  as empty time. The gaps are short on purpose: on slices that nobody takes back, blocks fill as well.
+  A block's walltime is two to three times what it takes, as people ask. Pieces that committed nothing
+  count as empty time, blocks do not. The gaps are short on purpose: on slices that nobody takes back,
+  blocks fill as well.
   Windows, cut to fit: %d of %d (%.0f%%) end at something known: %s.
   The daemon was killed once on each side: %d and %d subjobs ran on without it. When it came back %d and %d
   still ran; the others had ended by themselves. In all, %d subjobs ended without a result that counts.

@@ -47,6 +47,7 @@ func main() {
 // side is one way of doing the work.
 type side struct {
 	name, title string
+	blocks      bool
 	// outputs names the folder of committed output for each example's check, in a side's own folder.
 	outputs func(dir string) (map[string]string, error)
 }
@@ -76,7 +77,7 @@ and both times the daemon is killed after %s and started again %s later.
 		skip["train"] = true
 		fmt.Fprintln(out, "There is no python3 on this machine: the job train, which is a Python program, is left out on both sides.")
 	}
-	sides := []side{{"atoms", "Cut to fit the windows", atomOutputs}, {"blocks", "Rigid blocks", blockOutputs}}
+	sides := []side{{"atoms", "Cut to fit the windows", false, atomOutputs}, {"blocks", "Rigid blocks", true, blockOutputs}}
 	var results []*result
 	var wrong []error
 	for i, s := range sides {
@@ -85,7 +86,7 @@ and both times the daemon is killed after %s and started again %s later.
 		if err != nil {
 			return err
 		}
-		r, err := play(ctx, out, s.title, filepath.Join(dir, s.name), without(string(jobs), skip))
+		r, err := play(ctx, out, s, filepath.Join(dir, s.name), without(string(jobs), skip))
 		if err != nil {
 			return fmt.Errorf("%s: %w; its log is %s", s.title, err, filepath.Join(dir, s.name, "log"))
 		}
