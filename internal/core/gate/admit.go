@@ -49,6 +49,10 @@ func (g *Gate) Check(spec *job.Spec) error {
 	} else if q := g.queues[i]; q.MaxWindow > 0 {
 		longest = min(longest, q.MaxWindow)
 	}
+	if found && g.queues[i].Cap > 0 && spec.Slices > g.queues[i].Cap {
+		errs = append(errs, fmt.Errorf("spec.slices: it needs %d slices at once, queue %s may hold %d; ask for fewer, choose another queue, or raise its cap",
+			spec.Slices, spec.Queue, g.queues[i].Cap))
+	}
 	if why, nearest := atomizer.Impossible(spec, g.Slices(), longest); why != "" {
 		errs = append(errs, fmt.Errorf("it could never run here: %s; what would fit: %s", why, nearest))
 	}

@@ -148,6 +148,7 @@ func (g *Gate) Apply(f protocol.Fact) {
 			g.queues = slices.Insert(g.queues, i, f.Queue)
 		}
 		g.sum += g.queueSum(i)
+		g.unsent = slices.DeleteFunc(g.unsent, func(q *protocol.Queue) bool { return q.Name == f.Queue.Name })
 		g.unsent, g.unsentAt = append(g.unsent, f.Queue), 0
 	default:
 		e := g.find(f.Job)

@@ -17,16 +17,21 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		g.cancel(&in, out)
 	case protocol.PauseJob:
 		if in.From.Role == protocol.Zone {
-			if e := g.find(in.Job); e != nil && e.held == in.Flag {
-				e.heldKnown = true
+			if e := g.find(in.Job); e != nil && !e.verdict.State.Final() {
+				if e.heldKnown = e.held == in.Flag; !e.heldKnown {
+					e.sent = 0 // an older word overtook a newer one: the zone is told again
+				}
 			}
 		} else {
 			g.pause(&in, out)
 		}
 	case protocol.SetQueue:
 		g.setQueue(&in, out)
-	case protocol.QueueChanged: // the zone has it
-		g.unsent = slices.DeleteFunc(g.unsent, func(q *protocol.Queue) bool { return *q == *in.Queue })
+	case protocol.QueueChanged: // this is what the zone has
+		g.unsent = slices.DeleteFunc(g.unsent, func(q *protocol.Queue) bool { return q.Name == in.Queue.Name })
+		if i, found := g.findQueue(in.Queue.Name); found && *g.queues[i] != *in.Queue {
+			g.unsent, g.unsentAt = append(g.unsent, g.queues[i]), 0 // an older word overtook a newer one
+		}
 	case protocol.Inventory:
 		g.noteInventory(&in)
 	case protocol.Adopted:
