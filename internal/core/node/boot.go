@@ -52,7 +52,7 @@ func (n *Node) takeInventory(now quantity.Instant, in *protocol.Message, out *pr
 		}
 		i, ok := slices.BinarySearchFunc(found, l.token, func(f protocol.Found, t job.Token) int { return f.Token.Compare(t) })
 		if !ok {
-			n.end(now, l, ownResult(now, l, job.StartFailed, "the daemon stopped before the start"), true, out)
+			n.end(now, l, ownResult(now, l, job.Lost, "the daemon stopped before the start"), true, out)
 			continue
 		}
 		n.match(now, l, &found[i], out)

@@ -44,7 +44,7 @@ func TestWhatARestartFinds(t *testing.T) {
 	}{
 		{
 			name: "no run directory", found: func(*protocol.Found) bool { return false },
-			facts: []protocol.FactKind{protocol.SubjobEnded}, effect: protocol.Result, usable: true, outcome: job.StartFailed,
+			facts: []protocol.FactKind{protocol.SubjobEnded}, effect: protocol.Result, usable: true, outcome: job.Lost,
 		},
 		{
 			name: "alive", started: true, found: func(f *protocol.Found) bool { f.Alive = true; return true },

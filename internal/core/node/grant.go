@@ -115,8 +115,10 @@ func (n *Node) refuse(in *protocol.Message, why string, out *protocol.Out) {
 	n.send(out, protocol.Message{
 		Kind: protocol.Refused, To: in.From, Ask: in.Ask, Job: in.Job, Slice: in.Slice, Token: in.Token, Text: why,
 	})
-	if s := n.slice(in.Slice); s != nil {
-		s.dirty, s.shown = true, nil
+	for _, id := range append([]job.SliceID{in.Slice}, in.Also...) { // the view of any of them may have been the old one
+		if s := n.slice(id); s != nil {
+			s.dirty, s.shown = true, nil
+		}
 	}
 }
 
@@ -155,6 +157,9 @@ func (n *Node) redeem(now quantity.Instant, in *protocol.Message, out *protocol.
 			n.sendResult(l, out)
 		} else {
 			n.sendLeased(l, out)
+			if l.started { // the zone asks because it has heard nothing, or has forgotten it in a crash
+				n.send(out, protocol.Message{Kind: protocol.Running, To: l.home(), Token: l.token, Job: l.job, Slice: l.slice, At: l.at})
+			}
 		}
 		return
 	}

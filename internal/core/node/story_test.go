@@ -267,3 +267,27 @@ func TestAGangHoldsAllItsSlices(t *testing.T) {
 	w.step(ask(2, "b", time.Minute, 2*time.Minute))
 	w.must(protocol.Refused)
 }
+
+// TestARedeemAfterTheStartSaysThatItRuns: the zone asks again because it lost the answers, or its memory.
+func TestARedeemAfterTheStartSaysThatItRuns(t *testing.T) {
+	w := booted(t)
+	w.step(ask(1, "a", 0, time.Minute))
+	g := w.must(protocol.Granted)
+	w.step(redeem(g))
+	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, At: at(time.Second)})
+	w.step(redeem(g))
+	w.must(protocol.Leased)
+	same(t, "running since", w.must(protocol.Running).At, at(time.Second))
+}
+
+// TestARefusedGangSeesAllItsSlices: the old view may have been that of any of them.
+func TestARefusedGangSeesAllItsSlices(t *testing.T) {
+	w := booted(t)
+	w.lease(1, "b", 0, time.Minute)
+	gang := ask(2, "a", 0, time.Minute)
+	gang.Also = []job.SliceID{"b"}
+	w.step(gang)
+	w.must(protocol.Refused)
+	same(t, "first gap of a", w.gaps("a")[0].Start, w.now)
+	same(t, "first gap of b", w.gaps("b")[0].Start, at(time.Minute))
+}
