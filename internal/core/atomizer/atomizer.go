@@ -27,8 +27,9 @@ type View struct {
 	// Continues is the range of the running piece that this one would follow without a stop; empty otherwise. Neither
 	// restore nor checkpoint is paid then.
 	Continues job.Range
-	// Hopeful plans with the fastest run time ever observed: the last resort of a job whose usual run time no longer fits
-	// the longest window, since one slow run must not keep it out for ever.
+	// Hopeful plans with the fastest run time ever observed, the declared one if there is none yet, and no margin: the last
+	// resort of a job whose usual run time no longer fits the longest window, since one slow run must not keep it out for
+	// ever.
 	Hopeful bool
 }
 
@@ -89,8 +90,11 @@ func (v *View) unit(speed int64) time.Duration {
 	if v.Learned.Margin > 0 {
 		margin = v.Learned.Margin
 	}
-	if v.Hopeful && len(v.Learned.Rates) > 0 {
-		rate, margin = slices.Min(v.Learned.Rates), 1000
+	if v.Hopeful {
+		margin = 1000
+		if len(v.Learned.Rates) > 0 {
+			rate = slices.Min(v.Learned.Rates)
+		}
 	}
 	return max(1, time.Duration(quantity.MulDiv(int64(rate), margin, speed)))
 }

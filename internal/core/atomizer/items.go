@@ -37,7 +37,7 @@ func fitItems(v *View, w Window) (Piece, Refusal) {
 			}
 			refusal = closer(refusal, r)
 			// Nothing to be had from here; what follows the stretch that is safe here may still fit.
-			from = max(end, v.Spec.Safe.Reach(safe, w.Capacity[trp.Memory], end, scale))
+			from = v.Spec.Safe.Reach(safe, w.Capacity[trp.Memory], end, scale)
 		}
 	}
 	return Piece{}, refusal

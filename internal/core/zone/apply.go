@@ -8,7 +8,6 @@ import (
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
 // fact decides f: it is applied at once and made durable before any effect of the step leaves.
@@ -150,7 +149,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 		if p.Detail == "" {
 			p.Detail = r.Detail
 		}
-		attained := int64(c.Demand[trp.Memory]>>20+1) * max(0, r.Ran().Milliseconds())
+		attained := memoryTime(c.Demand, r.Ran())
 		s.Attained += attained
 		q.attained += attained
 		if r.Start != 0 && (s.Started == 0 || r.Start < s.Started) {

@@ -17,6 +17,8 @@ type ask struct {
 	also    []job.SliceID
 	piece   piece
 	expires quantity.Instant
+	// version of the slice's view that it was decided on.
+	version uint64
 }
 
 // granted turns a grant into a claim, the second of the five steps: a compare-and-set against committed and claimed
@@ -28,6 +30,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 	}
 	s := a.job
 	if s.Verdict.State.Final() || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.end {
+		z.changed(s) // what was asked for is for sale again
 		return
 	}
 	z.fact(out, protocol.Fact{
@@ -52,13 +55,16 @@ func (z *Zone) redeem(s *state, c *protocol.Claim, out *protocol.Out) {
 // refused: the view was stale, a fresh Offer follows; or an extension was not to be had.
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.takeAsk(in.Ask); a != nil {
-		a.slice.stale = now.Add(z.cfg.AskTTL)
+		z.doubt(now, a.slice, a.version)
 		z.changed(a.job)
 		return
 	}
 	for i := range z.plans {
-		if z.plans[i].ask == in.Ask && in.Ask != 0 {
+		if p := z.plans[i]; p.ask == in.Ask && in.Ask != 0 {
 			z.plans = slices.Delete(z.plans, i, i+1)
+			if s := z.slice(p.slice); s != nil {
+				z.doubt(now, s, p.version)
+			}
 			return
 		}
 	}
@@ -66,6 +72,14 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol
 		l.ask = 0
 		z.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: s.Job, Token: in.Token, Range: l.before.Range, End: l.before.End})
 		z.changed(s)
+	}
+}
+
+// doubt leaves a slice alone after a refusal that was decided on its present view: until a view comes that says something
+// else, or for AskTTL if none does. What was refused once is not asked again and again of the same view.
+func (z *Zone) doubt(now quantity.Instant, s *slice, version uint64) {
+	if s.view.Version <= version {
+		s.stale = now.Add(z.cfg.AskTTL)
 	}
 }
 
@@ -91,23 +105,39 @@ func (z *Zone) takeAsk(id uint64) *ask {
 }
 
 // lapse forgets asks that nobody answered in time.
-func (z *Zone) lapse(now quantity.Instant) quantity.Instant {
-	wake := quantity.Never
+func (z *Zone) lapse(now quantity.Instant) {
 	for i := 0; i < len(z.asks); i++ {
 		if a := z.asks[i]; a.expires <= now {
 			z.takeAsk(a.id)
 			z.changed(a.job)
 			i--
-		} else {
-			wake = min(wake, a.expires)
 		}
 	}
 	for i := 0; i < len(z.plans); i++ {
 		if z.plans[i].expires <= now {
 			z.plans = slices.Delete(z.plans, i, i+1)
 			i--
-		} else {
-			wake = min(wake, z.plans[i].expires)
+		}
+	}
+	z.withdrawals = slices.DeleteFunc(z.withdrawals, func(w withdrawal) bool { return w.again <= now })
+}
+
+// unanswered is when the first of the messages to nodes that wait for an answer, or a slice that is left alone, is to be
+// looked at again.
+func (z *Zone) unanswered(now quantity.Instant) quantity.Instant {
+	wake := quantity.Never
+	for _, a := range z.asks {
+		wake = min(wake, a.expires)
+	}
+	for i := range z.plans {
+		wake = min(wake, z.plans[i].expires)
+	}
+	for i := range z.withdrawals {
+		wake = min(wake, z.withdrawals[i].again)
+	}
+	for _, s := range z.slices {
+		if s.stale > now {
+			wake = min(wake, s.stale)
 		}
 	}
 	return wake

@@ -34,6 +34,9 @@ func (z *Zone) continuations(now quantity.Instant, out *protocol.Out) quantity.I
 			} else {
 				z.continueInto(now, st, c, l, out)
 			}
+			if l.ask != 0 {
+				wake = min(wake, now.Add(z.cfg.Retry))
+			}
 		}
 	}
 	return wake
@@ -58,7 +61,7 @@ func (z *Zone) following(now quantity.Instant, c *protocol.Claim) (*slice, proto
 func (z *Zone) overrun(now quantity.Instant, st *state, c *protocol.Claim, l *lease, out *protocol.Out) {
 	_, g := z.following(now, c)
 	if end := min(c.End.Add(max(10*time.Second, st.Spec.Walltime/4)), g.End); end > c.End {
-		z.extend(st, c, l, c.Range, end, out)
+		z.extend(now, st, c, l, c.Range, end, out)
 	}
 }
 
@@ -91,18 +94,23 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 			return
 		}
 	}
-	z.extend(st, c, l, job.Range{From: c.Range.From, To: p.Range.To}, c.End.Add(p.Wall), out)
+	z.extend(now, st, c, l, job.Range{From: c.Range.From, To: p.Range.To}, c.End.Add(p.Wall), out)
 }
 
 func (z *Zone) better(a, b *policy.Candidate) bool { return z.cfg.Policy.Compare(a, b) < 0 }
 
 // extend claims the longer range first, then asks the node to move the lease's end: dying in between costs nothing but
 // the chance.
-func (z *Zone) extend(st *state, c *protocol.Claim, l *lease, r job.Range, end quantity.Instant, out *protocol.Out) {
+func (z *Zone) extend(now quantity.Instant, st *state, c *protocol.Claim, l *lease, r job.Range, end quantity.Instant, out *protocol.Out) {
 	l.before = *c
 	z.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: st.Job, Token: c.Token, Range: r, End: end})
-	l.ask = z.newAsk()
+	l.ask, l.sent = z.newAsk(), now
+	z.sendExtend(st, c, l, out)
+}
+
+// sendExtend is repeated until the node answers, and idempotent by what it asks for.
+func (z *Zone) sendExtend(st *state, c *protocol.Claim, l *lease, out *protocol.Out) {
 	z.send(out, protocol.Message{
-		Kind: protocol.Extend, To: nodeOf(c), Ask: l.ask, Token: c.Token, Job: st.Job, Slice: c.Slice, Range: r, End: end,
+		Kind: protocol.Extend, To: nodeOf(c), Ask: l.ask, Token: c.Token, Job: st.Job, Slice: c.Slice, Range: c.Range, End: c.End,
 	})
 }

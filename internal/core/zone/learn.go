@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ func learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protoc
 	case job.Lost:
 		if done.Empty() {
 			l.Kills++
-			l.LastDetail = "its supervisor was ended from outside"
+			l.LastDetail = cmp.Or(r.Detail, "its supervisor was ended from outside")
 		}
 	case job.ExitFailed, job.LimitKilled:
 		l.LastDetail = r.Detail

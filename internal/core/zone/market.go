@@ -2,6 +2,7 @@ package zone
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
@@ -29,8 +30,9 @@ type candidate struct {
 // market announces every window that opens now to every waiting job and asks a node for the winner's place. It returns
 // when the next window opens.
 func (z *Zone) market(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	wake := z.lapse(now)
-	wake = min(wake, z.planRigid(now, out))
+	z.lapse(now)
+	z.keepCaps(now)
+	wake := z.planRigid(now, out)
 	var gaps []protocol.Gap
 	for _, s := range z.slices {
 		gaps = z.free(s, now, "", gaps)
@@ -46,7 +48,7 @@ func (z *Zone) market(now quantity.Instant, out *protocol.Out) quantity.Instant 
 			}
 		}
 	}
-	return wake
+	return min(wake, z.unanswered(now))
 }
 
 // round offers one window: signals of interest from every waiting job, an order by policy, and only then the piece. A
@@ -127,7 +129,7 @@ func (z *Zone) lost(winner int, now quantity.Instant) {
 // ask proposes a piece to the node, which alone decides: the first of the five steps.
 func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID, p piece, reservation uint64, out *protocol.Out) {
 	id := z.newAsk()
-	z.asks = append(z.asks, &ask{id: id, job: st, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL)})
+	z.asks = append(z.asks, &ask{id: id, job: st, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL), version: s.view.Version})
 	st.asked = st.asked.Add(p.Range)
 	st.asking++
 	m := protocol.Message{
@@ -213,10 +215,50 @@ func (z *Zone) waits(now quantity.Instant, s *state) reason {
 		return held
 	case s.notBefore > now:
 		return resting
-	case q.Cap > 0 && q.held+z.asking(q) >= q.Cap:
+	case q.Cap > 0 && q.held+z.asking(q)+s.width() > q.Cap:
+		return queueCap
+	case q.kept != nil && q.kept != s && older(q.kept, s) < 0 && q.held+z.asking(q)+s.width()+q.kept.width() > q.Cap:
 		return queueCap
 	}
 	return interested
+}
+
+// width is how many slices one subjob of the job holds.
+func (s *state) width() int { return max(1, s.Spec.Slices) }
+
+// keepCaps finds, for every capped queue, the first gang that its cap keeps from running. What comes after it in the queue
+// does not take the slices it waits for, or it would wait for ever.
+func (z *Zone) keepCaps(now quantity.Instant) {
+	kept := z.kept[:0]
+	for _, s := range z.rigid {
+		q := s.q
+		if q.Cap == 0 || s.width() == 1 || s.width() > q.Cap || len(s.Claims) > 0 || s.asking > 0 || s.Held || s.notBefore > now || s.dropping.State != job.Waiting {
+			continue
+		}
+		if i := slices.IndexFunc(kept, func(k *state) bool { return k.q == q }); i < 0 {
+			kept = append(kept, s)
+		} else if older(s, kept[i]) < 0 {
+			kept[i] = s
+		}
+	}
+	for _, k := range z.keeping {
+		if !slices.Contains(kept, k) && k.q.kept == k {
+			k.q.kept = nil
+			z.freed(k.q)
+		}
+	}
+	for _, k := range kept {
+		k.q.kept = k
+	}
+	z.keeping, z.kept = kept, z.keeping
+}
+
+// older orders jobs as rigid ones are served: by priority, then age.
+func older(a, b *state) int {
+	return policy.ByAge(
+		&policy.Candidate{Job: a.Job, Priority: a.Spec.Priority, Submitted: a.Submitted},
+		&policy.Candidate{Job: b.Job, Priority: b.Spec.Priority, Submitted: b.Submitted},
+	)
 }
 
 // asking counts the slices a queue's unanswered asks would hold.
@@ -242,7 +284,7 @@ func (z *Zone) candidate(now quantity.Instant, st *state, s *slice, w *window, p
 		}
 	}
 	return policy.Candidate{
-		Job: st.Job, Priority: st.Spec.Priority, Submitted: st.Submitted, Attained: st.Attained, QueueAttained: q.attained,
+		Job: st.Job, Priority: st.Spec.Priority, Submitted: st.Submitted, Attained: st.Attained + st.going, QueueAttained: q.attained + q.going,
 		Weight: max(1, q.Weight), Laxity: laxity,
 		Used: mib(p.Demand) * p.Wall.Milliseconds(), Offered: mib(s.view.Slice.Capacity) * max(1, window.End.Sub(window.Start).Milliseconds()),
 	}

@@ -70,11 +70,12 @@ func (s *state) answered(t job.Token) job.Range {
 	return job.Range{}
 }
 
-// completed is the part of a claim that a result completes: within the claim, on the grid or at its end, and for steps
-// only with the checkpoint that belongs to it, unless it finishes the job.
+// completed is the part of a claim that a result completes: as far as the result says and within the claim, on the grid or
+// at its end, and for steps only with the checkpoint that belongs to it, unless it finishes the job. Success alone says
+// nothing about the claim's end: it may have been extended without the node, or without the program, having heard of it.
 func (s *state) completed(c *protocol.Claim, r *job.Result) job.Range {
 	to := min(r.Progress, c.Range.To)
-	if r.Outcome == job.Done || planted.In(planted.TrustProgress) && to > c.Range.From {
+	if planted.In(planted.TrustProgress) && to > c.Range.From {
 		to = c.Range.To
 	}
 	if s.Spec.Kind == job.Rigid && r.Outcome != job.Done {

@@ -6,7 +6,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -18,6 +17,15 @@ type plan struct {
 	slice      job.SliceID
 	start, end quantity.Instant
 	expires    quantity.Instant
+	// version of the slice's view that it was decided on.
+	version uint64
+}
+
+// withdrawal is a reservation whose node was asked to withdraw it.
+type withdrawal struct {
+	id    uint64
+	slice *slice
+	again quantity.Instant
 }
 
 // replanGain is how much earlier a head must be able to start before its reservation is moved.
@@ -28,17 +36,14 @@ const replanGain = time.Second
 // other rigid jobs answer windows like everybody else. It returns when to look again: the head's own place is no window
 // of the market's, so nobody else would wake the zone when it begins.
 func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	wake := quantity.Never
-	for _, s := range z.slices {
-		if s.stale > now {
-			wake = min(wake, s.stale)
-		}
-	}
-	if wake != quantity.Never {
-		return wake // a fresh view is on its way; a plan made now would be moved back and forth
+	if slices.ContainsFunc(z.slices, func(s *slice) bool { return s.stale > now }) {
+		return quantity.Never // a fresh view is on its way; a plan made now would be moved back and forth
 	}
 	head, place := z.head(now)
-	z.dropPlans(head, place, out)
+	if head != nil {
+		place = z.stay(now, head, place)
+	}
+	z.dropPlans(now, head, place, out)
 	if head == nil {
 		return quantity.Never
 	}
@@ -48,6 +53,7 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 		for _, s := range place.slices[1:] {
 			also = append(also, s.id)
 		}
+		// One id is enough for the node: it says that the job comes for its own places, on whichever slices they are.
 		held := uint64(0)
 		for _, s := range place.slices {
 			if r := s.reserved(head.Job); r != nil {
@@ -58,17 +64,38 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 		return quantity.Never
 	}
 	for _, s := range place.slices {
-		if s.reserved(head.Job) != nil || slices.ContainsFunc(z.plans, func(p plan) bool { return p.job == head.Job && p.slice == s.id }) {
+		if s.keeps(head.Job, place) || slices.ContainsFunc(z.plans, func(p plan) bool { return p.job == head.Job && p.slice == s.id }) {
 			continue
 		}
 		id := z.newAsk()
-		z.plans = append(z.plans, plan{ask: id, job: head.Job, slice: s.id, start: place.start, end: place.end, expires: now.Add(z.cfg.AskTTL)})
+		z.plans = append(z.plans, plan{ask: id, job: head.Job, slice: s.id, start: place.start, end: place.end, expires: now.Add(z.cfg.AskTTL), version: s.view.Version})
 		z.send(out, protocol.Message{
 			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: head.Job, Slice: s.id,
 			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.id, Start: place.start, End: place.end, Job: head.Job, Source: "backfill"},
 		})
 	}
 	return place.start
+}
+
+// stay is the place that is reserved already, if all of it still is to be had and moving would not let the head start
+// clearly earlier; else the place that was found. A place given up for one as good could be lost to somebody on the way.
+func (z *Zone) stay(now quantity.Instant, head *state, found place) place {
+	for _, s := range z.slices {
+		r := s.reserved(head.Job)
+		if r == nil || r.Start <= now || r.Start.Sub(found.start) >= replanGain {
+			continue
+		}
+		p := place{start: r.Start, end: r.End}
+		for _, s := range z.slices {
+			if s.keeps(head.Job, p) && slices.ContainsFunc(z.free(s, now, head.Job, nil), func(g protocol.Gap) bool { return g.Start <= p.start && p.end <= g.End }) {
+				p.slices = append(p.slices, s)
+			}
+		}
+		if len(p.slices) == len(found.slices) {
+			return p
+		}
+	}
+	return found
 }
 
 // place is where and when a rigid job could run.
@@ -85,9 +112,7 @@ func (z *Zone) head(now quantity.Instant) (*state, place) {
 			waiting = append(waiting, s)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b *state) int {
-		return policy.ByAge(&policy.Candidate{Job: a.Job, Priority: a.Spec.Priority, Submitted: a.Submitted}, &policy.Candidate{Job: b.Job, Priority: b.Spec.Priority, Submitted: b.Submitted})
-	})
+	slices.SortFunc(waiting, older)
 	for _, s := range waiting {
 		if p, ok := z.earliest(now, s); ok {
 			return s, p
@@ -149,27 +174,40 @@ func (z *Zone) earliest(now quantity.Instant, st *state) (best place, found bool
 	return best, found
 }
 
-// dropPlans withdraws reservations that no longer serve the head: of jobs that are not it, and its own if it could start
-// clearly earlier or elsewhere. One that lies in the way of nothing better stays.
-func (z *Zone) dropPlans(head *state, p place, out *protocol.Out) {
+// dropPlans withdraws reservations that no longer serve the head: those of other jobs, and its own that do not hold its
+// place.
+func (z *Zone) dropPlans(now quantity.Instant, head *state, p place, out *protocol.Out) {
 	for _, s := range z.slices {
 		for i := range s.view.Reserved {
 			r := &s.view.Reserved[i]
-			if r.Kind != protocol.ForRigid {
-				continue
-			}
-			mine := head != nil && r.Job == head.Job && slices.Contains(p.slices, s)
-			if mine && r.Start.Sub(p.start) < replanGain {
+			if r.Kind != protocol.ForRigid || r.End <= now || head != nil && r.Job == head.Job && slices.Contains(p.slices, s) && (p.start <= now || p.holds(r)) {
 				continue
 			}
 			if st := z.jobs[r.Job]; st != nil && st.asking > 0 {
 				continue // it is being turned into a lease right now
 			}
+			if slices.ContainsFunc(z.withdrawals, func(w withdrawal) bool { return w.id == r.ID && w.slice == s }) {
+				continue // asked for and not in a view yet
+			}
+			z.withdrawals = append(z.withdrawals, withdrawal{id: r.ID, slice: s, again: now.Add(z.cfg.Retry)})
 			z.send(out, protocol.Message{
 				Kind: protocol.Unreserve, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Job: r.Job, Reservation: &protocol.Reservation{ID: r.ID},
 			})
 		}
 	}
+}
+
+// holds says whether a reservation keeps the whole of a place. One that ends before the place does would let the time
+// behind it be sold to others.
+func (p *place) holds(r *protocol.Reservation) bool {
+	return r.Start <= p.start && p.end <= r.End
+}
+
+// keeps says whether the slice has a reservation that keeps the job's place.
+func (s *slice) keeps(id job.ID, p place) bool {
+	return slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool {
+		return r.Kind == protocol.ForRigid && r.Job == id && p.holds(&r)
+	})
 }
 
 // reserved is the slice's reservation for a rigid job, nil if there is none.

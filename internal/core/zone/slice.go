@@ -16,8 +16,8 @@ type slice struct {
 	view    *protocol.SliceView
 	epoch   uint32
 	windows []window
-	// stale: the node refused something decided on this view; nothing is asked of it until then or until a newer one
-	// comes.
+	// stale: the node refused something decided on this view; nothing is asked of it until then or until a view comes that
+	// differs.
 	stale quantity.Instant
 }
 
@@ -48,13 +48,33 @@ func (z *Zone) offered(in *protocol.Message) {
 		if in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version {
 			return
 		}
-		s.view, s.epoch, s.stale = v, in.Epoch, 0
+		if s.stale != 0 && !sameView(s.view, v) {
+			s.stale = 0
+		}
+		s.view, s.epoch = v, in.Epoch
 	}
 	z.plans = slices.DeleteFunc(z.plans, func(p plan) bool {
 		return p.slice == v.Slice.ID && slices.ContainsFunc(v.Reserved, func(r protocol.Reservation) bool {
-			return r.Kind == protocol.ForRigid && r.Job == p.job
+			return r.Kind == protocol.ForRigid && r.Job == p.job && r.Start == p.start && r.End == p.end
 		})
 	})
+}
+
+// sameView says whether two views lead to the same decisions. The start of the first gap moves with the clock.
+func sameView(a, b *protocol.SliceView) bool {
+	return a.Usable == b.Usable && slices.Equal(a.Reserved, b.Reserved) && slices.EqualFunc(a.Gaps, b.Gaps, func(g, h protocol.Gap) bool {
+		return g.End == h.End && g.Until == h.Until
+	})
+}
+
+// slice finds a slice by its id; nil if no node has offered it.
+func (z *Zone) slice(id job.SliceID) *slice {
+	for _, s := range z.slices {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
 }
 
 // free is the slice's time that is not sold: the node's gaps without the claims, asks and plans that its view can not

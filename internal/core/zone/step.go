@@ -49,6 +49,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.RedeemRefused:
 		if s, _ := z.standing(&in); s != nil {
 			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, Text: in.Text, At: now})
+			z.settled(now, s, out)
 		}
 	case protocol.Running:
 		if _, l := z.standing(&in); l != nil {
@@ -57,6 +58,9 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Report:
 		if _, l := z.standing(&in); l != nil {
 			l.progress = max(l.progress, in.Progress)
+			if l.running == 0 { // Running was lost
+				l.known, l.running = true, in.At
+			}
 		}
 	case protocol.Result:
 		z.result(now, &in, out)
@@ -81,6 +85,7 @@ func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 // after is the same for every input: what is overdue is repeated, the market runs, the next wake-up is asked for.
 func (z *Zone) after(now quantity.Instant, out *protocol.Out) {
 	wake := z.overdue(now, out)
+	z.reckon(now)
 	wake = min(wake, z.continuations(now, out))
 	wake = min(wake, z.market(now, out))
 	if wake != quantity.Never && (wake < z.woken || z.woken <= now) {
@@ -93,10 +98,18 @@ func (z *Zone) after(now quantity.Instant, out *protocol.Out) {
 
 func (z *Zone) takeHome(in *protocol.Message, out *protocol.Out) {
 	s := z.jobs[in.Job]
+	if s != nil && s.Verdict.State.Final() && s.Submitted < in.At {
+		// The gate has forgotten the job of that name, Forget was lost, and this is another one.
+		z.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job})
+		s = nil
+	}
 	if s == nil {
 		z.fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Spec: in.Spec, At: in.At})
 		if in.Queue != nil && z.queue(in.Queue.Name).Queue != *in.Queue {
 			z.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
+			z.changedAll()
+			// An Adopt that was long under way brings old settings: the gate sees which these are and corrects them.
+			z.send(out, protocol.Message{Kind: protocol.QueueChanged, To: protocol.Address{Role: protocol.Gate}, Queue: in.Queue})
 		}
 		s = z.jobs[in.Job]
 		if in.Flag {
@@ -156,12 +169,17 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 			} else if c.End != quantity.Never {
 				wake = min(wake, giveUp)
 			}
-			if l.known && s.dropping.State == job.Waiting {
+			if l.known && l.ask == 0 && s.dropping.State == job.Waiting {
 				continue
 			}
 			if l.sent.Add(z.cfg.Retry) <= now {
 				l.sent = now
-				z.redeem(s, &c, out)
+				if l.ask != 0 {
+					z.sendExtend(s, &c, l, out)
+				}
+				if !l.known || s.dropping.State != job.Waiting {
+					z.redeem(s, &c, out)
+				}
 				if s.dropping.State != job.Waiting {
 					z.send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.Job, Text: s.dropping.Reason})
 				}

@@ -40,6 +40,12 @@ type soft struct {
 	asks   []*ask
 	// plans are ForRigid reservations asked for and not seen in a view yet.
 	plans []plan
+	// withdrawals are those asked to be withdrawn.
+	withdrawals []withdrawal
+	// keeping are the gangs that their queue's cap is kept for; kept is room for the next such list.
+	keeping, kept []*state
+	// reckoned are the jobs whose running subjobs were counted last.
+	reckoned []*state
 	// generation counts the changes that can make a job eligible where it was not before.
 	generation                   uint64
 	nextAsk, nextWindow, nextRnd uint64
@@ -72,6 +78,8 @@ type state struct {
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
 	counts counts
+	// going is what its running subjobs have had so far, in MiB-milliseconds.
+	going int64
 }
 
 // lease is what the zone has heard of one claim since it came up.
@@ -97,6 +105,10 @@ type queue struct {
 	attained int64
 	// held is the number of slices its claims hold.
 	held int
+	// going is what its running subjobs have had so far, in MiB-milliseconds.
+	going int64
+	// kept is the gang that waits for the cap to have room; what comes after it in the queue waits too.
+	kept *state
 }
 
 // New makes a zone without jobs.
