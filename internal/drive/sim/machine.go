@@ -15,6 +15,11 @@ type Behaviour struct {
 	Restore, PerUnit, Checkpoint time.Duration
 	// Peak is the use it reports.
 	Peak trp.Vector
+	// Fails is how it ends FailAfter its start, unless it is over by then; 0: it does not fail.
+	Fails     job.Outcome
+	FailAfter time.Duration
+	// Linger is how long its processes take to be gone after they were killed.
+	Linger time.Duration
 }
 
 // Model says how the subjob of a Start goes. It must say the same each time it is asked about one token.
@@ -52,6 +57,7 @@ type run struct {
 	end     quantity.Instant // the lease's
 	version int              // grows when the course changes: an older event is void
 	result  *job.Result
+	killed  *job.Result // it was killed and is not gone yet
 }
 
 func (m *machine) do(in *protocol.Message) {
@@ -69,12 +75,12 @@ func (m *machine) do(in *protocol.Message) {
 			m.answer(r, protocol.Message{Kind: protocol.Started, At: r.begin})
 		}
 	case protocol.Deadline:
-		if r != nil && r.result == nil {
+		if r != nil && r.result == nil && r.killed == nil {
 			r.end, r.rng.To = in.End, max(r.rng.To, in.Range.To)
 			m.arm(r)
 		}
 	case protocol.Stop:
-		if r != nil && r.result == nil {
+		if r != nil && r.result == nil && r.killed == nil {
 			m.over(r, job.Stopped, m.sim.now)
 		}
 	case protocol.Settle:
@@ -90,13 +96,22 @@ func (r *run) finish() quantity.Instant {
 
 func (m *machine) arm(r *run) {
 	r.version++
-	m.sim.schedule(event{at: max(m.sim.now, min(r.finish(), r.end)), ends: r, version: r.version})
+	at := min(r.finish(), r.end)
+	if r.Fails != 0 {
+		at = min(at, r.begin.Add(r.FailAfter))
+	}
+	m.sim.schedule(event{at: max(m.sim.now, at), ends: r, version: r.version})
 }
 
 // due ends a run whose time has come, unless its course has changed since.
 func (m *machine) due(r *run, version int) {
 	switch {
 	case r.result != nil || version != r.version:
+	case r.killed != nil:
+		r.killed.End = m.sim.now
+		m.gone(r, r.killed)
+	case r.Fails != 0 && r.begin.Add(r.FailAfter) <= m.sim.now && m.sim.now < r.finish():
+		m.over(r, r.Fails, m.sim.now)
 	case r.finish() <= m.sim.now:
 		m.over(r, job.Done, m.sim.now)
 	default:
@@ -113,6 +128,9 @@ func (m *machine) over(r *run, o job.Outcome, at quantity.Instant) {
 		res.Checkpoint = spec != nil && spec.Kind == job.Steps
 	} else {
 		res.ExitCode, res.Signal, res.Progress = -1, 9, r.rng.From
+		if o == job.ExitFailed {
+			res.ExitCode, res.Signal, res.Detail = 1, 0, "it failed"
+		}
 		if ran := at.Sub(r.begin) - r.Restore; spec != nil && spec.Kind == job.Items && ran > 0 && r.PerUnit > 0 {
 			p := r.rng.From + min(r.rng.Len(), int64(ran/r.PerUnit))
 			if spec.Grid > 1 && p < r.rng.To {
@@ -124,6 +142,16 @@ func (m *machine) over(r *run, o job.Outcome, at quantity.Instant) {
 	if first := r.begin.Add(r.Restore).Add(r.PerUnit); first <= at {
 		res.FirstProgress = first
 	}
+	if r.Linger > 0 && (o == job.DeadlineKilled || o == job.Stopped) {
+		r.killed = res
+		r.version++
+		m.sim.schedule(event{at: at.Add(r.Linger), ends: r, version: r.version})
+		return
+	}
+	m.gone(r, res)
+}
+
+func (m *machine) gone(r *run, res *job.Result) {
 	r.result = res
 	m.answer(r, protocol.Message{Kind: protocol.Exited, Result: res})
 }
