@@ -60,7 +60,13 @@ func TestKilledWhileAHundredSubmit(t *testing.T) {
 	}
 	close(work)
 	all.Wait()
-	d.until("all jobs are over", func() bool {
+	var waits string
+	defer func() {
+		if waits != "" {
+			t.Logf("one that waits: %s", waits)
+		}
+	}()
+	d.until("all jobs have completed", func() bool {
 		out, _, code := d.sluice("jobs", "-o", "json")
 		var list []jobView
 		if code != 0 || json.Unmarshal([]byte(out), &list) != nil {
@@ -70,10 +76,15 @@ func TestKilledWhileAHundredSubmit(t *testing.T) {
 			t.Fatalf("%d jobs, want %d", len(list), jobs)
 		}
 		for _, j := range list {
+			if j.State == "FAILED" {
+				t.Fatalf("%s failed: %s\n%s", j.Name, j.Reason, d.must("job", j.Name))
+			}
 			if j.State != "COMPLETED" {
+				waits = d.must("explain", j.Name)
 				return false
 			}
 		}
+		waits = ""
 		return true
 	})
 	for i := range jobs {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -77,14 +78,22 @@ func newDaemon(t *testing.T, gpus string, flags ...string) *daemon {
 	return d
 }
 
+// nextPort counts through ports that the kernel gives to nobody by itself, from a place of this process's own.
+var nextPort atomic.Int64
+
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const low, many = 12000, 18000
+	for range many {
+		addr := fmt.Sprintf("127.0.0.1:%d", low+(int64(os.Getpid())*97+nextPort.Add(1))%many)
+		if l, err := net.Listen("tcp", addr); err == nil {
+			if err = l.Close(); err == nil {
+				return addr
+			}
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // start starts the daemon and waits until it answers.
@@ -291,10 +300,18 @@ func (d *daemon) done(name string) jobView {
 	return j
 }
 
-// running waits until a job has so many subjobs running.
+// running waits until processes of so many of a job's subjobs run.
 func (d *daemon) running(name string, n int) {
 	d.t.Helper()
-	d.until(fmt.Sprintf("%d subjobs of %s run", n, name), func() bool { return d.job(name).Running >= n })
+	d.until(fmt.Sprintf("%d subjobs of %s run", n, name), func() bool {
+		started := 0
+		for _, s := range d.job(name).History {
+			if s.Running && !s.Start.IsZero() {
+				started++
+			}
+		}
+		return started >= n
+	})
 }
 
 // write makes a file below the test's folder and returns its path.

@@ -2,6 +2,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,7 +14,14 @@ import (
 // bin is the folder with the binaries under test.
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// They wait for processes far more than they work.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	if runtime.GOOS != "linux" {

@@ -157,7 +157,7 @@ func TestMissingPrograms(t *testing.T) {
 func TestSlowFirstUnit(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi")
-	d.submit(spec("slow", "items: {total: 6, perItem: 10ms}", each("sleep 0.4"), "grace: 200ms"))
+	d.submit(spec("slow", "items: {total: 6, perItem: 150ms}", each("sleep 0.4"), "grace: 200ms"))
 	d.done("slow")
 	d.once("slow", 6)
 }

@@ -31,7 +31,7 @@ func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, follow bo
 			return err
 		}
 	}
-	files, err := h.files.OpenLogs(name, token)
+	files, err := h.openLogs(ctx, name, token, follow)
 	if err != nil {
 		return fmt.Errorf("logs of subjob %v of job %s: %w", token, name, err)
 	}
@@ -57,6 +57,24 @@ func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, follow bo
 			return nil // whoever followed has gone
 		case <-h.done:
 			return errStopping()
+		}
+	}
+}
+
+// openLogs opens a subjob's logs. Whoever follows one that was sold its part and has not begun waits until it has.
+func (h *Host) openLogs(ctx context.Context, name job.ID, token job.Token, follow bool) ([]io.ReadCloser, error) {
+	for {
+		running := follow && h.runs(ctx, name, token)
+		files, err := h.files.OpenLogs(name, token)
+		if !running || errkind.Of(err) != errkind.NotFound {
+			return files, err
+		}
+		select {
+		case <-time.After(followEvery):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-h.done:
+			return nil, errStopping()
 		}
 	}
 }

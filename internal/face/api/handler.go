@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,9 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
+	if err := h.refused(ctx, jobs); err != nil {
+		return nil, wire(err)
+	}
 	var out pb.SubmitResponse
 	for _, j := range jobs {
 		request := id
@@ -73,6 +77,28 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 		})
 	}
 	return connect.NewResponse(&out), nil
+}
+
+// refused says of all jobs of a file what would keep them from being accepted, before any is, so that a file with a job
+// that can never run changes nothing. A job that is there already is the same job again, or is refused in its turn; and
+// what passes by itself, such as a full queue, does not speak against the file.
+func (h *handler) refused(ctx context.Context, jobs []config.Job) error {
+	if len(jobs) < 2 {
+		return nil
+	}
+	var errs []error
+	for _, j := range jobs {
+		if _, err := h.service.Job(ctx, j.Spec.Name); err == nil {
+			continue
+		}
+		if _, err := h.service.DryRun(ctx, j.Spec); err != nil && errkind.Of(err) == errkind.Invalid {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errkind.Errorf(errkind.Invalid, "%w", errors.Join(errs...))
 }
 
 // partly says which jobs of a file stand already when a later one is refused.
@@ -102,15 +128,21 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 		return nil, wire(err)
 	}
 	var out pb.DryRunResponse
+	var errs []error
+	kind := errkind.Unknown
 	for _, j := range jobs {
 		e, err := h.service.DryRun(ctx, j.Spec)
 		if err != nil {
-			return nil, wire(err)
+			errs, kind = append(errs, err), errkind.Of(err)
+			continue
 		}
 		out.Explanations = append(out.Explanations, explanationMessage(&e))
 		for _, w := range config.Warnings(j.Spec, j.Workdir != "") {
 			out.Warnings = append(out.Warnings, string(j.Spec.Name)+": "+w)
 		}
+	}
+	if len(errs) > 0 {
+		return nil, wire(&errkind.Error{Kind: kind, Err: errors.Join(errs...)})
 	}
 	return connect.NewResponse(&out), nil
 }

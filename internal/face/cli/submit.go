@@ -62,6 +62,9 @@ same job.`,
 			if dry {
 				return a.dryRun(cmd.Context(), c, list)
 			}
+			if err = a.check(cmd.Context(), c, list); err != nil {
+				return err
+			}
 			names, err := a.submit(cmd.Context(), c, list, id, git, wait)
 			if err != nil || !wait {
 				return err
@@ -223,6 +226,7 @@ func send(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *p
 // dryRun says what would happen.
 func (a *app) dryRun(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, list []submission) error {
 	var all []*pb.Explanation
+	var wrong []error
 	for _, s := range list {
 		if s.dir != "" {
 			if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
@@ -231,12 +235,16 @@ func (a *app) dryRun(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 		}
 		resp, err := c.DryRun(ctx, connect.NewRequest(&pb.DryRunRequest{Job: string(s.text), FileName: s.file}))
 		if err != nil {
-			return fmt.Errorf("%s: job %s: %w", s.file, s.name, err)
+			wrong = append(wrong, fmt.Errorf("%s: job %s: %w", s.file, s.name, err))
+			continue
 		}
 		for _, w := range resp.Msg.Warnings {
 			fmt.Fprintln(a.Err, "sluice: "+w)
 		}
 		all = append(all, resp.Msg.Explanations...)
+	}
+	if err := allOf(wrong); err != nil {
+		return err
 	}
 	if a.format == "json" || a.format == "yaml" {
 		out := make([]record, len(all))
