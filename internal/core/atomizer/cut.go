@@ -22,24 +22,21 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	if safe <= free.From {
 		return Piece{}, Refusal{Why: Unsafe, Least: s.Safe.LeastOver(free.From, free.From+1, v.Learned.MemoryScale)}
 	}
-	finishes := func(to int64) bool { return to == s.Total && v.Committed.Len()+v.Claimed.Len()+to-free.From == s.Total }
-
-	to := safe
-	last := checkpoint // what a checkpoint at the end costs
-	if finishes(to) {
-		last = 0
+	useful := v.useful(free, w.Speed)
+	if safe < limit && v.upTo(free, safe) < useful {
+		return Piece{}, Refusal{Why: Unsafe, Least: s.Safe.LeastOver(free.From, safe+1, v.Learned.MemoryScale)}
 	}
+	to := v.upTo(free, safe)
+	last := v.lastCheckpoint(free.From, to)
 	if need := restore + v.RunTime(to-free.From, w.Speed) + last; need > room {
 		// Cut by time, on the grid; a checkpoint must then be left.
 		last = checkpoint
 		units := int64(max(0, room-restore-last) / unit)
 		to = v.floor(free.From, free.From+units)
-	} else if to < free.To {
-		to = v.floor(free.From, to)
 	}
-	least := v.least(free.From, free.To)
-	if to <= free.From {
-		return Piece{}, Refusal{Why: TooShort, Need: restore + max(v.RunTime(least-free.From, w.Speed), s.TauMin) + checkpoint + s.Launch.Grace}
+	if to < useful {
+		need := restore + v.RunTime(useful-free.From, w.Speed) + v.lastCheckpoint(free.From, useful)
+		return Piece{}, Refusal{Why: TooShort, Need: need + s.Launch.Grace}
 	}
 	if rest := free.To - to; rest > 0 && to < limit && v.RunTime(rest, w.Speed) < s.TauMin {
 		keep := quantity.MulDiv(int64(s.TauMin), 1, int64(unit))
@@ -48,12 +45,6 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 		}
 	}
 	run := v.RunTime(to-free.From, w.Speed)
-	if run < s.TauMin && to != free.To {
-		if to == safe && safe < limit {
-			return Piece{}, Refusal{Why: Unsafe, Least: s.Safe.LeastOver(free.From, safe+1, v.Learned.MemoryScale)}
-		}
-		return Piece{}, Refusal{Why: TooShort, Need: restore + s.TauMin + checkpoint + s.Launch.Grace}
-	}
 	p := Piece{Range: job.Range{From: free.From, To: to}, Run: run, Wall: restore + run + last}
 	p.Length = p.Wall + s.Launch.Grace
 	p.Demand[trp.Memory] = s.Safe.LeastOver(free.From, to, v.Learned.MemoryScale)
@@ -75,12 +66,49 @@ func (v *View) overhead() (before, checkpoint time.Duration) {
 // floor rounds a cut point down to the grid; from itself if that leaves nothing. Inside a suspect range single units
 // are cut whatever the grid, until the bad one is alone.
 func (v *View) floor(from, to int64) int64 {
-	for _, s := range v.Learned.Suspects {
-		if s.Range.From <= from && from < s.Range.To {
-			return max(from, to)
-		}
+	if v.suspected(from) {
+		return max(from, to)
 	}
 	return max(from, to/v.Spec.Grid*v.Spec.Grid)
+}
+
+// suspected says whether a unit lies in a suspect range.
+func (v *View) suspected(unit int64) bool {
+	for _, s := range v.Learned.Suspects {
+		if s.Range.From <= unit && unit < s.Range.To {
+			return true
+		}
+	}
+	return false
+}
+
+// upTo is the last cut point of what is free that is not beyond to.
+func (v *View) upTo(free job.Range, to int64) int64 {
+	if to >= free.To {
+		return free.To
+	}
+	return v.floor(free.From, to)
+}
+
+// lastCheckpoint is what the checkpoint at the end of [from, to) costs: nothing where that finishes the job.
+func (v *View) lastCheckpoint(from, to int64) time.Duration {
+	if to == v.Spec.Total && v.Committed.Len()+v.Claimed.Len()+to-from == v.Spec.Total {
+		return 0
+	}
+	_, checkpoint := v.overhead()
+	return checkpoint
+}
+
+// useful is the first cut point of what is free at which a piece is worth it: tau_min long, or all of it.
+func (v *View) useful(free job.Range, speed int64) int64 {
+	units := max(1, quantity.MulDiv(int64(v.Spec.TauMin), 1, int64(v.unit(speed))))
+	if units >= free.Len() {
+		return free.To
+	}
+	if v.suspected(free.From) {
+		return free.From + units
+	}
+	return v.align(free.From, free.From+units, free.To)
 }
 
 // least is the first cut point after from: the next point of the grid or the end of what is free.

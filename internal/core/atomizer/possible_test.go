@@ -1,0 +1,126 @@
+package atomizer_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// TestWhatIsAcceptedCanFinish: a job that is not called impossible is cut to its end by slices that are idle, whichever of
+// those that fit takes the next piece, and LeastWindow is a window that some piece fits.
+func TestWhatIsAcceptedCanFinish(t *testing.T) {
+	for _, kind := range []job.Kind{job.Items, job.Steps} {
+		rapid.Check(t, func(t *rapid.T) {
+			q := draw(t, kind)
+			q.view = atomizer.View{Spec: q.spec, Learned: &protocol.Learned{}}
+			longest := time.Duration(rapid.Int64Range(1, 120).Draw(t, "longest")) * time.Second
+			var all []protocol.Slice
+			for range rapid.IntRange(1, 3).Draw(t, "slices") {
+				all = append(all, protocol.Slice{
+					Capacity: trp.Vector{quantity.Amount(rapid.Int64Range(40, 160).Draw(t, "memory"))}, Speed: rapid.Int64Range(300, 2000).Draw(t, "speed"),
+				})
+			}
+			why, nearest := atomizer.Impossible(q.spec, all, longest)
+			if why != "" {
+				if nearest == "" {
+					t.Fatalf("%q, and nothing said of what would fit", why)
+				}
+				return
+			}
+			pick := rapid.IntRange(0, 2).Draw(t, "first")
+			for q.view.Committed.Len() < q.spec.Total {
+				done := q.view.Committed.Len()
+				for i := range all {
+					s := all[(i+pick)%len(all)]
+					p, r := atomizer.Fit(&q.view, atomizer.Window{Capacity: s.Capacity, Speed: s.Speed, End: quantity.Instant(longest)})
+					if r.Why != atomizer.Interested {
+						continue
+					}
+					least := atomizer.LeastWindow(&q.view, s.Speed)
+					if kind == job.Steps && p.Length < least && p.Range.To < q.spec.Total {
+						t.Fatalf("piece %+v is shorter than the least window %v", p, least)
+					}
+					q.view.Committed, q.view.Resume = q.view.Committed.Add(p.Range), job.Token{Epoch: 1}
+					break
+				}
+				if q.view.Committed.Len() == done {
+					t.Fatalf("accepted, and stuck after %v on %v in windows of %v", q.view.Committed, all, longest)
+				}
+			}
+		})
+	}
+}
+
+func TestWhyAJobIsImpossible(t *testing.T) {
+	slice := func(mib, speed int64) protocol.Slice {
+		return protocol.Slice{ID: "s", Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: speed}
+	}
+	make := func(kind job.Kind, n int, mib int64, change func(*job.Spec)) *job.Spec {
+		total := int64(100)
+		if kind == job.Rigid {
+			total = 1
+		}
+		table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: total, Mean: quantity.Amount(mib << 20)}}}, total, 10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &job.Spec{Kind: kind, Total: total, Grid: 10, PerUnit: time.Second, Parallelism: 1, Slices: n, Safe: table}
+		change(s)
+		return s
+	}
+	same := func(*job.Spec) {}
+	for _, c := range []struct {
+		name   string
+		spec   *job.Spec
+		slices []protocol.Slice
+		want   string
+		fits   string
+	}{
+		{"without slices nothing is known", make(job.Items, 1, 500, same), nil, "", ""},
+		{"too much memory", make(job.Items, 1, 500, same), []protocol.Slice{slice(400, 1000)}, "need 500 MiB", "at most 400 MiB"},
+		{"too slow", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100)}, "longer than the longest window", "smaller grid"},
+		{"fast enough on one of them", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100), slice(400, 1000)}, "", ""},
+		{"tau_min beyond the window", make(job.Steps, 1, 100, func(s *job.Spec) { s.TauMin = 80 * time.Second }), []protocol.Slice{slice(400, 1000)}, "longer than the longest", "tauMin"},
+		{"a rigid job that fits", make(job.Rigid, 1, 100, same), []protocol.Slice{slice(400, 1000)}, "", ""},
+		{"a rigid job too large", make(job.Rigid, 1, 500, same), []protocol.Slice{slice(400, 1000)}, "needs 500 MiB", "at most 400 MiB"},
+		{"too few slices", make(job.Rigid, 2, 300, same), []protocol.Slice{slice(400, 1000), slice(200, 1000)}, "2 slices", "slices: 1"},
+	} {
+		why, nearest := atomizer.Impossible(c.spec, c.slices, time.Minute)
+		if !strings.Contains(why, c.want) || !strings.Contains(nearest, c.fits) || (why == "") != (c.want == "") {
+			t.Errorf("%s: %q; %q", c.name, why, nearest)
+		}
+	}
+}
+
+// TestAFailingRangeIsCutSmaller: pieces do not cross the edge of a suspect range, and take at most its limit within it.
+func TestAFailingRangeIsCutSmaller(t *testing.T) {
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 100, Mean: 1}}}, 100, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &job.Spec{Kind: job.Items, Total: 100, Grid: 10, PerUnit: time.Second, Parallelism: 1, Safe: table, TauMin: 30 * time.Second}
+	v := atomizer.View{Spec: s, Learned: &protocol.Learned{Suspects: []protocol.Suspect{{Range: job.Range{From: 40, To: 60}, Limit: 7}}}}
+	var got []job.Range
+	for range 5 {
+		p, r := atomizer.Fit(&v, atomizer.Window{Capacity: trp.Vector{1}, Speed: 1000, End: quantity.Instant(1e12)})
+		if r.Why != atomizer.Interested {
+			t.Fatalf("after %v: %+v", got, r)
+		}
+		got = append(got, p.Range)
+		v.Committed = v.Committed.Add(p.Range)
+	}
+	want := []job.Range{{From: 0, To: 40}, {From: 40, To: 47}, {From: 47, To: 54}, {From: 54, To: 60}, {From: 60, To: 100}}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
