@@ -21,7 +21,9 @@ type Job struct {
 	Reason string
 	// Progress is committed units of Total; Skipped of them were given up as bad.
 	Progress, Total, Skipped int64
-	Unit                     string
+	// Reported is how many units more the running subjobs say they have completed. They count once committed.
+	Reported int64
+	Unit     string
 	// Subjobs committed; Running now; Lost ended without progress.
 	Subjobs, Running, Lost int
 	Submitted              quantity.Instant
@@ -47,7 +49,9 @@ type Subjob struct {
 	Window uint64
 	Range  job.Range
 	// Committed is the part that counts.
-	Committed       job.Range
+	Committed job.Range
+	// Progress is the unit up to which a running subjob says it is complete, at least Range.From; 0 once it has ended.
+	Progress        int64
 	PlannedStart    quantity.Instant
 	PlannedEnd      quantity.Instant
 	Start, End      quantity.Instant

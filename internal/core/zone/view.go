@@ -45,13 +45,21 @@ func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 		c := &s.Claims[i]
 		sub := showClaim(c)
 		sub.Running, sub.Outcome = true, "starting"
-		if l := s.lease(c.Token); l.running != 0 {
+		l := s.lease(c.Token)
+		if l.running != 0 {
 			sub.Start, sub.Outcome = l.running, "running"
 		}
+		sub.Progress = l.reported(c)
 		j.History = append(j.History, sub)
 	}
 	slices.SortStableFunc(j.History, func(a, b status.Subjob) int { return a.Token.Compare(b.Token) })
 	return j, true
+}
+
+// reported is the unit up to which a running subjob says it is complete. What it says of units beyond its claim is not
+// shown.
+func (l *lease) reported(c *protocol.Claim) int64 {
+	return max(c.Range.From, min(l.progress, c.Range.To))
 }
 
 func showClaim(c *protocol.Claim) status.Subjob {
@@ -74,6 +82,10 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 		} else {
 			j.Subjobs++
 		}
+	}
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		j.Reported += s.lease(c.Token).reported(c) - c.Range.From
 	}
 	started := s.Started
 	for i := range s.leases {

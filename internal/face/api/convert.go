@@ -69,7 +69,7 @@ func jobMessage(j *status.Job) *pb.Job {
 	return &pb.Job{
 		Name: string(j.Name), Queue: j.Queue, Kind: kindName(j.Kind), Priority: j.Priority,
 		State: j.State.String(), StateCode: j.State.Code(), Final: j.State.Final(), Reason: j.Reason,
-		Progress: j.Progress, Total: j.Total, Skipped: j.Skipped, Unit: j.Unit,
+		Progress: j.Progress, Reported: j.Reported, Total: j.Total, Skipped: j.Skipped, Unit: j.Unit,
 		Subjobs: count(j.Subjobs), Running: count(j.Running), Lost: count(j.Lost),
 		Submitted: stamp(j.Submitted), Started: stamp(j.Started), Ended: stamp(j.Ended), Wait: durationpb.New(j.Wait),
 		StartEarly: stamp(j.StartEarly), StartLate: stamp(j.StartLate), FinishEarly: stamp(j.FinishEarly), FinishLate: stamp(j.FinishLate),
@@ -86,7 +86,7 @@ func subjobMessage(s *status.Subjob) *pb.Subjob {
 		Subjob: token(s.Token), Slice: string(s.Slice), Window: s.Window, Range: span(s.Range), Committed: span(s.Committed),
 		PlannedStart: stamp(s.PlannedStart), PlannedEnd: stamp(s.PlannedEnd), Start: stamp(s.Start), End: stamp(s.End),
 		PredictedMemoryBytes: int64(s.Predicted), PeakMemoryBytes: int64(s.Peak),
-		Outcome: s.Outcome, Detail: s.Detail, Running: s.Running,
+		Outcome: s.Outcome, Detail: s.Detail, Running: s.Running, Progress: s.Progress,
 	}
 }
 

@@ -51,12 +51,16 @@ func (a *app) completeJobs(cmd *cobra.Command, _ []string, _ string) ([]string, 
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// progress is done of total with the share.
+// progress is done of total with the share of both; what running subjobs have reported beyond it stands behind a plus.
 func progress(j *pb.Job) string {
 	if j.Total == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d/%d %d%%", j.Progress, j.Total, int(float64(j.Progress)/float64(j.Total)*100))
+	done := strconv.FormatInt(j.Progress, 10)
+	if j.Reported > 0 {
+		done += "+" + strconv.FormatInt(j.Reported, 10)
+	}
+	return fmt.Sprintf("%s/%d %d%%", done, j.Total, int(float64(j.Progress+j.Reported)/float64(j.Total)*100))
 }
 
 // jobColumns are the properties of a job in a list.
@@ -72,6 +76,7 @@ func (a *app) jobColumns() []column[*pb.Job] {
 		{key: "final", value: func(j job) any { return j.Final }},
 		{head: "PROGRESS", text: progress},
 		{key: "progress", value: func(j job) any { return j.Progress }},
+		{key: "reported", value: func(j job) any { return j.Reported }},
 		{key: "total", value: func(j job) any { return j.Total }},
 		{key: "skipped", head: "SKIPPED", wide: true, value: func(j job) any { return j.Skipped }},
 		{key: "unit", head: "UNIT", wide: true, value: func(j job) any { return j.Unit }},
@@ -138,6 +143,13 @@ func (a *app) subjobColumns() []column[*pb.Subjob] {
 		{key: "from", value: func(s sub) any { return s.Range.GetFrom() }},
 		{key: "to", value: func(s sub) any { return s.Range.GetTo() }},
 		{key: "committed", head: "COMMITTED", value: func(s sub) any { return rangeValue(s.Committed) }, text: func(s sub) string { return rangeText(s.Committed) }},
+		{key: "progress", head: "PROGRESS", value: func(s sub) any { return s.Progress }, text: func(s sub) string {
+			if !s.Running || s.Range.GetTo() <= s.Range.GetFrom() {
+				return ""
+			}
+			from, to := s.Range.GetFrom(), s.Range.GetTo()
+			return fmt.Sprintf("%d %d%%", s.Progress, int(float64(s.Progress-from)/float64(to-from)*100))
+		}},
 		{key: "plannedStart", head: "PLANNED", wide: true, value: func(s sub) any { return stamp(s.PlannedStart) }, text: func(s sub) string { return a.clock(s.PlannedStart) + "-" + a.clock(s.PlannedEnd) }},
 		{key: "plannedEnd", value: func(s sub) any { return stamp(s.PlannedEnd) }},
 		{key: "start", head: "START", value: func(s sub) any { return stamp(s.Start) }, text: func(s sub) string { return a.clock(s.Start) }},

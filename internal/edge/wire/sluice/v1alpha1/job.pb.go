@@ -120,7 +120,9 @@ type Job struct {
 	History        []*Subjob `protobuf:"bytes,27,rep,name=history,proto3" json:"history,omitempty"`
 	HistoryDropped int32     `protobuf:"varint,28,opt,name=history_dropped,json=historyDropped,proto3" json:"history_dropped,omitempty"`
 	// The accepted job file, defaults filled, as YAML. GetJob only.
-	Spec          string `protobuf:"bytes,29,opt,name=spec,proto3" json:"spec,omitempty"`
+	Spec string `protobuf:"bytes,29,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Units that running subjobs say they have completed beyond progress. They count once committed.
+	Reported      int64 `protobuf:"varint,30,opt,name=reported,proto3" json:"reported,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -358,6 +360,13 @@ func (x *Job) GetSpec() string {
 	return ""
 }
 
+func (x *Job) GetReported() int64 {
+	if x != nil {
+		return x.Reported
+	}
+	return 0
+}
+
 // Subjob is one piece that ran or runs inside one window.
 type Subjob struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -375,9 +384,11 @@ type Subjob struct {
 	PredictedMemoryBytes int64 `protobuf:"varint,10,opt,name=predicted_memory_bytes,json=predictedMemoryBytes,proto3" json:"predicted_memory_bytes,omitempty"`
 	PeakMemoryBytes      int64 `protobuf:"varint,11,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
 	// done, yielded, failed, memory, deadline, stopped, limit, start-failed or lost.
-	Outcome       string `protobuf:"bytes,12,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	Detail        string `protobuf:"bytes,13,opt,name=detail,proto3" json:"detail,omitempty"`
-	Running       bool   `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
+	Outcome string `protobuf:"bytes,12,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Detail  string `protobuf:"bytes,13,opt,name=detail,proto3" json:"detail,omitempty"`
+	Running bool   `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
+	// The unit up to which a running subjob says it is complete; 0 once it has ended.
+	Progress      int64 `protobuf:"varint,15,opt,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -508,6 +519,13 @@ func (x *Subjob) GetRunning() bool {
 		return x.Running
 	}
 	return false
+}
+
+func (x *Subjob) GetProgress() int64 {
+	if x != nil {
+		return x.Progress
+	}
+	return 0
 }
 
 // Explanation says why a job waits or where it ran: counts, never a log.
@@ -821,7 +839,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\xae\b\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\xca\b\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x12\n" +
@@ -856,7 +874,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\fmemory_scale\x18\x1a \x01(\x03R\vmemoryScale\x121\n" +
 	"\ahistory\x18\x1b \x03(\v2\x17.sluice.v1alpha1.SubjobR\ahistory\x12'\n" +
 	"\x0fhistory_dropped\x18\x1c \x01(\x05R\x0ehistoryDropped\x12\x12\n" +
-	"\x04spec\x18\x1d \x01(\tR\x04spec\"\xbe\x04\n" +
+	"\x04spec\x18\x1d \x01(\tR\x04spec\x12\x1a\n" +
+	"\breported\x18\x1e \x01(\x03R\breported\"\xda\x04\n" +
 	"\x06Subjob\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x16\n" +
@@ -873,7 +892,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x11peak_memory_bytes\x18\v \x01(\x03R\x0fpeakMemoryBytes\x12\x18\n" +
 	"\aoutcome\x18\f \x01(\tR\aoutcome\x12\x16\n" +
 	"\x06detail\x18\r \x01(\tR\x06detail\x12\x18\n" +
-	"\arunning\x18\x0e \x01(\bR\arunning\"\xcf\x01\n" +
+	"\arunning\x18\x0e \x01(\bR\arunning\x12\x1a\n" +
+	"\bprogress\x18\x0f \x01(\x03R\bprogress\"\xcf\x01\n" +
 	"\vExplanation\x12&\n" +
 	"\x03job\x18\x01 \x01(\v2\x14.sluice.v1alpha1.JobR\x03job\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x121\n" +
