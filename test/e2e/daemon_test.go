@@ -70,6 +70,7 @@ func newDaemon(t *testing.T, gpus string, flags ...string) *daemon {
 	t.Cleanup(func() {
 		d.kill()
 		endBelow(d.data)
+		openUp(d.data)
 		if t.Failed() {
 			lines := strings.Split(d.log.String(), "\n")
 			t.Logf("the end of the daemon's log:\n%s", strings.Join(lines[max(0, len(lines)-20):], "\n"))
@@ -171,6 +172,16 @@ func endBelow(dir string) {
 			}
 		}
 	}
+}
+
+// openUp lets checkpoints, which are read-only, be removed.
+func openUp(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			_ = os.Chmod(path, 0o700) // if not, the test says which could not be removed
+		}
+		return nil
+	})
 }
 
 // sluice runs the client. The code is -1 if it could not run.
