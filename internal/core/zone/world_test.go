@@ -33,6 +33,9 @@ type world struct {
 	// faults: chance in percent that a message is lost or doubled, drawn by draw.
 	loss, double int
 	draw         func(n int) int
+	lose         func(m *protocol.Message) bool // names messages that are lost; nil: none but by loss
+	refuse       func(m *protocol.Message) bool // names asks that the node refuses whatever is free
+	deaf         bool                           // programs do not look at their lease file again
 	adopted      map[job.ID]*job.Spec
 	closed       map[job.ID]job.Verdict
 	log          []string
@@ -112,6 +115,9 @@ func (w *world) take() {
 	}
 	for _, m := range w.out.Effects {
 		n := 1
+		if w.lose != nil && w.lose(&m) {
+			n = 0
+		}
 		if m.Kind != protocol.Wake && w.loss > 0 && w.draw(100) < w.loss {
 			n = 0
 		}
@@ -204,6 +210,9 @@ func (w *world) deliver() bool {
 
 func (w *world) reply(m protocol.Message) {
 	m.From, m.To = protocol.Address{Role: protocol.Node, ID: "n"}, protocol.Address{Role: protocol.Zone, ID: "z"}
+	if w.lose != nil && w.lose(&m) {
+		return
+	}
 	if m.Kind != protocol.Offer && w.loss > 0 && w.draw(100) < w.loss {
 		return
 	}
@@ -228,6 +237,11 @@ func (w *world) slice(id job.SliceID) *simSlice {
 func (w *world) node(m protocol.Message) {
 	switch m.Kind {
 	case protocol.Ask:
+		if w.refuse != nil && w.refuse(&m) {
+			w.slice(m.Slice).sent = "" // a fresh view follows
+			w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Text: "no"})
+			return
+		}
 		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
 			if !w.slice(id).isFree(m.Start, m.End, m.Job, job.Token{}) {
 				w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Text: "not free"})
@@ -278,9 +292,11 @@ func (w *world) node(m protocol.Message) {
 		s := w.slice(m.Slice)
 		for _, r := range s.runs {
 			if r.m.Token == m.Token && !r.ended && s.isFree(r.m.End, m.End, "", m.Token) {
-				r.done = r.done.Add(time.Duration(m.Range.To-r.m.Range.To) * time.Second)
+				if !w.deaf {
+					r.done = r.done.Add(time.Duration(m.Range.To-r.m.Range.To) * time.Second)
+					r.result.Progress = m.Range.To
+				}
 				r.m.Range, r.m.End = m.Range, m.End
-				r.result.Progress = m.Range.To
 				for i := range s.busy {
 					if s.busy[i].Token == m.Token {
 						s.busy[i].End = m.End
