@@ -81,7 +81,9 @@ func parseStat(data []byte) (s stat, err error) {
 	if len(fields) <= started || len(fields[state]) != 1 {
 		return s, fmt.Errorf("stat line %q: too few fields", data)
 	}
-	s.state = fields[state][0]
+	if s.state = fields[state][0]; !('A' <= s.state && s.state <= 'Z' || 'a' <= s.state && s.state <= 'z') {
+		return stat{}, fmt.Errorf("stat line %q: state: want a letter", data)
+	}
 	if s.parent, err = strconv.Atoi(string(fields[parent])); err != nil {
 		return s, fmt.Errorf("stat line %q: parent: %w", data, err)
 	}

@@ -29,6 +29,7 @@ func TestParseStat(t *testing.T) {
 
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("42 (sh) S 7 42 42 0 -1 4194560 99 0 0 0 1 2 0 0 20 0 1 0 12345 1000 200"))
+	f.Add([]byte(")\x00 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if s, err := parseStat(data); err == nil && s.state == 0 {
 			t.Errorf("%q: no state", data)
