@@ -35,9 +35,9 @@ func Impossible(spec *job.Spec, slices []protocol.Slice, longest time.Duration) 
 		}
 		from = upTo
 	}
-	// The slice and window that would hold the least useful piece at every point of the grid.
+	// The slice and window that would hold the least useful piece, where it is hardest.
 	v := View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}}
-	for from = 0; from < spec.Total; {
+	for _, from = range hardest(spec) {
 		reason := Refusal{}
 		ok := false
 		for _, s := range slices {
@@ -58,17 +58,22 @@ func Impossible(spec *job.Spec, slices []protocol.Slice, longest time.Duration) 
 			return fmt.Sprintf("no slice safely runs a useful piece from unit %d on: it needs %d MiB over tauMin %v", from, mib(reason.Least), spec.TauMin),
 				"a smaller tauMin, or lower memory where a phase begins"
 		}
-		// Within one phase every point is as good as the first.
-		next := spec.Total
-		for _, upTo := range spec.Safe.Bounds {
-			if upTo > from {
-				next = upTo
-				break
-			}
-		}
-		from = next
 	}
 	return "", ""
+}
+
+// hardest are the points of progress that stand for all others: where a phase begins, and the last cut point before it
+// ends, from which the least useful piece reaches into the next phase and needs the memory of both.
+func hardest(spec *job.Spec) (points []int64) {
+	from := int64(0)
+	for _, upTo := range spec.Safe.Bounds {
+		points = append(points, from)
+		if last := (upTo - 1) / spec.Grid * spec.Grid; last > from {
+			points = append(points, last)
+		}
+		from = upTo
+	}
+	return points
 }
 
 // fitOne is Fit at one point of progress, for either divisible kind.
