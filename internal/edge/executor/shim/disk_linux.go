@@ -23,8 +23,13 @@ func SyncDir(path string) error {
 }
 
 // SyncTree makes everything below root durable and says how many plain files there are. It follows no link and opens no
-// pipe or device: the tree is a program's.
+// pipe or device: the tree is a program's. An empty root holds nothing that could be lost, and costs nothing.
 func SyncTree(root string) (files int, err error) {
+	if info, err := os.Lstat(root); err == nil && info.IsDir() {
+		if entries, err := os.ReadDir(root); err == nil && len(entries) == 0 {
+			return 0, nil
+		}
+	}
 	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -62,22 +67,29 @@ func Size(root string, limit int64) (n int64) {
 	return n
 }
 
-// writeFile replaces path durably.
+// WriteFile replaces path durably.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
+	if err := replace(path, data, mode, (*os.File).Sync); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// replace replaces path whole: who opens it sees the old file or the new one. sync makes the new one durable before that.
+func replace(path string, data []byte, mode os.FileMode, sync func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(mode), sync(f), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return err
 	}
-	return SyncDir(filepath.Dir(path))
+	return err
 }
 
 func writeJSON(path string, v any, mode os.FileMode) error {

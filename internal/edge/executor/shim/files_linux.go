@@ -2,6 +2,8 @@ package shim
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -102,10 +104,17 @@ func (d Dir) ReadProgress() (p Progress, ok bool) {
 	return p, true
 }
 
-// WriteTerms writes the program's lease file: how far it may work and until when.
+// WriteTerms writes the program's lease file: how far it may work and until when. It is not synced: only the program reads
+// it, and what a power cut takes from it no program is left to read.
 func (d Dir) WriteTerms(to int64, deadline quantity.Instant) error {
-	terms := map[string]any{"to": to, "deadline": Deadline(deadline)}
-	return writeJSON(d.Terms(), terms, 0o644)
+	data, err := json.Marshal(map[string]any{"to": to, "deadline": Deadline(deadline)})
+	if err == nil {
+		err = replace(d.Terms(), append(data, '\n'), 0o644, func(*os.File) error { return nil })
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", d.Terms(), err)
+	}
+	return nil
 }
 
 // Deadline is an instant as programs read it: RFC 3339 in UTC, cut to milliseconds (which never makes it later); empty if

@@ -204,4 +204,14 @@ func TestSizeAndSyncFollowNoLink(t *testing.T) {
 	if _, err := SyncTree(filepath.Join(root, "none")); err == nil {
 		t.Error("a tree that is not there was synced")
 	}
+	// A program may leave anything where its directory was: nothing is opened that could block.
+	pipe, link := filepath.Join(root, "pipe-as-root"), filepath.Join(root, "link-as-root")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, odd := range []string{pipe, link, t.TempDir()} {
+		if n, err := SyncTree(odd); n != 0 || err != nil {
+			t.Errorf("%s: synced %d files, %v", odd, n, err)
+		}
+	}
 }

@@ -39,7 +39,7 @@ func initialize(dir shim.Dir) error {
 	unix.CloseOnExec(wordFD)
 	out := json.NewEncoder(os.NewFile(wordFD, "supervisor"))
 	// As init it must live until the command ends, whatever is sent to it from below.
-	signal.Notify(make(chan os.Signal, 1))
+	signal.Notify(make(chan os.Signal, 1), deadly()...)
 	cmd, err := start(dir)
 	if err != nil {
 		return out.Encode(word{Err: err.Error()})
@@ -52,6 +52,16 @@ func initialize(dir shim.Dir) error {
 		return err
 	}
 	return out.Encode(word{Exited: true, Code: code, Signal: sig, MaxRSS: maxRSS()})
+}
+
+// deadly are the signals that end or stop a Go program that does not ask for them, as far as they can be caught. Package
+// os/signal could be asked for all 64, but enabling one is a round trip between two threads: together 2.5 ms of every
+// start.
+func deadly() []os.Signal {
+	return []os.Signal{
+		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE,
+		unix.SIGSEGV, unix.SIGPIPE, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGSYS,
+	}
 }
 
 // start prepares this process, whose settings the command inherits, and starts the command.
