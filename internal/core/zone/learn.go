@@ -15,7 +15,7 @@ const (
 	// quantilePermille of the observed run times is what plans use (T, SYSTEMS 1.2: default .95).
 	quantilePermille = 950
 	// leastMargin stays on a learned run time, startMargin stands on a declared one; both in parts per thousand.
-	leastMargin, startMargin, mostMargin = 1050, 1250, 10_000
+	leastMargin, startMargin, mostMargin = 1050, 1250, 100_000
 	// leastSample is the shortest run that teaches a run time once one is known.
 	leastSample = 500 * time.Millisecond
 	// memoryStep is the least a memory kill raises the profile by, memoryHeadroom what is added to the observed peak.
@@ -43,7 +43,7 @@ func learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protoc
 	case job.MemoryKilled:
 		raiseMemory(&l, s, c, r)
 	case job.DeadlineKilled:
-		l.Margin = min(mostMargin, l.Margin*3/2)
+		missed(&l, done)
 		if done.Empty() {
 			l.Failures++
 			l.LastDetail = "it was still running at its deadline and had completed nothing"
@@ -73,7 +73,7 @@ func learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protoc
 			l.LastDetail = r.Detail
 			if r.Outcome == job.Yielded {
 				// Its time was too short for it to begin: the next piece gets more.
-				l.Margin = min(mostMargin, l.Margin*3/2)
+				missed(&l, done)
 				if l.LastDetail == "" {
 					l.LastDetail = "it yielded without having completed anything"
 				}
@@ -108,7 +108,17 @@ func learnRate(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, 
 	sorted := slices.Sorted(slices.Values(l.Rates))
 	l.Rate = sorted[(len(sorted)*quantilePermille+999)/1000-1]
 	if r.Outcome != job.DeadlineKilled {
-		l.Margin = max(leastMargin, 1000+(l.Margin-1000)*3/4)
+		l.Margin = max(leastMargin, 1000+(min(l.Margin, startMargin)-1000)*3/4)
+	}
+}
+
+// missed gives the next piece more time after a deadline. Where something was completed its run time is known now and
+// the margin needs little; where nothing was, the declared time may be wrong by any factor, and there are few tries.
+func missed(l *protocol.Learned, done job.Range) {
+	if done.Empty() {
+		l.Margin = min(mostMargin, l.Margin*8)
+	} else {
+		l.Margin = min(l.Margin, startMargin) * 3 / 2
 	}
 }
 

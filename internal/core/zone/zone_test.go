@@ -180,6 +180,20 @@ func TestALateFinishLearnsTheRealRunTime(t *testing.T) {
 	}
 }
 
+func TestAUnitFortyTimesAsLongAsDeclaredIsLearned(t *testing.T) {
+	w := newWorld(t, 1024)
+	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+		most := m.End.Sub(m.Start)
+		if done := int64(most / (40 * time.Second)); done < m.Range.Len() {
+			return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Range.From + done}
+		}
+		return 40 * time.Second * time.Duration(m.Range.Len()), job.Result{Outcome: job.Done, Progress: m.Range.To}
+	}
+	w.submit(items(t, "a", 20, 100, 1))
+	w.until(2 * time.Hour)
+	finished(t, w, "a")
+}
+
 func TestARunningJobContinuesIntoTheNextWindow(t *testing.T) {
 	w := newWorld(t, 1024)
 	s := steps(t, "a", 2000, 10, 100)
