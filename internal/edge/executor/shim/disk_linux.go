@@ -25,10 +25,8 @@ func SyncDir(path string) error {
 // SyncTree makes everything below root durable and says how many plain files there are. It follows no link and opens no
 // pipe or device: the tree is a program's. An empty root holds nothing that could be lost, and costs nothing.
 func SyncTree(root string) (files int, err error) {
-	if info, err := os.Lstat(root); err == nil && info.IsDir() {
-		if entries, err := os.ReadDir(root); err == nil && len(entries) == 0 {
-			return 0, nil
-		}
+	if emptyDir(root) {
+		return 0, nil
 	}
 	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -47,6 +45,16 @@ func SyncTree(root string) (files int, err error) {
 		return errors.Join(f.Sync(), f.Close())
 	})
 	return files, err
+}
+
+// emptyDir says whether path is a directory, and no link to one, that holds nothing.
+func emptyDir(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	entries, err := os.ReadDir(path)
+	return err == nil && len(entries) == 0
 }
 
 // Size adds up the bytes of all plain files below root, stopping early once they pass limit. What vanishes meanwhile
@@ -92,10 +100,11 @@ func replace(path string, data []byte, mode os.FileMode, sync func(*os.File) err
 	return err
 }
 
-func writeJSON(path string, v any, mode os.FileMode) error {
+// writeJSON replaces a file that is the executor's and the supervisor's alone, durably.
+func writeJSON(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err == nil {
-		err = WriteFile(path, append(data, '\n'), mode)
+		err = WriteFile(path, append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

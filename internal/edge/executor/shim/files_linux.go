@@ -130,22 +130,22 @@ func Deadline(t quantity.Instant) string {
 func (d Dir) ReadLease() (l Lease, err error) { return l, readJSON(d.Lease(), &l) }
 
 // WriteLease writes lease.json.
-func (d Dir) WriteLease(l *Lease) error { return writeJSON(d.Lease(), l, 0o600) }
+func (d Dir) WriteLease(l *Lease) error { return writeJSON(d.Lease(), l) }
 
 // ReadControl reads control.json; an error that is fs.ErrNotExist means that nothing has changed.
 func (d Dir) ReadControl() (c Control, err error) { return c, readJSON(d.Control(), &c) }
 
 // WriteControl writes control.json.
-func (d Dir) WriteControl(c *Control) error { return writeJSON(d.Control(), c, 0o600) }
+func (d Dir) WriteControl(c *Control) error { return writeJSON(d.Control(), c) }
 
 // ReadNote reads shim.json; an error that is fs.ErrNotExist means that no supervisor was here.
 func (d Dir) ReadNote() (n Note, err error) { return n, readJSON(d.Note(), &n) }
 
 // WriteNote writes shim.json.
-func (d Dir) WriteNote(n *Note) error { return writeJSON(d.Note(), n, 0o600) }
+func (d Dir) WriteNote(n *Note) error { return writeJSON(d.Note(), n) }
 
 // ReadResult reads result.json; an error that is fs.ErrNotExist means that there is none yet.
 func (d Dir) ReadResult() (r job.Result, err error) { return r, readJSON(d.Result(), &r) }
 
 // WriteResult writes result.json.
-func (d Dir) WriteResult(r *job.Result) error { return writeJSON(d.Result(), r, 0o600) }
+func (d Dir) WriteResult(r *job.Result) error { return writeJSON(d.Result(), r) }
