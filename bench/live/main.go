@@ -1,0 +1,111 @@
+// Command live measures a real daemon on loopback with simulated slices: how long a submission takes to be durable, how
+// long a job takes from its submission to its start and its end, and how many no-op subjobs end in a second, beside
+// xargs, GNU parallel and Slurm in the same run. It prints lines in Go's benchmark format, one for every repetition, so
+// that benchstat compares two runs, and comments that say what was not measured. docs/benchmarks.md explains the figures.
+//
+//	go run ./bench/live -bin bin
+//	go run ./bench/live -bin bin -only noop -pairs 7
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// settings are what was asked for.
+type settings struct {
+	// bin is the directory of sluice and sluice-shim, absolute.
+	bin string
+	// temp is a directory of this run's own; removed at the end.
+	temp string
+	// slots is how many no-ops run at once, everywhere. processes is how many no-ops one measurement is. units is how many
+	// of them an items job has that is cut as it is meant to be. pairs is how often everything is done, in turn.
+	slots, processes, units, pairs int
+	// submissions of one measurement with one client; many clients make four times as many together.
+	submissions int
+	// singles is how many jobs are submitted one after another to an idle daemon.
+	singles int
+}
+
+func main() {
+	s := settings{}
+	only := flag.String("only", "submit,single,noop", "what to measure: submit, single, noop, with commas between")
+	flag.StringVar(&s.bin, "bin", "bin", "the directory of sluice and sluice-shim")
+	flag.IntVar(&s.slots, "slots", 4, "how many no-ops run at once")
+	flag.IntVar(&s.processes, "n", 300, "no-op processes of one measurement")
+	flag.IntVar(&s.units, "units", 3000, "units of the items job, each a no-op process")
+	flag.IntVar(&s.pairs, "pairs", 5, "how often everything is measured, in turn")
+	flag.IntVar(&s.submissions, "submissions", 200, "submissions of one client; 64 clients make four times as many together")
+	flag.IntVar(&s.singles, "singles", 20, "jobs one after another on an idle daemon")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s, strings.Split(*only, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "live:", err)
+		os.Exit(1)
+	}
+}
+
+// check lists all that is wrong with the flags.
+func (s *settings) check(parts []string) error {
+	var errs []error
+	for _, n := range []struct {
+		name      string
+		value     int
+		low, high int
+	}{
+		{"slots", s.slots, 1, 64}, {"n", s.processes, 1, 1000}, {"units", s.units, 1, 1_000_000}, {"pairs", s.pairs, 1, 100},
+		{"submissions", s.submissions, 64, 2000}, {"singles", s.singles, 1, 1000},
+	} {
+		if n.value < n.low || n.value > n.high {
+			errs = append(errs, fmt.Errorf("-%s %d: want %d to %d", n.name, n.value, n.low, n.high))
+		}
+	}
+	for _, p := range parts {
+		if !slices.Contains([]string{"submit", "single", "noop"}, p) {
+			errs = append(errs, fmt.Errorf("-only %q: want submit, single or noop", p))
+		}
+	}
+	for _, name := range []string{"sluice", "sluice-shim"} {
+		if _, err := os.Stat(filepath.Join(s.bin, name)); err != nil {
+			errs = append(errs, fmt.Errorf("-bin: %w; build them with make build", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func run(ctx context.Context, s settings, parts []string) (err error) {
+	if s.bin, err = filepath.Abs(s.bin); err != nil {
+		return err
+	}
+	if err = s.check(parts); err != nil {
+		return err
+	}
+	if s.temp, err = os.MkdirTemp("", "sluice-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.temp)) }()
+	fmt.Printf("# %d cores, %s/%s, %d slots, %d pairs\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, s.slots, s.pairs)
+	var b book
+	for _, part := range []struct {
+		name string
+		do   func(context.Context, *settings, *book) error
+	}{{"submit", submissions}, {"single", singles}, {"noop", noops}} {
+		if slices.Contains(parts, part.name) {
+			if err := part.do(ctx, &s, &b); err != nil {
+				return fmt.Errorf("%s: %w", part.name, err)
+			}
+		}
+	}
+	b.summary(os.Stdout)
+	return nil
+}
