@@ -11,7 +11,7 @@ GO ?= go
 T ?= 10s
 # How many times the soak kills.
 KILLS ?= 200
-# Which packages race, bench and golden work on.
+# Which packages race works on.
 PKGS ?= ./...
 
 # The one tool that is not Go's own, pinned. It is built into .tmp/bin, so nothing outside the clone is touched.
@@ -24,7 +24,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench soak vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline soak vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -72,8 +72,11 @@ race: build ## the tests under the race detector (needs a C compiler)
 fuzz: ## every fuzz target for T each (make fuzz T=1m)
 	@tools/fuzz.sh $(T)
 
-bench: ## the benchmarks, ten runs each, for benchstat
-	$(GO) test -run '^$$' -bench . -count 10 $(PKGS)
+bench: build ## every benchmark, and a live daemon beside xargs, parallel and Slurm; says how to compare (under 10 minutes)
+	@GO="$(GO)" tools/bench.sh
+
+baseline: build ## the same, and the results become bench/baseline
+	@GO="$(GO)" tools/bench.sh baseline
 
 soak: ## the kill soak (make soak KILLS=200), then the same soak with each planted bug in: the oracle must see it
 	SLUICE_SOAK_KILLS=$(KILLS) SLUICE_SOAK_PLANTED=40 $(GO) test -count=1 -timeout 0 -v ./test/soak
