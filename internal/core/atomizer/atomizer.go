@@ -29,7 +29,7 @@ type View struct {
 	Continues job.Range
 	// Hopeful plans with the fastest run time ever observed, the declared one if there is none yet, and no margin: the last
 	// resort of a job whose usual run time no longer fits the longest window, since one slow run must not keep it out for
-	// ever.
+	// ever. The piece is then the least useful one, and it gets the whole window.
 	Hopeful bool
 }
 

@@ -38,6 +38,13 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 		need := restore + v.RunTime(useful-free.From, w.Speed) + v.lastCheckpoint(free.From, useful)
 		return Piece{}, Refusal{Why: TooShort, Need: need + s.Launch.Grace}
 	}
+	if v.Hopeful {
+		// The least useful piece gets the whole window: how long it takes is anybody's guess.
+		p := Piece{Range: job.Range{From: free.From, To: useful}, Run: room - restore - v.lastCheckpoint(free.From, useful), Wall: room}
+		p.Length = p.Wall + s.Launch.Grace
+		p.Demand[trp.Memory] = s.Safe.LeastOver(free.From, useful, v.Learned.MemoryScale)
+		return p, Refusal{}
+	}
 	if rest := free.To - to; rest > 0 && to < limit && v.RunTime(rest, w.Speed) < s.TauMin {
 		keep := quantity.MulDiv(int64(s.TauMin), 1, int64(unit))
 		if shorter := v.floor(free.From, free.To-keep); shorter > free.From && v.RunTime(shorter-free.From, w.Speed) >= s.TauMin {

@@ -113,12 +113,15 @@ func learnRate(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, 
 }
 
 // missed gives the next piece more time after a deadline. Where something was completed its run time is known now and
-// the margin needs little; where nothing was, the declared time may be wrong by any factor, and there are few tries.
+// the margin needs little; where nothing ever was, the declared time may be wrong by any factor, and there are few tries.
 func missed(l *protocol.Learned, done job.Range) {
-	if done.Empty() {
-		l.Margin = min(mostMargin, l.Margin*8)
-	} else {
+	switch {
+	case !done.Empty():
 		l.Margin = min(l.Margin, startMargin) * 3 / 2
+	case len(l.Rates) > 0:
+		l.Margin = min(mostMargin, l.Margin*2)
+	default:
+		l.Margin = min(mostMargin, l.Margin*8)
 	}
 }
 
