@@ -112,7 +112,7 @@ func drawWorld(rt *rapid.T) (w drawn) {
 		w.jobs = append(w.jobs, drawJob(rt, i))
 	}
 	for i := range rapid.IntRange(0, 3).Draw(rt, "reservations") {
-		from := warmUp + time.Duration(rapid.IntRange(2, 3600).Draw(rt, "from")) * time.Second
+		from := warmUp + time.Duration(rapid.IntRange(2, 3600).Draw(rt, "from"))*time.Second
 		w.reservations = append(w.reservations, protocol.Reservation{
 			Kind: protocol.ForOwner, Slice: w.setting.slices[i%len(w.setting.slices)].ID, Start: at(from),
 			End: at(from + time.Duration(rapid.IntRange(1, 3600).Draw(rt, "for"))*time.Second), Truncate: w.failing && rapid.Bool().Draw(rt, "truncate"),
@@ -149,5 +149,5 @@ func drawJob(rt *rapid.T, i int) arrival {
 	}
 	s.Profile, s.Safe = p, table
 	s.Priority = int32(rapid.IntRange(0, 3).Draw(rt, "priority"))
-	return arrival{warmUp + time.Duration(rapid.IntRange(2, 3600).Draw(rt, "arrives")) * time.Second, s}
+	return arrival{warmUp + time.Duration(rapid.IntRange(2, 3600).Draw(rt, "arrives"))*time.Second, s}
 }
