@@ -89,6 +89,9 @@ func (z *Zone) sentence(s *state, r reason) string {
 	case unsafe:
 		return fmt.Sprintf("its next piece needs %d MiB, more than the slices that are free have", f.Least>>20)
 	case tooShort:
+		if n := s.width(); n > 1 {
+			return fmt.Sprintf("it needs %d slices at once: its place is planned when no rigid job waits before it", n)
+		}
 		return fmt.Sprintf("the free windows are too short: the least useful piece takes %v", f.Need.Round(time.Millisecond))
 	case notForever:
 		return "it has no walltime and needs a slice on which nothing is reserved"
