@@ -24,7 +24,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline soak vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline soak kills planted vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -78,8 +78,13 @@ bench: build ## every benchmark, and a live daemon beside xargs, parallel and Sl
 baseline: build ## the same, and the results become bench/baseline
 	@GO="$(GO)" tools/bench.sh baseline
 
-soak: ## the kill soak (make soak KILLS=200), then the same soak with each planted bug in: the oracle must see it
-	SLUICE_SOAK_KILLS=$(KILLS) SLUICE_SOAK_PLANTED=40 $(GO) test -count=1 -timeout 0 -v ./test/soak
+soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
+
+kills: ## only the kill soak
+	SLUICE_SOAK_KILLS=$(KILLS) $(GO) test -count=1 -timeout 0 -v -run TestSoak ./test/soak
+
+planted: ## only the planted bugs (about 6 minutes)
+	SLUICE_SOAK_PLANTED=40 $(GO) test -count=1 -timeout 0 -v -run TestPlanted ./test/soak
 
 vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine (needs qemu; about 20 seconds)
 	@GO="$(GO)" tools/vmtest.sh

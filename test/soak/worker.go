@@ -102,11 +102,12 @@ func items(e env) {
 	}
 }
 
-// steps continues a chain from its checkpoint and leaves one every tenth step.
+// steps continues a chain from its checkpoint and leaves one every tenth step, under a name of its own: ended between a
+// checkpoint and the report of it, the checkpoint that was reported must still be there.
 func steps(e env) {
 	var state [32]byte
 	if e.from > 0 {
-		data, err := os.ReadFile(filepath.Join(e.resume, "state"))
+		data, err := os.ReadFile(filepath.Join(e.resume, fmt.Sprintf("state-%d", e.from)))
 		if err != nil || len(data) != 40 {
 			fail("resume from %d: %v, %d bytes", e.from, err, len(data))
 		}
@@ -123,7 +124,7 @@ func steps(e env) {
 		if done := i + 1; done%10 == 0 || done == e.to {
 			publish(filepath.Join(e.output, "units"), buf.Bytes())
 			time.Sleep(e.pace)
-			publish(filepath.Join(e.checkpoint, "state"), binary.LittleEndian.AppendUint64(state[:], uint64(done)))
+			publish(filepath.Join(e.checkpoint, fmt.Sprintf("state-%d", done)), binary.LittleEndian.AppendUint64(state[:], uint64(done)))
 			report(e, done, true)
 		}
 	}
