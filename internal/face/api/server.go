@@ -167,6 +167,19 @@ func Serve(ctx context.Context, o Options) error {
 	return s.Serve(ctx)
 }
 
+// bySize lets a submission without a work directory, or with a small one, pass by those that wait for a place in memory.
+// Only a body that says its length and is not compressed is known to be small.
+func bySize(small, large http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		plain := req.Header.Get("Content-Encoding") == "" && req.Header.Get("Grpc-Encoding") == ""
+		if plain && 0 <= req.ContentLength && req.ContentLength <= maxCallBytes {
+			small.ServeHTTP(w, req)
+			return
+		}
+		large.ServeHTTP(w, req)
+	})
+}
+
 // Handler is the API without a listener: what Serve serves.
 func Handler(o Options) http.Handler {
 	if o.Log == nil {
@@ -182,7 +195,7 @@ func Handler(o Options) http.Handler {
 
 	mux := http.NewServeMux()
 	mux.Handle(path, small)
-	mux.Handle(pb.SluiceServiceSubmitProcedure, r.queued(places, large))
+	mux.Handle(pb.SluiceServiceSubmitProcedure, bySize(small, r.queued(places, large)))
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
 	}
