@@ -105,9 +105,9 @@ func TestConcludeJudges(t *testing.T) {
 			}
 		})
 	}
-	none := full()
-	none.survived = 0
-	if err := conclude(&bytes.Buffer{}, []*result{none, slow()}, filepath.Join(t.TempDir(), "x.svg")); err == nil || !strings.Contains(err.Error(), "lived through") {
+	none, neither := full(), slow()
+	none.survived, neither.survived = 0, 0
+	if err := conclude(&bytes.Buffer{}, []*result{none, neither}, filepath.Join(t.TempDir(), "x.svg")); err == nil || !strings.Contains(err.Error(), "lived through") {
 		t.Errorf("a kill that nothing lived through: %v", err)
 	}
 }
