@@ -20,14 +20,16 @@ func (a *app) reserveCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "reserve SLICE|--all", Short: "Take time on slices off the market",
 		Long: `Take time on one slice, or on all, off the market: for a drain, for maintenance, for
-serving hours that repeat, or because the provider reclaims the machine. Windows end
+serving hours that repeat, for a planned change of MIG geometry, or because the provider
+reclaims the machine. Windows end
 where a reservation begins. Without --truncate it waits behind the subjobs that run;
 with it they are warned at once and cut short.
 
 A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 		Example: `  sluice reserve --all --kind drain
   sluice reserve node-1/0/gpu --kind serving --start 08:00 --for 10h --every 24h
-  sluice reserve node-1/0/gpu --kind reclaim --start +2m --truncate`,
+  sluice reserve node-1/0/gpu --kind reclaim --start +2m --truncate
+  sluice reserve node-1/0/1g.10gb@3 --kind geometry --start +30m --for 5m`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
@@ -56,7 +58,7 @@ A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all slices")
-	c.Flags().StringVar(&kind, "kind", "drain", "what for: drain, maintenance, serving, reclaim or owner")
+	c.Flags().StringVar(&kind, "kind", "drain", "what for: drain, maintenance, serving, reclaim, geometry or owner")
 	c.Flags().StringVar(&start, "start", "", "from when (default: now)")
 	c.Flags().Var(&length, "for", "how long (default: no known end)")
 	c.Flags().StringVar(&end, "end", "", "until when")
