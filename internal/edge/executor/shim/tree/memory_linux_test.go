@@ -18,33 +18,36 @@ func python(t testing.TB, text string) (root Process, fifo string) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return sh(t, `exec python3 -c "$PROGRAM"`, "PROGRAM=import os, time\nfifo = os.environ['FIFO']\n"+text, "FIFO="+fifo), fifo
+	return sh(t, `exec python3 -c "$PROGRAM"`, "PROGRAM="+prelude+text, "FIFO="+fifo), fifo
 }
 
-// family waits until a process has so many descendants that have their 40 MiB resident, and returns all.
-func family(t testing.TB, root Process, n int) (all []Member) {
+// prelude is what every program starts with. A process says that its data is there by a file: what is resident passes
+// 40 MiB before the last page is filled, because Python itself has some.
+const prelude = `import os, time
+fifo = os.environ['FIFO']
+def filled(): open(fifo + '.' + str(os.getpid()), 'w').close()
+`
+
+// family waits until a process has so many descendants and so many of all have filled their data, and returns all.
+func family(t testing.TB, root Process, fifo string, n, filled int) (all []Member) {
 	t.Helper()
 	await(t, "the family", func() bool {
 		all = append([]Member{{Process: root, Parent: os.Getpid()}}, Below(root.PID)...)
-		big := 0
-		for _, m := range all {
-			if resident(m.PID) > 40<<20 {
-				big++
-			}
-		}
-		return len(all) == n+1 && big == n+1
+		said, err := filepath.Glob(fifo + ".*")
+		return err == nil && len(all) == n+1 && len(said) == filled
 	})
 	return all
 }
 
 func TestMeterCountsSharedPagesOnce(t *testing.T) {
 	// Four processes share 40 MiB that one of them made: what is resident counts it four times, the meter once.
-	root, _ := python(t, `
+	root, fifo := python(t, `
 data = bytearray(40 << 20)
+filled()
 for _ in range(3):
     if os.fork() == 0: break
 time.sleep(60)`)
-	all := family(t, root, 3)
+	all := family(t, root, fifo, 3, 1)
 	var sum int64
 	for _, m := range all {
 		sum += resident(m.PID)
@@ -60,9 +63,10 @@ func TestMeterCountsBorrowedMemoryOnce(t *testing.T) {
 	// there. This is how system(3) and popen(3) start programs.
 	root, fifo := python(t, `
 data = bytearray(40 << 20)
+filled()
 os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, fifo, os.O_RDONLY, 0)])
 time.sleep(60)`)
-	all := family(t, root, 1)
+	all := family(t, root, fifo, 1, 1)
 	if !sameMemory(all[1].PID, all[1].Parent) {
 		t.Skip("the kernel does not tell who shares an address space, or posix_spawn copies it here")
 	}
@@ -81,12 +85,13 @@ time.sleep(60)`)
 }
 
 func TestMeterAddsUpWhatIsNotShared(t *testing.T) {
-	root, _ := python(t, `
+	root, fifo := python(t, `
 os.fork()
 os.fork()
 data = bytearray(40 << 20)
+filled()
 time.sleep(60)`)
-	all := family(t, root, 3)
+	all := family(t, root, fifo, 3, 4)
 	m := Meter{Limit: 100 << 20}
 	if used := m.Measure(all); used < 160<<20 || used > 220<<20 {
 		t.Errorf("used %d MiB; want about 180", used>>20)
@@ -95,12 +100,13 @@ time.sleep(60)`)
 
 // BenchmarkMeter is what one look at four processes with 40 MiB in common costs: the cheap sum, and the exact one.
 func BenchmarkMeter(b *testing.B) {
-	root, _ := python(b, `
+	root, fifo := python(b, `
 data = bytearray(40 << 20)
+filled()
 for _ in range(3):
     if os.fork() == 0: break
 time.sleep(60)`)
-	all := family(b, root, 3)
+	all := family(b, root, fifo, 3, 1)
 	b.Run("resident", func(b *testing.B) {
 		m := Meter{peak: 1 << 40}
 		for b.Loop() {
