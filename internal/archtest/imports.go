@@ -61,7 +61,7 @@ func Direction(pkgs []Package) []string {
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "mig": 3, "trp": 3, "job": 4,
 	"protocol": 5, "status": 6, "timeline": 6, "policy": 7, "atomizer": 7, "market": 8, "planner": 8, "flow": 8,
-	"airlock": 8, "gate": 9, "zone": 9, "node": 9,
+	"airlock": 8, "gate": 9, "zone": 9, "node": 9, "cluster": 9,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
