@@ -1,0 +1,58 @@
+// Package workload is the work that a simulation offers: for every job what its owner declares, and what is true. It
+// comes from published traces, composed, or from a generator with published statistics.
+package workload
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Job is one job. Times of work are at speed 1000, the whole reference GPU. Pointers and slices are shared and not
+// written to.
+type Job struct {
+	// Number is its place in the workload, from 0.
+	Number   int64
+	Queue    string
+	Priority int32
+	Submit   quantity.Instant
+	// Kind says whether it may be cut. A planner runs every kind as one rigid block.
+	Kind job.Kind
+	// Slices it holds at once; more than 1 only for rigid jobs.
+	Slices int
+	// Units of work, cut at multiples of Grid; Parallelism subjobs at once (items only).
+	Units, Grid int64
+	Parallelism int
+
+	// Work is the true run time of the whole job, Declared what its owner says: for a rigid job the walltime it asks for.
+	Work, Declared time.Duration
+	// Restore and Checkpoint are r and k; Startup is what each process takes before its first unit.
+	Restore, Checkpoint, Startup time.Duration
+	// Speeds on each kind of slice, as declared and true; a profile not listed runs at the slice's own speed.
+	Speeds []job.SpeedOn
+
+	// Profile is the declared memory, Theta the accepted chance of an excess in parts per million.
+	Profile trp.Profile
+	Theta   int64
+	// Memory is what the job truly uses.
+	Memory Memory
+	// Deadline the owner gave; 0 for none.
+	Deadline quantity.Instant
+}
+
+// Memory is the true use of a job over its progress: phases like those declared, but with the true moments. Every run of a
+// phase draws its own peak.
+type Memory struct {
+	// Seed keys the draws, with the phase and the attempt.
+	Seed   uint64
+	Phases []trp.Phase
+}
+
+// Source gives jobs in the order of their submission.
+type Source interface {
+	// Next fills j with the next job, whose Number is one higher than the last; false after the last. An error (a trace that
+	// can not be read) is final.
+	Next(j *Job) (bool, error)
+}
