@@ -5,6 +5,7 @@
 package atomizer
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -36,7 +37,7 @@ type View struct {
 // Window is an offered gap as an atomizer sees it.
 type Window struct {
 	Capacity trp.Vector
-	// Speed of the slice in parts per thousand.
+	// Speed of the job on the slice (job.Spec.SpeedOn) in parts per thousand; 0 where it can not run.
 	Speed      int64
 	Start, End quantity.Instant
 }
@@ -66,6 +67,8 @@ const (
 	TooShort
 	// NotForever: a rigid job without a walltime needs a gap without a known end.
 	NotForever
+	// Barred: its owner says that it can not run on slices of this kind.
+	Barred
 )
 
 // Refusal is why, with what would have been needed.
@@ -99,9 +102,12 @@ func (v *View) unit(speed int64) time.Duration {
 	return max(1, time.Duration(quantity.MulDiv(int64(rate), margin, speed)))
 }
 
-// RunTime is the planned time of n units at this speed.
+// mostTime bounds run times, so that sums of a few stay within 63 bits: 146 years.
+const mostTime = time.Duration(math.MaxInt64 / 2)
+
+// RunTime is the planned time of n units at this speed, at most 146 years. The speed is above 0.
 func (v *View) RunTime(n, speed int64) time.Duration {
-	return time.Duration(quantity.MulDiv(int64(v.unit(speed)), n, 1))
+	return min(mostTime, time.Duration(quantity.MulDiv(int64(v.unit(speed)), n, 1)))
 }
 
 // Fit proposes the piece the job would cut from w, or says why there is none.
@@ -109,6 +115,8 @@ func Fit(v *View, w Window) (Piece, Refusal) {
 	switch {
 	case v.Continues.Empty() && v.Running >= v.Spec.Parallelism:
 		return Piece{}, Refusal{Why: AtParallelism}
+	case w.Speed == 0:
+		return Piece{}, Refusal{Why: Barred}
 	case v.Spec.Kind == job.Rigid:
 		return fitRigid(v, w)
 	case v.Spec.Kind == job.Items && v.Continues.Empty():
@@ -135,7 +143,8 @@ func fitRigid(v *View, w Window) (Piece, Refusal) {
 		return Piece{}, Refusal{Why: NoFreeWork}
 	}
 	least := v.Spec.Safe.LeastOver(0, v.Spec.Total, v.Learned.MemoryScale)
-	p := Piece{Range: whole, Run: v.Spec.Walltime, Wall: v.Spec.Walltime, Length: v.Spec.Walltime + v.Spec.Launch.Grace}
+	wall := v.Spec.WalltimeAt(w.Speed)
+	p := Piece{Range: whole, Run: wall, Wall: wall, Length: wall + v.Spec.Launch.Grace}
 	p.Demand[trp.Memory] = least
 	switch {
 	case !p.Demand.Fits(w.Capacity):

@@ -123,10 +123,10 @@ func (v *View) least(from, end int64) int64 {
 	return min(end, (from/v.Spec.Grid+1)*v.Spec.Grid)
 }
 
-// LeastWindow is the shortest window the job could use on a slice of this speed, whatever its memory.
+// LeastWindow is the shortest window the job could use where it runs at this speed, above 0, whatever its memory.
 func LeastWindow(v *View, speed int64) time.Duration {
 	if v.Spec.Kind == job.Rigid {
-		return v.Spec.Walltime + v.Spec.Launch.Grace
+		return v.Spec.WalltimeAt(speed) + v.Spec.Launch.Grace
 	}
 	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
 	restore, checkpoint := v.overhead()

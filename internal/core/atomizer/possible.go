@@ -2,6 +2,7 @@ package atomizer
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -13,16 +14,19 @@ import (
 // Impossible says why a job could never finish on these slices, offered in windows of at most longest, with the nearest
 // request that would fit; both empty if it could. It judges the configured inventory, not what is free now. Without any
 // slice nothing is known and nothing is refused.
-func Impossible(spec *job.Spec, slices []protocol.Slice, longest time.Duration) (why, nearest string) {
-	if len(slices) == 0 {
+func Impossible(spec *job.Spec, all []protocol.Slice, longest time.Duration) (why, nearest string) {
+	if len(all) == 0 {
 		return "", ""
 	}
+	if all = usable(spec, all); len(all) == 0 {
+		return "by its speeds it can run on no kind of slice there is", "a speed above 0 for one of the profiles there are"
+	}
 	if spec.Kind == job.Rigid {
-		return impossibleRigid(spec, slices)
+		return impossibleRigid(spec, all)
 	}
 	var most quantity.Amount
 	var biggest protocol.Slice
-	for _, s := range slices {
+	for _, s := range all {
 		if c := s.Capacity[trp.Memory]; c > most || most == 0 {
 			most, biggest = c, s
 		}
@@ -40,8 +44,8 @@ func Impossible(spec *job.Spec, slices []protocol.Slice, longest time.Duration) 
 	for _, from = range hardest(spec) {
 		reason := Refusal{}
 		ok := false
-		for _, s := range slices {
-			w := Window{Capacity: s.Capacity, Speed: s.Speed, End: quantity.Instant(0).Add(longest)}
+		for _, s := range all {
+			w := Window{Capacity: s.Capacity, Speed: spec.SpeedOn(s.Profile, s.Speed), End: quantity.Instant(0).Add(longest)}
 			v.Committed = job.Ranges{}.Add(job.Range{From: 0, To: from})
 			_, r := fitOne(&v, w, from)
 			if r.Why == Interested {
@@ -60,6 +64,14 @@ func Impossible(spec *job.Spec, slices []protocol.Slice, longest time.Duration) 
 		}
 	}
 	return "", ""
+}
+
+// usable are the slices that the job's speeds let it run on; all of them if it declares none.
+func usable(spec *job.Spec, all []protocol.Slice) []protocol.Slice {
+	if len(spec.Speeds) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s protocol.Slice) bool { return spec.SpeedOn(s.Profile, s.Speed) == 0 })
 }
 
 // hardest are the points of progress that stand for all others: where a phase begins, and the last cut point before it
@@ -81,10 +93,10 @@ func fitOne(v *View, w Window, from int64) (Piece, Refusal) {
 	return cut(v, w, job.Range{From: from, To: v.Spec.Total}, v.Spec.Total)
 }
 
-func impossibleRigid(spec *job.Spec, slices []protocol.Slice) (why, nearest string) {
+func impossibleRigid(spec *job.Spec, all []protocol.Slice) (why, nearest string) {
 	need := spec.Safe.LeastOver(0, spec.Total, trp.Unscaled)
 	fit, most := 0, quantity.Amount(0)
-	for _, s := range slices {
+	for _, s := range all {
 		most = max(most, s.Capacity[trp.Memory])
 		if need <= s.Capacity[trp.Memory] {
 			fit++

@@ -67,8 +67,11 @@ type Spec struct {
 	// Startup is what a process of a divisible job takes from its start to the beginning of its first unit; every piece
 	// pays it but one that continues.
 	Startup time.Duration
-	// Walltime bounds a rigid job. 0 means none was given: nothing is sold behind it.
+	// Walltime bounds a rigid job; with Speeds it is the time at speed 1. 0 means none was given: nothing is sold behind it.
 	Walltime time.Duration
+	// Speeds are how fast the job runs on the kinds of slices its owner has measured, each profile once; on others it runs
+	// at the slice's own speed. What is learned of the run time applies on top.
+	Speeds []SpeedOn
 	// Slices a rigid job holds at once. At least 1.
 	Slices    int
 	OnOverrun Overrun

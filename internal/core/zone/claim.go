@@ -35,7 +35,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 	}
 	z.fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
-		Speed: a.slice.view.Slice.Speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
+		Speed: a.piece.speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
 		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.window, Round: a.piece.round},
 	})
 	l := s.lease(in.Token)

@@ -20,6 +20,8 @@ const (
 	unsafe
 	tooShort
 	notForever
+	barred
+	planned
 	reasons
 )
 
@@ -45,7 +47,7 @@ func (c *counts) refusal(f atomizer.Refusal, now quantity.Instant) {
 // reasonOf turns an atomizer's refusal into the reason it is counted under.
 var reasonOf = [...]reason{
 	atomizer.Interested: interested, atomizer.NoFreeWork: noFreeWork, atomizer.AtParallelism: atParallelism,
-	atomizer.Unsafe: unsafe, atomizer.TooShort: tooShort, atomizer.NotForever: notForever,
+	atomizer.Unsafe: unsafe, atomizer.TooShort: tooShort, atomizer.NotForever: notForever, atomizer.Barred: barred,
 }
 
 // latest is the reason counted last; interested if none was.

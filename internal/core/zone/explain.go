@@ -95,6 +95,10 @@ func (z *Zone) sentence(s *state, r reason) string {
 		return fmt.Sprintf("the free windows are too short: the least useful piece takes %v", f.Need.Round(time.Millisecond))
 	case notForever:
 		return "it has no walltime and needs a slice on which nothing is reserved"
+	case barred:
+		return "its speeds say that it can not run on the kind of slices that are free"
+	case planned:
+		return "its place is reserved where it ends earlier than in any window that is free"
 	default:
 		return "it is asked when a window opens"
 	}
@@ -105,7 +109,7 @@ func windowReason(w *window) string {
 	for _, p := range []struct {
 		n    int
 		text string
-	}{{w.short, "too short"}, {w.unsafe, "too small"}} {
+	}{{w.short, "too short"}, {w.unsafe, "too small"}, {w.barred, "of the wrong kind"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s for %d jobs", p.text, p.n))
 		}
@@ -179,7 +183,7 @@ func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
 		if s.Spec.Kind != job.Rigid {
 			end = now.Add(z.cfg.Horizon)
 		}
-		p, r := atomizer.Fit(&v, atomizer.Window{Capacity: sl.view.Slice.Capacity, Speed: sl.view.Slice.Speed, Start: now, End: end})
+		p, r := atomizer.Fit(&v, atomizer.Window{Capacity: sl.view.Slice.Capacity, Speed: sl.speed(s.Spec), Start: now, End: end})
 		switch {
 		case !sl.view.Usable:
 		case r.Why == atomizer.Interested:
@@ -189,6 +193,8 @@ func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
 			f.Why = fmt.Sprintf("its next piece needs %d MiB, the slice has %d MiB", r.Least>>20, f.Capacity>>20)
 		case r.Why == atomizer.TooShort:
 			f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), z.cfg.Horizon)
+		case r.Why == atomizer.Barred:
+			f.Why = fmt.Sprintf("its speeds say that it can not run on %s", sl.view.Slice.Profile)
 		default:
 			f.Why = "nothing of it is left to run"
 		}

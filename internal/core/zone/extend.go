@@ -60,7 +60,7 @@ func (z *Zone) following(now quantity.Instant, c *protocol.Claim) (*slice, proto
 // overrun moves a rigid job's end by a quarter of its walltime, as far as nothing else is reserved behind it.
 func (z *Zone) overrun(now quantity.Instant, st *state, c *protocol.Claim, l *lease, out *protocol.Out) {
 	_, g := z.following(now, c)
-	if end := min(c.End.Add(max(10*time.Second, st.Spec.Walltime/4)), g.End); end > c.End {
+	if end := min(c.End.Add(max(10*time.Second, st.Spec.WalltimeAt(c.Speed)/4)), g.End); end > c.End {
 		z.extend(now, st, c, l, c.Range, end, out)
 	}
 }
@@ -82,7 +82,7 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 	}
 	mine := z.candidate(now, st, s, &w, &p)
 	for _, other := range z.live {
-		if other == st || z.waits(now, other) != interested {
+		if other == st || z.deaf(now, other) != interested {
 			continue
 		}
 		theirs, refusal := z.fit(other, s, &w, now)

@@ -17,7 +17,9 @@ import (
 // piece is a materialized subjob: what is asked of a node.
 type piece struct {
 	atomizer.Piece
-	start, end    quantity.Instant
+	start, end quantity.Instant
+	// speed of the job there, in parts per thousand.
+	speed         int64
 	window, round uint64
 }
 
@@ -58,7 +60,7 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 	full, count := w.generation == 0, 0 // jobs are counted in full rounds alone: in the others a job would count again
 	if full {
 		count = 1
-		w.answers, w.asked, w.short, w.unsafe, w.busy = 0, 0, 0, 0, 0
+		w.answers, w.asked, w.short, w.unsafe, w.barred, w.busy = 0, 0, 0, 0, 0, 0
 	}
 	z.nextRnd++
 	round := z.nextRnd
@@ -67,7 +69,7 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 		if !full && st.generation <= w.generation {
 			continue
 		}
-		if why := z.waits(now, st); why != interested {
+		if why := z.deaf(now, st); why != interested {
 			st.counts.add(why, now)
 			w.busy += count
 			continue
@@ -80,6 +82,8 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 				w.unsafe += count
 			case atomizer.TooShort, atomizer.NotForever:
 				w.short += count
+			case atomizer.Barred:
+				w.barred += count
 			default:
 				w.busy += count
 			}
@@ -107,7 +111,7 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 			if p.Length == time.Duration(math.MaxInt64) || st.Spec.Kind == job.Rigid && st.Spec.Walltime == 0 {
 				end = quantity.Never
 			}
-			z.ask(now, st, s, nil, piece{Piece: p, start: now, end: end, window: w.id, round: round}, 0, out)
+			z.ask(now, st, s, nil, piece{Piece: p, start: now, end: end, speed: s.speed(st.Spec), window: w.id, round: round}, 0, out)
 			w.generation = 0 // what is left of it is announced again
 			return
 		}
@@ -180,7 +184,7 @@ func (z *Zone) window(st *state, s *slice, start, end quantity.Instant) atomizer
 	if most := st.q.MaxWindow; most > 0 && !rigid {
 		end = min(end, start.Add(most))
 	}
-	return atomizer.Window{Capacity: s.view.Slice.Capacity, Speed: s.view.Slice.Speed, Start: start, End: end}
+	return atomizer.Window{Capacity: s.view.Slice.Capacity, Speed: s.speed(st.Spec), Start: start, End: end}
 }
 
 // view is what the atomizer may know. Ranges that a node was asked for count as claimed.
@@ -221,6 +225,14 @@ func (z *Zone) waits(now quantity.Instant, s *state) reason {
 		return queueCap
 	}
 	return interested
+}
+
+// deaf says why a job does not answer windows: it waits, or a better place than any of them is planned for it.
+func (z *Zone) deaf(now quantity.Instant, s *state) reason {
+	if s.planned {
+		return planned
+	}
+	return z.waits(now, s)
 }
 
 // width is how many slices one subjob of the job holds.
@@ -278,9 +290,9 @@ func (z *Zone) candidate(now quantity.Instant, st *state, s *slice, w *window, p
 	laxity := time.Duration(math.MaxInt64)
 	if d := st.deadline(); d != quantity.Never {
 		v := st.view()
-		laxity = d.Sub(now) - v.RunTime(st.Spec.Total-st.Committed.Len(), s.view.Slice.Speed)
+		laxity = d.Sub(now) - v.RunTime(st.Spec.Total-st.Committed.Len(), s.speed(st.Spec))
 		if st.Spec.Kind == job.Rigid {
-			laxity = d.Sub(now) - st.Spec.Walltime
+			laxity = d.Sub(now) - st.Spec.WalltimeAt(s.speed(st.Spec))
 		}
 	}
 	return policy.Candidate{

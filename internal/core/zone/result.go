@@ -134,7 +134,7 @@ func (z *Zone) hopeless(s *state) string {
 		return why
 	}
 	if free := job.NextFree(0, s.Spec.Total, s.Committed, s.Claimed); !free.Empty() && l.MemoryScale > trp.Unscaled {
-		least, most := s.Spec.Safe.LeastOver(free.From, free.From+1, l.MemoryScale), z.largest()
+		least, most := s.Spec.Safe.LeastOver(free.From, free.From+1, l.MemoryScale), z.largest(s.Spec)
 		if s.Spec.Kind == job.Rigid {
 			least = s.Spec.Safe.Peak(l.MemoryScale)
 		}
@@ -152,7 +152,10 @@ func (z *Zone) tooSlow(s *state) string {
 	}
 	v, fastest := s.view(), int64(0)
 	for _, sl := range z.slices {
-		fastest = max(fastest, sl.view.Slice.Speed)
+		fastest = max(fastest, sl.speed(s.Spec))
+	}
+	if fastest == 0 {
+		return ""
 	}
 	v.Hopeful = true
 	if need, longest := atomizer.LeastWindow(&v, fastest), z.longest(s); need > longest {
@@ -162,9 +165,12 @@ func (z *Zone) tooSlow(s *state) string {
 	return ""
 }
 
-func (z *Zone) largest() (most quantity.Amount) {
+// largest is the memory of the largest slice that a job can run on.
+func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 	for _, sl := range z.slices {
-		most = max(most, sl.view.Slice.Capacity[trp.Memory])
+		if sl.speed(spec) > 0 {
+			most = max(most, sl.view.Slice.Capacity[trp.Memory])
+		}
 	}
 	return most
 }

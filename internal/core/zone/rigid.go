@@ -1,6 +1,8 @@
 package zone
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // plan is a ForRigid reservation that was asked for and is not in a view yet.
@@ -44,10 +47,17 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 		place = z.stay(now, head, place)
 	}
 	z.dropPlans(now, head, place, out)
+	if z.planned != nil {
+		z.planned.planned, z.planned = false, nil
+	}
+	// Where all slices are alike to the job, no window that is open could hold it before its place does.
+	if head != nil && len(head.Spec.Speeds) > 0 && place.start > now {
+		head.planned, z.planned = true, head
+	}
 	if head == nil {
 		return quantity.Never
 	}
-	p, _ := atomizer.Fit(ptr(head.view()), atomizer.Window{Capacity: place.slices[0].view.Slice.Capacity, Speed: 1000, Start: place.start, End: place.end})
+	p, _ := atomizer.Fit(ptr(head.view()), atomizer.Window{Capacity: place.slices[0].view.Slice.Capacity, Speed: place.speed, Start: place.start, End: place.end})
 	if place.start <= now {
 		var also []job.SliceID
 		for _, s := range place.slices[1:] {
@@ -60,7 +70,7 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 				held = r.ID
 			}
 		}
-		z.ask(now, head, place.slices[0], also, piece{Piece: p, start: now, end: place.end}, held, out)
+		z.ask(now, head, place.slices[0], also, piece{Piece: p, start: now, end: place.end, speed: place.speed}, held, out)
 		return quantity.Never
 	}
 	for _, s := range place.slices {
@@ -82,26 +92,30 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 func (z *Zone) stay(now quantity.Instant, head *state, found place) place {
 	for _, s := range z.slices {
 		r := s.reserved(head.Job)
-		if r == nil || r.Start <= now || r.Start.Sub(found.start) >= replanGain {
+		if r == nil || r.Start <= now {
 			continue
 		}
-		p := place{start: r.Start, end: r.End}
+		p := place{start: r.Start, end: r.End, speed: math.MaxInt64}
+		if p.rank().Sub(found.rank()) >= replanGain {
+			continue
+		}
 		for _, s := range z.slices {
 			if s.keeps(head.Job, p) && slices.ContainsFunc(z.free(s, now, head.Job, nil), func(g protocol.Gap) bool { return g.Start <= p.start && p.end <= g.End }) {
-				p.slices = append(p.slices, s)
+				p.slices, p.speed = append(p.slices, s), min(p.speed, s.speed(head.Spec))
 			}
 		}
-		if len(p.slices) == len(found.slices) {
+		if len(p.slices) == len(found.slices) && endAt(head.Spec, p.start, p.speed) <= p.end {
 			return p
 		}
 	}
 	return found
 }
 
-// place is where and when a rigid job could run.
+// place is where and when a rigid job could run, and how fast: as the slowest of its slices.
 type place struct {
 	slices     []*slice
 	start, end quantity.Instant
+	speed      int64
 }
 
 // head is the first rigid job by age that can run somewhere on what is there, with its earliest place.
@@ -121,57 +135,106 @@ func (z *Zone) head(now quantity.Instant) (*state, place) {
 	return nil, place{}
 }
 
-// earliest finds the first instant at which enough slices of one node are free for the job's whole walltime; on a tie the
-// smallest slices that hold it.
+// earliest finds the place with the earliest end: the first instant at which enough slices of one node are free for as
+// long as the job takes on the slowest of them. Without speeds of its own it takes as long everywhere, and the earliest end
+// is the earliest start. On a tie, the smallest slices that hold it.
 func (z *Zone) earliest(now quantity.Instant, st *state) (best place, found bool) {
-	type free struct {
-		s    *slice
-		gaps []protocol.Gap
-	}
 	v := st.view()
-	length := st.Spec.Walltime + st.Spec.Launch.Grace
-	nodes := map[job.NodeID][]free{}
+	nodes := map[job.NodeID][]room{}
 	var order []job.NodeID
 	for _, s := range z.slices {
-		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: s.view.Slice.Capacity, Speed: 1000, Start: now, End: quantity.Never})
+		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: s.view.Slice.Capacity, Speed: s.speed(st.Spec), Start: now, End: quantity.Never})
 		if !s.view.Usable || r.Why != atomizer.Interested {
 			continue
 		}
 		if nodes[s.view.Node] == nil {
 			order = append(order, s.view.Node)
 		}
-		nodes[s.view.Node] = append(nodes[s.view.Node], free{s, z.free(s, now, st.Job, nil)})
+		nodes[s.view.Node] = append(nodes[s.view.Node], room{s, s.speed(st.Spec), z.free(s, now, st.Job, nil)})
 	}
 	slices.Sort(order)
-	n := max(1, st.Spec.Slices)
 	for _, node := range order {
-		var starts []quantity.Instant
-		for _, f := range nodes[node] {
-			for _, g := range f.gaps {
-				starts = append(starts, g.Start)
-			}
+		if p, ok := earliestOf(st.Spec, nodes[node]); ok && (!found || p.before(&best)) {
+			best, found = p, true
 		}
-		slices.Sort(starts)
-		for _, t := range starts {
-			if found && t >= best.start {
-				break
-			}
-			p := place{start: t, end: t.Add(length)}
-			if st.Spec.Walltime == 0 {
-				p.end = quantity.Never
-			}
-			for _, f := range nodes[node] {
-				if len(p.slices) < n && slices.ContainsFunc(f.gaps, func(g protocol.Gap) bool { return g.Start <= t && p.end <= g.End }) {
-					p.slices = append(p.slices, f.s)
-				}
-			}
-			if len(p.slices) == n {
+	}
+	return best, found
+}
+
+// room is a slice that a rigid job could run on, its speed there, and when it is free.
+type room struct {
+	s     *slice
+	speed int64
+	gaps  []protocol.Gap
+}
+
+// earliestOf is the earliest place on the slices of one node, given from the smallest on.
+func earliestOf(spec *job.Spec, rooms []room) (best place, found bool) {
+	var starts []quantity.Instant
+	var speeds []int64 // fastest first; what is slower is not looked at with a faster one
+	for _, r := range rooms {
+		for _, g := range r.gaps {
+			starts = append(starts, g.Start)
+		}
+		speeds = append(speeds, r.speed)
+	}
+	slices.Sort(starts)
+	slices.SortFunc(speeds, func(a, b int64) int { return cmp.Compare(b, a) })
+	if speeds = slices.Compact(speeds); len(spec.Speeds) == 0 {
+		speeds = speeds[len(speeds)-1:] // as long on all of them
+	}
+	for _, t := range slices.Compact(starts) {
+		if earliest := (place{start: t, end: endAt(spec, t, speeds[0])}); found && best.rank() < earliest.rank() {
+			break
+		}
+		for _, least := range speeds {
+			p, ok := placeAt(spec, rooms, t, least)
+			if ok && (!found || p.before(&best)) {
 				best, found = p, true
+			}
+			if ok {
 				break
 			}
 		}
 	}
 	return best, found
+}
+
+// placeAt is the place that begins at t on the smallest slices of at least this speed, as far as there are enough.
+func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (place, bool) {
+	p := place{start: t, end: endAt(spec, t, least), speed: math.MaxInt64}
+	for _, r := range rooms {
+		if r.speed >= least && slices.ContainsFunc(r.gaps, func(g protocol.Gap) bool { return g.Start <= t && p.end <= g.End }) {
+			p.slices, p.speed = append(p.slices, r.s), min(p.speed, r.speed)
+		}
+		if len(p.slices) == max(1, spec.Slices) {
+			p.end = endAt(spec, t, p.speed)
+			return p, true
+		}
+	}
+	return place{}, false
+}
+
+// endAt is when a rigid job ends, grace included, that starts at t and runs at this speed.
+func endAt(spec *job.Spec, t quantity.Instant, speed int64) quantity.Instant {
+	if spec.Walltime == 0 {
+		return quantity.Never
+	}
+	return t.Add(spec.WalltimeAt(speed) + spec.Launch.Grace)
+}
+
+// rank is what makes a place better than another: its end, or its start where no end is known.
+func (p *place) rank() quantity.Instant {
+	if p.end == quantity.Never {
+		return p.start
+	}
+	return p.end
+}
+
+// before orders places: the earlier first, then the one on smaller slices, then the one that starts earlier.
+func (p *place) before(q *place) bool {
+	largest := func(p *place) quantity.Amount { return p.slices[len(p.slices)-1].view.Slice.Capacity[trp.Memory] }
+	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(largest(p), largest(q)), cmp.Compare(p.start, q.start)) < 0
 }
 
 // dropPlans withdraws reservations that no longer serve the head: those of other jobs, and its own that do not hold its

@@ -30,8 +30,8 @@ type window struct {
 	generation uint64
 	// answers and asked count the interested jobs and those that were asked, in the last full round.
 	answers, asked int
-	// short and unsafe count why jobs were not interested in the last full round.
-	short, unsafe, busy int
+	// short, unsafe, barred and busy count why jobs were not interested in the last full round.
+	short, unsafe, barred, busy int
 }
 
 // offered takes in a node's view of a slice. A view older than the one at hand is dropped.
@@ -65,6 +65,11 @@ func sameView(a, b *protocol.SliceView) bool {
 	return a.Usable == b.Usable && slices.Equal(a.Reserved, b.Reserved) && slices.EqualFunc(a.Gaps, b.Gaps, func(g, h protocol.Gap) bool {
 		return g.End == h.End && g.Until == h.Until
 	})
+}
+
+// speed is how fast a job runs on the slice, in parts per thousand; 0 if it can not.
+func (s *slice) speed(spec *job.Spec) int64 {
+	return spec.SpeedOn(s.view.Slice.Profile, s.view.Slice.Speed)
 }
 
 // slice finds a slice by its id; nil if no node has offered it.

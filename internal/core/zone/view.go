@@ -138,7 +138,7 @@ func (z *Zone) Windows(now quantity.Instant) []status.Window {
 				v.State, v.Start = "upcoming", w.start
 			case w.generation == 0:
 				v.State = "open"
-			case w.short+w.unsafe+w.busy == 0:
+			case w.short+w.unsafe+w.barred+w.busy == 0:
 				v.Reason = "no job is waiting"
 			default:
 				v.Reason = windowReason(w)
@@ -192,11 +192,16 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 	}
 	if s.Spec.Kind == job.Rigid {
 		if s.Spec.Walltime > 0 {
-			end := early
-			if len(s.Claims) > 0 && j.Started != 0 {
-				end = j.Started
+			end, wall := early, time.Duration(0)
+			if len(s.Claims) > 0 {
+				wall = s.Claims[0].Wall()
+				if j.Started != 0 {
+					end = j.Started
+				}
+			} else if p, ok := z.earliest(now, s); ok {
+				wall = s.Spec.WalltimeAt(p.speed)
 			}
-			j.FinishEarly, j.FinishLate = max(now, end), max(now, late.Add(s.Spec.Walltime))
+			j.FinishEarly, j.FinishLate = max(now, end), max(now, late.Add(wall))
 		}
 		return
 	}
@@ -204,9 +209,8 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 	v := s.view()
 	free := job.NextFree(0, s.Spec.Total, s.Committed)
 	for _, sl := range z.slices {
-		if sl.view.Usable && s.Spec.Safe.Reach(free.From, sl.view.Slice.Capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > free.From {
+		if speed := sl.speed(s.Spec); speed > 0 && sl.view.Usable && s.Spec.Safe.Reach(free.From, sl.view.Slice.Capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > free.From {
 			usable++
-			speed := sl.view.Slice.Speed
 			if slow == 0 || speed < slow {
 				slow = speed
 			}

@@ -44,6 +44,8 @@ type soft struct {
 	withdrawals []withdrawal
 	// keeping are the gangs that their queue's cap is kept for; kept is room for the next such list.
 	keeping, kept []*state
+	// planned is the rigid job that is planned, nil if there is none.
+	planned *state
 	// reckoned are the jobs whose running subjobs were counted last.
 	reckoned []*state
 	// generation counts the changes that can make a job eligible where it was not before.
@@ -78,6 +80,8 @@ type state struct {
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
 	counts counts
+	// planned: its place is later, and better than what the market could give it now.
+	planned bool
 	// going is what its running subjobs have had so far, in MiB-milliseconds.
 	going int64
 }

@@ -59,6 +59,10 @@ func specFields(c *coder, s *job.Spec) {
 	value(c, 23, &s.Launch, launchFields)
 	signed(c, 24, &s.Theta)
 	signed(c, 25, &s.Startup)
+	list(c, 26, &s.Speeds, func(c *coder, s *job.SpeedOn) {
+		text(c, 1, &s.Profile)
+		signed(c, 2, &s.Permille)
+	})
 }
 
 func launchFields(c *coder, l *job.Launch) {

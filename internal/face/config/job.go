@@ -28,6 +28,10 @@ const (
 	DefaultOverheadMax = 100
 	// DefaultMaxFailures is how many subjobs in a row may end without progress.
 	DefaultMaxFailures = 3
+	// MaxSpeeds is how many kinds of slices a job may name speeds for.
+	MaxSpeeds = 64
+	// MaxSpeed is the largest speed, in parts per thousand.
+	MaxSpeed = 10_000
 	// DefaultQueue is where a job goes that names no queue.
 	DefaultQueue = "default"
 	// DefaultGrace is the time between SIGTERM and SIGKILL. The lease of every subjob includes it, so a longer one costs
@@ -94,11 +98,12 @@ func (c *collector) job(doc *yaml.Node) (*job.Spec, string) {
 
 	o := top.need("spec", "{items: {...}, memory: ..., command: [...]}").object("queue", "priority",
 		"items", "steps", "rigid", "external", "memory", "theta", "tauMin", "overheadMax", "deadline", "continue",
-		"maxFailures", "onBadItem", "startup", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
+		"maxFailures", "onBadItem", "startup", "speeds", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
 	s.Queue = o.get("queue").label(DefaultQueue)
 	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0))
 	c.work(o, s)
 	c.risk(o, s)
+	s.Speeds = speeds(o.get("speeds"))
 	c.memory(o, s)
 	c.launch(o, s)
 	return s, o.get("workdir").directory()

@@ -55,6 +55,13 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	if s.Kind != job.Rigid {
 		add(spec, "startup", length(s.Startup))
 	}
+	if len(s.Speeds) > 0 {
+		speeds := mapping()
+		for _, on := range s.Speeds {
+			add(speeds, on.Profile, number(formatFraction(on.Permille, 1000)))
+		}
+		add(spec, "speeds", speeds)
+	}
 	if s.Continue {
 		add(spec, "continue", number("true"))
 	}

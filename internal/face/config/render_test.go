@@ -55,6 +55,10 @@ func drawSpec(t *rapid.T) *job.Spec {
 	if rapid.Bool().Draw(t, "deadline") {
 		s.Deadline = quantity.Instant(rapid.Int64Range(946684800_000000000, 4_000_000_000_000_000_000).Draw(t, "at"))
 	}
+	for _, p := range rapid.SliceOfNDistinct(rapid.StringMatching(`[1-7a-z:+.#~!&*{-]{1,12}`), 0, 5, rapid.ID[string]).Draw(t, "profiles") {
+		s.Speeds = append(s.Speeds, job.SpeedOn{Profile: p, Permille: rapid.Int64Range(0, MaxSpeed).Draw(t, "speed")})
+	}
+	slices.SortFunc(s.Speeds, func(a, b job.SpeedOn) int { return strings.Compare(a.Profile, b.Profile) })
 	s.Profile = drawProfile(t, s.Total)
 	s.Launch = job.Launch{Command: rapid.SliceOfN(text, 1, 4).Filter(func(c []string) bool { return c[0] != "" }).Draw(t, "command"), Grace: dur(0, time.Hour, "grace")}
 	for _, k := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Z_a-z][A-Za-z0-9]{0,5}`), 0, 4, rapid.ID[string]).Draw(t, "env") {

@@ -1,0 +1,30 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// speeds reads how fast the job runs on slices of each profile, such as {1g.10gb: 0.21}, in order of profile.
+func speeds(v value) (out []job.SpeedOn) {
+	o := v.object()
+	switch n := len(o.order); {
+	case v.given() && n == 0:
+		v.wrong("names no profile; write for example {1g.10gb: 0.21} or leave it out")
+	case n > MaxSpeeds:
+		v.wrong("names %d profiles; want at most %d", n, MaxSpeeds)
+		return nil
+	}
+	for _, profile := range o.order {
+		at := o.get(profile)
+		if profile == "" || len(profile) > 64 || strings.ContainsFunc(profile, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			at.wrong("%q is no name of a profile; want 1 to 64 plain letters, digits and signs, such as 1g.10gb", profile)
+			continue
+		}
+		out = append(out, job.SpeedOn{Profile: profile, Permille: at.fraction(1000, 0, MaxSpeed, 1000)})
+	}
+	slices.SortFunc(out, func(a, b job.SpeedOn) int { return strings.Compare(a.Profile, b.Profile) })
+	return out
+}
