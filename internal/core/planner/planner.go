@@ -55,9 +55,11 @@ type Task struct {
 	Spread bool
 	// Classes it may use, as a set of bits: its memory fits and its owner allows it. All its devices are of one class.
 	Classes uint32
-	// CPU in thousandths of a core and Memory in MiB that it needs of its node. A host without either has no limit.
+	// CPU in thousandths of a core and Memory in MiB that it needs of its node. A host without either has no limit, and a
+	// task that spreads asks nothing of hosts.
 	CPU, Memory int64
-	// Run is the planned run time on each class, an upper bound in the eyes of its owner; nil where no planner may know it.
+	// Run is the planned run time on each class, an upper bound in the eyes of its owner; nil where no planner may know it. A
+	// task that runs past it is planned as ending in the next nanosecond.
 	// It is shared and not written to while the task is known.
 	Run *[MaxClasses]time.Duration
 }
@@ -69,7 +71,8 @@ type Verb uint8
 const (
 	// Start the task now on the devices named.
 	Start Verb = iota + 1
-	// Preempt a running task: it leaves a checkpoint, its devices count as taken until the caller says Leave.
+	// Preempt a running task: it leaves a checkpoint, its devices count as taken until the caller says Leave. What is left
+	// of it arrives in the same instant under the same id, with Run without the cost of the restore.
 	// Only kinds marked Preempts say this.
 	Preempt
 	// Never: the task can not run in this cluster; it is not in the queue.
@@ -118,6 +121,13 @@ type Planner interface {
 	Plan(now quantity.Instant, out *Out)
 	// Reservations appends what is kept for waiting tasks, in queue order; nothing for planners that keep none.
 	Reservations(now quantity.Instant, out []Reservation) []Reservation
+}
+
+// Waker is a planner that wants to be asked though nothing happens, because what is right changes with time alone.
+type Waker interface {
+	// Wake is the next instant at which Plan may have something new to say without news; quantity.Never if there is none.
+	// It is asked after Plan, and never lies at or before now.
+	Wake(now quantity.Instant) quantity.Instant
 }
 
 // Typical is a class of tasks with its share of all, for planners that look at what is yet to come (FGD).
