@@ -1,0 +1,41 @@
+// Package all is the table of trace formats. Only the command line and tests import it.
+package all
+
+import (
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/trace"
+	"sluice.dev/sluice/internal/edge/trace/batsim"
+	"sluice.dev/sluice/internal/edge/trace/fgdorder"
+	"sluice.dev/sluice/internal/edge/trace/fgdtable"
+	"sluice.dev/sluice/internal/edge/trace/miso"
+	"sluice.dev/sluice/internal/edge/trace/openb"
+	"sluice.dev/sluice/internal/edge/trace/philly"
+	"sluice.dev/sluice/internal/edge/trace/swf"
+)
+
+// Formats lists every format, jobs first, then results.
+func Formats() []trace.Format {
+	return []trace.Format{
+		philly.Format(),
+		swf.Format(),
+		openb.Format(),
+		miso.Format(),
+		batsim.Format(),
+		fgdtable.Format(),
+		fgdorder.Format(),
+	}
+}
+
+// ByName finds a format. The error for a name that is none lists the names.
+func ByName(name string) (trace.Format, error) {
+	var known []string
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, nil
+		}
+		known = append(known, "\n  "+f.Name+": "+f.Doc)
+	}
+	return trace.Format{}, errkind.Errorf(errkind.NotFound, "trace format %q is not known; want one of%s", name, strings.Join(known, ""))
+}

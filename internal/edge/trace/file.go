@@ -1,0 +1,38 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// Each reads the file at path as f and calls visit for every record, in order. It stops at the first error of visit and
+// returns it. Other errors are those of Reader; one for a file that is not there has kind NotFound.
+func Each(f Format, path string, visit func(*Record) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		kind := errkind.Unavailable
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = errkind.NotFound
+		}
+		return &errkind.Error{Kind: kind, Err: fmt.Errorf("read a %s trace: %w", f.Name, err)}
+	}
+	defer file.Close()
+	reader := f.Open(file, path)
+	var r Record
+	for {
+		switch err := reader.Next(&r); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := visit(&r); err != nil {
+			return err
+		}
+	}
+}

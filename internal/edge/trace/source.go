@@ -1,0 +1,71 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"io"
+)
+
+// maxLine is the longest line in bytes: a hundred times what the published traces have, and the bound of a reader's
+// memory against a file that is no text.
+const maxLine = 256 << 10
+
+// source gives the lines of a file, compressed or not.
+type source struct {
+	raw     io.Reader
+	lines   *bufio.Reader // nil until the first line is asked for
+	started bool          // there was at least one byte
+}
+
+var errLongLine = errors.New("the line is longer than 256 KiB")
+
+// line returns the next line without its end; it is valid until the next call.
+func (s *source) line() ([]byte, error) {
+	if s.lines == nil {
+		if err := s.open(); err != nil {
+			return nil, err
+		}
+	}
+	text, err := s.lines.ReadSlice('\n')
+	s.started = s.started || len(text) > 0
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, errLongLine
+	case err == nil:
+		text = text[:len(text)-1]
+	case err != io.EOF || len(text) == 0:
+		return nil, err
+	}
+	return bytes.TrimSuffix(text, []byte{'\r'}), nil
+}
+
+// open looks for the mark of gzip: names lie, first bytes don't.
+func (s *source) open() error {
+	s.lines = bufio.NewReaderSize(s.raw, maxLine)
+	if magic, _ := s.lines.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) { // an error comes back at the first line
+		return nil
+	}
+	unzipped, err := gzip.NewReader(s.lines)
+	if err != nil {
+		return damaged(err)
+	}
+	s.lines = bufio.NewReaderSize(unzipped, maxLine)
+	return nil
+}
+
+// damaged makes an end inside the header an error: to gzip it is the end of an empty file.
+func damaged(err error) error {
+	if err == io.EOF { //nolint:errorlint // gzip returns io.EOF itself
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// isDamage says that the bytes are wrong, not the reading of them.
+func isDamage(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)
+}
