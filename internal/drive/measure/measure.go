@@ -19,8 +19,8 @@ type Class struct {
 	Memory quantity.Amount
 }
 
-// Window is the time over which use is measured: [From, To). Waits and completions are those of jobs submitted in it,
-// however long these take.
+// Window is the time over which use is measured: [From, To); To of 0 is the end of the run. Waits and completions are
+// those of jobs submitted in it, however long these take.
 type Window struct{ From, To quantity.Instant }
 
 // Slot numbers a live job densely; the driver uses a slot again after Done.
@@ -29,6 +29,8 @@ type Slot int32
 // Piece is one run of a job, whole or cut.
 type Piece struct {
 	Slot Slot
+	// Units of the job that it was to do; empty for a job as a whole.
+	Units job.Range
 	// Class of the slices it held, First the number of the first one in the cluster, Slices how many.
 	Class  uint8
 	First  int32

@@ -1,0 +1,141 @@
+package measure
+
+import "math"
+
+// Names of the metrics: keys of the JSON form, headings of the CSV form. docs/metrics.md defines each.
+const (
+	Utilization       = "utilization"
+	UsefulUtilization = "usefulUtilization"
+	MemoryUtilization = "memoryUtilization"
+	WaitMean          = "waitMean"
+	WaitP50           = "waitP50"
+	WaitP95           = "waitP95"
+	WaitP99           = "waitP99"
+	CompletionMean    = "completionMean"
+	CompletionP50     = "completionP50"
+	CompletionP95     = "completionP95"
+	CompletionP99     = "completionP99"
+	CompletionPerWork = "completionPerWork"
+	SlowdownMean      = "slowdownMean"
+	Jobs              = "jobs"
+	Rejected          = "rejected"
+	Failed            = "failed"
+	Unfinished        = "unfinished"
+	MemoryExcessRate  = "memoryExcessRate"
+	Theta             = "theta"
+	Subjobs           = "subjobs"
+	OverheadShare     = "overheadShare"
+	LostShare         = "lostShare"
+	Fragmentation     = "fragmentation"
+	Unsellable        = "unsellable"
+	Fairness          = "fairness"
+	WorstQueue        = "worstQueue"
+	MessagesPerTask   = "messagesPerTask"
+	UsefulWork        = "usefulWork"
+	Makespan          = "makespan"
+	// BoundShare is set by who knows the bound of the whole scenario.
+	BoundShare = "boundShare"
+)
+
+// Unit of a metric.
+type Unit uint8
+
+// The units: a plain number, seconds, a share in [0,1].
+const (
+	Plain Unit = iota
+	Seconds
+	Share
+)
+
+// Better says which way a metric improves.
+type Better uint8
+
+// The ways; Neither is for what only describes.
+const (
+	Neither Better = iota
+	Higher
+	Lower
+)
+
+// Info is what a metric is, for people.
+type Info struct {
+	Name, Title string
+	Unit        Unit
+	Better      Better
+}
+
+var infoTable = []Info{
+	{Utilization, "Utilization", Share, Higher},
+	{UsefulUtilization, "Useful utilization", Share, Higher},
+	{MemoryUtilization, "Memory utilization", Share, Higher},
+	{WaitMean, "Wait, mean", Seconds, Lower},
+	{WaitP50, "Wait, p50", Seconds, Lower},
+	{WaitP95, "Wait, p95", Seconds, Lower},
+	{WaitP99, "Wait, p99", Seconds, Lower},
+	{CompletionMean, "Completion, mean", Seconds, Lower},
+	{CompletionP50, "Completion, p50", Seconds, Lower},
+	{CompletionP95, "Completion, p95", Seconds, Lower},
+	{CompletionP99, "Completion, p99", Seconds, Lower},
+	{CompletionPerWork, "Completion per work", Plain, Lower},
+	{SlowdownMean, "Bounded slowdown, mean", Plain, Lower},
+	{Jobs, "Jobs", Plain, Neither},
+	{Rejected, "Jobs rejected", Plain, Lower},
+	{Failed, "Jobs failed", Plain, Lower},
+	{Unfinished, "Jobs unfinished", Plain, Lower},
+	{MemoryExcessRate, "Memory excesses", Share, Lower},
+	{Theta, "Memory excesses accepted", Share, Neither},
+	{Subjobs, "Runs per job", Plain, Neither},
+	{OverheadShare, "Overhead", Share, Lower},
+	{LostShare, "Lost time", Share, Lower},
+	{Fragmentation, "Fragmentation", Share, Lower},
+	{Unsellable, "Idle while a job waits", Share, Lower},
+	{Fairness, "Fairness of queues (Jain)", Share, Higher},
+	{WorstQueue, "Completion per work, worst queue", Plain, Lower},
+	{MessagesPerTask, "Messages per job", Plain, Lower},
+	{UsefulWork, "Useful work", Seconds, Higher},
+	{Makespan, "Makespan", Seconds, Lower},
+	{BoundShare, "Share of the bound", Share, Higher},
+}
+
+// Table lists the metrics in the order in which they are given; BoundShare is the last.
+func Table() []Info { return append([]Info(nil), infoTable...) }
+
+// About is what is known of a metric; a name that is not in Table is its own title and a plain number.
+func About(name string) Info {
+	for _, i := range infoTable {
+		if i.Name == name {
+			return i
+		}
+	}
+	return Info{Name: name, Title: name}
+}
+
+// Metric is a named value; NaN if it could not be measured.
+type Metric struct {
+	Name  string
+	Value float64
+}
+
+// Metrics are named values in a stable order, each name once.
+type Metrics []Metric
+
+// Set replaces a value, or adds it at the end.
+func (m *Metrics) Set(name string, value float64) {
+	for i := range *m {
+		if (*m)[i].Name == name {
+			(*m)[i].Value = value
+			return
+		}
+	}
+	*m = append(*m, Metric{name, value})
+}
+
+// Get is a value, NaN if there is none.
+func (m Metrics) Get(name string) float64 {
+	for _, v := range m {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return math.NaN()
+}
