@@ -10,7 +10,6 @@ import (
 	"io"
 	"log"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -254,14 +253,27 @@ func TestOutputAndLogs(t *testing.T) {
 	}
 }
 
-// TestNoDaemon: every way not to reach one has its message.
-func TestNoDaemon(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// silentAddress is one that nobody answers and nobody else gets while the test runs: its socket is bound and does not listen.
+func silentAddress(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	free := l.Addr().String()
-	l.Close()
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
+}
+
+// TestNoDaemon: every way not to reach one has its message.
+func TestNoDaemon(t *testing.T) {
+	free := silentAddress(t)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
