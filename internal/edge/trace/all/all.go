@@ -6,21 +6,29 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/trace"
+	"sluice.dev/sluice/internal/edge/trace/azure"
 	"sluice.dev/sluice/internal/edge/trace/batsim"
 	"sluice.dev/sluice/internal/edge/trace/fgdorder"
 	"sluice.dev/sluice/internal/edge/trace/fgdtable"
+	"sluice.dev/sluice/internal/edge/trace/genai"
+	"sluice.dev/sluice/internal/edge/trace/helios"
 	"sluice.dev/sluice/internal/edge/trace/miso"
+	"sluice.dev/sluice/internal/edge/trace/mooncake"
 	"sluice.dev/sluice/internal/edge/trace/openb"
 	"sluice.dev/sluice/internal/edge/trace/philly"
 	"sluice.dev/sluice/internal/edge/trace/swf"
 )
 
-// Formats lists every format, jobs first, then results.
+// Formats lists every format, jobs first, then requests, series, measurements and results.
 func Formats() []trace.Format {
 	return []trace.Format{
 		philly.Format(),
 		swf.Format(),
 		openb.Format(),
+		azure.Format(),
+		mooncake.Format(),
+		helios.Format(),
+		genai.Format(),
 		miso.Format(),
 		batsim.Format(),
 		fgdtable.Format(),
