@@ -27,7 +27,10 @@ func plain(number int64, queue string, work float64) *workload.Job {
 // usable takes the classes from the job's priority, which the collector does not look at.
 func usable(j *workload.Job) uint64 { return uint64(j.Priority) }
 
-func collector(t testing.TB, classes []measure.Class, w measure.Window) *measure.Collector {
+func collector(t interface {
+	Helper()
+	Fatal(...any)
+}, classes []measure.Class, w measure.Window) *measure.Collector {
 	t.Helper()
 	c, err := measure.New(measure.Config{Classes: classes, Window: w, Usable: usable})
 	if err != nil {
