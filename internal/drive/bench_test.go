@@ -1,6 +1,7 @@
 package drive_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -20,13 +21,18 @@ func BenchmarkSim(b *testing.B) {
 	build := build(b)
 	steps := uint64(0)
 	for b.Loop() {
-		s := sim.New(sim.Options{Start: 1, ZoneID: zoneID, NodeID: nodeID, Actors: build(), Slices: machine("n/")})
+		o := simOptions(build())
+		o.Start = 1
+		s, err := sim.New(o)
+		if err != nil {
+			b.Fatal(err)
+		}
 		for _, a := range jobs {
 			s.At(quantity.Instant(a.after), protocol.Message{
 				Kind: protocol.Submit, To: protocol.Address{Role: protocol.Gate}, Request: a.request(), Job: a.spec.Name, Spec: a.spec, Digest: a.request(),
 			})
 		}
-		if err := s.Run(quantity.Instant(24 * time.Hour)); err != nil {
+		if err := s.Run(context.Background(), quantity.Instant(24*time.Hour)); err != nil {
 			b.Fatal(err)
 		}
 		steps += s.Steps()

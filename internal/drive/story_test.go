@@ -1,6 +1,7 @@
 package drive_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -86,14 +87,18 @@ func newStory(t failer, o setting) *story {
 			return o.rough(m)
 		}},
 	}
-	s.sim = sim.New(sim.Options{
-		Start: storyStart, ZoneID: zoneID, NodeID: nodeID, Actors: watched, Slices: o.slices, Model: o.model, Fact: s.oracle.fact,
+	s.sim, err = sim.New(sim.Options{
+		Start: storyStart, ZoneID: zoneID, Gate: watched.Gate, Zone: watched.Zone, Model: o.model, Fact: s.oracle.fact,
+		Nodes: []sim.Node{{ID: nodeID, Actor: watched.Node, Slices: o.slices}},
 		Reply: func(_ quantity.Instant, m *protocol.Message) {
 			if m.Err != nil {
 				t.Errorf("after %v a call is refused: %v", s.since(), m.Err)
 			}
 		},
 	})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
 	return s
 }
 
@@ -123,7 +128,7 @@ func (s *story) reserve(after time.Duration, r protocol.Reservation) {
 // run goes on until so long after the start.
 func (s *story) run(until time.Duration) {
 	s.t.Helper()
-	if err := s.sim.Run(at(until)); err != nil {
+	if err := s.sim.Run(context.Background(), at(until)); err != nil {
 		s.t.Fatalf("%v", err)
 	}
 	for _, j := range s.actors.Zone.Jobs(s.sim.Now()) {

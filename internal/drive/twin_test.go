@@ -40,29 +40,38 @@ func runLive(t *testing.T, l *live, jobs []arrival, had int) (start quantity.Ins
 	return start
 }
 
+// simOptions are those of a simulation of actors on the machine.
+func simOptions(a drive.Actors) sim.Options {
+	return sim.Options{ZoneID: zoneID, Gate: a.Gate, Zone: a.Zone, Nodes: []sim.Node{{ID: nodeID, Actor: a.Node, Slices: machine("n/")}}}
+}
+
 // runSim plays the same in the simulator.
 func runSim(t failer, start quantity.Instant, jobs []arrival, o sim.Options) []protocol.Fact {
 	t.Helper()
 	var facts []protocol.Fact
 	tell := o.Fact
-	o.Start, o.ZoneID, o.NodeID, o.Slices = start, zoneID, nodeID, machine("n/")
-	if o.Actors.Gate == nil {
-		o.Actors = build(t)()
+	if o.Gate == nil {
+		o = simOptions(build(t)())
+		o.Fact = tell
 	}
+	o.Start = start
 	o.Fact = func(now quantity.Instant, f *protocol.Fact) {
 		facts = append(facts, *f)
 		if tell != nil {
 			tell(now, f)
 		}
 	}
-	s := sim.New(o)
+	s, err := sim.New(o)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
 	for _, a := range jobs {
 		s.At(start.Add(a.after), protocol.Message{
 			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person}, To: protocol.Address{Role: protocol.Gate},
 			Request: a.request(), Job: a.spec.Name, Spec: a.spec, Digest: "content of " + string(a.spec.Name),
 		})
 	}
-	if err := s.Run(start.Add(2 * time.Hour)); err != nil {
+	if err := s.Run(context.Background(), start.Add(2*time.Hour)); err != nil {
 		t.Fatalf("%v", err)
 	}
 	return facts
@@ -163,29 +172,27 @@ func TestFold(t *testing.T) {
 	}
 	steps := 0
 	var facts []protocol.Fact
-	o := sim.Options{
-		Actors: make(),
-		Fact:   func(_ quantity.Instant, f *protocol.Fact) { shadow[f.Actor].Apply(*f) },
-		Stepped: func(now quantity.Instant, p drive.Party) {
-			steps++
-			if got, want := shadow[p.Address].Digest(), p.Actor.Digest(); got != want {
-				t.Fatalf("step %d at %v: %s folds to %x, it is %x", steps, now.Time(), drive.Name(p.Address), got, want)
-			}
-			if steps%17 != 0 {
-				return
-			}
-			facts = p.Actor.(drive.Snapshotter).Snapshot(facts[:0])
-			for _, q := range make().Parties(zoneID, nodeID) {
-				if q.Address == p.Address {
-					for _, f := range facts {
-						q.Actor.Apply(f)
-					}
-					if got, want := q.Actor.Digest(), p.Actor.Digest(); got != want {
-						t.Fatalf("step %d at %v: the snapshot of %s folds to %x, it is %x", steps, now.Time(), drive.Name(p.Address), got, want)
-					}
+	o := simOptions(make())
+	o.Fact = func(_ quantity.Instant, f *protocol.Fact) { shadow[f.Actor].Apply(*f) }
+	o.Stepped = func(now quantity.Instant, p drive.Party) {
+		steps++
+		if got, want := shadow[p.Address].Digest(), p.Actor.Digest(); got != want {
+			t.Fatalf("step %d at %v: %s folds to %x, it is %x", steps, now.Time(), drive.Name(p.Address), got, want)
+		}
+		if steps%17 != 0 {
+			return
+		}
+		facts = p.Actor.(drive.Snapshotter).Snapshot(facts[:0])
+		for _, q := range make().Parties(zoneID, nodeID) {
+			if q.Address == p.Address {
+				for _, f := range facts {
+					q.Actor.Apply(f)
+				}
+				if got, want := q.Actor.Digest(), p.Actor.Digest(); got != want {
+					t.Fatalf("step %d at %v: the snapshot of %s folds to %x, it is %x", steps, now.Time(), drive.Name(p.Address), got, want)
 				}
 			}
-		},
+		}
 	}
 	checkOnce(t, runSim(t, quantity.Instant(946684800e9), jobs, o), jobs)
 	if steps < 100 {

@@ -1,167 +1,201 @@
 package sim
 
 import (
-	"time"
+	"maps"
+	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Behaviour is how a subjob really goes, as opposed to its plan.
-type Behaviour struct {
-	// Restore passes before the first unit, PerUnit is the true time of one unit, Checkpoint passes after the last.
-	Restore, PerUnit, Checkpoint time.Duration
-	// Peak is the use it reports.
-	Peak trp.Vector
-	// Fails is how it ends FailAfter its start, unless it is over by then; 0: it does not fail.
-	Fails     job.Outcome
-	FailAfter time.Duration
-	// Linger is how long its processes take to be gone after they were killed.
-	Linger time.Duration
-}
-
-// Model says how the subjob of a Start goes. It must say the same each time it is asked about one token.
-type Model func(start *protocol.Message) Behaviour
-
-// Planned is a machine on which everything goes exactly as planned.
-func Planned(m *protocol.Message) Behaviour {
-	b := Behaviour{PerUnit: m.Plan.Run}
-	if n := m.Range.Len(); n > 1 {
-		b.PerUnit = m.Plan.Run / time.Duration(n)
-	}
-	if m.Spec != nil {
-		if m.Range.To < m.Spec.Total {
-			b.Checkpoint = m.Spec.Checkpoint // the piece that finishes the job leaves none
-		}
-		if !m.Plan.Resume.Zero() {
-			b.Restore = m.Spec.Restore
-		}
-	}
-	return b
-}
-
-// machine plays the executor: it runs each Start for its true duration, at most to the lease's end.
+// machine plays the executors of all nodes: it runs each Start for its true duration, at most to the lease's end.
 type machine struct {
-	sim  *Sim
-	runs map[job.Token]*run
+	sim    *Sim
+	runs   map[job.Token]*run
+	places map[job.SliceID]place
 }
 
-// run is one subjob until it is settled.
-type run struct {
-	Behaviour
-	start   protocol.Message
-	rng     job.Range
-	begin   quantity.Instant
-	end     quantity.Instant // the lease's
-	version int              // grows when the course changes: an older event is void
-	result  *job.Result
-	killed  *job.Result // it was killed and is not gone yet
+// place is where a slice is.
+type place struct {
+	slice  *protocol.Slice
+	class  uint8
+	number int32 // within the cluster
 }
 
+func newMachine(s *Sim) machine {
+	m := machine{sim: s, runs: map[job.Token]*run{}, places: map[job.SliceID]place{}}
+	number := int32(0)
+	for i := range s.o.Nodes {
+		n := &s.o.Nodes[i]
+		for j := range n.Slices {
+			m.places[n.Slices[j].ID] = place{slice: &n.Slices[j], class: n.Classes[j], number: number}
+			number++
+		}
+	}
+	return m
+}
+
+// do carries out an effect of a node.
 func (m *machine) do(in *protocol.Message) {
 	r := m.runs[in.Token]
+	standing := r != nil && r.result == nil && r.killed == nil
 	switch in.Kind {
 	case protocol.Start:
 		if r == nil {
-			r = &run{Behaviour: m.sim.o.Model(in), start: *in, rng: in.Range, begin: m.sim.now, end: in.End}
-			m.runs[in.Token] = r
-			m.arm(r)
+			r = m.begin(in)
 		}
 		if r.result != nil {
 			m.answer(r, protocol.Message{Kind: protocol.Exited, Result: r.result})
 		} else {
-			m.answer(r, protocol.Message{Kind: protocol.Started, At: r.begin})
+			m.answer(r, protocol.Message{Kind: protocol.Started, At: r.shown})
 		}
 	case protocol.Deadline:
-		if r != nil && r.result == nil && r.killed == nil {
+		if standing {
+			r.cut = in.End < r.promised
+			r.promised = max(r.promised, in.End)
 			r.end, r.rng.To = in.End, max(r.rng.To, in.Range.To)
 			m.arm(r)
 		}
 	case protocol.Stop:
-		if r != nil && r.result == nil && r.killed == nil {
-			m.over(r, job.Stopped, m.sim.now)
+		if standing {
+			m.stop(r)
 		}
 	case protocol.Settle:
-		delete(m.runs, in.Token)
-		m.say(protocol.Message{Kind: protocol.Settled, Token: in.Token, Job: in.Job})
+		if r != nil {
+			delete(m.runs, in.Token)
+			m.sim.settled(r)
+		}
+		m.say(in.From, protocol.Message{Kind: protocol.Settled, Token: in.Token, Job: in.Job})
 	}
 }
 
-// finish is when the work would be done.
-func (r *run) finish() quantity.Instant {
-	return r.begin.Add(r.Restore).Add(time.Duration(quantity.MulDiv(r.rng.Len(), int64(r.PerUnit), 1))).Add(r.Checkpoint)
+// begin starts a subjob.
+func (m *machine) begin(in *protocol.Message) *run {
+	s := m.sim
+	party := s.index[in.From]
+	r := &run{
+		start: *in, party: party, clock: &s.parties[party].clock, place: m.places[in.Slice], slot: none,
+		rng: in.Range, begin: s.now, shown: s.local(party), end: in.End, promised: in.End,
+	}
+	s.began(r)
+	switch {
+	case s.o.Model != nil:
+		r.Behaviour = s.o.Model(in)
+	case r.slot != none:
+		r.Behaviour = truth(&s.jobs[r.slot].Job, r.attempt, in, r.place.slice)
+	default:
+		r.Behaviour = Planned(in)
+	}
+	m.runs[in.Token] = r
+	m.arm(r)
+	return r
 }
 
+// arm plans when the run ends if nothing else happens. An earlier plan is void.
 func (m *machine) arm(r *run) {
 	r.version++
-	at := min(r.finish(), r.end)
-	if r.Fails != 0 {
-		at = min(at, r.begin.Add(r.FailAfter))
+	m.sim.events.put(r.plan(m.sim.now), event{kind: ends, run: r, version: r.version})
+}
+
+// rearm plans the end of all runs of a node again: its clock was set.
+func (m *machine) rearm(party int) {
+	for _, r := range m.of(party) {
+		if r.result == nil && r.killed == nil {
+			m.arm(r)
+		}
 	}
-	m.sim.schedule(event{at: max(m.sim.now, at), ends: r, version: r.version})
+}
+
+// of are a node's runs, by token.
+func (m *machine) of(party int) (list []*run) {
+	for _, t := range slices.SortedFunc(maps.Keys(m.runs), job.Token.Compare) {
+		if r := m.runs[t]; r.party == party {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // due ends a run whose time has come, unless its course has changed since.
-func (m *machine) due(r *run, version int) {
+func (m *machine) due(r *run, version int32) {
 	switch {
 	case r.result != nil || version != r.version:
 	case r.killed != nil:
-		r.killed.End = m.sim.now
+		r.killed.End = m.sim.local(r.party)
 		m.gone(r, r.killed)
-	case r.Fails != 0 && r.begin.Add(r.FailAfter) <= m.sim.now && m.sim.now < r.finish():
-		m.over(r, r.Fails, m.sim.now)
-	case r.finish() <= m.sim.now:
-		m.over(r, job.Done, m.sim.now)
 	default:
-		m.over(r, job.DeadlineKilled, m.sim.now)
+		m.over(r, r.how)
 	}
 }
 
-// over ends a run. What counts of one that is cut short: whole units of items on the grid, nothing of a chain or a rigid
-// job, whose last checkpoint this machine does not model.
-func (m *machine) over(r *run, o job.Outcome, at quantity.Instant) {
-	res := &job.Result{Outcome: o, Progress: r.rng.To, Start: r.begin, End: at, Peak: r.Peak}
-	spec := r.start.Spec
-	if o == job.Done {
-		res.Checkpoint = spec != nil && spec.Kind == job.Steps
-	} else {
-		res.ExitCode, res.Signal, res.Progress = -1, 9, r.rng.From
-		if o == job.ExitFailed {
-			res.ExitCode, res.Signal, res.Detail = 1, 0, "it failed"
-		}
-		if ran := at.Sub(r.begin) - r.Restore; spec != nil && spec.Kind == job.Items && ran > 0 && r.PerUnit > 0 {
-			p := r.rng.From + min(r.rng.Len(), int64(ran/r.PerUnit))
-			if spec.Grid > 1 && p < r.rng.To {
-				p -= p % spec.Grid
-			}
-			res.Progress = max(r.rng.From, p)
-		}
+// stop ends a run on its node's word: a program that can yields within its grace.
+func (m *machine) stop(r *run) {
+	if !r.Yields || r.start.Spec == nil || !r.start.Spec.Divisible() {
+		m.over(r, job.Stopped)
+		return
 	}
-	if first := r.begin.Add(r.Restore).Add(r.PerUnit); first <= at {
-		res.FirstProgress = first
+	if end := m.sim.local(r.party).Add(r.grace()); end < r.end {
+		r.cut, r.end = true, end
+		m.arm(r)
 	}
-	if r.Linger > 0 && (o == job.DeadlineKilled || o == job.Stopped) {
+}
+
+// over ends a run now. One that was killed may linger.
+func (m *machine) over(r *run, how job.Outcome) {
+	res := r.outcome(how, m.sim.now)
+	if r.Linger > 0 && (how == job.DeadlineKilled || how == job.Stopped) {
 		r.killed = res
 		r.version++
-		m.sim.schedule(event{at: at.Add(r.Linger), ends: r, version: r.version})
+		m.sim.events.put(m.sim.now.Add(r.Linger), event{kind: ends, run: r, version: r.version})
 		return
 	}
 	m.gone(r, res)
 }
 
 func (m *machine) gone(r *run, res *job.Result) {
-	r.result = res
+	r.result, r.left = res, m.sim.now
+	m.sim.measured(r)
 	m.answer(r, protocol.Message{Kind: protocol.Exited, Result: res})
+	m.sim.tell(r)
 }
 
 func (m *machine) answer(r *run, a protocol.Message) {
 	a.Token, a.Job, a.Slice, a.Range = r.start.Token, r.start.Job, r.start.Slice, r.start.Range
-	m.say(a)
+	m.say(r.start.From, a)
 }
 
-func (m *machine) say(a protocol.Message) {
-	a.From, a.To = m.sim.executor(), protocol.Address{Role: protocol.Node, ID: string(m.sim.o.NodeID)}
-	m.sim.queue = append(m.sim.queue, a)
+// say tells a node something. One that is down finds it when it comes back.
+func (m *machine) say(node protocol.Address, a protocol.Message) {
+	if m.sim.parties[m.sim.index[node]].down {
+		return
+	}
+	a.From, a.To = protocol.Address{Role: protocol.Executor, ID: node.ID}, node
+	m.sim.enqueue(&a)
+}
+
+// shake is a node that crashes: what runs there is lost, unless supervisors keep it. What it wrote down stays.
+func (m *machine) shake(party int, keep bool) {
+	if keep {
+		return
+	}
+	m.sim.parties[party].down = true // it hears nothing of this
+	for _, r := range m.of(party) {
+		switch {
+		case r.result != nil:
+		case r.killed != nil:
+			m.gone(r, r.killed)
+		default:
+			m.gone(r, r.outcome(job.Lost, m.sim.now))
+		}
+	}
+}
+
+// found are the run directories of a node.
+func (m *machine) found(party int) (list []protocol.Found) {
+	for _, r := range m.of(party) {
+		list = append(list, protocol.Found{
+			Token: r.start.Token, Job: r.start.Job, Slice: r.start.Slice, Alive: r.result == nil, Started: r.shown, Result: r.result,
+		})
+	}
+	return list
 }

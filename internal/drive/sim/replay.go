@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/edge/tape"
 )
 
-// Source is a tape being read: Next returns io.EOF after the last entry.
-type Source interface {
+// Tape is a tape being read: Next returns io.EOF after the last entry.
+type Tape interface {
 	Next() (tape.Entry, error)
 }
 
@@ -26,7 +26,7 @@ type Replayed struct {
 // after every call. Fact, if not nil, is told every fact that the actors decide again. An error names the first call
 // whose digest differs (kind Conflict: another build or configuration, or a decision that depends on something that is
 // not its input), a gap (kind Unavailable), an actor that is not there (kind Invalid), or what the reader could not read.
-func Replay(r Source, parties []drive.Party, fact func(*protocol.Fact)) (Replayed, error) {
+func Replay(r Tape, parties []drive.Party, fact func(*protocol.Fact)) (Replayed, error) {
 	var done Replayed
 	actors := map[protocol.Address]protocol.Actor{}
 	for _, p := range parties {

@@ -1,50 +1,67 @@
-// Package sim is the simulated driver of the core: the same actors and the same protocol as in the live shell, on an
-// event heap with virtual time, messages without delay and a model of the machine. A day passes in the time its steps
-// take. It takes no scheduling decision and must not import the parts that do.
 package sim
 
 import (
-	"container/heap"
+	"context"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive"
 )
 
-// Options of a simulation.
-type Options struct {
-	// Start is the first instant; the actors are recovered and told the inventory then.
-	Start  quantity.Instant
-	ZoneID job.ZoneID
-	NodeID job.NodeID
-	Actors drive.Actors
-	Slices []protocol.Slice
-	// Model says how a subjob really goes; nil: exactly as planned.
-	Model Model
-	// Fact is told every fact in order; Stepped is called after every step. Both may be nil.
-	Fact    func(now quantity.Instant, f *protocol.Fact)
-	Stepped func(now quantity.Instant, p drive.Party)
-	// Reply is told every answer to a person; nil if nobody listens.
-	Reply func(now quantity.Instant, m *protocol.Message)
-}
-
 // Sim is one simulation. It is not safe for concurrent use.
 type Sim struct {
 	o       Options
-	parties []drive.Party
+	parties []party // gate, zone, then the nodes
 	index   map[protocol.Address]int
-	wakes   []quantity.Instant
-	now     quantity.Instant
-	queue   []protocol.Message // to be stepped at now
-	batch   []protocol.Message
-	events  events
-	number  uint64
-	out     protocol.Out
+	// earliest is when the first of the parties wants a tick; it may be earlier than that, never later.
+	earliest quantity.Instant
+
+	now    quantity.Instant
+	events heap[event]
+	mail   mail
+	queue  []int32 // numbers of the messages to be stepped at now
+	batch  []int32
+	out    protocol.Out
+	steps  uint64
+	rounds int // at now
+	told   int // messages between actors since the observer heard of any
+
+	network network
+	faults  faults
 	machine machine
-	steps   uint64
+	arrivals
 }
+
+// party is one actor with what the driver knows of it.
+type party struct {
+	drive.Party
+	key   uint64 // names it in random draws
+	wake  quantity.Instant
+	clock clock
+	trouble
+}
+
+// event is what the heap holds: a message that arrives, a run that ends unless its course has changed since, an arrival, or
+// a fault that begins or is over.
+type event struct {
+	kind    eventKind
+	index   int32 // of the message, party or fault
+	version int32
+	run     *run
+}
+
+type eventKind uint8
+
+const (
+	arrives eventKind = iota + 1
+	ends
+	submits
+	strikes
+	passes
+)
 
 // maxBatch is how many inputs share a round, as in the live shell.
 const maxBatch = 256
@@ -52,29 +69,78 @@ const maxBatch = 256
 // maxRounds at one instant: actors that go on beyond it would never come to rest.
 const maxRounds = 100_000
 
-// New makes a simulation whose actors have been recovered at Start. Facts of an earlier life are to be applied before.
-func New(o Options) *Sim {
-	if o.Model == nil {
-		o.Model = Planned
+// breath is how many rounds pass between two looks at the context and two words of progress.
+const breath = 4096
+
+// Tokens name claims and checkpoints throughout a cluster, and a node makes them of its boot count. Every node counts its
+// boots from another number, far enough apart for all the boots there can be.
+const (
+	maxBoots = 1 << 10
+	maxNodes = 1 << 12
+)
+
+// New makes a simulation whose actors have been recovered at Start. Facts of an earlier life are to be applied before. An
+// error of kind Invalid lists everything that is wrong with the options.
+func New(o Options) (*Sim, error) {
+	if err := o.check(); err != nil {
+		return nil, err
 	}
-	s := &Sim{o: o, now: o.Start, index: map[protocol.Address]int{}, parties: o.Actors.Parties(o.ZoneID, o.NodeID)}
-	s.machine = machine{sim: s, runs: map[job.Token]*run{}}
-	for i, p := range s.parties {
-		s.index[p.Address] = i
-		s.wakes = append(s.wakes, quantity.Never)
+	if o.Nodes[0].Classes == nil {
+		Classes(o.Nodes)
 	}
-	for i := range s.parties {
-		p := s.parties[i]
-		from := [2]int{len(s.out.Facts), len(s.out.Effects)}
-		p.Actor.Recover(s.now, &s.out)
-		s.stepped(p, from)
+	s := &Sim{
+		o: o, now: o.Start, index: map[protocol.Address]int{}, earliest: quantity.Never,
+		network: network{Network: o.Network, seed: o.Seed, sent: map[[2]int]uint64{}},
+		arrivals: arrivals{
+			slots: map[job.ID]int32{},
+		},
 	}
-	first := protocol.Message{
-		Kind: protocol.Inventory, From: s.executor(), To: protocol.Address{Role: protocol.Node, ID: string(o.NodeID)}, Slices: o.Slices,
+	s.add(protocol.Address{Role: protocol.Gate}, o.Gate)
+	s.add(protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)}, o.Zone)
+	for i := range o.Nodes {
+		s.add(protocol.Address{Role: protocol.Node, ID: string(o.Nodes[i].ID)}, o.Nodes[i].Actor)
 	}
-	s.queue = append(s.queue, first)
+	s.machine = newMachine(s)
+	s.faults.begin(s)
+	for p := range s.parties {
+		if n := p - 2; n > 0 {
+			s.foretell(p, protocol.Fact{Kind: protocol.Booted, Epoch: uint32(n * maxBoots)})
+		}
+		s.recover(p)
+	}
+	for p := 2; p < len(s.parties); p++ {
+		s.inventory(p, nil)
+	}
 	s.dispatch()
-	return s
+	return s, s.pull()
+}
+
+func (s *Sim) add(a protocol.Address, actor protocol.Actor) {
+	s.index[a] = len(s.parties)
+	s.parties = append(s.parties, party{
+		Party: drive.Party{Address: a, Actor: actor}, key: uint64(a.Role)<<56 ^ prng.Name(a.ID), wake: quantity.Never,
+	})
+}
+
+// foretell applies a fact of an earlier life.
+func (s *Sim) foretell(p int, f protocol.Fact) {
+	s.parties[p].Actor.Apply(f)
+	s.fact(p, &f)
+}
+
+func (s *Sim) recover(p int) {
+	from := [2]int{len(s.out.Facts), len(s.out.Effects)}
+	s.parties[p].Actor.Recover(s.local(p), &s.out)
+	s.stepped(p, from)
+}
+
+// inventory is what the executor tells a node that has booted.
+func (s *Sim) inventory(p int, found []protocol.Found) {
+	id := s.parties[p].Address.ID
+	s.enqueue(&protocol.Message{
+		Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: id}, To: s.parties[p].Address,
+		Slices: s.o.Nodes[p-2].Slices, Found: found,
+	})
 }
 
 // Now is the present virtual time.
@@ -83,37 +149,106 @@ func (s *Sim) Now() quantity.Instant { return s.now }
 // Steps is how many inputs were taken so far.
 func (s *Sim) Steps() uint64 { return s.steps }
 
-// At makes m arrive at t, or now if t has passed. Inputs for the same instant arrive in the order of the calls.
+// Live is how many jobs of the source have come and are not over.
+func (s *Sim) Live() int { return s.live }
+
+// Actor is the actor at an address as it is now: a crash replaces it. It is nil if there is none.
+func (s *Sim) Actor(a protocol.Address) protocol.Actor {
+	if p, ok := s.index[a]; ok {
+		return s.parties[p].Actor
+	}
+	return nil
+}
+
+// At makes m arrive at t, or now if t has passed. Inputs for the same instant arrive in the order of the calls. What comes
+// from a person while its receiver is down is tried again when it is up.
 func (s *Sim) At(t quantity.Instant, m protocol.Message) {
-	s.schedule(event{at: max(t, s.now), message: m})
+	s.events.put(max(t, s.now), event{kind: arrives, index: s.mail.post(&m)})
 }
 
 // Run goes on until nothing is left to happen before until; the time is then until. An error of kind Unknown means that
-// the actors never come to rest at one instant, which is a bug of theirs.
-func (s *Sim) Run(until quantity.Instant) error {
-	for rounds := 0; ; rounds++ {
+// the actors never come to rest at one instant, which is a bug of theirs; an error of the source or the context is wrapped.
+// After any error what the observer has heard so far is whole and in order; Cut tells it the rest.
+func (s *Sim) Run(ctx context.Context, until quantity.Instant) error {
+	return s.run(ctx, until, false)
+}
+
+// RunOut goes on until the source is dry and all its jobs are over, at most to limit, and says whether they are. The time
+// is then that of the last verdict. Errors are those of Run.
+func (s *Sim) RunOut(ctx context.Context, limit quantity.Instant) (bool, error) {
+	err := s.run(ctx, limit, true)
+	return s.over(), err
+}
+
+// over says whether the source is dry and the observer has heard the end of everything that came of it.
+func (s *Sim) over() bool { return s.dry && len(s.slots) == 0 }
+
+func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) error {
+	for turn := 0; ; turn++ {
+		if turn%breath == 0 {
+			if err := ctx.Err(); err != nil {
+				return errkind.Errorf(errkind.Unavailable, "simulation: stopped at %v: %w", s.now.Time(), err)
+			}
+			if s.o.Progress != nil {
+				s.o.Progress(s.now, s.live)
+			}
+		}
 		if s.round() {
-			if rounds > maxRounds {
-				return errkind.Errorf(errkind.Unknown, "at %v the actors do not come to rest: %d rounds and still something to do", s.now.Time(), rounds)
+			if s.rounds++; s.rounds > maxRounds {
+				return errkind.Errorf(errkind.Unknown, "at %v the actors do not come to rest: %d rounds and still something to do", s.now.Time(), s.rounds)
 			}
 			continue
 		}
-		rounds = 0
-		next := s.next()
+		s.rounds = 0
+		if toTheLast && s.over() {
+			return nil
+		}
+		next := min(s.events.next(), s.wakes())
 		if next > until || next == quantity.Never {
 			s.now = max(s.now, until)
 			return nil
 		}
 		s.now = max(s.now, next)
-		for len(s.events) > 0 && s.events[0].at <= s.now {
-			e := heap.Pop(&s.events).(event)
-			if e.ends == nil {
-				s.queue = append(s.queue, e.message)
-			} else {
-				s.machine.due(e.ends, e.version)
+		for s.events.next() <= s.now {
+			if err := s.happen(s.events.take()); err != nil {
+				return err
 			}
 		}
 	}
+}
+
+func (s *Sim) happen(e event) error {
+	switch e.kind {
+	case arrives:
+		s.arrive(e.index)
+	case ends:
+		s.machine.due(e.run, e.version)
+	case submits:
+		return s.submit()
+	case strikes:
+		s.strike(e.index)
+	case passes:
+		s.pass(e.index)
+	}
+	return nil
+}
+
+// arrive queues a message that has come, unless nobody is there to take it.
+func (s *Sim) arrive(i int32) {
+	m := &s.mail.messages[i]
+	p, known := s.index[m.To]
+	if known && s.parties[p].down {
+		if m.From.Role == protocol.Person {
+			s.events.put(s.parties[p].up, event{kind: arrives, index: i})
+			return
+		}
+		known = false
+	}
+	if !known {
+		s.mail.drop(i)
+		return
+	}
+	s.queue = append(s.queue, i)
 }
 
 // round is one turn of the live loop: inputs, ticks, then effects. It says whether there was anything to do.
@@ -121,57 +256,80 @@ func (s *Sim) round() bool {
 	n := min(maxBatch, len(s.queue))
 	s.batch = append(s.batch[:0], s.queue[:n]...)
 	s.queue = append(s.queue[:0], s.queue[n:]...)
-	for i := range s.batch {
-		if p, ok := s.index[s.batch[i].To]; ok {
-			s.step(p, s.batch[i])
+	for _, i := range s.batch {
+		p := s.index[s.mail.messages[i].To]
+		if s.parties[p].down { // it went down in this instant
+			s.arrive(i)
+			continue
 		}
+		s.step(p, s.mail.messages[i])
+		s.mail.drop(i)
 	}
-	for i, w := range s.wakes {
-		if w <= s.now {
-			s.wakes[i] = quantity.Never
-			s.step(i, drive.Tick(s.parties[i].Address))
-			n++
+	if s.earliest <= s.now {
+		for p := range s.parties {
+			if s.parties[p].wake <= s.now {
+				s.parties[p].wake = quantity.Never
+				s.step(p, drive.Tick(s.parties[p].Address))
+				n++
+			}
 		}
+		s.earliest = s.wakes()
 	}
 	s.dispatch()
 	return n > 0
 }
 
-func (s *Sim) step(i int, m protocol.Message) {
-	p := s.parties[i]
+func (s *Sim) step(p int, m protocol.Message) {
 	from := [2]int{len(s.out.Facts), len(s.out.Effects)}
-	p.Actor.Step(s.now, m, &s.out)
+	s.parties[p].Actor.Step(s.local(p), m, &s.out)
 	s.steps++
 	s.stepped(p, from)
 }
 
-func (s *Sim) stepped(p drive.Party, from [2]int) {
+// local is the time by a party's own clock.
+func (s *Sim) local(p int) quantity.Instant { return s.parties[p].clock.shows(s.now) }
+
+func (s *Sim) stepped(p int, from [2]int) {
 	for i := from[0]; i < len(s.out.Facts); i++ {
-		s.out.Facts[i].Actor = p.Address
-		if s.o.Fact != nil {
-			s.o.Fact(s.now, &s.out.Facts[i])
-		}
+		s.fact(p, &s.out.Facts[i])
 	}
 	for i := from[1]; i < len(s.out.Effects); i++ {
-		s.out.Effects[i].From = p.Address
+		s.out.Effects[i].From = s.parties[p].Address
 	}
 	if s.o.Stepped != nil {
-		s.o.Stepped(s.now, p)
+		s.o.Stepped(s.now, s.parties[p].Party)
+	}
+	s.faults.compact(s, p)
+}
+
+func (s *Sim) fact(p int, f *protocol.Fact) {
+	f.Actor = s.parties[p].Address
+	s.faults.keep(p, f)
+	if f.Actor.Role == protocol.Zone {
+		s.heard(f)
+	}
+	if s.o.Fact != nil {
+		s.o.Fact(s.now, f)
 	}
 }
 
 func (s *Sim) dispatch() {
 	for i := range s.out.Effects {
 		m := &s.out.Effects[i]
+		from := s.index[m.From]
 		switch m.To.Role {
 		case protocol.Gate, protocol.Zone, protocol.Node:
-			s.queue = append(s.queue, *m)
+			if to, ok := s.index[m.To]; ok {
+				s.send(from, to, m)
+			}
 		case protocol.Executor:
 			s.machine.do(m)
 		case protocol.Timer:
-			p := s.index[m.From]
-			s.wakes[p] = min(s.wakes[p], m.At)
+			p := &s.parties[from]
+			p.wake = min(p.wake, max(s.now, p.clock.when(m.At)))
+			s.earliest = min(s.earliest, p.wake)
 		case protocol.Person:
+			s.answered(m)
 			if s.o.Reply != nil {
 				s.o.Reply(s.now, m)
 			}
@@ -180,55 +338,21 @@ func (s *Sim) dispatch() {
 	clear(s.out.Effects)
 	clear(s.out.Facts)
 	s.out.Reset()
-}
-
-// next is when something happens next.
-func (s *Sim) next() quantity.Instant {
-	next := quantity.Never
-	if len(s.events) > 0 {
-		next = s.events[0].at
+	if s.told > 0 {
+		if s.o.Observer != nil {
+			s.o.Observer.Sent(s.told)
+		}
+		s.told = 0
 	}
-	for _, w := range s.wakes {
-		next = min(next, w)
+}
+
+func (s *Sim) enqueue(m *protocol.Message) { s.queue = append(s.queue, s.mail.post(m)) }
+
+// wakes is when the first party wants a tick.
+func (s *Sim) wakes() quantity.Instant {
+	first := quantity.Never
+	for p := range s.parties {
+		first = min(first, s.parties[p].wake)
 	}
-	return next
-}
-
-func (s *Sim) executor() protocol.Address {
-	return protocol.Address{Role: protocol.Executor, ID: string(s.o.NodeID)}
-}
-
-func (s *Sim) schedule(e event) {
-	s.number++
-	e.number = s.number
-	heap.Push(&s.events, e)
-}
-
-// event is a message that arrives, or a subjob that ends unless its course has changed since.
-type event struct {
-	at      quantity.Instant
-	number  uint64 // ties end on it
-	message protocol.Message
-	ends    *run
-	version int
-}
-
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].number < e[j].number
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-
-// Push implements heap.Interface.
-func (e *events) Push(x any) { *e = append(*e, x.(event)) }
-
-// Pop implements heap.Interface.
-func (e *events) Pop() any {
-	old := *e
-	x := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*e = old[:len(old)-1]
-	return x
+	return first
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"io"
 	"slices"
 	"strings"
@@ -51,8 +52,13 @@ func (s *script) DryRun(quantity.Instant, *job.Spec) status.Explanation {
 	return status.Explanation{}
 }
 
-func world(node *script) *Sim {
-	return New(Options{ZoneID: "z", NodeID: "n", Actors: drive.Actors{Gate: &script{}, Zone: &script{}, Node: node}})
+func world(t *testing.T, node *script) *Sim {
+	t.Helper()
+	s, err := New(Options{ZoneID: "z", Gate: &script{}, Zone: &script{}, Nodes: []Node{{ID: "n", Actor: node}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 var nodeAddress = protocol.Address{Role: protocol.Node, ID: "n"}
@@ -81,9 +87,9 @@ func TestMachine(t *testing.T) {
 		{"extended by half", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, End: 90 * sec, Range: job.Range{From: 100, To: 250}}, 33 * sec,
 			job.Result{Outcome: job.Done, Progress: 250}},
 		{"items cut short count to the grid", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, End: 10 * sec}, 10 * sec,
-			job.Result{Outcome: job.DeadlineKilled, ExitCode: -1, Signal: 9, Progress: 144}},
+			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 144}},
 		{"a chain cut short counts nothing", job.Steps, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, End: 10 * sec}, 10 * sec,
-			job.Result{Outcome: job.DeadlineKilled, ExitCode: -1, Signal: 9, Progress: 100}},
+			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 100}},
 		{"stopped", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Stop}, 5 * sec,
 			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 120}},
 	} {
@@ -99,9 +105,9 @@ func TestMachine(t *testing.T) {
 					out.Effects = append(out.Effects, e)
 				}
 			}
-			s := world(n)
+			s := world(t, n)
 			s.At(quantity.Instant(c.after), protocol.Message{Kind: protocol.Report, To: nodeAddress})
-			if err := s.Run(100 * sec); err != nil {
+			if err := s.Run(context.Background(), 100*sec); err != nil {
 				t.Fatal(err)
 			}
 			i := slices.IndexFunc(n.heard, func(m protocol.Message) bool { return m.Kind == protocol.Exited })
@@ -132,18 +138,18 @@ func TestRestlessActorsAreFound(t *testing.T) {
 		n.heard, n.at = nil, nil
 		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Report, To: nodeAddress})
 	}
-	if err := world(n).Run(sec); err == nil || !strings.Contains(err.Error(), "do not come to rest") {
+	if err := world(t, n).Run(context.Background(), sec); err == nil || !strings.Contains(err.Error(), "do not come to rest") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestSameInstantKeepsTheOrderOfTheCalls(t *testing.T) {
 	n := &script{}
-	s := world(n)
+	s := world(t, n)
 	for i := range uint64(600) { // more than a round takes
 		s.At(5*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress, Ask: i})
 	}
-	if err := s.Run(9 * sec); err != nil || s.Now() != 9*sec {
+	if err := s.Run(context.Background(), 9*sec); err != nil || s.Now() != 9*sec {
 		t.Fatalf("%v, now %d", err, s.Now())
 	}
 	for i, m := range n.heard[1:] {

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// clock is a node's own, in whose time its actor lives and its leases end. It shows the true time plus an offset, and
+// runs fast or slow. The zero value is right.
+type clock struct {
+	// since is when it was last set; drift counts from there.
+	since  quantity.Instant
+	offset time.Duration
+	ppm    int64
+	// floor is what it showed when it was last set: it waits there rather than go back, as the live shell's does.
+	floor quantity.Instant
+}
+
+// shows is the node's time at a true instant, which is not before the clock was last set.
+func (c *clock) shows(t quantity.Instant) quantity.Instant {
+	if *c == (clock{}) || t == quantity.Never {
+		return t
+	}
+	return max(c.floor, c.plain(t))
+}
+
+func (c *clock) plain(t quantity.Instant) quantity.Instant {
+	d := int64(t - c.since)
+	return t.Add(c.offset + time.Duration(d/1e6*c.ppm+d%1e6*c.ppm/1e6))
+}
+
+// when is the first true instant at which the clock shows l or later.
+func (c *clock) when(l quantity.Instant) quantity.Instant {
+	if *c == (clock{}) || l == quantity.Never {
+		return l
+	}
+	if l <= c.shows(c.since) {
+		return c.since
+	}
+	d := int64(l.Add(-c.offset) - c.since)
+	t := max(c.since, c.since+quantity.Instant(d-d/(1e6+c.ppm)*c.ppm-d%(1e6+c.ppm)*c.ppm/(1e6+c.ppm)))
+	for c.shows(t) < l { // rounding: a step or two
+		t++
+	}
+	for t > c.since && c.shows(t-1) >= l {
+		t--
+	}
+	return t
+}
+
+// set makes the clock show the true time plus offset from now on, and run so many parts per million fast; if that is
+// earlier than what it shows, it stands until then.
+func (c *clock) set(now quantity.Instant, offset time.Duration, ppm int64) {
+	*c = clock{since: now, offset: offset, ppm: ppm, floor: c.shows(now)}
+}

@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Behaviour is how a subjob really goes, as opposed to its plan.
+type Behaviour struct {
+	// Restore passes before the first unit, PerUnit is the true time of one unit, Checkpoint passes after the last.
+	Restore, PerUnit, Checkpoint time.Duration
+	// Peak is the use it reports.
+	Peak trp.Vector
+	// Fails is how it ends FailAfter its start, unless it is over by then; 0: it does not fail.
+	Fails     job.Outcome
+	FailAfter time.Duration
+	// Linger is how long its processes take to be gone after they were killed.
+	Linger time.Duration
+	// Yields: a divisible job that can not be done in time stops by itself at the last cut point that, with its checkpoint,
+	// fits before its lease's end, and a rigid one is killed at its walltime; what a checkpoint takes is what the spec says.
+	// Otherwise both go on until they are killed.
+	Yields bool
+}
+
+// Model says how the subjob of a Start goes. It must say the same each time it is asked about one token.
+type Model func(start *protocol.Message) Behaviour
+
+// Planned is a machine on which everything goes exactly as planned.
+func Planned(m *protocol.Message) Behaviour {
+	b := Behaviour{PerUnit: m.Plan.Run}
+	if n := m.Range.Len(); n > 1 {
+		b.PerUnit = m.Plan.Run / time.Duration(n)
+	}
+	if m.Spec != nil {
+		if m.Range.To < m.Spec.Total {
+			b.Checkpoint = m.Spec.Checkpoint // the piece that finishes the job leaves none
+		}
+		if !m.Plan.Resume.Zero() {
+			b.Restore = m.Spec.Restore
+		}
+	}
+	return b
+}
+
+// run is one subjob until it is settled. Instants are true ones but for those named otherwise.
+type run struct {
+	Behaviour
+	start   protocol.Message
+	party   int
+	clock   *clock
+	place   place
+	rng     job.Range
+	begin   quantity.Instant
+	shown   quantity.Instant // begin by its node's clock
+	version int32            // grows when the course changes: an older event is void
+
+	// end is the lease's by its node's clock, promised the latest it was told. cut: it was moved ahead of that.
+	end, promised quantity.Instant
+	cut           bool
+	// how it ends if nothing else happens, and the unit up to which it is complete then if it yields.
+	how   job.Outcome
+	yield int64
+
+	result *job.Result
+	killed *job.Result      // it was killed and is not gone yet
+	left   quantity.Instant // when it was gone
+
+	// For the observer: the job's slot, none if its source gave no such job, which of its runs this is, and what became of it
+	// at its home.
+	slot      int32
+	attempt   uint64
+	known     bool
+	committed job.Range
+}
+
+func (r *run) grace() time.Duration {
+	if r.start.Spec == nil {
+		return 0
+	}
+	return r.start.Spec.Launch.Grace
+}
+
+// reaches is when the units up to one are complete.
+func (r *run) reaches(unit int64) quantity.Instant {
+	return r.begin.Add(r.Restore).Add(time.Duration(quantity.MulDiv(unit-r.rng.From, int64(r.PerUnit), 1)))
+}
+
+// complete is the unit up to which work is complete at t.
+func (r *run) complete(t quantity.Instant) int64 {
+	ran := t.Sub(r.begin) - r.Restore
+	switch {
+	case ran < 0:
+		return r.rng.From
+	case r.PerUnit <= 0:
+		return r.rng.To
+	}
+	return r.rng.From + min(r.rng.Len(), int64(ran/r.PerUnit))
+}
+
+// onGrid is the last cut point of the piece at or before a unit.
+func (r *run) onGrid(unit int64) int64 {
+	if unit < r.rng.To && r.start.Spec != nil && r.start.Spec.Grid > 1 {
+		unit -= unit % r.start.Spec.Grid
+	}
+	return max(r.rng.From, min(unit, r.rng.To))
+}
+
+// last is what the checkpoint after the last unit takes.
+func (r *run) last() time.Duration {
+	switch spec := r.start.Spec; {
+	case !r.Yields || spec == nil:
+		return r.Checkpoint
+	case r.rng.To == spec.Total:
+		return 0
+	default:
+		return spec.Checkpoint
+	}
+}
+
+// plan is when the run ends if nothing else happens, not before now; it notes how.
+func (r *run) plan(now quantity.Instant) quantity.Instant {
+	at, kill := r.reaches(r.rng.To).Add(r.last()), r.clock.when(r.end)
+	r.how = job.Done
+	spec := r.start.Spec
+	rigid := spec != nil && spec.Kind == job.Rigid
+	if r.Yields && rigid && kill != quantity.Never {
+		kill = min(kill, max(kill.Add(-r.grace()), r.begin.Add(r.start.Plan.Wall)))
+	}
+	if kill < at {
+		at, r.how = kill, job.DeadlineKilled
+		if r.cut {
+			r.how = job.Stopped
+		}
+		if r.Yields && spec != nil && !rigid {
+			at = r.yields(now, kill)
+		}
+	}
+	if fails := r.begin.Add(r.FailAfter); r.Fails != 0 && fails < at {
+		at, r.how, r.yield = fails, r.Fails, r.kept(fails)
+	}
+	return max(now, at)
+}
+
+// yields is when a run that can not be done before it is killed stops by itself: at the last cut point that still fits with
+// its checkpoint; if the end has come too close for that, at once, with what is complete now; and if nothing will be
+// complete, when it is told. It may be killed first.
+func (r *run) yields(now, kill quantity.Instant) quantity.Instant {
+	checkpoint := r.start.Spec.Checkpoint
+	unit := r.onGrid(r.complete(kill.Add(-checkpoint)))
+	at := r.reaches(unit)
+	if at < now {
+		unit = r.onGrid(r.complete(now))
+		at = now
+	}
+	switch {
+	case unit == r.rng.From:
+		at = max(now, kill.Add(-r.grace()))
+	case at.Add(checkpoint) > kill:
+		return kill
+	default:
+		at = at.Add(checkpoint)
+	}
+	r.how, r.yield = job.Yielded, unit
+	return at
+}
+
+// outcome is the result of a run that ends at an instant. What counts of one that is cut short: all up to the checkpoint of
+// one that yields, whole units of items on the grid, nothing of a chain or a rigid job, which leave no checkpoints on their
+// way.
+func (r *run) outcome(how job.Outcome, at quantity.Instant) *job.Result {
+	res := &job.Result{Outcome: how, Progress: r.rng.To, Start: r.shown, End: r.clock.shows(at), Peak: r.Peak}
+	spec := r.start.Spec
+	chain := spec != nil && spec.Kind == job.Steps
+	switch how {
+	case job.Done:
+		res.Checkpoint = chain
+	case job.Yielded:
+		res.ExitCode, res.Progress = 85, r.yield
+		res.Checkpoint = chain && res.Progress > r.rng.From
+	case job.ExitFailed:
+		res.ExitCode, res.Detail = 1, "it failed"
+		res.Progress = r.kept(at)
+	default:
+		res.ExitCode, res.Signal = -1, 9
+		res.Progress = r.kept(at)
+	}
+	if first := r.reaches(r.rng.From + 1); first <= at {
+		res.FirstProgress = r.clock.shows(first)
+	}
+	return res
+}
+
+// kept is the unit up to which work counts if the run is killed.
+func (r *run) kept(at quantity.Instant) int64 {
+	if spec := r.start.Spec; spec == nil || spec.Kind != job.Items {
+		return r.rng.From
+	}
+	return r.onGrid(r.complete(at))
+}
