@@ -69,11 +69,14 @@ func (t *table) header(l *Line) {
 		fail(0, "the header lacks %s; expected %s", few(lack), few(best.Columns))
 	}
 	for i, name := range found {
+		if l.problems.full() { // or the search for doubles in a header of any length would be long
+			break
+		}
 		switch at := l.fields[i].from; {
-		case slices.Index(found, name) < i:
-			fail(at, "column %s is there twice", short(name))
 		case !slices.Contains(l.columns, name):
 			fail(at, "column %s is not part of this format; take it out, or read the file as another format", short(name))
+		case slices.Index(found, name) < i:
+			fail(at, "column %s is there twice", short(name))
 		}
 	}
 	if good {

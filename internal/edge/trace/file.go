@@ -11,7 +11,8 @@ import (
 )
 
 // Each reads the file at path as f and calls visit for every record, in order. It stops at the first error of visit and
-// returns it. Other errors are those of Reader; one for a file that is not there has kind NotFound.
+// returns it. Other errors are those of Reader, and come after the records before the first problem: drop what those gave.
+// One for a file that is not there has kind NotFound.
 func Each(f Format, path string, visit func(*Record) error) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -165,7 +165,8 @@ type HeaderRecord struct{ Key, Value string }
 // Reader streams the records of one file.
 type Reader interface {
 	// Next fills r. It returns io.EOF after the last record. Any other error is final and says file, line and column. It has
-	// kind Invalid if the content is bad: then the rest of the file was looked through, and every problem is named (up to 20).
+	// kind Invalid if the content is bad: then the rest of the file was looked through, and every problem is named (up to 20);
+	// columns count bytes from 1.
 	// It has kind Unavailable if the file could not be read.
 	Next(r *Record) error
 }
