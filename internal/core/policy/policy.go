@@ -34,7 +34,23 @@ type Policy interface {
 	Name() string
 	// Compare is negative if a is asked before b. It is a total order: ties end on the job's id.
 	Compare(a, b *Candidate) int
+	// Motion is what the order of two jobs depends on beside themselves, so that a market may keep it instead of asking
+	// again for every window.
+	Motion() Motion
 }
+
+// Motion says when a policy's order of two jobs can change while nothing happens to either of them.
+type Motion uint8
+
+const (
+	// Still: never, on slices of one speed. The order reads neither Used and Offered nor the queue's share, and laxity only
+	// as a difference: that of all jobs shrinks alike.
+	Still Motion = iota + 1
+	// WithinQueue: as Still between jobs of one queue; between queues with what the queues have had.
+	WithinQueue
+	// Free: with every window.
+	Free
+)
 
 // ByAge is the common tail of every order: priority, then submission, then the id.
 func ByAge(a, b *Candidate) int {

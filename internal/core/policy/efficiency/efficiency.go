@@ -21,3 +21,6 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 		policy.ByAge(a, b),
 	)
 }
+
+// Motion: how well a piece fits depends on the window.
+func (Policy) Motion() policy.Motion { return policy.Free }

@@ -23,3 +23,6 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 		policy.ByAge(a, b),
 	)
 }
+
+// Motion: a queue's share grows while its jobs run.
+func (Policy) Motion() policy.Motion { return policy.WithinQueue }

@@ -11,3 +11,6 @@ func (Policy) Name() string { return "fifo" }
 
 // Compare orders by priority, then submission.
 func (Policy) Compare(a, b *policy.Candidate) int { return policy.ByAge(a, b) }
+
+// Motion: a job's place in the queue is its own.
+func (Policy) Motion() policy.Motion { return policy.Still }

@@ -38,6 +38,7 @@ func Run(t *testing.T, p policy.Policy) {
 			}
 		})
 	})
+	t.Run("motion", func(t *testing.T) { moves(t, p) })
 	t.Run("any order of answers gives the same pick", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			cs := Candidates(t)
@@ -47,6 +48,36 @@ func Run(t *testing.T, p policy.Policy) {
 				t.Fatalf("picked %s, and %s when the answers came in another order", want, got)
 			}
 		})
+	})
+}
+
+// moves checks that the order of two jobs stays what it was while only that moves which the policy allows to.
+func moves(t *testing.T, p policy.Policy) {
+	rapid.Check(t, func(t *rapid.T) {
+		cs := Candidates(t)
+		a, b := cs[0], cs[1]
+		switch p.Motion() {
+		case policy.Free:
+			return
+		case policy.WithinQueue:
+			b.QueueAttained, b.Weight = a.QueueAttained, a.Weight
+		case policy.Still:
+		default:
+			t.Fatalf("motion %d is none there is", p.Motion())
+		}
+		before := p.Compare(&a, &b)
+		gone, had := time.Duration(rapid.Int64Range(0, 9).Draw(t, "gone")), rapid.Int64Range(0, 9).Draw(t, "had")
+		for _, c := range []*policy.Candidate{&a, &b} {
+			c.Laxity -= gone
+			c.QueueAttained += had
+			c.Used, c.Offered = rapid.Int64Range(0, 9).Draw(t, "used"), 10
+		}
+		if p.Motion() == policy.Still {
+			b.QueueAttained, b.Weight = rapid.Int64Range(0, 9).Draw(t, "other queue"), rapid.Int64Range(1, 9).Draw(t, "its weight")
+		}
+		if after := p.Compare(&a, &b); sign(after) != sign(before) {
+			t.Fatalf("%+v and %+v compared as %d before", a, b, before)
+		}
 	})
 }
 

@@ -21,3 +21,6 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 		policy.ByAge(a, b),
 	)
 }
+
+// Motion: the laxity of all jobs shrinks alike.
+func (Policy) Motion() policy.Motion { return policy.Still }
