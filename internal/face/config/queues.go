@@ -19,20 +19,26 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 	var d Daemon
 	for _, doc := range c.documents(data, 1) {
 		top := value{c: c, node: doc}.object("queues")
-		seen := map[string]int{}
-		for _, e := range top.get("queues").list("a list of queues such as [{name: default, weight: 1}]", 1000) {
-			q := queue(e)
-			if line, again := seen[q.Name]; again && q.Name != "" {
-				e.wrong("queue %q is given in line %d too", q.Name, line)
-			}
-			seen[q.Name] = e.node.Line
-			d.Queues = append(d.Queues, q)
-		}
+		d.Queues = top.get("queues").Queues()
 	}
 	if err := c.err(); err != nil {
 		return Daemon{}, err
 	}
 	return d, nil
+}
+
+// Queues reads a list of queues, each name once, as in the daemon's file.
+func (v value) Queues() (out []protocol.Queue) {
+	seen := map[string]int{}
+	for _, e := range v.list("a list of queues such as [{name: default, weight: 1}]", 1000) {
+		q := queue(e)
+		if line, again := seen[q.Name]; again && q.Name != "" {
+			e.wrong("queue %q is given in line %d too", q.Name, line)
+		}
+		seen[q.Name] = e.node.Line
+		out = append(out, q)
+	}
+	return out
 }
 
 func queue(v value) protocol.Queue {

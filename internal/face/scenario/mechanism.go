@@ -1,0 +1,113 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/planner"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+// Mechanism is one way to run a workload: the real gate, zone and nodes under a policy, or a planner that runs every job
+// as one rigid block.
+type Mechanism struct {
+	Name, Summary string
+	// Policy of the zone; nil for a planner.
+	Policy policy.Policy
+	// Planner; nil for sja.
+	Planner *planner.Kind
+}
+
+// SJA is the name of the mechanism that is ours; with a policy of its own it is called sja:efficiency and so on.
+const SJA = "sja"
+
+// All stands for every mechanism there is.
+const All = "all"
+
+// Table is what mechanisms there are. The first policy is the default.
+type Table struct {
+	Policies []policy.Policy
+	Planners []planner.Kind
+}
+
+// Names lists the mechanisms: sja, sja under each policy, then the planners.
+func (t Table) Names() []string {
+	names := []string{SJA}
+	for _, p := range t.Policies {
+		names = append(names, SJA+":"+p.Name())
+	}
+	for i := range t.Planners {
+		names = append(names, t.Planners[i].Name)
+	}
+	return names
+}
+
+// Find gives the mechanisms of these names, each once, in this order; all is sja and every planner. sja alone runs under
+// the scenario's policy. The error lists every name that is not known, with what was perhaps meant.
+func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
+	var out []Mechanism
+	var problems []error
+	add := func(m Mechanism) {
+		if !slices.ContainsFunc(out, func(o Mechanism) bool { return o.Name == m.Name }) {
+			out = append(out, m)
+		}
+	}
+	for _, name := range names {
+		if name == All {
+			names = append([]string{SJA}, names...)
+		}
+	}
+	for _, name := range names {
+		if name == All {
+			for i := range t.Planners {
+				add(t.planner(i))
+			}
+			continue
+		}
+		m, err := t.find(s, name)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		add(m)
+	}
+	if len(problems) > 0 {
+		return nil, errkind.Errorf(errkind.Invalid, "%w", errors.Join(problems...))
+	}
+	return out, nil
+}
+
+func (t Table) planner(i int) Mechanism {
+	k := &t.Planners[i]
+	return Mechanism{Name: k.Name, Summary: k.Summary, Planner: k}
+}
+
+func (t Table) find(s *Scenario, name string) (Mechanism, error) {
+	for i := range t.Planners {
+		if t.Planners[i].Name == name {
+			return t.planner(i), nil
+		}
+	}
+	base, wanted, own := strings.Cut(name, ":")
+	if base != SJA {
+		return Mechanism{}, fmt.Errorf("there is no mechanism %q; %s", name, config.Suggest(name, append(t.Names(), All)))
+	}
+	if !own {
+		wanted = s.Settings.Policy
+	}
+	if wanted == "" && len(t.Policies) > 0 {
+		wanted = t.Policies[0].Name()
+	}
+	var known []string
+	for _, p := range t.Policies {
+		if p.Name() == wanted {
+			return Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + wanted, Policy: p}, nil
+		}
+		known = append(known, p.Name())
+	}
+	return Mechanism{}, fmt.Errorf("mechanism %s: there is no policy %q; %s", name, wanted, config.Suggest(wanted, known))
+}

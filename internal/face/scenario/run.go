@@ -1,0 +1,122 @@
+package scenario
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Options of a set of runs: a scenario under every mechanism with every seed.
+type Options struct {
+	Scenario   *Scenario
+	Mechanisms []Mechanism
+	// Seeds; none for the scenario's own.
+	Seeds []uint64
+	// Data is the folder of published traces, for scenarios that need it.
+	Data string
+	// Workers is how many runs go at once; 0 for one for each processor. It has no influence on the results.
+	Workers int
+	// Spans keeps what ran where, for pictures: at most so many of each run, 0 for none.
+	Spans int
+	// Progress is told now and then how far all is, never twice at once; nil if nobody wants to know.
+	Progress func(Progress)
+}
+
+// Progress of a set of runs.
+type Progress struct {
+	// Done of Total runs.
+	Done, Total int
+	// Now is the virtual time of the run that spoke last, Live how many jobs are in it.
+	Now  quantity.Instant
+	Live int
+}
+
+// Run runs them all. Results come in the order of mechanisms and seeds, whatever the number of workers, and are the same
+// bytes for the same options. When ctx ends, what has not begun is left out and what runs is cut off and marked Partial.
+// An error is of kind Invalid (what cannot be run, before anything runs) or what a run ended in; there are no results then.
+func Run(ctx context.Context, o Options) ([]Result, error) {
+	if len(o.Seeds) == 0 {
+		o.Seeds = o.Scenario.Seeds
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	total := len(o.Mechanisms) * len(o.Seeds)
+	results, errs := make([]*Result, total), make([]error, total)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	tell := teller{progress: o.Progress, state: Progress{Total: total}}
+	next := make(chan int)
+	var crew sync.WaitGroup
+	for range min(o.workers(), total) {
+		crew.Go(func() {
+			for i := range next {
+				m, seed := &o.Mechanisms[i/len(o.Seeds)], o.Seeds[i%len(o.Seeds)]
+				results[i], errs[i] = o.one(ctx, m, seed, tell.at)
+				tell.done()
+				if errs[i] != nil {
+					cancel() // one failure is the answer; the others need not end
+				}
+			}
+		})
+	}
+	for i := range total {
+		if ctx.Err() != nil {
+			break
+		}
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	crew.Wait()
+	out := make([]Result, 0, total)
+	for i, r := range results {
+		if errs[i] != nil {
+			m, seed := &o.Mechanisms[i/len(o.Seeds)], o.Seeds[i%len(o.Seeds)]
+			return nil, errkind.Errorf(errkind.Of(errs[i]), "scenario %s, mechanism %s, seed %d: %w", o.Scenario.Name, m.Name, seed, errs[i])
+		}
+		if r != nil {
+			out = append(out, *r)
+		}
+	}
+	return out, nil
+}
+
+func (o *Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// teller passes progress on, one call at a time.
+type teller struct {
+	mu       sync.Mutex
+	progress func(Progress)
+	state    Progress
+}
+
+func (t *teller) at(now quantity.Instant, live int) {
+	if t.progress == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.state.Now, t.state.Live = now, live
+	t.progress(t.state)
+}
+
+func (t *teller) done() {
+	if t.progress == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.state.Done++
+	t.progress(t.state)
+}
