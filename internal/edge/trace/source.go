@@ -50,18 +50,10 @@ func (s *source) open() error {
 	}
 	unzipped, err := gzip.NewReader(s.lines)
 	if err != nil {
-		return damaged(err)
+		return err
 	}
 	s.lines = bufio.NewReaderSize(unzipped, maxLine)
 	return nil
-}
-
-// damaged makes an end inside the header an error: to gzip it is the end of an empty file.
-func damaged(err error) error {
-	if err == io.EOF { //nolint:errorlint // gzip returns io.EOF itself
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // isDamage says that the bytes are wrong, not the reading of them.
