@@ -24,8 +24,8 @@ func small(classes []Class, jobs []Job) bool {
 func exact(classes []Class, jobs []Job, w Window) (float64, int) {
 	var could []Job
 	for _, j := range jobs {
-		if j, ok := j.counts(w); ok {
-			could = append(could, j)
+		if counted, ok := j.counts(w); ok {
+			could = append(could, counted)
 		}
 	}
 	// Divisible jobs first: the subsets are those of the rest.

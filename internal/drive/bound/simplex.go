@@ -45,9 +45,9 @@ const tiny = 1e-9
 // dust is what rounding leaves where there is nothing: kept, it would fill the tableau.
 const dust = 1e-13
 
-// solve maximizes the objectives one after the other, each among the best of those before. It stops after limit pivots, and
-// says whether it was done.
-func (t *tableau) solve(limit int) bool {
+// solve maximizes the objectives one after the other, each among the best of those before, or stops after limit pivots
+// with what it has.
+func (t *tableau) solve(limit int) {
 	for o := range t.objectives {
 		idle := 0
 		for {
@@ -57,7 +57,7 @@ func (t *tableau) solve(limit int) bool {
 			}
 			i := t.leave(k)
 			if i < 0 || t.pivots >= limit { // unbounded can not be: every variable has a row of capacity
-				return false
+				return
 			}
 			before := t.objective(o)[t.columns]
 			t.pivot(i, k)
@@ -68,7 +68,6 @@ func (t *tableau) solve(limit int) bool {
 			}
 		}
 	}
-	return true
 }
 
 // enter chooses a column that betters objective o and leaves those before as they are: the steepest, or, while pivots gain
