@@ -52,9 +52,10 @@ type Observer interface {
 	Arrived(at quantity.Instant, s Slot, j *workload.Job)
 	// Began: a run of the job began to hold n slices of a class.
 	Began(at quantity.Instant, s Slot, class uint8, n int32)
-	// Ended: a run is over and its slices are free.
+	// Ended: a run is over, its slices are free and its worth is known. The driver may tell it later than p.End, since a
+	// result travels; until then nothing else begins on these slices.
 	Ended(at quantity.Instant, p *Piece)
-	// Done: the job has its final state. The slot may be given to another job afterwards.
+	// Done: the job has its final state, and all its runs have Ended. The slot may be given to another job afterwards.
 	Done(at quantity.Instant, s Slot, state job.State)
 	// Sent: n messages between parties of the mechanism.
 	Sent(n int)
