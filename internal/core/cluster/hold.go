@@ -54,10 +54,7 @@ func (c *Cluster) release(now quantity.Instant, k *task) {
 	for at, n := k.first, k.Devices; n > 0; n-- {
 		d := &c.devices[at]
 		d.free += int16(k.Share)
-		at = d.next
-		if k.Share == planner.Whole {
-			d.next = none
-		}
+		at = d.next // of a share there is no other
 	}
 	k.first = none
 	if h := &c.hosts[k.node]; !h.unlimited && !k.Spread {
