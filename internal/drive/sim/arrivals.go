@@ -4,6 +4,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/drive/measure"
 	"sluice.dev/sluice/internal/drive/workload"
 )
 
@@ -16,16 +17,21 @@ type arrivals struct {
 	dry   bool
 	next  workload.Job
 	spec  *job.Spec // of next
+
+	// unheard are the runs whose begin the observer has not heard of, oldest first; taken are the slices that runs hold to the
+	// observer.
+	unheard []*run
+	taken   []bool
 }
 
 // slot is a job of the source from its submission to the end of its last run.
 type slot struct {
 	workload.Job
 	spec *job.Spec
-	// runs were begun, untold are those whose end the observer has not heard of; done: the job has its verdict.
-	runs   uint64
+	// runs were begun, untold are those whose end the observer has not heard of. final is the job's last word, if it has one.
+	runs   int64
 	untold int
-	done   bool
+	final  job.State
 }
 
 // none is the slot of what the source did not give.
@@ -73,7 +79,7 @@ func (s *Sim) submit() error {
 	a.slots[a.spec.Name] = i
 	a.live++
 	if s.o.Observer != nil {
-		s.o.Observer.Arrived(s.now, slotNumber(i), &a.jobs[i].Job)
+		s.o.Observer.Arrived(s.now, measure.Slot(i), &a.jobs[i].Job)
 	}
 	name := string(a.spec.Name) // stands for its content too: names are unique
 	s.arrive(s.mail.post(&protocol.Message{
@@ -88,29 +94,29 @@ func (s *Sim) answered(m *protocol.Message) {
 		return
 	}
 	if i, ok := s.slots[job.ID(m.Request)]; ok {
-		s.done(i, job.Impossible)
+		s.close(i, job.Impossible)
 	}
 }
 
-// done gives a job its final state.
-func (s *Sim) done(i int32, state job.State) {
+// close gives a job its final state.
+func (s *Sim) close(i int32, state job.State) {
 	j := &s.jobs[i]
-	if j.done {
+	if j.final.Final() {
 		return
 	}
-	j.done = true
+	j.final = state
 	s.live--
-	if s.o.Observer != nil {
-		s.o.Observer.Done(s.now, slotNumber(i), state)
-	}
 	s.release(i)
 }
 
-// release frees the slot of a job of which nothing more is to come.
+// release frees the slot of a job of which nothing more is to be told.
 func (s *Sim) release(i int32) {
 	j := &s.jobs[i]
-	if !j.done || j.untold > 0 {
+	if !j.final.Final() || j.untold > 0 {
 		return
+	}
+	if s.o.Observer != nil {
+		s.o.Observer.Done(s.now, measure.Slot(i), j.final)
 	}
 	delete(s.slots, j.spec.Name)
 	*j = slot{}

@@ -52,7 +52,7 @@ type run struct {
 	start   protocol.Message
 	party   int
 	clock   *clock
-	place   place
+	places  []place
 	rng     job.Range
 	begin   quantity.Instant
 	shown   quantity.Instant // begin by its node's clock
@@ -66,15 +66,9 @@ type run struct {
 	yield int64
 
 	result *job.Result
-	killed *job.Result      // it was killed and is not gone yet
-	left   quantity.Instant // when it was gone
+	killed *job.Result // it was killed and is not gone yet
 
-	// For the observer: the job's slot, none if its source gave no such job, which of its runs this is, and what became of it
-	// at its home.
-	slot      int32
-	attempt   uint64
-	known     bool
-	committed job.Range
+	notice
 }
 
 func (r *run) grace() time.Duration {

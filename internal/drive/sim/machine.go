@@ -32,6 +32,7 @@ func newMachine(s *Sim) machine {
 			number++
 		}
 	}
+	s.taken = make([]bool, number)
 	return m
 }
 
@@ -63,10 +64,19 @@ func (m *machine) do(in *protocol.Message) {
 	case protocol.Settle:
 		if r != nil {
 			delete(m.runs, in.Token)
-			m.sim.settled(r)
+			m.sim.know(r) // it is already, but for a run that nobody has claimed
 		}
 		m.say(in.From, protocol.Message{Kind: protocol.Settled, Token: in.Token, Job: in.Job})
 	}
+}
+
+// placesOf are the slices of a subjob.
+func (m *machine) placesOf(in *protocol.Message) []place {
+	list := []place{m.places[in.Slice]}
+	for _, id := range in.Also {
+		list = append(list, m.places[id])
+	}
+	return list
 }
 
 // begin starts a subjob.
@@ -74,15 +84,15 @@ func (m *machine) begin(in *protocol.Message) *run {
 	s := m.sim
 	party := s.index[in.From]
 	r := &run{
-		start: *in, party: party, clock: &s.parties[party].clock, place: m.places[in.Slice], slot: none,
+		start: *in, party: party, clock: &s.parties[party].clock, places: m.placesOf(in),
 		rng: in.Range, begin: s.now, shown: s.local(party), end: in.End, promised: in.End,
 	}
-	s.began(r)
+	s.enrol(r)
 	switch {
 	case s.o.Model != nil:
 		r.Behaviour = s.o.Model(in)
 	case r.slot != none:
-		r.Behaviour = truth(&s.jobs[r.slot].Job, r.attempt, in, r.place.slice)
+		r.Behaviour = truth(&s.jobs[r.slot].Job, r.attempt, in, r.places)
 	default:
 		r.Behaviour = Planned(in)
 	}
@@ -153,10 +163,10 @@ func (m *machine) over(r *run, how job.Outcome) {
 }
 
 func (m *machine) gone(r *run, res *job.Result) {
-	r.result, r.left = res, m.sim.now
+	r.result = res
 	m.sim.measured(r)
 	m.answer(r, protocol.Message{Kind: protocol.Exited, Result: res})
-	m.sim.tell(r)
+	m.sim.leave(r)
 }
 
 func (m *machine) answer(r *run, a protocol.Message) {

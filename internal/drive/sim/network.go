@@ -25,7 +25,6 @@ const (
 	forMessage uint64 = iota + 1
 	forFault
 	forClock
-	forPeak
 )
 
 // network carries messages.

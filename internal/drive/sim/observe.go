@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -10,10 +11,29 @@ import (
 	"sluice.dev/sluice/internal/drive/measure"
 )
 
-func slotNumber(i int32) measure.Slot { return measure.Slot(i) }
+// notice is how far the observer has been told of a run of a job of the source. What a run was worth is known only when its
+// home has committed or released its claim, and the next run may be on its slices by then. That one is told of when they
+// are free to the observer too, which never hears of two runs on one slice. The job's last word waits for its last run.
+type notice struct {
+	slot    int32 // of the job, none if the source gave no such job or nothing more is to be told
+	attempt int64 // which of the job's runs it is
+	begun   bool  // the observer has heard of its begin
 
-// began notes whose run it is, and tells that it holds its slices.
-func (s *Sim) began(r *run) {
+	left      quantity.Instant // when the run had left its slices
+	known     bool             // what of it counts is known
+	committed job.Range
+}
+
+// hold is what a run has of one class.
+type hold struct {
+	class uint8
+	first int32
+	n     int32
+}
+
+// enrol notes whose run it is.
+func (s *Sim) enrol(r *run) {
+	r.slot = none
 	i, ok := s.slots[r.start.Job]
 	if !ok {
 		return
@@ -22,13 +42,48 @@ func (s *Sim) began(r *run) {
 	r.slot, r.attempt = i, j.runs
 	j.runs++
 	j.untold++
-	if s.o.Observer != nil {
-		s.o.Observer.Began(s.now, slotNumber(i), r.place.class, r.width())
+	s.unheard = append(s.unheard, r)
+	s.catchUp()
+}
+
+// catchUp tells of every run whose slices are free to the observer that it began.
+func (s *Sim) catchUp() {
+	for i := 0; i < len(s.unheard); i++ {
+		r := s.unheard[i]
+		if slices.ContainsFunc(r.places, func(p place) bool { return s.taken[p.number] }) {
+			continue
+		}
+		s.unheard = slices.Delete(s.unheard, i, i+1)
+		i--
+		r.begun = true
+		for _, p := range r.places {
+			s.taken[p.number] = true
+		}
+		if s.o.Observer != nil {
+			for _, h := range r.holds() {
+				s.o.Observer.Began(s.now, measure.Slot(r.slot), h.class, h.n)
+			}
+		}
+		if s.tell(r) {
+			i = -1 // runs that were passed over may have their slices now
+		}
 	}
 }
 
-// width is how many slices a run holds.
-func (r *run) width() int32 { return int32(1 + len(r.start.Also)) }
+// holds are the classes of a run's slices, each with how many there are.
+func (r *run) holds() (list []hold) {
+next:
+	for _, p := range r.places {
+		for i := range list {
+			if list[i].class == p.class {
+				list[i].n++
+				continue next
+			}
+		}
+		list = append(list, hold{class: p.class, first: p.number, n: 1})
+	}
+	return list
+}
 
 // heard takes in what a zone has decided: what of a run counts, and the end of a job.
 func (s *Sim) heard(f *protocol.Fact) {
@@ -38,15 +93,30 @@ func (s *Sim) heard(f *protocol.Fact) {
 		if r == nil || r.known {
 			return
 		}
-		r.known = true
 		if f.Kind == protocol.Committed && !f.Skipped {
 			r.committed = f.Range
 		}
-		s.tell(r)
+		s.know(r)
 	case protocol.Ended:
 		if i, ok := s.slots[f.Job]; ok {
-			s.done(i, f.Verdict.State)
+			s.close(i, f.Verdict.State)
 		}
+	}
+}
+
+// know: no more is to be learned of a run than what was committed of it so far.
+func (s *Sim) know(r *run) {
+	r.known = true
+	if s.tell(r) {
+		s.catchUp()
+	}
+}
+
+// leave notes that a run has left its slices.
+func (s *Sim) leave(r *run) {
+	r.left = s.now
+	if s.tell(r) {
+		s.catchUp()
 	}
 }
 
@@ -56,84 +126,66 @@ func (s *Sim) measured(r *run) {
 	if r.slot == none || s.o.Model != nil {
 		return
 	}
-	j := &s.jobs[r.slot]
-	most := highest(&j.Memory, units(&j.Job, j.spec, r.rng.From), r.entered(j, s.now), r.attempt)
-	r.Peak[trp.Memory] = most
-	r.result.Peak[trp.Memory] = min(most, r.place.slice.Capacity[trp.Memory])
+	j := &s.jobs[r.slot].Job
+	capacity := r.capacity()
+	from, _ := j.Span(r.rng.From, r.rng.To)
+	r.Peak[trp.Memory], _ = j.Memory.Run(from, r.entered(j, s.now), r.attempt, capacity)
+	r.result.Peak[trp.Memory] = min(r.Peak[trp.Memory], capacity)
 }
 
-// entered is the job's unit that a run was at when it ended.
-func (r *run) entered(j *slot, at quantity.Instant) int64 {
-	last := units(&j.Job, j.spec, r.rng.To) - 1
-	if j.spec.Total == j.Units {
-		return min(last, r.complete(at))
+// capacity is the memory of the smallest of a run's slices.
+func (r *run) capacity() quantity.Amount {
+	least := r.places[0].slice.Capacity[trp.Memory]
+	for _, p := range r.places {
+		least = min(least, p.slice.Capacity[trp.Memory])
 	}
-	ran := max(0, at.Sub(r.begin)-r.Restore)
-	unit := quantity.MulDiv(int64(ran), j.Units, int64(r.PerUnit)) // rounded up
-	if unit > 0 && quantity.MulDiv(int64(r.PerUnit), unit, j.Units) > int64(ran) {
-		unit--
-	}
-	return min(last, unit)
+	return least
 }
 
-// settled is the end of everything about a run.
-func (s *Sim) settled(r *run) {
-	r.known = true
-	s.tell(r)
-}
-
-// tell the observer of a run that has left its slices and whose worth is known, once.
-func (s *Sim) tell(r *run) {
-	if r.slot == none || !r.known || r.result == nil {
-		return
+// tell the observer of a run that has left its slices and whose worth is known, once; it says whether it did.
+func (s *Sim) tell(r *run) bool {
+	if r.slot == none || !r.begun || !r.known || r.result == nil {
+		return false
 	}
-	s.piece(r)
 	i := r.slot
+	if s.o.Observer != nil {
+		p := s.piece(r)
+		for _, h := range r.holds() {
+			p.Class, p.First, p.Slices = h.class, h.first, h.n
+			s.o.Observer.Ended(s.now, &p)
+		}
+	}
+	for _, p := range r.places {
+		s.taken[p.number] = false
+	}
 	r.slot = none
 	s.jobs[i].untold--
 	s.release(i)
+	return true
 }
 
-// Cut ends the observation here: it tells of every run that still holds slices, and of those whose worth is not known yet.
-// Nothing that they did counts, and those that still run have no outcome. Call it once, after the last Run.
-func (s *Sim) Cut() {
-	for p := 2; p < len(s.parties); p++ {
-		for _, r := range s.machine.of(p) {
-			if r.slot == none {
-				continue
-			}
-			if r.result == nil {
-				r.left = s.now
-			}
-			s.piece(r)
-			r.slot = none
-		}
-	}
-}
-
-func (s *Sim) piece(r *run) {
-	if s.o.Observer == nil {
-		return
-	}
+// piece is a run as the observer hears of it, but for its slices.
+func (s *Sim) piece(r *run) measure.Piece {
 	j := &s.jobs[r.slot]
 	p := measure.Piece{
-		Slot: slotNumber(r.slot), Class: r.place.class, First: r.place.number, Slices: r.width(), Start: r.begin, End: r.left,
-		Peak: r.Peak[trp.Memory], Demand: r.start.Demand[trp.Memory], Excess: r.Peak[trp.Memory] > r.place.slice.Capacity[trp.Memory],
+		Slot: measure.Slot(r.slot), Start: r.begin, End: r.left, Outcome: r.result.Outcome,
+		Peak: r.Peak[trp.Memory], Demand: r.start.Demand[trp.Memory], Excess: r.Peak[trp.Memory] > r.capacity(),
+	}
+	if j.spec.Divisible() {
+		p.Units = r.rng
 	}
 	held := p.End.Sub(p.Start)
-	if r.result != nil {
-		p.Outcome = r.result.Outcome
-		p.Overhead = r.Restore
-		if r.result.Checkpoint || r.result.Outcome == job.Yielded && !r.committed.Empty() {
-			p.Overhead += j.Checkpoint
-		} else if r.result.Outcome == job.Done {
-			p.Overhead += r.last()
-		}
-	}
 	if n := r.committed.Len(); n > 0 {
-		p.Work = work(&j.Job, j.spec, r.committed.To) - work(&j.Job, j.spec, r.committed.From)
+		p.Work = worth(&j.Job, r.committed.To, j.spec.Total) - worth(&j.Job, r.committed.From, j.spec.Total)
 		p.Useful = min(held, time.Duration(n)*r.PerUnit)
 	}
+	p.Overhead = r.Restore
+	switch {
+	case p.Outcome == job.Done:
+		p.Overhead += r.last()
+	case p.Outcome == job.Yielded && p.Work > 0:
+		p.Overhead += j.spec.Checkpoint
+	}
 	p.Overhead = min(p.Overhead, held-p.Useful)
-	s.o.Observer.Ended(s.now, &p)
+	return p
 }

@@ -168,7 +168,7 @@ func (s *Sim) At(t quantity.Instant, m protocol.Message) {
 
 // Run goes on until nothing is left to happen before until; the time is then until. An error of kind Unknown means that
 // the actors never come to rest at one instant, which is a bug of theirs; an error of the source or the context is wrapped.
-// After any error what the observer has heard so far is whole and in order; Cut tells it the rest.
+// After any error what the observer has heard so far is whole and in order; runs that still hold slices have not ended.
 func (s *Sim) Run(ctx context.Context, until quantity.Instant) error {
 	return s.run(ctx, until, false)
 }

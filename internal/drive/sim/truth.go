@@ -13,21 +13,29 @@ import (
 // longest keeps sums of a few times within 63 bits: 146 years.
 const longest = time.Duration(1<<62 - 1)
 
-// truth is how a piece of a job really goes on a slice: at its true run time and speed there, yielding before its lease's
-// end, killed where a phase's true peak passes the slice's memory.
-func truth(j *workload.Job, attempt uint64, m *protocol.Message, on *protocol.Slice) Behaviour {
-	speed := max(1, speedOn(j, on))
-	b := Behaviour{Yields: true, Restore: before(j, !m.Plan.Resume.Zero())}
-	b.PerUnit = min(longest, max(1, time.Duration(quantity.MulDiv(int64(j.Work), 1000, speed*m.Spec.Total))))
-	if unit, does := outgrows(&j.Memory, units(j, m.Spec, m.Range.From), attempt, on.Capacity[trp.Memory]); does {
-		b.Fails = job.MemoryKilled
-		n, of := unit-m.Range.From, int64(1)
-		if m.Spec.Total != j.Units { // a rigid job is one unit to the core
-			n, of = unit, j.Units
+// truth is how a piece of a job really goes on its slices: at its true run time and the speed of the slowest, yielding
+// before its lease's end, killed where a phase's true peak passes the memory of the smallest.
+func truth(j *workload.Job, attempt int64, m *protocol.Message, on []place) Behaviour {
+	speed, capacity := int64(0), on[0].slice.Capacity[trp.Memory]
+	for i := range on {
+		if v := speedOn(j, on[i].slice); i == 0 || v < speed {
+			speed = v
 		}
-		b.FailAfter = b.Restore + time.Duration(quantity.MulDiv(n, int64(b.PerUnit), of))
+		capacity = min(capacity, on[i].slice.Capacity[trp.Memory])
+	}
+	b := Behaviour{Yields: true, Restore: before(j, !m.Plan.Resume.Zero())}
+	b.PerUnit = perUnit(j, m.Spec.Total, speed)
+	from, to := j.Span(m.Range.From, m.Spec.Total)
+	if _, reached := j.Memory.Run(from, to, attempt, capacity); reached < to {
+		b.Fails, b.FailAfter = job.MemoryKilled, b.Restore+time.Duration(quantity.MulDiv(reached-from, int64(b.PerUnit)*m.Spec.Total, j.Units))
 	}
 	return b
+}
+
+// perUnit is the true time of one of so many units that a job has, where it runs at a speed in parts per thousand. Rounding
+// adds less than a nanosecond to each.
+func perUnit(j *workload.Job, units, speed int64) time.Duration {
+	return min(longest/time.Duration(units), max(1, time.Duration(quantity.MulDiv(int64(j.Work), 1000, max(1, speed)*units))))
 }
 
 // speedOn is how fast a job truly runs on a slice, in parts per thousand.
@@ -51,15 +59,17 @@ func before(j *workload.Job, resumes bool) (d time.Duration) {
 	return d
 }
 
-// units turns units of a spec into those of the job: a rigid job is one unit to the core.
-func units(j *workload.Job, spec *job.Spec, n int64) int64 {
-	if spec.Total == j.Units {
-		return n
-	}
-	return quantity.MulDiv(n, j.Units, spec.Total)
+// worth is the work of the units before n of so many: differences add up to the whole job's exactly.
+func worth(j *workload.Job, n, units int64) time.Duration {
+	return time.Duration(quantity.MulDiv(int64(j.Work), n, units))
 }
 
-// work is that of the units before n of a spec: differences add up to the whole job's exactly.
-func work(j *workload.Job, spec *job.Spec, n int64) time.Duration {
-	return time.Duration(quantity.MulDiv(int64(j.Work), n, spec.Total))
+// entered is the unit of the job, not of its spec, before which a run that ends has begun all: none while it restores.
+func (r *run) entered(j *workload.Job, at quantity.Instant) int64 {
+	from, to := j.Span(r.rng.From, r.rng.To)
+	ran := int64(at.Sub(r.begin) - r.Restore)
+	if ran < 0 {
+		return from
+	}
+	return min(to, from+quantity.MulDiv(ran+1, j.Units, int64(r.PerUnit)*r.start.Spec.Total)) // a whole number of units has begun the next
 }
