@@ -22,12 +22,10 @@ const (
 	MaxParallelism = 1024
 	// MaxPriority bounds a priority on both sides of 0.
 	MaxPriority = 1_000_000
-	// DefaultTheta is the accepted chance that a piece passes its slice's memory, in parts per million (SYSTEMS.md 2.2).
-	DefaultTheta = 10_000
-	// DefaultOverheadMax is o_max, in parts per thousand.
-	DefaultOverheadMax = 100
-	// DefaultMaxFailures is how many subjobs in a row may end without progress.
-	DefaultMaxFailures = 3
+	// DefaultTheta, DefaultOverheadMax and DefaultMaxFailures are those of the core.
+	DefaultTheta       = job.DefaultTheta
+	DefaultOverheadMax = job.DefaultOverheadMax
+	DefaultMaxFailures = job.DefaultMaxFailures
 	// MaxSpeeds is how many kinds of slices a job may name speeds for.
 	MaxSpeeds = 64
 	// MaxSpeed is the largest speed, in parts per thousand.
@@ -113,7 +111,7 @@ func (c *collector) job(doc *yaml.Node) (*job.Spec, string) {
 func (c *collector) risk(o object, s *job.Spec) {
 	s.Theta = o.get("theta").fraction(1_000_000, 1, 500_000, DefaultTheta)
 	s.OverheadMax = int(o.get("overheadMax").fraction(1000, 1, 1000, DefaultOverheadMax))
-	s.TauMin = o.get("tauMin").duration(0, MaxTime, TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
+	s.TauMin = o.get("tauMin").duration(0, MaxTime, job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
 	s.Deadline = o.get("deadline").instant()
 	if v := o.get("startup"); s.Kind != job.Rigid {
 		s.Startup = v.duration(0, time.Hour, DefaultStartup)
@@ -133,17 +131,6 @@ func (c *collector) risk(o object, s *job.Spec) {
 			v.wrong("only a job of items has bad items; leave it out")
 		}
 	}
-}
-
-// TauMin is the least useful run of a job that gives none: max(floor, (r+k)(1-o)/o) with o the largest share of overhead
-// in parts per thousand, from 1 to 1000, and a floor of 1 s; 0 when r = k = 0 (SYSTEMS.md 1.2). Negative costs count as 0.
-func TauMin(restore, checkpoint time.Duration, overheadMax int) time.Duration {
-	cost := max(restore, 0) + max(checkpoint, 0)
-	if cost == 0 {
-		return 0
-	}
-	o := int64(min(max(overheadMax, 1), 1000))
-	return max(time.Second, time.Duration(quantity.MulDiv(int64(cost), 1000-o, o)))
 }
 
 // label is a name: a DNS label, so that it can be a host, a file or a Kubernetes object.

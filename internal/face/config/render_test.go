@@ -128,26 +128,6 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
-func TestTauMin(t *testing.T) {
-	for _, c := range []struct {
-		r, k time.Duration
-		o    int
-		want time.Duration
-	}{
-		{0, 0, 100, 0},
-		{20 * time.Second, 15 * time.Second, 100, 315 * time.Second}, // SYSTEMS.md 1.2
-		{20 * time.Second, 15 * time.Second, 50, 665 * time.Second},  // SYSTEMS.md 1.2
-		{time.Millisecond, 0, 100, time.Second},
-		{time.Hour, 0, 1000, time.Second},
-		{time.Second, 0, 0, 999 * time.Second},
-		{-time.Second, time.Second, 500, time.Second},
-	} {
-		if got := TauMin(c.r, c.k, c.o); got != c.want {
-			t.Errorf("TauMin(%s, %s, %d) = %s, want %s", c.r, c.k, c.o, got, c.want)
-		}
-	}
-}
-
 func TestFraction(t *testing.T) {
 	for _, c := range []struct {
 		text  string
