@@ -48,7 +48,9 @@ const (
 	Still Motion = iota + 1
 	// WithinQueue: as Still between jobs of one queue; between queues with what the queues have had.
 	WithinQueue
-	// Free: with every window.
+	// ByUse: with every window, and whose piece uses more of it is asked first.
+	ByUse
+	// Free: with every window, in a way that only Compare knows.
 	Free
 )
 

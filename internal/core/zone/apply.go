@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/invariant"
@@ -32,8 +33,9 @@ func (z *Zone) Apply(f protocol.Fact) {
 	case protocol.HomeDropped:
 		if s := z.jobs[f.Job]; s != nil {
 			z.sum -= s.sum
-			z.all, z.live, z.busy = remove(z.all, f.Job), remove(z.live, f.Job), remove(z.busy, f.Job)
-			z.dated, z.closing, z.rigid = remove(z.dated, f.Job), remove(z.closing, f.Job), remove(z.rigid, f.Job)
+			z.bury(s)
+			z.busy = remove(z.busy, f.Job)
+			z.closing.set(&s.slots.closing, s, quantity.Never)
 			delete(z.jobs, f.Job)
 		}
 	case protocol.QueueKnown:
@@ -41,6 +43,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 		z.sum -= queueSum(q)
 		q.Queue = *f.Queue
 		z.sum += queueSum(q)
+		z.replan = true
 	default:
 		s := z.jobs[f.Job]
 		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
@@ -52,23 +55,16 @@ func (z *Zone) Apply(f protocol.Fact) {
 
 func (z *Zone) adopt(r protocol.Record) {
 	s := &state{Record: r, q: z.queue(r.Queue)}
-	for _, c := range r.Claims {
-		s.leases = append(s.leases, lease{token: c.Token})
-		s.q.held += 1 + len(c.Also)
+	for i := range s.Claims {
+		s.leases = append(s.leases, lease{token: s.Claims[i].Token})
+		z.hold(s, &s.Claims[i])
 	}
 	s.q.attained += r.Attained
 	z.jobs[r.Job] = s
-	z.all = insert(z.all, s)
 	if r.Verdict.State.Final() {
-		z.closing = insert(z.closing, s)
+		z.close(s)
 	} else {
-		z.live = insert(z.live, s)
-		if s.deadline() != quantity.Never {
-			z.dated = insert(z.dated, s)
-		}
-		if s.Spec.Kind == job.Rigid {
-			z.rigid = insert(z.rigid, s)
-		}
+		z.enliven(s)
 	}
 	if len(s.Claims) > 0 {
 		z.busy = insert(z.busy, s)
@@ -87,6 +83,8 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		s.Claimed = s.Claimed.Remove(c.Range).Add(f.Range)
 		invariant.Check(!s.Committed.Overlaps(f.Range), "job %s: the extension %v of %v overlaps committed work", s.Job, f.Range, f.Token)
 		c.Range, c.End = f.Range, f.End
+		z.resell(s, c)
+		z.touch(s)
 	case protocol.Released:
 		z.settle(s, f, job.Range{})
 	case protocol.Committed:
@@ -103,13 +101,14 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		}
 	case protocol.Calibrated:
 		s.Learned = *f.Learned
+		z.touch(s)
 	case protocol.HomeHeld:
 		s.Held = f.Flag
 		z.changed(s)
 	case protocol.Ended:
 		s.Verdict, s.Ended = f.Verdict, f.At
-		z.live, z.dated, z.rigid = remove(z.live, s.Job), remove(z.dated, s.Job), remove(z.rigid, s.Job)
-		z.closing = insert(z.closing, s)
+		z.bury(s)
+		z.close(s)
 	}
 }
 
@@ -125,8 +124,9 @@ func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
 	s.Claims = slices.Insert(s.Claims, i, c)
 	s.Claimed = s.Claimed.Add(f.Range)
 	s.leases = append(s.leases, lease{token: c.Token})
-	s.q.held += 1 + len(c.Also)
+	z.hold(s, &s.Claims[i])
 	z.busy = insert(z.busy, s)
+	z.touch(s)
 }
 
 // settle ends a claim: what it held is free again but for committed, and it becomes part of the past.
@@ -135,12 +135,15 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 	c := s.Claims[i]
 	s.Claims = slices.Delete(s.Claims, i, i+1)
 	s.Claimed = s.Claimed.Remove(c.Range)
+	if l := s.lease(f.Token); l.running != 0 {
+		s.q.going.remove(l.running, mib(c.Demand))
+	}
 	s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.token == f.Token })
 	if len(s.Claims) == 0 {
 		z.busy = remove(z.busy, s.Job)
 	}
+	z.release(s, &c)
 	q := s.q
-	q.held -= 1 + len(c.Also)
 	z.freed(q)
 
 	p := protocol.Past{Claim: c, Committed: committed, Skipped: f.Skipped, Outcome: job.Lost, Detail: f.Text}
@@ -172,13 +175,28 @@ func (z *Zone) Snapshot(out []protocol.Fact) []protocol.Fact {
 		q := z.queues[name].Queue
 		out = append(out, protocol.Fact{Kind: protocol.QueueKnown, Actor: z.self, Queue: &q})
 	}
-	for _, s := range z.all {
+	for _, s := range z.all() {
 		r := s.Record
 		r.Claims, r.Past = slices.Clone(r.Claims), slices.Clone(r.Past)
 		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
 		out = append(out, protocol.Fact{Kind: protocol.HomeKept, Actor: z.self, Job: s.Job, Record: &r})
 	}
 	return out
+}
+
+// all are the jobs by id.
+func (z *Zone) all() []*state {
+	all := make([]*state, 0, len(z.jobs))
+	for _, s := range z.jobs { //sluice:sorted the jobs are sorted before anybody sees them
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+	return all
+}
+
+// close sends a job's final verdict until the gate confirms it.
+func (z *Zone) close(s *state) {
+	z.closing.set(&s.slots.closing, s, s.closedAt.Add(z.cfg.Retry))
 }
 
 // queueNames in order.

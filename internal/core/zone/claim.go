@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -19,6 +20,17 @@ type ask struct {
 	expires quantity.Instant
 	// version of the slice's view that it was decided on.
 	version uint64
+}
+
+// on does something to every slice that was asked for.
+func (a *ask) on(z *Zone, do func(*slice)) {
+	do(a.slice)
+	z.mark(a.slice)
+	for _, id := range a.also {
+		s := z.site(id)
+		do(s)
+		z.mark(s)
+	}
 }
 
 // granted turns a grant into a claim, the second of the five steps: a compare-and-set against committed and claimed
@@ -40,6 +52,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 	})
 	l := s.lease(in.Token)
 	l.sent = now
+	z.stir(s)
 	c := s.Claims[s.claim(in.Token)]
 	z.redeem(s, &c, out)
 }
@@ -59,17 +72,16 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol
 		z.changed(a.job)
 		return
 	}
-	for i := range z.plans {
-		if p := z.plans[i]; p.ask == in.Ask && in.Ask != 0 {
-			z.plans = slices.Delete(z.plans, i, i+1)
-			if s := z.slice(p.slice); s != nil {
-				z.doubt(now, s, p.version)
-			}
+	for _, p := range z.plans {
+		if p.ask == in.Ask && in.Ask != 0 {
+			z.dropPlan(p)
+			z.doubt(now, p.slice, p.version)
 			return
 		}
 	}
 	if s, l := z.standing(in); s != nil && l.ask == in.Ask && in.Ask != 0 {
 		l.ask = 0
+		z.stir(s)
 		z.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: s.Job, Token: in.Token, Range: l.before.Range, End: l.before.End})
 		z.changed(s)
 	}
@@ -79,66 +91,61 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol
 // else, or for AskTTL if none does. What was refused once is not asked again and again of the same view.
 func (z *Zone) doubt(now quantity.Instant, s *slice, version uint64) {
 	if s.view.Version <= version {
-		s.stale = now.Add(z.cfg.AskTTL)
+		z.setStale(s, now.Add(z.cfg.AskTTL))
 	}
 }
 
 // extended: the node has moved the lease's end; the claim was extended before it was asked.
 func (z *Zone) extended(in *protocol.Message) {
-	if _, l := z.standing(in); l != nil && l.ask == in.Ask {
+	if s, l := z.standing(in); l != nil && l.ask == in.Ask {
 		l.ask = 0
+		z.stir(s)
 	}
 }
 
 // takeAsk removes an unanswered ask; nil if it is unknown.
 func (z *Zone) takeAsk(id uint64) *ask {
-	for i, a := range z.asks {
-		if a.id == id && id != 0 {
-			z.asks = slices.Delete(z.asks, i, i+1)
-			a.job.asked = a.job.asked.Remove(a.piece.Range)
-			a.job.asking--
-			z.freed(a.job.q)
-			return a
-		}
+	i, found := slices.BinarySearchFunc(z.asks, id, func(a *ask, id uint64) int { return cmp.Compare(a.id, id) })
+	if !found {
+		return nil
 	}
-	return nil
+	a := z.asks[i]
+	z.asks = slices.Delete(z.asks, i, i+1)
+	a.on(z, func(s *slice) { s.asks = slices.DeleteFunc(s.asks, func(b *ask) bool { return a == b }) })
+	a.job.asked = a.job.asked.Remove(a.piece.Range)
+	a.job.asking--
+	a.job.q.asking -= 1 + len(a.also)
+	z.touch(a.job)
+	z.freed(a.job.q)
+	return a
 }
 
 // lapse forgets asks that nobody answered in time.
 func (z *Zone) lapse(now quantity.Instant) {
-	for i := 0; i < len(z.asks); i++ {
-		if a := z.asks[i]; a.expires <= now {
-			z.takeAsk(a.id)
-			z.changed(a.job)
-			i--
-		}
+	for len(z.asks) > 0 && z.asks[0].expires <= now {
+		z.changed(z.takeAsk(z.asks[0].id).job)
 	}
-	for i := 0; i < len(z.plans); i++ {
-		if z.plans[i].expires <= now {
-			z.plans = slices.Delete(z.plans, i, i+1)
-			i--
-		}
+	for len(z.plans) > 0 && z.plans[0].expires <= now {
+		z.dropPlan(z.plans[0])
 	}
-	z.withdrawals = slices.DeleteFunc(z.withdrawals, func(w withdrawal) bool { return w.again <= now })
+	for len(z.withdrawals) > 0 && z.withdrawals[0].again <= now {
+		z.withdrawals = slices.Delete(z.withdrawals, 0, 1)
+		z.replan = true
+	}
 }
 
 // unanswered is when the first of the messages to nodes that wait for an answer, or a slice that is left alone, is to be
 // looked at again.
-func (z *Zone) unanswered(now quantity.Instant) quantity.Instant {
-	wake := quantity.Never
-	for _, a := range z.asks {
-		wake = min(wake, a.expires)
+func (z *Zone) unanswered() quantity.Instant {
+	wake := z.stales.next()
+	if len(z.asks) > 0 {
+		wake = min(wake, z.asks[0].expires)
 	}
-	for i := range z.plans {
-		wake = min(wake, z.plans[i].expires)
+	if len(z.plans) > 0 {
+		wake = min(wake, z.plans[0].expires)
 	}
-	for i := range z.withdrawals {
-		wake = min(wake, z.withdrawals[i].again)
-	}
-	for _, s := range z.slices {
-		if s.stale > now {
-			wake = min(wake, s.stale)
-		}
+	if len(z.withdrawals) > 0 {
+		wake = min(wake, z.withdrawals[0].again)
 	}
 	return wake
 }

@@ -38,6 +38,12 @@ func (c *counts) add(r reason, now quantity.Instant) {
 	c.last[r] = now
 }
 
+// several adds n of a kind, the last of them at this instant.
+func (c *counts) several(r reason, n int64, last quantity.Instant) {
+	c.n[r] += n
+	c.last[r] = max(c.last[r], last)
+}
+
 func (c *counts) refusal(f atomizer.Refusal, now quantity.Instant) {
 	r := reasonOf[f.Why]
 	c.add(r, now)

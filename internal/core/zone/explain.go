@@ -40,9 +40,9 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 	case !slices.ContainsFunc(z.slices, func(sl *slice) bool { return sl.view.Usable }):
 		return "no slice is usable"
 	}
-	for _, sl := range z.slices {
-		if r := sl.reserved(s.Job); r != nil {
-			return fmt.Sprintf("(Resources) reserved on %s in %v", sl.id, r.Start.Sub(now).Round(time.Second))
+	for i := z.reserved.next(0); i >= 0; i = z.reserved.next(i + 1) {
+		if sl := z.slices[i]; sl.reserved(s.Job) != nil {
+			return fmt.Sprintf("(Resources) reserved on %s in %v", sl.id, sl.reserved(s.Job).Start.Sub(now).Round(time.Second))
 		}
 	}
 	r := s.counts.latest()
@@ -102,22 +102,6 @@ func (z *Zone) sentence(s *state, r reason) string {
 	default:
 		return "it is asked when a window opens"
 	}
-}
-
-func windowReason(w *window) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		text string
-	}{{w.short, "too short"}, {w.unsafe, "too small"}, {w.barred, "of the wrong kind"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s for %d jobs", p.text, p.n))
-		}
-	}
-	if w.busy > 0 {
-		parts = append(parts, fmt.Sprintf("%d jobs run at their limit or pause", w.busy))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // Explain says why a job waits or where it runs: counts of every reason, and how it matches each slice.

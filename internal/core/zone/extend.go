@@ -5,7 +5,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -14,22 +13,15 @@ import (
 // asked for it, and of rigid jobs whose overrun extends. It returns when to look again.
 func (z *Zone) continuations(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	wake := quantity.Never
-	for _, st := range z.busy {
+	for _, st := range z.due(&z.continuing, now) {
 		for i := range st.leases {
 			l := &st.leases[i]
 			c := &st.Claims[st.claim(l.token)]
-			extends := st.Spec.Kind == job.Rigid && st.Spec.OnOverrun == job.OverrunExtends
-			if !extends && !st.Spec.Continue || l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || st.dropping.State != job.Waiting || len(c.Also) > 0 {
-				continue
-			}
-			// Late enough to judge the present queue, early enough for the program to see its new end.
-			at := c.End.Add(-st.Spec.Launch.Grace - max(2*time.Second, c.Wall()/4))
-			if at > now {
-				wake = min(wake, at)
+			if st.bidsAt(c, l) > now {
 				continue
 			}
 			l.tried = c.End
-			if extends {
+			if st.extends() {
 				z.overrun(now, st, c, l, out)
 			} else {
 				z.continueInto(now, st, c, l, out)
@@ -38,18 +30,31 @@ func (z *Zone) continuations(now quantity.Instant, out *protocol.Out) quantity.I
 				wake = min(wake, now.Add(z.cfg.Retry))
 			}
 		}
+		z.stir(st)
 	}
-	return wake
+	z.rearm()
+	return min(wake, z.continuing.next())
+}
+
+// extends says whether a job that reaches its walltime goes on.
+func (s *state) extends() bool {
+	return s.Spec.Kind == job.Rigid && s.Spec.OnOverrun == job.OverrunExtends
+}
+
+// bidsAt is when a running subjob bids for the window that follows its own: late enough to judge the present queue, early
+// enough for the program to see its new end. Never if it does not.
+func (s *state) bidsAt(c *protocol.Claim, l *lease) quantity.Instant {
+	if !s.extends() && !s.Spec.Continue || l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || s.dropping.State != job.Waiting || len(c.Also) > 0 {
+		return quantity.Never
+	}
+	return c.End.Add(-s.Spec.Launch.Grace - max(2*time.Second, c.Wall()/4))
 }
 
 // following is the free time that begins where a claim ends, empty if there is none.
 func (z *Zone) following(now quantity.Instant, c *protocol.Claim) (*slice, protocol.Gap) {
-	for _, s := range z.slices {
-		if s.id != c.Slice {
-			continue
-		}
-		for _, g := range z.free(s, now, "", nil) {
-			if g.Start == c.End {
+	if s := z.slice(c.Slice); s != nil {
+		for _, g := range z.room(s, now) {
+			if max(g.Start, now) == c.End && g.End > now {
 				return s, g
 			}
 		}
@@ -72,24 +77,16 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 	if s == nil {
 		return
 	}
-	w := window{start: c.End, end: g.End, until: g.Until}
 	v := st.view()
 	v.Continues, v.Running = c.Range, v.Running-1
-	p, r := atomizer.Fit(&v, z.window(st, s, c.End, g.End))
+	p, r := atomizer.Fit(&v, z.window(st, s.class, c.End, g.End))
 	// The grace is already at the end of the lease; it moves along.
 	if r.Why != atomizer.Interested {
 		return
 	}
-	mine := z.candidate(now, st, s, &w, &p)
-	for _, other := range z.live {
-		if other == st || z.deaf(now, other) != interested {
-			continue
-		}
-		theirs, refusal := z.fit(other, s, &w, now)
-		if refusal.Why != atomizer.Interested {
-			continue
-		}
-		if cand := z.candidate(now, other, s, &w, &theirs); z.better(&cand, &mine) {
+	if other := z.rival(now, st, s.class, &window{start: c.End, end: g.End}); other != nil {
+		mine := z.candidate(now, st, s.class, g.End, &p)
+		if z.cfg.Policy.Compare(&z.pick.Candidate, &mine) < 0 {
 			other.counts.add(interested, now)
 			return
 		}
@@ -97,7 +94,21 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 	z.extend(now, st, c, l, job.Range{From: c.Range.From, To: p.Range.To}, c.End.Add(p.Wall), out)
 }
 
-func (z *Zone) better(a, b *policy.Candidate) bool { return z.cfg.Policy.Compare(a, b) < 0 }
+// rival is the job that the policy would ask first for a window that is yet to begin, st apart; nil if there is none.
+func (z *Zone) rival(now quantity.Instant, st *state, c *class, w *window) *state {
+	z.listen(now)
+	z.pick = candidate{}
+	z.best(now, c, w)
+	for _, other := range z.loud {
+		if other == st || z.deafness(now, other) != interested {
+			continue
+		}
+		if p, r := z.fit(other, c, max(w.start, now), w.end); r.Why == atomizer.Interested {
+			z.consider(now, other, c, w.end, &p)
+		}
+	}
+	return z.pick.job
+}
 
 // extend claims the longer range first, then asks the node to move the lease's end: dying in between costs nothing but
 // the chance.

@@ -13,11 +13,29 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
+// backfill is what the zone keeps for rigid jobs. All of it is soft.
+type backfill struct {
+	// line are the rigid jobs that wait, in the order in which they are served, gangs those of several slices.
+	line  ranking
+	gangs []*state
+	// replan: something has changed since the last plan, which else is good until again.
+	replan bool
+	again  quantity.Instant
+	// plans are ForRigid reservations asked for and not seen in a view yet, withdrawals those asked to be withdrawn; both in
+	// order of time.
+	plans       []*plan
+	withdrawals []withdrawal
+	// keeping are the gangs that their queue's cap is kept for; spareKept is room for the next such list.
+	keeping, spareKept []*state
+	// planned is the rigid job that is planned, nil if there is none.
+	planned *state
+}
+
 // plan is a ForRigid reservation that was asked for and is not in a view yet.
 type plan struct {
 	ask        uint64
 	job        job.ID
-	slice      job.SliceID
+	slice      *slice
 	start, end quantity.Instant
 	expires    quantity.Instant
 	// version of the slice's view that it was decided on.
@@ -34,25 +52,66 @@ type withdrawal struct {
 // replanGain is how much earlier a head must be able to start before its reservation is moved.
 const replanGain = time.Second
 
+// addPlan and dropPlan keep the list of plans and those of their slices.
+func (z *Zone) addPlan(p *plan) {
+	z.plans, p.slice.plans = append(z.plans, p), append(p.slice.plans, p)
+	z.mark(p.slice)
+}
+
+func (z *Zone) dropPlan(p *plan) {
+	same := func(q *plan) bool { return q == p }
+	z.plans, p.slice.plans = slices.DeleteFunc(z.plans, same), slices.DeleteFunc(p.slice.plans, same)
+	z.mark(p.slice)
+}
+
+// queueUp gives a rigid job its place in the line, or takes it out if it does not wait.
+func (z *Zone) queueUp(s *state) {
+	waits := s.alive > 0 && len(s.Claims) == 0 && s.asking == 0
+	switch {
+	case waits && !s.lined:
+		z.line.insert(older, ranked{job: s})
+	case !waits && s.lined:
+		z.line.remove(older, s)
+	}
+	s.lined = waits
+	if s.width() > 1 {
+		i := slices.Index(z.gangs, s)
+		switch {
+		case s.alive > 0 && i < 0:
+			z.gangs = append(z.gangs, s)
+		case s.alive == 0 && i >= 0:
+			z.gangs = slices.Delete(z.gangs, i, i+1)
+		}
+	}
+}
+
 // planRigid serves the head of the rigid jobs before the market opens, as EASY backfill does: it starts as soon as its
 // place is free, and until then its earliest place is reserved, so that what is sold before it can not delay it. All
 // other rigid jobs answer windows like everybody else. It returns when to look again: the head's own place is no window
-// of the market's, so nobody else would wake the zone when it begins.
+// of the market's, so nobody else would wake the zone when it begins. As long as nothing changes, places only get worse but
+// for the one that was found, so the plan stands until that begins.
 func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	if slices.ContainsFunc(z.slices, func(s *slice) bool { return s.stale > now }) {
+	if z.stales.next() != quantity.Never {
 		return quantity.Never // a fresh view is on its way; a plan made now would be moved back and forth
 	}
+	if z.replan || z.again <= now {
+		z.replan = false
+		z.again = z.plan(now, out)
+	}
+	return z.again
+}
+
+func (z *Zone) plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	head, place := z.head(now)
 	if head != nil {
 		place = z.stay(now, head, place)
 	}
 	z.dropPlans(now, head, place, out)
-	if z.planned != nil {
-		z.planned.planned, z.planned = false, nil
-	}
 	// Where all slices are alike to the job, no window that is open could hold it before its place does.
 	if head != nil && len(head.Spec.Speeds) > 0 && place.start > now {
-		head.planned, z.planned = true, head
+		z.setPlanned(head)
+	} else {
+		z.setPlanned(nil)
 	}
 	if head == nil {
 		return quantity.Never
@@ -74,11 +133,11 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 		return quantity.Never
 	}
 	for _, s := range place.slices {
-		if s.keeps(head.Job, place) || slices.ContainsFunc(z.plans, func(p plan) bool { return p.job == head.Job && p.slice == s.id }) {
+		if s.keeps(head.Job, place) || slices.ContainsFunc(s.plans, func(p *plan) bool { return p.job == head.Job }) {
 			continue
 		}
 		id := z.newAsk()
-		z.plans = append(z.plans, plan{ask: id, job: head.Job, slice: s.id, start: place.start, end: place.end, expires: now.Add(z.cfg.AskTTL), version: s.view.Version})
+		z.addPlan(&plan{ask: id, job: head.Job, slice: s, start: place.start, end: place.end, expires: now.Add(z.cfg.AskTTL), version: s.view.Version})
 		z.send(out, protocol.Message{
 			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: head.Job, Slice: s.id,
 			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.id, Start: place.start, End: place.end, Job: head.Job, Source: "backfill"},
@@ -87,11 +146,25 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 	return place.start
 }
 
+// setPlanned says which job waits for a place that is better than any window.
+func (z *Zone) setPlanned(s *state) {
+	if s == z.planned {
+		return
+	}
+	for _, of := range []*state{z.planned, s} {
+		if of != nil {
+			of.planned = of == s
+			z.touch(of)
+		}
+	}
+	z.planned = s
+}
+
 // stay is the place that is reserved already, if all of it still is to be had and moving would not let the head start
 // clearly earlier; else the place that was found. A place given up for one as good could be lost to somebody on the way.
 func (z *Zone) stay(now quantity.Instant, head *state, found place) place {
-	for _, s := range z.slices {
-		r := s.reserved(head.Job)
+	for i := z.reserved.next(0); i >= 0; i = z.reserved.next(i + 1) {
+		r := z.slices[i].reserved(head.Job)
 		if r == nil || r.Start <= now {
 			continue
 		}
@@ -99,7 +172,8 @@ func (z *Zone) stay(now quantity.Instant, head *state, found place) place {
 		if p.rank().Sub(found.rank()) >= replanGain {
 			continue
 		}
-		for _, s := range z.slices {
+		for j := z.reserved.next(0); j >= 0; j = z.reserved.next(j + 1) {
+			s := z.slices[j]
 			if s.keeps(head.Job, p) && slices.ContainsFunc(z.free(s, now, head.Job, nil), func(g protocol.Gap) bool { return g.Start <= p.start && p.end <= g.End }) {
 				p.slices, p.speed = append(p.slices, s), min(p.speed, s.speed(head.Spec))
 			}
@@ -120,16 +194,14 @@ type place struct {
 
 // head is the first rigid job by age that can run somewhere on what is there, with its earliest place.
 func (z *Zone) head(now quantity.Instant) (*state, place) {
-	var waiting []*state
-	for _, s := range z.rigid {
-		if len(s.Claims) == 0 && s.asking == 0 && z.waits(now, s) == interested {
-			waiting = append(waiting, s)
-		}
-	}
-	slices.SortFunc(waiting, older)
-	for _, s := range waiting {
-		if p, ok := z.earliest(now, s); ok {
-			return s, p
+	for _, c := range z.line.chunks {
+		for _, e := range c {
+			if z.waits(now, e.job) != interested {
+				continue
+			}
+			if p, ok := z.earliest(now, e.job); ok {
+				return e.job, p
+			}
 		}
 	}
 	return nil, place{}
@@ -142,23 +214,35 @@ func (z *Zone) earliest(now quantity.Instant, st *state) (best place, found bool
 	v := st.view()
 	nodes := map[job.NodeID][]room{}
 	var order []job.NodeID
+	fits := make([]bool, len(z.classes))
+	for i, c := range z.classes {
+		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: now, End: quantity.Never})
+		fits[i] = r.Why == atomizer.Interested
+	}
 	for _, s := range z.slices {
-		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: s.view.Slice.Capacity, Speed: s.speed(st.Spec), Start: now, End: quantity.Never})
-		if !s.view.Usable || r.Why != atomizer.Interested {
+		if !s.view.Usable || !fits[s.class.at] {
 			continue
 		}
 		if nodes[s.view.Node] == nil {
 			order = append(order, s.view.Node)
 		}
-		nodes[s.view.Node] = append(nodes[s.view.Node], room{s, s.speed(st.Spec), z.free(s, now, st.Job, nil)})
+		nodes[s.view.Node] = append(nodes[s.view.Node], room{s, s.speed(st.Spec), z.roomFor(s, now, st.Job)})
 	}
 	slices.Sort(order)
 	for _, node := range order {
-		if p, ok := earliestOf(st.Spec, nodes[node]); ok && (!found || p.before(&best)) {
+		if p, ok := earliestOf(now, st.Spec, nodes[node]); ok && (!found || p.before(&best)) {
 			best, found = p, true
 		}
 	}
 	return best, found
+}
+
+// roomFor is the slice's free time for a rigid job, whose own place counts as free.
+func (z *Zone) roomFor(s *slice, now quantity.Instant, id job.ID) []protocol.Gap {
+	if len(s.plans) > 0 || z.reserved.has(s.at) {
+		return z.free(s, now, id, nil)
+	}
+	return z.room(s, now)
 }
 
 // room is a slice that a rigid job could run on, its speed there, and when it is free.
@@ -169,12 +253,14 @@ type room struct {
 }
 
 // earliestOf is the earliest place on the slices of one node, given from the smallest on.
-func earliestOf(spec *job.Spec, rooms []room) (best place, found bool) {
+func earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best place, found bool) {
 	var starts []quantity.Instant
 	var speeds []int64 // fastest first; what is slower is not looked at with a faster one
 	for _, r := range rooms {
 		for _, g := range r.gaps {
-			starts = append(starts, g.Start)
+			if g.End > now {
+				starts = append(starts, max(now, g.Start))
+			}
 		}
 		speeds = append(speeds, r.speed)
 	}
@@ -240,7 +326,8 @@ func (p *place) before(q *place) bool {
 // dropPlans withdraws reservations that no longer serve the head: those of other jobs, and its own that do not hold its
 // place.
 func (z *Zone) dropPlans(now quantity.Instant, head *state, p place, out *protocol.Out) {
-	for _, s := range z.slices {
+	for at := z.reserved.next(0); at >= 0; at = z.reserved.next(at + 1) {
+		s := z.slices[at]
 		for i := range s.view.Reserved {
 			r := &s.view.Reserved[i]
 			if r.Kind != protocol.ForRigid || r.End <= now || head != nil && r.Job == head.Job && slices.Contains(p.slices, s) && (p.start <= now || p.holds(r)) {

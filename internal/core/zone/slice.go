@@ -3,6 +3,7 @@ package zone
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -12,13 +13,34 @@ import (
 
 // slice is one slice as the zone knows it: the node's last view and the windows announced from it.
 type slice struct {
-	id      job.SliceID
-	view    *protocol.SliceView
-	epoch   uint32
+	id job.SliceID
+	// view is nil as long as no node has offered the slice: only claims on it are known then.
+	view  *protocol.SliceView
+	epoch uint32
+	class *class
+	// at is its place among the slices.
+	at      int
 	windows []window
 	// stale: the node refused something decided on this view; nothing is asked of it until then or until a view comes that
 	// differs.
 	stale quantity.Instant
+	// sold are the claims on it, asks and plans what was asked for and is not in a view yet.
+	sold  []sale
+	asks  []*ask
+	plans []*plan
+	// gaps are its free time, good unless moved says that something changed since.
+	gaps  []protocol.Gap
+	moved bool
+	// stands: a window of it has begun.
+	stands bool
+	slots  struct{ opens, closes, stale int }
+}
+
+// sale is a claim as its slice sees it.
+type sale struct {
+	token      job.Token
+	job        *state
+	start, end quantity.Instant
 }
 
 // window is one advertised gap.
@@ -26,38 +48,140 @@ type window struct {
 	id         uint64
 	start, end quantity.Instant
 	until      protocol.ReservationKind
-	// generation of changes up to which every job has been asked; 0 for a window not announced yet.
-	generation uint64
-	// answers and asked count the interested jobs and those that were asked, in the last full round.
-	answers, asked int
-	// short, unsafe, barred and busy count why jobs were not interested in the last full round.
-	short, unsafe, barred, busy int
+	// offered: every waiting job has been asked, and since then every job that changed.
+	offered bool
+	// won: somebody was asked for it, and what is left is not announced yet.
+	won bool
 }
 
 // offered takes in a node's view of a slice. A view older than the one at hand is dropped.
 func (z *Zone) offered(in *protocol.Message) {
 	v := in.View
-	i := slices.IndexFunc(z.slices, func(s *slice) bool { return s.id == v.Slice.ID })
-	if i < 0 {
-		z.slices = append(z.slices, &slice{id: v.Slice.ID, view: v, epoch: in.Epoch})
-		slices.SortFunc(z.slices, func(a, b *slice) int {
-			return cmp.Or(cmp.Compare(a.view.Slice.Capacity[trp.Memory], b.view.Slice.Capacity[trp.Memory]), cmp.Compare(a.id, b.id))
-		})
-	} else {
-		s := z.slices[i]
-		if in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version {
-			return
-		}
+	s := z.site(v.Slice.ID)
+	switch {
+	case s.view == nil:
+		s.view, s.epoch = v, in.Epoch
+		z.place(s)
+	case in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version:
+		return
+	default:
 		if s.stale != 0 && !sameView(s.view, v) {
-			s.stale = 0
+			z.setStale(s, 0)
 		}
+		z.unsorted = z.unsorted || s.view.Slice.Capacity[trp.Memory] != v.Slice.Capacity[trp.Memory]
 		s.view, s.epoch = v, in.Epoch
 	}
-	z.plans = slices.DeleteFunc(z.plans, func(p plan) bool {
-		return p.slice == v.Slice.ID && slices.ContainsFunc(v.Reserved, func(r protocol.Reservation) bool {
+	s.class = z.classOf(&v.Slice)
+	z.setReserved(s)
+	for i := 0; i < len(s.plans); i++ {
+		p := s.plans[i]
+		if slices.ContainsFunc(v.Reserved, func(r protocol.Reservation) bool {
 			return r.Kind == protocol.ForRigid && r.Job == p.job && r.Start == p.start && r.End == p.end
-		})
+		}) {
+			z.dropPlan(p)
+			i--
+		}
+	}
+	z.mark(s)
+}
+
+// place gives a new slice its place: by capacity, then id, so that small windows are announced first and small pieces go to
+// small slices.
+func (z *Zone) place(s *slice) {
+	smaller := func(a, b *slice) int {
+		return cmp.Or(cmp.Compare(a.view.Slice.Capacity[trp.Memory], b.view.Slice.Capacity[trp.Memory]), cmp.Compare(a.id, b.id))
+	}
+	if z.unsorted {
+		z.unsorted = false
+		slices.SortFunc(z.slices, smaller)
+	}
+	i, _ := slices.BinarySearchFunc(z.slices, s, smaller)
+	z.slices = slices.Insert(z.slices, i, s)
+	clear(z.dirty)
+	clear(z.open)
+	clear(z.reserved)
+	for i, s := range z.slices {
+		s.at = i
+		if s.moved {
+			z.dirty.set(i)
+		}
+		if s.stands {
+			z.open.set(i)
+		}
+		z.setReserved(s)
+	}
+}
+
+// setReserved notes whether the slice holds a rigid job's place.
+func (z *Zone) setReserved(s *slice) {
+	if slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid }) {
+		z.reserved.set(s.at)
+	} else {
+		z.reserved.clear(s.at)
+	}
+}
+
+// site finds or makes the slice of this id.
+func (z *Zone) site(id job.SliceID) *slice {
+	s := z.sites[id]
+	if s == nil {
+		s = &slice{id: id}
+		z.sites[id] = s
+	}
+	return s
+}
+
+// mark says that the slice's free time is no longer what it was.
+func (z *Zone) mark(s *slice) {
+	if s.view == nil {
+		return
+	}
+	s.moved, z.replan = true, true
+	z.dirty.set(s.at)
+}
+
+// setStale leaves a slice alone until an instant that is later than now, or no longer if it is 0.
+func (z *Zone) setStale(s *slice, until quantity.Instant) {
+	s.stale = until
+	if until == 0 {
+		until = quantity.Never
+	}
+	z.stales.set(&s.slots.stale, s, until)
+	z.mark(s)
+}
+
+// hold enters a claim of a job at its slices, release takes it out, resell moves its end.
+func (z *Zone) hold(st *state, c *protocol.Claim) {
+	st.q.held += 1 + len(c.Also)
+	z.onSlices(c, func(s *slice) { s.sold = append(s.sold, sale{c.Token, st, c.Start, c.End}) })
+}
+
+func (z *Zone) release(st *state, c *protocol.Claim) {
+	st.q.held -= 1 + len(c.Also)
+	z.onSlices(c, func(s *slice) {
+		s.sold = slices.DeleteFunc(s.sold, func(x sale) bool { return x.token == c.Token && x.job == st })
 	})
+}
+
+func (z *Zone) resell(st *state, c *protocol.Claim) {
+	z.onSlices(c, func(s *slice) {
+		for i := range s.sold {
+			if s.sold[i].token == c.Token && s.sold[i].job == st {
+				s.sold[i].end = c.End
+			}
+		}
+	})
+}
+
+func (z *Zone) onSlices(c *protocol.Claim, do func(*slice)) {
+	s := z.site(c.Slice)
+	do(s)
+	z.mark(s)
+	for _, id := range c.Also {
+		s := z.site(id)
+		do(s)
+		z.mark(s)
+	}
 }
 
 // sameView says whether two views lead to the same decisions. The start of the first gap moves with the clock.
@@ -68,18 +192,22 @@ func sameView(a, b *protocol.SliceView) bool {
 }
 
 // speed is how fast a job runs on the slice, in parts per thousand; 0 if it can not.
-func (s *slice) speed(spec *job.Spec) int64 {
-	return spec.SpeedOn(s.view.Slice.Profile, s.view.Slice.Speed)
-}
+func (s *slice) speed(spec *job.Spec) int64 { return s.class.speed(spec) }
 
 // slice finds a slice by its id; nil if no node has offered it.
 func (z *Zone) slice(id job.SliceID) *slice {
-	for _, s := range z.slices {
-		if s.id == id {
-			return s
-		}
+	if s := z.sites[id]; s != nil && s.view != nil {
+		return s
 	}
 	return nil
+}
+
+// room is the slice's time that is not sold, as from now on.
+func (z *Zone) room(s *slice, now quantity.Instant) []protocol.Gap {
+	if s.moved {
+		s.gaps, s.moved = z.free(s, now, "", s.gaps), false
+	}
+	return s.gaps
 }
 
 // free is the slice's time that is not sold: the node's gaps without the claims, asks and plans that its view can not
@@ -95,26 +223,20 @@ func (z *Zone) free(s *slice, now quantity.Instant, own job.ID, out []protocol.G
 		}
 	}
 	if own != "" {
-		for _, r := range s.view.Reserved {
-			if r.Kind == protocol.ForRigid && r.Job == own && r.End > now {
+		for i := range s.view.Reserved {
+			if r := &s.view.Reserved[i]; r.Kind == protocol.ForRigid && r.Job == own && r.End > now {
 				out = join(out, protocol.Gap{Start: max(r.Start, now), End: r.End})
 			}
 		}
 	}
-	for _, st := range z.busy {
-		for i := range st.Claims {
-			if c := &st.Claims[i]; c.Slice == s.id || slices.Contains(c.Also, s.id) {
-				out = carve(out, c.Start, c.End, protocol.ForLease)
-			}
-		}
+	for i := range s.sold {
+		out = carve(out, s.sold[i].start, s.sold[i].end, protocol.ForLease)
 	}
-	for _, a := range z.asks {
-		if a.slice == s || slices.Contains(a.also, s.id) {
-			out = carve(out, a.piece.start, a.piece.end, protocol.ForLease)
-		}
+	for _, a := range s.asks {
+		out = carve(out, a.piece.start, a.piece.end, protocol.ForLease)
 	}
-	for _, p := range z.plans {
-		if p.slice == s.id && p.job != own {
+	for _, p := range s.plans {
+		if p.job != own {
 			out = carve(out, p.start, p.end, protocol.ForRigid)
 		}
 	}
@@ -161,12 +283,14 @@ func join(gaps []protocol.Gap, g protocol.Gap) []protocol.Gap {
 	return gaps
 }
 
-// announce derives the slice's windows from its free time. A window that only lost time at its front because the clock
-// moved on keeps its id and its answers; one that was cut by a grant or grew is announced anew.
-func (z *Zone) announce(s *slice, now quantity.Instant, gaps []protocol.Gap) {
+// announce derives the slice's windows from its free time and sets its alarms. A window that only lost time at its front
+// because the clock moved on keeps its id and its answers; one that was cut by a grant or grew is announced anew.
+func (z *Zone) announce(s *slice, now quantity.Instant) {
 	old := s.windows
-	var next []window
-	for _, g := range gaps {
+	next := z.spare[:0]
+	opens, closes := quantity.Never, quantity.Never
+	for _, g := range z.room(s, now) {
+		g.Start = max(g.Start, now)
 		if g.End.Sub(g.Start) < z.cfg.MinWindow {
 			continue
 		}
@@ -181,7 +305,27 @@ func (z *Zone) announce(s *slice, now quantity.Instant, gaps []protocol.Gap) {
 			z.nextWindow++
 			w.id = z.nextWindow
 		}
+		if w.start > now {
+			opens = min(opens, w.start)
+		} else if w.end != quantity.Never {
+			closes = min(closes, w.end.Add(1-z.cfg.MinWindow))
+		}
 		next = append(next, w)
 	}
-	s.windows = next
+	s.windows, z.spare = next, old
+	z.opens.set(&s.slots.opens, s, opens)
+	z.closes.set(&s.slots.closes, s, closes)
+}
+
+// standing says whether a window of the slice has begun.
+func (s *slice) standing(now quantity.Instant) bool {
+	return slices.ContainsFunc(s.windows, func(w window) bool { return w.start <= now })
+}
+
+// length is what the window holds from now on, open if its end is not known.
+func (w *window) length(now quantity.Instant) time.Duration {
+	if w.end == quantity.Never {
+		return open
+	}
+	return min(open-1, w.end.Sub(max(w.start, now)))
 }

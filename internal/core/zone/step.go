@@ -30,7 +30,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.ClosedAck:
 		if s := z.jobs[in.Job]; s != nil && s.Epoch == in.Epoch {
 			s.acked = true
-			z.closing = remove(z.closing, in.Job)
+			z.closing.set(&s.slots.closing, s, quantity.Never)
 		}
 	case protocol.Forget:
 		if s := z.jobs[in.Job]; s != nil && s.Epoch == in.Epoch && s.Verdict.State.Final() {
@@ -43,8 +43,9 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Refused:
 		z.refused(now, &in, out)
 	case protocol.Leased:
-		if _, l := z.standing(&in); l != nil {
+		if s, l := z.standing(&in); l != nil && !l.known {
 			l.known = true
+			z.stir(s)
 		}
 	case protocol.RedeemRefused:
 		if s, _ := z.standing(&in); s != nil {
@@ -52,14 +53,14 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 			z.settled(now, s, out)
 		}
 	case protocol.Running:
-		if _, l := z.standing(&in); l != nil {
-			l.known, l.running = true, in.At
+		if s, l := z.standing(&in); l != nil {
+			z.runs(s, l, in.At)
 		}
 	case protocol.Report:
-		if _, l := z.standing(&in); l != nil {
+		if s, l := z.standing(&in); l != nil {
 			l.progress = max(l.progress, in.Progress)
 			if l.running == 0 { // Running was lost
-				l.known, l.running = true, in.At
+				z.runs(s, l, in.At)
 			}
 		}
 	case protocol.Result:
@@ -73,6 +74,9 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 // Recover is called once, after the last fact. Everything outstanding is sent again from state.
 func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 	z.since = now
+	for _, s := range z.busy {
+		z.stir(s)
+	}
 	if planted.In(planted.CommitWithoutClaim) {
 		for len(z.busy) > 0 {
 			s := z.busy[0]
@@ -85,9 +89,8 @@ func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 // after is the same for every input: what is overdue is repeated, the market runs, the next wake-up is asked for.
 func (z *Zone) after(now quantity.Instant, out *protocol.Out) {
 	wake := z.overdue(now, out)
-	z.reckon(now)
 	wake = min(wake, z.continuations(now, out))
-	wake = min(wake, z.market(now, out))
+	wake = min(wake, z.sell(now, out))
 	if wake != quantity.Never && (wake < z.woken || z.woken <= now) {
 		z.woken = wake
 		out.Effects = append(out.Effects, protocol.Message{
@@ -139,75 +142,11 @@ func (z *Zone) end(now quantity.Instant, s *state, v job.Verdict, out *protocol.
 			for i := range s.leases {
 				s.leases[i].sent = 0 // Stop goes out with the next look at what is overdue
 			}
+			z.touch(s)
 		}
 		return
 	}
 	z.fact(out, protocol.Fact{Kind: protocol.Ended, Job: s.Job, Verdict: v, At: now})
-}
-
-// overdue repeats what nobody has answered, gives up claims of silent nodes, ends jobs whose time is over, and returns
-// when to look again.
-func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	wake := quantity.Never
-	for i := 0; i < len(z.dated); i++ {
-		s := z.dated[i]
-		if s.deadline() > now {
-			wake = min(wake, s.deadline())
-		} else if s.dropping.State == job.Waiting {
-			z.end(now, s, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
-			i = -1 // the list may have changed
-		}
-	}
-	for i := 0; i < len(z.busy); i++ {
-		s := z.busy[i]
-		for j := 0; j < len(s.leases); j++ {
-			c, l := s.Claims[s.claim(s.leases[j].token)], &s.leases[j]
-			if giveUp := max(c.End, z.since).Add(z.cfg.Skew); c.End != quantity.Never && giveUp <= now {
-				z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: c.Token, At: now, Text: "its node reported nothing by the lease's end"})
-				j--
-				continue
-			} else if c.End != quantity.Never {
-				wake = min(wake, giveUp)
-			}
-			if l.known && l.ask == 0 && s.dropping.State == job.Waiting {
-				continue
-			}
-			if l.sent.Add(z.cfg.Retry) <= now {
-				l.sent = now
-				if l.ask != 0 {
-					z.sendExtend(s, &c, l, out)
-				}
-				if !l.known || s.dropping.State != job.Waiting {
-					z.redeem(s, &c, out)
-				}
-				if s.dropping.State != job.Waiting {
-					z.send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.Job, Text: s.dropping.Reason})
-				}
-			}
-			wake = min(wake, l.sent.Add(z.cfg.Retry))
-		}
-		if len(s.Claims) == 0 { // settled just now: busy has one less
-			i--
-			z.settled(now, s, out)
-		}
-	}
-	for _, s := range z.closing {
-		if s.closedAt.Add(z.cfg.Retry) <= now {
-			s.closedAt = now
-			z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Verdict: s.Verdict, At: s.Ended})
-		}
-		wake = min(wake, s.closedAt.Add(z.cfg.Retry))
-	}
-	for i := 0; i < len(z.resting); i++ {
-		if s := z.resting[i]; s.notBefore <= now {
-			z.resting = append(z.resting[:i], z.resting[i+1:]...)
-			z.changed(s)
-			i--
-		} else {
-			wake = min(wake, s.notBefore)
-		}
-	}
-	return wake
 }
 
 // standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
@@ -241,5 +180,6 @@ func nodeOf(c *protocol.Claim) protocol.Address {
 // rest pauses a job for d.
 func (z *Zone) rest(now quantity.Instant, s *state, d time.Duration) {
 	s.notBefore = now.Add(d)
-	z.resting = insert(z.resting, s)
+	z.resting.set(&s.slots.resting, s, s.notBefore)
+	z.touch(s)
 }

@@ -16,8 +16,8 @@ const historyShown = 10_000
 
 // Jobs lists every job the zone knows, by id, without their subjobs.
 func (z *Zone) Jobs(now quantity.Instant) []status.Job {
-	out := make([]status.Job, 0, len(z.all))
-	for _, s := range z.all {
+	out := make([]status.Job, 0, len(z.jobs))
+	for _, s := range z.all() {
 		out = append(out, z.show(now, s))
 	}
 	return out
@@ -70,6 +70,7 @@ func showClaim(c *protocol.Claim) status.Subjob {
 }
 
 func (z *Zone) show(now quantity.Instant, s *state) status.Job {
+	z.count(s)
 	j := status.Job{
 		Name: s.Job, Queue: s.Queue, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
 		Progress: s.Committed.Len(), Skipped: s.Skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
@@ -125,27 +126,39 @@ func (s *state) phase() job.State {
 // Windows lists what is advertised now, by slice, then start.
 func (z *Zone) Windows(now quantity.Instant) []status.Window {
 	var out []status.Window
+	z.listen(now)
+	known := map[windowKey]answers{}
 	for _, s := range z.slices {
 		for i := range s.windows {
 			w := &s.windows[i]
-			v := status.Window{
-				ID: w.id, Slice: s.id, Start: max(w.start, now), End: w.end, Until: w.until, Answers: w.answers, Asked: w.asked, State: "unanswered",
-			}
-			switch {
-			case w.end <= now:
+			v := status.Window{ID: w.id, Slice: s.id, Start: max(w.start, now), End: w.end, Until: w.until, State: "unanswered"}
+			if w.end <= now {
 				continue
-			case w.start > now:
+			}
+			if w.start > now {
 				v.State, v.Start = "upcoming", w.start
-			case w.generation == 0:
+				out = append(out, v)
+				continue
+			}
+			key := windowKey{s.class, w.length(now)}
+			a, ok := known[key]
+			if !ok {
+				a = z.answersTo(now, s.class, w)
+				known[key] = a
+			}
+			v.Answers = a.interested
+			switch {
+			case w.won:
+				v.State, v.Asked = "open", 1
+				v.Answers++
+			case !w.offered:
 				v.State = "open"
-			case w.short+w.unsafe+w.barred+w.busy == 0:
-				v.Reason = "no job is waiting"
 			default:
-				v.Reason = windowReason(w)
+				v.Reason = a.reason()
 			}
 			out = append(out, v)
 		}
-		for _, a := range z.asks {
+		for _, a := range s.asks {
 			if a.slice == s {
 				out = append(out, status.Window{ID: a.piece.window, Slice: s.id, Start: a.piece.start, End: a.piece.end, State: "pending", Answers: 1, Asked: 1})
 			}
@@ -249,8 +262,7 @@ func (z *Zone) nextStart(now quantity.Instant, s *state) (early, late quantity.I
 	early = quantity.Never
 	for _, sl := range z.slices {
 		for _, g := range z.free(sl, now, "", nil) {
-			w := window{start: g.Start, end: g.End}
-			if p, r := z.fit(s, sl, &w, g.Start); r.Why == 0 && !p.Range.Empty() {
+			if p, r := z.fit(s, sl.class, g.Start, g.End); r.Why == 0 && !p.Range.Empty() {
 				early = min(early, max(now, g.Start))
 				late = max(late, max(now, g.Start))
 			}

@@ -24,9 +24,10 @@ type Zone struct {
 	queues map[string]*queue
 	sum    uint64
 
-	// Indexes over jobs by id, kept by Apply: all; those without a final verdict; those with standing claims; those whose
-	// owner gave a deadline; live rigid ones.
-	all, live, busy, dated, rigid []*state
+	// live are the jobs without a final verdict, in no order; busy those with standing claims, by id.
+	live, busy []*state
+	// sites are all slices ever heard of, claims on them counted in.
+	sites map[job.SliceID]*slice
 
 	soft
 }
@@ -35,25 +36,19 @@ type Zone struct {
 type soft struct {
 	// since is when this zone came up: a node gets the time to report before its claims are given up.
 	since quantity.Instant
-	// slices by capacity, then id: small windows are announced first, so that small pieces go to small slices.
-	slices []*slice
-	asks   []*ask
-	// plans are ForRigid reservations asked for and not seen in a view yet.
-	plans []plan
-	// withdrawals are those asked to be withdrawn.
-	withdrawals []withdrawal
-	// keeping are the gangs that their queue's cap is kept for; kept is room for the next such list.
-	keeping, kept []*state
-	// planned is the rigid job that is planned, nil if there is none.
-	planned *state
-	// reckoned are the jobs whose running subjobs were counted last.
-	reckoned []*state
+	advertised
+	backfill
+	// asks in order of id, and so of expiry.
+	asks []*ask
 	// generation counts the changes that can make a job eligible where it was not before.
 	generation                   uint64
 	nextAsk, nextWindow, nextRnd uint64
-	candidates                   []candidate
-	// closing are jobs whose final verdict the gate has not confirmed; resting those that pause after a failure.
-	closing, resting []*state
+	// What is to be looked at again when time has come: jobs by the deadline of their owner, by their leases (answers that
+	// are overdue, nodes that are silent), by the window they may continue into, by their pause after a failure, and those
+	// whose verdict the gate has not confirmed.
+	deadlines, leases, continuing, resting, closing alarms[*state]
+	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
+	stirred, looking []*state
 	// woken is the earliest wake-up already asked for.
 	woken quantity.Instant
 }
@@ -82,8 +77,11 @@ type state struct {
 	counts counts
 	// planned: its place is later, and better than what the market could give it now.
 	planned bool
-	// going is what its running subjobs have had so far, in MiB-milliseconds.
-	going int64
+	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
+	stirred bool
+	alive   int
+	slots   struct{ deadline, leases, continuing, resting, closing int }
+	hearing
 }
 
 // lease is what the zone has heard of one claim since it came up.
@@ -107,10 +105,12 @@ type queue struct {
 	protocol.Queue
 	// attained is the sum over its jobs, in MiB-milliseconds.
 	attained int64
-	// held is the number of slices its claims hold.
-	held int
-	// going is what its running subjobs have had so far, in MiB-milliseconds.
-	going int64
+	// held is the number of slices its claims hold, asking that of its unanswered asks.
+	held, asking int
+	// going is what its running subjobs have had so far.
+	going meter
+	// group is its jobs in the order of the policy.
+	group *group
 	// kept is the gang that waits for the cap to have room; what comes after it in the queue waits too.
 	kept *state
 }
@@ -123,7 +123,7 @@ func New(cfg Config) (*Zone, error) {
 	cfg = cfg.withDefaults()
 	return &Zone{
 		cfg: cfg, self: protocol.Address{Role: protocol.Zone, ID: string(cfg.ID)},
-		jobs: map[job.ID]*state{}, queues: map[string]*queue{},
+		jobs: map[job.ID]*state{}, queues: map[string]*queue{}, sites: map[job.SliceID]*slice{},
 	}, nil
 }
 
@@ -192,8 +192,54 @@ func (z *Zone) freed(q *queue) {
 
 // changed marks a job as possibly eligible where it was not before.
 func (z *Zone) changed(s *state) {
+	if s.generation <= z.seen && s.alive > 0 {
+		z.fresh = append(z.fresh, s)
+	}
 	z.generation++
 	s.generation = z.generation
+	z.touch(s)
+}
+
+// touch marks a job whose answers to windows may be others than before.
+func (z *Zone) touch(s *state) {
+	if !s.touched {
+		s.touched = true
+		z.touched = append(z.touched, s)
+	}
+	if s.Spec.Kind == job.Rigid {
+		z.replan = true
+	}
+	z.stir(s)
+}
+
+// stir marks a job whose leases have changed: its alarms are set anew.
+func (z *Zone) stir(s *state) {
+	if !s.stirred {
+		s.stirred = true
+		z.stirred = append(z.stirred, s)
+	}
+}
+
+// enliven adds a job to those without a final verdict, bury takes it out.
+func (z *Zone) enliven(s *state) {
+	z.live = append(z.live, s)
+	s.alive = len(z.live)
+	if s.deadline() != quantity.Never {
+		z.deadlines.set(&s.slots.deadline, s, s.deadline())
+	}
+}
+
+func (z *Zone) bury(s *state) {
+	if s.alive == 0 {
+		return
+	}
+	last := z.live[len(z.live)-1]
+	z.live[s.alive-1], last.alive = last, s.alive
+	z.live[len(z.live)-1] = nil
+	z.live = z.live[:len(z.live)-1]
+	s.alive = 0
+	z.deadlines.set(&s.slots.deadline, s, quantity.Never)
+	z.touch(s)
 }
 
 // deadline is the owner's, Never if none was given.

@@ -23,4 +23,4 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 }
 
 // Motion: how well a piece fits depends on the window.
-func (Policy) Motion() policy.Motion { return policy.Free }
+func (Policy) Motion() policy.Motion { return policy.ByUse }

@@ -1,0 +1,95 @@
+package zone
+
+import "sluice.dev/sluice/internal/core/quantity"
+
+// alarms is a heap of what is to be looked at again at some instant. Each thing has at most one alarm in it and keeps its
+// place there in a slot of its own (0: none), so that moving or dropping an alarm costs O(log n).
+type alarms[T any] struct{ list []alarm[T] }
+
+type alarm[T any] struct {
+	at   quantity.Instant
+	slot *int
+	of   T
+}
+
+// set moves the alarm of a thing to at; Never drops it.
+func (a *alarms[T]) set(slot *int, of T, at quantity.Instant) {
+	switch i := *slot - 1; {
+	case i < 0 && at == quantity.Never:
+	case i < 0:
+		a.list = append(a.list, alarm[T]{at, slot, of})
+		*slot = len(a.list)
+		a.up(*slot - 1)
+	case a.list[i].at == at:
+	case at == quantity.Never:
+		a.drop(i)
+	default:
+		a.list[i].at = at
+		a.up(i)
+		a.down(*slot - 1)
+	}
+}
+
+// next is the earliest alarm, Never if there is none.
+func (a *alarms[T]) next() quantity.Instant {
+	if len(a.list) == 0 {
+		return quantity.Never
+	}
+	return a.list[0].at
+}
+
+// due drops an alarm that is not later than now and returns what it was for.
+func (a *alarms[T]) due(now quantity.Instant) (of T, ok bool) {
+	if len(a.list) == 0 || a.list[0].at > now {
+		return of, false
+	}
+	of = a.list[0].of
+	a.drop(0)
+	return of, true
+}
+
+func (a *alarms[T]) drop(i int) {
+	last := len(a.list) - 1
+	*a.list[i].slot = 0
+	moved := a.list[last]
+	a.list[last] = alarm[T]{}
+	a.list = a.list[:last]
+	if i < last {
+		a.put(i, moved)
+		a.up(i)
+		a.down(*moved.slot - 1)
+	}
+}
+
+func (a *alarms[T]) put(i int, x alarm[T]) {
+	a.list[i] = x
+	*x.slot = i + 1
+}
+
+func (a *alarms[T]) up(i int) {
+	x := a.list[i]
+	for i > 0 && a.list[(i-1)/4].at > x.at {
+		a.put(i, a.list[(i-1)/4])
+		i = (i - 1) / 4
+	}
+	a.put(i, x)
+}
+
+func (a *alarms[T]) down(i int) {
+	x := a.list[i]
+	for {
+		least := i
+		at := x.at
+		for c := 4*i + 1; c <= 4*i+4 && c < len(a.list); c++ {
+			if a.list[c].at < at {
+				least, at = c, a.list[c].at
+			}
+		}
+		if least == i {
+			break
+		}
+		a.put(i, a.list[least])
+		i = least
+	}
+	a.put(i, x)
+}

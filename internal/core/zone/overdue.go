@@ -1,0 +1,112 @@
+package zone
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// overdue repeats what nobody has answered, gives up claims of silent nodes, ends jobs whose time is over, and returns
+// when to look again. Of each of these it looks at the jobs whose time has come, by id.
+func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	for _, s := range z.due(&z.deadlines, now) {
+		if s.dropping.State == job.Waiting {
+			z.end(now, s, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
+		}
+	}
+	wake := z.deadlines.next()
+	z.rearm()
+	for _, s := range z.due(&z.leases, now) {
+		z.repeat(now, s, out)
+		z.stir(s)
+	}
+	z.rearm()
+	wake = min(wake, z.leases.next())
+	for _, s := range z.due(&z.closing, now) {
+		s.closedAt = now
+		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Verdict: s.Verdict, At: s.Ended})
+		z.close(s)
+	}
+	for _, s := range z.due(&z.resting, now) {
+		z.changed(s)
+	}
+	return min(wake, z.closing.next(), z.resting.next())
+}
+
+// repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.
+func (z *Zone) repeat(now quantity.Instant, s *state, out *protocol.Out) {
+	for j := 0; j < len(s.leases); j++ {
+		c, l := s.Claims[s.claim(s.leases[j].token)], &s.leases[j]
+		if z.givenUp(&c) <= now {
+			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: c.Token, At: now, Text: "its node reported nothing by the lease's end"})
+			j--
+			continue
+		}
+		if l.settled(s) || l.sent.Add(z.cfg.Retry) > now {
+			continue
+		}
+		l.sent = now
+		if l.ask != 0 {
+			z.sendExtend(s, &c, l, out)
+		}
+		if !l.known || s.dropping.State != job.Waiting {
+			z.redeem(s, &c, out)
+		}
+		if s.dropping.State != job.Waiting {
+			z.send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.Job, Text: s.dropping.Reason})
+		}
+	}
+	if len(s.Claims) == 0 {
+		z.settled(now, s, out)
+	}
+}
+
+// settled says that nothing about the lease waits for an answer.
+func (l *lease) settled(s *state) bool {
+	return l.known && l.ask == 0 && s.dropping.State == job.Waiting
+}
+
+// givenUp is when a claim is given up if its node stays silent.
+func (z *Zone) givenUp(c *protocol.Claim) quantity.Instant {
+	return max(c.End, z.since).Add(z.cfg.Skew)
+}
+
+// rearm sets the alarms of jobs whose leases have changed.
+func (z *Zone) rearm() {
+	for _, s := range z.stirred {
+		s.stirred = false
+		again, bids := quantity.Never, quantity.Never
+		for i := range s.leases {
+			l := &s.leases[i]
+			c := &s.Claims[s.claim(l.token)]
+			again = min(again, z.givenUp(c))
+			if !l.settled(s) {
+				again = min(again, l.sent.Add(z.cfg.Retry))
+			}
+			bids = min(bids, s.bidsAt(c, l))
+		}
+		z.leases.set(&s.slots.leases, s, again)
+		z.continuing.set(&s.slots.continuing, s, bids)
+	}
+	clear(z.stirred)
+	z.stirred = z.stirred[:0]
+}
+
+// due takes the jobs out of a list of alarms whose time has come, by id. They are good until the next call.
+func (z *Zone) due(of *alarms[*state], now quantity.Instant) []*state {
+	z.looking = z.looking[:0]
+	for {
+		s, ok := of.due(now)
+		if !ok {
+			break
+		}
+		z.looking = append(z.looking, s)
+	}
+	if len(z.looking) > 1 {
+		slices.SortFunc(z.looking, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+	}
+	return z.looking
+}

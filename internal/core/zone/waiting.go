@@ -1,0 +1,141 @@
+package zone
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// fit asks the job's atomizer what it would do with [start, end) of a slice of a class, with the queue's bound on windows
+// applied.
+func (z *Zone) fit(st *state, c *class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
+	if st.Spec.Kind == job.Rigid && st.Spec.Slices > 1 {
+		return atomizer.Piece{}, placed(st.Spec)
+	}
+	v, offered := st.view(), z.window(st, c, start, end)
+	p, r := atomizer.Fit(&v, offered)
+	if r.Why == atomizer.TooShort && st.Spec.Divisible() && offered.End.Sub(offered.Start) >= z.longest(st) {
+		v.Hopeful = true
+		return atomizer.Fit(&v, offered)
+	}
+	return p, r
+}
+
+// placed is why a rigid job of several slices answers no window: planRigid places it.
+func placed(spec *job.Spec) atomizer.Refusal {
+	return atomizer.Refusal{Why: atomizer.TooShort, Need: spec.Walltime}
+}
+
+// longest is the longest window a job can be offered.
+func (z *Zone) longest(st *state) time.Duration {
+	if most := st.q.MaxWindow; most > 0 {
+		return min(z.cfg.Horizon, most)
+	}
+	return z.cfg.Horizon
+}
+
+// window is what a job sees of [start, end): bounded by its queue's maxWindow and, where no end is known, the horizon.
+func (z *Zone) window(st *state, c *class, start, end quantity.Instant) atomizer.Window {
+	rigid := st.Spec.Kind == job.Rigid
+	if end == quantity.Never && !rigid {
+		end = start.Add(z.cfg.Horizon)
+	}
+	if most := st.q.MaxWindow; most > 0 && !rigid {
+		end = min(end, start.Add(most))
+	}
+	return atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: start, End: end}
+}
+
+// view is what the atomizer may know. Ranges that a node was asked for count as claimed.
+func (s *state) view() atomizer.View {
+	v := atomizer.View{
+		Spec: s.Spec, Committed: s.Committed, Claimed: s.Claimed, Running: len(s.Claims), Learned: &s.Learned, Resume: s.Resume,
+	}
+	if planted.In(planted.SellTwice) {
+		v.Claimed = nil
+		return v
+	}
+	if len(s.asked) > 0 {
+		v.Claimed = nil
+		for _, r := range s.Claimed {
+			v.Claimed = v.Claimed.Add(r)
+		}
+		for _, r := range s.asked {
+			v.Claimed = v.Claimed.Add(r)
+		}
+		v.Running += s.asking
+	}
+	return v
+}
+
+// waits says why a job is not asked at all.
+func (z *Zone) waits(now quantity.Instant, s *state) reason {
+	q := s.q
+	switch {
+	case s.dropping.State != job.Waiting:
+		return ending
+	case s.Held:
+		return held
+	case s.notBefore > now:
+		return resting
+	case q.Cap > 0 && q.held+q.asking+s.width() > q.Cap:
+		return queueCap
+	case q.kept != nil && q.kept != s && older(q.kept, s) < 0 && q.held+q.asking+s.width()+q.kept.width() > q.Cap:
+		return queueCap
+	}
+	return interested
+}
+
+// deafness says why a job does not answer windows: it waits, or a better place than any of them is planned for it.
+func (z *Zone) deafness(now quantity.Instant, s *state) reason {
+	if s.planned {
+		return planned
+	}
+	return z.waits(now, s)
+}
+
+// width is how many slices one subjob of the job holds.
+func (s *state) width() int { return max(1, s.Spec.Slices) }
+
+// keepCaps finds, for every capped queue, the first gang that its cap keeps from running. What comes after it in the queue
+// does not take the slices it waits for, or it would wait for ever.
+func (z *Zone) keepCaps(now quantity.Instant) {
+	if !z.replan {
+		return
+	}
+	kept := z.spareKept[:0]
+	for _, s := range z.gangs {
+		q := s.q
+		if q.Cap == 0 || s.width() > q.Cap || len(s.Claims) > 0 || s.asking > 0 || s.Held || s.notBefore > now || s.dropping.State != job.Waiting {
+			continue
+		}
+		if i := slices.IndexFunc(kept, func(k *state) bool { return k.q == q }); i < 0 {
+			kept = append(kept, s)
+		} else if older(s, kept[i]) < 0 {
+			kept[i] = s
+		}
+	}
+	for _, k := range z.keeping {
+		if !slices.Contains(kept, k) && k.q.kept == k {
+			k.q.kept = nil
+			z.freed(k.q)
+		}
+	}
+	for _, k := range kept {
+		k.q.kept = k
+	}
+	z.keeping, z.spareKept = kept, z.keeping
+}
+
+// older orders jobs as rigid ones are served: by priority, then age.
+func older(a, b *state) int {
+	return policy.ByAge(
+		&policy.Candidate{Job: a.Job, Priority: a.Spec.Priority, Submitted: a.Submitted},
+		&policy.Candidate{Job: b.Job, Priority: b.Spec.Priority, Submitted: b.Submitted},
+	)
+}
