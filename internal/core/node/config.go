@@ -8,11 +8,17 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
+// MaxNumber bounds a node's number. The lower 40 bits of a token's sequence count, the others hold the number.
+const MaxNumber = 1<<16 - 1
+
 // Config is how a node behaves. Zero durations and limits take the default named with them.
 type Config struct {
 	// ID of the node and Zone it belongs to. Both are needed.
 	ID   job.NodeID
 	Zone job.ZoneID
+	// Number tells the nodes of a zone apart in their tokens: of two nodes with different numbers none are the same. From 0,
+	// which is right for a node alone, to MaxNumber.
+	Number int
 	// Horizon is how far ahead gaps are looked for and a lease may start. Default 1 h.
 	Horizon time.Duration
 	// GrantTTL is how long a hold stands by the node's own clock. Default 200 ms (SYSTEMS 3.2).
@@ -79,6 +85,7 @@ func (c Config) Validate() error {
 	} {
 		problem(d.value < 0, "node: %s is %v; it can't be negative", d.name, d.value)
 	}
+	problem(c.Number < 0 || c.Number > MaxNumber, "node: Number is %d; it must be within 0 and %d", c.Number, MaxNumber)
 	problem(c.MaxReservations < 0 || c.MaxReservations > maxReservations,
 		"node: MaxReservations is %d; it must be within 1 and %d, or 0 for the default", c.MaxReservations, maxReservations)
 	if len(problems) == 0 {

@@ -41,8 +41,9 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 		return
 	}
 	s := a.job
-	if s.Verdict.State.Final() || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.end {
-		z.changed(s) // what was asked for is for sale again
+	if s.Verdict.State.Final() || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.end || s.claim(in.Token) >= 0 {
+		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
+		z.changed(s)
 		return
 	}
 	z.fact(out, protocol.Fact{
