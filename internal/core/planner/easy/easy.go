@@ -18,6 +18,7 @@ import (
 	"math"
 	"math/bits"
 
+	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/planner/book"
 	"sluice.dev/sluice/internal/core/planner/ends"
@@ -160,7 +161,9 @@ func (p *easy) planAll(now quantity.Instant, out *planner.Out) {
 		if !ok {
 			return
 		}
-		p.backfill(now, p.book.At(next.ID), out)
+		if !p.backfill(now, p.book.At(next.ID), out) {
+			invariant.Check(false, "easy: the index names task %d as the first that may start, and it may not", next.ID)
+		}
 	}
 }
 
@@ -229,7 +232,7 @@ func (p *easy) first(now quantity.Instant) (best queue.Place, ok bool) {
 }
 
 // backfill starts a task behind the head on the class where it ends first, if it may start.
-func (p *easy) backfill(now quantity.Instant, e *book.Entry, out *planner.Out) {
+func (p *easy) backfill(now quantity.Instant, e *book.Entry, out *planner.Out) bool {
 	class, best := -1, int64(0)
 	n := e.Task.Devices
 	for m := e.Task.Classes; m != 0; m &= m - 1 {
@@ -243,12 +246,13 @@ func (p *easy) backfill(now quantity.Instant, e *book.Entry, out *planner.Out) {
 		}
 	}
 	if class < 0 {
-		return
+		return false
 	}
 	if class == p.head.class && best > p.head.limit(now) {
 		p.head.spare -= n
 	}
 	p.start(now, e, class, out)
+	return true
 }
 
 // Reservations has one, the head's.
