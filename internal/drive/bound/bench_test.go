@@ -26,7 +26,7 @@ func BenchmarkFor(b *testing.B) {
 		if kind.IntN(3) == 0 {
 			v[0] = 0
 		}
-		jobs[i] = Job{Submit: quantity.Instant(s.Float64() * 86400 * 1e9), Width: 1, Parts: part(time.Duration(s.Exp()*250*1e9), v[:]...)}
+		jobs[i] = Job{Submit: quantity.Instant(i) * 86400 * second / 10_000, Width: 1, Parts: part(time.Duration(s.Exp()*250*1e9), v[:]...)}
 	}
 	for _, o := range []Options{{Buckets: 12, Types: 24}, {Buckets: 24, Types: 24}, {Buckets: 12, Types: 40}, {Buckets: 24, Types: 40}} {
 		b.Run(fmt.Sprintf("buckets=%d/types=%d", o.Buckets, o.Types), func(b *testing.B) {

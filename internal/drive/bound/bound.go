@@ -78,8 +78,9 @@ type Result struct {
 	LP float64
 	// Exact is by enumeration of what is finished, 0 where the scenario is too large for it.
 	Exact float64
-	// Completion is the least mean time from submission to completion of all jobs, in seconds, if all are run to their end,
-	// without regard of the window.
+	// Completion is what the mean time from submission to completion of all jobs is at least, in seconds, if all are run to
+	// their end, without regard of the window. Of at most 8 whole jobs with one slice each, on at most 2 slices, it is the
+	// least there is without interruption.
 	Completion float64
 	Size       Size
 	// How says in words what was solved.
@@ -105,11 +106,13 @@ type Size struct {
 	Subsets int
 }
 
-// best speed of the part on any class.
-func (p *Part) best() int64 {
+// bestOf is the best speed of the part on classes that have a slice.
+func (p *Part) bestOf(classes []Class) int64 {
 	best := int64(0)
-	for _, s := range p.Speeds {
-		best = max(best, s)
+	for c, class := range classes {
+		if class.Count > 0 {
+			best = max(best, p.Speeds[c])
+		}
 	}
 	return best
 }
@@ -118,7 +121,7 @@ func speed(permille int64) float64 { return float64(permille) / 1000 }
 
 // counts is the part of a job that could count: its parts cut down to what can be done in the window. A job submitted
 // before the window may come into it with any part of its work, so it is not Whole any more; ok is false if nothing counts.
-func (j Job) counts(w Window) (_ Job, ok bool) {
+func (j Job) counts(classes []Class, w Window) (_ Job, ok bool) {
 	j.Width = max(j.Width, 1)
 	seconds := w.To.Sub(max(j.Submit, w.From)).Seconds()
 	if seconds <= 0 {
@@ -130,7 +133,7 @@ func (j Job) counts(w Window) (_ Job, ok bool) {
 		if p.Work <= 0 {
 			continue
 		}
-		best := p.best()
+		best := p.bestOf(classes)
 		if best == 0 {
 			alone = math.Inf(1)
 			continue

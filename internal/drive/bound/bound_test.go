@@ -1,8 +1,10 @@
 package bound
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +48,7 @@ func scenario(t *rapid.T, most int, speeds []int64) ([]Class, []Job, Window) {
 		}
 		jobs[i] = j
 	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
 	from := rapid.IntRange(0, 2).Draw(t, "from")
 	return classes, jobs, Window{quantity.Instant(from) * second, quantity.Instant(from+rapid.IntRange(1, 5).Draw(t, "length")) * second}
 }
@@ -53,12 +56,7 @@ func scenario(t *rapid.T, most int, speeds []int64) ([]Class, []Job, Window) {
 // grid is the most work in the window by trying everything second by second: which job is on which slice. It knows no
 // linear program.
 func grid(classes []Class, jobs []Job, w Window) float64 {
-	var slices []int
-	for c, class := range classes {
-		for range class.Count {
-			slices = append(slices, c)
-		}
-	}
+	on := classOf(classes)
 	type state struct {
 		left [4][2]int64 // thousandths of a second of work
 		at   int64
@@ -93,7 +91,7 @@ func grid(classes []Class, jobs []Job, w Window) float64 {
 		most := int64(0)
 		var place func(k int, used uint, next state)
 		place = func(k int, used uint, next state) {
-			if k == len(slices) {
+			if k == len(on) {
 				next.at++
 				most = max(most, best(next))
 				return
@@ -104,7 +102,7 @@ func grid(classes []Class, jobs []Job, w Window) float64 {
 					continue
 				}
 				for p, part := range j.Parts {
-					if v := part.Speeds[slices[k]]; v > 0 && s.left[i][p] > 0 {
+					if v := part.Speeds[on[k]]; v > 0 && s.left[i][p] > 0 {
 						n := next
 						n.left[i][p] = max(0, n.left[i][p]-v)
 						place(k+1, used|1<<i, n)
@@ -159,13 +157,8 @@ func TestSchedulesStayWithin(t *testing.T) {
 		if rapid.Bool().Draw(t, "gang") && classes[0].Count == 2 {
 			jobs[0].Whole, jobs[0].Width, jobs[0].Parts = true, 2, jobs[0].Parts[:1]
 		}
-		var slices []int
-		for c, class := range classes {
-			for range class.Count {
-				slices = append(slices, c)
-			}
-		}
-		free, done := make([]float64, len(slices)), 0.
+		on := classOf(classes)
+		free, done := make([]float64, len(on)), 0.
 		ready := make([]float64, len(jobs))
 		completions := 0.
 		order := rapid.Permutation(indices(len(jobs))).Draw(t, "order")
@@ -176,9 +169,9 @@ func TestSchedulesStayWithin(t *testing.T) {
 			for _, p := range j.Parts {
 				left := p.Work.Seconds()
 				for left > 1e-12 {
-					k := rapid.IntRange(0, len(slices)-1).Draw(t, "slice")
+					k := rapid.IntRange(0, len(on)-1).Draw(t, "slice")
 					begin := max(ready[i], free[k]) + rapid.Float64Range(0, 1).Draw(t, "overhead")
-					v := speed(p.Speeds[slices[k]])
+					v := speed(p.Speeds[on[k]])
 					piece := left
 					if !j.Whole {
 						piece = min(left, max(.2, left*rapid.Float64Range(.1, 1).Draw(t, "piece")))
@@ -215,6 +208,17 @@ func TestSchedulesStayWithin(t *testing.T) {
 	})
 }
 
+// classOf every slice.
+func classOf(classes []Class) []int {
+	var on []int
+	for c, class := range classes {
+		for range class.Count {
+			on = append(on, c)
+		}
+	}
+	return on
+}
+
 func indices(n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -227,6 +231,46 @@ func part(work time.Duration, speeds ...int64) []Part {
 	p := Part{Work: work}
 	copy(p.Speeds[:], speeds)
 	return []Part{p}
+}
+
+// The least mean completion without interruption is that of every order on every slice, each job as early as it goes.
+func TestUnbrokenIsTheBestOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		classes, jobs, w := scenario(t, 4, []int64{0, 300, 1000})
+		for i := range jobs {
+			jobs[i].Whole, jobs[i].Parts = true, jobs[i].Parts[:1]
+			jobs[i].Parts[0].Speeds[0] = max(jobs[i].Parts[0].Speeds[0], 100)
+		}
+		on := classOf(classes)
+		best := math.Inf(1)
+		free := make([]float64, len(on))
+		var place func(left []int, sum float64)
+		place = func(left []int, sum float64) {
+			if len(left) == 0 {
+				best = min(best, sum)
+			}
+			for n, i := range left {
+				for k, c := range on {
+					p := jobs[i].Parts[0]
+					if p.Speeds[c] == 0 {
+						continue
+					}
+					submit, before := jobs[i].Submit.Sub(0).Seconds(), free[k]
+					free[k] = max(before, submit) + p.Work.Seconds()/speed(p.Speeds[c])
+					place(slices.Delete(slices.Clone(left), n, n+1), sum+free[k]-submit)
+					free[k] = before
+				}
+			}
+		}
+		place(indices(len(jobs)), 0)
+		r, err := For(classes, jobs, w, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := best / float64(len(jobs)); math.Abs(r.Completion-want) > near*(1+want) {
+			t.Fatalf("the bound is %.6f, the best order has %.6f", r.Completion, want)
+		}
+	})
 }
 
 // Known instances, worked out by hand.
@@ -312,6 +356,10 @@ func TestManyTypes(t *testing.T) {
 func TestEveryProblemOfAScenario(t *testing.T) {
 	_, err := For([]Class{{Name: "a", Count: -1}}, nil, Window{5, 5}, Options{})
 	if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "class 0 (a): -1 slices") || !strings.Contains(err.Error(), "the window ends") {
+		t.Errorf("%v", err)
+	}
+	late := []Job{{Submit: 3, Width: 1, Parts: part(time.Second, 1000)}, {Submit: 1, Width: 1, Parts: part(time.Second, 1000)}}
+	if _, err := For([]Class{{Name: "a", Count: 1}}, late, Window{0, 5}, Options{}); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "out of the order") {
 		t.Errorf("%v", err)
 	}
 	if _, err := For(nil, nil, Window{0, 5}, Options{}); !strings.Contains(fmt.Sprint(err), "0 classes") {

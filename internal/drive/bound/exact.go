@@ -2,19 +2,11 @@ package bound
 
 import "slices"
 
+// The most jobs and slices that are enumerated.
 const (
 	exactJobs   = 8
 	exactSlices = 2
 )
-
-// small says whether the scenario can be enumerated.
-func small(classes []Class, jobs []Job) bool {
-	n := 0
-	for _, c := range classes {
-		n += c.Count
-	}
-	return len(jobs) <= exactJobs && n <= exactSlices
-}
 
 // exact is the most useful work that can be completed in the window, and how many subsets of whole jobs were tried. It tries
 // every subset as those that are finished; the others do nothing. For a subset it solves the linear program over the
@@ -24,7 +16,7 @@ func small(classes []Class, jobs []Job) bool {
 func exact(classes []Class, jobs []Job, w Window) (float64, int) {
 	var could []Job
 	for _, j := range jobs {
-		if counted, ok := j.counts(w); ok {
+		if counted, ok := j.counts(classes, w); ok {
 			could = append(could, counted)
 		}
 	}

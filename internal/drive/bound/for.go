@@ -5,30 +5,86 @@ import (
 	"fmt"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// For bounds what a cluster of these classes can do with these jobs in the window. Zero options have their defaults. An
-// error is of kind Invalid and lists what is wrong with the classes and the window.
-func For(classes []Class, jobs []Job, w Window, o Options) (Result, error) {
+// Bounds takes jobs one by one and bounds what can be done with them. It keeps work by type and bucket, a handful of jobs,
+// and what one fast machine would not have finished: not the jobs.
+type Bounds struct {
+	classes    []Class
+	window     Window
+	mix        *Mix
+	few        []Job // as long as they could be enumerated
+	many       bool
+	last       quantity.Instant
+	disorder   bool
+	completion completion
+}
+
+// New begins. Zero options have their defaults. An error is of kind Invalid and lists what is wrong with the classes and
+// the window.
+func New(classes []Class, w Window, o Options) (*Bounds, error) {
 	if err := check(classes, w); err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	m := NewMix(classes, w, o)
-	for i := range jobs {
-		m.Add(&jobs[i])
+	slices := 0
+	for _, c := range classes {
+		slices += c.Count
+	}
+	return &Bounds{
+		classes: classes, window: w, mix: NewMix(classes, w, o), many: slices > exactSlices,
+		completion: completion{classes: classes},
+	}, nil
+}
+
+// Add a job. Jobs are added in the order of their submission. It keeps nothing of j but, of the first ones, its Parts.
+func (b *Bounds) Add(j *Job) {
+	b.disorder = b.disorder || j.Submit < b.last
+	b.last = max(b.last, j.Submit)
+	b.mix.Add(j)
+	b.completion.add(j)
+	switch {
+	case b.many:
+	case len(b.few) == exactJobs:
+		b.few, b.many = nil, true
+	default:
+		b.few = append(b.few, *j)
+	}
+}
+
+// Result bounds what was added, after which nothing can be. An error is of kind Invalid: the jobs were out of order.
+func (b *Bounds) Result() (Result, error) {
+	if b.disorder {
+		return Result{}, errkind.Errorf(errkind.Invalid, "upper bound: jobs were added out of the order of their submission; sort them")
 	}
 	var r Result
-	r.Area = m.area()
-	r.LP = min(r.Area, m.lp(&r.Size))
-	r.Completion = completion(classes, jobs)
+	r.Area = b.mix.area()
+	r.LP = min(r.Area, b.mix.lp(&r.Size))
+	r.Completion = b.completion.mean()
 	enumerated := "too large to enumerate"
-	if small(classes, jobs) {
-		r.Exact, r.Size.Subsets = exact(classes, jobs, w)
+	if !b.many {
+		r.Exact, r.Size.Subsets = exact(b.classes, b.few, b.window)
 		enumerated = fmt.Sprintf("%d subsets of whole jobs enumerated", r.Size.Subsets)
+		if sum, ok := unbroken(b.classes, b.few); ok {
+			r.Completion = max(r.Completion, sum/float64(len(b.few)))
+			enumerated += ", and all orders for the least mean completion"
+		}
 	}
 	r.How = fmt.Sprintf("linear program of %d types of work and %d buckets of %.0f s (speeds to %d/1000): %d variables, %d rows, %d pivots; %s",
-		r.Size.Types, r.Size.Buckets, w.length()/float64(m.buckets), r.Size.Step, r.Size.Variables, r.Size.Rows, r.Size.Pivots, enumerated)
+		r.Size.Types, r.Size.Buckets, b.window.length()/float64(b.mix.buckets), r.Size.Step, r.Size.Variables, r.Size.Rows, r.Size.Pivots, enumerated)
 	return r, nil
+}
+
+// For is New, Add of every job, and Result.
+func For(classes []Class, jobs []Job, w Window, o Options) (Result, error) {
+	b, err := New(classes, w, o)
+	if err != nil {
+		return Result{}, err
+	}
+	for i := range jobs {
+		b.Add(&jobs[i])
+	}
+	return b.Result()
 }
 
 func check(classes []Class, w Window) error {

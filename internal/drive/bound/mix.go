@@ -42,7 +42,7 @@ func (m *Mix) Add(j *Job) {
 	counted, bucket := *j, 0
 	if m.window.To > m.window.From {
 		ok := false
-		if counted, ok = j.counts(m.window); !ok {
+		if counted, ok = j.counts(m.classes, m.window); !ok {
 			return
 		}
 		bucket = m.bucket(j)
