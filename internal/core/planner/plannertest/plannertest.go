@@ -118,7 +118,7 @@ func allocations(t *testing.T, kind planner.Kind) {
 		c.Nodes = append(c.Nodes, planner.Node{Devices: []uint8{uint8(i % 2), uint8(i % 2), 0, 1}})
 	}
 	for _, gangs := range []bool{false, true} {
-		p, err := kind.New(planner.Options{Cluster: c, Seed: 1, Restore: time.Second, Checkpoint: time.Second})
+		p, err := kind.New(planner.Options{Cluster: c, Seed: 1, Typical: typical(), Restore: time.Second, Checkpoint: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

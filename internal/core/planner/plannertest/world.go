@@ -84,9 +84,17 @@ func Task(t *rapid.T, id planner.ID) planner.Task {
 	return task
 }
 
+// typical is something for planners that look at what is yet to come.
+func typical() []planner.Typical {
+	return []planner.Typical{
+		{Task: planner.Task{Devices: 1, Share: planner.Whole, Classes: 1}, Count: 2},
+		{Task: planner.Task{Devices: 2, Share: planner.Whole, Classes: 3}, Count: 1},
+	}
+}
+
 func newWorld(t *rapid.T, kind planner.Kind) *world {
 	w := &world{cluster: Cluster(t)}
-	options := planner.Options{Cluster: w.cluster, Seed: rapid.Uint64().Draw(t, "seed"), Restore: 2 * time.Second, Checkpoint: time.Second}
+	options := planner.Options{Cluster: w.cluster, Seed: rapid.Uint64().Draw(t, "seed"), Typical: typical(), Restore: 2 * time.Second, Checkpoint: time.Second}
 	var err error
 	if w.a, err = kind.New(options); err != nil {
 		t.Fatal(err)
