@@ -65,7 +65,9 @@ type Options struct {
 	Atomizable float64
 	// Grain is the work between two checkpoints [a minute], one unit of a job.
 	Grain time.Duration
-	// Restore and Checkpoint are r and k, Startup comes on top of each start. All may be 0.
+	// Restore and Checkpoint are r and k, Startup comes on top of each start. All may be 0. Published loads onto a GPU
+	// (GenTD26, half and 90% of them within): a base model 22.7 and 42.0 s, a LoRA 4.4 and 6.1 s, a whole pipeline 8.5 and
+	// 26.8 s; the published example of SJA has r = 20 s and k = 15 s.
 	Restore, Checkpoint, Startup time.Duration
 	// Theta in parts per million [job.DefaultTheta].
 	Theta int64
@@ -75,7 +77,11 @@ type Options struct {
 	TimeError, MemoryError Error
 }
 
-// Error is a factor exp(Bias + Sigma z) on the truth, z standard normal, drawn once per job.
+// Error is a factor exp(Bias + Sigma z) on the truth, z standard normal, drawn once per job. Published figures put in this
+// form: the mean of the last two run times of a queue as a forecast of the next on Philly is off by a factor of 1.17 in half
+// of the cases and 3.0 in a tenth (a Sigma between .25 and .67, with a heavier tail; 46% are too short, so no Bias); a
+// static estimate of training memory (FakeTensor on CARMA's runs over 3 GB) has the median .72 of the truth and lies between
+// .30 and .86, a Bias of -.33 and a Sigma of about .3; a fitted one (LLMem) is off by 3% on several GPUs, a Sigma of .04.
 type Error struct{ Bias, Sigma float64 }
 
 // Assumptions says in a sentence each what a workload of these inputs and options takes for granted.

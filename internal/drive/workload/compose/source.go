@@ -250,9 +250,9 @@ func check(in Inputs, o Options) error {
 	want(o.Multi <= Gang, "multi: %d; want drop, split or gang", o.Multi)
 	want(o.Grain >= time.Millisecond, "grain: %s; want at least 1ms", o.Grain)
 	want(o.Cap >= 0 && o.Restore >= 0 && o.Checkpoint >= 0 && o.Startup >= 0, "cap, restore, checkpoint and startup: want none below 0")
-	want(o.Noise >= 0 && o.Noise <= 300, "noise: %d thousandths; want 0 to 300", o.Noise)
+	want(o.Noise >= 0 && o.Noise <= 500, "noise: %d thousandths; want 0 to 500", o.Noise)
 	for i, e := range [...]Error{o.TimeError, o.MemoryError} {
-		want(math.Abs(e.Bias) <= 3 && e.Sigma >= 0 && e.Sigma <= 3, "%s error: %+v; want a bias from -3 to 3 and a sigma from 0 to 3", [...]string{"time", "memory"}[i], e)
+		want(math.Abs(e.Bias) <= 5 && e.Sigma >= 0 && e.Sigma <= 5, "%s error: %+v; want a bias from -5 to 5 and a sigma from 0 to 5", [...]string{"time", "memory"}[i], e)
 	}
 	if len(list) == 0 {
 		return nil
