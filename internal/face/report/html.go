@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func (g *group) view() groupView {
 	cell := func(name, metric string, lead bool) cellView {
 		e := measure.Mean(g.values(name, metric))
 		c := cellView{Value: figure(e.Mean, measure.About(metric).Unit), Lead: lead}
-		if half := (e.High - e.Low) / 2; half > 0 {
+		if half := (e.High - e.Low) / 2; half > 1e-9*math.Abs(e.Mean) {
 			c.Interval = "±" + figureLike(half, e.Mean, measure.About(metric).Unit)
 		}
 		return c

@@ -168,11 +168,16 @@ func (p *plot) lines() float64 {
 	p.put(`<path d="M%d %d V%.1f H%d" fill="none" stroke="currentColor" stroke-opacity="0.5"/>`, chartLeft, chartTop, bottom, chartWidth-chartRight)
 	p.text((chartLeft+chartWidth-chartRight)/2, bottom+36, `text-anchor="middle"`, p.X.Label+x.unit)
 	p.put(`<text transform="translate(16 %d) rotate(-90)" text-anchor="middle" fill="currentColor">%s</text>`, chartTop+chartHeight/2, html.EscapeString(p.Y.Label+y.unit))
+	key := [2]float64{chartLeft, bottom + 50}
 	for i, s := range p.Series {
+		// A series and its key are one group, so that a page can bring out the one that is pointed at.
+		p.put(`<g class="series">`)
 		// Whiskers at one place stand beside each other.
-		p.line(s, x, y, 3*(float64(i)-float64(len(p.Series)-1)/2))
+		p.line(s, x, y, min(3, 18/float64(len(p.Series)))*(float64(i)-float64(len(p.Series)-1)/2))
+		key = p.key(s, key)
+		p.put(`</g>`)
 	}
-	return p.legend(bottom + 50)
+	return key[1] + 24
 }
 
 // floor is where values begin: at 0, unless a value itself is below. An interval that reaches below 0 is cut there, since
@@ -214,31 +219,28 @@ func (p *plot) line(s Series, x, y *scale, aside float64) {
 		}
 		if d.Low < d.High {
 			at, low, high := x.at(d.X)+aside, y.at(max(d.Low, y.from)), y.at(min(d.High, y.to))
-			p.put(`<path d="M%.1f %.1f V%.1f m-2 0 h4 M%.1f %.1f h4" fill="none" stroke-opacity="0.8"/>`, at, low, high, at-2, low)
+			p.put(`<path d="M%.1f %.1f V%.1f m-2 0 h4 M%.1f %.1f h4" fill="none" stroke-opacity="0.6"/>`, at, low, high, at-2, low)
 		}
 		p.put(`%s`, style.mark(x.at(d.X), y.at(d.Y)))
 	}
 	p.put(`</g>`)
 }
 
-// legend names the series in as many lines as it needs.
-func (p *plot) legend(y float64) float64 {
-	x := float64(chartLeft)
-	for _, s := range p.Series {
-		wide := 40 + 7*float64(len([]rune(s.Name)))
-		if x+wide > chartWidth && x > chartLeft {
-			x, y = chartLeft, y+20
-		}
-		style := styleOf(s.Name)
-		p.put(`<g stroke="%s"><path d="M%.1f %.1f h24" stroke-width="2"%s/>`, style.color, x, y+4, style.dashes())
-		if p.Kind != Steps {
-			p.put(`%s`, style.mark(x+12, y+4))
-		}
-		p.put(`</g>`)
-		p.text(x+30, y+8, "", s.Name)
-		x += wide
+// key names a series at a place, or in the next line if there is no room, and returns the place behind it.
+func (p *plot) key(s Series, at [2]float64) [2]float64 {
+	x, y := at[0], at[1]
+	wide := 40 + 7*float64(len([]rune(s.Name)))
+	if x+wide > chartWidth && x > chartLeft {
+		x, y = chartLeft, y+20
 	}
-	return y + 24
+	style := styleOf(s.Name)
+	p.put(`<g stroke="%s"><path d="M%.1f %.1f h24" stroke-width="2"%s/>`, style.color, x, y+4, style.dashes())
+	if p.Kind != Steps {
+		p.put(`%s`, style.mark(x+12, y+4))
+	}
+	p.put(`</g>`)
+	p.text(x+30, y+8, "", s.Name)
+	return [2]float64{x + wide, y}
 }
 
 // bars draws one bar for each series, from 0.

@@ -145,8 +145,8 @@ func metrics(rows []*Row) []string {
 }
 
 // leading says for each mechanism whether it is the best by a metric or can not be told apart from the best: the paired
-// 95% interval of their difference holds 0. With one seed only the best itself leads; with a metric that has no better
-// and worse nobody does.
+// 95% interval of their difference holds 0. With one seed only the best itself leads. Nobody does where all would, nor by
+// a metric that has no better and worse.
 func (g *group) leading(names []string, metric string) []bool {
 	lead := make([]bool, len(names))
 	sign := 1.0
@@ -170,6 +170,9 @@ func (g *group) leading(names []string, metric string) []bool {
 	for i, name := range names {
 		d := measure.Difference(g.values(names[best], metric), g.values(name, metric))
 		lead[i] = i == best || d.Mean == 0 || d.N > 1 && d.Low <= 0 && d.High >= 0
+	}
+	if !slices.Contains(lead, false) {
+		clear(lead)
 	}
 	return lead
 }

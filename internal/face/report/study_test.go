@@ -242,6 +242,7 @@ func TestWhoLeads(t *testing.T) {
 		{"less is better, by little on every seed", measure.WaitMean, []float64{10, 200, 3000}, []float64{11, 201, 3001}, []float64{12, 203, 3004}, []bool{true, false, false}},
 		{"more is better", measure.Utilization, []float64{.5, .6}, []float64{.7, .8}, []float64{.7, .8}, []bool{false, true, true}},
 		{"not told apart", measure.WaitMean, []float64{10, 20, 30}, []float64{30, 5, 20}, []float64{90, 91, 92}, []bool{true, true, false}},
+		{"all alike", measure.WaitMean, []float64{7, 8}, []float64{7, 8}, []float64{7, 8}, []bool{false, false, false}},
 		{"one seed", measure.WaitMean, []float64{10}, []float64{11}, []float64{10}, []bool{true, false, true}},
 		{"neither way", measure.Subjobs, []float64{10}, []float64{11}, []float64{12}, []bool{false, false, false}},
 		{"nothing measured", measure.WaitMean, []float64{nan}, []float64{nan}, []float64{nan}, []bool{false, false, false}},
