@@ -133,7 +133,17 @@ func (r *run) plan(now quantity.Instant) quantity.Instant {
 			at = r.yields(now, kill)
 		}
 	}
-	if fails := r.begin.Add(r.FailAfter); r.Fails != 0 && fails < at {
+	// What would happen in a unit that the run does not enter does not happen: a phase that begins where the piece ends, while
+	// it checkpoints.
+	worked := at
+	switch r.how {
+	case job.Done:
+		worked = min(at, r.reaches(r.rng.To))
+	case job.Yielded:
+		worked = min(at, r.reaches(r.yield))
+	default: // it works to the end
+	}
+	if fails := r.begin.Add(r.FailAfter); r.Fails != 0 && fails < worked {
 		at, r.how, r.yield = fails, r.Fails, r.kept(fails)
 	}
 	return max(now, at)
