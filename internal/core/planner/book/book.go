@@ -151,6 +151,18 @@ func (b *Book) Start(now quantity.Instant, e *Entry, class int, out *planner.Out
 		invariant.Check(false, "planner: task %d starts on class %d, where there is no room for it, or does not wait", e.Task.ID, class)
 	}
 	out.Devices = devices
+	b.begin(now, e, class, at, from, out)
+}
+
+// StartOn is Start on devices of the planner's own choice.
+func (b *Book) StartOn(now quantity.Instant, e *Entry, class int, at int32, devices []planner.Device, out *planner.Out) {
+	b.Pool.Hold(&e.Task, at, devices)
+	from := len(out.Devices)
+	out.Devices = append(out.Devices, devices...)
+	b.begin(now, e, class, at, from, out)
+}
+
+func (b *Book) begin(now quantity.Instant, e *Entry, class int, at int32, from int, out *planner.Out) {
 	e.State, e.Class, e.End = Running, uint8(class), quantity.Never
 	if e.Task.Run != nil {
 		e.End = now.Add(e.Task.Run[class])

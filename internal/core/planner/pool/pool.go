@@ -212,6 +212,18 @@ func (p *Pool) Hold(t *planner.Task, at int32, devices []planner.Device) {
 	}
 }
 
+// Where is the node and the devices of a task that holds some; they are appended to out.
+func (p *Pool) Where(t *planner.Task, out []planner.Device) (at int32, devices []planner.Device) {
+	h := p.slot(t.ID)
+	if at = h.node; h.first != none {
+		at = p.devices[h.first].node
+	}
+	for d, n := h.first, t.Devices; n > 0; d, n = p.devices[d].next, n-1 {
+		out = append(out, planner.Device(d))
+	}
+	return at, out
+}
+
 // Give takes back what t holds.
 func (p *Pool) Give(t *planner.Task) {
 	h := p.slot(t.ID)
