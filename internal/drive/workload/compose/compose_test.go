@@ -307,3 +307,20 @@ func BenchmarkNext(b *testing.B) {
 		}
 	}
 }
+
+// Programs have their speeds on parts of a GPU; on a made-up slice every job runs at the slice's own.
+func TestSpeeds(t *testing.T) {
+	list := append(classes()[:1], compose.Class{Class: bound.Class{Name: "made-up", Count: 2, Memory: 40_000 * mib, Speed: 400}})
+	in := compose.Synthetic()
+	in.Programs = in.Programs[:1]
+	jobs, sum := all(t, in, compose.Options{Classes: list, Seed: 7, Jobs: 10})
+	want := []job.SpeedOn{{Profile: "1g.5gb", Permille: in.Programs[0].Speeds[1]}}
+	for _, j := range jobs {
+		if !slices.Equal(j.Speeds, want) {
+			t.Fatalf("speeds %v, want %v", j.Speeds, want)
+		}
+	}
+	if most := 8*float64(want[0].Permille)/1000 + 2*.4; math.Abs(sum.Capacity-most) > 1e-6 {
+		t.Errorf("capacity %.4f, want %.4f", sum.Capacity, most)
+	}
+}

@@ -19,7 +19,7 @@ type Jobs struct {
 	// Diurnal is the rate at the busiest hour over that at the calmest; up to 1 is a flat day, the default. 9 is Venus, one
 	// of the Helios clusters: .9 GPU jobs in ten minutes at 6 h, 8.3 at 16 to 17 h (SC'21).
 	Diurnal float64
-	// Durations on whole GPUs; default PhillyDurations().
+	// Durations on whole GPUs; default PhillySingles(), for jobs of more GPUs have their own (see GPUs).
 	Durations Duration
 	// GPUs of a job; default one. PhillyGPUs is the alternative with published shares.
 	GPUs []Weight
@@ -54,7 +54,7 @@ func (g Jobs) Open() workload.Arrivals {
 		g.Process = Philly()
 	}
 	if g.Durations == nil {
-		g.Durations = PhillyDurations()
+		g.Durations = PhillySingles()
 	}
 	if len(g.GPUs) == 0 {
 		g.GPUs = []Weight{{GPUs: 1, Weight: 1}}
