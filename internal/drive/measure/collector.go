@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -105,6 +106,7 @@ func New(c Config) (*Collector, error) {
 	m := &Collector{
 		config: c, from: c.Window.From, to: c.Window.To, queueOf: map[string]int32{}, kinds: map[kind]int64{},
 		wait: newHistogram(), completion: newHistogram(), first: quantity.Never,
+		now: math.MinInt64 / 2, // before everything, and no difference to it overflows
 	}
 	if m.to == 0 {
 		m.to = quantity.Never

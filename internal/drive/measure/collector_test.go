@@ -61,6 +61,9 @@ func TestSmallSchedules(t *testing.T) {
 			"jobs": 0, "rejected": 0, "failed": 0, "unfinished": 0, "memoryExcessRate": nan, "theta": nan, "subjobs": nan, "overheadShare": nan, "lostShare": nan,
 			"fragmentation": nan, "unsellable": 0, "fairness": nan, "worstQueue": nan, "messagesPerTask": nan, "usefulWork": 0, "makespan": nan,
 		}},
+		{"cut off before its beginning", one, measure.Window{}, func(*measure.Collector) {}, -1, map[string]float64{
+			"utilization": nan, "waitMean": nan, "jobs": 0, "unsellable": nan, "makespan": nan,
+		}},
 		// One slice, two jobs of 20 s and 5 s at 0: the second waits 20 s.
 		{"first come", one, measure.Window{}, func(c *measure.Collector) {
 			c.Arrived(0, 0, plain(0, "a", 20))
