@@ -76,7 +76,7 @@ type Collector struct {
 	pieces, excesses, theta                      int64
 	messages                                     int64
 	first, last                                  quantity.Instant
-	busy, useful, overhead, peak, work           area
+	busy, useful, overhead, lost, peak, work     area
 	done                                         bool
 }
 
@@ -240,8 +240,10 @@ func (m *Collector) Ended(at quantity.Instant, p *Piece) {
 	class := &m.config.Classes[p.Class]
 	n, weight := int64(p.Slices), int64(p.Slices)*class.Weight
 	m.busy.add(weight, part)
-	m.useful.add(weight, share(p.Useful))
-	m.overhead.add(weight, share(p.Overhead))
+	useful, overhead := share(p.Useful), share(p.Overhead)
+	m.useful.add(weight, useful)
+	m.overhead.add(weight, overhead)
+	m.lost.add(weight, max(0, part-useful-overhead)) // shares are rounded up
 	m.peak.add(n*int64(min(p.Peak, class.Memory)), part)
 	m.work.add(n, share(p.Work))
 }

@@ -49,7 +49,7 @@ func (m *Collector) Finish(at quantity.Instant) Metrics {
 	set(Theta, ratio(float64(m.theta)/1e6, float64(m.pieces)))
 	set(Subjobs, ratio(float64(m.runs), float64(m.began)))
 	set(OverheadShare, ratio(m.overhead.float(), m.busy.float()))
-	set(LostShare, ratio(m.busy.float()-m.useful.float()-m.overhead.float(), m.busy.float()))
+	set(LostShare, ratio(m.lost.float(), m.busy.float()))
 	set(Fragmentation, ratio(m.fragments(), idle))
 	set(Unsellable, ratio(m.unsold.float(), capacity))
 	fairness, worst := m.fairness()
