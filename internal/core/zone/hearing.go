@@ -47,9 +47,8 @@ func (z *Zone) classOf(s *protocol.Slice) *class {
 	}
 	c := &class{at: len(z.classes), capacity: s.Capacity, profile: s.Profile, pace: s.Speed}
 	c.before = func(a, b *state) int {
-		x, y := a.key, b.key
-		x.Laxity, y.Laxity = a.answers[c.at].laxity, b.answers[c.at].laxity
-		return z.cfg.Policy.Compare(&x, &y)
+		a.key.Laxity, b.key.Laxity = a.answers[c.at].laxity, b.answers[c.at].laxity
+		return z.cfg.Policy.Compare(&a.key, &b.key)
 	}
 	z.classes = append(z.classes, c)
 	for _, s := range z.live {
@@ -132,7 +131,7 @@ func (z *Zone) listen(now quantity.Instant) {
 // each time: in a queue with a cap, running with room for more, or too long for the longest window there usually is.
 func (z *Zone) hear(now quantity.Instant, s *state) {
 	s.deaf = z.deafness(now, s)
-	if len(z.classes) > maxClasses || s.q.Cap > 0 {
+	if len(z.classes) > maxClasses || s.q.Cap > 0 || s.q.kept != nil {
 		z.cry(s)
 		return
 	}
@@ -225,15 +224,19 @@ func (z *Zone) answer(s *state, c *class) (a answer, ok bool) {
 		}
 		return a, true
 	}
-	longest := z.longest(s)
-	switch _, r := ask(longest); r.Why {
-	case atomizer.Interested:
-	case atomizer.TooShort, atomizer.NotForever:
-		return a, false
-	default:
-		a.refusal = r
+	// What no window is long enough for is refused as unsafe, barred or out of work in every window.
+	yes := func(d time.Duration) bool { _, r := ask(d); return r.Why == atomizer.Interested }
+	if _, a.refusal = ask(0); a.refusal.Why != atomizer.TooShort {
 		return a, true
 	}
+	longest, guess := z.longest(s), a.refusal.Need
+	if guess > longest || !yes(guess) {
+		if !yes(longest) {
+			return a, false
+		}
+		guess = 0
+	}
+	a.need = leastLength(yes, guess, longest)
 	if z.cfg.Policy.Motion() == policy.ByUse {
 		p, _ := ask(open - 1)
 		a.wall, a.demand = p.Wall, p.Demand
@@ -241,22 +244,18 @@ func (z *Zone) answer(s *state, c *class) (a answer, ok bool) {
 			a.demand = c.capacity // a shorter piece may lie elsewhere, where more is needed
 		}
 	}
-	yes := func(d time.Duration) bool { _, r := ask(d); return r.Why == atomizer.Interested }
-	_, a.refusal = ask(0)
-	a.need = leastLength(yes, min(a.refusal.Need, longest), longest)
 	return a, true
 }
 
-// leastLength is the least length that is accepted; most is. A guess that is right is confirmed by two questions.
+// leastLength is the least length that is accepted; most is, 0 is not, and so is a guess other than 0, which if it is right
+// is confirmed by one question.
 func leastLength(yes func(time.Duration) bool, guess, most time.Duration) time.Duration {
-	low, high := time.Duration(-1), most // low is refused, high accepted
-	if guess > 0 && yes(guess) {
+	low, high := time.Duration(0), most // low is refused, high accepted
+	if guess > 0 {
 		if high = guess; !yes(guess - 1) {
 			return guess
 		}
 		high--
-	} else {
-		low = guess
 	}
 	for low+1 < high {
 		if middle := low + (high-low)/2; yes(middle) {

@@ -35,7 +35,8 @@ type advertised struct {
 	fresh []*state
 	seen  uint64
 	tally tally
-	pick  candidate
+	// pick is the job that comes first of those considered in a round, next the one that is compared with it.
+	pick, next candidate
 }
 
 // piece is a materialized subjob: what is asked of a node.
@@ -224,9 +225,9 @@ func (z *Zone) offer(now quantity.Instant, st *state, c *class, w *window, lengt
 
 // consider keeps the job if the policy asks it before the one that was kept.
 func (z *Zone) consider(now quantity.Instant, st *state, c *class, end quantity.Instant, p *atomizer.Piece) {
-	cand := z.candidate(now, st, c, end, p)
-	if z.pick.job == nil || z.cfg.Policy.Compare(&cand, &z.pick.Candidate) < 0 {
-		z.pick = candidate{cand, st}
+	z.next = candidate{z.candidate(now, st, c, end, p), st}
+	if z.pick.job == nil || z.cfg.Policy.Compare(&z.next.Candidate, &z.pick.Candidate) < 0 {
+		z.pick = z.next
 	}
 }
 

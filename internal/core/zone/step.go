@@ -88,9 +88,17 @@ func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 
 // after is the same for every input: what is overdue is repeated, the market runs, the next wake-up is asked for.
 func (z *Zone) after(now quantity.Instant, out *protocol.Out) {
+	if z.pass != nil {
+		z.pass(now, out)
+		return
+	}
 	wake := z.overdue(now, out)
 	wake = min(wake, z.continuations(now, out))
-	wake = min(wake, z.sell(now, out))
+	z.wakeAt(now, min(wake, z.sell(now, out)), out)
+}
+
+// wakeAt asks for a wake-up unless an earlier one is on its way.
+func (z *Zone) wakeAt(now, wake quantity.Instant, out *protocol.Out) {
 	if wake != quantity.Never && (wake < z.woken || z.woken <= now) {
 		z.woken = wake
 		out.Effects = append(out.Effects, protocol.Message{

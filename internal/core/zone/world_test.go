@@ -1,6 +1,7 @@
 package zone_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -39,12 +40,15 @@ type world struct {
 	adopted      map[job.ID]*job.Spec
 	closed       map[job.ID]job.Verdict
 	log          []string
+	config       zone.Config
+	twin         *twin // checks that a plain zone decides alike; nil: nobody does
 }
 
 type fataler interface{ Fatalf(string, ...any) }
 
 type simSlice struct {
 	view protocol.Slice
+	node job.NodeID             // "n" if empty
 	busy []protocol.Reservation // leases, holds, reservations
 	vers uint64
 	sent string
@@ -61,12 +65,11 @@ type simRun struct {
 }
 
 func newWorld(t fataler, capacities ...int64) *world {
-	w := &world{t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}}
-	z, err := zone.New(zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute})
-	if err != nil {
-		t.Fatalf("%v", err)
+	w := &world{
+		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{},
+		config: zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute},
 	}
-	w.z = z
+	w.z = w.make()
 	for i, c := range capacities {
 		w.slices = append(w.slices, &simSlice{view: protocol.Slice{ID: job.SliceID(fmt.Sprintf("s%d", i)), Capacity: trp.Vector{quantity.Amount(c << 20)}, Speed: 1000}})
 	}
@@ -75,12 +78,12 @@ func newWorld(t fataler, capacities ...int64) *world {
 
 // restart forgets everything soft: the zone comes up again from its facts.
 func (w *world) restart() {
-	z, err := zone.New(zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute})
-	if err != nil {
-		w.t.Fatalf("%v", err)
-	}
+	z := w.make()
 	for _, f := range w.facts {
 		z.Apply(f)
+	}
+	if w.twin != nil {
+		w.twin.restart(w)
 	}
 	if z.Digest() != w.z.Digest() {
 		w.t.Fatalf("the facts fold to another state")
@@ -92,7 +95,18 @@ func (w *world) restart() {
 	}
 	w.out.Reset()
 	z.Recover(w.now, &w.out)
+	if w.twin != nil {
+		w.twin.check(w, func(z *zone.Zone, out *protocol.Out) { z.Recover(w.now, out) })
+	}
 	w.take()
+}
+
+func (w *world) make() *zone.Zone {
+	z, err := zone.New(w.config)
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	return z
 }
 
 func (w *world) submit(specs ...*job.Spec) {
@@ -105,6 +119,9 @@ func (w *world) submit(specs ...*job.Spec) {
 func (w *world) step(m protocol.Message) {
 	w.out.Reset()
 	w.z.Step(w.now, m, &w.out)
+	if w.twin != nil {
+		w.twin.check(w, func(z *zone.Zone, out *protocol.Out) { z.Step(w.now, m, out) })
+	}
 	w.take()
 }
 
@@ -200,7 +217,7 @@ func (w *world) deliver() bool {
 			s.sent = g
 			s.vers++
 			w.reply(protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, View: &protocol.SliceView{
-				Slice: s.view, Node: "n", Version: s.vers, Usable: true, Gaps: s.gaps(w.now), Reserved: slices.Clone(s.busy),
+				Slice: s.view, Node: cmp.Or(s.node, "n"), Version: s.vers, Usable: true, Gaps: s.gaps(w.now), Reserved: slices.Clone(s.busy),
 			}})
 			acted = true
 		}

@@ -30,6 +30,8 @@ type Zone struct {
 	sites map[job.SliceID]*slice
 
 	soft
+	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
+	pass func(now quantity.Instant, out *protocol.Out)
 }
 
 // soft is what a crash forgets.

@@ -1,0 +1,188 @@
+package zone_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/core/zone"
+)
+
+// twin is a zone with the plain pass, which is told the same and must say the same.
+type twin struct {
+	z     *zone.Zone
+	out   protocol.Out
+	steps int
+}
+
+func (p *twin) restart(w *world) {
+	p.z = w.make()
+	zone.Plain(p.z)
+	for _, f := range w.facts {
+		p.z.Apply(f)
+	}
+}
+
+func (p *twin) check(w *world, do func(*zone.Zone, *protocol.Out)) {
+	p.steps++
+	p.out.Reset()
+	do(p.z, &p.out)
+	same(w, p.steps, "fact", w.out.Facts, p.out.Facts)
+	same(w, p.steps, "effect", w.out.Effects, p.out.Effects)
+	if p.steps%5 != 0 {
+		return
+	}
+	for name := range w.adopted {
+		n, last := zone.Count(w.z, name)
+		if m, then := zone.Count(p.z, name); n != m || last != then {
+			w.t.Fatalf("step %d: job %s is counted as %v last %v, plainly %v last %v", p.steps, name, n, last, m, then)
+		}
+	}
+}
+
+func same[T any](w *world, step int, what string, got, want []T) {
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || !reflect.DeepEqual(got[i], want[i]) {
+			w.t.Fatalf("policy %s, step %d at %d: %s %d differs\nindexed %+v\nplain   %+v", w.config.Policy.Name(), step, w.now, what, i, got[min(i, len(got)):], want[min(i, len(want)):])
+		}
+	}
+}
+
+// free is a policy whose order follows no rule that an index could use.
+type free struct{}
+
+func (free) Name() string          { return "free" }
+func (free) Motion() policy.Motion { return policy.Free }
+func (free) Compare(a, b *policy.Candidate) int {
+	if x, y := a.Used%7, b.Used%7; x != y {
+		return int(x - y)
+	}
+	return policy.ByAge(a, b)
+}
+
+// TestTheIndexDecidesAsThePlainPassDoes: facts, effects and counts, after every input, in worlds of all policies with
+// several nodes, caps, bounds on windows, deadlines, pauses, cancellations, failures, lost messages and restarts.
+func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		draw := func(n int) int {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			return int(seed>>33) % n
+		}
+		w := newWorld(rt)
+		for i := range 1 + rapid.IntRange(0, 9).Draw(rt, "slices") {
+			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/3)), view: protocol.Slice{
+				ID: job.SliceID(fmt.Sprintf("s%d", draw(1000)*10+i)), Profile: []string{"small", "large"}[draw(2)],
+				Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
+			}})
+		}
+		w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy")
+		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
+		w.z, w.twin, w.draw = w.make(), &twin{}, draw
+		w.twin.restart(w)
+		w.loss, w.double = rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "loss"), rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "double")
+		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
+		w.settle()
+		jobs, crash := rapid.IntRange(1, 30).Draw(rt, "jobs"), rapid.SampledFrom([]int{0, 0, 40}).Draw(rt, "restart every")
+		for i := 0; i < 400 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
+			if n := len(w.adopted); n < jobs && draw(3) > 0 {
+				w.submit(w.drawJob(rt, draw, n))
+			}
+			w.disturb(draw)
+			w.tick()
+			if crash > 0 && i%crash == crash-1 {
+				w.restart()
+			}
+		}
+	})
+}
+
+// end draws how a subjob ends.
+func (w *world) end(m *protocol.Message) (time.Duration, job.Result) {
+	part := m.Range.From + int64(w.draw(int(m.Range.Len())+1))
+	most := m.End.Sub(m.Start)
+	if m.End == quantity.Never {
+		most = time.Minute
+	}
+	switch w.draw(10) {
+	case 0:
+		return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: part, Checkpoint: true}
+	case 1:
+		return most, job.Result{Outcome: job.DeadlineKilled, Progress: part, Checkpoint: true}
+	case 2:
+		return most / 2, job.Result{Outcome: job.MemoryKilled, Progress: part, Checkpoint: true, Peak: m.Demand}
+	}
+	return most * time.Duration(50+w.draw(50)) / 100, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
+}
+
+// disturb pauses or cancels a job, takes time away from a slice, or does nothing.
+func (w *world) disturb(draw func(int) int) {
+	name := job.ID(fmt.Sprint("j", draw(max(1, len(w.adopted)))))
+	switch draw(25) {
+	case 0:
+		w.step(protocol.Message{Kind: protocol.PauseJob, Job: name, Epoch: 1, Flag: draw(2) == 0, From: protocol.Address{Role: protocol.Gate}})
+	case 1:
+		w.step(protocol.Message{Kind: protocol.Cancel, Job: name, Epoch: 1, Text: "cancelled"})
+	case 2:
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: int64(1 + draw(3)), Cap: draw(4)}})
+	case 3:
+		s := w.slices[draw(len(w.slices))]
+		from := w.now.Add(time.Duration(draw(200)) * time.Second)
+		if r := (protocol.Reservation{ID: 1 << 40, Kind: protocol.ForDrain, Start: from, End: from.Add(time.Duration(1+draw(100)) * time.Second)}); s.isFree(r.Start, r.End, "", job.Token{}) {
+			s.busy = append(s.busy, r)
+		}
+	}
+}
+
+func (w *world) drawJob(t *rapid.T, draw func(int) int, i int) *job.Spec {
+	s := &job.Spec{
+		Name: job.ID(fmt.Sprint("j", i)), Kind: []job.Kind{job.Items, job.Steps, job.Steps, job.Rigid}[draw(4)], Total: int64(1 + draw(200)),
+		PerUnit: time.Duration(200+draw(2000)) * time.Millisecond, Grid: int64(1 + draw(12)), Parallelism: 1, Slices: 1,
+	}
+	switch s.Kind {
+	case job.Items:
+		s.Parallelism = 1 + draw(5)
+	case job.Steps:
+		s.Restore, s.Checkpoint, s.TauMin = time.Duration(draw(4))*time.Second, time.Duration(draw(4))*time.Second, time.Duration(draw(20))*time.Second
+	case job.Rigid:
+		s.Total, s.Grid, s.PerUnit, s.Slices = 1, 1, 0, 1+draw(2)
+		if s.Walltime = time.Duration(5+draw(200)) * time.Second; draw(8) == 0 && s.Slices == 1 {
+			s.Walltime = 0
+		}
+		s.OnOverrun = job.Overrun(draw(2))
+		if s.Walltime == 0 {
+			s.OnOverrun = job.OverrunKills
+		}
+	}
+	var phases []trp.Phase
+	for at := int64(0); at < s.Total; {
+		at = min(s.Total, at+1+int64(draw(int(s.Total))))
+		phases = append(phases, trp.Phase{UpTo: at, Mean: quantity.Amount((100 + draw(1200)) << 20)})
+	}
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: phases}, s.Total, 10_000)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	s.Safe, s.MaxFailures, s.Deadline, s.Priority = table, 3, quantity.Never, int32(draw(2))
+	s.Queue = []string{"default", "other", "capped", "short"}[draw(4)]
+	s.Continue = s.Kind != job.Rigid && draw(2) == 0
+	s.Launch.Grace = time.Duration(draw(3)) * time.Second
+	if draw(3) == 0 {
+		s.Deadline = w.now.Add(time.Duration(30+draw(3000)) * time.Second)
+	}
+	if draw(3) == 0 {
+		s.Speeds = []job.SpeedOn{{Profile: "large", Permille: int64(draw(3) * 600)}, {Profile: "small", Permille: int64(draw(3) * 300)}}
+	}
+	return s
+}
