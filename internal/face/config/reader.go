@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,6 +107,9 @@ func (v value) Given() bool { return v.given() }
 // Plain says whether the value is there and neither list nor mapping.
 func (v value) Plain() bool { return v.given() && v.node.Kind == yaml.ScalarNode }
 
+// Listed says whether the value is there and a list.
+func (v value) Listed() bool { return v.given() && v.node.Kind == yaml.SequenceNode }
+
 // Wrong reports a problem at the value, or for a key that was left out at the top of the file.
 func (v value) Wrong(format string, args ...any) {
 	if v.node == nil {
@@ -138,6 +142,24 @@ func (v value) Bytes(least, or quantity.Amount) quantity.Amount { return v.bytes
 // Fraction is a share such as 0.01 or 1%, in parts of scale (a power of ten), from least to most parts.
 func (v value) Fraction(scale, least, most, or int64) int64 {
 	return v.fraction(scale, least, most, or)
+}
+
+// Real is a number from least to most, such as -0.5.
+func (v value) Real(least, most, or float64) float64 {
+	if !v.given() {
+		return or
+	}
+	want := fmt.Sprintf("a number from %g to %g", least, most)
+	s, ok := v.scalar(want)
+	if !ok {
+		return or
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f >= least && f <= most) {
+		v.wrong("is %s; want %s", v.what(), want)
+		return or
+	}
+	return f
 }
 
 // Boolean is true or false; or if left out.

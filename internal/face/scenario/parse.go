@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	inventory "sluice.dev/sluice/internal/edge/inventory/sim"
@@ -99,6 +100,10 @@ func (s *Scenario) cluster(v config.Value) {
 			return
 		}
 		s.addNodes(e, name, count, all)
+	}
+	var w world
+	if w.lay(s); len(w.classes) > planner.MaxClasses {
+		o.Get("nodes").Wrong("have %d kinds of slices; want at most %d", len(w.classes), planner.MaxClasses)
 	}
 	if o.Get("nodes").Given() && len(s.Nodes) == 0 && v.Count() == 0 {
 		o.Get("nodes").Wrong("is empty; a cluster needs a node")
@@ -204,9 +209,9 @@ func (s *Scenario) settings(v config.Value) {
 	if t.MinWindow > t.Horizon {
 		o.Get("minWindow").Wrong("is longer than the horizon %s: nothing would be offered", t.Horizon)
 	}
-	t.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, config.DefaultTheta)
+	t.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, job.DefaultTheta)
 	t.TauMin = o.Get("tauMin").Duration(0, MaxSpan, 0)
-	t.OverheadMax = int(o.Get("overheadMax").Fraction(1000, 1, 1000, config.DefaultOverheadMax))
+	t.OverheadMax = int(o.Get("overheadMax").Fraction(1000, 1, 1000, job.DefaultOverheadMax))
 	t.Grace = o.Get("grace").Duration(0, time.Hour, config.DefaultGrace)
 	t.Continue = o.Get("continue").Boolean(false)
 	t.Restore = o.Get("restore").Duration(0, time.Hour, 20*time.Second)

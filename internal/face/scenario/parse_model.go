@@ -25,7 +25,7 @@ func (s *Scenario) faults(v config.Value) {
 }
 
 func (s *Scenario) fault(e config.Value) {
-	o := e.Object("at", "every", "kill", "cut", "skew", "node", "for", "drift")
+	o := e.Object("at", "every", "kill", "cut", "skew", "node", "for", "keep", "drift")
 	var f Fault
 	verbs := 0
 	if k := o.Get("kill"); k.Given() {
@@ -50,14 +50,29 @@ func (s *Scenario) fault(e config.Value) {
 	default:
 		f.At, f.Every = moment(at, 0), every.Duration(time.Second, MaxSpan, 0)
 	}
-	f.For = o.Get("for").Duration(0, MaxSpan, 10*time.Second)
+	least, or := time.Millisecond, 10*time.Second
+	if f.Kind == SkewNode {
+		least, or = 0, 0 // for good
+	}
+	f.For = o.Get("for").Duration(least, MaxSpan, or)
+	if k := o.Get("keep"); k.Given() {
+		f.Keep = k.Boolean(false)
+		if f.Kind != KillNode {
+			k.Wrong("only what runs on a killed node is kept or lost; leave it out")
+		}
+	}
 	if d := o.Get("drift"); d.Given() {
 		f.Drift = d.Fraction(1_000_000, 0, 100_000, 0)
 		if f.Kind != SkewNode {
 			d.Wrong("only a clock drifts: give skew too, or leave it out")
 		}
 	}
-	if n := o.Get("node"); n.Given() {
+	switch n := o.Get("node"); {
+	case !n.Given() && f.Every == 0 && f.Kind != KillDaemon && f.Kind != "":
+		e.Wrong("does not say which node; give node: NAME")
+	case n.Given() && f.Every > 0:
+		n.Wrong("random faults strike every node; leave it out")
+	case n.Given():
 		name := n.Label("")
 		i := slices.IndexFunc(s.Nodes, func(x Node) bool { return string(x.ID) == name })
 		if i < 0 && name != "" {

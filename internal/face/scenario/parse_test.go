@@ -158,7 +158,9 @@ queues: [{name: somebody}]
 faults:
   - {kill: node}
   - {at: 1h, node: b}
-  - {at: 1h, every: 2h, kill: nodes, node: bb}
+  - {at: 1h, kill: nodes, node: bb}
+  - {every: 1h, kill: node, node: b}
+  - {at: 1h, cut: network}
   - {at: 1h, kill: daemon, drift: 1%}
 window: {warmup: 1h, until: 30m, limit: 10m}
 seeds: 9-1
@@ -196,10 +198,11 @@ expect:
 		`workload.jobs[6].queue: there is no queue "nobody"; want one of default, somebody`,
 		`faults[0]: does not say when`,
 		`faults[1]: does not say what happens`,
-		`faults[2]: does not say when`,
+		`faults[3].node: random faults strike every node`,
+		`faults[4]: does not say which node`,
 		`faults[2].kill: is "nodes"; did you mean "node"?`,
 		`faults[2].node: there is no node "bb"`,
-		`faults[3].drift: only a clock drifts`,
+		`faults[5].drift: only a clock drifts`,
 		`window.until: is 30m0s, within the warm-up of 1h0m0s`,
 		`window.limit: is 10m0s, before jobs stop arriving`,
 		`seeds: "9-1" is no seed or range of seeds`,

@@ -36,6 +36,7 @@ func (s *Scenario) work(v config.Value) {
 	for i := range s.Workload.Jobs {
 		s.Workload.Jobs[i].Number = int64(i)
 	}
+	s.streams(o)
 }
 
 // jobLine reads one line of explicit jobs: one job, or count of them every so often.
@@ -50,6 +51,9 @@ func (s *Scenario) jobLine(e config.Value, names map[string]bool) {
 		o.Need("memory", "4Gi")
 	}
 	spec := config.Work(o, s.Settings.Theta)
+	if spec.Kind == job.Rigid && len(spec.Speeds) == 0 {
+		spec.Speeds = s.anywhere()
+	}
 	if spec.OnOverrun != job.OverrunKills {
 		o.Get("rigid").Wrong("a simulated rigid job ends at its walltime; leave onOverrun out")
 	}
@@ -156,4 +160,16 @@ func (s *Scenario) queueNames() []string {
 		out = append(out, q.Name)
 	}
 	return out
+}
+
+// anywhere are the speeds of a rigid job that takes its time on every slice, as its walltime is meant in a job file.
+func (s *Scenario) anywhere() []job.SpeedOn {
+	if s.same == nil {
+		var w world
+		w.lay(s)
+		for _, c := range w.classes {
+			s.same = append(s.same, job.SpeedOn{Profile: c.Name, Permille: 1000})
+		}
+	}
+	return s.same
 }

@@ -19,6 +19,9 @@ type Result struct {
 	At      quantity.Instant
 	// Broken lists the invariants that an independent witness found broken; empty unless something is very wrong.
 	Broken []string
+	// Recording of what ran where, and the distribution of the waits; nil if not asked for.
+	Recording *measure.Recording
+	Waits     []measure.Point
 	// Fates of explicit jobs, by name.
 	Fates map[string]Fate
 }

@@ -15,8 +15,8 @@ type Options struct {
 	Mechanisms []Mechanism
 	// Seeds; none for the scenario's own.
 	Seeds []uint64
-	// Data is the folder of published traces, for scenarios that need it.
-	Data string
+	// Data are the published traces, for scenarios that need them.
+	Data *Traces
 	// Workers is how many runs go at once; 0 for one for each processor. It has no influence on the results.
 	Workers int
 	// Spans keeps what ran where, for pictures: at most so many of each run, 0 for none.
@@ -38,6 +38,9 @@ type Progress struct {
 // bytes for the same options. When ctx ends, what has not begun is left out and what runs is cut off and marked Partial.
 // An error is of kind Invalid (what cannot be run, before anything runs) or what a run ended in; there are no results then.
 func Run(ctx context.Context, o Options) ([]Result, error) {
+	if o.Data == nil {
+		o.Data = &Traces{}
+	}
 	if len(o.Seeds) == 0 {
 		o.Seeds = o.Scenario.Seeds
 	}
@@ -49,13 +52,13 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	tell := teller{progress: o.Progress, state: Progress{Total: total}}
+	r := &runner{o, make([]world, len(o.Seeds))}
 	next := make(chan int)
 	var crew sync.WaitGroup
 	for range min(o.workers(), total) {
 		crew.Go(func() {
 			for i := range next {
-				m, seed := &o.Mechanisms[i/len(o.Seeds)], o.Seeds[i%len(o.Seeds)]
-				results[i], errs[i] = o.one(ctx, m, seed, tell.at)
+				results[i], errs[i] = r.one(ctx, &o.Mechanisms[i/len(o.Seeds)], i%len(o.Seeds), tell.at)
 				tell.done()
 				if errs[i] != nil {
 					cancel() // one failure is the answer; the others need not end
@@ -75,13 +78,13 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	close(next)
 	crew.Wait()
 	out := make([]Result, 0, total)
-	for i, r := range results {
+	for i, x := range results {
 		if errs[i] != nil {
-			m, seed := &o.Mechanisms[i/len(o.Seeds)], o.Seeds[i%len(o.Seeds)]
-			return nil, errkind.Errorf(errkind.Of(errs[i]), "scenario %s, mechanism %s, seed %d: %w", o.Scenario.Name, m.Name, seed, errs[i])
+			return nil, errkind.Errorf(errkind.Of(errs[i]), "scenario %s, mechanism %s, seed %d: %w",
+				o.Scenario.Name, o.Mechanisms[i/len(o.Seeds)].Name, o.Seeds[i%len(o.Seeds)], errs[i])
 		}
-		if r != nil {
-			out = append(out, *r)
+		if x != nil {
+			out = append(out, *x)
 		}
 	}
 	return out, nil

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -22,6 +23,8 @@ type Scenario struct {
 	Window       Window
 	Seeds        []uint64
 	Expect       []Expectation
+
+	same []job.SpeedOn // shared by explicit rigid jobs
 }
 
 // Node is one machine with its slices, whose ids begin with the node's name.
@@ -60,9 +63,13 @@ type Settings struct {
 
 // Workload is the work offered: explicit jobs, and streams of generated ones.
 type Workload struct {
-	Jobs      []Job
-	Synthetic []Synthetic
-	Compose   *Compose
+	Jobs    []Job
+	Streams []Stream
+}
+
+// NeedsData says whether it is composed of published traces.
+func (w *Workload) NeedsData() bool {
+	return slices.ContainsFunc(w.Streams, func(s Stream) bool { return s.Generator == nil })
 }
 
 // Job is an explicit job.
@@ -86,11 +93,11 @@ type Network struct {
 
 // Fault kinds.
 const (
-	// KillNode stops a machine with all that runs on it; KillDaemon restarts the actors of one process, subjobs live on.
+	// KillNode takes a machine away with all that runs on it.
 	KillNode = "node"
-	// KillDaemon restarts a daemon: its actors are rebuilt from their facts.
+	// KillDaemon takes gate, zone and one node away, the parts of one process. What runs goes on.
 	KillDaemon = "daemon"
-	// CutNode separates a node from the others, Partition in the papers' words.
+	// CutNode loses all that a node says and is told: a partition.
 	CutNode = "network"
 	// SkewNode sets a node's clock off.
 	SkewNode = "clock"
@@ -98,7 +105,7 @@ const (
 
 // Fault is one planned fault, or a process of random ones.
 type Fault struct {
-	// Kind is one of the fault kinds; Node whom it strikes, empty for one drawn each time.
+	// Kind is one of the fault kinds; Node whom it strikes. Random ones strike every node, each at its own times.
 	Kind string
 	Node job.NodeID
 	// At is when, for a planned one; Every the mean time between random ones (exponential), 0 for planned ones.
@@ -106,6 +113,8 @@ type Fault struct {
 	Every time.Duration
 	// For is how long it lasts.
 	For time.Duration
+	// Keep: what runs on a killed node lives on under its supervisors.
+	Keep bool
 	// Offset of the clock, and its Drift in parts per million.
 	Offset time.Duration
 	Drift  int64

@@ -1,7 +1,223 @@
 package scenario
 
-// Synthetic is a stream of generated jobs.
-type Synthetic struct{}
+import (
+	"strconv"
+	"strings"
+	"time"
 
-// Compose is work composed of published traces.
-type Compose struct{}
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/drive/bound"
+	"sluice.dev/sluice/internal/drive/workload"
+	"sluice.dev/sluice/internal/drive/workload/compose"
+	"sluice.dev/sluice/internal/drive/workload/synthetic"
+	"sluice.dev/sluice/internal/face/config"
+)
+
+// Stream is work that is composed of parts: arrivals and durations, programs with their speeds, shapes of memory.
+type Stream struct {
+	// Generator of arrivals and durations; nil for the published traces.
+	Generator *synthetic.Jobs
+	// Queue that all its jobs go to; empty: as the arrivals say.
+	Queue string
+	// Options but for the classes and the seed.
+	Options compose.Options
+}
+
+// openStreams opens the generated and composed work. Every stream draws from its own seed.
+func (s *Scenario) openStreams(seed uint64, data *Traces) ([]workload.Source, error) {
+	if len(s.Workload.Streams) == 0 {
+		return nil, nil
+	}
+	classes := s.composeClasses()
+	out := make([]workload.Source, 0, len(s.Workload.Streams))
+	for i := range s.Workload.Streams {
+		t := &s.Workload.Streams[i]
+		in, err := t.inputs(data)
+		if err != nil {
+			return nil, err
+		}
+		o := t.Options
+		o.Classes, o.Seed = classes, seed+uint64(i)*streamApart
+		if o.Theta == 0 {
+			o.Theta = s.Settings.Theta
+		}
+		if o.Jobs == 0 && s.Window.Until != quantity.Never {
+			o.Window = time.Duration(s.Window.Until)
+		}
+		x, err := compose.New(in, o)
+		if err != nil {
+			return nil, errkind.Errorf(errkind.Of(err), "stream %d of the workload: %w", i+1, err)
+		}
+		out = append(out, queued{x, t.Queue})
+	}
+	return out, nil
+}
+
+// streamApart keeps the seeds of streams apart.
+const streamApart = 1 << 32
+
+func (t *Stream) inputs(data *Traces) (compose.Inputs, error) {
+	if t.Generator != nil {
+		return compose.Generated(*t.Generator), nil
+	}
+	return data.inputs()
+}
+
+// queued puts the jobs of a source into one queue, if it has a name.
+type queued struct {
+	of    workload.Source
+	queue string
+}
+
+// Next implements workload.Source.
+func (q queued) Next(j *workload.Job) (bool, error) {
+	more, err := q.of.Next(j)
+	if q.queue != "" {
+		j.Queue = q.queue
+	}
+	return more, err
+}
+
+// composeClasses are the classes of the cluster with how much of a GPU each is.
+func (s *Scenario) composeClasses() []compose.Class {
+	var w world
+	w.lay(s)
+	out := make([]compose.Class, len(w.classes))
+	for i, c := range w.classes {
+		out[i] = compose.Class{Class: c, Compute: computeSlices(c)}
+	}
+	return out
+}
+
+// computeSlices of the GPU's seven that a class has, by its profile's name; 0 for made-up slices.
+func computeSlices(c bound.Class) int {
+	if c.Name == "gpu" {
+		return workload.Computes - 1
+	}
+	text, _, mig := strings.Cut(c.Name, "g.")
+	n, err := strconv.Atoi(text)
+	if !mig || err != nil || n < 1 || n >= workload.Computes {
+		return 0
+	}
+	return n
+}
+
+// streams reads the generated and composed work.
+func (s *Scenario) streams(o config.Object) {
+	v := o.Get("synthetic")
+	list := []config.Value{v}
+	if v.Listed() {
+		list = v.List("a stream or a list of streams", 100)
+	}
+	for _, e := range list {
+		if e.Given() {
+			s.stream(e, true)
+		}
+	}
+	if c := o.Get("compose"); c.Given() {
+		s.stream(c, false)
+	}
+}
+
+// streamKeys are what every stream may say; what follows is for generated ones.
+func streamKeys(generated bool) []string {
+	keys := []string{
+		"queue", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "startup", "theta", "noise", "timeError", "memoryError",
+	}
+	if generated {
+		keys = append(keys, "arrivals", "diurnal", "durations", "gpus", "queues", "seed")
+	}
+	return keys
+}
+
+func (s *Scenario) stream(e config.Value, generated bool) {
+	o := e.Object(streamKeys(generated)...)
+	t := Stream{Queue: o.Get("queue").Label("")}
+	c := &t.Options
+	c.Jobs = o.Get("jobs").Integer(1, MaxGenerated, 0)
+	if c.Jobs == 0 && s.Window.Until == quantity.Never {
+		e.Wrong("has no end; give jobs: 1000, or the window's until")
+	}
+	c.Load = float64(o.Get("load").Fraction(1000, 0, 100_000, 0)) / 1000
+	c.Cap = o.Get("cap").Duration(time.Second, MaxSpan, 0)
+	c.Multi = []compose.Multi{compose.Drop, compose.Split, compose.Gang}[o.Get("multi").Choice("drop", "split", "gang")]
+	c.Atomizable = float64(o.Get("atomizable").Fraction(10_000, 0, 10_000, 10_000)) / 10_000
+	c.Grain = o.Get("grain").Duration(time.Second, MaxSpan, time.Minute)
+	c.Restore = o.Get("restore").Duration(0, time.Hour, 20*time.Second)
+	c.Checkpoint = o.Get("checkpoint").Duration(0, time.Hour, 15*time.Second)
+	c.Startup = o.Get("startup").Duration(0, time.Hour, config.DefaultStartup)
+	c.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, 0)
+	c.Noise = o.Get("noise").Fraction(1000, 1, 500, 20)
+	c.TimeError, c.MemoryError = errorOf(o.Get("timeError")), errorOf(o.Get("memoryError"))
+	if generated {
+		t.Generator = s.generator(o)
+	}
+	s.Workload.Streams = append(s.Workload.Streams, t)
+}
+
+// errorOf reads how declarations are off: a factor exp(bias + sigma z) on the truth.
+func errorOf(v config.Value) compose.Error {
+	o := v.Object("bias", "sigma")
+	bias := v.Count()
+	e := compose.Error{Sigma: float64(o.Get("sigma").Fraction(1000, 0, 5000, 0)) / 1000}
+	if b := o.Get("bias"); b.Given() && v.Count() == bias {
+		e.Bias = b.Real(-5, 5, 0)
+	}
+	return e
+}
+
+// generator reads arrivals and durations.
+func (s *Scenario) generator(o config.Object) *synthetic.Jobs {
+	g := &synthetic.Jobs{
+		Seed:    uint64(o.Get("seed").Integer(0, 1<<31, 0)),
+		Diurnal: o.Get("diurnal").Real(1, 1000, 1),
+		Queues:  int(o.Get("queues").Integer(1, 1000, 1)),
+	}
+	if a := o.Get("arrivals"); a.Plain() {
+		a.Choice("philly")
+	} else if a.Given() {
+		g.Process = synthetic.Poisson{MeanGap: a.Object("poisson").Need("poisson", "20s").Duration(time.Microsecond, MaxSpan, time.Second)}
+	}
+	if d := o.Get("durations"); d.Plain() {
+		d.Choice("philly")
+	} else if d.Given() {
+		g.Durations = durations(d)
+	}
+	if v := o.Get("gpus"); v.Given() && v.Choice("one", "philly") == 1 {
+		g.GPUs = synthetic.PhillyGPUs()
+	}
+	return g
+}
+
+// durations reads {fixed: 5m}, {uniform: [1m, 5m]} or {lognormal: {median: 10m, sigma: 1.5}}.
+func durations(v config.Value) synthetic.Duration {
+	o := v.Object("fixed", "uniform", "lognormal")
+	given := 0
+	for _, k := range []string{"fixed", "uniform", "lognormal"} {
+		if o.Has(k) {
+			given++
+		}
+	}
+	if given != 1 {
+		v.Wrong("gives %d of fixed, uniform and lognormal; want exactly one, or philly", given)
+	}
+	length := func(w config.Value) time.Duration { return w.Duration(time.Second, MaxSpan, time.Second) }
+	switch {
+	case o.Get("uniform").Given():
+		ends := o.Get("uniform").List("two lengths of time such as [1m, 5m]", 2)
+		if len(ends) != 2 {
+			o.Get("uniform").Wrong("has %d lengths; want two such as [1m, 5m]", len(ends))
+			return nil
+		}
+		u := synthetic.Uniform{From: length(ends[0]), To: length(ends[1])}
+		if u.To <= u.From {
+			ends[1].Wrong("is not longer than the first")
+		}
+		return u
+	case o.Get("lognormal").Given():
+		l := o.Get("lognormal").Object("median", "sigma")
+		return synthetic.LogNormal{Median: length(l.Need("median", "10m")), Sigma: l.Need("sigma", "1.5").Real(0, 5, 1)}
+	}
+	return synthetic.Fixed(length(o.Get("fixed")))
+}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -13,75 +14,78 @@ import (
 // witness watches a run beside the metrics: it counts what ended how, follows explicit jobs, and checks what must always
 // be true from the events alone, knowing nothing of the mechanism. Its memory grows with live jobs and slices.
 type witness struct {
-	classes []measure.Class
-	// names of explicit jobs by number; nil for generated work.
-	names []string
+	// names of explicit jobs by number, filled as they come.
+	names map[int64]string
 	fates map[string]Fate
 
 	now      quantity.Instant
-	held     []int64
-	lastEnd  []quantity.Instant
+	slices   []recent
 	jobs     []watched
 	live     int64
 	finished int64
 	broken   []string
 }
 
-// watched is a live job.
+// watched is the job in a slot, until the slot is used again.
 type watched struct {
-	known  bool
-	number int64
-	work   time.Duration
-	done   time.Duration
-	held   int64 // slices
+	used, over bool
+	number     int64
+	work, done time.Duration
 }
+
+// recent are the last holds of a slice. A hold is told when its worth is known, so a short one may be told before a long
+// one that it followed.
+type recent struct {
+	holds [8]hold
+	next  int
+}
+
+type hold struct{ from, to quantity.Instant }
 
 // maxBroken is how many broken invariants are written out.
 const maxBroken = 20
 
-func newWitness(s *Scenario, classes []measure.Class, slices int) *witness {
-	w := &witness{classes: classes, held: make([]int64, len(classes)), lastEnd: make([]quantity.Instant, slices), now: -1 << 63}
-	for i := range s.Workload.Jobs {
-		w.names = append(w.names, s.Workload.Jobs[i].Name)
-	}
-	if len(w.names) > 0 {
-		w.fates = map[string]Fate{}
-	}
-	return w
+func newWitness(names map[int64]string, slices int) *witness {
+	return &witness{names: names, fates: map[string]Fate{}, slices: make([]recent, slices), now: math.MinInt64}
 }
 
-func (w *witness) check(ok bool, format string, args ...any) {
-	if !ok && len(w.broken) < maxBroken {
+func (w *witness) broke(format string, args ...any) {
+	if len(w.broken) < maxBroken {
 		w.broken = append(w.broken, fmt.Sprintf(format, args...))
 	}
 }
 
 func (w *witness) clock(at quantity.Instant) {
-	w.check(at >= w.now, "time went back from %v to %v", time.Duration(w.now), time.Duration(at))
-	w.now = max(w.now, at)
+	if at < w.now {
+		w.broke("time went back from %v to %v", time.Duration(w.now), time.Duration(at))
+	}
+	w.now = at
 }
 
-// job is the live job in a slot.
-func (w *witness) job(s measure.Slot, what string) *watched {
+// job is the job in a slot.
+func (w *witness) job(s measure.Slot) *watched {
 	for int(s) >= len(w.jobs) {
 		w.jobs = append(w.jobs, watched{})
 	}
 	j := &w.jobs[s]
-	w.check(j.known, "slot %d %s and holds no job", s, what)
+	if !j.used {
+		w.broke("slot %d is spoken of and never held a job", s)
+	}
 	return j
 }
 
 // fate changes what is known of an explicit job.
 func (w *witness) fate(j *watched, change func(*Fate)) {
-	if j.number < 0 || j.number >= int64(len(w.names)) {
+	name, explicit := w.names[j.number]
+	if !explicit {
 		return
 	}
-	f, known := w.fates[w.names[j.number]]
+	f, known := w.fates[name]
 	if !known {
 		f = Fate{Began: quantity.Never, Ended: quantity.Never}
 	}
 	change(&f)
-	w.fates[w.names[j.number]] = f
+	w.fates[name] = f
 }
 
 // Arrived implements measure.Observer.
@@ -90,53 +94,59 @@ func (w *witness) Arrived(at quantity.Instant, s measure.Slot, j *workload.Job) 
 	for int(s) >= len(w.jobs) {
 		w.jobs = append(w.jobs, watched{})
 	}
-	w.check(!w.jobs[s].known, "job %d arrives in slot %d, which holds job %d", j.Number, s, w.jobs[s].number)
-	w.jobs[s] = watched{known: true, number: j.Number, work: j.Work}
+	old := &w.jobs[s]
+	if old.used && !old.over {
+		w.broke("job %d arrives in slot %d, which holds job %d", j.Number, s, old.number)
+	}
+	*old = watched{used: true, number: j.Number, work: j.Work}
 	w.live++
-	w.fate(&w.jobs[s], func(*Fate) {})
+	w.fate(old, func(*Fate) {})
 }
 
 // Began implements measure.Observer.
-func (w *witness) Began(at quantity.Instant, s measure.Slot, class uint8, n int32) {
+func (w *witness) Began(at quantity.Instant, s measure.Slot, _ uint8, _ int32) {
 	w.clock(at)
-	j := w.job(s, "begins")
-	j.held += int64(n)
-	if int(class) < len(w.held) {
-		w.held[class] += int64(n)
-		w.check(w.held[class] <= int64(w.classes[class].Count), "at %v %d slices of %s are held, there are %d", time.Duration(at), w.held[class], w.classes[class].Name, w.classes[class].Count)
-	}
-	w.fate(j, func(f *Fate) { f.Began, f.Pieces = min(f.Began, at), f.Pieces+1 })
+	w.fate(w.job(s), func(f *Fate) { f.Began, f.Pieces = min(f.Began, at), f.Pieces+1 })
 }
 
 // Ended implements measure.Observer.
 func (w *witness) Ended(at quantity.Instant, p *measure.Piece) {
 	w.clock(at)
-	j := w.job(p.Slot, "ends a piece")
-	j.held -= int64(p.Slices)
-	j.done += p.Work
-	w.check(j.done <= j.work+j.work/1000+time.Second, "job %d has %v of work done, and is %v long", j.number, j.done, j.work)
-	if int(p.Class) < len(w.held) {
-		w.held[p.Class] -= int64(p.Slices)
+	j := w.job(p.Slot)
+	if j.done += p.Work; j.done > j.work+j.work/1000+time.Second { // rounding to whole units
+		w.broke("job %d has %v of work done, and is %v long", j.number, j.done, j.work)
 	}
-	if int(p.First) < len(w.lastEnd) {
-		last := &w.lastEnd[p.First]
-		w.check(p.Start >= *last, "slice %d was held until %v and began again at %v", p.First, time.Duration(*last), time.Duration(p.Start))
-		*last = max(*last, p.End)
+	if length := p.End.Sub(p.Start); length < 0 || p.Useful+p.Overhead > length {
+		w.broke("a piece of job %d took %v and was of use for %v with %v of overhead", j.number, length, p.Useful, p.Overhead)
 	}
-	w.check(p.Useful+p.Overhead <= p.End.Sub(p.Start), "a piece of job %d took %v and was of use for %v with %v of overhead", j.number, p.End.Sub(p.Start), p.Useful, p.Overhead)
+	if int(p.First) >= len(w.slices) {
+		w.broke("job %d ran on slice %d of %d", j.number, p.First, len(w.slices))
+		return
+	}
+	r := &w.slices[p.First]
+	for _, h := range r.holds {
+		if p.Start < h.to && h.from < p.End {
+			w.broke("slice %d was held from %v to %v, and by job %d from %v to %v", p.First, time.Duration(h.from), time.Duration(h.to), j.number, time.Duration(p.Start), time.Duration(p.End))
+		}
+	}
+	r.holds[r.next] = hold{p.Start, p.End}
+	r.next = (r.next + 1) % len(r.holds)
 }
 
 // Done implements measure.Observer.
 func (w *witness) Done(at quantity.Instant, s measure.Slot, state job.State) {
 	w.clock(at)
-	j := w.job(s, "is done")
-	w.check(j.held == 0, "job %d is %v and still holds %d slices", j.number, state, j.held)
-	w.fate(j, func(f *Fate) { f.Ended, f.State = at, state })
+	j := w.job(s)
+	if j.over {
+		w.broke("job %d ends twice", j.number)
+		return
+	}
+	j.over = true
+	w.live--
 	if state == job.Finished {
 		w.finished++
 	}
-	j.known = false
-	w.live--
+	w.fate(j, func(f *Fate) { f.Ended, f.State = at, state })
 }
 
 // Sent implements measure.Observer.
