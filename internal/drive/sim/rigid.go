@@ -72,20 +72,19 @@ const (
 	expires
 )
 
-// block is one job.
+// block is one job. What every event touches stands together in front.
 type block struct {
-	workload.Job
-	task cluster.Task
-	// planned is what the planner is told of the run, in turns: what it was told last it may still read.
-	planned [2][len(cluster.Task{}.Run)]time.Duration
-	turn    int
-
 	version, life uint32 // of its course, and of the slot
 	running       bool
-	attempt       int64
-	left          time.Duration // of its work, at speed 1000, from its last checkpoint on
 	restores      bool
 	run           stint
+	left          time.Duration // of its work, at speed 1000, from its last checkpoint on
+	attempt       int64
+	task          cluster.Task
+	workload.Job
+	// planned is what the planner was told of the run by class. It may still read that while it is told what is left of the
+	// run, which is in spare, made when the job is preempted first.
+	planned, spare *[len(cluster.Task{}.Run)]time.Duration
 }
 
 // stint is what is known of a run when it begins.
@@ -213,7 +212,7 @@ func (r *Rigid) pull() error {
 	if n := len(r.free); n > 0 {
 		b, r.free = r.free[n-1], r.free[:n-1]
 	} else {
-		b = &block{task: cluster.Task{ID: cluster.ID(len(r.jobs))}}
+		b = &block{task: cluster.Task{ID: cluster.ID(len(r.jobs))}, planned: new([len(cluster.Task{}.Run)]time.Duration)}
 		r.jobs = append(r.jobs, b)
 	}
 	more, err := r.o.Source.Next(&b.Job)
@@ -233,9 +232,9 @@ func (r *Rigid) arrive() error {
 	b := r.next
 	b.life++
 	b.version++
-	b.turn, b.attempt, b.left, b.restores = 0, 0, b.Work, false
-	b.planned = [2][len(b.planned[0])]time.Duration{}
-	b.task = cluster.Task{ID: b.task.ID, Run: &b.planned[0]}
+	b.attempt, b.left, b.restores = 0, b.Work, false
+	clear(b.planned[:len(r.o.Machines.Classes)])
+	b.task = cluster.Task{ID: b.task.ID, Run: b.planned}
 	if err := r.o.Task(&b.Job, &b.task); err != nil {
 		return errkind.Errorf(errkind.Of(err), "simulation: job %d of the source: %w", b.Number, err)
 	}

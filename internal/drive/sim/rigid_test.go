@@ -303,6 +303,7 @@ type stream struct {
 	at      quantity.Instant
 	gap     float64
 	n, most int64
+	burst   int64 // so many come at once, first of all
 	phases  []trp.Phase
 }
 
@@ -314,7 +315,9 @@ func (s *stream) Next(j *workload.Job) (bool, error) {
 	if s.n == s.most {
 		return false, nil
 	}
-	s.at += quantity.Instant(s.draw.Exp() * s.gap)
+	if s.n >= s.burst {
+		s.at += quantity.Instant(s.draw.Exp() * s.gap)
+	}
 	work := time.Duration(s.draw.Exp()*float64(time.Hour)) + 1
 	*j = workload.Job{
 		Number: s.n, Queue: "q", Submit: s.at, Kind: job.Rigid, Slices: 1, Units: 60, Grid: 1, Parallelism: 1, Work: work, Declared: work,
@@ -351,7 +354,9 @@ func collector(t interface {
 // TestRigidAllocatesNothing in steady state, with metrics on.
 func TestRigidAllocatesNothing(t *testing.T) {
 	m := twoClasses(0, 100)
-	r := rigid(t, m, fcfs.Kind(), newStream(50, -1), collector(t, m))
+	jobs := newStream(50, -1)
+	jobs.burst = 500 // tables grow to what they will ever be
+	r := rigid(t, m, fcfs.Kind(), jobs, collector(t, m))
 	limit := r.Now().Add(200 * time.Hour)
 	if _, err := r.Run(context.Background(), limit); err != nil {
 		t.Fatal(err)
@@ -423,7 +428,9 @@ func BenchmarkRigid(b *testing.B) {
 			for range n / 8 {
 				m.Nodes = append(m.Nodes, planner.Node{Devices: make([]uint8, 8)})
 			}
-			r := rigid(b, m, fcfs.Kind(), newStream(n, -1), collector(b, m))
+			jobs := newStream(n, -1)
+			jobs.burst = int64(n + n/10)
+			r := rigid(b, m, fcfs.Kind(), jobs, collector(b, m))
 			limit := quantity.Instant(5 * time.Hour)
 			run := func() {
 				if _, err := r.Run(context.Background(), limit); err != nil {

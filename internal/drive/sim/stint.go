@@ -154,12 +154,14 @@ func (r *Rigid) giveBack(b *block) {
 	r.told(b, job.Yielded, done, b.Checkpoint)
 	b.restores = true
 	if b.task.Run != nil {
-		old := &b.planned[b.turn]
-		b.turn = 1 - b.turn
-		b.task.Run = &b.planned[b.turn]
-		for c := range r.o.Machines.Classes {
-			b.task.Run[c] = max(1, old[c]-takes(done, r.speed(b, uint8(c))))
+		if b.spare == nil {
+			b.spare = new([len(cluster.Task{}.Run)]time.Duration)
 		}
+		for c := range r.o.Machines.Classes {
+			b.spare[c] = max(1, b.planned[c]-takes(done, r.speed(b, uint8(c))))
+		}
+		b.planned, b.spare = b.spare, b.planned
+		b.task.Run = b.planned
 	}
 	r.o.Actor.Step(r.now, cluster.Return(b.task), &r.out)
 }
