@@ -19,12 +19,19 @@ type Curve struct {
 	// what was dropped included, rounds to c (halves to the even number); where there is none, over those of its
 	// neighbours; NaN where there are none either.
 	Allocated, Fragmented [Columns]float64
+	// End is Allocated after the last arrival.
+	End float64
 	// Placed and Dropped pods.
 	Placed, Dropped int
 }
 
-// Last is Allocated at 130%.
-func (c *Curve) Last() float64 { return c.Allocated[Load130] }
+// Last is Allocated at 130%, or at the end of a workload so coarse that no arrival comes near that.
+func (c *Curve) Last() float64 {
+	if last := c.Allocated[Load130]; !math.IsNaN(last) {
+		return last
+	}
+	return c.End
+}
 
 // Setup is one run: which pods arrive in which order, and who goes first where scores tie.
 type Setup struct {
@@ -74,6 +81,7 @@ func Run(kind planner.Kind, s Setup) (*Curve, error) {
 		sums.add(w, arrived, allocated, meter.fragmented())
 	}
 	sums.means(curve)
+	curve.End = 100 * float64(allocated) / float64(w.Capacity)
 	return curve, nil
 }
 
