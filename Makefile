@@ -11,6 +11,8 @@ GO ?= go
 T ?= 10s
 # How many times the soak kills.
 KILLS ?= 200
+# Where published traces lie (make evaluation); without them it runs on generated work.
+DATA ?= $(wildcard ../shared/data)
 # Which packages race works on.
 PKGS ?= ./...
 
@@ -24,7 +26,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline soak kills planted vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation soak kills planted vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -77,6 +79,9 @@ bench: build ## every benchmark, and a live daemon beside xargs, parallel and Sl
 
 baseline: build ## the same, and the results become bench/baseline
 	@GO="$(GO)" tools/bench.sh baseline
+
+evaluation: ## run every study and rewrite docs/evaluation.md (make evaluation DATA=../traces; DATA= for generated work)
+	$(GO) run ./bench/evaluation -data "$(DATA)"
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 

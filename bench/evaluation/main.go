@@ -1,0 +1,202 @@
+// Evaluation runs every study of docs/evaluation.md and writes it, with its figures: `make evaluation`. The same seeds give
+// the same page on every machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	planners "sluice.dev/sluice/internal/core/planner/all"
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/face/report"
+	"sluice.dev/sluice/internal/face/scenario"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "evaluation:", err)
+		os.Exit(1)
+	}
+}
+
+// settings of one evaluation.
+type settings struct {
+	data, out, keep string
+	seeds           []uint64
+	only            []string
+	workers         int
+}
+
+// base is the scenario that the studies vary, and where its work stands in it.
+func (s *settings) base() (name, work string) {
+	if s.data == "" {
+		return "synthetic-mig", "workload.synthetic."
+	}
+	return "philly-mig", "workload.compose."
+}
+
+func run() error {
+	var s settings
+	var seeds, only string
+	flag.StringVar(&s.data, "data", os.Getenv("SLUICE_DATA"), "folder of published traces; without it the same studies run on generated work")
+	flag.StringVar(&s.out, "out", "docs", "folder to write evaluation.md and evaluation/*.svg to")
+	flag.StringVar(&s.keep, "keep", ".tmp/evaluation", "folder for every single result: one JSON and one HTML page for each study")
+	flag.StringVar(&seeds, "seeds", "1-5", "seeds of every point")
+	flag.StringVar(&only, "only", "", "studies to run, such as load,atomizable; the page is not written then")
+	flag.IntVar(&s.workers, "workers", 0, "runs at once; 0 for one for each processor")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "Evaluation runs every study of docs/evaluation.md and writes it.\n\n"+
+			"  go run ./bench/evaluation                         on generated work, into docs\n"+
+			"  go run ./bench/evaluation -data DIR -out /tmp/e   on published traces, elsewhere\n"+
+			"  go run ./bench/evaluation -only load -seeds 1     a quick look at one study, in .tmp/evaluation\n\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	var err error
+	if s.seeds, err = scenario.Seeds(seeds); err != nil {
+		return err
+	}
+	if only != "" {
+		s.only = strings.Split(only, ",")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return evaluate(ctx, &s, os.Stderr)
+}
+
+// evaluate runs the studies in order, keeps their results and writes the page.
+func evaluate(ctx context.Context, s *settings, progress io.Writer) error {
+	all := studies()
+	for _, name := range s.only {
+		if !slices.ContainsFunc(all, func(t study) bool { return t.name == name }) {
+			return fmt.Errorf("there is no study %q; %s", name, config.Suggest(name, names(all)))
+		}
+	}
+	if err := os.MkdirAll(s.keep, 0o755); err != nil {
+		return err
+	}
+	begin := time.Now()
+	var done []result
+	for _, t := range all {
+		if len(s.only) > 0 && !slices.Contains(s.only, t.name) {
+			continue
+		}
+		r, err := t.run(ctx, s, progress)
+		if err != nil {
+			return fmt.Errorf("study %s: %w", t.name, err)
+		}
+		if err := r.keep(s.keep); err != nil {
+			return err
+		}
+		done = append(done, r)
+	}
+	fmt.Fprintf(progress, "all studies took %s\n", time.Since(begin).Round(time.Second))
+	if len(s.only) > 0 {
+		fmt.Fprintf(progress, "results are in %s; the page is written by a run of all studies\n", s.keep)
+		return nil
+	}
+	return write(s, done)
+}
+
+func names(all []study) (out []string) {
+	for _, t := range all {
+		out = append(out, t.name)
+	}
+	return out
+}
+
+// result is a study that was run: rows carry the setting that was varied.
+type result struct {
+	study
+	report.Study
+	facts       scenario.Facts
+	assumptions []string
+}
+
+// run runs every point of the study.
+func (t study) run(ctx context.Context, s *settings, progress io.Writer) (result, error) {
+	r := result{study: t, Study: report.Study{Title: t.title, Notes: []string{t.question}}}
+	name, work := s.base()
+	traces := &scenario.Traces{Dir: s.data}
+	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	for i, p := range t.points {
+		var sets []config.Set
+		for _, v := range p.sets {
+			sets = append(sets, config.Set{Path: strings.Replace(v.Path, "WORK.", work, 1), Value: v.Value})
+		}
+		sc, err := scenario.Load(name, sets...)
+		if err != nil {
+			return r, err
+		}
+		mechanisms, err := table.Find(sc, strings.Split(t.mechanisms, ","))
+		if err != nil {
+			return r, err
+		}
+		fmt.Fprintf(progress, "%s %d/%d: %s\n", t.name, i+1, len(t.points), p.label)
+		runs, err := scenario.Run(ctx, scenario.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: s.seeds, Data: traces, Workers: s.workers})
+		if err != nil {
+			return r, err
+		}
+		if ctx.Err() != nil {
+			return r, fmt.Errorf("it was stopped at %s", p.label)
+		}
+		for _, run := range runs {
+			if len(run.Broken) > 0 {
+				return r, fmt.Errorf("%s, seed %d, broke an invariant: %s", run.Mechanism, run.Seed, strings.Join(run.Broken, "; "))
+			}
+			r.Rows = append(r.Rows, report.Row{
+				Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: t.axis.Label, Value: p.x}}, Metrics: run.Metrics,
+			})
+		}
+		if t.name == mainStudy && slices.ContainsFunc(p.sets, func(v config.Set) bool { return v.Value == usualLoad }) {
+			if r.facts, err = sc.Measure(ctx, mechanisms[0], traces); err != nil {
+				return r, err
+			}
+			if r.assumptions, err = sc.Assumptions(traces); err != nil {
+				return r, err
+			}
+		}
+	}
+	return r, nil
+}
+
+// keep stores every run, and the page to look at them.
+func (r *result) keep(dir string) error {
+	for _, f := range []struct {
+		ext   string
+		write func(io.Writer) error
+	}{{".json", r.JSON}, {".csv", r.CSV}, {".html", r.HTML}} {
+		if err := create(filepath.Join(dir, r.name+f.ext), f.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create writes a file whole or not at all.
+func create(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/drive/measure"
+	"sluice.dev/sluice/internal/face/report"
+)
+
+const sja = "sja"
+
+// page is docs/evaluation.md under way.
+type page struct {
+	bytes.Buffer
+	dir string
+}
+
+func (p *page) say(format string, args ...any) { fmt.Fprintf(p, format, args...) }
+
+// write makes the page and its figures.
+func write(s *settings, done []result) error {
+	dir := filepath.Join(s.out, "evaluation")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	p := &page{dir: dir}
+	p.head(s, done)
+	for i := range done {
+		if err := p.study(&done[i]); err != nil {
+			return err
+		}
+	}
+	return create(filepath.Join(s.out, "evaluation.md"), func(w io.Writer) error { _, err := w.Write(p.Bytes()); return err })
+}
+
+func (p *page) head(s *settings, done []result) {
+	p.say("# Evaluation of SJA\n\n")
+	name, _ := s.base()
+	where := "on generated work with published statistics (scenario `synthetic-mig`), because no traces were given"
+	if s.data != "" {
+		where = "on a composition of published traces (scenario `philly-mig`)"
+	}
+	p.say("Written by `make evaluation`, %s; every figure below comes from that one command. `sluice sim show %s` prints the scenario,\n", where, name)
+	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s. Values are means over seeds with\n", seedText(s.seeds))
+	p.say("95%% intervals by Student's t; mechanisms are compared in pairs, seed by seed.\n\n")
+	for i := range done {
+		if done[i].name == mainStudy {
+			p.answer(&done[i])
+			p.assumptions(&done[i])
+		}
+	}
+}
+
+func seedText(seeds []uint64) string {
+	var out []string
+	for _, n := range seeds {
+		out = append(out, strconv.FormatUint(n, 10))
+	}
+	return strings.Join(out, ", ")
+}
+
+// answer is the main table: sja against the best baseline at every load, for the metrics that matter most.
+func (p *page) answer(r *result) {
+	p.say("## SJA against the best baseline, by load\n\n")
+	p.say("The best baseline is chosen anew for every metric and load, out of all planners, after the fact: what is asked of sja is to beat\n")
+	p.say("whichever planner happens to be best there. The difference is sja's value less the baseline's, paired by seed.\n\n")
+	for _, metric := range []string{measure.WaitMean, measure.CompletionMean, measure.CompletionPerWork, measure.BoundShare} {
+		about := measure.About(metric)
+		better := "less is better"
+		if about.Better == measure.Higher {
+			better = "more is better"
+		}
+		p.say("**%s** (%s)\n\n| load | sja | best baseline | its value | difference, 95%% interval | |\n|---|---|---|---|---|---|\n", about.Title, better)
+		for _, x := range r.xs() {
+			own := r.values(x, sja, metric)
+			best, values := r.best(x, metric)
+			d := measure.Difference(own, values)
+			p.say("| %s | %s | %s | %s | %s to %s | %s |\n", short(x), value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean),
+				signed(metric, d.Low), signed(metric, d.High), verdict(d, about.Better))
+		}
+		p.say("\n")
+	}
+}
+
+// verdict in words, where the interval does not hold 0.
+func verdict(d measure.Estimate, better measure.Better) string {
+	switch {
+	case math.IsNaN(d.Low) || d.Low <= 0 && d.High >= 0:
+		return "no difference seen"
+	case (d.Mean > 0) == (better == measure.Higher):
+		return "sja is better"
+	}
+	return "sja is worse"
+}
+
+func (p *page) assumptions(r *result) {
+	p.say("## What the composition assumes\n\n")
+	for _, a := range r.assumptions {
+		p.say("- %s\n", a)
+	}
+	f := &r.facts
+	p.say("\nAt load %s, first seed: %d jobs on %d slices, %.0f%% of the work in jobs that can not be cut, mean job %s on a whole GPU, mean gap\n", usualLoad, f.Jobs, f.Slices, 100*f.RigidShare, f.MeanJob.Round(time.Second))
+	p.say("between rigid jobs %s where they run alone.\n\n", f.MeanGap.Round(time.Second))
+}
+
+// study writes one section: question, figures, table.
+func (p *page) study(r *result) error {
+	p.say("## %s\n\n%s\n\n", r.title, r.question)
+	for _, metric := range r.charts {
+		file := r.name + "-" + metric + ".svg"
+		c := r.chart(metric)
+		if err := create(filepath.Join(p.dir, file), c.SVG); err != nil {
+			return err
+		}
+		p.say("![%s](evaluation/%s)\n", c.Title, file)
+	}
+	p.say("\n| %s | mechanism |", r.axis.Label)
+	for _, metric := range r.table {
+		p.say(" %s |", measure.About(metric).Title)
+	}
+	p.say("\n|---|---|%s\n", strings.Repeat("---|", len(r.table)))
+	for i, x := range r.xs() {
+		for _, m := range r.names() {
+			p.say("| %s | %s |", r.pointName(i, x), m)
+			for _, metric := range r.table {
+				p.say(" %s |", estimate(metric, measure.Mean(r.values(x, m, metric))))
+			}
+			p.say("\n")
+		}
+	}
+	p.say("\n")
+	return nil
+}
+
+// pointName is how the page calls a point: the value as it was set where the axis has only a number for it.
+func (r *result) pointName(i int, x float64) string {
+	if i < len(r.points) {
+		if _, v, ok := strings.Cut(r.points[i].label, "="); ok {
+			return v
+		}
+		return r.points[i].label
+	}
+	return short(x)
+}
+
+// chart is a metric over the setting, a line for each mechanism.
+func (r *result) chart(metric string) *report.Chart {
+	about := measure.About(metric)
+	c := &report.Chart{Title: r.title + ": " + strings.ToLower(about.Title), X: r.axis, Y: report.Axis{Label: about.Title, Unit: about.Unit, Log: r.spread(metric)}}
+	for _, m := range r.names() {
+		s := report.Series{Name: m}
+		for _, x := range r.xs() {
+			e := measure.Mean(r.values(x, m, metric))
+			if !math.IsNaN(e.Mean) {
+				s.Dots = append(s.Dots, report.Dot{X: x, Y: e.Mean, Low: e.Low, High: e.High})
+			}
+		}
+		c.Series = append(c.Series, s)
+	}
+	return c
+}
+
+// spread says whether the values of a metric differ by more than twenty times: such are drawn in decades.
+func (r *result) spread(metric string) bool {
+	if measure.About(metric).Unit == measure.Share {
+		return false
+	}
+	low, high := math.Inf(1), 0.0
+	for _, x := range r.xs() {
+		for _, m := range r.names() {
+			if v := measure.Mean(r.values(x, m, metric)).Mean; v > 0 {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	return high > 20*low
+}
+
+// xs are the settings that were run, in the order of the points.
+func (r *result) xs() (out []float64) {
+	for i := range r.Rows {
+		if x := r.Rows[i].Params[0].Value; !slices.Contains(out, x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// names are the mechanisms, in the order in which they ran.
+func (r *result) names() (out []string) {
+	for i := range r.Rows {
+		if m := r.Rows[i].Mechanism; !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// values of a metric at a setting, one for each seed in the order they were run.
+func (r *result) values(x float64, mechanism, metric string) (out []float64) {
+	for i := range r.Rows {
+		if w := &r.Rows[i]; w.Mechanism == mechanism && w.Params[0].Value == x {
+			out = append(out, w.Metrics.Get(metric))
+		}
+	}
+	return out
+}
+
+// best is the baseline with the best mean of a metric.
+func (r *result) best(x float64, metric string) (name string, values []float64) {
+	sign := 1.0
+	if measure.About(metric).Better == measure.Lower {
+		sign = -1
+	}
+	top := math.Inf(-1)
+	for _, m := range r.names() {
+		if strings.HasPrefix(m, sja) {
+			continue
+		}
+		v := r.values(x, m, metric)
+		if e := sign * measure.Mean(v).Mean; e > top {
+			name, values, top = m, v, e
+		}
+	}
+	return name, values
+}
+
+// short is a number with as many digits as a reader wants.
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+
+// value of a metric for people.
+func value(metric string, v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "-"
+	case measure.About(metric).Unit == measure.Seconds && math.Abs(v) >= 60:
+		return time.Duration(v * float64(time.Second)).Round(time.Second).String()
+	case measure.About(metric).Unit == measure.Seconds:
+		return fmt.Sprintf("%.1fs", v)
+	case measure.About(metric).Unit == measure.Share:
+		return fmt.Sprintf("%.2f%%", 100*v)
+	case math.Abs(v) >= 100:
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+func signed(metric string, v float64) string {
+	if v > 0 {
+		return "+" + value(metric, v)
+	}
+	return value(metric, v)
+}
+
+// estimate is a mean with half of its interval.
+func estimate(metric string, e measure.Estimate) string {
+	if math.IsNaN(e.Low) || e.High == e.Low {
+		return value(metric, e.Mean)
+	}
+	return value(metric, e.Mean) + " ± " + value(metric, e.High-e.Mean)
+}

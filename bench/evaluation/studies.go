@@ -1,0 +1,184 @@
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"sluice.dev/sluice/internal/drive/measure"
+	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/face/report"
+)
+
+// study varies one setting of the base scenario.
+type study struct {
+	name, title string
+	// question is what the reader is to look for.
+	question string
+	axis     report.Axis
+	points   []point
+	// mechanisms that run at every point, with commas between.
+	mechanisms string
+	// charts are the metrics drawn, table those in the page's table.
+	charts, table []string
+}
+
+// point is one setting. In paths, WORK. stands for where the work stands in the scenario.
+type point struct {
+	label string
+	x     float64
+	sets  []config.Set
+}
+
+const (
+	mainStudy = "load"
+	// usualLoad is that of the base scenario.
+	usualLoad = "0.9"
+)
+
+// Whom a study compares: sja and every planner; sja beside the baselines that turn out hardest to beat; sja alone.
+const (
+	everybody = "sja,all"
+	tough     = "sja,easy,conservative,bestfit,migrate"
+	ours      = "sja"
+)
+
+// swept makes the points of a setting. Values are as the scenario file has them, and numbers for the axis.
+func swept(path string, values ...string) (list []point) {
+	for i, v := range values {
+		list = append(list, point{label: path + "=" + v, x: position(v, i), sets: []config.Set{{Path: path, Value: v}}})
+	}
+	return list
+}
+
+// position of a value on an axis: seconds, a share, a number; or its place where it is a word.
+func position(v string, i int) float64 {
+	if d, err := time.ParseDuration(v); err == nil {
+		return d.Seconds()
+	}
+	if n := len(v) - 1; n > 0 && v[n] == '%' {
+		if x, err := strconv.ParseFloat(v[:n], 64); err == nil {
+			return x / 100
+		}
+	}
+	if x, err := strconv.ParseFloat(v, 64); err == nil {
+		return x
+	}
+	return float64(i)
+}
+
+// with sets more at every point.
+func with(points []point, more ...config.Set) []point {
+	for i := range points {
+		points[i].sets = append(points[i].sets, more...)
+	}
+	return points
+}
+
+// pairs sets two paths to the same value: r and k are swept together.
+func pairs(a, b string, values ...string) []point {
+	points := swept(a, values...)
+	for i := range points {
+		points[i].sets = append(points[i].sets, config.Set{Path: b, Value: values[i]})
+	}
+	return points
+}
+
+// windows are time-bounded by reservations: from none to a drain of half of the small slices every hour.
+func windows() []point {
+	list := []point{{label: "none", x: 0}}
+	for _, every := range []struct {
+		label string
+		x     float64
+		text  string
+	}{
+		{"10 minutes in 4 hours", 10.0 / 240, "[{kind: maintenance, slices: n-2, start: 1h, for: 10m, every: 4h}]"},
+		{"20 minutes in 2 hours", 20.0 / 120, "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 2h}]"},
+		{"20 minutes in an hour", 20.0 / 60, "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 1h}]"},
+	} {
+		list = append(list, point{label: every.label, x: every.x, sets: []config.Set{{Path: "cluster.reservations", Value: every.text}}})
+	}
+	return list
+}
+
+func studies() []study {
+	share := func(label string) report.Axis { return report.Axis{Label: label, Unit: measure.Share} }
+	plain := func(label string) report.Axis { return report.Axis{Label: label, Unit: measure.Plain} }
+	seconds := func(label string) report.Axis { return report.Axis{Label: label, Unit: measure.Seconds, Log: true} }
+	headline := []string{"waitMean", "completionPerWork", "usefulWork", "boundShare"}
+	wide := []string{"waitMean", "waitP95", "completionMean", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "fairness"}
+	own := []string{"waitMean", "completionMean", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "lostShare", "memoryExcessRate", "subjobs", "messagesPerTask"}
+	return []study{
+		{
+			name: mainStudy, title: "Load", axis: plain("load"), mechanisms: everybody, charts: headline, table: wide,
+			question: "How much work is offered, against all the cluster could do. Half of the jobs may be cut; the planners run every job as one block.",
+			points:   swept("WORK.load", "0.5", "0.7", "0.8", "0.9", "1", "1.2"),
+		},
+		{
+			name: "atomizable", title: "Share of jobs that may be cut", axis: share("atomizable"), mechanisms: everybody, charts: headline, table: wide,
+			question: "The first axis of every result: what is gained when only some owners can let their jobs be cut. At 0% nothing is cut, and sja is one more backfill.",
+			points:   swept("WORK.atomizable", "0%", "10%", "20%", "50%", "100%"),
+		},
+		{
+			name: "overhead", title: "Cost of a restore and of a checkpoint", axis: seconds("r and k, each"), mechanisms: "sja,easy,migrate", charts: headline, table: own,
+			question: "Every piece but the first restores, every piece but the last checkpoints. easy pays neither; migrate pays both for a preemption.",
+			points: func() (list []point) {
+				for _, p := range pairs("WORK.restore", "WORK.checkpoint", "500ms", "5s", "17500ms", "60s", "150s") {
+					v := p.sets[0].Value
+					list = append(list, with([]point{p}, config.Set{Path: "mechanism.restore", Value: v}, config.Set{Path: "mechanism.checkpoint", Value: v})...)
+				}
+				return list
+			}(),
+		},
+		{
+			name: "time-error", title: "Errors of declared run times", axis: plain("sigma of the logarithm"), mechanisms: tough, charts: []string{"waitMean", "completionPerWork"}, table: own,
+			question: "Owners are off by a factor exp(sigma z). Walltimes of rigid jobs are never below the truth; run times of jobs that may be cut are off both ways and are learned.",
+			points:   swept("WORK.timeError.sigma", "0", "0.25", "0.5", "1"),
+		},
+		{
+			name: "memory-error", title: "Errors of declared memory", axis: plain("bias of the logarithm"), mechanisms: tough, charts: []string{"memoryExcessRate", "completionPerWork"}, table: own,
+			question: "Below 0 owners declare too little: subjobs are killed for it, and profiles are raised.",
+			points:   swept("WORK.memoryError.bias", "-0.3", "-0.15", "0", "0.15", "0.3"),
+		},
+		{
+			name: "tau-min", title: "The least useful piece (tau_min)", axis: seconds("tau_min"), mechanisms: ours, charts: []string{"waitMean", "overheadShare"}, table: own,
+			question: "0 is the core's rule: (r+k)(1-o_max)/o_max, which is 315 s for r+k of 35 s and 10%.",
+			points:   swept("mechanism.tauMin", "0s", "60s", "120s", "600s", "1800s"),
+		},
+		{
+			name: "theta", title: "The accepted chance of an excess (theta)", axis: share("theta"), mechanisms: tough, charts: []string{"memoryExcessRate", "completionPerWork"}, table: own,
+			question: "What is promised, against what happens.",
+			points:   swept("mechanism.theta", "0.1%", "1%", "5%", "20%"),
+		},
+		{
+			name: "horizon", title: "Horizon: the longest piece", axis: seconds("horizon"), mechanisms: ours, charts: []string{"waitMean", "completionPerWork"}, table: own,
+			question: "A short horizon shares the slices in time and pays for it in overhead, unless a running piece may go on.",
+			points:   swept("mechanism.horizon", "10m", "30m", "1h", "4h", "24h"),
+		},
+		{
+			name: "continuation", title: "Continuation", axis: plain("continue"), mechanisms: ours, charts: []string{"overheadShare", "completionPerWork"}, table: own,
+			question: "Whether a running piece may be given the window behind its own (1) or not (0).",
+			points:   swept("mechanism.continue", "false", "true"),
+		},
+		{
+			name: "policy", title: "Policies", axis: plain("load"), mechanisms: "sja:fairness,sja:efficiency,sja:sla,sja:fifo,easy,migrate", charts: headline, table: wide,
+			question: "The same market under each policy. No job has a deadline here, so that sla falls to its second key.",
+			points:   swept("WORK.load", "0.7", "0.9", "1.2"),
+		},
+		{
+			name: "gangs", title: "Jobs with several GPUs", axis: plain("left out, split, gangs"), mechanisms: tough, charts: headline, table: wide,
+			question: "Left out (0), split into jobs with one slice (1), or run as gangs that hold as many slices at once (2): a blocked gang's place is reserved, and the windows before it have an end.",
+			points: func() []point {
+				list := swept("WORK.multi", "drop", "split", "gang")
+				for i := range list {
+					list[i].x = float64(i)
+				}
+				return list
+			}(),
+		},
+		{
+			name: "windows", title: "Windows that end at maintenance", axis: share("time reserved on half of the GPUs"), mechanisms: ours, charts: []string{"waitMean", "completionPerWork"}, table: own,
+			question: "Maintenance that comes again and again on half of the GPUs. The planners know pools of devices and no calendars, so sja is compared with itself; the bound does not know the maintenance either.",
+			points:   windows(),
+		},
+	}
+}
