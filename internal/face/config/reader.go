@@ -185,6 +185,9 @@ func (o object) Get(key string) Value { return o.get(key) }
 // Need is the value of a key that must be there; example is what to write.
 func (o object) Need(key, example string) Value { return o.need(key, example) }
 
+// Keys are the keys of the mapping that were read, in the order of the file.
+func (o object) Keys() []string { return o.order }
+
 // Has says whether the key is there, right or wrong.
 func (o object) Has(key string) bool { return o.has(key) }
 

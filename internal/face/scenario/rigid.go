@@ -3,9 +3,14 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"time"
 
-	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/cluster"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/drive/sim"
+	"sluice.dev/sluice/internal/drive/workload"
 )
 
 // playable is an error if a mechanism can't play the scenario. Planners place rigid blocks on slices that are always there.
@@ -16,7 +21,58 @@ func (s *Scenario) playable(m *Mechanism) error {
 	return nil
 }
 
-// playPlanner plays the scenario under a planner.
-func (s *Scenario) playPlanner(_ context.Context, on stage) (quantity.Instant, bool, error) {
-	return 0, false, errkind.Errorf(errkind.Unavailable, "planner %s can't be played yet", on.mechanism.Name)
+// playPlanner plays the scenario under a planner, which runs every job as one block. It returns how far it came and whether
+// all jobs were over then.
+func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant, bool, error) {
+	p, err := on.mechanism.Planner.New(planner.Options{
+		Cluster: on.world.machines, Seed: on.seed, Typical: on.world.typical,
+		Restore: s.Settings.Restore, Checkpoint: s.Settings.Checkpoint,
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("planner %s: %w", on.mechanism.Name, err)
+	}
+	tasks := &tasks{judge{classes: on.world.classes}}
+	world, err := sim.NewRigid(sim.RigidOptions{
+		Actor: cluster.New(on.world.machines, p), Machines: on.world.machines,
+		Source: on.from, Task: tasks.task, Observer: on.to, Progress: on.progress,
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	over, err := world.Run(ctx, s.Window.Limit)
+	if err != nil && ctx.Err() == nil {
+		return world.Now(), false, err
+	}
+	return world.Now(), over, nil
 }
+
+// tasks turns jobs into what planners see: a block on the slices where its declared profile is safe from beginning to end,
+// with the run time that its owner declares for each. What a block starts with counts to it.
+type tasks struct{ judge }
+
+func (k *tasks) task(j *workload.Job, t *cluster.Task) error {
+	spec, err := k.Spec(j, "task")
+	if err != nil {
+		return err
+	}
+	t.Devices, t.Share, t.Spread = int32(j.Slices), planner.Whole, true
+	t.Classes = uint32(k.whole(spec))
+	if j.Declared == 0 {
+		t.Run = nil // a rigid job without a walltime
+		return nil
+	}
+	for c, class := range k.classes {
+		speed := spec.SpeedOn(class.Name, class.Speed)
+		if speed == 0 {
+			continue
+		}
+		t.Run[c] = time.Duration(min(quantity.MulDiv(int64(j.Declared), 1000, speed), int64(longest)))
+		if j.Kind != job.Rigid {
+			t.Run[c] += j.Startup
+		}
+	}
+	return nil
+}
+
+// longest planned time: 50 years.
+const longest = 50 * 365 * 24 * time.Hour

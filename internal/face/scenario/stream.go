@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -184,10 +185,31 @@ func (s *Scenario) generator(o config.Object) *synthetic.Jobs {
 	} else if d.Given() {
 		g.Durations = durations(d)
 	}
-	if v := o.Get("gpus"); v.Given() && v.Choice("one", "philly") == 1 {
+	switch v := o.Get("gpus"); {
+	case v.Plain() && v.Choice("one", "philly") == 1:
 		g.GPUs = synthetic.PhillyGPUs()
+	case v.Given() && !v.Plain():
+		g.GPUs = sizes(v)
 	}
 	return g
+}
+
+// sizes reads how many GPUs jobs have, each number with its weight, such as {1: 80, 2: 20}.
+func sizes(v config.Value) (out []synthetic.Weight) {
+	o := v.Object()
+	for _, k := range o.Keys() {
+		n, err := strconv.Atoi(k)
+		if err != nil || n < 1 || n > config.MaxParallelism {
+			o.Get(k).Wrong("%q is no number of GPUs from 1 to %d", k, config.MaxParallelism)
+			continue
+		}
+		out = append(out, synthetic.Weight{GPUs: n, Weight: o.Get(k).Real(1e-6, 1e6, 1)})
+	}
+	if len(out) == 0 {
+		v.Wrong("names no number of GPUs; want for example {1: 80, 2: 20}")
+	}
+	slices.SortFunc(out, func(a, b synthetic.Weight) int { return a.GPUs - b.GPUs })
+	return out
 }
 
 // durations reads {fixed: 5m}, {uniform: [1m, 5m]} or {lognormal: {median: 10m, sigma: 1.5}}.

@@ -98,7 +98,7 @@ func (w *witness) Arrived(at quantity.Instant, s measure.Slot, j *workload.Job) 
 	if old.used && !old.over {
 		w.broke("job %d arrives in slot %d, which holds job %d", j.Number, s, old.number)
 	}
-	*old = watched{used: true, number: j.Number, work: j.Work}
+	*old = watched{used: true, number: j.Number, work: j.Work * time.Duration(j.Slices)}
 	w.live++
 	w.fate(old, func(*Fate) {})
 }
