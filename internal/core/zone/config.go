@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/policy"
 )
 
@@ -27,6 +28,9 @@ type Config struct {
 	Skew time.Duration
 	// Backoff is the first pause of a job after a subjob without progress; it doubles with each in a row. Default 500 ms.
 	Backoff time.Duration
+	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
+	// EASY backfill: one does, and they may. With Reserve 0 and Overtake it is first fit: none does.
+	Rigid planner.Discipline
 	// MaxKills is how many subjobs in a row may be ended from outside before the job is Failed. Default 1000.
 	MaxKills int
 }
@@ -42,6 +46,9 @@ func (c Config) withDefaults() Config {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
+	}
+	if c.Rigid == (planner.Discipline{}) {
+		c.Rigid = planner.Discipline{Reserve: 1, Overtake: true}
 	}
 	if c.MaxKills == 0 {
 		c.MaxKills = 1000
@@ -68,6 +75,9 @@ func (c Config) Validate() error {
 		if d.value < 0 {
 			errs = append(errs, fmt.Errorf("zone: %s is %v, it must be positive", d.name, d.value))
 		}
+	}
+	if c.Rigid.Reserve < 0 {
+		errs = append(errs, fmt.Errorf("zone: %d rigid jobs are to hold a reservation, it must be 0 or more", c.Rigid.Reserve))
 	}
 	if c.MinWindow > c.Horizon {
 		errs = append(errs, fmt.Errorf("zone: minWindow %v is longer than the horizon %v: nothing would be offered", c.MinWindow, c.Horizon))

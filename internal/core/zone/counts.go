@@ -22,6 +22,7 @@ const (
 	notForever
 	barred
 	planned
+	inLine
 	reasons
 )
 

@@ -61,7 +61,7 @@ func slurmReason(r reason) string {
 		return "Backoff"
 	case queueCap:
 		return "QueueCap"
-	case lostToPolicy:
+	case lostToPolicy, inLine:
 		return "Priority"
 	default:
 		return "Resources"
@@ -99,6 +99,8 @@ func (z *Zone) sentence(s *state, r reason) string {
 		return "its speeds say that it can not run on the kind of slices that are free"
 	case planned:
 		return "its place is reserved where it ends earlier than in any window that is free"
+	case inLine:
+		return "rigid jobs start in order: it is served when those before it have started"
 	default:
 		return "it is asked when a window opens"
 	}

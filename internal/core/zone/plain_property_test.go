@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -86,6 +87,7 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 			}})
 		}
 		w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy")
+		w.config.Rigid = rapid.SampledFrom([]planner.Discipline{{}, {Overtake: true}, {Reserve: 1}, {Reserve: 2, Overtake: true}, {Reserve: 99, Overtake: true}}).Draw(rt, "rigid")
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.z, w.twin, w.draw = w.make(), &twin{}, draw
 		w.twin.restart(w)

@@ -1,7 +1,6 @@
 package zone
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
 // backfill is what the zone keeps for rigid jobs. All of it is soft.
@@ -27,8 +25,8 @@ type backfill struct {
 	withdrawals []withdrawal
 	// keeping are the gangs that their queue's cap is kept for; spareKept is room for the next such list.
 	keeping, spareKept []*state
-	// planned is the rigid job that is planned, nil if there is none.
-	planned *state
+	// heads are the rigid jobs that are served, in order; past is room for the next such list.
+	heads, past []head
 }
 
 // plan is a ForRigid reservation that was asked for and is not in a view yet.
@@ -85,11 +83,18 @@ func (z *Zone) queueUp(s *state) {
 	}
 }
 
-// planRigid serves the head of the rigid jobs before the market opens, as EASY backfill does: it starts as soon as its
-// place is free, and until then its earliest place is reserved, so that what is sold before it can not delay it. All
-// other rigid jobs answer windows like everybody else. It returns when to look again: the head's own place is no window
-// of the market's, so nobody else would wake the zone when it begins. As long as nothing changes, places only get worse but
-// for the one that was found, so the plan stands until that begins.
+// head is a rigid job that is served, with its place.
+type head struct {
+	job   *state
+	place place
+}
+
+// planRigid serves the heads of the rigid jobs before the market opens, as EASY backfill does with one and conservative
+// backfill with all of them: a head starts as soon as its place is free, and until then its earliest place is reserved, so
+// that what is sold before it can not delay it. All other rigid jobs answer windows like everybody else, if they may. It
+// returns when to look again: a head's own place is no window of the market's, so nobody else would wake the zone when it
+// begins. As long as nothing changes, places only get worse but for those that were found, so the plan stands until the
+// first of them begins.
 func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	if z.stales.next() != quantity.Never {
 		return quantity.Never // a fresh view is on its way; a plan made now would be moved back and forth
@@ -102,69 +107,123 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 }
 
 func (z *Zone) plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	head, place := z.head(now)
-	if head != nil {
-		place = z.stay(now, head, place)
-	}
-	z.dropPlans(now, head, place, out)
-	// Where all slices are alike to the job, no window that is open could hold it before its place does.
-	if head != nil && len(head.Spec.Speeds) > 0 && place.start > now {
-		z.setPlanned(head)
-	} else {
-		z.setPlanned(nil)
-	}
-	if head == nil {
-		return quantity.Never
-	}
-	p, _ := atomizer.Fit(ptr(head.view()), atomizer.Window{Capacity: place.slices[0].view.Slice.Capacity, Speed: place.speed, Start: place.start, End: place.end})
-	if place.start <= now {
-		var also []job.SliceID
-		for _, s := range place.slices[1:] {
-			also = append(also, s.id)
+	z.serve(now)
+	z.dropPlans(now, out)
+	wake := quantity.Never
+	for i := range z.heads {
+		if h := &z.heads[i]; h.place.start <= now {
+			z.start(now, h, out)
+		} else {
+			z.reserve(now, h, out)
+			wake = min(wake, h.place.start)
 		}
-		// One id is enough for the node: it says that the job comes for its own places, on whichever slices they are.
-		held := uint64(0)
-		for _, s := range place.slices {
-			if r := s.reserved(head.Job); r != nil {
-				held = r.ID
+	}
+	return wake
+}
+
+// serve finds the heads and their places, each around those before it.
+func (z *Zone) serve(now quantity.Instant) {
+	for i := range z.heads {
+		h := &z.heads[i]
+		h.job.head = 0
+		for _, s := range h.place.slices {
+			s.booked = s.booked[:0]
+		}
+	}
+	before := z.heads
+	z.heads, z.past = z.past[:0], before
+	z.findHeads(now)
+	for i := range before {
+		if s := before[i].job; s.head == 0 {
+			z.setPlanned(s, false)
+		}
+	}
+	for i := range z.heads {
+		// Where all slices are alike to the job, no window that is open could hold it before its place does.
+		h := &z.heads[i]
+		z.setPlanned(h.job, len(h.job.Spec.Speeds) > 0 && h.place.start > now)
+	}
+}
+
+// findHeads takes the first rigid jobs by age that can run somewhere on what is there. Where nobody holds a reservation only
+// gangs are served, which answer no windows, and those alone that can start now.
+func (z *Zone) findHeads(now quantity.Instant) {
+	most := z.cfg.Rigid.Reserve
+	if !z.cfg.Rigid.Overtake {
+		most = 1
+	}
+	for _, c := range z.line.chunks {
+		for _, e := range c {
+			if z.waits(now, e.job) != interested || most == 0 && e.job.width() == 1 {
+				continue
+			}
+			p, ok := z.earliest(now, e.job)
+			if !ok || most == 0 && p.start > now {
+				continue
+			}
+			if most > 0 {
+				p = z.stay(now, e.job, p)
+			}
+			z.heads = append(z.heads, head{e.job, p})
+			e.job.head = len(z.heads)
+			for _, s := range p.slices {
+				s.booked = append(s.booked, protocol.Gap{Start: p.start, End: p.end})
+			}
+			if most > 0 && len(z.heads) == most {
+				return
 			}
 		}
-		z.ask(now, head, place.slices[0], also, piece{Piece: p, start: now, end: place.end, speed: place.speed}, held, out)
-		return quantity.Never
 	}
-	for _, s := range place.slices {
-		if s.keeps(head.Job, place) || slices.ContainsFunc(s.plans, func(p *plan) bool { return p.job == head.Job }) {
+}
+
+// setPlanned says whether a job waits for a place that is better than any window.
+func (z *Zone) setPlanned(s *state, planned bool) {
+	if s.planned != planned {
+		s.planned = planned
+		z.touch(s)
+	}
+}
+
+// start asks the node of a head's place to start it.
+func (z *Zone) start(now quantity.Instant, h *head, out *protocol.Out) {
+	if z.waits(now, h.job) != interested {
+		return // a head before it took what its queue may hold
+	}
+	p, _ := atomizer.Fit(ptr(h.job.view()), atomizer.Window{Capacity: h.place.slices[0].view.Slice.Capacity, Speed: h.place.speed, Start: h.place.start, End: h.place.end})
+	var also []job.SliceID
+	for _, s := range h.place.slices[1:] {
+		also = append(also, s.id)
+	}
+	// One id is enough for the node: it says that the job comes for its own places, on whichever slices they are.
+	held := uint64(0)
+	for _, s := range h.place.slices {
+		if r := s.reserved(h.job.Job); r != nil {
+			held = r.ID
+		}
+	}
+	z.ask(now, h.job, h.place.slices[0], also, piece{Piece: p, start: now, end: h.place.end, speed: h.place.speed}, held, out)
+}
+
+// reserve asks the node for a head's place, as far as that is not reserved yet.
+func (z *Zone) reserve(now quantity.Instant, h *head, out *protocol.Out) {
+	for _, s := range h.place.slices {
+		if s.keeps(h.job.Job, h.place) || slices.ContainsFunc(s.plans, func(p *plan) bool { return p.job == h.job.Job }) {
 			continue
 		}
 		id := z.newAsk()
-		z.addPlan(&plan{ask: id, job: head.Job, slice: s, start: place.start, end: place.end, expires: now.Add(z.cfg.AskTTL), version: s.view.Version})
+		z.addPlan(&plan{ask: id, job: h.job.Job, slice: s, start: h.place.start, end: h.place.end, expires: now.Add(z.cfg.AskTTL), version: s.view.Version})
 		z.send(out, protocol.Message{
-			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: head.Job, Slice: s.id,
-			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.id, Start: place.start, End: place.end, Job: head.Job, Source: "backfill"},
+			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: h.job.Job, Slice: s.id,
+			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.id, Start: h.place.start, End: h.place.end, Job: h.job.Job, Source: "backfill"},
 		})
 	}
-	return place.start
-}
-
-// setPlanned says which job waits for a place that is better than any window.
-func (z *Zone) setPlanned(s *state) {
-	if s == z.planned {
-		return
-	}
-	for _, of := range []*state{z.planned, s} {
-		if of != nil {
-			of.planned = of == s
-			z.touch(of)
-		}
-	}
-	z.planned = s
 }
 
 // stay is the place that is reserved already, if all of it still is to be had and moving would not let the head start
 // clearly earlier; else the place that was found. A place given up for one as good could be lost to somebody on the way.
-func (z *Zone) stay(now quantity.Instant, head *state, found place) place {
+func (z *Zone) stay(now quantity.Instant, st *state, found place) place {
 	for i := z.reserved.next(0); i >= 0; i = z.reserved.next(i + 1) {
-		r := z.slices[i].reserved(head.Job)
+		r := z.slices[i].reserved(st.Job)
 		if r == nil || r.Start <= now {
 			continue
 		}
@@ -174,167 +233,29 @@ func (z *Zone) stay(now quantity.Instant, head *state, found place) place {
 		}
 		for j := z.reserved.next(0); j >= 0; j = z.reserved.next(j + 1) {
 			s := z.slices[j]
-			if s.keeps(head.Job, p) && slices.ContainsFunc(z.free(s, now, head.Job, nil), func(g protocol.Gap) bool { return g.Start <= p.start && p.end <= g.End }) {
-				p.slices, p.speed = append(p.slices, s), min(p.speed, s.speed(head.Spec))
+			if s.keeps(st.Job, p) && slices.ContainsFunc(z.roomFor(s, now, st.Job), func(g protocol.Gap) bool { return g.Start <= p.start && p.end <= g.End }) {
+				p.slices, p.speed = append(p.slices, s), min(p.speed, s.speed(st.Spec))
 			}
 		}
-		if len(p.slices) == len(found.slices) && endAt(head.Spec, p.start, p.speed) <= p.end {
+		if len(p.slices) == len(found.slices) && endAt(st.Spec, p.start, p.speed) <= p.end {
 			return p
 		}
 	}
 	return found
 }
 
-// place is where and when a rigid job could run, and how fast: as the slowest of its slices.
-type place struct {
-	slices     []*slice
-	start, end quantity.Instant
-	speed      int64
-}
-
-// head is the first rigid job by age that can run somewhere on what is there, with its earliest place.
-func (z *Zone) head(now quantity.Instant) (*state, place) {
-	for _, c := range z.line.chunks {
-		for _, e := range c {
-			if z.waits(now, e.job) != interested {
-				continue
-			}
-			if p, ok := z.earliest(now, e.job); ok {
-				return e.job, p
-			}
-		}
-	}
-	return nil, place{}
-}
-
-// earliest finds the place with the earliest end: the first instant at which enough slices of one node are free for as
-// long as the job takes on the slowest of them. Without speeds of its own it takes as long everywhere, and the earliest end
-// is the earliest start. On a tie, the smallest slices that hold it.
-func (z *Zone) earliest(now quantity.Instant, st *state) (best place, found bool) {
-	v := st.view()
-	nodes := map[job.NodeID][]room{}
-	var order []job.NodeID
-	fits := make([]bool, len(z.classes))
-	for i, c := range z.classes {
-		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: now, End: quantity.Never})
-		fits[i] = r.Why == atomizer.Interested
-	}
-	for _, s := range z.slices {
-		if !s.view.Usable || !fits[s.class.at] {
-			continue
-		}
-		if nodes[s.view.Node] == nil {
-			order = append(order, s.view.Node)
-		}
-		nodes[s.view.Node] = append(nodes[s.view.Node], room{s, s.speed(st.Spec), z.roomFor(s, now, st.Job)})
-	}
-	slices.Sort(order)
-	for _, node := range order {
-		if p, ok := earliestOf(now, st.Spec, nodes[node]); ok && (!found || p.before(&best)) {
-			best, found = p, true
-		}
-	}
-	return best, found
-}
-
-// roomFor is the slice's free time for a rigid job, whose own place counts as free.
-func (z *Zone) roomFor(s *slice, now quantity.Instant, id job.ID) []protocol.Gap {
-	if len(s.plans) > 0 || z.reserved.has(s.at) {
-		return z.free(s, now, id, nil)
-	}
-	return z.room(s, now)
-}
-
-// room is a slice that a rigid job could run on, its speed there, and when it is free.
-type room struct {
-	s     *slice
-	speed int64
-	gaps  []protocol.Gap
-}
-
-// earliestOf is the earliest place on the slices of one node, given from the smallest on.
-func earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best place, found bool) {
-	var starts []quantity.Instant
-	var speeds []int64 // fastest first; what is slower is not looked at with a faster one
-	for _, r := range rooms {
-		for _, g := range r.gaps {
-			if g.End > now {
-				starts = append(starts, max(now, g.Start))
-			}
-		}
-		speeds = append(speeds, r.speed)
-	}
-	slices.Sort(starts)
-	slices.SortFunc(speeds, func(a, b int64) int { return cmp.Compare(b, a) })
-	if speeds = slices.Compact(speeds); len(spec.Speeds) == 0 {
-		speeds = speeds[len(speeds)-1:] // as long on all of them
-	}
-	for _, t := range slices.Compact(starts) {
-		if earliest := (place{start: t, end: endAt(spec, t, speeds[0])}); found && best.rank() < earliest.rank() {
-			break
-		}
-		for _, least := range speeds {
-			p, ok := placeAt(spec, rooms, t, least)
-			if ok && (!found || p.before(&best)) {
-				best, found = p, true
-			}
-			if ok {
-				break
-			}
-		}
-	}
-	return best, found
-}
-
-// placeAt is the place that begins at t on the smallest slices of at least this speed, as far as there are enough.
-func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (place, bool) {
-	p := place{start: t, end: endAt(spec, t, least), speed: math.MaxInt64}
-	for _, r := range rooms {
-		if r.speed >= least && slices.ContainsFunc(r.gaps, func(g protocol.Gap) bool { return g.Start <= t && p.end <= g.End }) {
-			p.slices, p.speed = append(p.slices, r.s), min(p.speed, r.speed)
-		}
-		if len(p.slices) == max(1, spec.Slices) {
-			p.end = endAt(spec, t, p.speed)
-			return p, true
-		}
-	}
-	return place{}, false
-}
-
-// endAt is when a rigid job ends, grace included, that starts at t and runs at this speed.
-func endAt(spec *job.Spec, t quantity.Instant, speed int64) quantity.Instant {
-	if spec.Walltime == 0 {
-		return quantity.Never
-	}
-	return t.Add(spec.WalltimeAt(speed) + spec.Launch.Grace)
-}
-
-// rank is what makes a place better than another: its end, or its start where no end is known.
-func (p *place) rank() quantity.Instant {
-	if p.end == quantity.Never {
-		return p.start
-	}
-	return p.end
-}
-
-// before orders places: the earlier first, then the one on smaller slices, then the one that starts earlier.
-func (p *place) before(q *place) bool {
-	largest := func(p *place) quantity.Amount { return p.slices[len(p.slices)-1].view.Slice.Capacity[trp.Memory] }
-	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(largest(p), largest(q)), cmp.Compare(p.start, q.start)) < 0
-}
-
-// dropPlans withdraws reservations that no longer serve the head: those of other jobs, and its own that do not hold its
+// dropPlans withdraws reservations that no longer serve a head: those of other jobs, and its own that do not hold its
 // place.
-func (z *Zone) dropPlans(now quantity.Instant, head *state, p place, out *protocol.Out) {
+func (z *Zone) dropPlans(now quantity.Instant, out *protocol.Out) {
 	for at := z.reserved.next(0); at >= 0; at = z.reserved.next(at + 1) {
 		s := z.slices[at]
 		for i := range s.view.Reserved {
 			r := &s.view.Reserved[i]
-			if r.Kind != protocol.ForRigid || r.End <= now || head != nil && r.Job == head.Job && slices.Contains(p.slices, s) && (p.start <= now || p.holds(r)) {
+			if r.Kind != protocol.ForRigid || r.End <= now {
 				continue
 			}
-			if st := z.jobs[r.Job]; st != nil && st.asking > 0 {
-				continue // it is being turned into a lease right now
+			if st := z.jobs[r.Job]; st != nil && (st.asking > 0 || st.head > 0 && z.heads[st.head-1].place.uses(now, s, r)) {
+				continue // it is being turned into a lease right now, or good
 			}
 			if slices.ContainsFunc(z.withdrawals, func(w withdrawal) bool { return w.id == r.ID && w.slice == s }) {
 				continue // asked for and not in a view yet
@@ -345,6 +266,11 @@ func (z *Zone) dropPlans(now quantity.Instant, head *state, p place, out *protoc
 			})
 		}
 	}
+}
+
+// uses says whether a reservation on a slice serves the place.
+func (p *place) uses(now quantity.Instant, s *slice, r *protocol.Reservation) bool {
+	return slices.Contains(p.slices, s) && (p.start <= now || p.holds(r))
 }
 
 // holds says whether a reservation keeps the whole of a place. One that ends before the place does would let the time

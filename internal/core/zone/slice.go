@@ -28,6 +28,8 @@ type slice struct {
 	sold  []sale
 	asks  []*ask
 	plans []*plan
+	// booked are the places on it of the heads served so far in this pass.
+	booked []protocol.Gap
 	// gaps are its free time, good unless moved says that something changed since.
 	gaps  []protocol.Gap
 	moved bool
@@ -211,7 +213,7 @@ func (z *Zone) room(s *slice, now quantity.Instant) []protocol.Gap {
 }
 
 // free is the slice's time that is not sold: the node's gaps without the claims, asks and plans that its view can not
-// know of yet. A job's own reservation counts as free for it.
+// know of yet. A job's own reservation counts as free for it; those of all rigid jobs do for anyRigid.
 func (z *Zone) free(s *slice, now quantity.Instant, own job.ID, out []protocol.Gap) []protocol.Gap {
 	out = out[:0]
 	if !s.view.Usable || s.stale > now {
@@ -224,7 +226,7 @@ func (z *Zone) free(s *slice, now quantity.Instant, own job.ID, out []protocol.G
 	}
 	if own != "" {
 		for i := range s.view.Reserved {
-			if r := &s.view.Reserved[i]; r.Kind == protocol.ForRigid && r.Job == own && r.End > now {
+			if r := &s.view.Reserved[i]; r.Kind == protocol.ForRigid && (r.Job == own || own == anyRigid) && r.End > now {
 				out = join(out, protocol.Gap{Start: max(r.Start, now), End: r.End})
 			}
 		}
@@ -236,12 +238,15 @@ func (z *Zone) free(s *slice, now quantity.Instant, own job.ID, out []protocol.G
 		out = carve(out, a.piece.start, a.piece.end, protocol.ForLease)
 	}
 	for _, p := range s.plans {
-		if p.job != own {
+		if p.job != own && own != anyRigid {
 			out = carve(out, p.start, p.end, protocol.ForRigid)
 		}
 	}
 	return out
 }
+
+// anyRigid stands for all rigid jobs; no job has this name.
+const anyRigid = job.ID("*")
 
 // carve takes [start, end) out of ordered gaps.
 func carve(gaps []protocol.Gap, start, end quantity.Instant, kind protocol.ReservationKind) []protocol.Gap {

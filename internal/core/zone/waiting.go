@@ -96,7 +96,10 @@ func (z *Zone) deafness(now quantity.Instant, s *state) reason {
 	if s.planned {
 		return planned
 	}
-	return z.waits(now, s)
+	if why := z.waits(now, s); why != interested || s.Spec.Kind != job.Rigid || z.cfg.Rigid.Overtake {
+		return why
+	}
+	return inLine
 }
 
 // width is how many slices one subjob of the job holds.

@@ -77,6 +77,8 @@ type state struct {
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
 	counts counts
+	// head is 1 + its place among the heads, 0 if it is none.
+	head int
 	// planned: its place is later, and better than what the market could give it now.
 	planned bool
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.

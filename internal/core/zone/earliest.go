@@ -1,0 +1,144 @@
+package zone
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// place is where and when a rigid job could run, and how fast: as the slowest of its slices.
+type place struct {
+	slices     []*slice
+	start, end quantity.Instant
+	speed      int64
+}
+
+// earliest finds the place with the earliest end: the first instant at which enough slices of one node are free for as
+// long as the job takes on the slowest of them. Without speeds of its own it takes as long everywhere, and the earliest end
+// is the earliest start. On a tie, the smallest slices that hold it.
+func (z *Zone) earliest(now quantity.Instant, st *state) (best place, found bool) {
+	v := st.view()
+	nodes := map[job.NodeID][]room{}
+	var order []job.NodeID
+	fits := make([]bool, len(z.classes))
+	for i, c := range z.classes {
+		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: now, End: quantity.Never})
+		fits[i] = r.Why == atomizer.Interested
+	}
+	for _, s := range z.slices {
+		if !s.view.Usable || !fits[s.class.at] {
+			continue
+		}
+		if nodes[s.view.Node] == nil {
+			order = append(order, s.view.Node)
+		}
+		nodes[s.view.Node] = append(nodes[s.view.Node], room{s, s.speed(st.Spec), z.roomFor(s, now, st.Job)})
+	}
+	slices.Sort(order)
+	for _, node := range order {
+		if p, ok := earliestOf(now, st.Spec, nodes[node]); ok && (!found || p.before(&best)) {
+			best, found = p, true
+		}
+	}
+	return best, found
+}
+
+// roomFor is the slice's free time for a rigid job, whose own place counts as free. Where several heads are served it is
+// all that is not booked for a head before it: the places of those behind give way.
+func (z *Zone) roomFor(s *slice, now quantity.Instant, id job.ID) []protocol.Gap {
+	switch {
+	case len(s.plans) == 0 && len(s.booked) == 0 && !z.reserved.has(s.at):
+		return z.room(s, now)
+	case z.cfg.Rigid.Reserve <= 1:
+		return z.free(s, now, id, nil)
+	}
+	gaps := z.free(s, now, anyRigid, nil)
+	for _, b := range s.booked {
+		gaps = carve(gaps, b.Start, b.End, protocol.ForRigid)
+	}
+	return gaps
+}
+
+// room is a slice that a rigid job could run on, its speed there, and when it is free.
+type room struct {
+	s     *slice
+	speed int64
+	gaps  []protocol.Gap
+}
+
+// earliestOf is the earliest place on the slices of one node, given from the smallest on.
+func earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best place, found bool) {
+	var starts []quantity.Instant
+	var speeds []int64 // fastest first; what is slower is not looked at with a faster one
+	for _, r := range rooms {
+		for _, g := range r.gaps {
+			if g.End > now {
+				starts = append(starts, max(now, g.Start))
+			}
+		}
+		speeds = append(speeds, r.speed)
+	}
+	slices.Sort(starts)
+	slices.SortFunc(speeds, func(a, b int64) int { return cmp.Compare(b, a) })
+	if speeds = slices.Compact(speeds); len(spec.Speeds) == 0 {
+		speeds = speeds[len(speeds)-1:] // as long on all of them
+	}
+	for _, t := range slices.Compact(starts) {
+		if earliest := (place{start: t, end: endAt(spec, t, speeds[0])}); found && best.rank() < earliest.rank() {
+			break
+		}
+		for _, least := range speeds {
+			p, ok := placeAt(spec, rooms, t, least)
+			if ok && (!found || p.before(&best)) {
+				best, found = p, true
+			}
+			if ok {
+				break
+			}
+		}
+	}
+	return best, found
+}
+
+// placeAt is the place that begins at t on the smallest slices of at least this speed, as far as there are enough.
+func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (place, bool) {
+	p := place{start: t, end: endAt(spec, t, least), speed: math.MaxInt64}
+	for _, r := range rooms {
+		if r.speed >= least && slices.ContainsFunc(r.gaps, func(g protocol.Gap) bool { return g.Start <= t && p.end <= g.End }) {
+			p.slices, p.speed = append(p.slices, r.s), min(p.speed, r.speed)
+		}
+		if len(p.slices) == max(1, spec.Slices) {
+			p.end = endAt(spec, t, p.speed)
+			return p, true
+		}
+	}
+	return place{}, false
+}
+
+// endAt is when a rigid job ends, grace included, that starts at t and runs at this speed.
+func endAt(spec *job.Spec, t quantity.Instant, speed int64) quantity.Instant {
+	if spec.Walltime == 0 {
+		return quantity.Never
+	}
+	return t.Add(spec.WalltimeAt(speed) + spec.Launch.Grace)
+}
+
+// rank is what makes a place better than another: its end, or its start where no end is known.
+func (p *place) rank() quantity.Instant {
+	if p.end == quantity.Never {
+		return p.start
+	}
+	return p.end
+}
+
+// before orders places: the earlier first, then the one on smaller slices, then the one that starts earlier.
+func (p *place) before(q *place) bool {
+	largest := func(p *place) quantity.Amount { return p.slices[len(p.slices)-1].view.Slice.Capacity[trp.Memory] }
+	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(largest(p), largest(q)), cmp.Compare(p.start, q.start)) < 0
+}
