@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/drive"
 	"sluice.dev/sluice/internal/drive/measure"
 	"sluice.dev/sluice/internal/drive/sim"
 	"sluice.dev/sluice/internal/drive/workload"
@@ -323,6 +324,41 @@ func TestFaults(t *testing.T) {
 					t.Errorf("seed %d: jobs ended %v, runs %v, %d leases stand", seed, w.done, w.outcomes, len(judge.leases))
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkPark is a zone of 64 nodes with four slices each, at a load just above 1, with a network of a millisecond and
+// some jitter, metrics on, every fact told and a digest asked for after every step: virtual seconds in a second.
+func BenchmarkPark(b *testing.B) {
+	for _, n := range []struct{ nodes, jobs int }{{4, 1000}, {64, 1000}, {64, 10_000}} {
+		b.Run(fmt.Sprintf("%d/%d", n.nodes, n.jobs), func(b *testing.B) {
+			p := park{nodes: n.nodes, jobs: n.jobs, seed: 1, network: sim.Network{
+				GateZone: sim.Link{Delay: time.Millisecond, Jitter: time.Millisecond}, ZoneNode: sim.Link{Delay: time.Millisecond, Jitter: time.Millisecond},
+			}}
+			virtual, steps, sum := time.Duration(0), uint64(0), uint64(0)
+			for b.Loop() {
+				o := p.options(b)
+				collector, err := measure.New(measure.Config{Classes: sim.Classes(o.Nodes), Usable: func(*workload.Job) uint64 { return 7 }})
+				if err != nil {
+					b.Fatal(err)
+				}
+				o.Observer = collector
+				o.Fact = func(_ quantity.Instant, f *protocol.Fact) { sum += uint64(f.Kind) }
+				o.Stepped = func(_ quantity.Instant, p drive.Party) { sum += p.Actor.Digest() }
+				s, err := sim.New(o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if over, err := s.RunOut(context.Background(), quantity.Never); !over || err != nil {
+					b.Fatal(over, err)
+				}
+				virtual += s.Now().Sub(parkStart)
+				steps += s.Steps()
+			}
+			b.ReportMetric(virtual.Seconds()/b.Elapsed().Seconds(), "x_real_time")
+			b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+			b.ReportMetric(float64(steps)/virtual.Seconds(), "steps/virtual_s")
 		})
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -159,9 +160,13 @@ func (s *Sim) boot(p int) {
 		return
 	}
 	x.down = false
+	was := x.Actor.Digest()
 	x.Actor = s.o.Rebuild(x.Address)
 	for i := range s.faults.logs[p].facts {
 		x.Actor.Apply(s.faults.logs[p].facts[i])
+	}
+	if is := x.Actor.Digest(); is != was {
+		invariant.Check(false, "%s had the digest %016x before its crash; its facts fold to %016x", drive.Name(x.Address), was, is)
 	}
 	s.recover(p)
 	if p >= 2 {
