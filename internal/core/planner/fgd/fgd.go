@@ -17,8 +17,12 @@ import (
 // typical task and in thousandths of a GPU; where nothing changes it is exactly 50. A share takes the device where that is
 // highest, the first of equals.
 //
-// Devices of several classes count by their weight. F is a sum of integers here, so that equal placements score equally
-// whatever the order of the sum.
+// Devices of several classes count by their weight.
+//
+// F is a sum of integers, so that a placement that changes nothing scores 50 whatever the order of the sum and whatever
+// the processor. The published program adds floating-point numbers, and their noise decides between 49 and 50: given its
+// draws, this planner has 90 of its 110 published runs to the last digit, and the others within 0.4 percentage points in
+// every column and within 0.05 in the mean of ten seeds.
 func Kind() planner.Kind {
 	return planner.Kind{
 		Name:    "fgd",

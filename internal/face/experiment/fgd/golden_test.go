@@ -36,20 +36,43 @@ func index(names []string) map[string]int32 {
 	return at
 }
 
-// TestPublishedRows gives the planners the arrivals and ranks of published runs: every column of their rows must come out.
-func TestPublishedRows(t *testing.T) {
+// rows are the published rows of the default workload by policy and seed.
+func rows(t *testing.T, name string) map[string][]float64 {
+	out := map[string][]float64{}
+	tracetest.Each(t, fgdtable.Format(), "fgd_expected/analysis_"+name+"_discrete.csv.gz", func(r *trace.Record) {
+		if r.Curve.Workload == "openb_pod_list_default" {
+			out[fmt.Sprintf("%s %d", r.Curve.Policy, r.Curve.Seed)] = append([]float64(nil), r.Curve.Values...)
+		}
+	})
+	return out
+}
+
+// compare wants every column; the published ones are rounded to hundredths, and means of rounded values.
+func compare(t *testing.T, what string, got, want []float64) {
 	const within = 0.02
+	if len(got) != len(want) {
+		t.Fatalf("%d columns of percent %s, %d published", len(got), what, len(want))
+	}
+	worst := 0.0
+	for column, x := range want {
+		away := math.Abs(got[column] - x)
+		worst = max(worst, away)
+		if away > within {
+			t.Errorf("at %d%% arrived %.3f%% is %s; published is %.2f", column, got[column], what, x)
+		}
+	}
+	t.Logf("%s: at most %.4f away", what, worst)
+}
+
+// TestPublishedRows gives the planners the arrivals and ranks of published runs: every column of their rows of
+// both tables must come out.
+func TestPublishedRows(t *testing.T) {
 	data := filepath.Dir(tracetest.Data(t, "openb"))
 	w, err := fgd.Load(data, "default")
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := map[string][]float64{}
-	tracetest.Each(t, fgdtable.Format(), "fgd_expected/analysis_allo_discrete.csv.gz", func(r *trace.Record) {
-		if r.Curve.Workload == "openb_pod_list_default" {
-			published[fmt.Sprintf("%s %d", r.Curve.Policy, r.Curve.Seed)] = append([]float64(nil), r.Curve.Values...)
-		}
-	})
+	allocated, fragmented := rows(t, "allo"), rows(t, "frag_ratio")
 	pods, nodes := index(w.Names), index(w.NodeNames)
 	for seed := 42; seed <= 44; seed++ {
 		s := fgd.Setup{Workload: w, Ranks: make([]int32, len(w.NodeNames)), Seed: uint64(seed)}
@@ -70,22 +93,13 @@ func TestPublishedRows(t *testing.T) {
 			{"05-BestFit", bestfit.Kind()}, {"06-FGD", planfgd.Kind()},
 		} {
 			t.Run(fmt.Sprintf("%s %d", c.kind.Name, seed), func(t *testing.T) {
-				want := published[fmt.Sprintf("%s %d", c.policy, seed)]
-				if len(want) != fgd.Columns {
-					t.Fatalf("%d published columns", len(want))
-				}
+				row := fmt.Sprintf("%s %d", c.policy, seed)
 				got, err := fgd.Run(c.kind, s)
 				if err != nil {
 					t.Fatal(err)
 				}
-				worst := 0.0
-				for column, x := range want {
-					worst = max(worst, math.Abs(got.Allocated[column]-x))
-					if math.Abs(got.Allocated[column]-x) > within {
-						t.Errorf("at %d%% arrived %.3f%% is allocated; published is %.2f", column, got.Allocated[column], x)
-					}
-				}
-				t.Logf("at most %.4f away", worst)
+				compare(t, "allocated", got.Allocated[:], allocated[row])
+				compare(t, "fragmented", got.Fragmented[:], fragmented[row])
 			})
 		}
 	}
