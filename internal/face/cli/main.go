@@ -29,6 +29,8 @@ const (
 	ExitUnavailable = 3
 	// ExitTimeout: wait's time was over before the job.
 	ExitTimeout = 4
+	// ExitInterrupted: a simulation was ended by a signal; what it had was printed.
+	ExitInterrupted = 130
 )
 
 // Deps is what the command needs of the world around it.
@@ -154,7 +156,8 @@ It advertises the gaps on GPU slices as windows; jobs cut themselves into subjob
 that fit. Start a daemon with "sluice up", then submit job files to it.
 
 Exit codes: 0 done; 1 the operation failed, or a job waited for did not complete;
-2 wrong arguments or a wrong file; 3 no daemon answers; 4 wait's time was over.
+2 wrong arguments or a wrong file; 3 no daemon answers; 4 wait's time was over;
+130 a simulation was interrupted.
 
 Every command is a call of the daemon's API, which is also plain JSON over HTTP:
 
@@ -176,7 +179,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.server, "server", server, "the daemon's address (SLUICE_SERVER): host:port, or https://host:port")
 	f.StringVar(&a.token, "token", "", "the daemon's token (better: SLUICE_TOKEN, which other users can't see)")
 	f.StringVar(&a.ca, "tls-ca", a.Getenv("SLUICE_TLS_CA"), "trust this PEM file for the daemon's certificate (SLUICE_TLS_CA)")
-	root.AddGroup(&cobra.Group{ID: "jobs", Title: "Jobs:"}, &cobra.Group{ID: "slices", Title: "Slices and queues:"}, &cobra.Group{ID: "daemon", Title: "The daemon:"})
+	root.AddGroup(&cobra.Group{ID: "jobs", Title: "Jobs:"}, &cobra.Group{ID: "slices", Title: "Slices and queues:"}, &cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "sim", Title: "Simulation:"})
 	for _, g := range []struct {
 		id   string
 		cmds []*cobra.Command
@@ -184,6 +187,7 @@ func (a *app) root() *cobra.Command {
 		{"jobs", []*cobra.Command{a.submitCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.pauseCmd(), a.resumeCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.releaseCmd(), a.queuesCmd(), a.queueCmd()}},
 		{"daemon", []*cobra.Command{a.upCmd(), a.aboutCmd(), a.journalCmd(), a.versionCmd()}},
+		{"sim", []*cobra.Command{a.simCmd()}},
 	} {
 		for _, c := range g.cmds {
 			c.GroupID = g.id

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"strings"
 	"time"
 
@@ -77,12 +76,7 @@ func (a *app) draw(m *pb.HistoryResponse, picture string, width int) error {
 
 // colored says whether the output is a terminal whose user has not declined colors (no-color.org).
 func (a *app) colored() bool {
-	f, ok := a.Out.(*os.File)
-	if !ok || a.Getenv("NO_COLOR") != "" || a.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && terminal(a.Out)
 }
 
 // what a span is, for people.

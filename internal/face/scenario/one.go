@@ -54,7 +54,7 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	witness := newWitness(from.named, s.slices())
 	observers := measure.Observers{witness, collector}
 	var recorder *measure.Recorder
-	if r.Spans > 0 {
+	if r.Spans > 0 && seed == 0 {
 		recorder = measure.NewRecorder(w.measured, r.Spans)
 		observers = append(observers, recorder)
 	}

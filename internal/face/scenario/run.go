@@ -19,7 +19,7 @@ type Options struct {
 	Data *Traces
 	// Workers is how many runs go at once; 0 for one for each processor. It has no influence on the results.
 	Workers int
-	// Spans keeps what ran where, for pictures: at most so many of each run, 0 for none.
+	// Spans keeps what ran where, for pictures: at most so many of each run with the first seed, 0 for none.
 	Spans int
 	// Progress is told now and then how far all is, never twice at once; nil if nobody wants to know.
 	Progress func(Progress)

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/face/scenario"
+)
+
+// listed is a scenario of the list.
+type listed struct {
+	*scenario.Scenario
+	facts scenario.Facts
+}
+
+func (a *app) simListCmd() *cobra.Command {
+	var data string
+	c := &cobra.Command{
+		Use: "list [NAME|FILE]...", Short: "List scenarios, and measure what work they offer",
+		Long: `List the scenarios that ship with the program, or those named, with what is measured of
+the work that they offer under their first seed. Load is the work offered over what the
+cluster can do for this mix of jobs until the last one arrives; rigid is the share of the
+work that can't be cut; gap is the mean idle stretch of a slice where only the rigid work
+and the reservations run; job is the mean run time of a job on a whole GPU, where it takes
+the least. Those marked data need --data DIR.`,
+		Example:           "  sluice sim list\n  sluice sim list small mine.yml\n  sluice sim list --data ./data -o json",
+		ValidArgsFunction: completeScenarios,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var list []listed
+			traces := &scenario.Traces{Dir: data}
+			if len(args) == 0 {
+				args = scenario.Shipped()
+			}
+			for _, name := range args {
+				s, err := scenario.Load(name)
+				if err != nil {
+					return err
+				}
+				l := listed{Scenario: s}
+				sja, err := mechanisms().Find(s, []string{scenario.SJA})
+				if err != nil {
+					return err
+				}
+				if l.facts, err = s.Measure(cmd.Context(), sja[0], traces); err != nil {
+					return fmt.Errorf("scenario %s: %w", name, err)
+				}
+				list = append(list, l)
+			}
+			return show(a, list, scenarioColumns(), func(l listed) string { return l.Name }, "no scenarios")
+		},
+	}
+	c.Flags().StringVar(&data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA)")
+	return a.output(c)
+}
+
+func scenarioColumns() []column[listed] {
+	// measured is a column that is empty where nothing could be measured.
+	measured := func(key, head string, value func(*scenario.Facts) any, text func(*scenario.Facts) string) column[listed] {
+		return column[listed]{key: key, head: head, value: func(l listed) any {
+			if !l.facts.Measured {
+				return nil
+			}
+			return value(&l.facts)
+		}, text: func(l listed) string {
+			if !l.facts.Measured {
+				return ""
+			}
+			return text(&l.facts)
+		}}
+	}
+	return []column[listed]{
+		{key: "name", head: "NAME", value: func(l listed) any { return l.Name }},
+		{key: "slices", head: "SLICES", value: func(l listed) any { return l.facts.Slices }},
+		measured("jobs", "JOBS", func(f *scenario.Facts) any { return f.Jobs }, func(f *scenario.Facts) string { return fmt.Sprint(f.Jobs) }),
+		measured("load", "LOAD", func(f *scenario.Facts) any { return f.Load }, func(f *scenario.Facts) string { return fmt.Sprintf("%.2f", f.Load) }),
+		measured("rigidShare", "RIGID", func(f *scenario.Facts) any { return f.RigidShare }, func(f *scenario.Facts) string { return fmt.Sprintf("%.0f%%", 100*f.RigidShare) }),
+		measured("meanGapSeconds", "GAP", func(f *scenario.Facts) any { return f.MeanGap.Seconds() }, func(f *scenario.Facts) string { return short(f.MeanGap) }),
+		measured("meanJobSeconds", "JOB", func(f *scenario.Facts) any { return f.MeanJob.Seconds() }, func(f *scenario.Facts) string { return short(f.MeanJob) }),
+		{key: "needsData", head: "NEEDS", value: func(l listed) any { return l.Workload.NeedsData() }, text: func(l listed) string {
+			if l.Workload.NeedsData() {
+				return "data"
+			}
+			return ""
+		}},
+		{key: "mechanisms", head: "MECHANISMS", wide: true, value: func(l listed) any { return l.Settings.Use }, text: func(l listed) string { return fmt.Sprint(l.Settings.Use) }},
+		{key: "doc", head: "WHAT IT IS", value: func(l listed) any { return l.Doc }, text: func(l listed) string { return firstSentence(l.Doc) }},
+	}
+}
+
+// firstSentence is a text up to its first full stop.
+func firstSentence(s string) string {
+	for i := range s {
+		if s[i] == '.' && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\n') {
+			return s[:i]
+		}
+	}
+	return s
+}

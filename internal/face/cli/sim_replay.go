@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/drive/sim"
+	"sluice.dev/sluice/internal/edge/tape"
+)
+
+func (a *app) simReplayCmd() *cobra.Command {
+	var boot string
+	c := &cobra.Command{
+		Use: "replay TAPE", Short: "Play a daemon's tape again and compare every decision",
+		Long: `Play the tape of a daemon into fresh actors and compare the digest of their state after
+every call. TAPE is a daemon's data directory, or the folder of its tapes. Without --boot
+it is the last boot. Nothing is changed.
+
+Exit 0: every digest is the same. Exit 1: one differs, which another build or a bug makes;
+the message names the call.`,
+		Example: "  sluice sim replay /var/lib/sluice\n  sluice sim replay ./data --boot 20260301T120000.000000000",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := args[0]
+			if sub := filepath.Join(dir, "tape"); isDir(sub) {
+				dir = sub
+			}
+			return a.replay(dir, boot)
+		},
+	}
+	c.Flags().StringVar(&boot, "boot", "", "which run of the daemon (default: the last)")
+	return a.outputAs(c, "table", "json")
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func (a *app) replay(dir, boot string) (err error) {
+	boots, err := tape.Boots(dir)
+	if err != nil {
+		return err
+	}
+	if len(boots) == 0 {
+		return errkind.Errorf(errkind.Invalid, "%s holds no tapes; give a daemon's data directory", dir)
+	}
+	if boot == "" {
+		boot = boots[len(boots)-1]
+	}
+	r, err := tape.Open(dir, boot)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	h := r.Header()
+	var shown struct{ Policy, Horizon, Node string }
+	if err = json.Unmarshal(h.Config, &shown); err != nil {
+		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
+	}
+	horizon, err := time.ParseDuration(shown.Horizon)
+	if err != nil {
+		return errkind.Errorf(errkind.Invalid, "tape %s: its horizon can't be read: %w", boot, err)
+	}
+	config, err := actorConfig(UpOptions{Policy: shown.Policy, Mechanism: "sja", Horizon: horizon}, job.NodeID(shown.Node))
+	if err != nil {
+		return err
+	}
+	build, err := config.Build()
+	if err != nil {
+		return err
+	}
+	done, err := sim.Replay(r, build().Parties(zoneName, job.NodeID(shown.Node)), nil)
+	if err != nil {
+		return fmt.Errorf("tape %s of %s %s: %w", boot, h.Version, h.Commit, err)
+	}
+	if a.format == "json" {
+		return a.dump(record{
+			{"boot", boot}, {"version", h.Version}, {"commit", h.Commit}, {"recovered", done.Recovered}, {"calls", done.Calls},
+			{"facts", done.Facts}, {"effects", done.Effects}, {"compared", done.Compared},
+		})
+	}
+	fmt.Fprintf(a.Out, "tape %s, made by %s %s: %d facts recovered, %d calls played, %d facts decided again, %d digests compared, all equal\n",
+		boot, h.Version, h.Commit, done.Recovered, done.Calls, done.Facts, done.Compared)
+	return nil
+}
