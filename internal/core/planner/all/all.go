@@ -8,10 +8,12 @@ import (
 	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/planner/bestfit"
 	"sluice.dev/sluice/internal/core/planner/clustering"
+	"sluice.dev/sluice/internal/core/planner/conservative"
 	"sluice.dev/sluice/internal/core/planner/dotproduct"
 	"sluice.dev/sluice/internal/core/planner/easy"
 	"sluice.dev/sluice/internal/core/planner/fcfs"
 	"sluice.dev/sluice/internal/core/planner/fgd"
+	"sluice.dev/sluice/internal/core/planner/migrate"
 	"sluice.dev/sluice/internal/core/planner/packing"
 	"sluice.dev/sluice/internal/core/planner/random"
 	"sluice.dev/sluice/internal/core/planner/skip"
@@ -21,8 +23,9 @@ import (
 // Kinds in the order they are shown; the first is the default.
 func Kinds() []planner.Kind {
 	return []planner.Kind{
-		fcfs.Kind(), skip.Kind(), easy.Kind(), staticmig.Kind(),
+		fcfs.Kind(), skip.Kind(), easy.Kind(), conservative.Kind(),
 		bestfit.Kind(), random.Kind(), dotproduct.Kind(), clustering.Kind(), packing.Kind(), fgd.Kind(),
+		staticmig.Kind(), migrate.Kind(),
 	}
 }
 

@@ -61,7 +61,7 @@ func life(t *rapid.T, kind planner.Kind) {
 				w.end(rapid.SampledFrom(ids).Draw(t, "withdrawn"))
 			}
 		case 8:
-			w.now += quantity.Instant(rapid.Int64Range(1, 20).Draw(t, "seconds") * int64(time.Second))
+			w.now += quantity.Instant(rapid.Int64Range(1, 20).Draw(t, "later") * int64(w.unit))
 			w.plan(t)
 		case 9:
 			w.plan(t)
@@ -77,7 +77,7 @@ func (w *world) drain(t *rapid.T) {
 		for _, id := range w.in(running, leaving) {
 			w.end(id)
 		}
-		w.now += quantity.Instant(time.Second)
+		w.now += quantity.Instant(w.unit)
 		before := len(w.in(waiting))
 		w.plan(t)
 		if before > 0 && len(w.in(waiting)) == before {
@@ -97,7 +97,7 @@ func anyOrder(t *rapid.T, kind planner.Kind) {
 		w.arrive(t)
 	}
 	w.plan(t)
-	w.now += quantity.Instant(time.Second)
+	w.now += quantity.Instant(w.unit)
 	ids := rapid.SliceOfDistinct(rapid.IntRange(0, 24), func(i int) int { return i }).Draw(t, "ends")
 	ids = slices.DeleteFunc(ids, func(i int) bool { return i >= len(w.tasks) || w.tasks[i].state != running })
 	for _, id := range ids {
@@ -143,7 +143,10 @@ func allocations(t *testing.T, kind planner.Kind) {
 				out.Reset()
 				p.Plan(now, &out)
 				for _, d := range out.Decisions {
-					state[d.Task] = map[planner.Verb]byte{planner.Start: 2, planner.Preempt: 3}[d.Verb]
+					state[d.Task] = 2
+					if d.Verb == planner.Preempt {
+						state[d.Task] = 3
+					}
 				}
 			}
 		}

@@ -33,6 +33,7 @@ type world struct {
 	cluster planner.Cluster
 	a, b    planner.Planner
 	now     quantity.Instant
+	unit    time.Duration // of run times: a planner may have a scale of its own
 	tasks   []entry
 	node    []int32 // of a device
 	class   []uint8
@@ -62,8 +63,8 @@ func Cluster(t *rapid.T) planner.Cluster {
 	return c
 }
 
-// Task draws a task of any sort, with run times of whole seconds or none.
-func Task(t *rapid.T, id planner.ID) planner.Task {
+// Task draws a task of any sort, with run times of whole units or none.
+func Task(t *rapid.T, id planner.ID, unit time.Duration) planner.Task {
 	task := planner.Task{ID: id, Devices: int32(rapid.IntRange(0, 4).Draw(t, "wants")), Share: planner.Whole, Classes: uint32(rapid.IntRange(1, 7).Draw(t, "classes"))}
 	task.Spread = rapid.Bool().Draw(t, "spread")
 	if task.Devices == 1 && rapid.Bool().Draw(t, "share") {
@@ -75,7 +76,7 @@ func Task(t *rapid.T, id planner.ID) planner.Task {
 	if rapid.IntRange(0, 4).Draw(t, "known") > 0 {
 		task.Run = new([planner.MaxClasses]time.Duration)
 		for c := range task.Run {
-			task.Run[c] = time.Duration(rapid.IntRange(0, 20).Draw(t, "run")) * time.Second
+			task.Run[c] = time.Duration(rapid.IntRange(0, 20).Draw(t, "run")) * unit
 			if c == 2 {
 				break
 			}
@@ -93,7 +94,7 @@ func typical() []planner.Typical {
 }
 
 func newWorld(t *rapid.T, kind planner.Kind) *world {
-	w := &world{cluster: Cluster(t)}
+	w := &world{cluster: Cluster(t), unit: rapid.SampledFrom([]time.Duration{time.Second, time.Hour}).Draw(t, "unit")}
 	options := planner.Options{Cluster: w.cluster, Seed: rapid.Uint64().Draw(t, "seed"), Typical: typical(), Restore: 2 * time.Second, Checkpoint: time.Second}
 	var err error
 	if w.a, err = kind.New(options); err != nil {
@@ -128,7 +129,7 @@ func (w *world) arrive(t *rapid.T) {
 		id = len(w.tasks)
 		w.tasks = append(w.tasks, entry{})
 	}
-	task := Task(t, planner.ID(id))
+	task := Task(t, planner.ID(id), w.unit)
 	w.tasks[id] = entry{task: task, state: waiting}
 	w.a.Arrive(w.now, task)
 	w.b.Arrive(w.now, task)
@@ -195,6 +196,11 @@ func (w *world) plan(t *rapid.T) {
 		}
 	}
 	w.reservations(t)
+	if waker, ok := w.a.(planner.Waker); ok {
+		if at := waker.Wake(w.now); at <= w.now {
+			t.Fatalf("at %d it wants to be asked again at %d", w.now, at)
+		}
+	}
 }
 
 func (w *world) decide(t *rapid.T, d planner.Decision, devices []planner.Device) {

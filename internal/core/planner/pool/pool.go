@@ -200,6 +200,17 @@ func (p *Pool) giveLoose(t *planner.Task, h *held) {
 	h.first = none
 }
 
+// CanHold says whether the very devices that another pool gave t have room for it here.
+func (p *Pool) CanHold(t *planner.Task, at int32, devices []planner.Device) bool {
+	for _, d := range devices {
+		if int32(p.devices[d].free) < t.Share {
+			return false
+		}
+	}
+	n := &p.nodes[at]
+	return !p.asks(t) || n.unlimited || t.CPU <= n.cpu && t.Memory <= n.memory
+}
+
 // Hold gives t the very devices that another pool gave it.
 func (p *Pool) Hold(t *planner.Task, at int32, devices []planner.Device) {
 	if p.asks(t) {
