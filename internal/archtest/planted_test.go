@@ -63,7 +63,7 @@ func TestPlantedImports(t *testing.T) {
 		"tables": {Tables, []Package{
 			imports("internal/edge/journal/all", "internal/edge/journal/local"), imports("internal/edge/journal/local"),
 			imports("internal/edge/journal/memory"), imports("internal/edge/journal/journaltest"), imports("internal/edge/fabric/memory"),
-			imports("internal/face/cli", "internal/edge/journal/all"), imports("internal/drive/host", "internal/edge/journal/all"),
+			imports("internal/face/cli", "internal/edge/journal/all"), imports("bench/live", "internal/edge/journal/all"), imports("internal/drive/host", "internal/edge/journal/all"),
 		}, []string{"drive/host imports the table", "journal/memory is not in the table"}},
 
 		"forbidden": {Forbids, []Package{
