@@ -137,7 +137,11 @@ func (c *Cluster) Step(now quantity.Instant, in Input, out *Out) {
 	case Arrived:
 		c.arrive(now, in.Task)
 	case Ended:
-		c.leave(now, c.known(in.Task.ID, "ended"))
+		k := c.known(in.Task.ID, "ended")
+		if k.state == waiting {
+			invariant.Check(false, "cluster: task %d ended and does not run", k.ID)
+		}
+		c.leave(now, k)
 		c.counts.Ended[in.Outcome]++
 	case Returned:
 		c.comeBack(now, in.Task)

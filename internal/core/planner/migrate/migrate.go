@@ -192,7 +192,7 @@ func (p *migrate) Plan(now quantity.Instant, out *planner.Out) {
 		case p.keep(id):
 		case sought < seekers:
 			sought++
-			p.makeRoom(now, id, out)
+			p.makeRoom(id, out)
 		}
 		i++
 	}
@@ -283,7 +283,7 @@ func (p *migrate) stoppable(now quantity.Instant, e *book.Entry, r *record) bool
 }
 
 // makeRoom stops tasks of higher levels on one class, if that lets a task start there; on the class where it ends first.
-func (p *migrate) makeRoom(now quantity.Instant, id planner.ID, out *planner.Out) {
+func (p *migrate) makeRoom(id planner.ID, out *planner.Out) {
 	e, r := p.book.At(id), &p.records[id]
 	for open := e.Task.Classes; open != 0; {
 		class := -1
