@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -38,12 +39,8 @@ the least. Those marked data need --data DIR.`,
 					return err
 				}
 				l := listed{Scenario: s}
-				sja, err := mechanisms().Find(s, []string{scenario.SJA})
-				if err != nil {
+				if l.facts, err = facts(cmd.Context(), s, traces); err != nil {
 					return err
-				}
-				if l.facts, err = s.Measure(cmd.Context(), sja[0], traces); err != nil {
-					return fmt.Errorf("scenario %s: %w", name, err)
 				}
 				list = append(list, l)
 			}
@@ -52,6 +49,19 @@ the least. Those marked data need --data DIR.`,
 	}
 	c.Flags().StringVar(&data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA)")
 	return a.output(c)
+}
+
+// facts measures a scenario under sja.
+func facts(ctx context.Context, s *scenario.Scenario, data *scenario.Traces) (scenario.Facts, error) {
+	sja, err := mechanisms().Find(s, []string{scenario.SJA})
+	if err != nil {
+		return scenario.Facts{}, err
+	}
+	f, err := s.Measure(ctx, sja[0], data)
+	if err != nil {
+		return f, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return f, nil
 }
 
 func scenarioColumns() []column[listed] {
@@ -73,9 +83,19 @@ func scenarioColumns() []column[listed] {
 		{key: "name", head: "NAME", value: func(l listed) any { return l.Name }},
 		{key: "slices", head: "SLICES", value: func(l listed) any { return l.facts.Slices }},
 		measured("jobs", "JOBS", func(f *scenario.Facts) any { return f.Jobs }, func(f *scenario.Facts) string { return fmt.Sprint(f.Jobs) }),
-		measured("load", "LOAD", func(f *scenario.Facts) any { return f.Load }, func(f *scenario.Facts) string { return fmt.Sprintf("%.2f", f.Load) }),
+		measured("load", "LOAD", func(f *scenario.Facts) any { return f.Load }, func(f *scenario.Facts) string {
+			if f.Load == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%.2f", f.Load)
+		}),
 		measured("rigidShare", "RIGID", func(f *scenario.Facts) any { return f.RigidShare }, func(f *scenario.Facts) string { return fmt.Sprintf("%.0f%%", 100*f.RigidShare) }),
-		measured("meanGapSeconds", "GAP", func(f *scenario.Facts) any { return f.MeanGap.Seconds() }, func(f *scenario.Facts) string { return short(f.MeanGap) }),
+		measured("meanGapSeconds", "GAP", func(f *scenario.Facts) any { return f.MeanGap.Seconds() }, func(f *scenario.Facts) string {
+			if f.MeanGap == 0 {
+				return ""
+			}
+			return short(f.MeanGap)
+		}),
 		measured("meanJobSeconds", "JOB", func(f *scenario.Facts) any { return f.MeanJob.Seconds() }, func(f *scenario.Facts) string { return short(f.MeanJob) }),
 		{key: "needsData", head: "NEEDS", value: func(l listed) any { return l.Workload.NeedsData() }, text: func(l listed) string {
 			if l.Workload.NeedsData() {

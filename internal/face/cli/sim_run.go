@@ -72,7 +72,14 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 	if err != nil {
 		return err
 	}
-	if err := a.simResults(o.Scenario, results); err != nil {
+	if (a.format == "table" || a.format == "wide") && ctx.Err() == nil {
+		f, err := facts(ctx, o.Scenario, o.Data)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Out, "%s: %s\n\n", o.Scenario.Name, f)
+	}
+	if err := a.simResults(results); err != nil {
 		return err
 	}
 	if err := p.write(&o, results); err != nil {
@@ -98,7 +105,7 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 }
 
 // simResults prints results in the form asked for.
-func (a *app) simResults(s *scenario.Scenario, results []scenario.Result) error {
+func (a *app) simResults(results []scenario.Result) error {
 	var runs []measure.Run // whole ones: programs could not tell the others
 	for i := range results {
 		if !results[i].Partial {
@@ -113,7 +120,7 @@ func (a *app) simResults(s *scenario.Scenario, results []scenario.Result) error 
 	case "wide":
 		return everyMetric(a.Out, results)
 	}
-	return overview(a.Out, s, results)
+	return overview(a.Out, results)
 }
 
 // write leaves the pictures that were asked for.
@@ -209,13 +216,12 @@ func (g *group) mean(metric string) float64 {
 }
 
 // overview is one row for each mechanism: means over the seeds of what people look at first.
-func overview(out io.Writer, s *scenario.Scenario, results []scenario.Result) error {
+func overview(out io.Writer, results []scenario.Result) error {
 	columns := []struct{ head, metric string }{
 		{"USE", measure.Utilization}, {"USEFUL", measure.UsefulUtilization}, {"WAIT", measure.WaitMean}, {"WAIT-P95", measure.WaitP95},
 		{"COMPLETION", measure.CompletionMean}, {"SLOWDOWN", measure.SlowdownMean}, {"PIECES", measure.Subjobs},
 		{"OVERHEAD", measure.OverheadShare}, {"LOST", measure.LostShare}, {"UNFINISHED", measure.Unfinished}, {"BOUND", measure.BoundShare},
 	}
-	fmt.Fprintf(out, "%s: means over seeds; -o wide shows every figure\n\n", s.Name)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	heads := []string{"MECHANISM", "SEEDS", "FINISHED"}
 	for _, c := range columns {

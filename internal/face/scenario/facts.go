@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,19 +21,18 @@ type Facts struct {
 	// Measured says that the rest is known: it is not where published traces are needed and absent.
 	Measured bool
 	Jobs     int64
-	// Load is the work offered over what the cluster can do for this mix of jobs until the last arrives; 0 where all come
-	// at once.
+	// Load is the work offered over what the cluster can do for this mix of jobs until the last arrives; 0 for explicit jobs.
 	Load float64
 	// RigidShare is the part of the work that can't be cut.
 	RigidShare float64
 	// MeanGap is the mean idle stretch of a slice where only the rigid work and the reservations run, until the last
-	// arrival; 0 where there is none, or the workload is too large to look. MeanJob is the mean time that a job takes on the
+	// arrival; 0 for explicit jobs, or where the workload is too large to look. MeanJob is the mean time that a job takes on the
 	// whole reference GPU, where it takes the least.
 	MeanGap, MeanJob time.Duration
 }
 
 // gapJobs is the largest workload whose gaps are looked for.
-const gapJobs = 20_000
+const gapJobs = 6_000
 
 // Measure finds the facts. Without data, a scenario that needs some is not measured.
 func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Facts, error) {
@@ -51,11 +51,14 @@ func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Fact
 	if w.jobs == 0 {
 		return f, nil
 	}
-	f.MeanJob = w.length / time.Duration(w.jobs)
-	f.RigidShare = w.rigid.Seconds() / w.work.Seconds()
+	f.MeanJob = seconds(w.length / float64(w.jobs))
+	f.RigidShare = w.rigid / w.work
+	if !w.generated {
+		return f, nil
+	}
 	if w.last > 0 && w.rate > 0 {
-		span := time.Duration(w.last) * time.Duration(w.jobs) / time.Duration(max(1, w.jobs-1)) // with a mean gap after the last
-		f.Load = w.work.Seconds() / w.rate / span.Seconds()
+		span := time.Duration(w.last).Seconds() * float64(w.jobs) / float64(max(1, w.jobs-1)) // with a mean gap after the last
+		f.Load = w.work / w.rate / span
 	}
 	if w.jobs <= gapJobs && w.last > 0 {
 		gap, err := s.gap(ctx, m, &w, data)
@@ -66,6 +69,8 @@ func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Fact
 	}
 	return f, nil
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // gap runs the rigid work alone and measures what is left between.
 func (s *Scenario) gap(ctx context.Context, m Mechanism, w *world, data *Traces) (time.Duration, error) {
@@ -120,13 +125,13 @@ func (o *occupied) Sent(int) {}
 
 // mean length of the idle stretches from 0 to an instant.
 func (o *occupied) mean(until quantity.Instant) time.Duration {
-	var idle, n time.Duration
+	var idle, n float64 // seconds
 	for _, list := range o.slices {
 		slices.SortFunc(list, func(a, b hold) int { return cmp.Compare(a.from, b.from) })
 		at := quantity.Instant(0)
 		for _, h := range append(list, hold{until, until}) {
 			if from := min(h.from, until); from > at {
-				idle, n = idle+from.Sub(at), n+1
+				idle, n = idle+from.Sub(at).Seconds(), n+1
 			}
 			at = max(at, h.to)
 		}
@@ -134,5 +139,20 @@ func (o *occupied) mean(until quantity.Instant) time.Duration {
 	if n == 0 {
 		return 0
 	}
-	return idle / n
+	return seconds(idle / n)
+}
+
+// String is a line for people.
+func (f Facts) String() string {
+	text := fmt.Sprintf("%d slices", f.Slices)
+	if f.Measured {
+		text += fmt.Sprintf(", %d jobs, %.0f%% of the work rigid", f.Jobs, 100*f.RigidShare)
+	}
+	if f.Load > 0 {
+		text += fmt.Sprintf(", load %.2f", f.Load)
+	}
+	if f.MeanGap > 0 {
+		text += fmt.Sprintf(", mean gap %s, mean job %s", f.MeanGap.Round(time.Second), f.MeanJob.Round(time.Second))
+	}
+	return text
 }

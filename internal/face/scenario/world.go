@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -30,14 +29,12 @@ type world struct {
 	queues  []string
 	typical []planner.Typical
 
-	jobs      int64
-	last      quantity.Instant // arrival
-	work      time.Duration    // of all jobs, over all their slices
-	rigid     time.Duration    // of it, what can't be cut
-	length    time.Duration    // of all jobs added up
-	rate      float64          // work per second that the cluster can do for this mix, in seconds of the reference
-	most      float64          // useful work that no schedule can pass, in seconds; NaN if not known
-	generated bool
+	jobs                int64
+	last                quantity.Instant // arrival
+	work, rigid, length float64          // seconds on the reference of all jobs over all their slices, of those that can't be cut, and of all jobs added up
+	rate                float64          // work per second that the cluster can do for this mix, in seconds of the reference
+	most                float64          // useful work that no schedule can pass, in seconds; NaN if not known
+	generated           bool
 }
 
 // boundJobs is the largest workload whose upper bound is found.
@@ -73,8 +70,8 @@ func (w *world) survey(s *Scenario, seed uint64, data *Traces) error {
 			queues[j.Queue] = true
 			w.queues = append(w.queues, j.Queue)
 		}
-		work := time.Duration(quantity.MulDiv(int64(j.Work), int64(j.Slices), 1))
-		w.work, w.length = w.work+work, w.length+j.Work
+		work := j.Work.Seconds() * float64(j.Slices)
+		w.work, w.length = w.work+work, w.length+j.Work.Seconds()
 		if j.Kind == job.Rigid {
 			w.rigid += work
 		}
