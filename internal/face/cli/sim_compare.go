@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,6 +127,9 @@ func (a *app) compareFiles(first, second string, metrics []measure.Info) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
+	if a, b := filepath.Base(first), filepath.Base(second); a != b {
+		first, second = a, b
+	}
 	var list []versus
 	left, right := mechanismsOf(x), mechanismsOf(y)
 	for _, m := range left {
@@ -139,6 +143,8 @@ func (a *app) compareFiles(first, second string, metrics []measure.Info) error {
 	if len(list) == 0 {
 		return usage("%s has %s and %s has %s: no mechanism is in both", first, strings.Join(left, ", "), second, strings.Join(right, ", "))
 	}
+	// Stored results need not have every metric.
+	list = slices.DeleteFunc(list, func(v versus) bool { return v.difference.N == 0 && math.IsNaN(v.meanA) && math.IsNaN(v.meanB) })
 	return a.versus(list)
 }
 

@@ -83,14 +83,14 @@ func scenarioColumns() []column[listed] {
 		{key: "name", head: "NAME", value: func(l listed) any { return l.Name }},
 		{key: "slices", head: "SLICES", value: func(l listed) any { return l.facts.Slices }},
 		measured("jobs", "JOBS", func(f *scenario.Facts) any { return f.Jobs }, func(f *scenario.Facts) string { return fmt.Sprint(f.Jobs) }),
-		measured("load", "LOAD", func(f *scenario.Facts) any { return f.Load }, func(f *scenario.Facts) string {
+		measured("load", "LOAD", func(f *scenario.Facts) any { return known(f.Load) }, func(f *scenario.Facts) string {
 			if f.Load == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%.2f", f.Load)
 		}),
 		measured("rigidShare", "RIGID", func(f *scenario.Facts) any { return f.RigidShare }, func(f *scenario.Facts) string { return fmt.Sprintf("%.0f%%", 100*f.RigidShare) }),
-		measured("meanGapSeconds", "GAP", func(f *scenario.Facts) any { return f.MeanGap.Seconds() }, func(f *scenario.Facts) string {
+		measured("meanGapSeconds", "GAP", func(f *scenario.Facts) any { return known(f.MeanGap.Seconds()) }, func(f *scenario.Facts) string {
 			if f.MeanGap == 0 {
 				return ""
 			}
@@ -106,6 +106,14 @@ func scenarioColumns() []column[listed] {
 		{key: "mechanisms", head: "MECHANISMS", wide: true, value: func(l listed) any { return l.Settings.Use }, text: func(l listed) string { return fmt.Sprint(l.Settings.Use) }},
 		{key: "doc", head: "WHAT IT IS", value: func(l listed) any { return l.Doc }, text: func(l listed) string { return firstSentence(l.Doc) }},
 	}
+}
+
+// known is a number that is above 0 where it is known, nil elsewhere.
+func known(v float64) any {
+	if v == 0 {
+		return nil
+	}
+	return v
 }
 
 // firstSentence is a text up to its first full stop.

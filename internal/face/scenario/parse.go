@@ -193,7 +193,7 @@ func matches(pattern, id string) bool {
 
 func (s *Scenario) settings(v config.Value) {
 	o := v.Object("use", "policy", "horizon", "minWindow", "theta", "tauMin", "overheadMax", "grace",
-		"continue", "restore", "checkpoint")
+		"continue", "preempt", "restore", "checkpoint")
 	t := &s.Settings
 	for _, e := range o.Get("use").List("a list of mechanisms such as [sja, easy]", 100) {
 		if name := e.Text("a mechanism such as sja", ""); name != "" {
@@ -214,6 +214,7 @@ func (s *Scenario) settings(v config.Value) {
 	t.OverheadMax = int(o.Get("overheadMax").Fraction(1000, 1, 1000, job.DefaultOverheadMax))
 	t.Grace = o.Get("grace").Duration(0, time.Hour, config.DefaultGrace)
 	t.Continue = o.Get("continue").Boolean(false)
+	t.StopAll = o.Get("preempt").Choice("divisible", "all") == 1
 	t.Restore = o.Get("restore").Duration(0, time.Hour, 20*time.Second)
 	t.Checkpoint = o.Get("checkpoint").Duration(0, time.Hour, 15*time.Second)
 }

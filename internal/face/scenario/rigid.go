@@ -31,7 +31,7 @@ func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant,
 	if err != nil {
 		return 0, false, fmt.Errorf("planner %s: %w", on.mechanism.Name, err)
 	}
-	tasks := &tasks{judge{classes: on.world.classes}}
+	tasks := &tasks{judge{classes: on.world.classes}, s.Settings.StopAll}
 	world, err := sim.NewRigid(sim.RigidOptions{
 		Actor: cluster.New(on.world.machines, p), Machines: on.world.machines,
 		Source: on.from, Task: tasks.task, Observer: on.to, Progress: on.progress,
@@ -48,7 +48,10 @@ func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant,
 
 // tasks turns jobs into what planners see: a block on the slices where its declared profile is safe from beginning to end,
 // with the run time that its owner declares for each. What a block starts with counts to it.
-type tasks struct{ judge }
+type tasks struct {
+	judge
+	stopAll bool
+}
 
 func (k *tasks) task(j *workload.Job, t *cluster.Task) error {
 	spec, err := k.Spec(j, "task")
@@ -56,7 +59,7 @@ func (k *tasks) task(j *workload.Job, t *cluster.Task) error {
 		return err
 	}
 	t.Devices, t.Share, t.Spread = int32(j.Slices), planner.Whole, true
-	t.Classes = uint32(k.whole(spec))
+	t.Classes, t.Fixed = uint32(k.whole(spec)), j.Kind == job.Rigid && !k.stopAll
 	if j.Declared == 0 {
 		t.Run = nil // a rigid job without a walltime
 		return nil

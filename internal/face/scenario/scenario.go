@@ -57,6 +57,8 @@ type Settings struct {
 	OverheadMax int
 	// Grace is the part of every lease that is left for an orderly end.
 	Grace time.Duration
+	// StopAll lets mechanisms that preempt stop every job, as the literature has it; otherwise only those that may be cut.
+	StopAll bool
 	// Restore and Checkpoint are what a preemption costs a mechanism that preempts.
 	Restore, Checkpoint time.Duration
 }
