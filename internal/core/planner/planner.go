@@ -53,6 +53,8 @@ type Task struct {
 	Devices, Share int32
 	// Spread: the devices may lie on any nodes. Otherwise they lie on one.
 	Spread bool
+	// Fixed: it can not be stopped and go on later. Planners that preempt leave it alone.
+	Fixed bool
 	// Classes it may use, as a set of bits: its memory fits and its owner allows it. All its devices are of one class.
 	Classes uint32
 	// CPU in thousandths of a core and Memory in MiB that it needs of its node. A host without either has no limit, and a

@@ -7,6 +7,8 @@
 // tuning). Whoever waits is served by level, then by first arrival. Who fits starts on the class with room where it ends
 // first. Who does not may stop running tasks of higher levels, the highest and latest first, until it fits.
 //
+// Tasks that are Fixed are never stopped; the schedulers named assume that every job can be.
+//
 // Against thrashing: only a task that has run for four times the cost of a stop is stopped, so that a stop costs at most a
 // fifth of what was done; and none that is planned to end within that cost. Against starving: a task that has run and
 // then waits for eight times as long as it ran begins again at level 0 (Tiresias' PROMOTEKNOB).
@@ -279,7 +281,7 @@ func (p *migrate) rank(now quantity.Instant) {
 }
 
 func (p *migrate) stoppable(now quantity.Instant, e *book.Entry, r *record) bool {
-	return now.Sub(r.since) >= patience*p.cost && e.End > now.Add(p.cost)
+	return !e.Task.Fixed && now.Sub(r.since) >= patience*p.cost && e.End > now.Add(p.cost)
 }
 
 // makeRoom stops tasks of higher levels on one class, if that lets a task start there; on the class where it ends first.
