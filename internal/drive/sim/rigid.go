@@ -57,20 +57,27 @@ type Rigid struct {
 	wake   quantity.Instant
 }
 
-// rigidEvent is something of a block that is due, unless its course has changed since.
+// rigidEvent is something of a block that is due, unless its course has changed since. It is small: the heap is what every
+// event walks through.
 type rigidEvent struct {
-	id      cluster.ID
-	version uint32
-	kind    rigidKind
+	id cluster.ID
+	due uint32 // what is, and of which version of the block
 }
 
-type rigidKind uint8
+type rigidKind uint32
 
 const (
-	overs rigidKind = iota + 1
+	overs rigidKind = iota
 	returns
 	expires
+	rigidKinds
 )
+
+func due(k rigidKind, version uint32) uint32 { return version*uint32(rigidKinds) + uint32(k) }
+
+func (r *Rigid) schedule(at quantity.Instant, b *block, k rigidKind, version uint32) {
+	r.events.put(at, rigidEvent{id: b.task.ID, due: due(k, version)})
+}
 
 // block is one job. What every event touches stands together in front.
 type block struct {
@@ -170,13 +177,14 @@ func (r *Rigid) Run(ctx context.Context, limit quantity.Instant) (bool, error) {
 func (r *Rigid) instant() error {
 	for r.events.next() <= r.now {
 		e := r.events.take()
-		switch b := r.jobs[e.id]; {
-		case e.kind == expires && e.version == b.life:
-			r.expire(b)
-		case e.kind == overs && e.version == b.version:
+		b := r.jobs[e.id]
+		switch e.due {
+		case due(overs, b.version):
 			r.over(b)
-		case e.kind == returns && e.version == b.version:
+		case due(returns, b.version):
 			r.giveBack(b)
+		case due(expires, b.life):
+			r.expire(b)
 		}
 	}
 	for r.next != nil && r.next.Submit <= r.now {
@@ -244,7 +252,7 @@ func (r *Rigid) arrive() error {
 		r.o.Observer.Arrived(r.now, measure.Slot(b.task.ID), &b.Job)
 	}
 	if b.Deadline != 0 && b.Deadline != quantity.Never {
-		r.events.put(max(r.now, b.Deadline), rigidEvent{id: b.task.ID, version: b.life, kind: expires})
+		r.schedule(max(r.now, b.Deadline), b, expires, b.life)
 	}
 	r.o.Actor.Step(r.now, cluster.Arrive(b.task), &r.out)
 	return r.pull()

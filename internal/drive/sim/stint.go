@@ -53,7 +53,7 @@ func (r *Rigid) start(b *block, e *cluster.Effect) {
 	b.version++
 	b.running = true
 	r.count++
-	r.events.put(r.now.Add(last), rigidEvent{id: b.task.ID, version: b.version, kind: overs})
+	r.schedule(r.now.Add(last), b, overs, b.version)
 	if r.o.Observer != nil {
 		r.o.Observer.Began(r.now, measure.Slot(b.task.ID), s.class, b.task.Devices)
 	}
@@ -140,7 +140,7 @@ func (r *Rigid) preempt(b *block) {
 		return
 	}
 	b.version++
-	r.events.put(r.now.Add(b.Checkpoint), rigidEvent{id: b.task.ID, version: b.version, kind: returns})
+	r.schedule(r.now.Add(b.Checkpoint), b, returns, b.version)
 }
 
 // giveBack is the end of the checkpoint of a preempted run: the rest of it comes again.
