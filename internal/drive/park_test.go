@@ -94,6 +94,7 @@ type witness struct {
 	messages int
 	excess   int
 	lines    int
+	slots    int
 }
 
 func newWitness(t failer) *witness {
@@ -110,6 +111,7 @@ func (w *witness) line(format string, args ...any) {
 func (w *witness) Arrived(at quantity.Instant, s measure.Slot, j *workload.Job) {
 	w.line("arrived %d %d %d", at, s, j.Number)
 	w.arrived++
+	w.slots = max(w.slots, int(s)+1)
 	w.work[s], w.declared[s] = 0, *j
 }
 
@@ -360,5 +362,37 @@ func BenchmarkPark(b *testing.B) {
 			b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
 			b.ReportMetric(float64(steps)/virtual.Seconds(), "steps/virtual_s")
 		})
+	}
+}
+
+// TestMemoryGrowsWithLiveJobs: however many jobs come, the slots in use and what the actors keep stay as many as are alive.
+func TestMemoryGrowsWithLiveJobs(t *testing.T) {
+	p := park{nodes: 2, jobs: 600, seed: 5, gap: 15 * time.Minute}
+	most, kept := 0, 0
+	w := newWitness(t)
+	var s *sim.Sim
+	p.also = func(o *sim.Options) {
+		o.Observer = w
+		o.Fact = func(_ quantity.Instant, f *protocol.Fact) {
+			if f.Kind != protocol.HomeTaken {
+				return
+			}
+			most = max(most, s.Live())
+			jobs := s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneID)}).(*zone.Zone).Jobs(s.Now())
+			kept = max(kept, len(jobs))
+		}
+	}
+	var err error
+	if s, err = sim.New(p.options(t)); err != nil {
+		t.Fatal(err)
+	}
+	if over, err := s.RunOut(context.Background(), quantity.Never); !over || err != nil {
+		t.Fatal(over, err)
+	}
+	if w.arrived != p.jobs || most > p.jobs/10 {
+		t.Fatalf("%d jobs came, up to %d at once: the scenario shows nothing", w.arrived, most)
+	}
+	if w.slots > most || kept > most+3 {
+		t.Errorf("up to %d jobs were alive; %d slots were used, the zone kept %d", most, w.slots, kept)
 	}
 }

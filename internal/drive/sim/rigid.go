@@ -60,7 +60,7 @@ type Rigid struct {
 // rigidEvent is something of a block that is due, unless its course has changed since. It is small: the heap is what every
 // event walks through.
 type rigidEvent struct {
-	id cluster.ID
+	id  cluster.ID
 	due uint32 // what is, and of which version of the block
 }
 
