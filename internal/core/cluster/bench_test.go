@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/cluster"
 	"sluice.dev/sluice/internal/core/planner"
+	"sluice.dev/sluice/internal/core/planner/conservative"
 	"sluice.dev/sluice/internal/core/planner/easy"
 	"sluice.dev/sluice/internal/core/planner/fcfs"
 	"sluice.dev/sluice/internal/core/prng"
@@ -190,21 +191,32 @@ func BenchmarkFCFS(b *testing.B) {
 	}
 }
 
+// BenchmarkConservative is the same with a reservation for everybody who waits, all of which may move at every end.
+func BenchmarkConservative(b *testing.B) {
+	for _, waiting := range []int{10, 100, 1_000} {
+		b.Run(fmt.Sprintf("1000/%d", waiting), func(b *testing.B) { backlog(b, conservative.Kind(), 1_000, waiting) })
+	}
+}
+
 // BenchmarkEASY is EASY with a backlog that is kept: devices, and how many wait.
 func BenchmarkEASY(b *testing.B) {
 	for _, n := range []struct{ devices, waiting int }{{1_000, 1_000}, {10_000, 1_000}, {100_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}, {100_000, 10_000}, {100_000, 100_000}} {
 		b.Run(fmt.Sprintf("%d/%d", n.devices, n.waiting), func(b *testing.B) {
-			l := newLoop(b, easy.Kind(), n.devices, parallel)
-			l.backlog = int64(n.waiting)
-			for l.events < 5*n.waiting+n.devices {
-				l.plan()
-				if l.c.Counts().Waiting < l.backlog {
-					l.arrive()
-				} else {
-					l.instant()
-				}
-			}
-			l.bench(b)
+			backlog(b, easy.Kind(), n.devices, n.waiting)
 		})
 	}
+}
+
+func backlog(b *testing.B, kind planner.Kind, devices, waiting int) {
+	l := newLoop(b, kind, devices, parallel)
+	l.backlog = int64(waiting)
+	for l.events < 5*waiting+devices {
+		l.plan()
+		if l.c.Counts().Waiting < l.backlog {
+			l.arrive()
+		} else {
+			l.instant()
+		}
+	}
+	l.bench(b)
 }

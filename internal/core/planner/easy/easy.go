@@ -55,11 +55,10 @@ type easy struct {
 	// turn.
 	dirty  bool
 	tested int64
-	// plain makes every plan a pass over the queue; tests compare. planned is the instant of the last pass.
-	plain   bool
-	planned quantity.Instant
-	places  []queue.Place
-	pass    pass
+	// plain makes every plan a pass over the queue; tests compare.
+	plain  bool
+	places []queue.Place
+	pass   pass
 }
 
 // reservation of the head: on class at an instant, with spare devices beyond its own then.
@@ -119,12 +118,7 @@ func (p *easy) Plan(now quantity.Instant, out *planner.Out) {
 	switch {
 	case p.line.Len() == 0:
 	case p.plain || p.book.Bound > 0:
-		// A pass changes which devices the next would try, so that a second one could find more.
-		if p.dirty || p.tested != p.book.Last() || p.planned != now {
-			p.planPlain(now, out)
-		}
-		p.dirty, p.tested, p.planned = false, p.book.Last(), now
-		return
+		p.planPlain(now, out)
 	case p.dirty || p.moved(now):
 		p.planAll(now, out)
 	default:

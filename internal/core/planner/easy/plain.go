@@ -15,20 +15,27 @@ import (
 type pass struct {
 	pool    *pool.Pool
 	running []ends.Task
+	ready   bool // pool is what will be free when the head starts
 }
 
 // planPlain looks at every task of the queue. The reservation is a class and a time at which, if all that runs then is
-// gone, the head fits; a task behind it that runs longer may start on devices that leave that so.
+// gone, the head fits; a task behind it that runs longer may start on devices that leave that so. Here too an arrival
+// tests itself alone until something ends or the reservation moves.
 func (p *easy) planPlain(now quantity.Instant, out *planner.Out) {
-	e := p.heads(now, out)
-	if e == nil {
-		return
+	from := p.tested
+	if p.dirty || p.head.at <= now {
+		e := p.heads(now, out)
+		if e == nil {
+			return
+		}
+		from = e.Seq
+		p.head = p.reservePlain(now, e)
 	}
-	p.head = p.reservePlain(now, e)
-	p.ahead(now, p.head.at)
-	p.places = p.line.From(e.Seq, p.places[:0])
+	p.pass.ready = false
+	head := p.book.At(p.line.First().ID)
+	p.places = p.line.From(from, p.places[:0])
 	for _, q := range p.places {
-		p.backfillPlain(now, e, p.book.At(q.ID), out)
+		p.backfillPlain(now, head, p.book.At(q.ID), out)
 	}
 }
 
@@ -75,19 +82,27 @@ func (p *easy) order(now quantity.Instant) []ends.Task {
 	return all
 }
 
-// ahead makes the second pool what is free at an instant, if tasks end as planned.
-func (p *easy) ahead(now, at quantity.Instant) {
+// ahead makes the second pool what will be free when the head starts, if tasks end as planned.
+func (p *easy) ahead(now quantity.Instant) {
+	if p.pass.ready {
+		return
+	}
+	p.pass.ready = true
 	p.pass.pool.CopyFrom(p.book.Pool)
 	for _, t := range p.order(now) {
-		if t.End <= at {
-			p.pass.pool.Give(&p.book.At(t.ID).Task)
+		if t.End > p.head.at {
+			return
 		}
+		p.pass.pool.Give(&p.book.At(t.ID).Task)
 	}
 }
 
 // backfillPlain starts a task behind the head on the class where it ends first, if it may start. A trial decides where it
 // would still run at the reserved time.
 func (p *easy) backfillPlain(now quantity.Instant, head, e *book.Entry, out *planner.Out) {
+	if n := e.Task.Classes; n&(n-1) == 0 && !p.book.Pool.Fits(&e.Task, bits.TrailingZeros32(n)) {
+		return // most often, and soon said
+	}
 	for open := e.Task.Classes; open != 0; {
 		class := -1
 		for m := open; m != 0; m &= m - 1 {
@@ -103,6 +118,7 @@ func (p *easy) backfillPlain(now quantity.Instant, head, e *book.Entry, out *pla
 			p.start(now, e, class, out)
 			return
 		}
+		p.ahead(now)
 		from := len(out.Devices)
 		devices, at, _ := p.book.Pool.Take(&e.Task, class, out.Devices)
 		p.book.Pool.Give(&e.Task)
