@@ -16,8 +16,9 @@ import (
 // as one rigid block.
 type Mechanism struct {
 	Name, Summary string
-	// Policy of the zone; nil for a planner.
+	// Policy of the zone; nil for a planner. Rigid is what the zone takes of a planner for its rigid jobs.
 	Policy policy.Policy
+	Rigid  planner.Discipline
 	// Planner; nil for sja.
 	Planner *planner.Kind
 }
@@ -102,12 +103,35 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	if wanted == "" && len(t.Policies) > 0 {
 		wanted = t.Policies[0].Name()
 	}
+	rigid, err := t.discipline(s.Settings.Rigid)
+	if err != nil {
+		return Mechanism{}, fmt.Errorf("mechanism %s: %w", name, err)
+	}
 	var known []string
 	for _, p := range t.Policies {
 		if p.Name() == wanted {
-			return Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + wanted, Policy: p}, nil
+			return Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + wanted, Policy: p, Rigid: rigid}, nil
 		}
 		known = append(known, p.Name())
 	}
 	return Mechanism{}, fmt.Errorf("mechanism %s: there is no policy %q; %s", name, wanted, config.Suggest(wanted, known))
+}
+
+// discipline is what a zone takes of a planner for its rigid jobs; empty is the zone's own default.
+func (t Table) discipline(name string) (planner.Discipline, error) {
+	var known []string
+	for i := range t.Planners {
+		k := &t.Planners[i]
+		if k.Live == nil || k.Preempts {
+			continue
+		}
+		if k.Name == name {
+			return *k.Live, nil
+		}
+		known = append(known, k.Name)
+	}
+	if name == "" {
+		return planner.Discipline{}, nil
+	}
+	return planner.Discipline{}, fmt.Errorf("no planner %q serves the rigid jobs of a zone; %s", name, config.Suggest(name, known))
 }

@@ -154,6 +154,15 @@ func TestMechanismsByName(t *testing.T) {
 	if err != nil || len(all) != 1+len(table().Planners) || all[0].Name != "sja" {
 		t.Errorf("all: %+v, %v", all, err)
 	}
+	s.Settings.Rigid = "fcfs"
+	if m, err := table().Find(s, []string{"sja"}); err != nil || m[0].Rigid.Reserve != 1 || m[0].Rigid.Overtake {
+		t.Errorf("strict first-come: %+v, %v", m, err)
+	}
+	s.Settings.Rigid = "migrate"
+	if _, err := table().Find(s, []string{"sja"}); err == nil || !strings.Contains(err.Error(), `no planner "migrate" serves the rigid jobs`) {
+		t.Errorf("a planner that preempts: %v", err)
+	}
+	s.Settings.Rigid = ""
 	_, err = table().Find(s, []string{"esay", "sja:fairnes", "sjaa"})
 	for _, want := range []string{`"esay"; did you mean "easy"?`, `"fairnes"; did you mean "fairness"?`, `"sjaa"; did you mean "sja"?`} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -44,8 +44,8 @@ type Reservation struct {
 type Settings struct {
 	// Use names the mechanisms that run by default, at least one. Expectations are about the first.
 	Use []string
-	// Policy of sja.
-	Policy string
+	// Policy of sja, and the planner whose way its zone has with rigid jobs; empty for the defaults.
+	Policy, Rigid string
 	// Horizon, MinWindow and so on as in the daemon.
 	Horizon, MinWindow time.Duration
 	// Theta in parts per million is what jobs accept that do not say.

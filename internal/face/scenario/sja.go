@@ -9,7 +9,6 @@ import (
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone"
@@ -23,7 +22,7 @@ const zoneID = job.ZoneID("zone")
 // playProtocol plays the scenario through the gate, the zone and the nodes of the live program. It returns how far it came
 // and whether all jobs were over then.
 func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error) {
-	actors := actorsOf{s, on.mechanism.Policy}
+	actors := actorsOf{s, on.mechanism}
 	g, err1 := gate.New(actors.gate())
 	z, err2 := zone.New(actors.zone())
 	if err := errors.Join(err1, err2); err != nil {
@@ -93,7 +92,7 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 // actorsOf makes the actors of a scenario under a policy, as often as they crash.
 type actorsOf struct {
 	s *Scenario
-	p policy.Policy
+	m *Mechanism
 }
 
 // retain is how long the gate keeps a finished job: not at all, for memory is to grow with live jobs alone.
@@ -104,7 +103,7 @@ func (a actorsOf) gate() gate.Config {
 }
 
 func (a actorsOf) zone() zone.Config {
-	return zone.Config{ID: zoneID, Policy: a.p, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow}
+	return zone.Config{ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow}
 }
 
 func (a actorsOf) node(id job.NodeID) node.Config {
