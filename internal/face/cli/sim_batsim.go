@@ -91,12 +91,14 @@ func (a *app) batsimReport(lines []batsim.Line) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintf(a.Out, "\nWhat explains: %s.\n", batsim.Cause)
 	for _, l := range lines {
-		if l.First != nil && l.Explained > 0 {
-			fmt.Fprintf(a.Out, "\n%s: %s\n(%d of %d). The first to differ is job %s: Batsim %.6fs, %s %.6fs.\n", l.Planner, batsim.Cause, l.EqualByHost, l.Jobs, l.First.Job, l.First.Published.Seconds(), l.Planner, l.First.Ours.Seconds())
+		fmt.Fprintf(a.Out, "%s: with reservations that name hosts, and nothing else changed, %d of %d starts are Batsim's.\n", l.Planner, l.EqualByHost, l.Jobs)
+		if d := l.First; d != nil {
+			fmt.Fprintf(a.Out, "    The first that differs is job %s: Batsim %.6fs, %s %.6fs, with named hosts %.6fs.\n", d.Job, d.Published.Seconds(), l.Planner, d.Ours.Seconds(), d.ByHost.Seconds())
 		}
 		for _, d := range l.Unexplained {
-			fmt.Fprintf(a.Out, "%s: job %s starts at %.6fs in Batsim, here at %.6fs, and with named hosts at %.6fs\n", l.Planner, d.Job, d.Published.Seconds(), d.Ours.Seconds(), d.ByHost.Seconds())
+			fmt.Fprintf(a.Out, "    Unexplained: job %s: Batsim %.6fs, %s %.6fs, with named hosts %.6fs.\n", d.Job, d.Published.Seconds(), l.Planner, d.Ours.Seconds(), d.ByHost.Seconds())
 		}
 	}
 	return nil

@@ -16,8 +16,7 @@ import (
 const hosts = 32
 
 // Cause is why Batsim's starts are not those of our planners; the check proves it by a replay that differs in that alone.
-const Cause = "Batsim's reservations are for certain hosts, the lowest numbers that are free; ours are for a number of hosts, and so let more start. " +
-	"Replayed with reservations that name hosts, nothing else changed, the starts are Batsim's"
+const Cause = "Batsim's reservations are for certain hosts, the lowest numbers that are free; ours are for a number of hosts, whichever those will be"
 
 // Line is one scheduler of the reference beside ours.
 type Line struct {
