@@ -169,6 +169,9 @@ func (p park) options(t failer) sim.Options {
 	}
 	newNode := func(id string) *node.Node {
 		c := node.Config{ID: job.NodeID(id), Zone: zoneID, Horizon: time.Hour}
+		if _, err := fmt.Sscanf(id, "n%d", &c.Number); err != nil {
+			t.Fatalf("node %q: %v", id, err)
+		}
 		if p.network != (sim.Network{}) || len(p.faults.Schedule)+len(p.faults.Random) > 0 {
 			c.Refresh = 30 * time.Second
 		}

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/drive"
 )
 
 // machine plays the executors of all nodes: it runs each Start for its true duration, at most to the lease's end.
@@ -39,6 +41,9 @@ func newMachine(s *Sim) machine {
 // do carries out an effect of a node.
 func (m *machine) do(in *protocol.Message) {
 	r := m.runs[in.Token]
+	if r != nil && r.start.From != in.From {
+		invariant.Check(false, "%s and %s both use the token %v; configure nodes with numbers of their own", drive.Name(r.start.From), drive.Name(in.From), in.Token)
+	}
 	standing := r != nil && r.result == nil && r.killed == nil
 	switch in.Kind {
 	case protocol.Start:

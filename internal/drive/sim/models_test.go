@@ -354,3 +354,28 @@ func TestPeopleTryAgain(t *testing.T) {
 		t.Error("another actor answers")
 	}
 }
+
+// TestTokensAreTold: nodes that make the same token are a mistake of the configuration, found where it shows first.
+func TestTokensAreTold(t *testing.T) {
+	both := func() *script {
+		n := &script{}
+		n.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
+			if in.Kind == protocol.Inventory {
+				m := start(job.Items)
+				m.To = in.From
+				out.Effects = append(out.Effects, m)
+			}
+		}
+		return n
+	}
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "node n and node m both use the token 1-1") {
+			t.Errorf("got %v", said)
+		}
+	}()
+	s, err := New(Options{ZoneID: "z", Gate: &script{}, Zone: &script{}, Nodes: []Node{{ID: "n", Actor: both()}, {ID: "m", Actor: both()}}})
+	if err == nil {
+		err = s.Run(context.Background(), sec)
+	}
+	t.Errorf("nobody minds: %v", err)
+}

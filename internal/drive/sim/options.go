@@ -47,7 +47,7 @@ type Options struct {
 	Reply func(now quantity.Instant, m *protocol.Message)
 }
 
-// Node is one machine.
+// Node is one machine. Its actor must be configured with a number of its own, so that no two nodes make the same token.
 type Node struct {
 	ID     job.NodeID
 	Actor  drive.Node
@@ -89,7 +89,6 @@ func (o *Options) check() error {
 	}
 	wrong(o.Gate == nil || o.Zone == nil || o.ZoneID == "", "it needs a gate, and a zone with its id")
 	wrong(len(o.Nodes) == 0, "it needs at least one node")
-	wrong(len(o.Nodes) > maxNodes, "it has %d nodes; at most %d can be told apart by their tokens", len(o.Nodes), maxNodes)
 	wrong((o.Source == nil) != (o.Spec == nil), "a source of jobs and what makes a spec of a job belong together; give both or neither")
 	slices, nodes := map[job.SliceID]job.NodeID{}, map[job.NodeID]bool{}
 	for i := range o.Nodes {

@@ -72,13 +72,6 @@ const maxRounds = 100_000
 // breath is how many rounds pass between two looks at the context and two words of progress.
 const breath = 4096
 
-// Tokens name claims and checkpoints throughout a cluster, and a node makes them of its boot count. Every node counts its
-// boots from another number, far enough apart for all the boots there can be.
-const (
-	maxBoots = 1 << 10
-	maxNodes = 1 << 12
-)
-
 // New makes a simulation whose actors have been recovered at Start. Facts of an earlier life are to be applied before. An
 // error of kind Invalid lists everything that is wrong with the options.
 func New(o Options) (*Sim, error) {
@@ -103,9 +96,6 @@ func New(o Options) (*Sim, error) {
 	s.machine = newMachine(s)
 	s.faults.begin(s)
 	for p := range s.parties {
-		if n := p - 2; n > 0 {
-			s.foretell(p, protocol.Fact{Kind: protocol.Booted, Epoch: uint32(n * maxBoots)})
-		}
 		s.recover(p)
 	}
 	for p := 2; p < len(s.parties); p++ {
@@ -120,12 +110,6 @@ func (s *Sim) add(a protocol.Address, actor protocol.Actor) {
 	s.parties = append(s.parties, party{
 		Party: drive.Party{Address: a, Actor: actor}, key: uint64(a.Role)<<56 ^ prng.Name(a.ID), wake: quantity.Never,
 	})
-}
-
-// foretell applies a fact of an earlier life.
-func (s *Sim) foretell(p int, f protocol.Fact) {
-	s.parties[p].Actor.Apply(f)
-	s.fact(p, &f)
 }
 
 func (s *Sim) recover(p int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/gate"
@@ -108,6 +109,7 @@ func (a actorsOf) zone() zone.Config {
 
 func (a actorsOf) node(id job.NodeID) node.Config {
 	c := node.Config{ID: id, Zone: zoneID, Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024}
+	c.Number = slices.IndexFunc(a.s.Nodes, func(n Node) bool { return n.ID == id })
 	if a.s.Model.Network.Loss > 0 || len(a.s.Faults) > 0 {
 		c.Refresh = 5 * time.Second
 	}
