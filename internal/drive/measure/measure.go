@@ -26,7 +26,8 @@ type Window struct{ From, To quantity.Instant }
 // Slot numbers a live job densely; the driver uses a slot again after Done.
 type Slot int32
 
-// Piece is one run of a job, whole or cut.
+// Piece is one run of a job, whole or cut. A run on slices of several classes is told as one piece for each class, all of
+// them with the same times and the whole work.
 type Piece struct {
 	Slot Slot
 	// Units of the job that it was to do; empty for a job as a whole.

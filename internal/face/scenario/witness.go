@@ -113,7 +113,8 @@ func (w *witness) Began(at quantity.Instant, s measure.Slot, _ uint8, _ int32) {
 func (w *witness) Ended(at quantity.Instant, p *measure.Piece) {
 	w.clock(at)
 	j := w.job(p.Slot)
-	if j.done += p.Work; j.done > j.work+j.work/1000+time.Second { // rounding to whole units
+	// Of a run on several slices each has the work; slices of two classes are told of apart.
+	if j.done += p.Work * time.Duration(p.Slices); j.done > j.work+j.work/1000+time.Second { // rounding to whole units
 		w.broke("job %d has %v of work done, and is %v long", j.number, j.done, j.work)
 	}
 	if length := p.End.Sub(p.Start); length < 0 || p.Useful+p.Overhead > length {
