@@ -254,6 +254,18 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
+// TestLongLives: daemons that crash again and again over so long a time that their logs are replaced by snapshots, several
+// times. The driver compares digests over every crash.
+func TestLongLives(t *testing.T) {
+	w, _ := park{nodes: 2, jobs: 500, seed: 2, gap: 8 * time.Minute, faults: sim.Faults{Random: []sim.Rate{
+		{Fault: sim.Fault{Kind: sim.DaemonCrash, For: 10 * time.Second}, Every: 4 * time.Hour},
+		{Fault: sim.Fault{Kind: sim.NodeCrash, For: time.Minute, Keep: true}, Every: 5 * time.Hour},
+	}}}.play(t, 90*24*time.Hour)
+	if w.done[job.Finished] < 450 {
+		t.Errorf("jobs ended %v, runs %v", w.done, w.outcomes)
+	}
+}
+
 // TestDeterminism: the same seed gives the same events, another one others.
 func TestDeterminism(t *testing.T) {
 	rough := park{nodes: 3, jobs: 40, seed: 7, network: roughNetwork(), faults: sim.Faults{

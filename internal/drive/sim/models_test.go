@@ -379,3 +379,39 @@ func TestTokensAreTold(t *testing.T) {
 	}
 	t.Errorf("nobody minds: %v", err)
 }
+
+// TestStoppedRunsYield: a program that can stop by itself has its grace to leave a checkpoint; another is gone at once.
+func TestStoppedRunsYield(t *testing.T) {
+	for _, yields := range []bool{false, true} {
+		n := &script{}
+		n.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
+			m := start(job.Steps)
+			m.Spec.Launch.Grace = 4 * time.Second
+			switch in.Kind {
+			case protocol.Inventory:
+				out.Effects = append(out.Effects, m)
+			case protocol.Report: // stands for the test's own cue
+				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token}, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token})
+			}
+		}
+		s, err := New(Options{
+			ZoneID: "z", Gate: &script{}, Zone: &script{}, Nodes: []Node{{ID: "n", Actor: n}},
+			Model: func(m *protocol.Message) Behaviour { b := Planned(m); b.Yields = yields; return b },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.At(5*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress})
+		if err := s.Run(context.Background(), 100*sec); err != nil {
+			t.Fatal(err)
+		}
+		want := job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 100, End: 5 * sec, FirstProgress: sec / 5}
+		if yields {
+			want = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: 120, Checkpoint: true, End: 8 * sec, FirstProgress: sec / 5}
+		}
+		i := slices.IndexFunc(n.heard, func(m protocol.Message) bool { return m.Kind == protocol.Exited })
+		if i < 0 || *n.heard[i].Result != want {
+			t.Errorf("it yields: %v; heard %+v", yields, n.heard)
+		}
+	}
+}
