@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/planner/conservative"
 	"sluice.dev/sluice/internal/core/planner/easy"
 	"sluice.dev/sluice/internal/core/planner/fcfs"
+	"sluice.dev/sluice/internal/core/planner/skip"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -195,6 +196,13 @@ func BenchmarkFCFS(b *testing.B) {
 func BenchmarkConservative(b *testing.B) {
 	for _, waiting := range []int{10, 100, 1_000} {
 		b.Run(fmt.Sprintf("1000/%d", waiting), func(b *testing.B) { backlog(b, conservative.Kind(), 1_000, waiting) })
+	}
+}
+
+// BenchmarkSkip is the same with nothing kept for anybody.
+func BenchmarkSkip(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("%d/%d", n, n), func(b *testing.B) { backlog(b, skip.Kind(), n, n) })
 	}
 }
 

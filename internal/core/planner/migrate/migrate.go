@@ -18,10 +18,12 @@
 package migrate
 
 import (
+	"errors"
 	"math/bits"
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/planner/book"
 	"sluice.dev/sluice/internal/core/planner/pool"
@@ -94,8 +96,11 @@ type migrate struct {
 
 func newMigrate(o planner.Options) (*migrate, error) {
 	b, err := book.New(o.Cluster)
+	if o.Restore < 0 || o.Checkpoint < 0 {
+		err = errors.Join(err, errkind.Errorf(errkind.Invalid, "a restore of %v and a checkpoint of %v: give 0 or more for both", o.Restore, o.Checkpoint))
+	}
 	if err != nil {
-		return nil, err
+		return nil, &errkind.Error{Kind: errkind.Invalid, Err: err}
 	}
 	p := &migrate{book: b, cost: o.Restore + o.Checkpoint, restore: o.Restore, planned: -1 << 63}
 	p.ahead, err = pool.New(o.Cluster)
@@ -189,6 +194,7 @@ func (p *migrate) Plan(now quantity.Instant, out *planner.Out) {
 	for i := 0; i < len(p.waiting); {
 		id := p.waiting[i]
 		switch {
+		case sought == seekers && p.ahead.Full() && p.book.At(id).Task.Devices > 0:
 		case p.start(now, id, out):
 			continue // the next one stands in its place
 		case p.keep(id):

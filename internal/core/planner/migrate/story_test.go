@@ -2,9 +2,11 @@ package migrate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -126,5 +128,12 @@ func TestLevels(t *testing.T) {
 		if got := level(c.had); got != c.want {
 			t.Errorf("after %v the level is %d, want %d", c.had, got, c.want)
 		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	_, err := Kind().New(planner.Options{Restore: -1})
+	if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "0 classes") || !strings.Contains(err.Error(), "restore of -1ns") {
+		t.Errorf("got %v, want an error of kind Invalid that says both", err)
 	}
 }

@@ -104,6 +104,16 @@ func (p *Pool) Classes() int { return p.classes }
 // Free is how many devices of a class are wholly free.
 func (p *Pool) Free(class int) int32 { return p.count[class] }
 
+// Full says whether no device has room for anything.
+func (p *Pool) Full() bool {
+	for c := range p.classes {
+		if p.count[c] > 0 || p.parts[c].Next(0) != none {
+			return false
+		}
+	}
+	return true
+}
+
 // asks says whether t asks something of its host.
 func (p *Pool) asks(t *planner.Task) bool {
 	return p.limited && !t.Spread && (t.CPU > 0 || t.Memory > 0)
