@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/drive/measure"
+	"sluice.dev/sluice/internal/drive/workload/compose"
+	"sluice.dev/sluice/internal/edge/trace/tracetest"
 	"sluice.dev/sluice/internal/face/config"
 	"sluice.dev/sluice/internal/face/scenario"
 )
@@ -18,10 +21,11 @@ func table() scenario.Table {
 	return scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
 }
 
-// TestShippedScenariosAreAsExpected runs every scenario that needs no data, as its file says.
+// TestShippedScenariosAreAsExpected runs every scenario as its file says; those of published traces where these are.
 func TestShippedScenariosAreAsExpected(t *testing.T) {
 	for _, name := range scenario.Shipped() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, err := scenario.Load(name)
 			if err != nil {
 				t.Fatal(err)
@@ -29,14 +33,15 @@ func TestShippedScenariosAreAsExpected(t *testing.T) {
 			if s.Name != name {
 				t.Errorf("the file of %s calls itself %s", name, s.Name)
 			}
+			traces := &scenario.Traces{}
 			if s.Workload.NeedsData() {
-				t.Skip("it is composed of published traces")
+				traces.Dir = filepath.Dir(filepath.Dir(tracetest.Data(t, compose.PhillyFile)))
 			}
 			m, err := table().Find(s, s.Settings.Use)
 			if err != nil {
 				t.Fatal(err)
 			}
-			results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m})
+			results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Data: traces})
 			if err != nil {
 				t.Fatal(err)
 			}
