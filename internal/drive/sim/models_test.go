@@ -407,7 +407,7 @@ func TestStoppedRunsYield(t *testing.T) {
 		}
 		want := job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 100, End: 5 * sec, FirstProgress: sec / 5}
 		if yields {
-			want = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: 120, Checkpoint: true, End: 8 * sec, FirstProgress: sec / 5}
+			want = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: 128, Checkpoint: true, End: 86 * sec / 10, FirstProgress: sec / 5}
 		}
 		i := slices.IndexFunc(n.heard, func(m protocol.Message) bool { return m.Kind == protocol.Exited })
 		if i < 0 || *n.heard[i].Result != want {
