@@ -24,29 +24,48 @@ type place struct {
 // is the earliest start. On a tie, the smallest slices that hold it.
 func (z *Zone) earliest(now quantity.Instant, st *state) (best place, found bool) {
 	v := st.view()
-	nodes := map[job.NodeID][]room{}
-	var order []job.NodeID
-	fits := make([]bool, len(z.classes))
-	for i, c := range z.classes {
+	z.fits = z.fits[:0]
+	for _, c := range z.classes {
 		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: now, End: quantity.Never})
-		fits[i] = r.Why == atomizer.Interested
+		z.fits = append(z.fits, r.Why == atomizer.Interested)
 	}
-	for _, s := range z.slices {
-		if !s.view.Usable || !fits[s.class.at] {
+	z.sortNodes()
+	for _, node := range z.nodes {
+		z.rooms = z.rooms[:0]
+		for _, s := range node {
+			if s.view.Usable && z.fits[s.class.at] {
+				z.rooms = append(z.rooms, room{s, s.speed(st.Spec), z.roomFor(s, now, st.Job)})
+			}
+		}
+		if len(z.rooms) < st.width() {
 			continue
 		}
-		if nodes[s.view.Node] == nil {
-			order = append(order, s.view.Node)
-		}
-		nodes[s.view.Node] = append(nodes[s.view.Node], room{s, s.speed(st.Spec), z.roomFor(s, now, st.Job)})
-	}
-	slices.Sort(order)
-	for _, node := range order {
-		if p, ok := earliestOf(now, st.Spec, nodes[node]); ok && (!found || p.before(&best)) {
+		if p, ok := z.earliestOf(now, st.Spec, z.rooms); ok && (!found || p.before(&best)) {
 			best, found = p, true
 		}
 	}
 	return best, found
+}
+
+// sortNodes lists the slices of every node from the smallest on, the nodes by id.
+func (z *Zone) sortNodes() {
+	if !z.strange {
+		return
+	}
+	z.strange = false
+	of := map[job.NodeID][]*slice{}
+	var ids []job.NodeID
+	for _, s := range z.slices {
+		if of[s.view.Node] == nil {
+			ids = append(ids, s.view.Node)
+		}
+		of[s.view.Node] = append(of[s.view.Node], s)
+	}
+	slices.Sort(ids)
+	z.nodes = z.nodes[:0]
+	for _, id := range ids {
+		z.nodes = append(z.nodes, of[id])
+	}
 }
 
 // roomFor is the slice's free time for a rigid job, whose own place counts as free. Where several heads are served it is
@@ -72,10 +91,19 @@ type room struct {
 	gaps  []protocol.Gap
 }
 
+// free says whether all of [start, end) is.
+func (r *room) free(start, end quantity.Instant) bool {
+	for i := range r.gaps {
+		if g := &r.gaps[i]; g.Start <= start && end <= g.End {
+			return true
+		}
+	}
+	return false
+}
+
 // earliestOf is the earliest place on the slices of one node, given from the smallest on.
-func earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best place, found bool) {
-	var starts []quantity.Instant
-	var speeds []int64 // fastest first; what is slower is not looked at with a faster one
+func (z *Zone) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best place, found bool) {
+	starts, speeds := z.starts[:0], z.speeds[:0] // fastest first; what is slower is not looked at with a faster one
 	for _, r := range rooms {
 		for _, g := range r.gaps {
 			if g.End > now {
@@ -84,6 +112,7 @@ func earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best place,
 		}
 		speeds = append(speeds, r.speed)
 	}
+	z.starts, z.speeds = starts, speeds
 	slices.Sort(starts)
 	slices.SortFunc(speeds, func(a, b int64) int { return cmp.Compare(b, a) })
 	if speeds = slices.Compact(speeds); len(spec.Speeds) == 0 {
@@ -109,11 +138,21 @@ func earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best place,
 // placeAt is the place that begins at t on the smallest slices of at least this speed, as far as there are enough.
 func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (place, bool) {
 	p := place{start: t, end: endAt(spec, t, least), speed: math.MaxInt64}
+	n, free := max(1, spec.Slices), 0
+	for i := range rooms {
+		if r := &rooms[i]; r.speed >= least && r.free(t, p.end) {
+			free++
+		}
+	}
+	if free < n {
+		return place{}, false
+	}
+	p.slices = make([]*slice, 0, n)
 	for _, r := range rooms {
-		if r.speed >= least && slices.ContainsFunc(r.gaps, func(g protocol.Gap) bool { return g.Start <= t && p.end <= g.End }) {
+		if r.speed >= least && r.free(t, p.end) {
 			p.slices, p.speed = append(p.slices, r.s), min(p.speed, r.speed)
 		}
-		if len(p.slices) == max(1, spec.Slices) {
+		if len(p.slices) == n {
 			p.end = endAt(spec, t, p.speed)
 			return p, true
 		}

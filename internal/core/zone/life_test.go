@@ -25,6 +25,8 @@ type lives struct {
 	tokens uint64
 	steps  int
 	next   int
+	// later is when a second gap without an end begins; 0: there is none.
+	later time.Duration
 }
 
 type life struct {
@@ -78,6 +80,9 @@ func (l *lives) open(i int) {
 	v := l.slices[i].view // views are never written to once they are sent
 	v.Version = uint64(l.steps + 1)
 	v.Gaps = []protocol.Gap{{Start: l.now, End: l.now.Add(10 * time.Minute), Until: protocol.ForDrain}}
+	if l.later > 0 {
+		v.Gaps = append(v.Gaps, protocol.Gap{Start: l.now.Add(l.later), End: quantity.Never})
+	}
 	l.tell(protocol.Message{Kind: protocol.Offer, Epoch: 1, View: &v})
 }
 

@@ -25,6 +25,13 @@ type backfill struct {
 	withdrawals []withdrawal
 	// keeping are the gangs that their queue's cap is kept for; spareKept is room for the next such list.
 	keeping, spareKept []*state
+	// nodes are the slices of every node, strange says that they may have changed; the rest is room for what is looked at.
+	nodes   [][]*slice
+	strange bool
+	rooms   []room
+	fits    []bool
+	starts  []quantity.Instant
+	speeds  []int64
 	// heads are the rigid jobs that are served, in order; past is room for the next such list.
 	heads, past []head
 }

@@ -71,6 +71,7 @@ func (z *Zone) offered(in *protocol.Message) {
 			z.setStale(s, 0)
 		}
 		z.unsorted = z.unsorted || s.view.Slice.Capacity[trp.Memory] != v.Slice.Capacity[trp.Memory]
+		z.strange = z.strange || s.view.Node != v.Node
 		s.view, s.epoch = v, in.Epoch
 	}
 	s.class = z.classOf(&v.Slice)
@@ -99,6 +100,7 @@ func (z *Zone) place(s *slice) {
 	}
 	i, _ := slices.BinarySearchFunc(z.slices, s, smaller)
 	z.slices = slices.Insert(z.slices, i, s)
+	z.strange = true
 	clear(z.dirty)
 	clear(z.open)
 	clear(z.reserved)
