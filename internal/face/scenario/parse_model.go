@@ -4,11 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/drive/workload/compose"
 	"sluice.dev/sluice/internal/face/config"
 )
 
 func (s *Scenario) model(v config.Value) {
-	n := v.Object("network").Get("network").Object("delay", "jitter", "loss", "duplication")
+	o := v.Object("network", "timeError", "memoryError")
+	s.Model.TimeError, s.Model.MemoryError = errorOf(o.Get("timeError"), compose.Error{}), errorOf(o.Get("memoryError"), compose.Error{})
+	n := o.Get("network").Object("delay", "jitter", "loss", "duplication")
 	s.Model.Network = Network{
 		Delay:       n.Get("delay").Duration(0, time.Hour, 0),
 		Jitter:      n.Get("jitter").Duration(0, time.Hour, 0),

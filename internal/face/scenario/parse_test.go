@@ -117,6 +117,10 @@ func TestSetReplaces(t *testing.T) {
 	if s.Settings.Horizon != 5*time.Minute || s.Workload.Jobs[1].Declared != 7*time.Minute || s.Model.Network != (Network{Delay: 3 * time.Second}) || s.Seeds[0] != 9 {
 		t.Errorf("%+v", s)
 	}
+	s, err = Load("small", config.Set{Path: "model.timeError.sigma", Value: "0.5"}, config.Set{Path: "workload.synthetic.1.timeError", Value: "{bias: -0.5}"})
+	if err != nil || s.Workload.Streams[0].Options.TimeError.Sigma != .5 || s.Workload.Streams[1].Options.TimeError.Bias != -.5 || s.Workload.Streams[1].Options.TimeError.Sigma != 0 {
+		t.Errorf("errors of declared times: %v, %+v", err, s.Workload.Streams)
+	}
 	for set, want := range map[config.Set]string{
 		{Path: "mechanism.horizn", Value: "5m"}:         `mechanism.horizn: unknown key; did you mean "horizon"?`,
 		{Path: "mechanism.horizon", Value: "soon"}:      `mechanism.horizon: `,

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive/workload"
+	"sluice.dev/sluice/internal/drive/workload/compose"
 )
 
 // Scenario is a file as read: checked, its defaults filled. Instants are virtual and count from 0.
@@ -83,6 +84,8 @@ type Job struct {
 // Model is how the world differs from the plan.
 type Model struct {
 	Network Network
+	// TimeError and MemoryError are how the declarations of generated jobs are off, in streams that do not say.
+	TimeError, MemoryError compose.Error
 }
 
 // Network is what happens to each message between gate, zone and nodes.

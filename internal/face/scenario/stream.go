@@ -150,7 +150,7 @@ func (s *Scenario) stream(e config.Value, generated bool) {
 	c.Startup = o.Get("startup").Duration(0, time.Hour, config.DefaultStartup)
 	c.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, 0)
 	c.Noise = o.Get("noise").Fraction(1000, 1, 500, 20)
-	c.TimeError, c.MemoryError = errorOf(o.Get("timeError")), errorOf(o.Get("memoryError"))
+	c.TimeError, c.MemoryError = errorOf(o.Get("timeError"), s.Model.TimeError), errorOf(o.Get("memoryError"), s.Model.MemoryError)
 	if generated {
 		t.Generator = s.generator(o)
 	}
@@ -158,14 +158,15 @@ func (s *Scenario) stream(e config.Value, generated bool) {
 }
 
 // errorOf reads how declarations are off: a factor exp(bias + sigma z) on the truth.
-func errorOf(v config.Value) compose.Error {
-	o := v.Object("bias", "sigma")
-	bias := v.Count()
-	e := compose.Error{Sigma: float64(o.Get("sigma").Fraction(1000, 0, 5000, 0)) / 1000}
-	if b := o.Get("bias"); b.Given() && v.Count() == bias {
-		e.Bias = b.Real(-5, 5, 0)
+func errorOf(v config.Value, or compose.Error) compose.Error {
+	if !v.Given() {
+		return or
 	}
-	return e
+	o := v.Object("bias", "sigma")
+	return compose.Error{
+		Bias:  o.Get("bias").Real(-5, 5, 0),
+		Sigma: float64(o.Get("sigma").Fraction(1000, 0, 5000, 0)) / 1000,
+	}
 }
 
 // generator reads arrivals and durations.
