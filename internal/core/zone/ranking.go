@@ -13,6 +13,8 @@ type ranking struct {
 	chunks [][]ranked
 	// least need of each chunk.
 	least []time.Duration
+	// spare is room for a first chunk.
+	spare []ranked
 }
 
 type ranked struct {
@@ -29,7 +31,8 @@ type order func(a, b *state) int
 // insert puts a job into its place.
 func (r *ranking) insert(before order, e ranked) {
 	if len(r.chunks) == 0 {
-		r.chunks, r.least = append(r.chunks, append(make([]ranked, 0, chunkSize), e)), append(r.least, e.need)
+		r.chunks, r.least = append(r.chunks, append(r.spare, e)), append(r.least, e.need)
+		r.spare = nil
 		return
 	}
 	c := r.chunk(before, e.job)
@@ -60,6 +63,7 @@ func (r *ranking) remove(before order, s *state) {
 	r.chunks[c] = slices.Delete(r.chunks[c], i, i+1)
 	switch {
 	case len(r.chunks[c]) == 0:
+		r.spare = r.chunks[c]
 		r.chunks, r.least = slices.Delete(r.chunks, c, c+1), slices.Delete(r.least, c, c+1)
 	case need == r.least[c]:
 		r.measure(c)
