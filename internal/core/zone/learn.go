@@ -24,7 +24,7 @@ const (
 
 // learn folds one result into what is known of the job. skip says that the claim was a single unit which keeps failing
 // alone and is given up.
-func learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
+func (z *Zone) learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
 	l = s.Learned
 	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
 	l.Peak = l.Peak.Max(r.Peak)
@@ -41,7 +41,11 @@ func learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protoc
 	}
 	switch r.Outcome {
 	case job.MemoryKilled:
-		raiseMemory(&l, s, c, r)
+		here := quantity.Amount(0)
+		if sl := z.slice(c.Slice); sl != nil {
+			here = sl.view.Slice.Capacity[trp.Memory]
+		}
+		raiseMemory(&l, s, c, r, here, z.largest(s.Spec))
 	case job.DeadlineKilled:
 		missed(&l, done)
 		if done.Empty() {
@@ -125,11 +129,23 @@ func missed(l *protocol.Learned, done job.Range) {
 	}
 }
 
-// raiseMemory scales the whole profile so that the stretch which outgrew its slice would have been refused there.
-func raiseMemory(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result) {
+// raiseMemory scales the whole profile so that the stretch which outgrew its slice, here, would have been refused there.
+// How much more it needs is not known, so there is a headroom; but no headroom is worth the job: where with it the profile
+// would fit no slice any more, it is raised only as far as the largest one holds, unless that is where it was killed.
+func raiseMemory(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, here, largest quantity.Amount) {
 	scale := quantity.MulDiv(l.MemoryScale, memoryStep, 1000)
-	if least := s.Spec.Safe.LeastOver(c.Range.From, c.Range.To, trp.Unscaled); least > 0 {
-		scale = max(scale, quantity.MulDiv(int64(r.Peak[trp.Memory]), memoryHeadroom, int64(least)))
+	least := int64(s.Spec.Safe.LeastOver(c.Range.From, c.Range.To, trp.Unscaled))
+	if least > 0 {
+		scale = max(scale, quantity.MulDiv(int64(r.Peak[trp.Memory]), memoryHeadroom, least))
+	}
+	peak := int64(s.Spec.Safe.Peak(trp.Unscaled))
+	if s.Spec.Kind == job.Rigid {
+		peak = int64(s.Spec.Safe.LeastOver(0, s.Spec.Total, trp.Unscaled))
+	}
+	if 0 < here && here < largest && least > 0 && peak > 0 {
+		refused := int64(here)/least*1000 + int64(here)%least*1000/least + 1
+		holds := quantity.MulDiv(int64(largest), 1000, peak) - 1
+		scale = min(scale, max(holds, refused, l.MemoryScale))
 	}
 	l.MemoryScale = scale
 }

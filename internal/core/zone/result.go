@@ -33,7 +33,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	}
 	c, r := s.Claims[i], in.Result
 	done := s.completed(&c, r)
-	learned, skip := learn(s, &c, r, done)
+	learned, skip := z.learn(s, &c, r, done)
 	if skip {
 		done = c.Range
 	}
@@ -133,16 +133,37 @@ func (z *Zone) hopeless(s *state) string {
 	if why := z.tooSlow(s); why != "" {
 		return why
 	}
-	if free := job.NextFree(0, s.Spec.Total, s.Committed, s.Claimed); !free.Empty() && l.MemoryScale > trp.Unscaled {
-		least, most := s.Spec.Safe.LeastOver(free.From, free.From+1, l.MemoryScale), z.largest(s.Spec)
-		if s.Spec.Kind == job.Rigid {
-			least = s.Spec.Safe.Peak(l.MemoryScale)
-		}
-		if most > 0 && least > most {
-			return fmt.Sprintf("it outgrew every slice: after %s it needs about %d MiB, the largest slice has %d MiB", job.MemoryKilled, least>>20, most>>20)
+	return z.outgrown(s)
+}
+
+// outgrown: its profile was raised after a memory kill, and now the job would be interested in no window that any slice
+// there is could ever offer. Empty if it still would.
+func (z *Zone) outgrown(s *state) string {
+	scale, most := s.Learned.MemoryScale, z.largest(s.Spec)
+	free := job.NextFree(0, s.Spec.Total, s.Committed, s.Claimed)
+	if free.Empty() || scale <= trp.Unscaled || most == 0 || len(s.Claims) > 0 {
+		return ""
+	}
+	least := s.Spec.Safe.LeastOver(free.From, free.From+1, scale)
+	if s.Spec.Kind == job.Rigid {
+		least = s.Spec.Safe.LeastOver(0, s.Spec.Total, scale)
+	}
+	if least > most {
+		return fmt.Sprintf("it outgrew every slice: after %s it needs about %d MiB, the largest slice has %d MiB", job.MemoryKilled, least>>20, most>>20)
+	}
+	if s.Spec.Kind == job.Rigid {
+		return ""
+	}
+	v := s.view()
+	for _, v.Hopeful = range []bool{false, true} {
+		for _, sl := range z.slices {
+			w := atomizer.Window{Capacity: sl.view.Slice.Capacity, Speed: sl.speed(s.Spec), End: quantity.Instant(0).Add(z.longest(s))}
+			if _, r := atomizer.Fit(&v, w); r.Why == atomizer.Interested {
+				return ""
+			}
 		}
 	}
-	return ""
+	return fmt.Sprintf("it outgrew every slice: after %s no slice safely runs a useful piece from %s %d on; the largest has %d MiB", job.MemoryKilled, unitName(s.Spec), free.From, most>>20)
 }
 
 // tooSlow: by the fastest run observed, not even the least useful piece fits the longest window there can be.
