@@ -176,6 +176,15 @@ func studies() []study {
 			}(),
 		},
 		{
+			name: "queues", title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fairness,sja:fifo,easy,migrate",
+			charts: []string{"fairness", "completionPerWork"}, table: append([]string{"worstQueue"}, wide...),
+			question: "All jobs in one queue (0), as everywhere else on this page, or in the trace's own queues (1) with equal weights. The planners know no queues. Policy fairness serves the queue that has had least so far: that helps small queues and costs the mean.",
+			points: []point{
+				{label: "one queue", x: 0},
+				{label: "the trace's own", x: 1, sets: []config.Set{{Path: "WORK.queue", Value: `""`}}},
+			},
+		},
+		{
 			name: "windows", title: "Windows that end at maintenance", axis: share("time reserved on half of the GPUs"), mechanisms: ours, charts: []string{"waitMean", "completionPerWork"}, table: own,
 			question: "Maintenance that comes again and again on half of the GPUs. The planners know pools of devices and no calendars, so sja is compared with itself; the bound does not know the maintenance either.",
 			points:   windows(),
