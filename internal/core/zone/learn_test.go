@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -52,8 +53,12 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 		Kind: job.Steps, Total: 100, Grid: 1, PerUnit: time.Second, Parallelism: 1, TauMin: 30 * time.Second, MaxFailures: 3,
 		Safe: trp.Table{Bounds: []int64{50, 100}, Least: [][]quantity.Amount{{8 * gib, 16 * gib}, {16 * gib}}},
 	}
-	z := &Zone{cfg: Config{Horizon: time.Hour}.withDefaults()}
-	z.slices = []*slice{{id: "a", view: &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}}}}
+	z, err := New(Config{ID: "z", Policy: fifo.Policy{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true, Version: 1}
+	z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
 	s := &state{Record: protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}}}, q: &queue{}}
 	for _, c := range []struct {
 		scale int64
