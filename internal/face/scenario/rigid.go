@@ -58,7 +58,7 @@ func (k *tasks) task(j *workload.Job, t *cluster.Task) error {
 	if err != nil {
 		return err
 	}
-	t.Devices, t.Share, t.Spread = int32(j.Slices), planner.Whole, true
+	t.Devices, t.Share, t.Spread = int32(j.Slices), planner.Whole, j.Slices > 1
 	t.Classes, t.Fixed = uint32(k.whole(spec)), j.Kind == job.Rigid && !k.stopAll
 	if j.Declared == 0 {
 		t.Run = nil // a rigid job without a walltime

@@ -80,7 +80,7 @@ func (w *world) survey(s *Scenario, seed uint64, data *Traces) error {
 			return failed
 		}
 		whole := specs.whole(spec)
-		kinds[planner.Task{Devices: int32(j.Slices), Share: planner.Whole, Spread: true, Classes: uint32(whole)}]++
+		kinds[planner.Task{Devices: int32(j.Slices), Share: planner.Whole, Spread: j.Slices > 1, Classes: uint32(whole)}]++
 		b := bound.Of(&j, spec, w.classes)
 		mix.Add(&b)
 	}
