@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
@@ -81,7 +82,7 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 	v.Continues, v.Running = c.Range, v.Running-1
 	p, r := atomizer.Fit(&v, z.window(st, s.class, c.End, g.End))
 	// The grace is already at the end of the lease; it moves along.
-	if r.Why != atomizer.Interested {
+	if r.Why != atomizer.Interested || z.elsewhere(now, st, c) {
 		return
 	}
 	if other := z.rival(now, st, s.class, &window{start: c.End, end: g.End}); other != nil {
@@ -92,6 +93,35 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 		}
 	}
 	z.extend(now, st, c, l, job.Range{From: c.Range.From, To: p.Range.To}, c.End.Add(p.Wall), out)
+}
+
+// elsewhere says whether a slice stands idle, and nobody waits for it, on which the rest of a running job would end sooner,
+// the stop and the restore paid. Such a job is not to go on where it is: when it ends it bids there.
+func (z *Zone) elsewhere(now quantity.Instant, st *state, c *protocol.Claim) bool {
+	if !z.uncontended() {
+		return false
+	}
+	for i := z.open.next(0); i >= 0; i = z.open.next(i + 1) {
+		s := z.slices[i]
+		for j := range s.windows {
+			if z.sooner(now, st, c, s, &s.windows[j]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sooner says whether what is left of a job behind a claim would end sooner in a window that has begun than where it runs.
+func (z *Zone) sooner(now quantity.Instant, st *state, c *protocol.Claim, s *slice, w *window) bool {
+	speed, v := s.speed(st.Spec), st.view()
+	left := st.Spec.Total - c.Range.To
+	if w.start > now || speed <= c.Speed || v.RunTime(left, speed)+st.Spec.Startup+st.Spec.Restore+st.Spec.Checkpoint >= v.RunTime(left, c.Speed) {
+		return false
+	}
+	v.Committed, v.Claimed, v.Running = slices.Clone(v.Committed).Add(c.Range), nil, 0
+	_, r := atomizer.Fit(&v, z.window(st, s.class, now, w.end))
+	return r.Why == atomizer.Interested
 }
 
 // rival is the job that the policy would ask first for a window that is yet to begin, st apart; nil if there is none.

@@ -20,6 +20,8 @@ type advertised struct {
 	// dirty are the slices whose free time changed, open those with a window that has begun, reserved those with a
 	// rigid job's place.
 	dirty, open, reserved places
+	// turn are the slices whose windows are offered in this step.
+	turn places
 	// spare is room for a list of windows.
 	spare []window
 	// opens and closes are when the next window of a slice opens, and when one becomes too short; stales when a slice that
@@ -62,22 +64,33 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.listen(now)
 	z.keepCaps(now)
 	wake := z.planRigid(now, out)
-	news := z.generation != z.seen
-	for i := z.nextSlice(0, news); i >= 0; i = z.nextSlice(i+1, news) {
+	z.turn, z.dirty = z.dirty, z.turn
+	for i := z.turn.next(0); i >= 0; i = z.turn.next(i + 1) {
 		s := z.slices[i]
-		if z.dirty.has(i) {
-			z.dirty.clear(i)
-			z.announce(s, now)
-		}
-		for j := range s.windows {
-			if w := &s.windows[j]; w.start <= now && (!w.offered || news) && z.generation > 0 {
-				z.round(now, s, w, out)
-			}
-		}
+		z.announce(s, now)
 		if s.stands = s.standing(now); s.stands {
 			z.open.set(i)
 		} else {
 			z.open.clear(i)
+		}
+	}
+	news := z.generation != z.seen
+	if news {
+		z.turn.add(z.open)
+	}
+	// With as many windows as jobs to fill them the large and fast slices go first: nobody is to crawl on a small one while
+	// they stand idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
+	first, step := 0, 1
+	if z.uncontended() {
+		first, step = len(z.slices)-1, -1
+	}
+	for i := z.turn.from(first, step); i >= 0; i = z.turn.from(i+step, step) {
+		z.turn.clear(i)
+		s := z.slices[i]
+		for j := range s.windows {
+			if w := &s.windows[j]; w.start <= now && (!w.offered || news) && z.generation > 0 {
+				z.round(now, s, w, out)
+			}
 		}
 	}
 	clear(z.fresh)
@@ -85,18 +98,8 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	return min(wake, z.opens.next(), z.unanswered())
 }
 
-// nextSlice is the next place from i on of a slice that changed, or, if there is news, that has a window which stands.
-func (z *Zone) nextSlice(i int, news bool) int {
-	d := z.dirty.next(i)
-	if !news {
-		return d
-	}
-	o := z.open.next(i)
-	if d < 0 || o >= 0 && o < d {
-		return o
-	}
-	return d
-}
+// uncontended says whether there is a window that has begun for every job that runs nowhere.
+func (z *Zone) uncontended() bool { return len(z.live)-len(z.busy) <= z.open.len() }
 
 // wakeSlices marks the slices whose windows open or close now, or that are no longer left alone.
 func (z *Zone) wakeSlices(now quantity.Instant) {

@@ -33,7 +33,9 @@ func Count(z *Zone, id job.ID) (n [reasons]int64, last [reasons]quantity.Instant
 type plain struct {
 	z       *Zone
 	windows map[job.SliceID][]plainWindow
-	rested  map[*state]quantity.Instant
+	// begun is how many slices have a window that has begun.
+	begun  int
+	rested map[*state]quantity.Instant
 }
 
 type plainWindow struct {
@@ -132,6 +134,15 @@ func (p *plain) continueInto(now quantity.Instant, st *state, c *protocol.Claim,
 	if r.Why != atomizer.Interested {
 		return
 	}
+	if len(z.live)-len(z.busy) <= p.begun {
+		for _, s := range z.slices {
+			for i := range p.windows[s.id] {
+				if z.sooner(now, st, c, s, &p.windows[s.id][i].window) {
+					return
+				}
+			}
+		}
+	}
 	cand := z.candidate(now, st, s.class, g.End, &mine)
 	for _, other := range p.live() {
 		if other == st || z.deafness(now, other) != interested {
@@ -195,8 +206,18 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 		wake = z.plan(now, out)
 	}
 	p.stirSlices()
+	p.begun = 0
 	for _, s := range z.slices {
 		p.announce(s, now)
+		if slices.ContainsFunc(p.windows[s.id], func(w plainWindow) bool { return w.start <= now }) {
+			p.begun++
+		}
+	}
+	order := slices.Clone(z.slices)
+	if len(z.live)-len(z.busy) <= p.begun {
+		slices.Reverse(order)
+	}
+	for _, s := range order {
 		ws := p.windows[s.id]
 		for i := range ws {
 			switch w := &ws[i]; {
