@@ -39,8 +39,8 @@ type settings struct {
 }
 
 // base is the scenario that the studies vary, and where its work stands in it.
-func (s *settings) base() (name, work string) {
-	if s.data == "" {
+func (s *settings) base(generated bool) (name, work string) {
+	if generated || s.data == "" {
 		return "synthetic-mig", "workload.synthetic."
 	}
 	return "philly-mig", "workload.compose."
@@ -127,7 +127,7 @@ type result struct {
 // run runs every point of the study.
 func (t study) run(ctx context.Context, s *settings, progress io.Writer) (result, error) {
 	r := result{study: t, Study: report.Study{Title: t.title, Notes: []string{t.question}}}
-	name, work := s.base()
+	name, work := s.base(t.generated)
 	traces := &scenario.Traces{Dir: s.data}
 	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
 	for i, p := range t.points {

@@ -44,7 +44,7 @@ func write(s *settings, done []result) error {
 
 func (p *page) head(s *settings, done []result) {
 	p.say("# Evaluation of SJA\n\n")
-	name, _ := s.base()
+	name, _ := s.base(false)
 	where := "on generated work with published statistics (scenario `synthetic-mig`), because no traces were given"
 	if s.data != "" {
 		where = "on a composition of published traces (scenario `philly-mig`)"
@@ -72,23 +72,44 @@ func seedText(seeds []uint64) string {
 func (p *page) answer(r *result) {
 	p.say("## SJA against the best baseline, by load\n\n")
 	p.say("The best baseline is chosen anew for every metric and load, out of all planners, after the fact: what is asked of sja is to beat\n")
-	p.say("whichever planner happens to be best there. The difference is sja's value less the baseline's, paired by seed.\n\n")
+	p.say("whichever planner happens to be best there. Seeds differ by a factor and more, because the log's bursts do; so sja is compared by its\n")
+	p.say("*ratio* to the baseline on each seed, and the mean of ratios is the geometric one. Shares of the bound are compared by difference.\n\n")
 	for _, metric := range []string{measure.WaitMean, measure.CompletionMean, measure.CompletionPerWork, measure.BoundShare} {
 		about := measure.About(metric)
 		better := "less is better"
 		if about.Better == measure.Higher {
 			better = "more is better"
 		}
-		p.say("**%s** (%s)\n\n| load | sja | best baseline | its value | difference, 95%% interval | |\n|---|---|---|---|---|---|\n", about.Title, better)
+		how := "sja / baseline"
+		if about.Unit == measure.Share {
+			how = "sja - baseline"
+		}
+		p.say("**%s** (%s)\n\n| load | sja | best baseline | its value | %s, 95%% interval | |\n|---|---|---|---|---|---|\n", about.Title, better, how)
 		for _, x := range r.xs() {
 			own := r.values(x, sja, metric)
 			best, values := r.best(x, metric)
 			d := measure.Difference(own, values)
-			p.say("| %s | %s | %s | %s | %s to %s | %s |\n", short(x), value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean),
-				signed(metric, d.Low), signed(metric, d.High), verdict(d, about.Better))
+			text := fmt.Sprintf("%s (%s to %s)", signed(metric, d.Mean), signed(metric, d.Low), signed(metric, d.High))
+			if about.Unit != measure.Share {
+				d = measure.Difference(logs(own), logs(values))
+				text = fmt.Sprintf("%.2f (%.2f to %.2f)", math.Exp(d.Mean), math.Exp(d.Low), math.Exp(d.High))
+			}
+			p.say("| %s | %s | %s | %s | %s | %s |\n", short(x), value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean), text, verdict(d, about.Better))
 		}
 		p.say("\n")
 	}
+}
+
+// logs of values that are above 0; NaN of the others, which leaves them out.
+func logs(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = math.Log(v)
+		if v <= 0 {
+			out[i] = math.NaN()
+		}
+	}
+	return out
 }
 
 // verdict in words, where the interval does not hold 0.
@@ -129,12 +150,23 @@ func (p *page) study(r *result) error {
 	}
 	p.say("\n|---|---|%s\n", strings.Repeat("---|", len(r.table)))
 	for i, x := range r.xs() {
+		// Those that did exactly the same share a row.
+		var rows []string
+		who := map[string]string{}
 		for _, m := range r.names() {
-			p.say("| %s | %s |", r.pointName(i, x), m)
+			var row strings.Builder
 			for _, metric := range r.table {
-				p.say(" %s |", estimate(metric, measure.Mean(r.values(x, m, metric))))
+				fmt.Fprintf(&row, " %s |", estimate(metric, measure.Mean(r.values(x, m, metric))))
 			}
-			p.say("\n")
+			if who[row.String()] == "" {
+				rows = append(rows, row.String())
+				who[row.String()] = m
+			} else {
+				who[row.String()] += ", " + m
+			}
+		}
+		for _, row := range rows {
+			p.say("| %s | %s |%s\n", r.pointName(i, x), who[row], row)
 		}
 	}
 	p.say("\n")

@@ -15,7 +15,9 @@ type study struct {
 	// question is what the reader is to look for.
 	question string
 	axis     report.Axis
-	points   []point
+	// generated: it runs on generated work, whether there are traces or not.
+	generated bool
+	points    []point
 	// mechanisms that run at every point, with commas between.
 	mechanisms string
 	// charts are the metrics drawn, table those in the page's table.
@@ -114,6 +116,11 @@ func studies() []study {
 			points:   swept("WORK.load", "0.5", "0.7", "0.8", "0.9", "1", "1.2"),
 		},
 		{
+			name: "poisson", title: "Load without bursts", axis: plain("load"), generated: true, mechanisms: tough, charts: headline, table: wide,
+			question: "How much of it is owed to Philly's bursts? The same on generated work (synthetic-mig) with Poisson arrivals.",
+			points:   with(swept("WORK.load", "0.5", "0.7", "0.9", "1.2"), config.Set{Path: "WORK.arrivals", Value: "{poisson: 10m}"}),
+		},
+		{
 			name: "atomizable", title: "Share of jobs that may be cut", axis: share("atomizable"), mechanisms: everybody, charts: headline, table: wide,
 			question: "The first axis of every result: what is gained when only some owners can let their jobs be cut. At 0% nothing is cut, and sja is one more backfill.",
 			points:   swept("WORK.atomizable", "0%", "10%", "20%", "50%", "100%"),
@@ -146,8 +153,8 @@ func studies() []study {
 		},
 		{
 			name: "theta", title: "The accepted chance of an excess (theta)", axis: share("theta"), mechanisms: tough, charts: []string{"memoryExcessRate", "completionPerWork"}, table: own,
-			question: "What is promised, against what happens.",
-			points:   swept("mechanism.theta", "0.1%", "1%", "5%", "20%"),
+			question: "What is promised, against what happens, where the peak of a phase varies by 10% from run to run.",
+			points:   with(swept("mechanism.theta", "0.1%", "1%", "5%", "20%"), config.Set{Path: "WORK.noise", Value: "10%"}),
 		},
 		{
 			name: "horizon", title: "Horizon: the longest piece", axis: seconds("horizon"), mechanisms: ours, charts: []string{"waitMean", "completionPerWork"}, table: own,
