@@ -125,7 +125,9 @@ func (w *world) bind(s *Scenario, seed uint64, data *Traces) error {
 		if failed != nil {
 			return failed
 		}
-		jobs = append(jobs, bound.Of(&j, spec, w.classes))
+		b := bound.Of(&j, spec, w.classes)
+		b.Whole = false // what lies in the window counts as useful work, also of a block that ends after it
+		jobs = append(jobs, b)
 	}
 	r, err := bound.For(w.classes, jobs, bound.Window{From: window.From, To: window.To}, bound.Options{})
 	if err != nil {
