@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -51,6 +52,9 @@ func (z *Zone) classOf(s *protocol.Slice) *class {
 		return z.cfg.Policy.Compare(&a.key, &b.key)
 	}
 	z.classes = append(z.classes, c)
+	if i, known := slices.BinarySearchFunc(z.paces, c.pace, func(a, b int64) int { return cmp.Compare(b, a) }); !known {
+		z.paces = slices.Insert(z.paces, i, c.pace)
+	}
 	for _, s := range z.live {
 		z.touch(s)
 	}

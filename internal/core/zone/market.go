@@ -22,6 +22,8 @@ type advertised struct {
 	dirty, open, reserved places
 	// turn are the slices whose windows are offered in this step.
 	turn places
+	// paces are the speeds of the classes, the highest first.
+	paces []int64
 	// spare is room for a list of windows.
 	spare []window
 	// opens and closes are when the next window of a slice opens, and when one becomes too short; stales when a slice that
@@ -78,24 +80,36 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	if news {
 		z.turn.add(z.open)
 	}
-	// With as many windows as jobs to fill them the large and fast slices go first: nobody is to crawl on a small one while
-	// they stand idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
-	first, step := 0, 1
+	// With as many windows as jobs to fill them the fast slices go first: nobody is to crawl on a small one while they stand
+	// idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
 	if z.uncontended() {
-		first, step = len(z.slices)-1, -1
+		for _, pace := range z.paces {
+			z.offerTurn(now, pace, news, out)
+		}
 	}
-	for i := z.turn.from(first, step); i >= 0; i = z.turn.from(i+step, step) {
-		z.turn.clear(i)
+	z.offerTurn(now, anyPace, news, out)
+	clear(z.fresh)
+	z.fresh, z.seen = z.fresh[:0], z.generation
+	return min(wake, z.opens.next(), z.unanswered())
+}
+
+// anyPace stands for slices of every speed.
+const anyPace = -1
+
+// offerTurn offers the windows of the slices in turn that have a speed, the smallest first.
+func (z *Zone) offerTurn(now quantity.Instant, pace int64, news bool, out *protocol.Out) {
+	for i := z.turn.next(0); i >= 0; i = z.turn.next(i + 1) {
 		s := z.slices[i]
+		if pace != anyPace && s.class.pace != pace {
+			continue
+		}
+		z.turn.clear(i)
 		for j := range s.windows {
 			if w := &s.windows[j]; w.start <= now && (!w.offered || news) && z.generation > 0 {
 				z.round(now, s, w, out)
 			}
 		}
 	}
-	clear(z.fresh)
-	z.fresh, z.seen = z.fresh[:0], z.generation
-	return min(wake, z.opens.next(), z.unanswered())
 }
 
 // uncontended says whether there is a window that has begun for every job that runs nowhere.

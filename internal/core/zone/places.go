@@ -34,22 +34,6 @@ func (p places) next(i int) int {
 	return -1
 }
 
-// from is next for step 1, and the first position from i down that is in p for step -1; -1 if there is none.
-func (p places) from(i, step int) int {
-	if step > 0 {
-		return p.next(i)
-	}
-	for ; i >= 0; i = i/64*64 - 1 {
-		if i/64 >= len(p) {
-			continue
-		}
-		if word := p[i/64] << (63 - i%64); word != 0 {
-			return i - bits.LeadingZeros64(word)
-		}
-	}
-	return -1
-}
-
 // add puts in what q holds.
 func (p *places) add(q places) {
 	for len(*p) < len(q) {

@@ -215,7 +215,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	}
 	order := slices.Clone(z.slices)
 	if len(z.live)-len(z.busy) <= p.begun {
-		slices.Reverse(order)
+		slices.SortStableFunc(order, func(a, b *slice) int { return cmp.Compare(b.class.pace, a.class.pace) })
 	}
 	for _, s := range order {
 		ws := p.windows[s.id]
