@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Run the benchmarks into .tmp/bench and say how to compare them with bench/baseline; with "baseline" as the first argument
 # the results become the new baseline. COUNT is how often each Go benchmark runs, PAIRS how often the live ones do.
-# docs/benchmarks.md explains the figures.
+# docs/benchmarks.md explains the figures. The largest sizes, which take minutes to set up, run with LARGE=1 only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-: "${GO:=go}" "${COUNT:=6}" "${PAIRS:=5}"
+: "${GO:=go}" "${COUNT:=6}" "${PAIRS:=5}" "${LARGE:=}"
 out=.tmp/bench
 mkdir -p "$out"
+size=-short
+[ -z "$LARGE" ] || size='-timeout 0'
 
 # What benchstat does not know is a comment to it, so that two runs are compared whatever the day and the commit.
 header() {
@@ -21,7 +23,7 @@ header() {
 	header
 	$GO list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}} {{.ImportPath}}{{end}}' ./... | while read -r dir path; do
 		grep -lqs '^func Benchmark' "$dir"/*_test.go || continue
-		$GO test -run '^$' -bench . -benchtime 0.2s -count "$COUNT" -benchmem "$path"
+		$GO test -run '^$' -bench . -benchtime 0.1s -count "$COUNT" -benchmem $size "$path"
 	done
 } | tee "$out/go.txt"
 {

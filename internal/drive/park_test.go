@@ -350,6 +350,9 @@ func TestFaults(t *testing.T) {
 func BenchmarkPark(b *testing.B) {
 	for _, n := range []struct{ nodes, jobs int }{{4, 1000}, {64, 1000}, {64, 10_000}, {64, 100_000}} {
 		b.Run(fmt.Sprintf("%d/%d", n.nodes, n.jobs), func(b *testing.B) {
+			if n.jobs > 1000 && testing.Short() {
+				b.Skip("one simulation takes 10 seconds or more; run it without -short")
+			}
 			p := park{nodes: n.nodes, jobs: n.jobs, seed: 1, gap: 18 * time.Minute / time.Duration(n.nodes), network: sim.Network{
 				GateZone: sim.Link{Delay: time.Millisecond, Jitter: time.Millisecond}, ZoneNode: sim.Link{Delay: time.Millisecond, Jitter: time.Millisecond},
 			}}

@@ -81,6 +81,7 @@ func BenchmarkRound(b *testing.B) {
 	for _, p := range all.Policies() {
 		for _, n := range []int{10, 1000, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/waiting=%d", p.Name(), n), func(b *testing.B) {
+				takesLong(b, n > 10_000)
 				g := newGaps(backlog(b, p, n))
 				for range 100 {
 					g.round()
@@ -126,6 +127,7 @@ func benchmarkIndex(b *testing.B, ask func(*gaps, int)) {
 	for _, p := range all.Policies() {
 		for _, n := range []int{1000, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/waiting=%d", p.Name(), n), func(b *testing.B) {
+				takesLong(b, n > 10_000)
 				g, i := newGaps(backlog(b, p, n)), 0
 				for range 100 {
 					g.round()
@@ -140,5 +142,13 @@ func benchmarkIndex(b *testing.B, ask func(*gaps, int)) {
 				}
 			})
 		}
+	}
+}
+
+// takesLong skips, with -short, a size that takes seconds or minutes to set up.
+func takesLong(b *testing.B, does bool) {
+	b.Helper()
+	if does && testing.Short() {
+		b.Skip("it takes long to set up; run it without -short")
 	}
 }

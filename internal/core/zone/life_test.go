@@ -108,6 +108,7 @@ func BenchmarkLife(b *testing.B) {
 		{1000, 16}, {1000, 256}, {10_000, 16}, {10_000, 256}, {10_000, 4096}, {100_000, 256}, {100_000, 4096},
 	} {
 		b.Run(fmt.Sprintf("waiting=%d/slices=%d", c.waiting, c.slices), func(b *testing.B) {
+			takesLong(b, c.waiting > 10_000 || c.slices > 256)
 			l := newLives(b, fairness.Policy{}, c.waiting, c.slices)
 			for range 2 * c.slices {
 				l.life()

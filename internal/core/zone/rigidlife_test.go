@@ -15,6 +15,7 @@ import (
 func BenchmarkRigidLife(b *testing.B) {
 	for _, c := range []struct{ rigid, slices int }{{1, 256}, {1000, 16}, {1000, 256}, {1000, 4096}} {
 		b.Run(fmt.Sprintf("rigid=%d/slices=%d", c.rigid, c.slices), func(b *testing.B) {
+			takesLong(b, c.slices > 256)
 			l := newLives(b, fifo.Policy{}, 1000, c.slices)
 			l.later = 2 * time.Hour
 			for i := range c.rigid {
