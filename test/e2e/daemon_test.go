@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long anything may take before a test gives up; nothing here takes a tenth of it on an idle machine.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // daemon is one `sluice up` that can be killed and started again on the same directory and address.
 type daemon struct {

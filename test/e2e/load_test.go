@@ -68,6 +68,9 @@ func TestQueuesKeepTheirCaps(t *testing.T) {
 	d := up(t, "sim:custom,mem=64Mi+64Mi+64Mi+64Mi", "--log", "warn")
 	d.must("queue", "set", "small", "--cap", "1", "--max-jobs", "2")
 	d.must("queue", "set", "big", "--weight", "3")
+	for _, s := range d.slices() {
+		d.must("pause", s.ID) // nothing ends before the third job has been tried
+	}
 	d.submit(spec("capped", "items: {total: 40, perItem: 50ms, parallelism: 4}", each("sleep 0.02"), "queue: small"))
 	d.submit(spec("free", "items: {total: 40, perItem: 50ms, parallelism: 4}", each("sleep 0.02"), "queue: big"))
 	d.submit(spec("second", "items: {total: 1, perItem: 1ms}", each(":"), "queue: small"))
@@ -76,6 +79,9 @@ func TestQueuesKeepTheirCaps(t *testing.T) {
 		t.Error("a third job was taken where two may be")
 	}
 	says(t, errs, "queue small", "2 unfinished jobs")
+	for _, s := range d.slices() {
+		d.must("resume", s.ID)
+	}
 	most := 0
 	d.until("they are over", func() bool {
 		capped := d.job("capped")

@@ -61,6 +61,7 @@ func startTwice(b *bench) {
 	if again := b.next(protocol.Started); again.At != first.At {
 		b.Errorf("second Started at %d, first at %d: it was started again", again.At, first.At)
 	}
+	b.settleDown()
 	b.do(protocol.Message{Kind: protocol.Stop, Token: token})
 	r := b.exited(job.Yielded)
 	b.do(m)
@@ -219,9 +220,16 @@ func (b *bench) settle(committed bool) {
 	b.next(protocol.Settled)
 }
 
-// settleDown gives a program that has started the time to say how far it is and to get its handlers in place; no
-// message tells when that is.
-func (b *bench) settleDown() { time.Sleep(400 * time.Millisecond) }
+// settleDown waits until a program that has started says that half of its range is complete: its handlers are in place.
+func (b *bench) settleDown() {
+	b.Helper()
+	half := units.From + units.Len()/2
+	for end := time.Now().Add(patience); b.reached.Load() < half; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("no report of %d complete within %v", half, patience)
+		}
+	}
+}
 
 // near checks an end against a planned moment. What runs on a loaded machine may be late, but only a little early.
 func (b *bench) near(what string, got, want quantity.Instant) {

@@ -5,6 +5,7 @@ package executortest
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,15 +23,15 @@ type Program string
 const (
 	// Quick finishes its whole range within a second.
 	Quick Program = "quick"
-	// Polite reports half of its range complete at once, works until SIGTERM, and then exits 85.
+	// Polite reports half of its range complete as soon as it heeds SIGTERM, works until that comes, and then exits 85.
 	Polite Program = "polite"
-	// Stubborn reports half of its range complete at once, ignores SIGTERM, and never ends by itself.
+	// Stubborn reports half of its range complete as soon as it ignores SIGTERM, and never ends by itself.
 	Stubborn Program = "stubborn"
 	// Failing exits 3 within a second, with "it broke" as the last line of its stderr and nothing complete.
 	Failing Program = "failing"
 )
 
-// Harness is one kind in one fresh world.
+// Harness is one kind in one fresh world. Its executors report progress every 100 ms or more often.
 type Harness struct {
 	// Open makes an executor over the world, as at a daemon's start.
 	Open func(deliver func(protocol.Message)) executor.Executor
@@ -63,6 +64,8 @@ type bench struct {
 	h    Harness
 	ex   executor.Executor
 	said chan protocol.Message
+	// reached is the furthest progress reported.
+	reached atomic.Int64
 }
 
 // patience bounds a wait for something that must come.
@@ -88,9 +91,11 @@ func (b *bench) open() []executor.Found {
 	said := make(chan protocol.Message, 256)
 	b.said = said
 	b.ex = b.h.Open(func(m protocol.Message) {
-		if m.Kind != protocol.Report {
-			said <- m
+		if m.Kind == protocol.Report {
+			b.reached.Store(max(b.reached.Load(), m.Progress))
+			return
 		}
+		said <- m
 	})
 	found, err := b.ex.Find(context.Background())
 	if err != nil {

@@ -31,6 +31,7 @@ func suiteModel(m protocol.Message) fake.Behaviour {
 func halfway(b fake.Behaviour) fake.Behaviour {
 	b.PerUnit = time.Hour
 	b.Restore = -5 * time.Hour
+	b.Report = 100 * time.Millisecond
 	return b
 }
 
