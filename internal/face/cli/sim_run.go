@@ -45,7 +45,7 @@ or a wrong file; 130 interrupted.`,
 		Example: `  sluice sim run small
   sluice sim run small --mechanism sja,sja:efficiency,easy --seeds 1-20 -o json
   sluice sim run philly-mig --data ./data --mechanism all
-  sluice sim run small --set workload.synthetic.load=1.1 --set mechanism.horizon=30m
+  sluice sim run small --set workload.synthetic.0.load=0.8 --set mechanism.horizon=30m
   sluice sim run small -m sja,easy --report small.html --perfetto small.json
   sluice sim run bug.yml -o wide`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeScenarios,
