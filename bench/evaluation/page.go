@@ -55,6 +55,7 @@ func (p *page) head(s *settings, done []result) {
 	for i := range done {
 		if done[i].name == mainStudy {
 			p.answer(&done[i])
+			p.losses(done)
 			p.assumptions(&done[i])
 		}
 	}
@@ -74,30 +75,58 @@ func (p *page) answer(r *result) {
 	p.say("The best baseline is chosen anew for every metric and load, out of all planners, after the fact: what is asked of sja is to beat\n")
 	p.say("whichever planner happens to be best there. Seeds differ by a factor and more, because the log's bursts do; so sja is compared by its\n")
 	p.say("*ratio* to the baseline on each seed, and the mean of ratios is the geometric one. Shares of the bound are compared by difference.\n\n")
-	for _, metric := range []string{measure.WaitMean, measure.CompletionMean, measure.CompletionPerWork, measure.BoundShare} {
+	for _, metric := range decisive() {
 		about := measure.About(metric)
-		better := "less is better"
+		way := "less is better"
 		if about.Better == measure.Higher {
-			better = "more is better"
+			way = "more is better"
 		}
-		how := "sja / baseline"
+		by := "sja / baseline"
 		if about.Unit == measure.Share {
-			how = "sja - baseline"
+			by = "sja - baseline"
 		}
-		p.say("**%s** (%s)\n\n| load | sja | best baseline | its value | %s, 95%% interval | |\n|---|---|---|---|---|---|\n", about.Title, better, how)
+		p.say("**%s** (%s)\n\n| load | sja | best baseline | its value | %s, 95%% interval | |\n|---|---|---|---|---|---|\n", about.Title, way, by)
 		for _, x := range r.xs() {
 			own := r.values(x, sja, metric)
 			best, values := r.best(x, metric)
-			d := measure.Difference(own, values)
-			text := fmt.Sprintf("%s (%s to %s)", signed(metric, d.Mean), signed(metric, d.Low), signed(metric, d.High))
-			if about.Unit != measure.Share {
-				d = measure.Difference(logs(own), logs(values))
-				text = fmt.Sprintf("%.2f (%.2f to %.2f)", math.Exp(d.Mean), math.Exp(d.Low), math.Exp(d.High))
-			}
-			p.say("| %s | %s | %s | %s | %s | %s |\n", short(x), value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean), text, verdict(d, about.Better))
+			text, how := compare(metric, own, values)
+			p.say("| %s | %s | %s | %s | %s | %s |\n", short(x), value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean), text, how)
 		}
 		p.say("\n")
 	}
+}
+
+// decisive are the metrics by which mechanisms are judged on this page.
+func decisive() []string {
+	return []string{measure.WaitMean, measure.CompletionMean, measure.CompletionPerWork, measure.BoundShare}
+}
+
+// What is said of two mechanisms, where the interval does not hold no difference.
+const (
+	alike  = "no difference seen"
+	better = "sja is better"
+	worse  = "sja is worse"
+)
+
+// compare gives sja's value against a baseline's, seed by seed, with its interval: by difference for shares, else by ratio.
+func compare(metric string, own, other []float64) (text, verdict string) {
+	about := measure.About(metric)
+	d := measure.Difference(own, other)
+	text = fmt.Sprintf("%s (%s to %s)", signed(metric, d.Mean), signed(metric, d.Low), signed(metric, d.High))
+	if about.Unit != measure.Share {
+		d = measure.Difference(logs(own), logs(other))
+		text = fmt.Sprintf("%.2f (%.2f to %.2f)", math.Exp(d.Mean), math.Exp(d.Low), math.Exp(d.High))
+		if math.IsNaN(d.Mean) {
+			text = "-" // one of them is 0 throughout
+		}
+	}
+	switch {
+	case math.IsNaN(d.Low) || d.Low <= 0 && d.High >= 0:
+		return text, alike
+	case (d.Mean > 0) == (about.Better == measure.Higher):
+		return text, better
+	}
+	return text, worse
 }
 
 // logs of values that are above 0; NaN of the others, which leaves them out.
@@ -112,15 +141,35 @@ func logs(values []float64) []float64 {
 	return out
 }
 
-// verdict in words, where the interval does not hold 0.
-func verdict(d measure.Estimate, better measure.Better) string {
-	switch {
-	case math.IsNaN(d.Low) || d.Low <= 0 && d.High >= 0:
-		return "no difference seen"
-	case (d.Mean > 0) == (better == measure.Higher):
-		return "sja is better"
+// losses lists every point of every study at which the best baseline is better.
+func (p *page) losses(done []result) {
+	p.say("## Where sja loses\n\nEvery point of every study below at which some baseline is better than sja, seed by seed.\n\n")
+	p.say("| study | point | metric | sja | best baseline | its value | sja / baseline, or less it |\n|---|---|---|---|---|---|---|\n")
+	for i := range done {
+		r := &done[i]
+		for j, x := range r.xs() {
+			for _, metric := range decisive() {
+				own := r.values(x, sja, metric)
+				best, values := r.best(x, metric)
+				if len(own) == 0 || len(values) == 0 {
+					continue
+				}
+				if text, how := compare(metric, own, values); how == worse {
+					p.say("| %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.pointName(j, x), measure.About(metric).Title,
+						value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean), text)
+				}
+			}
+		}
 	}
-	return "sja is worse"
+	p.say("\nWhy:\n\n")
+	p.say("- *Nothing to cut.* Where few jobs may be cut sja is one more backfill: it serves rigid jobs as EASY does. conservative plans every\n")
+	p.say("  job where it would end first and leaves a slow slice idle for it; that costs utilization and wins time.\n")
+	p.say("- *Stopping against not stopping.* migrate stops running work in the instant in which a short job comes; sja waits for the end of a\n")
+	p.say("  window, for half of the horizon on average. Where there are always windows about to end (bursts, queues) that matters little; in a\n")
+	p.say("  calm cluster it is most of the wait. A shorter horizon buys it back for overhead (see Horizon). migrate needs jobs that can be\n")
+	p.say("  stopped at any moment, and is told everything for nothing.\n")
+	p.say("- *Share of the bound.* It is measured at the end of arrivals. A mechanism that takes the large jobs first has less left over then;\n")
+	p.say("  sja under fairness takes those who have had least.\n\n")
 }
 
 func (p *page) assumptions(r *result) {
