@@ -18,6 +18,7 @@ type oracle struct {
 	started   map[job.ID]quantity.Instant
 	places    map[uint64]protocol.Reservation
 	verdicts  map[job.ID]job.Verdict
+	reserved  int // how often a place was reserved
 }
 
 type leased struct {
@@ -69,7 +70,7 @@ func (o *oracle) fact(now quantity.Instant, f *protocol.Fact) {
 		o.committed[f.Job] = o.committed[f.Job].Add(f.Range)
 	case protocol.ReservationMade:
 		r := *f.Reservation
-		o.places[r.ID] = r
+		o.places[r.ID], o.reserved = r, o.reserved+1
 		if _, had := o.promised[r.Job]; r.Kind == protocol.ForRigid && !had {
 			o.promised[r.Job] = r.Start
 		}

@@ -332,8 +332,15 @@ func TestFaults(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for seed := range uint64(3) {
-				w, judge := park{nodes: 3, jobs: 40, seed: seed, network: c.network, faults: c.faults}.play(t, 14*24*time.Hour)
+			for seed := range uint64(6) {
+				p := park{nodes: 3, jobs: 40, seed: seed, gangs: true, network: c.network, faults: c.faults}
+				if seed%2 == 0 {
+					p.gap = time.Minute // four times what there is room for: gangs wait for gangs
+				}
+				w, judge := p.play(t, 14*24*time.Hour)
+				if judge.reserved > 10*p.jobs {
+					t.Errorf("seed %d: places were reserved %d times: they do not come to rest", seed, judge.reserved)
+				}
 				if lost := w.outcomes[job.Lost] > 0; lost != c.lost {
 					t.Errorf("seed %d: runs ended %v", seed, w.outcomes)
 				}

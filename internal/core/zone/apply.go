@@ -100,7 +100,7 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 			s.Resume = f.Token
 		}
 	case protocol.Calibrated:
-		s.Learned = *f.Learned
+		s.Learned, s.lookedAt = *f.Learned, 0
 		z.touch(s)
 	case protocol.HomeHeld:
 		s.Held = f.Flag

@@ -70,6 +70,7 @@ func (z *Zone) redeem(s *state, c *protocol.Claim, out *protocol.Out) {
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.takeAsk(in.Ask); a != nil {
 		z.doubt(now, a.slice, a.version)
+		a.job.refusedAt = now
 		z.changed(a.job)
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -19,69 +18,9 @@ type place struct {
 	speed      int64
 }
 
-// earliest finds the place with the earliest end: the first instant at which enough slices of one node are free for as
-// long as the job takes on the slowest of them. Without speeds of its own it takes as long everywhere, and the earliest end
-// is the earliest start. On a tie, the smallest slices that hold it.
-func (z *Zone) earliest(now quantity.Instant, st *state) (best place, found bool) {
-	v := st.view()
-	z.fits = z.fits[:0]
-	for _, c := range z.classes {
-		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: now, End: quantity.Never})
-		z.fits = append(z.fits, r.Why == atomizer.Interested)
-	}
-	z.sortNodes()
-	for _, node := range z.nodes {
-		z.rooms = z.rooms[:0]
-		for _, s := range node {
-			if s.view.Usable && z.fits[s.class.at] {
-				z.rooms = append(z.rooms, room{s, s.speed(st.Spec), z.roomFor(s, now, st.Job)})
-			}
-		}
-		if len(z.rooms) < st.width() {
-			continue
-		}
-		if p, ok := z.earliestOf(now, st.Spec, z.rooms); ok && (!found || p.before(&best)) {
-			best, found = p, true
-		}
-	}
-	return best, found
-}
-
-// sortNodes lists the slices of every node from the smallest on, the nodes by id.
-func (z *Zone) sortNodes() {
-	if !z.strange {
-		return
-	}
-	z.strange = false
-	of := map[job.NodeID][]*slice{}
-	var ids []job.NodeID
-	for _, s := range z.slices {
-		if of[s.view.Node] == nil {
-			ids = append(ids, s.view.Node)
-		}
-		of[s.view.Node] = append(of[s.view.Node], s)
-	}
-	slices.Sort(ids)
-	z.nodes = z.nodes[:0]
-	for _, id := range ids {
-		z.nodes = append(z.nodes, of[id])
-	}
-}
-
-// roomFor is the slice's free time for a rigid job, whose own place counts as free. Where several heads are served it is
-// all that is not booked for a head before it: the places of those behind give way.
-func (z *Zone) roomFor(s *slice, now quantity.Instant, id job.ID) []protocol.Gap {
-	switch {
-	case len(s.plans) == 0 && len(s.booked) == 0 && !z.reserved.has(s.at):
-		return z.room(s, now)
-	case z.cfg.Rigid.Reserve <= 1:
-		return z.free(s, now, id, nil)
-	}
-	gaps := z.free(s, now, anyRigid, nil)
-	for _, b := range s.booked {
-		gaps = carve(gaps, b.Start, b.End, protocol.ForRigid)
-	}
-	return gaps
+// same says whether two places are one.
+func (p *place) same(q *place) bool {
+	return p.start == q.start && p.end == q.end && slices.Equal(p.slices, q.slices)
 }
 
 // room is a slice that a rigid job could run on, its speed there, and when it is free.

@@ -70,3 +70,30 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 		}
 	}
 }
+
+// TestOutgrownGangsDoNotWait: a gang that fits the largest slice of every node, but not two of one, is told so.
+func TestOutgrownGangsDoNotWait(t *testing.T) {
+	const gib = quantity.Amount(1) << 30
+	spec := &job.Spec{Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 2, MaxFailures: 3, Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{10 * gib}}}}
+	z, err := New(Config{ID: "z", Policy: fifo.Policy{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range []struct {
+		node job.NodeID
+		gib  quantity.Amount
+	}{{"a", 20}, {"a", 12}, {"a", 5}, {"b", 20}, {"b", 10}} {
+		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
+		z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
+	}
+	s := &state{Record: protocol.Record{Spec: spec}, q: &queue{}}
+	for _, c := range []struct {
+		scale int64
+		waits bool
+	}{{1000, true}, {1150, true}, {1250, false}} {
+		s.Learned.MemoryScale = c.scale
+		if why := z.hopeless(s); (why == "") != c.waits {
+			t.Errorf("scale %d: %q", c.scale, why)
+		}
+	}
+}

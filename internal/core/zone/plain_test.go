@@ -198,7 +198,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 			z.queueUp(s)
 		}
 	}
-	z.replan = true
+	z.replan, z.strange = true, true
 	z.keepCaps(now)
 	p.stirSlices()
 	wake := quantity.Never
@@ -248,7 +248,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 func (p *plain) announce(s *slice, now quantity.Instant) {
 	z, old := p.z, p.windows[s.id]
 	var next []plainWindow
-	for _, g := range z.free(s, now, "", nil) {
+	for _, g := range z.free(s, now, anyone, nil) {
 		if g.End.Sub(g.Start) < z.cfg.MinWindow {
 			continue
 		}

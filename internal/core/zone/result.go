@@ -149,7 +149,11 @@ func (z *Zone) outgrown(s *state) string {
 		least = s.Spec.Safe.LeastOver(0, s.Spec.Total, scale)
 	}
 	if least > most {
-		return fmt.Sprintf("it outgrew every slice: after %s it needs about %d MiB, the largest slice has %d MiB", job.MemoryKilled, least>>20, most>>20)
+		where := "the largest slice has"
+		if n := s.width(); n > 1 {
+			where = fmt.Sprintf("no node has %d slices with more than", n)
+		}
+		return fmt.Sprintf("it outgrew every slice: after %s it needs about %d MiB, %s %d MiB", job.MemoryKilled, least>>20, where, most>>20)
 	}
 	if s.Spec.Kind == job.Rigid {
 		return ""
@@ -186,11 +190,20 @@ func (z *Zone) tooSlow(s *state) string {
 	return ""
 }
 
-// largest is the memory of the largest slice that a job can run on.
+// largest is the memory of the largest slice that a job can run on; of the smallest of them, where it needs several of one
+// node.
 func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
-	for _, sl := range z.slices {
-		if sl.speed(spec) > 0 {
-			most = max(most, sl.view.Slice.Capacity[trp.Memory])
+	z.sortNodes()
+	for _, node := range z.nodes {
+		left := max(1, spec.Slices)
+		for _, sl := range slices.Backward(node) {
+			if sl.speed(spec) > 0 {
+				left--
+			}
+			if left == 0 {
+				most = max(most, sl.view.Slice.Capacity[trp.Memory])
+				break
+			}
 		}
 	}
 	return most

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/timeline"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -28,11 +29,17 @@ type slice struct {
 	sold  []sale
 	asks  []*ask
 	plans []*plan
-	// booked are the places on it of the heads served so far in this pass.
+	// booked are the places on it of the heads served so far, of all of them when the plan is made.
 	booked []protocol.Gap
 	// gaps are its free time, good unless moved says that something changed since.
 	gaps  []protocol.Gap
 	moved bool
+	// nodeAt is the place of its node among the nodes. surveyed is the time and surveyedClass the class that the last plan saw.
+	nodeAt        int
+	surveyed      []protocol.Gap
+	surveyedClass *class
+	// begun: the first gap of the view follows nothing, so it has begun, whatever our clock says of its node's.
+	begun bool
 	// stands: a window of it has begun.
 	stands bool
 	slots  struct{ opens, closes, stale int }
@@ -74,7 +81,7 @@ func (z *Zone) offered(in *protocol.Message) {
 		z.strange = z.strange || s.view.Node != v.Node
 		s.view, s.epoch = v, in.Epoch
 	}
-	s.class = z.classOf(&v.Slice)
+	s.class, s.begun = z.classOf(&v.Slice), begun(v)
 	z.setReserved(s)
 	for i := 0; i < len(s.plans); i++ {
 		p := s.plans[i]
@@ -104,6 +111,7 @@ func (z *Zone) place(s *slice) {
 	clear(z.dirty)
 	clear(z.open)
 	clear(z.reserved)
+	clear(z.shifted)
 	for i, s := range z.slices {
 		s.at = i
 		if s.moved {
@@ -140,7 +148,14 @@ func (z *Zone) mark(s *slice) {
 	if s.view == nil {
 		return
 	}
-	s.moved, z.replan = true, true
+	z.replan = true
+	z.shifted.set(s.at)
+	z.reopen(s)
+}
+
+// reopen says that what the market may sell of the slice is no longer what it was.
+func (z *Zone) reopen(s *slice) {
+	s.moved = true
 	z.dirty.set(s.at)
 }
 
@@ -209,29 +224,29 @@ func (z *Zone) slice(id job.SliceID) *slice {
 // room is the slice's time that is not sold, as from now on.
 func (z *Zone) room(s *slice, now quantity.Instant) []protocol.Gap {
 	if s.moved {
-		s.gaps, s.moved = z.free(s, now, "", s.gaps), false
+		s.gaps, s.moved = z.free(s, now, anyone, s.gaps), false
 	}
 	return s.gaps
 }
 
-// free is the slice's time that is not sold: the node's gaps without the claims, asks and plans that its view can not
-// know of yet. A job's own reservation counts as free for it; those of all rigid jobs do for anyRigid.
-func (z *Zone) free(s *slice, now quantity.Instant, own job.ID, out []protocol.Gap) []protocol.Gap {
+// free is the slice's time that is not sold: the node's gaps without the claims and asks that its view can not know of
+// yet. For anyone it is also without the places of rigid jobs, whether the node knows of them or not; for anyRigid those
+// count as free.
+func (z *Zone) free(s *slice, now quantity.Instant, whose party, out []protocol.Gap) []protocol.Gap {
 	out = out[:0]
 	if !s.view.Usable || s.stale > now {
 		return out
 	}
-	for _, g := range s.view.Gaps {
-		if g.Start = max(g.Start, now); g.Start < g.End {
+	for i, g := range s.view.Gaps {
+		if g.Start = max(g.Start, now); i == 0 && s.begun {
+			g.Start = now
+		}
+		if g.Start < g.End {
 			out = append(out, g)
 		}
 	}
-	if own != "" {
-		for i := range s.view.Reserved {
-			if r := &s.view.Reserved[i]; r.Kind == protocol.ForRigid && (r.Job == own || own == anyRigid) && r.End > now {
-				out = join(out, protocol.Gap{Start: max(r.Start, now), End: r.End})
-			}
-		}
+	if whose == anyRigid && z.reserved.has(s.at) {
+		out = s.giveWay(now, out)
 	}
 	for i := range s.sold {
 		out = carve(out, s.sold[i].start, s.sold[i].end, protocol.ForLease)
@@ -239,16 +254,70 @@ func (z *Zone) free(s *slice, now quantity.Instant, own job.ID, out []protocol.G
 	for _, a := range s.asks {
 		out = carve(out, a.piece.start, a.piece.end, protocol.ForLease)
 	}
+	if whose == anyRigid {
+		return out
+	}
 	for _, p := range s.plans {
-		if p.job != own && own != anyRigid {
-			out = carve(out, p.start, p.end, protocol.ForRigid)
+		out = carve(out, p.start, p.end, protocol.ForRigid)
+	}
+	for _, b := range s.booked {
+		out = carve(out, b.Start, b.End, protocol.ForRigid)
+	}
+	return out
+}
+
+// party is who asks for free time.
+type party int
+
+const (
+	anyone party = iota
+	anyRigid
+)
+
+// giveWay adds the places that are kept for rigid jobs to ordered gaps, as far as nothing else has been put over them.
+func (s *slice) giveWay(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
+	for i := range s.view.Reserved {
+		r := &s.view.Reserved[i]
+		if r.Kind != protocol.ForRigid || r.End <= now {
+			continue
+		}
+		rest := append(make([]protocol.Gap, 0, 4), protocol.Gap{Start: max(r.Start, now), End: r.End})
+		for j := range s.view.Reserved {
+			if q := &s.view.Reserved[j]; q.Kind != protocol.ForRigid {
+				rest = carveAll(rest, q)
+			}
+		}
+		for _, g := range rest {
+			out = join(out, g)
 		}
 	}
 	return out
 }
 
-// anyRigid stands for all rigid jobs; no job has this name.
-const anyRigid = job.ID("*")
+// carveAll takes all that a reservation covers out of ordered gaps; of one that repeats into a gap without an end, all from
+// its first time on.
+func carveAll(gaps []protocol.Gap, r *protocol.Reservation) []protocol.Gap {
+	if len(gaps) == 0 {
+		return gaps
+	}
+	from, to := gaps[0].Start, gaps[len(gaps)-1].End
+	for o, hit := timeline.Overlap(r, from, to); hit; o, hit = timeline.Overlap(r, o.End, to) {
+		if r.Every != 0 && to == quantity.Never {
+			return carve(gaps, o.Start, quantity.Never, r.Kind)
+		}
+		gaps = carve(gaps, o.Start, o.End, r.Kind)
+	}
+	return gaps
+}
+
+// begun says whether the first gap of a view follows nothing: it began, by the node's clock, when the view was made.
+func begun(v *protocol.SliceView) bool {
+	return len(v.Gaps) > 0 && !slices.ContainsFunc(v.Reserved, func(r protocol.Reservation) bool {
+		start := v.Gaps[0].Start
+		o, hit := timeline.Overlap(&r, start-1, start)
+		return hit && o.End == start
+	})
+}
 
 // carve takes [start, end) out of ordered gaps.
 func carve(gaps []protocol.Gap, start, end quantity.Instant, kind protocol.ReservationKind) []protocol.Gap {

@@ -261,7 +261,7 @@ func (z *Zone) nextStart(now quantity.Instant, s *state) (early, late quantity.I
 	}
 	early = quantity.Never
 	for _, sl := range z.slices {
-		for _, g := range z.free(sl, now, "", nil) {
+		for _, g := range z.free(sl, now, anyone, nil) {
 			if p, r := z.fit(s, sl.class, g.Start, g.End); r.Why == 0 && !p.Range.Empty() {
 				early = min(early, max(now, g.Start))
 				late = max(late, max(now, g.Start))

@@ -77,8 +77,11 @@ type state struct {
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
 	counts counts
-	// head is 1 + its place among the heads, 0 if it is none.
-	head int
+	// head is 1 + its place among the heads, 0 if it is none; headed the same of the last plan.
+	head, headed int
+	outlook
+	// reservedAt is when a place was last asked to be kept for it, refusedAt when an ask of it was refused.
+	reservedAt, refusedAt quantity.Instant
 	// planned: its place is later, and better than what the market could give it now.
 	planned bool
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
