@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
+	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/drive/host"
@@ -56,7 +58,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := json.Marshal(map[string]any{"policy": o.Policy, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name})
+	shown, err := json.Marshal(map[string]any{"policy": o.Policy, "rigid": o.Rigid, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name})
 	if err != nil {
 		return nil, err
 	}
@@ -96,18 +98,21 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	}, nil
 }
 
-// actorConfig checks policy, mechanism and times.
+// actorConfig checks policy, mechanism, planner and times. Without a planner, as in tapes of before there was a choice, rigid
+// jobs are planned as EASY does.
 func actorConfig(o UpOptions, name job.NodeID) (host.Config, error) {
 	p, err := policies.ByName(o.Policy)
 	if o.Mechanism != "sja" {
 		err = errors.Join(err, fmt.Errorf("mechanism %q: this version has sja alone", o.Mechanism))
 	}
+	rigid, unplanned := planners.Live(cmp.Or(o.Rigid, defaultRigid))
+	err = errors.Join(err, unplanned)
 	if err != nil {
 		return host.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
 	return host.Config{
 		Gate: gate.Config{Zone: zoneName, Horizon: o.Horizon},
-		Zone: zone.Config{ID: zoneName, Policy: p, Horizon: o.Horizon},
+		Zone: zone.Config{ID: zoneName, Policy: p, Horizon: o.Horizon, Rigid: *rigid.Live},
 		Node: node.Config{ID: name, Zone: zoneName, Horizon: o.Horizon},
 	}, nil
 }

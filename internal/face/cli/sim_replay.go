@@ -62,7 +62,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	h := r.Header()
-	var shown struct{ Policy, Horizon, Node string }
+	var shown struct{ Policy, Rigid, Horizon, Node string }
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
 	}
@@ -70,7 +70,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	if err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its horizon can't be read: %w", boot, err)
 	}
-	config, err := actorConfig(UpOptions{Policy: shown.Policy, Mechanism: "sja", Horizon: horizon}, job.NodeID(shown.Node))
+	config, err := actorConfig(UpOptions{Policy: shown.Policy, Rigid: shown.Rigid, Mechanism: "sja", Horizon: horizon}, job.NodeID(shown.Node))
 	if err != nil {
 		return err
 	}

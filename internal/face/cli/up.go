@@ -26,8 +26,8 @@ type UpOptions struct {
 	Listen string
 	// GPUs names the inventory, and how its GPUs are cut.
 	GPUs string
-	// Policy and Mechanism choose among what this build has.
-	Policy, Mechanism string
+	// Policy and Mechanism choose among what this build has, Rigid the planner whose way it has with rigid jobs; none is easy.
+	Policy, Mechanism, Rigid string
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
 	// Queues of the configuration file, to create or change at the start.
@@ -76,6 +76,7 @@ Sluice runs what it is sent.
     - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fairness
+  sluice up --gpus nvml --rigid conservative
   SLUICE_TOKEN=... sluice up --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,6 +87,7 @@ Sluice runs what it is sent.
 	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.Policy, "policy", "fairness", "who gets a window: fairness, efficiency, sla or fifo")
+	c.Flags().StringVar(&o.Rigid, "rigid", defaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
 	c.Flags().StringVar(&f.config, "config", "", "a file of queues")
@@ -94,6 +96,9 @@ Sluice runs what it is sent.
 	c.Flags().StringVar(&f.logLevel, "log", "info", "what to log: debug, info, warn or error")
 	return c
 }
+
+// defaultRigid is the planner of rigid jobs when nothing is said.
+const defaultRigid = "easy"
 
 // defaultData is where a daemon keeps its data when nothing is said.
 func defaultData(getenv func(string) string) string {
