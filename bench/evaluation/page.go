@@ -168,6 +168,9 @@ func (p *page) losses(done []result) {
 	p.say("  window, for half of the horizon on average. Where there are always windows about to end (bursts, queues) that matters little; in a\n")
 	p.say("  calm cluster it is most of the wait. A shorter horizon buys it back for overhead (see Horizon). migrate needs jobs that can be\n")
 	p.say("  stopped at any moment, and is told everything for nothing.\n")
+	p.say("- *Gangs.* A planner gives a gang slices of one class and refuses one that is too wide for every class; sja takes any slices\n")
+	p.say("  of the node, also for those too wide, and the slowest of them holds all the others up. And gangs go before the market: where\n")
+	p.say("  they are most of the work, jobs that may be cut run in what they leave.\n")
 	p.say("- *Share of the bound.* It is measured at the end of arrivals. A mechanism that takes the large jobs first has less left over then;\n")
 	p.say("  sja under fairness takes those who have had least.\n\n")
 }

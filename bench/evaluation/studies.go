@@ -173,13 +173,13 @@ func studies() []study {
 		},
 		{
 			name: "gangs", title: "Jobs with several GPUs", axis: plain("left out, split, gangs"), mechanisms: tough, charts: headline, table: wide,
-			question: "Left out (0), split into jobs with one slice (1), or run as gangs that hold as many slices at once (2): a blocked gang's place is reserved, and the windows before it have an end.",
+			question: "Left out (0), split into jobs with one slice (1), or run as gangs that hold as many slices at once (2): a blocked gang's place is reserved, and the windows before it have an end. All slices are on one node here, since sja places a gang on one.",
 			points: func() []point {
 				list := swept("WORK.multi", "drop", "split", "gang")
 				for i := range list {
 					list[i].x = float64(i)
 				}
-				return list
+				return with(list, config.Set{Path: "cluster.nodes", Value: `[{name: n, gpus: "sim:a100-40gb=8,layout=3g.20gb+2g.10gb+2x1g.5gb"}]`})
 			}(),
 		},
 		{
