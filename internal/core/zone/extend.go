@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// continuations lets running subjobs bid for the window that follows their own (DESIGN, continuation): of the jobs that
+// continuations lets running subjobs bid for the window that follows their own (docs/ARCHITECTURE.md, windows): of the jobs that
 // asked for it, and of rigid jobs whose overrun extends. It returns when to look again.
 func (z *Zone) continuations(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	wake := quantity.Never
