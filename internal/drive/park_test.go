@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
+	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -35,6 +36,8 @@ type park struct {
 	also        func(*sim.Options)
 	// exact jobs go as declared. gangs: half of the rigid jobs hold two slices at once.
 	exact, gangs bool
+	// rigid is how rigid jobs are planned; the zero value is EASY.
+	rigid planner.Discipline
 }
 
 // offered is the source of a park's jobs: a mixture of all kinds.
@@ -152,7 +155,7 @@ func (p park) options(t failer) sim.Options {
 	if p.gap == 0 {
 		p.gap = 12 * time.Minute / time.Duration(p.nodes) // a fifth more than there is room for
 	}
-	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour}
+	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid}
 	newGate := func() *gate.Gate {
 		g, err := gate.New(gate.Config{Zone: zoneID, Retain: p.retain, Horizon: time.Hour})
 		if err != nil {
