@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/signal"
@@ -79,6 +80,7 @@ func usage(format string, args ...any) error {
 func Main(d Deps) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends it at once
 	return Run(ctx, d)
 }
 
@@ -142,7 +144,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &f):
 		return f.code
-	case errkind.Of(err) == errkind.Invalid:
+	case errkind.Of(err) == errkind.Invalid, errkind.Of(err) == errkind.NotFound && errors.Is(err, fs.ErrNotExist):
 		return ExitUsage
 	case errkind.Of(err) == errkind.Unavailable:
 		return ExitUnavailable

@@ -127,6 +127,11 @@ func (a *app) compareFiles(first, second string, metrics []measure.Info) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
+	for i, runs := range [][]measure.Run{x, y} {
+		if len(runs) == 0 {
+			return usage("%s holds no runs", []string{first, second}[i])
+		}
+	}
 	if a, b := filepath.Base(first), filepath.Base(second); a != b {
 		first, second = a, b
 	}

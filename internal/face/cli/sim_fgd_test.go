@@ -102,9 +102,9 @@ func TestSimFGDArguments(t *testing.T) {
 		{"run fgd --data " + dir + " --seeds 5-1", cli.ExitUsage, "--seeds: "},
 		{"run fgd --data " + dir + " -o wide", cli.ExitUsage, "want one of table, json, csv"},
 		{"run fgd --data " + dir + " more", cli.ExitUsage, "more"},
-		{"run fgd --data " + dir + " --workload gpuspec33", cli.ExitFailed, "openb_pod_list_gpuspec33"},
-		{"check fgd --data " + dir + " --workload gpuspec33", cli.ExitFailed, "openb_pod_list_gpuspec33"},
-		{"check fgd --data " + filepath.Join(dir, "openb"), cli.ExitFailed, "fgd_expected"},
+		{"run fgd --data " + dir + " --workload gpuspec33", cli.ExitUsage, "openb_pod_list_gpuspec33"},
+		{"check fgd --data " + dir + " --workload gpuspec33", cli.ExitUsage, "openb_pod_list_gpuspec33"},
+		{"check fgd --data " + filepath.Join(dir, "openb"), cli.ExitUsage, "fgd_expected"},
 	} {
 		if code, _, errs := simulate(t.Context(), strings.Fields(c.args)...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: exit %d, want %d and %q: %s", c.args, code, c.code, c.want, errs)

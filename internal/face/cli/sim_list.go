@@ -39,7 +39,9 @@ the least. Those marked data need --data DIR.`,
 					return err
 				}
 				l := listed{Scenario: s}
-				if l.facts, err = facts(cmd.Context(), s, traces); err != nil {
+				if l.facts, err = facts(cmd.Context(), s, traces); cmd.Context().Err() != nil {
+					return &failure{ExitInterrupted, fmt.Errorf("interrupted: %d of %d scenarios were measured", len(list), len(args))}
+				} else if err != nil {
 					return err
 				}
 				list = append(list, l)

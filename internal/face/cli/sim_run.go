@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -60,7 +61,7 @@ or a wrong file; 130 interrupted.`,
 
 func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) error {
 	o, err := f.options(name)
-	if err != nil {
+	if err = errors.Join(err, writable("--report", p.report), writable("--perfetto", p.perfetto)); err != nil {
 		return err
 	}
 	if p != (pictures{}) {
@@ -74,10 +75,12 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 	}
 	if (a.format == "table" || a.format == "wide") && ctx.Err() == nil {
 		f, err := facts(ctx, o.Scenario, o.Data)
-		if err != nil {
+		switch {
+		case err == nil:
+			fmt.Fprintf(a.Out, "%s: %s\n\n", o.Scenario.Name, f)
+		case ctx.Err() == nil:
 			return err
 		}
-		fmt.Fprintf(a.Out, "%s: %s\n\n", o.Scenario.Name, f)
 	}
 	if err := a.simResults(results); err != nil {
 		return err
@@ -140,6 +143,23 @@ func (p pictures) write(o *scenario.Options, results []scenario.Result) error {
 		})
 	}
 	return errors.Join(toFile(p.report, study.HTML), toFile(p.perfetto, study.Perfetto))
+}
+
+// writable is an error if a file can't be written, which is to be said before hours of work and not after. What is there
+// stays as it is.
+func writable(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	_, before := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return usage("%s: %w", flag, err)
+	}
+	if errors.Is(before, fs.ErrNotExist) {
+		err = os.Remove(path)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // toFile writes a file, unless it has no name.
@@ -217,13 +237,19 @@ func (g *group) mean(metric string) float64 {
 
 // overview is one row for each mechanism: means over the seeds of what people look at first.
 func overview(out io.Writer, results []scenario.Result) error {
-	columns := []struct{ head, metric string }{
+	type column struct{ head, metric string }
+	columns := []column{
 		{"USE", measure.Utilization}, {"USEFUL", measure.UsefulUtilization}, {"WAIT", measure.WaitMean}, {"WAIT-P95", measure.WaitP95},
 		{"COMPLETION", measure.CompletionMean}, {"SLOWDOWN", measure.SlowdownMean}, {"PIECES", measure.Subjobs},
 		{"OVERHEAD", measure.OverheadShare}, {"LOST", measure.LostShare}, {"UNFINISHED", measure.Unfinished}, {"BOUND", measure.BoundShare},
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	heads := []string{"MECHANISM", "SEEDS", "FINISHED"}
+	for _, bad := range []column{{"REJECTED", measure.Rejected}, {"FAILED", measure.Failed}} { // what is not done looks like speed
+		if slices.ContainsFunc(results, func(r scenario.Result) bool { return r.Metrics.Get(bad.metric) > 0 }) {
+			columns = slices.Insert(columns, len(columns)-1, bad)
+		}
+	}
 	for _, c := range columns {
 		heads = append(heads, c.head)
 	}

@@ -88,8 +88,19 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s: %v, no %s in %.200s", path, err, want, data)
 		}
 	}
-	if r := sluice(t, "127.0.0.1:1", "", "sim", "run", "stories/backfill", "--report", filepath.Join(dir, "no", "r.html")); r.code != ExitFailed {
-		t.Errorf("a picture that can't be written ends in %d: %s", r.code, r.err)
+	// What can't be written is said before anything runs, and what is there stays.
+	nowhere, other := filepath.Join(dir, "no", "r.html"), filepath.Join(dir, "other.json")
+	r := sluice(t, "127.0.0.1:1", "", "sim", "run", "stories/backfill", "--report", nowhere, "--perfetto", other)
+	if r.code != ExitUsage || r.out != "" || !strings.Contains(r.err, "--report: open "+nowhere) {
+		t.Errorf("a picture that can't be written ends in %d: %s%s", r.code, r.out, r.err)
+	}
+	if _, err := os.Stat(other); err == nil {
+		t.Error("it left an empty file")
+	}
+	before, _ := os.ReadFile(page)
+	sluice(t, "127.0.0.1:1", "", "sim", "run", "stories/backfill", "--report", page, "--perfetto", nowhere)
+	if after, err := os.ReadFile(page); err != nil || string(after) != string(before) {
+		t.Errorf("a page that was there is changed: %v", err)
 	}
 }
 

@@ -44,7 +44,7 @@ func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Fact
 		return f, errkind.Errorf(errkind.Invalid, "mechanism %s does not sell gaps; measure with sja", m.Name)
 	}
 	var w world
-	if _, err := w.see(s, s.Seeds[0], data); err != nil {
+	if _, err := w.see(ctx, s, s.Seeds[0], data); err != nil {
 		return f, err
 	}
 	f.Measured, f.Jobs = true, w.jobs
@@ -74,7 +74,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // gap runs the rigid work alone and measures what is left between.
 func (s *Scenario) gap(ctx context.Context, m Mechanism, w *world, data *Traces) (time.Duration, error) {
-	from, err := s.offer(s.Seeds[0], data)
+	from, err := s.offer(ctx, s.Seeds[0], data)
 	if err != nil {
 		return 0, err
 	}
@@ -82,6 +82,9 @@ func (s *Scenario) gap(ctx context.Context, m Mechanism, w *world, data *Traces)
 	seen := &occupied{slices: make([][]hold, s.slices())}
 	if _, _, err := s.playProtocol(ctx, stage{&m, s.Seeds[0], w, from, seen, func(quantity.Instant, int) {}}); err != nil {
 		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, errkind.Errorf(errkind.Unavailable, "the gaps were not looked at to the end: %w", err)
 	}
 	number := map[job.SliceID]int{}
 	for _, n := range s.Nodes {

@@ -71,7 +71,10 @@ func (f *Finding) first(mechanism string, results []Result, judge func(*Result) 
 		}
 	}
 	if judged == 0 {
-		f.Open, f.Seen = true, "no finished run of "+mechanism
+		f.Open, f.Seen = true, "no finished run"
+		if mechanism != "" {
+			f.Seen += " of " + mechanism
+		}
 	}
 }
 

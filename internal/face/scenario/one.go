@@ -34,16 +34,16 @@ type runner struct {
 	worlds []world // by place of the seed
 }
 
-// one runs the scenario once.
+// one runs the scenario once. There is no result if ctx ends before anything has happened.
 func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(quantity.Instant, int)) (*Result, error) {
 	s := r.Scenario
-	w, err := r.worlds[seed].see(s, r.Seeds[seed], r.Data)
+	w, err := r.worlds[seed].see(ctx, s, r.Seeds[seed], r.Data)
 	if err != nil {
-		return nil, err
+		return nil, unbegun(ctx, err)
 	}
-	from, err := s.offer(r.Seeds[seed], r.Data)
+	from, err := s.offer(ctx, r.Seeds[seed], r.Data)
 	if err != nil {
-		return nil, err
+		return nil, unbegun(ctx, err)
 	}
 	window := w.window(s)
 	usable := judge{classes: w.classes}
@@ -84,6 +84,14 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	out.Waits = collector.Waits()
 	return out, nil
+}
+
+// unbegun is what is wrong with a run that has not begun: nothing, if it was ended before.
+func unbegun(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // stage is what a mechanism plays on.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"fmt"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -29,14 +30,14 @@ type part struct {
 	names *explicit // where it is the explicit jobs
 }
 
-// offer opens the workload for a seed.
-func (s *Scenario) offer(seed uint64, data *Traces) (*offered, error) {
+// offer opens the workload for a seed. It ends in an error when ctx does, also where it looks through arrivals without end.
+func (s *Scenario) offer(ctx context.Context, seed uint64, data *Traces) (*offered, error) {
 	o := &offered{until: s.Window.Until, named: map[int64]string{}}
 	if len(s.Workload.Jobs) > 0 {
 		e := &explicit{jobs: s.Workload.Jobs, seed: seed}
 		o.parts = append(o.parts, part{of: e, names: e})
 	}
-	streams, err := s.openStreams(seed, data)
+	streams, err := s.openStreams(ctx, seed, data)
 	if err != nil {
 		return nil, err
 	}

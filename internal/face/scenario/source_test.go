@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,8 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive/workload"
+	"sluice.dev/sluice/internal/face/config"
 )
 
 // listed gives jobs of a list.
@@ -104,6 +108,7 @@ func TestStreamsSayWhatIsWrong(t *testing.T) {
 		"{synthetic: {atomizable: 101%}}":                     "want a share from 0 to 1",
 		"{synthetic: [{load: 0.1}, {laod: 1}]}":               `synthetic[1].laod: unknown key; did you mean "load"?`,
 		"{compose: {durations: philly}}":                      "unknown key",
+		"{synthetic: {gpus: {2: 1}}}":                         "has only jobs with several GPUs, and these are dropped",
 		"{synthetic: {multi: gang, gpus: many}}":              `is "many"; want one of one, philly`,
 	} {
 		if _, err := Parse("s.yml", []byte(head+text+"\n")); err == nil || !contains(err, want) {
@@ -122,7 +127,7 @@ func TestWorkOfASeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := func(seed uint64) (n int, total time.Duration, queues map[string]int) {
-		o, err := s.offer(seed, &Traces{})
+		o, err := s.offer(t.Context(), seed, &Traces{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,6 +153,26 @@ func TestWorkOfASeed(t *testing.T) {
 	}
 	if len(queues) != 2 || queues["rigid"] < queues["batch"] || queues["batch"] == 0 {
 		t.Errorf("queues %v", queues)
+	}
+}
+
+// TestALookAtTheWorkCanBeStopped: who asks for it hears so, and is not told of a part as if it were the whole.
+func TestALookAtTheWorkCanBeStopped(t *testing.T) {
+	s, err := Load("small", config.Set{Path: "workload.synthetic.0.jobs", Value: "100000000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.offer(ctx, 1, &Traces{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("work without end: %v", err)
+	}
+	if s, err = Load("small"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Measure(ctx, Mechanism{Name: SJA, Policy: fifo.Policy{}}, &Traces{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a cut off look at the gaps gives %v, %v", f, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ type Stream struct {
 }
 
 // openStreams opens the generated and composed work. Every stream draws from its own seed.
-func (s *Scenario) openStreams(seed uint64, data *Traces) ([]workload.Source, error) {
+func (s *Scenario) openStreams(ctx context.Context, seed uint64, data *Traces) ([]workload.Source, error) {
 	if len(s.Workload.Streams) == 0 {
 		return nil, nil
 	}
@@ -38,6 +39,8 @@ func (s *Scenario) openStreams(seed uint64, data *Traces) ([]workload.Source, er
 		if err != nil {
 			return nil, err
 		}
+		arrivals := in.Arrivals
+		in.Arrivals = func(seed uint64) workload.Arrivals { return &stoppable{of: arrivals(seed), stopped: ctx.Err} }
 		o := t.Options
 		o.Classes, o.Seed = classes, seed+uint64(i)*streamApart
 		if o.Theta == 0 {
@@ -63,6 +66,23 @@ func (t *Stream) inputs(data *Traces) (compose.Inputs, error) {
 		return compose.Generated(*t.Generator), nil
 	}
 	return data.inputs()
+}
+
+// stoppable are arrivals that end in an error soon after they are stopped: who looks through them may find no job for ever.
+type stoppable struct {
+	of      workload.Arrivals
+	stopped func() error
+	n       int
+}
+
+// Next implements workload.Arrivals.
+func (w *stoppable) Next(a *workload.Arrival) (bool, error) {
+	if w.n++; w.n%4096 == 0 {
+		if err := w.stopped(); err != nil {
+			return false, errkind.Errorf(errkind.Unavailable, "stopped after %d arrivals: %w", w.n, err)
+		}
+	}
+	return w.of.Next(a)
 }
 
 // queued puts the jobs of a source into one queue, if it has a name.
@@ -153,6 +173,10 @@ func (s *Scenario) stream(e config.Value, generated bool) {
 	c.TimeError, c.MemoryError = errorOf(o.Get("timeError"), s.Model.TimeError), errorOf(o.Get("memoryError"), s.Model.MemoryError)
 	if generated {
 		t.Generator = s.generator(o)
+		alone := func(w synthetic.Weight) bool { return w.GPUs == 1 }
+		if g := t.Generator.GPUs; c.Multi == compose.Drop && len(g) > 0 && !slices.ContainsFunc(g, alone) {
+			e.Wrong("has only jobs with several GPUs, and these are dropped; write multi: gang or split, or give weight to 1 GPU")
+		}
 	}
 	s.Workload.Streams = append(s.Workload.Streams, t)
 }

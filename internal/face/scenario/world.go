@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"math"
 	"slices"
 	"sync"
@@ -41,15 +42,15 @@ type world struct {
 const boundJobs = 2_000_000
 
 // see finds it, once.
-func (w *world) see(s *Scenario, seed uint64, data *Traces) (*world, error) {
-	w.once.Do(func() { w.err = w.survey(s, seed, data) })
+func (w *world) see(ctx context.Context, s *Scenario, seed uint64, data *Traces) (*world, error) {
+	w.once.Do(func() { w.err = w.survey(ctx, s, seed, data) })
 	return w, w.err
 }
 
-func (w *world) survey(s *Scenario, seed uint64, data *Traces) error {
+func (w *world) survey(ctx context.Context, s *Scenario, seed uint64, data *Traces) error {
 	w.lay(s)
 	w.most, w.generated = math.NaN(), len(s.Workload.Streams) > 0
-	from, err := s.offer(seed, data)
+	from, err := s.offer(ctx, seed, data)
 	if err != nil {
 		return err
 	}
@@ -98,16 +99,16 @@ func (w *world) survey(s *Scenario, seed uint64, data *Traces) error {
 		}
 		return int(int64(a.Task.Classes) - int64(b.Task.Classes))
 	})
-	return w.bind(s, seed, data)
+	return w.bind(ctx, s, seed, data)
 }
 
 // bind finds the upper bound, where the window of the figures is known before a run.
-func (w *world) bind(s *Scenario, seed uint64, data *Traces) error {
+func (w *world) bind(ctx context.Context, s *Scenario, seed uint64, data *Traces) error {
 	window := w.window(s)
 	if window.To <= window.From || w.jobs > boundJobs || len(s.Reservations) > 0 {
 		return nil
 	}
-	from, err := s.offer(seed, data)
+	from, err := s.offer(ctx, seed, data)
 	if err != nil {
 		return err
 	}
