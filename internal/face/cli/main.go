@@ -80,7 +80,11 @@ func usage(format string, args ...any) error {
 func Main(d Deps) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends it at once
+	// A later signal ends it at once; not one that comes with the first, as from timeout(1), which sends it twice.
+	context.AfterFunc(ctx, func() {
+		time.Sleep(time.Second)
+		stop()
+	})
 	return Run(ctx, d)
 }
 
