@@ -29,7 +29,7 @@ type Config struct {
 	// Backoff is the first pause of a job after a subjob without progress; it doubles with each in a row. Default 500 ms.
 	Backoff time.Duration
 	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
-	// EASY backfill: one does, and they may. With Reserve 0 and Overtake it is first fit: none does.
+	// EASY backfill: one does, and they may. With Reserve 0 and Overtake it is first fit: none does. More than 128 never do.
 	Rigid planner.Discipline
 	// MaxKills is how many subjobs in a row may be ended from outside before the job is Failed. Default 1000.
 	MaxKills int

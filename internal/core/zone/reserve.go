@@ -101,10 +101,14 @@ func (z *Zone) reserve(now quantity.Instant, h *head, out *protocol.Out) quantit
 // clearFor says whether no other job's reservation, seen or asked for, is in the way of a head's place. What is in the way is
 // withdrawn already, or will be when it is seen.
 func (s *slice) clearFor(now quantity.Instant, h *head) bool {
-	return !slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool {
-		return r.Kind == protocol.ForRigid && r.Job != h.job.Job && r.End > now && r.Start < h.place.end && h.place.start < r.End
-	}) && !slices.ContainsFunc(s.plans, func(p *plan) bool {
-		return p.job != h.job.Job && p.start < h.place.end && h.place.start < p.end
+	for i := range s.view.Reserved {
+		r := &s.view.Reserved[i]
+		if r.Start < h.place.end && h.place.start < r.End && r.End > now && r.Kind == protocol.ForRigid && r.Job != h.job.Job {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.plans, func(p *plan) bool {
+		return p.start < h.place.end && h.place.start < p.end && p.job != h.job.Job
 	})
 }
 
@@ -138,9 +142,13 @@ func (p *place) uses(now quantity.Instant, s *slice, r *protocol.Reservation) bo
 
 // keeps says whether the slice has a reservation that is the head's place.
 func (s *slice) keeps(h *head) bool {
-	return slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool {
-		return r.Kind == protocol.ForRigid && r.Job == h.job.Job && r.Start == h.place.start && r.End == h.place.end
-	})
+	for i := range s.view.Reserved {
+		r := &s.view.Reserved[i]
+		if r.Start == h.place.start && r.End == h.place.end && r.Kind == protocol.ForRigid && r.Job == h.job.Job {
+			return true
+		}
+	}
+	return false
 }
 
 // reserved is the slice's reservation for a rigid job, nil if there is none.

@@ -27,7 +27,7 @@ type backfill struct {
 }
 
 // deepest is how many rigid jobs hold a place at most, whatever the discipline: what a step costs grows with it.
-const deepest = 512
+const deepest = 128
 
 // queueUp gives a rigid job its place in the line, or takes it out if it does not wait.
 func (z *Zone) queueUp(s *state) {
