@@ -55,6 +55,7 @@ func (p *page) head(s *settings, done []result) {
 	for i := range done {
 		if done[i].name == mainStudy {
 			p.answer(&done[i])
+			p.unstopped(done)
 			p.losses(done)
 			p.assumptions(&done[i])
 		}
@@ -86,15 +87,37 @@ func (p *page) answer(r *result) {
 			by = "sja - baseline"
 		}
 		p.say("**%s** (%s)\n\n| load | sja | best baseline | its value | %s, 95%% interval | |\n|---|---|---|---|---|---|\n", about.Title, way, by)
-		for _, x := range r.xs() {
-			own := r.values(x, sja, metric)
-			best, values := r.best(x, metric)
-			text, how := compare(metric, own, values)
-			p.say("| %s | %s | %s | %s | %s | %s |\n", short(x), value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean), text, how)
-		}
-		p.say("\n")
+		p.against(r, metric, "")
 	}
 }
+
+// against is a row for each point of a study: sja beside the best baseline but one.
+func (p *page) against(r *result, metric, except string) {
+	for i, x := range r.xs() {
+		own := r.values(x, sja, metric)
+		best, values := r.best(x, metric, except)
+		text, how := compare(metric, own, values)
+		p.say("| %s | %s | %s | %s | %s | %s |\n", r.pointName(i, x), value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean), text, how)
+	}
+	p.say("\n")
+}
+
+// unstopped compares with the planners that, like sja, never stop running work: by the share of jobs that may be cut.
+func (p *page) unstopped(done []result) {
+	i := slices.IndexFunc(done, func(r result) bool { return r.name == "atomizable" })
+	if i < 0 {
+		return
+	}
+	p.say("## Against planners that stop nothing, by the share of jobs that may be cut\n\n")
+	p.say("The same at load %s, with the best of the planners that never stop running work, as sja does not: all but %s.\n\n", usualLoad, stops)
+	for _, metric := range []string{measure.WaitMean, measure.CompletionMean} {
+		p.say("**%s**\n\n| may be cut | sja | best baseline | its value | sja / baseline, 95%% interval | |\n|---|---|---|---|---|---|\n", measure.About(metric).Title)
+		p.against(&done[i], metric, stops)
+	}
+}
+
+// stops is the baseline that stops running work.
+const stops = "migrate"
 
 // decisive are the metrics by which mechanisms are judged on this page.
 func decisive() []string {
@@ -150,7 +173,7 @@ func (p *page) losses(done []result) {
 		for j, x := range r.xs() {
 			for _, metric := range decisive() {
 				own := r.values(x, sja, metric)
-				best, values := r.best(x, metric)
+				best, values := r.best(x, metric, "")
 				if len(own) == 0 || len(values) == 0 {
 					continue
 				}
@@ -299,15 +322,15 @@ func (r *result) values(x float64, mechanism, metric string) (out []float64) {
 	return out
 }
 
-// best is the baseline with the best mean of a metric.
-func (r *result) best(x float64, metric string) (name string, values []float64) {
+// best is the baseline with the best mean of a metric, of all but one.
+func (r *result) best(x float64, metric, except string) (name string, values []float64) {
 	sign := 1.0
 	if measure.About(metric).Better == measure.Lower {
 		sign = -1
 	}
 	top := math.Inf(-1)
 	for _, m := range r.names() {
-		if strings.HasPrefix(m, sja) {
+		if strings.HasPrefix(m, sja) || m == except {
 			continue
 		}
 		v := r.values(x, m, metric)
