@@ -13,9 +13,18 @@ import (
 	"sluice.dev/sluice/internal/drive/workload"
 )
 
-// playable is an error if a mechanism can't play the scenario. Planners place rigid blocks on slices that are always there.
+// playable is an error if a mechanism can't play the scenario. Planners place rigid blocks on slices that are always there,
+// whosever they are.
 func (s *Scenario) playable(m *Mechanism) error {
-	if m.Planner != nil && len(s.Reservations)+len(s.Faults) > 0 {
+	if m.Planner == nil {
+		return nil
+	}
+	for i := range s.Queues {
+		if q := &s.Queues[i]; q.Cap+q.MaxJobs > 0 {
+			return fmt.Errorf("mechanism %s: planners know no limits of queues, and queue %s has some; run sja alone, or leave out cap and maxJobs", m.Name, q.Name)
+		}
+	}
+	if len(s.Reservations)+len(s.Faults) > 0 {
 		return fmt.Errorf("mechanism %s: planners know no reservations and no faults, and scenario %s has some; run sja alone, or take them out with --set cluster.reservations=[] --set faults=[]", m.Name, s.Name)
 	}
 	return nil
@@ -31,10 +40,14 @@ func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant,
 	if err != nil {
 		return 0, false, fmt.Errorf("planner %s: %w", on.mechanism.Name, err)
 	}
+	source := workload.Source(on.from)
+	if s.Settings.StopAll {
+		source = charged{on.from, &s.Settings}
+	}
 	tasks := &tasks{judge{classes: on.world.classes}, s.Settings.StopAll}
 	world, err := sim.NewRigid(sim.RigidOptions{
 		Actor: cluster.New(on.world.machines, p), Machines: on.world.machines,
-		Source: on.from, Task: tasks.task, Observer: on.to, Progress: on.progress,
+		Source: source, Task: tasks.task, Observer: on.to, Progress: on.progress,
 	})
 	if err != nil {
 		return 0, false, err
@@ -44,6 +57,21 @@ func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant,
 		return world.Now(), false, err
 	}
 	return world.Now(), over, nil
+}
+
+// charged has rigid jobs that say nothing of it pay what a preemption costs, where they may be stopped too.
+type charged struct {
+	workload.Source
+	costs *Settings
+}
+
+// Next implements workload.Source.
+func (c charged) Next(j *workload.Job) (bool, error) {
+	more, err := c.Source.Next(j)
+	if more && j.Kind == job.Rigid && j.Restore+j.Checkpoint == 0 {
+		j.Restore, j.Checkpoint = c.costs.Restore, c.costs.Checkpoint
+	}
+	return more, err
 }
 
 // tasks turns jobs into what planners see: a block on the slices where its declared profile is safe from beginning to end,
