@@ -12,12 +12,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/drive/measure"
 	"sluice.dev/sluice/internal/face/config"
 	"sluice.dev/sluice/internal/face/report"
 	"sluice.dev/sluice/internal/face/scenario"
@@ -33,9 +35,11 @@ func main() {
 // settings of one evaluation.
 type settings struct {
 	data, out, keep string
-	seeds           []uint64
-	only            []string
-	workers         int
+	// again: results kept by an earlier run are read, and nothing is run.
+	again   bool
+	seeds   []uint64
+	only    []string
+	workers int
 }
 
 // base is the scenario that the studies vary, and where its work stands in it.
@@ -52,6 +56,7 @@ func run() error {
 	flag.StringVar(&s.data, "data", os.Getenv("SLUICE_DATA"), "folder of published traces; without it the same studies run on generated work")
 	flag.StringVar(&s.out, "out", "docs", "folder to write evaluation.md and evaluation/*.svg to")
 	flag.StringVar(&s.keep, "keep", ".tmp/evaluation", "folder for every single result: one JSON and one HTML page for each study")
+	flag.BoolVar(&s.again, "again", false, "write the page from the results kept by the last run, without running anything")
 	flag.StringVar(&seeds, "seeds", "1-5", "seeds of every point")
 	flag.StringVar(&only, "only", "", "studies to run, such as load,atomizable; the page is not written then")
 	flag.IntVar(&s.workers, "workers", 0, "runs at once; 0 for one for each processor")
@@ -96,8 +101,10 @@ func evaluate(ctx context.Context, s *settings, progress io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("study %s: %w", t.name, err)
 		}
-		if err := r.keep(s.keep); err != nil {
-			return err
+		if !s.again {
+			if err := r.keep(s.keep); err != nil {
+				return err
+			}
 		}
 		done = append(done, r)
 	}
@@ -143,6 +150,17 @@ func (t study) run(ctx context.Context, s *settings, progress io.Writer) (result
 		if err != nil {
 			return r, err
 		}
+		if t.name == mainStudy && slices.ContainsFunc(p.sets, func(v config.Set) bool { return v.Value == usualLoad }) {
+			if r.facts, err = sc.Measure(ctx, mechanisms[0], traces); err != nil {
+				return r, err
+			}
+			if r.assumptions, err = sc.Assumptions(traces); err != nil {
+				return r, err
+			}
+		}
+		if s.again {
+			continue
+		}
 		fmt.Fprintf(progress, "%s %d/%d: %s\n", t.name, i+1, len(t.points), p.label)
 		runs, err := scenario.Run(ctx, scenario.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: s.seeds, Data: traces, Workers: s.workers})
 		if err != nil {
@@ -159,16 +177,35 @@ func (t study) run(ctx context.Context, s *settings, progress io.Writer) (result
 				Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: t.axis.Label, Value: p.x}}, Metrics: run.Metrics,
 			})
 		}
-		if t.name == mainStudy && slices.ContainsFunc(p.sets, func(v config.Set) bool { return v.Value == usualLoad }) {
-			if r.facts, err = sc.Measure(ctx, mechanisms[0], traces); err != nil {
-				return r, err
-			}
-			if r.assumptions, err = sc.Assumptions(traces); err != nil {
-				return r, err
-			}
-		}
+	}
+	if s.again {
+		return r, r.recall(filepath.Join(s.keep, t.name+".json"))
 	}
 	return r, nil
+}
+
+// recall reads what keep stored: the setting of a run stands behind its scenario's name.
+func (r *result) recall(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	runs, err := measure.ReadJSON(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, run := range runs {
+		name, setting, ok := strings.Cut(run.Scenario, " "+r.axis.Label+"=")
+		x, err := strconv.ParseFloat(setting, 64)
+		if !ok || err != nil {
+			return fmt.Errorf("%s: %q names no value of %s: it is of another version of this study; run it again", path, run.Scenario, r.axis.Label)
+		}
+		r.Rows = append(r.Rows, report.Row{
+			Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: r.axis.Label, Value: x}}, Metrics: run.Metrics,
+		})
+	}
+	return nil
 }
 
 // keep stores every run, and the page to look at them.

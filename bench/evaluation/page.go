@@ -219,18 +219,19 @@ func (p *page) study(r *result) error {
 		}
 		p.say("![%s](evaluation/%s)\n", c.Title, file)
 	}
+	table := r.columns()
 	p.say("\n| %s | mechanism |", r.axis.Label)
-	for _, metric := range r.table {
+	for _, metric := range table {
 		p.say(" %s |", measure.About(metric).Title)
 	}
-	p.say("\n|---|---|%s\n", strings.Repeat("---|", len(r.table)))
+	p.say("\n|---|---|%s\n", strings.Repeat("---|", len(table)))
 	for i, x := range r.xs() {
 		// Those that did exactly the same share a row.
 		var rows []string
 		who := map[string]string{}
 		for _, m := range r.names() {
 			var row strings.Builder
-			for _, metric := range r.table {
+			for _, metric := range table {
 				fmt.Fprintf(&row, " %s |", estimate(metric, measure.Mean(r.values(x, m, metric))))
 			}
 			if who[row.String()] == "" {
@@ -246,6 +247,18 @@ func (p *page) study(r *result) error {
 	}
 	p.say("\n")
 	return nil
+}
+
+// columns of the table: those of the study, and what happened to jobs that did not finish, where there are any. Who turns
+// jobs away has shorter waits.
+func (r *result) columns() []string {
+	out := slices.Clone(r.table)
+	for _, metric := range []string{measure.Rejected, measure.Failed, measure.Unfinished} {
+		if slices.ContainsFunc(r.Rows, func(w report.Row) bool { return w.Metrics.Get(metric) > 0 }) {
+			out = append(out, metric)
+		}
+	}
+	return out
 }
 
 // pointName is how the page calls a point: the value as it was set where the axis has only a number for it.
