@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	planners "sluice.dev/sluice/internal/core/planner/all"
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/drive/measure"
+	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/face/report"
+	"sluice.dev/sluice/internal/face/scenario"
+)
+
+// TestEveryPointIsAScenario: each setting of each study is one that the language takes, on generated work and on traces.
+func TestEveryPointIsAScenario(t *testing.T) {
+	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	for _, study := range studies() {
+		for _, data := range []string{"", "traces"} {
+			name, work := (&settings{data: data}).base(study.generated)
+			for _, p := range study.points {
+				var sets []config.Set
+				for _, v := range p.sets {
+					sets = append(sets, config.Set{Path: strings.Replace(v.Path, "WORK.", work, 1), Value: v.Value})
+				}
+				s, err := scenario.Load(name, sets...)
+				if err != nil {
+					t.Errorf("study %s, point %s: %v", study.name, p.label, err)
+					continue
+				}
+				if _, err := table.Find(s, strings.Split(study.mechanisms, ",")); err != nil {
+					t.Errorf("study %s: %v", study.name, err)
+				}
+			}
+		}
+		for _, metric := range append(study.charts, study.table...) {
+			if measure.About(metric).Title == metric {
+				t.Errorf("study %s: there is no metric %s", study.name, metric)
+			}
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		name, metric string
+		own, other   []float64
+		text, how    string
+	}{
+		{"half the wait on every seed", measure.WaitMean, []float64{10, 100, 1000}, []float64{20, 201, 1999}, "0.50", better},
+		{"twice the wait", measure.WaitMean, []float64{20, 201, 1999}, []float64{10, 100, 1000}, "2.00", worse},
+		{"now more, now less", measure.WaitMean, []float64{10, 20, 30}, []float64{20, 10, 30}, "1.00", alike},
+		{"one waits never", measure.WaitMean, []float64{10, 20}, []float64{0, 0}, "-", alike},
+		{"more of the bound", measure.BoundShare, []float64{.9, .91, .92}, []float64{.8, .81, .825}, "+9.83%", better},
+		{"one seed says nothing", measure.WaitMean, []float64{10}, []float64{20}, "0.50", alike},
+	} {
+		text, how := compare(c.metric, c.own, c.other)
+		if !strings.HasPrefix(text, c.text) || how != c.how {
+			t.Errorf("%s: %s, %s; want %s, %s", c.name, text, how, c.text, c.how)
+		}
+	}
+}
+
+// TestPageOfKeptResults: results that were kept give the same page again, rows that are alike share one, and a loss is said.
+func TestPageOfKeptResults(t *testing.T) {
+	r := result{study: studies()[0]}
+	for _, m := range []string{sja, "easy", "skip"} {
+		for seed := uint64(1); seed <= 3; seed++ {
+			wait := float64(100 * seed)
+			if m == sja {
+				wait *= 3
+			}
+			row := report.Row{Scenario: "small", Mechanism: m, Seed: seed, Params: []report.Param{{Name: r.axis.Label, Value: 0.5}}}
+			row.Metrics.Set(measure.WaitMean, wait)
+			row.Metrics.Set(measure.Rejected, float64(seed))
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	dir := t.TempDir()
+	if err := r.keep(dir); err != nil {
+		t.Fatal(err)
+	}
+	again := result{study: r.study}
+	if err := again.recall(filepath.Join(dir, r.name+".json")); err != nil {
+		t.Fatal(err)
+	}
+	var pages [2]string
+	for i, r := range []*result{&r, &again} {
+		p := &page{dir: dir}
+		p.losses([]result{*r})
+		if err := p.study(r); err != nil {
+			t.Fatal(err)
+		}
+		pages[i] = p.String()
+	}
+	if pages[0] != pages[1] {
+		t.Errorf("the page of kept results differs:\n%s\n%s", pages[0], pages[1])
+	}
+	for _, want := range []string{"| load | 0.5 | Wait, mean | 10m0s | easy | 3m20s | 3.00", "| 0.5 | easy, skip |", "Jobs rejected"} {
+		if !strings.Contains(pages[0], want) {
+			t.Errorf("the page does not have %q:\n%s", want, pages[0])
+		}
+	}
+	if err := again.recall(filepath.Join(dir, "nothing.json")); !os.IsNotExist(err) {
+		t.Errorf("absent results: %v", err)
+	}
+	bad := measure.Run{Scenario: "small other=1", Mechanism: sja}
+	path := filepath.Join(dir, "bad.json")
+	if err := create(path, func(w io.Writer) error { return measure.WriteJSON(w, []measure.Run{bad}) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.recall(path); err == nil || !strings.Contains(err.Error(), "names no value of load") {
+		t.Errorf("results of another study: %v", err)
+	}
+}
+
+// TestCreateLeavesNothingHalf: a file that can not be written whole is not there.
+func TestCreateLeavesNothingHalf(t *testing.T) {
+	dir := t.TempDir()
+	err := create(filepath.Join(dir, "x"), func(w io.Writer) error {
+		_, err := w.Write(bytes.Repeat([]byte("x"), 10))
+		if err != nil {
+			return err
+		}
+		return io.ErrShortWrite
+	})
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
+	if err == nil || len(left)+len(hidden) > 0 {
+		t.Errorf("error %v, left %v %v", err, left, hidden)
+	}
+	if math.IsNaN(position("17500ms", 0)) || position("17500ms", 0) != 17.5 || position("10%", 0) != 0.1 || position("gang", 2) != 2 {
+		t.Error("positions of values on an axis")
+	}
+}
