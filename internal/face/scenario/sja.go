@@ -104,11 +104,17 @@ func (a actorsOf) gate() gate.Config {
 }
 
 func (a actorsOf) zone() zone.Config {
-	return zone.Config{ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow}
+	return zone.Config{
+		ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow,
+		AskTTL: time.Second + a.s.Model.Network.slack(), Retry: time.Second + a.s.Model.Network.slack(),
+	}
 }
 
 func (a actorsOf) node(id job.NodeID) node.Config {
-	c := node.Config{ID: id, Zone: zoneID, Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024}
+	c := node.Config{
+		ID: id, Zone: zoneID, Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
+		GrantTTL: 200*time.Millisecond + a.s.Model.Network.slack(),
+	}
 	c.Number = slices.IndexFunc(a.s.Nodes, func(n Node) bool { return n.ID == id })
 	if a.s.Model.Network.Loss > 0 || len(a.s.Faults) > 0 {
 		c.Refresh = 5 * time.Second
@@ -129,6 +135,10 @@ func (a actorsOf) rebuild(at protocol.Address) protocol.Actor {
 		return node.New(a.node(job.NodeID(at.ID)))
 	}
 }
+
+// slack is what a network adds to every time limit on an answer: two ways there and back, each with a jitter that is passed
+// once in 3,000 times. Without it no grant could be redeemed on a network slower than the limits are meant for.
+func (n Network) slack() time.Duration { return 4 * (n.Delay + 8*n.Jitter) }
 
 // links are the ways of the network.
 func (n Network) links() sim.Network {
