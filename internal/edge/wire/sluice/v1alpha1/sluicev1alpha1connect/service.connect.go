@@ -7,7 +7,6 @@ package sluicev1alpha1connect
 import (
 	connect "connectrpc.com/connect"
 	context "context"
-	errors "errors"
 	http "net/http"
 	v1alpha1 "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	strings "strings"
@@ -589,87 +588,4 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 			http.NotFound(w, r)
 		}
 	})
-}
-
-// UnimplementedSluiceServiceHandler returns CodeUnimplemented from all methods.
-type UnimplementedSluiceServiceHandler struct{}
-
-func (UnimplementedSluiceServiceHandler) Submit(context.Context, *connect.Request[v1alpha1.SubmitRequest]) (*connect.Response[v1alpha1.SubmitResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.Submit is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) DryRun(context.Context, *connect.Request[v1alpha1.DryRunRequest]) (*connect.Response[v1alpha1.DryRunResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.DryRun is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) Cancel(context.Context, *connect.Request[v1alpha1.CancelRequest]) (*connect.Response[v1alpha1.CancelResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.Cancel is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) PauseJob(context.Context, *connect.Request[v1alpha1.PauseJobRequest]) (*connect.Response[v1alpha1.PauseJobResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.PauseJob is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) ListJobs(context.Context, *connect.Request[v1alpha1.ListJobsRequest]) (*connect.Response[v1alpha1.ListJobsResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.ListJobs is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) GetJob(context.Context, *connect.Request[v1alpha1.GetJobRequest]) (*connect.Response[v1alpha1.GetJobResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.GetJob is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) WaitJob(context.Context, *connect.Request[v1alpha1.WaitJobRequest]) (*connect.Response[v1alpha1.WaitJobResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.WaitJob is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) Explain(context.Context, *connect.Request[v1alpha1.ExplainRequest]) (*connect.Response[v1alpha1.ExplainResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.Explain is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) ListSlices(context.Context, *connect.Request[v1alpha1.ListSlicesRequest]) (*connect.Response[v1alpha1.ListSlicesResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.ListSlices is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.ListWindows is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.ListQueues is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) SetQueue(context.Context, *connect.Request[v1alpha1.SetQueueRequest]) (*connect.Response[v1alpha1.SetQueueResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.SetQueue is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) Reserve(context.Context, *connect.Request[v1alpha1.ReserveRequest]) (*connect.Response[v1alpha1.ReserveResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.Reserve is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) Unreserve(context.Context, *connect.Request[v1alpha1.UnreserveRequest]) (*connect.Response[v1alpha1.UnreserveResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.Unreserve is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) Release(context.Context, *connect.Request[v1alpha1.ReleaseRequest]) (*connect.Response[v1alpha1.ReleaseResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.Release is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) Logs(context.Context, *connect.Request[v1alpha1.LogsRequest], *connect.ServerStream[v1alpha1.LogsResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.Logs is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) ListOutputs(context.Context, *connect.Request[v1alpha1.ListOutputsRequest]) (*connect.Response[v1alpha1.ListOutputsResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.ListOutputs is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) ReadOutput(context.Context, *connect.Request[v1alpha1.ReadOutputRequest], *connect.ServerStream[v1alpha1.ReadOutputResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.ReadOutput is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) History(context.Context, *connect.Request[v1alpha1.HistoryRequest]) (*connect.Response[v1alpha1.HistoryResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.History is not implemented"))
-}
-
-func (UnimplementedSluiceServiceHandler) About(context.Context, *connect.Request[v1alpha1.AboutRequest]) (*connect.Response[v1alpha1.AboutResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sluice.v1alpha1.SluiceService.About is not implemented"))
 }
