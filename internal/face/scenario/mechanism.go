@@ -119,19 +119,12 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 
 // discipline is what a zone takes of a planner for its rigid jobs; empty is the zone's own default.
 func (t Table) discipline(name string) (planner.Discipline, error) {
-	var known []string
-	for i := range t.Planners {
-		k := &t.Planners[i]
-		if k.Live == nil || k.Preempts {
-			continue
-		}
-		if k.Name == name {
-			return *k.Live, nil
-		}
-		known = append(known, k.Name)
-	}
 	if name == "" {
 		return planner.Discipline{}, nil
 	}
-	return planner.Discipline{}, fmt.Errorf("no planner %q serves the rigid jobs of a zone; %s", name, config.Suggest(name, known))
+	k, err := planner.Live(t.Planners, name)
+	if err != nil {
+		return planner.Discipline{}, err
+	}
+	return *k.Live, nil
 }

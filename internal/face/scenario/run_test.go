@@ -164,7 +164,7 @@ func TestMechanismsByName(t *testing.T) {
 		t.Errorf("strict first-come: %+v, %v", m, err)
 	}
 	s.Settings.Rigid = "migrate"
-	if _, err := table().Find(s, []string{"sja"}); err == nil || !strings.Contains(err.Error(), `no planner "migrate" serves the rigid jobs`) {
+	if _, err := table().Find(s, []string{"sja"}); err == nil || !strings.Contains(err.Error(), `planner "migrate" is a baseline that stops running work; choose one of fcfs, skip, easy, conservative`) {
 		t.Errorf("a planner that preempts: %v", err)
 	}
 	s.Settings.Rigid = ""

@@ -48,24 +48,5 @@ func ByName(name string) (planner.Kind, error) {
 	return planner.Kind{}, errkind.Errorf(errkind.Invalid, "planner %q: there is none of that name; choose one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Live finds a kind that may serve a live cluster. Baselines that stop running work are refused, and so are those that
-// only place.
-func Live(name string) (planner.Kind, error) {
-	k, err := ByName(name)
-	if err == nil && k.Live != nil && !k.Preempts {
-		return k, nil
-	}
-	var live []string
-	for _, k := range Kinds() {
-		if k.Live != nil && !k.Preempts {
-			live = append(live, k.Name)
-		}
-	}
-	switch {
-	case err != nil:
-		return planner.Kind{}, errkind.Errorf(errkind.Invalid, "planner %q: there is none of that name; choose one of %s", name, strings.Join(live, ", "))
-	case k.Preempts:
-		return planner.Kind{}, errkind.Errorf(errkind.Invalid, "planner %q is a baseline that stops running work; choose one of %s", name, strings.Join(live, ", "))
-	}
-	return planner.Kind{}, errkind.Errorf(errkind.Invalid, "planner %q is a baseline for simulations; choose one of %s", name, strings.Join(live, ", "))
-}
+// Live finds a kind that may serve a live cluster.
+func Live(name string) (planner.Kind, error) { return planner.Live(Kinds(), name) }
