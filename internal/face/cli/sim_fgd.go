@@ -15,21 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/planner"
-	"sluice.dev/sluice/internal/core/planner/bestfit"
-	"sluice.dev/sluice/internal/core/planner/clustering"
-	"sluice.dev/sluice/internal/core/planner/dotproduct"
-	planfgd "sluice.dev/sluice/internal/core/planner/fgd"
-	"sluice.dev/sluice/internal/core/planner/packing"
-	"sluice.dev/sluice/internal/core/planner/random"
 	"sluice.dev/sluice/internal/face/experiment/fgd"
 	"sluice.dev/sluice/internal/face/scenario"
 )
-
-// fgdPolicies are the planners of the published tables, in their order.
-func fgdPolicies() []planner.Kind {
-	return []planner.Kind{random.Kind(), dotproduct.Kind(), clustering.Kind(), packing.Kind(), bestfit.Kind(), planfgd.Kind()}
-}
 
 // fgdFlags are what running and checking have in common.
 type fgdFlags struct {
@@ -45,7 +33,7 @@ func (f *fgdFlags) add(a *app, c *cobra.Command, workloads string) {
 }
 
 func (f *fgdFlags) options() (fgd.Options, error) {
-	o := fgd.Options{Dir: f.data, Workloads: f.workloads, Kinds: fgdPolicies()}
+	o := fgd.Options{Dir: f.data, Workloads: f.workloads, Kinds: fgd.Policies()}
 	if f.data == "" {
 		return o, usage("--data: want the folder of published traces; its folders are openb and, to check, fgd_expected")
 	}

@@ -29,7 +29,7 @@ func full(b *testing.B) *fgd.Workload {
 func BenchmarkFGDRun(b *testing.B) {
 	w := full(b)
 	setup := w.Draw(1)
-	for _, kind := range kinds() {
+	for _, kind := range fgd.Policies() {
 		b.Run(kind.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

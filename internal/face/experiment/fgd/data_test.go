@@ -132,7 +132,7 @@ func tables(t *testing.T, dir string, values map[string][2]float64) {
 
 func TestCompare(t *testing.T) {
 	dir := dataFolder(t)
-	results, err := fgd.Table(context.Background(), fgd.Options{Dir: dir, Workloads: []string{"default", "cpu050"}, Kinds: kinds(), Seeds: []uint64{1, 2}})
+	results, err := fgd.Table(context.Background(), fgd.Options{Dir: dir, Workloads: []string{"default", "cpu050"}, Kinds: fgd.Policies(), Seeds: []uint64{1, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestPublishedMeans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := fgd.Options{Dir: data, Workloads: []string{"default"}, Kinds: kinds()}
+	o := fgd.Options{Dir: data, Workloads: []string{"default"}, Kinds: fgd.Policies()}
 	for seed := range uint64(20) {
 		o.Seeds = append(o.Seeds, seed+1)
 	}

@@ -11,18 +11,9 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/planner/bestfit"
-	"sluice.dev/sluice/internal/core/planner/clustering"
-	"sluice.dev/sluice/internal/core/planner/dotproduct"
-	planfgd "sluice.dev/sluice/internal/core/planner/fgd"
-	"sluice.dev/sluice/internal/core/planner/packing"
-	"sluice.dev/sluice/internal/core/planner/random"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/face/experiment/fgd"
 )
-
-func kinds() []planner.Kind {
-	return []planner.Kind{random.Kind(), dotproduct.Kind(), clustering.Kind(), packing.Kind(), bestfit.Kind(), planfgd.Kind()}
-}
 
 func total(w *fgd.Workload, pods []int32) int64 {
 	sum := int64(0)
@@ -99,7 +90,7 @@ func TestCounting(t *testing.T) {
 // TestTableInParallel: workers change nothing.
 func TestTableInParallel(t *testing.T) {
 	dir := dataFolder(t)
-	o := fgd.Options{Dir: dir, Workloads: []string{"default", "cpu050"}, Kinds: kinds(), Seeds: []uint64{3, 9, 4}, Workers: 1}
+	o := fgd.Options{Dir: dir, Workloads: []string{"default", "cpu050"}, Kinds: fgd.Policies(), Seeds: []uint64{3, 9, 4}, Workers: 1}
 	one, err := fgd.Table(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +118,7 @@ func TestTableInParallel(t *testing.T) {
 // TestTableInterrupted: what is done is returned.
 func TestTableInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := fgd.Options{Dir: dataFolder(t), Workloads: []string{"default"}, Kinds: kinds(), Seeds: []uint64{1, 2, 3}, Workers: 1}
+	o := fgd.Options{Dir: dataFolder(t), Workloads: []string{"default"}, Kinds: fgd.Policies(), Seeds: []uint64{1, 2, 3}, Workers: 1}
 	o.Progress = func(done, _ int) {
 		if done == 4 {
 			cancel()
