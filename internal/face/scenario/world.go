@@ -112,7 +112,10 @@ func (w *world) bind(ctx context.Context, s *Scenario, seed uint64, data *Traces
 	if err != nil {
 		return err
 	}
-	var jobs []bound.Job
+	bounds, err := bound.New(w.classes, bound.Window{From: window.From, To: window.To}, bound.Options{})
+	if err != nil {
+		return errkind.Errorf(errkind.Of(err), "the upper bound: %w", err)
+	}
 	j, specs := workload.Job{}, judge{classes: w.classes}
 	for {
 		more, failed := from.Next(&j)
@@ -128,9 +131,9 @@ func (w *world) bind(ctx context.Context, s *Scenario, seed uint64, data *Traces
 		}
 		b := bound.Of(&j, spec, w.classes)
 		b.Whole = false // what lies in the window counts as useful work, also of a block that ends after it
-		jobs = append(jobs, b)
+		bounds.Add(&b)
 	}
-	r, err := bound.For(w.classes, jobs, bound.Window{From: window.From, To: window.To}, bound.Options{})
+	r, err := bounds.Result()
 	if err != nil {
 		return errkind.Errorf(errkind.Of(err), "the upper bound: %w", err)
 	}
