@@ -161,9 +161,7 @@ func (k *kind) apart(o *kind) float64 {
 	return cost
 }
 
-// Work of all that can run somewhere, in seconds.
-func (m *Mix) Work() float64 { return work(m.sorted()) }
-
+// work of all kinds, in seconds.
 func work(list []kind) float64 {
 	sum := 0.
 	for _, k := range list {

@@ -2,9 +2,6 @@
 package all
 
 import (
-	"strings"
-
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/planner/bestfit"
 	"sluice.dev/sluice/internal/core/planner/clustering"
@@ -27,25 +24,6 @@ func Kinds() []planner.Kind {
 		bestfit.Kind(), random.Kind(), dotproduct.Kind(), clustering.Kind(), packing.Kind(), fgd.Kind(),
 		staticmig.Kind(), migrate.Kind(),
 	}
-}
-
-// Names of all kinds.
-func Names() []string {
-	var names []string
-	for _, k := range Kinds() {
-		names = append(names, k.Name)
-	}
-	return names
-}
-
-// ByName finds a kind; the error names those there are.
-func ByName(name string) (planner.Kind, error) {
-	for _, k := range Kinds() {
-		if k.Name == name {
-			return k, nil
-		}
-	}
-	return planner.Kind{}, errkind.Errorf(errkind.Invalid, "planner %q: there is none of that name; choose one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Live finds a kind that may serve a live cluster.
