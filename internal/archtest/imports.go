@@ -93,7 +93,6 @@ func CoreLevels(pkgs []Package) []string {
 
 // extension points, and the folders below them that are no kinds, with the reason.
 var extensionPoints = map[string][]string{
-	"internal/core/market":     nil,
 	"internal/core/planner":    {"book", "ends", "greedy", "place", "pool", "queue"}, // what planners are made of: those that decide about time, and (place) those about places
 	"internal/core/policy":     nil,
 	"internal/edge/checkpoint": nil,

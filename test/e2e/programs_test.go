@@ -33,13 +33,13 @@ func TestWarningComesFirst(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi")
 	d.submit(spec("warned", "steps: {total: 100, perStep: 100ms, every: 1}",
-		say+`trap 'echo warned >> "$SLUICE_OUTPUT_DIR/o"; echo x > "$SLUICE_CHECKPOINT_DIR/c"; say $((SLUICE_FROM+1)); exit 85' USR1; trap 'echo term; exit 1' TERM
-[ $SLUICE_FROM -eq 0 ] || { say $SLUICE_TO; exit 0; }
-touch "`+d.dir+`/ready"; sleep 60 & wait`, "warn: {signal: USR1, before: 2s}"))
+		say+`[ $SLUICE_FROM -eq 0 ] || { echo x > "$SLUICE_CHECKPOINT_DIR/c"; say $SLUICE_TO; exit 0; }
+trap 'echo warned >> "$SLUICE_OUTPUT_DIR/o"; echo x > "$SLUICE_CHECKPOINT_DIR/c"; say $((SLUICE_FROM+1)); exit 85' USR1; trap 'echo term; exit 1' TERM
+touch "`+d.dir+`/ready"; sleep 60 & wait`, "grace: 300ms", "warn: {signal: USR1, before: 4s}"))
 	d.running("warned", 1)
 	slice := strings.TrimSpace(d.must("slices", "-o", "name"))
 	d.until("the shell has its traps", func() bool { _, err := os.Stat(filepath.Join(d.dir, "ready")); return err == nil })
-	d.must("reserve", slice, "--kind", "reclaim", "--start", "+2s", "--for", "500ms", "--truncate")
+	d.must("reserve", slice, "--kind", "reclaim", "--start", "+4s", "--for", "500ms", "--truncate")
 	d.done("warned")
 	if out := d.must("output", "warned", "--cat"); out != "warned\n" {
 		t.Errorf("output %q, want the warning to have come\n%s", out, d.must("job", "warned"))

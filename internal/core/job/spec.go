@@ -90,10 +90,36 @@ type Spec struct {
 	OverheadMax int
 	// Deadline the owner gave, for policy sla; Never if none.
 	Deadline quantity.Instant
+	// External: the job's own agent proposes its subjobs; PerUnit is then an estimate for people.
+	External bool
+	// Worth is what the job values in a variant.
+	Worth Worth
+	// Options are other ways to run it that its owner agrees to.
+	Options []Option
+	// Template names jobs that behave alike, so that what one taught serves the next; empty: none.
+	Template string
+
 	// Continue: a running subjob may be given the window that follows its own; the program rereads its lease file.
 	Continue bool
 
 	Launch Launch
+}
+
+// Worth are the job's own weights of what a variant brings it, in parts per thousand that add up to 1000 (JASDA, arXiv
+// 2510.14599, job-side scoring): the share of its remaining work, the press of its deadline, and that little of the time
+// goes into restore and checkpoint.
+type Worth struct{ Progress, Laxity, Overhead int64 }
+
+// DefaultWorth is what a job values if it does not say.
+var DefaultWorth = Worth{Progress: 600, Laxity: 200, Overhead: 200}
+
+// Option is another way to run a job, such as a batch size or a precision. It changes results, so only the owner can offer
+// it. The subjob is told its name and given its environment.
+type Option struct {
+	Name string
+	// Speed and Memory are shares of the job without options, in parts per thousand.
+	Speed, Memory int64
+	Env           []string
 }
 
 // Launch is how a subjob's process is started; the core carries it and does not look inside.

@@ -33,7 +33,7 @@ const (
 const (
 	// HomeTaken: Job, Epoch, Spec, Queue, At (submitted).
 	HomeTaken FactKind = iota + 32
-	// Claimed: Job, Epoch, Token, Node, Slice, Also, Speed, Range, Start, End, Demand, Plan. [from,to) is sold under this
+	// Claimed: Job, Epoch, Token, Node, Slice, Also, Speed, Range, Start, End, Demand, Plan, Bid. [from,to) is sold under this
 	// token.
 	Claimed
 	// ClaimExtended: Job, Token, Range, End.
@@ -55,6 +55,8 @@ const (
 	QueueKnown
 	// HomeKept: Record. The whole state of one job, in snapshots.
 	HomeKept
+	// QueueCalibrated: Standing. What the market has learned of a queue, and its credits.
+	QueueCalibrated
 )
 
 // Facts of a node.
@@ -115,6 +117,8 @@ type Fact struct {
 	Skipped        bool
 	Reservation    *Reservation
 	Record         *Record
+	Bid            *Bid
+	Standing       *Standing
 }
 
 // Learned is what a home knows of a job beyond its spec; a Calibrated fact replaces it whole.
@@ -136,6 +140,12 @@ type Learned struct {
 	Kills int
 	// Suspect ranges of an items job that failed, each with the largest piece to try next.
 	Suspects []Suspect
+	// Trust in what the job declares.
+	Trust Trust
+	// Spread multiplies the deviations of the profile, in parts per thousand: raised where the rate of excess can't be
+	// that of theta. Safe is the profile compiled anew with it; nil: as submitted.
+	Spread int64
+	Safe   *trp.Table
 }
 
 // Suspect is a range of items in which a unit fails.

@@ -173,6 +173,11 @@ type Message struct {
 	Reservation    *Reservation
 	Slices         []Slice
 	Found          []Found
+	// Session of an agent, the round it answers, and what is said there.
+	Session, Round uint64
+	Call           *Call
+	Variants       []Variant
+	Notices        []Notice
 }
 
 // Plan is what the atomizer expects of a subjob.
@@ -183,6 +188,8 @@ type Plan struct {
 	Resume job.Token
 	// Window and Round say what was won: ids for people.
 	Window, Round uint64
+	// Option of the job that it runs with; empty: none.
+	Option string
 }
 
 // Queue is a queue's settings.

@@ -33,6 +33,8 @@ type Record struct {
 	Past    []Past
 	Verdict job.Verdict
 	Ended   quantity.Instant
+	// Served is when work was last sold, 0 before: the job's age in the market counts from there.
+	Served quantity.Instant
 }
 
 // Claim is the home's durable mark that a range is sold to one node under one token.
@@ -48,6 +50,8 @@ type Claim struct {
 	Start, End quantity.Instant
 	Demand     trp.Vector
 	Plan       Plan
+	// Bid it was won with; nil where nobody bid.
+	Bid *Bid
 }
 
 // Past is one settled subjob.

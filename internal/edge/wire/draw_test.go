@@ -14,7 +14,8 @@ import (
 
 // lasts are the largest members of the closed sets.
 var lasts = map[reflect.Type]uint64{
-	reflect.TypeFor[protocol.Role]():            uint64(protocol.Timer),
+	reflect.TypeFor[protocol.Role]():            uint64(protocol.Bidder),
+	reflect.TypeFor[protocol.NoticeKind]():      uint64(protocol.Concluded),
 	reflect.TypeFor[protocol.ReservationKind](): uint64(protocol.ForHold),
 	reflect.TypeFor[job.Kind]():                 uint64(job.Rigid),
 	reflect.TypeFor[job.OnBadItem]():            uint64(job.BadItemSkips),

@@ -63,6 +63,19 @@ func specFields(c *coder, s *job.Spec) {
 		text(c, 1, &s.Profile)
 		signed(c, 2, &s.Permille)
 	})
+	boolean(c, 27, &s.External)
+	value(c, 28, &s.Worth, func(c *coder, w *job.Worth) {
+		signed(c, 1, &w.Progress)
+		signed(c, 2, &w.Laxity)
+		signed(c, 3, &w.Overhead)
+	})
+	list(c, 29, &s.Options, func(c *coder, o *job.Option) {
+		text(c, 1, &o.Name)
+		signed(c, 2, &o.Speed)
+		signed(c, 3, &o.Memory)
+		texts(c, 4, &o.Env)
+	})
+	text(c, 30, &s.Template)
 }
 
 func launchFields(c *coder, l *job.Launch) {

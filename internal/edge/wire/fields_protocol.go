@@ -34,6 +34,8 @@ func factFields(c *coder, f *protocol.Fact) {
 	pointer(c, 26, &f.Reservation, reservationFields)
 	pointer(c, 27, &f.Record, recordFields)
 	signed(c, 28, &f.Speed)
+	pointer(c, 29, &f.Bid, bidFields)
+	pointer(c, 30, &f.Standing, standingFields)
 }
 
 func messageFields(c *coder, m *protocol.Message) {
@@ -67,10 +69,15 @@ func messageFields(c *coder, m *protocol.Message) {
 	pointer(c, 28, &m.Reservation, reservationFields)
 	list(c, 29, &m.Slices, sliceFields)
 	list(c, 30, &m.Found, foundFields)
+	unsigned(c, 31, &m.Session)
+	unsigned(c, 32, &m.Round)
+	pointer(c, 33, &m.Call, callFields)
+	list(c, 34, &m.Variants, variantFields)
+	list(c, 35, &m.Notices, noticeFields)
 }
 
 func addressFields(c *coder, a *protocol.Address) {
-	enum(c, 1, &a.Role, protocol.Timer)
+	enum(c, 1, &a.Role, protocol.Bidder)
 	text(c, 2, &a.ID)
 }
 
@@ -80,6 +87,7 @@ func planFields(c *coder, p *protocol.Plan) {
 	value(c, 3, &p.Resume, tokenFields)
 	unsigned(c, 4, &p.Window)
 	unsigned(c, 5, &p.Round)
+	text(c, 6, &p.Option)
 }
 
 func queueFields(c *coder, q *protocol.Queue) {
@@ -104,6 +112,9 @@ func learnedFields(c *coder, l *protocol.Learned) {
 	})
 	signed(c, 8, &l.Kills)
 	signed(c, 9, &l.Rate)
+	value(c, 10, &l.Trust, trustFields)
+	signed(c, 11, &l.Spread)
+	pointer(c, 12, &l.Safe, tableFields)
 }
 
 func reservationFields(c *coder, r *protocol.Reservation) {
@@ -172,6 +183,7 @@ func recordFields(c *coder, r *protocol.Record) {
 	list(c, 15, &r.Past, pastFields)
 	value(c, 16, &r.Verdict, verdictFields)
 	instant(c, 17, &r.Ended)
+	instant(c, 18, &r.Served)
 }
 
 func claimFields(c *coder, l *protocol.Claim) {
@@ -185,6 +197,7 @@ func claimFields(c *coder, l *protocol.Claim) {
 	value(c, 8, &l.Plan, planFields)
 	texts(c, 9, &l.Also)
 	signed(c, 10, &l.Speed)
+	pointer(c, 11, &l.Bid, bidFields)
 }
 
 // pastFields numbers its own fields from 17, so that a claim can grow.

@@ -7,7 +7,7 @@ import "sluice.dev/sluice/internal/core/protocol"
 
 func knownFact(k protocol.FactKind) bool {
 	return within(k, protocol.JobAccepted, protocol.JobHeld) ||
-		within(k, protocol.HomeTaken, protocol.HomeKept) ||
+		within(k, protocol.HomeTaken, protocol.QueueCalibrated) ||
 		within(k, protocol.Booted, protocol.QuarantineLifted)
 }
 
@@ -16,7 +16,8 @@ func knownMessage(k protocol.Kind) bool {
 		within(k, protocol.Reserve, protocol.Release) ||
 		within(k, protocol.Adopt, protocol.Forget) ||
 		within(k, protocol.Offer, protocol.Stop) ||
-		within(k, protocol.Inventory, protocol.Tick)
+		within(k, protocol.Inventory, protocol.Tick) ||
+		within(k, protocol.Attend, protocol.Told)
 }
 
 func within[K ~uint8](k, first, last K) bool { return first <= k && k <= last }

@@ -78,7 +78,10 @@ func warn(v value, l *job.Launch) {
 		}
 		l.WarnSignal = number
 	}
-	l.WarnBefore = o.need("before", "60s").duration(time.Millisecond, 24*time.Hour, 0)
+	before := o.need("before", "60s")
+	if l.WarnBefore = before.duration(time.Millisecond, 24*time.Hour, 0); l.WarnBefore > 0 && l.WarnBefore <= l.Grace {
+		before.wrong("is %s; SIGTERM comes %s before the end (grace), so this warning would come too late: want more than that, or a shorter grace", l.WarnBefore, l.Grace)
+	}
 }
 
 // argument is a string that a program can be given.

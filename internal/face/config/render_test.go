@@ -66,7 +66,7 @@ func drawSpec(t *rapid.T) *job.Spec {
 	}
 	slices.Sort(s.Launch.Env)
 	if rapid.Bool().Draw(t, "warn") {
-		s.Launch.WarnSignal, s.Launch.WarnBefore = 10, dur(time.Millisecond, 24*time.Hour, "before")
+		s.Launch.WarnSignal, s.Launch.WarnBefore = 10, s.Launch.Grace+dur(time.Millisecond, 23*time.Hour, "before")
 	}
 	s.Launch.LogLimit, s.Launch.OutputLimit = rapid.Int64Range(0, 1<<50).Draw(t, "log"), rapid.Int64Range(0, 1<<50).Draw(t, "output")
 	return s

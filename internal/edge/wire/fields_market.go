@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+func bidFields(c *coder, b *protocol.Bid) {
+	signed(c, 1, &b.Score)
+	signed(c, 2, &b.Calibrated)
+	signed(c, 3, &b.Weight)
+	signed(c, 4, &b.Left)
+	signed(c, 5, &b.Urgency)
+	signed(c, 6, &b.Price)
+	text(c, 7, &b.Option)
+}
+
+func trustFields(c *coder, t *protocol.Trust) {
+	signed(c, 1, &t.Error)
+	signed(c, 2, &t.History)
+	signed(c, 3, &t.Seen)
+	signed(c, 4, &t.Risk)
+	signed(c, 5, &t.Pace)
+	signed(c, 6, &t.Runs)
+	signed(c, 7, &t.Excess)
+	signed(c, 8, &t.Evidence)
+}
+
+func standingFields(c *coder, s *protocol.Standing) {
+	text(c, 1, &s.Queue)
+	value(c, 2, &s.Trust, trustFields)
+	signed(c, 3, &s.Credits)
+	instant(c, 4, &s.Refilled)
+}
+
+func callFields(c *coder, l *protocol.Call) {
+	unsigned(c, 1, &l.Round)
+	instant(c, 2, &l.Closes)
+	signed(c, 3, &l.Most)
+	list(c, 4, &l.Free, rangeFields)
+	signed(c, 5, &l.Left)
+	boolean(c, 6, &l.First)
+	list(c, 7, &l.Windows, advertFields)
+}
+
+func advertFields(c *coder, a *protocol.Advert) {
+	unsigned(c, 1, &a.Window)
+	text(c, 2, &a.Slice)
+	text(c, 3, &a.Profile)
+	signed(c, 4, &a.Speed)
+	vector(c, 5, &a.Capacity)
+	instant(c, 6, &a.Start)
+	instant(c, 7, &a.End)
+}
+
+func variantFields(c *coder, v *protocol.Variant) {
+	unsigned(c, 1, &v.ID)
+	unsigned(c, 2, &v.Window)
+	value(c, 3, &v.Range, rangeFields)
+	instant(c, 4, &v.Start)
+	signed(c, 5, &v.Run)
+	signed(c, 6, &v.Wall)
+	vector(c, 7, &v.Demand)
+	text(c, 8, &v.Option)
+	signed(c, 9, &v.Score)
+}
+
+func noticeFields(c *coder, n *protocol.Notice) {
+	enum(c, 1, &n.Kind, protocol.Concluded)
+	unsigned(c, 2, &n.Window)
+	unsigned(c, 3, &n.Variant)
+	text(c, 4, &n.Text)
+	signed(c, 5, &n.Score)
+	signed(c, 6, &n.Clearing)
+	value(c, 7, &n.Token, tokenFields)
+	value(c, 8, &n.Range, rangeFields)
+	enum(c, 9, &n.Outcome, job.Lost)
+	signed(c, 10, &n.Ran)
+	vector(c, 11, &n.Peak)
+}
