@@ -32,14 +32,25 @@ type View struct {
 	// resort of a job whose usual run time no longer fits the longest window, since one slow run must not keep it out for
 	// ever. The piece is then the least useful one, and it gets the whole window.
 	Hopeful bool
+	// Option to run with, one of the job's own; nil for none.
+	Option *job.Option
+
+	// Items below this unit are not looked at: they were proposed before, in the same window.
+	from int64
+	// forSale is how many units are left where Committed does not tell (FromCall); 0: it does.
+	forSale int64
 }
 
 // Window is an offered gap as an atomizer sees it.
 type Window struct {
+	// ID is its number in the round, for variants.
+	ID       uint64
 	Capacity trp.Vector
 	// Speed of the job on the slice (job.Spec.SpeedOn) in parts per thousand; 0 where it can not run.
 	Speed      int64
 	Start, End quantity.Instant
+	// Open: nothing is known to come at its end, which is only as far as windows are sold.
+	Open bool
 }
 
 // Piece is a proposed subjob.
@@ -112,6 +123,9 @@ func (v *View) RunTime(n, speed int64) time.Duration {
 
 // Fit proposes the piece the job would cut from w, or says why there is none.
 func Fit(v *View, w Window) (Piece, Refusal) {
+	if v.Option != nil {
+		w.Speed = w.Speed * v.Option.Speed / 1000
+	}
 	switch {
 	case v.Continues.Empty() && v.Running >= v.Spec.Parallelism:
 		return Piece{}, Refusal{Why: AtParallelism}
@@ -142,7 +156,7 @@ func fitRigid(v *View, w Window) (Piece, Refusal) {
 	if v.Committed.Overlaps(whole) || v.Claimed.Overlaps(whole) {
 		return Piece{}, Refusal{Why: NoFreeWork}
 	}
-	least := v.Spec.Safe.LeastOver(0, v.Spec.Total, v.Learned.MemoryScale)
+	least := v.safe().LeastOver(0, v.Spec.Total, v.scale())
 	wall := v.Spec.WalltimeAt(w.Speed)
 	p := Piece{Range: whole, Run: wall, Wall: wall, Length: wall + v.Spec.Launch.Grace}
 	p.Demand[trp.Memory] = least

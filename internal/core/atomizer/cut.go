@@ -17,16 +17,17 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	restore, checkpoint := v.overhead()
 	room := w.End.Sub(w.Start) - s.Launch.Grace
 	unit := v.unit(w.Speed)
+	safe, scale := v.safe(), v.scale()
 
-	safe := s.Safe.Reach(free.From, w.Capacity[trp.Memory], limit, v.Learned.MemoryScale)
-	if safe <= free.From {
-		return Piece{}, Refusal{Why: Unsafe, Least: s.Safe.LeastOver(free.From, free.From+1, v.Learned.MemoryScale)}
+	reach := safe.Reach(free.From, w.Capacity[trp.Memory], limit, scale)
+	if reach <= free.From {
+		return Piece{}, Refusal{Why: Unsafe, Least: safe.LeastOver(free.From, free.From+1, scale)}
 	}
 	useful := v.useful(free, w.Speed)
-	if safe < limit && v.upTo(free, safe) < useful {
-		return Piece{}, Refusal{Why: Unsafe, Least: s.Safe.LeastOver(free.From, safe+1, v.Learned.MemoryScale)}
+	if reach < limit && v.upTo(free, reach) < useful {
+		return Piece{}, Refusal{Why: Unsafe, Least: safe.LeastOver(free.From, reach+1, scale)}
 	}
-	to := v.upTo(free, safe)
+	to := v.upTo(free, reach)
 	last := v.lastCheckpoint(free.From, to)
 	if need := restore + v.RunTime(to-free.From, w.Speed) + last; need > room {
 		// Cut by time, on the grid; a checkpoint must then be left.
@@ -42,7 +43,7 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 		// The least useful piece gets the whole window: how long it takes is anybody's guess.
 		p := Piece{Range: job.Range{From: free.From, To: useful}, Run: room - restore - v.lastCheckpoint(free.From, useful), Wall: room}
 		p.Length = p.Wall + s.Launch.Grace
-		p.Demand[trp.Memory] = s.Safe.LeastOver(free.From, useful, v.Learned.MemoryScale)
+		p.Demand[trp.Memory] = safe.LeastOver(free.From, useful, scale)
 		return p, Refusal{}
 	}
 	if rest := free.To - to; rest > 0 && to < limit && v.RunTime(rest, w.Speed) < s.TauMin {
@@ -54,7 +55,7 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	run := v.RunTime(to-free.From, w.Speed)
 	p := Piece{Range: job.Range{From: free.From, To: to}, Run: run, Wall: restore + run + last}
 	p.Length = p.Wall + s.Launch.Grace
-	p.Demand[trp.Memory] = s.Safe.LeastOver(free.From, to, v.Learned.MemoryScale)
+	p.Demand[trp.Memory] = safe.LeastOver(free.From, to, scale)
 	return p, Refusal{}
 }
 

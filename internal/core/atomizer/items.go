@@ -14,17 +14,17 @@ const leastShare = time.Second
 // fitItems looks for the first free stretch from which a piece can be cut: independent units may be taken anywhere, so
 // what does not fit this slice is left for another.
 func fitItems(v *View, w Window) (Piece, Refusal) {
-	total, scale := v.Spec.Total, v.Learned.MemoryScale
+	total, table, scale := v.Spec.Total, v.safe(), v.scale()
 	refusal := Refusal{Why: NoFreeWork}
 	share := int64(0)
-	for free := job.NextFree(0, total, v.Committed, v.Claimed); !free.Empty(); free = job.NextFree(free.To, total, v.Committed, v.Claimed) {
+	for free := job.NextFree(v.from, total, v.Committed, v.Claimed); !free.Empty(); free = job.NextFree(free.To, total, v.Committed, v.Claimed) {
 		if share == 0 {
 			share = v.share(w.Speed)
 		}
 		for from := free.From; from < free.To; {
-			safe := v.Spec.Safe.NextSafe(from, free.To, w.Capacity[trp.Memory], scale)
+			safe := table.NextSafe(from, free.To, w.Capacity[trp.Memory], scale)
 			if safe >= free.To {
-				refusal = closer(refusal, Refusal{Why: Unsafe, Least: v.Spec.Safe.LeastOver(from, from+1, scale)})
+				refusal = closer(refusal, Refusal{Why: Unsafe, Least: table.LeastOver(from, from+1, scale)})
 				break
 			}
 			limit, end := v.suspectLimit(job.Range{From: safe, To: free.To})
@@ -37,7 +37,7 @@ func fitItems(v *View, w Window) (Piece, Refusal) {
 			}
 			refusal = closer(refusal, r)
 			// Nothing to be had from here; what follows the stretch that is safe here may still fit.
-			from = v.Spec.Safe.Reach(safe, w.Capacity[trp.Memory], end, scale)
+			from = table.Reach(safe, w.Capacity[trp.Memory], end, scale)
 		}
 	}
 	return Piece{}, refusal
@@ -60,8 +60,7 @@ func (v *View) share(speed int64) int64 {
 	if v.Spec.Parallelism <= 1 {
 		return v.Spec.Total
 	}
-	left := v.Spec.Total - v.Committed.Len() - v.Claimed.Len()
-	part := quantity.MulDiv(left, 1, 2*int64(v.Spec.Parallelism))
+	part := quantity.MulDiv(v.left(), 1, 2*int64(v.Spec.Parallelism))
 	least := quantity.MulDiv(int64(max(leastShare, v.Spec.TauMin)), 1, int64(v.unit(speed)))
 	return max(part, least, v.Spec.Grid)
 }

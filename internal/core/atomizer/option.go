@@ -1,0 +1,34 @@
+package atomizer
+
+import (
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// safe is the profile that plans use: what was learned where there is such a thing, else as submitted.
+func (v *View) safe() *trp.Table {
+	if v.Learned.Safe != nil {
+		return v.Learned.Safe
+	}
+	return &v.Spec.Safe
+}
+
+// scale of the profile in parts per thousand: what memory kills have taught, times what the option takes.
+func (v *View) scale() int64 {
+	scale := v.Learned.MemoryScale
+	if v.Option == nil {
+		return scale
+	}
+	if scale <= 0 {
+		scale = trp.Unscaled
+	}
+	return quantity.MulDiv(scale, v.Option.Memory, 1000)
+}
+
+// left is how many units are neither committed nor claimed.
+func (v *View) left() int64 {
+	if v.forSale > 0 {
+		return v.forSale
+	}
+	return v.Spec.Total - v.Committed.Len() - v.Claimed.Len()
+}
