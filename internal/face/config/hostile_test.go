@@ -111,6 +111,7 @@ func FuzzParseJobs(f *testing.F) {
 // FuzzParseDaemon: no input breaks the reader.
 func FuzzParseDaemon(f *testing.F) {
 	f.Add([]byte("queues: [{name: default, weight: 1, cap: 1, maxJobs: 1, maxWindow: 1h, user: nobody}]"))
+	f.Add([]byte("market: {lambda: 0.3, weights: {time: 1}, starve: never, repack: never, payment: vcg}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := ParseDaemon("f", data)
 		if err == nil {
@@ -118,6 +119,9 @@ func FuzzParseDaemon(f *testing.F) {
 				if !Label(q.Name) || q.Weight < 1 {
 					t.Fatalf("accepted %+v", q)
 				}
+			}
+			if d.Market != nil && d.Market.Validate() != nil {
+				t.Fatalf("accepted %+v: %v", d.Market, d.Market.Validate())
 			}
 		}
 	})

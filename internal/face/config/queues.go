@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -10,16 +11,23 @@ import (
 type Daemon struct {
 	// Queues to create or change at the start, in the order of the file.
 	Queues []protocol.Queue
+	// Market is how mechanism jasda negotiates; nil if the file does not say.
+	Market *market.Config
 }
 
-// ParseDaemon reads the daemon's file: {queues: [{name, weight, cap, maxJobs, maxWindow, user}]}. Only name is needed;
-// weight is 1 if left out, and no cap, limit, bound or user is set. It is as strict as ParseJob, and its error alike.
+// ParseDaemon reads the daemon's file: {queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}}. Of a queue
+// only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market says what it may hold. It is
+// as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
 	var d Daemon
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("queues")
+		top := value{c: c, node: doc}.object("queues", "market")
 		d.Queues = top.get("queues").Queues()
+		if top.has("market") {
+			m := top.get("market").Market()
+			d.Market = &m
+		}
 	}
 	if err := c.err(); err != nil {
 		return Daemon{}, err
