@@ -72,7 +72,46 @@ func (w Weights) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Of is the job's own score of a variant with these features.
+// Of is the system's score of a variant with these features under the weights w, which add up to One: their weighted sum in
+// millionths, rounded to the nearest, 0 to One.
+func (f System) Of(w System) int64 { return (f.sum(w) + One/2) / One }
+
+// sum is the weighted sum in 1/One of a millionth, at most One x One. What is out of range counts as the nearest that is not.
+func (f System) sum(w System) int64 {
+	return unit(f.Time)*w.Time + unit(f.Memory)*w.Memory + unit(f.Residue)*w.Residue + unit(f.Headroom)*w.Headroom + unit(f.Age)*w.Age
+}
+
+// Total is the score of a variant that clearing compares: Lambda x job + (1 - Lambda) x the system's score of its features, in
+// millionths, 0 to One for weights that Validate accepts. job is the job's own score of it, calibrated (trust.Calibrated). It
+// is rounded once, to the nearest, and so may differ in the last digit from what the rounded parts would add up to.
+func (w Weights) Total(job int64, f System) int64 {
+	const square = One * One
+	return (w.Lambda*unit(job)*One + (One-w.Lambda)*f.sum(w.System) + square/2) / square
+}
+
+// MaxWeight bounds the weight of one variant, so that the sum of 100,000 stays below 1<<62. It is a score of One for 12.8
+// hours; what is longer or better counts as this.
+const MaxWeight = (1 << 62) / 100_000
+
+// Weight is what a variant of this score counts for in clearing, 0 to MaxWeight: the score itself in millionths, or, with
+// perTime, score x duration in millionths x milliseconds, so that a long variant is worth as much as the short ones that it
+// keeps out (trap T2). A duration is rounded down to milliseconds, but to no less than one.
+func Weight(score int64, duration time.Duration, perTime bool) int64 {
+	score = unit(score)
+	if !perTime {
+		return score
+	}
+	ms := max(1, duration.Milliseconds())
+	if score > 0 && ms > MaxWeight/score {
+		return MaxWeight
+	}
+	return score * ms
+}
+
+// unit is x cut to [0, One].
+func unit(x int64) int64 { return min(max(x, 0), One) }
+
+// Of is the job's own score of a variant with these features, in millionths, 0 to One.
 func (f Job) Of(w job.Worth) int64 {
 	return (f.Progress*w.Progress + f.Laxity*w.Laxity + f.Overhead*w.Overhead + 500) / 1000
 }
