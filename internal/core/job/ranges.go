@@ -120,3 +120,9 @@ func NextFree(from, total int64, sets ...Ranges) Range {
 	}
 	return Range{total, total}
 }
+
+// Ends says whether one of the ranges ends at x.
+func (s Ranges) Ends(x int64) bool {
+	i := s.after(x - 1)
+	return i < len(s) && s[i].To == x
+}

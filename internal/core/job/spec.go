@@ -143,3 +143,13 @@ type Launch struct {
 
 // Divisible says whether the job may be cut at all.
 func (s *Spec) Divisible() bool { return s.Kind == Items || s.Kind == Steps }
+
+// Option is the job's option of this name, nil if it has none.
+func (s *Spec) Option(name string) *Option {
+	for i := range s.Options {
+		if s.Options[i].Name == name {
+			return &s.Options[i]
+		}
+	}
+	return nil
+}

@@ -127,3 +127,13 @@ type SliceFit struct {
 	Reach job.Range
 	Why   string
 }
+
+// Negotiation counts what a market that negotiates has done since it came up.
+type Negotiation struct {
+	// Rounds cleared; Calls sent to agents, Answers that came in time, and Missed closings.
+	Rounds, Calls, Answers, Missed int64
+	// Variants looked at; Denied for breaking a rule; Awards made; Planned for later.
+	Variants, Denied, Awards, Planned int64
+	// Withdrawn before they began, for something better.
+	Withdrawn int64
+}
