@@ -80,6 +80,8 @@ func Name(a protocol.Address) string {
 		return "the executor of " + a.ID
 	case protocol.Timer:
 		return "the timer"
+	case protocol.Bidder:
+		return "the agent of job " + a.ID
 	}
 	return "nobody"
 }

@@ -33,6 +33,7 @@ type Config struct {
 type live struct {
 	known, counted, began bool
 	queue, running, runs  int32
+	group                 int32 // 0 for none
 	submit, since         quantity.Instant
 	held, work            time.Duration
 	theta                 int64
@@ -63,6 +64,7 @@ type Collector struct {
 	queues  []queue
 	queueOf map[string]int32
 	kinds   map[kind]int64
+	groups  groups
 
 	idle    []idleness
 	waiting int64 // jobs that hold no slice
@@ -155,11 +157,14 @@ func (m *Collector) Arrived(at quantity.Instant, s Slot, j *workload.Job) {
 		invariant.Check(false, "metrics: slot %d is given to job %d before its last one is done", s, j.Number)
 	}
 	counted := at >= m.from && at < m.to
-	m.jobs[s] = live{known: true, counted: counted, queue: m.queue(j.Queue), submit: at, work: j.Work, theta: j.Theta}
+	m.jobs[s] = live{known: true, counted: counted, queue: m.queue(j.Queue), group: m.groups.number(j.Group), submit: at, work: j.Work, theta: j.Theta}
 	m.first = min(m.first, at)
 	m.waiting++
 	m.arrived++
 	if counted {
+		if g := m.groups.of(&m.jobs[s]); g != nil {
+			g.jobs++
+		}
 		m.submitted++
 		m.kinds[kind{usable: m.config.Usable(j), slices: int32(max(j.Slices, 1))}]++
 	}
@@ -184,7 +189,7 @@ func (m *Collector) Began(at quantity.Instant, s Slot, class uint8, n int32) {
 		j.began = true
 		if j.counted {
 			m.began++
-			m.wait.add(at.Sub(j.submit))
+			m.waited(at, j)
 		}
 	}
 	if j.running == 0 {
@@ -246,6 +251,20 @@ func (m *Collector) Ended(at quantity.Instant, p *Piece) {
 	m.lost.add(weight, max(0, part-useful-overhead)) // shares are rounded up
 	m.peak.add(n*int64(min(p.Peak, class.Memory)), part)
 	m.work.add(n, share(p.Work))
+	if g := m.groups.of(j); g != nil {
+		g.work.add(n, share(p.Work))
+		g.held.add(weight, part)
+	}
+}
+
+// waited counts the wait of a job that begins, or comes to an end without.
+func (m *Collector) waited(at quantity.Instant, j *live) {
+	d := at.Sub(j.submit)
+	m.wait.add(d)
+	if g := m.groups.of(j); g != nil {
+		g.waits++
+		g.wait.add(1, int64(d))
+	}
 }
 
 // Done settles a job and forgets it.
@@ -271,7 +290,7 @@ func (m *Collector) settle(at quantity.Instant, j *live, state job.State) {
 		return
 	}
 	if !j.began {
-		m.wait.add(at.Sub(j.submit))
+		m.waited(at, j)
 	}
 	took := at.Sub(j.submit)
 	switch {
@@ -290,7 +309,18 @@ func (m *Collector) settle(at quantity.Instant, j *live, state job.State) {
 	q := &m.queues[j.queue]
 	q.n++
 	q.stretch += stretch
+	if g := m.groups.of(j); g != nil {
+		g.completed++
+		g.completion.add(1, int64(took))
+		g.stretch += stretch
+		if state != job.Finished {
+			g.unfinished++
+		}
+	}
 }
 
 // Sent counts messages.
 func (m *Collector) Sent(n int) { m.messages += int64(n) }
+
+// Messages is how many were sent so far.
+func (m *Collector) Messages() int64 { return m.messages }

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Finish ends the run at an instant not before the last event and gives the metrics, all of them, in the order of
-// Table. What could not be measured (a mean of no jobs) is NaN. Jobs that have not come to their end count with the time
+// Finish ends the run at an instant not before the last event and gives the metrics, all of Table but the last and in its
+// order, then those of every group of jobs, by name. What could not be measured (a mean of no jobs) is NaN. Jobs that have not come to their end count with the time
 // that they took so far. It can be called once.
 func (m *Collector) Finish(at quantity.Instant) Metrics {
 	m.advance(at)
@@ -61,6 +61,7 @@ func (m *Collector) Finish(at quantity.Instant) Metrics {
 	if m.arrived > 0 {
 		set(Makespan, m.last.Sub(m.first).Seconds())
 	}
+	m.groups.finish(&values, capacity)
 	return values
 }
 

@@ -100,11 +100,19 @@ var infoTable = []Info{
 // Table lists the metrics in the order in which they are given; BoundShare is the last.
 func Table() []Info { return append([]Info(nil), infoTable...) }
 
-// About is what is known of a metric; a name that is not in Table is its own title and a plain number.
+// About is what is known of a metric, of all jobs or of a group; a name that is in no table is its own title and a plain
+// number.
 func About(name string) Info {
-	for _, i := range infoTable {
-		if i.Name == name {
-			return i
+	metric, group := Group(name)
+	for _, table := range [][]Info{infoTable, negotiationTable} {
+		for _, i := range table {
+			switch i.Name {
+			case name:
+				return i
+			case metric:
+				i.Name, i.Title = name, i.Title+" ("+group+")"
+				return i
+			}
 		}
 	}
 	return Info{Name: name, Title: name}

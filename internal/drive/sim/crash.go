@@ -169,6 +169,9 @@ func (s *Sim) boot(p int) {
 		invariant.Check(false, "%s had the digest %016x before its crash; its facts fold to %016x", drive.Name(x.Address), was, is)
 	}
 	s.recover(p)
+	if p == 1 {
+		s.agents.again()
+	}
 	if p >= 2 {
 		s.inventory(p, s.machine.found(p))
 	}

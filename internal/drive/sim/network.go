@@ -15,9 +15,10 @@ type Link struct {
 	Loss, Double int64
 }
 
-// Network is what lies between the actors. What a node says to the gate takes the way of ZoneNode.
+// Network is what lies between the actors. What a node says to the gate takes the way of ZoneNode; ZoneBidder is the way to
+// and from the agents of external jobs.
 type Network struct {
-	GateZone, ZoneNode Link
+	GateZone, ZoneNode, ZoneBidder Link
 }
 
 // Which stream of random numbers is for what. Every draw has its own stream, keyed by ids, so that no draw moves another.
@@ -55,7 +56,15 @@ func (s *Sim) send(from, to int, m *protocol.Message) {
 	}
 	way := [2]int{from, to}
 	s.network.sent[way]++
-	draw := prng.New(s.network.seed, forMessage, s.parties[from].key, s.parties[to].key, s.network.sent[way])
+	s.carry(l, prng.New(s.network.seed, forMessage, s.parties[from].key, s.parties[to].key, s.network.sent[way]), 0, m)
+}
+
+// carry lets a message arrive as often and as late as the draw says. Without a link and at once it is there.
+func (s *Sim) carry(l *Link, draw prng.Stream, later time.Duration, m *protocol.Message) {
+	if *l == (Link{}) && later == 0 {
+		s.arrive(s.mail.post(m))
+		return
+	}
 	copies := 1
 	if hit(&draw, l.Loss) {
 		copies = 0
@@ -63,7 +72,7 @@ func (s *Sim) send(from, to int, m *protocol.Message) {
 		copies = 2
 	}
 	for range copies {
-		late := l.Delay + time.Duration(draw.Exp()*float64(l.Jitter))
+		late := later + l.Delay + time.Duration(draw.Exp()*float64(l.Jitter))
 		s.events.put(s.now.Add(late), event{kind: arrives, index: s.mail.post(m)})
 	}
 }

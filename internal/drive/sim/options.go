@@ -29,6 +29,9 @@ type Options struct {
 	// what has come by At.
 	Model Model
 
+	// Agent makes the agents of external jobs; nil: none has one.
+	Agent Agents
+
 	// Seed of all that is drawn.
 	Seed    uint64
 	Network Network
@@ -106,7 +109,7 @@ func (o *Options) check() error {
 	for _, w := range []struct {
 		name string
 		link *Link
-	}{{"gate-zone", &o.Network.GateZone}, {"zone-node", &o.Network.ZoneNode}} {
+	}{{"gate-zone", &o.Network.GateZone}, {"zone-node", &o.Network.ZoneNode}, {"zone-bidder", &o.Network.ZoneBidder}} {
 		l := w.link
 		wrong(l.Delay < 0 || l.Jitter < 0, "link %s: delay %v and jitter %v can't be negative", w.name, l.Delay, l.Jitter)
 		wrong(min(l.Loss, l.Double) < 0 || max(l.Loss, l.Double) > 1e6, "link %s: loss %d and doubling %d are parts per million, 0 to 1000000", w.name, l.Loss, l.Double)

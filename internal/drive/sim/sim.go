@@ -32,6 +32,7 @@ type Sim struct {
 	network network
 	faults  faults
 	machine machine
+	agents  agents
 	arrivals
 }
 
@@ -61,6 +62,7 @@ const (
 	submits
 	strikes
 	passes
+	attends
 )
 
 // maxBatch is how many inputs share a round, as in the live shell.
@@ -94,6 +96,7 @@ func New(o Options) (*Sim, error) {
 		s.add(protocol.Address{Role: protocol.Node, ID: string(o.Nodes[i].ID)}, o.Nodes[i].Actor)
 	}
 	s.machine = newMachine(s)
+	s.agents = agents{sim: s, of: map[job.ID]*attendant{}}
 	s.faults.begin(s)
 	for p := range s.parties {
 		s.recover(p)
@@ -132,6 +135,12 @@ func (s *Sim) Now() quantity.Instant { return s.now }
 
 // Steps is how many inputs were taken so far.
 func (s *Sim) Steps() uint64 { return s.steps }
+
+// Attending is how many agents of external jobs attend.
+func (s *Sim) Attending() int { return len(s.agents.of) }
+
+// AgentMessages is how many messages went to and from agents so far, lost ones included.
+func (s *Sim) AgentMessages() int64 { return s.agents.said }
 
 // Live is how many jobs of the source have come and are not over.
 func (s *Sim) Live() int { return s.live }
@@ -213,6 +222,8 @@ func (s *Sim) happen(e event) error {
 		s.strike(e.index)
 	case passes:
 		s.pass(e.index)
+	case attends:
+		s.agents.remind(e.index)
 	}
 	return nil
 }
@@ -220,6 +231,12 @@ func (s *Sim) happen(e event) error {
 // arrive queues a message that has come, unless nobody is there to take it.
 func (s *Sim) arrive(i int32) {
 	m := &s.mail.messages[i]
+	if m.To.Role == protocol.Bidder {
+		heard := *m
+		s.mail.drop(i)
+		s.agents.hear(&heard)
+		return
+	}
 	p, known := s.index[m.To]
 	if known && s.parties[p].down {
 		if m.From.Role == protocol.Person {
@@ -290,6 +307,7 @@ func (s *Sim) fact(p int, f *protocol.Fact) {
 	f.Actor = s.parties[p].Address
 	s.faults.keep(p, f)
 	if f.Actor.Role == protocol.Zone {
+		s.agents.learn(f)
 		s.heard(f)
 	}
 	if s.o.Fact != nil {
@@ -308,6 +326,8 @@ func (s *Sim) dispatch() {
 			}
 		case protocol.Executor:
 			s.machine.do(m)
+		case protocol.Bidder:
+			s.agents.tell(m)
 		case protocol.Timer:
 			p := &s.parties[from]
 			p.wake = min(p.wake, max(s.now, p.clock.when(m.At)))

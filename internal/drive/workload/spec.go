@@ -34,6 +34,9 @@ type Specs struct {
 	TauMin time.Duration
 	// Grace is the time between SIGTERM and SIGKILL, part of every lease.
 	Grace time.Duration
+	// Agents bid for external jobs. Otherwise these answer for themselves like all others, as mechanisms have it that do not
+	// negotiate.
+	Agents bool
 
 	// least keeps the thresholds of compiled profiles by their amounts. A threshold does not depend on where phases end, so
 	// jobs of any length share it.
@@ -59,7 +62,7 @@ func (c *Specs) Spec(j *Job, name job.ID) (*job.Spec, error) {
 		Name: name, Queue: j.Queue, Priority: j.Priority, Kind: j.Kind,
 		Total: j.Units, Unit: "unit", Grid: j.Grid, Parallelism: 1, Slices: 1,
 		Speeds: j.Speeds, MaxFailures: job.DefaultMaxFailures, OverheadMax: c.OverheadMax,
-		Theta: j.Theta, Profile: j.Profile, Safe: table, Deadline: j.Deadline,
+		Theta: j.Theta, Profile: j.Profile, Safe: table, Deadline: j.Deadline, Worth: job.DefaultWorth,
 		Launch: job.Launch{Command: []string{"simulated"}, Grace: c.Grace},
 	}
 	if s.OverheadMax == 0 {
@@ -80,6 +83,7 @@ func (c *Specs) Spec(j *Job, name job.ID) (*job.Spec, error) {
 	if s.TauMin = c.TauMin; s.TauMin == 0 {
 		s.TauMin = job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax)
 	}
+	s.External = j.External && c.Agents
 	if j.Kind == job.Items {
 		s.Parallelism = j.Parallelism
 	}
@@ -151,6 +155,7 @@ func (j *Job) check() error {
 	want(j.Declared > 0 || j.Declared == 0 && j.Kind == job.Rigid, "a declared time of %s; want more than 0 (or 0 for a rigid job without a walltime)", j.Declared)
 	want(j.Slices == 1 || j.Slices > 1 && j.Kind == job.Rigid, "%d slices; want 1, or more for a rigid job", j.Slices)
 	want(j.Parallelism == 1 || j.Parallelism > 1 && j.Kind == job.Items, "a parallelism of %d; want 1, or more for items", j.Parallelism)
+	want(!j.External || j.Kind != job.Rigid, "an agent of a rigid job; want none")
 	want(j.Restore >= 0 && j.Checkpoint >= 0 && j.Startup >= 0, "restore %s, checkpoint %s, startup %s; want none below 0", j.Restore, j.Checkpoint, j.Startup)
 	n := len(j.Memory.Phases)
 	want(n > 0 && rising(j.Memory.Phases, j.Units), "%d phases of true memory; want ends that rise to the %d units", n, j.Units)

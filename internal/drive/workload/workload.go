@@ -40,6 +40,11 @@ type Job struct {
 	Memory Memory
 	// Deadline the owner gave; 0 for none.
 	Deadline quantity.Instant
+
+	// External: the owner's own agent bids for it, where the mechanism negotiates. Divisible jobs only.
+	External bool
+	// Group of jobs that figures are also given of, such as those with one kind of agent; empty: none.
+	Group string
 }
 
 // Memory is the true use of a job over its progress: phases like those declared, but with the true moments. Every run of a

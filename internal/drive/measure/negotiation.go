@@ -1,0 +1,57 @@
+package measure
+
+// Names of the metrics of a mechanism that negotiates, given beside those of Table. docs/metrics.md defines each.
+const (
+	Rounds                = "rounds"
+	Awards                = "awards"
+	MessagesPerAward      = "messagesPerAward"
+	AgentMessagesPerAward = "agentMessagesPerAward"
+	VariantsPerAward      = "variantsPerAward"
+	DeniedShare           = "deniedShare"
+	MissedShare           = "missedShare"
+	WithdrawnShare        = "withdrawnShare"
+	ClearingMean          = "clearingMean"
+)
+
+var negotiationTable = []Info{
+	{Rounds, "Rounds", Plain, Neither},
+	{Awards, "Awards", Plain, Neither},
+	{MessagesPerAward, "Messages per award", Plain, Lower},
+	{AgentMessagesPerAward, "Messages from and to agents per award", Plain, Lower},
+	{VariantsPerAward, "Variants per award", Plain, Lower},
+	{DeniedShare, "Variants denied", Share, Lower},
+	{MissedShare, "Calls not answered in time", Share, Lower},
+	{WithdrawnShare, "Awards withdrawn", Share, Neither},
+	{ClearingMean, "Weight of what was awarded, mean", Plain, Neither},
+}
+
+// NegotiationTable lists the metrics that only a mechanism that negotiates has, in the order in which they are given.
+func NegotiationTable() []Info { return append([]Info(nil), negotiationTable...) }
+
+// Negotiation is what the market of a run has done, over the whole run.
+type Negotiation struct {
+	// Rounds cleared, one for each window in each; Calls to agents, and how many they Missed to answer in time.
+	Rounds, Calls, Missed int64
+	// Variants that were looked at, and those of them that were Denied.
+	Variants, Denied int64
+	// Awards are the subjobs sold in a round, Withdrawn those of them that were taken back before they began.
+	Awards, Withdrawn int64
+	// Weight is the sum of what awards were cleared with: scores, or scores times milliseconds where a market weighs by time.
+	Weight float64
+	// AgentMessages went from and to agents of external jobs.
+	AgentMessages int64
+}
+
+// Set gives the metrics; messages are those between all parties over the whole run, agents included.
+func (n *Negotiation) Set(m *Metrics, messages int64) {
+	awards := float64(n.Awards)
+	m.Set(Rounds, float64(n.Rounds))
+	m.Set(Awards, awards)
+	m.Set(MessagesPerAward, ratio(float64(messages), awards))
+	m.Set(AgentMessagesPerAward, ratio(float64(n.AgentMessages), awards))
+	m.Set(VariantsPerAward, ratio(float64(n.Variants), awards))
+	m.Set(DeniedShare, ratio(float64(n.Denied), float64(n.Variants)))
+	m.Set(MissedShare, ratio(float64(n.Missed), float64(n.Calls)))
+	m.Set(WithdrawnShare, ratio(float64(n.Withdrawn), awards))
+	m.Set(ClearingMean, ratio(n.Weight/1e6, awards))
+}
