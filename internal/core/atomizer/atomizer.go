@@ -123,9 +123,7 @@ func (v *View) RunTime(n, speed int64) time.Duration {
 
 // Fit proposes the piece the job would cut from w, or says why there is none.
 func Fit(v *View, w Window) (Piece, Refusal) {
-	if v.Option != nil {
-		w.Speed = w.Speed * v.Option.Speed / 1000
-	}
+	w.Speed = v.speed(w.Speed)
 	switch {
 	case v.Continues.Empty() && v.Running >= v.Spec.Parallelism:
 		return Piece{}, Refusal{Why: AtParallelism}
@@ -156,7 +154,7 @@ func fitRigid(v *View, w Window) (Piece, Refusal) {
 	if v.Committed.Overlaps(whole) || v.Claimed.Overlaps(whole) {
 		return Piece{}, Refusal{Why: NoFreeWork}
 	}
-	least := v.safe().LeastOver(0, v.Spec.Total, v.scale())
+	least := v.Safe().LeastOver(0, v.Spec.Total, v.Scale())
 	wall := v.Spec.WalltimeAt(w.Speed)
 	p := Piece{Range: whole, Run: wall, Wall: wall, Length: wall + v.Spec.Launch.Grace}
 	p.Demand[trp.Memory] = least

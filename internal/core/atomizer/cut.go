@@ -17,7 +17,7 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	restore, checkpoint := v.overhead()
 	room := w.End.Sub(w.Start) - s.Launch.Grace
 	unit := v.unit(w.Speed)
-	safe, scale := v.safe(), v.scale()
+	safe, scale := v.Safe(), v.Scale()
 
 	reach := safe.Reach(free.From, w.Capacity[trp.Memory], limit, scale)
 	if reach <= free.From {

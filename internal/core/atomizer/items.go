@@ -14,7 +14,7 @@ const leastShare = time.Second
 // fitItems looks for the first free stretch from which a piece can be cut: independent units may be taken anywhere, so
 // what does not fit this slice is left for another.
 func fitItems(v *View, w Window) (Piece, Refusal) {
-	total, table, scale := v.Spec.Total, v.safe(), v.scale()
+	total, table, scale := v.Spec.Total, v.Safe(), v.Scale()
 	refusal := Refusal{Why: NoFreeWork}
 	share := int64(0)
 	for free := job.NextFree(v.from, total, v.Committed, v.Claimed); !free.Empty(); free = job.NextFree(free.To, total, v.Committed, v.Claimed) {

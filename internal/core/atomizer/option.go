@@ -5,16 +5,24 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// safe is the profile that plans use: what was learned where there is such a thing, else as submitted.
-func (v *View) safe() *trp.Table {
+// speed of the job under its option, in parts per thousand, where it has this one without; 0 stays 0.
+func (v *View) speed(plain int64) int64 {
+	if v.Option == nil {
+		return plain
+	}
+	return quantity.MulDiv(plain, v.Option.Speed, 1000)
+}
+
+// Safe is the profile that plans use: what was learned where there is such a thing, else as submitted.
+func (v *View) Safe() *trp.Table {
 	if v.Learned.Safe != nil {
 		return v.Learned.Safe
 	}
 	return &v.Spec.Safe
 }
 
-// scale of the profile in parts per thousand: what memory kills have taught, times what the option takes.
-func (v *View) scale() int64 {
+// Scale of the profile in parts per thousand: what memory kills have taught, times what the option takes.
+func (v *View) Scale() int64 {
 	scale := v.Learned.MemoryScale
 	if v.Option == nil {
 		return scale
