@@ -88,6 +88,7 @@ func (h *Host) committed() {
 			f := &h.out.Facts[i]
 			h.observer.Fact(s.now, f)
 			h.needs(f)
+			h.agents.fact(f)
 			jobs = jobs || f.Job != ""
 		}
 		h.tidy(s.now)

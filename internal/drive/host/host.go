@@ -34,6 +34,7 @@ type Host struct {
 	observer *observe.Observer
 	inbox    *inbox
 	calls    *calls
+	agents   *agents
 	trouble  atomic.Pointer[trouble]
 	started  quantity.Instant
 	done     chan struct{} // closed when nothing answers any more
@@ -208,6 +209,8 @@ func (h *Host) dispatch() {
 			h.executor.Do(*m, h.position)
 		case protocol.Person:
 			h.calls.reply(*m, h.position)
+		case protocol.Bidder:
+			h.agents.deliver(m)
 		case protocol.Timer:
 			p := h.index[m.From]
 			h.wakes[p] = min(h.wakes[p], m.At)
@@ -215,6 +218,7 @@ func (h *Host) dispatch() {
 			invariant.Check(false, "a message of kind %d from %v %q has no receiver", m.Kind, m.From.Role, m.From.ID)
 		}
 	}
+	h.agents.settle()
 	clear(h.out.Effects) // let go of what the messages point to
 	clear(h.out.Facts)
 	h.out.Reset()

@@ -53,7 +53,19 @@ func (b *inbox) put(m protocol.Message) {
 func (b *inbox) call(m protocol.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.room(len(b.messages)); err != nil {
+	if err := b.room(len(b.messages), maxCalls); err != nil {
+		return err
+	}
+	b.messages = append(b.messages, m)
+	b.wake()
+	return nil
+}
+
+// answer takes an agent's answer. Agents leave half of the room to people.
+func (b *inbox) answer(m protocol.Message) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.room(len(b.messages), maxCalls/2); err != nil {
 		return err
 	}
 	b.messages = append(b.messages, m)
@@ -65,7 +77,7 @@ func (b *inbox) call(m protocol.Message) error {
 func (b *inbox) ask(q query) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.room(len(b.queries)); err != nil {
+	if err := b.room(len(b.queries), maxCalls); err != nil {
 		return err
 	}
 	b.queries = append(b.queries, q)
@@ -73,11 +85,11 @@ func (b *inbox) ask(q query) error {
 	return nil
 }
 
-func (b *inbox) room(waiting int) error {
+func (b *inbox) room(waiting, most int) error {
 	switch {
 	case b.closed:
 		return errStopping()
-	case waiting >= maxCalls:
+	case waiting >= most:
 		return errkind.Errorf(errkind.Exhausted, "the daemon has %d calls waiting, which is its limit: ask again in a moment", waiting)
 	}
 	return nil

@@ -45,6 +45,10 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.observer = observe.New(observe.Options{Log: o.Log, HistoryFor: o.HistoryFor})
 	h.started = h.clock.now()
+	h.agents = &agents{
+		keys: keyring{dir: o.DataDir}, zone: protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)},
+		send: h.inbox.put, try: h.inbox.answer, jobs: map[job.ID]*agent{},
+	}
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -149,6 +153,7 @@ func (h *Host) replay() error {
 		h.parties[i].Actor.Apply(f)
 		h.observer.Recovered(&f)
 		h.needs(&f)
+		h.agents.fact(&f)
 		facts++
 		return nil
 	}

@@ -15,16 +15,29 @@ import (
 	"sluice.dev/sluice/internal/face/config"
 )
 
-// fields collects every problem of a request, so that one answer names them all.
-type fields struct{ problems []string }
+// fields collects every problem of a request, so that one answer names them all: the first maxProblems, and how many more.
+type fields struct {
+	problems []string
+	more     int
+}
 
 func (f *fields) wrong(field, format string, args ...any) {
+	if len(f.problems) == maxProblems {
+		f.more++
+		return
+	}
 	f.problems = append(f.problems, field+": "+fmt.Sprintf(format, args...))
 }
+
+// at is the place of a part of a list's element.
+func at(list string, i int, part string) string { return fmt.Sprintf("%s[%d].%s", list, i, part) }
 
 func (f *fields) err() error {
 	if len(f.problems) == 0 {
 		return nil
+	}
+	if f.more > 0 {
+		f.problems = append(f.problems, fmt.Sprintf("and %d more problems", f.more))
 	}
 	return errkind.Errorf(errkind.Invalid, "%s", strings.Join(f.problems, "\n"))
 }

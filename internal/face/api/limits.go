@@ -22,7 +22,25 @@ const (
 	Rate = 1000
 	// Burst is how many calls are answered at once after a rest.
 	Burst = 2000
+	// MaxKey is the longest key of an agent that is looked at, in bytes.
+	MaxKey = 128
+	// MaxAnswers and MaxVariants are how many an agent may send in one call.
+	MaxAnswers  = 16
+	MaxVariants = 4096
+	// MaxAgentBytes is how long what an agent says in one call may be.
+	MaxAgentBytes = 2 << 20
+	// MaxAgentCalls is how many calls of agents may be open at once, apart from MaxCalls: agents wait for most of their lives.
+	MaxAgentCalls = 2048
 
+	// How many problems of one request are listed.
+	maxProblems = 50
+	// The longest name of an option that is looked at, in bytes.
+	maxOption = 63
+	// How long an agent may take to send its call, and to take the answer once it is there.
+	agentTime = 10 * time.Second
+	// Up to this size an agent's call is held in memory at once; of longer ones a few at a time.
+	smallAgentBytes = 64 << 10
+	maxAgentBodies  = 8
 	// A snapshot in JSON is base64, a third longer, and the job file comes on top.
 	maxSubmitBytes = MaxSnapshot/3*4 + 8<<20
 	// What any other request may have.

@@ -203,16 +203,17 @@ func Handler(o Options) http.Handler {
 		mux.Handle("/", o.Page)
 	}
 	guarded := r.bounded(r.sameSite(mux))
+	agents := r.forAgents(r.sameSite(small))
 	if o.Token != "" {
 		guarded = r.bearer(o.Token, guarded)
 	} else {
-		guarded = r.onlyHere(guarded)
-	}
-	if o.Health == nil {
-		return guarded
+		guarded, agents = r.onlyHere(guarded), r.onlyHere(agents)
 	}
 	outer := http.NewServeMux()
-	outer.Handle("GET /healthz", o.Health) // probes have no token, and it says nothing of anybody's jobs
 	outer.Handle("/", guarded)
+	outer.Handle(pb.SluiceServiceNegotiateProcedure, agents) // with a job's key instead of the token
+	if o.Health != nil {
+		outer.Handle("GET /healthz", o.Health) // probes have no token, and it says nothing of anybody's jobs
+	}
 	return outer
 }

@@ -43,6 +43,10 @@ type Service interface {
 	// History is what each slice did in the recent past: leases, reservations and windows, for pictures.
 	History(ctx context.Context, since quantity.Instant) (History, error)
 	About(ctx context.Context) (About, error)
+	// AgentKey is the credential of an external job's agent.
+	AgentKey(ctx context.Context, name job.ID) (string, error)
+	// Negotiate is one call of an external job's agent: it says its answers, then hears events, or waits for them.
+	Negotiate(ctx context.Context, n drive.Negotiation) (drive.Heard, error)
 }
 
 // What the service answers with is defined below this wing, so that the drivers can fill it.

@@ -38,6 +38,8 @@ type Fake struct {
 	Past       status.History
 	// LogText is what Logs writes. With follow it goes on until the caller leaves.
 	LogText string
+	// Agent answers Negotiate; nil: there is nothing to negotiate.
+	Agent func(context.Context, drive.Negotiation) (drive.Heard, error)
 
 	mu       sync.Mutex
 	jobs     []status.Job
@@ -259,6 +261,20 @@ func (f *Fake) Logs(ctx context.Context, name job.ID, _ job.Token, follow bool, 
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// AgentKey is a key of a job that is there.
+func (f *Fake) AgentKey(ctx context.Context, name job.ID) (string, error) {
+	_, err := f.Job(ctx, name)
+	return "5eed" + string(name), err
+}
+
+// Negotiate asks Agent.
+func (f *Fake) Negotiate(ctx context.Context, n drive.Negotiation) (drive.Heard, error) {
+	if f.Agent == nil || f.Err != nil {
+		return drive.Heard{Over: true}, f.Err
+	}
+	return f.Agent(ctx, n)
 }
 
 // Outputs answers OutputList.

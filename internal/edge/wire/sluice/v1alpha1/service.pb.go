@@ -2064,11 +2064,261 @@ func (x *AboutResponse) GetAbout() *About {
 	return nil
 }
 
+type AgentKeyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentKeyRequest) Reset() {
+	*x = AgentKeyRequest{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentKeyRequest) ProtoMessage() {}
+
+func (x *AgentKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentKeyRequest.ProtoReflect.Descriptor instead.
+func (*AgentKeyRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *AgentKeyRequest) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+type AgentKeyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentKeyResponse) Reset() {
+	*x = AgentKeyResponse{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentKeyResponse) ProtoMessage() {}
+
+func (x *AgentKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentKeyResponse.ProtoReflect.Descriptor instead.
+func (*AgentKeyResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *AgentKeyResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+type NegotiateRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Job   string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	// With session 0: the job's key.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// 0 opens a session, and ends the one that another agent of the job has; ABORTED says so to that one. NOT_FOUND for a session
+	// that is not there any more: open one again.
+	Session uint64 `protobuf:"varint,3,opt,name=session,proto3" json:"session,omitempty"`
+	// Delivered before the call waits.
+	Answers []*AgentAnswer `protobuf:"bytes,4,rep,name=answers,proto3" json:"answers,omitempty"`
+	// How long to wait for an event, at most 30 seconds; unset: not at all.
+	Wait          *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NegotiateRequest) Reset() {
+	*x = NegotiateRequest{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NegotiateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NegotiateRequest) ProtoMessage() {}
+
+func (x *NegotiateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NegotiateRequest.ProtoReflect.Descriptor instead.
+func (*NegotiateRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *NegotiateRequest) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *NegotiateRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *NegotiateRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *NegotiateRequest) GetAnswers() []*AgentAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+func (x *NegotiateRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+type NegotiateResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// To be given in the next call.
+	Session uint64 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	// In order; none: nothing happened while the call waited.
+	Events []*AgentEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
+	// Calls and notices that were dropped because nobody asked for them in time.
+	Dropped int64 `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// What was not taken of the answers of this call, and why.
+	Notes []string `protobuf:"bytes,4,rep,name=notes,proto3" json:"notes,omitempty"`
+	// The job is over: there is nothing more to negotiate, and the session has ended.
+	Over          bool `protobuf:"varint,5,opt,name=over,proto3" json:"over,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NegotiateResponse) Reset() {
+	*x = NegotiateResponse{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NegotiateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NegotiateResponse) ProtoMessage() {}
+
+func (x *NegotiateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NegotiateResponse.ProtoReflect.Descriptor instead.
+func (*NegotiateResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *NegotiateResponse) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *NegotiateResponse) GetEvents() []*AgentEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *NegotiateResponse) GetDropped() int64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *NegotiateResponse) GetNotes() []string {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
+func (x *NegotiateResponse) GetOver() bool {
+	if x != nil {
+		return x.Over
+	}
+	return false
+}
+
 var File_sluice_v1alpha1_service_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dsluice/v1alpha1/service.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bsluice/v1alpha1/about.proto\x1a\x19sluice/v1alpha1/job.proto\x1a\x1bsluice/v1alpha1/slice.proto\"y\n" +
+	"\x1dsluice/v1alpha1/service.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bsluice/v1alpha1/about.proto\x1a\x1bsluice/v1alpha1/agent.proto\x1a\x19sluice/v1alpha1/job.proto\x1a\x1bsluice/v1alpha1/slice.proto\"y\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x1b\n" +
 	"\tfile_name\x18\x02 \x01(\tR\bfileName\x12\x1a\n" +
@@ -2184,7 +2434,23 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x06slices\x18\x03 \x03(\v2\x1d.sluice.v1alpha1.SliceHistoryR\x06slices\"\x0e\n" +
 	"\fAboutRequest\"=\n" +
 	"\rAboutResponse\x12,\n" +
-	"\x05about\x18\x01 \x01(\v2\x16.sluice.v1alpha1.AboutR\x05about2\xd2\f\n" +
+	"\x05about\x18\x01 \x01(\v2\x16.sluice.v1alpha1.AboutR\x05about\"#\n" +
+	"\x0fAgentKeyRequest\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\"$\n" +
+	"\x10AgentKeyResponse\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xb7\x01\n" +
+	"\x10NegotiateRequest\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x18\n" +
+	"\asession\x18\x03 \x01(\x04R\asession\x126\n" +
+	"\aanswers\x18\x04 \x03(\v2\x1c.sluice.v1alpha1.AgentAnswerR\aanswers\x12-\n" +
+	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"\xa6\x01\n" +
+	"\x11NegotiateResponse\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x123\n" +
+	"\x06events\x18\x02 \x03(\v2\x1b.sluice.v1alpha1.AgentEventR\x06events\x12\x18\n" +
+	"\adropped\x18\x03 \x01(\x03R\adropped\x12\x14\n" +
+	"\x05notes\x18\x04 \x03(\tR\x05notes\x12\x12\n" +
+	"\x04over\x18\x05 \x01(\bR\x04over2\xf7\r\n" +
 	"\rSluiceService\x12I\n" +
 	"\x06Submit\x12\x1e.sluice.v1alpha1.SubmitRequest\x1a\x1f.sluice.v1alpha1.SubmitResponse\x12I\n" +
 	"\x06DryRun\x12\x1e.sluice.v1alpha1.DryRunRequest\x1a\x1f.sluice.v1alpha1.DryRunResponse\x12I\n" +
@@ -2208,7 +2474,9 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\n" +
 	"ReadOutput\x12\".sluice.v1alpha1.ReadOutputRequest\x1a#.sluice.v1alpha1.ReadOutputResponse0\x01\x12L\n" +
 	"\aHistory\x12\x1f.sluice.v1alpha1.HistoryRequest\x1a .sluice.v1alpha1.HistoryResponse\x12F\n" +
-	"\x05About\x12\x1d.sluice.v1alpha1.AboutRequest\x1a\x1e.sluice.v1alpha1.AboutResponseBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\x05About\x12\x1d.sluice.v1alpha1.AboutRequest\x1a\x1e.sluice.v1alpha1.AboutResponse\x12O\n" +
+	"\bAgentKey\x12 .sluice.v1alpha1.AgentKeyRequest\x1a!.sluice.v1alpha1.AgentKeyResponse\x12R\n" +
+	"\tNegotiate\x12!.sluice.v1alpha1.NegotiateRequest\x1a\".sluice.v1alpha1.NegotiateResponseBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_service_proto_rawDescOnce sync.Once
@@ -2222,7 +2490,7 @@ func file_sluice_v1alpha1_service_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_service_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_sluice_v1alpha1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*SubmitRequest)(nil),         // 0: sluice.v1alpha1.SubmitRequest
 	(*SubmitResponse)(nil),        // 1: sluice.v1alpha1.SubmitResponse
@@ -2265,84 +2533,97 @@ var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*HistoryResponse)(nil),       // 38: sluice.v1alpha1.HistoryResponse
 	(*AboutRequest)(nil),          // 39: sluice.v1alpha1.AboutRequest
 	(*AboutResponse)(nil),         // 40: sluice.v1alpha1.AboutResponse
-	(*Explanation)(nil),           // 41: sluice.v1alpha1.Explanation
-	(*Job)(nil),                   // 42: sluice.v1alpha1.Job
-	(*durationpb.Duration)(nil),   // 43: google.protobuf.Duration
-	(*Slice)(nil),                 // 44: sluice.v1alpha1.Slice
-	(*Window)(nil),                // 45: sluice.v1alpha1.Window
-	(*Queue)(nil),                 // 46: sluice.v1alpha1.Queue
-	(*QueueSettings)(nil),         // 47: sluice.v1alpha1.QueueSettings
-	(*timestamppb.Timestamp)(nil), // 48: google.protobuf.Timestamp
-	(*Output)(nil),                // 49: sluice.v1alpha1.Output
-	(*SliceHistory)(nil),          // 50: sluice.v1alpha1.SliceHistory
-	(*About)(nil),                 // 51: sluice.v1alpha1.About
+	(*AgentKeyRequest)(nil),       // 41: sluice.v1alpha1.AgentKeyRequest
+	(*AgentKeyResponse)(nil),      // 42: sluice.v1alpha1.AgentKeyResponse
+	(*NegotiateRequest)(nil),      // 43: sluice.v1alpha1.NegotiateRequest
+	(*NegotiateResponse)(nil),     // 44: sluice.v1alpha1.NegotiateResponse
+	(*Explanation)(nil),           // 45: sluice.v1alpha1.Explanation
+	(*Job)(nil),                   // 46: sluice.v1alpha1.Job
+	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
+	(*Slice)(nil),                 // 48: sluice.v1alpha1.Slice
+	(*Window)(nil),                // 49: sluice.v1alpha1.Window
+	(*Queue)(nil),                 // 50: sluice.v1alpha1.Queue
+	(*QueueSettings)(nil),         // 51: sluice.v1alpha1.QueueSettings
+	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
+	(*Output)(nil),                // 53: sluice.v1alpha1.Output
+	(*SliceHistory)(nil),          // 54: sluice.v1alpha1.SliceHistory
+	(*About)(nil),                 // 55: sluice.v1alpha1.About
+	(*AgentAnswer)(nil),           // 56: sluice.v1alpha1.AgentAnswer
+	(*AgentEvent)(nil),            // 57: sluice.v1alpha1.AgentEvent
 }
 var file_sluice_v1alpha1_service_proto_depIdxs = []int32{
 	2,  // 0: sluice.v1alpha1.SubmitResponse.receipts:type_name -> sluice.v1alpha1.Receipt
-	41, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
-	42, // 2: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
-	42, // 3: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
-	43, // 4: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
-	42, // 5: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
-	41, // 6: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
-	44, // 7: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
-	45, // 8: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
-	46, // 9: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
-	47, // 10: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
-	48, // 11: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
-	48, // 12: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
-	43, // 13: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
-	49, // 14: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
-	48, // 15: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
-	48, // 16: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
-	48, // 17: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
-	50, // 18: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
-	51, // 19: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
-	0,  // 20: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
-	3,  // 21: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
-	5,  // 22: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
-	7,  // 23: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
-	9,  // 24: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
-	11, // 25: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
-	13, // 26: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
-	15, // 27: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
-	17, // 28: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
-	19, // 29: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
-	21, // 30: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
-	23, // 31: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
-	25, // 32: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
-	27, // 33: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
-	29, // 34: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
-	31, // 35: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
-	33, // 36: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
-	35, // 37: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
-	37, // 38: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
-	39, // 39: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
-	1,  // 40: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
-	4,  // 41: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
-	6,  // 42: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
-	8,  // 43: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
-	10, // 44: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
-	12, // 45: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
-	14, // 46: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
-	16, // 47: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
-	18, // 48: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
-	20, // 49: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
-	22, // 50: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
-	24, // 51: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
-	26, // 52: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
-	28, // 53: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
-	30, // 54: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
-	32, // 55: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
-	34, // 56: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
-	36, // 57: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
-	38, // 58: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
-	40, // 59: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
-	40, // [40:60] is the sub-list for method output_type
-	20, // [20:40] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	45, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
+	46, // 2: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
+	46, // 3: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
+	47, // 4: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
+	46, // 5: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
+	45, // 6: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
+	48, // 7: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
+	49, // 8: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
+	50, // 9: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
+	51, // 10: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
+	52, // 11: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
+	52, // 12: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
+	47, // 13: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
+	53, // 14: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
+	52, // 15: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
+	52, // 16: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
+	52, // 17: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
+	54, // 18: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
+	55, // 19: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
+	56, // 20: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
+	47, // 21: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
+	57, // 22: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
+	0,  // 23: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
+	3,  // 24: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
+	5,  // 25: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
+	7,  // 26: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
+	9,  // 27: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
+	11, // 28: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
+	13, // 29: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
+	15, // 30: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
+	17, // 31: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
+	19, // 32: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
+	21, // 33: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
+	23, // 34: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
+	25, // 35: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
+	27, // 36: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
+	29, // 37: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
+	31, // 38: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
+	33, // 39: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
+	35, // 40: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
+	37, // 41: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
+	39, // 42: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
+	41, // 43: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
+	43, // 44: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
+	1,  // 45: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
+	4,  // 46: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
+	6,  // 47: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
+	8,  // 48: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
+	10, // 49: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
+	12, // 50: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
+	14, // 51: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
+	16, // 52: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
+	18, // 53: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
+	20, // 54: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
+	22, // 55: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
+	24, // 56: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
+	26, // 57: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
+	28, // 58: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
+	30, // 59: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
+	32, // 60: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
+	34, // 61: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
+	36, // 62: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
+	38, // 63: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
+	40, // 64: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
+	42, // 65: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
+	44, // 66: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
+	45, // [45:67] is the sub-list for method output_type
+	23, // [23:45] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_service_proto_init() }
@@ -2351,6 +2632,7 @@ func file_sluice_v1alpha1_service_proto_init() {
 		return
 	}
 	file_sluice_v1alpha1_about_proto_init()
+	file_sluice_v1alpha1_agent_proto_init()
 	file_sluice_v1alpha1_job_proto_init()
 	file_sluice_v1alpha1_slice_proto_init()
 	type x struct{}
@@ -2359,7 +2641,7 @@ func file_sluice_v1alpha1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_service_proto_rawDesc), len(file_sluice_v1alpha1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -77,6 +77,10 @@ const (
 	SluiceServiceHistoryProcedure = "/sluice.v1alpha1.SluiceService/History"
 	// SluiceServiceAboutProcedure is the fully-qualified name of the SluiceService's About RPC.
 	SluiceServiceAboutProcedure = "/sluice.v1alpha1.SluiceService/About"
+	// SluiceServiceAgentKeyProcedure is the fully-qualified name of the SluiceService's AgentKey RPC.
+	SluiceServiceAgentKeyProcedure = "/sluice.v1alpha1.SluiceService/AgentKey"
+	// SluiceServiceNegotiateProcedure is the fully-qualified name of the SluiceService's Negotiate RPC.
+	SluiceServiceNegotiateProcedure = "/sluice.v1alpha1.SluiceService/Negotiate"
 )
 
 // SluiceServiceClient is a client for the sluice.v1alpha1.SluiceService service.
@@ -116,6 +120,11 @@ type SluiceServiceClient interface {
 	// History is what each slice did in the recent past.
 	History(context.Context, *connect.Request[v1alpha1.HistoryRequest]) (*connect.Response[v1alpha1.HistoryResponse], error)
 	About(context.Context, *connect.Request[v1alpha1.AboutRequest]) (*connect.Response[v1alpha1.AboutResponse], error)
+	// AgentKey is the credential of an external job's agent. It opens this job's negotiation and nothing else.
+	AgentKey(context.Context, *connect.Request[v1alpha1.AgentKeyRequest]) (*connect.Response[v1alpha1.AgentKeyResponse], error)
+	// Negotiate is how the agent of an external job bids: it says its answers, then hears what is new, or waits for it. It
+	// needs the job's key and no token. Whoever does not call again within 10 seconds is gone.
+	Negotiate(context.Context, *connect.Request[v1alpha1.NegotiateRequest]) (*connect.Response[v1alpha1.NegotiateResponse], error)
 }
 
 // NewSluiceServiceClient constructs a client for the sluice.v1alpha1.SluiceService service. By
@@ -249,6 +258,18 @@ func NewSluiceServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(sluiceServiceMethods.ByName("About")),
 			connect.WithClientOptions(opts...),
 		),
+		agentKey: connect.NewClient[v1alpha1.AgentKeyRequest, v1alpha1.AgentKeyResponse](
+			httpClient,
+			baseURL+SluiceServiceAgentKeyProcedure,
+			connect.WithSchema(sluiceServiceMethods.ByName("AgentKey")),
+			connect.WithClientOptions(opts...),
+		),
+		negotiate: connect.NewClient[v1alpha1.NegotiateRequest, v1alpha1.NegotiateResponse](
+			httpClient,
+			baseURL+SluiceServiceNegotiateProcedure,
+			connect.WithSchema(sluiceServiceMethods.ByName("Negotiate")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -274,6 +295,8 @@ type sluiceServiceClient struct {
 	readOutput  *connect.Client[v1alpha1.ReadOutputRequest, v1alpha1.ReadOutputResponse]
 	history     *connect.Client[v1alpha1.HistoryRequest, v1alpha1.HistoryResponse]
 	about       *connect.Client[v1alpha1.AboutRequest, v1alpha1.AboutResponse]
+	agentKey    *connect.Client[v1alpha1.AgentKeyRequest, v1alpha1.AgentKeyResponse]
+	negotiate   *connect.Client[v1alpha1.NegotiateRequest, v1alpha1.NegotiateResponse]
 }
 
 // Submit calls sluice.v1alpha1.SluiceService.Submit.
@@ -376,6 +399,16 @@ func (c *sluiceServiceClient) About(ctx context.Context, req *connect.Request[v1
 	return c.about.CallUnary(ctx, req)
 }
 
+// AgentKey calls sluice.v1alpha1.SluiceService.AgentKey.
+func (c *sluiceServiceClient) AgentKey(ctx context.Context, req *connect.Request[v1alpha1.AgentKeyRequest]) (*connect.Response[v1alpha1.AgentKeyResponse], error) {
+	return c.agentKey.CallUnary(ctx, req)
+}
+
+// Negotiate calls sluice.v1alpha1.SluiceService.Negotiate.
+func (c *sluiceServiceClient) Negotiate(ctx context.Context, req *connect.Request[v1alpha1.NegotiateRequest]) (*connect.Response[v1alpha1.NegotiateResponse], error) {
+	return c.negotiate.CallUnary(ctx, req)
+}
+
 // SluiceServiceHandler is an implementation of the sluice.v1alpha1.SluiceService service.
 type SluiceServiceHandler interface {
 	// Submit accepts the jobs of one job file durably, or refuses the file whole with every problem listed.
@@ -413,6 +446,11 @@ type SluiceServiceHandler interface {
 	// History is what each slice did in the recent past.
 	History(context.Context, *connect.Request[v1alpha1.HistoryRequest]) (*connect.Response[v1alpha1.HistoryResponse], error)
 	About(context.Context, *connect.Request[v1alpha1.AboutRequest]) (*connect.Response[v1alpha1.AboutResponse], error)
+	// AgentKey is the credential of an external job's agent. It opens this job's negotiation and nothing else.
+	AgentKey(context.Context, *connect.Request[v1alpha1.AgentKeyRequest]) (*connect.Response[v1alpha1.AgentKeyResponse], error)
+	// Negotiate is how the agent of an external job bids: it says its answers, then hears what is new, or waits for it. It
+	// needs the job's key and no token. Whoever does not call again within 10 seconds is gone.
+	Negotiate(context.Context, *connect.Request[v1alpha1.NegotiateRequest]) (*connect.Response[v1alpha1.NegotiateResponse], error)
 }
 
 // NewSluiceServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -542,6 +580,18 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(sluiceServiceMethods.ByName("About")),
 		connect.WithHandlerOptions(opts...),
 	)
+	sluiceServiceAgentKeyHandler := connect.NewUnaryHandler(
+		SluiceServiceAgentKeyProcedure,
+		svc.AgentKey,
+		connect.WithSchema(sluiceServiceMethods.ByName("AgentKey")),
+		connect.WithHandlerOptions(opts...),
+	)
+	sluiceServiceNegotiateHandler := connect.NewUnaryHandler(
+		SluiceServiceNegotiateProcedure,
+		svc.Negotiate,
+		connect.WithSchema(sluiceServiceMethods.ByName("Negotiate")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/sluice.v1alpha1.SluiceService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case SluiceServiceSubmitProcedure:
@@ -584,6 +634,10 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 			sluiceServiceHistoryHandler.ServeHTTP(w, r)
 		case SluiceServiceAboutProcedure:
 			sluiceServiceAboutHandler.ServeHTTP(w, r)
+		case SluiceServiceAgentKeyProcedure:
+			sluiceServiceAgentKeyHandler.ServeHTTP(w, r)
+		case SluiceServiceNegotiateProcedure:
+			sluiceServiceNegotiateHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
