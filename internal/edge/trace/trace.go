@@ -32,6 +32,8 @@ const (
 	Rank
 	// Header is one thing that a file says about itself before its records.
 	Header
+	// Footprint is what one whole run of a program used.
+	Footprint
 )
 
 // Unknown stands for a number that the trace does not give.
@@ -56,6 +58,7 @@ type Record struct {
 	Curve       CurveRecord
 	Rank        RankRecord
 	Header      HeaderRecord
+	Footprint   FootprintRecord
 }
 
 // JobRecord is a job; unknown numbers are Unknown, unknown texts empty.
@@ -161,6 +164,18 @@ type RankRecord struct {
 
 // HeaderRecord is one thing that a file says about itself.
 type HeaderRecord struct{ Key, Value string }
+
+// FootprintRecord is what one whole run of a program used.
+type FootprintRecord struct {
+	// Program and its batch size, Unknown where the program has none.
+	Program string
+	Batch   int64
+	// Peak of GPU memory, and what was estimated without running it, both in MiB; the estimate rounded up, Unknown where
+	// there is none.
+	Peak, Estimate int64
+	// Ran is how long it took.
+	Ran time.Duration
+}
 
 // Reader streams the records of one file.
 type Reader interface {

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/edge/trace"
 	"sluice.dev/sluice/internal/edge/trace/azure"
 	"sluice.dev/sluice/internal/edge/trace/batsim"
+	"sluice.dev/sluice/internal/edge/trace/carma"
 	"sluice.dev/sluice/internal/edge/trace/fgdorder"
 	"sluice.dev/sluice/internal/edge/trace/fgdtable"
 	"sluice.dev/sluice/internal/edge/trace/genai"
@@ -30,6 +31,7 @@ func Formats() []trace.Format {
 		helios.Format(),
 		genai.Format(),
 		miso.Format(),
+		carma.Format(),
 		batsim.Format(),
 		fgdtable.Format(),
 		fgdorder.Format(),
