@@ -32,15 +32,15 @@ type Variant struct {
 	Within   quantity.Amount
 }
 
-// Features of a variant, those without a weight left 0: the excess of a profile costs a microsecond.
-func (w System) Features(v *Variant) System {
+// Features of a variant. Headroom is left 0 where it has no weight, since the excess of a profile is much work.
+func (w Weights) Features(v *Variant) System {
 	f := System{
 		Time:    Time(v.End.Sub(v.Start), v.Shut.Sub(v.Open)),
 		Memory:  Memory(v.Demand, v.Capacity),
 		Residue: Residue(v.Open, v.Shut, v.Start, v.End, v.Shortest),
 		Age:     Age(v.Waited),
 	}
-	if w.Headroom > 0 {
+	if w.System.Headroom > 0 {
 		f.Headroom = Headroom(*v.Profile, v.From, v.To, v.Within, v.Theta)
 	}
 	return f

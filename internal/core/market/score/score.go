@@ -37,7 +37,7 @@ type System struct {
 const AgeFull = 20 * time.Minute
 
 // Default weights.
-var Default = Weights{Lambda: One / 2, System: System{Time: 200_000, Memory: 200_000, Residue: 100_000, Headroom: 0, Age: 500_000}}
+var Default = Weights{Lambda: One / 2, System: System{Time: 200_000, Memory: 200_000, Residue: 100_000, Headroom: 0, Age: 500_000}} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 
 // Job has one number for each of the job's features, all from 0 to One.
 type Job struct {
