@@ -13,7 +13,7 @@ import (
 
 // Impossible says why a job could never finish on these slices, offered in windows of at most longest, with the nearest
 // request that would fit; both empty if it could. It judges the configured inventory, not what is free now. Without any
-// slice nothing is known and nothing is refused.
+// slice nothing is known and nothing is refused; of an external job only its memory is.
 func Impossible(spec *job.Spec, all []protocol.Slice, longest time.Duration) (why, nearest string) {
 	if len(all) == 0 {
 		return "", ""
@@ -38,6 +38,9 @@ func Impossible(spec *job.Spec, all []protocol.Slice, longest time.Duration) (wh
 				fmt.Sprintf("memory of at most %d MiB in every phase", most>>20)
 		}
 		from = upTo
+	}
+	if spec.External {
+		return "", "" // how long a piece takes is its agent's to know
 	}
 	// The slice and window that would hold the least useful piece, where it is hardest.
 	v := View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}}

@@ -91,6 +91,8 @@ func TestWhyAJobIsImpossible(t *testing.T) {
 		{"tau_min beyond the window", make(job.Steps, 1, 100, func(s *job.Spec) { s.TauMin = 80 * time.Second }), []protocol.Slice{slice(400, 1000)}, "longer than the longest", "tauMin"},
 		{"its speeds bar all there is", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: ""}} }), []protocol.Slice{slice(400, 1000)}, "no kind of slice", "above 0"},
 		{"its speed makes it too slow", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "", Permille: 100}} }), []protocol.Slice{slice(400, 1000)}, "longer than the longest window", "smaller grid"},
+		{"an agent knows how long its pieces take", make(job.Steps, 1, 100, func(s *job.Spec) { s.External, s.TauMin = true, 80*time.Second }), []protocol.Slice{slice(400, 100)}, "", ""},
+		{"an agent's job that is too large", make(job.Items, 1, 500, func(s *job.Spec) { s.External = true }), []protocol.Slice{slice(400, 1000)}, "need 500 MiB", "at most 400 MiB"},
 		{"a rigid job that fits", make(job.Rigid, 1, 100, same), []protocol.Slice{slice(400, 1000)}, "", ""},
 		{"a rigid job too large", make(job.Rigid, 1, 500, same), []protocol.Slice{slice(400, 1000)}, "needs 500 MiB", "at most 400 MiB"},
 		{"too few slices", make(job.Rigid, 2, 300, same), []protocol.Slice{slice(400, 1000), slice(200, 1000)}, "2 slices", "slices: 1"},

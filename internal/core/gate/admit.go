@@ -53,6 +53,9 @@ func (g *Gate) Check(spec *job.Spec) error {
 		errs = append(errs, fmt.Errorf("spec.slices: it needs %d slices at once, queue %s may hold %d; ask for fewer, choose another queue, or raise its cap",
 			spec.Slices, spec.Queue, g.queues[i].Cap))
 	}
+	if spec.External && !g.cfg.External {
+		errs = append(errs, errors.New("spec.external: an external job is cut by its own agent, and nobody asks agents here; start the daemon with --mechanism jasda, or describe the work as items or steps"))
+	}
 	if why, nearest := atomizer.Impossible(spec, g.Slices(), longest); why != "" {
 		errs = append(errs, fmt.Errorf("it could never run here: %s; what would fit: %s", why, nearest))
 	}

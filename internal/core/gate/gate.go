@@ -29,6 +29,8 @@ type Config struct {
 	Horizon time.Duration
 	// MaxJobs bounds the unfinished jobs of all queues together. Default 100,000.
 	MaxJobs int
+	// External accepts jobs whose own agents cut them: the market asks agents (mechanism jasda).
+	External bool
 }
 
 // Validate lists every problem of c.

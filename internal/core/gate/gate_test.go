@@ -91,6 +91,23 @@ func submit(t testing.TB, name, request, digest string) protocol.Message {
 	return protocol.Message{Kind: protocol.Submit, Request: request, Digest: digest, Spec: spec(t, name, 100)}
 }
 
+// TestExternalJobs are accepted only where somebody asks their agents.
+func TestExternalJobs(t *testing.T) {
+	d := newDesk(t)
+	m := submit(t, "a", "r1", "d1")
+	m.Spec.External = true
+	if r := d.call(m); errkind.Of(r.Err) != errkind.Invalid || !strings.Contains(r.Err.Error(), "--mechanism jasda") || d.g.Known("a") {
+		t.Errorf("without a market that asks agents: %v", r.Err)
+	}
+	g, err := gate.New(gate.Config{Zone: "z", External: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Check(m.Spec); err != nil {
+		t.Errorf("with one: %v", err)
+	}
+}
+
 func TestALifeAtTheGate(t *testing.T) {
 	d := newDesk(t)
 	if r := d.call(submit(t, "a", "r1", "d1")); r.Err != nil || !r.Flag || r.Job != "a" {
