@@ -157,6 +157,23 @@ func TestMemoryOfARealGPUIsNotTheHosts(t *testing.T) {
 	}
 }
 
+// TestTheOptionReachesTheProgram: its name, and its variables over those of the job; without one there is no trace of any.
+func TestTheOptionReachesTheProgram(t *testing.T) {
+	for _, c := range []struct{ option, want string }{{"bf16", "bf16 16 bf 1\n"}, {"", "none 32 none 1\n"}} {
+		t.Run("option="+c.option, func(t *testing.T) {
+			b := newBench(t, nil)
+			m := lease(time.Minute, "sh", "-c", `echo "${SLUICE_OPTION-none} $BATCH ${PRECISION-none} $SEED" >$SLUICE_OUTPUT_DIR/env`)
+			m.Spec.Launch.Env = []string{"BATCH=32", "SEED=1"}
+			m.Spec.Options = []job.Option{{Name: "other", Env: []string{"SEED=2"}}, {Name: "bf16", Env: []string{"BATCH=16", "PRECISION=bf", "SLUICE_OPTION=forged"}}}
+			m.Plan.Option = c.option
+			b.run(m, job.Done)
+			if got, _ := os.ReadFile(filepath.Join(b.dir().Output(), "env")); string(got) != c.want {
+				t.Errorf("the program saw %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestLogLimitNeverBlocks(t *testing.T) {
 	b := newBench(t, nil)
 	m := lease(time.Minute, "sh", "-c", "head -c 5000000 /dev/zero; head -c 3000000 /dev/zero >&2")

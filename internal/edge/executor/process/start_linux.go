@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -156,7 +157,14 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	} else {
 		l.DeviceMemory = memory
 	}
-	l.Env = environment(o.Env, spec.Launch.Env, &l, r.dir, memory, strings.Join(devices, ","))
+	own, option := spec.Launch.Env, spec.Option(m.Plan.Option)
+	if option != nil {
+		own = slices.Concat(own, option.Env) // of two entries of one name the last counts
+	}
+	l.Env = environment(o.Env, own, &l, r.dir, memory, strings.Join(devices, ","))
+	if option != nil {
+		l.Env = append(l.Env, "SLUICE_OPTION="+option.Name)
+	}
 	return l
 }
 
