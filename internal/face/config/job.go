@@ -30,6 +30,12 @@ const (
 	MaxSpeeds = 64
 	// MaxSpeed is the largest speed, in parts per thousand.
 	MaxSpeed = 10_000
+	// MaxOptions is how many other ways to run it a job may offer.
+	MaxOptions = 8
+	// LeastShare is the least speed or memory of an option, in parts per thousand of the job without options.
+	LeastShare = 10
+	// MostShare is the largest.
+	MostShare = 100_000
 	// DefaultQueue is where a job goes that names no queue.
 	DefaultQueue = "default"
 	// DefaultGrace is the time between SIGTERM and SIGKILL. The lease of every subjob includes it, so a longer one costs
@@ -96,12 +102,15 @@ func (c *collector) job(doc *yaml.Node) (*job.Spec, string) {
 
 	o := top.need("spec", "{items: {...}, memory: ..., command: [...]}").object("queue", "priority",
 		"items", "steps", "rigid", "external", "memory", "theta", "tauMin", "overheadMax", "deadline", "continue",
-		"maxFailures", "onBadItem", "startup", "speeds", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
+		"maxFailures", "onBadItem", "startup", "speeds", "worth", "options", "template", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
 	s.Queue = o.get("queue").label(DefaultQueue)
 	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0))
-	c.work(o, s)
+	c.work(o, s, kindsOfWork())
 	c.risk(o, s)
 	s.Speeds = speeds(o.get("speeds"))
+	s.Worth = worth(o.get("worth"))
+	s.Options = options(o.get("options"), s.Kind)
+	s.Template = o.get("template").label("")
 	c.memory(o, s)
 	c.launch(o, s)
 	return s, o.get("workdir").directory()

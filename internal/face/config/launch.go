@@ -33,16 +33,7 @@ func (c *collector) launch(o object, s *job.Spec) {
 	if cmd.given() && cmd.node.Kind == yaml.SequenceNode && (len(cmd.node.Content) == 0 || len(l.Command) > 0 && l.Command[0] == "") {
 		cmd.wrong("names no program; write for example %s", example)
 	}
-	env := o.get("env").object()
-	if len(env.order) > maxVariables {
-		env.wrong("has %d variables; want at most %d", len(env.order), maxVariables)
-	}
-	for _, k := range env.order {
-		v := env.get(k)
-		checkVariable(v, k)
-		l.Env = append(l.Env, k+"="+v.argument())
-	}
-	slices.Sort(l.Env)
+	l.Env = o.get("env").variables()
 	if v := o.get("subdir"); v.given() {
 		if l.Subdir = v.directory(); !inside(l.Subdir) {
 			v.wrong("is %s; want a directory below workdir, such as src", v.what())
@@ -56,6 +47,21 @@ func (c *collector) launch(o object, s *job.Spec) {
 	limits := o.get("limits").object("log", "output")
 	l.LogLimit = int64(limits.get("log").bytes(1, 0))
 	l.OutputLimit = int64(limits.get("output").bytes(1, 0))
+}
+
+// variables are entries of an environment, KEY=VALUE, sorted.
+func (v value) variables() (out []string) {
+	env := v.object()
+	if len(env.order) > maxVariables {
+		env.wrong("has %d variables; want at most %d", len(env.order), maxVariables)
+	}
+	for _, k := range env.order {
+		e := env.get(k)
+		checkVariable(e, k)
+		out = append(out, k+"="+e.argument())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // warn reads the early signal.

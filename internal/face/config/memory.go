@@ -38,7 +38,7 @@ func (c *collector) memory(o object, s *job.Spec) {
 // trusted says whether the total and theta were read without a problem.
 func (c *collector) trusted(o object) bool {
 	for _, p := range c.found.List {
-		for _, of := range []string{"items", "steps", "rigid", "theta"} {
+		for _, of := range []string{"items", "steps", "rigid", "external", "theta"} {
 			if at := join(o.path, of); p.Path == at || p.Path == at+".total" {
 				return false
 			}

@@ -201,12 +201,14 @@ func WorkKeys() []string {
 func Work(o Object, theta int64) *job.Spec {
 	s := &job.Spec{Queue: o.get("queue").label(DefaultQueue), Deadline: quantity.Never}
 	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0))
-	o.c.work(o, s)
+	kinds := kindsOfWork()
+	o.c.work(o, s, kinds[:len(kinds)-1])
 	o.c.risk(o, s)
 	if !o.has("theta") {
 		s.Theta = theta
 	}
 	s.Speeds = speeds(o.get("speeds"))
+	s.Worth = worth(o.get("worth"))
 	o.c.memory(o, s)
 	return s
 }

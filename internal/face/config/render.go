@@ -25,12 +25,24 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	)
 	switch s.Kind {
 	case job.Items:
-		add(spec, "items", mapping(field("total", number(s.Total)), field("unit", text(s.Unit)), field("perItem", length(s.PerUnit)),
+		key, per := "items", "perItem"
+		if s.External {
+			key, per = "external", "perUnit"
+		}
+		add(spec, key, mapping(field("total", number(s.Total)), field("unit", text(s.Unit)), field(per, length(s.PerUnit)),
 			field("grid", number(s.Grid)), field("parallelism", number(int64(s.Parallelism)))))
 		add(spec, "onBadItem", text([]string{"fail", "skip"}[s.OnBadItem]))
 	case job.Steps:
-		add(spec, "steps", mapping(field("total", number(s.Total)), field("unit", text(s.Unit)), field("perStep", length(s.PerUnit)),
-			field("every", number(s.Grid)), field("restore", length(s.Restore)), field("checkpoint", length(s.Checkpoint))))
+		key, per, grid := "steps", "perStep", "every"
+		if s.External {
+			key, per, grid = "external", "perUnit", "grid"
+		}
+		chain := mapping(field("total", number(s.Total)), field("unit", text(s.Unit)), field(per, length(s.PerUnit)),
+			field(grid, number(s.Grid)), field("restore", length(s.Restore)), field("checkpoint", length(s.Checkpoint)))
+		if s.External {
+			add(chain, "chain", number("true"))
+		}
+		add(spec, key, chain)
 	case job.Rigid:
 		r := mapping(field("slices", number(int64(s.Slices))))
 		if s.Walltime > 0 {
@@ -62,6 +74,7 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 		}
 		add(spec, "speeds", speeds)
 	}
+	renderChoices(spec, s)
 	if s.Continue {
 		add(spec, "continue", number("true"))
 	}
@@ -92,14 +105,7 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 		cmd.Content = append(cmd.Content, quoted(arg))
 	}
 	add(spec, "command", cmd)
-	if len(l.Env) > 0 {
-		env := mapping()
-		for _, e := range l.Env {
-			k, v, _ := strings.Cut(e, "=")
-			add(env, k, quoted(v))
-		}
-		add(spec, "env", env)
-	}
+	renderVariables(spec, l.Env)
 	add(spec, "grace", length(l.Grace))
 	for name, n := range signals() {
 		if n == l.WarnSignal {
@@ -116,6 +122,36 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 		}
 		add(spec, "limits", limits)
 	}
+}
+
+// renderChoices writes what the job values and the other ways to run it.
+func renderChoices(spec *yaml.Node, s *job.Spec) {
+	share := func(n int64) *yaml.Node { return number(formatFraction(n, 1000)) }
+	add(spec, "worth", mapping(field("progress", share(s.Worth.Progress)), field("laxity", share(s.Worth.Laxity)), field("overhead", share(s.Worth.Overhead))))
+	if len(s.Options) > 0 {
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, o := range s.Options {
+			e := mapping(field("name", text(o.Name)), field("speed", share(o.Speed)), field("memory", share(o.Memory)))
+			renderVariables(e, o.Env)
+			list.Content = append(list.Content, e)
+		}
+		add(spec, "options", list)
+	}
+	if s.Template != "" {
+		add(spec, "template", text(s.Template))
+	}
+}
+
+func renderVariables(m *yaml.Node, entries []string) {
+	if len(entries) == 0 {
+		return
+	}
+	env := mapping()
+	for _, e := range entries {
+		k, v, _ := strings.Cut(e, "=")
+		add(env, k, quoted(v))
+	}
+	add(m, "env", env)
 }
 
 func renderMemory(s *job.Spec) (*yaml.Node, error) {

@@ -44,6 +44,14 @@ func drawSpec(t *rapid.T) *job.Spec {
 		s.Grid = rapid.Int64Range(1, s.Total).Draw(t, "grid")
 		s.Continue = rapid.Bool().Draw(t, "continue")
 	}
+	s.External = s.Kind != job.Rigid && rapid.Bool().Draw(t, "external")
+	s.Worth = job.Worth{Progress: rapid.Int64Range(0, 1000).Draw(t, "progress")}
+	s.Worth.Laxity = rapid.Int64Range(0, 1000-s.Worth.Progress).Draw(t, "laxity")
+	s.Worth.Overhead = 1000 - s.Worth.Progress - s.Worth.Laxity
+	s.Template = rapid.SampledFrom([]string{"", "resnet"}).Draw(t, "template")
+	if s.Kind != job.Rigid {
+		s.Options = drawOptions(t, label, text)
+	}
 	switch s.Kind {
 	case job.Items:
 		s.Parallelism = rapid.IntRange(1, MaxParallelism).Draw(t, "parallelism")
@@ -70,6 +78,18 @@ func drawSpec(t *rapid.T) *job.Spec {
 	}
 	s.Launch.LogLimit, s.Launch.OutputLimit = rapid.Int64Range(0, 1<<50).Draw(t, "log"), rapid.Int64Range(0, 1<<50).Draw(t, "output")
 	return s
+}
+
+func drawOptions(t *rapid.T, label, text *rapid.Generator[string]) (out []job.Option) {
+	share := func(name string) int64 { return rapid.Int64Range(LeastShare, MostShare).Draw(t, name) }
+	for _, name := range rapid.SliceOfNDistinct(label, 0, 3, rapid.ID[string]).Draw(t, "options") {
+		o := job.Option{Name: name, Speed: share("speed of the option"), Memory: share("memory of the option")}
+		for _, k := range []string{"A", "B"}[:rapid.IntRange(0, 2).Draw(t, "variables")] {
+			o.Env = append(o.Env, k+"="+text.Draw(t, "value"))
+		}
+		out = append(out, o)
+	}
+	return out
 }
 
 func drawProfile(t *rapid.T, total int64) trp.Profile {

@@ -10,25 +10,31 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// work reads the one of items, steps, rigid and external that says where the job may be cut.
-func (c *collector) work(o object, s *job.Spec) {
+// kindsOfWork are the keys of which a job file has exactly one: where the job may be cut. A scenario has no place for the
+// last.
+func kindsOfWork() []string { return []string{"items", "steps", "rigid", "external"} }
+
+// work reads the one of kinds that says where the job may be cut.
+func (c *collector) work(o object, s *job.Spec, kinds []string) {
 	s.Total, s.Grid, s.Parallelism, s.Slices = 1, 1, 1, 1
-	var kinds []string
-	for _, k := range []string{"items", "steps", "rigid", "external"} {
+	var given []string
+	for _, k := range kinds {
 		if o.has(k) {
-			kinds = append(kinds, k)
+			given = append(given, k)
 		}
 	}
+	last := len(kinds) - 1
+	want := strings.Join(kinds[:last], ", ") + " or " + kinds[last]
 	switch {
 	case !o.given() || o.node.Kind != yaml.MappingNode:
 		return // reported already
-	case len(kinds) == 0:
-		o.wrong("does not say what the work is; give one of items, steps or rigid")
-	case len(kinds) > 1:
-		o.wrong("gives %s; want exactly one of items, steps or rigid", strings.Join(kinds, " and "))
+	case len(given) == 0:
+		o.wrong("does not say what the work is; give one of %s", want)
+	case len(given) > 1:
+		o.wrong("gives %s; want exactly one of %s", strings.Join(given, " and "), want)
 	}
 	if v := o.get("external"); v.given() {
-		v.wrong("external atomizers come with mechanism jasda, which this version does not have; describe the work as items, steps or rigid")
+		external(v, s)
 	}
 	if v := o.get("items"); v.given() {
 		c.items(v, s)
@@ -71,6 +77,40 @@ func (c *collector) steps(v value, s *job.Spec) {
 	s.Checkpoint = o.get("checkpoint").duration(0, MaxTime/4, 0)
 	if known {
 		sane(o, s, "perStep", "every")
+	}
+}
+
+// external work is cut by the user's own agent, as a chain or as independent units. How long a unit takes is the agent's to
+// know; perUnit is for estimates that people see.
+func external(v value, s *job.Spec) {
+	s.External, s.Kind, s.Unit = true, job.Items, "unit"
+	o := v.object("total", "unit", "perUnit", "grid", "parallelism", "chain", "restore", "checkpoint")
+	chain := o.get("chain").boolean()
+	if chain {
+		s.Kind = job.Steps
+	}
+	before := v.c.count()
+	s.Total = o.need("total", "10000").integer(1, MaxTotal, 1)
+	known := v.c.count() == before
+	s.Unit = o.get("unit").unit(s.Unit)
+	s.PerUnit = o.need("perUnit", "20ms").duration(1, MaxTime, 0)
+	s.Grid = o.get("grid").integer(1, MaxTotal, 1)
+	if w := o.get("parallelism"); w.given() && chain {
+		w.wrong("a chain runs one subjob at a time; leave it out")
+	} else {
+		s.Parallelism = int(w.integer(1, MaxParallelism, 1))
+	}
+	cost := func(key string) time.Duration {
+		w := o.get(key)
+		if w.given() && !chain {
+			w.wrong("only a chain goes on from checkpoints; leave it out, or say chain: true")
+			return 0
+		}
+		return w.duration(0, MaxTime/4, 0)
+	}
+	s.Restore, s.Checkpoint = cost("restore"), cost("checkpoint")
+	if known {
+		sane(o, s, "perUnit", "grid")
 	}
 }
 

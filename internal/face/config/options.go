@@ -1,0 +1,43 @@
+package config
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// worth reads what the job values in a variant, such as {progress: 0.6, laxity: 0.2, overhead: 0.2}. What is left out where
+// others are given is 0.
+func worth(v value) job.Worth {
+	if !v.given() {
+		return job.DefaultWorth
+	}
+	o, found := v.object("progress", "laxity", "overhead"), v.c.count()
+	share := func(key string) int64 { return o.get(key).fraction(1000, 0, 1000, 0) }
+	w := job.Worth{Progress: share("progress"), Laxity: share("laxity"), Overhead: share("overhead")}
+	if sum := w.Progress + w.Laxity + w.Overhead; sum != 1000 && v.c.count() == found && len(o.near) == 0 {
+		v.wrong("progress, laxity and overhead add up to %s; want 1", formatFraction(sum, 1000))
+	}
+	return w
+}
+
+// options reads the other ways to run the job that its owner agrees to, such as [{name: bf16, speed: 1.4, memory: 0.6}].
+func options(v value, kind job.Kind) (out []job.Option) {
+	list := v.list("a list such as [{name: bf16, speed: 1.4, memory: 0.6}]", MaxOptions)
+	if v.given() && kind == job.Rigid {
+		v.wrong("a rigid job runs in one way; leave it out")
+	}
+	lines := map[string]int{}
+	for _, e := range list {
+		o := e.object("name", "speed", "memory", "env")
+		name := o.need("name", "bf16")
+		x := job.Option{
+			Name: name.label(""), Speed: o.get("speed").fraction(1000, LeastShare, MostShare, 1000),
+			Memory: o.get("memory").fraction(1000, LeastShare, MostShare, 1000), Env: o.get("env").variables(),
+		}
+		if line, again := lines[x.Name]; again && x.Name != "" {
+			name.wrong("%q is the name of the option in line %d too; names are unique", x.Name, line)
+		}
+		lines[x.Name] = e.node.Line
+		out = append(out, x)
+	}
+	return out
+}
