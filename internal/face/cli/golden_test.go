@@ -110,6 +110,9 @@ pause train --for 2h
 resume train
 resume node-1/0/3g.40gb
 resume node-1/0/7g.80gb
+agent key train
+agent key nobody
+agent key
 reserve --all --kind drain
 reserve node-1/0/3g.40gb --kind serving --start 13:00 --for 10h --every 24h -o json
 reserve node-1/0/3g.40gb --end +1h --truncate -o name
@@ -166,7 +169,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range strings.Fields("up submit jobs job logs output wait cancel pause resume slices windows reserve unreserve explain queues queue timeline journal version") {
+	for _, want := range strings.Fields("up submit jobs job logs output wait cancel pause resume slices windows reserve unreserve explain queues queue timeline journal agent version") {
 		found := false
 		for _, n := range names {
 			found = found || n == want

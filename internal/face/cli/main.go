@@ -190,7 +190,7 @@ func (a *app) root() *cobra.Command {
 		id   string
 		cmds []*cobra.Command
 	}{
-		{"jobs", []*cobra.Command{a.submitCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.pauseCmd(), a.resumeCmd()}},
+		{"jobs", []*cobra.Command{a.submitCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.releaseCmd(), a.queuesCmd(), a.queueCmd()}},
 		{"daemon", []*cobra.Command{a.upCmd(), a.aboutCmd(), a.journalCmd(), a.versionCmd()}},
 		{"sim", []*cobra.Command{a.simCmd()}},

@@ -1,0 +1,114 @@
+// Package agent is the other side of a job of kind external: a program of its owner's that hears which windows are on offer
+// and says which pieces of the job it would run there. Whoever knows more about a job than its job file can say, how long its
+// next steps take, how its memory grows, where it may be cut, cuts it better.
+//
+//	err := agent.Serve(ctx, agent.Options{Job: "train", Key: os.Getenv("SLUICE_AGENT_KEY")}, func(c agent.Call) []agent.Variant {
+//		...
+//	})
+//
+// A variant is complete: what is sold runs and counts even if the agent is gone by then. The scheduler verifies every variant
+// again, and holds what is declared against what is observed: who declares more than it delivers wins less. An agent that is
+// slow or silent loses windows and harms nobody.
+//
+// The key comes from `sluice agent key JOB`. It opens one job's negotiation and nothing else.
+package agent
+
+import (
+	"errors"
+	"time"
+)
+
+// Call is a round of the market: windows on offer, and the work that could be done in them.
+type Call struct {
+	Round uint64
+	// Closes is when it is cleared at the latest, by the daemon's clock. An answer that comes later is not looked at. It is
+	// cleared earlier once all agents have answered.
+	Closes time.Time
+	// Most variants are looked at for each window.
+	Most int
+	// Free are the units for sale, in order. Of a chain only the first stretch can be sold, and from its beginning.
+	Free []Range
+	// Left is how many units are neither done nor sold.
+	Left int64
+	// First: nothing has been committed yet, so a piece restores nothing.
+	First   bool
+	Windows []Window
+}
+
+// Range is the units [From, To) of the job.
+type Range struct{ From, To int64 }
+
+// Window is one gap on offer.
+type Window struct {
+	ID             uint64
+	Slice, Profile string
+	// Speed is how fast the job runs there; 1 is the speed its run times are declared for.
+	Speed float64
+	// Memory the slice has, in bytes.
+	Memory     int64
+	Start, End time.Time
+}
+
+// Length of the window. A piece with its restore, its checkpoint and the job's grace must fit.
+func (w Window) Length() time.Duration { return w.End.Sub(w.Start) }
+
+// Variant is one piece that the job would run. Two variants of one answer in one window must overlap in time or have disjoint
+// ranges, or both could be sold.
+type Variant struct {
+	// ID is the agent's own number, to know it again in notices. Left out in all of an answer, they are numbered from 1.
+	ID     uint32
+	Window uint64
+	Range  Range
+	// Start is when it begins; zero: with its window.
+	Start time.Time
+	// Run is the planned time of the work itself, more than 0; Wall adds restore and checkpoint, zero: there are none.
+	Run, Wall time.Duration
+	// Memory that it needs, in bytes. What the job file's profile says counts where that is more.
+	Memory int64
+	// Option of the job to run with; empty: none.
+	Option string
+	// Score is what it is worth to the job, 0 to 1.
+	Score float64
+}
+
+// Kinds of notices.
+const (
+	// Awarded: the variant is sold and will run.
+	Awarded = "awarded"
+	// Planned: it is part of the best plan, but begins too late to be sold now; the window is announced again.
+	Planned = "planned"
+	// Lost: others were worth more.
+	Lost = "lost"
+	// Denied: it breaks a rule, which Text says.
+	Denied = "denied"
+	// Concluded: a piece that was won has ended.
+	Concluded = "concluded"
+)
+
+// Notice is what became of a variant, or of a piece that was won.
+type Notice struct {
+	Kind    string
+	Round   uint64
+	Window  uint64
+	Variant uint32
+	Text    string
+	// Score is what the scheduler made of the declared one, Clearing what the winner that was in its way had; 0 to 1.
+	Score, Clearing float64
+	// Of a piece that has ended: its id, what counts of it, how it ended (done, yielded, failed, memory, deadline, ...), how
+	// long it ran, and its peak in bytes.
+	Subjob  string
+	Range   Range
+	Outcome string
+	Ran     time.Duration
+	Peak    int64
+}
+
+// Why Serve ends before the job does.
+var (
+	// ErrKey: the key is not this job's, or there is no such external job any more.
+	ErrKey = errors.New("the daemon does not take the key")
+	// ErrSuperseded: another agent of this job has come, and the newest counts.
+	ErrSuperseded = errors.New("another agent of this job has taken over")
+	// ErrRefused: what was said is not valid. Nothing of it was looked at.
+	ErrRefused = errors.New("the daemon refuses the answer")
+)
