@@ -136,4 +136,7 @@ type Negotiation struct {
 	Variants, Denied, Awards, Planned int64
 	// Withdrawn before they began, for something better.
 	Withdrawn int64
+	// Of windows cleared together: the weight of what won, what no plan passes, and what clearing them one after another would
+	// have lost.
+	Value, Bound, Regret int64
 }

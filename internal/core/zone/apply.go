@@ -44,6 +44,11 @@ func (z *Zone) Apply(f protocol.Fact) {
 		q.Queue = *f.Queue
 		z.sum += queueSum(q)
 		z.replan = true
+	case protocol.QueueCalibrated:
+		q := z.queue(f.Standing.Queue)
+		z.sum -= queueSum(q)
+		q.standing = *f.Standing
+		z.sum += queueSum(q)
 	default:
 		s := z.jobs[f.Job]
 		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
@@ -117,8 +122,9 @@ func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
 	invariant.Check(free, "job %s: %v is sold a second time", s.Job, f.Range)
 	c := protocol.Claim{
 		Token: f.Token, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
-		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan,
+		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan, Bid: f.Bid,
 	}
+	s.Served = max(s.Served, f.Start)
 	i, found := slices.BinarySearchFunc(s.Claims, c.Token, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
 	invariant.Check(!found, "job %s: token %v is claimed twice", s.Job, c.Token)
 	s.Claims = slices.Insert(s.Claims, i, c)
@@ -160,6 +166,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 		}
 	}
 	s.Past = append(s.Past, p)
+	s.Served = max(s.Served, f.At)
 	z.changed(s)
 }
 
@@ -174,6 +181,9 @@ func (z *Zone) Snapshot(out []protocol.Fact) []protocol.Fact {
 	for _, name := range z.queueNames() {
 		q := z.queues[name].Queue
 		out = append(out, protocol.Fact{Kind: protocol.QueueKnown, Actor: z.self, Queue: &q})
+		if s := z.queues[name].standing; s != (protocol.Standing{}) {
+			out = append(out, protocol.Fact{Kind: protocol.QueueCalibrated, Actor: z.self, Standing: &s})
+		}
 	}
 	for _, s := range z.all() {
 		r := s.Record

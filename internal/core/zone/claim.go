@@ -49,7 +49,8 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 	z.fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
 		Speed: a.piece.speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
-		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.window, Round: a.piece.round},
+		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.window, Round: a.piece.round, Option: a.piece.option},
+		Bid:  a.piece.bid,
 	})
 	l := s.lease(in.Token)
 	l.sent = now

@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/policy"
 )
@@ -16,6 +17,9 @@ type Config struct {
 	ID job.ZoneID
 	// Policy picks among interested jobs. Required.
 	Policy policy.Policy
+	// Market negotiates (mechanism jasda): jobs bid with variants, and Policy orders rigid jobs and who is asked. nil: jobs
+	// signal interest and Policy picks (mechanism sja).
+	Market *market.Config
 	// Horizon is how far an open gap is offered. Default 1 h.
 	Horizon time.Duration
 	// MinWindow is the shortest gap that is offered at all. Default 1 s.
@@ -53,6 +57,10 @@ func (c Config) withDefaults() Config {
 	if c.MaxKills == 0 {
 		c.MaxKills = 1000
 	}
+	if c.Market != nil {
+		m := c.Market.WithDefaults()
+		c.Market = &m
+	}
 	return c
 }
 
@@ -66,6 +74,11 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("zone: it needs a policy"))
 	}
 	c = c.withDefaults()
+	if c.Market != nil {
+		if err := c.Market.Validate(); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration

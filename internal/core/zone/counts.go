@@ -23,6 +23,9 @@ const (
 	barred
 	planned
 	inLine
+	unattended
+	unanswered
+	denied
 	reasons
 )
 

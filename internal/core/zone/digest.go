@@ -7,10 +7,14 @@ import (
 )
 
 func queueSum(q *queue) uint64 {
-	if q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) {
+	if q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.standing == (protocol.Standing{}) {
 		return 0 // as good as never heard of: reading a queue makes one
 	}
-	return digest.New().Text(q.Name).Int(q.Weight, int64(q.Cap), int64(q.MaxJobs), int64(q.MaxWindow)).Text(q.User).Sum()
+	h := digest.New()
+	if s := &q.standing; *s != (protocol.Standing{}) {
+		h = trustHash(h.Int(s.Credits, int64(s.Refilled)), &s.Trust)
+	}
+	return h.Text(q.Name).Int(q.Weight, int64(q.Cap), int64(q.MaxJobs), int64(q.MaxWindow)).Text(q.User).Sum()
 }
 
 // recordSum hashes a job's record. The past only grows, so its length and its last entry stand for all of it.
@@ -26,7 +30,7 @@ func recordSum(r *protocol.Record) uint64 {
 		p := &r.Past[n-1]
 		h = claimHash(h, &p.Claim).Int(p.Committed.From, p.Committed.To, int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))
 	}
-	return h.Int(int64(r.Verdict.State), int64(r.Ended)).Text(r.Verdict.Reason).Sum()
+	return h.Int(int64(r.Verdict.State), int64(r.Ended), int64(r.Served)).Text(r.Verdict.Reason).Sum()
 }
 
 func rangesHash(h digest.Hash, s job.Ranges) digest.Hash {
@@ -47,5 +51,15 @@ func learnedHash(h digest.Hash, l *protocol.Learned) digest.Hash {
 	for _, s := range l.Suspects {
 		h = h.Int(s.Range.From, s.Range.To, s.Limit)
 	}
-	return h.Text(l.LastDetail)
+	if l.Safe != nil {
+		h = h.Int(l.Spread)
+	}
+	return trustHash(h, &l.Trust).Text(l.LastDetail)
+}
+
+func trustHash(h digest.Hash, t *protocol.Trust) digest.Hash {
+	if *t == (protocol.Trust{}) {
+		return h
+	}
+	return h.Int(t.Error, t.History, t.Seen, t.Risk, t.Pace, t.Runs, t.Excess, t.Evidence)
 }

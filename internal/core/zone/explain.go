@@ -46,6 +46,9 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 		}
 	}
 	r := s.counts.latest()
+	if s.Spec.External && s.agent.session == 0 {
+		r = unattended
+	}
 	if r == interested {
 		return "(Resources) every slice is taken; it is asked when a window opens"
 	}
@@ -61,6 +64,8 @@ func slurmReason(r reason) string {
 		return "Backoff"
 	case queueCap:
 		return "QueueCap"
+	case unattended, unanswered:
+		return "Agent"
 	case lostToPolicy, inLine:
 		return "Priority"
 	default:
@@ -80,7 +85,16 @@ func (z *Zone) sentence(s *state, r reason) string {
 		return "it is ending"
 	case queueCap:
 		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.Queue, s.q.Cap)
+	case unattended:
+		return "it is external and no agent of it is connected: start one with its key (sluice agent-key)"
+	case unanswered:
+		return "its agent did not answer before the round closed"
+	case denied:
+		return "a variant that it proposed broke a rule; its agent was told which"
 	case lostToPolicy:
+		if z.cfg.Market != nil {
+			return "others in its time were worth more, or wait longer"
+		}
 		return fmt.Sprintf("policy %s asked another job first", z.cfg.Policy.Name())
 	case noFreeWork:
 		return "all its work is claimed or committed"

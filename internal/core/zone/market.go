@@ -50,6 +50,9 @@ type piece struct {
 	// speed of the job there, in parts per thousand.
 	speed         int64
 	window, round uint64
+	// option it runs with, and the bid that won it; nil where nobody bid.
+	option string
+	bid    *protocol.Bid
 }
 
 // candidate is an interested job in a round; job is nil if there is none.
@@ -79,6 +82,12 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	news := z.generation != z.seen
 	if news {
 		z.turn.add(z.open)
+	}
+	if z.cfg.Market != nil {
+		wake = min(wake, z.negotiate(now, news, out))
+		clear(z.fresh)
+		z.fresh, z.seen = z.fresh[:0], z.generation
+		return min(wake, z.opens.next(), z.unanswered())
 	}
 	// With as many windows as jobs to fill them the fast slices go first: nobody is to crawl on a small one while they stand
 	// idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
@@ -270,6 +279,19 @@ func (z *Zone) laxity(st *state, c *class, now quantity.Instant) time.Duration {
 	}
 	v := st.view()
 	return d.Sub(now) - v.RunTime(st.Spec.Total-st.Committed.Len(), speed)
+}
+
+// finish is when a job would end if it went on without a pause on slices of a class, from now on.
+func (s *state) finish(now quantity.Instant, c *class) quantity.Instant {
+	speed := c.speed(s.Spec)
+	switch {
+	case speed == 0:
+		return quantity.Never
+	case s.Spec.Kind == job.Rigid:
+		return now.Add(s.Spec.WalltimeAt(speed))
+	}
+	v := s.view()
+	return now.Add(v.RunTime(s.Spec.Total-s.Committed.Len(), speed))
 }
 
 // ask proposes a piece to the node, which alone decides: the first of the five steps.

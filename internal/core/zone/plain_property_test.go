@@ -172,7 +172,8 @@ func (w *world) drawJob(t *rapid.T, draw func(int) int, i int) *job.Spec {
 		at = min(s.Total, at+1+int64(draw(int(s.Total))))
 		phases = append(phases, trp.Phase{UpTo: at, Mean: quantity.Amount((100 + draw(1200)) << 20)})
 	}
-	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: phases}, s.Total, 10_000)
+	s.Profile, s.Theta, s.Worth = trp.Profile{Form: trp.Phases, Phases: phases}, 10_000, job.DefaultWorth
+	table, err := trp.Compile(s.Profile, s.Total, s.Theta)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

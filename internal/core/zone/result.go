@@ -37,6 +37,8 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	if skip {
 		done = c.Range
 	}
+	z.observe(s, &c, r, done, &learned, out)
+	z.tellEnd(s, &c, r, done, out)
 	if done.Empty() {
 		z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: c.Token, Result: r, At: now})
 	} else {

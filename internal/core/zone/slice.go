@@ -61,6 +61,10 @@ type window struct {
 	offered bool
 	// won: somebody was asked for it, and what is left is not announced yet.
 	won bool
+	// round that it is in while agents are waited for, 0 if it is in none.
+	round uint64
+	// planned is when the first part of its plan that is not sold comes up for sale, 0 if there is none.
+	planned quantity.Instant
 }
 
 // offered takes in a node's view of a slice. A view older than the one at hand is dropped.
@@ -364,7 +368,6 @@ func join(gaps []protocol.Gap, g protocol.Gap) []protocol.Gap {
 func (z *Zone) announce(s *slice, now quantity.Instant) {
 	old := s.windows
 	next := z.spare[:0]
-	opens, closes := quantity.Never, quantity.Never
 	for _, g := range z.room(s, now) {
 		g.Start = max(g.Start, now)
 		if g.End.Sub(g.Start) < z.cfg.MinWindow {
@@ -381,14 +384,28 @@ func (z *Zone) announce(s *slice, now quantity.Instant) {
 			z.nextWindow++
 			w.id = z.nextWindow
 		}
-		if w.start > now {
-			opens = min(opens, w.start)
-		} else if w.end != quantity.Never {
-			closes = min(closes, w.end.Add(1-z.cfg.MinWindow))
-		}
 		next = append(next, w)
 	}
 	s.windows, z.spare = next, old
+	z.arm(s, now)
+}
+
+// arm sets the alarms of a slice by its windows.
+func (z *Zone) arm(s *slice, now quantity.Instant) {
+	opens, closes := quantity.Never, quantity.Never
+	for i := range s.windows {
+		w := &s.windows[i]
+		if w.start > now {
+			opens = min(opens, w.start)
+			continue
+		}
+		if w.end != quantity.Never {
+			closes = min(closes, w.end.Add(1-z.cfg.MinWindow))
+		}
+		if w.planned > now {
+			opens = min(opens, w.planned)
+		}
+	}
 	z.opens.set(&s.slots.opens, s, opens)
 	z.closes.set(&s.slots.closes, s, closes)
 }

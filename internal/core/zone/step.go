@@ -67,6 +67,10 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		z.result(now, &in, out)
 	case protocol.Extended:
 		z.extended(&in)
+	case protocol.Attend:
+		z.attend(&in)
+	case protocol.Answer:
+		z.answered(&in)
 	}
 	z.after(now, out)
 }

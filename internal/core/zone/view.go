@@ -270,3 +270,6 @@ func (z *Zone) nextStart(now quantity.Instant, s *state) (early, late quantity.I
 	}
 	return early, late, early != quantity.Never
 }
+
+// Negotiation is what the market has done since it came up; zero for one that does not negotiate.
+func (z *Zone) Negotiation() status.Negotiation { return z.stats }

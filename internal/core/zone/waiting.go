@@ -41,6 +41,7 @@ func (z *Zone) longest(st *state) time.Duration {
 
 // window is what a job sees of [start, end): bounded by its queue's maxWindow and, where no end is known, the horizon.
 func (z *Zone) window(st *state, c *class, start, end quantity.Instant) atomizer.Window {
+	known := end
 	rigid := st.Spec.Kind == job.Rigid
 	if end == quantity.Never && !rigid {
 		end = start.Add(z.cfg.Horizon)
@@ -48,7 +49,7 @@ func (z *Zone) window(st *state, c *class, start, end quantity.Instant) atomizer
 	if most := st.q.MaxWindow; most > 0 && !rigid {
 		end = min(end, start.Add(most))
 	}
-	return atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: start, End: end}
+	return atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: start, End: end, Open: end < known}
 }
 
 // view is what the atomizer may know. Ranges that a node was asked for count as claimed.

@@ -41,7 +41,9 @@ type world struct {
 	closed       map[job.ID]job.Verdict
 	log          []string
 	config       zone.Config
-	twin         *twin // checks that a plain zone decides alike; nil: nobody does
+	// bidders are the agents of external jobs: what each answers to what it hears.
+	bidders map[job.ID]func(m *protocol.Message) []protocol.Message
+	twin    *twin // checks that a plain zone decides alike; nil: nobody does
 }
 
 type fataler interface{ Fatalf(string, ...any) }
@@ -194,6 +196,12 @@ func (w *world) deliver() bool {
 			w.gate(m)
 		case protocol.Node:
 			w.node(m)
+		case protocol.Bidder:
+			if hear := w.bidders[m.Job]; hear != nil {
+				for _, a := range hear(&m) {
+					w.answer(a)
+				}
+			}
 		case protocol.Zone:
 			w.step(m)
 		}
@@ -352,7 +360,7 @@ func (w *world) redeem(m protocol.Message) {
 		after, run.result = w.run(&m)
 		run.result.Start = w.now
 	}
-	run.done = min(w.now.Add(after), m.End)
+	run.done = min(max(w.now, m.Start).Add(after), m.End)
 	s.runs = append(s.runs, run)
 	w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job})
 	w.reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, At: w.now})
@@ -405,7 +413,8 @@ func rigid(t testing.TB, name string, walltime time.Duration, mib int64, n int) 
 
 func spec(t testing.TB, s *job.Spec, mib int64) *job.Spec {
 	t.Helper()
-	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(mib << 20)}}}, s.Total, 10_000)
+	s.Profile, s.Theta, s.Worth = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(mib << 20)}}}, 10_000, job.DefaultWorth
+	table, err := trp.Compile(s.Profile, s.Total, s.Theta)
 	if err != nil {
 		t.Fatal(err)
 	}

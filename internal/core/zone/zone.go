@@ -40,6 +40,9 @@ type soft struct {
 	since quantity.Instant
 	advertised
 	backfill
+	negotiation
+	// attending are how many external jobs have an agent.
+	attending int
 	// asks in order of id, and so of expiry.
 	asks []*ask
 	// generation counts the changes that can make a job eligible where it was not before.
@@ -89,6 +92,8 @@ type state struct {
 	alive   int
 	slots   struct{ deadline, leases, continuing, resting, closing int }
 	hearing
+	// agent of an external job.
+	agent agent
 }
 
 // lease is what the zone has heard of one claim since it came up.
@@ -120,6 +125,8 @@ type queue struct {
 	group *group
 	// kept is the gang that waits for the cap to have room; what comes after it in the queue waits too.
 	kept *state
+	// standing is what the market has learned of it, and its credits.
+	standing protocol.Standing
 }
 
 // New makes a zone without jobs.
@@ -245,6 +252,11 @@ func (z *Zone) bury(s *state) {
 	z.live[len(z.live)-1] = nil
 	z.live = z.live[:len(z.live)-1]
 	s.alive = 0
+	if s.agent.session != 0 {
+		z.hangUp(s)
+		z.attending--
+		s.agent = agent{}
+	}
 	z.deadlines.set(&s.slots.deadline, s, quantity.Never)
 	z.touch(s)
 }

@@ -24,6 +24,8 @@ type Variant struct {
 	Demand, Capacity quantity.Amount
 	// Waited is how long its job has waited since it was last served, or since it came.
 	Waited time.Duration
+	// Attained is what its job has had so far, in units of memory-time of its queue's weight, and Hour an hour of the slice.
+	Attained, Hour int64
 	// Profile of the job, Theta in parts per million, and the units From to To; Within is the capacity to judge them by
 	// (Capacity over the job's memory scale). They are looked at only where Headroom has a weight.
 	Profile  *trp.Profile
@@ -39,6 +41,7 @@ func (w Weights) Features(v *Variant) System {
 		Memory:  Memory(v.Demand, v.Capacity),
 		Residue: Residue(v.Open, v.Shut, v.Start, v.End, v.Shortest),
 		Age:     Age(v.Waited),
+		Share:   Share(v.Attained, v.Hour),
 	}
 	if w.System.Headroom > 0 {
 		f.Headroom = Headroom(*v.Profile, v.From, v.To, v.Within, v.Theta)
@@ -73,6 +76,15 @@ func Headroom(p trp.Profile, from, to int64, capacity quantity.Amount, theta int
 
 // Age is how long a job has waited as a share of AgeFull: min(1, waited/AgeFull).
 func Age(waited time.Duration) int64 { return share(int64(waited), int64(AgeFull)) }
+
+// Share is how little a job has had: hour/(hour + attained), One for nothing (least attained service, made smooth).
+func Share(attained, hour int64) int64 {
+	if attained <= 0 {
+		return One
+	}
+	hour = max(hour, 1)
+	return share(hour, hour+min(attained, math.MaxInt64-hour))
+}
 
 // Progress is the share of the units that are left which a variant does.
 func Progress(units, left int64) int64 { return share(units, left) }

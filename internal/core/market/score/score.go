@@ -31,6 +31,9 @@ type System struct {
 	Headroom int64
 	// Age is how long its job has waited since it was last served, as a share of AgeFull.
 	Age int64
+	// Share is how little its job has had so far for its queue's weight: One for nothing, half of that for an hour of the
+	// slice.
+	Share int64
 }
 
 // AgeFull is the wait that counts as 1 (T_age).
@@ -60,7 +63,7 @@ func (w Weights) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}} {
+	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("market: the weight of %s is %d millionths; want 0 or more", f.name, f.value))
 		}
@@ -78,7 +81,7 @@ func (f System) Of(w System) int64 { return (f.sum(w) + One/2) / One }
 
 // sum is the weighted sum in 1/One of a millionth, at most One x One. What is out of range counts as the nearest that is not.
 func (f System) sum(w System) int64 {
-	return unit(f.Time)*w.Time + unit(f.Memory)*w.Memory + unit(f.Residue)*w.Residue + unit(f.Headroom)*w.Headroom + unit(f.Age)*w.Age
+	return unit(f.Time)*w.Time + unit(f.Memory)*w.Memory + unit(f.Residue)*w.Residue + unit(f.Headroom)*w.Headroom + unit(f.Age)*w.Age + unit(f.Share)*w.Share
 }
 
 // Total is the score of a variant that clearing compares: Lambda x job + (1 - Lambda) x the system's score of its features, in

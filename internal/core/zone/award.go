@@ -1,0 +1,125 @@
+package zone
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// settleLot asks for what was won of a lot, as far as it is sold now, and says what became of the rest.
+func (z *Zone) settleLot(now quantity.Instant, l *lot, w *window, at int32, id uint64, out *protocol.Out) {
+	z.stats.Rounds++
+	sold := z.horizonOf(now)
+	length := w.length(now)
+	from, _ := slices.BinarySearchFunc(z.tenders, at, func(t tender, at int32) int { return cmp.Compare(t.lot, at) })
+	to, _ := slices.BinarySearchFunc(z.tenders, at+1, func(t tender, at int32) int { return cmp.Compare(t.lot, at) })
+	tenders := z.tenders[from:to]
+	for i := range tenders {
+		t := &tenders[i]
+		// What was sold since in another window is not sold again.
+		if t.won && t.job.refuses(t) {
+			t.won = false
+		}
+		t.awarded = t.won && t.Start <= sold
+		if l.full && t.awarded && t.job.indexed {
+			z.count(t.job) // the winner has not lost this round
+		}
+	}
+	if l.full {
+		z.remember(l.slice.class.at, length, now)
+	}
+	w.offered, w.won, w.planned = true, false, 0
+	for i := range tenders {
+		t := &tenders[i]
+		switch {
+		case t.awarded && !t.job.refuses(t):
+			if l.full && t.job.indexed {
+				t.job.counted = z.tally.end()
+			}
+			z.award(now, t, l, w, id, out)
+			w.offered, w.won = false, true // what is left of it is announced again
+		case t.won && !t.awarded:
+			z.stats.Planned++
+			if again := t.Start.Add(-z.cfg.Market.Freeze); w.planned == 0 || again < w.planned {
+				w.planned = again
+			}
+		default:
+			t.won = false
+		}
+	}
+	if w.planned != 0 {
+		z.arm(l.slice, now)
+	}
+	tellAll(tenders)
+}
+
+// refuses says whether a job can no longer be sold what it won: in another window of the round some of it was, or as many
+// subjobs as may run at once.
+func (s *state) refuses(t *tender) bool {
+	return s.asked.Overlaps(t.Range) || s.Claimed.Overlaps(t.Range) || len(s.Claims)+s.asking >= s.Spec.Parallelism
+}
+
+// award asks the node for the place of a tender that has won.
+func (z *Zone) award(now quantity.Instant, t *tender, l *lot, w *window, id uint64, out *protocol.Out) {
+	z.stats.Awards++
+	z.ask(now, t.job, l.slice, nil, piece{
+		Piece: atomizer.Piece{Range: t.Range, Run: t.Run, Wall: t.Wall, Length: t.end.Sub(t.Start), Demand: t.Demand},
+		start: t.Start, end: t.end, speed: t.speed, window: w.id, round: id, option: t.Option,
+		bid: &protocol.Bid{
+			Score: t.Score, Calibrated: t.calibrated, Weight: t.weight, Left: t.left, Urgency: t.urgency, Price: t.price, Option: t.Option,
+		},
+	}, 0, out)
+}
+
+// starvers are the best tenders of the jobs that have waited longer than T_starve, the longest waiting first: they go first
+// whatever others are worth (trap T3; docs/adr).
+func (z *Zone) starvers(now quantity.Instant) []int32 {
+	z.starving = z.starving[:0]
+	if z.cfg.Market.Starve < 0 {
+		return nil
+	}
+	sold := z.horizonOf(now)
+	for i := range z.tenders {
+		if t := &z.tenders[i]; t.Start <= sold && t.job.waited(now) > z.cfg.Market.Starve {
+			z.starving = append(z.starving, int32(i))
+		}
+	}
+	slices.SortFunc(z.starving, func(i, j int32) int {
+		a, b := &z.tenders[i], &z.tenders[j]
+		return cmp.Or(cmp.Compare(b.job.waited(now), a.job.waited(now)), cmp.Compare(a.job.Job, b.job.Job), cmp.Compare(b.weight, a.weight), cmp.Compare(i, j))
+	})
+	// One for each job: it is served, and waits anew.
+	return slices.CompactFunc(z.starving, func(i, j int32) bool { return z.tenders[i].job == z.tenders[j].job })
+}
+
+// tellAll notes for the agents what became of the tenders for one window.
+func tellAll(tenders []tender) {
+	for i := range tenders {
+		t := &tenders[i]
+		if t.caller == nil {
+			continue
+		}
+		n := protocol.Notice{Window: t.Window, Variant: t.ID, Score: t.total, Range: t.Range}
+		switch {
+		case t.won && t.awarded:
+			n.Kind, n.Text = protocol.Awarded, "its node is asked"
+		case t.won:
+			n.Kind, n.Text = protocol.Planned, "it is the best for its time, which is not for sale yet"
+		default:
+			n.Kind, n.Text = protocol.Lost, "its work is sold in another window of this round, or others will be worth more there"
+			for j := range tenders {
+				if o := &tenders[j]; o.won && o.Start < t.end && t.Start < o.end {
+					n.Clearing, n.Text = max(n.Clearing, o.total), "others in its time are worth more, or have waited too long"
+					if o.job == t.job {
+						n.Text = "another variant of the same job was chosen"
+						break
+					}
+				}
+			}
+		}
+		t.caller.notices = append(t.caller.notices, n)
+	}
+}

@@ -1,0 +1,176 @@
+package zone
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/clearing"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// clear clears lots, one after another or those of a node together, and asks nodes for what is won.
+func (z *Zone) clear(now quantity.Instant, lots []lot, r *round, out *protocol.Out) {
+	joint := z.cfg.Market.Joint
+	if joint {
+		slices.SortStableFunc(lots, func(a, b lot) int { return cmp.Compare(a.slice.view.Node, b.slice.view.Node) })
+	}
+	for len(lots) > 0 {
+		n := 1
+		for joint && n < len(lots) && lots[n].slice.view.Node == lots[0].slice.view.Node {
+			n++
+		}
+		z.clearTogether(now, lots[:n], r, out)
+		lots = lots[n:]
+	}
+}
+
+// clearTogether collects the bids for some lots, and then sells.
+func (z *Zone) clearTogether(now quantity.Instant, lots []lot, r *round, out *protocol.Out) {
+	if r == nil {
+		z.nextRnd++
+	}
+	z.listen(now)
+	z.tenders = z.tenders[:0]
+	for i := range lots {
+		l := &lots[i]
+		if w := l.find(); w != nil {
+			z.lotAt = int32(i)
+			z.gather(now, l, w, r)
+		} else {
+			z.gone(l, r)
+		}
+	}
+	// By window, job and variant, so that nothing depends on who was asked or answered first.
+	slices.SortFunc(z.tenders, func(a, b tender) int {
+		return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.job.Job, b.job.Job), cmp.Compare(a.ID, b.ID))
+	})
+	z.pickWinners(now, len(lots))
+	id := z.nextRnd
+	if r != nil {
+		id = r.id
+	}
+	for i := range lots {
+		if w := lots[i].find(); w != nil {
+			z.settleLot(now, &lots[i], w, int32(i), id, out)
+		}
+	}
+}
+
+// gone tells those who bid for a window that it is no longer there.
+func (z *Zone) gone(l *lot, r *round) {
+	if r == nil {
+		return
+	}
+	for i := range r.asked {
+		c := &r.asked[i]
+		for j := range c.variants {
+			if c.variants[j].Window == l.window {
+				z.deny(c, &c.variants[j], "the window is gone: something was reserved there, or its node is")
+			}
+		}
+	}
+}
+
+// tick is the unit of time in clearing.
+const tick = time.Millisecond
+
+// pickWinners clears the tenders of lots of windows and marks those that win: the jobs that have waited too long first,
+// the rest for the largest sum.
+func (z *Zone) pickWinners(now quantity.Instant, lots int) {
+	z.tables = slices.Grow(z.tables[:0], lots)[:lots]
+	for i := range z.tables {
+		z.tables[i] = z.tables[i][:0]
+	}
+	z.number()
+	for i := range z.tenders {
+		t := &z.tenders[i]
+		t.bid = int32(len(z.tables[t.lot]))
+		start := int64(t.Start.Sub(now) / tick)
+		end := int64(clearing.Horizon)
+		if t.end != quantity.Never {
+			end = min(end, int64((t.end.Sub(now)+tick-1)/tick))
+		}
+		z.tables[t.lot] = append(z.tables[t.lot], clearing.Bid{Start: start, End: end, Weight: t.weight, Job: t.number, ID: t.bid, Work: t.work})
+	}
+	fixed := z.starvers(now)
+	if lots > 1 {
+		z.pickJointly(fixed)
+		return
+	}
+	z.first = z.first[:0]
+	for _, f := range fixed {
+		z.first = append(z.first, z.tenders[f].bid)
+	}
+	var won []int32
+	if z.cfg.Market.Exclusive {
+		won = z.clearer.Exclusive(z.tables[0], z.first).Won
+	} else {
+		won, _, _ = z.clearer.Around(z.tables[0], z.first)
+	}
+	for _, i := range won {
+		z.tenders[i].won = true // of one lot the tenders are in the order of its table
+	}
+	z.charge(won)
+}
+
+// pickJointly clears several windows together.
+func (z *Zone) pickJointly(fixed []int32) {
+	var list []clearing.At
+	for _, f := range fixed {
+		list = append(list, clearing.At{Window: z.tenders[f].lot, Bid: z.tenders[f].bid})
+	}
+	plan := z.clearer.Joint(z.tables, list)
+	z.stats.Regret += plan.Regret()
+	z.stats.Value += plan.Value
+	z.stats.Bound += plan.Bound
+	for i := range z.tenders {
+		t := &z.tenders[i]
+		t.won = slices.Contains(plan.Won[t.lot], t.bid)
+	}
+}
+
+// charge says what each winner of a window pays.
+func (z *Zone) charge(won []int32) {
+	switch z.cfg.Market.Payment {
+	case market.FirstPrice:
+		for _, i := range won {
+			z.tenders[i].price = z.tenders[i].weight
+		}
+	case market.Free:
+	case market.VCG:
+		for k, price := range z.clearer.Prices(z.tables[0], won) {
+			z.tenders[won[k]].price = price
+		}
+	}
+}
+
+// number gives the jobs of the tenders dense numbers, and their work: two tenders of one job are of one work if they share
+// a unit, or if the job may run no second subjob.
+func (z *Zone) number() {
+	if len(z.tenders) == 0 {
+		return
+	}
+	order := z.order[:0]
+	for i := range z.tenders {
+		order = append(order, int32(i))
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		a, b := &z.tenders[i], &z.tenders[j]
+		return cmp.Or(cmp.Compare(a.job.Job, b.job.Job), cmp.Compare(a.Range.From, b.Range.From), cmp.Compare(i, j))
+	})
+	number, work, reach := int32(-1), int32(0), int64(0)
+	for k, i := range order {
+		t := &z.tenders[i]
+		if k == 0 || z.tenders[order[k-1]].job != t.job {
+			number, work, reach = number+1, 0, 0
+		} else if t.Range.From >= reach && len(t.job.Claims)+t.job.asking+1 < t.job.Spec.Parallelism {
+			work++
+		}
+		reach = max(reach, t.Range.To)
+		t.number, t.work = number, work
+	}
+	z.order = order
+}

@@ -1,0 +1,71 @@
+package zone
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/score"
+	"sluice.dev/sluice/internal/core/market/trust"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// trust is how declarations are held against what was observed.
+func (z *Zone) trust() trust.Settings {
+	return trust.Settings{Eta: z.cfg.Market.Eta, Kappa: z.cfg.Market.Kappa}
+}
+
+// leastPaced is how many subjobs must have been observed before an agent's run times are corrected.
+const leastPaced = 3
+
+// mostPace bounds the correction, in parts per thousand.
+const mostPace = 4000
+
+// paced is the time a variant gets: what an external job's agent plans, longer where its subjobs have taken longer than
+// planned so far. Built-in kinds plan with what they have learned already.
+func (z *Zone) paced(st *state, t *tender) time.Duration {
+	p := &st.Learned.Trust
+	if !st.Spec.External || z.cfg.Market.Trusting || p.Seen < leastPaced || p.Pace <= 1000 {
+		return t.Wall
+	}
+	return time.Duration(quantity.MulDiv(int64(t.Wall), min(p.Pace, mostPace), 1000))
+}
+
+// observe holds what was declared for a subjob against its result, for the job and for its queue. What was ended from
+// outside says nothing about either.
+func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, out *protocol.Out) {
+	if z.cfg.Market == nil || r.Outcome == job.Stopped || r.Outcome == job.Lost || r.Start == 0 {
+		return
+	}
+	o := trust.Observation{
+		Risk: c.End.Sub(c.Start).Milliseconds(), Planned: c.Plan.Wall, Ran: r.Ran(),
+		Predicted: c.Demand[trp.Memory], Peak: r.Peak[trp.Memory], Theta: s.Spec.Theta,
+	}
+	if r.Outcome == job.MemoryKilled {
+		o.Peak = max(o.Peak, o.Predicted+1) // the last sample may have missed the top
+	}
+	if c.Bid != nil {
+		o.Declared, o.Observed = c.Bid.Score, score.Observed(s.Spec, c, done, r)
+	}
+	q := s.q.standing
+	q.Queue = s.Queue
+	if l.Trust.Seen == 0 {
+		l.Trust = trust.Fresh(q.Trust)
+	}
+	if c.Bid != nil {
+		z.trust().Observe(&l.Trust, o)
+		o.Theta = 0 // its jobs have thetas of their own
+		z.trust().Observe(&q.Trust, o)
+		z.fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &q})
+	}
+	if !trust.Unsafe(&l.Trust, s.Spec.Theta) {
+		return
+	}
+	spread := trust.Inflate(&l.Trust, l.Spread)
+	table, err := trp.Spread(s.Spec.Profile, s.Spec.Total, s.Spec.Theta, spread)
+	if err != nil {
+		return // the profile compiled at submission; with more spread it has nothing to object to
+	}
+	l.Spread, l.Safe = spread, &table
+}
