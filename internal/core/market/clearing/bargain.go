@@ -9,7 +9,8 @@ const (
 
 // bargain lowers the bound by raising the price of groups that the relaxed plan takes more than once and lowering that of
 // groups it does not take (Lagrangian relaxation of the rule, with Polyak's step). Every round gives a bound, and its plan
-// is offered. The least that this can reach is the bound of the linear program, whose gap is at most 2.
+// is offered. The least that this can reach is the bound of the linear program, whose gap
+// is at most 2: the extras of twoPhase are a solution of its dual.
 func (x *contest) bargain() {
 	x.asked = append(x.asked[:0], x.price...)
 	halved, since := uint(0), 0

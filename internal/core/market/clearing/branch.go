@@ -6,7 +6,7 @@ const (
 	// Exhaustive is the number of bids up to which a plan with at most one bid a group is always the best there is.
 	Exhaustive = 24
 	// effort bounds the search beyond that, in rows looked at, some nanoseconds each.
-	effort = 1 << 20
+	effort = 1 << 18
 )
 
 // tree is the state of the search.

@@ -1,6 +1,7 @@
 package clearing
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -85,7 +86,36 @@ func TestClearIsOptimal(t *testing.T) {
 		if want := brute(bids, disjoint); value != want {
 			t.Fatalf("value %d; the best is %d", value, want)
 		}
+		if want := textbook(bids); !slices.Equal(won, want) {
+			t.Fatalf("won %v; the textbook's %v", won, want)
+		}
 	})
+}
+
+// textbook is the routine as it is taught: sorted by (End, Job, ID), a row taken only if that is worth more.
+func textbook(bids []Bid) []int32 {
+	var order []int32
+	for i := range bids {
+		if bids[i].sound() {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		return cmp.Or(cmp.Compare(bids[i].End, bids[j].End), compare(&bids[i], &bids[j]))
+	})
+	best := []int64{0}
+	plans := [][]int32{nil}
+	for j, i := range order {
+		p := 0
+		for p < j && bids[order[p]].End <= bids[i].Start {
+			p++
+		}
+		best, plans = append(best, best[j]), append(plans, plans[j])
+		if v := best[p] + bids[i].Weight; v > best[j] {
+			best[j+1], plans[j+1] = v, append(slices.Clone(plans[p]), i)
+		}
+	}
+	return plans[len(order)]
 }
 
 // What wins is the same in any order of bids, and of bids that differ in nothing but their number the same one.

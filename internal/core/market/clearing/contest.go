@@ -2,6 +2,9 @@ package clearing
 
 import "slices"
 
+// near is how far behind the best plan another may be and still be worth making better: this part of its value.
+const near = 32
+
 // contest finds disjoint rows of great weight, at most one of each group. The problem is NP-hard (Spieksma, "On the
 // approximability of an interval scheduling problem", 1999), so three parts work together, each with its own proof:
 // twoPhase gives half of the best at least, bargain gives an upper bound near it, and branch closes the gap where the
@@ -101,9 +104,28 @@ func (x *contest) trace(to []int32) []int32 {
 }
 
 // offer makes a plan that keeps the rule out of what was taken, and remembers it if it is the best so far: of every group
-// the heaviest row stays, then what became free is filled the same way until nothing fits.
+// the heaviest row stays, then what became free is filled the same way until nothing fits. A plan near the best so far is
+// made over by swaps as long as that makes it better.
 func (x *contest) offer() {
 	x.keep = append(x.keep[:0], x.taken...)
+	for last := int64(-1); ; {
+		value := x.lawful()
+		if value > x.value {
+			x.pick, x.value = append(x.pick[:0], x.keep...), value
+		}
+		if value <= last || value < x.value-x.value/near {
+			break
+		}
+		last = value
+		x.swap()
+	}
+	for _, j := range x.keep {
+		x.lead[x.rows[j].group] = -1
+	}
+}
+
+// lawful makes keep a plan that keeps the rule and has no room for more, and says what it is worth.
+func (x *contest) lawful() (value int64) {
 	for {
 		x.thin()
 		x.fill()
@@ -113,14 +135,29 @@ func (x *contest) offer() {
 			break
 		}
 	}
-	value := int64(0)
 	for _, j := range x.keep {
 		value += x.rows[j].weight
+	}
+	return value
+}
+
+// swap plans anew where every row of a group that keep has costs what keep would lose with its own row of the group: a row
+// is taken if it is worth what it drives out, in time and in its group. Where such a plan takes two new rows of a group it
+// promises too much, so it is not always better.
+func (x *contest) swap() {
+	x.best[0] = 0
+	for j := range x.rows {
+		r := &x.rows[j]
+		w := r.weight
+		if own := x.lead[r.group]; own >= 0 && int(own) != j {
+			w -= x.rows[own].weight
+		}
+		x.best[j+1] = max(x.best[j], w+x.best[r.before])
+	}
+	for _, j := range x.keep {
 		x.lead[x.rows[j].group] = -1
 	}
-	if value > x.value {
-		x.pick, x.value = append(x.pick[:0], x.keep...), value
-	}
+	x.keep = x.trace(x.keep[:0])
 }
 
 // thin leaves in keep the heaviest row of each group, the earlier one of equals, and in order.

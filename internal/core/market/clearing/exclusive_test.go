@@ -90,9 +90,16 @@ func TestPartsOfTheContest(t *testing.T) {
 			}
 		}
 		x.set(c.rows, jobs(bids))
-		bound := x.twoPhase()
-		if bound > 2*x.value {
-			t.Fatalf("two phases: bound %d is more than twice the value %d", bound, x.value)
+		bound, alone := x.phases(), int64(0)
+		for _, j := range x.keep {
+			alone += x.rows[j].weight
+		}
+		if bound > 2*alone {
+			t.Fatalf("two phases: bound %d is more than twice the value %d", bound, alone)
+		}
+		x.suggest(x.keep)
+		if x.value < alone {
+			t.Fatalf("a plan worth %d was made worse: %d", alone, x.value)
 		}
 		lawful("two phases", bound)
 

@@ -87,8 +87,8 @@ func (o *order) sort(most uint64) {
 	}
 }
 
-// ties orders bids that end together by (Job, ID), and bids that even share these by Start and Weight, so that the order of
-// the input shows nowhere.
+// ties orders bids that end together by (Job, ID), and bids that even share these by Start, Weight and Work, so that the
+// order of the input shows nowhere.
 func (o *order) ties(bids []Bid) {
 	for i := 0; i < len(o.keys); {
 		j := i + 1
@@ -106,7 +106,7 @@ func (o *order) ties(bids []Bid) {
 
 // compare orders bids that end together: only bids that are alike in everything are equal.
 func compare(a, b *Bid) int {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Weight, b.Weight))
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.Work, b.Work))
 }
 
 // upTo is how many bids end at or before t, which is before the last of them ends. The leading digit says nearly where.

@@ -27,6 +27,13 @@ type pushed struct {
 // at most two rows of the plan: one of its group, and one that overlaps it and ends no earlier, for two such both have its
 // last instant. O(M) after sorting, but for the rows of a group that overlap each other, which are looked through.
 func (x *contest) twoPhase() (bound int64) {
+	bound = x.phases()
+	x.suggest(x.keep)
+	return bound
+}
+
+// phases leaves the plan in keep.
+func (x *contest) phases() (bound int64) {
 	p := &x.phase
 	p.stack, p.sum = p.stack[:0], append(p.sum[:0], 0)
 	p.depth, p.head = sized(p.depth, len(x.rows)), filled(p.head, len(x.most), -1)
@@ -71,7 +78,6 @@ func (x *contest) twoPhase() (bound int64) {
 	for _, j := range x.keep {
 		x.lead[x.rows[j].group] = -1
 	}
-	x.suggest(x.keep)
 	return 2 * p.sum[len(p.stack)]
 }
 
