@@ -53,7 +53,7 @@ func TestNegotiation(t *testing.T) {
 	var got measure.Metrics
 	n.Set(&got, 80)
 	for name, want := range map[string]float64{
-		"rounds": 5, "awards": 8, "messagesPerAward": 10, "agentMessagesPerAward": 2, "variantsPerAward": 5, "deniedShare": .25,
+		"rounds": 5, "awards": 8, "messagesPerAward": 10, "agentMessagesPerAward": 2, "variantsPerAward": 5, "deniedPerAward": 1.25,
 		"missedShare": .2, "withdrawnShare": .25, "clearingMean": .5,
 	} {
 		if v := got.Get(name); v != want {

@@ -7,7 +7,7 @@ const (
 	MessagesPerAward      = "messagesPerAward"
 	AgentMessagesPerAward = "agentMessagesPerAward"
 	VariantsPerAward      = "variantsPerAward"
-	DeniedShare           = "deniedShare"
+	DeniedPerAward        = "deniedPerAward"
 	MissedShare           = "missedShare"
 	WithdrawnShare        = "withdrawnShare"
 	ClearingMean          = "clearingMean"
@@ -19,7 +19,7 @@ var negotiationTable = []Info{
 	{MessagesPerAward, "Messages per award", Plain, Lower},
 	{AgentMessagesPerAward, "Messages from and to agents per award", Plain, Lower},
 	{VariantsPerAward, "Variants per award", Plain, Lower},
-	{DeniedShare, "Variants denied", Share, Lower},
+	{DeniedPerAward, "Variants denied per award", Plain, Lower},
 	{MissedShare, "Calls not answered in time", Share, Lower},
 	{WithdrawnShare, "Awards withdrawn", Share, Neither},
 	{ClearingMean, "Weight of what was awarded, mean", Plain, Neither},
@@ -32,7 +32,7 @@ func NegotiationTable() []Info { return append([]Info(nil), negotiationTable...)
 type Negotiation struct {
 	// Rounds cleared, one for each window in each; Calls to agents, and how many they Missed to answer in time.
 	Rounds, Calls, Missed int64
-	// Variants that were looked at, and those of them that were Denied.
+	// Variants that were looked at; Denied for breaking a rule, looked at or not.
 	Variants, Denied int64
 	// Awards are the subjobs sold in a round, Withdrawn those of them that were taken back before they began.
 	Awards, Withdrawn int64
@@ -50,7 +50,7 @@ func (n *Negotiation) Set(m *Metrics, messages int64) {
 	m.Set(MessagesPerAward, ratio(float64(messages), awards))
 	m.Set(AgentMessagesPerAward, ratio(float64(n.AgentMessages), awards))
 	m.Set(VariantsPerAward, ratio(float64(n.Variants), awards))
-	m.Set(DeniedShare, ratio(float64(n.Denied), float64(n.Variants)))
+	m.Set(DeniedPerAward, ratio(float64(n.Denied), awards))
 	m.Set(MissedShare, ratio(float64(n.Missed), float64(n.Calls)))
 	m.Set(WithdrawnShare, ratio(float64(n.Withdrawn), awards))
 	m.Set(ClearingMean, ratio(n.Weight/1e6, awards))

@@ -149,6 +149,9 @@ func (s *Sim) pass(i int32) {
 // takeDown ends a party's daemon: what is said to it until it is up again is lost, and what it had not written down.
 func (s *Sim) takeDown(p int, d time.Duration) {
 	x := &s.parties[p]
+	if p == 1 && !x.down {
+		s.negotiated.forget(x.Actor)
+	}
 	x.up = max(s.now.Add(d), x.up)
 	x.down, x.wake = true, quantity.Never
 }

@@ -33,6 +33,7 @@ type Sim struct {
 	faults  faults
 	machine machine
 	agents  agents
+	negotiated
 	arrivals
 }
 
@@ -135,12 +136,6 @@ func (s *Sim) Now() quantity.Instant { return s.now }
 
 // Steps is how many inputs were taken so far.
 func (s *Sim) Steps() uint64 { return s.steps }
-
-// Attending is how many agents of external jobs attend.
-func (s *Sim) Attending() int { return len(s.agents.of) }
-
-// AgentMessages is how many messages went to and from agents so far, lost ones included.
-func (s *Sim) AgentMessages() int64 { return s.agents.said }
 
 // Live is how many jobs of the source have come and are not over.
 func (s *Sim) Live() int { return s.live }
@@ -307,6 +302,7 @@ func (s *Sim) fact(p int, f *protocol.Fact) {
 	f.Actor = s.parties[p].Address
 	s.faults.keep(p, f)
 	if f.Actor.Role == protocol.Zone {
+		s.negotiated.sold(f)
 		s.agents.learn(f)
 		s.heard(f)
 	}
