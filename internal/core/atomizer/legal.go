@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -28,7 +29,8 @@ func (v *View) Cut(r job.Range, run time.Duration) string {
 	limit, end := v.suspectLimit(job.Range{From: r.From, To: free.To})
 	suspect := v.suspected(r.From)
 	_, bound := slices.BinarySearch(v.Safe().Bounds, r.From)
-	starts := r.From%s.Grid == 0 || bound || v.Committed.Ends(r.From) || v.Claimed.Ends(r.From)
+	starts := r.From%s.Grid == 0 || bound || v.Committed.Ends(r.From) || v.Claimed.Ends(r.From) ||
+		slices.ContainsFunc(v.Learned.Suspects, func(s protocol.Suspect) bool { return s.Range.To == r.From })
 	ends := r.To%s.Grid == 0 || r.To == end
 	switch {
 	case !suspect && !(starts && ends):

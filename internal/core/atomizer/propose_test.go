@@ -246,6 +246,41 @@ func TestVariants(t *testing.T) {
 	}
 }
 
+// TestVariantsOfAFailingRange: while a bad unit is looked for, every variant is a legal cut (no wider than the limit, not over
+// an edge of the range), and none sells the same work twice.
+func TestVariantsOfAFailingRange(t *testing.T) {
+	inside := 0
+	rapid.Check(t, func(t *rapid.T) {
+		q := bargain(t, job.Items)
+		from := rapid.Int64Range(0, q.spec.Total-1).Draw(t, "suspect")
+		s := job.Range{From: from, To: rapid.Int64Range(from+1, q.spec.Total).Draw(t, "suspect end")}
+		limit := rapid.Int64Range(1, s.Len()).Draw(t, "limit")
+		q.view.Learned.Suspects = []protocol.Suspect{{Range: s, Limit: limit}}
+		got := atomizer.Propose(&q.view, q.win, atomizer.MostVariants, q.win.Start, nil)
+		for i := range got {
+			x := &got[i]
+			if why := q.view.Cut(x.Range, x.Run); why != "" {
+				t.Fatalf("%+v: %s", x, why)
+			}
+			if x.Range.Overlaps(s) {
+				inside++
+				if x.Range.Len() > limit || !s.Contains(x.Range) {
+					t.Fatalf("%+v crosses %v or is wider than %d", x, s, limit)
+				}
+			}
+			for j := range got[:i] {
+				o := &got[j]
+				if x.Range.Overlaps(o.Range) && (x.Start.Add(x.Wall) <= o.Start || o.Start.Add(o.Wall) <= x.Start) {
+					t.Fatalf("both could be won: %+v and %+v", o, x)
+				}
+			}
+		}
+	})
+	if inside < 10 {
+		t.Errorf("only %d variants were of the failing range", inside)
+	}
+}
+
 // TestAnAgentKnowsEnough: an agent that knows only a call proposes what the job itself would, as long as nothing was learned.
 func TestAnAgentKnowsEnough(t *testing.T) {
 	for _, kind := range []job.Kind{job.Items, job.Steps} {
