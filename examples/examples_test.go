@@ -40,6 +40,8 @@ func examples() []example {
 		{name: "steps", kind: job.Steps, total: 200, size: "200", env: []string{"TOTAL_STEPS=200"}, cuts: []int64{100, 200}, damage: "weights.json"},
 		{name: "rigid", kind: job.Rigid, total: 1, size: "19997", env: []string{"PRIME=19997", "ROOT=1004"}, cuts: []int64{1}, damage: "sorted"},
 		{name: "growing", kind: job.Items, total: 40, size: "40", env: []string{"PACE=0"}, cuts: []int64{15, 40}, damage: "values-15"},
+		{name: "agents/frames", kind: job.Items, total: 60, size: "60", env: []string{"PACE=0.01"}, cuts: []int64{10, 60}, damage: "frames-10"},
+		{name: "agents/chain", kind: job.Steps, total: 50, size: "50", env: []string{"TOTAL_STEPS=50", "FIRST=0.001"}, cuts: []int64{20, 50}, damage: "result"},
 	}
 }
 

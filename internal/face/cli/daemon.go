@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/node"
 	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
@@ -58,7 +59,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := json.Marshal(map[string]any{"policy": o.Policy, "rigid": o.Rigid, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name})
+	shown, err := json.Marshal(map[string]any{"mechanism": o.Mechanism, "market": config.Zone.Market, "policy": o.Policy, "rigid": o.Rigid, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name})
 	if err != nil {
 		return nil, err
 	}
@@ -102,19 +103,34 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 // jobs are planned as EASY does.
 func actorConfig(o UpOptions, name job.NodeID) (host.Config, error) {
 	p, err := policies.ByName(o.Policy)
-	if o.Mechanism != "sja" {
-		err = errors.Join(err, fmt.Errorf("mechanism %q: this version has sja alone", o.Mechanism))
-	}
+	negotiates, unknown := marketOf(o)
+	err = errors.Join(err, unknown)
 	rigid, unplanned := planners.Live(cmp.Or(o.Rigid, defaultRigid))
 	err = errors.Join(err, unplanned)
 	if err != nil {
 		return host.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
 	return host.Config{
-		Gate: gate.Config{Zone: zoneName, Horizon: o.Horizon},
-		Zone: zone.Config{ID: zoneName, Policy: p, Horizon: o.Horizon, Rigid: *rigid.Live},
+		Gate: gate.Config{Zone: zoneName, Horizon: o.Horizon, External: negotiates != nil},
+		Zone: zone.Config{ID: zoneName, Policy: p, Market: negotiates, Horizon: o.Horizon, Rigid: *rigid.Live},
 		Node: node.Config{ID: name, Zone: zoneName, Horizon: o.Horizon},
 	}, nil
+}
+
+// marketOf is the market that the mechanism has; nil: sja, where the policy picks.
+func marketOf(o UpOptions) (*market.Config, error) {
+	switch {
+	case o.Mechanism == "sja" && o.Market != nil:
+		return nil, errors.New("market: mechanism sja does not negotiate; start with --mechanism jasda, or leave market out of --config")
+	case o.Mechanism == "sja":
+		return nil, nil
+	case o.Mechanism != "jasda":
+		return nil, fmt.Errorf("mechanism %q is not known; want sja or jasda", o.Mechanism)
+	case o.Market != nil:
+		return o.Market, o.Market.Validate()
+	}
+	m := market.Config{}.WithDefaults()
+	return &m, nil
 }
 
 func loopback(host string) bool {

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/planner"
 )
 
@@ -34,10 +37,39 @@ func TestRigid(t *testing.T) {
 		}
 	}
 	// Everything that is wrong is said at once.
-	_, err := actorConfig(UpOptions{Policy: "none", Mechanism: "jasda", Rigid: "migrate"}, "n")
-	for _, part := range []string{`"none"`, `"jasda"`, `"migrate"`} {
+	_, err := actorConfig(UpOptions{Policy: "none", Mechanism: "auction", Rigid: "migrate"}, "n")
+	for _, part := range []string{`"none"`, `"auction"`, `"migrate"`} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not name %s", err, part)
+		}
+	}
+}
+
+// TestMechanism: jasda has a market and lets external jobs in, sja has none; a market without jasda is a mistake.
+func TestMechanism(t *testing.T) {
+	slow := market.Config{Close: time.Second}.WithDefaults()
+	preset := market.Config{}.WithDefaults()
+	for _, c := range []struct {
+		mechanism string
+		given     *market.Config
+		want      *market.Config
+		why       string
+	}{
+		{mechanism: "sja"},
+		{mechanism: "jasda", want: &preset},
+		{mechanism: "jasda", given: &slow, want: &slow},
+		{mechanism: "jasda", given: &market.Config{Rounds: 17}, why: "rounds is 17"},
+		{mechanism: "sja", given: &slow, why: "start with --mechanism jasda"},
+		{mechanism: "JASDA", why: `mechanism "JASDA" is not known; want sja or jasda`},
+	} {
+		got, err := actorConfig(UpOptions{Policy: "fairness", Mechanism: c.mechanism, Market: c.given}, "n")
+		switch {
+		case c.why == "":
+			if err != nil || !reflect.DeepEqual(got.Zone.Market, c.want) || got.Gate.External != (c.want != nil) {
+				t.Errorf("%s: %+v %v, want %+v", c.mechanism, got.Zone.Market, err, c.want)
+			}
+		case err == nil || !strings.Contains(err.Error(), c.why) || errkind.Of(err) != errkind.Invalid:
+			t.Errorf("%s: %v, want %q", c.mechanism, err, c.why)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/drive/sim"
 	"sluice.dev/sluice/internal/edge/tape"
 )
@@ -62,7 +64,10 @@ func (a *app) replay(dir, boot string) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	h := r.Header()
-	var shown struct{ Policy, Rigid, Horizon, Node string }
+	var shown struct {
+		Mechanism, Policy, Rigid, Horizon, Node string
+		Market                                  *market.Config
+	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
 	}
@@ -70,7 +75,9 @@ func (a *app) replay(dir, boot string) (err error) {
 	if err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its horizon can't be read: %w", boot, err)
 	}
-	config, err := actorConfig(UpOptions{Policy: shown.Policy, Rigid: shown.Rigid, Mechanism: "sja", Horizon: horizon}, job.NodeID(shown.Node))
+	config, err := actorConfig(UpOptions{
+		Policy: shown.Policy, Rigid: shown.Rigid, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Horizon: horizon,
+	}, job.NodeID(shown.Node))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/config"
@@ -28,6 +29,8 @@ type UpOptions struct {
 	GPUs string
 	// Policy and Mechanism choose among what this build has, Rigid the planner whose way it has with rigid jobs; none is easy.
 	Policy, Mechanism, Rigid string
+	// Market is how mechanism jasda negotiates; nil: with the defaults.
+	Market *market.Config
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
 	// Queues of the configuration file, to create or change at the start.
@@ -69,14 +72,20 @@ its data directory, takes over subjobs that still run, and serves the API.
 It listens on this machine only. Any other address needs TLS and a token, because
 Sluice runs what it is sent.
 
---config names a file of queues:
+--mechanism says how windows are sold: with sja jobs signal interest and the policy
+picks; with jasda they bid, an external job through its own agent, and the market
+clears.
+
+--config names a file of queues, and of how mechanism jasda negotiates:
 
   queues:
     - {name: default, weight: 1}
-    - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}`,
+    - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}
+  market: {lambda: 0.5, close: 200ms}`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fairness
   sluice up --gpus nvml --rigid conservative
+  sluice up --mechanism jasda --config market.yml
   SLUICE_TOKEN=... sluice up --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,9 +97,9 @@ Sluice runs what it is sent.
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.Policy, "policy", "fairness", "who gets a window: fairness, efficiency, sla or fifo")
 	c.Flags().StringVar(&o.Rigid, "rigid", defaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
-	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold")
+	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
-	c.Flags().StringVar(&f.config, "config", "", "a file of queues")
+	c.Flags().StringVar(&f.config, "config", "", "a file of queues and of the market's settings")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().StringVar(&f.logLevel, "log", "info", "what to log: debug, info, warn or error")
@@ -129,7 +138,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 		if err != nil {
 			return err
 		}
-		o.Queues = d.Queues
+		o.Queues, o.Market = d.Queues, d.Market
 	}
 	if a.token == "" {
 		a.token = a.Getenv("SLUICE_TOKEN")
@@ -146,7 +155,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 	return errors.Join(served, daemon.Close())
 }
 
-// readDaemon reads the file of queues.
+// readDaemon reads the file of queues and of the market.
 func readDaemon(name string) (config.Daemon, error) {
 	file, err := os.Open(name)
 	if err != nil {
