@@ -101,7 +101,7 @@ func bargain(t *rapid.T, kind job.Kind) situation {
 	q.win.ID = rapid.Uint64().Draw(t, "window")
 	if rapid.IntRange(0, 3).Draw(t, "tight") > 0 { // mostly there is a choice
 		q.win.Capacity, q.win.End = trp.Vector{1000}, quantity.Instant(rapid.Int64Range(30, 300).Draw(t, "long")*1e9)
-		s.TauMin, s.Restore, s.Checkpoint, s.OverheadMax = 2*time.Second, s.Restore/8, s.Checkpoint/8, 900
+		s.TauMin, s.Restore, s.Checkpoint, s.OverheadMax = 2*time.Second, s.Restore/8, s.Checkpoint/8, rapid.SampledFrom([]int{100, 900}).Draw(t, "overheadMax")
 		q.view.Committed, q.view.Running = nil, 0
 		if q.view.Claimed.Len() > 0 {
 			q.view.Running = 1
@@ -218,6 +218,15 @@ func TestVariants(t *testing.T) {
 				case i > 0:
 					seen["shorter"]++
 				}
+			}
+			chained := 0
+			for i := range got {
+				if got[i].Option == "" && got[i].Range.From >= p.Range.To {
+					chained++
+				}
+			}
+			if chained > 0 && q.view.Running+1+chained > q.spec.Parallelism {
+				t.Fatalf("%d run already of %d, and a chain of %d is proposed", q.view.Running, q.spec.Parallelism, 1+chained)
 			}
 			for i := range q.spec.Options {
 				v := q.view
