@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/face/experiment/forecast"
+)
+
+func (a *app) simCheckForecastCmd() *cobra.Command {
+	var data string
+	var all bool
+	c := &cobra.Command{
+		Use: "forecast", Short: "Hold what is learned of memory against published series and jobs",
+		Long: `Predict the next hour's peak of the GPU memory of Alibaba's Stable Diffusion service, and the
+peaks of the training runs of MISO and CARMA, from what came before, and compare how often the
+bounds are passed and how much is allocated with rules such as the most of 3 hours x 1.2.
+
+Predictions use the past alone. How the series is predicted is chosen on one half of the pods
+and reported on the other. It ends with exit code 1 if a promised share of misses is not kept
+on jobs in random orders; whether the target on the series is met is said and decides nothing.
+
+The folders genai2026, miso and carma of the data are read.`,
+		Example: "  sluice sim check forecast --data ./data\n  sluice sim check forecast --data ./data -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if data == "" {
+				return usage("--data: want the folder of published traces; its folders are genai2026, miso and carma")
+			}
+			r, err := forecast.Check(data)
+			if err != nil {
+				return err
+			}
+			if err := a.forecastReport(r, all); err != nil {
+				return err
+			}
+			if !r.OK() {
+				return &failure{ExitFailed, errors.New("a promised share of misses is not kept on jobs in random orders; see the lines that say FAIL")}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA)")
+	c.Flags().BoolVar(&all, "all", false, "also list every way of predicting that was tried")
+	return a.outputAs(c, "table", "json")
+}
+
+// forecastScore, forecastPoint and forecastLine are the report in the form for programs; figures in percent.
+type forecastScore struct {
+	Predictions int     `json:"predictions"`
+	Under       float64 `json:"under"`
+	Over        float64 `json:"over"`
+	Held        float64 `json:"held"`
+}
+
+type forecastPoint struct {
+	Rule     string         `json:"rule"`
+	Theta    float64        `json:"theta,omitempty"`
+	Chosen   *forecastScore `json:"chosen,omitempty"`
+	Reported *forecastScore `json:"reported,omitempty"`
+}
+
+type forecastPublished struct {
+	Rule  string        `json:"rule"`
+	Ours  forecastScore `json:"ours"`
+	Under float64       `json:"publishedUnder"`
+	Over  float64       `json:"publishedOver"`
+}
+
+type forecastLine struct {
+	Data   string  `json:"data"`
+	Rule   string  `json:"rule"`
+	Theta  float64 `json:"theta,omitempty"`
+	Listed bool    `json:"listed"`
+	Jobs   int     `json:"jobs"`
+	Seen   int     `json:"seen"`
+	forecastScore
+	OK bool `json:"ok"`
+}
+
+type forecastReport struct {
+	OK        bool                `json:"ok"`
+	TargetMet bool                `json:"targetMet"`
+	Pods      int                 `json:"pods"`
+	Hours     float64             `json:"hours"`
+	Setting   string              `json:"setting"`
+	Published []forecastPublished `json:"published"`
+	Naive     []forecastPoint     `json:"naive"`
+	Ours      []forecastPoint     `json:"ours"`
+	Hindsight []forecastPoint     `json:"hindsight"`
+	Tried     []forecastPoint     `json:"tried"`
+	Jobs      []forecastLine      `json:"jobs"`
+}
+
+func forecastScoreOf(s forecast.Score) *forecastScore {
+	if s.Predictions == 0 {
+		return nil
+	}
+	return &forecastScore{s.Predictions, fourDigits(s.UnderRate()), fourDigits(s.Over()), fourDigits(s.Held())}
+}
+
+func forecastPoints(points []forecast.Point) []forecastPoint {
+	out := []forecastPoint{}
+	for _, p := range points {
+		out = append(out, forecastPoint{p.Rule, p.Theta, forecastScoreOf(p.Chosen), forecastScoreOf(p.Reported)})
+	}
+	return out
+}
+
+func forecastJSON(r *forecast.Report) forecastReport {
+	g := r.Series
+	out := forecastReport{
+		OK: r.OK(), TargetMet: g.Met(), Pods: g.Pods, Hours: fourDigits(g.Hours), Setting: g.Setting, Published: []forecastPublished{},
+		Naive: forecastPoints(g.Naive), Ours: forecastPoints(g.Ours), Hindsight: forecastPoints(g.Hindsight), Tried: forecastPoints(g.Tried),
+		Jobs: []forecastLine{},
+	}
+	for _, p := range g.Published {
+		if s := forecastScoreOf(p.Ours); s != nil {
+			out.Published = append(out.Published, forecastPublished{p.Rule, *s, p.Under, p.Over})
+		}
+	}
+	for _, l := range r.Jobs {
+		if s := forecastScoreOf(l.Score); s != nil {
+			out.Jobs = append(out.Jobs, forecastLine{l.Data, l.Rule, l.Theta, l.Listed, l.Jobs, l.Seen, *s, l.OK})
+		}
+	}
+	return out
+}
+
+func (a *app) forecastReport(r *forecast.Report, all bool) error {
+	if a.format == "json" {
+		enc := json.NewEncoder(a.Out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(forecastJSON(r))
+	}
+	g := r.Series
+	fmt.Fprintf(a.Out, "The next hour's peak: %d pods over %.1f h. UNDER is the share of predictions that the peak passed, OVER the\nmean of bound over peak less 1. Published is of the whole day's 144 pods.\n\n", g.Pods, g.Hours)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RULE\tUNDER\tOVER\tPUBLISHED UNDER\tOVER")
+	for _, p := range g.Published {
+		fmt.Fprintf(w, "%s\t%.1f%%\t%.1f%%\t%.1f%%\t%.1f%%\n", p.Rule, p.Ours.UnderRate(), p.Ours.Over(), p.Under, p.Over)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "\nThe frontier on the %d pods that chose nothing; history 3 h, nothing above the card.\nOurs: %s.\n\n", g.Reported, g.Setting)
+	fmt.Fprintln(w, "RULE\tASKED\tUNDER\tOVER\tHELD\tUNDER, OTHER PODS\tOVER")
+	for _, p := range g.Ours {
+		fmt.Fprintf(w, "ours\t%g%%\t%s\t%s\n", p.Theta, forecastCells(p.Reported, true), forecastCells(p.Chosen, false))
+	}
+	for _, p := range g.Naive {
+		fmt.Fprintf(w, "%s\t\t%s\t%s\n", p.Rule, forecastCells(p.Reported, true), forecastCells(p.Chosen, false))
+	}
+	for _, p := range g.Hindsight {
+		fmt.Fprintf(w, "%s, known afterwards\t%g%%\t%s\t\t\n", p.Rule, p.Theta, forecastCells(p.Reported, true))
+	}
+	if all {
+		for _, p := range g.Tried {
+			fmt.Fprintf(w, "tried: %s\t%g%%\t\t\t\t%s\n", p.Rule, p.Theta, forecastCells(p.Chosen, false))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	word := "not met"
+	if g.Met() {
+		word = "met"
+	}
+	fmt.Fprintf(a.Out, "\nThe target, at most %g%% under at no more than %g%% over, is %s.\n\nPeaks of jobs, from those before.\n\n", forecast.TargetUnder, forecast.TargetOver, word)
+	fmt.Fprintln(w, "JOBS\tORDER\tSEEN\tRULE\tASKED\tUNDER\tOVER\tHELD\t")
+	for _, l := range r.Jobs {
+		order, asked, ok := "random", "", ""
+		if l.Listed {
+			order = "as listed"
+		}
+		if l.Theta > 0 {
+			asked, ok = fmt.Sprintf("%g%%", l.Theta), "ok"
+		}
+		if l.Listed {
+			ok = ""
+		}
+		if !l.OK {
+			ok = "FAIL"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", l.Data, order, l.Seen, l.Rule, asked, forecastCells(l.Score, true), ok)
+	}
+	return w.Flush()
+}
+
+// forecastCells are the columns of a score.
+func forecastCells(s forecast.Score, held bool) string {
+	text := fmt.Sprintf("%.2f%%\t%.1f%%", s.UnderRate(), s.Over())
+	if held {
+		text += fmt.Sprintf("\t%.1f%%", s.Held())
+	}
+	return text
+}
