@@ -19,7 +19,8 @@ func TestALevelKeepsItsBoundAgainstAnAdversary(t *testing.T) {
 		greed := rapid.IntRange(0, 4).Draw(t, "greed")
 		misses, n := 0, rapid.IntRange(1, 3000).Draw(t, "n")
 		for range n {
-			if l.Saw(greed == 4 || rng.IntN(4) < greed || greed == 0 && l.At() < l.Theta) {
+			missed := l.Nothing() || !l.Whole() && (greed == 4 || rng.IntN(4) < greed || greed == 0 && l.At() < l.Theta)
+			if l.Saw(missed); missed {
 				misses++
 			}
 			if l.Moved+l.Theta*forecast.One <= -l.Gamma*forecast.One || l.Moved+l.Theta*forecast.One >= (forecast.One+l.Gamma)*forecast.One {
@@ -47,7 +48,7 @@ func TestALevelFollowsADrift(t *testing.T) {
 			whole++
 			bound = math.MaxInt64
 		}
-		if l.Saw(x > bound) {
+		if l.Saw(x > bound); x > bound {
 			misses++
 		}
 		if fixed, sure := s.Upper(theta); sure && x > fixed {
@@ -58,6 +59,34 @@ func TestALevelFollowsADrift(t *testing.T) {
 	most := theta*n/forecast.One + int((1-.02+.01)/.01) + 1
 	if misses > most || plain < 2*most || whole == n {
 		t.Errorf("%d of %d missed, want at most %d; at a fixed level %d; the whole slice %d times", misses, n, most, plain, whole)
+	}
+}
+
+// TestALevelWaitsForLateOutcomes: with outcomes that are known late the bound has room for those on their way, and needs it.
+func TestALevelWaitsForLateOutcomes(t *testing.T) {
+	const n, late = 4000, 50
+	l := forecast.Level{Theta: 100_000, Gamma: 20_000}
+	var waiting []bool
+	misses, lowest := 0, int64(0)
+	for range n {
+		missed := !l.Whole()
+		if missed {
+			misses++
+		}
+		if waiting = append(waiting, missed); len(waiting) > late {
+			l.Saw(waiting[0])
+			waiting = waiting[1:]
+		}
+		lowest = min(lowest, l.Moved+l.Theta*forecast.One)
+	}
+	for _, missed := range waiting {
+		l.Saw(missed)
+	}
+	if off, most := math.Abs(float64(misses)/n-.1), (.9+(late+1)*.02)/(.02*n); off > most {
+		t.Errorf("%d of %d missed: %v from theta, proved %v", misses, n, off, most)
+	}
+	if lowest >= -l.Gamma*forecast.One {
+		t.Errorf("the level went down to %d: late outcomes took it no further than prompt ones", lowest)
 	}
 }
 

@@ -2,8 +2,8 @@ package forecast
 
 // Level adapts the theta at which a window of past scores is read so that, in the long run, a share theta is missed
 // whatever the series does: adaptive conformal inference (Gibbs and Candes, NeurIPS 2021, equation 2 and proposition 4.1).
-// Use: bound by Sample.Upper(l.At()); Whole says that only the whole slice will do, Nothing that no bound is wanted; then
-// tell Saw whether the observation passed the bound.
+// Use: bound by Sample.Upper(l.At()), but by the whole slice where Whole or where that has no bound, and by nothing at all
+// where Nothing; then tell Saw whether the observation passed the bound.
 //
 // Guarantee, for every sequence: after T observations
 //
@@ -12,7 +12,8 @@ package forecast
 // Proof. Let a be the level, e 1 for a miss and else 0. Each step adds gamma(theta-e). Where a <= 0 there is no miss, so that
 // a grows, and where a >= 1 there is one, so that it falls; one step moves it by less than gamma. So -gamma < a < 1+gamma
 // always. The steps add up: gamma * sum(theta-e) = a(T+1) - a(1), with a(1) = theta; divide by gamma T. The arithmetic is
-// exact, so that the bound is.
+// exact, so that the bound is. Where outcomes are known d observations late, a may go d steps further: read (d+1) gamma for
+// gamma in the first bracket.
 type Level struct {
 	// Theta and Gamma (the step) are in parts per million, 1 to One-1. A large step follows a drift sooner and wavers more.
 	Theta, Gamma int64
@@ -26,29 +27,22 @@ func (l *Level) At() int64 { return floorDiv(l.Theta*One+l.Moved, One) }
 // Whole says that only a bound that nothing can pass will do.
 func (l *Level) Whole() bool { return l.Theta*One+l.Moved <= 0 }
 
-// Nothing says that so little was missed that the next may be missed whatever it is.
+// Nothing says that so little was missed that the next is to be missed whatever it is.
 func (l *Level) Nothing() bool { return l.Theta*One+l.Moved >= One*One }
 
-// Saw takes one outcome. It reports whether it counts as a miss: never where Whole, always where Nothing.
-func (l *Level) Saw(missed bool) bool {
-	missed = !l.Whole() && (missed || l.Nothing())
+// Saw takes one outcome: whether the observation passed the bound that was in force for it. Where that was the whole slice it
+// did not, where it was nothing it did.
+func (l *Level) Saw(missed bool) {
 	l.Moved += l.Gamma * l.Theta
 	if missed {
 		l.Moved -= l.Gamma * One
 	}
-	return missed
 }
 
-// SawShare takes a batch of outcomes that were predicted at once, misses of n of them, as one step of the mean of their
-// steps. The guarantee then is for the mean over batches of the share missed, up to the rounding of one millionth of a
+// SawShare takes a batch of outcomes that were predicted at once, misses of n of them (n above 0), as one step of the mean of
+// their steps. The guarantee then is for the mean over batches of the share missed, up to the rounding of one millionth of a
 // part per million a step.
 func (l *Level) SawShare(misses, n int64) {
-	switch {
-	case l.Whole():
-		misses = 0
-	case l.Nothing():
-		misses = n
-	}
 	l.Moved += l.Gamma*l.Theta - floorDiv(l.Gamma*One*misses, n)
 }
 

@@ -20,7 +20,10 @@ type Run struct {
 	Unit time.Duration
 }
 
-// Trail collects a run while its pieces end, in any order. The zero value divides it into Stretches.
+// Trail collects a run while its pieces end, in any order; their peaks over what they completed, those that were ended for
+// their memory too. It becomes a Run when the whole job has finished, so that every stretch has a peak that nothing cut
+// short. Jobs that never finish teach nothing: what is learned holds for jobs that do. The zero value divides it into
+// Stretches.
 type Trail struct {
 	// Total units of the run, at least 1.
 	Total int64

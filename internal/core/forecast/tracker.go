@@ -18,7 +18,8 @@ import (
 // Proof. Let q be the factor, from 0 to Max at the start, e 1 for a miss and else 0. Each step adds gamma(e-theta). Where
 // q >= Max the bound is infinite, there is no miss, and q falls; where q < 0 the bound is negative, every observation misses,
 // and q grows. So -gamma*theta <= q <= Max + gamma(1-theta) always. The steps add up: gamma * sum(e-theta) = q(T+1) - q(1),
-// which is at most Max + gamma in size; divide by gamma T. The arithmetic is exact, so that the bound is.
+// which is at most Max + gamma in size; divide by gamma T. The arithmetic is exact, so that the bound is. Where outcomes are
+// known d observations late, q may go d steps further: read (d+1) gamma for gamma in the first bracket.
 type Tracker struct {
 	// Theta in parts per million (1 to One-1). Gamma is the step and Max the factor that no observation passes, both in parts
 	// per million of the base: 1 to MaxFactor.

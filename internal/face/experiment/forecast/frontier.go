@@ -48,6 +48,9 @@ func settings() []Setting {
 		}
 		all = append(all, Setting{base: b, gamma: 5000}, Setting{base: b, pools: byLevel}, Setting{base: b, pools: alone})
 	}
+	for _, b := range []base{most(1), most(3), high(1)} {
+		all = append(all, Setting{base: b, pools: tracked, gamma: 2000}, Setting{base: b, pools: tracked, gamma: 20_000})
+	}
 	regressed := base{name: "quantile regression"}
 	all = append(all, Setting{base: regressed}, Setting{base: regressed, window: 3}, Setting{base: regressed, gamma: 5000})
 	for _, hold := range []int{11, 32} {

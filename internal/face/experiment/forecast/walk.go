@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // pools say whose past scores bound a pod.
@@ -17,9 +18,11 @@ const (
 	byLevel
 	// alone: the pod's own, those of all pods while they are too few.
 	alone
+	// tracked: no pool; a tracker for each pod, that starts with what all pods teach. Gamma is its step.
+	tracked
 )
 
-var poolNames = [...]string{"all pods", "pods of its level", "the pod alone"}
+var poolNames = [...]string{"all pods", "pods of its level", "the pod alone", "a tracker a pod"}
 
 // Setting is one way to predict. The bound is the base times an order statistic of past ratios of peak to base.
 type Setting struct {
@@ -91,8 +94,13 @@ func (s *Series) start(set Setting, base [][]float64, thetas []int64) *walk {
 		w.pool = append(w.pool, &forecast.Sample{Most: keep})
 	}
 	for _, theta := range thetas {
-		w.levels = append(w.levels, forecast.Level{Theta: theta, Gamma: set.gamma})
+		level := forecast.Level{Theta: theta, Gamma: set.gamma}
+		if set.pools == tracked {
+			level.Gamma = 0
+		}
+		w.levels = append(w.levels, level)
 	}
+	w.trackers = make([][]forecast.Tracker, len(s.Pods))
 	for k := range s.Pods {
 		w.group[k] = make([]uint8, s.Steps)
 		w.held = append(w.held, make([][]int64, len(thetas)))
@@ -117,6 +125,8 @@ type walk struct {
 	pool   []*forecast.Sample
 	levels []forecast.Level
 	scores []Score
+	// trackers of each pod, one for each theta, once it has been predicted.
+	trackers [][]forecast.Tracker
 	// what was predicted, by pod and step: the base, the group, and the bounds of each theta.
 	base   [][]float64
 	group  [][]uint8
@@ -134,6 +144,13 @@ func (w *walk) learn(i int) {
 	}
 	for k := range w.Pods {
 		p := &w.Pods[k]
+		if p.Use[i+hour] > 0 {
+			for j := range w.trackers[k] {
+				if bound := w.held[k][j][i]; bound > 0 {
+					w.trackers[k][j].Saw(quantity.Amount(p.next[i]), quantity.Amount(bound), bound < Capacity)
+				}
+			}
+		}
 		if i%sparse != 0 || w.base[k][i] == 0 || p.Use[i+hour] == 0 {
 			continue
 		}
@@ -208,6 +225,13 @@ func (w *walk) level(i int) {
 
 // bound of pod k at step i for the j-th theta, at most the whole card, which is what is left where no finite bound will do.
 func (w *walk) bound(k, i, j int) int64 {
+	if w.set.pools == tracked && w.trackers[k] != nil {
+		bound, ok := w.trackers[k][j].Upper(quantity.Amount(w.base[k][i]))
+		if !ok {
+			return Capacity
+		}
+		return max(1, min(Capacity, int64(bound)))
+	}
 	l := &w.levels[j]
 	switch {
 	case l.Whole():
@@ -224,5 +248,18 @@ func (w *walk) bound(k, i, j int) int64 {
 	if !ok {
 		return Capacity
 	}
+	if w.set.pools == tracked && j == len(w.thetas)-1 {
+		w.track(k)
+	}
 	return int64(min(float64(Capacity), math.Ceil(float64(factor)/forecast.One*w.base[k][i])))
+}
+
+// track starts the trackers of a pod, with the factors that all pods teach.
+func (w *walk) track(k int) {
+	for j, theta := range w.thetas {
+		t := forecast.Tracker{Theta: theta, Gamma: w.set.gamma, Max: 4 * forecast.One}
+		factor, _ := w.pool[0].Upper(w.levels[j].At())
+		t.Start(min(factor, t.Max))
+		w.trackers[k] = append(w.trackers[k], t)
+	}
 }
