@@ -39,7 +39,7 @@ func (l *Level) Saw(missed bool) {
 	}
 }
 
-// SawShare takes a batch of outcomes that were predicted at once, misses of n of them (n above 0), as one step of the mean of
+// SawShare takes a batch of outcomes that were predicted at once, misses of n of them (1 to a million), as one step of the mean of
 // their steps. The guarantee then is for the mean over batches of the share missed, up to the rounding of one millionth of a
 // part per million a step.
 func (l *Level) SawShare(misses, n int64) {

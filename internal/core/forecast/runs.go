@@ -48,13 +48,35 @@ func (run *Run) over(total, from, to int64) quantity.Amount {
 	return peak
 }
 
-// smallest is the k-th smallest, the largest where there are fewer; 0 of none. It sorts the list.
+// smallest is the k-th smallest, the largest where there are fewer; 0 of none. It may reorder the list.
 func smallest[T quantity.Amount | time.Duration](list []T, k int) T {
 	if len(list) == 0 {
 		return 0
 	}
-	slices.Sort(list)
-	return list[max(0, min(k, len(list))-1)]
+	k = max(1, min(k, len(list)))
+	above := len(list) - k // how many are above it: few where theta is small
+	if above > 8 {
+		slices.Sort(list)
+		return list[k-1]
+	}
+	var top [9]T // the largest so far, rising
+	n := 0
+	for _, x := range list {
+		switch {
+		case n <= above:
+			n++
+		case x <= top[0]:
+			continue
+		default:
+			copy(top[:], top[1:n])
+		}
+		i := n - 1
+		for ; i > 0 && top[i-1] > x; i-- {
+			top[i] = top[i-1]
+		}
+		top[i] = x
+	}
+	return top[0]
 }
 
 // Table is the profile of a job of total units, at least 1, as decisions use it: for every run of stretches the least
