@@ -132,6 +132,9 @@ func (n *Node) settled(in *protocol.Message, out *protocol.Out) {
 // stop ends a lease because its home asks. One that was not started ends here; a running one is stopped by the executor
 // and ends when it is confirmed gone.
 func (n *Node) stop(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	if l := n.lease(in.Token); in.Flag && l != nil && l.issued {
+		return // it has begun, and was only to be withdrawn if it had not
+	}
 	n.dropGrant(in.Token) // the Redeem that is under way is not to be honoured any more
 	l := n.lease(in.Token)
 	if l == nil || l.ended() {

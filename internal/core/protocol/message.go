@@ -106,7 +106,7 @@ const (
 	Extend
 	// Extended: Ask, Token, Job, Range, End.
 	Extended
-	// Stop asks the node to end a running lease: Token, Text (cause).
+	// Stop asks the node to end a running lease: Token, Text (cause), Flag (only if it has not begun: it is withdrawn).
 	Stop
 )
 

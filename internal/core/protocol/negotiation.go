@@ -119,6 +119,8 @@ type Notice struct {
 type Bid struct {
 	// Score declared, Calibrated by the job's record, and Weight that it won with; all in millionths.
 	Score, Calibrated, Weight int64
+	// Since is when the job's wait had begun: if the subjob never starts, it counts from there again.
+	Since quantity.Instant
 	// Left is how many units were for sale when it was declared, Urgency how pressing the job's deadline then was.
 	Left, Urgency int64
 	// Price in credits that its queue has paid for it.

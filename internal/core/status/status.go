@@ -40,6 +40,17 @@ type Job struct {
 	History        []Subjob
 	HistoryDropped int
 	Spec           *job.Spec
+	// Trust in what the job declares, and Spread of its profile in parts per thousand; zero under a market that does not
+	// negotiate.
+	Trust  Trust
+	Spread int64
+}
+
+// Trust is what declared against observed has shown of a job or a queue.
+type Trust struct {
+	protocol.Trust
+	// Believed is how far a declared score counts, in millionths; the rest is what was observed so far.
+	Believed int64
 }
 
 // Subjob is one piece that ran or runs.
@@ -97,6 +108,9 @@ type Queue struct {
 	// Attained is memory-seconds in GiB-seconds over all its jobs.
 	Attained float64
 	Held     int
+	// Trust in its jobs, which a new one begins with, and the Credits it may bid with.
+	Trust   Trust
+	Credits int64
 }
 
 // Reason is one cause of waiting with how often it decided.

@@ -166,7 +166,14 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 		}
 	}
 	s.Past = append(s.Past, p)
-	s.Served = max(s.Served, f.At)
+	if p.RealStart == 0 && c.Bid != nil {
+		s.Served = c.Bid.Since // it was not served after all
+	} else {
+		s.Served = max(s.Served, f.At)
+	}
+	if f.At.Add(z.cfg.MinWindow) < c.End {
+		z.onSlices(&c, func(s *slice) { s.early = true })
+	}
 	z.changed(s)
 }
 

@@ -70,6 +70,7 @@ func (z *Zone) award(now quantity.Instant, t *tender, l *lot, w *window, id uint
 		start: t.Start, end: t.end, speed: t.speed, window: w.id, round: id, option: t.Option,
 		bid: &protocol.Bid{
 			Score: t.Score, Calibrated: t.calibrated, Weight: t.weight, Left: t.left, Urgency: t.urgency, Price: t.price, Option: t.Option,
+			Since: max(t.job.Submitted, t.job.Served),
 		},
 	}, 0, out)
 }

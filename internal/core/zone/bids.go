@@ -164,7 +164,7 @@ func (z *Zone) propose(now quantity.Instant, st *state, l *lot, w *window) {
 func (z *Zone) enter(now quantity.Instant, st *state, l *lot, w *window, v *protocol.Variant, c *caller, from int) string {
 	z.stats.Variants++
 	t := tender{Variant: *v, job: st, caller: c, lot: z.lotAt}
-	if t.Start < now && t.Start >= now.Add(-z.cfg.Market.Close) {
+	if t.Start < now && c != nil && t.Start >= c.asked {
 		t.Start = now // its round took as long
 	}
 	if why := z.verify(now, &t, l, w); why != "" {

@@ -101,7 +101,7 @@ func (z *Zone) runs(s *state, l *lease, at quantity.Instant) {
 	if l.running != 0 {
 		s.q.going.remove(l.running, memory)
 	}
-	l.known, l.running = true, at
+	l.known, l.running, l.withdrawn = true, at, false
 	if at != 0 {
 		s.q.going.add(at, memory)
 	}

@@ -49,6 +49,9 @@ func (z *Zone) repeat(now quantity.Instant, s *state, out *protocol.Out) {
 			continue
 		}
 		l.sent = now
+		if l.withdrawn {
+			z.sendWithdrawal(s, &c, l, now, out)
+		}
 		if l.ask != 0 {
 			z.sendExtend(s, &c, l, out)
 		}
@@ -66,7 +69,7 @@ func (z *Zone) repeat(now quantity.Instant, s *state, out *protocol.Out) {
 
 // settled says that nothing about the lease waits for an answer.
 func (l *lease) settled(s *state) bool {
-	return l.known && l.ask == 0 && s.dropping.State == job.Waiting
+	return l.known && l.ask == 0 && !l.withdrawn && s.dropping.State == job.Waiting
 }
 
 // givenUp is when a claim is given up if its node stays silent.

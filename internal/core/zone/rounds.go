@@ -54,6 +54,7 @@ type round struct {
 type caller struct {
 	job      *state
 	session  uint64
+	asked    quantity.Instant
 	prompt   bool
 	answered bool
 	variants []protocol.Variant
@@ -83,7 +84,7 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 		z.rounds = slices.Delete(z.rounds, i, i+1)
 		z.conclude(now, r, out)
 	}
-	lots := z.inTurn(now, news, z.lots[:0])
+	lots := z.repack(now, z.inTurn(now, news, z.lots[:0]), out)
 	if asked := z.callees(now, lots); len(asked) > 0 {
 		lots = z.announceTo(now, lots, asked, out)
 	}
@@ -157,7 +158,7 @@ func (z *Zone) callees(now quantity.Instant, lots []lot) (asked []caller) {
 			continue
 		}
 		if slices.ContainsFunc(lots, func(l lot) bool { return z.suits(now, st, &l) }) {
-			asked = append(asked, caller{job: st, session: st.agent.session, prompt: st.agent.missed < patience})
+			asked = append(asked, caller{job: st, session: st.agent.session, asked: now, prompt: st.agent.missed < patience})
 		}
 	}
 	slices.SortFunc(asked, func(a, b caller) int { return cmp.Compare(a.job.Job, b.job.Job) })

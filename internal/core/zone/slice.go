@@ -40,9 +40,9 @@ type slice struct {
 	surveyedClass *class
 	// begun: the first gap of the view follows nothing, so it has begun, whatever our clock says of its node's.
 	begun bool
-	// stands: a window of it has begun.
-	stands bool
-	slots  struct{ opens, closes, stale int }
+	// stands: a window of it has begun. early: since it was last cleared a subjob on it ended before its time.
+	stands, early bool
+	slots         struct{ opens, closes, stale int }
 }
 
 // sale is a claim as its slice sees it.

@@ -8,12 +8,18 @@ import (
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
 // trust is how declarations are held against what was observed.
 func (z *Zone) trust() trust.Settings {
 	return trust.Settings{Eta: z.cfg.Market.Eta, Kappa: z.cfg.Market.Kappa}
+}
+
+// trusted is a record for people.
+func (z *Zone) trusted(t *protocol.Trust) status.Trust {
+	return status.Trust{Trust: *t, Believed: z.trust().Rho(t)}
 }
 
 // leastPaced is how many subjobs must have been observed before an agent's run times are corrected.

@@ -106,6 +106,9 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 	if rates := slices.Sorted(slices.Values(s.Learned.Rates)); len(rates) > 0 {
 		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned.Rate
 	}
+	if z.cfg.Market != nil {
+		j.Trust, j.Spread = z.trusted(&s.Learned.Trust), s.Learned.Spread
+	}
 	z.estimate(now, s, &j)
 	return j
 }
@@ -173,6 +176,9 @@ func (z *Zone) Queues(_ quantity.Instant) []status.Queue {
 	for _, name := range z.queueNames() {
 		q := z.queues[name]
 		v := status.Queue{Queue: q.Queue, Held: q.held, Attained: float64(q.attained) / 1024 / 1000}
+		if z.cfg.Market != nil {
+			v.Trust, v.Credits = z.trusted(&q.standing.Trust), q.standing.Credits
+		}
 		for _, s := range z.live {
 			switch {
 			case s.q != q:

@@ -294,7 +294,10 @@ func (w *world) node(m protocol.Message) {
 	case protocol.Stop:
 		for _, s := range w.slices {
 			for _, r := range s.runs {
-				if r.m.Token == m.Token && !r.ended {
+				if r.m.Token == m.Token && !r.ended && (!m.Flag || w.now < r.m.Start) {
+					if w.now < r.m.Start {
+						r.result = job.Result{Outcome: job.Stopped, Progress: r.m.Range.From}
+					}
 					r.done, r.result.Outcome = w.now, job.Stopped
 				}
 			}
@@ -363,7 +366,9 @@ func (w *world) redeem(m protocol.Message) {
 	run.done = min(max(w.now, m.Start).Add(after), m.End)
 	s.runs = append(s.runs, run)
 	w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job})
-	w.reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, At: w.now})
+	if m.Start <= w.now { // Running of what begins later is lost
+		w.reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, At: w.now})
+	}
 }
 
 func (s *simSlice) isFree(start, end quantity.Instant, own job.ID, tok job.Token) bool {

@@ -110,6 +110,8 @@ type lease struct {
 	// ask is an extension that is not answered yet, before what the claim was without it.
 	ask    uint64
 	before protocol.Claim
+	// withdrawn: the node is asked to give it up, if it has not begun, for something better.
+	withdrawn bool
 }
 
 // queue is a queue's settings and use.

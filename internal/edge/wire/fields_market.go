@@ -13,6 +13,7 @@ func bidFields(c *coder, b *protocol.Bid) {
 	signed(c, 5, &b.Urgency)
 	signed(c, 6, &b.Price)
 	text(c, 7, &b.Option)
+	instant(c, 8, &b.Since)
 }
 
 func trustFields(c *coder, t *protocol.Trust) {

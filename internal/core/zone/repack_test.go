@@ -1,0 +1,40 @@
+package zone_test
+
+import (
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// TestRepackUsesTimeThatWasFreedEarly: a chain is sold ahead, and its first piece ends in a quarter of its time. What is
+// sold for good waits for its time; with withdrawal the next pieces begin earlier; and nothing that runs is ever stopped.
+func TestRepackUsesTimeThatWasFreedEarly(t *testing.T) {
+	ended := map[market.Repack]quantity.Instant{}
+	for _, mode := range []market.Repack{market.Rolling, market.Withdraw, market.Never} {
+		w := newMarket(t, market.Config{Repack: mode, Freeze: 5 * time.Second}, 512)
+		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+			return m.Plan.Wall / 4, job.Result{Outcome: job.Done, Progress: m.Range.To}
+		}
+		w.submit(items(t, "a", 400, 100, 4))
+		for w.now < quantity.Instant(3600e9) && len(w.closed) == 0 {
+			w.tick()
+			for _, r := range w.slices[0].runs {
+				if r.ended && r.result.Outcome == job.Stopped && r.m.Start < w.now {
+					t.Fatalf("mode %d: %v was stopped after it had begun", mode, r.m.Token)
+				}
+			}
+		}
+		finished(t, w, "a")
+		ended[mode] = w.now
+		if n := w.z.Negotiation().Withdrawn; mode == market.Withdraw == (n == 0) {
+			t.Errorf("mode %d: %d were withdrawn", mode, n)
+		}
+	}
+	if ended[market.Withdraw] >= ended[market.Never] {
+		t.Errorf("with withdrawal it ended at %d, without at %d", ended[market.Withdraw], ended[market.Never])
+	}
+}
