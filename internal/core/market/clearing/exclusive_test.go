@@ -135,9 +135,18 @@ func TestExclusiveBeyond(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 13))
 	var c Clearer
 	for _, n := range []int{100, 400, 1500} {
-		bids := market(rng, n, false)
+		bids := scarce(rng, n)
+		for i := range bids { // whole minutes, so that bids touch
+			bids[i].Start -= bids[i].Start % 60_000
+			bids[i].End -= bids[i].End % 60_000
+		}
 		x := c.Exclusive(bids, nil)
 		verify(t, bids, x.Won, x.Value, onePerJob)
+		for i := range bids {
+			if !slices.ContainsFunc(x.Won, func(j int32) bool { return !onePerJob(&bids[i], &bids[j]) }) {
+				t.Errorf("%d bids: there is room for %+v", n, bids[i])
+			}
+		}
 		_, plain := c.Clear(bids)
 		if x.Bound < x.Value || x.Bound > 2*x.Value || x.Bound > plain || x.Exact != (x.Value == x.Bound) {
 			t.Errorf("%d bids: value %d, bound %d, plain %d, exact %v", n, x.Value, x.Bound, plain, x.Exact)

@@ -99,7 +99,35 @@ func TestJointIsOptimalWhenSmall(t *testing.T) {
 		if want := brute(all, located); p.Value != want || !p.Exact {
 			t.Fatalf("%+v; the best is %d", p, want)
 		}
+		if sequential, independent := oneByOne(windows); p.Sequential != sequential || p.Independent != independent {
+			t.Fatalf("%+v; one after another is worth %d, each alone %d", p, sequential, independent)
+		}
 	})
+}
+
+// oneByOne clears one window after another, without what is sold, and each as if it were alone.
+func oneByOne(windows [][]Bid) (sequential, independent int64) {
+	type work struct{ job, work int32 }
+	sold := map[work]bool{}
+	var c Clearer
+	for _, bids := range windows {
+		_, alone := c.Clear(bids)
+		independent += alone
+		var left []Bid
+		for _, b := range bids {
+			if !sold[work{b.Job, b.Work}] {
+				left = append(left, b)
+			}
+		}
+		won, _ := c.Clear(left)
+		for _, i := range won {
+			if k := (work{left[i].Job, left[i].Work}); !sold[k] {
+				sold[k] = true
+				sequential += left[i].Weight
+			}
+		}
+	}
+	return sequential, independent
 }
 
 func TestJointAroundFixed(t *testing.T) {
