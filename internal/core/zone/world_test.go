@@ -171,7 +171,10 @@ func (w *world) tick() {
 			}
 		}
 		for _, b := range s.busy {
-			if b.Kind == protocol.ForHold || b.Kind == protocol.ForDrain {
+			switch b.Kind {
+			case protocol.ForHold:
+				next = min(next, quantity.Instant(b.ID))
+			case protocol.ForDrain:
 				next = min(next, b.End)
 			}
 		}
@@ -207,7 +210,7 @@ func (w *world) deliver() bool {
 		}
 	}
 	for _, s := range w.slices {
-		s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.End <= w.now && b.Kind != protocol.ForLease })
+		s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForHold && quantity.Instant(b.ID) <= w.now || b.End <= w.now && b.Kind != protocol.ForLease })
 		for _, r := range s.runs {
 			if !r.ended && r.done <= w.now {
 				r.ended = true
@@ -278,7 +281,7 @@ func (w *world) node(m protocol.Message) {
 		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
 			s := w.slice(id)
 			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForRigid && b.Job == m.Job })
-			s.busy = append(s.busy, protocol.Reservation{Kind: protocol.ForHold, Start: m.Start, End: min(m.End, w.now.Add(200*time.Millisecond)), Token: tok, Job: m.Job})
+			s.busy = append(s.busy, protocol.Reservation{ID: uint64(w.now.Add(200 * time.Millisecond)), Kind: protocol.ForHold, Start: m.Start, End: m.End, Token: tok, Job: m.Job})
 		}
 		w.reply(protocol.Message{Kind: protocol.Granted, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Token: tok, Start: m.Start, End: m.End})
 	case protocol.Redeem:
@@ -353,7 +356,7 @@ func (w *world) redeem(m protocol.Message) {
 	for _, o := range w.slices {
 		for i := range o.busy {
 			if o.busy[i].Token == m.Token {
-				o.busy[i].Kind, o.busy[i].Start, o.busy[i].End = protocol.ForLease, m.Start, m.End
+				o.busy[i].ID, o.busy[i].Kind, o.busy[i].Start, o.busy[i].End = 0, protocol.ForLease, m.Start, m.End
 			}
 		}
 	}
