@@ -52,11 +52,17 @@ mechanism in both, or the one of each where each has only one.`,
 	return a.outputAs(c, "table", "json", "csv")
 }
 
-// chosenMetrics finds metrics by name; the error names the near miss of every unknown one.
+// chosenMetrics finds metrics by name, those of a negotiation and of groups of jobs among them; the error names the near
+// miss of every unknown one.
 func chosenMetrics(names []string) ([]measure.Info, error) {
-	all := measure.Table()
 	if len(names) == 0 {
-		return all, nil
+		return measure.Table(), nil
+	}
+	all := append(measure.Table(), measure.NegotiationTable()...)
+	for _, n := range names {
+		if metric, group := measure.Group(n); group != "" && slices.Contains(measure.GroupTable(), metric) {
+			all = append(all, measure.About(n))
+		}
 	}
 	var known []string
 	for _, m := range all {

@@ -37,13 +37,15 @@ func (a *app) simRunCmd() *cobra.Command {
 is measured: docs/metrics.md defines each figure. What the scenario expects is checked.
 
 sja is the gate, the zone and the nodes of the daemon; sja:efficiency and so on run them
-under that policy. Every other mechanism is a planner that runs each job as one block.
+under that policy. jasda is the same with jobs that bid and a market that clears. Every
+other mechanism is a planner that runs each job as one block.
 
 Interrupted, it prints what it has and says so.
 
 Exit codes: 0 done, and what the scenario expects holds; 1 it does not; 2 wrong arguments
 or a wrong file; 130 interrupted.`,
 		Example: `  sluice sim run small
+  sluice sim run small --mechanism sja,jasda --set market.lambda=0.3
   sluice sim run small --mechanism sja,sja:efficiency,easy --seeds 1-20 -o json
   sluice sim run philly-mig --data ./data --mechanism all
   sluice sim run small --set workload.synthetic.0.load=0.8 --set mechanism.horizon=30m
@@ -273,10 +275,21 @@ func everyMetric(out io.Writer, results []scenario.Result) error {
 		heads = append(heads, g.name)
 	}
 	fmt.Fprintln(w, strings.Join(heads, "\t"))
+	var names []string
 	for _, m := range measure.Table() {
-		cells := []string{m.Name}
+		names = append(names, m.Name)
+	}
+	for i := range results { // those of a negotiation, and of groups of jobs
+		for _, m := range results[i].Metrics {
+			if !slices.Contains(names, m.Name) {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		cells := []string{name}
 		for _, g := range groups {
-			cells = append(cells, figure(m.Name, g.mean(m.Name)))
+			cells = append(cells, figure(name, g.mean(name)))
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}

@@ -18,7 +18,7 @@ import (
 //	JOB pieces OP NUMBER        train pieces == 3
 //	JOB finishes|fails          train finishes
 //
-// A metric without a mechanism is that of the scenario's first one, and holds for every seed by itself. Where a line names
+// METRIC@GROUP is the metric of the jobs of one kind of agents. A metric without a mechanism is that of the scenario's first one, and holds for every seed by itself. Where a line names
 // a mechanism it is about means over the seeds. Lines about jobs are about the first mechanism.
 type Expectation struct {
 	Text string
@@ -114,11 +114,11 @@ func (s *Scenario) parseExpectation(text string) (test, error) {
 }
 
 func (s *Scenario) comparison(words []string) (test, error) {
-	left, err := parseSide(words[0])
+	left, err := s.parseSide(words[0])
 	if err != nil {
 		return nil, err
 	}
-	right, err := parseSide(words[2])
+	right, err := s.parseSide(words[2])
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (s *Scenario) comparison(words []string) (test, error) {
 }
 
 // parseSide reads a number, a share in percent, a length of time (seconds), a metric, or MECHANISM.METRIC.
-func parseSide(word string) (side, error) {
+func (s *Scenario) parseSide(word string) (side, error) {
 	if n, percent := strings.CutSuffix(word, "%"); percent {
 		if f, err := strconv.ParseFloat(n, 64); err == nil {
 			return side{number: f / 100}, nil
@@ -149,8 +149,8 @@ func parseSide(word string) (side, error) {
 	if !named {
 		mechanism, metric = "", word
 	}
-	if !slices.Contains(metricNames(), metric) {
-		return side{}, fmt.Errorf("%q is no metric; %s", metric, config.Suggest(metric, metricNames()))
+	if known := s.metricNames(); !slices.Contains(known, metric) {
+		return side{}, fmt.Errorf("%q is no metric; %s", metric, config.Suggest(metric, known))
 	}
 	return side{mechanism: mechanism, metric: metric}, nil
 }

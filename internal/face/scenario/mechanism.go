@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/face/config"
@@ -19,12 +20,19 @@ type Mechanism struct {
 	// Policy of the zone; nil for a planner. Rigid is what the zone takes of a planner for its rigid jobs.
 	Policy policy.Policy
 	Rigid  planner.Discipline
-	// Planner; nil for sja.
+	// Market negotiates; nil for all but jasda.
+	Market *market.Config
+	// Planner; nil for sja and jasda.
 	Planner *planner.Kind
 }
 
-// SJA is the name of the mechanism that is ours; with a policy of its own it is called sja:efficiency and so on.
-const SJA = "sja"
+// The mechanisms that are ours; with a policy of their own they are called sja:efficiency and so on.
+const (
+	// SJA: the scheduler picks among the jobs that are interested in a window.
+	SJA = "sja"
+	// JASDA: jobs bid for windows with variants, and a market clears.
+	JASDA = "jasda"
+)
 
 // All stands for every mechanism there is.
 const All = "all"
@@ -35,20 +43,21 @@ type Table struct {
 	Planners []planner.Kind
 }
 
-// Names lists the mechanisms: sja, sja under each policy, then the planners.
+// Names lists the mechanisms: sja, sja under each policy, jasda, then the planners.
 func (t Table) Names() []string {
 	names := []string{SJA}
 	for _, p := range t.Policies {
 		names = append(names, SJA+":"+p.Name())
 	}
+	names = append(names, JASDA)
 	for i := range t.Planners {
 		names = append(names, t.Planners[i].Name)
 	}
 	return names
 }
 
-// Find gives the mechanisms of these names, each once, in this order; all is sja and every planner. sja alone runs under
-// the scenario's policy. The error lists every name that is not known, with what was perhaps meant.
+// Find gives the mechanisms of these names, each once, in this order; all is sja, jasda and every planner. sja alone runs
+// under the scenario's policy, and so does jasda, whose policy orders rigid jobs. The error lists every name that is not known, with what was perhaps meant.
 func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
 	var out []Mechanism
 	var problems []error
@@ -59,7 +68,7 @@ func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
 	}
 	for _, name := range names {
 		if name == All {
-			names = append([]string{SJA}, names...)
+			names = append([]string{SJA, JASDA}, names...)
 		}
 	}
 	for _, name := range names {
@@ -94,7 +103,7 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 		}
 	}
 	base, wanted, own := strings.Cut(name, ":")
-	if base != SJA {
+	if base != SJA && base != JASDA {
 		return Mechanism{}, fmt.Errorf("there is no mechanism %q; %s", name, config.Suggest(name, append(t.Names(), All)))
 	}
 	if !own {
@@ -110,7 +119,12 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	var known []string
 	for _, p := range t.Policies {
 		if p.Name() == wanted {
-			return Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + wanted, Policy: p, Rigid: rigid}, nil
+			m := Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + wanted, Policy: p, Rigid: rigid}
+			if base == JASDA {
+				m.Summary = "jobs bid for gaps and a market clears, rigid jobs by policy " + wanted
+				m.Market = &s.Settings.Market
+			}
+			return m, nil
 		}
 		known = append(known, p.Name())
 	}

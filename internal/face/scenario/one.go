@@ -62,7 +62,8 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	if m.Planner != nil {
 		play = s.playPlanner
 	}
-	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress})
+	var market measure.Negotiation
+	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market})
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +76,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	if over && witness.live > 0 {
 		out.Broken = append(out.Broken, fmt.Sprintf("%d jobs are lost: the run is over and they have no final state", witness.live))
+	}
+	if m.Market != nil {
+		market.Set(&out.Metrics, collector.Messages())
 	}
 	if !out.Partial {
 		out.Metrics.Set(measure.BoundShare, w.share(out.Metrics.Get(measure.UsefulWork)))
@@ -102,4 +106,6 @@ type stage struct {
 	from      *offered
 	to        measure.Observer
 	progress  func(now quantity.Instant, live int)
+	// market is told what it has done.
+	market *measure.Negotiation
 }

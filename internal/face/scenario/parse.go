@@ -42,7 +42,7 @@ func Parse(name string, data []byte, sets ...config.Set) (*Scenario, error) {
 }
 
 func (s *Scenario) read(root config.Value) {
-	o := root.Object("scenario", "doc", "cluster", "queues", "mechanism", "workload", "model", "faults", "window", "seeds", "expect")
+	o := root.Object("scenario", "doc", "cluster", "queues", "mechanism", "market", "workload", "model", "faults", "window", "seeds", "expect")
 	s.Name = o.Need("scenario", "small").Text("a name such as small", "")
 	if s.Name != "" && !goodName(s.Name) {
 		o.Get("scenario").Wrong("is %q; want words of a-z, 0-9 and -, joined by / if several", s.Name)
@@ -51,6 +51,7 @@ func (s *Scenario) read(root config.Value) {
 	s.cluster(o.Need("cluster", "{nodes: [{gpus: \"sim:a100-40gb=2,layout=3g.20gb+2g.10gb+2x1g.5gb\"}]}"))
 	s.Queues = o.Get("queues").Queues()
 	s.settings(o.Get("mechanism"))
+	s.Settings.Market = o.Get("market").Market()
 	s.window(o.Get("window"))
 	s.model(o.Get("model"))
 	s.work(o.Need("workload", "{jobs: [{at: 0s, name: a, rigid: {walltime: 5m}, memory: 4Gi}]}"))

@@ -16,10 +16,11 @@ import (
 )
 
 func (s *Scenario) work(v config.Value) {
-	o := v.Object("jobs", "synthetic", "compose")
+	o := v.Object("jobs", "synthetic", "compose", "agents")
 	if v.Given() && !o.Has("jobs") && !o.Has("synthetic") && !o.Has("compose") {
 		v.Wrong("offers no work; give jobs (written out), synthetic (generated) or compose (from published traces)")
 	}
+	s.agents(o.Get("agents"))
 	lines := map[string]bool{}
 	for _, e := range o.Get("jobs").List("a list of jobs such as [{at: 0s, name: a, rigid: {walltime: 5m}, memory: 4Gi}]", MaxJobs) {
 		s.jobLine(e, lines)
@@ -41,7 +42,7 @@ func (s *Scenario) work(v config.Value) {
 
 // jobLine reads one line of explicit jobs: one job, or count of them every so often.
 func (s *Scenario) jobLine(e config.Value, names map[string]bool) {
-	o := e.Object(append([]string{"at", "name", "count", "every", "due", "true"}, config.WorkKeys()...)...)
+	o := e.Object(append([]string{"at", "name", "count", "every", "due", "agent", "true"}, config.WorkKeys()...)...)
 	before := e.Count()
 	name := o.Need("name", "a").Label("")
 	at := moment(o.Need("at", "0s"), 0)
@@ -65,6 +66,11 @@ func (s *Scenario) jobLine(e config.Value, names map[string]bool) {
 	}
 	if spec.Kind != job.Rigid {
 		j.Declared = time.Duration(quantity.MulDiv(spec.Total, int64(spec.PerUnit), 1))
+	}
+	if a := o.Get("agent"); a.Given() {
+		if j.Group = s.agentName(a); spec.Kind == job.Rigid {
+			a.Wrong("nobody bids for a rigid job: it is planned; leave it out")
+		}
 	}
 	truth := o.Get("true").Object("time", "memory")
 	j.Work = truth.Get("time").Duration(time.Millisecond, MaxSpan, j.Declared)

@@ -35,10 +35,15 @@ type Fate struct {
 }
 
 // metricNames lists what a comparison may name.
-func metricNames() []string {
+func (s *Scenario) metricNames() []string {
 	var out []string
-	for _, m := range measure.Table() {
+	for _, m := range append(measure.Table(), measure.NegotiationTable()...) {
 		out = append(out, m.Name)
+	}
+	for _, group := range s.groups() {
+		for _, m := range measure.GroupTable() {
+			out = append(out, measure.InGroup(m, group))
+		}
 	}
 	return append(out, Finished)
 }

@@ -78,11 +78,12 @@ func TestSmallIsWhatItSays(t *testing.T) {
 
 // TestSameSeedSameBytes: neither the number of workers nor of processors changes a byte.
 func TestSameSeedSameBytes(t *testing.T) {
-	s, err := scenario.Load("small", config.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, config.Set{Path: "model.network", Value: "{delay: 2ms, jitter: 5ms, loss: 1%}"})
+	s, err := scenario.Load("small", config.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, config.Set{Path: "model.network", Value: "{delay: 2ms, jitter: 5ms, loss: 1%}"},
+		config.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 40%, think: 5ms}, {strategy: collude, share: 30%}, {strategy: hostile, share: 5%}]"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := table().Find(s, []string{"sja", "sja:efficiency", "easy", "fgd"})
+	m, err := table().Find(s, []string{"sja", "sja:efficiency", "jasda", "easy", "fgd"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +104,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 		return b.String()
 	}
 	one := run(1, 1)
-	if strings.Count(one, `"scenario"`) != 8 {
-		t.Fatalf("want 8 runs: %s", one)
+	if strings.Count(one, `"scenario"`) != 10 {
+		t.Fatalf("want 10 runs: %s", one)
 	}
 	for _, workers := range []int{2, 7} {
 		if two := run(workers, 4); two != one {
@@ -156,8 +157,12 @@ func TestMechanismsByName(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	all, err := table().Find(s, []string{"all"})
-	if err != nil || len(all) != 1+len(table().Planners) || all[0].Name != "sja" {
+	if err != nil || len(all) != 2+len(table().Planners) || all[0].Name != "sja" || all[1].Name != "jasda" {
 		t.Errorf("all: %+v, %v", all, err)
+	}
+	j, err := table().Find(s, []string{"jasda", "jasda:fifo"})
+	if err != nil || len(j) != 2 || j[0].Market != &s.Settings.Market || j[0].Policy.Name() != "sla" || j[1].Policy.Name() != "fifo" || m[1].Market != nil {
+		t.Errorf("jasda: %+v, %v", j, err)
 	}
 	s.Settings.Rigid = "fcfs"
 	if m, err := table().Find(s, []string{"sja"}); err != nil || m[0].Rigid.Reserve != 1 || m[0].Rigid.Overtake {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive/workload"
@@ -62,12 +63,16 @@ type Settings struct {
 	StopAll bool
 	// Restore and Checkpoint are what a preemption costs a mechanism that preempts.
 	Restore, Checkpoint time.Duration
+	// Market is how jasda negotiates.
+	Market market.Config
 }
 
 // Workload is the work offered: explicit jobs, and streams of generated ones.
 type Workload struct {
 	Jobs    []Job
 	Streams []Stream
+	// Agents bid for jobs, where the mechanism negotiates.
+	Agents []Agents
 }
 
 // NeedsData says whether it is composed of published traces.

@@ -29,7 +29,10 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	if err := errors.Join(err1, err2); err != nil {
 		return 0, false, err
 	}
-	specs := workload.Specs{Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin, Grace: s.Settings.Grace}
+	negotiates := on.mechanism.Market != nil
+	specs := workload.Specs{
+		Agents: negotiates, Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin, Grace: s.Settings.Grace,
+	}
 	o := sim.Options{
 		Start: quantity.Instant(epoch - time.Second), ZoneID: zoneID, Gate: g, Zone: z,
 		Source: later{on.from}, Spec: func(j *workload.Job) (*job.Spec, error) {
@@ -43,6 +46,9 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 		Observer: &earlier{to: on.to},
 		Progress: func(now quantity.Instant, live int) { on.progress(now.Add(-epoch), live) },
 	}
+	if negotiates {
+		o.Agent = s.bidders()
+	}
 	for i := range s.Nodes {
 		o.Nodes = append(o.Nodes, sim.Node{ID: s.Nodes[i].ID, Actor: node.New(actors.node(s.Nodes[i].ID)), Slices: s.Nodes[i].Slices})
 	}
@@ -53,6 +59,7 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	s.prepare(world, on.world.queues)
 	over, err := world.RunOut(ctx, s.Window.Limit.Add(epoch))
 	at := world.Now().Add(-epoch)
+	*on.market = world.Negotiation()
 	if err != nil && ctx.Err() == nil {
 		return at, false, err
 	}
@@ -100,14 +107,20 @@ type actorsOf struct {
 const retain = time.Second
 
 func (a actorsOf) gate() gate.Config {
-	return gate.Config{Zone: zoneID, Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated}
+	return gate.Config{Zone: zoneID, Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil}
 }
 
 func (a actorsOf) zone() zone.Config {
-	return zone.Config{
+	c := zone.Config{
 		ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow,
 		AskTTL: time.Second + a.s.Model.Network.slack(), Retry: time.Second + a.s.Model.Network.slack(),
 	}
+	if a.m.Market != nil {
+		m := *a.m.Market
+		m.Close = min(m.Close+a.s.Model.Network.slack(), time.Minute)
+		c.Market = &m
+	}
+	return c
 }
 
 func (a actorsOf) node(id job.NodeID) node.Config {
@@ -143,7 +156,7 @@ func (n Network) slack() time.Duration { return 4 * (n.Delay + 8*n.Jitter) }
 // links are the ways of the network.
 func (n Network) links() sim.Network {
 	l := sim.Link{Delay: n.Delay, Jitter: n.Jitter, Loss: n.Loss, Double: n.Duplication}
-	return sim.Network{GateZone: l, ZoneNode: l}
+	return sim.Network{GateZone: l, ZoneNode: l, ZoneBidder: l}
 }
 
 // faultsOf turns the scenario's faults into those of the driver.

@@ -16,6 +16,9 @@ type offered struct {
 	parts []part
 	until quantity.Instant
 	next  int64
+	// agents bid for jobs, for which by the seed.
+	agents []Agents
+	seed   uint64
 	// only keeps the jobs of one kind; 0 for all.
 	only job.Kind
 	// named are the explicit jobs among those given so far, by number.
@@ -32,7 +35,7 @@ type part struct {
 
 // offer opens the workload for a seed. It ends in an error when ctx does, also where it looks through arrivals without end.
 func (s *Scenario) offer(ctx context.Context, seed uint64, data *Traces) (*offered, error) {
-	o := &offered{until: s.Window.Until, named: map[int64]string{}}
+	o := &offered{until: s.Window.Until, agents: s.Workload.Agents, seed: seed, named: map[int64]string{}}
 	if len(s.Workload.Jobs) > 0 {
 		e := &explicit{jobs: s.Workload.Jobs, seed: seed}
 		o.parts = append(o.parts, part{of: e, names: e})
@@ -86,6 +89,7 @@ func (o *offered) take(j *workload.Job) (bool, error) {
 	if first.names != nil {
 		o.named[o.next] = first.names.jobs[first.ahead.Number].Name
 	}
+	o.assign(j)
 	o.next++
 	return true, first.pull()
 }

@@ -22,6 +22,8 @@ type Stream struct {
 	Generator *synthetic.Jobs
 	// Queue that all its jobs go to; empty: as the arrivals say.
 	Queue string
+	// Agent is the name of the agents of all its divisible jobs; empty: as the shares say.
+	Agent string
 	// Options but for the classes and the seed.
 	Options compose.Options
 }
@@ -53,7 +55,7 @@ func (s *Scenario) openStreams(ctx context.Context, seed uint64, data *Traces) (
 		if err != nil {
 			return nil, errkind.Errorf(errkind.Of(err), "stream %d of the workload: %w", i+1, err)
 		}
-		out = append(out, queued{x, t.Queue})
+		out = append(out, queued{x, t.Queue, t.Agent})
 	}
 	return out, nil
 }
@@ -85,10 +87,10 @@ func (w *stoppable) Next(a *workload.Arrival) (bool, error) {
 	return w.of.Next(a)
 }
 
-// queued puts the jobs of a source into one queue, if it has a name.
+// queued puts the jobs of a source into one queue and gives them one kind of agent, each if it has a name.
 type queued struct {
-	of    workload.Source
-	queue string
+	of           workload.Source
+	queue, agent string
 }
 
 // Next implements workload.Source.
@@ -97,6 +99,7 @@ func (q queued) Next(j *workload.Job) (bool, error) {
 	if q.queue != "" {
 		j.Queue = q.queue
 	}
+	j.Group = q.agent
 	return more, err
 }
 
@@ -144,7 +147,7 @@ func (s *Scenario) streams(o config.Object) {
 // streamKeys are what every stream may say; what follows is for generated ones.
 func streamKeys(generated bool) []string {
 	keys := []string{
-		"queue", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "startup", "theta", "noise", "timeError", "memoryError",
+		"queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "startup", "theta", "noise", "timeError", "memoryError",
 	}
 	if generated {
 		keys = append(keys, "arrivals", "diurnal", "durations", "gpus", "queues", "seed")
@@ -154,7 +157,7 @@ func streamKeys(generated bool) []string {
 
 func (s *Scenario) stream(e config.Value, generated bool) {
 	o := e.Object(streamKeys(generated)...)
-	t := Stream{Queue: o.Get("queue").Label("")}
+	t := Stream{Queue: o.Get("queue").Label(""), Agent: s.agentName(o.Get("agent"))}
 	c := &t.Options
 	c.Jobs = o.Get("jobs").Integer(1, MaxGenerated, 0)
 	if c.Jobs == 0 && s.Window.Until == quantity.Never {
