@@ -48,6 +48,8 @@ type round struct {
 	asked  []caller
 	// waiting are the prompt agents that have not answered.
 	waiting int
+	// generation of the zone when it was opened: who has come since was not asked.
+	generation uint64
 }
 
 // caller is an external job that was asked, with its answer.
@@ -67,6 +69,9 @@ type agent struct {
 	// session, 0 if none attends; missed closings in a row.
 	session uint64
 	missed  int
+	// round that was cleared without waiting for it, and when that would have closed: it may still show that it is prompt.
+	round  uint64
+	closes quantity.Instant
 }
 
 // patience is how many closings an agent may miss in a row before rounds no longer wait for it.
@@ -189,7 +194,7 @@ func (z *Zone) suits(now quantity.Instant, st *state, l *lot) bool {
 // announceTo opens a round for the lots that one of those asked could use, and returns the lots that none could.
 func (z *Zone) announceTo(now quantity.Instant, lots []lot, asked []caller, out *protocol.Out) (rest []lot) {
 	z.nextRnd++
-	r := &round{id: z.nextRnd, closes: now.Add(z.cfg.Market.Close), asked: asked}
+	r := &round{id: z.nextRnd, closes: now.Add(z.cfg.Market.Close), asked: asked, generation: z.generation}
 	calls := make([]*protocol.Call, len(asked))
 	for _, l := range lots {
 		w, wanted := l.find(), false
@@ -220,8 +225,18 @@ func (z *Zone) announceTo(now quantity.Instant, lots []lot, asked []caller, out 
 		z.stats.Calls++
 		z.tell(&asked[i], protocol.Message{Kind: protocol.Announce, Call: calls[i]}, out)
 	}
-	z.rounds = append(z.rounds, r)
-	return rest
+	if r.waiting > 0 {
+		z.rounds = append(z.rounds, r)
+		return rest
+	}
+	// None of them answers in time: the windows are cleared now, and who does is waited for again.
+	for i := range r.lots {
+		r.lots[i].find().round = 0
+	}
+	for i := range asked {
+		asked[i].job.agent.round, asked[i].job.agent.closes = r.id, r.closes
+	}
+	return lots
 }
 
 // call is what a job is told of a round.
@@ -279,14 +294,17 @@ func (z *Zone) hangUp(s *state) {
 }
 
 // answered takes in an agent's answer. The first one to a round counts, and only what Most allows of it.
-func (z *Zone) answered(in *protocol.Message) {
+func (z *Zone) answered(now quantity.Instant, in *protocol.Message) {
 	s := z.jobs[in.Job]
 	if s == nil || in.Session == 0 || in.Session != s.agent.session {
 		return
 	}
 	i := slices.IndexFunc(z.rounds, func(r *round) bool { return r.id == in.Round })
-	if i < 0 {
-		return // closed
+	if i < 0 { // closed
+		if in.Round == s.agent.round && now < s.agent.closes {
+			s.agent.missed = 0
+		}
+		return
 	}
 	r := z.rounds[i]
 	j := slices.IndexFunc(r.asked, func(c caller) bool { return c.job == s && c.session == in.Session })
@@ -308,6 +326,7 @@ func (z *Zone) answered(in *protocol.Message) {
 
 // conclude clears a round that has waited for agents and tells each what became of its variants.
 func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
+	late := r.generation != z.generation
 	for i := range r.lots {
 		if w := r.lots[i].find(); w != nil {
 			w.round = 0
@@ -325,6 +344,12 @@ func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
 		slices.SortFunc(c.variants, func(a, b protocol.Variant) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	z.clear(now, r.lots, r, out)
+	for i := range r.lots {
+		if w := r.lots[i].find(); w != nil && late { // what is left is for those too that came while it was open
+			w.offered = false
+			z.turn.set(r.lots[i].slice.at)
+		}
+	}
 	for i := range r.asked {
 		c := &r.asked[i]
 		if len(c.notices) > 0 {

@@ -70,7 +70,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Attend:
 		z.attend(&in)
 	case protocol.Answer:
-		z.answered(&in)
+		z.answered(now, &in)
 	}
 	z.after(now, out)
 }
