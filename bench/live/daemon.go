@@ -30,8 +30,11 @@ type daemon struct {
 	log string
 }
 
-// up starts a daemon with s.slots simulated slices and a data directory of its own, and waits until it serves.
-func (s *settings) up(ctx context.Context) (*daemon, error) {
+// up starts a daemon with s.slots simulated slices.
+func (s *settings) up(ctx context.Context) (*daemon, error) { return s.upWith(ctx, s.slots) }
+
+// upWith starts a daemon with so many simulated slices and a data directory of its own, and waits until it serves.
+func (s *settings) upWith(ctx context.Context, slots int, flags ...string) (*daemon, error) {
 	dir, err := os.MkdirTemp(s.temp, "daemon-")
 	if err != nil {
 		return nil, err
@@ -42,8 +45,8 @@ func (s *settings) up(ctx context.Context) (*daemon, error) {
 		return nil, err
 	}
 	defer log.Close()
-	gpus := "sim:custom,mem=256Mi" + strings.Repeat("+256Mi", s.slots-1)
-	d.cmd = exec.Command(filepath.Join(s.bin, "sluice"), "up", "--data", filepath.Join(dir, "data"), "--gpus", gpus, "--listen", "127.0.0.1:0", "--log", "warn")
+	gpus := "sim:custom,mem=256Mi" + strings.Repeat("+256Mi", slots-1)
+	d.cmd = exec.Command(filepath.Join(s.bin, "sluice"), append([]string{"up", "--data", filepath.Join(dir, "data"), "--gpus", gpus, "--listen", "127.0.0.1:0", "--log", "warn"}, flags...)...)
 	d.cmd.Stderr = log
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -65,7 +68,7 @@ func (s *settings) up(ctx context.Context) (*daemon, error) {
 	d.SluiceServiceClient = sluicev1alpha1connect.NewSluiceServiceClient(d.http, d.base)
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		slices, err := d.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
-		if err == nil && len(slices.Msg.Slices) == s.slots {
+		if err == nil && len(slices.Msg.Slices) == slots {
 			return d, nil
 		}
 		if time.Now().After(until) {

@@ -1,6 +1,7 @@
 // Command live measures a real daemon on loopback with simulated slices: how long a submission takes to be durable, how
-// long a job takes from its submission to its start and its end, and how many no-op subjobs end in a second, beside
-// xargs, GNU parallel and Slurm in the same run. It prints lines in Go's benchmark format, one for every repetition, so
+// long a job takes from its submission to its start and its end, how many no-op subjobs end in a second, beside xargs, GNU
+// parallel and Slurm in the same run, and how long a round takes in which 100 agents bid over the API. It prints lines in
+// Go's benchmark format, one for every repetition, so
 // that benchstat compares two runs, and comments that say what was not measured. docs/benchmarks.md explains the figures.
 //
 //	go run ./bench/live -bin bin
@@ -34,11 +35,13 @@ type settings struct {
 	submissions int
 	// singles is how many jobs are submitted one after another to an idle daemon.
 	singles int
+	// agents bid in a live round, and rounds is how many of them are waited for.
+	agents, rounds int
 }
 
 func main() {
 	s := settings{}
-	only := flag.String("only", "submit,single,noop", "what to measure: submit, single, noop, with commas between")
+	only := flag.String("only", "submit,single,noop,round", "what to measure: submit, single, noop, round, with commas between")
 	flag.StringVar(&s.bin, "bin", "bin", "the directory of sluice and sluice-shim")
 	flag.IntVar(&s.slots, "slots", 4, "how many no-ops run at once")
 	flag.IntVar(&s.processes, "n", 300, "no-op processes of one measurement")
@@ -46,6 +49,8 @@ func main() {
 	flag.IntVar(&s.pairs, "pairs", 5, "how often everything is measured, in turn")
 	flag.IntVar(&s.submissions, "submissions", 200, "submissions of one client; 64 clients make four times as many together")
 	flag.IntVar(&s.singles, "singles", 20, "jobs one after another on an idle daemon")
+	flag.IntVar(&s.agents, "agents", 100, "external jobs with an agent each in a live round")
+	flag.IntVar(&s.rounds, "rounds", 100, "live rounds of one measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -64,15 +69,15 @@ func (s *settings) check(parts []string) error {
 		low, high int
 	}{
 		{"slots", s.slots, 1, 64}, {"n", s.processes, 1, 1000}, {"units", s.units, 1, 1_000_000}, {"pairs", s.pairs, 1, 100},
-		{"submissions", s.submissions, 64, 2000}, {"singles", s.singles, 1, 1000},
+		{"submissions", s.submissions, 64, 2000}, {"singles", s.singles, 1, 1000}, {"agents", s.agents, 1, 1000}, {"rounds", s.rounds, 1, 10_000},
 	} {
 		if n.value < n.low || n.value > n.high {
 			errs = append(errs, fmt.Errorf("-%s %d: want %d to %d", n.name, n.value, n.low, n.high))
 		}
 	}
 	for _, p := range parts {
-		if !slices.Contains([]string{"submit", "single", "noop"}, p) {
-			errs = append(errs, fmt.Errorf("-only %q: want submit, single or noop", p))
+		if !slices.Contains([]string{"submit", "single", "noop", "round"}, p) {
+			errs = append(errs, fmt.Errorf("-only %q: want submit, single, noop or round", p))
 		}
 	}
 	for _, name := range []string{"sluice", "sluice-shim"} {
@@ -99,7 +104,7 @@ func run(ctx context.Context, s settings, parts []string) (err error) {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context, *settings, *book) error
-	}{{"submit", submissions}, {"single", singles}, {"noop", noops}} {
+	}{{"submit", submissions}, {"single", singles}, {"noop", noops}, {"round", rounds}} {
 		if slices.Contains(parts, part.name) {
 			if err := part.do(ctx, &s, &b); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)
