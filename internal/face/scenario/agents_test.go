@@ -127,12 +127,14 @@ func TestHonestAgentsDoTheSameWork(t *testing.T) {
 	}
 }
 
-// TestUnderEveryStrategy: whatever agents do, nothing that must hold breaks, and rigid jobs are done.
+// TestUnderEveryStrategy: whatever agents do, on a network that loses some, with a daemon that crashes now and then: nothing
+// that must hold breaks, and rigid jobs are done.
 func TestUnderEveryStrategy(t *testing.T) {
 	for _, name := range []string{"inflate", "understate", "tiny-memory", "hoard", "snipe", "slow", "silent", "collude", "hostile"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := runs(t, config.Set{Path: "window", Value: "{until: 1h, limit: 6h}"}, config.Set{Path: "model.network", Value: "{delay: 1ms, jitter: 1ms, loss: 0.1%}"},
+			m := runs(t, config.Set{Path: "window", Value: "{until: 40m, limit: 6h}"}, config.Set{Path: "model.network", Value: "{delay: 1ms, jitter: 1ms, loss: 0.1%}"},
+				config.Set{Path: "faults", Value: "[{every: 15m, kill: daemon, for: 2s}]"},
 				config.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 50%}, {strategy: " + name + ", share: 40%}]"})
 			if m.Get(measure.Awards) == 0 || m.Get(measure.Unfinished) > m.Get(measure.InGroup(measure.Jobs, name)) {
 				t.Errorf("%v awards, %v jobs unfinished of which %v have such agents", m.Get(measure.Awards), m.Get(measure.Unfinished), m.Get(measure.InGroup(measure.Jobs, name)))
