@@ -22,7 +22,8 @@ type Config struct {
 	PerTime bool
 	// Exclusive sells at most one variant of a job in one window.
 	Exclusive bool
-	// Joint clears the windows of a node that are open in the same instant together; otherwise one after another.
+	// Joint clears the windows of a node that are open in the same instant together; otherwise one after another. With
+	// Exclusive a job then wins one variant on the whole node.
 	Joint bool
 	// Rounds in one instant, at most: what is left of a window is announced again, and losers may bid again. Default 3.
 	Rounds int
@@ -129,7 +130,7 @@ func (c Config) Validate() error {
 	wrong(c.Repack > Never, "repack %d is not known", c.Repack)
 	wrong(c.Payment > VCG, "payment %d is not known", c.Payment)
 	wrong(c.Refill < 0, "refill is %d credits; want 0 or more", c.Refill)
-	wrong(c.Payment == VCG && c.Exclusive, "with at most one variant a job the plan may not be optimal, and then VCG prices are not truthful; take payment first or free")
+	wrong(c.Payment == VCG && (c.Exclusive || c.Joint), "exclusive and joint plans may not be the best there are, and then VCG prices are not truthful; take payment first or free")
 	if err := c.Weights.Validate(); err != nil {
 		errs = append(errs, err)
 	}

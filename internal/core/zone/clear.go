@@ -166,7 +166,7 @@ func (z *Zone) number() {
 		t := &z.tenders[i]
 		if k == 0 || z.tenders[order[k-1]].job != t.job {
 			number, work, reach = number+1, 0, 0
-		} else if t.Range.From >= reach && len(t.job.Claims)+t.job.asking+1 < t.job.Spec.Parallelism {
+		} else if t.Range.From >= reach && !z.cfg.Market.Exclusive && len(t.job.Claims)+t.job.asking+1 < t.job.Spec.Parallelism {
 			work++
 		}
 		reach = max(reach, t.Range.To)

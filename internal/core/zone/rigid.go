@@ -15,6 +15,8 @@ type backfill struct {
 	// replan: something has changed since the last plan, which else is good until again.
 	replan bool
 	again  quantity.Instant
+	// ready is when the first place begins of those that were found and are not reserved.
+	ready quantity.Instant
 	// plans are ForRigid reservations asked for and not seen in a view yet, withdrawals those asked to be withdrawn; both in
 	// order of time.
 	plans       []*plan
@@ -80,7 +82,7 @@ func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Insta
 func (z *Zone) plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.serve(now)
 	z.dropPlans(now, out)
-	wake := quantity.Never
+	wake := z.ready
 	for i := range z.heads {
 		if h := &z.heads[i]; h.place.start <= now {
 			wake = min(wake, z.start(now, h, out))
@@ -106,13 +108,13 @@ func (z *Zone) serve(now quantity.Instant) {
 			z.alter(&h.place)
 		}
 	}
-	z.heads = z.past[:0]
+	z.heads, z.ready = z.past[:0], quantity.Never
 	z.findHeads(now)
 	for i := range before {
 		h := &before[i]
 		if h.job.headed = 0; h.job.head == 0 {
 			z.alter(&h.place)
-			h.job.place = place{}
+			h.job.place, h.job.lookedAt = place{}, 0 // the next search is a full one: what was known is forgotten
 			z.setPlanned(h.job, false)
 		}
 	}
@@ -151,6 +153,9 @@ func (z *Zone) findHeads(now quantity.Instant) {
 				z.alter(&old)
 			}
 			if !serves {
+				if found {
+					z.ready = min(z.ready, st.place.start)
+				}
 				continue
 			}
 			if moved {

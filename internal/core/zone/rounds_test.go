@@ -379,3 +379,16 @@ func hostile(s *job.Spec, draw func(int) int) func(*protocol.Message) []protocol
 		return answers
 	}
 }
+
+// TestARigidJobWithoutWalltimeIsServed: it runs until it ends, on a slice where nothing else is known to come.
+func TestARigidJobWithoutWalltimeIsServed(t *testing.T) {
+	w := newMarket(t, market.Config{}, 512)
+	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+		return 40 * time.Second, job.Result{Outcome: job.Done, Progress: m.Range.To}
+	}
+	w.config.Rigid = planner.Discipline{Overtake: true}
+	w.z = w.make()
+	w.submit(rigid(t, "endless", 0, 300, 1))
+	w.until(5 * time.Minute)
+	finished(t, w, "endless")
+}

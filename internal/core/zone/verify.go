@@ -38,7 +38,7 @@ func (z *Zone) verify(now quantity.Instant, t *tender, l *lot, w *window) string
 		return fmt.Sprintf("some of [%d,%d) is sold or done already", t.Range.From, t.Range.To)
 	case v.Running >= s.Parallelism:
 		return fmt.Sprintf("the job already runs the %d subjobs its parallelism allows", s.Parallelism)
-	case t.Run <= 0 || t.Wall < t.Run || t.Wall > longestPlan:
+	case t.Run <= 0 && (s.Kind != job.Rigid || s.Walltime != 0) || t.Wall < t.Run || t.Wall > longestPlan:
 		return fmt.Sprintf("it plans to run %v of %v; want more than 0, and at most all of it", t.Run, t.Wall)
 	case t.Start < now || t.Start >= offered.End:
 		return "it does not begin within the window"

@@ -15,7 +15,7 @@ var marketKeys = []string{
 	"trusting", "eta", "kappa", "payment", "refill",
 }
 
-// Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share},
+// Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity},
 // variants, weigh: score|time, exclusive, joint, rounds, repack: rolling|withdraw|never, freeze, starve, close, audience,
 // trusting, eta, kappa, payment: free|first|vcg, refill}. What is left out has its default; a weight that is left out
 // where others are given is 0. `starve: never` lets a job wait without end.
@@ -56,9 +56,9 @@ func weights(o object) score.Weights {
 	if !o.has("weights") {
 		return w
 	}
-	of := o.get("weights").object("time", "memory", "residue", "headroom", "age", "share")
+	of := o.get("weights").object("time", "memory", "residue", "headroom", "age", "share", "brevity")
 	one := func(key string) int64 { return of.get(key).fraction(score.One, 0, score.One, 0) }
-	w.System = score.System{Time: one("time"), Memory: one("memory"), Residue: one("residue"), Headroom: one("headroom"), Age: one("age"), Share: one("share")}
+	w.System = score.System{Time: one("time"), Memory: one("memory"), Residue: one("residue"), Headroom: one("headroom"), Age: one("age"), Share: one("share"), Brevity: one("brevity")}
 	return w
 }
 

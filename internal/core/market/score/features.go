@@ -42,6 +42,7 @@ func (w Weights) Features(v *Variant) System {
 		Residue: Residue(v.Open, v.Shut, v.Start, v.End, v.Shortest),
 		Age:     Age(v.Waited),
 		Share:   Share(v.Attained, v.Hour),
+		Brevity: Brevity(v.End.Sub(v.Start)),
 	}
 	if w.System.Headroom > 0 {
 		f.Headroom = Headroom(*v.Profile, v.From, v.To, v.Within, v.Theta)
@@ -84,6 +85,11 @@ func Share(attained, hour int64) int64 {
 	}
 	hour = max(hour, 1)
 	return share(hour, hour+min(attained, math.MaxInt64-hour))
+}
+
+// Brevity is how soon a variant gives its slice back, so that others are served: One for no time, half of it for BrevityHalf.
+func Brevity(duration time.Duration) int64 {
+	return share(int64(BrevityHalf), int64(BrevityHalf)+max(0, min(int64(duration), math.MaxInt64/2)))
 }
 
 // Progress is the share of the units that are left which a variant does.

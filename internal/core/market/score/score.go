@@ -34,7 +34,12 @@ type System struct {
 	// Share is how little its job has had so far for its queue's weight: One for nothing, half of that for an hour of the
 	// slice.
 	Share int64
+	// Brevity is how soon the variant gives its slice back: BrevityHalf/(BrevityHalf + duration).
+	Brevity int64
 }
+
+// BrevityHalf is the duration whose brevity is one half.
+const BrevityHalf = 10 * time.Minute
 
 // AgeFull is the wait that counts as 1 (T_age).
 const AgeFull = 20 * time.Minute
@@ -63,7 +68,7 @@ func (w Weights) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share}} {
+	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share}, {"brevity", s.Brevity}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("market: the weight of %s is %d millionths; want 0 or more", f.name, f.value))
 		}
@@ -81,7 +86,8 @@ func (f System) Of(w System) int64 { return (f.sum(w) + One/2) / One }
 
 // sum is the weighted sum in 1/One of a millionth, at most One x One. What is out of range counts as the nearest that is not.
 func (f System) sum(w System) int64 {
-	return unit(f.Time)*w.Time + unit(f.Memory)*w.Memory + unit(f.Residue)*w.Residue + unit(f.Headroom)*w.Headroom + unit(f.Age)*w.Age + unit(f.Share)*w.Share
+	return unit(f.Time)*w.Time + unit(f.Memory)*w.Memory + unit(f.Residue)*w.Residue + unit(f.Headroom)*w.Headroom + unit(f.Age)*w.Age +
+		unit(f.Share)*w.Share + unit(f.Brevity)*w.Brevity
 }
 
 // Total is the score of a variant that clearing compares: Lambda x job + (1 - Lambda) x the system's score of its features, in
