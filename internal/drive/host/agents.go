@@ -97,7 +97,19 @@ func (a *agents) deliver(m *protocol.Message) {
 		}
 		return
 	}
-	at.session.hear(m)
+	s := at.session
+	s.hear(m)
+	if !s.ready && s.held == nil && len(s.events) > 0 {
+		s.held = time.AfterFunc(heldNotices, func() { a.release(s) })
+	}
+}
+
+// release lets notices go that nothing came to go with.
+func (a *agents) release(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.held, s.ready = nil, len(s.events) > 0
+	s.wake()
 }
 
 // message is one of a job's agent to the zone.
@@ -286,7 +298,7 @@ func (a *agents) hear(s *session, turn uint64, last bool) (heard drive.Heard, ch
 		return drive.Heard{}, nil, s.end
 	case turn != s.turn:
 		return drive.Heard{Session: s.number}, nil, nil
-	case last || s.over || len(s.events) > 0 || s.dropped > 0:
+	case last || s.over || s.ready:
 		return s.take(), nil, nil
 	}
 	return drive.Heard{}, s.changed, nil

@@ -14,6 +14,8 @@ import (
 const (
 	keptCalls   = 16
 	keptNotices = 256
+	// notices of what was not won wait this long for something to go with, so that a round does not wake everybody twice.
+	heldNotices = 250 * time.Millisecond
 )
 
 // session is one connection of one job's agent: what it has not heard yet. Guarded by agents.mu.
@@ -24,6 +26,9 @@ type session struct {
 	told   int
 	// dropped calls and notices since the agent last heard of it.
 	dropped int64
+	// ready: something is there that must not wait. held ends the waiting of what may.
+	ready bool
+	held  *time.Timer
 	// rounds are those announced and not answered, at most keptCalls, oldest first.
 	rounds []announced
 	// changed is closed at every change, for those who wait.
@@ -71,16 +76,26 @@ func (s *session) hear(m *protocol.Message) {
 		s.dropped += int64(len(m.Notices) - len(kept))
 		s.told += len(kept)
 		s.events = append(s.events, drive.Event{Round: m.Round, Notices: kept})
+		if !slices.ContainsFunc(kept, func(n protocol.Notice) bool { return n.Kind == protocol.Awarded || n.Kind == protocol.Concluded }) {
+			s.bound()
+			return
+		}
 	default: // nothing else is for an agent
 		return
 	}
+	s.bound()
+	s.ready = true
+	s.wake()
+}
+
+// bound drops what is too much.
+func (s *session) bound() {
 	for s.calls > keptCalls {
 		s.drop(func(e *drive.Event) bool { return e.Call != nil })
 	}
 	for s.told > keptNotices {
 		s.drop(func(e *drive.Event) bool { return e.Call == nil })
 	}
-	s.wake()
 }
 
 // drop forgets the oldest event of a kind.
@@ -105,7 +120,7 @@ func (s *session) drop(kind func(*drive.Event) bool) {
 // take hands over everything that was not heard yet.
 func (s *session) take() drive.Heard {
 	h := drive.Heard{Session: s.number, Events: s.events, Dropped: s.dropped, Over: s.over}
-	s.events, s.calls, s.told, s.dropped = nil, 0, 0, 0
+	s.events, s.calls, s.told, s.dropped, s.ready = nil, 0, 0, 0, false
 	return h
 }
 

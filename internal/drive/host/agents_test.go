@@ -345,6 +345,46 @@ func TestMailboxIsBounded(t *testing.T) {
 	}
 }
 
+// TestWhatWasLostWaits: notices of what was not won go with the next event, or a moment later; what was won is told at once.
+func TestWhatWasLostWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, b := agentRig(t)
+		h, stop := r.start(t)
+		submitExternal(t, h)
+		session, round := opened(t, h)
+		begin := time.Now()
+		poll := func(answers ...drive.Answer) (drive.Heard, time.Duration) {
+			got, err := h.Negotiate(t.Context(), drive.Negotiation{Job: "a", Session: session, Wait: drive.MaxWait, Answers: answers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got, time.Since(begin)
+		}
+		got, took := poll(drive.Answer{Round: round, Variants: make([]protocol.Variant, 1)})
+		if len(got.Events) != 1 || got.Events[0].Notices[0].Kind != protocol.Lost || took != heldNotices {
+			t.Errorf("lost: %+v after %v, want it after %v", got, took, heldNotices)
+		}
+		say := func(m protocol.Message) {
+			m.To, m.Session = protocol.Address{Role: protocol.Bidder, ID: "a"}, session
+			h.agents.deliver(&m)
+		}
+		begin = time.Now()
+		say(protocol.Message{Kind: protocol.Told, Notices: []protocol.Notice{{Kind: protocol.Lost}}})
+		say(protocol.Message{Kind: protocol.Told, Notices: []protocol.Notice{{Kind: protocol.Lost}, {Kind: protocol.Awarded}}})
+		if got, took = poll(); len(got.Events) != 2 || took != 0 {
+			t.Errorf("awarded: %+v after %v, want both at once", got, took)
+		}
+		say(protocol.Message{Kind: protocol.Told, Notices: []protocol.Notice{{Kind: protocol.Denied}}})
+		say(protocol.Message{Kind: protocol.Announce, Call: &protocol.Call{Round: round + 1}})
+		if got, took = poll(); len(got.Events) != 2 || got.Events[1].Call == nil || took != 0 {
+			t.Errorf("called: %+v after %v, want both at once", got, took)
+		}
+		if err := stop(); err != nil || len(b.all(protocol.Answer)) != 1 {
+			t.Fatal(err)
+		}
+	})
+}
+
 // TestFloods: neither sessions nor calls come faster than their quotas, and another job's agent is not touched.
 func TestFloods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

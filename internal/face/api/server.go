@@ -192,6 +192,8 @@ func Handler(o Options) http.Handler {
 	all := connect.WithHandlerOptions(shared...)
 	path, small := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes))
 	_, large := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxSubmitBytes))
+	// A round hurries, and what it says is short: compressing it takes longer than all the rest.
+	_, quick := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes), connect.WithCompressMinBytes(smallAgentBytes))
 
 	mux := http.NewServeMux()
 	mux.Handle(path, small)
@@ -203,7 +205,7 @@ func Handler(o Options) http.Handler {
 		mux.Handle("/", o.Page)
 	}
 	guarded := r.bounded(r.sameSite(mux))
-	agents := r.forAgents(r.sameSite(small))
+	agents := r.forAgents(r.sameSite(quick))
 	if o.Token != "" {
 		guarded = r.bearer(o.Token, guarded)
 	} else {
