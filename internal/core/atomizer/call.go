@@ -9,7 +9,7 @@ import (
 // answer with Propose as a built-in job would. What is not for sale counts as committed. It knows nothing of what was
 // learned (an agent that has a model of its own sets Learned), and takes it that one more subjob may run and no second.
 func FromCall(spec *job.Spec, c *protocol.Call, a *protocol.Advert) (View, Window) {
-	v := View{Spec: spec, Running: spec.Parallelism - 1, Learned: &protocol.Learned{}, forSale: c.Left}
+	v := View{Spec: spec, Running: spec.Parallelism - 1, Learned: &protocol.Learned{MemoryScale: c.Memory}, forSale: c.Left}
 	done := int64(0)
 	for _, free := range c.Free {
 		v.Committed = v.Committed.Add(job.Range{From: done, To: free.From})

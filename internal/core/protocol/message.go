@@ -188,6 +188,8 @@ type Plan struct {
 	Resume job.Token
 	// Window and Round say what was won: ids for people.
 	Window, Round uint64
+	// Extended is by how much the lease's end has been moved since.
+	Extended time.Duration
 	// Option of the job that it runs with; empty: none.
 	Option string
 }

@@ -37,6 +37,9 @@ type Call struct {
 	Left int64
 	// First: nothing was committed yet, so a piece restores nothing.
 	First bool
+	// Memory is what memory kills have taught to multiply the job's profile by, Pace how long its subjobs take over what was
+	// planned for them, as far as the scheduler adds to a plan; in parts per thousand.
+	Memory, Pace int64
 	// Windows on offer, those the job can not use for its memory or kind left out.
 	Windows []Advert
 }

@@ -87,6 +87,7 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		c := &s.Claims[z.mustClaim(s, f.Token)]
 		s.Claimed = s.Claimed.Remove(c.Range).Add(f.Range)
 		invariant.Check(!s.Committed.Overlaps(f.Range), "job %s: the extension %v of %v overlaps committed work", s.Job, f.Range, f.Token)
+		c.Plan.Extended += f.End.Sub(c.End)
 		c.Range, c.End = f.Range, f.End
 		z.resell(s, c)
 		z.touch(s)

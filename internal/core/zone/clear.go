@@ -89,9 +89,9 @@ func (z *Zone) pickWinners(now quantity.Instant, lots int) {
 		t := &z.tenders[i]
 		t.bid = int32(len(z.tables[t.lot]))
 		start := int64(t.Start.Sub(now) / tick)
-		end := int64(clearing.Horizon)
+		end := max(start+1, int64(z.cfg.Horizon/tick)) // of what has no end: as far as windows are sold
 		if t.end != quantity.Never {
-			end = min(end, int64((t.end.Sub(now)+tick-1)/tick))
+			end = int64((t.end.Sub(now) + tick - 1) / tick)
 		}
 		z.tables[t.lot] = append(z.tables[t.lot], clearing.Bid{Start: start, End: end, Weight: t.weight, Job: t.number, ID: t.bid, Work: t.work})
 	}

@@ -244,7 +244,8 @@ func (z *Zone) call(st *state, r *round) *protocol.Call {
 	v := st.view()
 	c := &protocol.Call{
 		Round: r.id, Closes: r.closes, Most: z.cfg.Market.Variants, First: st.Resume.Zero(),
-		Left: st.Spec.Total - v.Committed.Len() - v.Claimed.Len(),
+		Left:   st.Spec.Total - v.Committed.Len() - v.Claimed.Len(),
+		Memory: max(trp.Unscaled, v.Learned.MemoryScale), Pace: z.pace(st),
 	}
 	for free := job.NextFree(0, st.Spec.Total, v.Committed, v.Claimed); !free.Empty() && len(c.Free) < protocol.MaxFree; free = job.NextFree(free.To, st.Spec.Total, v.Committed, v.Claimed) {
 		c.Free = append(c.Free, free)

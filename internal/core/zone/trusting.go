@@ -31,11 +31,16 @@ const mostPace = 4000
 // paced is the time a variant gets: what an external job's agent plans, longer where its subjobs have taken longer than
 // planned so far. Built-in kinds plan with what they have learned already.
 func (z *Zone) paced(st *state, t *tender) time.Duration {
+	return time.Duration(quantity.MulDiv(int64(t.Wall), z.pace(st), 1000))
+}
+
+// pace is what a plan of a job is multiplied by, in parts per thousand.
+func (z *Zone) pace(st *state) int64 {
 	p := &st.Learned.Trust
-	if !st.Spec.External || z.cfg.Market.Trusting || p.Seen < leastPaced || p.Pace <= 1000 {
-		return t.Wall
+	if !st.Spec.External || z.cfg.Market.Trusting || p.Seen < leastPaced {
+		return 1000
 	}
-	return time.Duration(quantity.MulDiv(int64(t.Wall), min(p.Pace, mostPace), 1000))
+	return min(max(p.Pace, 1000), mostPace)
 }
 
 // observe holds what was declared for a subjob against its result, for the job and for its queue. What was ended from
@@ -53,6 +58,9 @@ func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Rang
 	}
 	if c.Bid != nil {
 		o.Declared, o.Observed = c.Bid.Score, score.Observed(s.Spec, c, done, r)
+	}
+	if c.Plan.Extended != 0 { // it became another than the one that was declared: of that only the memory can be held against it
+		o.Observed, o.Risk, o.Planned = o.Declared, 0, 0
 	}
 	q := s.q.standing
 	q.Queue = s.Queue
@@ -73,5 +81,24 @@ func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Rang
 	if err != nil {
 		return // the profile compiled at submission; with more spread it has nothing to object to
 	}
+	now := &s.Spec.Safe
+	if l.Safe != nil {
+		now = l.Safe
+	}
+	withinReach(&table, now, z.largest(s.Spec), l.MemoryScale)
 	l.Spread, l.Safe = spread, &table
+}
+
+// withinReach lowers what a wider profile needs to the largest slice where the present one fits there: no headroom is worth
+// the job.
+func withinReach(wider, now *trp.Table, largest quantity.Amount, scale int64) {
+	if largest == 0 {
+		return
+	}
+	holds := quantity.Amount(quantity.MulDiv(int64(largest), trp.Unscaled, max(trp.Unscaled, scale)))
+	for i, row := range wider.Least {
+		for k := range row {
+			row[k] = min(row[k], max(now.Least[i][k], holds))
+		}
+	}
 }

@@ -210,7 +210,9 @@ func (w *world) deliver() bool {
 		}
 	}
 	for _, s := range w.slices {
-		s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForHold && quantity.Instant(b.ID) <= w.now || b.End <= w.now && b.Kind != protocol.ForLease })
+		s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool {
+			return b.Kind == protocol.ForHold && quantity.Instant(b.ID) <= w.now || b.End <= w.now && b.Kind != protocol.ForLease
+		})
 		for _, r := range s.runs {
 			if !r.ended && r.done <= w.now {
 				r.ended = true

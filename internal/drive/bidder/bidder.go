@@ -46,8 +46,9 @@ func (a *Agent) Hear(now quantity.Instant, m *protocol.Message) ([]protocol.Mess
 func (a *Agent) honest(now quantity.Instant, c *protocol.Call) (out []protocol.Variant) {
 	for i := range c.Windows {
 		v, w := atomizer.FromCall(a.spec, c, &c.Windows[i])
+		a.learned.MemoryScale = max(a.learned.MemoryScale, c.Memory)
 		v.Learned = &a.learned.Learned
-		w.End = w.Start.Add(a.learned.room(w.End.Sub(w.Start)))
+		w.End = w.Start.Add(a.learned.room(time.Duration(quantity.MulDiv(int64(w.End.Sub(w.Start)), 1000, max(1000, c.Pace)))))
 		out = atomizer.Propose(&v, w, c.Most, now, out)
 	}
 	if len(out) == 0 {

@@ -42,6 +42,8 @@ func callFields(c *coder, l *protocol.Call) {
 	signed(c, 5, &l.Left)
 	boolean(c, 6, &l.First)
 	list(c, 7, &l.Windows, advertFields)
+	signed(c, 8, &l.Memory)
+	signed(c, 9, &l.Pace)
 }
 
 func advertFields(c *coder, a *protocol.Advert) {

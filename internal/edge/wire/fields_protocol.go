@@ -88,6 +88,7 @@ func planFields(c *coder, p *protocol.Plan) {
 	unsigned(c, 4, &p.Window)
 	unsigned(c, 5, &p.Round)
 	text(c, 6, &p.Option)
+	signed(c, 7, &p.Extended)
 }
 
 func queueFields(c *coder, q *protocol.Queue) {
