@@ -35,7 +35,8 @@ type Config struct {
 	Starve time.Duration
 	// Close is how long a round waits for agents that have not answered. Default 200 ms.
 	Close time.Duration
-	// Audience bounds how many waiting jobs are asked for a window, the longest waiting first. Default 256.
+	// Audience bounds how many waiting jobs are asked for a window: half of them the first in the policy's order, half those
+	// that have waited longest. Default 256, at least 2.
 	Audience int
 	// Trusting takes every declaration at its word: no calibration.
 	Trusting bool
@@ -43,8 +44,8 @@ type Config struct {
 	Eta, Kappa int64
 	// Payment is what a queue pays for what it wins, in credits.
 	Payment Payment
-	// Refill is how many credits a queue of weight 1 gets in an hour for each slice. Default: what the slice's time is worth at
-	// a score of 1.
+	// Refill is how many credits come into being in an hour for each slice, shared by weight among the queues that have jobs.
+	// A credit is a millisecond of a slice at a score of 1. Default: what the slice's time is worth at a score of 1.
 	Refill int64
 }
 
@@ -122,7 +123,7 @@ func (c Config) Validate() error {
 	}
 	wrong(c.Variants < 1 || c.Variants > 64, "variants is %d; want 1 to 64", c.Variants)
 	wrong(c.Rounds < 1 || c.Rounds > 16, "rounds is %d; want 1 to 16", c.Rounds)
-	wrong(c.Audience < 1, "audience is %d; want at least 1", c.Audience)
+	wrong(c.Audience < 2, "audience is %d; want at least 2", c.Audience)
 	wrong(c.Freeze < 0, "freeze is %v; want 0 or more", c.Freeze)
 	wrong(c.Close < time.Millisecond || c.Close > time.Minute, "close is %v; want 1ms to 1m", c.Close)
 	wrong(c.Eta < 0 || c.Eta > score.One, "eta is %d millionths; want 0 to 1", c.Eta)

@@ -41,7 +41,10 @@ func (z *Zone) Apply(f protocol.Fact) {
 	case protocol.QueueKnown:
 		q := z.queue(f.Queue.Name)
 		z.sum -= queueSum(q)
+		alive := q.alive
+		z.populate(q, -alive)
 		q.Queue = *f.Queue
+		z.populate(q, alive)
 		z.sum += queueSum(q)
 		z.replan = true
 	case protocol.QueueCalibrated:
@@ -49,6 +52,8 @@ func (z *Zone) Apply(f protocol.Fact) {
 		z.sum -= queueSum(q)
 		q.standing = *f.Standing
 		z.sum += queueSum(q)
+	case protocol.Taught:
+		z.remember(f.Lesson)
 	default:
 		s := z.jobs[f.Job]
 		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
@@ -125,6 +130,9 @@ func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
 		Token: f.Token, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
 		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan, Bid: f.Bid,
 	}
+	if c.Bid != nil {
+		z.credit(s.q, -c.Bid.Price)
+	}
 	s.Served = max(s.Served, f.Start)
 	i, found := slices.BinarySearchFunc(s.Claims, c.Token, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
 	invariant.Check(!found, "job %s: token %v is claimed twice", s.Job, c.Token)
@@ -169,6 +177,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 	s.Past = append(s.Past, p)
 	if p.RealStart == 0 && c.Bid != nil {
 		s.Served = c.Bid.Since // it was not served after all
+		z.credit(q, c.Bid.Price)
 	} else {
 		s.Served = max(s.Served, f.At)
 	}
@@ -191,6 +200,10 @@ func (z *Zone) Snapshot(out []protocol.Fact) []protocol.Fact {
 		out = append(out, protocol.Fact{Kind: protocol.QueueKnown, Actor: z.self, Queue: &q})
 		if s := z.queues[name].standing; s != (protocol.Standing{}) {
 			out = append(out, protocol.Fact{Kind: protocol.QueueCalibrated, Actor: z.self, Standing: &s})
+		}
+		for _, t := range z.queues[name].templates {
+			l := protocol.Lesson{Queue: name, Template: t.name, Runs: slices.Clone(t.runs.List)}
+			out = append(out, protocol.Fact{Kind: protocol.Taught, Actor: z.self, Lesson: &l})
 		}
 	}
 	for _, s := range z.all() {

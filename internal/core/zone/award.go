@@ -69,7 +69,7 @@ func (z *Zone) award(now quantity.Instant, t *tender, l *lot, w *window, id uint
 		Piece: atomizer.Piece{Range: t.Range, Run: t.Run, Wall: t.Wall, Length: t.end.Sub(t.Start), Demand: t.Demand},
 		start: t.Start, end: t.end, speed: t.speed, window: w.id, round: id, option: t.Option,
 		bid: &protocol.Bid{
-			Score: t.Score, Calibrated: t.calibrated, Weight: t.weight, Left: t.left, Urgency: t.urgency, Price: t.price, Option: t.Option,
+			Score: t.Score, Calibrated: t.calibrated, Weight: t.weight, Left: t.left, Urgency: t.urgency, Price: z.price(now, t), Option: t.Option,
 			Since: max(t.job.Submitted, t.job.Served),
 		},
 	}, 0, out)
@@ -93,7 +93,11 @@ func (z *Zone) starvers(now quantity.Instant) []int32 {
 		return cmp.Or(cmp.Compare(b.job.waited(now), a.job.waited(now)), cmp.Compare(a.job.Job, b.job.Job), cmp.Compare(b.weight, a.weight), cmp.Compare(i, j))
 	})
 	// One for each job: it is served, and waits anew.
-	return slices.CompactFunc(z.starving, func(i, j int32) bool { return z.tenders[i].job == z.tenders[j].job })
+	z.starving = slices.CompactFunc(z.starving, func(i, j int32) bool { return z.tenders[i].job == z.tenders[j].job })
+	for _, i := range z.starving {
+		z.tenders[i].free = true
+	}
+	return z.starving
 }
 
 // tellAll notes for the agents what became of the tenders for one window.

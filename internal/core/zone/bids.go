@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -24,7 +25,9 @@ type tender struct {
 	// calibrated score of the job, total of both sides, and the weight it is cleared with.
 	calibrated, total, weight int64
 	left, urgency             int64
-	price                     int64
+	// price in the measure of weights; free: it goes first because its job starves, and pays nothing.
+	price int64
+	free  bool
 	// lot of the round that it is for, bid its place in that lot's table.
 	lot, bid int32
 	// number of its job among those that bid, and of its work.
@@ -68,7 +71,7 @@ func (z *Zone) deny(c *caller, v *protocol.Variant, why string) {
 }
 
 // hearers are the jobs of built-in kinds that answer for a window: all that are interested as far as the audience goes, the
-// longest waiting first, or those that changed if the window was offered before.
+// first of the policy and the longest waiting, or those that changed if the window was offered before.
 func (z *Zone) hearers(now quantity.Instant, l *lot, w *window) []*state {
 	list := z.audience[:0]
 	length := w.length(now)
@@ -105,32 +108,44 @@ func (z *Zone) hearers(now quantity.Instant, l *lot, w *window) []*state {
 			list = append(list, st)
 		}
 	}
+	from := len(list)
 	for _, g := range z.groups {
 		if l.slice.class.at < len(g.rankings) {
-			list = g.rankings[l.slice.class.at].upTo(length, z.cfg.Market.Audience, list)
+			list = g.rankings[l.slice.class.at].all(length, list)
 		}
 	}
+	list = list[:from+z.invite(now, list[from:])]
 	z.audience = list
 	return list
 }
 
-// upTo appends up to most of the jobs that can use a window of this length, in order.
-func (r *ranking) upTo(length time.Duration, most int, out []*state) []*state {
+// all appends the jobs that can use a window of this length, in order.
+func (r *ranking) all(length time.Duration, out []*state) []*state {
 	for c, least := range r.least {
 		if least > length {
 			continue
 		}
 		for i := range r.chunks[c] {
-			if most == 0 {
-				return out
-			}
 			if e := &r.chunks[c][i]; e.need <= length {
 				out = append(out, e.job)
-				most--
 			}
 		}
 	}
 	return out
+}
+
+// invite brings those that are asked to the front of a list in the order of the policy and returns how many they are: where
+// there are more than the audience holds, one half are the first in that order, and one half have waited longest of the rest.
+// So whoever has waited longest of all is always asked.
+func (z *Zone) invite(now quantity.Instant, list []*state) int {
+	most := z.cfg.Market.Audience
+	if len(list) <= most {
+		return len(list)
+	}
+	slices.SortFunc(list[most/2:], func(a, b *state) int {
+		return cmp.Or(cmp.Compare(b.waited(now), a.waited(now)), cmp.Compare(a.Job, b.Job))
+	})
+	return most
 }
 
 // propose lets a job's atomizer answer for a window.

@@ -46,6 +46,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 		z.changed(s)
 		return
 	}
+	z.pay(now, s.q, a.piece.bid, out)
 	z.fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
 		Speed: a.piece.speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
@@ -118,6 +119,9 @@ func (z *Zone) takeAsk(id uint64) *ask {
 	a.job.asked = a.job.asked.Remove(a.piece.Range)
 	a.job.asking--
 	a.job.q.asking -= 1 + len(a.also)
+	if b := a.piece.bid; b != nil {
+		a.job.q.pledged -= b.Price
+	}
 	z.touch(a.job)
 	z.freed(a.job.q)
 	return a

@@ -85,6 +85,7 @@ func (z *Zone) pickWinners(now quantity.Instant, lots int) {
 		z.tables[i] = z.tables[i][:0]
 	}
 	z.number()
+	z.scale(now)
 	for i := range z.tenders {
 		t := &z.tenders[i]
 		t.bid = int32(len(z.tables[t.lot]))
@@ -98,6 +99,7 @@ func (z *Zone) pickWinners(now quantity.Instant, lots int) {
 	fixed := z.starvers(now)
 	if lots > 1 {
 		z.pickJointly(fixed)
+		z.charge(nil)
 		return
 	}
 	z.first = z.first[:0]
@@ -132,12 +134,15 @@ func (z *Zone) pickJointly(fixed []int32) {
 	}
 }
 
-// charge says what each winner of a window pays.
+// charge says what each winner pays: of one window, where prices are VCG's, those that won in it. Who goes first because it has
+// waited too long did not win by its bid, and pays nothing.
 func (z *Zone) charge(won []int32) {
 	switch z.cfg.Market.Payment {
 	case market.FirstPrice:
-		for _, i := range won {
-			z.tenders[i].price = z.tenders[i].weight
+		for i := range z.tenders {
+			if t := &z.tenders[i]; t.won && !t.free {
+				t.price = t.weight
+			}
 		}
 	case market.Free:
 	case market.VCG:

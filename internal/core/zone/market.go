@@ -303,6 +303,9 @@ func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID
 	st.asked = st.asked.Add(p.Range)
 	st.asking++
 	st.q.asking += 1 + len(also)
+	if p.bid != nil {
+		st.q.pledged += p.bid.Price
+	}
 	z.touch(st)
 	m := protocol.Message{
 		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: st.Job, Epoch: st.Epoch,

@@ -209,6 +209,9 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 			PerTime: rapid.Bool().Draw(rt, "per time"), Exclusive: rapid.Bool().Draw(rt, "exclusive"), Joint: rapid.Bool().Draw(rt, "joint"),
 			Repack: rapid.SampledFrom([]market.Repack{market.Rolling, market.Never}).Draw(rt, "repack"),
 		}
+		if !config.Exclusive && !config.Joint {
+			config.Payment = rapid.SampledFrom([]market.Payment{market.Free, market.FirstPrice, market.VCG}).Draw(rt, "payment")
+		}
 		play := func(turn int) string {
 			draws := seed
 			draw := func(n int) int {
@@ -242,7 +245,7 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 			}
 			var log []string
 			for _, f := range w.facts {
-				log = append(log, fmt.Sprint(f.Kind, f.Job, f.Token, f.Range, f.Start, f.End))
+				log = append(log, fmt.Sprint(f.Kind, f.Job, f.Token, f.Range, f.Start, f.End, f.Bid, f.Standing))
 			}
 			return strings.Join(log, "\n")
 		}
@@ -267,7 +270,7 @@ func TestANegotiationHoldsUnderFaults(t *testing.T) {
 		}
 		w := newMarket(rt, market.Config{
 			Variants: 1 + draw(6), PerTime: draw(2) == 0, Exclusive: draw(3) == 0, Joint: draw(2) == 0, Rounds: 1 + draw(3),
-			Repack: market.Repack(draw(3)), Starve: time.Duration(1+draw(600)) * time.Second, Trusting: draw(4) == 0, Audience: 1 + draw(20),
+			Repack: market.Repack(draw(3)), Starve: time.Duration(1+draw(600)) * time.Second, Trusting: draw(4) == 0, Audience: 2 + draw(20),
 		})
 		for i := range 1 + rapid.IntRange(0, 9).Draw(rt, "slices") {
 			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/3)), view: protocol.Slice{
@@ -391,4 +394,38 @@ func TestARigidJobWithoutWalltimeIsServed(t *testing.T) {
 	w.submit(rigid(t, "endless", 0, 300, 1))
 	w.until(5 * time.Minute)
 	finished(t, w, "endless")
+}
+
+// TestNobodyStarves is trap T3: however little a job is worth and however many better ones keep coming, once it has waited for
+// T_starve it is served in the first window that it can use after those that have waited longer; also where not everybody is
+// asked.
+func TestNobodyStarves(t *testing.T) {
+	for _, c := range []market.Config{{Starve: 5 * time.Minute}, {Starve: 5 * time.Minute, Audience: 4}, {Starve: 5 * time.Minute, Exclusive: true}, {Starve: 5 * time.Minute, Joint: true}, {Starve: -1}} {
+		w := newMarket(t, c, 512)
+		w.config.Horizon = 10 * time.Minute
+		poor := steps(t, "poor", 400, 200, 300) // of long pieces, none of which gets far
+		poor.Priority = -100
+		w.submit(items(t, "first", 20, 100, 1))
+		w.tick()
+		w.submit(poor)
+		served := time.Duration(0)
+		for i := 0; w.now < quantity.Instant(1800e9); i++ {
+			if j, _ := w.z.Job(w.now, "poor"); served == 0 && j.Started != 0 {
+				served = j.Started.Sub(1e9)
+			}
+			for len(w.adopted)-len(w.closed) < 12 { // eleven short ones always wait
+				w.submit(items(t, fmt.Sprintf("rich%04d", len(w.adopted)), 20, 100, 1))
+			}
+			w.tick()
+		}
+		if c.Starve < 0 {
+			if served != 0 {
+				t.Errorf("without the rule it was served after %v: the test tests nothing", served)
+			}
+			continue
+		}
+		if most := c.Starve + 30*time.Second; served == 0 || served > most {
+			t.Errorf("%+v: served after %v, want at most %v", c, served, most)
+		}
+	}
 }

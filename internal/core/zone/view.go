@@ -171,13 +171,13 @@ func (z *Zone) Windows(now quantity.Instant) []status.Window {
 }
 
 // Queues lists the queues with their use, by name.
-func (z *Zone) Queues(_ quantity.Instant) []status.Queue {
+func (z *Zone) Queues(now quantity.Instant) []status.Queue {
 	var out []status.Queue
 	for _, name := range z.queueNames() {
 		q := z.queues[name]
 		v := status.Queue{Queue: q.Queue, Held: q.held, Attained: float64(q.attained) / 1024 / 1000}
 		if z.cfg.Market != nil {
-			v.Trust, v.Credits = z.trusted(&q.standing.Trust), q.standing.Credits
+			v.Trust, v.Credits = z.trusted(&q.standing.Trust), z.refilled(now, q).Credits
 		}
 		for _, s := range z.live {
 			switch {

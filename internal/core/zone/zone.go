@@ -23,6 +23,8 @@ type Zone struct {
 	jobs   map[job.ID]*state
 	queues map[string]*queue
 	sum    uint64
+	// weights of all queues that have jobs without a final verdict, together.
+	weights int64
 
 	// live are the jobs without a final verdict, in no order; busy those with standing claims, by id.
 	live, busy []*state
@@ -127,8 +129,11 @@ type queue struct {
 	group *group
 	// kept is the gang that waits for the cap to have room; what comes after it in the queue waits too.
 	kept *state
-	// standing is what the market has learned of it, and its credits.
+	// standing is what the market has learned of it, and its credits; pledged is what its unanswered asks will take of them.
 	standing protocol.Standing
+	pledged  int64
+	// alive is how many jobs without a final verdict it has.
+	alive int
 }
 
 // New makes a zone without jobs.
@@ -240,6 +245,7 @@ func (z *Zone) stir(s *state) {
 func (z *Zone) enliven(s *state) {
 	z.live = append(z.live, s)
 	s.alive = len(z.live)
+	z.populate(s.q, 1)
 	if s.deadline() != quantity.Never {
 		z.deadlines.set(&s.slots.deadline, s, s.deadline())
 	}
@@ -254,6 +260,7 @@ func (z *Zone) bury(s *state) {
 	z.live[len(z.live)-1] = nil
 	z.live = z.live[:len(z.live)-1]
 	s.alive = 0
+	z.populate(s.q, -1)
 	if s.agent.session != 0 {
 		z.hangUp(s)
 		z.attending--

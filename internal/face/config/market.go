@@ -32,7 +32,7 @@ func (v value) Market() market.Config {
 		Freeze:    o.get("freeze").duration(time.Millisecond, MaxTime, 0),
 		Starve:    starve(o.get("starve")),
 		Close:     o.get("close").duration(time.Millisecond, time.Minute, 0),
-		Audience:  int(o.get("audience").integer(1, math.MaxInt32, 0)),
+		Audience:  int(o.get("audience").integer(2, math.MaxInt32, 0)),
 		Trusting:  o.get("trusting").boolean(),
 		Eta:       o.get("eta").fraction(score.One, 1, score.One, 0),
 		Kappa:     o.get("kappa").fraction(score.One, 1, 100*score.One, 0),

@@ -1,0 +1,205 @@
+package zone_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// ledger counts credits from nothing but the facts: what came in, what was paid and what was given back.
+type ledger struct {
+	t      fataler
+	seen   int
+	queue  map[job.ID]string
+	has    map[string]int64
+	price  map[job.Token]int64
+	income int64
+	paid   int64
+}
+
+func newLedger(t fataler) *ledger {
+	return &ledger{t: t, queue: map[job.ID]string{}, has: map[string]int64{}, price: map[job.Token]int64{}}
+}
+
+// read takes in the facts that are new, and holds the zone's own balances against its own.
+func (l *ledger) read(w *world) {
+	for _, f := range w.facts[l.seen:] {
+		switch f.Kind {
+		case protocol.HomeTaken:
+			l.queue[f.Job] = f.Spec.Queue
+		case protocol.QueueCalibrated:
+			more := f.Standing.Credits - l.has[f.Standing.Queue]
+			if more < 0 {
+				l.t.Fatalf("queue %s lost %d credits without a price", f.Standing.Queue, -more)
+			}
+			l.income += more
+			l.has[f.Standing.Queue] += more
+		case protocol.Claimed:
+			if f.Bid == nil {
+				break
+			}
+			l.paid += f.Bid.Price
+			l.price[f.Token] = f.Bid.Price
+			if l.has[l.queue[f.Job]] -= f.Bid.Price; f.Bid.Price < 0 || l.has[l.queue[f.Job]] < 0 {
+				l.t.Fatalf("%s paid %d and its queue has %d left", f.Job, f.Bid.Price, l.has[l.queue[f.Job]])
+			}
+		case protocol.Released, protocol.Committed:
+			if f.Result == nil || f.Result.Start == 0 {
+				l.paid -= l.price[f.Token]
+				l.has[l.queue[f.Job]] += l.price[f.Token]
+			}
+		}
+	}
+	l.seen = len(w.facts)
+	for _, f := range w.z.Snapshot(nil) {
+		if f.Kind == protocol.QueueCalibrated && f.Standing.Credits != l.has[f.Standing.Queue] {
+			l.t.Fatalf("queue %s has %d credits, by the facts %d", f.Standing.Queue, f.Standing.Credits, l.has[f.Standing.Queue])
+		}
+	}
+	var sum int64
+	for _, n := range l.has {
+		sum += n
+	}
+	if sum != l.income-l.paid {
+		l.t.Fatalf("%d credits are left of %d less %d", sum, l.income, l.paid)
+	}
+}
+
+// TestCreditsAreConserved: whatever jobs, agents, nodes and crashes do, queues have what came in less what they paid, never
+// less than nothing, and no more comes in than the slices are worth. The same holds of a zone that folds the facts anew.
+func TestCreditsAreConserved(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		draw := func(n int) int {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			return int(seed>>33) % n
+		}
+		c := market.Config{
+			Payment: rapid.SampledFrom([]market.Payment{market.FirstPrice, market.VCG}).Draw(rt, "payment"), PerTime: draw(2) == 0,
+			Repack: market.Repack(draw(3)), Refill: rapid.SampledFrom([]int64{0, 1, 1000, 100_000}).Draw(rt, "refill"),
+			Starve: time.Duration(60+draw(3000)) * time.Second,
+		}
+		if c.Payment == market.FirstPrice {
+			c.Joint, c.Exclusive = draw(2) == 0, draw(3) == 0
+		}
+		w := newMarket(rt, c)
+		for i := range 1 + draw(5) {
+			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/2)), view: protocol.Slice{
+				ID: job.SliceID(fmt.Sprintf("s%d", i)), Profile: "small", Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: 1000,
+			}})
+		}
+		w.draw, w.double = draw, 5*draw(2)
+		w.loss = 5 * draw(2)
+		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
+		begun, l := w.now, newLedger(rt)
+		for i := 0; i < 200; i++ {
+			if n := len(w.adopted); n < 15 && draw(3) > 0 {
+				if s := w.drawJob(rt, draw, n); s.Divisible() && draw(2) == 0 {
+					w.attend(s, hostile(s, draw))
+				} else {
+					w.submit(s)
+				}
+			}
+			w.disturb(draw)
+			w.tick()
+			l.read(w)
+			if draw(40) == 0 {
+				w.restart()
+				l.read(w)
+			}
+		}
+		full := c.WithDefaults().Refill * int64(len(w.slices))
+		// Each queue begins with at most an hour's worth; after that all share one refill, but that what a queue is given for a
+		// time when it had no jobs is counted as the queues are now.
+		if most := 4*full + 4*quantity.MulDiv(full, int64(w.now.Sub(begun)), int64(time.Hour)) + 4*int64(len(w.facts)); l.income > most {
+			rt.Fatalf("%d credits came in, the slices were worth %d", l.income, most)
+		}
+	})
+}
+
+// TestPricesAreSecondPrices: of two jobs that want the same window, the one that wins pays what the other would have.
+func TestPricesAreSecondPrices(t *testing.T) {
+	pay := func(p market.Payment, other bool) (price, weight, lost int64) {
+		w := newMarket(t, market.Config{Payment: p, PerTime: true, Variants: 1}, 512)
+		submit := func(name, queue string, score int64) {
+			s := steps(t, name, 200, 200, 300)
+			s.Queue = queue
+			bid := honest(s)
+			w.attend(s, func(m *protocol.Message) []protocol.Message {
+				out := bid(m)
+				for i := range out {
+					for j := range out[i].Variants {
+						out[i].Variants[j].Score = score
+					}
+				}
+				for _, n := range m.Notices {
+					if n.Kind == protocol.Lost {
+						lost = n.Score
+					}
+				}
+				return out
+			})
+		}
+		submit("high", "a", 900_000)
+		if other {
+			submit("low", "b", 300_000)
+		}
+		w.until(2 * time.Second)
+		for _, f := range w.facts {
+			if f.Kind == protocol.Claimed && f.Job == "high" {
+				ms := f.End.Sub(f.Start).Milliseconds()
+				return f.Bid.Price, f.Bid.Weight / 1_000_000, lost * ms / 1_000_000
+			}
+		}
+		t.Fatal("nothing was sold")
+		return 0, 0, 0
+	}
+	if price, _, _ := pay(market.VCG, false); price != 0 {
+		t.Errorf("alone it pays %d", price)
+	}
+	if price, weight, lost := pay(market.VCG, true); price < lost-1 || price > lost+1 || price >= weight {
+		t.Errorf("it pays %d of its %d; the other's bid was worth %d", price, weight, lost)
+	}
+	if price, weight, _ := pay(market.FirstPrice, false); price != weight || price == 0 {
+		t.Errorf("it pays %d of its %d", price, weight)
+	}
+	if price, _, _ := pay(market.Free, true); price != 0 {
+		t.Errorf("it pays %d where all is free", price)
+	}
+}
+
+// TestWithoutCreditsWorkGoesOn: a queue that can pay nothing still gets the time that nobody else wants, and loses what others
+// can pay for.
+func TestWithoutCreditsWorkGoesOn(t *testing.T) {
+	w := newMarket(t, market.Config{Payment: market.FirstPrice, PerTime: true, Refill: 1000}, 512)
+	poor := steps(t, "poor", 3000, 10, 300)
+	poor.Queue = "poor"
+	w.submit(poor)
+	w.until(10 * time.Minute)
+	if q := w.z.Queues(w.now); len(q) != 1 || q[0].Credits > 1000/6+1 {
+		t.Fatalf("it has credits left: %+v", q)
+	}
+	paid := len(w.facts)
+	rich := steps(t, "rich", 30, 10, 300)
+	rich.Queue = "rich"
+	w.submit(rich)
+	w.until(10 * time.Minute)
+	for _, f := range w.facts[paid:] {
+		if f.Kind == protocol.Claimed {
+			if f.Job != "rich" {
+				t.Errorf("%s was served first", f.Job)
+			}
+			break
+		}
+	}
+	w.until(3 * time.Hour)
+	finished(t, w, "poor", "rich")
+}

@@ -1,0 +1,192 @@
+package zone
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Jobs of one queue that name one template are alike: what the finished ones used bounds the next (forecast.Rule). The first
+// has no history, and neither have those before the (1/theta-1)-th finished: they are bounded by what their owner declared,
+// raised to what was seen. A job's bound is settled before it begins. That a newer one could be made meanwhile takes nothing
+// from its guarantee, which holds for every later run that is exchangeable with those it was made of.
+
+const (
+	// mostTemplates are remembered of one queue, those that were taught last: at most 2 MiB of it. Each queue has its own, so
+	// that none can make another's forgotten.
+	mostTemplates = 64
+	// mostTables are kept of one template, for jobs of different lengths and thetas.
+	mostTables = 8
+	// slowTheta is the chance that a job takes longer a unit than its template has taught: 1 - quantilePermille.
+	slowTheta = (1000 - quantilePermille) * forecast.One / 1000
+)
+
+// template is what finished jobs of one template have taught.
+type template struct {
+	name string
+	runs forecast.Runs
+	sum  uint64
+	// tables made of these runs. They are soft: made again from the same runs they are the same.
+	tables []taught
+}
+
+type taught struct {
+	total, theta int64
+	table        *trp.Table
+}
+
+// template finds what a template has been taught; nil if nothing.
+func (q *queue) template(name string) *template {
+	for _, t := range q.templates {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// remember folds a lesson.
+func (z *Zone) remember(l *protocol.Lesson) {
+	q := z.queue(l.Queue)
+	t := q.template(l.Template)
+	if t == nil {
+		t = &template{name: l.Template}
+	}
+	z.sum -= t.sum
+	for _, run := range l.Runs {
+		t.runs.Add(run)
+	}
+	t.tables = nil
+	t.sum = templateSum(q.Name, t)
+	z.sum += t.sum
+	q.templates = append(slices.DeleteFunc(q.templates, func(o *template) bool { return o == t }), t)
+	if len(q.templates) > mostTemplates {
+		z.sum -= q.templates[0].sum
+		q.templates = slices.Delete(q.templates, 0, 1)
+	}
+}
+
+// teach adds what a job that has just finished used to what is known of its template. Jobs of it that wait are told where
+// that changes much: at every doubling, and when the runs are just enough for a guarantee.
+func (z *Zone) teach(s *state, out *protocol.Out) {
+	run, ok := s.shown()
+	if !ok || s.Verdict.State != job.Finished {
+		return
+	}
+	before := 0
+	if t := s.q.template(s.Spec.Template); t != nil {
+		before = len(t.runs.List)
+	}
+	z.fact(out, protocol.Fact{Kind: protocol.Taught, Lesson: &protocol.Lesson{Queue: s.Queue, Template: s.Spec.Template, Runs: []forecast.Run{run}}})
+	n := len(s.q.template(s.Spec.Template).runs.List)
+	if n == before {
+		return
+	}
+	var waiting []*state
+	for _, o := range z.live {
+		fits := o.q == s.q && o.Spec.Template == s.Spec.Template
+		if fits && o.Started == 0 && len(o.Claims) == 0 && (n&(n-1) == 0 || n == forecast.LeastRuns(o.Spec.Theta)) {
+			waiting = append(waiting, o)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+	for _, o := range waiting {
+		z.instruct(o, out)
+	}
+}
+
+// shown is what a job of a template used, as one run. It is false for one that shows nothing of the next: parts of it were
+// skipped, ran another way (an option), or nobody saw their memory. The peak of a piece that outgrew its slice may be
+// anywhere in its range, and it counts: without it only what fitted would ever be learned.
+func (s *state) shown() (forecast.Run, bool) {
+	if s.Spec.Template == "" || len(s.Skipped) > 0 {
+		return forecast.Run{}, false
+	}
+	trail := forecast.Trail{Total: s.Spec.Total}
+	for i := range s.Past {
+		p := &s.Past[i]
+		where, peak := p.Committed, p.Peak[trp.Memory]
+		if p.Outcome == job.MemoryKilled {
+			where, peak = p.Range, max(peak, p.Demand[trp.Memory]+1) // the last sample may have missed the top
+		}
+		switch {
+		case where.Empty():
+		case peak <= 0 || p.Plan.Option != "":
+			return forecast.Run{}, false
+		default:
+			trail.Touch(where.From, where.To, peak)
+		}
+	}
+	run := forecast.Run{Peaks: trail.Peaks}
+	if rates := slices.Sorted(slices.Values(s.Learned.Rates)); len(rates) > 0 {
+		run.Unit = rates[len(rates)/2]
+	}
+	return run, true
+}
+
+// instruct tells a job that has not begun what its template has taught: what its pieces use, and how long a unit takes.
+func (z *Zone) instruct(s *state, out *protocol.Out) {
+	t := s.q.template(s.Spec.Template)
+	if t == nil {
+		return
+	}
+	l := s.Learned
+	l.Safe, l.Runs = t.table(s.Spec), int64(len(t.runs.List))
+	if unit, ok := t.runs.Unit(slowTheta); ok && s.Spec.Kind != job.Rigid {
+		l.Rate, l.Margin = unit, leastMargin
+	}
+	z.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: s.Job, Learned: &l})
+	z.changed(s)
+}
+
+// table is the profile of a job of the template.
+func (t *template) table(s *job.Spec) *trp.Table {
+	for i := range t.tables {
+		if known := &t.tables[i]; known.total == s.Total && known.theta == s.Theta {
+			return known.table
+		}
+	}
+	// Jobs are always declared, so what their queue has taught is never asked.
+	table, source := forecast.Rule(&s.Safe, &t.runs, nil, s.Total, s.Theta)
+	if source == forecast.Taught && len(t.tables) < mostTables {
+		t.tables = append(t.tables, taught{s.Total, s.Theta, &table})
+	}
+	return &table
+}
+
+// safe is the profile that plans use.
+func (s *state) safe() *trp.Table {
+	if s.Learned.Safe != nil {
+		return s.Learned.Safe
+	}
+	return &s.Spec.Safe
+}
+
+// above is a table of the same total, no entry of it below what a floor asks for over the same units.
+func above(t, floor *trp.Table) trp.Table {
+	out := trp.Table{Bounds: t.Bounds, Least: make([][]quantity.Amount, len(t.Least))}
+	from := int64(0)
+	for i := range t.Least {
+		out.Least[i] = slices.Clone(t.Least[i])
+		for j := range out.Least[i] {
+			out.Least[i][j] = max(out.Least[i][j], floor.LeastOver(from, t.Bounds[i+j], trp.Unscaled))
+		}
+		from = t.Bounds[i]
+	}
+	return out
+}
+
+// profile says where the job's profile is from.
+func (s *state) profile() status.Profile {
+	p := status.Profile{Source: forecast.Declared, Runs: s.Learned.Runs, Spread: s.Learned.Spread}
+	if _, enough := forecast.Rank(int(p.Runs), s.Spec.Theta); enough && p.Runs > 0 {
+		p.Source = forecast.Taught
+	}
+	return p
+}
