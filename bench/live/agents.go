@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -87,6 +88,8 @@ func (a *auction) full(agents int) (took []float64) {
 // just won are not asked. Each has an agent of its own on a connection of its own, which says four variants to every window. In
 // between all of them have answered over the API, and the round was cleared; what is won is asked of the node at once.
 func rounds(ctx context.Context, s *settings, b *book) error {
+	// A hundred agents would each have a heap of its own and next to nothing in it; here they share one.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	for range s.pairs {
 		if err := s.auction(ctx, b); err != nil {
 			return err

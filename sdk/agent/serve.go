@@ -39,7 +39,8 @@ type Options struct {
 	Told func(Notice)
 	// Log takes what goes wrong and is tried again, and what the daemon did not take; nil drops it.
 	Log *slog.Logger
-	// Client carries the calls; nil: one that keeps its connection. Give one for a certificate authority of your own.
+	// Client carries the calls; nil: one that keeps its connection and gives up on a daemon that is silent for 40 s. Give one
+	// for a certificate authority of your own.
 	Client *http.Client
 }
 
@@ -54,6 +55,7 @@ func Serve(ctx context.Context, o Options, propose func(Call) []Variant) error {
 	}
 	if s.Client == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone() // the standard library's own is of this type
+		t.ResponseHeaderTimeout = waitFor + answerTime
 		defer t.CloseIdleConnections()
 		s.Client = &http.Client{Transport: t}
 	}
@@ -61,7 +63,7 @@ func Serve(ctx context.Context, o Options, propose func(Call) []Variant) error {
 	if !strings.Contains(addr, "://") {
 		addr = "http://" + addr
 	}
-	s.api = sluicev1alpha1connect.NewSluiceServiceClient(s.Client, addr)
+	s.api = sluicev1alpha1connect.NewSluiceServiceClient(s.Client, addr, connect.WithAcceptCompression("gzip", nil, nil)) // a round hurries
 	pause := firstPause
 	for {
 		over, err := s.turn(ctx)
@@ -106,9 +108,7 @@ func (s *server) turn(ctx context.Context) (over bool, err error) {
 		m.Key, m.Answers = s.Key, nil
 	}
 	s.answers = nil // if they did not arrive it is too late for them
-	limited, cancel := context.WithTimeout(ctx, waitFor+answerTime)
-	defer cancel()
-	r, err := s.api.Negotiate(limited, connect.NewRequest(m))
+	r, err := s.api.Negotiate(ctx, connect.NewRequest(m))
 	if err != nil {
 		return false, err
 	}
