@@ -105,7 +105,7 @@ func (v *View) unit(speed int64) time.Duration {
 		margin = v.Learned.Margin
 	}
 	if v.Hopeful {
-		margin = 1000
+		rate, margin = v.Spec.PerUnit, 1000
 		if len(v.Learned.Rates) > 0 {
 			rate = slices.Min(v.Learned.Rates)
 		}

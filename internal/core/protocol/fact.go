@@ -3,6 +3,7 @@ package protocol
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -57,6 +58,8 @@ const (
 	HomeKept
 	// QueueCalibrated: Standing. What the market has learned of a queue, and its credits.
 	QueueCalibrated
+	// Taught: Lesson. What a finished job has shown of its template; in snapshots all that is remembered of one.
+	Taught
 )
 
 // Facts of a node.
@@ -119,6 +122,13 @@ type Fact struct {
 	Record         *Record
 	Bid            *Bid
 	Standing       *Standing
+	Lesson         *Lesson
+}
+
+// Lesson is what finished jobs of one template of one queue have shown, oldest first.
+type Lesson struct {
+	Queue, Template string
+	Runs            []forecast.Run
 }
 
 // Learned is what a home knows of a job beyond its spec; a Calibrated fact replaces it whole.
@@ -143,9 +153,10 @@ type Learned struct {
 	// Trust in what the job declares.
 	Trust Trust
 	// Spread multiplies the deviations of the profile, in parts per thousand: raised where the rate of excess can't be
-	// that of theta. Safe is the profile compiled anew with it; nil: as submitted.
-	Spread int64
-	Safe   *trp.Table
+	// that of theta. Runs is from how many finished jobs of its template the profile was learned (forecast.Rule); 0: none.
+	// Safe is the profile with both; nil: as submitted.
+	Spread, Runs int64
+	Safe         *trp.Table
 }
 
 // Suspect is a range of items in which a unit fails.

@@ -3,8 +3,10 @@
 package status
 
 import (
+	"fmt"
 	"time"
 
+	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -44,6 +46,33 @@ type Job struct {
 	// negotiate.
 	Trust  Trust
 	Spread int64
+	// Profile says where its profile of memory is from.
+	Profile Profile
+}
+
+// Profile says where a job's profile of memory is from.
+type Profile struct {
+	// Source is declared or taught by its template.
+	Source forecast.Source
+	// Runs of its template that have taught it, or by which what was declared was raised; 0: none.
+	Runs int64
+	// Spread in parts per thousand, where it was widened after it was passed too often; 0: it was not.
+	Spread int64
+}
+
+// String is the source for people, such as "taught by 120 runs of its template".
+func (p Profile) String() string {
+	text := "declared"
+	switch {
+	case p.Source == forecast.Taught:
+		text = fmt.Sprintf("taught by %d runs of its template", p.Runs)
+	case p.Runs > 0:
+		text = fmt.Sprintf("declared, raised to what %d runs of its template used", p.Runs)
+	}
+	if p.Spread > 0 {
+		text += fmt.Sprintf("; widened %d.%03d times, since it was passed too often", p.Spread/1000, p.Spread%1000)
+	}
+	return text
 }
 
 // Trust is what declared against observed has shown of a job or a queue.

@@ -53,7 +53,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 		q.standing = *f.Standing
 		z.sum += queueSum(q)
 	case protocol.Taught:
-		z.remember(f.Lesson)
+		z.heed(f.Lesson)
 	default:
 		s := z.jobs[f.Job]
 		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)

@@ -4,6 +4,7 @@ import (
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 func queueSum(q *queue) uint64 {
@@ -51,10 +52,32 @@ func learnedHash(h digest.Hash, l *protocol.Learned) digest.Hash {
 	for _, s := range l.Suspects {
 		h = h.Int(s.Range.From, s.Range.To, s.Limit)
 	}
-	if l.Safe != nil {
-		h = h.Int(l.Spread)
+	if l.Safe != nil { // a table comes whole in one fact: its first row stands for it
+		h = tableHash(h.Int(l.Spread, l.Runs), l.Safe)
 	}
 	return trustHash(h, &l.Trust).Text(l.LastDetail)
+}
+
+func tableHash(h digest.Hash, t *trp.Table) digest.Hash {
+	h = h.Int(t.Bounds...)
+	for _, a := range t.Least[0] {
+		h = h.Int(int64(a))
+	}
+	return h
+}
+
+// templateSum hashes what is remembered of a template. Runs come whole and leave in their order: how many there are, the
+// oldest and the newest stand for all of them.
+func templateSum(queue string, t *template) uint64 {
+	h := digest.New().Text(queue).Text(t.name).Int(int64(len(t.runs.List)))
+	for _, i := range []int{0, len(t.runs.List) - 1} {
+		r := &t.runs.List[i]
+		h = h.Int(int64(r.Unit))
+		for _, a := range r.Peaks {
+			h = h.Int(int64(a))
+		}
+	}
+	return h.Sum()
 }
 
 func trustHash(h digest.Hash, t *protocol.Trust) digest.Hash {

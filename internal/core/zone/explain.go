@@ -177,7 +177,7 @@ func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
 		free := job.NextFree(0, s.Spec.Total, s.Committed)
 		f := status.SliceFit{Slice: sl.id, Capacity: sl.view.Slice.Capacity[trp.Memory], Why: sl.view.Why}
 		if !free.Empty() {
-			f.Least = s.Spec.Safe.LeastOver(free.From, free.From+1, s.Learned.MemoryScale)
+			f.Least = s.safe().LeastOver(free.From, free.From+1, s.Learned.MemoryScale)
 		}
 		end := quantity.Never
 		if s.Spec.Kind != job.Rigid {

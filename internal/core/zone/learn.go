@@ -134,13 +134,13 @@ func missed(l *protocol.Learned, done job.Range) {
 // would fit no slice any more, it is raised only as far as the largest one holds, unless that is where it was killed.
 func raiseMemory(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, here, largest quantity.Amount) {
 	scale := quantity.MulDiv(l.MemoryScale, memoryStep, 1000)
-	least := int64(s.Spec.Safe.LeastOver(c.Range.From, c.Range.To, trp.Unscaled))
+	least := int64(s.safe().LeastOver(c.Range.From, c.Range.To, trp.Unscaled))
 	if least > 0 {
 		scale = max(scale, quantity.MulDiv(int64(r.Peak[trp.Memory]), memoryHeadroom, least))
 	}
-	peak := int64(s.Spec.Safe.Peak(trp.Unscaled))
+	peak := int64(s.safe().Peak(trp.Unscaled))
 	if s.Spec.Kind == job.Rigid {
-		peak = int64(s.Spec.Safe.LeastOver(0, s.Spec.Total, trp.Unscaled))
+		peak = int64(s.safe().LeastOver(0, s.Spec.Total, trp.Unscaled))
 	}
 	if 0 < here && here < largest && least > 0 && peak > 0 {
 		refused := int64(here)/least*1000 + int64(here)%least*1000/least + 1

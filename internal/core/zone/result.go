@@ -102,6 +102,7 @@ func (z *Zone) settled(now quantity.Instant, s *state, out *protocol.Out) {
 			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %v", n, unitName(s.Spec), first(s.Skipped, 5))
 		}
 		z.end(now, s, v, out)
+		z.teach(s, out)
 	case s.dropping.State != job.Waiting:
 		z.end(now, s, s.dropping, out)
 	default:
@@ -146,9 +147,9 @@ func (z *Zone) outgrown(s *state) string {
 	if free.Empty() || scale <= trp.Unscaled || most == 0 || len(s.Claims) > 0 {
 		return ""
 	}
-	least := s.Spec.Safe.LeastOver(free.From, free.From+1, scale)
+	least := s.safe().LeastOver(free.From, free.From+1, scale)
 	if s.Spec.Kind == job.Rigid {
-		least = s.Spec.Safe.LeastOver(0, s.Spec.Total, scale)
+		least = s.safe().LeastOver(0, s.Spec.Total, scale)
 	}
 	if least > most {
 		where := "the largest slice has"

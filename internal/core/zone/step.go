@@ -127,6 +127,7 @@ func (z *Zone) takeHome(in *protocol.Message, out *protocol.Out) {
 			z.send(out, protocol.Message{Kind: protocol.QueueChanged, To: protocol.Address{Role: protocol.Gate}, Queue: in.Queue})
 		}
 		s = z.jobs[in.Job]
+		z.instruct(s, out)
 		if in.Flag {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: true})
 		}

@@ -51,8 +51,8 @@ func (q *queue) template(name string) *template {
 	return nil
 }
 
-// remember folds a lesson.
-func (z *Zone) remember(l *protocol.Lesson) {
+// heed folds a lesson.
+func (z *Zone) heed(l *protocol.Lesson) {
 	q := z.queue(l.Queue)
 	t := q.template(l.Template)
 	if t == nil {
@@ -168,16 +168,15 @@ func (s *state) safe() *trp.Table {
 	return &s.Spec.Safe
 }
 
-// above is a table of the same total, no entry of it below what a floor asks for over the same units.
-func above(t, floor *trp.Table) trp.Table {
-	out := trp.Table{Bounds: t.Bounds, Least: make([][]quantity.Amount, len(t.Least))}
+// along is a table with other stretches of the same units, no piece of it below what the table asks for.
+func along(bounds []int64, t *trp.Table) trp.Table {
+	out := trp.Table{Bounds: bounds, Least: make([][]quantity.Amount, len(bounds))}
 	from := int64(0)
-	for i := range t.Least {
-		out.Least[i] = slices.Clone(t.Least[i])
-		for j := range out.Least[i] {
-			out.Least[i][j] = max(out.Least[i][j], floor.LeastOver(from, t.Bounds[i+j], trp.Unscaled))
+	for i := range bounds {
+		for _, to := range bounds[i:] {
+			out.Least[i] = append(out.Least[i], t.LeastOver(from, to, trp.Unscaled))
 		}
-		from = t.Bounds[i]
+		from = bounds[i]
 	}
 	return out
 }

@@ -81,11 +81,14 @@ func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Rang
 	if err != nil {
 		return // the profile compiled at submission; with more spread it has nothing to object to
 	}
-	now := &s.Spec.Safe
-	if l.Safe != nil {
-		now = l.Safe
+	// What its template has taught stays a floor: a job that is not like the others is given more by this, never less.
+	now := along(table.Bounds, s.safe())
+	for i, row := range table.Least {
+		for k := range row {
+			row[k] = max(row[k], now.Least[i][k])
+		}
 	}
-	withinReach(&table, now, z.largest(s.Spec), l.MemoryScale)
+	withinReach(&table, &now, z.largest(s.Spec), l.MemoryScale)
 	l.Spread, l.Safe = spread, &table
 }
 

@@ -76,6 +76,7 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 		Progress: s.Committed.Len(), Skipped: s.Skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
 		Running: len(s.Claims), Submitted: s.Submitted, Started: s.Started, Ended: s.Ended,
 		MemoryScale: s.Learned.MemoryScale, Spec: s.Spec,
+		Profile: s.profile(),
 	}
 	for i := range s.Past {
 		if s.Past[i].Committed.Empty() {
@@ -228,7 +229,7 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 	v := s.view()
 	free := job.NextFree(0, s.Spec.Total, s.Committed)
 	for _, sl := range z.slices {
-		if speed := sl.speed(s.Spec); speed > 0 && sl.view.Usable && s.Spec.Safe.Reach(free.From, sl.view.Slice.Capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > free.From {
+		if speed := sl.speed(s.Spec); speed > 0 && sl.view.Usable && s.safe().Reach(free.From, sl.view.Slice.Capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > free.From {
 			usable++
 			if slow == 0 || speed < slow {
 				slow = speed

@@ -132,6 +132,8 @@ type queue struct {
 	// standing is what the market has learned of it, and its credits; pledged is what its unanswered asks will take of them.
 	standing protocol.Standing
 	pledged  int64
+	// templates that finished jobs of it have taught, the one that was taught last behind.
+	templates []*template
 	// alive is how many jobs without a final verdict it has.
 	alive int
 }

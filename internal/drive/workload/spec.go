@@ -62,7 +62,7 @@ func (c *Specs) Spec(j *Job, name job.ID) (*job.Spec, error) {
 		Name: name, Queue: j.Queue, Priority: j.Priority, Kind: j.Kind,
 		Total: j.Units, Unit: "unit", Grid: j.Grid, Parallelism: 1, Slices: 1,
 		Speeds: j.Speeds, MaxFailures: job.DefaultMaxFailures, OverheadMax: c.OverheadMax,
-		Theta: j.Theta, Profile: j.Profile, Safe: table, Deadline: j.Deadline, Worth: job.DefaultWorth,
+		Theta: j.Theta, Profile: j.Profile, Safe: table, Deadline: j.Deadline, Worth: job.DefaultWorth, Template: j.Template,
 		Launch: job.Launch{Command: []string{"simulated"}, Grace: c.Grace},
 	}
 	if s.OverheadMax == 0 {

@@ -45,6 +45,8 @@ type Job struct {
 	External bool
 	// Group of jobs that figures are also given of, such as those with one kind of agent; empty: none.
 	Group string
+	// Template names jobs of a queue that are alike, which learn from each other; empty: none.
+	Template string
 }
 
 // Memory is the true use of a job over its progress: phases like those declared, but with the true moments. Every run of a

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
@@ -32,6 +33,15 @@ func standingFields(c *coder, s *protocol.Standing) {
 	value(c, 2, &s.Trust, trustFields)
 	signed(c, 3, &s.Credits)
 	instant(c, 4, &s.Refilled)
+}
+
+func lessonFields(c *coder, l *protocol.Lesson) {
+	text(c, 1, &l.Queue)
+	text(c, 2, &l.Template)
+	list(c, 3, &l.Runs, func(c *coder, r *forecast.Run) {
+		numbers(c, 1, &r.Peaks)
+		signed(c, 2, &r.Unit)
+	})
 }
 
 func callFields(c *coder, l *protocol.Call) {

@@ -36,6 +36,7 @@ func factFields(c *coder, f *protocol.Fact) {
 	signed(c, 28, &f.Speed)
 	pointer(c, 29, &f.Bid, bidFields)
 	pointer(c, 30, &f.Standing, standingFields)
+	pointer(c, 31, &f.Lesson, lessonFields)
 }
 
 func messageFields(c *coder, m *protocol.Message) {
@@ -116,6 +117,7 @@ func learnedFields(c *coder, l *protocol.Learned) {
 	value(c, 10, &l.Trust, trustFields)
 	signed(c, 11, &l.Spread)
 	pointer(c, 12, &l.Safe, tableFields)
+	signed(c, 13, &l.Runs)
 }
 
 func reservationFields(c *coder, r *protocol.Reservation) {

@@ -7,7 +7,7 @@ import "sluice.dev/sluice/internal/core/protocol"
 
 func knownFact(k protocol.FactKind) bool {
 	return within(k, protocol.JobAccepted, protocol.JobHeld) ||
-		within(k, protocol.HomeTaken, protocol.QueueCalibrated) ||
+		within(k, protocol.HomeTaken, protocol.Taught) ||
 		within(k, protocol.Booted, protocol.QuarantineLifted)
 }
 

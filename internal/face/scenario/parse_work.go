@@ -62,7 +62,7 @@ func (s *Scenario) jobLine(e config.Value, names map[string]bool) {
 		Queue: spec.Queue, Priority: spec.Priority, Kind: spec.Kind, Slices: max(1, spec.Slices),
 		Units: spec.Total, Grid: spec.Grid, Parallelism: max(1, spec.Parallelism),
 		Declared: spec.Walltime, Restore: spec.Restore, Checkpoint: spec.Checkpoint, Startup: spec.Startup, Speeds: spec.Speeds,
-		Profile: spec.Profile, Theta: spec.Theta,
+		Profile: spec.Profile, Theta: spec.Theta, Template: spec.Template,
 	}
 	if spec.Kind != job.Rigid {
 		j.Declared = time.Duration(quantity.MulDiv(spec.Total, int64(spec.PerUnit), 1))
