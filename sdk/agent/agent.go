@@ -30,6 +30,9 @@ type Call struct {
 	Free []Range
 	// Left is how many units are neither done nor sold.
 	Left int64
+	// MemoryScale is what memory kills have taught to multiply the job's profile by. Pace is how long its subjobs take over what
+	// was planned for them: the daemon adds that to a plan before it looks whether it fits. 1 for as declared.
+	MemoryScale, Pace float64
 	// First: nothing has been committed yet, so a piece restores nothing.
 	First   bool
 	Windows []Window

@@ -11,8 +11,17 @@ import (
 
 func rangeOf(r *pb.Range) Range { return Range{From: r.GetFrom(), To: r.GetTo()} }
 
+// perThousand is a factor; 0 is that of a daemon that does not say, and means 1.
+func perThousand(n int64) float64 {
+	if n == 0 {
+		return 1
+	}
+	return float64(n) / 1000
+}
+
 func callOf(c *pb.AgentCall) Call {
 	out := Call{Round: c.Round, Closes: c.Closes.AsTime(), Most: int(c.Most), Left: c.Left, First: c.First}
+	out.MemoryScale, out.Pace = perThousand(c.MemoryScale), perThousand(c.Pace)
 	for _, r := range c.Free {
 		out.Free = append(out.Free, rangeOf(r))
 	}

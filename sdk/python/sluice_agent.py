@@ -86,6 +86,9 @@ class Call:
     free       the units for sale as (from, to), in order; of a chain only the first stretch, from its beginning
     left       units that are neither done nor sold
     first      nothing has been committed yet: a piece restores nothing
+    memory_scale  what memory kills have taught to multiply the job's profile by; 1.0 for as declared
+    pace       how long subjobs take over what was planned for them: the daemon adds that to a plan before it looks whether it
+               fits; 1.0 for as declared
     windows    a list of Window
     """
 
@@ -94,6 +97,8 @@ class Call:
         self.closes = _nanoseconds(message["closes"]) / 1e9 if message.get("closes") else None
         self.most, self.left, self.first = int(message.get("most", 0)), int(message.get("left", 0)), bool(message.get("first"))
         self.free = [(int(r.get("from", 0)), int(r.get("to", 0))) for r in message.get("free", [])]
+        self.memory_scale = (int(message.get("memoryScale", 0)) or 1000) / 1000
+        self.pace = (int(message.get("pace", 0)) or 1000) / 1000
         self.windows = [Window(w) for w in message.get("windows", [])]
 
 

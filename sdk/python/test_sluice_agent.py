@@ -8,7 +8,7 @@ import unittest
 import sluice_agent as sa
 
 CALL = {
-    "round": "5", "closes": "2026-03-01T12:00:01Z", "most": 4, "free": [{"from": "10", "to": "90"}], "left": "80", "first": True,
+    "round": "5", "closes": "2026-03-01T12:00:01Z", "most": 4, "free": [{"from": "10", "to": "90"}], "left": "80", "first": True, "pace": "1100",
     "windows": [{
         "window": "3", "slice": "n/0/a", "profile": "1g.10gb", "speed": "500", "memoryBytes": "1073741824",
         "start": "2026-03-01T12:00:00.000000001Z", "end": "2026-03-01T12:01:00.5Z",
@@ -77,6 +77,7 @@ class Serve(unittest.TestCase):
         ], propose, told=notices.append, log=log.append)
         c = calls[0]
         self.assertEqual((len(calls), c.round, c.most, c.free, c.left, c.first), (1, 5, 4, [(10, 90)], 80, True))
+        self.assertEqual((c.memory_scale, c.pace), (1.0, 1.1))
         w = c.windows[0]
         self.assertEqual((w.id, w.slice, w.profile, w.speed, w.memory, w.start), (3, "n/0/a", "1g.10gb", 0.5, 1 << 30, 1772366400.000000001))
         self.assertAlmostEqual(w.length, 60.5)

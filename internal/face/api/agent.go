@@ -142,6 +142,7 @@ func eventMessage(e *drive.Event) *pb.AgentEvent {
 func callMessage(c *protocol.Call) *pb.AgentCall {
 	return &pb.AgentCall{
 		Round: c.Round, Closes: stamp(c.Closes), Most: count(c.Most), Left: c.Left, First: c.First,
+		MemoryScale: c.Memory, Pace: c.Pace,
 		Free:    each(c.Free, func(r *job.Range) *pb.Range { return &pb.Range{From: r.From, To: r.To} }),
 		Windows: each(c.Windows, advertMessage),
 	}

@@ -35,8 +35,12 @@ type AgentCall struct {
 	// Units that are neither committed nor claimed.
 	Left int64 `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`
 	// Nothing was committed yet, so a subjob restores nothing.
-	First         bool      `protobuf:"varint,6,opt,name=first,proto3" json:"first,omitempty"`
-	Windows       []*Advert `protobuf:"bytes,7,rep,name=windows,proto3" json:"windows,omitempty"`
+	First   bool      `protobuf:"varint,6,opt,name=first,proto3" json:"first,omitempty"`
+	Windows []*Advert `protobuf:"bytes,7,rep,name=windows,proto3" json:"windows,omitempty"`
+	// What memory kills have taught to multiply the job's profile by, and how long its subjobs take over what was planned for
+	// them, which the daemon adds to a plan; in parts per thousand.
+	MemoryScale   int64 `protobuf:"varint,8,opt,name=memory_scale,json=memoryScale,proto3" json:"memory_scale,omitempty"`
+	Pace          int64 `protobuf:"varint,9,opt,name=pace,proto3" json:"pace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -118,6 +122,20 @@ func (x *AgentCall) GetWindows() []*Advert {
 		return x.Windows
 	}
 	return nil
+}
+
+func (x *AgentCall) GetMemoryScale() int64 {
+	if x != nil {
+		return x.MemoryScale
+	}
+	return 0
+}
+
+func (x *AgentCall) GetPace() int64 {
+	if x != nil {
+		return x.Pace
+	}
+	return 0
 }
 
 // Advert is one window on offer.
@@ -653,7 +671,7 @@ var File_sluice_v1alpha1_agent_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1bsluice/v1alpha1/agent.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19sluice/v1alpha1/job.proto\"\xf2\x01\n" +
+	"\x1bsluice/v1alpha1/agent.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19sluice/v1alpha1/job.proto\"\xa9\x02\n" +
 	"\tAgentCall\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x122\n" +
 	"\x06closes\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06closes\x12\x12\n" +
@@ -661,7 +679,9 @@ const file_sluice_v1alpha1_agent_proto_rawDesc = "" +
 	"\x04free\x18\x04 \x03(\v2\x16.sluice.v1alpha1.RangeR\x04free\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\x03R\x04left\x12\x14\n" +
 	"\x05first\x18\x06 \x01(\bR\x05first\x121\n" +
-	"\awindows\x18\a \x03(\v2\x17.sluice.v1alpha1.AdvertR\awindows\"\xe9\x01\n" +
+	"\awindows\x18\a \x03(\v2\x17.sluice.v1alpha1.AdvertR\awindows\x12!\n" +
+	"\fmemory_scale\x18\b \x01(\x03R\vmemoryScale\x12\x12\n" +
+	"\x04pace\x18\t \x01(\x03R\x04pace\"\xe9\x01\n" +
 	"\x06Advert\x12\x16\n" +
 	"\x06window\x18\x01 \x01(\x04R\x06window\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x18\n" +
