@@ -193,7 +193,7 @@ func (o object) Has(key string) bool { return o.has(key) }
 
 // WorkKeys are the keys of a job file's spec that Work reads.
 func WorkKeys() []string {
-	return []string{"queue", "priority", "items", "steps", "rigid", "memory", "theta", "startup", "speeds"}
+	return []string{"queue", "priority", "items", "steps", "rigid", "memory", "theta", "startup", "speeds", "template"}
 }
 
 // Work reads what a job file says of the work itself, and nothing of how it is started: the keys of WorkKeys, which o must
@@ -209,6 +209,7 @@ func Work(o Object, theta int64) *job.Spec {
 	}
 	s.Speeds = speeds(o.get("speeds"))
 	s.Worth = worth(o.get("worth"))
+	s.Template = o.get("template").label("")
 	o.c.memory(o, s)
 	return s
 }
