@@ -19,5 +19,5 @@ func FromCall(spec *job.Spec, c *protocol.Call, a *protocol.Advert) (View, Windo
 	if !c.First && spec.Kind == job.Steps { // items restore nothing
 		v.Resume = job.Token{Epoch: 1, Seq: 1}
 	}
-	return v, Window{ID: a.Window, Capacity: a.Capacity, Speed: a.Speed, Start: a.Start, End: a.End}
+	return v, Window{ID: a.Window, Capacity: a.Capacity, Speed: a.Speed, Start: a.Start, End: a.End, Open: a.Open}
 }

@@ -31,7 +31,7 @@ type Config struct {
 	Repack Repack
 	// Freeze is how soon a subjob must begin to be sold for good. Default 30 s.
 	Freeze time.Duration
-	// Starve is how long a job waits until it goes first (T_starve). Default 1 h; 0 is the default, negative never.
+	// Starve is how long a job waits until it goes first (T_starve). Default 72 h; 0 is the default, negative never.
 	Starve time.Duration
 	// Close is how long a round waits for agents that have not answered. Default 200 ms.
 	Close time.Duration
@@ -95,7 +95,7 @@ func (c Config) WithDefaults() Config {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.Freeze, 30 * time.Second}, {&c.Starve, time.Hour}, {&c.Close, 200 * time.Millisecond}} {
+	}{{&c.Freeze, 30 * time.Second}, {&c.Starve, 72 * time.Hour}, {&c.Close, 200 * time.Millisecond}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}

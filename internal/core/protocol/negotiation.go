@@ -56,6 +56,8 @@ type Advert struct {
 	Speed      int64
 	Capacity   trp.Vector
 	Start, End quantity.Instant
+	// Open: nothing is known to come at its end, which is only as far as windows are sold.
+	Open bool
 }
 
 // Variant is one proposed subjob: what, where, when, and what the job says it is worth to it.

@@ -36,9 +36,12 @@ type tender struct {
 	won, awarded bool
 }
 
-// gather collects what stands of everybody's variants for one window.
+// gather collects what stands of everybody's variants for one window: those of built-in kinds by job, so that there is
+// little left to sort.
 func (z *Zone) gather(now quantity.Instant, l *lot, w *window, r *round) {
-	for _, st := range z.hearers(now, l, w) {
+	asked := z.hearers(now, l, w)
+	slices.SortFunc(asked, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+	for _, st := range asked {
 		z.propose(now, st, l, w)
 	}
 	if r == nil {
@@ -206,7 +209,9 @@ func (z *Zone) value(now quantity.Instant, t *tender, l *lot, w *window) {
 	c := l.slice.class
 	offered := z.window(st, c, now, w.end)
 	t.left = max(1, st.Spec.Total-v.Committed.Len()-v.Claimed.Len())
-	t.urgency = score.Laxity(st.finish(now, c), st.deadline())
+	if deadline := st.deadline(); deadline != quantity.Never {
+		t.urgency = score.Laxity(st.finish(now, c), deadline)
+	}
 	t.calibrated = t.Score
 	if !m.Trusting {
 		t.calibrated = z.trust().Calibrated(&st.Learned.Trust, t.Score)
@@ -221,6 +226,9 @@ func (z *Zone) value(now quantity.Instant, t *tender, l *lot, w *window) {
 		Within: quantity.Amount(quantity.MulDiv(int64(c.capacity[trp.Memory]), trp.Unscaled, scale)),
 	})
 	t.total = m.Weights.Total(t.calibrated, f)
+	if z.relaxed {
+		t.total = max(1, t.calibrated) // nobody else waits for the slice: it is as the job itself likes best
+	}
 	t.weight = quantity.MulDiv(score.Weight(t.total, length, m.PerTime), precedence(st.Spec.Priority), precedence(0))
 }
 

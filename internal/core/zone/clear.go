@@ -97,11 +97,47 @@ func (z *Zone) pickWinners(now quantity.Instant, lots int) {
 		z.tables[t.lot] = append(z.tables[t.lot], clearing.Bid{Start: start, End: end, Weight: t.weight, Job: t.number, ID: t.bid, Work: t.work})
 	}
 	fixed := z.starvers(now)
+	pick := z.pickOne
 	if lots > 1 {
-		z.pickJointly(fixed)
-		z.charge(nil)
-		return
+		pick = z.pickJointly
 	}
+	pick(fixed)
+	if more := z.idle(now, lots); len(more) > 0 {
+		pick(append(fixed, more...))
+	}
+}
+
+// idle are the best tenders that begin soon of windows of which nothing would be sold now, because what is planned there
+// begins later: a window that somebody can use now is not kept for later, or it might be for ever.
+func (z *Zone) idle(now quantity.Instant, lots int) []int32 {
+	sold := z.horizonOf(now)
+	best, used := z.soonest[:0], z.used[:0]
+	for range lots {
+		best, used = append(best, -1), append(used, false)
+	}
+	for i := range z.tenders {
+		t := &z.tenders[i]
+		if t.Start > sold {
+			continue
+		}
+		used[t.lot] = used[t.lot] || t.won
+		if b := best[t.lot]; t.weight > 0 && (b < 0 || t.weight > z.tenders[b].weight) {
+			best[t.lot] = int32(i)
+		}
+	}
+	z.soonest, z.used = best, used
+	n := 0
+	for lot, i := range best {
+		if i >= 0 && !used[lot] {
+			best[n] = i
+			n++
+		}
+	}
+	return best[:n]
+}
+
+// pickOne clears one window around what is fixed.
+func (z *Zone) pickOne(fixed []int32) {
 	z.first = z.first[:0]
 	for _, f := range fixed {
 		z.first = append(z.first, z.tenders[f].bid)
@@ -111,6 +147,9 @@ func (z *Zone) pickWinners(now quantity.Instant, lots int) {
 		won = z.clearer.Exclusive(z.tables[0], z.first).Won
 	} else {
 		won, _, _ = z.clearer.Around(z.tables[0], z.first)
+	}
+	for i := range z.tenders {
+		z.tenders[i].won = false
 	}
 	for _, i := range won {
 		z.tenders[i].won = true // of one lot the tenders are in the order of its table
@@ -132,6 +171,7 @@ func (z *Zone) pickJointly(fixed []int32) {
 		t := &z.tenders[i]
 		t.won = slices.Contains(plan.Won[t.lot], t.bid)
 	}
+	z.charge(nil)
 }
 
 // charge says what each winner pays: of one window, where prices are VCG's, those that won in it. Who goes first because it has

@@ -43,9 +43,9 @@ func (s *state) extends() bool {
 }
 
 // bidsAt is when a running subjob bids for the window that follows its own: late enough to judge the present queue, early
-// enough for the program to see its new end. Never if it does not.
+// enough for the program to see its new end. Never if it does not; an external job's agent plans its subjobs itself.
 func (s *state) bidsAt(c *protocol.Claim, l *lease) quantity.Instant {
-	if !s.extends() && !s.Spec.Continue || l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || s.dropping.State != job.Waiting || len(c.Also) > 0 {
+	if !s.extends() && (!s.Spec.Continue || s.Spec.External) || l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || s.dropping.State != job.Waiting || len(c.Also) > 0 {
 		return quantity.Never
 	}
 	return c.End.Add(-s.Spec.Launch.Grace - max(2*time.Second, c.Wall()/4))
@@ -85,7 +85,12 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 	if r.Why != atomizer.Interested || z.elsewhere(now, st, c) {
 		return
 	}
-	if other := z.rival(now, st, s.class, &window{start: c.End, end: g.End}); other != nil {
+	if z.cfg.Market != nil {
+		if other := z.outbidder(st, s, c, g.End, &p); other != nil {
+			other.counts.add(interested, now)
+			return
+		}
+	} else if other := z.rival(now, st, s.class, &window{start: c.End, end: g.End}); other != nil {
 		mine := z.candidate(now, st, s.class, g.End, &p)
 		if z.cfg.Policy.Compare(&z.pick.Candidate, &mine) < 0 {
 			other.counts.add(interested, now)

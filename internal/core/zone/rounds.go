@@ -26,8 +26,13 @@ type negotiation struct {
 	variants               []protocol.Variant
 	tenders                []tender
 	order, starving, first []int32
-	tables                 [][]clearing.Bid
-	clearer                clearing.Clearer
+	// soonest and used are the best tender of a lot that begins soon, and whether anything is sold there now.
+	soonest []int32
+	used    []bool
+	tables  [][]clearing.Bid
+	clearer clearing.Clearer
+	// relaxed: there is a window for every job that runs nowhere.
+	relaxed bool
 	// lotAt is the lot that bids are collected for.
 	lotAt int32
 	stats status.Negotiation
@@ -80,6 +85,7 @@ const patience = 3
 // negotiate announces the windows in turn, clears the rounds that nobody outside has to be waited for, and those that are
 // complete or over. It returns when the next one closes.
 func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) quantity.Instant {
+	z.relaxed = z.uncontended()
 	for len(z.rounds) > 0 {
 		i := slices.IndexFunc(z.rounds, func(r *round) bool { return r.waiting == 0 || r.closes <= now })
 		if i < 0 {
@@ -89,14 +95,14 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 		z.rounds = slices.Delete(z.rounds, i, i+1)
 		z.conclude(now, r, out)
 	}
-	lots := z.repack(now, z.inTurn(now, news, z.lots[:0]), out)
+	lots, wake := z.inTurn(now, news, z.lots[:0])
+	lots = z.repack(now, lots, out)
 	if asked := z.callees(now, lots); len(asked) > 0 {
 		lots = z.announceTo(now, lots, asked, out)
 	}
 	z.clear(now, lots, nil, out)
 	clear(lots)
 	z.lots = lots[:0]
-	wake := quantity.Never
 	for _, r := range z.rounds {
 		wake = min(wake, r.closes)
 	}
@@ -104,8 +110,10 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 }
 
 // inTurn lists the windows that have begun and are to be offered: where there are as many as jobs to fill them those of fast
-// slices first, otherwise those of small ones.
-func (z *Zone) inTurn(now quantity.Instant, news bool, lots []lot) []lot {
+// slices first, otherwise those of small ones. Those of slices that have had their rounds in this instant wait for the next
+// one, which is returned.
+func (z *Zone) inTurn(now quantity.Instant, news bool, lots []lot) (_ []lot, again quantity.Instant) {
+	again = quantity.Never
 	add := func(pace int64) {
 		for i := z.turn.next(0); i >= 0; i = z.turn.next(i + 1) {
 			s := z.slices[i]
@@ -116,9 +124,15 @@ func (z *Zone) inTurn(now quantity.Instant, news bool, lots []lot) []lot {
 			for j := range s.windows {
 				w := &s.windows[j]
 				full := !w.offered || w.planned != 0 && w.planned <= now
-				if w.start <= now && w.round == 0 && (full || news) && z.generation > 0 {
-					lots = append(lots, lot{s, w.id, full})
+				if w.start > now || w.round != 0 || !full && !news || z.generation == 0 {
+					continue
 				}
+				if full && !s.another(now, z.cfg.Market.Rounds) {
+					again = now.Add(tick)
+					z.reopen(s)
+					break
+				}
+				lots = append(lots, lot{s, w.id, full})
 			}
 		}
 	}
@@ -128,7 +142,16 @@ func (z *Zone) inTurn(now quantity.Instant, news bool, lots []lot) []lot {
 		}
 	}
 	add(anyPace)
-	return lots
+	return lots, again
+}
+
+// another counts a round of the slice in this instant, unless it has had as many as there may be.
+func (s *slice) another(now quantity.Instant, most int) bool {
+	if s.instant != now {
+		s.instant, s.rounds = now, 0
+	}
+	s.rounds++
+	return s.rounds <= most
 }
 
 // find is the window of a lot as it is now; nil if it is gone or was cut.
@@ -206,7 +229,7 @@ func (z *Zone) announceTo(now quantity.Instant, lots []lot, asked []caller, out 
 				offered := z.window(st, l.slice.class, now, w.end)
 				calls[i].Windows = append(calls[i].Windows, protocol.Advert{
 					Window: w.id, Slice: l.slice.id, Profile: l.slice.class.profile, Speed: offered.Speed, Capacity: offered.Capacity,
-					Start: offered.Start, End: offered.End,
+					Start: offered.Start, End: offered.End, Open: offered.Open,
 				})
 				wanted = true
 			}

@@ -42,7 +42,10 @@ type slice struct {
 	begun bool
 	// stands: a window of it has begun. early: since it was last cleared a subjob on it ended before its time.
 	stands, early bool
-	slots         struct{ opens, closes, stale int }
+	// rounds that it has had in the latest instant in which it had one.
+	instant quantity.Instant
+	rounds  int
+	slots   struct{ opens, closes, stale int }
 }
 
 // sale is a claim as its slice sees it.

@@ -64,6 +64,7 @@ func advertFields(c *coder, a *protocol.Advert) {
 	vector(c, 5, &a.Capacity)
 	instant(c, 6, &a.Start)
 	instant(c, 7, &a.End)
+	boolean(c, 8, &a.Open)
 }
 
 func variantFields(c *coder, v *protocol.Variant) {

@@ -45,7 +45,7 @@ const BrevityHalf = 10 * time.Minute
 const AgeFull = 20 * time.Minute
 
 // Default weights.
-var Default = Weights{Lambda: One / 2, System: System{Time: 200_000, Memory: 200_000, Residue: 100_000, Headroom: 0, Age: 500_000}} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+var Default = Weights{Lambda: One / 10, System: System{Time: 100_000, Share: 450_000, Brevity: 450_000}} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 
 // Job has one number for each of the job's features, all from 0 to One.
 type Job struct {
