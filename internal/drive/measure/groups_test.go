@@ -49,12 +49,13 @@ func TestGroups(t *testing.T) {
 }
 
 func TestNegotiation(t *testing.T) {
-	n := measure.Negotiation{Rounds: 5, Calls: 10, Missed: 2, Variants: 40, Denied: 10, Awards: 8, Withdrawn: 2, Weight: 4e6, AgentMessages: 16}
+	n := measure.Negotiation{Rounds: 5, Calls: 10, Missed: 2, Variants: 40, Denied: 10, Awards: 8, Withdrawn: 2, Weight: 4e6, AgentMessages: 16, Value: 80, Bound: 100, Regret: 4}
 	var got measure.Metrics
 	n.Set(&got, 80)
 	for name, want := range map[string]float64{
 		"rounds": 5, "awards": 8, "messagesPerAward": 10, "agentMessagesPerAward": 2, "variantsPerAward": 5, "deniedPerAward": 1.25,
 		"missedShare": .2, "withdrawnShare": .25, "clearingMean": .5,
+		"jointGain": .05, "clearedShare": .8,
 	} {
 		if v := got.Get(name); v != want {
 			t.Errorf("%s is %v, want %v", name, v, want)

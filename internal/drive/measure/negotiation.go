@@ -11,6 +11,8 @@ const (
 	MissedShare           = "missedShare"
 	WithdrawnShare        = "withdrawnShare"
 	ClearingMean          = "clearingMean"
+	JointGain             = "jointGain"
+	ClearedShare          = "clearedShare"
 )
 
 var negotiationTable = []Info{
@@ -23,6 +25,8 @@ var negotiationTable = []Info{
 	{MissedShare, "Calls not answered in time", Share, Lower},
 	{WithdrawnShare, "Awards withdrawn", Share, Neither},
 	{ClearingMean, "Weight of what was awarded, mean", Plain, Neither},
+	{JointGain, "Regret of clearing one after another", Share, Neither},
+	{ClearedShare, "Cleared, of what no plan passes", Share, Higher},
 }
 
 // NegotiationTable lists the metrics that only a mechanism that negotiates has, in the order in which they are given.
@@ -38,6 +42,9 @@ type Negotiation struct {
 	Awards, Withdrawn int64
 	// Weight is the sum of what awards were cleared with: scores, or scores times milliseconds where a market weighs by time.
 	Weight float64
+	// Of windows cleared together: the Value of what was sold, the Bound that no plan passes, and the Regret: what clearing the
+	// same windows one after another would have lost.
+	Value, Bound, Regret int64
 	// AgentMessages went from and to agents of external jobs.
 	AgentMessages int64
 }
@@ -54,4 +61,6 @@ func (n *Negotiation) Set(m *Metrics, messages int64) {
 	m.Set(MissedShare, ratio(float64(n.Missed), float64(n.Calls)))
 	m.Set(WithdrawnShare, ratio(float64(n.Withdrawn), awards))
 	m.Set(ClearingMean, ratio(n.Weight/1e6, awards))
+	m.Set(JointGain, ratio(float64(n.Regret), float64(n.Value)))
+	m.Set(ClearedShare, ratio(float64(n.Value), float64(n.Bound)))
 }

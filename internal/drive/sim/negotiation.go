@@ -28,6 +28,7 @@ func (n *negotiated) forget(zone protocol.Actor) {
 	c, p := z.Negotiation(), &n.past
 	p.Rounds, p.Calls, p.Answers, p.Missed = p.Rounds+c.Rounds, p.Calls+c.Calls, p.Answers+c.Answers, p.Missed+c.Missed
 	p.Variants, p.Denied, p.Withdrawn = p.Variants+c.Variants, p.Denied+c.Denied, p.Withdrawn+c.Withdrawn
+	p.Value, p.Bound, p.Regret = p.Value+c.Value, p.Bound+c.Bound, p.Regret+c.Regret
 }
 
 // sold counts a subjob that was bid for.
@@ -45,5 +46,6 @@ func (s *Sim) Negotiation() measure.Negotiation {
 	return measure.Negotiation{
 		Rounds: n.past.Rounds, Calls: n.past.Calls, Missed: n.past.Missed, Variants: n.past.Variants, Denied: n.past.Denied,
 		Awards: n.awards, Withdrawn: n.past.Withdrawn, Weight: n.weight, AgentMessages: s.agents.said,
+		Value: n.past.Value, Bound: n.past.Bound, Regret: n.past.Regret,
 	}
 }
