@@ -16,6 +16,9 @@ import (
 // has no history, and neither have those before the (1/theta-1)-th finished: they are bounded by what their owner declared,
 // raised to what was seen. A job's bound is settled before it begins. That a newer one could be made meanwhile takes nothing
 // from its guarantee, which holds for every later run that is exchangeable with those it was made of.
+//
+// A result has one peak, so a stretch counts with the peak of the piece that it lay in: a warm-up that never ran alone is
+// learned as what followed it, and a declaration that told them apart is lost. It is always to the safe side.
 
 const (
 	// mostTemplates are remembered of one queue, those that were taught last: at most 2 MiB of it. Each queue has its own, so

@@ -98,7 +98,7 @@ func withinReach(wider, now *trp.Table, largest quantity.Amount, scale int64) {
 	if largest == 0 {
 		return
 	}
-	holds := quantity.Amount(quantity.MulDiv(int64(largest), trp.Unscaled, max(trp.Unscaled, scale)))
+	holds := quantity.Amount(quantity.MulDiv(int64(largest), trp.Unscaled, max(trp.Unscaled, scale))) - 1 // both round up
 	for i, row := range wider.Least {
 		for k := range row {
 			row[k] = min(row[k], max(now.Least[i][k], holds))
