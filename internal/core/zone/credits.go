@@ -15,8 +15,9 @@ import (
 // something is to be paid; the price itself is in the claim, so that no crash comes between what is sold and what is paid.
 
 const (
-	// savedHours of refill are the most that a queue saves up: enough for a night's jobs, too little to own a day.
-	savedHours = 4
+	// purseTime is the refill that a full purse holds. A queue's bids count as far as its purse is full, so that what it won
+	// lately is soon paid back in what it wins next; docs/incentives.md has what longer ones leave to be gained.
+	purseTime = time.Hour
 	// worthAlone is what a bid is worth in time where it is weighed by its score alone.
 	worthAlone = 10 * time.Minute
 	// leastScale, in parts per thousand, is what remains of the bids of a queue without credits: they still win where nobody
@@ -24,26 +25,25 @@ const (
 	leastScale = 1
 )
 
-// hourly is what a queue is refilled by in an hour, as the cluster and the other queues now are.
-func (z *Zone) hourly(q *queue) int64 {
+// full is what a queue's purse holds, and is refilled by in purseTime, as the cluster and the other queues now are.
+func (z *Zone) full(q *queue) int64 {
 	return max(1, quantity.MulDiv(z.cfg.Market.Refill*int64(len(z.slices)), q.share(), max(q.share(), z.weights)))
 }
 
 // share is what a queue counts for among those with jobs.
 func (q *queue) share() int64 { return max(1, q.Weight) }
 
-// refilled is a queue's standing with what time has brought it. A queue that never paid begins with an hour's worth.
+// refilled is a queue's standing with what time has brought it. A queue that never paid begins with a full purse.
 func (z *Zone) refilled(now quantity.Instant, q *queue) protocol.Standing {
-	s, hourly := q.standing, z.hourly(q)
+	s, full := q.standing, z.full(q)
 	s.Queue = q.Name
 	if s.Refilled == 0 {
-		s.Credits, s.Refilled = s.Credits+hourly, now
+		s.Credits, s.Refilled = s.Credits+full, now
 		return s
 	}
-	most := savedHours * hourly
-	passed := min(now.Sub(s.Refilled), savedHours*time.Hour)
-	if more := quantity.MulDiv(hourly, int64(passed), int64(time.Hour)); more > 0 {
-		s.Credits, s.Refilled = max(s.Credits, min(most, s.Credits+more)), now
+	passed := min(now.Sub(s.Refilled), purseTime)
+	if more := quantity.MulDiv(full, int64(passed), int64(purseTime)); more > 0 {
+		s.Credits, s.Refilled = max(s.Credits, min(full, s.Credits+more)), now
 	}
 	return s
 }
@@ -53,18 +53,18 @@ func (z *Zone) purse(now quantity.Instant, q *queue) int64 {
 	return max(0, z.refilled(now, q).Credits-q.pledged)
 }
 
-// scale lowers the weights of the bids of queues that run short: in proportion to what they have left of an hour's refill.
+// scale lowers the weights of the bids of queues that run short: they count as far as the queue's purse is full.
 func (z *Zone) scale(now quantity.Instant) {
 	if z.cfg.Market.Payment == market.Free {
 		return
 	}
 	for i := range z.tenders {
 		t := &z.tenders[i]
-		purse, hourly := z.purse(now, t.job.q), z.hourly(t.job.q)
-		if purse >= hourly || t.weight <= 0 {
+		purse, full := z.purse(now, t.job.q), z.full(t.job.q)
+		if purse >= full || t.weight <= 0 {
 			continue
 		}
-		t.weight = max(1, quantity.MulDiv(t.weight, max(quantity.MulDiv(purse, 1000, hourly), leastScale), 1000))
+		t.weight = max(1, quantity.MulDiv(t.weight, max(quantity.MulDiv(purse, 1000, full), leastScale), 1000))
 	}
 }
 
