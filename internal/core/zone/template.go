@@ -26,6 +26,8 @@ const (
 	mostTemplates = 64
 	// mostTables are kept of one template, for jobs of different lengths and thetas.
 	mostTables = 8
+	// mostTold are told at once: each is a fact. Others that wait are told tellAgain lessons later.
+	mostTold, tellAgain = 4096, 256
 	// slowTheta is the chance that a job takes longer a unit than its template has taught: 1 - quantilePermille.
 	slowTheta = (1000 - quantilePermille) * forecast.One / 1000
 )
@@ -35,6 +37,8 @@ type template struct {
 	name string
 	runs forecast.Runs
 	sum  uint64
+	// untold is how many lessons ago jobs that wait were told, or since a crash: it is soft.
+	untold int
 	// tables made of these runs. They are soft: made again from the same runs they are the same.
 	tables []taught
 }
@@ -75,8 +79,9 @@ func (z *Zone) heed(l *protocol.Lesson) {
 	}
 }
 
-// teach adds what a job that has just finished used to what is known of its template. Jobs of it that wait are told where
-// that changes much: at every doubling, and when the runs are just enough for a guarantee.
+// teach adds what a job that has just finished used to what is known of its template. Jobs of it that have not begun are told
+// where that changes much: at every doubling, when the runs are just enough for a guarantee, and now and then those that could
+// not be told with the others, the oldest first.
 func (z *Zone) teach(s *state, out *protocol.Out) {
 	run, ok := s.shown()
 	if !ok || s.Verdict.State != job.Finished {
@@ -87,21 +92,32 @@ func (z *Zone) teach(s *state, out *protocol.Out) {
 		before = len(t.runs.List)
 	}
 	z.fact(out, protocol.Fact{Kind: protocol.Taught, Lesson: &protocol.Lesson{Queue: s.Queue, Template: s.Spec.Template, Runs: []forecast.Run{run}}})
-	n := len(s.q.template(s.Spec.Template).runs.List)
-	if n == before {
+	t := s.q.template(s.Spec.Template)
+	n := len(t.runs.List)
+	t.untold++
+	much := n > before && (n&(n-1) == 0 || n == forecast.LeastRuns(s.Spec.Theta))
+	if !much && t.untold < tellAgain {
 		return
 	}
-	var waiting []*state
+	t.untold = 0
+	var behind []*state
 	for _, o := range z.live {
-		fits := o.q == s.q && o.Spec.Template == s.Spec.Template
-		if fits && o.Started == 0 && len(o.Claims) == 0 && (n&(n-1) == 0 || n == forecast.LeastRuns(o.Spec.Theta)) {
-			waiting = append(waiting, o)
+		if o.q == s.q && o.Spec.Template == t.name && o.Started == 0 && len(o.Claims) == 0 && o.behind(n) {
+			behind = append(behind, o)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
-	for _, o := range waiting {
+	slices.SortFunc(behind, func(a, b *state) int {
+		return cmp.Or(cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.Job, b.Job))
+	})
+	for _, o := range behind[:min(len(behind), mostTold)] {
 		z.instruct(o, out)
 	}
+}
+
+// behind says that n runs tell a job much that it was not told: twice as many, or enough for a guarantee.
+func (s *state) behind(n int) bool {
+	told, least := int(s.Learned.Runs), forecast.LeastRuns(s.Spec.Theta)
+	return 2*told <= n || told < least && least <= n
 }
 
 // shown is what a job of a template used, as one run. It is false for one that shows nothing of the next: parts of it were
