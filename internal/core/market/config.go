@@ -42,8 +42,8 @@ type Config struct {
 	Trusting bool
 	// Eta is the step of calibration, Kappa how steeply trust falls with error; both in millionths. Default .25 and 2.
 	Eta, Kappa int64
-	// Payment is what a queue pays for what it wins, in credits. Default VCG, which leaves a liar least to gain
-	// (docs/incentives.md); first price where plans are Exclusive or Joint.
+	// Payment is what a queue pays for what it wins, in credits. Default first price, which leaves a liar least to gain
+	// (docs/incentives.md).
 	Payment Payment
 	// Refill is how many credits come into being in an hour for each slice, shared by weight among the queues that have jobs.
 	// A credit is a millisecond of a slice at a score of 1. Default: what the slice's time is worth at a score of 1.
@@ -69,18 +69,16 @@ var RepackNames = []string{"rolling", "withdraw", "never"}
 type Payment uint8
 
 const (
-	// Best: VCG where plans are exact, else first price.
-	Best Payment = iota
+	// FirstPrice: their own weight.
+	FirstPrice Payment = iota
 	// Free: nothing.
 	Free
-	// FirstPrice: their own weight.
-	FirstPrice
 	// VCG: what their winning costs the others (Vickrey, Clarke, Groves).
 	VCG
 )
 
 // PaymentNames are the names of the payments, in order.
-var PaymentNames = []string{"best", "free", "first", "vcg"}
+var PaymentNames = []string{"first", "free", "vcg"}
 
 // WithDefaults fills in what is zero.
 func (c Config) WithDefaults() Config {
@@ -108,11 +106,6 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Kappa == 0 {
 		c.Kappa = 2_000_000
-	}
-	if c.Payment == Best {
-		if c.Payment = VCG; c.Exclusive || c.Joint {
-			c.Payment = FirstPrice
-		}
 	}
 	if c.Refill == 0 {
 		c.Refill = time.Hour.Milliseconds()

@@ -184,7 +184,7 @@ func (z *Zone) charge(won []int32) {
 				t.price = t.weight
 			}
 		}
-	case market.Free, market.Best: // Best has become one of the others when a zone is made
+	case market.Free:
 	case market.VCG:
 		for k, price := range z.clearer.Prices(z.tables[0], won) {
 			z.tenders[won[k]].price = price

@@ -17,7 +17,7 @@ var marketKeys = []string{
 
 // Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity},
 // variants, weigh: score|time, exclusive, joint, rounds, repack: rolling|withdraw|never, freeze, starve, close, audience,
-// trusting, eta, kappa, payment: best|free|first|vcg, refill}. What is left out has its default; a weight that is left out
+// trusting, eta, kappa, payment: first|free|vcg, refill}. What is left out has its default; a weight that is left out
 // where others are given is 0. `starve: never` lets a job wait without end.
 func (v value) Market() market.Config {
 	o, found := v.object(marketKeys...), v.c.count()
