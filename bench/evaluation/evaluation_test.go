@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +40,25 @@ func TestEveryPointIsAScenario(t *testing.T) {
 				}
 			}
 		}
+		if study.usualPoint != "" {
+			i := slices.IndexFunc(study.points, func(p point) bool { return p.label == study.usualPoint })
+			if i < 0 {
+				t.Errorf("study %s has no point %q", study.name, study.usualPoint)
+				continue
+			}
+			plain, err := scenario.Load("synthetic-mig")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, set := range study.points[i].sets {
+				if !strings.HasPrefix(set.Path, "market.") || set.Path == "market.payment" && study.name != "payment" {
+					continue
+				}
+				if same, err := scenario.Load("synthetic-mig", set); err != nil || !reflect.DeepEqual(plain, same) {
+					t.Errorf("study %s: %v is not the default: %v", study.name, set, err)
+				}
+			}
+		}
 		for _, metric := range append(study.charts, study.table...) {
 			if measure.About(metric).Title == metric {
 				t.Errorf("study %s: there is no metric %s", study.name, metric)
@@ -63,6 +84,43 @@ func TestCompare(t *testing.T) {
 		if !strings.HasPrefix(text, c.text) || how != c.how {
 			t.Errorf("%s: %s, %s; want %s, %s", c.name, text, how, c.text, c.how)
 		}
+	}
+}
+
+// TestMemory: what has run is not run again, and a study with fewer seeds or mechanisms takes its part of it.
+func TestMemory(t *testing.T) {
+	load := func(sets ...config.Set) *scenario.Scenario {
+		s, err := scenario.Load("small", append(sets, config.Set{Path: "window", Value: "{until: 10m, limit: 2h}"})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	var past memory
+	run := func(s *scenario.Scenario, mechanisms string, seeds ...uint64) (out []scenario.Result) {
+		m, err := table.Find(s, strings.Split(mechanisms, ","))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err = past.run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Seeds: seeds, Workers: 1}); err != nil || len(out) != len(m)*len(seeds) {
+			t.Fatalf("%d runs, %v", len(out), err)
+		}
+		return out
+	}
+	first := run(load(), "sja,easy", 1, 2)
+	marked := past[0].runs[sja][2]
+	marked.Metrics.Set(measure.WaitMean, -1) // which no run gives
+	past[0].runs[sja][2] = marked
+	again := run(load(config.Set{Path: "market.lambda", Value: "0.1"}), "easy,sja", 2)
+	if again[0].Mechanism != "easy" || again[1].Metrics.Get(measure.WaitMean) != -1 || again[0].Metrics.Get(measure.WaitMean) != first[3].Metrics.Get(measure.WaitMean) {
+		t.Errorf("run again: %v", again)
+	}
+	if other := run(load(config.Set{Path: "mechanism.theta", Value: "2%"}), "sja", 2); other[0].Metrics.Get(measure.WaitMean) == -1 {
+		t.Error("another setting was not run")
+	}
+	if more := run(load(), "sja,jasda", 3); more[0].Seed != 3 || more[1].Mechanism != jasda {
+		t.Errorf("more: %v", more)
 	}
 }
 

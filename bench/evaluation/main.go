@@ -93,11 +93,12 @@ func evaluate(ctx context.Context, s *settings, progress io.Writer) error {
 	}
 	begin := time.Now()
 	var done []result
+	var past memory
 	for _, t := range all {
 		if len(s.only) > 0 && !slices.Contains(s.only, t.name) {
 			continue
 		}
-		r, err := t.run(ctx, s, progress)
+		r, err := t.run(ctx, s, &past, progress)
 		if err != nil {
 			return fmt.Errorf("study %s: %w", t.name, err)
 		}
@@ -132,11 +133,15 @@ type result struct {
 }
 
 // run runs every point of the study.
-func (t study) run(ctx context.Context, s *settings, progress io.Writer) (result, error) {
+func (t study) run(ctx context.Context, s *settings, past *memory, progress io.Writer) (result, error) {
 	r := result{study: t, Study: report.Study{Title: t.title, Notes: []string{t.question}}}
 	name, work := s.base(t.generated)
 	traces := &scenario.Traces{Dir: s.data}
 	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	seeds := s.seeds
+	if t.seeds > 0 {
+		seeds = seeds[:min(t.seeds, len(seeds))]
+	}
 	for i, p := range t.points {
 		var sets []config.Set
 		for _, v := range p.sets {
@@ -162,7 +167,7 @@ func (t study) run(ctx context.Context, s *settings, progress io.Writer) (result
 			continue
 		}
 		fmt.Fprintf(progress, "%s %d/%d: %s\n", t.name, i+1, len(t.points), p.label)
-		runs, err := scenario.Run(ctx, scenario.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: s.seeds, Data: traces, Workers: s.workers})
+		runs, err := past.run(ctx, scenario.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: seeds, Data: traces, Workers: s.workers})
 		if err != nil {
 			return r, err
 		}

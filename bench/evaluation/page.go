@@ -16,8 +16,6 @@ import (
 	"sluice.dev/sluice/internal/face/report"
 )
 
-const sja = "sja"
-
 // page is docs/evaluation.md under way.
 type page struct {
 	bytes.Buffer
@@ -43,18 +41,20 @@ func write(s *settings, done []result) error {
 }
 
 func (p *page) head(s *settings, done []result) {
-	p.say("# Evaluation of SJA\n\n")
+	p.say("# Evaluation of SJA and JASDA\n\n")
 	name, _ := s.base(false)
 	where := "on generated work with published statistics (scenario `synthetic-mig`), because no traces were given"
 	if s.data != "" {
 		where = "on a composition of published traces (scenario `philly-mig`)"
 	}
 	p.say("Written by `make evaluation`, %s; every figure below comes from that one command. `sluice sim show %s` prints the scenario,\n", where, name)
-	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s. Values are means over seeds with\n", seedText(s.seeds))
-	p.say("95%% intervals by Student's t; mechanisms are compared in pairs, seed by seed.\n\n")
+	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s; of JASDA's settings, at the end, the\n", seedText(s.seeds))
+	p.say("first %d, and %s jobs. Values are means over seeds with 95%% intervals by Student's t; mechanisms are compared in pairs, seed by seed. The\n", fewSeeds, fewJobs)
+	p.say("weights of JASDA's score were chosen on other seeds of the same scenario (11 to 13) and looked at no seed that is shown here.\n\n")
 	for i := range done {
 		if done[i].name == mainStudy {
 			p.answer(&done[i])
+			p.ours(done)
 			p.unstopped(done)
 			p.losses(done)
 			p.assumptions(&done[i])
@@ -68,134 +68,6 @@ func seedText(seeds []uint64) string {
 		out = append(out, strconv.FormatUint(n, 10))
 	}
 	return strings.Join(out, ", ")
-}
-
-// answer is the main table: sja against the best baseline at every load, for the metrics that matter most.
-func (p *page) answer(r *result) {
-	p.say("## SJA against the best baseline, by load\n\n")
-	p.say("The best baseline is chosen anew for every metric and load, out of all planners, after the fact: what is asked of sja is to beat\n")
-	p.say("whichever planner happens to be best there. Seeds differ by a factor and more, because the log's bursts do; so sja is compared by its\n")
-	p.say("*ratio* to the baseline on each seed, and the mean of ratios is the geometric one. Shares of the bound are compared by difference.\n\n")
-	for _, metric := range decisive() {
-		about := measure.About(metric)
-		way := "less is better"
-		if about.Better == measure.Higher {
-			way = "more is better"
-		}
-		by := "sja / baseline"
-		if about.Unit == measure.Share {
-			by = "sja - baseline"
-		}
-		p.say("**%s** (%s)\n\n| load | sja | best baseline | its value | %s, 95%% interval | |\n|---|---|---|---|---|---|\n", about.Title, way, by)
-		p.against(r, metric, "")
-	}
-}
-
-// against is a row for each point of a study: sja beside the best baseline but one.
-func (p *page) against(r *result, metric, except string) {
-	for i, x := range r.xs() {
-		own := r.values(x, sja, metric)
-		best, values := r.best(x, metric, except)
-		text, how := compare(metric, own, values)
-		p.say("| %s | %s | %s | %s | %s | %s |\n", r.pointName(i, x), value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean), text, how)
-	}
-	p.say("\n")
-}
-
-// unstopped compares with the planners that, like sja, never stop running work: by the share of jobs that may be cut.
-func (p *page) unstopped(done []result) {
-	i := slices.IndexFunc(done, func(r result) bool { return r.name == "atomizable" })
-	if i < 0 {
-		return
-	}
-	p.say("## Against planners that stop nothing, by the share of jobs that may be cut\n\n")
-	p.say("The same at load %s, with the best of the planners that never stop running work, as sja does not: all but %s.\n\n", usualLoad, stops)
-	for _, metric := range []string{measure.WaitMean, measure.CompletionMean} {
-		p.say("**%s**\n\n| may be cut | sja | best baseline | its value | sja / baseline, 95%% interval | |\n|---|---|---|---|---|---|\n", measure.About(metric).Title)
-		p.against(&done[i], metric, stops)
-	}
-}
-
-// stops is the baseline that stops running work.
-const stops = "migrate"
-
-// decisive are the metrics by which mechanisms are judged on this page.
-func decisive() []string {
-	return []string{measure.WaitMean, measure.CompletionMean, measure.CompletionPerWork, measure.BoundShare}
-}
-
-// What is said of two mechanisms, where the interval does not hold no difference.
-const (
-	alike  = "no difference seen"
-	better = "sja is better"
-	worse  = "sja is worse"
-)
-
-// compare gives sja's value against a baseline's, seed by seed, with its interval: by difference for shares, else by ratio.
-func compare(metric string, own, other []float64) (text, verdict string) {
-	about := measure.About(metric)
-	d := measure.Difference(own, other)
-	text = fmt.Sprintf("%s (%s to %s)", signed(metric, d.Mean), signed(metric, d.Low), signed(metric, d.High))
-	if about.Unit != measure.Share {
-		d = measure.Difference(logs(own), logs(other))
-		text = fmt.Sprintf("%.2f (%.2f to %.2f)", math.Exp(d.Mean), math.Exp(d.Low), math.Exp(d.High))
-		if math.IsNaN(d.Mean) {
-			text = "-" // one of them is 0 throughout
-		}
-	}
-	switch {
-	case math.IsNaN(d.Low) || d.Low <= 0 && d.High >= 0:
-		return text, alike
-	case (d.Mean > 0) == (about.Better == measure.Higher):
-		return text, better
-	}
-	return text, worse
-}
-
-// logs of values that are above 0; NaN of the others, which leaves them out.
-func logs(values []float64) []float64 {
-	out := make([]float64, len(values))
-	for i, v := range values {
-		out[i] = math.Log(v)
-		if v <= 0 {
-			out[i] = math.NaN()
-		}
-	}
-	return out
-}
-
-// losses lists every point of every study at which the best baseline is better.
-func (p *page) losses(done []result) {
-	p.say("## Where sja loses\n\nEvery point of every study below at which some baseline is better than sja, seed by seed.\n\n")
-	p.say("| study | point | metric | sja | best baseline | its value | sja / baseline, or less it |\n|---|---|---|---|---|---|---|\n")
-	for i := range done {
-		r := &done[i]
-		for j, x := range r.xs() {
-			for _, metric := range decisive() {
-				own := r.values(x, sja, metric)
-				best, values := r.best(x, metric, "")
-				if len(own) == 0 || len(values) == 0 {
-					continue
-				}
-				if text, how := compare(metric, own, values); how == worse {
-					p.say("| %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.pointName(j, x), measure.About(metric).Title,
-						value(metric, measure.Mean(own).Mean), best, value(metric, measure.Mean(values).Mean), text)
-				}
-			}
-		}
-	}
-	p.say("\nWhy:\n\n")
-	p.say("- *Nothing to cut.* Where few jobs may be cut sja is one more backfill: it serves rigid jobs as EASY does. conservative plans every\n")
-	p.say("  job where it would end first and leaves a slow slice idle for it; that costs utilization and wins time.\n")
-	p.say("- *Stopping against not stopping.* migrate stops running work in the instant in which a short job comes; sja waits for the end of a\n")
-	p.say("  window, for half of the horizon on average. Where there are always windows about to end (bursts, queues) that matters little; in a\n")
-	p.say("  calm cluster it is most of the wait. A shorter horizon buys it back for overhead (see Horizon). migrate needs jobs that can be\n")
-	p.say("  stopped at any moment, and is told everything for nothing.\n")
-	p.say("- *Gangs.* A planner gives a gang slices of one class and refuses one that is too wide for every class; sja takes any slices\n")
-	p.say("  of the node, also for those too wide, and the slowest of them holds all the others up. And gangs go before the market: where\n")
-	p.say("  they are most of the work, jobs that may be cut run in what they leave.\n")
-	p.say("- *Share of the bound.* It is measured at the end of arrivals. A mechanism that takes the large jobs first has less left over then;\n")
-	p.say("  sja under fairness takes those who have had least.\n\n")
 }
 
 func (p *page) assumptions(r *result) {
@@ -246,6 +118,10 @@ func (p *page) study(r *result) error {
 		}
 	}
 	p.say("\n")
+	p.usual(r)
+	if r.name == mainStudy {
+		p.cost(r)
+	}
 	return nil
 }
 
@@ -333,25 +209,6 @@ func (r *result) values(x float64, mechanism, metric string) (out []float64) {
 		}
 	}
 	return out
-}
-
-// best is the baseline with the best mean of a metric, of all but one.
-func (r *result) best(x float64, metric, except string) (name string, values []float64) {
-	sign := 1.0
-	if measure.About(metric).Better == measure.Lower {
-		sign = -1
-	}
-	top := math.Inf(-1)
-	for _, m := range r.names() {
-		if strings.HasPrefix(m, sja) || m == except {
-			continue
-		}
-		v := r.values(x, m, metric)
-		if e := sign * measure.Mean(v).Mean; e > top {
-			name, values, top = m, v, e
-		}
-	}
-	return name, values
 }
 
 // short is a number with as many digits as a reader wants.

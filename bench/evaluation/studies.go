@@ -20,6 +20,10 @@ type study struct {
 	points    []point
 	// mechanisms that run at every point, with commas between.
 	mechanisms string
+	// seeds: only the first so many of them; 0 for all.
+	seeds int
+	// usualPoint is the label of the point that is the default, with which the others are compared; empty for none.
+	usualPoint string
 	// charts are the metrics drawn, table those in the page's table.
 	charts, table []string
 }
@@ -37,10 +41,12 @@ const (
 	usualLoad = "0.9"
 )
 
-// Whom a study compares: sja and every planner; sja beside the baselines that turn out hardest to beat; sja alone.
+// Whom a study compares: ours and every planner; ours beside the baselines that turn out hardest to beat; sja beside them;
+// sja alone.
 const (
-	everybody = "sja,all"
-	tough     = "sja,easy,conservative,bestfit,migrate"
+	everybody = "sja,jasda,all"
+	tough     = "sja,jasda,easy,conservative,bestfit,migrate"
+	sjaTough  = "sja,easy,conservative,bestfit,migrate"
 	ours      = "sja"
 )
 
@@ -85,6 +91,15 @@ func pairs(a, b string, values ...string) []point {
 	return points
 }
 
+// costs are what a piece costs, to ours and to a planner that preempts.
+func costs() (list []point) {
+	for _, p := range pairs("WORK.restore", "WORK.checkpoint", "500ms", "5s", "17500ms", "60s", "150s") {
+		v := p.sets[0].Value
+		list = append(list, with([]point{p}, config.Set{Path: "mechanism.restore", Value: v}, config.Set{Path: "mechanism.checkpoint", Value: v})...)
+	}
+	return list
+}
+
 // windows are time-bounded by reservations: from none to a drain of half of the small slices every hour.
 func windows() []point {
 	list := []point{{label: "none", x: 0}}
@@ -109,7 +124,7 @@ func studies() []study {
 	headline := []string{"waitMean", "completionPerWork", "usefulWork", "boundShare"}
 	wide := []string{"waitMean", "waitP95", "completionMean", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "fairness"}
 	own := []string{"waitMean", "completionMean", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "lostShare", "memoryExcessRate", "subjobs", "messagesPerTask"}
-	return []study{
+	return append([]study{
 		{
 			name: mainStudy, title: "Load", axis: plain("load"), mechanisms: everybody, charts: headline, table: wide,
 			question: "How much work is offered, against all the cluster could do. Half of the jobs may be cut; the planners run every job as one block.",
@@ -122,27 +137,21 @@ func studies() []study {
 		},
 		{
 			name: "atomizable", title: "Share of jobs that may be cut", axis: share("atomizable"), mechanisms: everybody, charts: headline, table: wide,
-			question: "The first axis of every result: what is gained when only some owners can let their jobs be cut. At 0% nothing is cut, and sja is one more backfill.",
+			question: "The first axis of every result: what is gained when only some owners can let their jobs be cut. At 0% nothing is cut, and ours are one more backfill.",
 			points:   swept("WORK.atomizable", "0%", "10%", "20%", "50%", "100%"),
 		},
 		{
 			name: "overhead", title: "Cost of a restore and of a checkpoint", axis: seconds("r and k, each"), mechanisms: "sja,easy,migrate", charts: headline, table: own,
 			question: "Every piece but the first restores, every piece but the last checkpoints. easy pays neither; migrate pays both for a preemption.",
-			points: func() (list []point) {
-				for _, p := range pairs("WORK.restore", "WORK.checkpoint", "500ms", "5s", "17500ms", "60s", "150s") {
-					v := p.sets[0].Value
-					list = append(list, with([]point{p}, config.Set{Path: "mechanism.restore", Value: v}, config.Set{Path: "mechanism.checkpoint", Value: v})...)
-				}
-				return list
-			}(),
+			points:   costs(),
 		},
 		{
-			name: "time-error", title: "Errors of declared run times", axis: plain("sigma of the logarithm"), mechanisms: tough, charts: []string{"waitMean", "completionPerWork"}, table: own,
+			name: "time-error", title: "Errors of declared run times", axis: plain("sigma of the logarithm"), mechanisms: sjaTough, charts: []string{"waitMean", "completionPerWork"}, table: own,
 			question: "Owners are off by a factor exp(sigma z). Walltimes of rigid jobs are never below the truth; run times of jobs that may be cut are off both ways and are learned.",
 			points:   swept("WORK.timeError.sigma", "0", "0.25", "0.5", "1"),
 		},
 		{
-			name: "memory-error", title: "Errors of declared memory", axis: plain("bias of the logarithm"), mechanisms: tough, charts: []string{"memoryExcessRate", "completionPerWork"}, table: own,
+			name: "memory-error", title: "Errors of declared memory", axis: plain("bias of the logarithm"), mechanisms: sjaTough, charts: []string{"memoryExcessRate", "completionPerWork"}, table: own,
 			question: "Below 0 owners declare too little: subjobs are killed for it, and profiles are raised.",
 			points:   swept("WORK.memoryError.bias", "-0.3", "-0.15", "0", "0.15", "0.3"),
 		},
@@ -152,7 +161,7 @@ func studies() []study {
 			points:   swept("mechanism.tauMin", "0s", "60s", "120s", "600s", "1800s"),
 		},
 		{
-			name: "theta", title: "The accepted chance of an excess (theta)", axis: share("theta"), mechanisms: tough, charts: []string{"memoryExcessRate", "completionPerWork"}, table: own,
+			name: "theta", title: "The accepted chance of an excess (theta)", axis: share("theta"), mechanisms: sjaTough, charts: []string{"memoryExcessRate", "completionPerWork"}, table: own,
 			question: "What is promised, against what happens, where the peak of a phase varies by 10% from run to run.",
 			points:   with(swept("mechanism.theta", "0.1%", "1%", "5%", "20%"), config.Set{Path: "WORK.noise", Value: "10%"}),
 		},
@@ -173,7 +182,7 @@ func studies() []study {
 		},
 		{
 			name: "gangs", title: "Jobs with several GPUs", axis: plain("left out, split, gangs"), mechanisms: tough, charts: headline, table: wide,
-			question: "Left out (0), split into jobs with one slice (1), or run as gangs that hold as many slices at once (2): a blocked gang's place is reserved, and the windows before it have an end. All slices are on one node here, since sja places a gang on one.",
+			question: "Left out (0), split into jobs with one slice (1), or run as gangs that hold as many slices at once (2): a blocked gang's place is reserved, and the windows before it have an end. All slices are on one node here, since ours place a gang on one.",
 			points: func() []point {
 				list := swept("WORK.multi", "drop", "split", "gang")
 				for i := range list {
@@ -183,7 +192,7 @@ func studies() []study {
 			}(),
 		},
 		{
-			name: "queues", title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fairness,sja:fifo,easy,migrate",
+			name: "queues", title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fairness,sja:fifo,jasda,easy,migrate",
 			charts: []string{"fairness", "completionPerWork"}, table: append([]string{"worstQueue"}, wide...),
 			question: "All jobs in one queue (0), as everywhere else on this page, or in the trace's own queues (1) with equal weights. The planners know no queues. Policy fairness serves the queue that has had least so far: that helps small queues and costs the mean.",
 			points: []point{
@@ -196,5 +205,5 @@ func studies() []study {
 			question: "Maintenance that comes again and again on half of the GPUs. The planners know pools of devices and no calendars, so sja is compared with itself; the bound does not know the maintenance either.",
 			points:   windows(),
 		},
-	}
+	}, jasdaStudies()...)
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"reflect"
+
+	"sluice.dev/sluice/internal/face/scenario"
+)
+
+// memory of what has run: studies share the setting from which they depart, and the same scenario, mechanism and seed give
+// the same figures.
+type memory []remembered
+
+type remembered struct {
+	scenario *scenario.Scenario
+	runs     map[string]map[uint64]scenario.Result
+}
+
+// run is scenario.Run, without what has run before.
+func (m *memory) run(ctx context.Context, o scenario.Options) (runs []scenario.Result, err error) {
+	known := m.of(o.Scenario)
+	all := o.Mechanisms
+	o.Mechanisms = nil
+	for _, x := range all {
+		for _, seed := range o.Seeds {
+			if _, ran := known[x.Name][seed]; !ran {
+				o.Mechanisms = append(o.Mechanisms, x)
+				break
+			}
+		}
+	}
+	if len(o.Mechanisms) > 0 {
+		fresh, err := scenario.Run(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range fresh {
+			if known[r.Mechanism] == nil {
+				known[r.Mechanism] = map[uint64]scenario.Result{}
+			}
+			known[r.Mechanism][r.Seed] = r
+		}
+	}
+	for _, x := range all {
+		for _, seed := range o.Seeds {
+			if r, ran := known[x.Name][seed]; ran {
+				runs = append(runs, r)
+			}
+		}
+	}
+	return runs, nil
+}
+
+// of are the runs of a scenario so far, by mechanism and seed.
+func (m *memory) of(s *scenario.Scenario) map[string]map[uint64]scenario.Result {
+	for i := range *m {
+		if reflect.DeepEqual((*m)[i].scenario, s) {
+			return (*m)[i].runs
+		}
+	}
+	runs := map[string]map[uint64]scenario.Result{}
+	*m = append(*m, remembered{s, runs})
+	return runs
+}
