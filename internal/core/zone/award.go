@@ -17,11 +17,12 @@ func (z *Zone) settleLot(now quantity.Instant, l *lot, w *window, at int32, id u
 	from, _ := slices.BinarySearchFunc(z.tenders, at, func(t tender, at int32) int { return cmp.Compare(t.lot, at) })
 	to, _ := slices.BinarySearchFunc(z.tenders, at+1, func(t tender, at int32) int { return cmp.Compare(t.lot, at) })
 	tenders := z.tenders[from:to]
+	refused := false
 	for i := range tenders {
 		t := &tenders[i]
 		// What was sold since in another window is not sold again.
-		if t.won && t.job.refuses(t) {
-			t.won = false
+		if t.won && z.refuses(now, t) {
+			t.won, refused = false, true
 		}
 		t.awarded = t.won && t.Start <= sold
 		if l.full && t.awarded && t.job.indexed {
@@ -31,11 +32,16 @@ func (z *Zone) settleLot(now quantity.Instant, l *lot, w *window, at int32, id u
 	if l.full {
 		z.remember(l.slice.class.at, length, now)
 	}
-	w.offered, w.won, w.planned = true, false, 0
+	w.offered, w.won = true, false
+	if l.full {
+		w.planned = 0 // otherwise what was planned with everybody asked stays so
+	}
+	// However soon a plan is to be looked at again: not sooner than an agent has time to answer, or one could be asked for ever.
+	soonest := now.Add(z.cfg.Market.Close)
 	for i := range tenders {
 		t := &tenders[i]
 		switch {
-		case t.awarded && !t.job.refuses(t):
+		case t.awarded && !z.refuses(now, t):
 			if l.full && t.job.indexed {
 				t.job.counted = z.tally.end()
 			}
@@ -43,12 +49,16 @@ func (z *Zone) settleLot(now quantity.Instant, l *lot, w *window, at int32, id u
 			w.offered, w.won = false, true // what is left of it is announced again
 		case t.won && !t.awarded:
 			z.stats.Planned++
-			if again := t.Start.Add(-z.cfg.Market.Freeze); w.planned == 0 || again < w.planned {
+			if again := max(soonest, t.Start.Add(-z.cfg.Market.Freeze)); w.planned == 0 || again < w.planned {
 				w.planned = again
 			}
 		default:
+			refused = refused || t.won
 			t.won = false
 		}
+	}
+	if refused && !w.won { // others could use it
+		w.planned = soonest
 	}
 	if w.planned != 0 {
 		z.arm(l.slice, now)
@@ -57,9 +67,10 @@ func (z *Zone) settleLot(now quantity.Instant, l *lot, w *window, at int32, id u
 }
 
 // refuses says whether a job can no longer be sold what it won: in another window of the round some of it was, or as many
-// subjobs as may run at once.
-func (s *state) refuses(t *tender) bool {
-	return s.asked.Overlaps(t.Range) || s.Claimed.Overlaps(t.Range) || len(s.Claims)+s.asking >= s.Spec.Parallelism
+// subjobs as may run at once, or as many slices as its queue may hold.
+func (z *Zone) refuses(now quantity.Instant, t *tender) bool {
+	s := t.job
+	return z.deafness(now, s) != interested || s.asked.Overlaps(t.Range) || s.Claimed.Overlaps(t.Range) || len(s.Claims)+s.asking >= s.Spec.Parallelism
 }
 
 // award asks the node for the place of a tender that has won.

@@ -50,7 +50,7 @@ func (z *Zone) gather(now quantity.Instant, l *lot, w *window, r *round) {
 	for i := range r.asked {
 		c := &r.asked[i]
 		from := len(z.tenders)
-		seen := 0
+		seen, waits := 0, z.meanwhile(now, c.job)
 		for j := range c.variants {
 			v := &c.variants[j]
 			if v.Window != l.window {
@@ -60,12 +60,30 @@ func (z *Zone) gather(now quantity.Instant, l *lot, w *window, r *round) {
 				z.deny(c, v, "more variants for one window than the call allows")
 				continue
 			}
+			if waits != "" {
+				z.deny(c, v, waits)
+				continue
+			}
 			if why := z.enter(now, c.job, l, w, v, c, from); why != "" {
 				z.deny(c, v, why)
 				c.job.counts.add(denied, now)
 			}
 		}
 	}
+}
+
+// meanwhile says what keeps a job from being sold what its agent answers: it may have been paused, cancelled or served in other
+// rounds while this one was open. Empty if nothing does.
+func (z *Zone) meanwhile(now quantity.Instant, st *state) string {
+	if st.alive == 0 {
+		return "the job is over"
+	}
+	why := z.deafness(now, st)
+	if why == interested {
+		return ""
+	}
+	st.counts.add(why, now)
+	return z.sentence(st, why)
 }
 
 func (z *Zone) deny(c *caller, v *protocol.Variant, why string) {

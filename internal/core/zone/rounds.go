@@ -82,6 +82,9 @@ type agent struct {
 // patience is how many closings an agent may miss in a row before rounds no longer wait for it.
 const patience = 3
 
+// mostPatience is how often the pause doubles after which an agent that did not answer is asked again.
+const mostPatience = 5
+
 // negotiate announces the windows in turn, clears the rounds that nobody outside has to be waited for, and those that are
 // complete or over. It returns when the next one closes.
 func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) quantity.Instant {
@@ -106,7 +109,7 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 	for _, r := range z.rounds {
 		wake = min(wake, r.closes)
 	}
-	return wake
+	return min(wake, z.resting.next()) // who did not answer is asked again
 }
 
 // inTurn lists the windows that have begun and are to be offered: where there are as many as jobs to fill them those of fast
@@ -258,8 +261,17 @@ func (z *Zone) announceTo(now quantity.Instant, lots []lot, asked []caller, out 
 	}
 	for i := range asked {
 		asked[i].job.agent.round, asked[i].job.agent.closes = r.id, r.closes
+		z.callAgain(now, asked[i].job)
 	}
 	return lots
+}
+
+// callAgain asks a job whose agent did not answer once more, though nothing else may happen: the question or the answer may
+// have been lost, or the agent was busy. Each that is missed in a row doubles the pause.
+func (z *Zone) callAgain(now quantity.Instant, st *state) {
+	if st.notBefore <= now { // otherwise it is asked when its pause ends
+		z.resting.set(&st.slots.resting, st, now.Add(z.cfg.Retry<<min(st.agent.missed, mostPatience)))
+	}
 }
 
 // call is what a job is told of a round.
@@ -326,7 +338,8 @@ func (z *Zone) answered(now quantity.Instant, in *protocol.Message) {
 	i := slices.IndexFunc(z.rounds, func(r *round) bool { return r.id == in.Round })
 	if i < 0 { // closed
 		if in.Round == s.agent.round && now < s.agent.closes {
-			s.agent.missed = 0
+			s.agent.missed, s.agent.round = 0, 0
+			z.changed(s)
 		}
 		return
 	}
@@ -362,6 +375,7 @@ func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
 			c.job.agent.missed++
 			z.stats.Missed++
 			c.job.counts.add(unanswered, now)
+			z.callAgain(now, c.job)
 		}
 		// The order in which an agent writes its variants is nobody's advantage.
 		c.variants = slices.Clone(c.variants)

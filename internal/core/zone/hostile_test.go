@@ -1,0 +1,205 @@
+package zone_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// keen answers every round with the same piece of its job, from the start of each window.
+func keen(length int64) func(*protocol.Message) []protocol.Message {
+	return func(m *protocol.Message) []protocol.Message {
+		if m.Kind != protocol.Announce || len(m.Call.Free) == 0 {
+			return nil
+		}
+		var out []protocol.Variant
+		for i, a := range m.Call.Windows {
+			from := m.Call.Free[0].From
+			r := job.Range{From: from, To: min(m.Call.Free[0].To, from+length)}
+			run := time.Duration(r.Len()) * time.Second
+			out = append(out, protocol.Variant{ID: uint32(i), Window: a.Window, Range: r, Start: a.Start, Run: run, Wall: run, Score: 900_000})
+		}
+		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Round: m.Call.Round, Variants: out}}
+	}
+}
+
+// mute hears everything and says nothing.
+func mute(*protocol.Message) []protocol.Message { return nil }
+
+// TestWhatHappensWhileAgentsAreWaitedForCounts: a job that is paused or cancelled after its agent answered, and before the
+// round closes, is sold nothing.
+func TestWhatHappensWhileAgentsAreWaitedForCounts(t *testing.T) {
+	for name, m := range map[string]protocol.Message{
+		"paused":    {Kind: protocol.PauseJob, Job: "a", Epoch: 1, Flag: true},
+		"cancelled": {Kind: protocol.Cancel, Job: "a", Epoch: 1, Text: "by its owner"},
+	} {
+		w := newMarket(t, market.Config{}, 512)
+		w.attend(items(t, "a", 100, 300, 1), keen(50))
+		w.attend(items(t, "slow", 100, 300, 1), mute)
+		asked := 0
+		w.refuse = func(*protocol.Message) bool { asked++; return false }
+		for w.deliver() { // both are asked, one answers
+		}
+		w.step(m)
+		w.until(2 * time.Second)
+		if n := w.z.Negotiation(); n.Answers == 0 {
+			t.Fatalf("%s: nobody answered: the test tests nothing", name)
+		}
+		if asked > 0 {
+			t.Errorf("%s: %d places were asked for all the same", name, asked)
+		}
+	}
+}
+
+// TestACapHoldsWithinARound: of several that win in one round no more are asked for than the queue may hold, whether agents or
+// atomizers propose them, in one window or in several.
+func TestACapHoldsWithinARound(t *testing.T) {
+	for _, c := range []market.Config{{}, {Joint: true}, {Repack: market.Never}, {Joint: true, Repack: market.Never}} {
+		for _, external := range []bool{false, true} {
+			w := newMarket(t, c, 512, 512, 512)
+			w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: 2}})
+			for i := range 4 {
+				s := items(t, fmt.Sprint("j", i), 60, 300, 2)
+				s.Queue = "capped"
+				if external {
+					w.attend(s, keen(15))
+				} else {
+					w.submit(s)
+				}
+			}
+			most := 0
+			for i := 0; i < 2000 && len(w.closed) < len(w.adopted); i++ {
+				w.tick()
+				held := 0
+				for _, s := range w.slices {
+					for _, b := range s.busy {
+						if b.Kind == protocol.ForHold || b.Kind == protocol.ForLease {
+							held++
+						}
+					}
+				}
+				most = max(most, held)
+			}
+			finished(t, w, "j0", "j1", "j2", "j3")
+			if most != 2 {
+				t.Errorf("%+v, external %v: the queue held %d slices at once, its cap is 2", c, external, most)
+			}
+		}
+	}
+}
+
+// TestAnAgentThatMissedAClosingIsAskedAgain: its answer, or the question, was lost, or it came too late; nothing else happens.
+func TestAnAgentThatMissedAClosingIsAskedAgain(t *testing.T) {
+	for _, misses := range []int{1, 2, 5} {
+		w := newMarket(t, market.Config{}, 512)
+		left, answer := misses, keen(100)
+		w.attend(items(t, "a", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
+			if m.Kind == protocol.Announce && left > 0 {
+				left--
+				return nil
+			}
+			return answer(m)
+		})
+		w.until(10 * time.Minute)
+		finished(t, w, "a")
+	}
+}
+
+// TestAnAgentThatWasSlowForAWhileIsWaitedForAgain: its answers came after the rounds had closed.
+func TestAnAgentThatWasSlowForAWhileIsWaitedForAgain(t *testing.T) {
+	w := newMarket(t, market.Config{}, 512)
+	var late []protocol.Message
+	rounds, answer := 0, keen(100)
+	w.attend(items(t, "a", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
+		if m.Kind != protocol.Announce {
+			return nil
+		}
+		if rounds++; rounds <= 4 {
+			late = append(late, answer(m)...)
+			return nil
+		}
+		return answer(m)
+	})
+	for w.now < 300e9 && len(w.closed) == 0 {
+		w.tick()
+		if w.now > 2e9 {
+			for _, m := range late {
+				w.answer(m)
+			}
+			late = nil
+		}
+	}
+	finished(t, w, "a")
+}
+
+// TestAPlanIsKeptWhenOthersAreAskedInBetween: an agent can use a window only later. Before that another job comes, which is asked for
+// the same window and has no use for it.
+func TestAPlanIsKeptWhenOthersAreAskedInBetween(t *testing.T) {
+	w := newMarket(t, market.Config{}, 512)
+	answer := keen(100)
+	w.attend(items(t, "later", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
+		answers := answer(m)
+		for i := range answers {
+			for j := range answers[i].Variants {
+				v := &answers[i].Variants[j]
+				v.Start = max(v.Start, 101e9)
+			}
+		}
+		return answers
+	})
+	w.until(10 * time.Second)
+	w.submit(items(t, "large", 10, 4000, 1))
+	w.until(10 * time.Minute)
+	if _, ok := w.closed["later"]; !ok {
+		e, _ := w.z.Explain(w.now, "later")
+		t.Errorf("what was planned was never sold: %+v", e.Reasons)
+	}
+}
+
+// TestAPlanIsNotAskedForEveryMillisecond: an agent plans ever anew just beyond what is sold.
+func TestAPlanIsNotAskedForEveryMillisecond(t *testing.T) {
+	w := newMarket(t, market.Config{}, 512)
+	answer := keen(100)
+	w.attend(items(t, "tease", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
+		answers := answer(m)
+		for i := range answers {
+			for j := range answers[i].Variants {
+				answers[i].Variants[j].Start = w.now.Add(30*time.Second + 1)
+			}
+		}
+		return answers
+	})
+	start := w.now
+	for i := 0; i < 10_000 && w.now < start.Add(10*time.Second); i++ {
+		w.tick()
+	}
+	if n := w.z.Negotiation().Calls; n > 60 {
+		t.Errorf("it was called %d times in %v", n, w.now.Sub(start))
+	}
+}
+
+// TestTimeThatWasJustSoldIsNotOffered: a round closes late and sells a part of its window in the step in which the window is
+// offered to who has come meanwhile. No node is asked for the same time twice.
+func TestTimeThatWasJustSoldIsNotOffered(t *testing.T) {
+	w := newMarket(t, market.Config{}, 512)
+	refused := 0
+	w.lose = func(m *protocol.Message) bool {
+		if m.Kind == protocol.Refused {
+			refused++
+		}
+		return false
+	}
+	w.attend(items(t, "a", 100, 300, 1), keen(50))
+	w.attend(items(t, "slow", 100, 300, 1), mute)
+	for w.deliver() {
+	}
+	w.submit(items(t, "b", 30, 100, 1), items(t, "c", 30, 100, 1)) // the round is open, and they change the zone
+	w.until(10 * time.Minute)
+	if refused > 0 {
+		t.Errorf("%d times a node was asked for time that had just been sold", refused)
+	}
+}
