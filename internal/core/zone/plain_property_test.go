@@ -125,7 +125,8 @@ func (w *world) end(m *protocol.Message) (time.Duration, job.Result) {
 	case 2:
 		return most / 2, job.Result{Outcome: job.MemoryKilled, Progress: part, Checkpoint: true, Peak: m.Demand}
 	}
-	return most * time.Duration(50+w.draw(50)) / 100, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
+	peak := m.Demand[trp.Memory] * quantity.Amount(50+w.draw(60)) / 100
+	return most * time.Duration(50+w.draw(50)) / 100, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Peak: trp.Vector{peak}}
 }
 
 // disturb pauses or cancels a job, takes time away from a slice, or does nothing.
@@ -173,6 +174,9 @@ func (w *world) drawJob(t *rapid.T, draw func(int) int, i int) *job.Spec {
 		phases = append(phases, trp.Phase{UpTo: at, Mean: quantity.Amount((100 + draw(1200)) << 20)})
 	}
 	s.Profile, s.Theta, s.Worth = trp.Profile{Form: trp.Phases, Phases: phases}, 10_000, job.DefaultWorth
+	if s.Template = []string{"", "t", "u"}[draw(3)]; s.Template != "" {
+		s.Theta = 400_000 // two runs are enough
+	}
 	table, err := trp.Compile(s.Profile, s.Total, s.Theta)
 	if err != nil {
 		t.Fatalf("%v", err)
