@@ -124,6 +124,9 @@ func (z *Zone) inTurn(now quantity.Instant, news bool, lots []lot) (_ []lot, aga
 				continue
 			}
 			z.turn.clear(i)
+			if s.moved {
+				continue // a round that has just closed sold some of it: what is left is offered in the next step
+			}
 			for j := range s.windows {
 				w := &s.windows[j]
 				full := !w.offered || w.planned != 0 && w.planned <= now
