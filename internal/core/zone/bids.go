@@ -232,7 +232,8 @@ func (z *Zone) value(now quantity.Instant, t *tender, l *lot, w *window) {
 	}
 	t.calibrated = t.Score
 	if !m.Trusting {
-		t.calibrated = z.trust().Calibrated(&st.Learned.Trust, t.Score)
+		record := st.record()
+		t.calibrated = z.trust().Calibrated(&record, t.Score)
 	}
 	length := t.length(offered.End)
 	scale := max(1, v.Scale())

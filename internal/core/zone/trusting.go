@@ -22,6 +22,15 @@ func (z *Zone) trusted(t *protocol.Trust) status.Trust {
 	return status.Trust{Trust: *t, Believed: z.trust().Rho(t)}
 }
 
+// record is what a job's declarations are held against: its own, and until it has one its queue's, so that a queue whose jobs
+// lie gains nothing by many new ones.
+func (s *state) record() protocol.Trust {
+	if s.Learned.Trust.Seen == 0 {
+		return trust.Fresh(s.q.standing.Trust)
+	}
+	return s.Learned.Trust
+}
+
 // leastPaced is how many subjobs must have been observed before an agent's run times are corrected.
 const leastPaced = 3
 
@@ -64,9 +73,7 @@ func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Rang
 	}
 	q := s.q.standing
 	q.Queue = s.Queue
-	if l.Trust.Seen == 0 {
-		l.Trust = trust.Fresh(q.Trust)
-	}
+	l.Trust = s.record()
 	if c.Bid != nil {
 		z.trust().Observe(&l.Trust, o)
 		o.Theta = 0 // its jobs have thetas of their own

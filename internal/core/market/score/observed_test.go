@@ -31,12 +31,12 @@ func TestObservedScore(t *testing.T) {
 	}{
 		// .6 x 100/500 + .2 x .4 + .2 x (1 - 10/100)
 		{"as promised", job.Range{From: 200, To: 300}, 1000, 1100, 380_000},
-		{"half of it", job.Range{From: 200, To: 250}, 1000, 1100, 320_000},
+		{"half of it", job.Range{From: 200, To: 250}, 1000, 1100, 280_000},
 		{"faster: the overhead weighs more", job.Range{From: 200, To: 300}, 1000, 1050, 360_000},
 		{"into the grace: too late to be urgent", job.Range{From: 200, To: 300}, 1001, 1101, 300_000},
 		{"at the last moment", job.Range{From: 200, To: 300}, 1050, 1100, 360_000},
 		{"nothing counts", job.Range{From: 200, To: 200}, 1000, 1100, 0},
-		{"ended before its overhead was over", job.Range{From: 200, To: 201}, 1000, 1008, 81_200},
+		{"ended before its overhead was over", job.Range{From: 200, To: 201}, 1000, 1008, 2_000},
 		{"extended beyond what was for sale", job.Range{From: 0, To: 900}, 1000, 1100, 860_000},
 	} {
 		spec, claim := sold()
@@ -70,4 +70,21 @@ func TestHonestJobsAreObservedAsDeclared(t *testing.T) {
 			t.Fatalf("%v until %d is worth %d", done, r.End, got)
 		}
 	})
+}
+
+// What a plan hides in its run time is seen by the spec: a restore costs what it costs.
+func TestHiddenOverheadIsObserved(t *testing.T) {
+	spec, honest := sold()
+	spec.Total, spec.Startup, spec.Restore, spec.Checkpoint = 500, time.Second, 6*time.Second, 3*time.Second
+	honest.Plan.Resume = job.Token{Epoch: 1, Seq: 1}
+	r := &job.Result{Start: at(1000), End: at(1100)}
+	hidden := honest
+	hidden.Plan.Run = hidden.Plan.Wall
+	if a, b := score.Observed(spec, &honest, honest.Range, r), score.Observed(spec, &hidden, honest.Range, r); a != b || a != 380_000 {
+		t.Errorf("the honest plan is observed at %d, the other at %d; want 380000 of both", a, b)
+	}
+	hidden.Plan.Resume, hidden.Range = job.Token{}, job.Range{From: 400, To: 500}
+	if got := score.Observed(spec, &hidden, hidden.Range, r); got != 398_000 { // a first start that finishes: a second of start-up
+		t.Errorf("a first and last piece is observed at %d, want 398000", got)
+	}
 }
