@@ -62,15 +62,19 @@ type Profile struct {
 
 // String is the source for people, such as "taught by 120 runs of its template".
 func (p Profile) String() string {
+	runs := "runs"
+	if p.Runs == 1 {
+		runs = "run"
+	}
 	text := "declared"
 	switch {
 	case p.Source == forecast.Taught:
-		text = fmt.Sprintf("taught by %d runs of its template", p.Runs)
+		text = fmt.Sprintf("taught by %d %s of its template", p.Runs, runs)
 	case p.Runs > 0:
-		text = fmt.Sprintf("declared, raised to what %d runs of its template used", p.Runs)
+		text = fmt.Sprintf("declared, raised to what %d %s of its template used", p.Runs, runs)
 	}
 	if p.Spread > 0 {
-		text += fmt.Sprintf("; widened %d.%03d times, since it was passed too often", p.Spread/1000, p.Spread%1000)
+		text += fmt.Sprintf("; widened %g times, for it was passed too often", float64(p.Spread)/1000)
 	}
 	return text
 }

@@ -323,7 +323,11 @@ func (w *world) sane() {
 			if !r.m.Demand.Fits(s.view.Capacity) {
 				w.t.Fatalf("%s: %v of %s is over its capacity", s.view.ID, r.m.Demand, r.m.Job)
 			}
-			if least := w.adopted[r.m.Job].Safe.LeastOver(r.m.Range.From, r.m.Range.To, trp.Unscaled); least > s.view.Capacity[trp.Memory] {
+			least := w.adopted[r.m.Job].Safe.LeastOver(r.m.Range.From, r.m.Range.To, trp.Unscaled)
+			for _, t := range w.taught[r.m.Job] { // it was sold by what was known then
+				least = min(least, t.LeastOver(r.m.Range.From, r.m.Range.To, trp.Unscaled))
+			}
+			if least > s.view.Capacity[trp.Memory] {
 				w.t.Fatalf("%s: %v of %s needs %d to be safe", s.view.ID, r.m.Range, r.m.Job, least)
 			}
 		}

@@ -136,7 +136,7 @@ func TestOneRunAboveWhatWasDeclaredRaisesTheNext(t *testing.T) {
 	w.submit(templated(t, "b"))
 	w.until(time.Hour)
 	j, _ := w.z.Job(w.now, "b")
-	if got := j.Profile.String(); j.History[0].Predicted != 900<<20 || got != "declared, raised to what 1 runs of its template used" {
+	if got := j.Profile.String(); j.History[0].Predicted != 900<<20 || got != "declared, raised to what 1 run of its template used" {
 		t.Errorf("the second was sold %d MiB: %s", j.History[0].Predicted>>20, got)
 	}
 }

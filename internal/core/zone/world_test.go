@@ -39,6 +39,7 @@ type world struct {
 	deaf         bool                           // programs do not look at their lease file again
 	adopted      map[job.ID]*job.Spec
 	closed       map[job.ID]job.Verdict
+	taught       map[job.ID][]*trp.Table // what jobs were told by their templates
 	log          []string
 	config       zone.Config
 	// bidders are the agents of external jobs: what each answers to what it hears.
@@ -68,7 +69,7 @@ type simRun struct {
 
 func newWorld(t fataler, capacities ...int64) *world {
 	w := &world{
-		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{},
+		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, taught: map[job.ID][]*trp.Table{},
 		config: zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute},
 	}
 	w.z = w.make()
@@ -130,6 +131,9 @@ func (w *world) step(m protocol.Message) {
 func (w *world) take() {
 	w.facts = append(w.facts, w.out.Facts...)
 	for _, f := range w.out.Facts {
+		if f.Kind == protocol.Calibrated && f.Learned.Safe != nil && f.Learned.Runs > 0 {
+			w.taught[f.Job] = append(w.taught[f.Job], f.Learned.Safe)
+		}
 		w.log = append(w.log, fmt.Sprintf("%d fact %d %s %v %v", w.now/1e6, f.Kind, f.Job, f.Token, f.Range))
 	}
 	for _, m := range w.out.Effects {

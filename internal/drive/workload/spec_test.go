@@ -46,8 +46,8 @@ func TestSpecOfADivisibleJob(t *testing.T) {
 	if s.PerUnit != time.Minute+1 || s.TauMin != 315*time.Second || s.Name != "j0000000007" || s.Deadline != quantity.Never || s.Parallelism != 1 {
 		t.Errorf("per unit %s, tau_min %s, name %s, deadline %d, parallelism %d", s.PerUnit, s.TauMin, s.Name, s.Deadline, s.Parallelism)
 	}
-	specs.TauMin, specs.Continue, specs.OverheadMax = time.Minute, true, 50
-	if s, err = specs.Spec(&j, "x"); err != nil || s.TauMin != time.Minute || !s.Continue || s.OverheadMax != 50 {
+	specs.TauMin, specs.Continue, specs.OverheadMax, j.Template = time.Minute, true, 50, "t"
+	if s, err = specs.Spec(&j, "x"); err != nil || s.TauMin != time.Minute || !s.Continue || s.OverheadMax != 50 || s.Template != "t" {
 		t.Errorf("settings are not kept: %+v, %v", s, err)
 	}
 }
