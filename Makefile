@@ -26,7 +26,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation soak kills planted vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation incentives soak kills planted vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -82,6 +82,9 @@ baseline: build ## the same, and the results become bench/baseline
 
 evaluation: ## run every study and rewrite docs/evaluation.md (make evaluation DATA=../traces; DATA= for generated work)
 	$(GO) run ./bench/evaluation -data "$(DATA)"
+
+incentives: ## play the market with owners who lie and rewrite docs/incentives.md (about half an hour on two cores)
+	$(GO) run ./bench/incentives
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 
