@@ -50,6 +50,9 @@ type Window struct {
 	// Memory the slice has, in bytes.
 	Memory     int64
 	Start, End time.Time
+	// Open: nothing is known to come at its end, which is only as far as windows are sold. Propose no late starts in it: they
+	// gain nothing, and can be proposed again when their time has come.
+	Open bool
 }
 
 // Length of the window. A piece with its restore, its checkpoint and the job's grace must fit.

@@ -28,7 +28,7 @@ func callOf(c *pb.AgentCall) Call {
 	for _, w := range c.Windows {
 		out.Windows = append(out.Windows, Window{
 			ID: w.Window, Slice: w.Slice, Profile: w.Profile, Speed: float64(w.Speed) / 1000, Memory: w.MemoryBytes,
-			Start: w.Start.AsTime(), End: w.End.AsTime(),
+			Start: w.Start.AsTime(), End: w.End.AsTime(), Open: w.Open,
 		})
 	}
 	return out

@@ -33,7 +33,7 @@ func daemon(t *testing.T, negotiate func(context.Context, drive.Negotiation) (dr
 func round() *protocol.Call {
 	return &protocol.Call{
 		Round: 5, Closes: apitest.At(time.Second), Most: 4, Free: job.Ranges{{From: 10, To: 90}}, Left: 80, First: true, Pace: 1100,
-		Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 500, Capacity: trp.Vector{1 << 30}, Start: apitest.At(1), End: apitest.At(time.Minute)}},
+		Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 500, Capacity: trp.Vector{1 << 30}, Start: apitest.At(1), End: apitest.At(time.Minute), Open: true}},
 	}
 }
 
@@ -68,7 +68,7 @@ func TestServe(t *testing.T) {
 	}
 	want := agent.Call{
 		Round: 5, Closes: apitest.Now().Add(time.Second), Most: 4, Free: []agent.Range{{From: 10, To: 90}}, Left: 80, First: true, MemoryScale: 1, Pace: 1.1,
-		Windows: []agent.Window{{ID: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: .5, Memory: 1 << 30, Start: apitest.Now().Add(1), End: apitest.Now().Add(time.Minute)}},
+		Windows: []agent.Window{{ID: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: .5, Memory: 1 << 30, Start: apitest.Now().Add(1), End: apitest.Now().Add(time.Minute), Open: true}},
 	}
 	if len(heard) != 1 || !reflect.DeepEqual(heard[0], want) || heard[0].Windows[0].Length() != time.Minute-1 {
 		t.Errorf("heard %+v\nwant  %+v", heard, want)

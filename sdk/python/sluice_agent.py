@@ -66,6 +66,8 @@ class Window:
     memory               bytes that the slice has
     start, end           Unix time in seconds
     length               seconds; a piece with its restore, its checkpoint and the job's grace must fit
+    open                 nothing is known to come at its end, which is only as far as windows are sold: propose no late starts
+                         in it, they gain nothing and can be proposed again when their time has come
     """
 
     def __init__(self, message):
@@ -75,6 +77,7 @@ class Window:
         self.memory = int(message.get("memoryBytes", 0))
         self._start, end = _nanoseconds(message["start"]), _nanoseconds(message["end"])
         self.start, self.end, self.length = self._start / 1e9, end / 1e9, (end - self._start) / 1e9
+        self.open = bool(message.get("open"))
 
 
 class Call:

@@ -11,7 +11,7 @@ CALL = {
     "round": "5", "closes": "2026-03-01T12:00:01Z", "most": 4, "free": [{"from": "10", "to": "90"}], "left": "80", "first": True, "pace": "1100",
     "windows": [{
         "window": "3", "slice": "n/0/a", "profile": "1g.10gb", "speed": "500", "memoryBytes": "1073741824",
-        "start": "2026-03-01T12:00:00.000000001Z", "end": "2026-03-01T12:01:00.5Z",
+        "start": "2026-03-01T12:00:00.000000001Z", "end": "2026-03-01T12:01:00.5Z", "open": True,
     }],
 }
 
@@ -81,6 +81,8 @@ class Serve(unittest.TestCase):
         w = c.windows[0]
         self.assertEqual((w.id, w.slice, w.profile, w.speed, w.memory, w.start), (3, "n/0/a", "1g.10gb", 0.5, 1 << 30, 1772366400.000000001))
         self.assertAlmostEqual(w.length, 60.5)
+        self.assertTrue(w.open)
+        self.assertFalse(sa.Window(dict(CALL["windows"][0], open=False)).open)
         opened, answered, heard = self.said
         self.assertEqual((opened["session"], opened["key"], opened["path"]), ("0", "secret", sa._PATH))
         self.assertNotIn("key", answered)

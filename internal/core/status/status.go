@@ -103,6 +103,8 @@ type Subjob struct {
 	Outcome         string
 	Detail          string
 	Running         bool
+	// Bid it was won with; nil where nobody bid.
+	Bid *protocol.Bid
 }
 
 // Slice is one slice as people see it.

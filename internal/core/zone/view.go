@@ -63,10 +63,15 @@ func (l *lease) reported(c *protocol.Claim) int64 {
 }
 
 func showClaim(c *protocol.Claim) status.Subjob {
-	return status.Subjob{
+	sub := status.Subjob{
 		Token: c.Token, Slice: c.Slice, Window: c.Plan.Window, Range: c.Range, PlannedStart: c.Start, PlannedEnd: c.End,
 		Predicted: c.Demand[trp.Memory],
 	}
+	if c.Bid != nil {
+		bid := *c.Bid // what is shown outlives the step
+		sub.Bid = &bid
+	}
+	return sub
 }
 
 func (z *Zone) show(now quantity.Instant, s *state) status.Job {

@@ -151,7 +151,7 @@ func callMessage(c *protocol.Call) *pb.AgentCall {
 func advertMessage(a *protocol.Advert) *pb.Advert {
 	return &pb.Advert{
 		Window: a.Window, Slice: string(a.Slice), Profile: a.Profile, Speed: a.Speed, MemoryBytes: int64(a.Capacity[trp.Memory]),
-		Start: stamp(a.Start), End: stamp(a.End),
+		Start: stamp(a.Start), End: stamp(a.End), Open: a.Open,
 	}
 }
 

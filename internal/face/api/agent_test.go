@@ -55,7 +55,7 @@ func TestNegotiate(t *testing.T) {
 			Events: []drive.Event{
 				{Round: 11, Call: &protocol.Call{
 					Round: 11, Closes: apitest.At(time.Second), Most: 4, Free: job.Ranges{{From: 0, To: 100}}, Left: 100, First: true, Memory: 1250, Pace: 1100,
-					Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 140, Capacity: trp.Vector{10}, Start: at, End: apitest.At(time.Minute)}},
+					Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 140, Capacity: trp.Vector{10}, Start: at, End: apitest.At(time.Minute), Open: true}},
 				}},
 				{Round: 9, Notices: []protocol.Notice{
 					{Kind: protocol.Lost, Window: 3, Variant: 2, Text: "others were worth more", Score: 250_000, Clearing: 800_000},
@@ -78,7 +78,7 @@ func TestNegotiate(t *testing.T) {
 		t.Errorf("said %+v\nwant %+v", got, want)
 	}
 	for _, part := range []string{
-		`"session":"7"`, `"closes":"2026-03-01T12:00:01Z"`, `"free":[{"from":"0","to":"100"}]`, `"speed":"140"`, `"first":true`, `"memoryScale":"1250","pace":"1100"`,
+		`"session":"7"`, `"closes":"2026-03-01T12:00:01Z"`, `"free":[{"from":"0","to":"100"}]`, `"speed":"140"`, `"first":true`, `"open":true`, `"memoryScale":"1250","pace":"1100"`,
 		`"kind":"lost"`, `"clearing":0.8`, `"kind":"concluded"`, `"outcome":"done"`, `"ran":"9s"`, `"peakMemoryBytes":"900"`, `"dropped":"1"`, `"notes":["round 10`,
 	} {
 		if !strings.Contains(body, part) {

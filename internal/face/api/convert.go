@@ -75,6 +75,7 @@ func jobMessage(j *status.Job) *pb.Job {
 		StartEarly: stamp(j.StartEarly), StartLate: stamp(j.StartLate), FinishEarly: stamp(j.FinishEarly), FinishLate: stamp(j.FinishLate),
 		RateP50: length(j.RateP50), RateP95: length(j.RateP95), MemoryScale: j.MemoryScale,
 		History: each(j.History, subjobMessage), HistoryDropped: count(j.HistoryDropped),
+		Trust: trustMessage(&j.Trust), Profile: profileMessage(&j.Profile),
 	}
 }
 
@@ -86,7 +87,7 @@ func subjobMessage(s *status.Subjob) *pb.Subjob {
 		Subjob: token(s.Token), Slice: string(s.Slice), Window: s.Window, Range: span(s.Range), Committed: span(s.Committed),
 		PlannedStart: stamp(s.PlannedStart), PlannedEnd: stamp(s.PlannedEnd), Start: stamp(s.Start), End: stamp(s.End),
 		PredictedMemoryBytes: int64(s.Predicted), PeakMemoryBytes: int64(s.Peak),
-		Outcome: s.Outcome, Detail: s.Detail, Running: s.Running, Progress: s.Progress,
+		Outcome: s.Outcome, Detail: s.Detail, Running: s.Running, Progress: s.Progress, Bid: bidMessage(s.Bid),
 	}
 }
 
@@ -141,6 +142,7 @@ func queueMessage(q *status.Queue) *pb.Queue {
 			MaxWindow: length(q.Queue.MaxWindow), User: q.Queue.User,
 		},
 		Pending: count(q.Pending), Running: count(q.Running), Held: count(q.Held), AttainedGibSeconds: q.Attained,
+		Trust: trustMessage(&q.Trust), Credits: q.Credits,
 	}
 }
 

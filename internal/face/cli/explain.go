@@ -12,7 +12,9 @@ import (
 func (a *app) explainCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "explain JOB", Short: "Say why a job waits, or where it ran",
-		Long:    "Say why a job waits: how often which reason decided, and what it would need on each\nslice. For a job that can never run, the nearest request that would fit.",
+		Long: `Say why a job waits: how often which reason decided, and what it would need on each
+slice. For a job that can never run, the nearest request that would fit. Under mechanism
+jasda also how far what it declares is believed, and why.`,
 		Example: "  sluice explain train",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +74,8 @@ func (a *app) explanation(e *pb.Explanation) record {
 	if j == nil {
 		j = &pb.Job{}
 	}
-	return record{{"job", describe(j, a.jobColumns())}, {"summary", e.Summary}, {"reasons", reasons}, {"slices", fits}, {"nearest", e.Nearest}}
+	r := record{{"job", describe(j, a.jobColumns())}, {"summary", e.Summary}, {"reasons", reasons}, {"slices", fits}, {"nearest", e.Nearest}}
+	return append(r, standingRecord(j)...)
 }
 
 // showExplanation is an explanation for people.
@@ -87,6 +90,9 @@ func (a *app) showExplanation(e *pb.Explanation) error {
 	}
 	if e.Nearest != "" {
 		fmt.Fprintf(a.Out, "would fit   %s\n", flat(e.Nearest))
+	}
+	for _, l := range standing(j) {
+		fmt.Fprintf(a.Out, "%-10s  %s\n", l[0], flat(l[1]))
 	}
 	if len(e.Reasons) > 0 {
 		fmt.Fprintln(a.Out)

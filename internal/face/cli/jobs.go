@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,10 +133,10 @@ the job, how long it waited for its first start, and why it waits or ended.`,
 	return a.output(c)
 }
 
-// subjobColumns are the properties of a subjob.
-func (a *app) subjobColumns() []column[*pb.Subjob] {
+// subjobColumns are the properties of subjobs; those of bids only where there is one.
+func (a *app) subjobColumns(list []*pb.Subjob) []column[*pb.Subjob] {
 	type sub = *pb.Subjob
-	return []column[sub]{
+	columns := []column[sub]{
 		{key: "subjob", head: "SUBJOB", value: func(s sub) any { return s.Subjob }},
 		{key: "slice", head: "SLICE", value: func(s sub) any { return s.Slice }},
 		{key: "window", head: "WINDOW", wide: true, value: func(s sub) any { return s.Window }},
@@ -165,13 +166,18 @@ func (a *app) subjobColumns() []column[*pb.Subjob] {
 		}},
 		{key: "detail", head: "DETAIL", wide: true, value: func(s sub) any { return s.Detail }},
 	}
+	if slices.ContainsFunc(list, func(s sub) bool { return s.Bid != nil }) {
+		columns = append(columns, bidColumns()...)
+	}
+	return columns
 }
 
 func (a *app) jobCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "job NAME", Short: "Show one job with its subjobs",
 		Long: `Show one job: where it stands, when it is expected to start and finish, and each of
-its subjobs with slice, range, planned and real times, predicted and observed memory.
+its subjobs with slice, range, planned and real times, predicted and observed memory,
+with -o wide also the bid that won it. Under mechanism jasda what its bids are believed.
 -o yaml of the field spec is the accepted job file with all defaults filled in.`,
 		Example: "  sluice job count-words\n  sluice job count-words -o json | jq '.history[] | {slice, from, to, outcome}'",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
@@ -198,11 +204,13 @@ func (a *app) showJob(j *pb.Job) error {
 	case "json", "yaml":
 		r := describe(j, a.jobColumns())
 		subs := make([]record, 0, len(j.History))
+		columns := a.subjobColumns(j.History)
 		for _, s := range j.History {
-			subs = append(subs, describe(s, a.subjobColumns()))
+			subs = append(subs, describe(s, columns))
 		}
-		r = append(r, pair{"rateP50Seconds", seconds(j.RateP50)}, pair{"rateP95Seconds", seconds(j.RateP95)}, pair{"memoryScale", j.MemoryScale},
-			pair{"history", subs}, pair{"historyDropped", j.HistoryDropped}, pair{"spec", j.Spec})
+		r = append(r, pair{"rateP50Seconds", seconds(j.RateP50)}, pair{"rateP95Seconds", seconds(j.RateP95)}, pair{"memoryScale", j.MemoryScale})
+		r = append(r, standingRecord(j)...)
+		r = append(r, pair{"history", subs}, pair{"historyDropped", j.HistoryDropped}, pair{"spec", j.Spec})
 		return a.dump(r)
 	}
 	lines := [][2]string{
@@ -221,12 +229,12 @@ func (a *app) showJob(j *pb.Job) error {
 	if j.RateP50 != nil {
 		lines = append(lines, [2]string{"one unit", fmt.Sprintf("%s, 95%% within %s", short(j.RateP50.AsDuration()), short(j.RateP95.AsDuration()))})
 	}
-	a.lines(lines)
+	a.lines(append(lines, standing(j)...))
 	if len(j.History) == 0 {
 		return nil
 	}
 	fmt.Fprintln(a.Out)
-	if err := grid(a.Out, a.format == "wide", j.History, a.subjobColumns()); err != nil {
+	if err := grid(a.Out, a.format == "wide", j.History, a.subjobColumns(j.History)); err != nil {
 		return err
 	}
 	if j.HistoryDropped > 0 {

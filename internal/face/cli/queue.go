@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -16,6 +17,9 @@ import (
 func (a *app) queuesCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "queues", Short: "List queues and their use",
+		Long: `List queues and their use. Under mechanism jasda also TRUST, how far what their jobs declare
+is believed, and CREDITS, what they may bid with: one is a millisecond of a slice at a
+score of 1.`,
 		Example: "  sluice queues\n  sluice queues -o wide",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -27,15 +31,16 @@ func (a *app) queuesCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(a, resp.Msg.Queues, queueColumns(), func(q *pb.Queue) string { return q.Settings.GetName() }, "no queues")
+			return show(a, resp.Msg.Queues, queueColumns(resp.Msg.Queues), func(q *pb.Queue) string { return q.Settings.GetName() }, "no queues")
 		},
 	}
 	return a.output(c)
 }
 
-func queueColumns() []column[*pb.Queue] {
+// queueColumns are the properties of queues; trust and credits only where a market negotiates.
+func queueColumns(list []*pb.Queue) []column[*pb.Queue] {
 	type queue = *pb.Queue
-	return []column[queue]{
+	columns := []column[queue]{
 		{key: "name", head: "QUEUE", value: func(q queue) any { return q.Settings.GetName() }},
 		{key: "weight", head: "WEIGHT", value: func(q queue) any { return q.Settings.GetWeight() }},
 		{key: "pending", head: "PENDING", value: func(q queue) any { return q.Pending }},
@@ -54,6 +59,10 @@ func queueColumns() []column[*pb.Queue] {
 			return fmt.Sprintf("%.0f", q.AttainedGibSeconds)
 		}},
 	}
+	if slices.ContainsFunc(list, func(q queue) bool { return q.Trust != nil }) {
+		columns = append(columns, standingColumns()...)
+	}
+	return columns
 }
 
 func (a *app) queueCmd() *cobra.Command {

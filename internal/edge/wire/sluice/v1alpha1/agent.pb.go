@@ -145,10 +145,13 @@ type Advert struct {
 	Slice   string                 `protobuf:"bytes,2,opt,name=slice,proto3" json:"slice,omitempty"`
 	Profile string                 `protobuf:"bytes,3,opt,name=profile,proto3" json:"profile,omitempty"`
 	// How fast the job runs there, in parts per thousand.
-	Speed         int64                  `protobuf:"varint,4,opt,name=speed,proto3" json:"speed,omitempty"`
-	MemoryBytes   int64                  `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	Start         *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start,proto3" json:"start,omitempty"`
-	End           *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end,proto3" json:"end,omitempty"`
+	Speed       int64                  `protobuf:"varint,4,opt,name=speed,proto3" json:"speed,omitempty"`
+	MemoryBytes int64                  `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Start       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start,proto3" json:"start,omitempty"`
+	End         *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end,proto3" json:"end,omitempty"`
+	// Nothing is known to come at its end, which is only as far as windows are sold: a piece that begins late gains nothing, it
+	// can be proposed again when its time has come.
+	Open          bool `protobuf:"varint,8,opt,name=open,proto3" json:"open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -230,6 +233,13 @@ func (x *Advert) GetEnd() *timestamppb.Timestamp {
 		return x.End
 	}
 	return nil
+}
+
+func (x *Advert) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
 }
 
 // AgentAnswer is what an agent says to one round. The first answer to a round counts. Without variants: not interested,
@@ -681,7 +691,7 @@ const file_sluice_v1alpha1_agent_proto_rawDesc = "" +
 	"\x05first\x18\x06 \x01(\bR\x05first\x121\n" +
 	"\awindows\x18\a \x03(\v2\x17.sluice.v1alpha1.AdvertR\awindows\x12!\n" +
 	"\fmemory_scale\x18\b \x01(\x03R\vmemoryScale\x12\x12\n" +
-	"\x04pace\x18\t \x01(\x03R\x04pace\"\xe9\x01\n" +
+	"\x04pace\x18\t \x01(\x03R\x04pace\"\xfd\x01\n" +
 	"\x06Advert\x12\x16\n" +
 	"\x06window\x18\x01 \x01(\x04R\x06window\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x18\n" +
@@ -689,7 +699,8 @@ const file_sluice_v1alpha1_agent_proto_rawDesc = "" +
 	"\x05speed\x18\x04 \x01(\x03R\x05speed\x12!\n" +
 	"\fmemory_bytes\x18\x05 \x01(\x03R\vmemoryBytes\x120\n" +
 	"\x05start\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
-	"\x03end\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"^\n" +
+	"\x03end\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x12\n" +
+	"\x04open\x18\b \x01(\bR\x04open\"^\n" +
 	"\vAgentAnswer\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x129\n" +
 	"\bvariants\x18\x02 \x03(\v2\x1d.sluice.v1alpha1.AgentVariantR\bvariants\"\xc3\x02\n" +

@@ -122,7 +122,11 @@ type Job struct {
 	// The accepted job file, defaults filled, as YAML. GetJob only.
 	Spec string `protobuf:"bytes,29,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Units that running subjobs say they have completed beyond progress. They count once committed.
-	Reported      int64 `protobuf:"varint,30,opt,name=reported,proto3" json:"reported,omitempty"`
+	Reported int64 `protobuf:"varint,30,opt,name=reported,proto3" json:"reported,omitempty"`
+	// What declared against observed has shown of it. Unset under a market that does not negotiate.
+	Trust *Trust `protobuf:"bytes,31,opt,name=trust,proto3" json:"trust,omitempty"`
+	// Where its profile of memory is from.
+	Profile       *Profile `protobuf:"bytes,32,opt,name=profile,proto3" json:"profile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -367,6 +371,200 @@ func (x *Job) GetReported() int64 {
 	return 0
 }
 
+func (x *Job) GetTrust() *Trust {
+	if x != nil {
+		return x.Trust
+	}
+	return nil
+}
+
+func (x *Job) GetProfile() *Profile {
+	if x != nil {
+		return x.Profile
+	}
+	return nil
+}
+
+// Trust is what declared against observed has shown, of a job or of the jobs of a queue.
+type Trust struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How far a declared score counts, 0 to 1; what was observed so far makes the rest.
+	Believed float64 `protobuf:"fixed64,1,opt,name=believed,proto3" json:"believed,omitempty"`
+	// The weighted means of |declared - observed| of the score, and of what was observed; 0 to 1.
+	Error   float64 `protobuf:"fixed64,2,opt,name=error,proto3" json:"error,omitempty"`
+	History float64 `protobuf:"fixed64,3,opt,name=history,proto3" json:"history,omitempty"`
+	// Subjobs that were held against what was declared for them. 0 of a job: it begins with what is believed of its queue.
+	Seen int64 `protobuf:"varint,4,opt,name=seen,proto3" json:"seen,omitempty"`
+	// The mean of observed over planned run time; 0: not known.
+	Pace float64 `protobuf:"fixed64,5,opt,name=pace,proto3" json:"pace,omitempty"`
+	// Subjobs whose peak of memory was observed, and those of them that passed what they were sold.
+	Runs   int64 `protobuf:"varint,6,opt,name=runs,proto3" json:"runs,omitempty"`
+	Excess int64 `protobuf:"varint,7,opt,name=excess,proto3" json:"excess,omitempty"`
+	// What this says against the job's theta: the natural logarithm of an e-value, which passes 3 by chance in one job of 20.
+	Evidence      float64 `protobuf:"fixed64,8,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Trust) Reset() {
+	*x = Trust{}
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Trust) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Trust) ProtoMessage() {}
+
+func (x *Trust) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Trust.ProtoReflect.Descriptor instead.
+func (*Trust) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Trust) GetBelieved() float64 {
+	if x != nil {
+		return x.Believed
+	}
+	return 0
+}
+
+func (x *Trust) GetError() float64 {
+	if x != nil {
+		return x.Error
+	}
+	return 0
+}
+
+func (x *Trust) GetHistory() float64 {
+	if x != nil {
+		return x.History
+	}
+	return 0
+}
+
+func (x *Trust) GetSeen() int64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+func (x *Trust) GetPace() float64 {
+	if x != nil {
+		return x.Pace
+	}
+	return 0
+}
+
+func (x *Trust) GetRuns() int64 {
+	if x != nil {
+		return x.Runs
+	}
+	return 0
+}
+
+func (x *Trust) GetExcess() int64 {
+	if x != nil {
+		return x.Excess
+	}
+	return 0
+}
+
+func (x *Trust) GetEvidence() float64 {
+	if x != nil {
+		return x.Evidence
+	}
+	return 0
+}
+
+// Profile says where a job's profile of memory is from.
+type Profile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// declared, or template: taught by the finished jobs of its template.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Runs of its template that have taught it, or by which what was declared was raised.
+	Runs int64 `protobuf:"varint,2,opt,name=runs,proto3" json:"runs,omitempty"`
+	// How many times it was widened, since it was passed too often; 0: it was not.
+	Spread float64 `protobuf:"fixed64,3,opt,name=spread,proto3" json:"spread,omitempty"`
+	// The same for people.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Profile) Reset() {
+	*x = Profile{}
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Profile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Profile) ProtoMessage() {}
+
+func (x *Profile) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Profile.ProtoReflect.Descriptor instead.
+func (*Profile) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Profile) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Profile) GetRuns() int64 {
+	if x != nil {
+		return x.Runs
+	}
+	return 0
+}
+
+func (x *Profile) GetSpread() float64 {
+	if x != nil {
+		return x.Spread
+	}
+	return 0
+}
+
+func (x *Profile) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // Subjob is one piece that ran or runs inside one window.
 type Subjob struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -388,14 +586,16 @@ type Subjob struct {
 	Detail  string `protobuf:"bytes,13,opt,name=detail,proto3" json:"detail,omitempty"`
 	Running bool   `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
 	// The unit up to which a running subjob says it is complete; 0 once it has ended.
-	Progress      int64 `protobuf:"varint,15,opt,name=progress,proto3" json:"progress,omitempty"`
+	Progress int64 `protobuf:"varint,15,opt,name=progress,proto3" json:"progress,omitempty"`
+	// What it was won with; unset where nobody bid.
+	Bid           *Bid `protobuf:"bytes,16,opt,name=bid,proto3" json:"bid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Subjob) Reset() {
 	*x = Subjob{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -407,7 +607,7 @@ func (x *Subjob) String() string {
 func (*Subjob) ProtoMessage() {}
 
 func (x *Subjob) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -420,7 +620,7 @@ func (x *Subjob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subjob.ProtoReflect.Descriptor instead.
 func (*Subjob) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Subjob) GetSubjob() string {
@@ -528,6 +728,94 @@ func (x *Subjob) GetProgress() int64 {
 	return 0
 }
 
+func (x *Subjob) GetBid() *Bid {
+	if x != nil {
+		return x.Bid
+	}
+	return nil
+}
+
+// Bid is what a subjob was won with in a round of the market.
+type Bid struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The score that was declared, and as far as it was believed; 0 to 1.
+	Score      float64 `protobuf:"fixed64,1,opt,name=score,proto3" json:"score,omitempty"`
+	Calibrated float64 `protobuf:"fixed64,2,opt,name=calibrated,proto3" json:"calibrated,omitempty"`
+	// What it counted in clearing: the score of both sides, times milliseconds where the market weighs by time.
+	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Credits that its queue has paid.
+	Price int64 `protobuf:"varint,4,opt,name=price,proto3" json:"price,omitempty"`
+	// The job's option that it runs with; empty: none.
+	Option        string `protobuf:"bytes,5,opt,name=option,proto3" json:"option,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bid) Reset() {
+	*x = Bid{}
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bid) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bid) ProtoMessage() {}
+
+func (x *Bid) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bid.ProtoReflect.Descriptor instead.
+func (*Bid) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Bid) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *Bid) GetCalibrated() float64 {
+	if x != nil {
+		return x.Calibrated
+	}
+	return 0
+}
+
+func (x *Bid) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *Bid) GetPrice() int64 {
+	if x != nil {
+		return x.Price
+	}
+	return 0
+}
+
+func (x *Bid) GetOption() string {
+	if x != nil {
+		return x.Option
+	}
+	return ""
+}
+
 // Explanation says why a job waits or where it ran: counts, never a log.
 type Explanation struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -543,7 +831,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +843,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +856,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Explanation) GetJob() *Job {
@@ -618,7 +906,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +918,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +931,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Reason) GetText() string {
@@ -684,7 +972,7 @@ type SliceFit struct {
 
 func (x *SliceFit) Reset() {
 	*x = SliceFit{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +984,7 @@ func (x *SliceFit) String() string {
 func (*SliceFit) ProtoMessage() {}
 
 func (x *SliceFit) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +997,7 @@ func (x *SliceFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceFit.ProtoReflect.Descriptor instead.
 func (*SliceFit) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SliceFit) GetSlice() string {
@@ -769,7 +1057,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +1069,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +1082,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Output) GetSubjob() string {
@@ -839,7 +1127,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\xca\b\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\xac\t\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x12\n" +
@@ -875,7 +1163,23 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\ahistory\x18\x1b \x03(\v2\x17.sluice.v1alpha1.SubjobR\ahistory\x12'\n" +
 	"\x0fhistory_dropped\x18\x1c \x01(\x05R\x0ehistoryDropped\x12\x12\n" +
 	"\x04spec\x18\x1d \x01(\tR\x04spec\x12\x1a\n" +
-	"\breported\x18\x1e \x01(\x03R\breported\"\xda\x04\n" +
+	"\breported\x18\x1e \x01(\x03R\breported\x12,\n" +
+	"\x05trust\x18\x1f \x01(\v2\x16.sluice.v1alpha1.TrustR\x05trust\x122\n" +
+	"\aprofile\x18  \x01(\v2\x18.sluice.v1alpha1.ProfileR\aprofile\"\xc3\x01\n" +
+	"\x05Trust\x12\x1a\n" +
+	"\bbelieved\x18\x01 \x01(\x01R\bbelieved\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\x01R\x05error\x12\x18\n" +
+	"\ahistory\x18\x03 \x01(\x01R\ahistory\x12\x12\n" +
+	"\x04seen\x18\x04 \x01(\x03R\x04seen\x12\x12\n" +
+	"\x04pace\x18\x05 \x01(\x01R\x04pace\x12\x12\n" +
+	"\x04runs\x18\x06 \x01(\x03R\x04runs\x12\x16\n" +
+	"\x06excess\x18\a \x01(\x03R\x06excess\x12\x1a\n" +
+	"\bevidence\x18\b \x01(\x01R\bevidence\"a\n" +
+	"\aProfile\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
+	"\x04runs\x18\x02 \x01(\x03R\x04runs\x12\x16\n" +
+	"\x06spread\x18\x03 \x01(\x01R\x06spread\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\x82\x05\n" +
 	"\x06Subjob\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x16\n" +
@@ -893,7 +1197,16 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\aoutcome\x18\f \x01(\tR\aoutcome\x12\x16\n" +
 	"\x06detail\x18\r \x01(\tR\x06detail\x12\x18\n" +
 	"\arunning\x18\x0e \x01(\bR\arunning\x12\x1a\n" +
-	"\bprogress\x18\x0f \x01(\x03R\bprogress\"\xcf\x01\n" +
+	"\bprogress\x18\x0f \x01(\x03R\bprogress\x12&\n" +
+	"\x03bid\x18\x10 \x01(\v2\x14.sluice.v1alpha1.BidR\x03bid\"\x81\x01\n" +
+	"\x03Bid\x12\x14\n" +
+	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x1e\n" +
+	"\n" +
+	"calibrated\x18\x02 \x01(\x01R\n" +
+	"calibrated\x12\x16\n" +
+	"\x06weight\x18\x03 \x01(\x01R\x06weight\x12\x14\n" +
+	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x16\n" +
+	"\x06option\x18\x05 \x01(\tR\x06option\"\xcf\x01\n" +
 	"\vExplanation\x12&\n" +
 	"\x03job\x18\x01 \x01(\v2\x14.sluice.v1alpha1.JobR\x03job\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x121\n" +
@@ -930,47 +1243,53 @@ func file_sluice_v1alpha1_job_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_job_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_sluice_v1alpha1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_sluice_v1alpha1_job_proto_goTypes = []any{
 	(*Range)(nil),                 // 0: sluice.v1alpha1.Range
 	(*Job)(nil),                   // 1: sluice.v1alpha1.Job
-	(*Subjob)(nil),                // 2: sluice.v1alpha1.Subjob
-	(*Explanation)(nil),           // 3: sluice.v1alpha1.Explanation
-	(*Reason)(nil),                // 4: sluice.v1alpha1.Reason
-	(*SliceFit)(nil),              // 5: sluice.v1alpha1.SliceFit
-	(*Output)(nil),                // 6: sluice.v1alpha1.Output
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
+	(*Trust)(nil),                 // 2: sluice.v1alpha1.Trust
+	(*Profile)(nil),               // 3: sluice.v1alpha1.Profile
+	(*Subjob)(nil),                // 4: sluice.v1alpha1.Subjob
+	(*Bid)(nil),                   // 5: sluice.v1alpha1.Bid
+	(*Explanation)(nil),           // 6: sluice.v1alpha1.Explanation
+	(*Reason)(nil),                // 7: sluice.v1alpha1.Reason
+	(*SliceFit)(nil),              // 8: sluice.v1alpha1.SliceFit
+	(*Output)(nil),                // 9: sluice.v1alpha1.Output
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
 }
 var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
-	7,  // 0: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
-	7,  // 1: sluice.v1alpha1.Job.started:type_name -> google.protobuf.Timestamp
-	7,  // 2: sluice.v1alpha1.Job.ended:type_name -> google.protobuf.Timestamp
-	8,  // 3: sluice.v1alpha1.Job.wait:type_name -> google.protobuf.Duration
-	7,  // 4: sluice.v1alpha1.Job.start_early:type_name -> google.protobuf.Timestamp
-	7,  // 5: sluice.v1alpha1.Job.start_late:type_name -> google.protobuf.Timestamp
-	7,  // 6: sluice.v1alpha1.Job.finish_early:type_name -> google.protobuf.Timestamp
-	7,  // 7: sluice.v1alpha1.Job.finish_late:type_name -> google.protobuf.Timestamp
-	8,  // 8: sluice.v1alpha1.Job.rate_p50:type_name -> google.protobuf.Duration
-	8,  // 9: sluice.v1alpha1.Job.rate_p95:type_name -> google.protobuf.Duration
-	2,  // 10: sluice.v1alpha1.Job.history:type_name -> sluice.v1alpha1.Subjob
-	0,  // 11: sluice.v1alpha1.Subjob.range:type_name -> sluice.v1alpha1.Range
-	0,  // 12: sluice.v1alpha1.Subjob.committed:type_name -> sluice.v1alpha1.Range
-	7,  // 13: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
-	7,  // 14: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
-	7,  // 15: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
-	7,  // 16: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
-	1,  // 17: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
-	4,  // 18: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
-	5,  // 19: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
-	7,  // 20: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
-	0,  // 21: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
-	0,  // 22: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	10, // 0: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
+	10, // 1: sluice.v1alpha1.Job.started:type_name -> google.protobuf.Timestamp
+	10, // 2: sluice.v1alpha1.Job.ended:type_name -> google.protobuf.Timestamp
+	11, // 3: sluice.v1alpha1.Job.wait:type_name -> google.protobuf.Duration
+	10, // 4: sluice.v1alpha1.Job.start_early:type_name -> google.protobuf.Timestamp
+	10, // 5: sluice.v1alpha1.Job.start_late:type_name -> google.protobuf.Timestamp
+	10, // 6: sluice.v1alpha1.Job.finish_early:type_name -> google.protobuf.Timestamp
+	10, // 7: sluice.v1alpha1.Job.finish_late:type_name -> google.protobuf.Timestamp
+	11, // 8: sluice.v1alpha1.Job.rate_p50:type_name -> google.protobuf.Duration
+	11, // 9: sluice.v1alpha1.Job.rate_p95:type_name -> google.protobuf.Duration
+	4,  // 10: sluice.v1alpha1.Job.history:type_name -> sluice.v1alpha1.Subjob
+	2,  // 11: sluice.v1alpha1.Job.trust:type_name -> sluice.v1alpha1.Trust
+	3,  // 12: sluice.v1alpha1.Job.profile:type_name -> sluice.v1alpha1.Profile
+	0,  // 13: sluice.v1alpha1.Subjob.range:type_name -> sluice.v1alpha1.Range
+	0,  // 14: sluice.v1alpha1.Subjob.committed:type_name -> sluice.v1alpha1.Range
+	10, // 15: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
+	10, // 16: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
+	10, // 17: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
+	10, // 18: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
+	5,  // 19: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
+	1,  // 20: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
+	7,  // 21: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
+	8,  // 22: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
+	10, // 23: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
+	0,  // 24: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
+	0,  // 25: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_job_proto_init() }
@@ -984,7 +1303,7 @@ func file_sluice_v1alpha1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_job_proto_rawDesc), len(file_sluice_v1alpha1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -509,8 +509,12 @@ type Queue struct {
 	Held int32 `protobuf:"varint,4,opt,name=held,proto3" json:"held,omitempty"`
 	// Memory-seconds of all its jobs, in GiB-seconds.
 	AttainedGibSeconds float64 `protobuf:"fixed64,5,opt,name=attained_gib_seconds,json=attainedGibSeconds,proto3" json:"attained_gib_seconds,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// What is believed of its jobs, which a new one begins with. Unset under a market that does not negotiate.
+	Trust *Trust `protobuf:"bytes,6,opt,name=trust,proto3" json:"trust,omitempty"`
+	// What it may bid with: a credit is a millisecond of a slice at a score of 1.
+	Credits       int64 `protobuf:"varint,7,opt,name=credits,proto3" json:"credits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
@@ -574,6 +578,20 @@ func (x *Queue) GetHeld() int32 {
 func (x *Queue) GetAttainedGibSeconds() float64 {
 	if x != nil {
 		return x.AttainedGibSeconds
+	}
+	return 0
+}
+
+func (x *Queue) GetTrust() *Trust {
+	if x != nil {
+		return x.Trust
+	}
+	return nil
+}
+
+func (x *Queue) GetCredits() int64 {
+	if x != nil {
+		return x.Credits
 	}
 	return 0
 }
@@ -809,13 +827,15 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\bmax_jobs\x18\x04 \x01(\x05R\amaxJobs\x128\n" +
 	"\n" +
 	"max_window\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tmaxWindow\x12\x12\n" +
-	"\x04user\x18\x06 \x01(\tR\x04user\"\xbd\x01\n" +
+	"\x04user\x18\x06 \x01(\tR\x04user\"\x85\x02\n" +
 	"\x05Queue\x12:\n" +
 	"\bsettings\x18\x01 \x01(\v2\x1e.sluice.v1alpha1.QueueSettingsR\bsettings\x12\x18\n" +
 	"\apending\x18\x02 \x01(\x05R\apending\x12\x18\n" +
 	"\arunning\x18\x03 \x01(\x05R\arunning\x12\x12\n" +
 	"\x04held\x18\x04 \x01(\x05R\x04held\x120\n" +
-	"\x14attained_gib_seconds\x18\x05 \x01(\x01R\x12attainedGibSeconds\"i\n" +
+	"\x14attained_gib_seconds\x18\x05 \x01(\x01R\x12attainedGibSeconds\x12,\n" +
+	"\x05trust\x18\x06 \x01(\v2\x16.sluice.v1alpha1.TrustR\x05trust\x12\x18\n" +
+	"\acredits\x18\a \x01(\x03R\acredits\"i\n" +
 	"\fSliceHistory\x12,\n" +
 	"\x05slice\x18\x01 \x01(\v2\x16.sluice.v1alpha1.SliceR\x05slice\x12+\n" +
 	"\x05spans\x18\x02 \x03(\v2\x15.sluice.v1alpha1.SpanR\x05spans\"\xaa\x03\n" +
@@ -857,7 +877,8 @@ var file_sluice_v1alpha1_slice_proto_goTypes = []any{
 	(*Span)(nil),                  // 6: sluice.v1alpha1.Span
 	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
-	(*Range)(nil),                 // 9: sluice.v1alpha1.Range
+	(*Trust)(nil),                 // 9: sluice.v1alpha1.Trust
+	(*Range)(nil),                 // 10: sluice.v1alpha1.Range
 }
 var file_sluice_v1alpha1_slice_proto_depIdxs = []int32{
 	7,  // 0: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
@@ -869,19 +890,20 @@ var file_sluice_v1alpha1_slice_proto_depIdxs = []int32{
 	7,  // 6: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
 	8,  // 7: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
 	3,  // 8: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
-	0,  // 9: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
-	6,  // 10: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
-	7,  // 11: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
-	7,  // 12: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
-	9,  // 13: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
-	9,  // 14: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
-	7,  // 15: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
-	7,  // 16: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	9,  // 9: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
+	0,  // 10: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
+	6,  // 11: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
+	7,  // 12: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
+	7,  // 13: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
+	10, // 14: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
+	10, // 15: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
+	7,  // 16: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
+	7,  // 17: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_slice_proto_init() }

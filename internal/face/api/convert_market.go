@@ -1,0 +1,39 @@
+package api
+
+import (
+	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/status"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+// trustMessage leaves out the trust of a market that does not negotiate: there it is zero, while one that has seen nothing yet
+// believes.
+func trustMessage(t *status.Trust) *pb.Trust {
+	if *t == (status.Trust{}) {
+		return nil
+	}
+	return &pb.Trust{
+		Believed: share(t.Believed), Error: share(t.Error), History: share(t.History), Seen: t.Seen, Pace: perThousand(t.Pace),
+		Runs: t.Runs, Excess: t.Excess, Evidence: share(t.Evidence),
+	}
+}
+
+func profileMessage(p *status.Profile) *pb.Profile {
+	source := "declared"
+	if p.Source == forecast.Taught {
+		source = "template"
+	}
+	return &pb.Profile{Source: source, Runs: p.Runs, Spread: perThousand(p.Spread), Text: p.String()}
+}
+
+// bidMessage leaves out what nobody bid for.
+func bidMessage(b *protocol.Bid) *pb.Bid {
+	if b == nil {
+		return nil
+	}
+	return &pb.Bid{Score: share(b.Score), Calibrated: share(b.Calibrated), Weight: share(b.Weight), Price: b.Price, Option: b.Option}
+}
+
+// perThousand is a factor as people write it.
+func perThousand(n int64) float64 { return float64(n) / 1000 }

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+// standing says in a few lines what declared against observed has shown of a job. A market that does not negotiate says nothing
+// but where the profile is from, if it is not the declared one.
+func standing(j *pb.Job) (lines [][2]string) {
+	t := j.GetTrust()
+	if t != nil {
+		lines = append(lines, [2]string{"trust", trustText(t)})
+		if t.Seen > 0 && t.Pace > 0 {
+			lines = append(lines, [2]string{"pace", fmt.Sprintf("its subjobs take %s of the time that is planned for them", decimal(t.Pace))})
+		}
+	}
+	memory := ""
+	if t.GetRuns() > 0 {
+		memory = fmt.Sprintf("%d of %d subjobs passed what they were sold; ", t.Excess, t.Runs)
+	}
+	if text := j.GetProfile().GetText(); text != "" && (text != "declared" || memory != "") {
+		lines = append(lines, [2]string{"memory", memory + "profile " + text})
+	}
+	return lines
+}
+
+func trustText(t *pb.Trust) string {
+	if t.Seen == 0 {
+		return "nothing of it was observed yet: it begins with what is believed of its queue"
+	}
+	return fmt.Sprintf("what it declares is believed to %s (error %s over %d subjobs, observed %s)", percent(t.Believed), decimal(t.Error), t.Seen, decimal(t.History))
+}
+
+// standingRecord is the same for programs; nothing where no market negotiates and the profile is as declared.
+func standingRecord(j *pb.Job) (r record) {
+	if t := j.GetTrust(); t != nil {
+		r = append(r, pair{"trust", trustRecord(t)})
+	}
+	if p := j.GetProfile(); p != nil && (j.GetTrust() != nil || p.Runs > 0 || p.Spread > 0) {
+		r = append(r, pair{"profile", record{{"source", p.Source}, {"runs", p.Runs}, {"spread", p.Spread}}})
+	}
+	return r
+}
+
+func trustRecord(t *pb.Trust) any {
+	if t == nil {
+		return nil
+	}
+	return record{
+		{"believed", t.Believed}, {"error", t.Error}, {"history", t.History}, {"seen", t.Seen}, {"pace", t.Pace},
+		{"runs", t.Runs}, {"excess", t.Excess}, {"evidence", t.Evidence},
+	}
+}
+
+// standingColumns are what a market that negotiates knows of a queue.
+func standingColumns() []column[*pb.Queue] {
+	type queue = *pb.Queue
+	return []column[queue]{
+		{key: "trust", head: "TRUST", value: func(q queue) any { return trustRecord(q.Trust) }, text: func(q queue) string { return percent(q.Trust.GetBelieved()) }},
+		{key: "credits", head: "CREDITS", value: func(q queue) any { return q.Credits }},
+	}
+}
+
+// bidColumns are what a subjob was won with.
+func bidColumns() []column[*pb.Subjob] {
+	type sub = *pb.Subjob
+	number := func(of func(*pb.Bid) float64) func(sub) string {
+		return func(s sub) string {
+			if s.Bid == nil {
+				return ""
+			}
+			return decimal(of(s.Bid))
+		}
+	}
+	return []column[sub]{
+		{head: "DECLARED", wide: true, text: number((*pb.Bid).GetScore)},
+		{head: "BELIEVED", wide: true, text: number((*pb.Bid).GetCalibrated)},
+		{head: "WEIGHT", wide: true, text: number((*pb.Bid).GetWeight)},
+		{head: "PRICE", wide: true, text: func(s sub) string { return nonZero(s.Bid.GetPrice()) }},
+		{key: "bid", value: func(s sub) any {
+			if s.Bid == nil {
+				return nil
+			}
+			return record{{"score", s.Bid.Score}, {"calibrated", s.Bid.Calibrated}, {"weight", s.Bid.Weight}, {"price", s.Bid.Price}, {"option", s.Bid.Option}}
+		}},
+	}
+}
+
+// percent of a share of 1.
+func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
+
+// decimal has two digits behind the point, and none where it is large.
+func decimal(x float64) string {
+	if x >= 1000 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 2, 64)
+}
