@@ -63,7 +63,7 @@ func (z *Zone) settleLot(now quantity.Instant, l *lot, w *window, at int32, id u
 	if w.planned != 0 {
 		z.arm(l.slice, now)
 	}
-	tellAll(tenders)
+	z.tellAll(tenders)
 }
 
 // refuses says whether a job can no longer be sold what it won: in another window of the round some of it was, or as many
@@ -112,7 +112,14 @@ func (z *Zone) starvers(now quantity.Instant) []int32 {
 }
 
 // tellAll notes for the agents what became of the tenders for one window.
-func tellAll(tenders []tender) {
+func (z *Zone) tellAll(tenders []tender) {
+	winners := z.winners[:0]
+	for i := range tenders {
+		if t := &tenders[i]; t.won {
+			winners = append(winners, t)
+		}
+	}
+	z.winners = winners
 	for i := range tenders {
 		t := &tenders[i]
 		if t.caller == nil {
@@ -126,8 +133,8 @@ func tellAll(tenders []tender) {
 			n.Kind, n.Text = protocol.Planned, "it is the best for its time, which is not for sale yet"
 		default:
 			n.Kind, n.Text = protocol.Lost, "its work is sold in another window of this round, or others will be worth more there"
-			for j := range tenders {
-				if o := &tenders[j]; o.won && o.Start < t.end && t.Start < o.end {
+			for _, o := range winners {
+				if o.Start < t.end && t.Start < o.end {
 					n.Clearing, n.Text = max(n.Clearing, o.total), "others in its time are worth more, or have waited too long"
 					if o.job == t.job {
 						n.Text = "another variant of the same job was chosen"

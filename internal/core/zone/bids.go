@@ -50,17 +50,18 @@ func (z *Zone) gather(now quantity.Instant, l *lot, w *window, r *round) {
 	for i := range r.asked {
 		c := &r.asked[i]
 		from := len(z.tenders)
-		seen, waits := 0, z.meanwhile(now, c.job)
-		for j := range c.variants {
-			v := &c.variants[j]
-			if v.Window != l.window {
-				continue
-			}
-			if seen++; seen > z.cfg.Market.Variants {
+		variants := c.of(l.window)
+		if len(variants) == 0 {
+			continue
+		}
+		waits := z.meanwhile(now, c.job)
+		for j := range variants {
+			v := &variants[j]
+			switch {
+			case j >= z.cfg.Market.Variants:
 				z.deny(c, v, "more variants for one window than the call allows")
 				continue
-			}
-			if waits != "" {
+			case waits != "":
 				z.deny(c, v, waits)
 				continue
 			}
@@ -117,7 +118,7 @@ func (z *Zone) hearers(now quantity.Instant, l *lot, w *window) []*state {
 	}
 	if !l.full {
 		for _, st := range z.fresh {
-			if answers(st) && !slices.Contains(list, st) {
+			if answers(st) {
 				list = append(list, st)
 			}
 		}

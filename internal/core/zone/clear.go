@@ -66,10 +66,9 @@ func (z *Zone) gone(l *lot, r *round) {
 	}
 	for i := range r.asked {
 		c := &r.asked[i]
-		for j := range c.variants {
-			if c.variants[j].Window == l.window {
-				z.deny(c, &c.variants[j], "the window is gone: something was reserved there, or its node is")
-			}
+		variants := c.of(l.window)
+		for j := range variants {
+			z.deny(c, &variants[j], "the window is gone: something was reserved there, or its node is")
 		}
 	}
 }

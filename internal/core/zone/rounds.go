@@ -25,6 +25,7 @@ type negotiation struct {
 	audience               []*state
 	variants               []protocol.Variant
 	tenders                []tender
+	winners                []*tender
 	order, starving, first []int32
 	// soonest and used are the best tender of a lot that begins soon, and whether anything is sold there now.
 	soonest []int32
@@ -67,6 +68,16 @@ type caller struct {
 	variants []protocol.Variant
 	// denied says for each variant why it was not looked at, or empty.
 	notices []protocol.Notice
+}
+
+// of are the caller's variants for a window, once they are sorted.
+func (c *caller) of(window uint64) []protocol.Variant {
+	from, _ := slices.BinarySearchFunc(c.variants, window, func(v protocol.Variant, id uint64) int { return cmp.Compare(v.Window, id) })
+	to := from
+	for to < len(c.variants) && c.variants[to].Window == window {
+		to++
+	}
+	return c.variants[from:to]
 }
 
 // agent is what is known of an external job's agent.
@@ -186,9 +197,6 @@ func (z *Zone) callees(now quantity.Instant, lots []lot) (asked []caller) {
 		}
 		if st.agent.session == 0 {
 			st.counts.add(unattended, now)
-			continue
-		}
-		if slices.ContainsFunc(asked, func(c caller) bool { return c.job == st }) {
 			continue
 		}
 		if slices.ContainsFunc(lots, func(l lot) bool { return z.suits(now, st, &l) }) {
@@ -382,7 +390,9 @@ func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
 		}
 		// The order in which an agent writes its variants is nobody's advantage.
 		c.variants = slices.Clone(c.variants)
-		slices.SortFunc(c.variants, func(a, b protocol.Variant) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(c.variants, func(a, b protocol.Variant) int {
+			return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.ID, b.ID))
+		})
 	}
 	z.clear(now, r.lots, r, out)
 	for i := range r.lots {
