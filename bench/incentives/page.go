@@ -49,9 +49,9 @@ func (p *page) head() {
 	p.say("What does an owner gain whose agents do not bid honestly? Written by `make incentives`; every figure below comes from that one\n")
 	p.say("command, and the same seeds give the same bytes.\n\n")
 	p.say("## How it is measured\n\n")
-	p.say("%d owners, each with a queue of weight 1, submit tasks for %v to six slices (four of 10 GiB, two of 20) at a load of %g; then all\n", owners, arrivals, load)
-	p.say("is worked off. Half of the tasks are chains of steps, half have independent units; a task is 8 minutes of work in the median\n")
-	p.say("(log-normal, sigma .9). All jobs are external: simulated agents answer every round. Each game is played twice on one seed, with the same\n")
+	p.say("%d owners, each with a queue of weight 1, submit tasks for %v to six slices (four of 10 GiB, two of 20) at a load of 1.2; then all\n", owners, arrivals)
+	p.say("is worked off. Half of the tasks are chains of steps, half have independent units; a task is a minute of work and a\n")
+	p.say("log-normal more (8 minutes in the median, sigma .9). All jobs are external: simulated agents answer every round. Each game is played twice on one seed, with the same\n")
 	p.say("tasks: all honest, and with the liars. **Gain** is the change of the liar's speed, the inverse of the mean time from the submission of\n")
 	p.say("a task to its end, weighted by work; what never ends counts as %v. **Work** is what it had done when the arrivals end. The slowdown of\n", limit)
 	p.say("the others, and of all (**welfare**), are changes of the same mean time. Means are geometric over seeds, with 95%% intervals by Student's\n")
@@ -169,7 +169,8 @@ func (p *page) many() error {
 func (p *page) unsolved() {
 	p.say("## What is proved, and what is not solved\n\n")
 	p.say("In one window, with values that depend on nothing else, no declaration beats the truth under VCG prices: the test\n")
-	p.say("`TestTruthIsDominantInOneShot` tries every combination. Beyond that the tests beside it show a lie that pays for each of these:\n\n")
+	p.say("`TestTruthIsDominantInOneShot` of internal/core/market/clearing tries every combination. Beyond that the tests beside it show a lie\n")
+	p.say("that pays where they are named:\n\n")
 	for _, line := range []string{
 		"*Two together.* VCG is not proof against collusion: two that declare the highest drive each other's price to nothing (`TestTwoWhoColludePayNothing`).",
 		"*One as two.* A job that is priced in parts may pay less than as a whole (`TestOneJobAsTwoPaysLess`). A queue's purse bounds what that brings in the long run. Part of what splitting gains is not the price: a small job does all that is left of it in one variant, and declares so in truth.",

@@ -21,7 +21,9 @@ const (
 	owners   = 10
 	begins   = quantity.Instant(1000 * time.Second)
 	arrivals = 3 * time.Hour
-	load     = 1.1
+	// load is the work that is offered over what the cluster can do, without the least time of every task: with it, it is 1.2.
+	load  = 1.1
+	least = time.Minute
 	// limit is when a run is cut off: what has not ended by then counts as if it ended then.
 	limit = 24 * time.Hour
 	gib   = quantity.Amount(1 << 30)
@@ -56,7 +58,7 @@ func offer(seed uint64, moves []move) (tasks []task, jobs []workload.Job, of []i
 		draw := prng.New(seed, prng.Name("owner"), uint64(o))
 		m := moves[o]
 		for at := draw.Exp() * gap; at < arrivals.Seconds(); at += draw.Exp() * gap {
-			t := task{o, time.Duration(median.Seconds()*math.Exp(sigma*draw.Normal())*1e9) + time.Minute, begins.Add(time.Duration(at * 1e9))}
+			t := task{o, time.Duration(median.Seconds()*math.Exp(sigma*draw.Normal())*1e9) + least, begins.Add(time.Duration(at * 1e9))}
 			memory := []quantity.Amount{3, 6, 9, 9, 16}[draw.IntN(5)] * gib
 			chain, peaks := draw.IntN(2) == 0, draw.Uint64()
 			tasks = append(tasks, t)
