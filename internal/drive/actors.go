@@ -26,6 +26,11 @@ type Zone interface {
 	Queues(now quantity.Instant) []status.Queue
 }
 
+// Negotiator is a zone that counts what its market has done since it came up.
+type Negotiator interface {
+	Negotiation() status.Negotiation
+}
+
 // Node is what a driver needs of the node.
 type Node interface {
 	protocol.Actor

@@ -121,6 +121,9 @@ func (h *Host) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		if z, ok := h.actors.Zone.(drive.Negotiator); ok {
+			h.observer.Negotiated(z.Negotiation())
+		}
 		h.dispatch()
 		if err := h.snapshot(); err != nil {
 			return err

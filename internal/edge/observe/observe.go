@@ -29,6 +29,7 @@ type Observer struct {
 	lines   lines
 	jobs    jobs
 	windows windows
+	market  market
 	history history
 }
 
@@ -46,6 +47,7 @@ func New(o Options) *Observer {
 		lines:   lines{o.Log},
 		jobs:    jobs{metrics: m, open: map[jobKey]*openJob{}, leases: map[tokenKey]jobKey{}},
 		windows: windows{metrics: m, slices: map[sliceKey]*offered{}},
+		market:  newMarket(m.registry),
 		history: history{reach: o.HistoryFor, slices: map[sliceKey]*past{}, leases: map[tokenKey]*lease{}},
 	}
 }
@@ -89,6 +91,9 @@ func (o *Observer) Appended(took time.Duration, records, bytes int) {
 
 // Trouble is told when the daemon stops deciding because its log takes no more, and when it goes on.
 func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
+
+// Negotiated is told what the market has counted since the daemon came up, as often as anything may have changed.
+func (o *Observer) Negotiated(n status.Negotiation) { o.market.count(n) }
 
 // History is what each slice did between since and now, as far back as is kept.
 func (o *Observer) History(since, now quantity.Instant) status.History {
