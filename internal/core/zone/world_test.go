@@ -366,11 +366,11 @@ func (w *world) redeem(m protocol.Message) {
 			}
 		}
 	}
-	run := &simRun{m: m, result: job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Start: w.now}}
+	run := &simRun{m: m, result: job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Start: max(w.now, m.Start)}}
 	after := m.Plan.Wall
 	if w.run != nil {
 		after, run.result = w.run(&m)
-		run.result.Start = w.now
+		run.result.Start = max(w.now, m.Start)
 	}
 	run.done = min(max(w.now, m.Start).Add(after), m.End)
 	s.runs = append(s.runs, run)

@@ -44,8 +44,9 @@ const BrevityHalf = 10 * time.Minute
 // AgeFull is the wait that counts as 1 (T_age).
 const AgeFull = 20 * time.Minute
 
-// Default weights.
-var Default = Weights{Lambda: One / 10, System: System{Time: 100_000, Share: 450_000, Brevity: 450_000}} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+// Default weights, chosen on seeds of philly-mig that the evaluation does not use (docs/adr/0013-negotiation.md). Lambda is as
+// small as it can be for a piece that finishes its job to be worth more than a quarter of it, which gives its slice back sooner.
+var Default = Weights{Lambda: One / 4, System: System{Time: 100_000, Share: 450_000, Brevity: 450_000}} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 
 // Job has one number for each of the job's features, all from 0 to One.
 type Job struct {
