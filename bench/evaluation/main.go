@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	planners "sluice.dev/sluice/internal/core/planner/all"
-	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/drive/measure"
 	"sluice.dev/sluice/internal/face/config"
 	"sluice.dev/sluice/internal/face/report"
@@ -40,6 +38,7 @@ type settings struct {
 	seeds   []uint64
 	only    []string
 	workers int
+	traces  *scenario.Traces
 }
 
 // base is the scenario that the studies vary, and where its work stands in it.
@@ -72,6 +71,7 @@ func run() error {
 	if s.seeds, err = scenario.Seeds(seeds); err != nil {
 		return err
 	}
+	s.traces = &scenario.Traces{Dir: s.data}
 	if only != "" {
 		s.only = strings.Split(only, ",")
 	}
@@ -135,56 +135,37 @@ type result struct {
 // run runs every point of the study.
 func (t study) run(ctx context.Context, s *settings, past *memory, progress io.Writer) (result, error) {
 	r := result{study: t, Study: report.Study{Title: t.title, Notes: []string{t.question}}}
-	name, work := s.base(t.generated)
-	traces := &scenario.Traces{Dir: s.data}
-	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
-	seeds := s.seeds
-	if t.seeds > 0 {
-		seeds = seeds[:min(t.seeds, len(seeds))]
+	name, _ := s.base(t.generated)
+	todo, err := t.options(s)
+	if err != nil {
+		return r, err
 	}
 	for i, p := range t.points {
-		var sets []config.Set
-		for _, v := range p.sets {
-			sets = append(sets, config.Set{Path: strings.Replace(v.Path, "WORK.", work, 1), Value: v.Value})
-		}
-		sc, err := scenario.Load(name, sets...)
-		if err != nil {
-			return r, err
-		}
-		mechanisms, err := table.Find(sc, strings.Split(t.mechanisms, ","))
-		if err != nil {
-			return r, err
-		}
-		if t.name == mainStudy && slices.ContainsFunc(p.sets, func(v config.Set) bool { return v.Value == usualLoad }) {
-			if r.facts, err = sc.Measure(ctx, mechanisms[0], traces); err != nil {
+		if o := &todo[i]; t.name == mainStudy && slices.ContainsFunc(p.sets, func(v config.Set) bool { return v.Value == usualLoad }) {
+			if r.facts, err = o.Scenario.Measure(ctx, o.Mechanisms[0], o.Data); err != nil {
 				return r, err
 			}
-			if r.assumptions, err = sc.Assumptions(traces); err != nil {
+			if r.assumptions, err = o.Scenario.Assumptions(o.Data); err != nil {
 				return r, err
 			}
 		}
-		if s.again {
-			continue
-		}
-		fmt.Fprintf(progress, "%s %d/%d: %s\n", t.name, i+1, len(t.points), p.label)
-		runs, err := past.run(ctx, scenario.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: seeds, Data: traces, Workers: s.workers})
-		if err != nil {
-			return r, err
-		}
-		if ctx.Err() != nil {
-			return r, fmt.Errorf("it was stopped at %s", p.label)
-		}
-		for _, run := range runs {
+	}
+	if s.again {
+		return r, r.recall(filepath.Join(s.keep, t.name+".json"))
+	}
+	results, err := t.runAll(ctx, s, past, todo, progress)
+	if err != nil {
+		return r, err
+	}
+	for i, p := range t.points {
+		for _, run := range results[i] {
 			if len(run.Broken) > 0 {
-				return r, fmt.Errorf("%s, seed %d, broke an invariant: %s", run.Mechanism, run.Seed, strings.Join(run.Broken, "; "))
+				return r, fmt.Errorf("%s, %s, seed %d, broke an invariant: %s", p.label, run.Mechanism, run.Seed, strings.Join(run.Broken, "; "))
 			}
 			r.Rows = append(r.Rows, report.Row{
 				Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: t.axis.Label, Value: p.x}}, Metrics: run.Metrics,
 			})
 		}
-	}
-	if s.again {
-		return r, r.recall(filepath.Join(s.keep, t.name+".json"))
 	}
 	return r, nil
 }

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"reflect"
+	"sync"
 
 	"sluice.dev/sluice/internal/face/scenario"
 )
 
 // memory of what has run: studies share the setting from which they depart, and the same scenario, mechanism and seed give
-// the same figures.
-type memory []remembered
+// the same figures. Different scenarios may run at once.
+type memory struct {
+	mu   sync.Mutex
+	past []remembered
+}
 
 type remembered struct {
 	scenario *scenario.Scenario
@@ -53,12 +57,14 @@ func (m *memory) run(ctx context.Context, o scenario.Options) (runs []scenario.R
 
 // of are the runs of a scenario so far, by mechanism and seed.
 func (m *memory) of(s *scenario.Scenario) map[string]map[uint64]scenario.Result {
-	for i := range *m {
-		if reflect.DeepEqual((*m)[i].scenario, s) {
-			return (*m)[i].runs
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.past {
+		if reflect.DeepEqual(m.past[i].scenario, s) {
+			return m.past[i].runs
 		}
 	}
 	runs := map[string]map[uint64]scenario.Result{}
-	*m = append(*m, remembered{s, runs})
+	m.past = append(m.past, remembered{s, runs})
 	return runs
 }

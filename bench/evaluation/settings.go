@@ -15,7 +15,6 @@ const (
 // jasdaStudies vary one setting of the market each, at the usual load, under jasda alone if they do not say otherwise.
 func jasdaStudies() []study {
 	table := []string{"waitMean", "waitP95", "waitP99", "completionMean", "completionPerWork", "boundShare", "overheadShare", "subjobs", "messagesPerAward", "variantsPerAward"}
-	unpaid := config.Set{Path: "market.payment", Value: "free"}
 	list := []study{
 		{
 			name: "external", title: "External jobs", axis: places("who answers"),
@@ -33,7 +32,7 @@ func jasdaStudies() []study {
 		{
 			name: "lambda", title: "Whose score counts (lambda)", axis: report.Axis{Label: "lambda", Unit: measure.Share},
 			question: "The share of the score that is the job's own; the rest is the system's.",
-			points:   swept("market.lambda", "0", "0.1", "0.3", "0.5", "0.8"), usualPoint: "market.lambda=0.1",
+			points:   swept("market.lambda", "0", "0.1", "0.25", "0.5", "0.8"), usualPoint: "market.lambda=0.25",
 		},
 		{
 			name: "weights", title: "What the system values", axis: places("weights"),
@@ -59,14 +58,14 @@ func jasdaStudies() []study {
 		},
 		{
 			name: "exclusive", title: "At most one variant of a job in a window", axis: places("exclusive"),
-			question: "Jobs here are chains of steps, of which one piece runs at a time: the rule binds only jobs of independent items. Nobody pays here, since exclusive plans have no truthful prices.",
-			points:   with(numbered(swept("market.exclusive", "false", "true")...), unpaid), usualPoint: "market.exclusive=false",
+			question: "Jobs here are chains of steps, of which one piece runs at a time: the rule binds only jobs of independent items.",
+			points:   numbered(swept("market.exclusive", "false", "true")...), usualPoint: "market.exclusive=false",
 		},
 		{
 			name: "joint", title: "Windows of a node cleared together", axis: places("joint"),
 			table:    append([]string{"jointGain", "clearedShare"}, table...),
-			question: "Windows that are open at once on one node, one after another or together. Regret is what clearing the same bids one after another would have lost of what was sold; the share of the bound is the regret against the offline optimum. Nobody pays here either.",
-			points:   with(numbered(swept("market.joint", "false", "true")...), unpaid), usualPoint: "market.joint=false",
+			question: "Windows that are open at once on one node, one after another or together. Regret is what clearing the same bids one after another would have lost of what was sold; the share of the bound is the regret against the offline optimum.",
+			points:   numbered(swept("market.joint", "false", "true")...), usualPoint: "market.joint=false",
 		},
 		{
 			name: "repack", title: "What becomes of the later part of a plan", axis: places("repack"), table: append([]string{"withdrawnShare"}, table...),
@@ -92,7 +91,7 @@ func jasdaStudies() []study {
 			name: "trust", title: "Calibration, and liars", axis: places("who bids, who is believed"),
 			table:    []string{"waitMean@liars", "waitMean@own", "completionMean@liars", "completionMean@own", "completionPerWork", "boundShare", "overheadShare", "subjobs"},
 			charts:   []string{"waitMean@liars", "waitMean@own"},
-			question: "The jobs of one group, 30% of the divisible ones, have agents called liars, who declare the highest score for everything, or are honest; the others answer for themselves. Either declarations are calibrated by what was observed, or every one is taken at its word. What lying gains is the difference between two rows in which only it differs, for the same jobs. The job's own score counts little by default (lambda .1), and more at .5.",
+			question: "The jobs of one group, 30% of the divisible ones, have agents called liars, who declare the highest score for everything, or are honest; the others answer for themselves. Either declarations are calibrated by what was observed, or every one is taken at its word. What lying gains is the difference between two rows in which only it differs, for the same jobs. The job's own score counts for a quarter by default (lambda .25), and more at .5.",
 			points:   numbered(liars()...), usualPoint: "honest",
 		},
 		{
@@ -104,7 +103,7 @@ func jasdaStudies() []study {
 		{
 			name: "payment", title: "What winners pay", axis: places("payment"),
 			question: "Nothing, their own weight, or what their winning costs the others (VCG), in credits of their queue. All jobs are in one queue here: it can only run out of credits, and then bids nothing.",
-			points:   numbered(swept("market.payment", "free", "first", "vcg")...), usualPoint: "market.payment=vcg",
+			points:   numbered(swept("market.payment", "free", "first", "vcg")...), usualPoint: "market.payment=first",
 		},
 	}
 	list = append(list,
@@ -150,10 +149,10 @@ func weights(w string) []config.Set { return []config.Set{{Path: "market.weights
 // liars are the agents of a group, lying or not, believed or not.
 func liars() (list []point) {
 	for _, p := range []struct{ label, strategy, trusting, lambda string }{
-		{"honest", "honest", "false", "0.1"},
-		{"honest, believed", "honest", "true", "0.1"},
-		{"liars, calibrated", "inflate", "false", "0.1"},
-		{"liars, believed", "inflate", "true", "0.1"},
+		{"honest", "honest", "false", "0.25"},
+		{"honest, believed", "honest", "true", "0.25"},
+		{"liars, calibrated", "inflate", "false", "0.25"},
+		{"liars, believed", "inflate", "true", "0.25"},
 		{"honest, lambda .5", "honest", "false", "0.5"},
 		{"liars, calibrated, lambda .5", "inflate", "false", "0.5"},
 		{"liars, believed, lambda .5", "inflate", "true", "0.5"},

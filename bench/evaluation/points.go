@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+
+	planners "sluice.dev/sluice/internal/core/planner/all"
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/face/scenario"
+)
+
+// options are what is to be run at each point.
+func (t study) options(s *settings) ([]scenario.Options, error) {
+	name, work := s.base(t.generated)
+	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	seeds := s.seeds
+	if t.seeds > 0 {
+		seeds = seeds[:min(t.seeds, len(seeds))]
+	}
+	var todo []scenario.Options
+	for _, p := range t.points {
+		var sets []config.Set
+		for _, v := range p.sets {
+			sets = append(sets, config.Set{Path: strings.Replace(v.Path, "WORK.", work, 1), Value: v.Value})
+		}
+		sc, err := scenario.Load(name, sets...)
+		if err != nil {
+			return nil, err
+		}
+		mechanisms, err := table.Find(sc, strings.Split(t.mechanisms, ","))
+		if err != nil {
+			return nil, err
+		}
+		todo = append(todo, scenario.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: seeds, Data: s.traces})
+	}
+	return todo, nil
+}
+
+// runAll runs the points, several at once: runs of one point differ in length, and none should wait for the longest.
+func (t study) runAll(ctx context.Context, s *settings, past *memory, todo []scenario.Options, progress io.Writer) ([][]scenario.Result, error) {
+	workers := s.workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results, errs := make([][]scenario.Result, len(todo)), make([]error, len(todo))
+	turn := make(chan struct{}, workers)
+	var crew sync.WaitGroup
+	for i, o := range todo {
+		turn <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		fmt.Fprintf(progress, "%s %d/%d: %s\n", t.name, i+1, len(todo), t.points[i].label)
+		o.Workers = (workers + len(todo) - 1) / len(todo)
+		crew.Go(func() {
+			defer func() { <-turn }()
+			if results[i], errs[i] = past.run(ctx, o); errs[i] != nil {
+				cancel() // one failure is the answer
+			}
+		})
+	}
+	crew.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, errors.New("it was stopped")
+	}
+	return results, nil
+}
