@@ -125,6 +125,7 @@ func (z *Zone) tellAll(tenders []tender) {
 		if t.caller == nil {
 			continue
 		}
+		t.caller.won = t.caller.won || t.won
 		n := protocol.Notice{Window: t.Window, Variant: t.ID, Score: t.total, Range: t.Range}
 		switch {
 		case t.won && t.awarded:

@@ -136,6 +136,36 @@ func TestAnAgentThatWasSlowForAWhileIsWaitedForAgain(t *testing.T) {
 	finished(t, w, "a")
 }
 
+// TestAnAgentThatChangesItsMindIsHeard: what it wants may change, or it has seen its mistake, though nothing else happens; but who
+// never wants anything is not called all the time.
+func TestAnAgentThatChangesItsMindIsHeard(t *testing.T) {
+	for _, mistake := range []bool{false, true} {
+		for _, most := range []int{3, 1 << 30} {
+			w := newMarket(t, market.Config{}, 512)
+			calls, good := 0, keen(100)
+			w.attend(items(t, "a", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
+				answers := good(m)
+				for i := range answers {
+					if calls++; calls > most {
+						break
+					}
+					if answers[i].Variants[0].Start--; !mistake {
+						answers[i].Variants = nil
+					}
+				}
+				return answers
+			})
+			w.until(10 * time.Minute)
+			if _, ended := w.closed["a"]; ended != (most == 3) {
+				t.Errorf("mistake %v, up to call %d: ended %v after %d calls", mistake, most, ended, calls)
+			}
+			if calls > 30 {
+				t.Errorf("mistake %v: called %d times in ten minutes", mistake, calls)
+			}
+		}
+	}
+}
+
 // TestAPlanIsKeptWhenOthersAreAskedInBetween: an agent can use a window only later. Before that another job comes, which is asked for
 // the same window and has no use for it.
 func TestAPlanIsKeptWhenOthersAreAskedInBetween(t *testing.T) {

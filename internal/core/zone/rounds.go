@@ -65,6 +65,8 @@ type caller struct {
 	asked    quantity.Instant
 	prompt   bool
 	answered bool
+	// won: something of what it answered is sold or planned.
+	won      bool
 	variants []protocol.Variant
 	// denied says for each variant why it was not looked at, or empty.
 	notices []protocol.Notice
@@ -82,9 +84,10 @@ func (c *caller) of(window uint64) []protocol.Variant {
 
 // agent is what is known of an external job's agent.
 type agent struct {
-	// session, 0 if none attends; missed closings in a row.
+	// session, 0 if none attends; missed closings in a row, and rounds in a row in which it won nothing.
 	session uint64
 	missed  int
+	vain    int
 	// round that was cleared without waiting for it, and when that would have closed: it may still show that it is prompt.
 	round  uint64
 	closes quantity.Instant
@@ -93,7 +96,7 @@ type agent struct {
 // patience is how many closings an agent may miss in a row before rounds no longer wait for it.
 const patience = 3
 
-// mostPatience is how often the pause doubles after which an agent that did not answer is asked again.
+// mostPatience is how often the pause doubles after which an agent that won nothing is called again.
 const mostPatience = 5
 
 // negotiate announces the windows in turn, clears the rounds that nobody outside has to be waited for, and those that are
@@ -120,7 +123,7 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 	for _, r := range z.rounds {
 		wake = min(wake, r.closes)
 	}
-	return min(wake, z.resting.next()) // who did not answer is asked again
+	return min(wake, z.resting.next()) // who won nothing is called again
 }
 
 // inTurn lists the windows that have begun and are to be offered: where there are as many as jobs to fill them those of fast
@@ -277,11 +280,16 @@ func (z *Zone) announceTo(now quantity.Instant, lots []lot, asked []caller, out 
 	return lots
 }
 
-// callAgain asks a job whose agent did not answer once more, though nothing else may happen: the question or the answer may
-// have been lost, or the agent was busy. Each that is missed in a row doubles the pause.
+// callAgain asks a job whose agent won nothing once more, though nothing else may happen: a message may have been lost, the agent
+// may have been busy or made a mistake, or see things otherwise later. Each round in vain doubles the pause.
 func (z *Zone) callAgain(now quantity.Instant, st *state) {
-	if st.notBefore <= now { // otherwise it is asked when its pause ends
-		z.resting.set(&st.slots.resting, st, now.Add(z.cfg.Retry<<min(st.agent.missed, mostPatience)))
+	if st.agent.session == 0 {
+		return
+	}
+	pause := z.cfg.Retry << min(st.agent.vain, mostPatience)
+	st.agent.vain++
+	if st.notBefore <= now { // otherwise it is asked when it has rested
+		z.resting.set(&st.slots.resting, st, now.Add(pause))
 	}
 }
 
@@ -386,7 +394,6 @@ func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
 			c.job.agent.missed++
 			z.stats.Missed++
 			c.job.counts.add(unanswered, now)
-			z.callAgain(now, c.job)
 		}
 		// The order in which an agent writes its variants is nobody's advantage.
 		c.variants = slices.Clone(c.variants)
@@ -403,6 +410,11 @@ func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
 	}
 	for i := range r.asked {
 		c := &r.asked[i]
+		if c.won {
+			c.job.agent.vain = 0
+		} else {
+			z.callAgain(now, c.job)
+		}
 		if len(c.notices) > 0 {
 			slices.SortStableFunc(c.notices, func(a, b protocol.Notice) int { return cmp.Compare(a.Variant, b.Variant) })
 			z.tell(c, protocol.Message{Kind: protocol.Told, Round: r.id, Notices: c.notices}, out)
