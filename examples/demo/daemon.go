@@ -24,18 +24,28 @@ type daemon struct {
 	cmd  *exec.Cmd
 	over chan struct{} // closed when it is over
 	addr string
+	// slices it has for sale.
+	slices int
 	sluicev1alpha1connect.SluiceServiceClient
+}
+
+// machine is what a daemon runs on, and how.
+type machine struct {
+	gpus   string
+	slices int
+	flags  []string
 }
 
 // start runs a daemon over dir/data and returns when it answers. Its log is added to dir/log. It has a process group of
 // its own, so that Ctrl-C reaches us alone and what runs is ended in order; if we are killed it gets SIGTERM.
-func start(ctx context.Context, dir string) (*daemon, error) {
+func start(ctx context.Context, dir string, m machine) (*daemon, error) {
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command("bin/sluice", "up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", gpus, "--horizon", "5m")
+	args := []string{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", m.gpus, "--horizon", "5m"}
+	cmd := exec.Command("bin/sluice", append(args, m.flags...)...)
 	cmd.Stderr = log
 	cmd.SysProcAttr = ownGroup()
 	said, err := cmd.StdoutPipe()
@@ -45,7 +55,7 @@ func start(ctx context.Context, dir string) (*daemon, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	d := &daemon{cmd: cmd, over: make(chan struct{})}
+	d := &daemon{cmd: cmd, over: make(chan struct{}), slices: m.slices}
 	first := make(chan string, 1)
 	go func() {
 		lines := bufio.NewScanner(said)
@@ -76,7 +86,7 @@ func start(ctx context.Context, dir string) (*daemon, error) {
 func (d *daemon) ready(ctx context.Context) error {
 	for until := time.Now().Add(30 * time.Second); ; {
 		list, err := d.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
-		if err == nil && len(list.Msg.Slices) == sliceCount {
+		if err == nil && len(list.Msg.Slices) == d.slices {
 			return nil
 		}
 		if time.Now().After(until) {

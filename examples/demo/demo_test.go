@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -162,6 +165,74 @@ func TestJobFiles(t *testing.T) {
 	}
 }
 
+// TestBidsFile: the jobs that bid are those that are checked, in the sizes that are checked, and only one has an agent.
+func TestBidsFile(t *testing.T) {
+	text, err := files.ReadFile("bids.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := config.ParseJobs("bids.yaml", text)
+	if err != nil || len(jobs) != len(bidding()) {
+		t.Fatalf("%d jobs, %v", len(jobs), err)
+	}
+	for i, e := range bidding() {
+		if s := jobs[i].Spec; string(s.Name) != e.job || strconv.FormatInt(s.Total, 10) != e.size || s.External != (e.job == auctioned) {
+			t.Errorf("%s of %d units (external: %v) is to be checked as %+v", s.Name, s.Total, s.External, e)
+		}
+	}
+}
+
+// TestAward: who held slices longest stands first, and a job that won nothing, ran what nobody bid for, or was held against
+// nothing is an error.
+func TestAward(t *testing.T) {
+	moment := func(s float64) *timestamppb.Timestamp {
+		return timestamppb.New(time.Unix(0, 0).Add(time.Duration(s * float64(time.Second))))
+	}
+	trust := &pb.Trust{Believed: .83, Error: .09, Seen: 2}
+	frames := winnerOf(&pb.Job{Name: auctioned, Progress: 240, Unit: "frame", Trust: trust, History: []*pb.Subjob{
+		{Bid: &pb.Bid{}, Start: moment(0), End: moment(1.5)}, {Bid: &pb.Bid{}, Start: moment(2), End: moment(3)}, {Bid: &pb.Bid{}},
+	}})
+	count := winnerOf(&pb.Job{Name: "count-words", Progress: 400, Unit: "item", Trust: trust, History: []*pb.Subjob{{Bid: &pb.Bid{}, Start: moment(0), End: moment(7.5)}}})
+	queues := []*pb.Queue{{Settings: &pb.QueueSettings{Name: "default"}, Trust: trust}, {Settings: &pb.QueueSettings{Name: "unused"}, Trust: &pb.Trust{Believed: 1}}}
+	var out bytes.Buffer
+	if err := award(&out, []winner{frames, count}, queues, "70 frames"); err != nil {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	want := []string{
+		"count-words  400 items         1  7.5s     75%    83%", "frames       240 frames        3  2.5s     25%    83% (error 0.09 over 2 subjobs)  <- its agent",
+		"queue default would be believed to 83%", "the last it said: 70 frames",
+	}
+	rest := out.String()
+	for _, w := range want {
+		_, after, found := strings.Cut(rest, w)
+		if !found {
+			t.Errorf("no %q, or not in this order:\n%s", w, out.String())
+			continue
+		}
+		rest = after
+	}
+	if strings.Contains(out.String(), "unused") {
+		t.Errorf("a queue of which nothing is known is shown:\n%s", out.String())
+	}
+	for name, w := range map[string]winner{
+		"won nothing":      {job: "a", trust: trust},
+		"ran without":      {job: "a", pieces: 2, bids: 1, trust: trust},
+		"nothing observed": {job: "a", pieces: 1, bids: 1, trust: &pb.Trust{Believed: 1}},
+	} {
+		if award(&bytes.Buffer{}, []winner{w}, nil, "") == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestBidsNeedPython: without python3 the part says that it is left out, and starts nothing.
+func TestBidsNeedPython(t *testing.T) {
+	var out bytes.Buffer
+	if err := bids(t.Context(), &out, filepath.Join(t.TempDir(), "x"), false); err != nil || !strings.Contains(out.String(), "no python3 on this machine") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
 // TestBlockOutputs gives each block the name that the check of the work wants.
 func TestBlockOutputs(t *testing.T) {
 	dir := t.TempDir()
@@ -192,7 +263,7 @@ func TestBlockOutputs(t *testing.T) {
 func TestView(t *testing.T) {
 	jobs := []*pb.Job{{Name: "a", Total: 10, Progress: 5, Running: 2}, {Name: "b", Total: 1}, {Name: "c", Final: true, Total: 1, Progress: 1}}
 	var out bytes.Buffer
-	v := newView(&out)
+	v := newView(&out, 4)
 	for _, ms := range []int{0, 300, 1100, 1200} {
 		v.show(time.Duration(ms)*time.Millisecond, jobs, false)
 	}

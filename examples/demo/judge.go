@@ -73,13 +73,8 @@ func blockOutputs(dir string) (map[string]string, error) {
 	return at, errors.Join(wrong...)
 }
 
-// check runs the examples' own checks over what was committed, all at once, and shows what they say.
-func check(ctx context.Context, out io.Writer, s side, dir string, skip map[string]bool) error {
-	at, err := s.outputs(dir)
-	if err != nil {
-		return err
-	}
-	list := examples()
+// check runs the examples' own checks over what was committed, all at once, and shows what they say. at has the folder of each.
+func check(ctx context.Context, out io.Writer, list []example, at map[string]string, skip map[string]bool) error {
 	said, wrong := make([]string, len(list)), make([]error, len(list))
 	var all sync.WaitGroup
 	for i, e := range list {

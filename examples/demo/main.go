@@ -1,8 +1,9 @@
 // Command demo shows the whole of Sluice on one machine, with simulated slices: the four examples run twice, first cut to
 // fit the windows and then as rigid blocks, on the same slices with the same time taken off the market, each from an empty
 // daemon that is killed once on the way and started again. Every result is checked. It draws both timelines with one
-// scale, says in words what they show, and fails if a result is wrong or if cutting did not fill more. `make demo` runs it
-// from the root of the clone; it uses bin/sluice, the API, and nothing else of Sluice.
+// scale, says in words what they show, and fails if a result is wrong or if cutting did not fill more. Then three jobs bid for
+// the same slices, one of them through an agent in Python, and it says who won what. `make demo` runs it from the root of the
+// clone; it uses bin/sluice, the API, and of Sluice nothing else but sdk/python.
 package main
 
 import (
@@ -21,9 +22,9 @@ import (
 	"time"
 )
 
-// files are the jobs of the two sides.
+// files are the jobs of the two sides, and of the jobs that bid.
 //
-//go:embed atoms.yaml blocks.yaml
+//go:embed atoms.yaml blocks.yaml bids.yaml
 var files embed.FS
 
 // patience bounds one side's run; on an idle machine it takes less than a minute.
@@ -73,7 +74,8 @@ and both times the daemon is killed after %s and started again %s later.
 `, sizes, off(), killAt, downFor)
 
 	skip := map[string]bool{}
-	if err := exec.CommandContext(ctx, "python3", "-c", "import json").Run(); err != nil && ctx.Err() == nil {
+	python := exec.CommandContext(ctx, "python3", "-c", "import json").Run() == nil || ctx.Err() != nil
+	if !python {
 		skip["train"] = true
 		fmt.Fprintln(out, "There is no python3 on this machine: the job train, which is a Python program, is left out on both sides.")
 	}
@@ -90,7 +92,11 @@ and both times the daemon is killed after %s and started again %s later.
 		if err != nil {
 			return fmt.Errorf("%s: %w; its log is %s", s.title, err, filepath.Join(dir, s.name, "log"))
 		}
-		if err := check(ctx, out, s, filepath.Join(dir, s.name), skip); err != nil {
+		at, err := s.outputs(filepath.Join(dir, s.name))
+		if err != nil {
+			return err
+		}
+		if err := check(ctx, out, examples(), at, skip); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", s.title, err))
 		}
 		results = append(results, r)
@@ -100,16 +106,37 @@ and both times the daemon is killed after %s and started again %s later.
 	if err := conclude(out, results, picture); err != nil {
 		wrong = append(wrong, err)
 	}
+	if err := bids(ctx, out, filepath.Join(dir, "bids"), python); err != nil {
+		wrong = append(wrong, err)
+	}
 	fmt.Fprintf(out, "All of it took %s. The same as a picture: %s\n", time.Since(began).Round(time.Second), picture)
 	if len(wrong) > 0 {
 		fmt.Fprintf(out, "Everything is kept in %s.\n", dir)
 		return errors.Join(wrong...)
 	}
-	for _, s := range sides {
-		if err := os.RemoveAll(filepath.Join(dir, s.name, "data")); err != nil {
+	for _, name := range []string{sides[0].name, sides[1].name, "bids"} {
+		if err := os.RemoveAll(filepath.Join(dir, name, "data")); err != nil {
 			return fmt.Errorf("clean up: %w", err)
 		}
 	}
+	return nil
+}
+
+// bids is the last part: jobs that bid. Its agent is a Python program.
+func bids(ctx context.Context, out io.Writer, dir string, python bool) error {
+	fmt.Fprint(out, `== And jobs that bid (mechanism jasda, examples/demo/bids.yaml)
+Three jobs want the same two slices. Each proposes pieces for the windows on offer and says what they are worth to it; the market
+sells what is worth most together, and holds what was declared against what is observed. The agent of frames is a Python
+program in a process of its own (examples/agents/frames/agent.py).
+`)
+	if !python {
+		fmt.Fprint(out, "There is no python3 on this machine: this part is left out.\n\n")
+		return nil
+	}
+	if err := auction(ctx, out, dir); err != nil {
+		return fmt.Errorf("jobs that bid: %w; the daemon's log is %s", err, filepath.Join(dir, "log"))
+	}
+	fmt.Fprintln(out)
 	return nil
 }
 

@@ -24,12 +24,13 @@ import (
 
 // The slices, and when the daemon is killed: while all of them are busy, and before the first reservation begins.
 const (
-	gpus       = "sim:custom,mem=160Mi+96Mi+64Mi+64Mi"
-	sizes      = "160, 96, 64 and 64 MiB"
-	sliceCount = 4
-	killAt     = 8 * time.Second
-	downFor    = time.Second
+	sizes   = "160, 96, 64 and 64 MiB"
+	killAt  = 8 * time.Second
+	downFor = time.Second
 )
+
+// box is what both sides run on.
+func box() machine { return machine{gpus: "sim:custom,mem=160Mi+96Mi+64Mi+64Mi", slices: 4} }
 
 // reserved is time that is off the market, counted from the submission.
 type reserved struct {
@@ -86,7 +87,7 @@ func play(ctx context.Context, out io.Writer, s side, dir, jobs string) (*result
 	}
 	ctx, done := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not over after %s", patience))
 	defer done()
-	d, err := start(ctx, dir)
+	d, err := start(ctx, dir, box())
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func play(ctx context.Context, out io.Writer, s side, dir, jobs string) (*result
 		return nil, err
 	}
 	r := &result{title: s.title, blocks: s.blocks}
-	view := newView(out)
+	view := newView(out, d.slices)
 	killed := false
 	for {
 		list, err := d.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{}))
@@ -121,7 +122,7 @@ func play(ctx context.Context, out io.Writer, s side, dir, jobs string) (*result
 			d.kill()
 			// Even if we are interrupted now: somebody has to end what runs.
 			time.Sleep(downFor)
-			next, err := start(context.WithoutCancel(ctx), dir)
+			next, err := start(context.WithoutCancel(ctx), dir, box())
 			if err != nil {
 				return nil, fmt.Errorf("start again after the kill: %w", err)
 			}

@@ -17,10 +17,12 @@ type view struct {
 	next time.Duration
 	// drawn lines that the next picture goes over.
 	drawn int
+	// slices there are.
+	slices int
 }
 
-func newView(out io.Writer) *view {
-	return &view{out: out, tty: terminal(out)}
+func newView(out io.Writer, slices int) *view {
+	return &view{out: out, tty: terminal(out), slices: slices}
 }
 
 // terminal says whether out is one that can move its cursor.
@@ -52,7 +54,7 @@ func (v *view) show(at time.Duration, jobs []*pb.Job, last bool) {
 				all = append(all, j.Name+" "+said)
 			}
 		}
-		all = append(all, fmt.Sprintf("%d jobs done, %d wait, %d of %d slices busy", done, waiting, running(jobs), sliceCount))
+		all = append(all, fmt.Sprintf("%d jobs done, %d wait, %d of %d slices busy", done, waiting, running(jobs), v.slices))
 		fmt.Fprintf(v.out, "%4.0fs  %s\n", at.Seconds(), strings.Join(all, ", "))
 		return
 	}
