@@ -83,7 +83,7 @@ baseline: build ## the same, and the results become bench/baseline
 evaluation: ## run every study and rewrite docs/evaluation.md (make evaluation DATA=../traces; DATA= for generated work)
 	$(GO) run ./bench/evaluation -data "$(DATA)"
 
-incentives: ## play the market with owners who lie and rewrite docs/incentives.md (about 10 minutes on two cores; go run ./bench/incentives -h for more seeds)
+incentives: ## play the market with owners who lie and rewrite docs/incentives.md (about 5 minutes on two cores; go run ./bench/incentives -h for more seeds)
 	$(GO) run ./bench/incentives
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it

@@ -37,13 +37,13 @@ type settings struct {
 func run() error {
 	s := settings{known: map[string][]*outcome{}}
 	flag.StringVar(&s.out, "out", "docs", "folder to write incentives.md and incentives/*.svg to")
-	flag.Uint64Var(&s.seeds, "seeds", 16, "seeds of every cell, at least 3")
-	flag.Uint64Var(&s.many, "many", 60, "seeds of what is said of the default market")
+	flag.Uint64Var(&s.seeds, "seeds", 8, "seeds of every cell, at least 3")
+	flag.Uint64Var(&s.many, "many", 30, "seeds of what is said of the default market")
 	flag.IntVar(&s.workers, "workers", runtime.GOMAXPROCS(0), "games at once; it has no influence on the results")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "Incentives plays the market with owners who lie and writes docs/incentives.md.\n\n"+
-			"  go run ./bench/incentives                                   all of it (about 10 minutes on two cores)\n"+
-			"  go run ./bench/incentives -seeds 3 -many 4 -out /tmp/page   a quick look\n\n")
+			"  go run ./bench/incentives                                   all of it (about 5 minutes on two cores)\n"+
+			"  go run ./bench/incentives -seeds 50 -many 300               for narrow intervals\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

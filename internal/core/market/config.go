@@ -46,7 +46,8 @@ type Config struct {
 	// (docs/incentives.md).
 	Payment Payment
 	// Refill is how many credits come into being in an hour for each slice, shared by weight among the queues that have jobs.
-	// A credit is a millisecond of a slice at a score of 1. Default: what the slice's time is worth at a score of 1.
+	// A credit is a millisecond of a slice at a score of 1. Default: a quarter of what the slice's time is worth at that score,
+	// so that credits run short where slices do, and what was won lately counts (docs/incentives.md).
 	Refill int64
 }
 
@@ -108,7 +109,7 @@ func (c Config) WithDefaults() Config {
 		c.Kappa = 2_000_000
 	}
 	if c.Refill == 0 {
-		c.Refill = time.Hour.Milliseconds()
+		c.Refill = time.Hour.Milliseconds() / 4
 	}
 	return c
 }

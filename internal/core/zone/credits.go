@@ -18,8 +18,6 @@ const (
 	// purseTime is the refill that a full purse holds. A queue's bids count as far as its purse is full, so that what it won
 	// lately is soon paid back in what it wins next; docs/incentives.md has what longer ones leave to be gained.
 	purseTime = time.Hour
-	// worthAlone is what a bid is worth in time where it is weighed by its score alone.
-	worthAlone = 10 * time.Minute
 	// leastScale, in parts per thousand, is what remains of the bids of a queue without credits: they still win where nobody
 	// else wants the time, and the better of them before the worse.
 	leastScale = 1
@@ -74,8 +72,8 @@ func (z *Zone) price(now quantity.Instant, t *tender) int64 {
 		return 0
 	}
 	credits := t.price / score.One
-	if !z.cfg.Market.PerTime {
-		credits = quantity.MulDiv(t.price, worthAlone.Milliseconds(), score.One)
+	if !z.cfg.Market.PerTime { // weights have no time in them, and who takes a window for longer pays for longer
+		credits = quantity.MulDiv(t.price, min(t.end.Sub(t.Start), purseTime).Milliseconds(), score.One)
 	}
 	return min(credits, z.purse(now, t.job.q))
 }

@@ -203,3 +203,25 @@ func TestWithoutCreditsWorkGoesOn(t *testing.T) {
 	w.until(3 * time.Hour)
 	finished(t, w, "poor", "rich")
 }
+
+// TestPricesAreByTime: where bids are weighed by their score alone, who takes a window for longer pays for longer all the same.
+func TestPricesAreByTime(t *testing.T) {
+	w := newMarket(t, market.Config{Payment: market.FirstPrice}, 512)
+	w.submit(steps(t, "short", 60, 60, 300))
+	w.until(5 * time.Minute)
+	w.submit(steps(t, "long", 300, 300, 300))
+	w.until(20 * time.Minute)
+	finished(t, w, "short", "long")
+	prices := map[job.ID]int64{}
+	for _, f := range w.facts {
+		if f.Kind == protocol.Claimed {
+			prices[f.Job] += f.Bid.Price
+			if want := f.Bid.Weight * f.End.Sub(f.Start).Milliseconds() / 1_000_000; f.Bid.Price < want-1 || f.Bid.Price > want+1 {
+				t.Errorf("%s pays %d for %v at a weight of %d, want %d", f.Job, f.Bid.Price, f.End.Sub(f.Start), f.Bid.Weight, want)
+			}
+		}
+	}
+	if prices["long"] < 3*prices["short"] {
+		t.Errorf("five minutes cost %d, one %d", prices["long"], prices["short"])
+	}
+}
