@@ -383,11 +383,14 @@ func (z *Zone) answered(now quantity.Instant, in *protocol.Message) {
 // conclude clears a round that has waited for agents and tells each what became of its variants.
 func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
 	late := r.generation != z.generation
+	windows := make([]uint64, len(r.lots))
 	for i := range r.lots {
+		windows[i] = r.lots[i].window
 		if w := r.lots[i].find(); w != nil {
 			w.round = 0
 		}
 	}
+	slices.Sort(windows)
 	for i := range r.asked {
 		c := &r.asked[i]
 		if !c.answered {
@@ -400,6 +403,11 @@ func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
 		slices.SortFunc(c.variants, func(a, b protocol.Variant) int {
 			return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.ID, b.ID))
 		})
+		for j := range c.variants {
+			if _, announced := slices.BinarySearch(windows, c.variants[j].Window); !announced {
+				z.deny(c, &c.variants[j], "no such window is in this round")
+			}
+		}
 	}
 	z.clear(now, r.lots, r, out)
 	for i := range r.lots {

@@ -152,6 +152,7 @@ func TestWhatAnAgentMayNotSell(t *testing.T) {
 		{"its score is", func(v *protocol.Variant) { v.Score = 1_000_001 }},
 		{"its score is", func(v *protocol.Variant) { v.Score = math.MinInt64 }},
 		{"no option", func(v *protocol.Variant) { v.Option = "fast" }},
+		{"no such window", func(v *protocol.Variant) { v.Window = math.MaxUint64 }},
 	} {
 		w := newMarket(t, market.Config{}, 512)
 		s := steps(t, "a", 200, 10, 300)
