@@ -86,8 +86,9 @@ func (z *Zone) award(now quantity.Instant, t *tender, l *lot, w *window, id uint
 	}, 0, out)
 }
 
-// starvers are the best tenders of the jobs that have waited longer than T_starve, the longest waiting first: they go first
-// whatever others are worth (trap T3; docs/adr).
+// starvers are the tenders of the jobs that have waited longer than T_starve which begin first, the best of them, the longest
+// waiting job first: they go first whatever others are worth (trap T3; docs/adr). What is sold ahead may be withdrawn, so a
+// better piece that begins later is no service.
 func (z *Zone) starvers(now quantity.Instant) []int32 {
 	z.starving = z.starving[:0]
 	if z.cfg.Market.Starve < 0 {
@@ -101,7 +102,7 @@ func (z *Zone) starvers(now quantity.Instant) []int32 {
 	}
 	slices.SortFunc(z.starving, func(i, j int32) int {
 		a, b := &z.tenders[i], &z.tenders[j]
-		return cmp.Or(cmp.Compare(b.job.waited(now), a.job.waited(now)), cmp.Compare(a.job.Job, b.job.Job), cmp.Compare(b.weight, a.weight), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(b.job.waited(now), a.job.waited(now)), cmp.Compare(a.job.Job, b.job.Job), cmp.Compare(a.Start, b.Start), cmp.Compare(b.weight, a.weight), cmp.Compare(i, j))
 	})
 	// One for each job: it is served, and waits anew.
 	z.starving = slices.CompactFunc(z.starving, func(i, j int32) bool { return z.tenders[i].job == z.tenders[j].job })

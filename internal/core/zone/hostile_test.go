@@ -239,3 +239,37 @@ func TestTimeThatWasJustSoldIsNotOffered(t *testing.T) {
 		t.Error("nothing was sold: the test tests nothing")
 	}
 }
+
+// TestWhoHasWaitedTooLongIsServedAtOnce: not with the piece that is worth most but later, which may be withdrawn again and again
+// before it begins.
+func TestWhoHasWaitedTooLongIsServedAtOnce(t *testing.T) {
+	w := newMarket(t, market.Config{Repack: market.Withdraw, Starve: time.Minute}, 512)
+	w.submit(items(t, "first", 100, 300, 1))
+	w.tick()
+	asked, answer := []protocol.Message(nil), keen(20)
+	w.lose = func(m *protocol.Message) bool {
+		if m.Kind == protocol.Ask && m.Job == "poor" {
+			asked = append(asked, *m)
+		}
+		return false
+	}
+	w.attend(items(t, "poor", 20, 300, 1), func(m *protocol.Message) []protocol.Message {
+		answers := answer(m)
+		for i := range answers {
+			v := answers[i].Variants[0]
+			v.ID, v.Score = 77, 1_000_000
+			answers[i].Variants[0].Score = 0
+			v.Start = v.Start.Add(v.Wall - time.Second)
+			if v.Start < w.now.Add(5*time.Minute) {
+				answers[i].Variants = append(answers[i].Variants, v)
+			}
+		}
+		return answers
+	})
+	w.until(10 * time.Minute)
+	finished(t, w, "first", "poor")
+	j, _ := w.z.Job(w.now, "first")
+	if len(asked) != 1 || asked[0].Start > j.Ended.Add(time.Second) {
+		t.Errorf("the slice was free at %v, and asked for was %+v", j.Ended, asked)
+	}
+}
