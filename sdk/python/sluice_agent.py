@@ -198,16 +198,27 @@ def serve(job, key, propose, told=None, addr=None, context=None, log=None):
             if int(heard.get("dropped", 0)):
                 log("too slow: %s calls and notices were dropped" % heard["dropped"])
             for event in heard.get("events", []):
-                if "call" in event:
-                    call = Call(event["call"])
+                try:
+                    call, notices = _understood(event)
+                except (AttributeError, KeyError, TypeError, ValueError) as e:
+                    log("passed over what is no call and no notice: %s: %s" % (type(e).__name__, e))
+                    continue
+                if call:
                     answers.append({"round": str(call.round), "variants": [v._message(i + 1) for i, v in enumerate(propose(call) or ())]})
-                elif told:
-                    for n in event["told"].get("notices", []):
-                        told(Notice(int(event["told"].get("round", 0)), n))
+                for n in notices if told else ():
+                    told(n)
             if heard.get("over"):
                 return
     finally:
         wire.close()
+
+
+def _understood(event):
+    """The call that an event is, or its notices. One of a kind that is not known yet is neither."""
+    if "call" in event:
+        return Call(event["call"]), ()
+    heard = event.get("told", {})
+    return None, [Notice(int(heard.get("round", 0)), n) for n in heard.get("notices", [])]
 
 
 class _Wire:

@@ -113,6 +113,21 @@ class Serve(unittest.TestCase):
         self.assertEqual([len(s.get("answers", [])) for s in self.said], [0, 1, 0, 0, 0, 0, 0])
         self.assertEqual(self.said[6]["key"], "secret")
 
+    def test_passes_over_what_it_does_not_understand(self):
+        notices, log = [], []
+        broken = dict(CALL, windows=[{"window": "3", "start": "noon", "end": None}])
+        self.serve([
+            (200, {"session": "1", "events": [
+                {"weather": {"rain": True}}, {"call": {}}, {"call": broken}, {"call": None}, {"told": []}, "hello",
+                {"told": {"round": "5", "notices": [{"kind": "lost", "variant": "x"}]}},
+                {"told": {"round": "5", "notices": [{"kind": "applauded"}]}}, {"call": CALL},
+            ]}),
+            (200, {"session": "1", "over": True}),
+        ], told=notices.append, log=log.append)
+        self.assertEqual([a["round"] for a in self.said[1]["answers"]], ["5"])
+        self.assertEqual([n.kind for n in notices], ["applauded"])
+        self.assertEqual(len(log), 6)
+
     def test_ends_where_trying_again_does_not_help(self):
         for status, code, want in ((403, "permission_denied", sa.KeyRefused), (409, "aborted", sa.Superseded), (400, "invalid_argument", sa.Refused)):
             with self.assertRaisesRegex(want, "because"):
