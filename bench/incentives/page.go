@@ -152,7 +152,7 @@ func (p *page) best() {
 
 // many is what becomes of all where many lie.
 func (p *page) many() error {
-	p.say("## Many liars in the default market\n\n| lie | liars | gain of the liars | slowdown of the others | of all | fairness (Jain), all honest %.3f |\n|---|---|---|---|---|---|\n", p.table[0][len(p.table[0])-1].jainHonest.Mean)
+	p.say("## Many liars in the default market\n\n| lie | liars | gain of the liars | slowdown of the others | of all | fairness (Jain), all honest %.3f |\n|---|---|---|---|---|---|\n", p.crowds[0][0].jainHonest.Mean)
 	chart := &report.Chart{Title: "Slowdown of the honest owners", X: report.Axis{Label: "liars", Unit: measure.Share}, Y: report.Axis{Label: "slowdown", Unit: measure.Share}}
 	for _, row := range p.results.crowds {
 		line := report.Series{Name: row[0].move, Dots: []report.Dot{{X: 0, Y: 0, Low: math.NaN(), High: math.NaN()}}}
