@@ -86,7 +86,7 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 		return
 	}
 	if z.cfg.Market != nil {
-		if other := z.outbidder(st, s, c, g.End, &p); other != nil {
+		if other := z.outbidder(now, st, s, c, g.End, &p); other != nil {
 			other.counts.add(interested, now)
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // keen answers every round with the same piece of its job, from the start of each window.
@@ -271,5 +272,54 @@ func TestWhoHasWaitedTooLongIsServedAtOnce(t *testing.T) {
 	j, _ := w.z.Job(w.now, "first")
 	if len(asked) != 1 || asked[0].Start > j.Ended.Add(time.Second) {
 		t.Errorf("the slice was free at %v, and asked for was %+v", j.Ended, asked)
+	}
+}
+
+// TestWhoRestsIsNotServedBecauseAnotherGoesOn: a subjob fails in the instant in which another asks to go on, for which everybody is
+// asked what they would do when it ends. Whoever waits gets the place.
+func TestWhoRestsIsNotServedBecauseAnotherGoesOn(t *testing.T) {
+	play := func(fails quantity.Instant) (goesOn quantity.Instant, asked []quantity.Instant) {
+		w := newMarket(t, market.Config{}, 512, 1024)
+		w.lose = func(m *protocol.Message) bool {
+			switch {
+			case m.Kind == protocol.Extend && goesOn == 0:
+				goesOn = w.now
+			case m.Kind == protocol.Ask && (m.Job == "bad" || m.Job == "next"):
+				asked = append(asked, w.now)
+			}
+			return false
+		}
+		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+			if m.Job == "bad" {
+				return fails.Sub(w.now), job.Result{Outcome: job.ExitFailed, Progress: m.Range.From}
+			}
+			return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
+		}
+		long := steps(t, "long", 2000, 10, 300)
+		long.Continue = true
+		w.submit(long)
+		w.tick()
+		if fails > 0 {
+			w.submit(steps(t, "bad", 5000, 10, 800))
+			w.tick()
+			next := steps(t, "next", 500, 10, 800)
+			next.Priority = -100
+			w.submit(next)
+		}
+		for w.now < fails.Add(2*time.Second) || goesOn == 0 && w.now < 1000e9 {
+			if w.now < fails && w.wake == fails {
+				w.wake = quantity.Never // the news of the failure is what wakes the zone
+			}
+			w.tick()
+		}
+		return goesOn, asked
+	}
+	fails, _ := play(0)
+	again, asked := play(fails)
+	if fails == 0 || again == 0 || len(asked) == 0 {
+		t.Fatalf("it went on at %v, then at %v, and asked was at %v: the test tests nothing", fails, again, asked)
+	}
+	if len(asked) != 2 || asked[1] != fails {
+		t.Errorf("one failed at %v, and the next is to take its place at once: asked was at %v", fails, asked)
 	}
 }

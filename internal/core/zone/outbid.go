@@ -13,7 +13,7 @@ import (
 // outbidder is a job whose variant for the window behind a running subjob is worth more than that the subjob goes on, or that
 // has waited too long; nil if there is none. Agents are not asked: what their jobs may be worth is seen in the round of a
 // window that is there.
-func (z *Zone) outbidder(st *state, s *slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece) *state {
+func (z *Zone) outbidder(now quantity.Instant, st *state, s *slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece) *state {
 	at := c.End
 	more := job.Range{From: c.Range.To, To: p.Range.To}
 	v := st.view()
@@ -27,7 +27,7 @@ func (z *Zone) outbidder(st *state, s *slice, c *protocol.Claim, end quantity.In
 	l, w := lot{slice: s, full: true}, window{start: at, end: end}
 	z.relaxed = false
 	z.value(at, &mine, &l, &w)
-	z.listen(at)
+	z.listen(now)
 	z.lotAt = 0
 	for _, other := range z.hearers(at, &l, &w) {
 		if other == st {
