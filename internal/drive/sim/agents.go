@@ -128,10 +128,18 @@ func (a *agents) tell(m *protocol.Message) {
 	s.carry(&s.network.ZoneBidder, prng.New(s.network.seed, forMessage, s.parties[1].key, x.key, x.sent[inbound]), 0, m)
 }
 
-// hear hands a message that has arrived to its agent, unless it is of a connection that is gone.
+// hear hands a message that has arrived to its agent. If it calls a connection that is gone, the zone takes a late Attend for the
+// last one: it is told, as a live daemon is.
 func (a *agents) hear(m *protocol.Message) {
 	x := a.of[job.ID(m.To.ID)]
-	if x == nil || m.Session != x.session {
+	if x == nil {
+		return
+	}
+	if m.Session != x.session {
+		if m.Kind == protocol.Announce {
+			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Session: m.Session})
+			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Flag: true})
+		}
 		return
 	}
 	x.heard = true

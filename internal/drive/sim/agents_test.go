@@ -31,6 +31,7 @@ type market struct {
 	script
 	lines []string
 	first quantity.Instant
+	old   uint64 // the session that it calls first instead of the one that there is, 0 for none
 }
 
 func (z *market) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
@@ -41,6 +42,9 @@ func (z *market) Step(now quantity.Instant, in protocol.Message, out *protocol.O
 	case in.Kind == protocol.Submit:
 		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Spec: in.Spec})
 	case in.Kind == protocol.Attend && in.Flag:
+		if z.old != 0 {
+			in.Session, z.old = z.old, 0
+		}
 		out.Effects = append(out.Effects, protocol.Message{
 			Kind: protocol.Announce, To: in.From, Job: in.Job, Session: in.Session, Call: &protocol.Call{Round: 7},
 		}, protocol.Message{
@@ -55,7 +59,11 @@ func (z *market) Digest() uint64 { return 0 }
 
 func talk(t *testing.T, agent Agent, o Options, specs ...*job.Spec) *market {
 	t.Helper()
-	z := &market{first: 5 * sec}
+	return talkTo(t, &market{first: 5 * sec}, agent, o, specs...)
+}
+
+func talkTo(t *testing.T, z *market, agent Agent, o Options, specs ...*job.Spec) *market {
+	t.Helper()
 	o.ZoneID, o.Gate, o.Zone, o.Nodes = "z", &script{}, z, []Node{{ID: "n", Actor: &script{}}}
 	o.Agent = func(j *workload.Job, s *job.Spec) Agent {
 		if j != nil || !s.External {
@@ -108,6 +116,16 @@ func TestAgentsAttendUntilHeard(t *testing.T) {
 		if len(e.heard) == 0 || len(z.lines) == 0 {
 			t.Errorf("seed %d: after 100 s the agent has heard %v, and the zone %q", seed, e.heard, z.lines)
 		}
+	}
+}
+
+// TestAgentsSayWhichConnectionIsGone: the zone calls one that is not there, since an old Attend came to it late.
+func TestAgentsSayWhichConnectionIsGone(t *testing.T) {
+	e := &echo{}
+	z := talkTo(t, &market{first: 5 * sec, old: 9}, e, Options{}, &job.Spec{Name: "a", External: true})
+	want := []string{"0s attends a/a 1 true", "0s attends a/a 9 false", "0s attends a/a 1 true", "0s answers a/a 1 false", "0s answers a/a 99 false", "0s attends a/a 1 false"}
+	if !slices.Equal(z.lines, want) {
+		t.Errorf("the zone hears %q, want %q", z.lines, want)
 	}
 }
 
