@@ -1,6 +1,7 @@
 package zone_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -36,5 +37,28 @@ func TestRepackUsesTimeThatWasFreedEarly(t *testing.T) {
 	}
 	if ended[market.Withdraw] >= ended[market.Never] {
 		t.Errorf("with withdrawal it ended at %d, without at %d", ended[market.Withdraw], ended[market.Never])
+	}
+}
+
+// TestALostWithdrawalIsRepeated: after a second, though nothing else happens.
+func TestALostWithdrawalIsRepeated(t *testing.T) {
+	w := newMarket(t, market.Config{Repack: market.Withdraw, Freeze: 5 * time.Second}, 512)
+	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+		return m.Plan.Wall / 4, job.Result{Outcome: job.Done, Progress: m.Range.To}
+	}
+	var withdrawn []quantity.Instant
+	w.lose = func(m *protocol.Message) bool {
+		if m.Kind == protocol.Stop && m.Flag {
+			withdrawn = append(withdrawn, w.now)
+			return withdrawn[0] == w.now
+		}
+		return false
+	}
+	w.submit(items(t, "a", 400, 100, 4))
+	w.until(time.Hour)
+	finished(t, w, "a")
+	i := slices.IndexFunc(withdrawn, func(at quantity.Instant) bool { return at != withdrawn[0] })
+	if i < 0 || withdrawn[i].Sub(withdrawn[0]) > 1100*time.Millisecond {
+		t.Errorf("withdrawn at %v", withdrawn)
 	}
 }

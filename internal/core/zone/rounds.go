@@ -113,7 +113,12 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 		z.conclude(now, r, out)
 	}
 	lots, wake := z.inTurn(now, news, z.lots[:0])
-	lots = z.repack(now, lots, out)
+	if n := len(lots); n > 0 {
+		if lots = z.repack(now, lots, out); len(lots) < n { // what was withdrawn is withdrawn again until it is
+			z.rearm()
+			wake = min(wake, z.leases.next())
+		}
+	}
 	if asked := z.callees(now, lots); len(asked) > 0 {
 		lots = z.announceTo(now, lots, asked, out)
 	}
