@@ -15,6 +15,7 @@ const (
 // jasdaStudies vary one setting of the market each, at the usual load, under jasda alone if they do not say otherwise.
 func jasdaStudies() []study {
 	table := []string{"waitMean", "waitP95", "waitP99", "completionMean", "completionPerWork", "boundShare", "overheadShare", "subjobs", "messagesPerAward", "variantsPerAward"}
+	hourly := config.Set{Path: "cluster.reservations", Value: "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 1h}]"}
 	list := []study{
 		{
 			name: "external", title: "External jobs", axis: places("who answers"),
@@ -69,8 +70,8 @@ func jasdaStudies() []study {
 		},
 		{
 			name: "repack", title: "What becomes of the later part of a plan", axis: places("repack"), table: append([]string{"withdrawnShare"}, table...),
-			question: "Announced again when its time comes (rolling), sold ahead and taken back for something better (withdraw), or sold ahead for good (never).",
-			points:   numbered(swept("market.repack", "rolling", "withdraw", "never")...), usualPoint: "market.repack=rolling",
+			question: "Announced again when its time comes (rolling), sold ahead and taken back for something better (withdraw), or sold ahead for good (never). Half of the GPUs are under maintenance for 20 minutes in every hour: a plan reaches beyond the next subjob only in windows that have an end.",
+			points:   with(numbered(swept("market.repack", "rolling", "withdraw", "never")...), hourly), usualPoint: "market.repack=rolling",
 		},
 		{
 			name: "starve", title: "When a waiting job goes first (T_starve)", axis: places("T_starve"),
@@ -79,7 +80,7 @@ func jasdaStudies() []study {
 		},
 		{
 			name: "rounds", title: "Rounds in one instant", axis: places("rounds"),
-			question: "Whether what is left of a window is announced again at once, and losers may bid again.",
+			question: "Whether what is left of a window is announced again in the same instant, and losers may bid again. A window that is open now is rarely left in part: who wins it begins at once.",
 			points:   numbered(swept("market.rounds", "1", "3")...), usualPoint: "market.rounds=3",
 		},
 		{
@@ -90,9 +91,9 @@ func jasdaStudies() []study {
 		{
 			name: "trust", title: "Calibration, and liars", axis: places("who bids, who is believed"),
 			table:    []string{"waitMean@liars", "waitMean@own", "completionMean@liars", "completionMean@own", "completionPerWork", "boundShare", "overheadShare", "subjobs"},
-			charts:   []string{"waitMean@liars", "waitMean@own"},
 			question: "The jobs of one group, 30% of the divisible ones, have agents called liars, who declare the highest score for everything, or are honest; the others answer for themselves. Either declarations are calibrated by what was observed, or every one is taken at its word. What lying gains is the difference between two rows in which only it differs, for the same jobs. The job's own score counts for a quarter by default (lambda .25), and more at .5.",
 			points:   numbered(liars()...), usualPoint: "honest",
+			paired: []string{"waitMean@liars", "completionMean@liars", "waitMean@own", "completionMean@own", "completionPerWork"},
 		},
 		{
 			name: "jasda-theta", title: "The accepted chance of an excess (theta), JASDA", axis: report.Axis{Label: "theta", Unit: measure.Share, Log: true},
@@ -114,6 +115,7 @@ func jasdaStudies() []study {
 		study{
 			name: "jasda-time-error", title: "Errors of declared run times, JASDA", axis: report.Axis{Label: "sigma of the logarithm", Unit: measure.Plain},
 			mechanisms: "sja,jasda,easy,conservative,migrate", question: "As above.", points: swept("WORK.timeError.sigma", "0", "0.5", "1"),
+			charts: []string{"waitMean", "completionPerWork"},
 		},
 	)
 	for i := range list {
@@ -123,10 +125,13 @@ func jasdaStudies() []study {
 		if s.mechanisms == "" {
 			s.mechanisms = jasda
 		}
+		if s.paired == nil {
+			s.paired = decisive()
+		}
 		if s.table == nil {
 			s.table = table
 		}
-		if s.charts == nil {
+		if s.charts == nil && (s.axis.Log || s.axis.Unit == measure.Share) { // of words there is nothing to draw
 			s.charts = []string{"waitMean", "completionPerWork"}
 		}
 	}

@@ -24,6 +24,8 @@ type study struct {
 	seeds int
 	// usualPoint is the label of the point that is the default, with which the others are compared; empty for none.
 	usualPoint string
+	// paired are the metrics of that comparison; none for those that matter most.
+	paired []string
 	// charts are the metrics drawn, table those in the page's table.
 	charts, table []string
 }
