@@ -111,7 +111,7 @@ type Spec struct {
 type Worth struct{ Progress, Laxity, Overhead int64 }
 
 // DefaultWorth is what a job values if it does not say.
-var DefaultWorth = Worth{Progress: 600, Laxity: 200, Overhead: 200}
+var DefaultWorth = Worth{Progress: 600, Laxity: 200, Overhead: 200} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 
 // Option is another way to run a job, such as a batch size or a precision. It changes results, so only the owner can offer
 // it. The subjob is told its name and given its environment.

@@ -86,6 +86,9 @@ func (z *Zone) sentence(s *state, r reason) string {
 	case queueCap:
 		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.Queue, s.q.Cap)
 	case unattended:
+		if z.cfg.Market == nil {
+			return "it is external, and this daemon asks no agents: start it with --mechanism jasda"
+		}
 		return "it is external and no agent of it is connected: start one with its key (sluice agent key)"
 	case unanswered:
 		return "its agent did not answer before the round closed"

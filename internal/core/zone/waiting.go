@@ -97,6 +97,9 @@ func (z *Zone) deafness(now quantity.Instant, s *state) reason {
 	if s.planned {
 		return planned
 	}
+	if s.Spec.External && z.cfg.Market == nil {
+		return unattended // it was accepted where agents were asked
+	}
 	if why := z.waits(now, s); why != interested || s.Spec.Kind != job.Rigid || z.cfg.Rigid.Overtake {
 		return why
 	}

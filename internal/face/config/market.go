@@ -9,18 +9,15 @@ import (
 	"sluice.dev/sluice/internal/core/market/score"
 )
 
-// marketKeys are the settings of a market, in the order of market.Config.
-var marketKeys = []string{
-	"lambda", "weights", "variants", "weigh", "exclusive", "joint", "rounds", "repack", "freeze", "starve", "close", "audience",
-	"trusting", "eta", "kappa", "payment", "refill",
-}
-
 // Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity},
 // variants, weigh: score|time, exclusive, joint, rounds, repack: rolling|withdraw|never, freeze, starve, close, audience,
 // trusting, eta, kappa, payment: first|free|vcg, refill}. What is left out has its default; a weight that is left out
 // where others are given is 0. `starve: never` lets a job wait without end.
 func (v value) Market() market.Config {
-	o, found := v.object(marketKeys...), v.c.count()
+	o, found := v.object(
+		"lambda", "weights", "variants", "weigh", "exclusive", "joint", "rounds", "repack", "freeze", "starve", "close", "audience",
+		"trusting", "eta", "kappa", "payment", "refill",
+	), v.c.count()
 	c := market.Config{
 		Weights:   weights(o),
 		Variants:  int(o.get("variants").integer(1, 64, 0)),
