@@ -172,7 +172,8 @@ What jasda's lead is owed to, as the studies of its settings show on the traces:
   the lead over sja is gone (What the system values).
 - *What owners declare.* What is short is so by declared run times. Errors of them cost some of the lead in waits, and little in completion
   (Errors of declared run times, JASDA).
-- *Several variants*, for the waits: with one for each window jobs wait almost twice as long and end as soon (V_max).
+- *Several variants*, for the waits: with one for each window jobs wait almost twice as long in the mean of three seeds that differ too much
+  to be sure, and end as soon (V_max).
 - *Score, and not score x duration* (T2): times the duration the longest pieces win, which is what brevity is there to prevent. So score is the
   default.
 - *No queue by waiting.* After an hour nearly everybody has waited too long, and whoever goes first by that rule goes by no score (T3): so
