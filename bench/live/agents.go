@@ -20,7 +20,7 @@ import (
 // it was announced.
 const roundCloses = 200 * time.Millisecond
 
-// bidding is a job whose agent bids for pieces of 100 ms.
+// bidding is a job whose agent bids for pieces of 100 ms, half of which are for starting the process on a busy machine.
 func bidding(name string) string {
 	return fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
 kind: Job
@@ -28,8 +28,8 @@ metadata: {name: %s}
 spec:
   external: {total: 1000000, perUnit: 10ms}
   memory: 16Mi
-  command: [/bin/sleep, "0.1"]
-  grace: 100ms
+  command: [/bin/sleep, "0.05"]
+  grace: 1s
 `, name)
 }
 
