@@ -84,7 +84,7 @@ func (a *auction) full(agents int) (took []float64) {
 }
 
 // rounds measures a live round of the market that negotiates: from the moment at which the zone announces a window to the
-// moment at which the winner's agent has heard of its award, with s.agents external jobs and a tenth more, since those that have
+// moment at which the winner's agent has heard of its award, with s.agents external jobs and a few more, since those that have
 // just won are not asked. Each has an agent of its own on a connection of its own, which says four variants to every window. In
 // between all of them have answered over the API, and the round was cleared; what is won is asked of the node at once.
 func rounds(ctx context.Context, s *settings, b *book) error {
@@ -109,7 +109,7 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 		return err
 	}
 	var file []string
-	bidders := s.agents + (s.agents+9)/10
+	bidders := s.agents + 3
 	for i := range bidders {
 		file = append(file, bidding(fmt.Sprintf("bidder-%d", i)))
 	}
