@@ -128,15 +128,17 @@ func TestAgentDies(t *testing.T) {
 func TestTwoAgents(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi", jasda)
-	d.submit(spec("shared", "external: {total: 20, perUnit: 50ms}", each("sleep 0.05"), "grace: 1s"))
+	d.submit(spec("shared", "external: {total: 60, perUnit: 50ms}", each("sleep 0.05"), "grace: 1s"))
 	first := d.agent("shared", 150*time.Millisecond, 5)
 	first.says(t, "called")
+	d.must("pause", "shared") // the first is not to be done before the second is there
 	second := d.agent("shared", 150*time.Millisecond, 5)
 	<-first.ended
+	d.must("resume", "shared")
 	says(t, first.said.String(), "Superseded")
 	d.done("shared")
 	second.says(t, "over")
-	d.once("shared", 20)
+	d.once("shared", 60)
 }
 
 // TestAgentsAreNotForSja: a job that nobody would ask is refused, with what to do.

@@ -61,7 +61,6 @@ func (h *hostile) lies() {
 		session = heard["session"]
 		events, _ := heard["events"].([]any)
 		for _, e := range events {
-			h.denied.Add(int64(strings.Count(string(mustJSON(e)), `"denied"`)))
 			call, ok := e.(map[string]any)["call"].(map[string]any)
 			if !ok {
 				continue
@@ -133,6 +132,9 @@ func (h *hostile) post(body []byte) (answer map[string]any) {
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
 		return nil
+	}
+	if events := answer["events"]; events != nil { // what was refused is told with whatever comes next
+		h.denied.Add(int64(strings.Count(string(mustJSON(events)), `"denied"`)))
 	}
 	return answer
 }
