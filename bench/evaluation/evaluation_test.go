@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"math"
 	"os"
@@ -157,7 +156,7 @@ func TestPageOfKeptResults(t *testing.T) {
 	}
 	bad := measure.Run{Scenario: "small other=1", Mechanism: sja}
 	path := filepath.Join(dir, "bad.json")
-	if err := create(path, func(w io.Writer) error { return measure.WriteJSON(w, []measure.Run{bad}) }); err != nil {
+	if err := report.Create(path, func(w io.Writer) error { return measure.WriteJSON(w, []measure.Run{bad}) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := again.recall(path); err == nil || !strings.Contains(err.Error(), "names no value of load") {
@@ -165,21 +164,7 @@ func TestPageOfKeptResults(t *testing.T) {
 	}
 }
 
-// TestCreateLeavesNothingHalf: a file that can not be written whole is not there.
-func TestCreateLeavesNothingHalf(t *testing.T) {
-	dir := t.TempDir()
-	err := create(filepath.Join(dir, "x"), func(w io.Writer) error {
-		_, err := w.Write(bytes.Repeat([]byte("x"), 10))
-		if err != nil {
-			return err
-		}
-		return io.ErrShortWrite
-	})
-	left, _ := filepath.Glob(filepath.Join(dir, "*"))
-	hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
-	if err == nil || len(left)+len(hidden) > 0 {
-		t.Errorf("error %v, left %v %v", err, left, hidden)
-	}
+func TestPositionsOfValuesOnAnAxis(t *testing.T) {
 	if math.IsNaN(position("17500ms", 0)) || position("17500ms", 0) != 17.5 || position("10%", 0) != 0.1 || position("gang", 2) != 2 {
 		t.Error("positions of values on an axis")
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -200,26 +199,9 @@ func (r *result) keep(dir string) error {
 		ext   string
 		write func(io.Writer) error
 	}{{".json", r.JSON}, {".csv", r.CSV}, {".html", r.HTML}} {
-		if err := create(filepath.Join(dir, r.name+f.ext), f.write); err != nil {
+		if err := report.Create(filepath.Join(dir, r.name+f.ext), f.write); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// create writes a file whole or not at all.
-func create(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
-		}
-	}()
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

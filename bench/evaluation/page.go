@@ -37,7 +37,7 @@ func write(s *settings, done []result) error {
 			return err
 		}
 	}
-	return create(filepath.Join(s.out, "evaluation.md"), func(w io.Writer) error { _, err := w.Write(p.Bytes()); return err })
+	return report.Create(filepath.Join(s.out, "evaluation.md"), func(w io.Writer) error { _, err := w.Write(p.Bytes()); return err })
 }
 
 func (p *page) head(s *settings, done []result) {
@@ -86,7 +86,7 @@ func (p *page) study(r *result) error {
 	for _, metric := range r.charts {
 		file := r.name + "-" + metric + ".svg"
 		c := r.chart(metric)
-		if err := create(filepath.Join(p.dir, file), c.SVG); err != nil {
+		if err := report.Create(filepath.Join(p.dir, file), c.SVG); err != nil {
 			return err
 		}
 		p.say("![%s](evaluation/%s)\n", c.Title, file)

@@ -41,7 +41,7 @@ func (r *results) write(s *settings) error {
 		return err
 	}
 	p.unsolved()
-	return create(filepath.Join(s.out, "incentives.md"), func(w io.Writer) error { _, err := w.Write(p.Bytes()); return err })
+	return report.Create(filepath.Join(s.out, "incentives.md"), func(w io.Writer) error { _, err := w.Write(p.Bytes()); return err })
 }
 
 func (p *page) head() {
@@ -125,7 +125,7 @@ func (p *page) compared() error {
 }
 
 func (p *page) draw(name string, c *report.Chart) error {
-	if err := create(filepath.Join(p.dir, name), c.SVG); err != nil {
+	if err := report.Create(filepath.Join(p.dir, name), c.SVG); err != nil {
 		return err
 	}
 	p.say("![%s](incentives/%s)\n\n", c.Title, name)
