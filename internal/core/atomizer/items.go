@@ -60,7 +60,7 @@ func (v *View) share(speed int64) int64 {
 	if v.Spec.Parallelism <= 1 {
 		return v.Spec.Total
 	}
-	part := quantity.MulDiv(v.left(), 1, 2*int64(v.Spec.Parallelism))
+	part := quantity.MulDiv(v.Left(), 1, 2*int64(v.Spec.Parallelism))
 	least := quantity.MulDiv(int64(max(leastShare, v.Spec.TauMin)), 1, int64(v.unit(speed)))
 	return max(part, least, v.Spec.Grid)
 }

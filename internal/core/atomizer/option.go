@@ -33,8 +33,8 @@ func (v *View) Scale() int64 {
 	return quantity.MulDiv(scale, v.Option.Memory, 1000)
 }
 
-// left is how many units are neither committed nor claimed.
-func (v *View) left() int64 {
+// Left is how many units are neither committed nor claimed.
+func (v *View) Left() int64 {
 	if v.forSale > 0 {
 		return v.forSale
 	}

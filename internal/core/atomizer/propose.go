@@ -36,7 +36,7 @@ func Propose(v *View, w Window, most int, now quantity.Instant, out []protocol.V
 	if refusal.Why != Interested || most < 1 {
 		return out
 	}
-	p := proposal{view: v, window: w, out: out, mine: len(out), most: len(out) + min(most, MostVariants), left: max(1, v.left())}
+	p := proposal{view: v, window: w, out: out, mine: len(out), most: len(out) + min(most, MostVariants), left: max(1, v.Left())}
 	p.urgency = score.Laxity(v.finish(w.Speed, now), v.Spec.Deadline)
 	p.add(first, w.Start, "")
 	if v.Spec.Kind == job.Rigid || v.Hopeful || most == 1 {

@@ -227,7 +227,7 @@ func (z *Zone) value(now quantity.Instant, t *tender, l *lot, w *window) {
 	v := st.view()
 	c := l.slice.class
 	offered := z.window(st, c, now, w.end)
-	t.left = max(1, st.Spec.Total-v.Committed.Len()-v.Claimed.Len())
+	t.left = max(1, v.Left())
 	if deadline := st.deadline(); deadline != quantity.Never {
 		t.urgency = score.Laxity(st.finish(now, c), deadline)
 	}

@@ -104,6 +104,12 @@ func (z *Zone) pickWinners(now quantity.Instant, lots int) {
 	if more := z.idle(now, lots); len(more) > 0 {
 		pick(append(fixed, more...))
 	}
+	if lots > 1 {
+		z.stats.Regret += z.joint.Regret()
+		z.stats.Value += z.joint.Value
+		z.stats.Bound += z.joint.Bound
+	}
+	z.charge()
 }
 
 // idle are the best tenders that begin soon of windows of which nothing would be sold now, because what is planned there
@@ -141,19 +147,17 @@ func (z *Zone) pickOne(fixed []int32) {
 	for _, f := range fixed {
 		z.first = append(z.first, z.tenders[f].bid)
 	}
-	var won []int32
 	if z.cfg.Market.Exclusive {
-		won = z.clearer.Exclusive(z.tables[0], z.first).Won
+		z.won = z.clearer.Exclusive(z.tables[0], z.first).Won
 	} else {
-		won, _, _ = z.clearer.Around(z.tables[0], z.first)
+		z.won, _, _ = z.clearer.Around(z.tables[0], z.first)
 	}
 	for i := range z.tenders {
 		z.tenders[i].won = false
 	}
-	for _, i := range won {
+	for _, i := range z.won {
 		z.tenders[i].won = true // of one lot the tenders are in the order of its table
 	}
-	z.charge(won)
 }
 
 // pickJointly clears several windows together.
@@ -162,20 +166,16 @@ func (z *Zone) pickJointly(fixed []int32) {
 	for _, f := range fixed {
 		list = append(list, clearing.At{Window: z.tenders[f].lot, Bid: z.tenders[f].bid})
 	}
-	plan := z.clearer.Joint(z.tables, list)
-	z.stats.Regret += plan.Regret()
-	z.stats.Value += plan.Value
-	z.stats.Bound += plan.Bound
+	z.joint = z.clearer.Joint(z.tables, list)
 	for i := range z.tenders {
 		t := &z.tenders[i]
-		t.won = slices.Contains(plan.Won[t.lot], t.bid)
+		t.won = slices.Contains(z.joint.Won[t.lot], t.bid)
 	}
-	z.charge(nil)
 }
 
 // charge says what each winner pays: of one window, where prices are VCG's, those that won in it. Who goes first because it has
 // waited too long did not win by its bid, and pays nothing.
-func (z *Zone) charge(won []int32) {
+func (z *Zone) charge() {
 	switch z.cfg.Market.Payment {
 	case market.FirstPrice:
 		for i := range z.tenders {
@@ -185,8 +185,8 @@ func (z *Zone) charge(won []int32) {
 		}
 	case market.Free:
 	case market.VCG:
-		for k, price := range z.clearer.Prices(z.tables[0], won) {
-			z.tenders[won[k]].price = price
+		for k, price := range z.clearer.Prices(z.tables[0], z.won) {
+			z.tenders[z.won[k]].price = price
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (z *Zone) outbidder(now quantity.Instant, st *state, s *slice, c *protocol.
 	at := c.End
 	more := job.Range{From: c.Range.To, To: p.Range.To}
 	v := st.view()
-	left := max(1, st.Spec.Total-v.Committed.Len()-v.Claimed.Len())
+	left := max(1, v.Left())
 	mine := tender{job: st, end: at.Add(p.Wall), speed: c.Speed, Variant: protocol.Variant{
 		Range: more, Start: at, Run: p.Run, Wall: p.Wall, Demand: p.Demand,
 		Score: score.Job{

@@ -32,6 +32,9 @@ type negotiation struct {
 	used    []bool
 	tables  [][]clearing.Bid
 	clearer clearing.Clearer
+	// won are the winners of the latest clearing of one window, joint the latest plan for several; good until the next.
+	won   []int32
+	joint clearing.Plan
 	// relaxed: there is a window for every job that runs nowhere.
 	relaxed bool
 	// lotAt is the lot that bids are collected for.
@@ -68,7 +71,7 @@ type caller struct {
 	// won: something of what it answered is sold or planned.
 	won      bool
 	variants []protocol.Variant
-	// denied says for each variant why it was not looked at, or empty.
+	// notices are what it is told of its variants.
 	notices []protocol.Notice
 }
 
@@ -303,7 +306,7 @@ func (z *Zone) call(st *state, r *round) *protocol.Call {
 	v := st.view()
 	c := &protocol.Call{
 		Round: r.id, Closes: r.closes, Most: z.cfg.Market.Variants, First: st.Resume.Zero(),
-		Left:   st.Spec.Total - v.Committed.Len() - v.Claimed.Len(),
+		Left:   v.Left(),
 		Memory: max(trp.Unscaled, v.Learned.MemoryScale), Pace: z.pace(st),
 	}
 	for free := job.NextFree(0, st.Spec.Total, v.Committed, v.Claimed); !free.Empty() && len(c.Free) < protocol.MaxFree; free = job.NextFree(free.To, st.Spec.Total, v.Committed, v.Claimed) {
