@@ -30,6 +30,9 @@ func TestHonestJobsEndWhateverOthersSay(t *testing.T) {
 			config.Payment = market.Payment(draw(3))
 		}
 		w := newMarket(rt, config, []int64{1024, 1024, 2048, 2048}[:rapid.IntRange(1, 4).Draw(rt, "slices")]...)
+		// A job that is served in turn with five others, and takes an eighth of its rest each time, is served some forty times: in
+		// windows of ten minutes that alone is more than a day.
+		w.config.Horizon = 2 * time.Minute
 		w.config.Rigid = rapid.SampledFrom([]planner.Discipline{{}, {Overtake: true}, {Reserve: 1}}).Draw(rt, "rigid")
 		w.z, w.draw = w.make(), draw
 		w.loss = rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "loss")
