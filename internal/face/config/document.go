@@ -141,7 +141,7 @@ func joinSurrogates(data []byte) []byte {
 	return out
 }
 
-// escape is the number of a \uXXXX escape at the start of b, 0 if there is none.
+// escape is the number of an escape at the start of b that is written as \u and four digits, 0 if there is none.
 func escape(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0
