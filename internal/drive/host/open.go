@@ -92,6 +92,9 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := h.raiseFormat(); err != nil {
+		return err
+	}
 	h.recover()
 	if err := h.append(); err != nil {
 		return fmt.Errorf("begin a new boot in the log: %w", err)
