@@ -26,7 +26,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation incentives soak kills planted vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation incentives soak kills planted mutants vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -93,6 +93,9 @@ kills: ## only the kill soak
 
 planted: ## only the planted bugs (about 6 minutes)
 	SLUICE_SOAK_PLANTED=40 $(GO) test -count=1 -timeout 0 -v -run TestPlanted ./test/soak
+
+mutants: ## with each bug planted that the soak does not see, a test of its package must fail (about a minute)
+	SLUICE_MUTANTS=1 $(GO) test -count=1 -v -run TestMutants ./test/mutants
 
 vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine (needs qemu; about 20 seconds)
 	@GO="$(GO)" tools/vmtest.sh

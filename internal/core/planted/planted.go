@@ -1,4 +1,4 @@
-// Package planted holds bugs that we put in on purpose, to prove that the kill soak sees them. In an ordinary build
+// Package planted holds bugs that we put in on purpose, to prove that the kill soak or a test sees them. In an ordinary build
 // every question here is the constant false and the compiler removes the bug. With the build tag `planted` the
 // environment variable SLUICE_PLANTED, read by the programs and not here, names the one that is in.
 package planted
@@ -36,9 +36,23 @@ const (
 	StaleCheckpoint Bug = "stale-checkpoint"
 	// PublishAll publishes a subjob's whole range where only a part was committed. (zone)
 	PublishAll Bug = "publish-all"
+	// PublishReleased publishes the late result of a claim that was released, whose work was sold again. (zone)
+	PublishReleased Bug = "publish-released"
+	// ForgetPast leaves out of a snapshot what all but the last settled subjob committed. (zone)
+	ForgetPast Bug = "forget-past"
+	// OlderOffer lets a view of a slice that was overtaken replace the newer one. (zone)
+	OlderOffer Bug = "older-offer"
+	// PublishSkipped answers the repeated result of a skipped unit as if it had been committed. (zone)
+	PublishSkipped Bug = "publish-skipped"
+	// ForgetPledged bids with credits that unanswered asks will take. (zone)
+	ForgetPledged Bug = "forget-pledged"
+	// ForgetWait counts a job as served by a subjob that never ran. (zone)
+	ForgetWait Bug = "forget-wait"
+	// IgnorePriority leaves a job's priority out of its bids. (zone)
+	IgnorePriority Bug = "ignore-priority"
 )
 
-// Bugs lists them all.
+// Bugs lists those that the kill soak must see (make planted). The tests of a package must see the others (make mutants).
 func Bugs() []Bug {
 	return []Bug{
 		SkipSync, AckBeforeFacts, ReuseToken, CommitWithoutClaim, SellTwice, SellBeforeGone, OfferBeforeFound,

@@ -176,7 +176,9 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 	}
 	s.Past = append(s.Past, p)
 	if p.RealStart == 0 && c.Bid != nil {
-		s.Served = c.Bid.Since // it was not served after all
+		if !planted.In(planted.ForgetWait) {
+			s.Served = c.Bid.Since // it was not served after all
+		}
 		z.credit(q, c.Bid.Price)
 	} else {
 		s.Served = max(s.Served, f.At)
@@ -210,6 +212,11 @@ func (z *Zone) Snapshot(out []protocol.Fact) []protocol.Fact {
 		r := s.Record
 		r.Claims, r.Past = slices.Clone(r.Claims), slices.Clone(r.Past)
 		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
+		if planted.In(planted.ForgetPast) {
+			for i := range max(0, len(r.Past)-1) {
+				r.Past[i].Committed = job.Range{}
+			}
+		}
 		out = append(out, protocol.Fact{Kind: protocol.HomeKept, Actor: z.self, Job: s.Job, Record: &r})
 	}
 	return out

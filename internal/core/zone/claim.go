@@ -119,7 +119,7 @@ func (z *Zone) takeAsk(id uint64) *ask {
 	a.job.asked = a.job.asked.Remove(a.piece.Range)
 	a.job.asking--
 	a.job.q.asking -= 1 + len(a.also)
-	if b := a.piece.bid; b != nil {
+	if b := a.piece.bid; b != nil && !planted.In(planted.ForgetPledged) {
 		a.job.q.pledged -= b.Price
 	}
 	z.touch(a.job)

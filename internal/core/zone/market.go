@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -303,7 +304,7 @@ func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID
 	st.asked = st.asked.Add(p.Range)
 	st.asking++
 	st.q.asking += 1 + len(also)
-	if p.bid != nil {
+	if p.bid != nil && !planted.In(planted.ForgetPledged) {
 		st.q.pledged += p.bid.Price
 	}
 	z.touch(st)

@@ -91,7 +91,7 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.z, w.twin, w.draw = w.make(), &twin{}, draw
 		w.twin.restart(w)
-		w.loss, w.double = rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "loss"), rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "double")
+		w.rough(rt)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
@@ -108,6 +108,12 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// rough draws how messages fare: lost, doubled, and delayed, so that they overtake one another.
+func (w *world) rough(t *rapid.T) {
+	w.loss, w.double = rapid.SampledFrom([]int{0, 0, 5}).Draw(t, "loss"), rapid.SampledFrom([]int{0, 0, 5}).Draw(t, "double")
+	w.delay = rapid.SampledFrom([]time.Duration{0, 0, 50 * time.Millisecond, 2 * time.Second, 20 * time.Second}).Draw(t, "delay")
 }
 
 // end draws how a subjob ends.
@@ -129,7 +135,7 @@ func (w *world) end(m *protocol.Message) (time.Duration, job.Result) {
 	return most * time.Duration(50+w.draw(50)) / 100, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Peak: trp.Vector{peak}}
 }
 
-// disturb pauses or cancels a job, takes time away from a slice, or does nothing.
+// disturb pauses or cancels a job, takes time away from a slice, cuts the nodes off for a while, or does nothing.
 func (w *world) disturb(draw func(int) int) {
 	name := job.ID(fmt.Sprint("j", draw(max(1, len(w.adopted)))))
 	switch draw(25) {
@@ -139,6 +145,10 @@ func (w *world) disturb(draw func(int) int) {
 		w.step(protocol.Message{Kind: protocol.Cancel, Job: name, Epoch: 1, Text: "cancelled"})
 	case 2:
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: int64(1 + draw(3)), Cap: draw(4)}})
+	case 4:
+		if draw(4) == 0 {
+			w.cut = w.now.Add(time.Duration(draw(120)) * time.Second)
+		}
 	case 3:
 		s := w.slices[draw(len(w.slices))]
 		from := w.now.Add(time.Duration(draw(200)) * time.Second)
@@ -155,7 +165,7 @@ func (w *world) drawJob(t *rapid.T, draw func(int) int, i int) *job.Spec {
 	}
 	switch s.Kind {
 	case job.Items:
-		s.Parallelism = 1 + draw(5)
+		s.Parallelism, s.OnBadItem = 1+draw(5), job.OnBadItem(draw(2))
 	case job.Steps:
 		s.Restore, s.Checkpoint, s.TauMin = time.Duration(draw(4))*time.Second, time.Duration(draw(4))*time.Second, time.Duration(draw(20))*time.Second
 	case job.Rigid:

@@ -25,7 +25,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	i := s.claim(in.Token)
 	if i < 0 {
 		ack.Range = s.answered(in.Token)
-		if planted.In(planted.CommitWithoutClaim) {
+		if planted.In(planted.CommitWithoutClaim) || planted.In(planted.PublishReleased) && ack.Range.Empty() {
 			ack.Range = job.Range{From: in.Range.From, To: max(in.Range.From, min(in.Result.Progress, in.Range.To))}
 		}
 		z.send(out, ack)
@@ -63,7 +63,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 func (s *state) answered(t job.Token) job.Range {
 	for i := len(s.Past) - 1; i >= 0; i-- {
 		if p := &s.Past[i]; p.Token == t {
-			if p.Skipped {
+			if p.Skipped && !planted.In(planted.PublishSkipped) {
 				return job.Range{}
 			}
 			return p.Committed

@@ -31,7 +31,7 @@ func newMarket(t fataler, c market.Config, capacities ...int64) *world {
 // answer brings what an agent says.
 func (w *world) answer(m protocol.Message) {
 	m.From, m.To = protocol.Address{Role: protocol.Bidder, ID: string(m.Job)}, protocol.Address{Role: protocol.Zone, ID: "z"}
-	w.queue = append(w.queue, m)
+	w.post(m)
 }
 
 // attend submits an external job with an agent.
@@ -282,7 +282,7 @@ func TestANegotiationHoldsUnderFaults(t *testing.T) {
 		w.config.Rigid = rapid.SampledFrom([]planner.Discipline{{}, {Overtake: true}, {Reserve: 1}}).Draw(rt, "rigid")
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.z, w.draw = w.make(), draw
-		w.loss, w.double = rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "loss"), rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "double")
+		w.rough(rt)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
@@ -78,7 +79,7 @@ func (z *Zone) offered(in *protocol.Message) {
 	case s.view == nil:
 		s.view, s.epoch = v, in.Epoch
 		z.place(s)
-	case in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version:
+	case (in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version) && !planted.In(planted.OlderOffer):
 		return
 	default:
 		if s.stale != 0 && !sameView(s.view, v) {

@@ -3,6 +3,7 @@ package zone_test
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -34,6 +35,10 @@ type world struct {
 	// faults: chance in percent that a message is lost or doubled, drawn by draw.
 	loss, double int
 	draw         func(n int) int
+	delay        time.Duration    // the most that a message is under way; 0: all arrive at once, in order
+	late         []letter         // by arrival
+	cut          quantity.Instant // until then nothing that nodes say gets through
+	mail         mail
 	lose         func(m *protocol.Message) bool // names messages that are lost; nil: none but by loss
 	refuse       func(m *protocol.Message) bool // names asks that the node refuses whatever is free
 	deaf         bool                           // programs do not look at their lease file again
@@ -69,7 +74,7 @@ type simRun struct {
 
 func newWorld(t fataler, capacities ...int64) *world {
 	w := &world{
-		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, taught: map[job.ID][]*trp.Table{},
+		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, taught: map[job.ID][]*trp.Table{}, mail: newMail(),
 		config: zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute},
 	}
 	w.z = w.make()
@@ -91,6 +96,13 @@ func (w *world) restart() {
 	if z.Digest() != w.z.Digest() {
 		w.t.Fatalf("the facts fold to another state")
 	}
+	w.sameState("facts", z)
+	kept := w.make()
+	for _, f := range w.z.Snapshot(nil) {
+		kept.Apply(f)
+	}
+	w.sameState("snapshot", kept)
+	w.mail.newest = map[job.SliceID]uint64{}
 	w.z, w.wake = z, quantity.Never
 	w.queue = slices.DeleteFunc(w.queue, func(m protocol.Message) bool { return m.To.Role == protocol.Zone })
 	for _, s := range w.slices {
@@ -102,6 +114,13 @@ func (w *world) restart() {
 		w.twin.check(w, func(z *zone.Zone, out *protocol.Out) { z.Recover(w.now, out) })
 	}
 	w.take()
+}
+
+// sameState insists that a zone made anew knows all that w.z knows, field by field: a digest may leave something out.
+func (w *world) sameState(from string, z *zone.Zone) {
+	if got, want := zone.Durable(z), zone.Durable(w.z); !reflect.DeepEqual(got, want) {
+		w.t.Fatalf("the %s fold to another state:\n%+v\nwant\n%+v", from, got, want)
+	}
 }
 
 func (w *world) make() *zone.Zone {
@@ -122,6 +141,7 @@ func (w *world) submit(specs ...*job.Spec) {
 func (w *world) step(m protocol.Message) {
 	w.out.Reset()
 	w.z.Step(w.now, m, &w.out)
+	w.mail.viewed(w, &m)
 	if w.twin != nil {
 		w.twin.check(w, func(z *zone.Zone, out *protocol.Out) { z.Step(w.now, m, out) })
 	}
@@ -130,13 +150,15 @@ func (w *world) step(m protocol.Message) {
 
 func (w *world) take() {
 	w.facts = append(w.facts, w.out.Facts...)
-	for _, f := range w.out.Facts {
+	for i, f := range w.out.Facts {
+		w.mail.fact(&w.out.Facts[i])
 		if f.Kind == protocol.Calibrated && f.Learned.Safe != nil && f.Learned.Runs > 0 {
 			w.taught[f.Job] = append(w.taught[f.Job], f.Learned.Safe)
 		}
 		w.log = append(w.log, fmt.Sprintf("%d fact %d %s %v %v", w.now/1e6, f.Kind, f.Job, f.Token, f.Range))
 	}
 	for _, m := range w.out.Effects {
+		w.mail.effect(w, &m)
 		n := 1
 		if w.lose != nil && w.lose(&m) {
 			n = 0
@@ -148,7 +170,7 @@ func (w *world) take() {
 			n++
 		}
 		for range n {
-			w.queue = append(w.queue, m)
+			w.post(m)
 		}
 	}
 }
@@ -166,6 +188,9 @@ func (w *world) tick() {
 	for w.deliver() {
 	}
 	next := w.wake
+	if len(w.late) > 0 {
+		next = min(next, w.late[0].at)
+	}
 	for _, s := range w.slices {
 		for _, r := range s.runs {
 			if !r.ended {
@@ -192,6 +217,7 @@ func (w *world) tick() {
 
 func (w *world) deliver() bool {
 	acted := false
+	w.arrive()
 	for len(w.queue) > 0 {
 		m := w.queue[0]
 		w.queue = w.queue[1:]
@@ -230,7 +256,7 @@ func (w *world) deliver() bool {
 			}
 		}
 		s.runs = slices.DeleteFunc(s.runs, func(r *simRun) bool { return r.acked })
-		if g := fmt.Sprint(s.gaps(w.now)); g != s.sent {
+		if g := fmt.Sprint(s.gaps(w.now)); g != s.sent && w.cut <= w.now {
 			s.sent = g
 			s.vers++
 			w.reply(protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, View: &protocol.SliceView{
@@ -244,13 +270,16 @@ func (w *world) deliver() bool {
 
 func (w *world) reply(m protocol.Message) {
 	m.From, m.To = protocol.Address{Role: protocol.Node, ID: "n"}, protocol.Address{Role: protocol.Zone, ID: "z"}
-	if w.lose != nil && w.lose(&m) {
+	if w.lose != nil && w.lose(&m) || w.now < w.cut {
 		return
 	}
 	if m.Kind != protocol.Offer && w.loss > 0 && w.draw(100) < w.loss {
 		return
 	}
-	w.queue = append(w.queue, m)
+	if w.double > 0 && w.draw(100) < w.double {
+		w.post(m)
+	}
+	w.post(m)
 }
 
 func (w *world) gate(m protocol.Message) {
@@ -259,7 +288,7 @@ func (w *world) gate(m protocol.Message) {
 			w.t.Fatalf("job %s closed twice: %v, then %v", m.Job, old, m.Verdict)
 		}
 		w.closed[m.Job] = m.Verdict
-		w.queue = append(w.queue, protocol.Message{Kind: protocol.ClosedAck, Job: m.Job, Epoch: m.Epoch, To: protocol.Address{Role: protocol.Zone}})
+		w.post(protocol.Message{Kind: protocol.ClosedAck, Job: m.Job, Epoch: m.Epoch, To: protocol.Address{Role: protocol.Zone}})
 	}
 }
 

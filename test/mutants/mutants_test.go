@@ -1,0 +1,106 @@
+// Package mutants proves tests: with each of the bugs below planted, the named test of its package must fail. They are bugs that
+// every test once missed; the kill soak, which has a table of its own, does not see them or not soon.
+package mutants
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/planted"
+)
+
+const (
+	module = "sluice.dev/sluice/internal/"
+	zone   = module + "core/zone"
+)
+
+// mutants says which test of which package sees which bug.
+var mutants = map[planted.Bug]struct{ in, test string }{
+	planted.PublishReleased: {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},
+	planted.ForgetPast:      {zone, "TestASnapshotAnswersForEverySubjob"},
+	planted.OlderOffer:      {zone, "TestAnOvertakenViewIsDropped"},
+	planted.PublishSkipped:  {zone, "TestARepeatedResultOfASkippedUnitPublishesNothing"},
+	planted.ForgetPledged:   {zone, "TestCreditsAreBidOnce"},
+	planted.ForgetWait:      {zone, "TestWhatNeverRanIsNoService"},
+	planted.IgnorePriority:  {zone, "TestPriorityCountsInABid"},
+}
+
+// TestMutants runs when SLUICE_MUTANTS is set (make mutants).
+func TestMutants(t *testing.T) {
+	if os.Getenv("SLUICE_MUTANTS") == "" {
+		t.Skip("SLUICE_MUTANTS is not set: see make mutants")
+	}
+	built := map[string]string{}
+	for bug, m := range mutants {
+		if built[m.in] == "" {
+			built[m.in] = build(t, m.in)
+		}
+		t.Run(string(bug), func(t *testing.T) {
+			if out, err := run(built[m.in], m.in, m.test, ""); err != nil || !strings.Contains(out, "--- PASS: "+m.test) {
+				t.Fatalf("without a bug %s of %s does not pass: %v\n%s", m.test, m.in, err, out)
+			}
+			out, err := run(built[m.in], m.in, m.test, bug)
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || !strings.Contains(out, "--- FAIL: "+m.test) {
+				t.Errorf("%s of %s does not fail with %s in: %v\n%s", m.test, m.in, bug, err, out)
+			}
+		})
+	}
+}
+
+// build makes the test program of a package in which bugs can be planted.
+func build(t *testing.T, of string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mutant.test")
+	if out, err := exec.Command("go", "test", "-c", "-tags", "planted", "-o", path, of).CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", of, err, out)
+	}
+	return path
+}
+
+// run runs one test in its package's folder, where its files are.
+func run(program, of, test string, bug planted.Bug) (string, error) {
+	cmd := exec.Command(program, "-test.v", "-test.run", "^"+test+"$")
+	cmd.Dir = filepath.Join("..", "..", strings.TrimPrefix(of, "sluice.dev/sluice/"))
+	cmd.Env = append(os.Environ(), "SLUICE_PLANTED="+string(bug))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestEveryBugIsSeen: each bug that is declared is in the soak's table or in this one, and not in both.
+func TestEveryBugIsSeen(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../../internal/core/planted/planted.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[planted.Bug]int{}
+	for _, bug := range planted.Bugs() {
+		seen[bug]++
+	}
+	for bug := range mutants {
+		seen[bug]++
+	}
+	declared := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			if lit, ok := spec.Values[0].(*ast.BasicLit); ok {
+				text, _ := strconv.Unquote(lit.Value)
+				if declared++; seen[planted.Bug(text)] != 1 {
+					t.Errorf("%s is in %d tables, want one", text, seen[planted.Bug(text)])
+				}
+			}
+		}
+		return true
+	})
+	if declared != len(seen) || declared == 0 {
+		t.Errorf("%d bugs are declared, %d are in the tables", declared, len(seen))
+	}
+}
