@@ -76,6 +76,7 @@ type Gate struct {
 type entry struct {
 	id        job.ID
 	spec      *job.Spec
+	specSum   uint64 // of spec, which is long and never changes
 	request   string
 	digest    string
 	zone      job.ZoneID
@@ -116,12 +117,8 @@ func New(cfg Config) (*Gate, error) {
 func (g *Gate) Digest() uint64 { return g.sum }
 
 func (e *entry) hash() uint64 {
-	return digest.New().Text(string(e.id)).Text(e.request).Text(e.digest).Text(string(e.zone)).Int(int64(e.epoch), int64(e.submitted)).
-		Bool(e.homed).Bool(e.held).Text(e.dropping).Int(int64(e.verdict.State), int64(e.ended)).Text(e.verdict.Reason).Sum()
-}
-
-func queueHash(q *protocol.Queue) uint64 {
-	return digest.New().Text(q.Name).Int(q.Weight, int64(q.Cap), int64(q.MaxJobs), int64(q.MaxWindow)).Text(q.User).Sum()
+	h := digest.New().Text(string(e.id)).Int(int64(e.specSum)).Text(e.request).Text(e.digest).Text(string(e.zone)).Int(int64(e.epoch), int64(e.submitted))
+	return e.verdict.Mix(h.Bool(e.homed, e.held).Text(e.dropping)).Int(int64(e.ended)).Sum()
 }
 
 // fact decides f: it is applied at once and made durable before any effect of the step leaves.
@@ -136,7 +133,7 @@ func (g *Gate) Apply(f protocol.Fact) {
 	switch f.Kind {
 	case protocol.JobAccepted:
 		e := &entry{
-			id: f.Job, spec: f.Spec, request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch, submitted: f.At, heldKnown: true,
+			id: f.Job, spec: f.Spec, specSum: f.Spec.Mix(digest.New()).Sum(), request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch, submitted: f.At, heldKnown: true,
 		}
 		g.jobs, g.open = insert(g.jobs, e), insert(g.open, e)
 		g.unfinished++
@@ -184,7 +181,7 @@ func (g *Gate) queueSum(i int) uint64 {
 	if q := g.queues[i]; *q == (protocol.Queue{Name: DefaultQueue, Weight: 1}) {
 		return 0
 	}
-	return queueHash(g.queues[i])
+	return g.queues[i].Mix(digest.New()).Sum()
 }
 
 // Snapshot appends facts that fold to the same durable state.

@@ -58,8 +58,9 @@ func (z *Zone) Apply(f protocol.Fact) {
 		s := z.jobs[f.Job]
 		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
 		z.applyJob(s, &f)
-		z.sum += recordSum(&s.Record) - s.sum
-		s.sum = recordSum(&s.Record)
+		sum := recordSum(&s.Record, s.parts)
+		z.sum += sum - s.sum
+		s.sum = sum
 	}
 }
 
@@ -79,7 +80,8 @@ func (z *Zone) adopt(r protocol.Record) {
 	if len(s.Claims) > 0 {
 		z.busy = insert(z.busy, s)
 	}
-	s.sum = recordSum(&s.Record)
+	s.parts = sumsOf(&s.Record)
+	s.sum = recordSum(&s.Record, s.parts)
 	z.sum += s.sum
 	z.changed(s)
 }
@@ -111,6 +113,9 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 			s.Resume = f.Token
 		}
 	case protocol.Calibrated:
+		if f.Learned.Safe != s.Learned.Safe {
+			s.parts.safe = safeSum(f.Learned)
+		}
 		s.Learned, s.lookedAt = *f.Learned, 0
 		z.touch(s)
 	case protocol.HomeHeld:
@@ -175,6 +180,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 		}
 	}
 	s.Past = append(s.Past, p)
+	s.parts.past += pastSum(&s.Record, len(s.Past)-1)
 	if p.RealStart == 0 && c.Bid != nil {
 		if !planted.In(planted.ForgetWait) {
 			s.Served = c.Bid.Since // it was not served after all

@@ -2,87 +2,58 @@ package zone
 
 import (
 	"sluice.dev/sluice/internal/core/digest"
-	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
 func queueSum(q *queue) uint64 {
 	if q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.standing == (protocol.Standing{}) {
 		return 0 // as good as never heard of: reading a queue makes one
 	}
-	h := digest.New()
-	if s := &q.standing; *s != (protocol.Standing{}) {
-		h = trustHash(h.Int(s.Credits, int64(s.Refilled)), &s.Trust)
-	}
-	return h.Text(q.Name).Int(q.Weight, int64(q.Cap), int64(q.MaxJobs), int64(q.MaxWindow)).Text(q.User).Sum()
-}
-
-// recordSum hashes a job's record. The past only grows, so its length and its last entry stand for all of it.
-func recordSum(r *protocol.Record) uint64 {
-	h := digest.New().Text(string(r.Job)).Int(int64(r.Epoch), int64(r.Submitted)).Bool(r.Held)
-	h = rangesHash(rangesHash(rangesHash(h, r.Committed), r.Claimed), r.Skipped)
-	for i := range r.Claims {
-		h = claimHash(h, &r.Claims[i])
-	}
-	h = learnedHash(h, &r.Learned)
-	h = h.Int(int64(r.Resume.Epoch), int64(r.Resume.Seq), r.Attained, int64(r.Started), int64(len(r.Past)))
-	if n := len(r.Past); n > 0 {
-		p := &r.Past[n-1]
-		h = claimHash(h, &p.Claim).Int(p.Committed.From, p.Committed.To, int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))
-	}
-	return h.Int(int64(r.Verdict.State), int64(r.Ended), int64(r.Served)).Text(r.Verdict.Reason).Sum()
-}
-
-func rangesHash(h digest.Hash, s job.Ranges) digest.Hash {
-	h = h.Int(int64(len(s)))
-	for _, r := range s {
-		h = h.Int(r.From, r.To)
-	}
-	return h
-}
-
-func claimHash(h digest.Hash, c *protocol.Claim) digest.Hash {
-	h = h.Int(int64(c.Token.Epoch), int64(c.Token.Seq), c.Range.From, c.Range.To, int64(c.Start), int64(c.End), c.Speed, int64(len(c.Also)))
-	return h.Text(string(c.Node)).Text(string(c.Slice))
-}
-
-func learnedHash(h digest.Hash, l *protocol.Learned) digest.Hash {
-	h = h.Int(int64(len(l.Rates)), int64(l.Rate), l.Margin, l.MemoryScale, int64(l.Failures), int64(l.Kills))
-	for _, s := range l.Suspects {
-		h = h.Int(s.Range.From, s.Range.To, s.Limit)
-	}
-	if l.Safe != nil { // a table comes whole in one fact: its first row stands for it
-		h = tableHash(h.Int(l.Spread, l.Runs), l.Safe)
-	}
-	return trustHash(h, &l.Trust).Text(l.LastDetail)
-}
-
-func tableHash(h digest.Hash, t *trp.Table) digest.Hash {
-	h = h.Int(t.Bounds...)
-	for _, a := range t.Least[0] {
-		h = h.Int(int64(a))
-	}
-	return h
-}
-
-// templateSum hashes what is remembered of a template. Runs come whole and leave in their order: how many there are, the
-// oldest and the newest stand for all of them.
-func templateSum(queue string, t *template) uint64 {
-	h := digest.New().Text(queue).Text(t.name).Int(int64(len(t.runs.List)))
-	for _, i := range []int{0, len(t.runs.List) - 1} {
-		r := &t.runs.List[i]
-		h = h.Int(int64(r.Unit))
-		for _, a := range r.Peaks {
-			h = h.Int(int64(a))
-		}
+	h := q.Queue.Mix(digest.New())
+	if q.standing != (protocol.Standing{}) {
+		h = q.standing.Mix(h)
 	}
 	return h.Sum()
 }
 
-func trustHash(h digest.Hash, t *protocol.Trust) digest.Hash {
-	if *t == (protocol.Trust{}) {
-		return h
+// sums of the parts of a record that are long and seldom change, so that a fact costs what it changes and not the record:
+// the spec, the profile that was learned (Learned.Safe), and the sum over the past of each entry's hash with its place.
+type sums struct{ spec, safe, past uint64 }
+
+func sumsOf(r *protocol.Record) sums {
+	s := sums{spec: digest.Optional(digest.New(), r.Spec).Sum(), safe: safeSum(&r.Learned)}
+	for i := range r.Past {
+		s.past += pastSum(r, i)
 	}
-	return h.Int(t.Error, t.History, t.Seen, t.Risk, t.Pace, t.Runs, t.Excess, t.Evidence)
+	return s
+}
+
+func safeSum(l *protocol.Learned) uint64 { return digest.Optional(digest.New(), l.Safe).Sum() }
+
+func pastSum(r *protocol.Record, i int) uint64 {
+	return r.Past[i].Mix(digest.New().Int(int64(i))).Sum()
+}
+
+// recordSum hashes a job's record; its long parts are told.
+func recordSum(r *protocol.Record, parts sums) uint64 {
+	h := digest.New().Text(string(r.Job)).Int(int64(r.Epoch), int64(parts.spec), int64(r.Submitted)).Text(r.Queue).Bool(r.Held)
+	h = r.Skipped.Mix(r.Claimed.Mix(r.Committed.Mix(h)))
+	h = learnedHash(digest.List(h, r.Claims), &r.Learned).Int(int64(parts.safe))
+	h = r.Resume.Mix(h).Int(r.Attained, int64(r.Started), int64(len(r.Past)), int64(parts.past))
+	return r.Verdict.Mix(h).Int(int64(r.Ended), int64(r.Served)).Sum()
+}
+
+// learnedHash leaves out Safe, which has a sum of its own.
+func learnedHash(h digest.Hash, l *protocol.Learned) digest.Hash {
+	h = digest.Numbers(h, l.Rates).Int(int64(l.Rate), l.Margin, l.MemoryScale, int64(l.Failures), int64(l.Kills), l.Spread, l.Runs)
+	h = l.Trust.Mix(l.Peak.Mix(h)).Text(l.LastDetail).Int(int64(len(l.Suspects)))
+	for _, s := range l.Suspects {
+		h = s.Range.Mix(h).Int(s.Limit)
+	}
+	return h
+}
+
+// templateSum hashes what is remembered of a template.
+func templateSum(queue string, t *template) uint64 {
+	return digest.List(digest.New().Text(queue).Text(t.name), t.runs.List).Sum()
 }

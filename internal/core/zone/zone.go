@@ -63,7 +63,9 @@ type soft struct {
 // state is one job: its durable record and what is only known until the next crash.
 type state struct {
 	protocol.Record
-	sum uint64
+	// sum of the record, and of its long parts.
+	sum   uint64
+	parts sums
 	// q is the job's queue.
 	q *queue
 

@@ -1,0 +1,20 @@
+package gate
+
+import (
+	"testing"
+
+	"sluice.dev/sluice/internal/core/digest"
+	"sluice.dev/sluice/internal/core/digest/digesttest"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// TestEveryDurableFieldMovesTheDigest: facts that lose one would fold to what looks like the same state.
+func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
+	e := &entry{}
+	digesttest.EveryField(t, e, e.hash, "spec", "sent", "heldKnown")
+	q := &protocol.Queue{}
+	digesttest.EveryField(t, q, func() uint64 { return q.Mix(digest.New()).Sum() })
+	s := &job.Spec{}
+	digesttest.EveryField(t, s, func() uint64 { return s.Mix(digest.New()).Sum() })
+}

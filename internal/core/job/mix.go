@@ -1,0 +1,60 @@
+package job
+
+import "sluice.dev/sluice/internal/core/digest"
+
+// Mix mixes a token into a digest.
+func (t Token) Mix(h digest.Hash) digest.Hash { return h.Int(int64(t.Epoch), int64(t.Seq)) }
+
+// Mix mixes a range into a digest.
+func (r Range) Mix(h digest.Hash) digest.Hash { return h.Int(r.From, r.To) }
+
+// Mix mixes a set of ranges into a digest.
+func (s Ranges) Mix(h digest.Hash) digest.Hash {
+	h = h.Int(int64(len(s)))
+	for _, r := range s {
+		h = r.Mix(h)
+	}
+	return h
+}
+
+// MixIDs mixes names of slices into a digest.
+func MixIDs(h digest.Hash, ids []SliceID) digest.Hash {
+	h = h.Int(int64(len(ids)))
+	for _, id := range ids {
+		h = h.Text(string(id))
+	}
+	return h
+}
+
+// Mix mixes a verdict into a digest.
+func (v Verdict) Mix(h digest.Hash) digest.Hash { return h.Int(int64(v.State)).Text(v.Reason) }
+
+// Mix mixes a result into a digest.
+func (r *Result) Mix(h digest.Hash) digest.Hash {
+	h = h.Int(int64(r.Outcome), int64(r.ExitCode), int64(r.Signal), r.Progress, int64(r.Start), int64(r.End), int64(r.FirstProgress))
+	return r.Peak.Mix(h.Bool(r.Checkpoint)).Text(r.Detail)
+}
+
+// Mix mixes a spec into a digest. It is long: whoever keeps a spec hashes it once.
+func (s *Spec) Mix(h digest.Hash) digest.Hash {
+	h = h.Text(string(s.Name)).Text(s.Queue).Int(int64(s.Priority), int64(s.Kind), s.Total).Text(s.Unit)
+	h = h.Int(int64(s.PerUnit), s.Grid, int64(s.Parallelism), int64(s.Restore), int64(s.Checkpoint), int64(s.Startup), int64(s.Walltime))
+	h = h.Int(int64(len(s.Speeds)))
+	for i := range s.Speeds {
+		h = h.Text(s.Speeds[i].Profile).Int(s.Speeds[i].Permille)
+	}
+	h = h.Int(int64(s.Slices), int64(s.OnOverrun), int64(s.OnBadItem), int64(s.MaxFailures), s.Theta)
+	h = s.Safe.Mix(s.Profile.Mix(h)).Int(int64(s.TauMin), int64(s.OverheadMax), int64(s.Deadline))
+	h = h.Bool(s.External, s.Continue).Int(s.Worth.Progress, s.Worth.Laxity, s.Worth.Overhead, int64(len(s.Options)))
+	for i := range s.Options {
+		o := &s.Options[i]
+		h = h.Text(o.Name).Int(o.Speed, o.Memory).Texts(o.Env)
+	}
+	return s.Launch.Mix(h.Text(s.Template))
+}
+
+// Mix mixes how a process is started into a digest.
+func (l *Launch) Mix(h digest.Hash) digest.Hash {
+	return h.Texts(l.Command).Texts(l.Env).Text(l.Snapshot).Text(l.Subdir).
+		Int(int64(l.WarnSignal), int64(l.WarnBefore), int64(l.Grace), l.LogLimit, l.OutputLimit)
+}

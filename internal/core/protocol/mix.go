@@ -1,0 +1,51 @@
+package protocol
+
+import (
+	"sluice.dev/sluice/internal/core/digest"
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// Mix mixes a plan into a digest.
+func (p *Plan) Mix(h digest.Hash) digest.Hash {
+	h = p.Resume.Mix(h.Int(int64(p.Run), int64(p.Wall)))
+	return h.Int(int64(p.Window), int64(p.Round), int64(p.Extended)).Text(p.Option)
+}
+
+// Mix mixes a queue's settings into a digest.
+func (q *Queue) Mix(h digest.Hash) digest.Hash {
+	return h.Text(q.Name).Int(q.Weight, int64(q.Cap), int64(q.MaxJobs), int64(q.MaxWindow)).Text(q.User)
+}
+
+// Mix mixes a reservation into a digest.
+func (r *Reservation) Mix(h digest.Hash) digest.Hash {
+	h = h.Int(int64(r.ID), int64(r.Kind), int64(r.Start), int64(r.End), int64(r.Every)).Text(string(r.Slice)).Text(string(r.Job))
+	return r.Token.Mix(h).Text(r.Source).Bool(r.Truncate)
+}
+
+// Mix mixes what was declared for a subjob into a digest.
+func (b *Bid) Mix(h digest.Hash) digest.Hash {
+	return h.Int(b.Score, b.Calibrated, b.Weight, int64(b.Since), b.Left, b.Urgency, b.Price).Text(b.Option)
+}
+
+// Mix mixes trust into a digest.
+func (t *Trust) Mix(h digest.Hash) digest.Hash {
+	return h.Int(t.Error, t.History, t.Seen, t.Risk, t.Pace, t.Runs, t.Excess, t.Evidence)
+}
+
+// Mix mixes what is kept of a queue into a digest.
+func (s *Standing) Mix(h digest.Hash) digest.Hash {
+	return s.Trust.Mix(h.Text(s.Queue)).Int(s.Credits, int64(s.Refilled))
+}
+
+// Mix mixes a claim into a digest.
+func (c *Claim) Mix(h digest.Hash) digest.Hash {
+	h = c.Range.Mix(c.Token.Mix(h)).Text(string(c.Node)).Text(string(c.Slice)).Int(c.Speed, int64(c.Start), int64(c.End))
+	h = c.Plan.Mix(c.Demand.Mix(job.MixIDs(h, c.Also)))
+	return digest.Optional(h, c.Bid)
+}
+
+// Mix mixes a settled subjob into a digest.
+func (p *Past) Mix(h digest.Hash) digest.Hash {
+	h = p.Committed.Mix(p.Claim.Mix(h)).Bool(p.Skipped).Int(int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))
+	return p.Peak.Mix(h).Text(p.Detail)
+}
