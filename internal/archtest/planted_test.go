@@ -134,6 +134,24 @@ func TestPlantedSource(t *testing.T) {
 	want(t, StructTags(fset, f), "planted.go:4:8")
 	want(t, Goroutines(fset, f), "planted.go:8:12", "planted.go:9:2", "planted.go:10:2")
 
+	fset, f, _ = check(t, `package planted
+
+import (
+	"os"
+	"path/filepath"
+)
+
+func tidy(dir string) error {
+	_ = filepath.WalkDir(dir, nil)
+	_ = os.Chmod(dir, 0) //sluice:trusted made by this function and closed to all
+	//sluice:trusted
+	_ = os.RemoveAll(dir)
+	do := os.RemoveAll
+	return do(dir)
+}
+`)
+	want(t, TreeWalks(fset, f), "planted.go:11:2: //sluice:trusted says no reason", "planted.go:9:6: filepath.WalkDir follows links", "planted.go:13:8: os.RemoveAll")
+
 	want(t, PackageComments("x", []*ast.File{f}), "no package comment")
 	doc := &ast.File{Doc: &ast.CommentGroup{}}
 	want(t, PackageComments("x", []*ast.File{f, doc}))

@@ -177,6 +177,28 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// TestSubjobsTrees: what may run as root handles the trees of subjobs in one way only.
+func TestSubjobsTrees(t *testing.T) {
+	fset := token.NewFileSet()
+	checked := 0
+	walk(t, func(name string) {
+		handles := strings.HasPrefix(name, "internal/edge/executor/process/") || strings.HasPrefix(name, "internal/edge/executor/shim/")
+		if !handles || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/edge/executor/shim/foreign/") {
+			return
+		}
+		f, err := parser.ParseFile(fset, name, read(t, name), parser.ParseComments)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		checked++
+		report(t, TreeWalks(fset, f))
+	})
+	if checked < 10 {
+		t.Errorf("%d files were checked: the search is broken", checked)
+	}
+}
+
 func TestDocuments(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(root, "docs/adr"))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -97,6 +98,10 @@ func claim(f *os.File, path string) (bool, error) {
 	seen, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(ours, seen) {
 		return false, nil
+	}
+	// The directory is everybody's: a name there may lead to somebody's file, or to a pipe.
+	if st, ok := ours.Sys().(*syscall.Stat_t); err == nil && (!ours.Mode().IsRegular() || ok && st.Nlink > 1) {
+		return false, errkind.Errorf(errkind.Denied, "%s is not a plain file of its own: somebody put it there; remove it", path)
 	}
 	if err == nil {
 		err = f.Truncate(0)

@@ -142,15 +142,19 @@ func sendOutput(ctx context.Context, o *Output, send func(*pb.ReadOutputResponse
 		return fileError(o, "", err)
 	}
 	defer root.Close()
+	folder, err := root.Stat(".")
+	if err != nil {
+		return fileError(o, "", err)
+	}
 	for _, name := range o.Files {
-		if err := sendFile(ctx, root, o, name, send); err != nil {
+		if err := sendFile(ctx, root, folder, o, name, send); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func sendFile(ctx context.Context, root *os.Root, o *Output, name string, send func(*pb.ReadOutputResponse) error) error {
+func sendFile(ctx context.Context, root *os.Root, folder fs.FileInfo, o *Output, name string, send func(*pb.ReadOutputResponse) error) error {
 	// Opening a pipe without O_NONBLOCK would wait for a writer.
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -163,6 +167,9 @@ func sendFile(ctx context.Context, root *os.Root, o *Output, name string, send f
 	}
 	if !info.Mode().IsRegular() {
 		return fileError(o, name, errors.New("is no regular file"))
+	}
+	if !sameOwner(folder, info) {
+		return fileError(o, name, errors.New("belongs to another user than its folder: it was linked there, and may hold what the subjob could not read"))
 	}
 	m := &pb.ReadOutputResponse{Subjob: token(o.Token), Path: name, Size: info.Size()}
 	buf := make([]byte, chunk)
@@ -185,6 +192,14 @@ func sendFile(ctx context.Context, root *os.Root, o *Output, name string, send f
 		}
 		m = &pb.ReadOutputResponse{}
 	}
+}
+
+// sameOwner says whether a file in a subjob's folder belongs to whoever the subjob ran as; as ourselves it could read all that
+// we can.
+func sameOwner(folder, file fs.FileInfo) bool {
+	a, ok := folder.Sys().(*syscall.Stat_t)
+	b, also := file.Sys().(*syscall.Stat_t)
+	return !ok || !also || a.Uid == b.Uid || a.Uid == uint32(os.Geteuid())
 }
 
 func fileError(o *Output, name string, err error) error {

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -35,7 +36,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, ".") { // half built or half removed: never a run directory
-			errs = append(errs, os.RemoveAll(e.s.in("runs", name)))
+			errs = append(errs, foreign.Remove(e.s.in("runs", name)))
 			continue
 		}
 		token, err := job.ParseToken(name)

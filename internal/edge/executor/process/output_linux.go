@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
 // Output is the folder of one committed subjob that wrote something.
@@ -22,8 +23,11 @@ type Output struct {
 	Bytes int64
 }
 
-// maxFiles bounds the names listed of one folder.
-const maxFiles = 10000
+const (
+	// maxFiles bounds the names listed of one folder, mostSeen how many are held to find the first of them.
+	maxFiles = 10_000
+	mostSeen = 20 * maxFiles
+)
 
 // tokens is the folder beside the outputs of a job that says which subjob each is of.
 const tokens = ".subjobs"
@@ -51,18 +55,18 @@ func (e *Executor) Outputs(j job.ID) ([]Output, error) {
 		if text, err := os.ReadFile(tokenFile(o.Path)); err == nil {
 			o.Token, _ = job.ParseToken(strings.TrimSpace(string(text)))
 		}
-		err := filepath.WalkDir(o.Path, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return err
+		err := foreign.Walk(o.Path, func(f *foreign.Entry) error {
+			if !f.Plain || !f.Own {
+				return nil
 			}
-			if info, err := d.Info(); err == nil {
-				o.Bytes += info.Size()
-			}
-			if rel, err := filepath.Rel(o.Path, path); err == nil && len(o.Files) < maxFiles {
-				o.Files = append(o.Files, rel)
+			o.Bytes += f.Size
+			if len(o.Files) < mostSeen {
+				o.Files = append(o.Files, f.Path)
 			}
 			return nil
 		})
+		slices.Sort(o.Files)
+		o.Files = o.Files[:min(len(o.Files), maxFiles)]
 		if err != nil {
 			return nil, err
 		}

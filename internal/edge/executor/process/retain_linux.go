@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
 // purge removes everything that is kept of a job. Its snapshot may be another job's too: see PruneSnapshots.
@@ -26,7 +26,7 @@ func (e *Executor) purge(j job.ID) {
 		}
 	}
 	for _, path := range paths {
-		if err := removeAll(path); err != nil {
+		if err := foreign.Remove(path); err != nil {
 			e.o.Logger.Warn("removing what is kept of a job", "job", string(j), "err", err)
 		}
 	}
@@ -98,7 +98,7 @@ func (e *Executor) pruneTo(root string, depth, n int, bytes int64) {
 		if info, err := os.Lstat(p); err == nil {
 			a := aged{path: p, at: info.ModTime()}
 			if bytes < math.MaxInt64 {
-				a.size = shim.Size(p, bytes)
+				a.size = foreign.Size(p, bytes)
 			}
 			all = append(all, a)
 		}
@@ -112,7 +112,7 @@ func (e *Executor) pruneTo(root string, depth, n int, bytes int64) {
 		keep++
 	}
 	for _, a := range all[keep:] {
-		if err := removeAll(a.path); err != nil {
+		if err := foreign.Remove(a.path); err != nil {
 			e.o.Logger.Warn("removing what is too old to keep", "path", a.path, "err", err)
 		}
 	}
@@ -121,6 +121,7 @@ func (e *Executor) pruneTo(root string, depth, n int, bytes int64) {
 // PruneSnapshots removes stored work directories that keep says nobody needs. Those younger than an hour stay: their job
 // may be about to be accepted.
 func (e *Executor) PruneSnapshots(keep func(id string) bool) error {
+	//sluice:trusted only the daemon writes there
 	return filepath.WalkDir(e.s.in("snapshots"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

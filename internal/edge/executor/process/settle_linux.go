@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
 // settle puts the directories of an ended subjob where they belong, and answers. Every step may be done again, so that
@@ -82,7 +83,7 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 	if err := os.Rename(string(dir), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(os.RemoveAll(old), shim.SyncDir(e.s.in("runs")))
+	return errors.Join(foreign.Remove(old), shim.SyncDir(e.s.in("runs")))
 }
 
 // putAway empties the run directory of what is worth keeping.
@@ -107,7 +108,9 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 		return err
 	}
 	if moved {
-		readOnly(e.s.checkpoint(l.Job, l.Token))
+		if err := foreign.Seal(e.s.checkpoint(l.Job, l.Token)); err != nil {
+			e.o.Logger.Warn("taking the right to write from a checkpoint", "subjob", l.Token.String(), "err", err)
+		}
 		e.dropCheckpoints(l.Job, l.Token)
 	}
 	path := e.s.output(l.Job, committed)
@@ -168,18 +171,6 @@ func move(from, to string, mode os.FileMode) (bool, error) {
 	return true, errors.Join(shim.SyncDir(filepath.Dir(from)), shim.SyncDir(filepath.Dir(to)), shim.SyncDir(filepath.Dir(filepath.Dir(to))))
 }
 
-// readOnly takes the right to write from a tree. It is against accidents: its owner can take it back.
-func readOnly(root string) {
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type()&fs.ModeSymlink == 0 {
-			if info, err := d.Info(); err == nil {
-				_ = os.Chmod(path, info.Mode().Perm()&^0o222)
-			}
-		}
-		return nil
-	})
-}
-
 // dropCheckpoints removes a job's other generations once the newest is in place, except those that a subjob still reads.
 func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 	needed := map[string]bool{e.s.checkpoint(j, newest): true}
@@ -199,20 +190,9 @@ func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 	}
 	for _, entry := range entries {
 		if path := filepath.Join(e.s.checkpoints(j), entry.Name()); !needed[path] {
-			if err := removeAll(path); err != nil {
+			if err := foreign.Remove(path); err != nil {
 				e.o.Logger.Warn("removing an old checkpoint", "path", path, "err", err)
 			}
 		}
 	}
-}
-
-// removeAll removes a tree that readOnly may have been applied to.
-func removeAll(root string) error {
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(root)
 }

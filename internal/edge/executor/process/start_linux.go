@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -40,7 +41,7 @@ func (r *run) launch(witness journal.Position) {
 		return
 	}
 	if err := r.prepare(witness); err != nil {
-		_ = os.RemoveAll(r.building())
+		_ = foreign.Remove(r.building()) // the next attempt, or Find, removes what is left
 		fail(err.Error())
 		return
 	}
@@ -77,10 +78,11 @@ func (r *run) prepare(witness journal.Position) error {
 		return err
 	}
 	build := shim.Dir(r.building())
-	if err := os.RemoveAll(string(build)); err != nil {
+	if err := foreign.Remove(string(build)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(string(build), 0o711); err != nil {
+	// Closed while it is being built: what is unpacked becomes its user's own before it is whole.
+	if err := os.Mkdir(string(build), 0o700); err != nil {
 		return err
 	}
 	for _, d := range []string{build.Work(), build.Output(), build.Checkpoint(), build.ProgressDir()} {
@@ -98,6 +100,9 @@ func (r *run) prepare(witness journal.Position) error {
 	}
 	lease := r.makeLease(user, resume, witness)
 	if err := errors.Join(build.WriteTerms(m.Range.To, m.End), build.WriteLease(&lease)); err != nil {
+		return err
+	}
+	if err := os.Chmod(string(build), 0o711); err != nil { //sluice:trusted runs/ is the daemon's alone
 		return err
 	}
 	// A directory of this token that is in the way was made by a daemon that did not live to see it: Find has fenced it.
@@ -121,7 +126,7 @@ func (e *Executor) letThrough(u *shim.User) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o011 != 0o011 {
-		if err := os.Chmod(e.o.DataDir, mode|0o011); err != nil {
+		if err := os.Chmod(e.o.DataDir, mode|0o011); err != nil { //sluice:trusted it is the daemon's own directory
 			return err
 		}
 	}

@@ -9,12 +9,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -218,14 +220,18 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	detail := "the supervisor died"
 	if note.BootID == shim.BootID() {
 		e.Said, e.Spoke = r.dir.ReadProgress()
-		files, err := shim.SyncTree(r.dir.Checkpoint())
+		files, err := foreign.Sync(r.dir.Checkpoint())
 		if err == nil {
-			_, err = shim.SyncTree(r.dir.Output())
+			_, err = foreign.Sync(r.dir.Output())
 		}
-		if err != nil {
+		switch {
+		case errkind.Of(err) == errkind.Invalid: // it will be no better the next time
+			e.Spoke = false
+			detail += "; what it wrote can't be made durable and does not count: " + err.Error()
+		case err != nil:
 			return job.Result{}, fmt.Errorf("making what a lost subjob wrote durable: %w", err)
 		}
-		e.Whole = files > 0
+		e.Whole = err == nil && files > 0
 	} else {
 		detail = "the machine was restarted; what the subjob had written was not yet synced and does not count"
 	}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,59 +18,6 @@ func SyncDir(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-// SyncTree makes everything below root durable and says how many plain files there are. It follows no link and opens no
-// pipe or device: the tree is a program's. An empty root holds nothing that could be lost, and costs nothing.
-func SyncTree(root string) (files int, err error) {
-	if emptyDir(root) {
-		return 0, nil
-	}
-	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir():
-			return SyncDir(path)
-		case !e.Type().IsRegular():
-			return nil
-		}
-		files++
-		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
-	})
-	return files, err
-}
-
-// emptyDir says whether path is a directory, and no link to one, that holds nothing.
-func emptyDir(path string) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() {
-		return false
-	}
-	entries, err := os.ReadDir(path)
-	return err == nil && len(entries) == 0
-}
-
-// Size adds up the bytes of all plain files below root, stopping early once they pass limit. What vanishes meanwhile
-// does not count.
-func Size(root string, limit int64) (n int64) {
-	_ = filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return nil
-		}
-		if info, err := e.Info(); err == nil {
-			n += info.Size()
-		}
-		if n > limit {
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return n
 }
 
 // WriteFile replaces path durably.
@@ -121,23 +66,6 @@ func readJSON(path string, v any) error {
 		return errkind.Errorf(errkind.Corrupt, "%s is damaged: %w; move its directory away after making sure that nothing of it runs", path, err)
 	}
 	return nil
-}
-
-// readPlain reads a plain file of at most limit bytes without following a link at its end.
-func readPlain(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, errkind.Errorf(errkind.Invalid, "%s is not a plain file of at most %d bytes", path, limit)
-	}
-	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // Tail returns the last lines of a file: at most lines of them in at most size bytes.

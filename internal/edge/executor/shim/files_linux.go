@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
@@ -97,7 +98,7 @@ const progressLimit = 64 << 10
 // ReadProgress reads the program's progress file. A file that is missing, too long, not a plain file or not JSON says
 // nothing: it is the program's, and whatever it holds may not hurt.
 func (d Dir) ReadProgress() (p Progress, ok bool) {
-	data, err := readPlain(d.Progress(), progressLimit)
+	data, err := foreign.ReadFile(d.Progress(), progressLimit)
 	if err != nil || json.Unmarshal(data, &p) != nil {
 		return Progress{}, false
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
 // errHeld says that somebody else holds the lock: a supervisor lives.
@@ -52,7 +54,7 @@ func (d Dir) SetStuck(text string) error {
 
 // ReadStuck returns what SetStuck wrote, empty if nothing stands.
 func (d Dir) ReadStuck() string {
-	data, err := readPlain(d.Stuck(), progressLimit)
+	data, err := foreign.ReadFile(d.Stuck(), progressLimit)
 	if err != nil {
 		return ""
 	}

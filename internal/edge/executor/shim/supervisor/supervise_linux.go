@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -227,10 +228,10 @@ func (s *subjob) finish(said word) error {
 	l := &s.lease
 	e := shim.Ending{ExitCode: said.Code, Signal: said.Signal, Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
 	e.Said, e.Spoke = s.dir.ReadProgress()
-	files, err := shim.SyncTree(s.dir.Checkpoint())
+	files, err := foreign.Sync(s.dir.Checkpoint())
 	e.Whole = err == nil && files > 0
 	if err == nil {
-		_, err = shim.SyncTree(s.dir.Output())
+		_, err = foreign.Sync(s.dir.Output())
 	}
 	r := shim.Judge(l, e)
 	if err != nil { // what may be lost with the power must not count

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -46,13 +47,13 @@ func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Out
 		}
 	}
 	if w.size.due() {
-		used := shim.Size(w.dir.Output(), w.output)
+		used := foreign.Size(w.dir.Output(), w.output)
 		if used <= w.output {
-			used += shim.Size(w.dir.Checkpoint(), w.output-used)
+			used += foreign.Size(w.dir.Checkpoint(), w.output-used)
 		}
 		w.size.done(w.size.every)
 		if used > w.output {
-			return job.LimitKilled, fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes", w.output)
+			return job.LimitKilled, fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, or folders nested deeper than %d", w.output, foreign.MaxDepth)
 		}
 	}
 	return 0, ""

@@ -1,0 +1,114 @@
+package foreign
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Size adds up the bytes of all plain files of a tree, stopping early once they pass limit. What vanishes meanwhile does not
+// count. A tree whose size can't be told, because it is nested too deeply or closed to us, has more than limit: otherwise it
+// would be a way around every bound. One that is not there has none.
+func Size(root string, limit int64) (n int64) {
+	if info, err := os.Lstat(root); err == nil && !info.IsDir() {
+		if info.Mode().IsRegular() {
+			return info.Size()
+		}
+		return 0
+	}
+	err := Walk(root, func(e *Entry) error {
+		if n += e.Size; n > limit {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	if err != nil && !gone(err) {
+		return limit + 1
+	}
+	return n
+}
+
+// Sync makes everything in a tree durable and says how many plain files there are. An empty one holds nothing that could be
+// lost, and costs nothing; nor does anything else that stands where a tree was.
+func Sync(root string) (files int, err error) {
+	empty := true
+	err = Walk(root, func(e *Entry) error {
+		if e.Path == "" {
+			return nil
+		}
+		empty = false
+		if e.Plain {
+			files++
+		}
+		return syncOne(e)
+	})
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return 0, nil
+	}
+	if err != nil || empty {
+		return files, err
+	}
+	f, err := folder(unix.AT_FDCWD, root)
+	if err != nil {
+		return files, err
+	}
+	return files, errors.Join(f.Sync(), f.Close())
+}
+
+// syncOne makes a directory's names or a file's bytes durable.
+func syncOne(e *Entry) error {
+	var f *os.File
+	var err error
+	switch {
+	case e.Dir:
+		f, err = folder(e.dir, e.name)
+	case e.Plain:
+		f, err = e.Open()
+	default:
+		return nil
+	}
+	if err != nil {
+		return ignoreGone(err)
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// folder is a directory as a file.
+func folder(dir int, name string) (*os.File, error) {
+	fd, err := openDir(dir, name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// Seal takes the right to write from a tree: from its directories, and from those plain files that belong to the tree's
+// owner and have no other name, which could be anywhere. It is against accidents: the owner can take the right back.
+func Seal(root string) error {
+	var owner uint32
+	return Walk(root, func(e *Entry) error {
+		if e.Path == "" {
+			owner = e.stat.Uid
+		}
+		if !e.Dir && !e.Plain {
+			return nil
+		}
+		fd, err := pin(e.dir, e.name, 0)
+		if err != nil {
+			return nil // it went, or is closed to us: then it is not ours to seal
+		}
+		defer func() { _ = unix.Close(fd) }()
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil || st.Uid != owner {
+			return nil
+		}
+		if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFDIR && (kind != unix.S_IFREG || st.Nlink != 1) {
+			return nil
+		}
+		// To the descriptor, so that it is done to what was asked about. Best effort: nothing hangs on it.
+		_ = unix.Chmod(again(fd), st.Mode&0o555)
+		return nil
+	})
+}
