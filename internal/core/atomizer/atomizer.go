@@ -56,7 +56,7 @@ type Window struct {
 // Piece is a proposed subjob.
 type Piece struct {
 	Range job.Range
-	// Run is the time of the work itself, Wall adds restore and checkpoint, Length the grace: what a lease must hold.
+	// Run is the time of the work itself, Wall adds start, restore and checkpoint, Length the grace: what a lease must hold.
 	Run, Wall, Length time.Duration
 	// Demand is the least capacity at which the piece is safe.
 	Demand trp.Vector
@@ -156,7 +156,7 @@ func fitRigid(v *View, w Window) (Piece, Refusal) {
 	}
 	least := v.Safe().LeastOver(0, v.Spec.Total, v.Scale())
 	wall := v.Spec.WalltimeAt(w.Speed)
-	p := Piece{Range: whole, Run: wall, Wall: wall, Length: wall + v.Spec.Launch.Grace}
+	p := Piece{Range: whole, Run: wall, Wall: v.Prepare() + wall, Length: v.Prepare() + wall + v.Spec.Launch.Grace}
 	p.Demand[trp.Memory] = least
 	switch {
 	case !p.Demand.Fits(w.Capacity):

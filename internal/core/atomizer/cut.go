@@ -59,16 +59,16 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	return p, Refusal{}
 }
 
-// overhead is what a piece pays before its first unit, start-up included, and for the checkpoint at its end. A first
+// overhead is what a piece pays before its first unit, the start included, and for the checkpoint at its end. A first
 // start restores nothing; a continuation pays neither.
 func (v *View) overhead() (before, checkpoint time.Duration) {
 	switch {
 	case !v.Continues.Empty():
 		return 0, 0
 	case v.Resume.Zero():
-		return v.Spec.Startup, v.Spec.Checkpoint
+		return v.startup(), v.Spec.Checkpoint
 	}
-	return v.Spec.Startup + v.Spec.Restore, v.Spec.Checkpoint
+	return v.startup() + v.Spec.Restore, v.Spec.Checkpoint
 }
 
 // floor rounds a cut point down to the grid; from itself if that leaves nothing. Inside a suspect range single units
@@ -127,7 +127,7 @@ func (v *View) least(from, end int64) int64 {
 // LeastWindow is the shortest window the job could use where it runs at this speed, above 0, whatever its memory.
 func LeastWindow(v *View, speed int64) time.Duration {
 	if v.Spec.Kind == job.Rigid {
-		return v.Spec.WalltimeAt(speed) + v.Spec.Launch.Grace
+		return v.Prepare() + v.Spec.WalltimeAt(speed) + v.Spec.Launch.Grace
 	}
 	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
 	restore, checkpoint := v.overhead()

@@ -179,7 +179,7 @@ func (p *proposal) optionName() string {
 // worthIt says whether a piece keeps the job's largest share of overhead (OverheadMax), its start-up apart, which every
 // process has.
 func (v *View) worthIt(x Piece) bool {
-	startup := v.Spec.Startup
+	startup := v.startup()
 	if !v.Continues.Empty() {
 		startup = 0
 	}

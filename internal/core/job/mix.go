@@ -32,7 +32,7 @@ func (v Verdict) Mix(h digest.Hash) digest.Hash { return h.Int(int64(v.State)).T
 // Mix mixes a result into a digest.
 func (r *Result) Mix(h digest.Hash) digest.Hash {
 	h = h.Int(int64(r.Outcome), int64(r.ExitCode), int64(r.Signal), r.Progress, int64(r.Start), int64(r.End), int64(r.FirstProgress))
-	return r.Peak.Mix(h.Bool(r.Checkpoint)).Text(r.Detail)
+	return r.Peak.Mix(h.Bool(r.Checkpoint)).Text(r.Detail).Int(int64(r.Prepare), int64(r.Unpack))
 }
 
 // Mix mixes a spec into a digest. It is long: whoever keeps a spec hashes it once.
@@ -56,5 +56,5 @@ func (s *Spec) Mix(h digest.Hash) digest.Hash {
 // Mix mixes how a process is started into a digest.
 func (l *Launch) Mix(h digest.Hash) digest.Hash {
 	return h.Texts(l.Command).Texts(l.Env).Text(l.Snapshot).Text(l.Subdir).
-		Int(int64(l.WarnSignal), int64(l.WarnBefore), int64(l.Grace), l.LogLimit, l.OutputLimit)
+		Int(int64(l.WarnSignal), int64(l.WarnBefore), int64(l.Grace), l.LogLimit, l.OutputLimit, l.Files, l.Bytes)
 }

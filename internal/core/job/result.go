@@ -58,6 +58,9 @@ type Result struct {
 	Peak trp.Vector
 	// Detail is a short text for people: the last lines of stderr, or what could not be done.
 	Detail string
+	// Prepare is what was gone of the lease's time when the process started; 0 if it never did. Unpack is the part of it in
+	// which the job's work directory was unpacked, which happens once on a node.
+	Prepare, Unpack time.Duration
 }
 
 // Ran is how long the process ran; 0 if it never started.

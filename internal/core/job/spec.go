@@ -130,6 +130,8 @@ type Launch struct {
 	Env []string
 	// Snapshot names the stored copy of the work directory taken at submission; empty for none.
 	Snapshot string
+	// Files and Bytes are its size unpacked, directories counted as files; 0 where it is not known.
+	Files, Bytes int64
 	// Subdir is where in the snapshot the command starts.
 	Subdir string
 	// WarnSignal is sent WarnBefore ahead of the deadline; 0 for none.

@@ -137,6 +137,11 @@ type Learned struct {
 	Rates []time.Duration
 	// Rate is the quantile of Rates that plans use; 0 while there are none and the declared time counts.
 	Rate time.Duration
+	// Prepares are what recent starts took at their node before the process began, newest last, at most MaxPrepares. What
+	// was unpacked meanwhile, which happens once on a node, is no part of it.
+	Prepares []time.Duration
+	// Prepare is what plans use of them; 0 while there are none.
+	Prepare time.Duration
 	// Margin multiplies the planned run time, in parts per thousand: raised by a missed deadline, decays on success.
 	Margin int64
 	// MemoryScale multiplies the profile, in parts per thousand: raised by a memory kill.
@@ -167,8 +172,8 @@ type Suspect struct {
 	Limit int64
 }
 
-// MaxRates bounds Learned.Rates.
-const MaxRates = 32
+// MaxRates bounds Learned.Rates, MaxPrepares Learned.Prepares.
+const MaxRates, MaxPrepares = 32, 16
 
 // Out is what a step produces: the caller's slices, appended to. Facts are durable before any effect leaves.
 type Out struct {

@@ -47,5 +47,5 @@ func (c *Claim) Mix(h digest.Hash) digest.Hash {
 // Mix mixes a settled subjob into a digest.
 func (p *Past) Mix(h digest.Hash) digest.Hash {
 	h = p.Committed.Mix(p.Claim.Mix(h)).Bool(p.Skipped).Int(int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))
-	return p.Peak.Mix(h).Text(p.Detail)
+	return p.Peak.Mix(h).Text(p.Detail).Int(int64(p.Prepare))
 }

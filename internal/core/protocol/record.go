@@ -65,6 +65,7 @@ type Past struct {
 	RealEnd   quantity.Instant
 	Peak      trp.Vector
 	Detail    string
+	Prepare   time.Duration
 }
 
 // Wall is the planned length of the claim without its grace.

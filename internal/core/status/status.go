@@ -37,7 +37,11 @@ type Job struct {
 	StartEarly, StartLate, FinishEarly, FinishLate quantity.Instant
 	// RateP50 and RateP95 are learned run times of a unit at speed 1.
 	RateP50, RateP95 time.Duration
-	MemoryScale      int64
+	// Prepare is what a start is planned to take at its node before the process begins. PrepareSeen: earlier starts were
+	// observed; otherwise it is a margin for unpacking the work directory.
+	Prepare     time.Duration
+	PrepareSeen bool
+	MemoryScale int64
 	// History of subjobs in order of start; bounded: HistoryDropped older ones are only counted.
 	History        []Subjob
 	HistoryDropped int
@@ -102,7 +106,9 @@ type Subjob struct {
 	Predicted, Peak quantity.Amount
 	Outcome         string
 	Detail          string
-	Running         bool
+	// Prepare is what was gone of its time when its process began; 0 while it is not known.
+	Prepare time.Duration
+	Running bool
 	// Bid it was won with; nil where nobody bid.
 	Bid *protocol.Bid
 }

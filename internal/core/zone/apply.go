@@ -168,7 +168,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 
 	p := protocol.Past{Claim: c, Committed: committed, Skipped: f.Skipped, Outcome: job.Lost, Detail: f.Text}
 	if r := f.Result; r != nil {
-		p.Outcome, p.RealStart, p.RealEnd, p.Peak = r.Outcome, r.Start, r.End, r.Peak
+		p.Outcome, p.RealStart, p.RealEnd, p.Peak, p.Prepare = r.Outcome, r.Start, r.End, r.Peak, r.Prepare
 		if p.Detail == "" {
 			p.Detail = r.Detail
 		}

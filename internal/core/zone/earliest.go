@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -99,12 +100,13 @@ func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (pla
 	return place{}, false
 }
 
-// endAt is when a rigid job ends, grace included, that starts at t and runs at this speed.
+// endAt is when a rigid job ends, grace included, that starts at t and runs at this speed. What unpacking its work directory
+// takes is not taken from its walltime.
 func endAt(spec *job.Spec, t quantity.Instant, speed int64) quantity.Instant {
 	if spec.Walltime == 0 {
 		return quantity.Never
 	}
-	return t.Add(spec.WalltimeAt(speed) + spec.Launch.Grace)
+	return t.Add(atomizer.Unpacking(&spec.Launch) + spec.WalltimeAt(speed) + spec.Launch.Grace)
 }
 
 // rank is what makes a place better than another: its end, or its start where no end is known.

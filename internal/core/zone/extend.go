@@ -121,7 +121,7 @@ func (z *Zone) elsewhere(now quantity.Instant, st *state, c *protocol.Claim) boo
 func (z *Zone) sooner(now quantity.Instant, st *state, c *protocol.Claim, s *slice, w *window) bool {
 	speed, v := s.speed(st.Spec), st.view()
 	left := st.Spec.Total - c.Range.To
-	if w.start > now || speed <= c.Speed || v.RunTime(left, speed)+st.Spec.Startup+st.Spec.Restore+st.Spec.Checkpoint >= v.RunTime(left, c.Speed) {
+	if w.start > now || speed <= c.Speed || v.RunTime(left, speed)+v.Prepare()+st.Spec.Startup+st.Spec.Restore+st.Spec.Checkpoint >= v.RunTime(left, c.Speed) {
 		return false
 	}
 	v.Committed, v.Claimed, v.Running = slices.Clone(v.Committed).Add(c.Range), nil, 0

@@ -27,6 +27,7 @@ const (
 func (z *Zone) learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
 	l = s.Learned
 	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
+	learnPrepare(&l, r)
 	l.Peak = l.Peak.Max(r.Peak)
 	if l.Margin == 0 {
 		l.Margin = startMargin

@@ -35,7 +35,7 @@ func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 		p := &s.Past[j.HistoryDropped+i]
 		sub := showClaim(&p.Claim)
 		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
-		sub.Outcome, sub.Detail = p.Outcome.String(), p.Detail
+		sub.Outcome, sub.Detail, sub.Prepare = p.Outcome.String(), p.Detail, p.Prepare
 		if p.Skipped {
 			sub.Outcome = "skipped"
 		}
@@ -109,6 +109,8 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 	default:
 		j.Wait = max(0, now.Sub(s.Submitted))
 	}
+	v := s.view()
+	j.Prepare, j.PrepareSeen = v.Prepare(), s.Learned.Prepare > 0
 	if rates := slices.Sorted(slices.Values(s.Learned.Rates)); len(rates) > 0 {
 		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned.Rate
 	}

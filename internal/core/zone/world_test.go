@@ -399,7 +399,7 @@ func (w *world) redeem(m protocol.Message) {
 	after := m.Plan.Wall
 	if w.run != nil {
 		after, run.result = w.run(&m)
-		run.result.Start = max(w.now, m.Start)
+		run.result.Start = max(w.now, m.Start, run.result.Start)
 	}
 	run.done = min(max(w.now, m.Start).Add(after), m.End)
 	s.runs = append(s.runs, run)

@@ -29,11 +29,11 @@ type shelf struct {
 	pruned func(keep func(string) bool)
 }
 
-func (s *shelf) PutSnapshot(b []byte) (string, error) {
+func (s *shelf) PutSnapshot(b []byte) (executor.Snapshot, error) {
 	if string(b) == "bad" {
-		return "", errkind.Errorf(errkind.Invalid, "not a tar.gz")
+		return executor.Snapshot{}, errkind.Errorf(errkind.Invalid, "not a tar.gz")
 	}
-	return "snap-" + string(b), nil
+	return executor.Snapshot{ID: "snap-" + string(b), Files: 3, Bytes: int64(len(b))}, nil
 }
 
 func (s *shelf) OpenLogs(_ job.ID, t job.Token) ([]io.ReadCloser, error) {
@@ -135,8 +135,8 @@ func TestSnapshotsAndSweep(t *testing.T) {
 	if mine.Launch.Snapshot != "" {
 		t.Error("the caller's spec was written to")
 	}
-	if got := h.actors.Gate.(*toyGate).facts[0].Spec.Launch.Snapshot; got != "snap-tar" {
-		t.Errorf("the accepted spec names snapshot %q", got)
+	if got := h.actors.Gate.(*toyGate).facts[0].Spec.Launch; got.Snapshot != "snap-tar" || got.Files != 3 || got.Bytes != 3 {
+		t.Errorf("the accepted spec names %q with %d files and %d bytes", got.Snapshot, got.Files, got.Bytes)
 	}
 	if _, err := h.Submit(context.Background(), "", spec("b"), []byte("bad")); errkind.Of(err) != errkind.Invalid {
 		t.Errorf("a bad snapshot: %v", err)

@@ -21,9 +21,9 @@ import (
 
 // Files is what the executor's kind keeps of jobs besides the journal. Its methods are safe for concurrent use.
 type Files interface {
-	// PutSnapshot stores a work directory (tar.gz) durably and returns the name that Launch.Snapshot carries; the same
-	// bytes have the same name. Errors are of kind Invalid or Exhausted.
-	PutSnapshot(tarGz []byte) (id string, err error)
+	// PutSnapshot stores a work directory (tar.gz) durably; the same bytes have the same id, which Launch.Snapshot carries.
+	// Errors are of kind Invalid or Exhausted.
+	PutSnapshot(tarGz []byte) (executor.Snapshot, error)
 	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.
 	OpenLogs(name job.ID, token job.Token) ([]io.ReadCloser, error)
 	// Outputs lists the committed output folders of a job.

@@ -37,7 +37,7 @@ type processFiles struct {
 }
 
 // PutSnapshot implements Files.
-func (f *processFiles) PutSnapshot(tarGz []byte) (string, error) {
+func (f *processFiles) PutSnapshot(tarGz []byte) (executor.Snapshot, error) {
 	return f.Executor.PutSnapshot(tarGz, MaxSnapshot)
 }
 

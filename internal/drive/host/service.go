@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/drive"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/wire"
 )
 
@@ -23,6 +24,7 @@ import (
 // Exhausted the job may still have been accepted: ask again with the same request.
 func (h *Host) Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (drive.Receipt, error) {
 	s := *spec
+	var size executor.Snapshot
 	if len(snapshot) > 0 {
 		if t := h.trouble.Load(); t != nil {
 			return drive.Receipt{}, t.err() // before anything is stored
@@ -30,14 +32,16 @@ func (h *Host) Submit(ctx context.Context, request string, spec *job.Spec, snaps
 		if h.files == nil {
 			return drive.Receipt{}, errkind.Errorf(errkind.Unsupported, "job %s: this daemon stores no work directories: submit it without one", spec.Name)
 		}
-		id, err := h.files.PutSnapshot(snapshot)
+		stored, err := h.files.PutSnapshot(snapshot)
 		if err != nil {
 			return drive.Receipt{}, errkind.Errorf(errkind.Of(err), "job %s: store the work directory: %w", spec.Name, err)
 		}
-		s.Launch.Snapshot = id
+		s.Launch.Snapshot, size = stored.ID, stored
 	}
+	content := contentOf(&s) // without its size, which follows from the snapshot: a retry is the same job to a later version
+	s.Launch.Files, s.Launch.Bytes = size.Files, size.Bytes
 	reply, position, err := h.call(ctx, protocol.Message{
-		Kind: protocol.Submit, To: h.gateAddress(), Request: request, Job: s.Name, Spec: &s, Digest: contentOf(&s),
+		Kind: protocol.Submit, To: h.gateAddress(), Request: request, Job: s.Name, Spec: &s, Digest: content,
 	})
 	if err != nil {
 		return drive.Receipt{}, err

@@ -26,6 +26,14 @@ type Executor interface {
 	Close() error
 }
 
+// Snapshot is a stored copy of a work directory.
+type Snapshot struct {
+	// ID names it: equal ones have one.
+	ID string
+	// Files and Bytes are its size unpacked; directories and links count as files.
+	Files, Bytes int64
+}
+
 // Found is a subjob of an earlier boot with its witness.
 type Found struct {
 	protocol.Found

@@ -31,6 +31,8 @@ func resultFields(c *coder, r *job.Result) {
 	instant(c, 8, &r.FirstProgress)
 	vector(c, 9, &r.Peak)
 	text(c, 10, &r.Detail)
+	signed(c, 11, &r.Prepare)
+	signed(c, 12, &r.Unpack)
 }
 
 func specFields(c *coder, s *job.Spec) {
@@ -88,6 +90,8 @@ func launchFields(c *coder, l *job.Launch) {
 	signed(c, 7, &l.Grace)
 	signed(c, 8, &l.LogLimit)
 	signed(c, 9, &l.OutputLimit)
+	signed(c, 10, &l.Files)
+	signed(c, 11, &l.Bytes)
 }
 
 func profileFields(c *coder, p *trp.Profile) {

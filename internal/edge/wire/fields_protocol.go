@@ -118,6 +118,8 @@ func learnedFields(c *coder, l *protocol.Learned) {
 	signed(c, 11, &l.Spread)
 	pointer(c, 12, &l.Safe, tableFields)
 	signed(c, 13, &l.Runs)
+	numbers(c, 14, &l.Prepares)
+	signed(c, 15, &l.Prepare)
 }
 
 func reservationFields(c *coder, r *protocol.Reservation) {
@@ -213,4 +215,5 @@ func pastFields(c *coder, p *protocol.Past) {
 	instant(c, 21, &p.RealEnd)
 	vector(c, 22, &p.Peak)
 	text(c, 23, &p.Detail)
+	signed(c, 24, &p.Prepare)
 }

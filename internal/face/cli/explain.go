@@ -88,6 +88,9 @@ func (a *app) showExplanation(e *pb.Explanation) error {
 		}
 		fmt.Fprintf(a.Out, "may finish  %s\n", a.between(j.GetFinishEarly(), j.GetFinishLate()))
 	}
+	if text := startText(j); text != "" {
+		fmt.Fprintf(a.Out, "start       %s\n", text)
+	}
 	if e.Nearest != "" {
 		fmt.Fprintf(a.Out, "would fit   %s\n", flat(e.Nearest))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
@@ -155,6 +156,7 @@ func (a *app) subjobColumns(list []*pb.Subjob) []column[*pb.Subjob] {
 		{key: "plannedEnd", value: func(s sub) any { return stamp(s.PlannedEnd) }},
 		{key: "start", head: "START", value: func(s sub) any { return stamp(s.Start) }, text: func(s sub) string { return a.clock(s.Start) }},
 		{key: "end", head: "END", value: func(s sub) any { return stamp(s.End) }, text: func(s sub) string { return a.clock(s.End) }},
+		{key: "prepareSeconds", head: "PREPARE", wide: true, value: func(s sub) any { return seconds(s.Prepare) }, text: func(s sub) string { return briefly(s.Prepare) }},
 		{key: "predictedMemoryBytes", head: "PREDICTED", value: func(s sub) any { return s.PredictedMemoryBytes }, text: func(s sub) string { return size(s.PredictedMemoryBytes) }},
 		{key: "peakMemoryBytes", head: "PEAK", value: func(s sub) any { return s.PeakMemoryBytes }, text: func(s sub) string { return size(s.PeakMemoryBytes) }},
 		{key: "running", value: func(s sub) any { return s.Running }},
@@ -208,7 +210,7 @@ func (a *app) showJob(j *pb.Job) error {
 		for _, s := range j.History {
 			subs = append(subs, describe(s, columns))
 		}
-		r = append(r, pair{"rateP50Seconds", seconds(j.RateP50)}, pair{"rateP95Seconds", seconds(j.RateP95)}, pair{"memoryScale", j.MemoryScale})
+		r = append(r, pair{"rateP50Seconds", seconds(j.RateP50)}, pair{"rateP95Seconds", seconds(j.RateP95)}, pair{"memoryScale", j.MemoryScale}, pair{"prepareSeconds", seconds(j.Prepare)}, pair{"prepareSeen", j.PrepareSeen})
 		r = append(r, standingRecord(j)...)
 		r = append(r, pair{"history", subs}, pair{"historyDropped", j.HistoryDropped}, pair{"spec", j.Spec})
 		return a.dump(r)
@@ -229,6 +231,9 @@ func (a *app) showJob(j *pb.Job) error {
 	if j.RateP50 != nil {
 		lines = append(lines, [2]string{"one unit", fmt.Sprintf("%s, 95%% within %s", short(j.RateP50.AsDuration()), short(j.RateP95.AsDuration()))})
 	}
+	if a.format == "wide" {
+		lines = append(lines, [2]string{"start", startText(j)})
+	}
 	a.lines(append(lines, standing(j)...))
 	if len(j.History) == 0 {
 		return nil
@@ -241,6 +246,25 @@ func (a *app) showJob(j *pb.Job) error {
 		fmt.Fprintf(a.Out, "and %d older subjobs\n", j.HistoryDropped)
 	}
 	return nil
+}
+
+// startText says what a start of a job is planned with; nothing where that is nothing.
+func startText(j *pb.Job) string {
+	switch {
+	case j.GetPrepare() == nil:
+		return ""
+	case j.PrepareSeen:
+		return briefly(j.Prepare) + " before its process begins, as earlier ones took"
+	}
+	return briefly(j.Prepare) + " for unpacking the work directory, as its size may take; once on a node"
+}
+
+// briefly is a length that may be unknown.
+func briefly(d *durationpb.Duration) string {
+	if d == nil {
+		return ""
+	}
+	return short(d.AsDuration())
 }
 
 // lines writes facts below each other; empty ones are left out.

@@ -189,12 +189,12 @@ func pack(t *testing.T, headers ...tar.Header) []byte {
 
 func TestSnapshotIsAPrivateCopy(t *testing.T) {
 	b := newBench(t, nil)
-	id, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "data", Linkname: "/tmp", Typeflag: tar.TypeSymlink}), 1<<20)
+	stored, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "data", Linkname: "/tmp", Typeflag: tar.TypeSymlink}), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := lease(time.Minute, "sh", "-c", "cat b/f; readlink ../data; echo changed >b/f")
-	m.Spec.Launch.Snapshot, m.Spec.Launch.Subdir = id, "a"
+	m.Spec.Launch.Snapshot, m.Spec.Launch.Subdir = stored.ID, "a"
 	b.run(m, job.Done)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "a/b/f/tmp" {
 		t.Errorf("the program saw %q", out)
@@ -202,7 +202,7 @@ func TestSnapshotIsAPrivateCopy(t *testing.T) {
 	if err := b.ex.PruneSnapshots(func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(b.o.DataDir, "snapshots", id+".tar.gz")); err != nil {
+	if _, err := os.Stat(filepath.Join(b.o.DataDir, "snapshots", stored.ID+".tar.gz")); err != nil {
 		t.Errorf("a young snapshot was pruned: %v", err)
 	}
 }
@@ -227,12 +227,12 @@ func TestSnapshotRefusals(t *testing.T) {
 		}
 	}
 	// A link is no way out for what follows it: that shows when it is unpacked.
-	id, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "out", Linkname: b.o.DataDir, Typeflag: tar.TypeSymlink}, tar.Header{Name: "out/f", Typeflag: tar.TypeReg}), 1000)
+	stored, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "out", Linkname: b.o.DataDir, Typeflag: tar.TypeSymlink}, tar.Header{Name: "out/f", Typeflag: tar.TypeReg}), 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := lease(time.Minute, "true")
-	m.Spec.Launch.Snapshot = id
+	m.Spec.Launch.Snapshot = stored.ID
 	b.do(m)
 	b.exited(job.StartFailed)
 	if _, err := os.Stat(filepath.Join(b.o.DataDir, "f")); !errors.Is(err, fs.ErrNotExist) {

@@ -113,7 +113,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			r.repeat()
 			return
 		}
-		r = &run{e: e, dir: e.s.run(m.Token), token: m.Token, start: m}
+		r = &run{e: e, dir: e.s.run(m.Token), token: m.Token, start: m, asked: e.o.now()}
 		e.runs[m.Token] = r
 		e.tasks.Go(func() { r.launch(witness) })
 	case protocol.Deadline, protocol.Stop:

@@ -16,6 +16,8 @@ type run struct {
 	token job.Token
 	// start is who asked and what for: only addresses, job, slice and range are known of a subjob that was found.
 	start protocol.Message
+	// asked is when the start was asked for by the node's clock.
+	asked quantity.Instant
 
 	mu sync.Mutex
 	// placed: the run directory is there, so that control.json can be.

@@ -15,31 +15,31 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
 // maxEntries bounds the files of one snapshot.
 const maxEntries = 200_000
 
-// PutSnapshot stores a tar.gz of a work directory and returns its id, the SHA-256 of its bytes: the same bytes are stored
-// once. It is refused whole if it is not such a file, is larger than limit bytes, unpacks to more than SnapshotLimit, or
+// PutSnapshot stores a tar.gz of a work directory. Its id is the SHA-256 of its bytes: the same bytes are stored once. It is refused whole if it is not such a file, is larger than limit bytes, unpacks to more than SnapshotLimit, or
 // holds a name that leads out of the directory or anything but files, directories and links. Errors are of kind Invalid
 // or Exhausted, or as the file system has them.
-func (e *Executor) PutSnapshot(data []byte, limit int64) (string, error) {
+func (e *Executor) PutSnapshot(data []byte, limit int64) (s executor.Snapshot, err error) {
 	if int64(len(data)) > limit {
-		return "", errkind.Errorf(errkind.Exhausted, "the work directory is %d bytes packed, the limit is %d: leave out what is not needed, or mount it", len(data), limit)
+		return s, errkind.Errorf(errkind.Exhausted, "the work directory is %d bytes packed, the limit is %d: leave out what is not needed, or mount it", len(data), limit)
 	}
-	if err := unpack(bytes.NewReader(data), nil, e.o.SnapshotLimit, nil); err != nil {
-		return "", err
+	if s.Files, s.Bytes, err = unpack(bytes.NewReader(data), nil, e.o.SnapshotLimit, nil); err != nil {
+		return executor.Snapshot{}, err
 	}
 	sum := sha256.Sum256(data)
-	id := hex.EncodeToString(sum[:])
-	path := e.s.snapshot(id)
+	s.ID = hex.EncodeToString(sum[:])
+	path := e.s.snapshot(s.ID)
 	if _, err := os.Stat(path); err == nil {
 		now := e.o.Now()
-		return id, os.Chtimes(path, now, now) // as good as new: see PruneSnapshots
+		return s, os.Chtimes(path, now, now) // as good as new: see PruneSnapshots
 	}
-	return id, shim.WriteFile(path, data, 0o600)
+	return s, shim.WriteFile(path, data, 0o600)
 }
 
 func snapshotID(name string) (string, bool) {
@@ -66,37 +66,37 @@ func extract(path, into string, limit int64, u *shim.User) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	return unpack(f, root, limit, u)
+	_, _, err = unpack(f, root, limit, u)
+	return err
 }
 
-// unpack reads a tar.gz and writes it below root; with no root it only checks. Root refuses every path that leads out of
+// unpack reads a tar.gz and writes it below root; with no root it only checks. It returns how many entries it has, and bytes. Root refuses every path that leads out of
 // it, through links too, so a link to anywhere is no way out for what follows it.
-func unpack(r io.Reader, root *os.Root, limit int64, u *shim.User) error {
+func unpack(r io.Reader, root *os.Root, limit int64, u *shim.User) (files, size int64, err error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
-		return errkind.Errorf(errkind.Invalid, "not a tar.gz: %w", err)
+		return 0, 0, errkind.Errorf(errkind.Invalid, "not a tar.gz: %w", err)
 	}
 	in := tar.NewReader(zip)
-	left := limit
-	for n := 0; ; n++ {
+	for ; ; files++ {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return files, size, nil
 		}
 		if err != nil {
-			return errkind.Errorf(errkind.Invalid, "entry %d of the tar: %w", n+1, err)
+			return 0, 0, errkind.Errorf(errkind.Invalid, "entry %d of the tar: %w", files+1, err)
 		}
 		if err := check(h); err != nil {
-			return err
+			return 0, 0, err
 		}
-		if left -= h.Size; left < 0 || n >= maxEntries {
-			return errkind.Errorf(errkind.Exhausted, "unpacked it is more than %d bytes or %d files: leave out what is not needed, or mount it", limit, maxEntries)
+		if size += h.Size; size > limit || files >= maxEntries {
+			return 0, 0, errkind.Errorf(errkind.Exhausted, "unpacked it is more than %d bytes or %d files: leave out what is not needed, or mount it", limit, maxEntries)
 		}
 		if root == nil {
 			continue
 		}
 		if err := place(in, h, root, u); err != nil {
-			return fmt.Errorf("unpacking %q: %w", h.Name, err)
+			return 0, 0, fmt.Errorf("unpacking %q: %w", h.Name, err)
 		}
 	}
 }

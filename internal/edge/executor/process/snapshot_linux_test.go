@@ -33,7 +33,7 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() { _ = root.Close() }()
-		_ = unpack(bytes.NewReader(buf.Bytes()), root, 1<<16, nil)
+		_, _, _ = unpack(bytes.NewReader(buf.Bytes()), root, 1<<16, nil)
 		if entries, err := os.ReadDir(outer); err != nil || len(entries) != 1 {
 			t.Errorf("beside the directory lies %v, %v", entries, err)
 		}

@@ -151,7 +151,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	}
 	l := shim.Lease{
 		Token: m.Token, Job: m.Job, Slice: m.Slice, Kind: spec.Kind, Range: m.Range, Total: spec.Total, Grid: spec.Grid,
-		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), Grace: spec.Launch.Grace,
+		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), Grace: spec.Launch.Grace, Asked: r.asked,
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,

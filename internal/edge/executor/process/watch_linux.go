@@ -237,6 +237,7 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	}
 	res := shim.Judge(&r.lease, e)
 	res.Start, res.End, res.Detail = note.At, max(note.At, r.e.o.now()), detail
+	res.Prepare, res.Unpack = r.lease.Prepared(note.At)
 	if said := shim.Tail(r.dir.Stderr(), 20, 4<<10); said != "" {
 		res.Detail += "\n" + said
 	}

@@ -26,6 +26,9 @@ type Lease struct {
 	Start, End quantity.Instant
 	Anchor     Anchor
 	Grace      time.Duration
+	// Asked is when the start was asked for, Unpacked when the work directory was there if that had to be unpacked first, by the
+	// node's clock; 0 if it had not.
+	Asked, Unpacked quantity.Instant
 	// WarnSignal is sent WarnBefore ahead of End; 0 for none.
 	WarnSignal int
 	WarnBefore time.Duration
@@ -54,6 +57,20 @@ type Lease struct {
 	Witness journal.Position
 	// Node and Executor are who asked and who was asked: answers go the other way.
 	Node, Executor protocol.Address
+}
+
+// Prepared is what was gone of the lease's time when the command started, at, and the part of it that unpacking took. The time
+// counts from the lease's start, or from when the start was asked for if that was later.
+func (l *Lease) Prepared(at quantity.Instant) (all, unpack time.Duration) {
+	if at == 0 || l.Asked == 0 {
+		return 0, 0
+	}
+	from := max(l.Start, l.Asked)
+	all = max(0, at.Sub(from))
+	if l.Unpacked != 0 {
+		unpack = min(all, max(0, l.Unpacked.Sub(from)))
+	}
+	return all, unpack
 }
 
 // Control is control.json.

@@ -47,6 +47,28 @@ func TestFilesComeBackAsWritten(t *testing.T) {
 	}
 }
 
+func TestPrepared(t *testing.T) {
+	const s = quantity.Instant(time.Second)
+	for _, c := range []struct {
+		name                       string
+		start, asked, unpacked, at quantity.Instant
+		all, unpack                time.Duration
+	}{
+		{"asked for at its start", 100 * s, 100 * s, 0, 101 * s, time.Second, 0},
+		{"asked for late: that is nobody's start", 100 * s, 105 * s, 0, 106 * s, time.Second, 0},
+		{"asked for ahead: nothing of its time was gone", 100 * s, 90 * s, 95 * s, 100 * s, 0, 0},
+		{"asked for ahead, and still unpacking at its start", 100 * s, 99 * s, 102 * s, 103 * s, 3 * time.Second, 2 * time.Second},
+		{"unpacked first", 100 * s, 100 * s, 102 * s, 103 * s, 3 * time.Second, 2 * time.Second},
+		{"it never started", 100 * s, 100 * s, 102 * s, 0, 0, 0},
+		{"made by a version that does not say", 100 * s, 0, 0, 101 * s, 0, 0},
+	} {
+		l := Lease{Start: c.start, Asked: c.asked, Unpacked: c.unpacked}
+		if all, unpack := l.Prepared(c.at); all != c.all || unpack != c.unpack {
+			t.Errorf("%s: %v with %v of unpacking, want %v and %v", c.name, all, unpack, c.all, c.unpack)
+		}
+	}
+}
+
 func TestTermsAreForPrograms(t *testing.T) {
 	d := Dir(t.TempDir())
 	for _, end := range []quantity.Instant{quantity.At(time.Date(2030, 1, 2, 3, 4, 5, 678999999, time.UTC)), quantity.Never} {

@@ -60,6 +60,7 @@ func New() *Fake {
 	now := run
 	now.Token.Seq, now.Range, now.Committed, now.Running, now.Outcome = 43, job.Range{From: 4000, To: 6000}, job.Range{}, true, ""
 	now.Progress = 4900
+	run.Prepare = 58 * time.Millisecond
 	now.PlannedStart, now.PlannedEnd, now.Start, now.End = At(-time.Minute), At(time.Minute), At(-time.Minute), 0
 	f := &Fake{
 		LogText:    "counting\n",
@@ -76,7 +77,7 @@ func New() *Fake {
 	f.jobs = []status.Job{
 		{Name: "count-words", Queue: "default", Kind: job.Items, State: job.Running, Progress: 4000, Reported: 900, Total: 10000, Unit: "item", Subjobs: 1, Running: 1,
 			Submitted: At(-11 * time.Minute), Started: At(-10 * time.Minute), Wait: time.Minute, FinishEarly: At(5 * time.Minute), FinishLate: At(8 * time.Minute),
-			RateP50: 20 * time.Millisecond, RateP95: 25 * time.Millisecond, MemoryScale: 1000, History: []status.Subjob{run, now}},
+			RateP50: 20 * time.Millisecond, RateP95: 25 * time.Millisecond, MemoryScale: 1000, Prepare: 62 * time.Millisecond, PrepareSeen: true, History: []status.Subjob{run, now}},
 		{Name: "train", Queue: "research", Kind: job.Steps, Priority: 5, State: job.Waiting, Reason: "no window is long enough: needs 5m15s", Total: 90000, Unit: "step",
 			Submitted: At(-10 * time.Minute), Wait: 10 * time.Minute, StartEarly: At(10 * time.Minute), StartLate: At(30 * time.Minute)},
 		{Name: "gang", Queue: "default", Kind: job.Rigid, State: job.Failed, Reason: "exit 3: no such file", Total: 1, Unit: "job", Lost: 3,

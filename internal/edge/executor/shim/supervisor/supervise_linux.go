@@ -240,6 +240,7 @@ func (s *subjob) finish(said word) error {
 	}
 	outgrewDevice(l, &r, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
+	r.Prepare, r.Unpack = l.Prepared(s.note.At)
 	if r.Progress > l.Range.From {
 		r.FirstProgress = s.watch.first
 	}

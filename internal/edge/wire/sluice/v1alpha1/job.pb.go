@@ -126,7 +126,11 @@ type Job struct {
 	// What declared against observed has shown of it. Unset under a market that does not negotiate.
 	Trust *Trust `protobuf:"bytes,31,opt,name=trust,proto3" json:"trust,omitempty"`
 	// Where its profile of memory is from.
-	Profile       *Profile `protobuf:"bytes,32,opt,name=profile,proto3" json:"profile,omitempty"`
+	Profile *Profile `protobuf:"bytes,32,opt,name=profile,proto3" json:"profile,omitempty"`
+	// What a start is planned to take at its node before the process begins: what earlier ones took (prepare_seen), or a margin
+	// for unpacking the work directory.
+	Prepare       *durationpb.Duration `protobuf:"bytes,33,opt,name=prepare,proto3" json:"prepare,omitempty"`
+	PrepareSeen   bool                 `protobuf:"varint,34,opt,name=prepare_seen,json=prepareSeen,proto3" json:"prepare_seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -385,6 +389,20 @@ func (x *Job) GetProfile() *Profile {
 	return nil
 }
 
+func (x *Job) GetPrepare() *durationpb.Duration {
+	if x != nil {
+		return x.Prepare
+	}
+	return nil
+}
+
+func (x *Job) GetPrepareSeen() bool {
+	if x != nil {
+		return x.PrepareSeen
+	}
+	return false
+}
+
 // Trust is what declared against observed has shown, of a job or of the jobs of a queue.
 type Trust struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -588,7 +606,9 @@ type Subjob struct {
 	// The unit up to which a running subjob says it is complete; 0 once it has ended.
 	Progress int64 `protobuf:"varint,15,opt,name=progress,proto3" json:"progress,omitempty"`
 	// What it was won with; unset where nobody bid.
-	Bid           *Bid `protobuf:"bytes,16,opt,name=bid,proto3" json:"bid,omitempty"`
+	Bid *Bid `protobuf:"bytes,16,opt,name=bid,proto3" json:"bid,omitempty"`
+	// What was gone of its time when its process began: the copy of the work directory and the supervisor. Known once it ended.
+	Prepare       *durationpb.Duration `protobuf:"bytes,17,opt,name=prepare,proto3" json:"prepare,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -731,6 +751,13 @@ func (x *Subjob) GetProgress() int64 {
 func (x *Subjob) GetBid() *Bid {
 	if x != nil {
 		return x.Bid
+	}
+	return nil
+}
+
+func (x *Subjob) GetPrepare() *durationpb.Duration {
+	if x != nil {
+		return x.Prepare
 	}
 	return nil
 }
@@ -1127,7 +1154,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\xac\t\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\x84\n" +
+	"\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x12\n" +
@@ -1165,7 +1193,9 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x04spec\x18\x1d \x01(\tR\x04spec\x12\x1a\n" +
 	"\breported\x18\x1e \x01(\x03R\breported\x12,\n" +
 	"\x05trust\x18\x1f \x01(\v2\x16.sluice.v1alpha1.TrustR\x05trust\x122\n" +
-	"\aprofile\x18  \x01(\v2\x18.sluice.v1alpha1.ProfileR\aprofile\"\xc3\x01\n" +
+	"\aprofile\x18  \x01(\v2\x18.sluice.v1alpha1.ProfileR\aprofile\x123\n" +
+	"\aprepare\x18! \x01(\v2\x19.google.protobuf.DurationR\aprepare\x12!\n" +
+	"\fprepare_seen\x18\" \x01(\bR\vprepareSeen\"\xc3\x01\n" +
 	"\x05Trust\x12\x1a\n" +
 	"\bbelieved\x18\x01 \x01(\x01R\bbelieved\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\x01R\x05error\x12\x18\n" +
@@ -1179,7 +1209,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\x03R\x04runs\x12\x16\n" +
 	"\x06spread\x18\x03 \x01(\x01R\x06spread\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\x82\x05\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\xb7\x05\n" +
 	"\x06Subjob\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x16\n" +
@@ -1198,7 +1228,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x06detail\x18\r \x01(\tR\x06detail\x12\x18\n" +
 	"\arunning\x18\x0e \x01(\bR\arunning\x12\x1a\n" +
 	"\bprogress\x18\x0f \x01(\x03R\bprogress\x12&\n" +
-	"\x03bid\x18\x10 \x01(\v2\x14.sluice.v1alpha1.BidR\x03bid\"\x81\x01\n" +
+	"\x03bid\x18\x10 \x01(\v2\x14.sluice.v1alpha1.BidR\x03bid\x123\n" +
+	"\aprepare\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\aprepare\"\x81\x01\n" +
 	"\x03Bid\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x1e\n" +
 	"\n" +
@@ -1272,24 +1303,26 @@ var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
 	4,  // 10: sluice.v1alpha1.Job.history:type_name -> sluice.v1alpha1.Subjob
 	2,  // 11: sluice.v1alpha1.Job.trust:type_name -> sluice.v1alpha1.Trust
 	3,  // 12: sluice.v1alpha1.Job.profile:type_name -> sluice.v1alpha1.Profile
-	0,  // 13: sluice.v1alpha1.Subjob.range:type_name -> sluice.v1alpha1.Range
-	0,  // 14: sluice.v1alpha1.Subjob.committed:type_name -> sluice.v1alpha1.Range
-	10, // 15: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
-	10, // 16: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
-	10, // 17: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
-	10, // 18: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
-	5,  // 19: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
-	1,  // 20: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
-	7,  // 21: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
-	8,  // 22: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
-	10, // 23: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
-	0,  // 24: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
-	0,  // 25: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	11, // 13: sluice.v1alpha1.Job.prepare:type_name -> google.protobuf.Duration
+	0,  // 14: sluice.v1alpha1.Subjob.range:type_name -> sluice.v1alpha1.Range
+	0,  // 15: sluice.v1alpha1.Subjob.committed:type_name -> sluice.v1alpha1.Range
+	10, // 16: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
+	10, // 17: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
+	10, // 18: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
+	10, // 19: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
+	5,  // 20: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
+	11, // 21: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
+	1,  // 22: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
+	7,  // 23: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
+	8,  // 24: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
+	10, // 25: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
+	0,  // 26: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
+	0,  // 27: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_job_proto_init() }

@@ -1,0 +1,39 @@
+package atomizer
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// Until a start of the job was seen, its first ones are planned with what unpacking its work directory may take: so much
+// for each file and each MiB. That is two to five times what a quiet machine with a disk needs.
+const (
+	unpackFile = time.Millisecond
+	unpackMiB  = 20 * time.Millisecond
+)
+
+// Prepare is what a start is planned to take at its node before the process begins: what earlier ones of the job took, or,
+// where none is known yet, what unpacking its work directory may take. It is 0 where nothing is known and nothing is unpacked.
+func (v *View) Prepare() time.Duration {
+	l := v.Learned
+	switch {
+	case v.Hopeful && len(l.Prepares) > 0:
+		return slices.Min(l.Prepares)
+	case v.Hopeful: // unpacking is done once: however long that takes, it must not keep the job out for ever
+		return 0
+	case l.Prepare > 0:
+		return l.Prepare
+	}
+	return Unpacking(&v.Spec.Launch)
+}
+
+// Unpacking is how long unpacking a work directory may take, by its size.
+func Unpacking(l *job.Launch) time.Duration {
+	const mib = 1 << 20
+	return time.Duration(l.Files)*unpackFile + time.Duration((l.Bytes+mib-1)/mib)*unpackMiB
+}
+
+// startup is what every start pays before its first unit: at its node, and in its own process.
+func (v *View) startup() time.Duration { return v.Prepare() + v.Spec.Startup }

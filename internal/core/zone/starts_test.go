@@ -1,0 +1,50 @@
+package zone_test
+
+import (
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// TestStartsThatTakeTimeArePlannedWith: a node that unpacks the work directory for two seconds before the first processes of
+// a job of short items, and takes 200 ms before every later one, costs it no deadline; and neither is taken for run time.
+func TestStartsThatTakeTimeArePlannedWith(t *testing.T) {
+	const perItem, unpack, took = 8 * time.Millisecond, 2 * time.Second, 200 * time.Millisecond
+	w := newWorld(t, 1024, 1024, 1024, 1024)
+	missed, unpacked := 0, quantity.Instant(0)
+	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+		r := job.Result{Outcome: job.Done, Progress: m.Range.To, Prepare: took}
+		if unpacked == 0 {
+			unpacked = m.Start.Add(unpack)
+		}
+		r.Unpack = max(0, unpacked.Sub(m.Start))
+		r.Prepare += r.Unpack
+		most := m.End.Sub(m.Start)
+		r.Start = m.Start.Add(min(r.Prepare, most))
+		if need := r.Prepare + perItem*time.Duration(m.Range.Len()); need <= most {
+			return need, r
+		}
+		missed++
+		r.Outcome, r.Progress = job.DeadlineKilled, m.Range.From+max(0, int64((most-r.Prepare)/perItem))
+		return most, r
+	}
+	spec := items(t, "a", 2000, 100, 4)
+	spec.PerUnit, spec.MaxFailures = perItem, 3
+	spec.Launch.Files, spec.Launch.Bytes = 2000, 16<<20
+	w.submit(spec)
+	w.until(time.Hour)
+	finished(t, w, "a")
+	j, _ := w.z.Job(w.now, "a")
+	if missed > 0 {
+		t.Errorf("%d deadlines were missed, want none: %+v", missed, j.History)
+	}
+	if j.Prepare != took || !j.PrepareSeen || j.History[0].Prepare != unpack+took {
+		t.Errorf("a start is shown to be planned with %v (seen: %v), and the first took %v; want %v and %v", j.Prepare, j.PrepareSeen, j.History[0].Prepare, took, unpack+took)
+	}
+	if j.RateP95 > 2*perItem {
+		t.Errorf("a unit of %v is planned with %v: the start is part of it", perItem, j.RateP95)
+	}
+}
