@@ -228,7 +228,7 @@ func FuzzWhen(f *testing.F) {
 
 // TestFlat: what a job wrote can't move a terminal's cursor.
 func TestFlat(t *testing.T) {
-	if got := flat("\x1b[2Jboo\n\u009bm\x7f"); got != "[2Jboo  m" {
+	if got := flat("\x1b[2Jboo\n\u009bm\x7f"); got != `^[[2Jboo \u009bm^?` {
 		t.Errorf("%q", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // Exit codes. They are part of the interface: scripts depend on them.
@@ -60,6 +61,8 @@ type app struct {
 	server, token, ca string
 	format            string
 	http              *http.Client
+	// rawOut and rawErr are Out and Err without the guard that fill puts before a terminal: for what draws there itself.
+	rawOut, rawErr io.Writer
 }
 
 // failure is an error with the exit code it ends in.
@@ -101,6 +104,7 @@ func Run(ctx context.Context, d Deps) int {
 	if a.http != nil {
 		a.http.CloseIdleConnections()
 	}
+	err = errors.Join(err, flush(a.Out))
 	if err == nil {
 		return ExitOK
 	}
@@ -111,7 +115,7 @@ func Run(ctx context.Context, d Deps) int {
 	if text := err.Error(); text != "" {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		for i := range lines {
-			lines[i] = visible(lines[i])
+			lines[i] = terminal.Line(lines[i])
 		}
 		fmt.Fprintln(a.Err, "sluice: "+strings.Join(lines, "\n        "))
 	}
@@ -140,6 +144,25 @@ func (a *app) fill() {
 	if a.Now == nil {
 		a.Now = time.Now
 	}
+	a.rawOut, a.rawErr = a.Out, a.Err
+	a.Out, a.Err = guarded(a.Out), guarded(a.Err)
+}
+
+// guarded puts a guard before a terminal: jobs, tenants and daemons wrote much of what is printed. Files and pipes get the
+// bytes as they are.
+func guarded(w io.Writer) io.Writer {
+	if terminal.Is(w) {
+		return terminal.NewWriter(w)
+	}
+	return w
+}
+
+// flush writes what a guard still holds back.
+func flush(w io.Writer) error {
+	if g, ok := w.(*terminal.Writer); ok {
+		return g.Flush()
+	}
+	return nil
 }
 
 // exitCode is what an error ends in.

@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 
 	"go.yaml.in/yaml/v3"
+
+	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // record is an object whose keys keep their order, in JSON and in YAML. Values are nil, bool, string, integers,
@@ -129,19 +131,9 @@ func grid[T any](out io.Writer, wide bool, items []T, columns []column[T]) error
 	return w.Flush()
 }
 
-// visible keeps a terminal safe from what a job wrote: control characters become blanks.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// flat is a cell: one visible line, a dash for nothing.
+// flat is a cell: one line that is harmless for a terminal, a dash for nothing.
 func flat(s string) string {
-	if s = strings.TrimSpace(visible(s)); s == "" {
+	if s = strings.TrimSpace(terminal.Line(s)); s == "" {
 		return "-"
 	}
 	return s

@@ -91,7 +91,8 @@ func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics 
 	if len(o.Mechanisms) < 2 {
 		return usage("one mechanism has nothing to be compared with; give --mechanism a,b")
 	}
-	stop := a.progress(&o)
+	show, stop := a.simProgress()
+	o.Progress = show
 	results, err := scenario.Run(ctx, o)
 	stop()
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -58,16 +57,9 @@ func (a *app) fgdTable(ctx context.Context, f *fgdFlags) ([]fgd.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if terminal(a.Err) {
-		begun := time.Now()
-		var last time.Time
-		o.Progress = func(done, total int) {
-			if now := time.Now(); now.Sub(last) >= 100*time.Millisecond {
-				last = now
-				fmt.Fprintf(a.Err, "\r\x1b[K%s", progressLine(scenario.Progress{Done: done, Total: total}, now.Sub(begun)))
-			}
-		}
-		defer fmt.Fprint(a.Err, "\r\x1b[K")
+	if show, stop := a.simProgress(); show != nil {
+		o.Progress = func(done, total int) { show(scenario.Progress{Done: done, Total: total}) }
+		defer stop()
 	}
 	results, err := fgd.Table(ctx, o)
 	if total := len(o.Workloads) * len(o.Kinds) * len(o.Seeds); err == nil && len(results) < total {

@@ -2,29 +2,28 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"sluice.dev/sluice/internal/face/scenario"
+	"sluice.dev/sluice/internal/face/terminal"
 )
 
-// progress shows on a terminal how far a set of runs is, at most ten times a second. stop clears the line.
-func (a *app) progress(o *scenario.Options) (stop func()) {
-	if !terminal(a.Err) {
-		return func() {}
+// simProgress shows on a terminal how far a set of runs is, at most ten times a second; show is nil where there is no
+// terminal. stop clears the line.
+func (a *app) simProgress() (show func(scenario.Progress), stop func()) {
+	if !terminal.Is(a.rawErr) {
+		return nil, func() {}
 	}
-	begun := time.Now()
+	begun, line := time.Now(), terminal.NewLive(a.rawErr)
 	var last time.Time
-	o.Progress = func(p scenario.Progress) {
+	return func(p scenario.Progress) {
 		now := time.Now()
 		if now.Sub(last) < 100*time.Millisecond {
 			return
 		}
 		last = now
-		fmt.Fprintf(a.Err, "\r\x1b[K%s", progressLine(p, now.Sub(begun)))
-	}
-	return func() { fmt.Fprint(a.Err, "\r\x1b[K") }
+		line.Show(progressLine(p, now.Sub(begun)))
+	}, line.Clear
 }
 
 // progressLine is what is shown after a time: runs done, how far a running one is, and when all is over if the rest takes
@@ -39,14 +38,4 @@ func progressLine(p scenario.Progress, after time.Duration) string {
 		line += ", about " + short(left.Truncate(time.Second)) + " to go"
 	}
 	return line
-}
-
-// terminal says whether somebody looks at w.
-func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/drive/measure"
 	"sluice.dev/sluice/internal/face/report"
 	"sluice.dev/sluice/internal/face/scenario"
+	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // maxSpans is how many runs of a picture are kept.
@@ -69,7 +70,8 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 	if p != (pictures{}) {
 		o.Spans = maxSpans
 	}
-	stop := a.progress(&o)
+	show, stop := a.simProgress()
+	o.Progress = show
 	results, err := scenario.Run(ctx, o)
 	stop()
 	if err != nil {
@@ -341,6 +343,6 @@ func (a *app) findings(findings []scenario.Finding) {
 		if f.Seen != "" {
 			line += "   (" + f.Seen + ")"
 		}
-		fmt.Fprintln(out, visible(line))
+		fmt.Fprintln(out, terminal.Line(line))
 	}
 }

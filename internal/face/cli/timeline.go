@@ -10,6 +10,7 @@ import (
 
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/report"
+	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // stretch is one span with its slice.
@@ -71,12 +72,15 @@ func (a *app) draw(m *pb.HistoryResponse, picture string, width int) error {
 	if picture == "svg" {
 		return report.SVG(a.Out, panels)
 	}
-	return report.Terminal(a.Out, panels, width, a.colored())
+	if a.colored() {
+		return report.Terminal(a.rawOut, panels, width, true)
+	}
+	return report.Terminal(a.Out, panels, width, false)
 }
 
 // colored says whether the output is a terminal whose user has not declined colors (no-color.org).
 func (a *app) colored() bool {
-	return a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && terminal(a.Out)
+	return a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && terminal.Is(a.rawOut)
 }
 
 // what a span is, for people.
