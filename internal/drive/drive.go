@@ -4,6 +4,7 @@ package drive
 
 import (
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
@@ -14,4 +15,31 @@ type Receipt struct {
 	Created bool
 	// Position of the log at which the acceptance was durable: a second witness that the person holds.
 	Position journal.Position
+}
+
+// LogFollow is what somebody wants to hear who follows the logs of a job.
+type LogFollow struct {
+	// Token of the one subjob that is followed; zero: all of the job.
+	Token job.Token
+	// Since and Seen are where a follower was when it was cut off: Since as its first piece said it, and how much it has of
+	// each subjob. Zero and nil: it begins.
+	Since quantity.Instant
+	Seen  []LogPosition
+}
+
+// LogPosition is how much of what a subjob wrote is known to a follower, in bytes.
+type LogPosition struct {
+	Token    job.Token
+	Out, Err int64
+	// Over: nothing more will come of it.
+	Over bool
+}
+
+// LogPiece is one thing a follower hears: bytes of a subjob, that it is over, or in the first piece alone Since.
+type LogPiece struct {
+	Token  job.Token
+	Stderr bool
+	Data   []byte
+	Over   bool
+	Since  quantity.Instant
 }

@@ -6,21 +6,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/drive"
 )
 
-// followEvery is how often a followed log is looked at.
-const followEvery = 200 * time.Millisecond
-
-// Logs copies what a subjob wrote (stdout, then stderr; a zero token means the latest subjob), and goes on while it runs
-// if follow is set. An error of kind NotFound says what there is instead.
-func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, follow bool, w io.Writer) error {
+// Logs tells what a subjob wrote until now: stdout, then stderr; a zero token means the latest subjob. tell must not keep a
+// piece's data. An error of kind NotFound says what there is instead.
+func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, tell func(drive.LogPiece) error) error {
 	if h.files == nil {
-		return errkind.Errorf(errkind.Unsupported, "this daemon keeps no logs")
+		return errNoLogs()
 	}
 	j, err := h.Job(ctx, name)
 	if err != nil {
@@ -31,51 +28,23 @@ func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, follow bo
 			return err
 		}
 	}
-	files, err := h.openLogs(ctx, name, token, follow)
+	files, err := h.files.OpenLogs(name, token)
 	if err != nil {
 		return fmt.Errorf("logs of subjob %v of job %s: %w", token, name, err)
 	}
-	defer func() {
-		for _, f := range files {
-			_ = f.Close() // only read
-		}
-	}()
-	for {
-		// Asked before the copy: what was written until then is in it, so that nothing of the end is missed.
-		running := follow && h.runs(ctx, name, token)
-		for _, f := range files {
-			if _, err := io.Copy(w, f); err != nil {
-				return fmt.Errorf("copy the logs of subjob %v of job %s: %w", token, name, err)
-			}
-		}
-		if !running {
-			return nil
-		}
-		select {
-		case <-time.After(followEvery):
-		case <-ctx.Done():
-			return nil // whoever followed has gone
-		case <-h.done:
-			return errStopping()
-		}
+	defer closeAll(files)
+	at := drive.LogPosition{Token: token}
+	if err := copyLogs(files, &at, make([]byte, followChunk), tell); err != nil {
+		return fmt.Errorf("copy the logs of subjob %v of job %s: %w", token, name, err)
 	}
+	return nil
 }
 
-// openLogs opens a subjob's logs. Whoever follows one that was sold its part and has not begun waits until it has.
-func (h *Host) openLogs(ctx context.Context, name job.ID, token job.Token, follow bool) ([]io.ReadCloser, error) {
-	for {
-		running := follow && h.runs(ctx, name, token)
-		files, err := h.files.OpenLogs(name, token)
-		if !running || errkind.Of(err) != errkind.NotFound {
-			return files, err
-		}
-		select {
-		case <-time.After(followEvery):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-h.done:
-			return nil, errStopping()
-		}
+func errNoLogs() error { return errkind.Errorf(errkind.Unsupported, "this daemon keeps no logs") }
+
+func closeAll(files []io.ReadSeekCloser) {
+	for _, f := range files {
+		_ = f.Close() // only read
 	}
 }
 
@@ -88,15 +57,6 @@ func latest(j *status.Job) (job.Token, error) {
 		return cmp.Or(cmp.Compare(cmp.Or(a.Start, a.PlannedStart), cmp.Or(b.Start, b.PlannedStart)), a.Token.Compare(b.Token))
 	})
 	return last.Token, nil
-}
-
-// runs says whether a subjob is running. If that can't be learned it is taken to be over: the copy ends.
-func (h *Host) runs(ctx context.Context, name job.ID, token job.Token) bool {
-	j, err := h.Job(ctx, name)
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(j.History, func(s status.Subjob) bool { return s.Token == token && s.Running })
 }
 
 // Outputs lists the committed subjobs' output folders in order of progress.

@@ -3,14 +3,12 @@ package host
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -36,12 +34,12 @@ func (s *shelf) PutSnapshot(b []byte) (executor.Snapshot, error) {
 	return executor.Snapshot{ID: "snap-" + string(b), Files: 3, Bytes: int64(len(b))}, nil
 }
 
-func (s *shelf) OpenLogs(_ job.ID, t job.Token) ([]io.ReadCloser, error) {
+func (s *shelf) OpenLogs(_ job.ID, t job.Token) ([]io.ReadSeekCloser, error) {
 	f, err := os.Open(filepath.Join(s.dir, t.String()))
 	if err != nil {
 		return nil, errkind.Errorf(errkind.NotFound, "%w", err)
 	}
-	return []io.ReadCloser{f}, nil
+	return []io.ReadSeekCloser{f}, nil
 }
 
 func (s *shelf) Outputs(job.ID) ([]status.Output, error) {
@@ -55,20 +53,44 @@ func (s *shelf) PruneSnapshots(keep func(string) bool) error {
 	return nil
 }
 
-// running is a zone with one job that has one subjob.
+// running is a zone with one job, a, whose subjobs a test sets.
 type running struct {
 	toyZone
-	alive atomic.Bool
+	mu   sync.Mutex
+	subs []status.Subjob
+	over bool
 }
 
 func (z *running) Job(_ quantity.Instant, id job.ID) (status.Job, bool) {
-	return status.Job{Name: id, History: []status.Subjob{
-		{Token: job.Token{Epoch: 1, Seq: 1}, Start: 5}, {Token: job.Token{Epoch: 1, Seq: 2}, Start: 9, Running: z.alive.Load()},
-	}}, id == "a"
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	j := status.Job{Name: id, State: job.Running, History: slices.Clone(z.subs)}
+	if z.over {
+		j.State = job.Finished
+	}
+	return j, id == "a"
+}
+
+// set replaces the subjobs.
+func (z *running) set(over bool, subs ...status.Subjob) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.subs, z.over = subs, over
+}
+
+// sub is a subjob that began at a second, and ended at another unless that is 0.
+func sub(seq uint64, start, end int) status.Subjob {
+	at := func(s int) quantity.Instant { return quantity.At(time.Unix(int64(s), 0)) }
+	x := status.Subjob{Token: job.Token{Epoch: 1, Seq: seq}, Start: at(start), Running: end == 0}
+	if end > 0 {
+		x.End = at(end)
+	}
+	return x
 }
 
 func filesRig(t *testing.T) (*rig, *shelf, *running) {
 	r, s, z := newRig(t), &shelf{dir: t.TempDir()}, &running{}
+	z.set(false, sub(1, 5, 6), sub(2, 9, 0))
 	r.actors = func() drive.Actors {
 		return drive.Actors{Gate: &toyGate{toy{step: accept}}, Zone: z, Node: &toyNode{}}
 	}
@@ -78,41 +100,27 @@ func filesRig(t *testing.T) (*rig, *shelf, *running) {
 	return r, s, z
 }
 
-func TestLogsFollowUntilTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, s, z := filesRig(t)
-		z.alive.Store(true)
-		path := filepath.Join(s.dir, "1-2")
-		if err := os.WriteFile(path, []byte("one\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		h, stop := r.start(t)
-		go func() {
-			time.Sleep(time.Second)
-			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-			if err == nil {
-				_, err = f.WriteString("two\n")
-				err = errors.Join(err, f.Close())
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			z.alive.Store(false)
-		}()
-		var b bytes.Buffer
-		if err := h.Logs(context.Background(), "a", job.Token{}, true, &b); err != nil || b.String() != "one\ntwo\n" {
-			t.Errorf("%q, %v", b.String(), err)
-		}
-		if err := h.Logs(context.Background(), "a", job.Token{Epoch: 1, Seq: 1}, false, &b); errkind.Of(err) != errkind.NotFound {
-			t.Errorf("logs that are gone: %v", err)
-		}
-		if err := h.Logs(context.Background(), "b", job.Token{}, false, &b); errkind.Of(err) != errkind.NotFound {
-			t.Errorf("a job that is not there: %v", err)
-		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
+func TestLogs(t *testing.T) {
+	r, s, _ := filesRig(t)
+	if err := os.WriteFile(filepath.Join(s.dir, "1-2"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := r.start(t)
+	var got []drive.LogPiece
+	tell := func(p drive.LogPiece) error {
+		p.Data = bytes.Clone(p.Data)
+		got = append(got, p)
+		return nil
+	}
+	if err := h.Logs(context.Background(), "a", job.Token{}, tell); err != nil || len(got) != 1 || got[0].Token.Seq != 2 || string(got[0].Data) != "one\n" {
+		t.Errorf("the latest: %+v, %v", got, err)
+	}
+	if err := h.Logs(context.Background(), "a", job.Token{Epoch: 1, Seq: 1}, tell); errkind.Of(err) != errkind.NotFound {
+		t.Errorf("logs that are gone: %v", err)
+	}
+	if err := h.Logs(context.Background(), "b", job.Token{}, tell); errkind.Of(err) != errkind.NotFound {
+		t.Errorf("a job that is not there: %v", err)
+	}
 }
 
 func TestOutputsInOrderOfProgress(t *testing.T) {

@@ -25,7 +25,7 @@ type Files interface {
 	// Errors are of kind Invalid or Exhausted.
 	PutSnapshot(tarGz []byte) (executor.Snapshot, error)
 	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.
-	OpenLogs(name job.ID, token job.Token) ([]io.ReadCloser, error)
+	OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error)
 	// Outputs lists the committed output folders of a job.
 	Outputs(name job.ID) ([]status.Output, error)
 	// Stored lists the jobs of which anything is kept.

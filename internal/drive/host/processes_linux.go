@@ -53,7 +53,7 @@ func (f *processFiles) Outputs(name job.ID) ([]status.Output, error) {
 
 // OpenLogs implements Files. Logs lie with the run while it is not settled, and elsewhere afterwards; an open file is not
 // disturbed by the move. Two looks, since the move may fall between the first and the second place.
-func (f *processFiles) OpenLogs(name job.ID, token job.Token) ([]io.ReadCloser, error) {
+func (f *processFiles) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error) {
 	for _, running := range []bool{true, false, true} {
 		stdout, stderr := process.LogPath(f.dir, name, token, running)
 		files, err := openAll(stdout, stderr)
@@ -65,8 +65,8 @@ func (f *processFiles) OpenLogs(name job.ID, token job.Token) ([]io.ReadCloser, 
 }
 
 // openAll opens those of the files that exist.
-func openAll(paths ...string) ([]io.ReadCloser, error) {
-	var files []io.ReadCloser
+func openAll(paths ...string) ([]io.ReadSeekCloser, error) {
+	var files []io.ReadSeekCloser
 	for _, p := range paths {
 		f, err := os.Open(p)
 		if errors.Is(err, fs.ErrNotExist) {

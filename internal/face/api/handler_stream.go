@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/drive"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
@@ -80,28 +81,35 @@ func (h *handler) standing(ctx context.Context, names []string) (*pb.WaitJobResp
 	return out, nil
 }
 
-// writer makes a stream of bytes of a stream of messages.
-type writer func([]byte) error
-
-func (w writer) Write(p []byte) (int, error) {
-	for n := 0; n < len(p); n += chunk {
-		if err := w(p[n:min(n+chunk, len(p))]); err != nil {
-			return n, err
-		}
-	}
-	return len(p), nil
-}
-
-// Logs sends what a subjob wrote.
+// Logs sends what a subjob wrote, or follows.
 func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], s *connect.ServerStream[pb.LogsResponse]) error {
+	m := r.Msg
 	var f fields
-	name, t := f.label("name", r.Msg.Name), f.subjob(r.Msg.Subjob)
+	name, follow := f.label("name", m.Name), drive.LogFollow{Token: f.subjob(m.Subjob)}
+	tell := func(p drive.LogPiece) error {
+		return s.Send(&pb.LogsResponse{Data: p.Data, Subjob: token(p.Token), Stderr: p.Stderr, Over: p.Over, Since: stamp(p.Since)})
+	}
+	if !m.Follow {
+		if err := f.err(); err != nil {
+			return wire(err)
+		}
+		return wire(h.service.Logs(ctx, job.ID(name), follow.Token, tell))
+	}
+	follow.Since = f.instant("since", m.Since, 0)
+	if len(m.Seen) > MaxLogPositions {
+		f.wrong("seen", "has %d subjobs; want at most %d", len(m.Seen), MaxLogPositions)
+		m.Seen = nil
+	}
+	for _, p := range m.Seen {
+		if p.GetStdout() < 0 || p.GetStderr() < 0 || p.GetSubjob() == "" {
+			f.wrong("seen", "is %d and %d bytes of subjob %q; want a subjob and no less than 0", p.GetStdout(), p.GetStderr(), p.GetSubjob())
+		}
+		follow.Seen = append(follow.Seen, drive.LogPosition{Token: f.subjob(p.GetSubjob()), Out: p.GetStdout(), Err: p.GetStderr(), Over: p.GetOver()})
+	}
 	if err := f.err(); err != nil {
 		return wire(err)
 	}
-	return wire(h.service.Logs(ctx, job.ID(name), t, r.Msg.Follow, writer(func(p []byte) error {
-		return s.Send(&pb.LogsResponse{Data: p})
-	})))
+	return wire(h.service.Follow(ctx, job.ID(name), follow, tell))
 }
 
 // ReadOutput sends the committed files one after another.

@@ -12,6 +12,8 @@ const (
 	MaxJobs = 10_000
 	// MaxWaitNames is how many jobs one WaitJob watches.
 	MaxWaitNames = 1000
+	// MaxLogPositions is of how many subjobs somebody who follows a log may say where it was.
+	MaxLogPositions = 20_000
 	// MaxWait bounds one WaitJob.
 	MaxWait = 5 * time.Minute
 	// DefaultWait is how long a WaitJob goes on that says nothing.

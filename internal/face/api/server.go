@@ -156,7 +156,7 @@ func (s *Server) Serve(ctx context.Context) error {
 }
 
 // errStopping ends long calls when the daemon stops.
-var errStopping = errors.New("the daemon is stopping: ask again when it is back")
+var errStopping = errkind.Errorf(errkind.Unavailable, "the daemon is stopping: ask again when it is back")
 
 // Serve is Listen and Server.Serve in one.
 func Serve(ctx context.Context, o Options) error {

@@ -3,7 +3,6 @@ package api
 
 import (
 	"context"
-	"io"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -34,8 +33,11 @@ type Service interface {
 	Unreserve(ctx context.Context, request string, id uint64) error
 	// Release lifts a quarantine.
 	Release(ctx context.Context, request string, slice job.SliceID) error
-	// Logs copies what a subjob wrote (stdout and stderr; token zero: the latest), and goes on while it runs if follow.
-	Logs(ctx context.Context, name job.ID, token job.Token, follow bool, w io.Writer) error
+	// Logs tells what a subjob wrote until now (stdout and stderr; token zero: the latest).
+	Logs(ctx context.Context, name job.ID, token job.Token, tell func(drive.LogPiece) error) error
+	// Follow tells what the subjobs of a job write, from where a follower was, and returns nil when the job is over. tell must
+	// not keep a piece's data.
+	Follow(ctx context.Context, name job.ID, f drive.LogFollow, tell func(drive.LogPiece) error) error
 	// Outputs lists the committed subjobs' output folders in order of progress.
 	Outputs(ctx context.Context, name job.ID) ([]Output, error)
 	// Changed returns a channel that is closed at the next change of any job, for wait and watch.

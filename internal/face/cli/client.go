@@ -8,11 +8,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
@@ -39,7 +41,7 @@ func (a *app) client() (pb.SluiceServiceClient, error) {
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		DialContext:         (&dialer{net.Dialer{Timeout: 5 * time.Second}, a.Patience}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 	}
 	if a.ca != "" {
@@ -154,6 +156,8 @@ func (a *app) explain(err error) error {
 		return errkind.Errorf(errkind.Unavailable, "no daemon answers at %s: start one with `sluice up`, or name another with --server", a.server)
 	case errors.Is(err, context.DeadlineExceeded):
 		return errkind.Errorf(errkind.Unavailable, "the daemon at %s did not answer in time: try again, and look at its log", a.server)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return errkind.Errorf(errkind.Unavailable, "the daemon at %s has gone away in the middle of its answer: %w", a.server, sent.Unwrap())
 	}
 	return &errkind.Error{Kind: api.Kind(err), Err: fmt.Errorf("talking to the daemon at %s: %w", a.server, sent.Unwrap())}
 }

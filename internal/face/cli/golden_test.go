@@ -36,7 +36,7 @@ func sluice(t *testing.T, addr, in string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := Run(t.Context(), Deps{
-		Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now,
+		Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
 		Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
 		VerifyJournal: func(_ context.Context, dir string) (string, error) {
 			if dir == "bad" {

@@ -48,6 +48,9 @@ type Deps struct {
 	Getenv func(string) string
 	// Now; nil for the clock. Times are shown in its zone.
 	Now func() time.Time
+	// Patience is how long to wait for a daemon on this machine that does not listen yet; 0: a few seconds; negative: not at
+	// all.
+	Patience time.Duration
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
 	Open func(ctx context.Context, o UpOptions) (*Daemon, error)
 	// VerifyJournal reads a data directory's journal and says in one line what stands there; an error names what is
@@ -143,6 +146,9 @@ func (a *app) fill() {
 	}
 	if a.Now == nil {
 		a.Now = time.Now
+	}
+	if a.Patience == 0 {
+		a.Patience = patience
 	}
 	a.rawOut, a.rawErr = a.Out, a.Err
 	a.Out, a.Err = guarded(a.Out), guarded(a.Err)

@@ -30,7 +30,7 @@ type submission struct {
 func (a *app) submitCmd() *cobra.Command {
 	var files []string
 	var dry, wait, git bool
-	var timeout lengthFlag
+	var w waiting
 	var id string
 	c := &cobra.Command{
 		Use: "submit FILE...", Aliases: []string{"sbatch"}, Short: "Submit job files",
@@ -69,13 +69,13 @@ same job.`,
 			if err != nil || !wait {
 				return err
 			}
-			return a.wait(cmd.Context(), c, names, time.Duration(timeout))
+			return a.wait(cmd.Context(), c, names, w)
 		},
 	}
 	c.Flags().StringArrayVarP(&files, "file", "f", nil, "a job file; - is stdin")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, when the jobs would start and why, and submit nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the jobs are over; exit 1 if one did not complete")
-	c.Flags().Var(&timeout, "timeout", "with --wait: how long to wait (default: for ever)")
+	w.flags(c, "with --wait: ")
 	c.Flags().BoolVar(&git, "with-git", false, "take .git along with the work directory")
 	c.Flags().StringVar(&id, "request-id", "", "an id for this call, so that a script may repeat it safely")
 	return a.output(c)

@@ -80,6 +80,26 @@ func (a *app) between(early, late *timestamppb.Timestamp) string {
 	return a.clock(early) + " to " + a.clock(late)
 }
 
+// ahead is an estimate as how far it is ahead, behind a word; nothing if it is not known.
+func (a *app) ahead(word string, early, late *timestamppb.Timestamp) string {
+	if early == nil && late == nil {
+		return ""
+	}
+	if early == nil {
+		early = late
+	}
+	if late == nil {
+		late = early
+	}
+	in := func(t *timestamppb.Timestamp) string {
+		return short(max(0, t.AsTime().Sub(a.Now()).Round(time.Second)))
+	}
+	if from, to := in(early), in(late); from != to {
+		return fmt.Sprintf("%s in %s to %s", word, from, to)
+	}
+	return fmt.Sprintf("%s in %s", word, in(late))
+}
+
 // stamp is a moment for programs: RFC 3339 in UTC, nil if unset.
 func stamp(t *timestamppb.Timestamp) any {
 	if t == nil {

@@ -4,7 +4,6 @@ package apitest
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -36,8 +35,10 @@ type Fake struct {
 	QueueList  []status.Queue
 	OutputList []status.Output
 	Past       status.History
-	// LogText is what Logs writes. With follow it goes on until the caller leaves.
+	// LogText is what Logs tells, and Follow before it waits for the caller to leave.
 	LogText string
+	// FollowLog answers Follow instead, unless nil.
+	FollowLog func(ctx context.Context, from drive.LogFollow, tell func(drive.LogPiece) error) error
 	// Agent answers Negotiate; nil: there is nothing to negotiate.
 	Agent func(context.Context, drive.Negotiation) (drive.Heard, error)
 
@@ -47,6 +48,7 @@ type Fake struct {
 	changed  chan struct{}
 	calls    []string
 	snapshot []byte
+	asked    map[job.ID]chan struct{}
 }
 
 // New returns a fake with one job of each kind of state and one slice.
@@ -121,6 +123,15 @@ func (f *Fake) Set(j status.Job) {
 	f.changed = make(chan struct{})
 }
 
+// Asked is closed when somebody next asks for a job.
+func (f *Fake) Asked(name job.ID) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := make(chan struct{})
+	f.asked = map[job.ID]chan struct{}{name: c}
+	return c
+}
+
 func (f *Fake) find(name job.ID) int {
 	return slices.IndexFunc(f.jobs, func(j status.Job) bool { return j.Name == name })
 }
@@ -191,6 +202,10 @@ func (f *Fake) Jobs(context.Context) ([]status.Job, error) {
 func (f *Fake) Job(_ context.Context, name job.ID) (status.Job, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if c := f.asked[name]; c != nil {
+		close(c)
+		delete(f.asked, name)
+	}
 	i := f.find(name)
 	if f.Err != nil || i < 0 {
 		return status.Job{}, firstError(f.Err, missing(name))
@@ -249,19 +264,30 @@ func (f *Fake) Release(_ context.Context, _ string, slice job.SliceID) error {
 	return f.call("release %s", slice)
 }
 
-// Logs writes LogText.
-func (f *Fake) Logs(ctx context.Context, name job.ID, _ job.Token, follow bool, w io.Writer) error {
+// Logs tells LogText.
+func (f *Fake) Logs(ctx context.Context, name job.ID, t job.Token, tell func(drive.LogPiece) error) error {
 	if _, err := f.Job(ctx, name); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(w, f.LogText); err != nil {
+	if t.Zero() {
+		t = job.Token{Epoch: 1, Seq: 42}
+	}
+	return tell(drive.LogPiece{Token: t, Data: []byte(f.LogText)})
+}
+
+// Follow is FollowLog, or tells LogText and waits until the caller leaves.
+func (f *Fake) Follow(ctx context.Context, name job.ID, from drive.LogFollow, tell func(drive.LogPiece) error) error {
+	if f.FollowLog != nil {
+		return f.FollowLog(ctx, from, tell)
+	}
+	if _, err := f.Job(ctx, name); err != nil {
 		return err
 	}
-	if follow {
-		<-ctx.Done()
-		return context.Cause(ctx)
+	if err := tell(drive.LogPiece{Token: job.Token{Epoch: 1, Seq: 42}, Data: []byte(f.LogText)}); err != nil {
+		return err
 	}
-	return nil
+	<-ctx.Done()
+	return context.Cause(ctx)
 }
 
 // AgentKey is a key of a job that is there.

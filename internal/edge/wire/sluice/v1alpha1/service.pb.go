@@ -1564,10 +1564,13 @@ func (*ReleaseResponse) Descriptor() ([]byte, []int) {
 type LogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Empty: the latest subjob.
+	// Empty: the latest subjob; with follow, all that run and all that come.
 	Subjob string `protobuf:"bytes,2,opt,name=subjob,proto3" json:"subjob,omitempty"`
-	// Goes on while it runs.
-	Follow        bool `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
+	// Goes on until the job is over, or the subjob if one is named.
+	Follow bool `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
+	// Whoever follows and was cut off goes on where it was: since is what the first answer said, seen how far it has come.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	Seen          []*LogPosition         `protobuf:"bytes,5,rep,name=seen,proto3" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1623,16 +1626,108 @@ func (x *LogsRequest) GetFollow() bool {
 	return false
 }
 
+func (x *LogsRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *LogsRequest) GetSeen() []*LogPosition {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
+// LogPosition is how much of what a subjob wrote was received.
+type LogPosition struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Subjob string                 `protobuf:"bytes,1,opt,name=subjob,proto3" json:"subjob,omitempty"`
+	// In bytes.
+	Stdout int64 `protobuf:"varint,2,opt,name=stdout,proto3" json:"stdout,omitempty"`
+	Stderr int64 `protobuf:"varint,3,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	// Nothing more will come of it.
+	Over          bool `protobuf:"varint,4,opt,name=over,proto3" json:"over,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogPosition) Reset() {
+	*x = LogPosition{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogPosition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogPosition) ProtoMessage() {}
+
+func (x *LogPosition) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogPosition.ProtoReflect.Descriptor instead.
+func (*LogPosition) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *LogPosition) GetSubjob() string {
+	if x != nil {
+		return x.Subjob
+	}
+	return ""
+}
+
+func (x *LogPosition) GetStdout() int64 {
+	if x != nil {
+		return x.Stdout
+	}
+	return 0
+}
+
+func (x *LogPosition) GetStderr() int64 {
+	if x != nil {
+		return x.Stderr
+	}
+	return 0
+}
+
+func (x *LogPosition) GetOver() bool {
+	if x != nil {
+		return x.Over
+	}
+	return false
+}
+
 type LogsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Data  []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// The rest is sent to those who follow. Which subjob wrote it, and whether to stderr.
+	Subjob string `protobuf:"bytes,2,opt,name=subjob,proto3" json:"subjob,omitempty"`
+	Stderr bool   `protobuf:"varint,3,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	// Nothing more will come of this subjob.
+	Over bool `protobuf:"varint,4,opt,name=over,proto3" json:"over,omitempty"`
+	// In the first answer: what to send as since.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LogsResponse) Reset() {
 	*x = LogsResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1739,7 @@ func (x *LogsResponse) String() string {
 func (*LogsResponse) ProtoMessage() {}
 
 func (x *LogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,12 +1752,40 @@ func (x *LogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsResponse.ProtoReflect.Descriptor instead.
 func (*LogsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{32}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LogsResponse) GetData() []byte {
 	if x != nil {
 		return x.Data
+	}
+	return nil
+}
+
+func (x *LogsResponse) GetSubjob() string {
+	if x != nil {
+		return x.Subjob
+	}
+	return ""
+}
+
+func (x *LogsResponse) GetStderr() bool {
+	if x != nil {
+		return x.Stderr
+	}
+	return false
+}
+
+func (x *LogsResponse) GetOver() bool {
+	if x != nil {
+		return x.Over
+	}
+	return false
+}
+
+func (x *LogsResponse) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
 	}
 	return nil
 }
@@ -1676,7 +1799,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1811,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1824,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{33}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListOutputsRequest) GetName() string {
@@ -1720,7 +1843,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1855,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1868,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{34}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Output {
@@ -1766,7 +1889,7 @@ type ReadOutputRequest struct {
 
 func (x *ReadOutputRequest) Reset() {
 	*x = ReadOutputRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1901,7 @@ func (x *ReadOutputRequest) String() string {
 func (*ReadOutputRequest) ProtoMessage() {}
 
 func (x *ReadOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1914,7 @@ func (x *ReadOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadOutputRequest.ProtoReflect.Descriptor instead.
 func (*ReadOutputRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{35}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReadOutputRequest) GetName() string {
@@ -1823,7 +1946,7 @@ type ReadOutputResponse struct {
 
 func (x *ReadOutputResponse) Reset() {
 	*x = ReadOutputResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +1958,7 @@ func (x *ReadOutputResponse) String() string {
 func (*ReadOutputResponse) ProtoMessage() {}
 
 func (x *ReadOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +1971,7 @@ func (x *ReadOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadOutputResponse.ProtoReflect.Descriptor instead.
 func (*ReadOutputResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{36}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReadOutputResponse) GetSubjob() string {
@@ -1889,7 +2012,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2024,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2037,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{37}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HistoryRequest) GetSince() *timestamppb.Timestamp {
@@ -1935,7 +2058,7 @@ type HistoryResponse struct {
 
 func (x *HistoryResponse) Reset() {
 	*x = HistoryResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2070,7 @@ func (x *HistoryResponse) String() string {
 func (*HistoryResponse) ProtoMessage() {}
 
 func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2083,7 @@ func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryResponse.ProtoReflect.Descriptor instead.
 func (*HistoryResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{38}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *HistoryResponse) GetFrom() *timestamppb.Timestamp {
@@ -1992,7 +2115,7 @@ type AboutRequest struct {
 
 func (x *AboutRequest) Reset() {
 	*x = AboutRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2004,7 +2127,7 @@ func (x *AboutRequest) String() string {
 func (*AboutRequest) ProtoMessage() {}
 
 func (x *AboutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2017,7 +2140,7 @@ func (x *AboutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutRequest.ProtoReflect.Descriptor instead.
 func (*AboutRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{39}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{40}
 }
 
 type AboutResponse struct {
@@ -2029,7 +2152,7 @@ type AboutResponse struct {
 
 func (x *AboutResponse) Reset() {
 	*x = AboutResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2164,7 @@ func (x *AboutResponse) String() string {
 func (*AboutResponse) ProtoMessage() {}
 
 func (x *AboutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2177,7 @@ func (x *AboutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutResponse.ProtoReflect.Descriptor instead.
 func (*AboutResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{40}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AboutResponse) GetAbout() *About {
@@ -2073,7 +2196,7 @@ type AgentKeyRequest struct {
 
 func (x *AgentKeyRequest) Reset() {
 	*x = AgentKeyRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2208,7 @@ func (x *AgentKeyRequest) String() string {
 func (*AgentKeyRequest) ProtoMessage() {}
 
 func (x *AgentKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2221,7 @@ func (x *AgentKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentKeyRequest.ProtoReflect.Descriptor instead.
 func (*AgentKeyRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{41}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AgentKeyRequest) GetJob() string {
@@ -2117,7 +2240,7 @@ type AgentKeyResponse struct {
 
 func (x *AgentKeyResponse) Reset() {
 	*x = AgentKeyResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2252,7 @@ func (x *AgentKeyResponse) String() string {
 func (*AgentKeyResponse) ProtoMessage() {}
 
 func (x *AgentKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2265,7 @@ func (x *AgentKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentKeyResponse.ProtoReflect.Descriptor instead.
 func (*AgentKeyResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{42}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AgentKeyResponse) GetKey() string {
@@ -2170,7 +2293,7 @@ type NegotiateRequest struct {
 
 func (x *NegotiateRequest) Reset() {
 	*x = NegotiateRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2305,7 @@ func (x *NegotiateRequest) String() string {
 func (*NegotiateRequest) ProtoMessage() {}
 
 func (x *NegotiateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2318,7 @@ func (x *NegotiateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiateRequest.ProtoReflect.Descriptor instead.
 func (*NegotiateRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{43}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *NegotiateRequest) GetJob() string {
@@ -2251,7 +2374,7 @@ type NegotiateResponse struct {
 
 func (x *NegotiateResponse) Reset() {
 	*x = NegotiateResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2386,7 @@ func (x *NegotiateResponse) String() string {
 func (*NegotiateResponse) ProtoMessage() {}
 
 func (x *NegotiateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2399,7 @@ func (x *NegotiateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiateResponse.ProtoReflect.Descriptor instead.
 func (*NegotiateResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{44}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NegotiateResponse) GetSession() uint64 {
@@ -2407,13 +2530,24 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05slice\x18\x01 \x01(\tR\x05slice\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x11\n" +
-	"\x0fReleaseResponse\"Q\n" +
+	"\x0fReleaseResponse\"\xb5\x01\n" +
 	"\vLogsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x16\n" +
-	"\x06follow\x18\x03 \x01(\bR\x06follow\"\"\n" +
+	"\x06follow\x18\x03 \x01(\bR\x06follow\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x04seen\x18\x05 \x03(\v2\x1c.sluice.v1alpha1.LogPositionR\x04seen\"i\n" +
+	"\vLogPosition\x12\x16\n" +
+	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x16\n" +
+	"\x06stdout\x18\x02 \x01(\x03R\x06stdout\x12\x16\n" +
+	"\x06stderr\x18\x03 \x01(\x03R\x06stderr\x12\x12\n" +
+	"\x04over\x18\x04 \x01(\bR\x04over\"\x98\x01\n" +
 	"\fLogsResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"(\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
+	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x16\n" +
+	"\x06stderr\x18\x03 \x01(\bR\x06stderr\x12\x12\n" +
+	"\x04over\x18\x04 \x01(\bR\x04over\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"(\n" +
 	"\x12ListOutputsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"H\n" +
 	"\x13ListOutputsResponse\x121\n" +
@@ -2490,7 +2624,7 @@ func file_sluice_v1alpha1_service_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_service_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_sluice_v1alpha1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*SubmitRequest)(nil),         // 0: sluice.v1alpha1.SubmitRequest
 	(*SubmitResponse)(nil),        // 1: sluice.v1alpha1.SubmitResponse
@@ -2524,106 +2658,110 @@ var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*ReleaseRequest)(nil),        // 29: sluice.v1alpha1.ReleaseRequest
 	(*ReleaseResponse)(nil),       // 30: sluice.v1alpha1.ReleaseResponse
 	(*LogsRequest)(nil),           // 31: sluice.v1alpha1.LogsRequest
-	(*LogsResponse)(nil),          // 32: sluice.v1alpha1.LogsResponse
-	(*ListOutputsRequest)(nil),    // 33: sluice.v1alpha1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),   // 34: sluice.v1alpha1.ListOutputsResponse
-	(*ReadOutputRequest)(nil),     // 35: sluice.v1alpha1.ReadOutputRequest
-	(*ReadOutputResponse)(nil),    // 36: sluice.v1alpha1.ReadOutputResponse
-	(*HistoryRequest)(nil),        // 37: sluice.v1alpha1.HistoryRequest
-	(*HistoryResponse)(nil),       // 38: sluice.v1alpha1.HistoryResponse
-	(*AboutRequest)(nil),          // 39: sluice.v1alpha1.AboutRequest
-	(*AboutResponse)(nil),         // 40: sluice.v1alpha1.AboutResponse
-	(*AgentKeyRequest)(nil),       // 41: sluice.v1alpha1.AgentKeyRequest
-	(*AgentKeyResponse)(nil),      // 42: sluice.v1alpha1.AgentKeyResponse
-	(*NegotiateRequest)(nil),      // 43: sluice.v1alpha1.NegotiateRequest
-	(*NegotiateResponse)(nil),     // 44: sluice.v1alpha1.NegotiateResponse
-	(*Explanation)(nil),           // 45: sluice.v1alpha1.Explanation
-	(*Job)(nil),                   // 46: sluice.v1alpha1.Job
-	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
-	(*Slice)(nil),                 // 48: sluice.v1alpha1.Slice
-	(*Window)(nil),                // 49: sluice.v1alpha1.Window
-	(*Queue)(nil),                 // 50: sluice.v1alpha1.Queue
-	(*QueueSettings)(nil),         // 51: sluice.v1alpha1.QueueSettings
-	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
-	(*Output)(nil),                // 53: sluice.v1alpha1.Output
-	(*SliceHistory)(nil),          // 54: sluice.v1alpha1.SliceHistory
-	(*About)(nil),                 // 55: sluice.v1alpha1.About
-	(*AgentAnswer)(nil),           // 56: sluice.v1alpha1.AgentAnswer
-	(*AgentEvent)(nil),            // 57: sluice.v1alpha1.AgentEvent
+	(*LogPosition)(nil),           // 32: sluice.v1alpha1.LogPosition
+	(*LogsResponse)(nil),          // 33: sluice.v1alpha1.LogsResponse
+	(*ListOutputsRequest)(nil),    // 34: sluice.v1alpha1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),   // 35: sluice.v1alpha1.ListOutputsResponse
+	(*ReadOutputRequest)(nil),     // 36: sluice.v1alpha1.ReadOutputRequest
+	(*ReadOutputResponse)(nil),    // 37: sluice.v1alpha1.ReadOutputResponse
+	(*HistoryRequest)(nil),        // 38: sluice.v1alpha1.HistoryRequest
+	(*HistoryResponse)(nil),       // 39: sluice.v1alpha1.HistoryResponse
+	(*AboutRequest)(nil),          // 40: sluice.v1alpha1.AboutRequest
+	(*AboutResponse)(nil),         // 41: sluice.v1alpha1.AboutResponse
+	(*AgentKeyRequest)(nil),       // 42: sluice.v1alpha1.AgentKeyRequest
+	(*AgentKeyResponse)(nil),      // 43: sluice.v1alpha1.AgentKeyResponse
+	(*NegotiateRequest)(nil),      // 44: sluice.v1alpha1.NegotiateRequest
+	(*NegotiateResponse)(nil),     // 45: sluice.v1alpha1.NegotiateResponse
+	(*Explanation)(nil),           // 46: sluice.v1alpha1.Explanation
+	(*Job)(nil),                   // 47: sluice.v1alpha1.Job
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*Slice)(nil),                 // 49: sluice.v1alpha1.Slice
+	(*Window)(nil),                // 50: sluice.v1alpha1.Window
+	(*Queue)(nil),                 // 51: sluice.v1alpha1.Queue
+	(*QueueSettings)(nil),         // 52: sluice.v1alpha1.QueueSettings
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
+	(*Output)(nil),                // 54: sluice.v1alpha1.Output
+	(*SliceHistory)(nil),          // 55: sluice.v1alpha1.SliceHistory
+	(*About)(nil),                 // 56: sluice.v1alpha1.About
+	(*AgentAnswer)(nil),           // 57: sluice.v1alpha1.AgentAnswer
+	(*AgentEvent)(nil),            // 58: sluice.v1alpha1.AgentEvent
 }
 var file_sluice_v1alpha1_service_proto_depIdxs = []int32{
 	2,  // 0: sluice.v1alpha1.SubmitResponse.receipts:type_name -> sluice.v1alpha1.Receipt
-	45, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
-	46, // 2: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
-	46, // 3: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
-	47, // 4: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
-	46, // 5: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
-	45, // 6: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
-	48, // 7: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
-	49, // 8: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
-	50, // 9: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
-	51, // 10: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
-	52, // 11: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
-	52, // 12: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
-	47, // 13: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
-	53, // 14: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
-	52, // 15: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
-	52, // 16: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
-	52, // 17: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
-	54, // 18: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
-	55, // 19: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
-	56, // 20: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
-	47, // 21: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
-	57, // 22: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
-	0,  // 23: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
-	3,  // 24: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
-	5,  // 25: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
-	7,  // 26: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
-	9,  // 27: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
-	11, // 28: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
-	13, // 29: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
-	15, // 30: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
-	17, // 31: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
-	19, // 32: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
-	21, // 33: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
-	23, // 34: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
-	25, // 35: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
-	27, // 36: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
-	29, // 37: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
-	31, // 38: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
-	33, // 39: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
-	35, // 40: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
-	37, // 41: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
-	39, // 42: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
-	41, // 43: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
-	43, // 44: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
-	1,  // 45: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
-	4,  // 46: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
-	6,  // 47: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
-	8,  // 48: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
-	10, // 49: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
-	12, // 50: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
-	14, // 51: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
-	16, // 52: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
-	18, // 53: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
-	20, // 54: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
-	22, // 55: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
-	24, // 56: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
-	26, // 57: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
-	28, // 58: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
-	30, // 59: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
-	32, // 60: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
-	34, // 61: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
-	36, // 62: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
-	38, // 63: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
-	40, // 64: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
-	42, // 65: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
-	44, // 66: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
-	45, // [45:67] is the sub-list for method output_type
-	23, // [23:45] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	46, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
+	47, // 2: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
+	47, // 3: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
+	48, // 4: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
+	47, // 5: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
+	46, // 6: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
+	49, // 7: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
+	50, // 8: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
+	51, // 9: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
+	52, // 10: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
+	53, // 11: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
+	53, // 12: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
+	48, // 13: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
+	53, // 14: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
+	32, // 15: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
+	53, // 16: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
+	54, // 17: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
+	53, // 18: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
+	53, // 19: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
+	53, // 20: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
+	55, // 21: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
+	56, // 22: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
+	57, // 23: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
+	48, // 24: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
+	58, // 25: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
+	0,  // 26: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
+	3,  // 27: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
+	5,  // 28: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
+	7,  // 29: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
+	9,  // 30: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
+	11, // 31: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
+	13, // 32: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
+	15, // 33: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
+	17, // 34: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
+	19, // 35: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
+	21, // 36: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
+	23, // 37: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
+	25, // 38: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
+	27, // 39: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
+	29, // 40: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
+	31, // 41: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
+	34, // 42: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
+	36, // 43: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
+	38, // 44: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
+	40, // 45: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
+	42, // 46: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
+	44, // 47: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
+	1,  // 48: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
+	4,  // 49: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
+	6,  // 50: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
+	8,  // 51: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
+	10, // 52: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
+	12, // 53: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
+	14, // 54: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
+	16, // 55: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
+	18, // 56: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
+	20, // 57: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
+	22, // 58: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
+	24, // 59: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
+	26, // 60: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
+	28, // 61: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
+	30, // 62: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
+	33, // 63: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
+	35, // 64: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
+	37, // 65: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
+	39, // 66: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
+	41, // 67: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
+	43, // 68: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
+	45, // 69: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
+	48, // [48:70] is the sub-list for method output_type
+	26, // [26:48] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_service_proto_init() }
@@ -2641,7 +2779,7 @@ func file_sluice_v1alpha1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_service_proto_rawDesc), len(file_sluice_v1alpha1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -111,7 +111,7 @@ type SluiceServiceClient interface {
 	Unreserve(context.Context, *connect.Request[v1alpha1.UnreserveRequest]) (*connect.Response[v1alpha1.UnreserveResponse], error)
 	// Release lifts a slice's quarantine after a person has looked.
 	Release(context.Context, *connect.Request[v1alpha1.ReleaseRequest]) (*connect.Response[v1alpha1.ReleaseResponse], error)
-	// Logs sends what a subjob wrote to stdout and stderr.
+	// Logs sends what a subjob wrote to stdout and stderr, or what all subjobs of a job write.
 	Logs(context.Context, *connect.Request[v1alpha1.LogsRequest]) (*connect.ServerStreamForClient[v1alpha1.LogsResponse], error)
 	// ListOutputs lists the output folders of the committed subjobs in order of progress.
 	ListOutputs(context.Context, *connect.Request[v1alpha1.ListOutputsRequest]) (*connect.Response[v1alpha1.ListOutputsResponse], error)
@@ -437,7 +437,7 @@ type SluiceServiceHandler interface {
 	Unreserve(context.Context, *connect.Request[v1alpha1.UnreserveRequest]) (*connect.Response[v1alpha1.UnreserveResponse], error)
 	// Release lifts a slice's quarantine after a person has looked.
 	Release(context.Context, *connect.Request[v1alpha1.ReleaseRequest]) (*connect.Response[v1alpha1.ReleaseResponse], error)
-	// Logs sends what a subjob wrote to stdout and stderr.
+	// Logs sends what a subjob wrote to stdout and stderr, or what all subjobs of a job write.
 	Logs(context.Context, *connect.Request[v1alpha1.LogsRequest], *connect.ServerStream[v1alpha1.LogsResponse]) error
 	// ListOutputs lists the output folders of the committed subjobs in order of progress.
 	ListOutputs(context.Context, *connect.Request[v1alpha1.ListOutputsRequest]) (*connect.Response[v1alpha1.ListOutputsResponse], error)

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/face/terminal"
+)
+
+// maxLine is the longest line that is waited for; a longer one is shown in parts, in bytes.
+const maxLine = 64 << 10
+
+func (a *app) logsCmd() *cobra.Command {
+	var subjob string
+	var follow, raw bool
+	c := &cobra.Command{
+		Use: "logs JOB", Short: "Print what subjobs wrote",
+		Long: `Print what the latest subjob of a job wrote to stdout and stderr, or the one that
+--subjob names; "sluice job" lists them.
+
+With --follow what all subjobs write, those that run and those that come, each line
+behind the subjob that wrote it, until the job is over; a daemon that is restarted is
+waited for. With -o json each line is an object.
+
+A terminal is shown control characters, not sent them; --raw sends them.`,
+		Example: "  sluice logs count-words\n  sluice logs count-words -f\n  sluice logs count-words --subjob 1-42\n  sluice logs train -f -o json | jq -r 'select(.stream == \"stderr\") | .line'",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			l := &joblog{
+				a: a, to: a.text(raw), whole: follow && subjob == "", objects: a.format == "json" || a.format == "yaml",
+				request: &pb.LogsRequest{Name: args[0], Subjob: subjob, Follow: follow}, tails: map[string]*logTail{},
+			}
+			return l.print(cmd.Context(), c)
+		},
+	}
+	c.Flags().StringVar(&subjob, "subjob", "", "which subjob (default: the latest; with --follow: all)")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job is over, or the subjob")
+	c.Flags().BoolVar(&raw, "raw", false, "send control characters to a terminal too, as they were written")
+	return a.output(c)
+}
+
+// joblog prints what comes of one or several subjobs, whole line by whole line where there are several, and knows how much
+// of each it has.
+type joblog struct {
+	a  *app
+	to io.Writer
+	// whole: of all subjobs, each line behind its subjob. objects: each line as JSON.
+	whole, objects bool
+	request        *pb.LogsRequest
+	since          *timestamppb.Timestamp
+	tails          map[string]*logTail
+	order          []string // of the tails
+}
+
+// logTail is where a subjob's log stands, and lines of stdout and stderr whose end has not come.
+type logTail struct {
+	at   *pb.LogPosition
+	open [2][]byte
+}
+
+// print prints until there is no more. A follower outlasts a restart of the daemon.
+func (l *joblog) print(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient) error {
+	away := outage{server: l.a.server, say: func(text string) { fmt.Fprintln(l.a.Err, "sluice: "+terminal.Line(text)) }}
+	for {
+		err := l.receive(ctx, c, away.answered)
+		if err != nil && ctx.Err() == nil && l.request.Follow && away.again(ctx, err) {
+			continue
+		}
+		for _, id := range l.order {
+			err = errors.Join(err, l.finish(l.tails[id]))
+		}
+		return err
+	}
+}
+
+// receive prints one stream, from where the last one ended.
+func (l *joblog) receive(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, answered func()) error {
+	l.request.Since, l.request.Seen = l.since, nil
+	if l.since != nil {
+		for _, id := range l.order {
+			l.request.Seen = append(l.request.Seen, l.tails[id].at)
+		}
+	}
+	stream, err := c.Logs(ctx, connect.NewRequest(l.request))
+	if err != nil {
+		return l.a.explain(err)
+	}
+	for stream.Receive() {
+		answered()
+		if err := l.piece(stream.Msg()); err != nil {
+			return errors.Join(err, stream.Close())
+		}
+	}
+	return l.a.explain(errors.Join(stream.Err(), stream.Close()))
+}
+
+// piece prints what one message brings.
+func (l *joblog) piece(m *pb.LogsResponse) error {
+	if m.Since != nil {
+		l.since = m.Since
+	}
+	if m.Subjob == "" {
+		return nil
+	}
+	t := l.tail(m.Subjob)
+	which, at := 0, &t.at.Stdout
+	if m.Stderr {
+		which, at = 1, &t.at.Stderr
+	}
+	*at += int64(len(m.Data))
+	if !l.whole && !l.objects {
+		_, err := l.to.Write(m.Data)
+		return err
+	}
+	data := append(t.open[which], m.Data...)
+	for len(data) > 0 {
+		n := bytes.IndexByte(data, '\n')
+		switch {
+		case n >= 0:
+			if err := l.line(t, which, data[:n]); err != nil {
+				return err
+			}
+			data = data[n+1:]
+			continue
+		case len(data) >= maxLine:
+			if err := l.line(t, which, data); err != nil {
+				return err
+			}
+			data = nil
+		}
+		break
+	}
+	t.open[which] = bytes.Clone(data)
+	if m.Over {
+		t.at.Over = true
+		return l.finish(t)
+	}
+	return nil
+}
+
+// tail is where a subjob stands. Of those that are over only so many are remembered as may be said to the daemon, which
+// lists half as many.
+func (l *joblog) tail(id string) *logTail {
+	t := l.tails[id]
+	if t == nil {
+		t = &logTail{at: &pb.LogPosition{Subjob: id}}
+		l.tails[id] = t
+		l.order = append(l.order, id)
+		for i := 0; len(l.order) > api.MaxLogPositions && i < len(l.order); i++ {
+			if old := l.order[i]; l.tails[old].at.Over {
+				delete(l.tails, old)
+				l.order = append(l.order[:i], l.order[i+1:]...)
+				i--
+			}
+		}
+	}
+	return t
+}
+
+// finish prints lines whose end will not come.
+func (l *joblog) finish(t *logTail) error {
+	var errs []error
+	for which, open := range t.open {
+		if t.open[which] = nil; len(open) > 0 {
+			errs = append(errs, l.line(t, which, open))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// line prints one line of stdout (0) or stderr (1).
+func (l *joblog) line(t *logTail, which int, text []byte) error {
+	if l.objects {
+		data, err := plain(record{{"subjob", t.at.Subjob}, {"stream", [2]string{"stdout", "stderr"}[which]}, {"line", string(text)}})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(l.to, "%s\n", data)
+		return err
+	}
+	_, err := fmt.Fprintf(l.to, "%s | %s\n", t.at.Subjob, text)
+	return err
+}

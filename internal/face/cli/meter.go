@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/terminal"
+)
+
+const (
+	// meterEvery is how often the line of a terminal is rewritten.
+	meterEvery = 500 * time.Millisecond
+	// meterFirst is when the first line is written where there is no terminal; what is over before needs none.
+	meterFirst = 10 * time.Second
+	// meterNext is how long after a line the next one is, if it says something new.
+	meterNext = 30 * time.Second
+)
+
+// meter says on stderr how far jobs are while somebody waits for them: in one line that is rewritten at a terminal, else in
+// a line now and then.
+type meter struct {
+	a     *app
+	quiet bool
+	live  *terminal.Live // nil without a terminal
+	due   time.Time
+	said  string
+}
+
+func (a *app) meter(quiet bool) *meter {
+	m := &meter{a: a, quiet: quiet, due: time.Now().Add(meterFirst)}
+	if !quiet && terminal.Is(a.rawErr) && a.Getenv("TERM") != "dumb" {
+		m.live = terminal.NewLive(a.rawErr)
+	}
+	return m
+}
+
+// step is how long to wait until there is something to show.
+func (m *meter) step() time.Duration {
+	switch {
+	case m.quiet:
+		return time.Minute
+	case m.live != nil:
+		return meterEvery
+	}
+	return meterFirst
+}
+
+func (m *meter) show(jobs []*pb.Job) {
+	if m.quiet {
+		return
+	}
+	text := m.a.standingOf(jobs)
+	if m.live != nil {
+		m.live.Show(text)
+		return
+	}
+	if now := time.Now(); now.After(m.due) && text != m.said {
+		fmt.Fprintln(m.a.Err, "sluice: "+terminal.Line(text))
+		m.due, m.said = now.Add(meterNext), text
+	}
+}
+
+// note writes a line of its own; what happens to the daemon is said even to those who want nothing else.
+func (m *meter) note(text string) {
+	m.end()
+	fmt.Fprintln(m.a.Err, "sluice: "+terminal.Line(text))
+}
+
+func (m *meter) end() {
+	if m.live != nil {
+		m.live.Clear()
+	}
+}
+
+// standingOf is how far one job is, or several, in a line.
+func (a *app) standingOf(jobs []*pb.Job) string {
+	if len(jobs) == 1 {
+		j := jobs[0]
+		text := fmt.Sprintf("%s  %s  %s", j.Name, j.State, progress(j))
+		switch {
+		case j.Final:
+			return text
+		case j.Started == nil:
+			return text + a.ahead("  may start", j.StartEarly, j.StartLate) + "  " + j.Reason
+		case j.Running == 0:
+			return text + a.ahead("  may be done", j.FinishEarly, j.FinishLate) + "  " + j.Reason
+		}
+		return fmt.Sprintf("%s  %d running", text, j.Running) + a.ahead("  may be done", j.FinishEarly, j.FinishLate)
+	}
+	var over, running int
+	var share float64
+	last := &pb.Job{}
+	known := true
+	for _, j := range jobs {
+		switch {
+		case j.Final:
+			over++
+			share++
+			continue
+		case j.Running > 0:
+			running++
+		}
+		if j.Total > 0 {
+			share += float64(j.Progress+j.Reported) / float64(j.Total)
+		}
+		if known = known && j.FinishLate != nil; known && j.FinishLate.AsTime().After(last.FinishLate.AsTime()) {
+			last.FinishEarly, last.FinishLate = j.FinishEarly, j.FinishLate
+		}
+	}
+	text := fmt.Sprintf("%d of %d jobs over  %d running  %d%%", over, len(jobs), running, int(100*share/float64(max(1, len(jobs)))))
+	if known {
+		text += a.ahead("  may be done", last.FinishEarly, last.FinishLate)
+	}
+	return text
+}

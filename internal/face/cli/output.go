@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+)
+
+// text is where text goes that jobs wrote: behind the guard of a terminal, unless it is wanted raw.
+func (a *app) text(raw bool) io.Writer {
+	if raw {
+		return a.rawOut
+	}
+	return a.Out
+}
+
+func (a *app) outputCmd() *cobra.Command {
+	var cat, raw bool
+	var subjob string
+	c := &cobra.Command{
+		Use: "output JOB", Short: "List or print a job's committed output",
+		Long: `List the output folders of the committed subjobs in order of progress, or, with --cat,
+print their files one after another in that order. Only what was committed is there:
+each range once. A terminal is shown control characters, not sent them; --raw sends them.`,
+		Example: "  sluice output count-words\n  sluice output count-words --cat > words.txt",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if cat {
+				return a.cat(cmd.Context(), c, args[0], subjob, raw)
+			}
+			resp, err := c.ListOutputs(cmd.Context(), connect.NewRequest(&pb.ListOutputsRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			list := resp.Msg.Outputs[:0]
+			for _, o := range resp.Msg.Outputs {
+				if subjob == "" || o.Subjob == subjob {
+					list = append(list, o)
+				}
+			}
+			return show(a, list, outputColumns(), (*pb.Output).GetPath, "no committed output yet")
+		},
+	}
+	c.Flags().BoolVar(&cat, "cat", false, "print the files one after another")
+	c.Flags().StringVar(&subjob, "subjob", "", "only this subjob's")
+	c.Flags().BoolVar(&raw, "raw", false, "with --cat: send control characters to a terminal too, as they were written")
+	return a.output(c)
+}
+
+func (a *app) cat(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, name, subjob string, raw bool) error {
+	to := a.text(raw)
+	stream, err := c.ReadOutput(ctx, connect.NewRequest(&pb.ReadOutputRequest{Name: name, Subjob: subjob}))
+	if err != nil {
+		return a.explain(err)
+	}
+	for stream.Receive() {
+		if _, err := to.Write(stream.Msg().Data); err != nil {
+			return errors.Join(err, stream.Close())
+		}
+	}
+	return a.explain(errors.Join(stream.Err(), stream.Close()))
+}
+
+func outputColumns() []column[*pb.Output] {
+	type out = *pb.Output
+	return []column[out]{
+		{key: "subjob", head: "SUBJOB", value: func(o out) any { return o.Subjob }},
+		{head: "RANGE", text: func(o out) string { return rangeText(o.Range) }},
+		{key: "from", value: func(o out) any { return o.Range.GetFrom() }},
+		{key: "to", value: func(o out) any { return o.Range.GetTo() }},
+		{key: "files", head: "FILES", value: func(o out) any { return append([]string{}, o.Files...) }, text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
+		{key: "bytes", head: "SIZE", value: func(o out) any { return o.Bytes }, text: func(o out) string { return size(o.Bytes) }},
+		{key: "path", head: "PATH", value: func(o out) any { return o.Path }},
+	}
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+)
+
+// waiting is how somebody waits for jobs.
+type waiting struct {
+	// timeout ends it; 0: never.
+	timeout lengthFlag
+	// quiet: nothing is said of how far the jobs are.
+	quiet bool
+}
+
+func (w *waiting) flags(c *cobra.Command, with string) {
+	c.Flags().Var(&w.timeout, "timeout", with+"how long to wait (default: for ever)")
+	c.Flags().BoolVarP(&w.quiet, "quiet", "q", false, with+"say nothing of how far the jobs are")
+}
+
+func (a *app) waitCmd() *cobra.Command {
+	var w waiting
+	c := &cobra.Command{
+		Use: "wait JOB...", Short: "Wait until jobs are over",
+		Long: `Wait until all the named jobs are over. Exit 0 if all completed, 1 if one did not,
+4 if the time was over before.
+
+How far they are, and when they may be done, stands meanwhile on stderr: in one line at
+a terminal, else in a line now and then. A daemon that is restarted is waited for.`,
+		Example: "  sluice wait count-words && sluice output count-words --cat\n  sluice wait train --timeout 2h\n  sluice wait a b c --quiet -o json",
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.wait(cmd.Context(), c, args, w)
+		},
+	}
+	w.flags(c, "")
+	return a.output(c)
+}
+
+// wait asks until all jobs are over or the time is.
+func (a *app) wait(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, names []string, w waiting) error {
+	start, timeout := time.Now(), time.Duration(w.timeout)
+	m := a.meter(w.quiet)
+	defer m.end()
+	away := outage{say: m.note, server: a.server}
+	var jobs []*pb.Job
+	for {
+		step := m.step()
+		if !away.heard || away.pause > 0 { // whether there is a daemon, and how the jobs stand, is learned at once
+			step = 0
+		}
+		if timeout > 0 {
+			step = min(step, max(0, timeout-time.Since(start)))
+		}
+		resp, err := waitOnce(ctx, c, names, step)
+		over := timeout > 0 && time.Since(start) >= timeout
+		switch {
+		case ctx.Err() != nil:
+			return &failure{ExitFailed, fmt.Errorf("interrupted; what was submitted goes on: `sluice wait %s` waits again", strings.Join(names, " "))}
+		case err != nil && over && away.heard:
+			return a.waited(jobs, timeout)
+		case err != nil:
+			if !away.again(ctx, err) {
+				return err
+			}
+			continue
+		}
+		away.answered()
+		if jobs = resp.Jobs; resp.Done || over {
+			m.end()
+			return a.waited(jobs, timeout)
+		}
+		m.show(jobs)
+	}
+}
+
+// waitOnce asks once, and does not hold on to a daemon that has stopped answering.
+func waitOnce(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, names []string, step time.Duration) (*pb.WaitJobResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, step+callTime)
+	defer cancel()
+	resp, err := c.WaitJob(ctx, connect.NewRequest(&pb.WaitJobRequest{Names: names, Timeout: durationpb.New(step)}))
+	if err != nil {
+		return nil, err
+	}
+	return resp.Msg, nil
+}
+
+// waited shows how jobs stand at the end of a wait, and is the error that this ends in.
+func (a *app) waited(jobs []*pb.Job, timeout time.Duration) error {
+	if err := a.ended(jobs); err != nil {
+		return err
+	}
+	var open, bad []string
+	for _, j := range jobs {
+		if !j.Final {
+			open = append(open, j.Name)
+		} else if j.State != "COMPLETED" {
+			bad = append(bad, j.Name+" "+j.State)
+		}
+	}
+	switch {
+	case len(bad) > 0:
+		return &failure{ExitFailed, fmt.Errorf("did not complete: %s", strings.Join(bad, ", "))}
+	case len(open) > 0:
+		return &failure{ExitTimeout, fmt.Errorf("not over after %s: %s", short(timeout), strings.Join(open, ", "))}
+	}
+	return nil
+}
+
+// ended shows how jobs stand at the end of a wait.
+func (a *app) ended(jobs []*pb.Job) error {
+	if a.format != "table" {
+		return show(a, jobs, a.jobColumns(), (*pb.Job).GetName, "")
+	}
+	for _, j := range jobs {
+		line := fmt.Sprintf("job %s %s, %s %ss", j.Name, j.State, progress(j), j.Unit)
+		if j.Reason != "" {
+			line += ": " + j.Reason
+		}
+		fmt.Fprintln(a.Out, flat(line))
+	}
+	return nil
+}
