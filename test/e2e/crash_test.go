@@ -179,3 +179,46 @@ func TestKilledWhileASliceIsPaused(t *testing.T) {
 		t.Errorf("no start: %+v", j)
 	}
 }
+
+// Whoever waits for a job or follows what it writes outlasts a daemon that is killed and one that stops: each line comes
+// once, in its subjob's order, and the end as well.
+func TestFollowersOutlastARestart(t *testing.T) {
+	t.Parallel()
+	d := up(t, "sim:custom,mem=64Mi+64Mi")
+	d.submit(spec("talks", "items: {total: 40, perItem: 60ms, grid: 4, parallelism: 2}", each("echo unit $i; sleep 0.05")))
+	type ended struct {
+		out, errs string
+		code      int
+	}
+	follow, wait := make(chan ended, 1), make(chan ended, 1)
+	for c, args := range map[chan ended][]string{follow: {"logs", "talks", "-f"}, wait: {"wait", "talks"}} {
+		go func() {
+			out, errs, code := d.sluice(args...)
+			c <- ended{out, errs, code}
+		}()
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		before := d.job("talks").Progress
+		d.until("it went on", func() bool { return d.job("talks").Progress > before })
+		d.end(sig)
+		d.start()
+	}
+	w := <-wait
+	if w.code != 0 || !strings.Contains(w.out, "talks COMPLETED") {
+		t.Errorf("wait: exit %d\n%s%s", w.code, w.out, w.errs)
+	}
+	f := <-follow
+	units := map[string]int{}
+	for _, line := range strings.Split(strings.TrimSpace(f.out), "\n") {
+		_, unit, _ := strings.Cut(line, " | ")
+		units[unit]++
+	}
+	for i := range 40 {
+		if n := units[fmt.Sprintf("unit %d", i)]; n != 1 {
+			t.Errorf("unit %d was told %d times", i, n)
+		}
+	}
+	if f.code != 0 || t.Failed() {
+		t.Errorf("logs: exit %d\n%s%s", f.code, f.out, f.errs)
+	}
+}

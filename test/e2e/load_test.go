@@ -186,7 +186,7 @@ func TestLogsFollow(t *testing.T) {
 	if err != nil || c.Wait() != nil {
 		t.Errorf("following: %v %s", err, errs.String())
 	}
-	if string(data) != "line 1\nline 2\nline 3\n" {
+	if string(data) != "1-1 | line 1\n1-1 | line 2\n1-1 | line 3\n" {
 		t.Errorf("followed %q", data)
 	}
 	var about map[string]any
