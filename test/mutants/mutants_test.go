@@ -20,17 +20,19 @@ import (
 const (
 	module = "sluice.dev/sluice/internal/"
 	zone   = module + "core/zone"
+	runs   = module + "edge/executor/process"
 )
 
 // mutants says which test of which package sees which bug.
 var mutants = map[planted.Bug]struct{ in, test string }{
-	planted.PublishReleased: {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},
-	planted.ForgetPast:      {zone, "TestASnapshotAnswersForEverySubjob"},
-	planted.OlderOffer:      {zone, "TestAnOvertakenViewIsDropped"},
-	planted.PublishSkipped:  {zone, "TestARepeatedResultOfASkippedUnitPublishesNothing"},
-	planted.ForgetPledged:   {zone, "TestCreditsAreBidOnce"},
-	planted.ForgetWait:      {zone, "TestWhatNeverRanIsNoService"},
-	planted.IgnorePriority:  {zone, "TestPriorityCountsInABid"},
+	planted.ResultBeforeSync: {runs, "TestAPowerCutTakesNothingThatCounts"},
+	planted.PublishReleased:  {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},
+	planted.ForgetPast:       {zone, "TestASnapshotAnswersForEverySubjob"},
+	planted.OlderOffer:       {zone, "TestAnOvertakenViewIsDropped"},
+	planted.PublishSkipped:   {zone, "TestARepeatedResultOfASkippedUnitPublishesNothing"},
+	planted.ForgetPledged:    {zone, "TestCreditsAreBidOnce"},
+	planted.ForgetWait:       {zone, "TestWhatNeverRanIsNoService"},
+	planted.IgnorePriority:   {zone, "TestPriorityCountsInABid"},
 }
 
 // TestMutants runs when SLUICE_MUTANTS is set (make mutants).

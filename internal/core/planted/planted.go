@@ -36,6 +36,8 @@ const (
 	StaleCheckpoint Bug = "stale-checkpoint"
 	// PublishAll publishes a subjob's whole range where only a part was committed. (zone)
 	PublishAll Bug = "publish-all"
+	// ResultBeforeSync writes a subjob's result before its output is synced; a power cut in between loses it. (supervisor)
+	ResultBeforeSync Bug = "result-before-sync"
 	// PublishReleased publishes the late result of a claim that was released, whose work was sold again. (zone)
 	PublishReleased Bug = "publish-released"
 	// ForgetPast leaves out of a snapshot what all but the last settled subjob committed. (zone)

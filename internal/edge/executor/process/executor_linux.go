@@ -63,6 +63,9 @@ func New(o Options) (*Executor, error) {
 			return nil, fmt.Errorf("preparing the data directory: %w", err)
 		}
 	}
+	if err := shim.SyncDir(o.DataDir); err != nil { // what is made durable below them is found again by these names
+		return nil, fmt.Errorf("preparing the data directory: %w", err)
+	}
 	if o.Isolation != nil {
 		e.iso = *o.Isolation
 		return e, nil

@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 )
 
 // TestMain lets the test binary stand in for the supervisor, and for the programs that subjobs run.
 func TestMain(m *testing.M) {
+	durable.OnSync = record
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case supervisor.Supervise, supervisor.Probe, supervisor.Init, supervisor.ProbeInit:

@@ -155,20 +155,28 @@ func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 // says whether the directory is there afterwards: moved now or before.
 func move(from, to string, mode os.FileMode) (bool, error) {
 	entries, err := os.ReadDir(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		_, err = os.Stat(to)
-		return err == nil, nil
-	}
-	if err != nil || len(entries) == 0 {
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // moved before, perhaps by a daemon that died before that was durable
+		if _, err = os.Stat(to); err != nil {
+			return false, nil //nolint:nilerr // there was nothing to move
+		}
+		err = shim.SyncDir(filepath.Dir(filepath.Dir(to)))
+	case err != nil || len(entries) == 0:
 		return false, err
+	default:
+		// The place must be on the disk before anything can be said to lie there, and the old one may go last.
+		err = errors.Join(os.MkdirAll(filepath.Dir(to), mode), shim.SyncDir(filepath.Dir(filepath.Dir(to))))
+		if err == nil {
+			err = os.Rename(from, to)
+		}
 	}
-	if err := os.MkdirAll(filepath.Dir(to), mode); err != nil {
-		return false, err
+	if err == nil {
+		err = errors.Join(shim.SyncDir(filepath.Dir(to)), shim.SyncDir(filepath.Dir(from)))
 	}
-	if err := os.Rename(from, to); err != nil {
+	if err != nil {
 		return false, fmt.Errorf("publishing: %w", err)
 	}
-	return true, errors.Join(shim.SyncDir(filepath.Dir(from)), shim.SyncDir(filepath.Dir(to)), shim.SyncDir(filepath.Dir(filepath.Dir(to))))
+	return true, nil
 }
 
 // dropCheckpoints removes a job's other generations once the newest is in place, except those that a subjob still reads.

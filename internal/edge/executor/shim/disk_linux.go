@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 // SyncDir makes the names in a directory durable.
@@ -17,12 +18,12 @@ func SyncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(durable.Sync(f), f.Close())
 }
 
 // WriteFile replaces path durably.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
-	if err := replace(path, data, mode, (*os.File).Sync); err != nil {
+	if err := replace(path, data, mode, durable.Sync); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 // Size adds up the bytes of all plain files of a tree, stopping early once they pass limit. What vanishes meanwhile does not
@@ -54,7 +56,7 @@ func Sync(root string) (files int, err error) {
 	if err != nil {
 		return files, err
 	}
-	return files, errors.Join(f.Sync(), f.Close())
+	return files, errors.Join(durable.Sync(f), f.Close())
 }
 
 // syncOne makes a directory's names or a file's bytes durable.
@@ -72,7 +74,7 @@ func syncOne(e *Entry) error {
 	if err != nil {
 		return ignoreGone(err)
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(durable.Sync(f), f.Close())
 }
 
 // folder is a directory as a file.

@@ -228,6 +228,11 @@ func (s *subjob) finish(said word) error {
 	l := &s.lease
 	e := shim.Ending{ExitCode: said.Code, Signal: said.Signal, Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
 	e.Said, e.Spoke = s.dir.ReadProgress()
+	if planted.In(planted.ResultBeforeSync) {
+		r := shim.Judge(l, e)
+		r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
+		_ = s.dir.WriteResult(&r) // and again below, once the output is synced
+	}
 	files, err := foreign.Sync(s.dir.Checkpoint())
 	e.Whole = err == nil && files > 0
 	if err == nil {

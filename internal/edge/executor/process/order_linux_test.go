@@ -1,0 +1,222 @@
+package process_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process"
+)
+
+// promises is what must hold of whatever a power cut leaves.
+type promises struct {
+	// output and checkpoint are the files that count, with their content, where they are in the run directory and where
+	// they are published.
+	output, checkpoint                   map[string]string
+	outputIn, checkpointIn               string
+	outputPublished, checkpointPublished string
+	// started, exited, settled: the node was told. unsaid: files were moved behind the executor's back, so that they are surely
+	// somewhere only once it has looked.
+	started, exited, settled, unsaid bool
+}
+
+const runDir = "runs/1-1"
+
+// wrong lists what a power cut has broken.
+func (p *promises) wrong(left image) (all []string) {
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		data := left[name]
+		if data != nil && path.Ext(name) == ".json" && path.Base(name) != "terms.json" && path.Base(name) != "progress.json" && !strings.Contains(name, "/.") && !json.Valid(data) {
+			add("%s is torn: %q", name, data)
+		}
+	}
+	_, runs := left[runDir]
+	if _, leased := left[runDir+"/lease.json"]; runs && !leased {
+		add("a run directory without its lease")
+	}
+	if _, noted := left[runDir+"/shim.json"]; runs && p.started && !noted {
+		add("a subjob runs and its run directory does not say so")
+	}
+	_, result := left[runDir+"/result.json"]
+	_, settled := left["settled/1-1.json"]
+	if p.exited && !result && !settled {
+		add("the result that was told is gone")
+	}
+	if (result || p.exited) && !p.unsaid {
+		p.whole(left, p.output, p.outputIn, p.outputPublished, add)
+		p.whole(left, p.checkpoint, p.checkpointIn, p.checkpointPublished, add)
+	}
+	if p.settled {
+		if of := string(left["output/j/.subjobs/000000000000-000000000010"]); of != "1-1" {
+			add("the output is said to be of subjob %q", of)
+		}
+		p.whole(left, p.output, p.outputPublished, p.outputPublished, add)
+		p.whole(left, p.checkpoint, p.checkpointPublished, p.checkpointPublished, add)
+	}
+	return all
+}
+
+// whole insists that files are where they were written or where they are published.
+func (p *promises) whole(left image, files map[string]string, here, there string, add func(string, ...any)) {
+	for name, want := range files {
+		a, inA := left[path.Join(here, name)]
+		b, inB := left[path.Join(there, name)]
+		if !(inA && string(a) == want) && !(inB && string(b) == want) {
+			add("%s counts, and is neither whole in %s (%v, %q) nor in %s (%v, %q)", name, here, inA, a, there, inB, b)
+		}
+	}
+}
+
+// judge cuts the power before and after every sync and every message, and returns what is broken the first time. without is the
+// number of a sync that is left out, -1 for none.
+func (p promises) judge(h history, without int, seeds int) (wrong []string) {
+	disk := platter{}
+	for i := range h {
+		m := &h[i]
+		for seed := range seeds {
+			if i <= without {
+				break // so far nothing is missing
+			}
+			state := uint64(i*1000 + seed + 1)
+			draw := func(n int) int {
+				state = state*6364136223846793005 + 1442695040888963407
+				return int(state>>33) % n
+			}
+			if seed == 0 {
+				draw = nil
+			}
+			if all := p.wrong(disk.cut(m.Tree, draw)); len(all) > 0 {
+				for j := range all {
+					all[j] = fmt.Sprintf("power cut at moment %d (sync of %q, or %q), draw %d: %s", i, m.Path, m.Said, seed, all[j])
+				}
+				return all
+			}
+		}
+		switch m.Said {
+		case "":
+			if i != without {
+				disk.synced(m)
+			}
+		case "started":
+			p.started = true
+		case "exited":
+			p.exited = true
+		case "settled":
+			p.settled = true
+		}
+	}
+	return nil
+}
+
+// life is one subjob from its start until it is settled.
+type life struct {
+	// killed: its supervisor dies once it has reported all. moved: what it wrote was moved by a daemon that died before that
+	// was durable.
+	killed, moved bool
+}
+
+// recorded plays it and returns what was made durable when.
+func (l life) recorded(t *testing.T) (history, promises) {
+	t.Helper()
+	var r recorder
+	b := newBench(t, func(o *process.Options) {
+		r.root = o.DataDir
+		if err := os.WriteFile(r.log(), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	text := `mkdir $SLUICE_OUTPUT_DIR/d && echo one >$SLUICE_OUTPUT_DIR/d/f && echo two >$SLUICE_OUTPUT_DIR/g && echo state >$SLUICE_CHECKPOINT_DIR/s
+		echo '{"progress":10,"checkpoint":true}' >$SLUICE_PROGRESS_FILE.new && mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE`
+	if l.killed {
+		text += "; sleep 1000"
+	}
+	m := lease(time.Minute, "sh", "-c", text)
+	m.Spec.Kind, m.Spec.Total = job.Steps, 20
+	b.do(m)
+	b.next(protocol.Started)
+	r.said("started")
+	if l.killed {
+		b.await("its progress", func() bool { p, ok := b.dir().ReadProgress(); return ok && p.Progress == 10 })
+		note, err := b.dir().ReadNote()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kill(t, note.PID)
+	}
+	got := b.next(protocol.Exited)
+	r.said("exited")
+	if got.Result.Progress != 10 || !got.Result.Checkpoint {
+		t.Fatalf("result %+v, want all of it with its checkpoint", got.Result)
+	}
+	p := promises{
+		output: map[string]string{"d/f": "one\n", "g": "two\n"}, outputIn: runDir + "/output", outputPublished: "output/j/000000000000-000000000010",
+		checkpoint: map[string]string{"s": "state\n"}, checkpointIn: runDir + "/checkpoint", checkpointPublished: "checkpoints/j/1-1",
+	}
+	if l.moved {
+		for from, to := range map[string]string{p.outputIn: p.outputPublished, p.checkpointIn: p.checkpointPublished} {
+			from, to = filepath.Join(r.root, from), filepath.Join(r.root, to)
+			if err := errors.Join(os.Mkdir(filepath.Dir(to), 0o711), os.Rename(from, to)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.unsaid = true
+	}
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Range: job.Range{From: 0, To: 10}, Flag: true})
+	b.next(protocol.Settled)
+	r.said("settled")
+	r.said("over")
+	h, err := r.history()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, p
+}
+
+// draws is how many ways the power is cut at each moment.
+const draws = 64
+
+// TestAPowerCutTakesNothingThatCounts cuts the power at every moment between the start of a subjob and the answer that it is
+// settled, and looks at what any disk may have kept: what was told stands, a result that is there is whole and has its output
+// and checkpoint, and these are in the run directory or published at any time.
+func TestAPowerCutTakesNothingThatCounts(t *testing.T) {
+	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}, "moved before": {moved: true}} {
+		t.Run(name, func(t *testing.T) {
+			h, p := l.recorded(t)
+			for _, w := range p.judge(h, -1, draws) {
+				t.Error(w)
+			}
+			if t.Failed() {
+				return
+			}
+			// The oracle is not blind: without any one sync it finds something, but for those named here.
+			for i := range h {
+				m := &h[i]
+				needless := m.Path == "runs" || path.Dir(m.Path) == "runs" || path.Dir(m.Path) == runDir && strings.HasPrefix(path.Base(m.Path), ".new-")
+				if m.Said == "" && !needless && p.judge(h, i, draws) == nil {
+					t.Errorf("moment %d: nothing that counts is lost without the sync of %s", i, m.Path)
+				}
+			}
+			// Those of the run directory itself are of several files: the last before the node is told are of the result.
+			told := slices.IndexFunc(h, func(m moment) bool { return m.Said == "exited" })
+			for i, n := told-1, 0; n < 2; i-- {
+				if h[i].Said != "" {
+					continue
+				}
+				if n++; p.judge(h, i, draws) == nil {
+					t.Errorf("moment %d: the result is safe without the sync of %s", i, h[i].Path)
+				}
+			}
+		})
+	}
+}

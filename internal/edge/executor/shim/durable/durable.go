@@ -1,0 +1,17 @@
+// Package durable is the one place where a file of a run directory, or of what is published from it, is made to outlast a power
+// cut. It knows nothing of what is in them; it is apart so that a test can know what was synced when (package process has the
+// model of a power cut that is held against it).
+package durable
+
+import "os"
+
+// OnSync, where it is set, is told of every file and directory that is about to be synced. Tests set it, before anything runs.
+var OnSync func(f *os.File) //nolint:gochecknoglobals // a supervisor is a process of its own: there is nobody to hand it to
+
+// Sync makes a file's content, or a directory's names, durable. Whatever must outlast a power cut goes through here.
+func Sync(f *os.File) error {
+	if OnSync != nil {
+		OnSync(f)
+	}
+	return f.Sync()
+}
