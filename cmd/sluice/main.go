@@ -17,6 +17,6 @@ var (
 func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
 	os.Exit(cli.Main(cli.Deps{
-		Version: version, Commit: commit, Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal,
+		Version: version, Commit: commit, Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
 	}))
 }

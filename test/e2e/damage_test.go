@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +80,54 @@ func TestDamagedJournalIsNamedAndRefused(t *testing.T) {
 			}
 			d.fails(1, []string{filepath.Base(seg)}, "journal", "verify", "--data", d.data)
 		})
+	}
+}
+
+// TestAJournalWithoutItsHeadIsRefused: with the last record cut off too, nobody else would notice.
+func TestAJournalWithoutItsHeadIsRefused(t *testing.T) {
+	t.Parallel()
+	d := up(t, three)
+	d.submit(spec("first", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
+	d.kill()
+	if err := os.Remove(filepath.Join(d.data, "journal", "HEAD")); err != nil {
+		t.Fatal(err)
+	}
+	says(t, d.refused(), "HEAD", "sluice journal accept-end", "nothing was changed")
+	out, errs, code := d.sluice("journal", "verify", "--data", d.data)
+	last := regexp.MustCompile(`record (\d+) \(`).FindStringSubmatch(out)
+	if says(t, errs, "HEAD"); code != 1 || last == nil {
+		t.Fatalf("verify does not say where the journal ends: exit %d\n%s%s", code, out, errs)
+	}
+	d.fails(2, []string{"ends with record " + last[1]}, "journal", "accept-end", "--data", d.data, "--record", "1")
+	d.must("journal", "accept-end", "--data", d.data, "--record", last[1])
+	d.start()
+	d.done("first")
+	d.once("first", 10)
+}
+
+// TestAMissingWorkDirectoryIsNamedAtTheStart, and the same submission brings it back.
+func TestAMissingWorkDirectoryIsNamedAtTheStart(t *testing.T) {
+	t.Parallel()
+	d := up(t, three)
+	if err := os.Mkdir(filepath.Join(d.dir, "work"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.write("work/work.sh", "sleep 60")
+	file := d.write("work/job.yaml", spec("needy", "items: {total: 10, perItem: 1s}", "sh ./work.sh", "workdir: ."))
+	d.must("submit", file)
+	d.kill()
+	blobs, err := filepath.Glob(filepath.Join(d.data, "snapshots", "*"))
+	if err != nil || len(blobs) != 1 {
+		t.Fatalf("stored work directories: %v, %v", blobs, err)
+	}
+	if err := os.Remove(blobs[0]); err != nil {
+		t.Fatal(err)
+	}
+	d.start()
+	says(t, d.log.String(), "work directory of a job is missing", "job=needy")
+	d.must("submit", file)
+	if back, err := filepath.Glob(filepath.Join(d.data, "snapshots", "*")); err != nil || !slices.Equal(back, blobs) {
+		t.Errorf("the same submission does not bring it back: %v, %v", back, err)
 	}
 }
 

@@ -25,7 +25,11 @@ type shelf struct {
 	dir    string
 	stored []job.ID
 	pruned func(keep func(string) bool)
+	// gone are snapshots that somebody has removed.
+	gone []string
 }
+
+func (s *shelf) HasSnapshot(id string) (bool, error) { return !slices.Contains(s.gone, id), nil }
 
 func (s *shelf) PutSnapshot(b []byte) (executor.Snapshot, error) {
 	if string(b) == "bad" {

@@ -92,6 +92,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	h.missingSnapshots()
 	if err := h.raiseFormat(); err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type Files interface {
 	// PutSnapshot stores a work directory (tar.gz) durably; the same bytes have the same id, which Launch.Snapshot carries.
 	// Errors are of kind Invalid or Exhausted.
 	PutSnapshot(tarGz []byte) (executor.Snapshot, error)
+	// HasSnapshot says whether a stored work directory is there.
+	HasSnapshot(id string) (bool, error)
 	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.
 	OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error)
 	// Outputs lists the committed output folders of a job.

@@ -1,8 +1,11 @@
 package host
 
 import (
+	"maps"
+	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -38,5 +41,45 @@ func (h *Host) pruneSnapshots() {
 	}
 	if err := h.files.PruneSnapshots(func(id string) bool { return needed[id] }); err != nil {
 		h.log.Warn("could not remove work directories that nobody needs any more", "error", err)
+	}
+}
+
+// mostNamed bounds how many jobs without their work directory are named one by one.
+const mostNamed = 20
+
+// missingSnapshots names the unfinished jobs whose stored work directory is gone: they can't run, and nobody else would say
+// so before their next start.
+func (h *Host) missingSnapshots() {
+	if h.files == nil {
+		return
+	}
+	gone := map[string]bool{}
+	var lost []job.ID
+	for _, name := range slices.Sorted(maps.Keys(h.snapshots)) {
+		id := h.snapshots[name]
+		if id == "" {
+			continue
+		}
+		if _, looked := gone[id]; !looked {
+			there, err := h.files.HasSnapshot(id)
+			if err != nil {
+				h.log.Warn("could not look for a stored work directory", "snapshot", id, "error", err)
+			}
+			gone[id] = err == nil && !there
+		}
+		if !gone[id] {
+			continue
+		}
+		if v, known := h.actors.Zone.Job(h.clock.now(), name); !known || !v.State.Final() {
+			lost = append(lost, name)
+		}
+	}
+	for _, name := range lost[:min(len(lost), mostNamed)] {
+		h.log.Error("the stored work directory of a job is missing, and it can not run without it",
+			"job", string(name), "snapshot", h.snapshots[name], "below", h.opts.DataDir,
+			"todo", "restore the file from a backup, or submit the same job again from its work directory")
+	}
+	if more := len(lost) - mostNamed; more > 0 {
+		h.log.Error("the stored work directories of further jobs are missing", "jobs", more)
 	}
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -70,4 +71,32 @@ func TestForgottenJobsLeaveNoSnapshots(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestAMissingWorkDirectoryIsNamedAtTheStart, but not for a job that is over.
+func TestAMissingWorkDirectoryIsNamedAtTheStart(t *testing.T) {
+	r, s, z := filesRig(t) // its zone knows job a
+	h, stop := r.start(t)
+	for _, name := range []job.ID{"a", "b", "c"} {
+		if _, err := h.Submit(context.Background(), "", spec(name), []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.gone, z.over = []string{"snap-a", "snap-b"}, true
+	var said strings.Builder
+	files := r.options
+	r.options = func(o *Options) { files(o); o.Log = slog.New(slog.NewTextHandler(&said, nil)) }
+	_, stop = r.start(t)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "job=b snapshot=snap-b") {
+		t.Errorf("the job without its work directory is not named:\n%s", said.String())
+	}
+	if strings.Contains(said.String(), "snap-a") || strings.Contains(said.String(), "snap-c") {
+		t.Errorf("a job is named that is over, or has all it needs:\n%s", said.String())
+	}
 }

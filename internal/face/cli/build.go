@@ -43,14 +43,43 @@ it. The daemon makes the same check when it starts, and refuses to go on without
 				return usage("this build can't read journals")
 			}
 			text, err := a.VerifyJournal(cmd.Context(), dir)
-			if err != nil {
-				return err
+			if text != "" {
+				fmt.Fprintln(a.Out, text)
 			}
-			fmt.Fprintln(a.Out, text)
-			return nil
+			return err
 		},
 	}
 	verify.Flags().StringVar(&dir, "data", defaultData(a.Getenv), "the daemon's data directory")
-	c.AddCommand(verify)
+	c.AddCommand(verify, a.acceptEndCmd())
+	return c
+}
+
+func (a *app) acceptEndCmd() *cobra.Command {
+	var dir string
+	var last uint64
+	c := &cobra.Command{
+		Use: "accept-end", Short: "Go on with a journal that has lost its HEAD",
+		Long: `Write the HEAD of a journal anew where it is missing or can't be read. Only HEAD says
+where the journal ended: if records were cut off too, what they held is lost and nobody
+will be told. So name the last record as journal verify shows it, and only do this where
+nothing but HEAD can have gone. With any other damage nothing is changed.`,
+		Example: "  sluice journal verify --data /var/lib/sluice\n  sluice journal accept-end --data /var/lib/sluice --record 41234",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("record") {
+				return usage("--record is missing: name the last record, as sluice journal verify shows it")
+			}
+			if a.AcceptJournalEnd == nil {
+				return usage("this build can't write journals")
+			}
+			if err := a.AcceptJournalEnd(dir, last); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "the journal ends with record %d\n", last)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&dir, "data", defaultData(a.Getenv), "the daemon's data directory")
+	c.Flags().Uint64Var(&last, "record", 0, "the last record, as journal verify shows it")
 	return c
 }

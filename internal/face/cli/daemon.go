@@ -185,3 +185,8 @@ func VerifyJournal(_ context.Context, dataDir string) (string, error) {
 	}
 	return line, nil
 }
+
+// AcceptJournalEnd is what cmd/sluice passes as Deps.AcceptJournalEnd.
+func AcceptJournalEnd(dataDir string, last uint64) error {
+	return local.AcceptEnd(filepath.Join(dataDir, "journal"), last)
+}

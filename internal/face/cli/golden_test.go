@@ -44,6 +44,7 @@ func sluice(t *testing.T, addr, in string, args ...string) result {
 			}
 			return dir + ": whole, 9 records", nil
 		},
+		AcceptJournalEnd: func(string, uint64) error { return nil },
 	})
 	return result{code, out.String(), errs.String()}
 }
@@ -133,6 +134,8 @@ version
 version -o name
 journal verify --data dir
 journal verify --data bad
+journal accept-end --data dir
+journal accept-end --data dir --record 7
 journal
 submit
 submit nowhere.yml

@@ -56,6 +56,8 @@ type Deps struct {
 	// VerifyJournal reads a data directory's journal and says in one line what stands there; an error names what is
 	// damaged. nil: this build can't.
 	VerifyJournal func(ctx context.Context, dataDir string) (string, error)
+	// AcceptJournalEnd takes record last, which must be the last there is, as the end of a journal that has lost its head.
+	AcceptJournalEnd func(dataDir string, last uint64) error
 }
 
 // app is one run of the command.

@@ -42,6 +42,15 @@ func (e *Executor) PutSnapshot(data []byte, limit int64) (s executor.Snapshot, e
 	return s, shim.WriteFile(path, data, 0o600)
 }
 
+// HasSnapshot says whether a stored work directory is there.
+func (e *Executor) HasSnapshot(id string) (bool, error) {
+	_, err := os.Stat(e.s.snapshot(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func snapshotID(name string) (string, bool) {
 	id, ok := strings.CutSuffix(name, ".tar.gz")
 	if !ok || len(id) != 2*sha256.Size {

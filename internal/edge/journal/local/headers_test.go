@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -180,5 +181,55 @@ func TestVerifyChangesNothing(t *testing.T) {
 	stop := errors.New("stop")
 	if _, err := Dump(p.dir, nil, func(journal.Position, []byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the callback's error was lost: %v", err)
+	}
+}
+
+// TestAMissingHeadIsRefused: without the head nobody would notice records that were cut off at the end, so the journal does
+// not open, even where it is whole. A person may accept the end that is there, and no other.
+func TestAMissingHeadIsRefused(t *testing.T) {
+	p, starts, _ := filled(t, 4)
+	garbled := bytes.Repeat([]byte{0xa5}, headSize)
+	whole := p.Get(segmentName(1))
+	for what, head := range map[string][]byte{"missing": nil, "unreadable": garbled} {
+		for n := range 4 { // cut at each boundary in turn, and not at all
+			c := p.Copy().(place)
+			c.Rot(headName, head)
+			c.Rot(segmentName(1), bytes.Clone(whole[:starts[n+1]]))
+			last := uint64(2 * (n + 1))
+			_, _, _, err := replayed(c.dir)
+			if errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), headName) || !strings.Contains(err.Error(), "sluice journal accept-end") {
+				t.Fatalf("the head is %s, %d batches are left: %v", what, n+1, err)
+			}
+			if err := AcceptEnd(c.dir, last+1); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), fmt.Sprintf("ends with record %d", last)) {
+				t.Fatalf("another end was accepted: %v", err)
+			}
+			if _, _, _, err := replayed(c.dir); errkind.Of(err) != errkind.Corrupt {
+				t.Fatalf("what was refused changed the journal: %v", err)
+			}
+			if err := AcceptEnd(c.dir, last); err != nil {
+				t.Fatal(err)
+			}
+			j, records, _, err := replayed(c.dir)
+			if err != nil || uint64(len(records)) != last {
+				t.Fatalf("after the end was accepted: %d records, want %d: %v", len(records), last, err)
+			}
+			if err := AcceptEnd(c.dir, last); errkind.Of(err) != errkind.Conflict {
+				t.Errorf("while it is open: %v", err)
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := AcceptEnd(c.dir, last); errkind.Of(err) != errkind.Invalid {
+				t.Errorf("with a head that is there: %v", err)
+			}
+		}
+	}
+	c := p.Copy().(place)
+	c.Rot(headName, nil)
+	bad := bytes.Clone(whole)
+	bad[starts[1]+3] ^= 0x10
+	c.Rot(segmentName(1), bad)
+	if err := AcceptEnd(c.dir, 8); errkind.Of(err) != errkind.Corrupt || slices.Contains(c.Files(), headName) {
+		t.Errorf("a journal with other damage was accepted: %v", err)
 	}
 }

@@ -156,6 +156,14 @@ func (l *layout) arrange() {
 	case l.segments[0].before.Digest != l.stateAt.Digest && len(l.problems) == 0:
 		l.problems = append(l.problems, Problem{File: l.segments[0].name, Seq: from, What: "the segment does not follow from the snapshot " + l.state, Do: restore})
 	}
+	// The head is made before the first segment, and one copy is always whole. Without it records cut off behind a batch
+	// would not be missed by anybody.
+	switch {
+	case !l.headThere:
+		l.problems = append(l.problems, Problem{File: headName, What: "it is missing, and only it says where the journal ended", Do: acceptEnd})
+	case !l.headKnown:
+		l.problems = append(l.problems, Problem{File: headName, What: "neither copy in it can be read, and only it says where the journal ended: " + l.headBad[0].Error(), Do: acceptEnd})
+	}
 }
 
 // fresh says that the directory holds no journal yet, or one whose making was cut short.

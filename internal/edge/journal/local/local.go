@@ -179,10 +179,7 @@ func (j *log) settle(r reading) error {
 // openHead opens the head, or makes it, and brings it up to date.
 func (j *log) openHead() error {
 	l := j.layout
-	if !l.headThere {
-		if !l.fresh() {
-			j.o.Notice(fmt.Sprintf("journal %s: %s was missing and was made again at record %d", j.d, headName, j.last.Seq))
-		}
+	if !l.headThere { // the journal is new
 		if err := disk.Put(j.d, headName, headTemp, headContent(j.last)); err != nil {
 			return err
 		}

@@ -1,8 +1,10 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/disk"
 )
@@ -19,7 +21,7 @@ type Report struct {
 	Segments int
 	Bytes    int64
 	// Notes are oddities without a loss, which the next start mends: an unfinished write, left-over files, a head that is
-	// behind.
+	// behind or has one bad copy.
 	Notes []string
 	// Problems are damage to what was synced; with any of them the journal does not open.
 	Problems []Problem
@@ -33,6 +35,41 @@ func Verify(dir string) (Report, error) { return verify(disk.OS(dir)) }
 // The report is that of Verify. An error of the callbacks ends it and is returned as it is.
 func Dump(dir string, snapshot func(state []byte) error, record func(p journal.Position, data []byte) error) (Report, error) {
 	return dump(disk.OS(dir), snapshot, record)
+}
+
+// AcceptEnd writes the head anew for a journal whose head is missing or can't be read, after a person has seen that record
+// last is where it ended. Errors: Invalid (the head is there, or last is not the last record there is), Conflict (a process
+// has the journal open), Corrupt (there is other damage; nothing was changed), or of the file system.
+func AcceptEnd(dir string, last uint64) error { return acceptEndOf(disk.OS(dir), last) }
+
+func acceptEndOf(d disk.FS, last uint64) (err error) {
+	lock, err := d.Lock()
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	report, err := verify(d)
+	if err != nil {
+		return err
+	}
+	var others []Problem
+	lost := false
+	for _, p := range report.Problems {
+		if p.Do == acceptEnd {
+			lost = true
+		} else {
+			others = append(others, p)
+		}
+	}
+	switch {
+	case len(others) > 0:
+		return corrupt(d, others)
+	case !lost:
+		return errkind.Errorf(errkind.Invalid, "journal %s: its head is there and says where it ended: there is nothing to accept", d)
+	case report.Last.Seq != last:
+		return errkind.Errorf(errkind.Invalid, "journal %s ends with record %d, not with %d: look again with `sluice journal verify`; nothing was changed", d, report.Last.Seq, last)
+	}
+	return disk.Put(d, headName, headTemp, headContent(report.Last))
 }
 
 func verify(d disk.FS) (Report, error) {
@@ -81,10 +118,8 @@ func dump(d disk.FS, snapshot func([]byte) error, record func(journal.Position, 
 	switch {
 	case l.fresh():
 		out.note("there is no journal yet")
-	case !l.headThere:
-		out.note("%s is missing and will be made again", headName)
-	case len(l.headBad) > 0:
-		out.note("%s is damaged (%v) and will be written again", headName, l.headBad[0])
+	case len(l.headBad) == 1:
+		out.note("one copy in %s is damaged (%v) and will be written again", headName, l.headBad[0])
 	case len(r.problems) == 0 && l.headAt.Seq < r.at.Seq:
 		out.note("%s is behind by %d records, as after a power cut", headName, r.at.Seq-l.headAt.Seq)
 	}
