@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"time"
@@ -26,6 +27,26 @@ func (f Field) Bytes() []byte { return f.line.Text[f.from:f.to] }
 
 // Empty says that there is no text.
 func (f Field) Empty() bool { return f.from == f.to }
+
+// Minus is the field behind a minus sign, if it has one.
+func (f Field) Minus() (Field, bool) {
+	if f.Empty() || f.Bytes()[0] != '-' {
+		return f, false
+	}
+	f.from++
+	return f, true
+}
+
+// NoFraction is the field without a fraction of zeros, such as 30 of "30.0", if it has one.
+func (f Field) NoFraction() (Field, bool) {
+	text := f.Bytes()
+	point := bytes.IndexByte(text, '.')
+	if point < 1 || point == len(text)-1 || len(bytes.Trim(text[point+1:], "0")) > 0 {
+		return f, false
+	}
+	f.to = f.from + point
+	return f, true
+}
 
 // Fail notes that the field is not what was expected.
 func (f Field) Fail(expected string) {

@@ -14,13 +14,19 @@ import (
 // returns it. Other errors are those of Reader, and come after the records before the first problem: drop what those gave.
 // One for a file that is not there has kind NotFound.
 func Each(f Format, path string, visit func(*Record) error) error {
+	_, err := Read(f, path, visit)
+	return err
+}
+
+// Read is Each, and returns how what was not as the format has it was treated.
+func Read(f Format, path string, visit func(*Record) error) ([]Treatment, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		kind := errkind.Unavailable
 		if errors.Is(err, fs.ErrNotExist) {
 			kind = errkind.NotFound
 		}
-		return &errkind.Error{Kind: kind, Err: fmt.Errorf("read a %s trace: %w", f.Name, err)}
+		return nil, &errkind.Error{Kind: kind, Err: fmt.Errorf("read a %s trace: %w", f.Name, err)}
 	}
 	defer file.Close()
 	reader := f.Open(file, path)
@@ -28,12 +34,12 @@ func Each(f Format, path string, visit func(*Record) error) error {
 	for {
 		switch err := reader.Next(&r); {
 		case errors.Is(err, io.EOF):
-			return nil
+			return reader.Treated(), nil
 		case err != nil:
-			return err
+			return nil, err
 		}
 		if err := visit(&r); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }

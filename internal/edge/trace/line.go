@@ -10,6 +10,7 @@ type Line struct {
 	Text []byte
 
 	problems *problems
+	treated  treatments
 	names    names
 	fields   []span
 	columns  []string // names of what Field counts
@@ -44,6 +45,20 @@ func (l *Line) Field(name string, from, to int) Field {
 // Blanks cuts the line at blanks into one field for each of columns. It is false, with a problem noted, if there are more
 // or fewer.
 func (l *Line) Blanks(columns []string) bool {
+	l.blanks(columns)
+	return l.counted(len(columns))
+}
+
+// Leading is Blanks for lines that may have more fields. Surplus is how many more; ok is false if there are fewer.
+func (l *Line) Leading(columns []string) (surplus int, ok bool) {
+	l.blanks(columns)
+	if surplus = len(l.fields) - len(columns); surplus > 0 {
+		return surplus, true
+	}
+	return 0, l.counted(len(columns))
+}
+
+func (l *Line) blanks(columns []string) {
 	l.columns, l.at = columns, nil
 	start := -1
 	for i, c := range l.Text {
@@ -59,7 +74,6 @@ func (l *Line) Blanks(columns []string) bool {
 	if start >= 0 {
 		l.fields = append(l.fields, span{start, len(l.Text)})
 	}
-	return l.counted(len(columns))
 }
 
 // commas cuts the line at commas into n fields, with a problem noted if there are more or fewer.

@@ -50,6 +50,9 @@ func (t *text) Next(r *Record) error {
 	return t.err
 }
 
+// Treated implements Reader.
+func (t *text) Treated() []Treatment { return t.line.treated }
+
 // end makes the final error of what ended the lines.
 func (t *text) end(err error) error {
 	next := t.line.Number + 1

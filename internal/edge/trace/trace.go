@@ -1,7 +1,7 @@
 // Package trace is the contract of the readers of published traces: jobs, machines, requests, states over time,
 // measurements and result tables, as a stream of records; and what their formats share: lines, columns, fields and places
-// of problems. One folder per format; package all is the table. It knows nothing of schedulers, and a reader never
-// repairs what it reads: a file is refused whole or read whole.
+// of problems. One folder per format; package all is the table. It knows nothing of schedulers. A file is refused
+// whole or read whole; where a reader takes a known departure from its format it counts it by name (Treatment).
 package trace
 
 import (
@@ -184,6 +184,8 @@ type Reader interface {
 	// columns count bytes from 1.
 	// It has kind Unavailable if the file could not be read.
 	Next(r *Record) error
+	// Treated is what was not as the format has it and was not refused, so far.
+	Treated() []Treatment
 }
 
 // Format is one kind of trace.
@@ -191,6 +193,8 @@ type Format struct {
 	Name string
 	// Doc is one line for people: what the trace is and where it comes from.
 	Doc string
+	// Kinds of its records.
+	Kinds []Kind
 	// Open starts reading. file is the name used in errors; series without a name inside are named after it. Compressed
 	// input (gzip) is recognized by its first bytes.
 	Open func(r io.Reader, file string) Reader

@@ -30,7 +30,7 @@ const (
 // turnaround time, stretch, energy and the list of hosts are checked and left out: they follow from the rest, or belong to
 // the simulated machine.
 func Format() trace.Format {
-	return trace.Format{Name: "batsim", Doc: "jobs of a run of the Batsim simulator, with their start times (CSV)", Open: open}
+	return trace.Format{Name: "batsim", Doc: "jobs of a run of the Batsim simulator, with their start times (CSV)", Kinds: []trace.Kind{trace.Job}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

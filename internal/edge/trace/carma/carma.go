@@ -22,7 +22,7 @@ const (
 // given, else the one in the name of the run's folder. At is unknown: the file says when runs began by the second of a local
 // clock, and they are in that order.
 func Format() trace.Format {
-	return trace.Format{Name: "carma", Doc: "peak memory of training runs beside FakeTensor's estimates, CARMA (CSV)", Open: open}
+	return trace.Format{Name: "carma", Doc: "peak memory of training runs beside FakeTensor's estimates, CARMA (CSV)", Kinds: []trace.Kind{trace.Footprint}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

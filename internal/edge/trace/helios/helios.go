@@ -1,5 +1,6 @@
-// Package helios reads the minute-by-minute state of SenseTime's virtual clusters (SC'21,
-// *_cluster_sequence_vc.csv): jobs and GPUs that run, wait and idle. It is the source of real gaps.
+// Package helios reads what SenseTime published of its clusters (SC'21): the minute-by-minute state of virtual clusters
+// (*_cluster_sequence_vc.csv), jobs and GPUs that run, wait and idle, which is the source of real gaps; and the log of jobs
+// (cluster_log.csv).
 package helios
 
 import (
@@ -23,10 +24,26 @@ const (
 	sums  = small + 4 // totals of the loads
 )
 
-// Format of the files. Records are states; the cluster is the file's name up to "_cluster_sequence". The published
+// Columns of the log of jobs.
+const (
+	jobID = iota
+	user
+	vc
+	gpus
+	cpus
+	nodes
+	state
+	submitted
+	started
+	ended
+	duration
+	waited
+)
+
+// Format of the files. Records of a log are jobs, whose queue is the virtual cluster. Those of a sequence are states; the cluster is the file's name up to "_cluster_sequence". The published
 // totals are checked against their parts, and left out with the occupancy.
 func Format() trace.Format {
-	return trace.Format{Name: "helios", Doc: "state of SenseTime's virtual clusters minute by minute, 2020 (CSV)", Open: open}
+	return trace.Format{Name: "helios", Doc: "state of SenseTime's virtual clusters minute by minute, and jobs, 2020 (CSV)", Kinds: []trace.Kind{trace.State, trace.Job}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {
@@ -44,7 +61,41 @@ func open(r io.Reader, file string) trace.Reader {
 			sums + 3: "total_gpu_num_noless_8", sums + 4: "total_gpu_num_less_8",
 		},
 		Parse: func(l *trace.Line, r *trace.Record) { parse(l, r, cluster) },
+	}, trace.Sheet{
+		Columns: []string{
+			jobID: "job_id", user: "user", vc: "vc", gpus: "gpu_num", cpus: "cpu_num", nodes: "node_num", state: "state",
+			submitted: "submit_time", started: "start_time", ended: "end_time", duration: "duration", waited: "queue",
+		},
+		Parse: job,
 	})
+}
+
+// job reads a line of the log. Times of a job that never began may be empty.
+func job(l *trace.Line, r *trace.Record) {
+	r.Kind = trace.Job
+	r.At = l.Column(submitted).Date()
+	r.Job = trace.UnknownJob()
+	j := &r.Job
+	j.ID, j.User, j.Queue, j.Status = l.Column(jobID).ID(), l.Column(user).Name(), l.Column(vc).Name(), l.Column(state).Name()
+	j.GPUs, j.Milli, j.CPU = l.Column(gpus).Count(), 1000, 1000*l.Column(cpus).Count()
+	l.Column(nodes).Count()
+	if f := l.Column(started); !f.Empty() {
+		if j.Start = f.Date(); j.Start < r.At {
+			f.Fail("an instant that is not before submit_time")
+		}
+	}
+	for _, i := range [...]int{ended, waited} {
+		switch f := l.Column(i); {
+		case f.Empty():
+		case i == ended:
+			f.Date()
+		default:
+			f.Seconds()
+		}
+	}
+	if f := l.Column(duration); !f.Empty() {
+		j.Duration = f.Seconds()
+	}
 }
 
 func parse(l *trace.Line, r *trace.Record, cluster string) {

@@ -34,6 +34,37 @@ var suite = tracetest.Suite{
 	},
 }
 
+// jobs is the other kind of file.
+var jobs = tracetest.Suite{
+	Format: Format(),
+	File:   "cluster_log.csv",
+	Sample: `job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
+1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60
+2,uB,vcB,0,4,1,CANCELLED,1970-01-01 00:03:00,,,,
+3,uB,vcB,1,4,1,FAILED,1970-01-01 00:04:00,1970-01-01 00:04:00,1970-01-01 00:04:09,9,0
+`,
+	Want: []trace.Record{
+		{Kind: trace.Job, Line: 2, At: time.Minute, Job: trace.JobRecord{
+			ID: "1", Queue: "vcA", User: "uA", Start: 2 * time.Minute, Duration: 210 * time.Second, Requested: trace.Unknown,
+			GPUs: 8, Milli: 1000, CPU: 16_000, Memory: trace.Unknown, Status: "COMPLETED",
+		}},
+		{Kind: trace.Job, Line: 3, At: 3 * time.Minute, Job: trace.JobRecord{
+			ID: "2", Queue: "vcB", User: "uB", Start: trace.Unknown, Duration: trace.Unknown, Requested: trace.Unknown,
+			Milli: 1000, CPU: 4000, Memory: trace.Unknown, Status: "CANCELLED",
+		}},
+		{Kind: trace.Job, Line: 4, At: 4 * time.Minute, Job: trace.JobRecord{
+			ID: "3", Queue: "vcB", User: "uB", Start: 4 * time.Minute, Duration: 9 * time.Second, Requested: trace.Unknown,
+			GPUs: 1, Milli: 1000, CPU: 4000, Memory: trace.Unknown, Status: "FAILED",
+		}},
+	},
+	Broken: []tracetest.Broken{
+		{Name: "wrong number", Old: "210", New: "x", Says: "duration"},
+		{Name: "missing column", Old: ",gpu_num", New: "", Place: "1:1", Says: "the header lacks gpu_num"},
+		{Name: "before it was sent", Old: "00:02:00", New: "00:00:00", Place: "2:47", Says: "not before submit_time"},
+	},
+}
+
+func TestJobsConform(t *testing.T) { tracetest.Run(t, jobs) }
 func TestConforms(t *testing.T)    { tracetest.Run(t, suite) }
 func FuzzHelios(f *testing.F)      { tracetest.Fuzz(f, suite) }
 func BenchmarkHelios(b *testing.B) { tracetest.Bench(b, suite) }

@@ -26,7 +26,7 @@ const (
 // Format of miso_mig_iter_summary.csv. Records are measurements; Speed is given where the lines of one model and batch
 // stand together and the whole GPU (7g) is among them.
 func Format() trace.Format {
-	return trace.Format{Name: "miso", Doc: "training speeds on the MIG profiles of an A100-40GB, MISO, SoCC'22 (CSV)", Open: open}
+	return trace.Format{Name: "miso", Doc: "training speeds on the MIG profiles of an A100-40GB, MISO, SoCC'22 (CSV)", Kinds: []trace.Kind{trace.Measurement}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {
@@ -63,6 +63,9 @@ type grouped struct {
 }
 
 const maxProfiles = 64
+
+// Treated implements trace.Reader.
+func (g *grouped) Treated() []trace.Treatment { return g.lines.Treated() }
 
 // Next implements trace.Reader.
 func (g *grouped) Next(r *trace.Record) error {

@@ -12,7 +12,7 @@ import (
 
 // Format of the file. Records are requests with blocks.
 func Format() trace.Format {
-	return trace.Format{Name: "mooncake", Doc: "requests to Moonshot's language model with their shared prefixes (JSON lines)", Open: open}
+	return trace.Format{Name: "mooncake", Doc: "requests to Moonshot's language model with their shared prefixes (JSON lines)", Kinds: []trace.Kind{trace.Request}, Open: open}
 }
 
 // Keys of an object, each exactly once, in any order.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/trace"
 )
 
@@ -32,20 +33,54 @@ const (
 	think
 )
 
-// Format of the file. Records are headers, and jobs: GPUs are the processors allocated, or else requested; memory is the
-// job's, requested or else used, over all its processors. Average CPU time, executable, partition, preceding job and think
-// time are checked and left out. Comments that are no "Key: Value", and blank lines, say nothing
-// to a program and give no record.
-func Format() trace.Format {
-	return trace.Format{Name: "swf", Doc: "jobs in the Standard Workload Format of the Parallel Workloads Archive", Open: open}
+// Treatments of what archives and exports have that version 2 has not. A negative value other than -1 gets one that names
+// its column.
+const (
+	surplusFields   = "more than 18 fields: the rest left out"
+	negativeZero    = "negative zero: taken as 0"
+	writtenFraction = "whole number written with a fraction of zeros: taken as whole"
+	writtenUnknown  = "-1 written with a fraction: taken as unknown"
+	memoryInBytes   = "memory over 2 TiB a processor: taken as bytes instead of KiB"
+)
+
+var columns = []string{
+	"job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time", "used memory",
+	"requested processors", "requested time", "requested memory", "status", "user", "group", "executable", "queue", "partition",
+	"preceding job", "think time",
 }
 
-func open(r io.Reader, file string) trace.Reader {
-	columns := []string{
-		"job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time", "used memory",
-		"requested processors", "requested time", "requested memory", "status", "user", "group", "executable", "queue", "partition",
-		"preceding job", "think time",
+// negative has the treatment of a negative value of each column.
+var negative = func() (names []string) {
+	for _, c := range columns {
+		names = append(names, "negative "+c+": taken as unknown")
 	}
+	return names
+}()
+
+// Format of the file. Records are headers, and jobs: GPUs are the processors allocated, or else requested; memory is the
+// job's, requested or else used, in KiB a processor, over all its processors. Average CPU time, executable, partition,
+// preceding job and think time are checked and left out. Comments that are no "Key: Value", and blank lines, say nothing
+// to a program and give no record.
+//
+// These departures are treated and counted: more than 18 fields, negative zeros, negative values other than -1 but for
+// number and submission, whole numbers with a fraction of zeros, and memory in bytes where it can not be KiB.
+func Format() trace.Format {
+	return trace.Format{
+		Name: "swf", Doc: "jobs in the Standard Workload Format of the Parallel Workloads Archive", Kinds: []trace.Kind{trace.Header, trace.Job},
+		Open: func(r io.Reader, file string) trace.Reader { return open(r, file, 1024) },
+	}
+}
+
+// InBytes is the format with all memory in bytes a processor instead of KiB.
+func InBytes() trace.Format {
+	f := Format()
+	f.Name, f.Doc = "swf-bytes", "the same with memory in bytes instead of KiB"
+	f.Open = func(r io.Reader, file string) trace.Reader { return open(r, file, 1) }
+	return f
+}
+
+// open reads memory in units of so many bytes.
+func open(r io.Reader, file string, unit int64) trace.Reader {
 	return trace.OpenLines(r, file, func(l *trace.Line, r *trace.Record) bool {
 		if bytes.HasPrefix(l.Text, []byte{';'}) {
 			return header(l, r)
@@ -53,8 +88,12 @@ func open(r io.Reader, file string) trace.Reader {
 		if len(bytes.Trim(l.Text, " \t")) == 0 { // published logs have some
 			return false
 		}
-		if l.Blanks(columns) {
-			job(l, r)
+		surplus, ok := l.Leading(columns)
+		if surplus > 0 {
+			l.Treat(surplusFields)
+		}
+		if ok {
+			job(line{l}, r, unit)
 		}
 		return true
 	})
@@ -89,58 +128,101 @@ func trimmed(l *trace.Line, name string, from, to int) trace.Field {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-func job(l *trace.Line, r *trace.Record) {
+// line is a line of a job.
+type line struct{ *trace.Line }
+
+func job(l line, r *trace.Record, unit int64) {
 	r.Kind = trace.Job
-	r.At = seconds(l.Column(submitted))
+	r.At = l.seconds(submitted)
 	r.Job = trace.UnknownJob()
 	j := &r.Job
 	j.ID = l.Column(number).ID()
 	l.Column(number).Count()
-	j.Duration, j.Requested = seconds(l.Column(run)), seconds(l.Column(requestedTime))
-	if delay := seconds(l.Column(wait)); delay != trace.Unknown && r.At != trace.Unknown {
+	j.Duration, j.Requested = l.seconds(run), l.seconds(requestedTime)
+	if delay := l.seconds(wait); delay != trace.Unknown && r.At != trace.Unknown {
 		j.Start = r.At + delay
 	}
-	j.GPUs, j.Milli = either(l.Column(allocated), l.Column(requestedProcessors)), 1000
-	memory := either(l.Column(requestedMemory), l.Column(usedMemory))
-	if j.GPUs != trace.Unknown && memory != trace.Unknown {
-		const most = 1 << 31 // processors and KiB of each: their product fits
-		if j.GPUs > most || memory > most {
+	j.GPUs, j.Milli = l.either(allocated, requestedProcessors), 1000
+	if memory := l.either(requestedMemory, usedMemory); j.GPUs != trace.Unknown && memory != trace.Unknown {
+		const most = 1 << 31 // processors, and KiB of each: 2 TiB
+		if memory > most && unit > 1 {
+			l.Treat(memoryInBytes)
+			unit = 1
+		}
+		if j.GPUs > most || memory*unit > most<<10 {
 			l.Column(requestedMemory).Fail("memory and processors that a machine can have")
 			return
 		}
-		j.Memory = (memory*j.GPUs + 1023) / 1024
+		const mib = 1 << 20
+		j.Memory = quantity.MulDiv(memory*unit, j.GPUs, mib)
 	}
-	for _, i := range [...]int{status, executable, partition, preceding} {
-		count(l.Column(i))
+	for _, i := range [...]int{executable, partition, preceding} {
+		l.count(i)
 	}
-	seconds(l.Column(cpuTime))
-	seconds(l.Column(think))
-	j.Status, j.Queue, j.User = name(l.Column(status)), name(l.Column(queue)), name(l.Column(user))
-	if j.Queue == "" {
-		j.Queue = name(l.Column(group))
+	l.seconds(cpuTime)
+	l.seconds(think)
+	j.Status, j.Queue, j.User = l.name(status), l.name(queue), l.name(user)
+	if name := l.name(group); j.Queue == "" {
+		j.Queue = name
 	}
-	count(l.Column(group))
 }
 
-func unknown(f trace.Field) bool { return string(f.Bytes()) == "-1" }
-
-func seconds(f trace.Field) time.Duration {
-	if unknown(f) {
-		return trace.Unknown
+// plain is the field of a number that is known and not negative; another number is treated by name and not known.
+func (l line) plain(column int) (f trace.Field, known bool) {
+	f = l.Column(column)
+	if minusOne(f) {
+		return f, false
 	}
-	return f.Seconds()
+	rest, minus := f.Minus()
+	whole, fraction := rest.NoFraction()
+	switch {
+	case !minus:
+		return f, true
+	case len(bytes.Trim(whole.Bytes(), "0")) == 0 && !whole.Empty():
+		l.Treat(negativeZero)
+		return whole, true
+	case fraction && string(whole.Bytes()) == "1":
+		l.Treat(writtenUnknown)
+		return f, false
+	}
+	if column == submitted { // nothing is left of a job whose place in the log is not known
+		f.Fail("seconds, 0 or more, or -1")
+		return f, false
+	}
+	rest.Seconds() // it is a number at least
+	l.Treat(negative[column])
+	return f, false
 }
 
-func count(f trace.Field) int64 {
-	if unknown(f) {
-		return trace.Unknown
+func minusOne(f trace.Field) bool { return string(f.Bytes()) == "-1" }
+
+func (l line) seconds(column int) time.Duration {
+	if f, known := l.plain(column); known {
+		return f.Seconds()
 	}
-	return f.Count()
+	return trace.Unknown
+}
+
+func (l line) count(column int) int64 {
+	if whole, known := l.whole(column); known {
+		return whole.Count()
+	}
+	return trace.Unknown
+}
+
+// whole is the field of a count that is known, without a fraction of zeros.
+func (l line) whole(column int) (trace.Field, bool) {
+	f, known := l.plain(column)
+	whole, fraction := f.NoFraction()
+	if known && fraction {
+		l.Treat(writtenFraction)
+	}
+	return whole, known
 }
 
 // either is the first of two counts that is known. Both must be well formed.
-func either(first, second trace.Field) int64 {
-	a, b := count(first), count(second)
+func (l line) either(first, second int) int64 {
+	a, b := l.count(first), l.count(second)
 	if a != trace.Unknown {
 		return a
 	}
@@ -148,9 +230,11 @@ func either(first, second trace.Field) int64 {
 }
 
 // name is a number that only names.
-func name(f trace.Field) string {
-	if count(f) == trace.Unknown {
+func (l line) name(column int) string {
+	whole, known := l.whole(column)
+	if !known {
 		return ""
 	}
-	return f.Name()
+	whole.Count()
+	return whole.Name()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -99,6 +100,9 @@ func (s *Suite) sample(t *testing.T) {
 		t.Fatalf("%d records, want %d", len(got), len(s.Want))
 	}
 	for i := range got {
+		if !slices.Contains(s.Format.Kinds, got[i].Kind) {
+			t.Errorf("record %d is of kind %d, which the format does not name", i, got[i].Kind)
+		}
 		if !reflect.DeepEqual(got[i], s.Want[i]) {
 			t.Errorf("record %d is\n%+v, want\n%+v", i, got[i], s.Want[i])
 		}
