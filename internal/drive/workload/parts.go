@@ -6,7 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Arrival is a job as cluster logs know it: when it came, how long it ran on whole GPUs, and no more.
+// Arrival is a job as cluster logs know it: when it came, how long it ran on whole GPUs, and little more.
 type Arrival struct {
 	// Key is the job's identity in its log. What is drawn for a job is keyed by it.
 	Key uint64
@@ -15,6 +15,9 @@ type Arrival struct {
 	Duration time.Duration
 	GPUs     int
 	Queue    string
+	// Walltime that its owner requested, and Memory its peak on each of its slices; 0 where they are not known.
+	Walltime time.Duration
+	Memory   quantity.Amount
 }
 
 // Arrivals gives arrivals in order of their submission.

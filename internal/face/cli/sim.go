@@ -8,6 +8,7 @@ import (
 
 	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
+	traces "sluice.dev/sluice/internal/edge/trace/all"
 	"sluice.dev/sluice/internal/face/config"
 	"sluice.dev/sluice/internal/face/scenario"
 )
@@ -28,6 +29,9 @@ program. The same scenario, mechanism and seed give the same bytes on every mach
 func mechanisms() scenario.Table {
 	return scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
 }
+
+// scenarios reads them, with arrivals from files of every format.
+func scenarios() scenario.Reader { return scenario.Reader{Formats: traces.Formats()} }
 
 // outputAs adds -o with forms of its own to a command; the first is the default.
 func (a *app) outputAs(c *cobra.Command, forms ...string) *cobra.Command {
@@ -72,7 +76,7 @@ func (f *simFlags) options(name string) (scenario.Options, error) {
 	if f.workers < 0 {
 		return o, usage("--workers %d: want 1 or more, or 0 for one for each processor", f.workers)
 	}
-	s, err := scenario.Load(name, sets...)
+	s, err := scenarios().Load(name, sets...)
 	if err != nil {
 		return o, err
 	}

@@ -98,6 +98,9 @@ func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics 
 	if err != nil {
 		return err
 	}
+	if _, err := a.account(ctx, &o); err != nil {
+		return err
+	}
 	var runs []measure.Run
 	for i := range results {
 		if !results[i].Partial {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +28,11 @@ type fgdFlags struct {
 func (f *fgdFlags) add(a *app, c *cobra.Command, workloads string) {
 	c.Flags().StringVar(&f.data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA)")
 	c.Flags().StringVar(&f.seeds, "seeds", "1-20", "seeds such as 1-20 or 1,3,9")
-	c.Flags().StringSliceVar(&f.workloads, "workload", []string{workloads}, "pod lists: "+strings.Join(fgd.Workloads(), ", ")+", or all")
-	_ = c.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(append(fgd.Workloads(), "all"), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	c.Flags().StringSliceVar(&f.workloads, "workload", []string{workloads}, "pod lists of the folder openb, each a file openb_pod_list_NAME.csv or .csv.gz, or all")
+	_ = c.RegisterFlagCompletionFunc("workload", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { // the flag is there
+		found, _ := fgd.Workloads(f.data) // what is not there is not proposed
+		return append(found, "all"), cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 func (f *fgdFlags) options() (fgd.Options, error) {
@@ -36,15 +40,21 @@ func (f *fgdFlags) options() (fgd.Options, error) {
 	if f.data == "" {
 		return o, usage("--data: want the folder of published traces; its folders are openb and, to check, fgd_expected")
 	}
+	found, err := fgd.Workloads(f.data)
+	if err != nil {
+		return o, err
+	}
 	if slices.Contains(f.workloads, "all") {
-		o.Workloads = fgd.Workloads()
+		o.Workloads = found
 	}
 	for _, w := range o.Workloads {
-		if !slices.Contains(fgd.Workloads(), w) {
-			return o, usage("--workload %s: there is none of that name; choose among %s, or all", w, strings.Join(fgd.Workloads(), ", "))
+		if !slices.Contains(found, w) {
+			return o, usage("--workload %s: %s has no openb_pod_list_%s.csv.gz; it has %s, or write all", w, filepath.Join(f.data, "openb"), w, strings.Join(found, ", "))
 		}
 	}
-	var err error
+	if len(o.Workloads) == 0 {
+		return o, usage("--data %s: its folder openb has no file openb_pod_list_NAME.csv.gz", f.data)
+	}
 	if o.Seeds, err = scenario.Seeds(f.seeds); err != nil {
 		return o, usage("--seeds: %w", err)
 	}
@@ -52,11 +62,7 @@ func (f *fgdFlags) options() (fgd.Options, error) {
 }
 
 // fgdTable makes the runs, and shows on a terminal how far they are. The error of an interruption comes with what there is.
-func (a *app) fgdTable(ctx context.Context, f *fgdFlags) ([]fgd.Result, error) {
-	o, err := f.options()
-	if err != nil {
-		return nil, err
-	}
+func (a *app) fgdTable(ctx context.Context, o fgd.Options) ([]fgd.Result, error) {
 	if show, stop := a.simProgress(); show != nil {
 		o.Progress = func(done, total int) { show(scenario.Progress{Done: done, Total: total}) }
 		defer stop()
@@ -79,11 +85,16 @@ each of six planners it prints how many percent of the GPUs are allocated at the
 The planners are those of the published tables: random (01-Random), dotproduct (02-DotProd),
 clustering (03-GpuClustering), packing (04-GpuPacking), bestfit (05-BestFit), fgd (06-FGD).
 
-Only the folder openb of the data is read. Interrupted, it prints what it has and says so.`,
+Only the folder openb of the data is read: openb_node_list_gpu_node.csv.gz, and as --workload
+any openb_pod_list_NAME.csv or .csv.gz that lies there, your own too. Interrupted, it prints what it has and says so.`,
 		Example: "  sluice sim run fgd --data ./data\n  sluice sim run fgd --data ./data --workload all --seeds 1-10 -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			results, err := a.fgdTable(cmd.Context(), &f)
+			o, err := f.options()
+			if err != nil {
+				return err
+			}
+			results, err := a.fgdTable(cmd.Context(), o)
 			if len(results) == 0 {
 				return err
 			}
@@ -161,16 +172,53 @@ Exit codes: 0 all holds; 1 something does not; 130 interrupted.`, fgd.Band, fgd.
 	return a.outputAs(c, "table", "json")
 }
 
+// checkable are the workloads that can be compared. Of all that are there those without a published result are left out, and
+// so are results whose pod list is not there; both are said. One that was asked for by name must have one.
+func (a *app) checkable(asked, published []string, all bool) ([]string, error) {
+	var out, unpublished, absent []string
+	for _, w := range asked {
+		if slices.Contains(published, w) {
+			out = append(out, w)
+		} else {
+			unpublished = append(unpublished, w)
+		}
+	}
+	if !all {
+		if len(unpublished) > 0 {
+			return nil, usage("--workload %s: the published tables have no result of it; they have %s", strings.Join(unpublished, ","), strings.Join(published, ", "))
+		}
+		return out, nil
+	}
+	for _, w := range published {
+		if !slices.Contains(asked, w) {
+			absent = append(absent, w)
+		}
+	}
+	if len(unpublished) > 0 {
+		fmt.Fprintf(a.Err, "left out, for there is no published result: %s\n", strings.Join(unpublished, ", "))
+	}
+	if len(absent) > 0 {
+		fmt.Fprintf(a.Err, "left out, for the pod list is not there: %s\n", strings.Join(absent, ", "))
+	}
+	if len(out) == 0 {
+		return nil, errkind.Errorf(errkind.NotFound, "no pod list of the folder has a published result; the tables have %s", strings.Join(published, ", "))
+	}
+	return out, nil
+}
+
 func (a *app) fgdCheck(ctx context.Context, f *fgdFlags) error {
-	if f.data == "" {
-		_, err := f.options()
+	o, err := f.options()
+	if err != nil {
 		return err
 	}
 	published, err := fgd.LoadPublished(f.data)
 	if err != nil {
 		return err
 	}
-	results, interrupted := a.fgdTable(ctx, f)
+	if o.Workloads, err = a.checkable(o.Workloads, published.Workloads(), slices.Contains(f.workloads, "all")); err != nil {
+		return err
+	}
+	results, interrupted := a.fgdTable(ctx, o)
 	if len(results) == 0 {
 		return interrupted
 	}

@@ -78,6 +78,36 @@ func TestSimRunFGD(t *testing.T) {
 	}
 }
 
+// TestSimFGDOwnLists: a workload is any pod list that lies in the folder, gzipped or not.
+func TestSimFGDOwnLists(t *testing.T) {
+	dir := fgdFolder(t)
+	for _, file := range []string{"openb_pod_list_mine.csv", "openb_pod_list_a.b.csv.gz", "openb_pod_list_.csv", "other.csv"} {
+		if err := os.WriteFile(filepath.Join(dir, "openb", file), []byte("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1000,1024,1,500\nq,1000,1024,1,700\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := simulate(t.Context(), "run", "fgd", "--data", dir, "--workload", "mine", "--seeds", "1", "-o", "csv")
+	if code != 0 || strings.Count(out, "mine,") != 6 {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	code, out, errs = simulate(t.Context(), "run", "fgd", "--data", dir, "--workload", "all", "--seeds", "1", "-o", "csv")
+	if code != 0 || strings.Count(out, "mine,") != 6 || strings.Count(out, "a.b,") != 6 || strings.Count(out, "\n") != 19 || !strings.HasPrefix(strings.SplitAfter(out, "\n")[1], "default,") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	code, _, errs = simulate(t.Context(), "run", "fgd", "--data", dir, "--workload", "other")
+	if code != cli.ExitUsage || !strings.Contains(errs, "openb_pod_list_other.csv.gz; it has default, a.b, mine, or write all") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	code, _, errs = simulate(t.Context(), "check", "fgd", "--data", dir, "--workload", "mine")
+	if code != cli.ExitUsage || !strings.Contains(errs, "no result of it; they have default") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	code, out, errs = simulate(t.Context(), "check", "fgd", "--data", dir, "--seeds", "1")
+	if code != cli.ExitFailed || !strings.Contains(out, "0 of 1 means") || !strings.Contains(errs, "left out, for there is no published result: a.b, mine") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
 func TestSimFGDInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -90,7 +120,10 @@ func TestSimFGDInterrupted(t *testing.T) {
 }
 
 func TestSimFGDArguments(t *testing.T) {
-	dir := fgdFolder(t)
+	dir, unpublished := fgdFolder(t), fgdFolder(t)
+	if err := os.RemoveAll(filepath.Join(unpublished, "fgd_expected")); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args string
 		code int
@@ -98,13 +131,14 @@ func TestSimFGDArguments(t *testing.T) {
 	}{
 		{"run fgd", cli.ExitUsage, "--data: want the folder"},
 		{"check fgd", cli.ExitUsage, "--data: want the folder"},
-		{"run fgd --data " + dir + " --workload default,fault", cli.ExitUsage, "--workload fault: there is none"},
+		{"run fgd --data " + dir + " --workload default,fault", cli.ExitUsage, "--workload fault: "},
 		{"run fgd --data " + dir + " --seeds 5-1", cli.ExitUsage, "--seeds: "},
 		{"run fgd --data " + dir + " -o wide", cli.ExitUsage, "want one of table, json, csv"},
 		{"run fgd --data " + dir + " more", cli.ExitUsage, "more"},
 		{"run fgd --data " + dir + " --workload gpuspec33", cli.ExitUsage, "openb_pod_list_gpuspec33"},
 		{"check fgd --data " + dir + " --workload gpuspec33", cli.ExitUsage, "openb_pod_list_gpuspec33"},
-		{"check fgd --data " + filepath.Join(dir, "openb"), cli.ExitUsage, "fgd_expected"},
+		{"check fgd --data " + unpublished, cli.ExitUsage, "fgd_expected"},
+		{"run fgd --data " + filepath.Join(dir, "openb"), cli.ExitUsage, "look for pod lists"},
 	} {
 		if code, _, errs := simulate(t.Context(), strings.Fields(c.args)...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: exit %d, want %d and %q: %s", c.args, code, c.code, c.want, errs)

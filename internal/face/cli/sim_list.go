@@ -34,7 +34,7 @@ the least. Those marked data need --data DIR.`,
 				args = scenario.Shipped()
 			}
 			for _, name := range args {
-				s, err := scenario.Load(name)
+				s, err := scenarios().Load(name)
 				if err != nil {
 					return err
 				}

@@ -77,6 +77,10 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 	if err != nil {
 		return err
 	}
+	account, err := a.account(ctx, &o)
+	if err != nil {
+		return err
+	}
 	if (a.format == "table" || a.format == "wide") && ctx.Err() == nil {
 		f, err := facts(ctx, o.Scenario, o.Data)
 		switch {
@@ -89,7 +93,7 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 	if err := a.simResults(results); err != nil {
 		return err
 	}
-	if err := p.write(&o, results); err != nil {
+	if err := p.write(&o, results, account); err != nil {
 		return err
 	}
 	findings := o.Scenario.Judge(o.Mechanisms[0].Name, results)
@@ -109,6 +113,27 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 		}
 	}
 	return nil
+}
+
+// account shows what was found in the files that the work is made of, and what was left out, under the first seed. It is
+// empty for an interrupted run.
+func (a *app) account(ctx context.Context, o *scenario.Options) ([]string, error) {
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	lines, err := o.Scenario.Account(ctx, o.Seeds[0], o.Data)
+	if err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	out := a.Out
+	if !slices.Contains([]string{"table", "wide"}, a.format) {
+		out = a.Err
+	}
+	for _, l := range lines {
+		fmt.Fprintln(out, l)
+	}
+	fmt.Fprintln(out)
+	return lines, nil
 }
 
 // simResults prints results in the form asked for.
@@ -131,13 +156,16 @@ func (a *app) simResults(results []scenario.Result) error {
 }
 
 // write leaves the pictures that were asked for.
-func (p pictures) write(o *scenario.Options, results []scenario.Result) error {
+func (p pictures) write(o *scenario.Options, results []scenario.Result, account []string) error {
 	if p == (pictures{}) {
 		return nil
 	}
 	notes, err := o.Scenario.Assumptions(o.Data)
 	if err != nil {
 		return err
+	}
+	if len(account) > 0 {
+		notes = append(notes, "Under the first seed: "+strings.Join(account, "; ")+".")
 	}
 	study := report.Study{Title: o.Scenario.Name, Notes: append([]string{o.Scenario.Doc}, notes...)}
 	for i := range results {

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	inventory "sluice.dev/sluice/internal/edge/inventory/sim"
+	"sluice.dev/sluice/internal/edge/trace"
 	"sluice.dev/sluice/internal/face/config"
 )
 
@@ -30,10 +31,21 @@ const (
 	MaxSeeds = 10_000
 )
 
+// Reader reads scenarios.
+type Reader struct {
+	// Formats of files that arrivals may be taken from.
+	Formats []trace.Format
+}
+
+// Parse reads a scenario that takes no arrivals from a file.
+func Parse(name string, data []byte, sets ...config.Set) (*Scenario, error) {
+	return Reader{}.Parse(name, data, sets...)
+}
+
 // Parse reads a scenario; name is what the file is called in messages. sets replace values before it is read. The error is
 // of kind Invalid and lists every problem with its line and column.
-func Parse(name string, data []byte, sets ...config.Set) (*Scenario, error) {
-	s := &Scenario{}
+func (r Reader) Parse(name string, data []byte, sets ...config.Set) (*Scenario, error) {
+	s := &Scenario{formats: r.Formats}
 	err := config.Read(name, data, sets, func(root config.Value) { s.read(root) })
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive/workload"
 	"sluice.dev/sluice/internal/drive/workload/compose"
+	"sluice.dev/sluice/internal/edge/trace"
 )
 
 // Scenario is a file as read: checked, its defaults filled. Instants are virtual and count from 0.
@@ -26,7 +27,8 @@ type Scenario struct {
 	Seeds        []uint64
 	Expect       []Expectation
 
-	same []job.SpeedOn // shared by explicit rigid jobs
+	same    []job.SpeedOn  // shared by explicit rigid jobs
+	formats []trace.Format // of files of arrivals
 }
 
 // Node is one machine with its slices, whose ids begin with the node's name.
@@ -75,9 +77,9 @@ type Workload struct {
 	Agents []Agents
 }
 
-// NeedsData says whether it is composed of published traces.
+// NeedsData says whether it is composed of published traces, which lie below a folder of their own.
 func (w *Workload) NeedsData() bool {
-	return slices.ContainsFunc(w.Streams, func(s Stream) bool { return s.Generator == nil })
+	return slices.ContainsFunc(w.Streams, func(s Stream) bool { return s.Measured })
 }
 
 // Job is an explicit job.

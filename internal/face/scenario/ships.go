@@ -60,11 +60,14 @@ func Open(name string) (text []byte, called string, err error) {
 	return text, name, nil
 }
 
+// Load opens and parses a scenario that takes no arrivals from a file.
+func Load(name string, sets ...config.Set) (*Scenario, error) { return Reader{}.Load(name, sets...) }
+
 // Load opens and parses a scenario.
-func Load(name string, sets ...config.Set) (*Scenario, error) {
+func (r Reader) Load(name string, sets ...config.Set) (*Scenario, error) {
 	data, called, err := Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(called, data, sets...)
+	return r.Parse(called, data, sets...)
 }

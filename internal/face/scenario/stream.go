@@ -18,8 +18,11 @@ import (
 
 // Stream is work that is composed of parts: arrivals and durations, programs with their speeds, shapes of memory.
 type Stream struct {
-	// Generator of arrivals and durations; nil for the published traces.
+	// Generator of arrivals and durations; nil for those of traces: a file, or the published ones where Trace is nil too.
 	Generator *synthetic.Jobs
+	Trace     *compose.Trace
+	// Measured: programs and memory are those of the published traces; otherwise those with their statistics.
+	Measured bool
 	// Queue that all its jobs go to; empty: as the arrivals say.
 	Queue string
 	// Agent is the name of the agents of all its divisible jobs; empty: as the shares say.
@@ -29,12 +32,12 @@ type Stream struct {
 }
 
 // openStreams opens the generated and composed work. Every stream draws from its own seed.
-func (s *Scenario) openStreams(ctx context.Context, seed uint64, data *Traces) ([]workload.Source, error) {
+func (s *Scenario) openStreams(ctx context.Context, seed uint64, data *Traces) ([]opened, error) {
 	if len(s.Workload.Streams) == 0 {
 		return nil, nil
 	}
 	classes := s.composeClasses()
-	out := make([]workload.Source, 0, len(s.Workload.Streams))
+	out := make([]opened, 0, len(s.Workload.Streams))
 	for i := range s.Workload.Streams {
 		t := &s.Workload.Streams[i]
 		in, err := t.inputs(data)
@@ -55,7 +58,7 @@ func (s *Scenario) openStreams(ctx context.Context, seed uint64, data *Traces) (
 		if err != nil {
 			return nil, errkind.Errorf(errkind.Of(err), "stream %d of the workload: %w", i+1, err)
 		}
-		out = append(out, queued{x, t.Queue, t.Agent})
+		out = append(out, opened{x, t, in.Counts})
 	}
 	return out, nil
 }
@@ -67,7 +70,7 @@ func (t *Stream) inputs(data *Traces) (compose.Inputs, error) {
 	if t.Generator != nil {
 		return compose.Generated(*t.Generator), nil
 	}
-	return data.inputs()
+	return data.inputs(t)
 }
 
 // stoppable are arrivals that end in an error soon after they are stopped: who looks through them may find no job for ever.
@@ -87,19 +90,21 @@ func (w *stoppable) Next(a *workload.Arrival) (bool, error) {
 	return w.of.Next(a)
 }
 
-// queued puts the jobs of a source into one queue and gives them one kind of agent, each if it has a name.
-type queued struct {
-	of           workload.Source
-	queue, agent string
+// opened is a stream under one seed. Its jobs go to the stream's queue and have its kind of agent, where it names one.
+type opened struct {
+	*compose.Source
+	of *Stream
+	// counts of what was found in its file of arrivals.
+	counts []compose.Count
 }
 
 // Next implements workload.Source.
-func (q queued) Next(j *workload.Job) (bool, error) {
-	more, err := q.of.Next(j)
-	if q.queue != "" {
-		j.Queue = q.queue
+func (x opened) Next(j *workload.Job) (bool, error) {
+	more, err := x.Source.Next(j)
+	if x.of.Queue != "" {
+		j.Queue = x.of.Queue
 	}
-	j.Group = q.agent
+	j.Group = x.of.Agent
 	return more, err
 }
 
@@ -129,30 +134,29 @@ func computeSlices(c bound.Class) int {
 
 // streams reads the generated and composed work.
 func (s *Scenario) streams(o config.Object) {
-	v := o.Get("synthetic")
-	list := []config.Value{v}
-	if v.Listed() {
-		list = v.List("a stream or a list of streams", 100)
-	}
-	for _, e := range list {
-		if e.Given() {
-			s.stream(e, true)
+	for _, kind := range []string{"synthetic", "compose"} {
+		v := o.Get(kind)
+		list := []config.Value{v}
+		if v.Listed() {
+			list = v.List("a stream or a list of streams", 100)
 		}
-	}
-	if c := o.Get("compose"); c.Given() {
-		s.stream(c, false)
+		for _, e := range list {
+			if e.Given() {
+				s.stream(e, kind == "synthetic")
+			}
+		}
 	}
 }
 
 // streamKeys are what every stream may say; what follows is for generated ones.
 func streamKeys(generated bool) []string {
 	keys := []string{
-		"queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "startup", "theta", "noise", "timeError", "memoryError",
+		"arrivals", "queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "startup", "theta", "noise", "timeError", "memoryError",
 	}
 	if generated {
-		keys = append(keys, "arrivals", "diurnal", "durations", "gpus", "queues", "seed")
+		return append(keys, "diurnal", "durations", "gpus", "queues", "seed")
 	}
-	return keys
+	return append(keys, "programs")
 }
 
 func (s *Scenario) stream(e config.Value, generated bool) {
@@ -160,7 +164,10 @@ func (s *Scenario) stream(e config.Value, generated bool) {
 	t := Stream{Queue: o.Get("queue").Label(""), Agent: s.agentName(o.Get("agent"))}
 	c := &t.Options
 	c.Jobs = o.Get("jobs").Integer(1, MaxGenerated, 0)
-	if c.Jobs == 0 && s.Window.Until == quantity.Never {
+	if !generated {
+		s.parts(o, &t)
+	}
+	if c.Jobs == 0 && s.Window.Until == quantity.Never && (t.Trace == nil || t.Trace.Resample) {
 		e.Wrong("has no end; give jobs: 1000, or the window's until")
 	}
 	c.Load = float64(o.Get("load").Fraction(1000, 0, 100_000, 0)) / 1000
@@ -194,80 +201,4 @@ func errorOf(v config.Value, or compose.Error) compose.Error {
 		Bias:  o.Get("bias").Real(-5, 5, 0),
 		Sigma: float64(o.Get("sigma").Fraction(1000, 0, 5000, 0)) / 1000,
 	}
-}
-
-// generator reads arrivals and durations.
-func (s *Scenario) generator(o config.Object) *synthetic.Jobs {
-	g := &synthetic.Jobs{
-		Seed:    uint64(o.Get("seed").Integer(0, 1<<31, 0)),
-		Diurnal: o.Get("diurnal").Real(1, 1000, 1),
-		Queues:  int(o.Get("queues").Integer(1, 1000, 1)),
-	}
-	if a := o.Get("arrivals"); a.Plain() {
-		a.Choice("philly")
-	} else if a.Given() {
-		g.Process = synthetic.Poisson{MeanGap: a.Object("poisson").Need("poisson", "20s").Duration(time.Microsecond, MaxSpan, time.Second)}
-	}
-	if d := o.Get("durations"); d.Plain() {
-		d.Choice("philly")
-	} else if d.Given() {
-		g.Durations = durations(d)
-	}
-	switch v := o.Get("gpus"); {
-	case v.Plain() && v.Choice("one", "philly") == 1:
-		g.GPUs = synthetic.PhillyGPUs()
-	case v.Given() && !v.Plain():
-		g.GPUs = sizes(v)
-	}
-	return g
-}
-
-// sizes reads how many GPUs jobs have, each number with its weight, such as {1: 80, 2: 20}.
-func sizes(v config.Value) (out []synthetic.Weight) {
-	o := v.Object()
-	for _, k := range o.Keys() {
-		n, err := strconv.Atoi(k)
-		if err != nil || n < 1 || n > config.MaxParallelism {
-			o.Get(k).Wrong("%q is no number of GPUs from 1 to %d", k, config.MaxParallelism)
-			continue
-		}
-		out = append(out, synthetic.Weight{GPUs: n, Weight: o.Get(k).Real(1e-6, 1e6, 1)})
-	}
-	if len(out) == 0 {
-		v.Wrong("names no number of GPUs; want for example {1: 80, 2: 20}")
-	}
-	slices.SortFunc(out, func(a, b synthetic.Weight) int { return a.GPUs - b.GPUs })
-	return out
-}
-
-// durations reads {fixed: 5m}, {uniform: [1m, 5m]} or {lognormal: {median: 10m, sigma: 1.5}}.
-func durations(v config.Value) synthetic.Duration {
-	o := v.Object("fixed", "uniform", "lognormal")
-	given := 0
-	for _, k := range []string{"fixed", "uniform", "lognormal"} {
-		if o.Has(k) {
-			given++
-		}
-	}
-	if given != 1 {
-		v.Wrong("gives %d of fixed, uniform and lognormal; want exactly one, or philly", given)
-	}
-	length := func(w config.Value) time.Duration { return w.Duration(time.Second, MaxSpan, time.Second) }
-	switch {
-	case o.Get("uniform").Given():
-		ends := o.Get("uniform").List("two lengths of time such as [1m, 5m]", 2)
-		if len(ends) != 2 {
-			o.Get("uniform").Wrong("has %d lengths; want two such as [1m, 5m]", len(ends))
-			return nil
-		}
-		u := synthetic.Uniform{From: length(ends[0]), To: length(ends[1])}
-		if u.To <= u.From {
-			ends[1].Wrong("is not longer than the first")
-		}
-		return u
-	case o.Get("lognormal").Given():
-		l := o.Get("lognormal").Object("median", "sigma")
-		return synthetic.LogNormal{Median: length(l.Need("median", "10m")), Sigma: l.Need("sigma", "1.5").Real(0, 5, 1)}
-	}
-	return synthetic.Fixed(length(o.Get("fixed")))
 }

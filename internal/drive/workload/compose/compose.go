@@ -13,13 +13,15 @@ import (
 
 // Inputs are the parts.
 type Inputs struct {
-	// Arrivals of a seed. They have no end, but for seed 0 where Finite says so: that is a log as published.
+	// Arrivals of a seed; Ends says whether they end, as those of a log as published do. Nil: they never do.
 	Arrivals func(seed uint64) workload.Arrivals
-	Finite   bool
+	Ends     func(seed uint64) bool
 	Programs []workload.Program
 	Shapes   []workload.Shape
 	// About says in a sentence each what was measured and what was assumed.
 	About []string
+	// Counts of what was found in a file of arrivals, and how it was taken.
+	Counts []Count
 }
 
 // Class is a kind of slice of the cluster the workload is for.

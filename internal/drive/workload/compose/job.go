@@ -64,7 +64,11 @@ func (c *composer) job(a *workload.Arrival, copy uint64, j *workload.Job) {
 
 	s = draw("burst")
 	noise := float64(c.o.Noise) / 1000
-	j.Memory.Phases = phases(shape, units, c.in.Programs[program].Peak, noise, s.Float64())
+	peak := c.in.Programs[program].Peak
+	if a.Memory > 0 {
+		peak = a.Memory
+	}
+	j.Memory.Phases = phases(shape, units, peak, noise, s.Float64())
 	s = draw("memory")
 	j.Memory.Seed = s.Uint64()
 	j.Profile = trp.Profile{Form: trp.Phases, Phases: j.Memory.Phases}
@@ -78,6 +82,12 @@ func (c *composer) job(a *workload.Arrival, copy uint64, j *workload.Job) {
 	}
 
 	declared := float64(work) * c.o.TimeError.factor(draw("time error"))
+	if a.Walltime > 0 && j.Kind == job.Rigid {
+		declared = float64(a.Walltime)
+		if c.o.Cap > 0 {
+			declared = min(declared, float64(c.o.Cap))
+		}
+	}
 	j.Declared = max(1, time.Duration(min(declared, float64(longest))))
 	if j.Kind == job.Rigid {
 		j.Declared = max(j.Declared, work) + c.o.Startup

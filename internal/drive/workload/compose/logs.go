@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive/workload"
+	"sluice.dev/sluice/internal/drive/workload/synthetic"
 	"sluice.dev/sluice/internal/edge/trace"
 	"sluice.dev/sluice/internal/edge/trace/genai"
 	"sluice.dev/sluice/internal/edge/trace/miso"
@@ -31,19 +32,29 @@ const (
 // the evolution of memory of GenTD26. Errors are those of package trace, all at once; one that is not there has kind NotFound.
 func Published(dir string) (Inputs, error) {
 	log, err1 := readLog(filepath.Join(dir, filepath.FromSlash(PhillyFile)))
-	programs, err2 := readPrograms(filepath.Join(dir, filepath.FromSlash(MISOFile)))
-	shapes, err3 := readShapes(filepath.Join(dir, filepath.FromSlash(GenAIFile)))
-	for _, err := range []error{err1, err2, err3} {
+	in, err2 := Measured(dir)
+	for _, err := range []error{err1, err2} {
 		if err != nil {
-			return Inputs{}, &errkind.Error{Kind: errkind.Of(err), Err: fmt.Errorf("published traces: %w", errors.Join(err1, err2, err3))}
+			return Inputs{}, &errkind.Error{Kind: errkind.Of(err), Err: fmt.Errorf("published traces: %w", errors.Join(err1, err2))}
+		}
+	}
+	in.Arrivals, in.Ends = func(seed uint64) workload.Arrivals { return &stretches{log: log, seed: seed} }, func(seed uint64) bool { return seed == 0 }
+	in.About = append([]string{fmt.Sprintf("Arrivals, durations and virtual clusters are Philly's, from the first of 100 jobs within a day on (the trace begins with weeks of a few jobs): seed 0 has them as published, others draw stretches of %d jobs of it with equal chance, each from anywhere (the moving-block bootstrap of Künsch, 1989, on a circle), so that bursts are kept within a stretch.", blockJobs)}, in.About...)
+	return in, nil
+}
+
+// Measured reads programs and shapes alone: speeds and footprints of MISO, the evolution of memory of GenTD26.
+func Measured(dir string) (Inputs, error) {
+	programs, err1 := readPrograms(filepath.Join(dir, filepath.FromSlash(MISOFile)))
+	shapes, err2 := readShapes(filepath.Join(dir, filepath.FromSlash(GenAIFile)))
+	for _, err := range []error{err1, err2} {
+		if err != nil {
+			return Inputs{}, &errkind.Error{Kind: errkind.Of(err), Err: errors.Join(err1, err2)}
 		}
 	}
 	return Inputs{
-		Arrivals: func(seed uint64) workload.Arrivals { return &stretches{log: log, seed: seed} },
-		Finite:   true,
 		Programs: programs, Shapes: shapes,
 		About: []string{
-			fmt.Sprintf("Arrivals, durations and virtual clusters are Philly's, from the first of 100 jobs within a day on (the trace begins with weeks of a few jobs): seed 0 has them as published, others draw stretches of %d jobs of it with equal chance, each from anywhere (the moving-block bootstrap of Künsch, 1989, on a circle), so that bursts are kept within a stretch.", blockJobs),
 			"Programs are the training runs that MISO measured on the slices of an A100-40GB, each with equal chance; where one did not run on a slice, its speed there is taken to fall in proportion to the compute slices.",
 			"The peak of a program is its footprint on a whole GPU, or 94% of the memory of the smallest slice on which it truly ran if that is less: footprints on a whole GPU hold what the allocator took and did not need.",
 			"Memory evolves as that of a pod of GenTD26 over its life: steady at its median, warm at its 5% quantile, at the peak for the share of time that it is nearer to its peak than to its median, and warm for the share that it is nearer to the 5% quantile. That training evolves like serving, with one warm-up at the start and one burst, is assumed.",
@@ -51,11 +62,14 @@ func Published(dir string) (Inputs, error) {
 	}, nil
 }
 
-// entry is a job of a log, with the gap to the one before.
+// entry is a job of a log, with the gap to the one before. A duration of 0 is drawn.
 type entry struct {
 	gap, duration time.Duration
 	gpus          int
 	queue         string
+	// walltime requested and memory on each slice, 0 where they are not known.
+	walltime time.Duration
+	memory   quantity.Amount
 }
 
 // denseJobs within a day are where a log begins to be one of a cluster in use.
@@ -63,10 +77,6 @@ const denseJobs = 100
 
 // readLog keeps a whole log: 50,000 jobs take 3 MB.
 func readLog(path string) ([]entry, error) {
-	type arrival struct {
-		at time.Duration
-		entry
-	}
 	var all []arrival
 	err := trace.Each(philly.Format(), path, func(r *trace.Record) error {
 		if r.Job.Duration > 0 && r.Job.GPUs > 0 {
@@ -86,16 +96,7 @@ func readLog(path string) ([]entry, error) {
 		return nil, errkind.Errorf(errkind.Invalid, "%s: has nowhere %d jobs within a day; want the log of a cluster in use", path, denseJobs)
 	}
 	all = all[begin:]
-	log := make([]entry, len(all))
-	for i, a := range all {
-		log[i] = a.entry
-		if i > 0 {
-			log[i].gap = a.at - all[i-1].at
-		}
-	}
-	// On the circle the first follows the last by a mean gap.
-	log[0].gap = (all[len(all)-1].at - all[0].at) / time.Duration(len(all)-1)
-	return log, nil
+	return gaps(all), nil
 }
 
 // blockJobs is how many jobs a stretch has: about half a day of Philly, many times the scale of its bursts.
@@ -108,6 +109,9 @@ type stretches struct {
 	n    uint64
 	at   int
 	time time.Duration
+	// run is where durations are drawn from that the log has not, under the seed draws.
+	run   synthetic.Duration
+	draws uint64
 }
 
 // Next implements workload.Arrivals. A job's key is its place in the stream.
@@ -123,7 +127,13 @@ func (s *stretches) Next(a *workload.Arrival) (bool, error) {
 	if s.n > 0 {
 		s.time += e.gap
 	}
-	*a = workload.Arrival{Key: s.n, Submit: quantity.Instant(s.time), Duration: e.duration, GPUs: e.gpus, Queue: e.queue}
+	*a = workload.Arrival{
+		Key: s.n, Submit: quantity.Instant(s.time), Duration: e.duration, GPUs: e.gpus, Queue: e.queue,
+		Walltime: e.walltime, Memory: e.memory,
+	}
+	if e.duration == 0 {
+		a.Duration = drawn(s.run, s.draws, s.n)
+	}
 	s.n++
 	s.at = (s.at + 1) % len(s.log)
 	return true, nil

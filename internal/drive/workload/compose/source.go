@@ -197,7 +197,11 @@ func (s *Source) pass(more func(*Summary, *workload.Job) bool) (Summary, error) 
 		if err != nil {
 			return m, err
 		}
-		if !ok || !more(&m, &j) {
+		if !ok { // also those behind its last job are of the stretch
+			m.Multi, m.Unfit = r.multi, r.unfit
+			break
+		}
+		if !more(&m, &j) {
 			break
 		}
 		m.Jobs++
@@ -244,7 +248,7 @@ func check(in Inputs, o Options) error {
 	want(o.Jobs >= 0 && o.Jobs <= mostJobs, "jobs: %d; want 1 to %d", o.Jobs, mostJobs)
 	want(o.Window >= 0 && o.Window <= longestWindow, "window: %s; want up to 20 years", o.Window)
 	want(o.Jobs == 0 || o.Window == 0, "jobs and window: give one of them")
-	want(o.Jobs > 0 || o.Window > 0 || o.Seed == 0 && in.Finite, "jobs or window: one is needed, for arrivals that are drawn have no end")
+	want(o.Jobs > 0 || o.Window > 0 || in.Ends != nil && in.Ends(o.Seed), "jobs or window: one is needed, for arrivals that are drawn have no end")
 	want(o.Load >= 0 && o.Load <= 100, "load: %g; want above 0 to 100, or 0 for the times of the log", o.Load)
 	want(o.Atomizable >= 0 && o.Atomizable <= 1, "atomizable: %g; want 0 to 1", o.Atomizable)
 	want(o.Multi <= Gang, "multi: %d; want drop, split or gang", o.Multi)

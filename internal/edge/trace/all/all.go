@@ -1,4 +1,4 @@
-// Package all is the table of trace formats. Only scenarios and tests import it.
+// Package all is the table of trace formats. Only the command line and tests import it.
 package all
 
 import (

@@ -34,28 +34,23 @@ const (
 )
 
 // Treatments of what archives and exports have that version 2 has not. A negative value other than -1 gets one that names
-// its column.
+// its column. Who takes the memory of a file in which MemoryInBytes was met should read it with InBytes.
 const (
 	surplusFields   = "more than 18 fields: the rest left out"
 	negativeZero    = "negative zero: taken as 0"
 	writtenFraction = "whole number written with a fraction of zeros: taken as whole"
 	writtenUnknown  = "-1 written with a fraction: taken as unknown"
-	memoryInBytes   = "memory over 2 TiB a processor: taken as bytes instead of KiB"
+	MemoryInBytes   = "memory over 2 TiB a processor: taken as bytes instead of KiB"
 )
 
-var columns = []string{
-	"job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time", "used memory",
-	"requested processors", "requested time", "requested memory", "status", "user", "group", "executable", "queue", "partition",
-	"preceding job", "think time",
-}
-
-// negative has the treatment of a negative value of each column.
-var negative = func() (names []string) {
-	for _, c := range columns {
-		names = append(names, "negative "+c+": taken as unknown")
+// columns names the fields, for problems and treatments.
+func columns() []string {
+	return []string{
+		"job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time", "used memory",
+		"requested processors", "requested time", "requested memory", "status", "user", "group", "executable", "queue", "partition",
+		"preceding job", "think time",
 	}
-	return names
-}()
+}
 
 // Format of the file. Records are headers, and jobs: GPUs are the processors allocated, or else requested; memory is the
 // job's, requested or else used, in KiB a processor, over all its processors. Average CPU time, executable, partition,
@@ -81,6 +76,11 @@ func InBytes() trace.Format {
 
 // open reads memory in units of so many bytes.
 func open(r io.Reader, file string, unit int64) trace.Reader {
+	columns := columns()
+	negative := make([]string, len(columns))
+	for i, c := range columns {
+		negative[i] = "negative " + c + ": taken as unknown"
+	}
 	return trace.OpenLines(r, file, func(l *trace.Line, r *trace.Record) bool {
 		if bytes.HasPrefix(l.Text, []byte{';'}) {
 			return header(l, r)
@@ -93,7 +93,7 @@ func open(r io.Reader, file string, unit int64) trace.Reader {
 			l.Treat(surplusFields)
 		}
 		if ok {
-			job(line{l}, r, unit)
+			job(line{l, negative}, r, unit)
 		}
 		return true
 	})
@@ -128,8 +128,11 @@ func trimmed(l *trace.Line, name string, from, to int) trace.Field {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-// line is a line of a job.
-type line struct{ *trace.Line }
+// line is a line of a job. negative has the treatment of a negative value of each column.
+type line struct {
+	*trace.Line
+	negative []string
+}
 
 func job(l line, r *trace.Record, unit int64) {
 	r.Kind = trace.Job
@@ -146,7 +149,7 @@ func job(l line, r *trace.Record, unit int64) {
 	if memory := l.either(requestedMemory, usedMemory); j.GPUs != trace.Unknown && memory != trace.Unknown {
 		const most = 1 << 31 // processors, and KiB of each: 2 TiB
 		if memory > most && unit > 1 {
-			l.Treat(memoryInBytes)
+			l.Treat(MemoryInBytes)
 			unit = 1
 		}
 		if j.GPUs > most || memory*unit > most<<10 {
@@ -190,7 +193,7 @@ func (l line) plain(column int) (f trace.Field, known bool) {
 		return f, false
 	}
 	rest.Seconds() // it is a number at least
-	l.Treat(negative[column])
+	l.Treat(l.negative[column])
 	return f, false
 }
 

@@ -73,7 +73,7 @@ func TestTreatments(t *testing.T) {
 		"began before":     {"1 0 -7.5 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Start = trace.Unknown }, []string{"negative wait time: taken as unknown"}},
 		"floating unknown": {"1 0 2 30 4 -1.0 2048 -1.00 60 -1.0 1 7 2 -1 5 1 -1 -1", func(*trace.JobRecord) {}, []string{writtenUnknown, writtenUnknown, writtenUnknown}},
 		"floating counts":  {"1 0 2.0 30.0 4.0 -1 2048.0 -1 60 -1 1.0 7.0 2 -1 5.00 1 -1 -1", func(*trace.JobRecord) {}, []string{writtenFraction, writtenFraction, writtenFraction, writtenFraction, writtenFraction}},
-		"memory in bytes":  {"1 0 2 30 4 -1 3221225472 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Memory = 4 * 3072 }, []string{memoryInBytes}},
+		"memory in bytes":  {"1 0 2 30 4 -1 3221225472 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Memory = 4 * 3072 }, []string{MemoryInBytes}},
 		"negative memory":  {"1 0 2 30 4 -1 2048 -1 60 -2 1 7 2 -1 5 1 -1 -1", func(*trace.JobRecord) {}, []string{"negative requested memory: taken as unknown"}},
 	} {
 		reader := Format().Open(strings.NewReader(head+c.line+"\n"), "log.swf")

@@ -2,6 +2,7 @@ package fgd
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -57,6 +58,18 @@ func LoadPublished(dir string) (Published, error) {
 		at(r).fragmented = append(at(r).fragmented, r.Values[Knee])
 	})
 	return p, err
+}
+
+// Workloads of the tables, by name.
+func (p Published) Workloads() []string {
+	var out []string
+	for c := range p {
+		if !slices.Contains(out, c.workload) {
+			out = append(out, c.workload)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // curves reads one table.

@@ -5,8 +5,13 @@
 package fgd
 
 import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/planner"
@@ -15,9 +20,46 @@ import (
 	"sluice.dev/sluice/internal/edge/trace/openb"
 )
 
-// Workloads of the published tables: the openb pod lists, the default one first.
-func Workloads() []string {
-	return []string{"default", "gpushare40", "gpushare60", "gpushare100", "multigpu20", "multigpu50", "gpuspec10", "gpuspec33", "cpu050", "cpu100", "cpu200"}
+// What the files of pod lists are called: the list's name lies between.
+const (
+	listBefore = "openb_pod_list_"
+	listAfter  = ".csv"
+)
+
+// lists finds the pod lists in the folder openb below dir: the file of each name.
+func lists(dir string) (map[string]string, error) {
+	folder := filepath.Join(dir, "openb")
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		kind := errkind.Unavailable
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = errkind.NotFound
+		}
+		return nil, errkind.Errorf(kind, "look for pod lists: %w", err)
+	}
+	out := map[string]string{}
+	for _, f := range files {
+		name, ok := strings.CutPrefix(f.Name(), listBefore)
+		name, whole := strings.CutSuffix(strings.TrimSuffix(name, ".gz"), listAfter)
+		if _, twice := out[name]; ok && whole && name != "" && !twice && !f.IsDir() {
+			out[name] = filepath.Join(folder, f.Name())
+		}
+	}
+	return out, nil
+}
+
+// Workloads are the pod lists in the folder openb below dir: every openb_pod_list_NAME.csv, gzipped or not. The default one
+// comes first, the others by name.
+func Workloads(dir string) ([]string, error) {
+	found, err := lists(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(found))
+	if i := slices.Index(names, "default"); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, "default")
+	}
+	return names, nil
 }
 
 // Workload is a cluster and the list of pods that arrivals are drawn from.
@@ -59,7 +101,13 @@ func Load(dir, name string) (*Workload, error) {
 		task planner.Task
 	}
 	var pods []pod
-	file = filepath.Join(dir, "openb", "openb_pod_list_"+name+".csv.gz")
+	found, err := lists(dir)
+	if err != nil {
+		return nil, err
+	}
+	if file = found[name]; file == "" { // the error that says so names it as published
+		file = filepath.Join(dir, "openb", listBefore+name+listAfter+".gz")
+	}
 	err = trace.Each(openb.Format(), file, func(r *trace.Record) error {
 		if r.Kind != trace.Job {
 			return errkind.Errorf(errkind.Invalid, "%s:%d: a node in a list of pods", file, r.Line)
