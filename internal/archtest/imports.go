@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -11,10 +12,10 @@ import (
 const Module = "sluice.dev/sluice"
 
 // Package is what the import rules look at: Path relative to Module ("internal/core/job"), and the import paths of its
-// files without tests.
+// files without tests; TestImports are those of its tests.
 type Package struct {
-	Path    string
-	Imports []string
+	Path                 string
+	Imports, TestImports []string
 }
 
 // inner returns the path of an import relative to the module, or "" if it is not ours.
@@ -60,8 +61,7 @@ func Direction(pkgs []Package) []string {
 // extension point. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "mig": 3, "trp": 3, "job": 4,
-	"forecast": 4, "protocol": 5, "status": 6, "timeline": 6, "market": 6, "policy": 7, "atomizer": 7, "planner": 8, "flow": 8,
-	"airlock": 8, "gate": 9, "zone": 9, "node": 9, "cluster": 9,
+	"forecast": 4, "protocol": 5, "status": 6, "timeline": 6, "market": 6, "policy": 7, "atomizer": 7, "planner": 8, "gate": 9, "zone": 9, "node": 9, "cluster": 9,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
@@ -93,15 +93,13 @@ func CoreLevels(pkgs []Package) []string {
 
 // extension points, and the folders below them that are no kinds, with the reason.
 var extensionPoints = map[string][]string{
-	"internal/core/planner":    {"book", "ends", "greedy", "place", "pool", "queue"}, // what planners are made of: those that decide about time, and (place) those about places
-	"internal/core/policy":     nil,
-	"internal/edge/checkpoint": nil,
-	"internal/edge/executor":   {"shim"}, // files and layout that the process kind shares with the supervisor
-	"internal/edge/fabric":     nil,
-	"internal/edge/inventory":  nil,
-	"internal/edge/journal":    {"disk"}, // the file system that a log is written to
-	"internal/edge/survival":   nil,
-	"internal/edge/trace":      nil,
+	"internal/core/planner":   {"book", "ends", "greedy", "place", "pool", "queue"}, // what planners are made of: those that decide about time, and (place) those about places
+	"internal/core/policy":    nil,
+	"internal/edge/executor":  {"shim"}, // files and layout that the process kind shares with the supervisor
+	"internal/edge/fabric":    nil,
+	"internal/edge/inventory": nil,
+	"internal/edge/journal":   {"disk"}, // the file system that a log is written to
+	"internal/edge/trace":     nil,
 }
 
 // kindOf splits the path of a kind into extension point and kind; ok is false for everything else, the table (all) and
@@ -184,10 +182,14 @@ type Forbidden struct {
 // forbidden imports that the order of wings does not already exclude.
 var forbidden = []Forbidden{
 	{In: "internal/drive/sim", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/drive/sim", Import: "internal/core/flow", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/drive/sim", Import: "internal/core/planner", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/drive/sim", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "", Except: []string{"internal/face/operator", "internal/edge/executor/kubernetes"}, Import: "k8s.io", Why: "Kubernetes stops at the operator and its executor"},
+	{In: "internal/drive/host", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/drive/host", Import: "internal/core/planner", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/drive/host", Import: "internal/core/policy", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/drive/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/drive/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "", Import: "k8s.io", Why: "nothing here talks to Kubernetes"},
 }
 
 // Forbids finds imports that the table forbids.
@@ -216,6 +218,44 @@ func Supervisor(closure []string) []string {
 		first, _, _ := strings.Cut(imp, "/")
 		if strings.Contains(first, ".") && !under(imp, Module) && !under(imp, "golang.org/x/sys") {
 			bad = append(bad, fmt.Sprintf("cmd/sluice-shim reaches %s: standard library and golang.org/x/sys only", imp))
+		}
+	}
+	return bad
+}
+
+// Stale finds entries of the tables above that name what is not in the tree: such a rule holds for nothing. exists is asked
+// with a slash-separated path from the root of the repository.
+func Stale(exists func(name string) bool) []string {
+	named := map[string]string{}
+	for _, w := range wings {
+		named[w] = "wings"
+	}
+	for p := range coreLevel {
+		named["internal/core/"+p] = "coreLevel"
+	}
+	for x, others := range extensionPoints {
+		named[x] = "extensionPoints"
+		for _, o := range others {
+			named[x+"/"+o] = "extensionPoints"
+		}
+	}
+	for p, may := range mayImport {
+		named[p], named[may] = "mayImport", "mayImport"
+	}
+	for name := range floats {
+		named[name] = "floats"
+	}
+	for _, rule := range forbidden {
+		for _, p := range append([]string{rule.In, rule.Import}, rule.Except...) {
+			if wingOf(p) >= 0 {
+				named[p] = "forbidden"
+			}
+		}
+	}
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if !exists(name) {
+			bad = append(bad, fmt.Sprintf("%s of internal/archtest names %s, which does not exist: take it out", named[name], name))
 		}
 	}
 	return bad

@@ -68,8 +68,19 @@ func TestPlantedImports(t *testing.T) {
 
 		"forbidden": {Forbids, []Package{
 			imports("internal/drive/sim", "internal/core/zone", "internal/core/timeline"),
-			imports("internal/drive/host", "k8s.io/api/core/v1"), imports("internal/face/operator", "k8s.io/api/core/v1"),
-		}, []string{"second scheduler", "Kubernetes stops"}},
+			imports("internal/drive/host", "k8s.io/api/core/v1", "internal/core/zone", "internal/core/market/clearing"),
+		}, []string{"timeline: a driver", "clearing: a driver", "talks to Kubernetes"}},
+
+		"pure": {Pure, []Package{
+			imports("internal/core/job", "slices", "internal/core/quantity"), imports("internal/core/policy/policytest", "os", "pgregory.net/rapid"),
+			imports("internal/core/zone", "os"), imports("internal/core/trp", "gonum.org/v1/gonum/stat"), imports("internal/core/gate", "sync", "internal/edge/wire"),
+			imports("internal/core/node", "internal/core/policy/policytest"), imports("internal/edge/wire", "os"),
+		}, []string{"zone imports os", "gonum", "gate imports sync", "gate imports " + Module + "/internal/edge/wire", "policytest"}},
+		"tests of the core": {PureTests, []Package{
+			{Path: "internal/core/zone", TestImports: []string{"testing", "os", "pgregory.net/rapid", Module + "/internal/core/policy/all"}},
+			{Path: "internal/core/cluster", TestImports: []string{Module + "/internal/edge/trace", Module + "/internal/archtest"}},
+			{Path: "internal/edge/wire", TestImports: []string{Module + "/internal/edge/trace"}},
+		}, []string{"the tests of internal/core/cluster import " + Module + "/internal/edge/trace"}},
 	} {
 		t.Run(name, func(t *testing.T) { want(t, c.rule(c.pkgs), c.want...) })
 	}
@@ -85,7 +96,7 @@ func check(t *testing.T, src string) (*token.FileSet, *ast.File, *types.Info) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: importer.Default()}
 	if _, err := conf.Check("planted", fset, []*ast.File{f}, info); err != nil {
 		t.Fatal(err)
@@ -127,6 +138,59 @@ func generic[M ~map[K]V, K comparable, V any](m M) (n int) {
 }
 `)
 	want(t, MapRanges(fset, f, info), "planted.go:19:2: //sluice:sorted says no reason", "planted.go:9:2: range over a map", "planted.go:27:2: range over a map")
+}
+
+func TestPlantedMapIterators(t *testing.T) {
+	fset, f, info := check(t, `package planted
+
+import (
+	"maps"
+	"slices"
+)
+
+func all(m map[string]int) (out []string) {
+	out = append(out, slices.Sorted(maps.Keys(m))...)
+	other := maps.Collect(maps.All(m))
+	for k := range maps.Keys(other) {
+		out = append(out, k)
+	}
+	out = slices.Collect(maps.Keys(m))
+	each := maps.Values[map[string]int]
+	for range each(m) {
+	}
+	//sluice:sorted a delete is the same in any order
+	maps.DeleteFunc(m, func(string, int) bool { return true })
+	maps.DeleteFunc(m, func(k string, _ int) bool { out = append(out, k); return false })
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return len(a) - len(b) })
+}
+`)
+	want(t, MapIterators(fset, f, info), "planted.go:11:17: maps.Keys", "planted.go:14:23: maps.Keys", "planted.go:15:10: maps.Values", "planted.go:20:2: maps.DeleteFunc")
+}
+
+func TestPlantedFloats(t *testing.T) {
+	fset, f, info := check(t, `package planted
+
+type share = float32
+
+func half(n int64) int64 {
+	const whole = 100
+	return int64(float64(n) * 0.5) / whole
+}
+
+func parts(n int64) (share, int) {
+	x := n / 2
+	return share(x), 1e3
+}
+`)
+	want(t, Floats("internal/core/zone/half.go", fset, f, info), "planted.go:3:14", "planted.go:7:", "planted.go:10:", "planted.go:12:")
+	want(t, Floats("internal/core/trp/phases.go", fset, f, info))
+}
+
+func TestPlantedTables(t *testing.T) {
+	want(t, Stale(func(name string) bool {
+		return name != "internal/core/forecast" && name != "internal/edge/executor/shim"
+	}),
+		"coreLevel of internal/archtest names internal/core/forecast", "extensionPoints of internal/archtest names internal/edge/executor/shim")
 }
 
 func TestPlantedSource(t *testing.T) {

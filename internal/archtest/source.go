@@ -15,21 +15,7 @@ const Sorted = "//sluice:sorted"
 // MapRanges finds loops over a map in a type-checked file: their order differs from run to run, and a decision that
 // hangs on it cannot be replayed.
 func MapRanges(fset *token.FileSet, file *ast.File, info *types.Info) []string {
-	excused := map[int]bool{}
-	var bad []string
-	for _, group := range file.Comments {
-		for _, c := range group.List {
-			reason, ok := strings.CutPrefix(c.Text, Sorted)
-			if !ok {
-				continue
-			}
-			at := fset.Position(c.Pos())
-			if len(strings.Fields(reason)) < 3 {
-				bad = append(bad, fmt.Sprintf("%s: %s says no reason: add why the order cannot be seen", at, Sorted))
-			}
-			excused[at.Line], excused[at.Line+1] = true, true
-		}
-	}
+	excused, bad := excuses(fset, file, Sorted, "why the order cannot be seen")
 	ast.Inspect(file, func(n ast.Node) bool {
 		loop, ok := n.(*ast.RangeStmt)
 		if !ok || info.TypeOf(loop.X) == nil {
@@ -42,6 +28,25 @@ func MapRanges(fset *token.FileSet, file *ast.File, info *types.Info) []string {
 		return true
 	})
 	return bad
+}
+
+// excuses are the lines that a comment with this mark allows, its own and the next, and its uses without a reason.
+func excuses(fset *token.FileSet, file *ast.File, mark, why string) (excused map[int]bool, bad []string) {
+	excused = map[int]bool{}
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			reason, ok := strings.CutPrefix(c.Text, mark)
+			if !ok {
+				continue
+			}
+			at := fset.Position(c.Pos())
+			if len(strings.Fields(reason)) < 3 {
+				bad = append(bad, fmt.Sprintf("%s: %s says no reason: add %s", at, mark, why))
+			}
+			excused[at.Line], excused[at.Line+1] = true, true
+		}
+	}
+	return excused, bad
 }
 
 // isMap says whether t is a map, or a type parameter that may be one.

@@ -45,12 +45,12 @@ func goList(t *testing.T, args ...string) string {
 // tree reads the packages of the module with their imports.
 func tree(t *testing.T) []Package {
 	t.Helper()
-	dec := json.NewDecoder(strings.NewReader(goList(t, "-json=ImportPath,Imports,GoFiles", "./...")))
+	dec := json.NewDecoder(strings.NewReader(goList(t, "-json=ImportPath,Imports,TestImports,XTestImports", "./...")))
 	var pkgs []Package
 	for {
 		var p struct {
-			ImportPath       string
-			Imports, GoFiles []string
+			ImportPath                         string
+			Imports, TestImports, XTestImports []string
 		}
 		err := dec.Decode(&p)
 		if errors.Is(err, io.EOF) {
@@ -59,7 +59,7 @@ func tree(t *testing.T) []Package {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pkgs = append(pkgs, Package{Path: inner(p.ImportPath), Imports: p.Imports})
+		pkgs = append(pkgs, Package{Path: inner(p.ImportPath), Imports: p.Imports, TestImports: append(p.TestImports, p.XTestImports...)})
 	}
 	if len(pkgs) < 10 {
 		t.Fatalf("go list found %d packages: the rules would check nothing", len(pkgs))
@@ -71,6 +71,7 @@ func TestImports(t *testing.T) {
 	pkgs := tree(t)
 	for name, rule := range map[string]func([]Package) []string{
 		"direction": Direction, "core levels": CoreLevels, "siblings": Siblings, "tables": Tables, "forbidden": Forbids,
+		"pure": Pure, "pure tests": PureTests,
 	} {
 		t.Run(name, func(t *testing.T) { report(t, rule(pkgs)) })
 	}
@@ -83,7 +84,18 @@ func TestSupervisorStaysSmall(t *testing.T) {
 	report(t, Supervisor(strings.Fields(goList(t, "-deps", "./cmd/sluice-shim"))))
 }
 
+func TestTheTablesListWhatExists(t *testing.T) {
+	report(t, Stale(func(name string) bool {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+		return err == nil
+	}))
+}
+
 func TestCoreIsPure(t *testing.T) {
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	pkgs, err := packages.Load(&packages.Config{
 		Dir:  root,
 		Mode: packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedExportFile,
@@ -102,6 +114,12 @@ func TestCoreIsPure(t *testing.T) {
 		for _, f := range p.Syntax {
 			checked++
 			report(t, MapRanges(p.Fset, f, p.TypesInfo))
+			report(t, MapIterators(p.Fset, f, p.TypesInfo))
+			name, err := filepath.Rel(top, p.Fset.Position(f.Pos()).Filename)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report(t, Floats(filepath.ToSlash(name), p.Fset, f, p.TypesInfo))
 			report(t, StructTags(p.Fset, f))
 			report(t, Goroutines(p.Fset, f))
 		}

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/token"
 	"slices"
-	"strings"
 )
 
 // Trusted is the comment that allows a call which follows links where privileged code handles files, on the line above it
@@ -23,21 +22,7 @@ func follows() map[string][]string {
 
 // TreeWalks finds calls that are a way out of a tree which somebody else's program owns (package foreign).
 func TreeWalks(fset *token.FileSet, file *ast.File) []string {
-	excused := map[int]bool{}
-	var bad []string
-	for _, group := range file.Comments {
-		for _, c := range group.List {
-			reason, ok := strings.CutPrefix(c.Text, Trusted)
-			if !ok {
-				continue
-			}
-			at := fset.Position(c.Pos())
-			if len(strings.Fields(reason)) < 3 {
-				bad = append(bad, fmt.Sprintf("%s: %s says no reason: add why nobody else can put a link there", at, Trusted))
-			}
-			excused[at.Line], excused[at.Line+1] = true, true
-		}
-	}
+	excused, bad := excuses(fset, file, Trusted, "why nobody else can put a link there")
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.SelectorExpr)
 		if !ok {
