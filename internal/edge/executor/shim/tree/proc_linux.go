@@ -55,6 +55,10 @@ type stat struct {
 	parent  int
 	threads int
 	started uint64
+	// kernel: it is a thread of the kernel.
+	kernel bool
+	// environ is the size of its environment in bytes; -1 while a program is being started and has none yet.
+	environ int64
 }
 
 // dead says whether no thread of it runs any more: a process whose first thread has ended shows as a zombie although
@@ -90,8 +94,22 @@ func parseStat(data []byte) (s stat, err error) {
 	if s.threads, err = strconv.Atoi(string(fields[threads])); err != nil {
 		return s, fmt.Errorf("stat line %q: threads: %w", data, err)
 	}
-	s.started, err = strconv.ParseUint(string(fields[started]), 10, 64)
-	return s, err
+	if s.started, err = strconv.ParseUint(string(fields[started]), 10, 64); err != nil {
+		return s, err
+	}
+	const flags, code, environStart, environEnd, kernelThread = 6, 23, 47, 48, 0x00200000 // fields 9, 26, 50, 51; PF_KTHREAD
+	number := func(field int) (n int64) {
+		if field < len(fields) {
+			n, _ = strconv.ParseInt(string(fields[field]), 10, 64) // addresses of programs fit
+		}
+		return n
+	}
+	s.kernel = number(flags)&kernelThread != 0
+	// An exec sets where the environment is, fills it in, and only then says where the code is.
+	if s.environ = number(environEnd) - number(environStart); number(code) == 0 || number(environEnd) == 0 {
+		s.environ = -1
+	}
+	return s, nil
 }
 
 // pids lists all processes that /proc shows.

@@ -3,7 +3,6 @@ package tree
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -89,55 +88,4 @@ func byParents(root int) (found []Member) {
 		}
 	}
 	return found
-}
-
-// Marked returns all living processes whose environment at exec held the entry mark ("KEY=VALUE"), wherever in the
-// machine's process tree they hang. A process that cleared its environment is not found.
-func Marked(mark string) (found []Process) {
-	all, err := pids()
-	if err != nil {
-		return nil
-	}
-	self := os.Getpid()
-	for _, pid := range all {
-		if pid != self && hasMark(pid, mark) {
-			if p, ok := Look(pid); ok {
-				found = append(found, p)
-			}
-		}
-	}
-	return found
-}
-
-// environOfThreads reads the environment through the other threads of a process whose first one has ended.
-func environOfThreads(pid int) []byte {
-	if s, err := readStat(pid); err != nil || s.state != 'Z' || s.dead() {
-		return nil
-	}
-	paths, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/environ")
-	if err != nil {
-		return nil
-	}
-	for _, path := range paths {
-		if env, err := os.ReadFile(path); err == nil && len(env) > 0 {
-			return env
-		}
-	}
-	return nil
-}
-
-func hasMark(pid int, mark string) bool {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return false
-	}
-	if len(env) == 0 { // a kernel thread, or one whose first thread has ended
-		env = environOfThreads(pid)
-	}
-	for entry := range bytes.SplitSeq(env, []byte{0}) {
-		if string(entry) == mark {
-			return true
-		}
-	}
-	return false
 }
