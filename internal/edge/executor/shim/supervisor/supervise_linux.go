@@ -27,6 +27,7 @@ const tick = 50 * time.Millisecond
 // subjob is the one subjob of this process.
 type subjob struct {
 	dir   shim.Dir
+	lock  *os.File
 	lease shim.Lease
 	note  shim.Note
 	log   *slog.Logger
@@ -70,7 +71,7 @@ func supervise(dir shim.Dir) error {
 	if !ok {
 		return errors.New("can't see itself in /proc: is it mounted?")
 	}
-	s := &subjob{dir: dir, lease: lease, log: log, terms: newTerms(&lease), note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID()}}
+	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, terms: newTerms(&lease), note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID()}}
 	if err := dir.WriteNote(&s.note); err != nil {
 		return err
 	}
@@ -94,6 +95,8 @@ func (s *subjob) run() error {
 	for {
 		s.terms.read(s.dir, s.log)
 		switch {
+		case s.removed():
+			return errRemoved
 		case s.terms.stop:
 			return s.neverStarted(job.Stopped, "stopped before the start: "+s.terms.why)
 		case s.terms.until(s.terms.end) <= 0:
@@ -134,6 +137,19 @@ func (s *subjob) run() error {
 	return s.finish(said)
 }
 
+var errRemoved = errors.New("somebody has removed the run directory")
+
+// removed says whether the run directory was removed below the supervisor. Nobody can learn of the subjob any more, or stop it,
+// and what it writes is lost.
+func (s *subjob) removed() bool {
+	info, err := s.lock.Stat()
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 0
+}
+
 // stay looks after the command until it has ended by itself or was killed; said is what the init knows of its end.
 func (s *subjob) stay() (said word) {
 	for {
@@ -144,6 +160,10 @@ func (s *subjob) stay() (said word) {
 			}
 			return w
 		case <-time.After(min(s.watch.every(), max(0, s.next()))):
+		}
+		if s.removed() {
+			s.cause, s.forced, s.detail = job.Stopped, true, errRemoved.Error()
+			return word{Code: -1, Signal: int(syscall.SIGKILL)}
 		}
 		s.terms.read(s.dir, s.log)
 		members := tree.Below(s.child.init.PID)
@@ -280,8 +300,8 @@ func (s *subjob) write(r *job.Result) error {
 	}
 	var err error
 	for range 60 {
-		if err = s.dir.WriteResult(r); err == nil {
-			return nil
+		if err = s.dir.WriteResult(r); err == nil || s.removed() {
+			return err
 		}
 		s.log.Error("the result can't be written; trying again", "err", err)
 		time.Sleep(time.Second)
