@@ -1,6 +1,7 @@
 package drive_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func TestAGangIsNotOvertaken(t *testing.T) {
 	s.submit(0, with(spec(t, "a", job.Items, 300, time.Second), func(s *job.Spec) { s.Parallelism = 3 }))
 	s.submit(3*time.Second, gang(t, "pair", 2*time.Minute, 2))
 	for i := range 30 {
-		s.submit(time.Duration(i)*20*time.Second, spec(t, job.ID("small"+string(rune('A'+i))), job.Items, 40, time.Second))
+		s.submit(time.Duration(i)*20*time.Second, spec(t, job.ID(fmt.Sprint("small", i)), job.Items, 40, time.Second))
 	}
 	s.run(2 * time.Hour)
 	s.ended(job.Finished, 10*time.Minute, "a", "pair")
@@ -62,7 +63,7 @@ func TestAGangWhoseTimeIsTaken(t *testing.T) {
 	s.submit(3*time.Second, gang(t, "pair", 2*time.Minute, 2))
 	s.reserve(5*time.Second, protocol.Reservation{Kind: protocol.ForDrain, Slice: "n/s1", Start: at(100 * time.Second), End: at(5 * time.Minute)})
 	for i := range 40 {
-		s.submit(time.Duration(6+10*i)*time.Second, spec(t, job.ID("late"+string(rune('A'+i))), job.Items, 400, time.Second))
+		s.submit(time.Duration(6+10*i)*time.Second, spec(t, job.ID(fmt.Sprint("late", i)), job.Items, 400, time.Second))
 	}
 	s.run(5 * time.Hour)
 	s.ended(job.Finished, 5*time.Minute+125*time.Second, "pair")
@@ -121,7 +122,7 @@ func TestACapHoldsForGangsToo(t *testing.T) {
 	s.submit(time.Second, with(spec(t, "a", job.Items, 100, time.Second), func(s *job.Spec) { s.Parallelism = 1 }))
 	s.submit(2*time.Second, gang(t, "pair", time.Minute, 2))
 	for i := range 30 {
-		s.submit(time.Duration(3+5*i)*time.Second, with(spec(t, job.ID("late"+string(rune('A'+i))), job.Items, 30, time.Second), func(s *job.Spec) { s.Parallelism = 1 }))
+		s.submit(time.Duration(3+5*i)*time.Second, with(spec(t, job.ID(fmt.Sprint("late", i)), job.Items, 30, time.Second), func(s *job.Spec) { s.Parallelism = 1 }))
 	}
 	for i := range 400 {
 		s.run(time.Duration(i) * 5 * time.Second)
@@ -130,7 +131,7 @@ func TestACapHoldsForGangsToo(t *testing.T) {
 		}
 	}
 	s.ended(job.Finished, 5*time.Minute, "pair")
-	s.ended(job.Finished, 30*time.Minute, "lateA", "lateZ")
+	s.ended(job.Finished, 30*time.Minute, "late0", "late25")
 	if most != 2 {
 		t.Errorf("a queue capped at 2 slices held %d", most)
 	}

@@ -38,6 +38,9 @@ func (g *Gate) submit(now quantity.Instant, in *protocol.Message, out *protocol.
 func (g *Gate) Check(spec *job.Spec) error {
 	var errs []error
 	kind := errkind.Invalid
+	if err := spec.CheckNames(); err != nil {
+		errs = append(errs, err)
+	}
 	i, found := g.findQueue(spec.Queue)
 	longest := g.cfg.Horizon
 	if !found {
@@ -121,8 +124,8 @@ func (g *Gate) pause(in *protocol.Message, out *protocol.Out) {
 func (g *Gate) setQueue(in *protocol.Message, out *protocol.Out) {
 	q := *in.Queue
 	var errs []error
-	if q.Name == "" || len(q.Name) > 63 {
-		errs = append(errs, fmt.Errorf("queue name %q: want 1 to 63 characters", q.Name))
+	if !job.ValidName(q.Name) {
+		errs = append(errs, fmt.Errorf("queue name %.80q: want %s", q.Name, job.NameRule))
 	}
 	if q.Weight < 1 || q.Weight > 1_000_000 {
 		errs = append(errs, fmt.Errorf("queue %s: weight is %d, want 1 to 1000000", q.Name, q.Weight))

@@ -50,8 +50,8 @@ func (n *Node) ask(now quantity.Instant, in *protocol.Message, out *protocol.Out
 // refusal says why the time asked for can't be held, empty if it can.
 func (n *Node) refusal(now quantity.Instant, in *protocol.Message, own job.ID) string {
 	switch {
-	case in.Job == "":
-		return "the ask names no job"
+	case !job.ValidName(in.Job):
+		return unnamed(in.Job)
 	case in.Start >= in.End:
 		return "the ask ends before it starts"
 	case in.End <= now:
@@ -84,6 +84,11 @@ func (n *Node) refusal(now quantity.Instant, in *protocol.Message, own job.ID) s
 		}
 	}
 	return ""
+}
+
+// unnamed is why nothing is given to a job whose name is none: what it ran would have no place of its own.
+func unnamed(id job.ID) string {
+	return fmt.Sprintf("it names no job: %.80q is no name; want %s", id, job.NameRule)
 }
 
 // describe says in words what a reservation does to its time.

@@ -275,8 +275,8 @@ func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, out *pro
 	s := n.slice(r.Slice)
 	why := ""
 	switch {
-	case r.Job == "":
-		why = "the reservation names no job"
+	case !job.ValidName(r.Job):
+		why = unnamed(r.Job)
 	case r.Start >= r.End || r.End <= now:
 		why = "the reservation is over before it begins"
 	case s == nil:

@@ -109,6 +109,7 @@ func TestAsksThatAreRefused(t *testing.T) {
 		{"twice", change(func(m *protocol.Message) { m.Also = []job.SliceID{"a"} })},
 		{"twice", change(func(m *protocol.Message) { m.Also = []job.SliceID{"b", "b"} })},
 		{"no job", change(func(m *protocol.Message) { m.Job = "" })},
+		{"no job", change(func(m *protocol.Message) { m.Job = "../b" })},
 		{"capacity", change(func(m *protocol.Message) { m.Demand = trp.Vector{101} })},
 		{"b: taken", change(func(m *protocol.Message) { m.Also = []job.SliceID{"b"} })},
 	} {

@@ -237,7 +237,7 @@ func FuzzNegotiate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !config.Label(string(n.Job)) || n.Wait < 0 || n.Wait > drive.MaxWait || len(n.Answers) > MaxAnswers || n.Session == 0 && (n.Key == "" || len(n.Answers) > 0) {
+		if !job.ValidName(n.Job) || n.Wait < 0 || n.Wait > drive.MaxWait || len(n.Answers) > MaxAnswers || n.Session == 0 && (n.Key == "" || len(n.Answers) > 0) {
 			t.Fatalf("accepted %+v", n)
 		}
 		for _, a := range n.Answers {

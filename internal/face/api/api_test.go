@@ -175,6 +175,22 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 }
 
+// TestAJobOfAnyNameIsFound: a journal of an older version may hold a job without a name, and only who can name it can cancel it.
+func TestAJobOfAnyNameIsFound(t *testing.T) {
+	fake := apitest.New()
+	url, _ := serve(t, api.Options{Service: fake})
+	for name, method := range map[string]string{"": "Cancel", "a/b": "Explain", "A": "GetJob"} {
+		body := string(mustJSON(map[string]string{"name": name}))
+		if code, answer := post(t, url, method, body); code != 400 {
+			t.Errorf("%s of no job %q: %d %s", method, name, code, answer)
+		}
+		fake.Set(status.Job{Name: job.ID(name), State: job.Waiting})
+		if code, answer := post(t, url, method, body); code != 200 {
+			t.Errorf("%s of job %q: %d %s", method, name, code, answer)
+		}
+	}
+}
+
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

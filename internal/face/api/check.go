@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/face/config"
 )
 
 // fields collects every problem of a request, so that one answer names them all: the first maxProblems, and how many more.
@@ -47,10 +47,21 @@ func (f *fields) label(field, name string) string {
 	switch {
 	case name == "":
 		f.wrong(field, "is missing; want a name such as count-words")
-	case !config.Label(name):
-		f.wrong(field, "is %.80q; want 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit", name)
+	case !job.ValidName(name):
+		f.wrong(field, "is %.80q; want %s", name, job.NameRule)
 	}
 	return name
+}
+
+// job checks the name of a job that is to be there already. One that a journal of an older version brought along may have
+// any name, and is found by it: else it could not be cancelled.
+func (h *handler) job(ctx context.Context, f *fields, field, name string) job.ID {
+	if !job.ValidName(name) {
+		if _, err := h.service.Job(ctx, job.ID(name)); err == nil {
+			return job.ID(name)
+		}
+	}
+	return job.ID(f.label(field, name))
 }
 
 // request checks a request id.

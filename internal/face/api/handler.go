@@ -150,21 +150,21 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 // Cancel ends a job.
 func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelRequest]) (*connect.Response[pb.CancelResponse], error) {
 	var f fields
-	id, name := f.request(r.Msg.RequestId), f.label("name", r.Msg.Name)
+	id, name := f.request(r.Msg.RequestId), h.job(ctx, &f, "name", r.Msg.Name)
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	return answer(&pb.CancelResponse{}, h.service.Cancel(ctx, id, job.ID(name)))
+	return answer(&pb.CancelResponse{}, h.service.Cancel(ctx, id, name))
 }
 
 // PauseJob holds a job back or lets it go on.
 func (h *handler) PauseJob(ctx context.Context, r *connect.Request[pb.PauseJobRequest]) (*connect.Response[pb.PauseJobResponse], error) {
 	var f fields
-	id, name := f.request(r.Msg.RequestId), f.label("name", r.Msg.Name)
+	id, name := f.request(r.Msg.RequestId), h.job(ctx, &f, "name", r.Msg.Name)
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	return answer(&pb.PauseJobResponse{}, h.service.PauseJob(ctx, id, job.ID(name), r.Msg.Pause))
+	return answer(&pb.PauseJobResponse{}, h.service.PauseJob(ctx, id, name, r.Msg.Pause))
 }
 
 // ListJobs lists jobs without their histories.
@@ -234,11 +234,11 @@ func states(names []string) (map[job.State]bool, error) {
 // GetJob is one job with its history.
 func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobRequest]) (*connect.Response[pb.GetJobResponse], error) {
 	var f fields
-	name := f.label("name", r.Msg.Name)
+	name := h.job(ctx, &f, "name", r.Msg.Name)
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	j, err := h.service.Job(ctx, job.ID(name))
+	j, err := h.service.Job(ctx, name)
 	if err != nil {
 		return nil, wire(err)
 	}
@@ -260,11 +260,11 @@ func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobReques
 // Explain says why a job waits or where it ran.
 func (h *handler) Explain(ctx context.Context, r *connect.Request[pb.ExplainRequest]) (*connect.Response[pb.ExplainResponse], error) {
 	var f fields
-	name := f.label("name", r.Msg.Name)
+	name := h.job(ctx, &f, "name", r.Msg.Name)
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	e, err := h.service.Explain(ctx, job.ID(name))
+	e, err := h.service.Explain(ctx, name)
 	if err != nil {
 		return nil, wire(err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"connectrpc.com/connect"
 
-	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
@@ -110,11 +109,11 @@ func (h *handler) Release(ctx context.Context, r *connect.Request[pb.ReleaseRequ
 // ListOutputs lists committed output in order of progress.
 func (h *handler) ListOutputs(ctx context.Context, r *connect.Request[pb.ListOutputsRequest]) (*connect.Response[pb.ListOutputsResponse], error) {
 	var f fields
-	name := f.label("name", r.Msg.Name)
+	name := h.job(ctx, &f, "name", r.Msg.Name)
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	list, err := h.service.Outputs(ctx, job.ID(name))
+	list, err := h.service.Outputs(ctx, name)
 	return answer(&pb.ListOutputsResponse{Outputs: each(list, outputMessage)}, err)
 }
 

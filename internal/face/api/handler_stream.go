@@ -22,7 +22,7 @@ func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequ
 	m := r.Msg
 	var f fields
 	for _, n := range m.Names[:min(len(m.Names), MaxWaitNames)] {
-		f.label("names", n)
+		h.job(ctx, &f, "names", n)
 	}
 	if len(m.Names) == 0 || len(m.Names) > MaxWaitNames {
 		f.wrong("names", "has %d names; want 1 to %d", len(m.Names), MaxWaitNames)
@@ -85,7 +85,7 @@ func (h *handler) standing(ctx context.Context, names []string) (*pb.WaitJobResp
 func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], s *connect.ServerStream[pb.LogsResponse]) error {
 	m := r.Msg
 	var f fields
-	name, follow := f.label("name", m.Name), drive.LogFollow{Token: f.subjob(m.Subjob)}
+	name, follow := h.job(ctx, &f, "name", m.Name), drive.LogFollow{Token: f.subjob(m.Subjob)}
 	tell := func(p drive.LogPiece) error {
 		return s.Send(&pb.LogsResponse{Data: p.Data, Subjob: token(p.Token), Stderr: p.Stderr, Over: p.Over, Since: stamp(p.Since)})
 	}
@@ -93,7 +93,7 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 		if err := f.err(); err != nil {
 			return wire(err)
 		}
-		return wire(h.service.Logs(ctx, job.ID(name), follow.Token, tell))
+		return wire(h.service.Logs(ctx, name, follow.Token, tell))
 	}
 	follow.Since = f.instant("since", m.Since, 0)
 	if len(m.Seen) > MaxLogPositions {
@@ -109,17 +109,17 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 	if err := f.err(); err != nil {
 		return wire(err)
 	}
-	return wire(h.service.Follow(ctx, job.ID(name), follow, tell))
+	return wire(h.service.Follow(ctx, name, follow, tell))
 }
 
 // ReadOutput sends the committed files one after another.
 func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutputRequest], s *connect.ServerStream[pb.ReadOutputResponse]) error {
 	var f fields
-	name, t := f.label("name", r.Msg.Name), f.subjob(r.Msg.Subjob)
+	name, t := h.job(ctx, &f, "name", r.Msg.Name), f.subjob(r.Msg.Subjob)
 	if err := f.err(); err != nil {
 		return wire(err)
 	}
-	list, err := h.service.Outputs(ctx, job.ID(name))
+	list, err := h.service.Outputs(ctx, name)
 	if err != nil {
 		return wire(err)
 	}

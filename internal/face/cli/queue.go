@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"sluice.dev/sluice/internal/core/job"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/face/config"
 )
 
 func (a *app) queuesCmd() *cobra.Command {
@@ -82,8 +82,8 @@ func (a *app) queueSetCmd() *cobra.Command {
 		Example: "  sluice queue set research --weight 3 --cap 4\n  sluice queue set batch --max-window 15m",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !config.Label(args[0]) {
-				return usage("%q is no name: want 1 to 63 of a-z, 0-9 and -", args[0])
+			if !job.ValidName(args[0]) {
+				return usage("%q is no name: want %s", args[0], job.NameRule)
 			}
 			c, err := a.client()
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/internal/core/job"
 )
 
 // TestHostileFiles: each is refused with its reason, soon, and without much memory.
@@ -116,7 +118,7 @@ func FuzzParseDaemon(f *testing.F) {
 		d, err := ParseDaemon("f", data)
 		if err == nil {
 			for _, q := range d.Queues {
-				if !Label(q.Name) || q.Weight < 1 {
+				if !job.ValidName(q.Name) || q.Weight < 1 {
 					t.Fatalf("accepted %+v", q)
 				}
 			}

@@ -142,28 +142,18 @@ func (c *collector) risk(o object, s *job.Spec) {
 	}
 }
 
-// label is a name: a DNS label, so that it can be a host, a file or a Kubernetes object.
+// label is a name (job.ValidName); or if the key was left out.
 func (v value) label(or string) string {
+	if !v.given() {
+		return or
+	}
+	found := v.c.count()
 	s := v.text("a name such as count-words", or)
-	if v.given() && s != or && !Label(s) {
-		v.wrong("is %s; want 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit%s", v.what(), nearLabel(s))
+	if v.c.count() == found && !job.ValidName(s) {
+		v.wrong("is %s; want %s%s", v.what(), job.NameRule, nearLabel(s))
 		return or
 	}
 	return s
-}
-
-// Label says whether s is a valid name of a job or queue: a DNS label (RFC 1123) of 1 to 63 lower-case letters, digits
-// and inner hyphens.
-func Label(s string) bool {
-	if len(s) < 1 || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
-		return false
-	}
-	for i := range len(s) {
-		if b := s[i]; (b < 'a' || b > 'z') && (b < '0' || b > '9') && b != '-' {
-			return false
-		}
-	}
-	return true
 }
 
 // nearLabel proposes the label that s nearly is.

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -139,7 +141,7 @@ func sane(o object, s *job.Spec, per, grid string) {
 // unit is what one unit is called.
 func (v value) unit(or string) string {
 	s := v.text("a word such as frame", or)
-	if v.given() && (s == "" || len(s) > 32 || strings.ContainsAny(s, " \t\n\r")) {
+	if v.given() && (s == "" || len(s) > 32 || strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsGraphic(r) })) {
 		v.wrong("is %s; want one word of at most 32 bytes", v.what())
 		return or
 	}

@@ -75,7 +75,7 @@ func (s *Scenario) read(root config.Value) {
 // goodName says whether s is a scenario's name: labels joined by slashes.
 func goodName(s string) bool {
 	for _, part := range strings.Split(s, "/") {
-		if !config.Label(part) {
+		if !job.ValidName(part) {
 			return false
 		}
 	}

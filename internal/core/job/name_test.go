@@ -1,0 +1,38 @@
+package job_test
+
+import (
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+func TestNames(t *testing.T) {
+	for name, good := range map[string]bool{
+		"a": true, "count-words": true, "0": true, "a--b": true, strings.Repeat("x", 63): true,
+		"": false, "-": false, "-a": false, "a-": false, "A": false, "a_b": false, "a.b": false, "a/b": false, "../b": false, "a b": false,
+		"a\x00": false, "\x1b[2J": false, "é": false, "a\n": false, strings.Repeat("x", 64): false,
+	} {
+		if job.ValidName(name) != good {
+			t.Errorf("%q: valid is %v", name, !good)
+		}
+	}
+}
+
+// TestEveryNameOfASpec: all that are none are listed at once; a template may be left out.
+func TestEveryNameOfASpec(t *testing.T) {
+	good := job.Spec{Name: "a", Queue: "default", Options: []job.Option{{Name: "x"}, {Name: "y"}}}
+	if err := good.CheckNames(); err != nil {
+		t.Errorf("good names: %v", err)
+	}
+	bad := job.Spec{Queue: "a/b", Template: "T", Options: []job.Option{{Name: "x"}, {Name: ""}, {Name: "x"}}}
+	err := bad.CheckNames()
+	if err == nil {
+		t.Fatal("bad names pass")
+	}
+	for _, want := range []string{`metadata.name: is ""`, `spec.queue: is "a/b"`, `spec.template: is "T"`, `spec.options[1].name: is ""`, `spec.options[2].name: is "x" like`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
+		}
+	}
+}
