@@ -40,6 +40,8 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 	case protocol.Closed:
 		g.closed(&in, out)
+	case protocol.Tick:
+		g.woken = 0 // no wake-up stands any more
 	}
 	g.after(now, out)
 }

@@ -34,8 +34,8 @@ const (
 const (
 	// HomeTaken: Job, Epoch, Spec, Queue, At (submitted).
 	HomeTaken FactKind = iota + 32
-	// Claimed: Job, Epoch, Token, Node, Slice, Also, Speed, Range, Start, End, Demand, Plan, Bid. [from,to) is sold under this
-	// token.
+	// Claimed: Job, Epoch, Token, Node, Slice, Also, Speed, Range, Start, End, Demand, Plan, Bid, At (when it was asked for).
+	// [from,to) is sold under this token.
 	Claimed
 	// ClaimExtended: Job, Token, Range, End.
 	ClaimExtended

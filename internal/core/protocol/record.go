@@ -52,6 +52,9 @@ type Claim struct {
 	Plan       Plan
 	// Bid it was won with; nil where nobody bid.
 	Bid *Bid
+	// Asked is when its place was asked for, by the home's clock: what the home learned later is not in it. 0 in what older
+	// versions stored.
+	Asked quantity.Instant
 }
 
 // Past is one settled subjob.

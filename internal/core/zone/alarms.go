@@ -48,6 +48,15 @@ func (a *alarms[T]) due(now quantity.Instant) (of T, ok bool) {
 	return of, true
 }
 
+// all are the things that have an alarm, in no order.
+func (a *alarms[T]) all() []T {
+	out := make([]T, len(a.list))
+	for i := range a.list {
+		out[i] = a.list[i].of
+	}
+	return out
+}
+
 func (a *alarms[T]) drop(i int) {
 	last := len(a.list) - 1
 	*a.list[i].slot = 0

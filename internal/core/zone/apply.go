@@ -133,7 +133,7 @@ func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
 	invariant.Check(free, "job %s: %v is sold a second time", s.Job, f.Range)
 	c := protocol.Claim{
 		Token: f.Token, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
-		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan, Bid: f.Bid,
+		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan, Bid: f.Bid, Asked: f.At,
 	}
 	if c.Bid != nil {
 		z.credit(s.q, -c.Bid.Price)

@@ -56,6 +56,9 @@ func (z *Zone) gather(now quantity.Instant, l *lot, w *window, r *round) {
 			continue
 		}
 		waits := z.meanwhile(now, c.job)
+		if waits == "" && c.job.avoids(l.slice) {
+			waits = z.sentence(c.job, turnedDown)
+		}
 		for j := range variants {
 			v := &variants[j]
 			switch {
@@ -112,6 +115,9 @@ func (z *Zone) hearers(now quantity.Instant, l *lot, w *window) []*state {
 			return true
 		}
 		why := z.deafness(now, st)
+		if why == interested && st.avoids(l.slice) {
+			why = turnedDown
+		}
 		if why != interested {
 			st.counts.add(why, now)
 		}

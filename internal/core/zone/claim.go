@@ -18,7 +18,8 @@ type ask struct {
 	also    []job.SliceID
 	piece   piece
 	expires quantity.Instant
-	// version of the slice's view that it was decided on.
+	// asked is when, version the slice's view that it was decided on.
+	asked   quantity.Instant
 	version uint64
 }
 
@@ -51,10 +52,10 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
 		Speed: a.piece.speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
 		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.window, Round: a.piece.round, Option: a.piece.option},
-		Bid:  a.piece.bid,
+		Bid:  a.piece.bid, At: a.asked,
 	})
 	l := s.lease(in.Token)
-	l.sent = now
+	l.sent, l.won = now, a.id
 	z.stir(s)
 	c := s.Claims[s.claim(in.Token)]
 	z.redeem(s, &c, out)
@@ -71,15 +72,16 @@ func (z *Zone) redeem(s *state, c *protocol.Claim, out *protocol.Out) {
 // refused: the view was stale, a fresh Offer follows; or an extension was not to be had.
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.takeAsk(in.Ask); a != nil {
-		z.doubt(now, a.slice, a.version)
 		a.job.refusedAt = now
-		z.changed(a.job)
+		z.backOff(now, a.job, z.present(a.version, a.slice.id, a.also), a.id, in.Text)
 		return
 	}
 	for _, p := range z.plans {
 		if p.ask == in.Ask && in.Ask != 0 {
 			z.dropPlan(p)
-			z.doubt(now, p.slice, p.version)
+			if s := z.jobs[p.job]; s != nil && s.alive > 0 {
+				z.backOff(now, s, z.present(p.version, p.slice.id, nil), p.ask, in.Text)
+			}
 			return
 		}
 	}
@@ -91,12 +93,13 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol
 	}
 }
 
-// doubt leaves a slice alone after a refusal that was decided on its present view: until a view comes that says something
-// else, or for AskTTL if none does. What was refused once is not asked again and again of the same view.
-func (z *Zone) doubt(now quantity.Instant, s *slice, version uint64) {
-	if s.view.Version <= version {
-		z.setStale(s, now.Add(z.cfg.AskTTL))
+// present are the slices that something was asked of, as long as the first shows the view that this was decided on: what was
+// refused on an older one is no longer on offer.
+func (z *Zone) present(version uint64, id job.SliceID, also []job.SliceID) []*slice {
+	if s := z.site(id); s.view != nil && s.view.Version > version {
+		return nil
 	}
+	return z.sitesOf(id, also)
 }
 
 // extended: the node has moved the lease's end; the claim was extended before it was asked.
@@ -130,7 +133,8 @@ func (z *Zone) takeAsk(id uint64) *ask {
 // lapse forgets asks that nobody answered in time.
 func (z *Zone) lapse(now quantity.Instant) {
 	for len(z.asks) > 0 && z.asks[0].expires <= now {
-		z.changed(z.takeAsk(z.asks[0].id).job)
+		a := z.takeAsk(z.asks[0].id)
+		z.backOff(now, a.job, z.sitesOf(a.slice.id, a.also), a.id, "its node did not answer")
 	}
 	for len(z.plans) > 0 && z.plans[0].expires <= now {
 		z.dropPlan(z.plans[0])
@@ -144,7 +148,7 @@ func (z *Zone) lapse(now quantity.Instant) {
 // unanswered is when the first of the messages to nodes that wait for an answer, or a slice that is left alone, is to be
 // looked at again.
 func (z *Zone) unanswered() quantity.Instant {
-	wake := z.stales.next()
+	wake := min(z.stales.next(), z.resting.next(), z.avoiding.next())
 	if len(z.asks) > 0 {
 		wake = min(wake, z.asks[0].expires)
 	}

@@ -26,6 +26,7 @@ const (
 	unattended
 	unanswered
 	denied
+	turnedDown
 	reasons
 )
 

@@ -35,6 +35,9 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 		return "paused by its owner"
 	case s.asking > 0:
 		return "a window was won, its node is being asked"
+	case s.notBefore > now && s.backoff.until >= s.notBefore:
+		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
+			s.backoff.refusals, s.backoff.text, s.notBefore.Sub(now).Round(time.Millisecond))
 	case s.notBefore > now:
 		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", s.notBefore.Sub(now).Round(time.Millisecond), s.Learned.LastDetail)
 	case !slices.ContainsFunc(z.slices, func(sl *slice) bool { return sl.view.Usable }):
@@ -60,7 +63,7 @@ func slurmReason(r reason) string {
 	switch r {
 	case held:
 		return "JobHeldUser"
-	case resting:
+	case resting, turnedDown:
 		return "Backoff"
 	case queueCap:
 		return "QueueCap"
@@ -94,6 +97,8 @@ func (z *Zone) sentence(s *state, r reason) string {
 		return "its agent did not answer before the round closed"
 	case denied:
 		return "a variant that it proposed broke a rule; its agent was told which"
+	case turnedDown:
+		return "a place that it had won was refused (" + cmp.Or(s.backoff.text, "its node has taken it since") + "); it asks there again after a pause"
 	case lostToPolicy:
 		if z.cfg.Market != nil {
 			return "others in its time were worth more, or wait longer"

@@ -90,7 +90,7 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 			other.counts.add(interested, now)
 			return
 		}
-	} else if other := z.rival(now, st, s.class, &window{start: c.End, end: g.End}); other != nil {
+	} else if other := z.rival(now, st, s, &window{start: c.End, end: g.End}); other != nil {
 		mine := z.candidate(now, st, s.class, g.End, &p)
 		if z.cfg.Policy.Compare(&z.pick.Candidate, &mine) < 0 {
 			other.counts.add(interested, now)
@@ -130,12 +130,13 @@ func (z *Zone) sooner(now quantity.Instant, st *state, c *protocol.Claim, s *sli
 }
 
 // rival is the job that the policy would ask first for a window that is yet to begin, st apart; nil if there is none.
-func (z *Zone) rival(now quantity.Instant, st *state, c *class, w *window) *state {
+func (z *Zone) rival(now quantity.Instant, st *state, s *slice, w *window) *state {
+	c := s.class
 	z.listen(now)
 	z.pick = candidate{}
 	z.best(now, c, w)
 	for _, other := range z.loud {
-		if other == st || z.deafness(now, other) != interested {
+		if other == st || z.deafness(now, other) != interested || other.avoids(s) {
 			continue
 		}
 		if p, r := z.fit(other, c, max(w.start, now), w.end); r.Why == atomizer.Interested {

@@ -135,7 +135,7 @@ func (z *Zone) listen(now quantity.Instant) {
 // each time: in a queue with a cap, running with room for more, or too long for the longest window there usually is.
 func (z *Zone) hear(now quantity.Instant, s *state) {
 	s.deaf = z.deafness(now, s)
-	if len(z.classes) > maxClasses || s.Spec.External || s.q.Cap > 0 || s.q.kept != nil {
+	if len(z.classes) > maxClasses || s.Spec.External || s.q.Cap > 0 || s.q.kept != nil || len(s.backoff.avoided) > 0 {
 		z.cry(s)
 		return
 	}

@@ -153,7 +153,7 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 	}
 	fromIndex := z.pick.job
 	for _, st := range list {
-		z.offer(now, st, s.class, w, length)
+		z.offer(now, st, s, w, length)
 	}
 	st := z.pick.job
 	if !w.offered {
@@ -221,7 +221,8 @@ func (s *state) uses(c *class, length time.Duration) int64 {
 }
 
 // offer asks one job and counts why it is not interested. bids says whether it is.
-func (z *Zone) offer(now quantity.Instant, st *state, c *class, w *window, length time.Duration) {
+func (z *Zone) offer(now quantity.Instant, st *state, s *slice, w *window, length time.Duration) {
+	c := s.class
 	st.bids = false
 	if st.alive == 0 {
 		return
@@ -237,6 +238,9 @@ func (z *Zone) offer(now quantity.Instant, st *state, c *class, w *window, lengt
 		needsPiece = motion != policy.Still && motion != policy.WithinQueue
 	} else if why := z.deafness(now, st); why != interested {
 		st.counts.add(why, now)
+		return
+	} else if st.avoids(s) {
+		st.counts.add(turnedDown, now)
 		return
 	}
 	if needsPiece {
@@ -298,7 +302,7 @@ func (s *state) finish(now quantity.Instant, c *class) quantity.Instant {
 // ask proposes a piece to the node, which alone decides: the first of the five steps.
 func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID, p piece, reservation uint64, out *protocol.Out) {
 	id := z.newAsk()
-	a := &ask{id: id, job: st, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL), version: s.view.Version}
+	a := &ask{id: id, job: st, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL), asked: now, version: s.view.Version}
 	z.asks = append(z.asks, a)
 	a.on(z, func(s *slice) { s.asks = append(s.asks, a) })
 	st.asked = st.asked.Add(p.Range)

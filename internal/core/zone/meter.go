@@ -101,6 +101,9 @@ func (z *Zone) runs(s *state, l *lease, at quantity.Instant) {
 	if l.running != 0 {
 		s.q.going.remove(l.running, memory)
 	}
+	if !l.known {
+		z.taken(s, l.token)
+	}
 	l.known, l.running, l.withdrawn = true, at, false
 	if at != 0 {
 		s.q.going.add(at, memory)

@@ -153,7 +153,7 @@ func (z *Zone) stands(st *state) bool {
 	p.speed = math.MaxInt64
 	for _, s := range p.slices {
 		r := room{gaps: z.roomFor(s, 0)}
-		if !z.fits[s.class.at] || !r.free(p.start, p.end) {
+		if !z.fits[s.class.at] || !r.free(p.start, p.end) || st.avoids(s) {
 			return false
 		}
 		p.speed = min(p.speed, s.speed(st.Spec))
@@ -170,7 +170,7 @@ func (z *Zone) earlier(now quantity.Instant, st *state, node []*slice, best plac
 	}
 	z.rooms = z.rooms[:0]
 	for i, s := range node {
-		if z.fits[s.class.at] && len(s.surveyed) > 0 {
+		if z.fits[s.class.at] && len(s.surveyed) > 0 && !st.avoids(s) {
 			z.rooms = append(z.rooms, room{s, s.speed(st.Spec), z.roomFor(s, i)})
 		}
 	}

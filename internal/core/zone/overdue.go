@@ -33,7 +33,10 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 	for _, s := range z.due(&z.resting, now) {
 		z.changed(s)
 	}
-	return min(wake, z.closing.next(), z.resting.next())
+	for _, s := range z.due(&z.avoiding, now) {
+		z.forgive(now, s)
+	}
+	return min(wake, z.closing.next(), z.resting.next(), z.avoiding.next())
 }
 
 // repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.
@@ -41,12 +44,18 @@ func (z *Zone) repeat(now quantity.Instant, s *state, out *protocol.Out) {
 	for j := 0; j < len(s.leases); j++ {
 		c, l := s.Claims[s.claim(s.leases[j].token)], &s.leases[j]
 		if z.givenUp(&c) <= now {
-			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: c.Token, At: now, Text: "its node reported nothing by the lease's end"})
+			const why = "its node reported nothing by the lease's end"
+			won := l.won
+			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: c.Token, At: now, Text: why})
+			z.backOff(now, s, z.sitesOf(c.Slice, c.Also), won, why)
 			j--
 			continue
 		}
 		if l.settled(s) || l.sent.Add(z.cfg.Retry) > now {
 			continue
+		}
+		if !l.known && l.sent != 0 { // until its node says something, nothing more of the job is asked of it
+			z.backOff(now, s, z.sitesOf(c.Slice, c.Also), l.won, "its node does not answer")
 		}
 		l.sent = now
 		if l.withdrawn {

@@ -93,6 +93,9 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 		w.twin.restart(w)
 		w.rough(rt)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
+		if of := rapid.SampledFrom([]int{0, 0, 3, 1}).Draw(rt, "refused of ten, and everything of one job"); of > 0 {
+			w.refuse = func(m *protocol.Message) bool { return draw(10) < of || m.Job == "j0" }
+		}
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
 		w.settle()

@@ -88,7 +88,7 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 	z := p.z
 	wake := p.overdue(now, out)
 	wake = min(wake, p.continuations(now, out))
-	wake = min(wake, p.market(now, out))
+	wake = min(wake, p.market(now, out), p.refusals(now))
 	for _, s := range z.touched {
 		s.touched = false
 	}
@@ -133,6 +133,25 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 			z.changed(s)
 		default:
 			wake = min(wake, s.notBefore)
+		}
+	}
+	for _, s := range z.all() {
+		if slices.ContainsFunc(s.backoff.avoided, func(a avoided) bool { return a.until <= now }) {
+			z.forgive(now, s)
+		}
+	}
+	return wake
+}
+
+// refusals is when what the market's own step has noted of refusals is to be looked at.
+func (p *plain) refusals(now quantity.Instant) quantity.Instant {
+	wake := quantity.Never
+	for _, s := range p.live() {
+		if s.notBefore > now {
+			wake = min(wake, s.notBefore)
+		}
+		for _, a := range s.backoff.avoided {
+			wake = min(wake, a.until)
 		}
 	}
 	return wake
@@ -182,7 +201,7 @@ func (p *plain) continueInto(now quantity.Instant, st *state, c *protocol.Claim,
 	}
 	cand := z.candidate(now, st, s.class, g.End, &mine)
 	for _, other := range p.live() {
-		if other == st || z.deafness(now, other) != interested {
+		if other == st || z.deafness(now, other) != interested || other.avoids(s) {
 			continue
 		}
 		theirs, refusal := z.fit(other, s.class, max(c.End, now), g.End)
@@ -316,6 +335,10 @@ func (p *plain) round(now quantity.Instant, s *slice, w *plainWindow, out *proto
 		}
 		if why := z.deafness(now, st); why != interested {
 			st.counts.add(why, now)
+			continue
+		}
+		if st.avoids(s) {
+			st.counts.add(turnedDown, now)
 			continue
 		}
 		piece, refusal := z.fit(st, s.class, now, w.end)

@@ -31,6 +31,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 		z.send(out, ack)
 		return
 	}
+	z.taken(s, in.Token)
 	c, r := s.Claims[i], in.Result
 	done := s.completed(&c, r)
 	learned, skip := z.learn(s, &c, r, done)

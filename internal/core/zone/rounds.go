@@ -221,7 +221,7 @@ func (z *Zone) callees(now quantity.Instant, lots []lot) (asked []caller) {
 // suits says whether an external job could run its next unit in a window, which is all that can be said without its agent.
 func (z *Zone) suits(now quantity.Instant, st *state, l *lot) bool {
 	w, c := l.find(), l.slice.class
-	if w == nil || c.speed(st.Spec) == 0 || w.end.Sub(now) < st.Spec.Launch.Grace {
+	if w == nil || st.avoids(l.slice) || c.speed(st.Spec) == 0 || w.end.Sub(now) < st.Spec.Launch.Grace {
 		return false
 	}
 	v := st.view()

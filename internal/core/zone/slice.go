@@ -23,8 +23,7 @@ type slice struct {
 	// at is its place among the slices.
 	at      int
 	windows []window
-	// stale: the node refused something decided on this view; nothing is asked of it until then or until a view comes that
-	// differs.
+	// stale: the node refused several jobs on this view; nothing is asked of it until then or until a view comes that differs.
 	stale quantity.Instant
 	// sold are the claims on it, asks and plans what was asked for and is not in a view yet.
 	sold  []sale
@@ -47,6 +46,9 @@ type slice struct {
 	instant quantity.Instant
 	rounds  int
 	slots   struct{ opens, closes, stale int }
+	// doubter is the job that was last refused on this view, doubts how many in a row.
+	doubter *state
+	doubts  int
 }
 
 // sale is a claim as its slice sees it.
@@ -82,8 +84,8 @@ func (z *Zone) offered(in *protocol.Message) {
 	case (in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version) && !planted.In(planted.OlderOffer):
 		return
 	default:
-		if s.stale != 0 && !sameView(s.view, v) {
-			z.setStale(s, 0)
+		if (s.doubter != nil || len(z.avoiding.list) > 0) && !sameView(s.view, v) {
+			z.looksAnother(s)
 		}
 		z.unsorted = z.unsorted || s.view.Slice.Capacity[trp.Memory] != v.Slice.Capacity[trp.Memory]
 		z.strange = z.strange || s.view.Node != v.Node

@@ -13,7 +13,7 @@ import (
 func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	switch in.Kind {
 	case protocol.Adopt:
-		z.takeHome(&in, out)
+		z.takeHome(now, &in, out)
 	case protocol.Cancel:
 		z.drop(now, &in, out)
 	case protocol.PauseJob:
@@ -22,7 +22,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 		z.send(out, protocol.Message{Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Flag: in.Flag})
 	case protocol.QueueChanged:
-		if q := z.queues[in.Queue.Name]; q == nil || q.Queue != *in.Queue {
+		if q := z.queues[in.Queue.Name]; job.ValidName(in.Queue.Name) && (q == nil || q.Queue != *in.Queue) {
 			z.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
 			z.changedAll()
 		}
@@ -45,10 +45,12 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Leased:
 		if s, l := z.standing(&in); l != nil && !l.known {
 			l.known = true
+			z.taken(s, in.Token)
 			z.stir(s)
 		}
 	case protocol.RedeemRefused:
-		if s, _ := z.standing(&in); s != nil {
+		if s, l := z.standing(&in); s != nil {
+			z.backOff(now, s, nil, l.won, in.Text)
 			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, Text: in.Text, At: now})
 			z.settled(now, s, out)
 		}
@@ -67,6 +69,8 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		z.result(now, &in, out)
 	case protocol.Extended:
 		z.extended(&in)
+	case protocol.Tick:
+		z.woken = 0 // no wake-up stands any more
 	case protocol.Attend:
 		z.attend(&in)
 	case protocol.Answer:
@@ -111,7 +115,9 @@ func (z *Zone) wakeAt(now, wake quantity.Instant, out *protocol.Out) {
 	}
 }
 
-func (z *Zone) takeHome(in *protocol.Message, out *protocol.Out) {
+// takeHome makes the zone a job's home. A job with a name that is none is ended where it arrives: nobody could ask for a place
+// under it, and who submitted it is told why.
+func (z *Zone) takeHome(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	s := z.jobs[in.Job]
 	if s != nil && s.Verdict.State.Final() && s.Submitted < in.At {
 		// The gate has forgotten the job of that name, Forget was lost, and this is another one.
@@ -120,7 +126,7 @@ func (z *Zone) takeHome(in *protocol.Message, out *protocol.Out) {
 	}
 	if s == nil {
 		z.fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Spec: in.Spec, At: in.At})
-		if in.Queue != nil && z.queue(in.Queue.Name).Queue != *in.Queue {
+		if in.Queue != nil && job.ValidName(in.Queue.Name) && z.queue(in.Queue.Name).Queue != *in.Queue {
 			z.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
 			z.changedAll()
 			// An Adopt that was long under way brings old settings: the gate sees which these are and corrects them.
@@ -130,6 +136,9 @@ func (z *Zone) takeHome(in *protocol.Message, out *protocol.Out) {
 		z.instruct(s, out)
 		if in.Flag {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: true})
+		}
+		if err := in.Spec.CheckNames(); err != nil {
+			z.end(now, s, job.Verdict{State: job.Impossible, Reason: "it was accepted under a name that is none: " + err.Error()}, out)
 		}
 	}
 	if s.Epoch == in.Epoch {

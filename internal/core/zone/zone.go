@@ -51,9 +51,9 @@ type soft struct {
 	generation                   uint64
 	nextAsk, nextWindow, nextRnd uint64
 	// What is to be looked at again when time has come: jobs by the deadline of their owner, by their leases (answers that
-	// are overdue, nodes that are silent), by the window they may continue into, by their pause after a failure, and those
-	// whose verdict the gate has not confirmed.
-	deadlines, leases, continuing, resting, closing alarms[*state]
+	// are overdue, nodes that are silent), by the window they may continue into, by their pause after a failure, those
+	// whose verdict the gate has not confirmed, and those that avoid slices.
+	deadlines, leases, continuing, resting, closing, avoiding alarms[*state]
 	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
 	stirred, looking []*state
 	// woken is the earliest wake-up already asked for.
@@ -71,7 +71,7 @@ type state struct {
 
 	// generation of the last change that can make the job eligible.
 	generation uint64
-	// notBefore pauses the job after a subjob without progress.
+	// notBefore pauses the job after a subjob without progress, or refusals.
 	notBefore quantity.Instant
 	// asked are the ranges in asks that no node has answered yet, asking how many asks those are.
 	asked  job.Ranges
@@ -94,7 +94,8 @@ type state struct {
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
 	stirred bool
 	alive   int
-	slots   struct{ deadline, leases, continuing, resting, closing int }
+	slots   struct{ deadline, leases, continuing, resting, closing, avoiding int }
+	backoff backoff
 	hearing
 	// agent of an external job.
 	agent agent
@@ -114,6 +115,8 @@ type lease struct {
 	// ask is an extension that is not answered yet, before what the claim was without it.
 	ask    uint64
 	before protocol.Claim
+	// won is the ask that it came of, 0 if that was before the zone came up.
+	won uint64
 	// withdrawn: the node is asked to give it up, if it has not begun, for something better.
 	withdrawn bool
 }
@@ -271,6 +274,8 @@ func (z *Zone) bury(s *state) {
 		s.agent = agent{}
 	}
 	z.deadlines.set(&s.slots.deadline, s, quantity.Never)
+	s.backoff = backoff{}
+	z.avoiding.set(&s.slots.avoiding, s, quantity.Never)
 	z.touch(s)
 }
 

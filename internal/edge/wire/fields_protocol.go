@@ -203,6 +203,7 @@ func claimFields(c *coder, l *protocol.Claim) {
 	texts(c, 9, &l.Also)
 	signed(c, 10, &l.Speed)
 	pointer(c, 11, &l.Bid, bidFields)
+	instant(c, 12, &l.Asked)
 }
 
 // pastFields numbers its own fields from 17, so that a claim can grow.

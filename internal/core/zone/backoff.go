@@ -1,0 +1,163 @@
+package zone
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+const (
+	// refusedOften is how many refusals in a row make a job pause altogether: until then it only avoids the slices that refused
+	// it, since it may be their nodes that are at fault.
+	refusedOften = 3
+	// mostPause bounds a job's pause after refusals, which begins with Config.Retry and doubles.
+	mostPause = time.Minute
+	// doubtedOften is how many different jobs in a row must have been refused on one view of a slice before it is offered to
+	// nobody for a while. So no job alone takes a slice off the market, and a view that is wrong costs few messages.
+	doubtedOften = 3
+)
+
+// backoff delays the next ask of a job that nodes refuse, or do not answer: 1 s, doubling to 1 min. A job that can never be
+// served for a reason that only its node knows would win the same window for ever, and nobody else would get it. Soft.
+type backoff struct {
+	// refusals in a row: since a node last took it, each asked for after the one before was known. last is when the latest was
+	// counted, and newest the newest ask then.
+	refusals int
+	last     quantity.Instant
+	newest   uint64
+	// text is what the node said last.
+	text string
+	// until the job pauses altogether, 0 if it never did.
+	until quantity.Instant
+	// avoided are the slices it does not ask for the time being, each once.
+	avoided []avoided
+}
+
+// avoided is a slice that a job leaves to others until then, or until the slice's view is another.
+type avoided struct {
+	slice *slice
+	until quantity.Instant
+}
+
+// backOff notes that a job got no place that it asked for; ask is 0 if that was before the zone came up. It avoids the slices it
+// was refused on, none if what it was refused for is no longer on offer.
+func (z *Zone) backOff(now quantity.Instant, s *state, on []*slice, ask uint64, text string) {
+	z.changed(s)
+	if s.alive == 0 {
+		return
+	}
+	b := &s.backoff
+	if now.Sub(b.last) > 2*mostPause {
+		b.refusals = 0
+	}
+	if b.refusals == 0 || ask > b.newest {
+		b.refusals++
+		b.last, b.newest = now, z.nextAsk
+	}
+	b.text = text
+	s.counts.add(turnedDown, now)
+	for _, sl := range on {
+		z.avoid(s, sl, now.Add(z.pause(b.refusals)))
+		z.doubt(now, sl, s)
+	}
+	if b.refusals >= refusedOften {
+		b.until = now.Add(z.pause(b.refusals))
+		if s.notBefore < b.until {
+			z.rest(now, s, b.until.Sub(now))
+		}
+	}
+}
+
+// pause is how long the n-th refusal in a row counts.
+func (z *Zone) pause(n int) time.Duration { return min(mostPause, z.cfg.Retry<<min(n-1, 10)) }
+
+// avoid leaves a slice to other jobs until then.
+func (z *Zone) avoid(s *state, sl *slice, until quantity.Instant) {
+	b := &s.backoff
+	if i := slices.IndexFunc(b.avoided, func(a avoided) bool { return a.slice == sl }); i >= 0 {
+		b.avoided[i].until = max(b.avoided[i].until, until)
+	} else {
+		b.avoided = append(b.avoided, avoided{sl, until})
+	}
+	z.avoidedAnew(s)
+}
+
+// avoidedAnew sets the job's alarm for when it avoids a slice less, and has its place looked for anew if it is rigid.
+func (z *Zone) avoidedAnew(s *state) {
+	next := quantity.Never
+	for i := range s.backoff.avoided {
+		next = min(next, s.backoff.avoided[i].until)
+	}
+	z.avoiding.set(&s.slots.avoiding, s, next)
+	s.lookedAt = 0
+	z.changed(s)
+}
+
+// forgive ends what a job avoids for as long as it was to.
+func (z *Zone) forgive(now quantity.Instant, s *state) {
+	s.backoff.avoided = slices.DeleteFunc(s.backoff.avoided, func(a avoided) bool { return a.until <= now })
+	z.avoidedAnew(s)
+}
+
+// avoids says whether the job leaves the slice to others.
+func (s *state) avoids(sl *slice) bool {
+	for i := range s.backoff.avoided {
+		if s.backoff.avoided[i].slice == sl {
+			return true
+		}
+	}
+	return false
+}
+
+// doubt counts the different jobs in a row that a slice's node refused on its present view, and leaves the slice alone for
+// AskTTL when they are many: what was refused to all of them is not asked again and again of the same view.
+func (z *Zone) doubt(now quantity.Instant, sl *slice, s *state) {
+	if sl.doubter == s {
+		return
+	}
+	sl.doubter = s
+	if sl.doubts++; sl.doubts >= doubtedOften {
+		z.setStale(sl, now.Add(z.cfg.AskTTL))
+	}
+}
+
+// looksAnother: a slice's view says something else than before, so what was refused may be had now. A job that was refused
+// often does not go by that: on a busy slice every view is another.
+func (z *Zone) looksAnother(sl *slice) {
+	sl.trust()
+	if sl.stale != 0 {
+		z.setStale(sl, 0)
+	}
+	if len(z.avoiding.list) == 0 {
+		return
+	}
+	for _, s := range z.avoiding.all() {
+		if s.backoff.refusals < refusedOften && s.avoids(sl) {
+			s.backoff.avoided = slices.DeleteFunc(s.backoff.avoided, func(a avoided) bool { return a.slice == sl })
+			z.avoidedAnew(s)
+		}
+	}
+}
+
+// taken: a node took what the zone sold it, so neither the job nor the slice is to be doubted.
+func (z *Zone) taken(s *state, t job.Token) {
+	s.backoff.refusals, s.backoff.text = 0, ""
+	c := &s.Claims[s.claim(t)]
+	z.site(c.Slice).trust()
+	for _, id := range c.Also {
+		z.site(id).trust()
+	}
+}
+
+func (s *slice) trust() { s.doubter, s.doubts = nil, 0 }
+
+// sitesOf are the slices of an ask or a claim.
+func (z *Zone) sitesOf(id job.SliceID, also []job.SliceID) []*slice {
+	out := append(make([]*slice, 0, 1+len(also)), z.site(id))
+	for _, id := range also {
+		out = append(out, z.site(id))
+	}
+	return out
+}
