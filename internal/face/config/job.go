@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -74,8 +72,9 @@ func ParseJobs(name string, data []byte) ([]Job, error) {
 	docs := c.documents(data, MaxJobs)
 	jobs := make([]Job, 0, len(docs))
 	seen := map[job.ID]int{}
+	schema := jobFile()
 	for _, doc := range docs {
-		spec, workdir := c.job(doc)
+		spec, workdir := c.job(value{c: c, node: doc, form: &schema})
 		if line, again := seen[spec.Name]; again && spec.Name != "" {
 			c.at(doc, "metadata.name", "%q is the name of the job in line %d too; names are unique", spec.Name, line)
 		}
@@ -89,22 +88,19 @@ func ParseJobs(name string, data []byte) ([]Job, error) {
 }
 
 // job reads one document. What it returns is good only if no problem was added.
-func (c *collector) job(doc *yaml.Node) (*job.Spec, string) {
-	top := value{c: c, node: doc}.object("apiVersion", "kind", "metadata", "spec")
-	if v := top.need("apiVersion", APIVersion); v.text(APIVersion, APIVersion) != APIVersion {
-		v.wrong("is %s; want %s", v.what(), APIVersion)
+func (c *collector) job(doc value) (*job.Spec, string) {
+	top := doc.asObject()
+	for _, key := range []string{"apiVersion", "kind"} {
+		v := top.must(key)
+		if want := v.form.words[0]; v.text(want, want) != want {
+			v.wrong("is %s; want %s", v.what(), want)
+		}
 	}
-	if v := top.need("kind", JobKind); v.text(JobKind, JobKind) != JobKind {
-		v.wrong("is %s; want %s", v.what(), JobKind)
-	}
-	meta := top.need("metadata", "{name: count-words}").object("name")
-	s := &job.Spec{Name: job.ID(meta.need("name", "count-words").label(""))}
+	s := &job.Spec{Name: job.ID(top.must("metadata").asObject().must("name").label(""))}
 
-	o := top.need("spec", "{items: {...}, memory: ..., command: [...]}").object("queue", "priority",
-		"items", "steps", "rigid", "external", "memory", "theta", "tauMin", "overheadMax", "deadline", "continue",
-		"maxFailures", "onBadItem", "startup", "speeds", "worth", "options", "template", "command", "env", "workdir", "subdir", "grace", "warn", "limits")
+	o := top.must("spec").asObject()
 	s.Queue = o.get("queue").label(DefaultQueue)
-	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0))
+	s.Priority = int32(o.get("priority").asNumber())
 	c.work(o, s, kindsOfWork())
 	c.risk(o, s)
 	s.Speeds = speeds(o.get("speeds"))
@@ -118,16 +114,16 @@ func (c *collector) job(doc *yaml.Node) (*job.Spec, string) {
 
 // risk reads how careful and how patient the job is.
 func (c *collector) risk(o object, s *job.Spec) {
-	s.Theta = o.get("theta").fraction(1_000_000, 1, 500_000, DefaultTheta)
-	s.OverheadMax = int(o.get("overheadMax").fraction(1000, 1, 1000, DefaultOverheadMax))
-	s.TauMin = o.get("tauMin").duration(0, MaxTime, job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
+	s.Theta = o.get("theta").asShare()
+	s.OverheadMax = int(o.get("overheadMax").asShare())
+	s.TauMin = o.get("tauMin").asLengthOr(job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
 	s.Deadline = o.get("deadline").instant()
 	if v := o.get("startup"); s.Kind != job.Rigid {
-		s.Startup = v.duration(0, time.Hour, DefaultStartup)
+		s.Startup = v.asLength()
 	} else if v.given() {
 		v.wrong("a rigid job's walltime holds its start; leave it out")
 	}
-	s.MaxFailures = int(o.get("maxFailures").integer(1, 1000, DefaultMaxFailures))
+	s.MaxFailures = int(o.get("maxFailures").asNumber())
 	if v := o.get("continue"); v.boolean() {
 		s.Continue = true
 		if s.Kind == job.Rigid {
@@ -135,7 +131,7 @@ func (c *collector) risk(o object, s *job.Spec) {
 		}
 	}
 	if v := o.get("onBadItem"); v.given() {
-		s.OnBadItem = job.OnBadItem(v.choice("fail", "skip"))
+		s.OnBadItem = job.OnBadItem(v.asChoice())
 		if s.Kind != job.Items && s.Kind != 0 {
 			v.wrong("only a job of items has bad items; leave it out")
 		}

@@ -4,7 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,13 +24,12 @@ func signals() map[string]int {
 // launch reads how a subjob is started and ended.
 func (c *collector) launch(o object, s *job.Spec) {
 	l := &s.Launch
-	const example = `[sh, -c, "./count.sh"]`
-	cmd := o.need("command", example)
-	for _, e := range cmd.list("a list such as "+example, maxArguments) {
+	cmd := o.must("command")
+	for _, e := range cmd.asList() {
 		l.Command = append(l.Command, e.argument())
 	}
 	if cmd.given() && cmd.node.Kind == yaml.SequenceNode && (len(cmd.node.Content) == 0 || len(l.Command) > 0 && l.Command[0] == "") {
-		cmd.wrong("names no program; write for example %s", example)
+		cmd.wrong("names no program; write for example %s", commandExample)
 	}
 	l.Env = o.get("env").variables()
 	if v := o.get("subdir"); v.given() {
@@ -42,18 +40,18 @@ func (c *collector) launch(o object, s *job.Spec) {
 		}
 		l.Subdir = path.Clean(l.Subdir)
 	}
-	l.Grace = o.get("grace").duration(0, time.Hour, DefaultGrace)
+	l.Grace = o.get("grace").asLength()
 	warn(o.get("warn"), l)
-	limits := o.get("limits").object("log", "output")
-	l.LogLimit = int64(limits.get("log").bytes(1, 0))
-	l.OutputLimit = int64(limits.get("output").bytes(1, 0))
+	limits := o.get("limits").asObject()
+	l.LogLimit = int64(limits.get("log").asAmount(0))
+	l.OutputLimit = int64(limits.get("output").asAmount(0))
 }
 
 // variables are entries of an environment, KEY=VALUE, sorted.
 func (v value) variables() (out []string) {
-	env := v.object()
-	if len(env.order) > maxVariables {
-		env.wrong("has %d variables; want at most %d", len(env.order), maxVariables)
+	env := v.asTable()
+	if most := int(v.form.most); len(env.order) > most {
+		env.wrong("has %d variables; want at most %d", len(env.order), most)
 	}
 	for _, k := range env.order {
 		e := env.get(k)
@@ -69,9 +67,9 @@ func warn(v value, l *job.Launch) {
 	if !v.given() {
 		return
 	}
-	o := v.object("signal", "before")
-	sig := o.need("signal", "USR1")
-	if name := sig.text("a signal such as USR1", ""); name != "" {
+	o := v.asObject()
+	sig := o.must("signal")
+	if name := sig.asText(""); name != "" {
 		number, ok := signals()[strings.TrimPrefix(strings.ToUpper(name), "SIG")]
 		if !ok {
 			names := make([]string, 0, len(signals()))
@@ -84,8 +82,8 @@ func warn(v value, l *job.Launch) {
 		}
 		l.WarnSignal = number
 	}
-	before := o.need("before", "60s")
-	if l.WarnBefore = before.duration(time.Millisecond, 24*time.Hour, 0); l.WarnBefore > 0 && l.WarnBefore <= l.Grace {
+	before := o.must("before")
+	if l.WarnBefore = before.asLength(); l.WarnBefore > 0 && l.WarnBefore <= l.Grace {
 		before.wrong("is %s; SIGTERM comes %s before the end (grace), so this warning would come too late: want more than that, or a shorter grace", l.WarnBefore, l.Grace)
 	}
 }

@@ -11,12 +11,12 @@ import (
 // memory reads the job's memory profile in one of its forms and compiles it.
 func (c *collector) memory(o object, s *job.Spec) {
 	before := c.count()
-	v := o.need("memory", "600Mi")
+	v := o.must("memory")
 	switch {
 	case !v.given():
 		return
 	case v.node.Kind == yaml.ScalarNode:
-		peak := v.bytes(1, 1)
+		peak := v.asPlain().asAmount(1)
 		s.Profile = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: peak}}}
 	default:
 		forms(v, s)
@@ -49,7 +49,7 @@ func (c *collector) trusted(o object) bool {
 
 // forms reads a profile that is more than one number.
 func forms(v value, s *job.Spec) {
-	o := v.object("phases", "combine", "ensemble", "envelope")
+	o := v.asMapping().asObject()
 	given := 0
 	for _, k := range []string{"phases", "ensemble", "envelope"} {
 		if o.has(k) {
@@ -61,7 +61,7 @@ func forms(v value, s *job.Spec) {
 		return
 	}
 	if w := o.get("combine"); w.given() {
-		s.Profile.Combine = trp.Combine(w.choice("union", "independent", "maximum"))
+		s.Profile.Combine = trp.Combine(w.asChoice())
 		if !o.has("phases") {
 			w.wrong("only phases are combined; leave it out")
 		}
@@ -69,17 +69,17 @@ func forms(v value, s *job.Spec) {
 	switch {
 	case o.get("phases").given():
 		s.Profile.Form = trp.Phases
-		for _, e := range stretches(o.get("phases"), s.Total, "mean", "sd") {
+		for _, e := range stretches(o.get("phases"), s.Total) {
 			s.Profile.Phases = append(s.Profile.Phases, trp.Phase{
 				UpTo: e.upTo,
-				Mean: e.need("mean", "400Mi").bytes(1, 1),
-				SD:   e.get("sd").bytes(0, 0),
+				Mean: e.must("mean").asAmount(1),
+				SD:   e.get("sd").asAmount(0),
 			})
 		}
 	case o.get("envelope").given():
 		s.Profile.Form = trp.Envelope
-		for _, e := range stretches(o.get("envelope"), s.Total, "amount") {
-			s.Profile.Curve = append(s.Profile.Curve, trp.Point{UpTo: e.upTo, Amount: e.need("amount", "400Mi").bytes(1, 1)})
+		for _, e := range stretches(o.get("envelope"), s.Total) {
+			s.Profile.Curve = append(s.Profile.Curve, trp.Point{UpTo: e.upTo, Amount: e.must("amount").asAmount(1)})
 		}
 	case o.get("ensemble").given():
 		s.Profile.Form = trp.Ensemble
@@ -95,20 +95,21 @@ type stretch struct {
 
 // stretches reads a list whose elements end at upTo, each above the one before; the last may leave it out and ends at
 // total.
-func stretches(v value, total int64, keys ...string) []stretch {
-	list := v.list("a list of stretches, each with upTo", trp.MaxStretches)
+func stretches(v value, total int64) []stretch {
+	list := v.asList()
 	if v.node.Kind == yaml.SequenceNode && len(v.node.Content) == 0 {
 		v.wrong("is empty; give at least one stretch")
 	}
 	out := make([]stretch, 0, len(list))
 	last := int64(0)
 	for i, e := range list {
-		o := e.object(append([]string{"upTo"}, keys...)...)
+		o := e.asObject()
 		upTo := total
 		if i < len(list)-1 {
-			upTo = o.need("upTo", "4000").integer(last+1, MaxTotal, last+1)
+			w := o.must("upTo")
+			upTo = w.integer(last+1, w.form.most, last+1)
 		} else if w := o.get("upTo"); w.given() {
-			upTo = w.integer(1, MaxTotal, total)
+			upTo = w.integer(w.form.least, w.form.most, total)
 		}
 		last = upTo
 		out = append(out, stretch{o, upTo})
@@ -118,19 +119,19 @@ func stretches(v value, total int64, keys ...string) []stretch {
 
 // ensemble reads recorded runs.
 func ensemble(v value, s *job.Spec) {
-	o := v.object("upTo", "runs")
+	o := v.asObject()
 	if o.has("upTo") {
-		for _, e := range o.get("upTo").list("a list of units such as [4000, 10000]", trp.MaxStretches) {
-			s.Profile.Bounds = append(s.Profile.Bounds, e.integer(1, MaxTotal, 1))
+		for _, e := range o.get("upTo").asList() {
+			s.Profile.Bounds = append(s.Profile.Bounds, e.asNumber())
 		}
 	} else {
 		s.Profile.Bounds = []int64{s.Total}
 	}
-	runs := o.need("runs", "[[400Mi], [410Mi]]").list("a list of runs, each the list of its peaks", trp.MaxRuns)
+	runs := o.must("runs").asList()
 	for _, run := range runs {
 		var peaks []quantity.Amount
-		for _, e := range run.list("a list of peaks such as [400Mi, 900Mi]", trp.MaxStretches) {
-			peaks = append(peaks, e.bytes(1, 1))
+		for _, e := range run.asList() {
+			peaks = append(peaks, e.asAmount(1))
 		}
 		s.Profile.Runs = append(s.Profile.Runs, peaks)
 	}

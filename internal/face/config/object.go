@@ -13,6 +13,8 @@ type object struct {
 	order  []string
 	// near are the keys that unknown ones were taken for.
 	near map[string]bool
+	// known are the fields of the keys, where the file has a schema.
+	known []field
 }
 
 // object reads the value as a mapping whose keys are among keys; without keys, any may be there. Unknown and doubled
@@ -33,11 +35,11 @@ func (v value) object(keys ...string) object {
 	for i := 0; i+1 < len(v.node.Content); i += 2 {
 		key, child := v.node.Content[i], v.node.Content[i+1]
 		path := join(v.path, key.Value)
-		at := value{v.c, path, key}
+		at := value{c: v.c, path: path, node: key}
 		first, doubled := o.fields[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			v.c.at(key, v.path, "a key is %s; want a word", value{v.c, v.path, key}.what())
+			v.c.at(key, v.path, "a key is %s; want a word", value{c: v.c, path: v.path, node: key}.what())
 		case key.Tag == "!!merge":
 			at.wrong("merge keys are not read; write the values out")
 		case len(keys) > 0 && !known[key.Value]:
@@ -49,7 +51,7 @@ func (v value) object(keys ...string) object {
 		case child.Kind == yaml.ScalarNode && child.Tag == "!!null":
 			at.wrong("has no value; give one or leave the key out")
 		default:
-			o.fields[key.Value] = value{v.c, path, child}
+			o.fields[key.Value] = value{c: v.c, path: path, node: child}
 			o.order = append(o.order, key.Value)
 		}
 	}
@@ -58,10 +60,14 @@ func (v value) object(keys ...string) object {
 
 // get is the value of a key, without node if it was left out.
 func (o object) get(key string) value {
-	if v, ok := o.fields[key]; ok {
-		return v
+	v, ok := o.fields[key]
+	if !ok {
+		v = value{c: o.c, path: join(o.path, key)}
 	}
-	return value{c: o.c, path: join(o.path, key)}
+	if f := find(o.known, key); f != nil {
+		v.form = &f.form
+	}
+	return v
 }
 
 // has says whether the key is there, right or wrong or misspelt: one that is reported already is not reported again as
@@ -80,6 +86,9 @@ func (o object) has(key string) bool {
 	}
 	return false
 }
+
+// must is get for a key that must be there, with the example of its field.
+func (o object) must(key string) value { return o.need(key, find(o.known, key).example) }
 
 // need is get for a key that must be there; example is what to write.
 func (o object) need(key, example string) value {

@@ -199,8 +199,9 @@ func WorkKeys() []string {
 // Work reads what a job file says of the work itself, and nothing of how it is started: the keys of WorkKeys, which o must
 // know. theta is the default. What it returns is good only if no problem was added.
 func Work(o Object, theta int64) *job.Spec {
+	o.known = specFields()
 	s := &job.Spec{Queue: o.get("queue").label(DefaultQueue), Deadline: quantity.Never}
-	s.Priority = int32(o.get("priority").integer(-MaxPriority, MaxPriority, 0))
+	s.Priority = int32(o.get("priority").asNumber())
 	kinds := kindsOfWork()
 	o.c.work(o, s, kinds[:len(kinds)-1])
 	o.c.risk(o, s)
@@ -221,6 +222,8 @@ func (v value) Memory(total int64) trp.Profile {
 	}
 	s := &job.Spec{Total: total}
 	if v.given() {
+		memory := find(specFields(), "memory").form
+		v.form = &memory
 		forms(v, s)
 	}
 	return s.Profile

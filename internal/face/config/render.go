@@ -20,8 +20,8 @@ import (
 // job file.
 func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	spec := mapping(
-		field("queue", text(s.Queue)),
-		field("priority", number(int64(s.Priority))),
+		entry("queue", text(s.Queue)),
+		entry("priority", number(int64(s.Priority))),
 	)
 	switch s.Kind {
 	case job.Items:
@@ -29,22 +29,22 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 		if s.External {
 			key, per = "external", "perUnit"
 		}
-		add(spec, key, mapping(field("total", number(s.Total)), field("unit", text(s.Unit)), field(per, length(s.PerUnit)),
-			field("grid", number(s.Grid)), field("parallelism", number(int64(s.Parallelism)))))
+		add(spec, key, mapping(entry("total", number(s.Total)), entry("unit", text(s.Unit)), entry(per, length(s.PerUnit)),
+			entry("grid", number(s.Grid)), entry("parallelism", number(int64(s.Parallelism)))))
 		add(spec, "onBadItem", text([]string{"fail", "skip"}[s.OnBadItem]))
 	case job.Steps:
 		key, per, grid := "steps", "perStep", "every"
 		if s.External {
 			key, per, grid = "external", "perUnit", "grid"
 		}
-		chain := mapping(field("total", number(s.Total)), field("unit", text(s.Unit)), field(per, length(s.PerUnit)),
-			field(grid, number(s.Grid)), field("restore", length(s.Restore)), field("checkpoint", length(s.Checkpoint)))
+		chain := mapping(entry("total", number(s.Total)), entry("unit", text(s.Unit)), entry(per, length(s.PerUnit)),
+			entry(grid, number(s.Grid)), entry("restore", length(s.Restore)), entry("checkpoint", length(s.Checkpoint)))
 		if s.External {
 			add(chain, "chain", number("true"))
 		}
 		add(spec, key, chain)
 	case job.Rigid:
-		r := mapping(field("slices", number(int64(s.Slices))))
+		r := mapping(entry("slices", number(int64(s.Slices))))
 		if s.Walltime > 0 {
 			add(r, "walltime", length(s.Walltime))
 			add(r, "onOverrun", text([]string{"kill", "extend"}[s.OnOverrun]))
@@ -85,8 +85,8 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	err = enc.Encode(mapping(
-		field("apiVersion", text(APIVersion)), field("kind", text(JobKind)),
-		field("metadata", mapping(field("name", text(string(s.Name))))), field("spec", spec)))
+		entry("apiVersion", text(APIVersion)), entry("kind", text(JobKind)),
+		entry("metadata", mapping(entry("name", text(string(s.Name))))), entry("spec", spec)))
 	if err = errors.Join(err, enc.Close()); err != nil {
 		return nil, fmt.Errorf("job %s: writing it as YAML: %w", s.Name, err)
 	}
@@ -109,7 +109,7 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 	add(spec, "grace", length(l.Grace))
 	for name, n := range signals() {
 		if n == l.WarnSignal {
-			add(spec, "warn", mapping(field("signal", text(name)), field("before", length(l.WarnBefore))))
+			add(spec, "warn", mapping(entry("signal", text(name)), entry("before", length(l.WarnBefore))))
 		}
 	}
 	if l.LogLimit > 0 || l.OutputLimit > 0 {
@@ -127,11 +127,11 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 // renderChoices writes what the job values and the other ways to run it.
 func renderChoices(spec *yaml.Node, s *job.Spec) {
 	share := func(n int64) *yaml.Node { return number(formatFraction(n, 1000)) }
-	add(spec, "worth", mapping(field("progress", share(s.Worth.Progress)), field("laxity", share(s.Worth.Laxity)), field("overhead", share(s.Worth.Overhead))))
+	add(spec, "worth", mapping(entry("progress", share(s.Worth.Progress)), entry("laxity", share(s.Worth.Laxity)), entry("overhead", share(s.Worth.Overhead))))
 	if len(s.Options) > 0 {
 		list := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, o := range s.Options {
-			e := mapping(field("name", text(o.Name)), field("speed", share(o.Speed)), field("memory", share(o.Memory)))
+			e := mapping(entry("name", text(o.Name)), entry("speed", share(o.Speed)), entry("memory", share(o.Memory)))
 			renderVariables(e, o.Env)
 			list.Content = append(list.Content, e)
 		}
@@ -163,14 +163,14 @@ func renderMemory(s *job.Spec) (*yaml.Node, error) {
 			return size(p.Phases[0].Mean), nil
 		}
 		for _, ph := range p.Phases {
-			list.Content = append(list.Content, mapping(field("upTo", number(ph.UpTo)), field("mean", size(ph.Mean)), field("sd", size(ph.SD))))
+			list.Content = append(list.Content, mapping(entry("upTo", number(ph.UpTo)), entry("mean", size(ph.Mean)), entry("sd", size(ph.SD))))
 		}
-		return mapping(field("phases", list), field("combine", text([]string{"union", "independent", "maximum"}[p.Combine]))), nil
+		return mapping(entry("phases", list), entry("combine", text([]string{"union", "independent", "maximum"}[p.Combine]))), nil
 	case trp.Envelope:
 		for _, pt := range p.Curve {
-			list.Content = append(list.Content, mapping(field("upTo", number(pt.UpTo)), field("amount", size(pt.Amount))))
+			list.Content = append(list.Content, mapping(entry("upTo", number(pt.UpTo)), entry("amount", size(pt.Amount))))
 		}
-		return mapping(field("envelope", list)), nil
+		return mapping(entry("envelope", list)), nil
 	case trp.Ensemble:
 		bounds := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, b := range p.Bounds {
@@ -183,7 +183,7 @@ func renderMemory(s *job.Spec) (*yaml.Node, error) {
 			}
 			list.Content = append(list.Content, peaks)
 		}
-		return mapping(field("ensemble", mapping(field("upTo", bounds), field("runs", list)))), nil
+		return mapping(entry("ensemble", mapping(entry("upTo", bounds), entry("runs", list)))), nil
 	}
 	return nil, fmt.Errorf("job %s: memory form %d has no form in a job file", s.Name, p.Form)
 }
@@ -194,7 +194,7 @@ type pair struct {
 	node *yaml.Node
 }
 
-func field(key string, n *yaml.Node) pair { return pair{key, n} }
+func entry(key string, n *yaml.Node) pair { return pair{key, n} }
 
 func mapping(fields ...pair) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}

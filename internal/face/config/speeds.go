@@ -9,12 +9,12 @@ import (
 
 // speeds reads how fast the job runs on slices of each profile, such as {1g.10gb: 0.21}, in order of profile.
 func speeds(v value) (out []job.SpeedOn) {
-	o := v.object()
+	o := v.asTable()
 	switch n := len(o.order); {
 	case v.given() && n == 0:
 		v.wrong("names no profile; write for example {1g.10gb: 0.21} or leave it out")
-	case n > MaxSpeeds:
-		v.wrong("names %d profiles; want at most %d", n, MaxSpeeds)
+	case n > int(v.form.most):
+		v.wrong("names %d profiles; want at most %d", n, v.form.most)
 		return nil
 	}
 	for _, profile := range o.order {
@@ -23,7 +23,7 @@ func speeds(v value) (out []job.SpeedOn) {
 			at.wrong("%q is no name of a profile; want 1 to 64 plain letters, digits and signs, such as 1g.10gb", profile)
 			continue
 		}
-		out = append(out, job.SpeedOn{Profile: profile, Permille: at.fraction(1000, 0, MaxSpeed, 1000)})
+		out = append(out, job.SpeedOn{Profile: profile, Permille: at.asShare()})
 	}
 	slices.SortFunc(out, func(a, b job.SpeedOn) int { return strings.Compare(a.Profile, b.Profile) })
 	return out

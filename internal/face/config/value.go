@@ -19,6 +19,8 @@ type value struct {
 	c    *collector
 	path string
 	node *yaml.Node
+	// form of what may stand here, where the file has a schema (jobFile).
+	form *form
 }
 
 // given says whether the key is there.
@@ -201,7 +203,7 @@ func (v value) list(want string, most int) []value {
 	}
 	out := make([]value, len(v.node.Content))
 	for i, n := range v.node.Content {
-		out[i] = value{v.c, fmt.Sprintf("%s[%d]", v.path, i), n}
+		out[i] = value{c: v.c, path: fmt.Sprintf("%s[%d]", v.path, i), node: n}
 	}
 	return out
 }

@@ -12,10 +12,6 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// kindsOfWork are the keys of which a job file has exactly one: where the job may be cut. A scenario has no place for the
-// last.
-func kindsOfWork() []string { return []string{"items", "steps", "rigid", "external"} }
-
 // work reads the one of kinds that says where the job may be cut.
 func (c *collector) work(o object, s *job.Spec, kinds []string) {
 	s.Total, s.Grid, s.Parallelism, s.Slices = 1, 1, 1, 1
@@ -52,14 +48,14 @@ func (c *collector) work(o object, s *job.Spec, kinds []string) {
 // items are independent units.
 func (c *collector) items(v value, s *job.Spec) {
 	s.Kind, s.Unit = job.Items, "item"
-	o := v.object("total", "unit", "perItem", "grid", "parallelism")
+	o := v.asObject()
 	before := c.count()
-	s.Total = o.need("total", "10000").integer(1, MaxTotal, 1)
+	s.Total = o.must("total").asNumber()
 	known := c.count() == before
 	s.Unit = o.get("unit").unit(s.Unit)
-	s.PerUnit = o.need("perItem", "20ms").duration(1, MaxTime, 0)
-	s.Grid = o.get("grid").integer(1, MaxTotal, 1)
-	s.Parallelism = int(o.get("parallelism").integer(1, MaxParallelism, 1))
+	s.PerUnit = o.must("perItem").asLength()
+	s.Grid = o.get("grid").asNumber()
+	s.Parallelism = int(o.get("parallelism").asNumber())
 	if known {
 		sane(o, s, "perItem", "grid")
 	}
@@ -68,15 +64,15 @@ func (c *collector) items(v value, s *job.Spec) {
 // steps are one chain of checkpoints.
 func (c *collector) steps(v value, s *job.Spec) {
 	s.Kind, s.Unit = job.Steps, "step"
-	o := v.object("total", "unit", "perStep", "every", "restore", "checkpoint")
+	o := v.asObject()
 	before := c.count()
-	s.Total = o.need("total", "90000").integer(1, MaxTotal, 1)
+	s.Total = o.must("total").asNumber()
 	known := c.count() == before
 	s.Unit = o.get("unit").unit(s.Unit)
-	s.PerUnit = o.need("perStep", "35ms").duration(1, MaxTime, 0)
-	s.Grid = o.need("every", "500").integer(1, MaxTotal, 1)
-	s.Restore = o.get("restore").duration(0, MaxTime/4, 0)
-	s.Checkpoint = o.get("checkpoint").duration(0, MaxTime/4, 0)
+	s.PerUnit = o.must("perStep").asLength()
+	s.Grid = o.must("every").asNumber()
+	s.Restore = o.get("restore").asLength()
+	s.Checkpoint = o.get("checkpoint").asLength()
 	if known {
 		sane(o, s, "perStep", "every")
 	}
@@ -86,21 +82,21 @@ func (c *collector) steps(v value, s *job.Spec) {
 // know; perUnit is for estimates that people see.
 func external(v value, s *job.Spec) {
 	s.External, s.Kind, s.Unit = true, job.Items, "unit"
-	o := v.object("total", "unit", "perUnit", "grid", "parallelism", "chain", "restore", "checkpoint")
+	o := v.asObject()
 	chain := o.get("chain").boolean()
 	if chain {
 		s.Kind = job.Steps
 	}
 	before := v.c.count()
-	s.Total = o.need("total", "10000").integer(1, MaxTotal, 1)
+	s.Total = o.must("total").asNumber()
 	known := v.c.count() == before
 	s.Unit = o.get("unit").unit(s.Unit)
-	s.PerUnit = o.need("perUnit", "20ms").duration(1, MaxTime, 0)
-	s.Grid = o.get("grid").integer(1, MaxTotal, 1)
+	s.PerUnit = o.must("perUnit").asLength()
+	s.Grid = o.get("grid").asNumber()
 	if w := o.get("parallelism"); w.given() && chain {
 		w.wrong("a chain runs one subjob at a time; leave it out")
 	} else {
-		s.Parallelism = int(w.integer(1, MaxParallelism, 1))
+		s.Parallelism = int(w.asNumber())
 	}
 	cost := func(key string) time.Duration {
 		w := o.get(key)
@@ -108,7 +104,7 @@ func external(v value, s *job.Spec) {
 			w.wrong("only a chain goes on from checkpoints; leave it out, or say chain: true")
 			return 0
 		}
-		return w.duration(0, MaxTime/4, 0)
+		return w.asLength()
 	}
 	s.Restore, s.Checkpoint = cost("restore"), cost("checkpoint")
 	if known {
@@ -119,10 +115,10 @@ func external(v value, s *job.Spec) {
 // rigid work is not divisible.
 func rigid(v value, s *job.Spec) {
 	s.Kind, s.Unit = job.Rigid, "job"
-	o := v.object("walltime", "slices", "onOverrun")
-	s.Walltime = o.get("walltime").duration(time.Second, MaxTime, 0)
-	s.Slices = int(o.get("slices").integer(1, MaxParallelism, 1))
-	s.OnOverrun = job.Overrun(o.get("onOverrun").choice("kill", "extend"))
+	o := v.asObject()
+	s.Walltime = o.get("walltime").asLength()
+	s.Slices = int(o.get("slices").asNumber())
+	s.OnOverrun = job.Overrun(o.get("onOverrun").asChoice())
 	if s.OnOverrun == job.OverrunExtends && !o.has("walltime") {
 		o.get("onOverrun").wrong("there is no walltime to overrun; give walltime or leave this out")
 	}
