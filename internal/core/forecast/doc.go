@@ -13,6 +13,9 @@
 // Angelopoulos, Candes and Tibshirani, NeurIPS 2023). Both come to a share of misses of theta in the long run on any
 // sequence, even one that an adversary makes up; their comments have the proof.
 //
+// Recent promises nothing and is the default for a series: it is the rule that did best where every choice was made by earlier
+// hours alone.
+//
 // A first run has no history. Rule says what bounds it, and which guarantee that is: what its template has taught, else
 // what its owner declared, raised to what its template was seen to use; else what its queue has taught; else the whole
 // slice.

@@ -20,9 +20,11 @@ func (a *app) simCheckForecastCmd() *cobra.Command {
 peaks of the training runs of MISO and CARMA, from what came before, and compare how often the
 bounds are passed and how much is allocated with rules such as the most of 3 hours x 1.2.
 
-Predictions use the past alone. How the series is predicted is chosen on one half of the pods
-and reported on the other. It ends with exit code 1 if a promised share of misses is not kept
-on jobs in random orders; whether the target on the series is met is said and decides nothing.
+First comes the rule that is the default, in a rolling test: at the begin of each hour a rule is
+chosen by the hours whose outcomes are known by then, on other pods, and judged on the hour and
+the pods that follow. Behind it stands what looks better: rules chosen on hours that they are
+judged on. It ends with exit code 1 if a promised share of misses is not kept on jobs in random
+orders; whether the target on the series is met is said and decides nothing.
 
 The folders genai2026, miso and carma of the data are read.`,
 		Example: "  sluice sim check forecast --data ./data\n  sluice sim check forecast --data ./data -o json",
@@ -82,11 +84,53 @@ type forecastLine struct {
 	OK bool `json:"ok"`
 }
 
+type forecastRolled struct {
+	Rule  string  `json:"rule"`
+	Asked float64 `json:"asked,omitempty"`
+	forecastScore
+	// WorstHour is the largest share of misses of any hour, in percent.
+	WorstHour float64  `json:"worstHour"`
+	Picked    []string `json:"picked,omitempty"`
+}
+
+type forecastRolling struct {
+	First      int              `json:"firstHour"`
+	Hours      int              `json:"hours"`
+	Candidates int              `json:"candidates"`
+	Default    *forecastRolled  `json:"default"`
+	Former     *forecastRolled  `json:"former"`
+	Next       string           `json:"next"`
+	Ways       []forecastRolled `json:"ways"`
+	Fixed      []forecastRolled `json:"fixed"`
+}
+
+func forecastRolledOf(r *forecast.Rolled) *forecastRolled {
+	s := forecastScoreOf(r.Score)
+	if s == nil {
+		return nil
+	}
+	return &forecastRolled{r.Rule, r.Asked, *s, fourDigits(r.Worst), r.Picked}
+}
+
+func forecastRollingOf(r *forecast.Rolling) forecastRolling {
+	list := func(of []forecast.Rolled) []forecastRolled {
+		out := []forecastRolled{}
+		for i := range of {
+			if x := forecastRolledOf(&of[i]); x != nil {
+				out = append(out, *x)
+			}
+		}
+		return out
+	}
+	return forecastRolling{r.First, r.Hours, r.Candidates, forecastRolledOf(&r.Default), forecastRolledOf(&r.Former), r.Next, list(r.Ways), list(r.Fixed)}
+}
+
 type forecastReport struct {
 	OK        bool                `json:"ok"`
 	TargetMet bool                `json:"targetMet"`
 	Pods      int                 `json:"pods"`
 	Hours     float64             `json:"hours"`
+	Rolling   forecastRolling     `json:"rolling"`
 	Setting   string              `json:"setting"`
 	Published []forecastPublished `json:"published"`
 	Naive     []forecastPoint     `json:"naive"`
@@ -114,7 +158,7 @@ func forecastPoints(points []forecast.Point) []forecastPoint {
 func forecastJSON(r *forecast.Report) forecastReport {
 	g := r.Series
 	out := forecastReport{
-		OK: r.OK(), TargetMet: g.Met(), Pods: g.Pods, Hours: fourDigits(g.Hours), Setting: g.Setting, Published: []forecastPublished{},
+		OK: r.OK(), TargetMet: g.Met(), Pods: g.Pods, Hours: fourDigits(g.Hours), Rolling: forecastRollingOf(g.Rolling), Setting: g.Setting, Published: []forecastPublished{},
 		Naive: forecastPoints(g.Naive), Ours: forecastPoints(g.Ours), Hindsight: forecastPoints(g.Hindsight), Tried: forecastPoints(g.Tried),
 		Jobs: []forecastLine{},
 	}
@@ -138,7 +182,10 @@ func (a *app) forecastReport(r *forecast.Report, all bool) error {
 		return enc.Encode(forecastJSON(r))
 	}
 	g := r.Series
-	fmt.Fprintf(a.Out, "The next hour's peak: %d pods over %.1f h. UNDER is the share of predictions that the peak passed, OVER the\nmean of bound over peak less 1. Published is of the whole day's 144 pods.\n\n", g.Pods, g.Hours)
+	if err := a.forecastRolling(g.Rolling, g.Met(), all); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "\nThe next hour's peak: %d pods over %.1f h. UNDER is the share of predictions that the peak passed, OVER the\nmean of bound over peak less 1. Published is of the whole day's 144 pods.\n\n", g.Pods, g.Hours)
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RULE\tUNDER\tOVER\tPUBLISHED UNDER\tOVER")
 	for _, p := range g.Published {
@@ -147,10 +194,10 @@ func (a *app) forecastReport(r *forecast.Report, all bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "\nThe frontier on the %d pods that chose nothing; history 3 h, nothing above the card.\nOurs: %s.\n\n", g.Reported, g.Setting)
+	fmt.Fprintf(a.Out, "\nThe frontier of a setting that was chosen on the other %d pods over all hours, also those that it is judged on; it looks\nbetter than it was on hours that nobody had seen. History 3 h, nothing above the card. Learned: %s.\n\n", g.Chosen, g.Setting)
 	fmt.Fprintln(w, "RULE\tASKED\tUNDER\tOVER\tHELD\tUNDER, OTHER PODS\tOVER")
 	for _, p := range g.Ours {
-		fmt.Fprintf(w, "ours\t%g%%\t%s\t%s\n", p.Theta, forecastCells(p.Reported, true), forecastCells(p.Chosen, false))
+		fmt.Fprintf(w, "learned\t%g%%\t%s\t%s\n", p.Theta, forecastCells(p.Reported, true), forecastCells(p.Chosen, false))
 	}
 	for _, p := range g.Naive {
 		fmt.Fprintf(w, "%s\t\t%s\t%s\n", p.Rule, forecastCells(p.Reported, true), forecastCells(p.Chosen, false))
@@ -166,11 +213,7 @@ func (a *app) forecastReport(r *forecast.Report, all bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	word := "not met"
-	if g.Met() {
-		word = "met"
-	}
-	fmt.Fprintf(a.Out, "\nThe target, at most %g%% under at no more than %g%% over, is %s.\n\nPeaks of jobs, from those before.\n\n", forecast.TargetUnder, forecast.TargetOver, word)
+	fmt.Fprint(a.Out, "\nPeaks of jobs, from those before.\n\n")
 	fmt.Fprintln(w, "JOBS\tORDER\tSEEN\tRULE\tASKED\tUNDER\tOVER\tHELD\t")
 	for _, l := range r.Jobs {
 		order, asked, ok := "random", "", ""
@@ -189,6 +232,47 @@ func (a *app) forecastReport(r *forecast.Report, all bool) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", l.Data, order, l.Seen, l.Rule, asked, forecastCells(l.Score, true), ok)
 	}
 	return w.Flush()
+}
+
+// forecastRolling prints the rolling test, the result first.
+func (a *app) forecastRolling(r *forecast.Rolling, met, all bool) error {
+	d := &r.Default
+	if d.Predictions == 0 {
+		fmt.Fprintf(a.Out, "The series is too short for the rolling test, which judges from hour %d on.\n", r.First)
+		return nil
+	}
+	word := "not met"
+	if met {
+		word = "met"
+	}
+	fmt.Fprintf(a.Out, "The default, %s, is passed by the next hour's peak in %.2f%% of the predictions, at a mean of %.1f%% over it.\nThe target, at most %g%% under at no more than %g%% over, is %s.\n\n",
+		d.Rule, d.UnderRate(), d.Over(), forecast.TargetUnder, forecast.TargetOver, word)
+	fmt.Fprintf(a.Out, "The rolling test over %d hours, from hour %d on, %d predictions: chosen of %d candidates by what was known before, on other pods.\n\n",
+		r.Hours, r.First, d.Predictions, r.Candidates)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RULE\tASKED\tUNDER\tOVER\tWORST HOUR")
+	line := func(x *forecast.Rolled, note string) {
+		asked := ""
+		if x.Asked > 0 {
+			asked = fmt.Sprintf("%g%%", x.Asked)
+		}
+		fmt.Fprintf(w, "%s%s\t%s\t%.2f%%\t%.1f%%\t%.1f%%\n", x.Rule, note, asked, x.UnderRate(), x.Over(), x.Worst)
+	}
+	line(d, " (default)")
+	line(&r.Former, " (the former default)")
+	for i := range r.Ways {
+		line(&r.Ways[i], "")
+	}
+	for i := range r.Fixed {
+		if x := &r.Fixed[i]; all || x.Asked == 0 {
+			line(x, "")
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.Out, "\nBy all of these hours and pods the plain rule for %g%% is %s.\n", forecast.TargetUnder, r.Next)
+	return err
 }
 
 // forecastCells are the columns of a score.

@@ -44,8 +44,20 @@ func forecastFolder(t *testing.T) string {
 }
 
 type forecastReport struct {
-	OK, TargetMet    bool
-	Pods             int
+	OK, TargetMet bool
+	Pods          int
+	Rolling       struct {
+		Next            string
+		Default, Former struct {
+			Rule                   string
+			Under, Over, WorstHour float64
+		}
+		Ways []struct {
+			Rule               string
+			Asked, Under, Over float64
+			Picked             []string
+		}
+	}
 	Published, Naive []struct{ Rule string }
 	Ours             []struct {
 		Theta    float64
@@ -77,7 +89,7 @@ func TestSimCheckForecast(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	code, out, errs := simulate(t.Context(), "check", "forecast", "--data", dir, "--all")
-	for _, says := range []string{"6 pods over 6.0 h", "25% over, is ", "tried: constant, all pods", "most of 3 h x 1.2", "one bound a pod, known afterwards", "carma, with estimates"} {
+	for _, says := range []string{"6 pods over 6.0 h", "25% over, is not met", "most of 3 h x 1.45 (default)", "chosen of the learned rules", "tried: constant, all pods", "most of 3 h x 1.2", "one bound a pod, known afterwards", "carma, with estimates"} {
 		if code != 0 || errs != "" || !strings.Contains(out, says) {
 			t.Fatalf("exit %d, %q, does not say %q:\n%s", code, errs, says, out)
 		}
@@ -96,5 +108,15 @@ func TestSimCheckForecastPublished(t *testing.T) {
 	tracetest.Data(t, "carma")
 	if r := forecastOf(t, dir); r.Pods < 100 || len(r.Published) != 5 || len(r.Naive) != 21 || len(r.Ours) != 11 || r.TargetMet {
 		t.Errorf("%+v", r)
+	}
+	// What docs/adr/0015 says of the rolling test.
+	x := forecastOf(t, dir).Rolling
+	if d := x.Default; d.Under > 1 || d.Over > 60.5 || len(x.Ways) != 6 || x.Next != d.Rule {
+		t.Errorf("%+v", x)
+	}
+	for _, w := range x.Ways {
+		if kept := w.Under <= 1; w.Asked == 1 && kept != (w.Rule == "chosen of the plain rules") || len(w.Picked) != 4 {
+			t.Errorf("%+v", w)
+		}
 	}
 }

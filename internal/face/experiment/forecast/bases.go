@@ -18,6 +18,11 @@ func power(b base, tenths int) base {
 	return base{name, func(p *Pod, i int) float64 { return math.Pow(b.at(p, i), float64(tenths)/10) }}
 }
 
+// between two bases lies their geometric mean.
+func between(a, b base) base {
+	return base{a.name + " and " + b.name, func(p *Pod, i int) float64 { return math.Sqrt(a.at(p, i) * b.at(p, i)) }}
+}
+
 func constant() base { return base{"constant", func(*Pod, int) float64 { return 1 }} }
 
 func most(hours int) base {

@@ -84,6 +84,8 @@ type GenAI struct {
 	Hindsight []Point
 	// Tried is every setting at theta .01, the one chosen first.
 	Tried []Point
+	// Rolling is the test in which nothing is chosen by what it is judged on; the rest of the settings is not.
+	Rolling *Rolling
 }
 
 // Published is a rule with its published figures.
@@ -93,13 +95,18 @@ type Published struct {
 	Under, Over float64
 }
 
-// Met says whether our forecast has the target at some theta, on the pods it was not chosen on.
+// Met says whether the default has the target in the rolling test.
 func (g *GenAI) Met() bool {
-	return slices.ContainsFunc(g.Ours, func(p Point) bool { return p.Reported.UnderRate() <= TargetUnder && p.Reported.Over() <= TargetOver })
+	d := &g.Rolling.Default
+	return d.Predictions > 0 && d.UnderRate() <= TargetUnder && d.Over() <= TargetOver
 }
 
 func ruleName(hours, margin int) string {
-	return fmt.Sprintf("most of %d h x %.1f", hours, float64(margin)/100)
+	digits := 1
+	if margin%10 > 0 {
+		digits = 2
+	}
+	return fmt.Sprintf("most of %d h x %.*f", hours, digits, float64(margin)/100)
 }
 
 // Frontier of a series.
@@ -121,6 +128,7 @@ func Frontier(s *Series) *GenAI {
 	}
 	g.choose(chosen, reported)
 	g.Hindsight = reported.hindsight()
+	g.Rolling = s.Roll()
 	return g
 }
 

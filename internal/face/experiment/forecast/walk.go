@@ -3,6 +3,7 @@ package forecast
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -16,13 +17,15 @@ const (
 	together pools = iota
 	// byLevel: those of pods that were, when predicted, on the same side of the median of what pods then used in the mean.
 	byLevel
+	// byQuarter: those of pods in the same quarter by the most of 3 h.
+	byQuarter
 	// alone: the pod's own, those of all pods while they are too few.
 	alone
 	// tracked: no pool; a tracker for each pod, that starts with what all pods teach. Gamma is its step.
 	tracked
 )
 
-var poolNames = [...]string{"all pods", "pods of its level", "the pod alone", "a tracker a pod"}
+var poolNames = [...]string{"all pods", "pods of its level", "pods of its quarter", "the pod alone", "a tracker a pod"}
 
 // Setting is one way to predict. The bound is the base times an order statistic of past ratios of peak to base.
 type Setting struct {
@@ -70,11 +73,15 @@ func (p *Pod) predicted(i int) bool {
 // through walks the series with one setting and scores each theta. Base is what expect says of the setting's.
 func (s *Series) through(set Setting, base [][]float64, thetas []int64) []Score {
 	w := s.start(set, base, thetas)
-	for i := range s.Steps {
+	w.run()
+	return w.scores
+}
+
+func (w *walk) run() {
+	for i := range w.Steps {
 		w.learn(i - hour)
 		w.predict(i)
 	}
-	return w.scores
 }
 
 func (s *Series) start(set Setting, base [][]float64, thetas []int64) *walk {
@@ -90,7 +97,7 @@ func (s *Series) start(set Setting, base [][]float64, thetas []int64) *walk {
 	if set.window > 0 {
 		keep = max(1, set.window*hour*perStep)
 	}
-	for range 2 + len(s.Pods) {
+	for range quarters + len(s.Pods) {
 		w.pool = append(w.pool, &forecast.Sample{Most: keep})
 	}
 	for _, theta := range thetas {
@@ -121,7 +128,7 @@ type walk struct {
 	set    Setting
 	thetas []int64
 	reg    regression
-	// pool of all pods or of the low level, of the high level, and of each pod.
+	// pool of all pods or of each class of them, and behind these of each pod.
 	pool   []*forecast.Sample
 	levels []forecast.Level
 	scores []Score
@@ -133,9 +140,17 @@ type walk struct {
 	held   [][][]int64
 	missed [][]int64
 	judged []int64
-	// middle of what pods use in the mean.
-	middle float64
+	// cuts between the classes of pods.
+	cuts []float64
+	// unseen pods are predicted and teach nobody else; nil: all teach. tally is where a prediction counts; nil: in scores.
+	unseen []bool
+	tally  func(pod, step, theta int) *Score
 }
+
+// quarters is the most classes of pods.
+const quarters = 4
+
+func (w *walk) teaches(k int) bool { return w.unseen == nil || !w.unseen[k] }
 
 // learn from the predictions of step i, the hour after which is over.
 func (w *walk) learn(i int) {
@@ -151,15 +166,18 @@ func (w *walk) learn(i int) {
 				}
 			}
 		}
-		if i%sparse != 0 || w.base[k][i] == 0 || p.Use[i+hour] == 0 {
+		if i%sparse != 0 || w.base[k][i] == 0 || p.Use[i+hour] == 0 || !w.teaches(k) && w.set.pools != alone {
 			continue
 		}
 		peak := p.next[i]
 		ratio := int64(float64(peak) / w.base[k][i] * forecast.One)
-		w.pool[w.group[k][i]].Add(ratio)
 		if w.set.pools == alone {
-			w.pool[2+k].Add(ratio)
+			w.pool[quarters+k].Add(ratio)
 		}
+		if !w.teaches(k) {
+			continue
+		}
+		w.pool[w.group[k][i]].Add(ratio)
 		if w.set.base.at == nil {
 			w.reg.learn(p, i, peak)
 		}
@@ -182,11 +200,11 @@ func (w *walk) predict(i int) {
 		if w.set.base.at == nil {
 			w.base[k][i] = w.reg.at(p, i)
 		}
-		if w.set.pools == byLevel && mean(1).at(p, i) > w.middle {
-			w.group[k][i] = 1
+		if w.classed() {
+			w.group[k][i] = uint8(sort.SearchFloat64s(w.cuts, w.class(p, i)))
 		}
 		judged := p.judged(i, history)
-		if judged {
+		if judged && w.teaches(k) {
 			w.judged[i]++
 		}
 		for j := range w.thetas {
@@ -196,9 +214,12 @@ func (w *walk) predict(i int) {
 				bound = slices.Max(w.held[k][j][max(0, i-w.set.hold) : i+1])
 			}
 			if judged {
-				peak := p.next[i]
-				w.scores[j].add(bound, peak)
-				if bound < peak {
+				peak, score := p.next[i], &w.scores[j]
+				if w.tally != nil {
+					score = w.tally(k, i, j)
+				}
+				score.add(bound, peak)
+				if bound < peak && w.teaches(k) {
 					w.missed[j][i]++
 				}
 			}
@@ -206,20 +227,38 @@ func (w *walk) predict(i int) {
 	}
 }
 
-// level finds the middle of what pods use, every so often.
+func (w *walk) classed() bool { return w.set.pools == byLevel || w.set.pools == byQuarter }
+
+// class is what a pod's class goes by.
+func (w *walk) class(p *Pod, i int) float64 {
+	if w.set.pools == byQuarter {
+		return float64(p.most(i-3*hour, i))
+	}
+	return mean(1).at(p, i)
+}
+
+// level finds the cuts between the classes of pods, every so often: the middle of those that teach, or their quarters.
 func (w *walk) level(i int) {
-	if w.set.pools != byLevel || i%sparse != 0 || i < hour {
+	if !w.classed() || i%sparse != 0 || i < hour {
 		return
 	}
-	var means []float64
+	var all []float64
 	for k := range w.Pods {
-		if w.Pods[k].Use[i] > 0 {
-			means = append(means, mean(1).at(&w.Pods[k], i))
+		if w.Pods[k].Use[i] > 0 && w.teaches(k) {
+			all = append(all, w.class(&w.Pods[k], i))
 		}
 	}
-	slices.Sort(means)
-	if n := len(means); n > 0 {
-		w.middle = means[n/2]
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	w.cuts = w.cuts[:0]
+	parts := 2
+	if w.set.pools == byQuarter {
+		parts = quarters
+	}
+	for q := 1; q < parts; q++ {
+		w.cuts = append(w.cuts, all[len(all)*q/parts])
 	}
 }
 
@@ -241,7 +280,7 @@ func (w *walk) bound(k, i, j int) int64 {
 	}
 	factor, ok := w.pool[w.group[k][i]].Upper(l.At())
 	if w.set.pools == alone {
-		if own, enough := w.pool[2+k].Upper(l.At()); enough {
+		if own, enough := w.pool[quarters+k].Upper(l.At()); enough {
 			factor, ok = own, true
 		}
 	}
