@@ -173,8 +173,8 @@ func copyLogs(files []io.ReadSeekCloser, at *drive.LogPosition, buf []byte, tell
 			n, err := f.Read(buf)
 			if n > 0 {
 				*from += int64(n)
-				if err := tell(drive.LogPiece{Token: at.Token, Stderr: i > 0, Data: buf[:n]}); err != nil {
-					return err
+				if failed := tell(drive.LogPiece{Token: at.Token, Stderr: i > 0, Data: buf[:n]}); failed != nil {
+					return failed
 				}
 			}
 			if errors.Is(err, io.EOF) {

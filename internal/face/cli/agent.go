@@ -15,6 +15,7 @@ func (a *app) agentCmd() *cobra.Command {
 		Long: `An external job (kind external in its job file) is cut by its owner's own agent, a
 program that answers windows over the API. The Go package sdk/agent and the Python
 module sluice_agent do the talking; examples/agents has one of each.`,
+		Example: "  sluice agent key train",
 	}
 	key := &cobra.Command{
 		Use: "key JOB", Short: "Print the key of an external job's agent",
@@ -32,10 +33,13 @@ agent by its environment, not on its command line.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(a.Out, resp.Msg.Key)
-			return nil
+			if a.format == "json" || a.format == "yaml" {
+				return a.dump(record{{"job", args[0]}, {"key", resp.Msg.Key}})
+			}
+			_, err = fmt.Fprintln(a.Out, resp.Msg.Key)
+			return err
 		},
 	}
-	c.AddCommand(key)
+	c.AddCommand(a.output(key))
 	return c
 }

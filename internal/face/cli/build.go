@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -29,7 +30,7 @@ func (a *app) versionCmd() *cobra.Command {
 }
 
 func (a *app) journalCmd() *cobra.Command {
-	c := &cobra.Command{Use: "journal", Short: "Look at a daemon's journal on this machine"}
+	c := &cobra.Command{Use: "journal", Short: "Look at a daemon's journal on this machine", Example: "  sluice journal verify --data /var/lib/sluice"}
 	var dir string
 	verify := &cobra.Command{
 		Use: "verify", Short: "Check that a journal is whole",
@@ -44,13 +45,14 @@ it. The daemon makes the same check when it starts, and refuses to go on without
 			}
 			text, err := a.VerifyJournal(cmd.Context(), dir)
 			if text != "" {
-				fmt.Fprintln(a.Out, text)
+				whole := record{{"dataDir", dir}, {"whole", err == nil}, {"text", text}}
+				err = errors.Join(err, a.done(dir, "verified", whole, text))
 			}
 			return err
 		},
 	}
 	verify.Flags().StringVar(&dir, "data", defaultData(a.Getenv), "the daemon's data directory")
-	c.AddCommand(verify, a.acceptEndCmd())
+	c.AddCommand(a.output(verify), a.acceptEndCmd())
 	return c
 }
 
@@ -75,11 +77,10 @@ nothing but HEAD can have gone. With any other damage nothing is changed.`,
 			if err := a.AcceptJournalEnd(dir, last); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "the journal ends with record %d\n", last)
-			return nil
+			return a.done(dir, "ended", record{{"dataDir", dir}, {"record", last}}, fmt.Sprintf("the journal ends with record %d", last))
 		},
 	}
 	c.Flags().StringVar(&dir, "data", defaultData(a.Getenv), "the daemon's data directory")
 	c.Flags().Uint64Var(&last, "record", 0, "the last record, as journal verify shows it")
-	return c
+	return a.output(c)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) cancelCmd() *cobra.Command {
-	return &cobra.Command{
+	return a.output(&cobra.Command{
 		Use: "cancel JOB...", Aliases: []string{"scancel"}, Short: "Cancel jobs",
 		Long:    "Cancel jobs. Subjobs that run are stopped; what was committed stays.",
 		Example: "  sluice cancel count-words",
@@ -34,18 +34,30 @@ func (a *app) cancelCmd() *cobra.Command {
 				return err
 			})
 		},
-	}
+	})
 }
 
-// forEach does something to each name, goes on after an error, and says what was done.
+// forEach does something to each name, goes on after an error, and says what was done: at once to people, at the end to
+// programs.
 func (a *app) forEach(names []string, done string, do func(string) error) error {
 	var errs []error
+	did := []record{}
 	for _, n := range names {
 		if err := do(n); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", n, err))
 			continue
 		}
-		fmt.Fprintf(a.Out, "%s %s\n", n, done)
+		switch a.format {
+		case "json", "yaml":
+			did = append(did, record{{"name", n}, {"done", done}})
+		case "name":
+			fmt.Fprintln(a.Out, n)
+		default:
+			fmt.Fprintf(a.Out, "%s %s\n", n, done)
+		}
+	}
+	if a.format == "json" || a.format == "yaml" {
+		errs = append(errs, a.dump(did))
 	}
 	return errors.Join(errs...)
 }
@@ -84,7 +96,7 @@ checkpointed by then counts.`,
 		},
 	}
 	c.Flags().Var(&length, "for", "for a slice: how long (default: until resumed)")
-	return c
+	return a.output(c)
 }
 
 // takeBack reserves a slice for its owner, from now.
@@ -107,7 +119,7 @@ func source() string {
 }
 
 func (a *app) resumeCmd() *cobra.Command {
-	return &cobra.Command{
+	return a.output(&cobra.Command{
 		Use: "resume JOB|SLICE...", Short: "Let a paused job go on, or give a slice back",
 		Example: "  sluice resume count-words\n  sluice resume node-1/0/gpu",
 		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
@@ -124,7 +136,7 @@ func (a *app) resumeCmd() *cobra.Command {
 				return err
 			})
 		},
-	}
+	})
 }
 
 // giveBack withdraws what the owner reserved on a slice.

@@ -1,38 +1,92 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/config"
 )
 
 func (a *app) explainCmd() *cobra.Command {
+	var isJob, schema bool
 	c := &cobra.Command{
-		Use: "explain JOB", Short: "Say why a job waits, or where it ran",
+		Use: "explain JOB|KEY", Short: "Say why a job waits, or what a key of the job file means",
 		Long: `Say why a job waits: how often which reason decided, and what it would need on each
 slice. For a job that can never run, the nearest request that would fit. Under mechanism
-jasda also how far what it declares is believed, and why.`,
-		Example: "  sluice explain train",
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+jasda also how far what it declares is believed, and why.
+
+Or say what a key of the job file means: spec, spec.items, spec.memory.phases. With
+-o json as a JSON Schema; --schema prints that of the whole file, for editors.`,
+		Example: "  sluice explain train\n  sluice explain spec.items\n  sluice explain --schema > job.schema.json\n  sluice explain --job spec          # a job of that name",
+		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: a.completeExplain,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
+			switch {
+			case schema && len(args) == 0 && !isJob:
+				_, err := a.Out.Write(config.JSONSchema())
 				return err
+			case schema || len(args) == 0:
+				return usage("name a job, or a key of the job file such as spec; --schema stands alone")
+			case !isJob && config.IsPath(args[0]):
+				return a.explainKey(args[0])
 			}
-			resp, err := c.Explain(cmd.Context(), connect.NewRequest(&pb.ExplainRequest{Name: args[0]}))
-			if err != nil {
-				return err
-			}
-			if a.format == "json" || a.format == "yaml" {
-				return a.dump(a.explanation(resp.Msg.Explanation))
-			}
-			return a.showExplanation(resp.Msg.Explanation)
+			return a.explainJob(cmd.Context(), args[0])
 		},
 	}
+	c.Flags().BoolVar(&isJob, "job", false, "the name is a job's, though a key has it too")
+	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the job file")
 	return a.output(c)
+}
+
+// explainKey says what the job file may say at a path.
+func (a *app) explainKey(path string) error {
+	switch a.format {
+	case "json", "yaml":
+		data, err := config.SchemaOf(path)
+		if err != nil {
+			return &failure{ExitUsage, err}
+		}
+		return a.dumpJSON(data)
+	case "name":
+		fmt.Fprintln(a.Out, path)
+		return nil
+	}
+	text, err := config.Explain(path)
+	if err != nil {
+		return &failure{ExitUsage, err}
+	}
+	_, err = fmt.Fprint(a.Out, text)
+	return err
+}
+
+func (a *app) explainJob(ctx context.Context, name string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	resp, err := c.Explain(ctx, connect.NewRequest(&pb.ExplainRequest{Name: name}))
+	if err != nil {
+		return err
+	}
+	if a.format == "json" || a.format == "yaml" {
+		return a.dump(a.explanation(resp.Msg.Explanation))
+	}
+	return a.showExplanation(resp.Msg.Explanation)
+}
+
+// completeExplain proposes the paths of the job file where one has begun, else jobs.
+func (a *app) completeExplain(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if config.IsPath(text) {
+		return config.Paths(), cobra.ShellCompDirectiveNoFileComp
+	}
+	names, d := a.completeJobs(cmd, args, text)
+	return append(names, config.Words()...), d
 }
 
 func reasonColumns(a *app) []column[*pb.Reason] {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
 )
@@ -105,10 +107,12 @@ wait gang -o json
 wait train --timeout 1ms
 cancel train
 cancel train nobody
+cancel train nobody -o json
 pause train
 pause node-1/0/3g.40gb --for 2h
 pause train --for 2h
 resume train
+resume train -o name
 resume node-1/0/3g.40gb
 resume node-1/0/7g.80gb
 agent key train
@@ -124,6 +128,26 @@ reserve x --kind lease
 reserve x --start noon
 unreserve 17
 unreserve x
+unreserve 17 -o yaml
+release node-1/0/3g.40gb -o json
+queue set research --weight 3 -o json
+agent key train -o json
+journal verify --data dir -o json
+logs count-words -o json
+explain spec.rigid
+explain spec.rigid.slices -o json
+explain spec.rigd
+explain --job spec
+explain
+run --items 1000 --per-item 20ms --mem 1Gi
+run --per-item 20ms --mem 1Gi -- work
+run --items 1000 -- work
+run --items 0 --per-item soon --mem 1Gi --set theta=2 --env x -- work
+run --items 0 --per-item soon --mem 1Gi --set theta=2 -- work
+run --items 10 --per-item 1s --mem 1Gi -- ./work
+run --rigid --walltime 40m --mem 8Gi --slices 2 --name big --env A=b -e C=d --set grace=1s --print -- /bin/work --name x -o json
+run --steps 40 --per-step 1s --every 10 --mem 8Gi --name chain --detach -- work
+init item
 release node-1/0/3g.40gb
 timeline --width 80
 timeline -o wide
@@ -155,35 +179,34 @@ up --log loud
 	golden(t, "testdata/answers.golden", strings.ReplaceAll(all.String(), addr, "SERVER"))
 }
 
-// TestHelp: every command has a help text with an example, and there is no command that the list does not show.
+// TestHelp walks all commands: each has a short help and an example that names it, and each that does something has -o.
 func TestHelp(t *testing.T) {
 	a := &app{}
 	a.fill()
-	var names []string
-	root := a.root()
-	for _, c := range root.Commands() {
-		names = append(names, c.Name())
-		if c.Runnable() && !c.HasSubCommands() && (c.Example == "" || c.Short == "") {
-			t.Errorf("%s has no example or no short help", c.CommandPath())
+	count := 0
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		count++
+		if c.Short == "" || !strings.Contains(c.Example, c.CommandPath()) && c.HasParent() {
+			t.Errorf("%s: short help %q, example %q", c.CommandPath(), c.Short, c.Example)
+		}
+		if c.RunE != nil && !c.HasSubCommands() && c.Flags().ShorthandLookup("o") == nil {
+			t.Errorf("%s has no -o", c.CommandPath())
 		}
 		for _, sub := range c.Commands() {
-			if sub.Example == "" {
-				t.Errorf("%s has no example", sub.CommandPath())
-			}
+			walk(sub)
 		}
 	}
-	for _, want := range strings.Fields("up submit jobs job logs output wait cancel pause resume slices windows reserve unreserve explain queues queue timeline journal agent version") {
-		found := false
-		for _, n := range names {
-			found = found || n == want
-		}
-		if !found {
-			t.Errorf("no command %s", want)
-		}
+	walk(a.root())
+	if count < 40 {
+		t.Errorf("%d commands", count)
 	}
 	r := sluice(t, "127.0.0.1:1", "", "completion", "bash")
 	if r.code != 0 || !strings.Contains(r.out, "complete") {
 		t.Errorf("completion: %d %.200s", r.code, r.err)
+	}
+	if r := sluice(t, "127.0.0.1:1", "", "--version"); r.code != 0 || r.out != "sluice v1 abc\n" {
+		t.Errorf("--version: %+v", r)
 	}
 }
 

@@ -205,7 +205,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "sluice", Short: "Turn leftover GPU time into finished work", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
-		Example: "  sluice up\n  sluice submit count.yml --wait\n  sluice jobs",
+		Example: "  sluice up\n  sluice run --items 1000 --per-item 20ms --mem 1Gi -- ./work\n  sluice submit count.yml --wait\n  sluice jobs",
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	server := a.Getenv("SLUICE_SERVER")
@@ -221,7 +221,7 @@ func (a *app) root() *cobra.Command {
 		id   string
 		cmds []*cobra.Command
 	}{
-		{"jobs", []*cobra.Command{a.submitCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
+		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.releaseCmd(), a.queuesCmd(), a.queueCmd()}},
 		{"daemon", []*cobra.Command{a.upCmd(), a.aboutCmd(), a.journalCmd(), a.versionCmd()}},
 		{"sim", []*cobra.Command{a.simCmd()}},
@@ -231,6 +231,8 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	root.Version = strings.TrimSpace(a.Version + " " + a.Commit)
+	root.SetVersionTemplate("sluice {{.Version}}\n")
 	wrapArgs(root)
 	return root
 }

@@ -66,7 +66,7 @@ func queueColumns(list []*pb.Queue) []column[*pb.Queue] {
 }
 
 func (a *app) queueCmd() *cobra.Command {
-	c := &cobra.Command{Use: "queue", Short: "Change queues"}
+	c := &cobra.Command{Use: "queue", Short: "Change queues", Example: "  sluice queue set research --weight 3"}
 	c.AddCommand(a.queueSetCmd())
 	return c
 }
@@ -121,8 +121,8 @@ func (a *app) queueSetCmd() *cobra.Command {
 			if _, err := c.SetQueue(cmd.Context(), connect.NewRequest(&pb.SetQueueRequest{Queue: set, RequestId: request()})); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "queue %s set\n", args[0])
-			return nil
+			r := record{{"name", set.Name}, {"weight", set.Weight}, {"cap", set.Cap}, {"maxJobs", set.MaxJobs}, {"maxWindowSeconds", seconds(set.MaxWindow)}, {"user", set.User}}
+			return a.done(set.Name, "set", r, fmt.Sprintf("queue %s set", set.Name))
 		},
 	}
 	c.Flags().Int64Var(&weight, "weight", 1, "its fair share against other queues")
@@ -130,5 +130,5 @@ func (a *app) queueSetCmd() *cobra.Command {
 	c.Flags().Int32Var(&jobs, "max-jobs", 0, "how many unfinished jobs it may have; 0 for no limit")
 	c.Flags().Var(&window, "max-window", "how long one subjob may hold a slice; 0 for no bound")
 	c.Flags().StringVar(&user, "user", "", "the account its subjobs run as")
-	return c
+	return a.output(c)
 }

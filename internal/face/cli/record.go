@@ -148,12 +148,17 @@ func (a *app) dump(v any) error {
 	if err != nil {
 		return err
 	}
+	return a.dumpJSON(data)
+}
+
+// dumpJSON writes what is JSON already, as JSON or YAML.
+func (a *app) dumpJSON(data []byte) error {
 	if a.format == "json" {
 		var b bytes.Buffer
 		if err := json.Indent(&b, data, "", "  "); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.Out, b.String())
+		fmt.Fprintln(a.Out, strings.TrimSpace(b.String()))
 		return nil
 	}
 	// JSON is YAML, so one form is made of the other, in block style.

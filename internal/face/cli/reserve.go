@@ -99,7 +99,7 @@ func (a *app) span(m *pb.ReserveRequest, start, end string, length time.Duration
 }
 
 func (a *app) unreserveCmd() *cobra.Command {
-	return &cobra.Command{
+	return a.output(&cobra.Command{
 		Use: "unreserve ID...", Short: "Give reserved time back",
 		Long:    "Give reserved time back to the market. `sluice slices -o wide` shows the ids.",
 		Example: "  sluice unreserve 17",
@@ -120,11 +120,11 @@ func (a *app) unreserveCmd() *cobra.Command {
 				return err
 			})
 		},
-	}
+	})
 }
 
 func (a *app) releaseCmd() *cobra.Command {
-	return &cobra.Command{
+	return a.output(&cobra.Command{
 		Use: "release SLICE...", Short: "Lift a slice's quarantine",
 		Long: `Lift a slice's quarantine after you have looked: the daemon quarantined it because
 processes remained there that it could not end. If they are still there, they and the
@@ -141,7 +141,7 @@ next subjob will be in each other's way.`,
 				return err
 			})
 		},
-	}
+	})
 }
 
 func (a *app) aboutCmd() *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
@@ -36,7 +37,10 @@ func scenarios() scenario.Reader { return scenario.Reader{Formats: traces.Format
 // outputAs adds -o with forms of its own to a command; the first is the default.
 func (a *app) outputAs(c *cobra.Command, forms ...string) *cobra.Command {
 	c.Flags().StringVarP(&a.format, "output", "o", forms[0], "the form of the answer: "+strings.Join(forms, ", "))
-	c.PreRunE = func(*cobra.Command, []string) error {
+	c.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("output") {
+			a.format = forms[0] // all commands share the variable, and so the default that was set last
+		}
 		for _, f := range forms {
 			if a.format == f {
 				return nil
@@ -115,7 +119,7 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 }
 
 func (a *app) simShowCmd() *cobra.Command {
-	return &cobra.Command{
+	return a.outputAs(&cobra.Command{
 		Use: "show NAME", Short: "Print a scenario's file",
 		Long:    "Print the file of a scenario that ships with the program, to read, or to change and run as a file.",
 		Example: "  sluice sim show small > mine.yml",
@@ -125,8 +129,18 @@ func (a *app) simShowCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if a.format == "json" {
+				var v any
+				if err = yaml.Unmarshal(data, &v); err != nil {
+					return err
+				}
+				if data, err = plain(v); err != nil {
+					return err
+				}
+				return a.dumpJSON(data)
+			}
 			_, err = fmt.Fprint(a.Out, string(data))
 			return err
 		},
-	}
+	}, "yaml", "json")
 }

@@ -106,15 +106,9 @@ func (a *app) read(files []string) ([]submission, error) {
 				wrong = append(wrong, fmt.Errorf("%s: job %s is in %s too; names are unique", file, name, first))
 			}
 			seen[name] = file
-			text, err := config.RenderJob(j.Spec, j.Workdir)
+			s, err := submissionOf(file, base, j)
 			if err != nil {
 				wrong = append(wrong, err)
-			}
-			s := submission{file: file, name: name, text: text}
-			if j.Workdir != "" {
-				if s.dir = j.Workdir; !filepath.IsAbs(s.dir) {
-					s.dir = filepath.Join(base, s.dir)
-				}
 			}
 			list = append(list, s)
 		}

@@ -394,3 +394,51 @@ func TestUp(t *testing.T) {
 		}
 	}
 }
+
+// TestRun: what was typed becomes a job that is submitted and waited for; no directory goes along unless it is named.
+func TestRun(t *testing.T) {
+	fake := apitest.New()
+	addr := daemon(t, fake)
+	dir := tree(t, map[string]string{"work.sh": "#!/bin/sh"})
+	t.Chdir(dir)
+	r := sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "one", "--detach", "-o", "name", "--", "work", "--items", "3")
+	if r.code != 0 || r.out != "one\n" || fake.Snapshot() != nil {
+		t.Errorf("%+v, %d bytes along", r, len(fake.Snapshot()))
+	}
+	r = sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "two", "--dir", ".", "--timeout", "1ms", "--quiet", "./work.sh")
+	if got := entries(t, fake.Snapshot()); r.code != ExitTimeout || !slices.Equal(got, []string{"0 644 work.sh #!/bin/sh"}) {
+		t.Errorf("%+v, %q along", r, got)
+	}
+	if j, err := fake.Job(t.Context(), "one"); err != nil || !slices.Equal(j.Spec.Launch.Command, []string{"work", "--items", "3"}) || j.Spec.Total != 10 {
+		t.Errorf("%+v, %v", j.Spec, err)
+	}
+	for command, want := range map[string]string{"/usr/bin/My_Tool.py": "my-tool-", "./-": "", strings.Repeat("x", 99): strings.Repeat("x", 40) + "-"} {
+		if name := runName(command); !job.ValidName(name) || !strings.HasPrefix(name, want) {
+			t.Errorf("runName(%q) = %q", command, name)
+		}
+	}
+}
+
+// TestInit: a file that is there stays as it is, unless it is to be overwritten.
+func TestInit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if r := sluice(t, "127.0.0.1:1", "", "init", "steps"); r.code != 0 || !strings.Contains(r.out, "job.yaml written") {
+		t.Errorf("%+v", r)
+	}
+	before, err := os.ReadFile("job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := sluice(t, "127.0.0.1:1", "", "init"); r.code != ExitFailed || !strings.Contains(r.err, "--force") {
+		t.Errorf("%+v", r)
+	}
+	if after, err := os.ReadFile("job.yaml"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("overwritten (%v)", err)
+	}
+	if r := sluice(t, "127.0.0.1:1", "", "init", "--force", "-o", "json"); r.code != 0 || !strings.Contains(r.out, `"kind": "items"`) {
+		t.Errorf("%+v", r)
+	}
+	if r := sluice(t, "127.0.0.1:1", "", "init", "rigid", "--file", "-"); r.code != 0 || !strings.Contains(r.out, "name: my-rigid") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,7 +104,7 @@ clears.
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().StringVar(&f.logLevel, "log", "info", "what to log: debug, info, warn or error")
-	return c
+	return a.output(c)
 }
 
 // defaultRigid is the planner of rigid jobs when nothing is said.
@@ -169,6 +170,20 @@ func readDaemon(name string) (config.Daemon, error) {
 	return config.ParseDaemon(name, data)
 }
 
+// serves says that the daemon serves, and where.
+func (a *app) serves(d *Daemon, addr, data string) error {
+	switch a.format {
+	case "json", "yaml":
+		return a.dump(record{{"version", a.Version}, {"listen", addr}, {"dataDir", data}, {"notes", d.Notes}})
+	case "name":
+		_, err := fmt.Fprintln(a.Out, addr)
+		return err
+	}
+	lines := append([]string{fmt.Sprintf("sluice %s serves on %s, data in %s", a.Version, addr, data)}, d.Notes...)
+	_, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n"))
+	return err
+}
+
 // serve runs the daemon and its API until one of them ends or ctx is done. The API stops first: nothing is accepted that
 // could not be answered.
 func (a *app) serve(ctx context.Context, d *Daemon, o UpOptions, options api.Options) error {
@@ -191,9 +206,9 @@ func (a *app) serve(ctx context.Context, d *Daemon, o UpOptions, options api.Opt
 			return errors.Join(fmt.Errorf("queue %s: %w", q.Name, set), <-ran, server.Close())
 		}
 	}
-	fmt.Fprintf(a.Out, "sluice %s serves on %s, data in %s\n", a.Version, server.Addr(), o.DataDir)
-	for _, note := range d.Notes {
-		fmt.Fprintln(a.Out, note)
+	if err = a.serves(d, server.Addr(), o.DataDir); err != nil {
+		stop()
+		return errors.Join(err, <-ran, server.Close())
 	}
 	err = server.Serve(serving)
 	stop()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
@@ -119,7 +120,7 @@ func (f *form) String() string {
 	case isChoice:
 		return "one of " + strings.Join(f.words, ", ")
 	case isName:
-		return "a name: 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"
+		return "a name: " + job.NameRule
 	case isMoment:
 		return "a moment such as 2026-03-01T18:00:00Z, with its time zone"
 	case isObject:

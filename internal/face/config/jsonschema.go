@@ -16,6 +16,10 @@ func JSONSchema() []byte {
 	s := root.schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Sluice job"
+	return encodeSchema(s)
+}
+
+func encodeSchema(s map[string]any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -38,9 +38,9 @@ func Paths() []string {
 	return out
 }
 
-// Explain is what the job file may say at a path, such as spec.items. An error of kind NotFound says what is near.
-func Explain(path string) (string, error) {
-	at := field{form: jobFile()}
+// lookup finds the field at a path.
+func lookup(path string) (*field, error) {
+	at := &field{form: jobFile()}
 	keys := strings.Split(path, ".")
 	for i, key := range keys {
 		next := find(at.form.inner(), key)
@@ -50,12 +50,27 @@ func Explain(path string) (string, error) {
 				below = strings.Join(keys[:i], ".")
 			}
 			if len(at.form.inner()) == 0 {
-				return "", errkind.Errorf(errkind.NotFound, "%s has no keys: it is %s", below, &at.form)
+				return nil, errkind.Errorf(errkind.NotFound, "%s has no keys: it is %s", below, &at.form)
 			}
 			_, hint := suggest(key, names(at.form.inner()))
-			return "", errkind.Errorf(errkind.NotFound, "%s has no key %q; %s", below, key, hint)
+			return nil, errkind.Errorf(errkind.NotFound, "%s has no key %q; %s", below, key, hint)
 		}
-		at = *next
+		at = next
+	}
+	return at, nil
+}
+
+// firstSentence is a text up to its first full stop.
+func firstSentence(text string) string {
+	first, _, _ := strings.Cut(text, ". ")
+	return strings.TrimSuffix(first, ".")
+}
+
+// Explain is what the job file may say at a path, such as spec.items. An error of kind NotFound says what is near.
+func Explain(path string) (string, error) {
+	at, err := lookup(path)
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n\n", path, at.shape())

@@ -22,7 +22,7 @@ done
 `
 	return map[string]struct{ work, script string }{
 		"items": {"total: 1000\nperItem: 5ms", units},
-		"steps": {"total: 1000\nperStep: 5ms\nevery: 100", `i=$SLUICE_FROM
+		"steps": {"total: 1000\nperStep: 5ms\nevery: 100\nrestore: 10ms\ncheckpoint: 10ms", `i=$SLUICE_FROM
 sum=0; [ -z "$SLUICE_RESUME_DIR" ] || sum=$(cat "$SLUICE_RESUME_DIR/sum-$i")
 while [ "$i" -lt "$SLUICE_TO" ]; do
   i=$((i + 1)); sum=$((sum + i))    # the work
