@@ -25,6 +25,8 @@ type View struct {
 	Learned *protocol.Learned
 	// Resume is the checkpoint the next piece starts from; zero for a first start, which costs no restore.
 	Resume job.Token
+	// Skipped is how many of the committed units were bad.
+	Skipped int64
 	// Continues is the range of the running piece that this one would follow without a stop; empty otherwise. Neither
 	// restore nor checkpoint is paid then.
 	Continues job.Range
@@ -138,7 +140,8 @@ func Fit(v *View, w Window) (Piece, Refusal) {
 		if free.From != v.Continues.To {
 			return Piece{}, Refusal{Why: NoFreeWork}
 		}
-		return cut(v, w, free, free.To)
+		limit, end := v.suspectLimit(free)
+		return cut(v, w, job.Range{From: free.From, To: end}, free.From+limit)
 	default:
 		free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
 		if free.Empty() {

@@ -55,12 +55,16 @@ func closer(a, b Refusal) Refusal {
 }
 
 // share is how many units one of several parallel subjobs may take: half of an equal part of what is left, so that
-// slices of different speed end together (guided self-scheduling), but never less than leastShare's worth.
+// slices of different speed end together (guided self-scheduling), but never less than leastShare's worth. Where bad units
+// were skipped it is no more than lay between two of them so far, since a longer piece would fail with all that it did.
 func (v *View) share(speed int64) int64 {
-	if v.Spec.Parallelism <= 1 {
-		return v.Spec.Total
+	part := v.Spec.Total
+	if v.Spec.Parallelism > 1 {
+		part = quantity.MulDiv(v.Left(), 1, 2*int64(v.Spec.Parallelism))
 	}
-	part := quantity.MulDiv(v.Left(), 1, 2*int64(v.Spec.Parallelism))
+	if v.Skipped > 0 {
+		part = min(part, (v.Committed.Len()-v.Skipped)/v.Skipped)
+	}
 	least := quantity.MulDiv(int64(max(leastShare, v.Spec.TauMin)), 1, int64(v.unit(speed)))
 	return max(part, least, v.Spec.Grid)
 }

@@ -76,7 +76,8 @@ type Spec struct {
 	Slices    int
 	OnOverrun Overrun
 	OnBadItem OnBadItem
-	// MaxFailures is how many subjobs in a row may end without progress before the job is Failed. Default 3.
+	// MaxFailures is how many times in a row subjobs may end without progress before the job is Failed; those that ran at once are
+	// one. Default 3.
 	MaxFailures int
 
 	// Theta is the accepted chance that a piece's peak passes its slice's capacity, in parts per million. Default 10000.

@@ -148,12 +148,16 @@ type Learned struct {
 	MemoryScale int64
 	// Peak observed over all subjobs.
 	Peak trp.Vector
-	// Failures in a row without progress, and the detail of the last.
+	// Failures in a row without progress, FailedAt when the last was counted, by the home's clock, and its detail. A subjob that
+	// was asked for before that ran beside it, and is not counted. 0: none was.
 	Failures   int
+	FailedAt   quantity.Instant
 	LastDetail string
-	// Kills in a row from outside (a supervisor or a subjob that somebody else killed): not the job's failures.
-	Kills int
-	// Suspect ranges of an items job that failed, each with the largest piece to try next.
+	// Kills in a row from outside (a supervisor or a subjob that somebody else killed), which are not the job's failures, and
+	// KilledAt when the last was counted, in the same way.
+	Kills    int
+	KilledAt quantity.Instant
+	// Suspect ranges of an items job that failed, disjoint and in order, each with the largest piece to try next.
 	Suspects []Suspect
 	// Trust in what the job declares.
 	Trust Trust

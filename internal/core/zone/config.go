@@ -35,7 +35,7 @@ type Config struct {
 	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
 	// EASY backfill: one does, and they may. With Reserve 0 and Overtake it is first fit: none does. More than 128 never do.
 	Rigid planner.Discipline
-	// MaxKills is how many subjobs in a row may be ended from outside before the job is Failed. Default 1000.
+	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed. Default 1000.
 	MaxKills int
 }
 

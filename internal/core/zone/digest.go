@@ -45,7 +45,7 @@ func recordSum(r *protocol.Record, parts sums) uint64 {
 
 // learnedHash leaves out Safe, which has a sum of its own.
 func learnedHash(h digest.Hash, l *protocol.Learned) digest.Hash {
-	h = digest.Numbers(digest.Numbers(h, l.Rates), l.Prepares).Int(int64(l.Prepare), int64(l.Rate), l.Margin, l.MemoryScale, int64(l.Failures), int64(l.Kills), l.Spread, l.Runs)
+	h = digest.Numbers(digest.Numbers(h, l.Rates), l.Prepares).Int(int64(l.Prepare), int64(l.Rate), l.Margin, l.MemoryScale, int64(l.Failures), int64(l.FailedAt), int64(l.Kills), int64(l.KilledAt), l.Spread, l.Runs)
 	h = l.Trust.Mix(l.Peak.Mix(h)).Text(l.LastDetail).Int(int64(len(l.Suspects)))
 	for _, s := range l.Suspects {
 		h = s.Range.Mix(h).Int(s.Limit)

@@ -24,7 +24,10 @@ const (
 
 // learn folds one result into what is known of the job. skip says that the claim was a single unit which keeps failing
 // alone and is given up.
-func (z *Zone) learn(s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
+//
+// Failures are counted in waves: what was asked for before the last one was counted ran beside it, and what there was to learn
+// from that had not been learned.
+func (z *Zone) learn(now quantity.Instant, s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
 	l = s.Learned
 	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
 	learnPrepare(&l, r)
@@ -35,10 +38,24 @@ func (z *Zone) learn(s *state, c *protocol.Claim, r *job.Result, done job.Range)
 	if l.MemoryScale == 0 {
 		l.MemoryScale = trp.Unscaled
 	}
+	failing := done.Empty() && (l.FailedAt == 0 || c.Asked > l.FailedAt)
+	killing := done.Empty() && (l.KilledAt == 0 || c.Asked > l.KilledAt)
+	fail := func(detail string) {
+		l.LastDetail = detail
+		if failing {
+			l.Failures, l.FailedAt = l.Failures+1, now
+		}
+	}
+	kill := func(detail string) {
+		l.LastDetail = detail
+		if killing {
+			l.Kills, l.KilledAt = l.Kills+1, now
+		}
+	}
 	if !done.Empty() {
 		l.Failures, l.Kills, l.LastDetail = 0, 0, ""
 		learnRate(&l, s, c, r, done)
-		clearSuspects(&l, done)
+		l.Suspects = passed(l.Suspects, done, int64(s.Spec.Parallelism))
 	}
 	switch r.Outcome {
 	case job.MemoryKilled:
@@ -48,16 +65,16 @@ func (z *Zone) learn(s *state, c *protocol.Claim, r *job.Result, done job.Range)
 		}
 		raiseMemory(&l, s, c, r, here, z.largest(s.Spec))
 	case job.DeadlineKilled:
-		missed(&l, done)
+		if !done.Empty() || failing {
+			missed(&l, done)
+		}
 		if done.Empty() {
-			l.Failures++
-			l.LastDetail = "it was still running at its deadline and had completed nothing"
+			fail("it was still running at its deadline and had completed nothing")
 		}
 	case job.Stopped:
 	case job.Lost:
 		if done.Empty() {
-			l.Kills++
-			l.LastDetail = cmp.Or(r.Detail, "its supervisor was ended from outside")
+			kill(cmp.Or(r.Detail, "its supervisor was ended from outside"))
 		}
 	case job.ExitFailed, job.LimitKilled:
 		l.LastDetail = r.Detail
@@ -65,24 +82,28 @@ func (z *Zone) learn(s *state, c *protocol.Claim, r *job.Result, done job.Range)
 		case r.Outcome == job.ExitFailed && r.Signal == sigkill:
 			// Nobody of ours sent it: the machine's own out-of-memory killer or an operator.
 			if done.Empty() {
-				l.Kills++
+				kill(r.Detail)
 			}
 		case s.Spec.Kind == job.Items:
-			skip = suspect(&l, s.Spec, job.Range{From: done.To, To: c.Range.To})
+			where, bad := job.Range{From: done.To, To: c.Range.To}, false
+			if l.Suspects, bad = failed(l.Suspects, where, int64(s.Spec.Parallelism)); bad && s.Spec.OnBadItem == job.BadItemSkips {
+				skip = true
+			} else if bad {
+				l.Suspects = append(l.Suspects, protocol.Suspect{Range: where, Limit: -1})
+			}
 		case done.Empty():
-			l.Failures++
+			fail(r.Detail)
 		}
 	case job.StartFailed, job.Yielded, job.Done:
-		if done.Empty() {
-			l.Failures++
-			l.LastDetail = r.Detail
-			if r.Outcome == job.Yielded {
-				// Its time was too short for it to begin: the next piece gets more.
+		switch {
+		case !done.Empty():
+		case r.Outcome == job.Yielded:
+			if failing { // its time was too short for it to begin: the next piece gets more
 				missed(&l, done)
-				if l.LastDetail == "" {
-					l.LastDetail = "it yielded without having completed anything"
-				}
 			}
+			fail(cmp.Or(r.Detail, "it yielded without having completed anything"))
+		default:
+			fail(r.Detail)
 		}
 	}
 	return l, skip
@@ -149,60 +170,4 @@ func raiseMemory(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result
 		scale = min(scale, max(holds, refused, l.MemoryScale))
 	}
 	l.MemoryScale = scale
-}
-
-// suspect halves a failing range of items until the bad unit is alone. It returns true when a single unit has failed
-// alone twice and may be skipped; where it may not, its limit becomes -1, which ends the job.
-func suspect(l *protocol.Learned, spec *job.Spec, bad job.Range) bool {
-	i := slices.IndexFunc(l.Suspects, func(s protocol.Suspect) bool {
-		return s.Range.From <= bad.From && bad.From < s.Range.To
-	})
-	if i < 0 {
-		l.Suspects = append(l.Suspects, protocol.Suspect{Range: bad, Limit: max(1, bad.Len()/2)})
-		slices.SortFunc(l.Suspects, func(a, b protocol.Suspect) int { return int(min(1, max(-1, a.Range.From-b.Range.From))) })
-		if bad.Len() > 1 {
-			return false
-		}
-		i = slices.IndexFunc(l.Suspects, func(s protocol.Suspect) bool { return s.Range == bad })
-		l.Suspects[i].Limit = 0 // it failed alone once
-		return false
-	}
-	s := &l.Suspects[i]
-	switch {
-	case bad.Len() > 1:
-		s.Limit = max(1, min(s.Limit, bad.Len()/2))
-	case s.Limit != 0:
-		s.Limit = 0
-	case spec.OnBadItem == job.BadItemSkips:
-		clearSuspects(l, bad)
-		return true
-	default:
-		s.Limit = -1
-	}
-	return false
-}
-
-// clearSuspects takes completed units off the suspect ranges; what is left of one may be cut twice as large.
-func clearSuspects(l *protocol.Learned, done job.Range) {
-	var left []protocol.Suspect
-	for _, s := range l.Suspects {
-		if done.From <= s.Range.From && s.Range.From < done.To {
-			s.Range.From = min(done.To, s.Range.To)
-			s.Limit = min(max(1, s.Limit)*2, max(1, s.Range.Len()))
-		}
-		if !s.Range.Empty() {
-			left = append(left, s)
-		}
-	}
-	l.Suspects = left
-}
-
-// suspected says whether a unit lies in a suspect range.
-func (s *state) suspected(unit int64) bool {
-	for _, bad := range s.Learned.Suspects {
-		if bad.Range.From <= unit && unit < bad.Range.To {
-			return true
-		}
-	}
-	return false
 }

@@ -34,7 +34,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	z.taken(s, in.Token)
 	c, r := s.Claims[i], in.Result
 	done := s.completed(&c, r)
-	learned, skip := z.learn(s, &c, r, done)
+	learned, skip := z.learn(now, s, &c, r, done)
 	if skip {
 		done = c.Range
 	}
@@ -121,10 +121,10 @@ func (z *Zone) hopeless(s *state) string {
 		last = ": " + last
 	}
 	if l.Failures >= max(1, s.Spec.MaxFailures) {
-		return fmt.Sprintf("%d subjobs in a row ended without progress%s", l.Failures, last)
+		return fmt.Sprintf("%d times in a row its subjobs ended without progress%s", l.Failures, last)
 	}
 	if l.Kills >= z.cfg.MaxKills {
-		return fmt.Sprintf("%d subjobs in a row were ended from outside%s", l.Kills, last)
+		return fmt.Sprintf("%d times in a row its subjobs were ended from outside%s", l.Kills, last)
 	}
 	for _, bad := range l.Suspects {
 		if bad.Limit < 0 {

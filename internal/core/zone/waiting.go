@@ -56,6 +56,7 @@ func (z *Zone) window(st *state, c *class, start, end quantity.Instant) atomizer
 func (s *state) view() atomizer.View {
 	v := atomizer.View{
 		Spec: s.Spec, Committed: s.Committed, Claimed: s.Claimed, Running: len(s.Claims), Learned: &s.Learned, Resume: s.Resume,
+		Skipped: s.Skipped.Len(),
 	}
 	if planted.In(planted.SellTwice) {
 		v.Claimed = nil

@@ -130,7 +130,7 @@ func TestThreeFailuresWithoutProgressEndTheJob(t *testing.T) {
 	}
 	w.submit(steps(t, "a", 100, 10, 100))
 	w.until(10 * time.Minute)
-	if v := w.closed["a"]; v.State != job.Failed || n != 3 || v.Reason != "3 subjobs in a row ended without progress: no such file" {
+	if v := w.closed["a"]; v.State != job.Failed || n != 3 || v.Reason != "3 times in a row its subjobs ended without progress: no such file" {
 		t.Errorf("%v %q after %d subjobs", v.State, v.Reason, n)
 	}
 }

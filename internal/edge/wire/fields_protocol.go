@@ -120,6 +120,8 @@ func learnedFields(c *coder, l *protocol.Learned) {
 	signed(c, 13, &l.Runs)
 	numbers(c, 14, &l.Prepares)
 	signed(c, 15, &l.Prepare)
+	instant(c, 16, &l.FailedAt)
+	instant(c, 17, &l.KilledAt)
 }
 
 func reservationFields(c *coder, r *protocol.Reservation) {
