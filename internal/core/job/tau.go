@@ -11,7 +11,7 @@ const (
 	DefaultTheta = 10_000
 	// DefaultOverheadMax is o_max, in parts per thousand.
 	DefaultOverheadMax = 100
-	// DefaultMaxFailures is how many subjobs in a row may end without progress.
+	// DefaultMaxFailures is how many waves of subjobs in a row may end without progress.
 	DefaultMaxFailures = 3
 )
 

@@ -217,7 +217,7 @@ func TestTooMuchOfAnythingEndsTheJob(t *testing.T) {
 	}
 	w.submit(items(t, "killed", 5, 100, 1))
 	w.until(24 * time.Hour)
-	if v := w.closed["killed"]; v.State != job.Failed || !strings.Contains(v.Reason, "1000 subjobs in a row were ended from outside") {
+	if v := w.closed["killed"]; v.State != job.Failed || !strings.Contains(v.Reason, "1000 times in a row its subjobs were ended from outside") {
 		t.Errorf("%v", v)
 	}
 	w = newWorld(t, 1024)
