@@ -8,11 +8,11 @@ import (
 )
 
 // Gate is what a driver needs of the gate: the actor, whether a spec would be accepted (the error says everything that
-// is wrong), and whether a job of that name is kept.
+// is wrong), and which life of a job of that name is the present one (0: there is none).
 type Gate interface {
 	protocol.Actor
-	Check(spec *job.Spec) error
-	Known(id job.ID) bool
+	Check(now quantity.Instant, spec *job.Spec) error
+	Life(id job.ID) job.Generation
 }
 
 // Zone is what a driver needs of the zone: the actor and its views for people. Views change nothing.
@@ -24,6 +24,8 @@ type Zone interface {
 	Explain(now quantity.Instant, id job.ID) (status.Explanation, bool)
 	DryRun(now quantity.Instant, spec *job.Spec) status.Explanation
 	Queues(now quantity.Instant) []status.Queue
+	// Costs completes what a node says of the subjobs that a reservation would cut.
+	Costs(cuts []status.Cut) []status.Cut
 }
 
 // Negotiator is a zone that counts what its market has done since it came up.
@@ -35,6 +37,8 @@ type Negotiator interface {
 type Node interface {
 	protocol.Actor
 	Slices(now quantity.Instant) []status.Slice
+	// Cuts says which subjobs a reservation would cut short.
+	Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut, error)
 }
 
 // Actors are the three state machines of one process.

@@ -13,6 +13,9 @@ type Receipt struct {
 	Name job.ID
 	// Created is false if the same request, or the same name with the same content, was known already.
 	Created bool
+	// Generation of its present life, and how an earlier call's job ended, if it is over.
+	Generation job.Generation
+	Verdict    job.Verdict
 	// Position of the log at which the acceptance was durable: a second witness that the person holds.
 	Position journal.Position
 }

@@ -32,7 +32,7 @@ func TestWhateverIsSubmittedEnds(t *testing.T) {
 		s.run(warmUp) // the first inventory may be lost: without one the gate refuses nothing
 		var behave []job.ID
 		for _, a := range w.jobs {
-			if s.actors.Gate.Check(a.spec) != nil {
+			if s.actors.Gate.Check(1e9, a.spec) != nil {
 				continue // it could never run here
 			}
 			s.submit(a.after, a.spec)

@@ -191,7 +191,7 @@ func TestEndsInEveryState(t *testing.T) {
 				s.submit(time.Second, a)
 				want := job.Cancelled
 				if expires { // specs are shared by pointer: this is before it is submitted
-					a.Deadline, want = at(c.after), job.Expired
+					a.Deadline, want = at(c.after)+1, job.Expired // one that has passed is refused
 				} else {
 					s.person(c.after, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Request: "c", Job: "a"})
 				}

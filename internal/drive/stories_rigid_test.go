@@ -135,7 +135,7 @@ func TestACapHoldsForGangsToo(t *testing.T) {
 	if most != 2 {
 		t.Errorf("a queue capped at 2 slices held %d", most)
 	}
-	if err := s.actors.Gate.Check(gang(t, "trio", time.Minute, 3)); err == nil {
+	if err := s.actors.Gate.Check(1e9, gang(t, "trio", time.Minute, 3)); err == nil {
 		t.Error("a gang of three was accepted into a queue that may hold two slices")
 	}
 }

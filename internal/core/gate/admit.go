@@ -16,30 +16,44 @@ import (
 // content, is the same job: Flag in the Reply says whether it was made now.
 func (g *Gate) submit(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if e := g.find(in.Spec.Name); e != nil {
-		if e.digest == in.Digest || e.request == in.Request && in.Request != "" {
-			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id})
+		over := e.verdict.State.Final()
+		switch {
+		case e.request == in.Request && in.Request != "", e.digest == in.Digest && !(in.Flag && over):
+			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation, Verdict: e.verdict})
+			return
+		case !in.Flag || !over:
+			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: taken(e, in.Flag)})
 			return
 		}
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Exists,
-			"job %q: a job of that name with other content was submitted at %s and is kept; choose another name", e.id, e.submitted.Time().Format("2006-01-02 15:04:05 MST"))})
-		return
 	}
-	if err := g.Check(in.Spec); err != nil {
+	if err := g.Check(now, in.Spec); err != nil {
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: err})
 		return
 	}
-	g.fact(out, protocol.Fact{
-		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: in.Spec, Request: in.Request, Digest: in.Digest, Zone: g.cfg.Zone, Epoch: 1, At: now,
-	})
-	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Spec.Name, Flag: true})
+	g.accept(now, in, out)
+}
+
+// taken says why a name can't be had, and how it can.
+func taken(e *entry, replace bool) error {
+	at := clock(e.submitted)
+	switch {
+	case replace:
+		return errkind.Errorf(errkind.Conflict, "job %q: the job of that name, submitted at %s, is not over; only one that is can be replaced: cancel it first, or choose another name", e.id, at)
+	case e.verdict.State.Final():
+		return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s, is %s and is kept; choose another name, or put this one in its place with --replace, which removes its output", e.id, at, e.verdict.State)
+	}
+	return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s and is not over; choose another name, or cancel it first", e.id, at)
 }
 
 // Check says everything that keeps a job from being accepted, judged against the configured inventory.
-func (g *Gate) Check(spec *job.Spec) error {
+func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 	var errs []error
 	kind := errkind.Invalid
 	if err := spec.CheckNames(); err != nil {
 		errs = append(errs, err)
+	}
+	if passed(now, spec) {
+		errs = append(errs, fmt.Errorf("spec.deadline: %s has passed, it is %s now; give a later one or leave it out", clock(spec.Deadline), clock(now)))
 	}
 	i, found := g.findQueue(spec.Queue)
 	longest := g.cfg.Horizon
@@ -94,14 +108,19 @@ func (g *Gate) cancel(in *protocol.Message, out *protocol.Out) {
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
 		return
 	case e.verdict.State.Final():
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Text: "it is over already: " + e.verdict.State.String()})
+		if e.cancelled == in.Request && in.Request != "" { // by this very call
+			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job})
+			return
+		}
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict,
+			"job %q is over already: %s at %s (%s)", in.Job, e.verdict.State, clock(e.ended), e.verdict.Reason)})
 		return
 	case e.dropping == "":
 		text := in.Text
 		if text == "" {
 			text = "cancelled by its owner"
 		}
-		g.fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text})
+		g.fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text, Request: in.Request})
 	}
 	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
 }

@@ -59,7 +59,11 @@ type Gate struct {
 	// Durable, changed by Apply alone.
 	jobs   []*entry // by id
 	queues []*protocol.Queue
-	sum    uint64
+	// farewells are the names that earlier lives have not left yet, by name; floor is the highest generation that was ever
+	// forgotten, so that the next life of any name is above every one that anybody may still hear of.
+	farewells []*farewell
+	floor     job.Generation
+	sum       uint64
 
 	// open are the jobs that somebody still has to hear about, by id; unfinished counts those without a verdict.
 	open       []*entry
@@ -67,6 +71,7 @@ type Gate struct {
 
 	// Soft: the slices of every node that has reported, and queue settings the zone has not confirmed.
 	inventory []nodeSlices
+	deletions []deletion
 	unsent    []*protocol.Queue
 	unsentAt  quantity.Instant
 	woken     quantity.Instant
@@ -74,19 +79,25 @@ type Gate struct {
 
 // entry is one job at the gate.
 type entry struct {
-	id        job.ID
-	spec      *job.Spec
-	specSum   uint64 // of spec, which is long and never changes
-	request   string
-	digest    string
-	zone      job.ZoneID
-	epoch     uint32
-	submitted quantity.Instant
-	homed     bool
-	held      bool
-	dropping  string
-	verdict   job.Verdict
-	ended     quantity.Instant
+	id      job.ID
+	spec    *job.Spec
+	specSum uint64 // of spec, which is long and never changes
+	request string
+	digest  string
+	zone    job.ZoneID
+	epoch   uint32
+	// generation of its present life; since is that of the first one of the same work, which was submitted then.
+	generation, since job.Generation
+	submitted         quantity.Instant
+	// begun is when this life was asked for, requeued by which request if it is not the first.
+	begun    quantity.Instant
+	requeued string
+	homed    bool
+	held     bool
+	// dropping is why its owner cancelled it, empty if nobody did; cancelled is the request.
+	dropping, cancelled string
+	verdict             job.Verdict
+	ended               quantity.Instant
 
 	// Soft: when the zone was last told, and whether it has confirmed held.
 	sent      quantity.Instant
@@ -118,6 +129,7 @@ func (g *Gate) Digest() uint64 { return g.sum }
 
 func (e *entry) hash() uint64 {
 	h := digest.New().Text(string(e.id)).Int(int64(e.specSum)).Text(e.request).Text(e.digest).Text(string(e.zone)).Int(int64(e.epoch), int64(e.submitted))
+	h = h.Int(int64(e.generation), int64(e.since), int64(e.begun)).Text(e.requeued).Text(e.cancelled)
 	return e.verdict.Mix(h.Bool(e.homed, e.held).Text(e.dropping)).Int(int64(e.ended)).Sum()
 }
 
@@ -133,7 +145,8 @@ func (g *Gate) Apply(f protocol.Fact) {
 	switch f.Kind {
 	case protocol.JobAccepted:
 		e := &entry{
-			id: f.Job, spec: f.Spec, specSum: f.Spec.Mix(digest.New()).Sum(), request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch, submitted: f.At, heldKnown: true,
+			id: f.Job, spec: f.Spec, specSum: f.Spec.Mix(digest.New()).Sum(), request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
+			generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, begun: f.At, heldKnown: true,
 		}
 		g.jobs, g.open = insert(g.jobs, e), insert(g.open, e)
 		g.unfinished++
@@ -149,14 +162,14 @@ func (g *Gate) Apply(f protocol.Fact) {
 		g.sum += g.queueSum(i)
 		g.unsent = slices.DeleteFunc(g.unsent, func(q *protocol.Queue) bool { return q.Name == f.Queue.Name })
 		g.unsent, g.unsentAt = append(g.unsent, f.Queue), 0
+	case protocol.JobForgotten:
+		g.applyForgotten(&f)
+	case protocol.JobPurged:
+		g.applyPurged(&f)
 	default:
 		e := g.find(f.Job)
 		invariant.Check(e != nil, "gate: fact %d is about job %q, which it does not have", f.Kind, f.Job)
 		g.sum -= e.hash()
-		if f.Kind == protocol.JobForgotten {
-			g.jobs, g.open = remove(g.jobs, f.Job), remove(g.open, f.Job)
-			return
-		}
 		g.applyJob(e, &f)
 		g.sum += e.hash()
 	}
@@ -167,12 +180,14 @@ func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
 	case protocol.JobHomed:
 		e.homed = true
 	case protocol.JobDropping:
-		e.dropping, e.sent = f.Text, 0
+		e.dropping, e.cancelled, e.sent = f.Text, f.Request, 0
 	case protocol.JobHeld:
 		e.held, e.heldKnown, e.sent = f.Flag, false, 0
 	case protocol.JobClosed:
 		e.verdict, e.ended, e.heldKnown = f.Verdict, f.At, true
 		g.unfinished--
+	case protocol.JobRequeued:
+		g.applyRequeued(e, f)
 	}
 }
 
@@ -192,10 +207,14 @@ func (g *Gate) Snapshot(out []protocol.Fact) []protocol.Fact {
 			out = append(out, protocol.Fact{Kind: protocol.QueueSet, Actor: g.self, Queue: &c})
 		}
 	}
+	out = g.snapshotFarewells(out)
 	for _, e := range g.jobs {
-		f := protocol.Fact{Actor: g.self, Job: e.id}
+		f := protocol.Fact{Actor: g.self, Job: e.id, Generation: e.since}
 		f.Kind, f.Spec, f.Request, f.Digest, f.Zone, f.Epoch, f.At = protocol.JobAccepted, e.spec, e.request, e.digest, e.zone, e.epoch, e.submitted
 		out = append(out, f)
+		if e.generation > e.since {
+			out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Actor: g.self, Job: e.id, Generation: e.generation, Request: e.requeued, At: e.begun})
+		}
 		if e.homed {
 			out = append(out, protocol.Fact{Kind: protocol.JobHomed, Actor: g.self, Job: e.id, Epoch: e.epoch})
 		}
@@ -203,7 +222,7 @@ func (g *Gate) Snapshot(out []protocol.Fact) []protocol.Fact {
 			out = append(out, protocol.Fact{Kind: protocol.JobHeld, Actor: g.self, Job: e.id, Flag: true})
 		}
 		if e.dropping != "" {
-			out = append(out, protocol.Fact{Kind: protocol.JobDropping, Actor: g.self, Job: e.id, Text: e.dropping})
+			out = append(out, protocol.Fact{Kind: protocol.JobDropping, Actor: g.self, Job: e.id, Text: e.dropping, Request: e.cancelled})
 		}
 		if e.verdict.State.Final() {
 			out = append(out, protocol.Fact{Kind: protocol.JobClosed, Actor: g.self, Job: e.id, Verdict: e.verdict, At: e.ended})

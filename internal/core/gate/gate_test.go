@@ -96,14 +96,14 @@ func TestExternalJobs(t *testing.T) {
 	d := newDesk(t)
 	m := submit(t, "a", "r1", "d1")
 	m.Spec.External = true
-	if r := d.call(m); errkind.Of(r.Err) != errkind.Invalid || !strings.Contains(r.Err.Error(), "--mechanism jasda") || d.g.Known("a") {
+	if r := d.call(m); errkind.Of(r.Err) != errkind.Invalid || !strings.Contains(r.Err.Error(), "--mechanism jasda") || d.g.Life("a") != 0 {
 		t.Errorf("without a market that asks agents: %v", r.Err)
 	}
 	g, err := gate.New(gate.Config{Zone: "z", External: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Check(m.Spec); err != nil {
+	if err := g.Check(d.now, m.Spec); err != nil {
 		t.Errorf("with one: %v", err)
 	}
 }
@@ -141,11 +141,14 @@ func TestALifeAtTheGate(t *testing.T) {
 		t.Errorf("the name is kept until the retention is over: %v", r.Err)
 	}
 	d.now = d.now.Add(2 * time.Hour)
-	if d.step(protocol.Message{Kind: protocol.Tick}); d.find(protocol.Forget) == nil || d.find(protocol.Purge) == nil || d.g.Known("a") {
+	if d.step(protocol.Message{Kind: protocol.Tick}); d.find(protocol.Forget) == nil || d.find(protocol.Purge) == nil || d.g.Life("a") != 0 {
 		t.Error("after its retention a job is forgotten and its files are purged")
 	}
-	if r := d.call(submit(t, "a", "r9", "other")); r.Err != nil {
-		t.Errorf("the name is free again: %v", r.Err)
+	if r := d.call(submit(t, "a", "r9", "other")); r.Err != nil || d.find(protocol.Adopt) != nil {
+		t.Errorf("the name is free again, and waits until nothing is left of the former job: %v", r.Err)
+	}
+	if d.gone("a", 1); d.find(protocol.Adopt) == nil {
+		t.Error("nothing is left of the former job, and the zone is not asked to adopt the new one")
 	}
 }
 
@@ -231,15 +234,21 @@ func TestWhateverIsSaid(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "job")
 			d.now = d.now.Add(time.Duration(rapid.Int64Range(0, 4000).Draw(rt, "wait")) * time.Second)
+			of := job.Generation(rapid.Uint32Range(0, 5).Draw(rt, "generation"))
 			zone, person := protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
 			d.step(rapid.SampledFrom([]protocol.Message{
 				{Kind: protocol.Submit, From: person, Request: "r", Digest: name, Spec: spec(t, name, 100)},
-				{Kind: protocol.Adopted, From: zone, Job: job.ID(name), Epoch: 1},
+				{Kind: protocol.Submit, From: person, Request: "again", Digest: "other", Spec: spec(t, name, 200), Flag: true},
+				{Kind: protocol.Requeue, From: person, Job: job.ID(name)},
+				{Kind: protocol.Delete, From: person, Job: job.ID(name)},
+				{Kind: protocol.Purged, Job: job.ID(name), Generation: of},
+				{Kind: protocol.Forgotten, From: zone, Job: job.ID(name), Generation: of},
+				{Kind: protocol.Adopted, From: zone, Job: job.ID(name), Epoch: 1, Generation: of},
 				{Kind: protocol.Cancel, From: person, Job: job.ID(name)},
 				{Kind: protocol.PauseJob, From: person, Job: job.ID(name), Flag: true},
 				{Kind: protocol.PauseJob, From: person, Job: job.ID(name)},
 				{Kind: protocol.PauseJob, From: zone, Job: job.ID(name), Flag: true},
-				{Kind: protocol.Closed, From: zone, Job: job.ID(name), Epoch: 1, Verdict: job.Verdict{State: job.Finished}, At: d.now},
+				{Kind: protocol.Closed, From: zone, Job: job.ID(name), Epoch: 1, Generation: of, Verdict: job.Verdict{State: job.Failed}, At: d.now},
 				{Kind: protocol.Tick},
 				{Kind: protocol.SetQueue, From: person, Queue: &protocol.Queue{Name: "q", Weight: 3}},
 			}).Draw(rt, "message"))

@@ -48,7 +48,7 @@ func TestAJobWithoutANameIsCured(t *testing.T) {
 		d.facts = append(d.facts, f)
 		d.g.Apply(f)
 	}
-	if !d.g.Known("") {
+	if d.g.Life("") == 0 {
 		t.Fatal("the job of the journal is not there")
 	}
 	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: ""}); r.Err != nil || d.find(protocol.Cancel) == nil {
@@ -56,7 +56,7 @@ func TestAJobWithoutANameIsCured(t *testing.T) {
 	}
 	d.step(protocol.Message{Kind: protocol.Closed, Epoch: 1, Verdict: job.Verdict{State: job.Cancelled}, At: d.now, From: protocol.Address{Role: protocol.Zone, ID: "z"}})
 	d.now += 3700e9
-	if d.step(protocol.Message{Kind: protocol.Tick}); d.g.Known("") {
+	if d.step(protocol.Message{Kind: protocol.Tick}); d.g.Life("") != 0 {
 		t.Error("it is never forgotten")
 	}
 }

@@ -46,7 +46,7 @@ func TestAGangFitsItsQueue(t *testing.T) {
 	for n, fits := range map[int]bool{1: true, 2: true, 3: false} {
 		s := spec(t, "g", 100)
 		s.Slices = n
-		if err := d.g.Check(s); (err == nil) != fits {
+		if err := d.g.Check(d.now, s); (err == nil) != fits {
 			t.Errorf("%d slices in a queue that may hold 2: %v", n, err)
 		}
 	}

@@ -15,9 +15,13 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		g.submit(now, &in, out)
 	case protocol.Cancel:
 		g.cancel(&in, out)
+	case protocol.Requeue:
+		g.requeue(now, &in, out)
+	case protocol.Delete:
+		g.delete(&in, out)
 	case protocol.PauseJob:
 		if in.From.Role == protocol.Zone {
-			if e := g.find(in.Job); e != nil && !e.verdict.State.Final() {
+			if e := g.find(in.Job); e != nil && !e.verdict.State.Final() && e.generation == in.Generation.Number() {
 				if e.heldKnown = e.held == in.Flag; !e.heldKnown {
 					e.sent = 0 // an older word overtook a newer one: the zone is told again
 				}
@@ -35,9 +39,9 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Inventory:
 		g.noteInventory(&in)
 	case protocol.Adopted:
-		if e := g.find(in.Job); e != nil && e.epoch == in.Epoch && !e.homed {
-			g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
-		}
+		g.adopted(&in, out)
+	case protocol.Purged, protocol.Forgotten:
+		g.left(&in, out)
 	case protocol.Closed:
 		g.closed(&in, out)
 	case protocol.Tick:
@@ -51,6 +55,9 @@ func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 	for _, e := range g.jobs {
 		e.heldKnown = !e.held || e.verdict.State.Final()
 	}
+	for _, f := range g.farewells {
+		f.purged, f.forgotten, f.sent = false, false, 0
+	}
 	g.unsent, g.unsentAt = g.unsent[:0], 0
 	for i, q := range g.queues {
 		if g.queueSum(i) != 0 {
@@ -60,21 +67,31 @@ func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 	g.after(now, out)
 }
 
-func (g *Gate) closed(in *protocol.Message, out *protocol.Out) {
+// adopted notes that a job has its home. A zone that has taken home a life of work that is gone is told to let go of it.
+func (g *Gate) adopted(in *protocol.Message, out *protocol.Out) {
 	e := g.find(in.Job)
-	if e == nil {
-		// Forgotten here; the zone missed it.
-		g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch})
-		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch})
+	switch {
+	case e == nil || in.Generation.Number() < e.since:
+		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number()})
+	case e.epoch == in.Epoch && e.generation == in.Generation.Number() && !e.homed:
+		g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
+	}
+}
+
+// closed takes a job's verdict down. That of an earlier life is confirmed and changes nothing; where the work itself is gone
+// the zone has missed that.
+func (g *Gate) closed(in *protocol.Message, out *protocol.Out) {
+	e, of := g.find(in.Job), in.Generation.Number()
+	if e != nil && (e.epoch != in.Epoch || of > e.generation) {
 		return
 	}
-	if e.epoch != in.Epoch {
-		return
-	}
-	if !e.verdict.State.Final() {
+	if e != nil && e.generation == of && !e.verdict.State.Final() {
 		g.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: in.Job, Verdict: in.Verdict, At: in.At})
 	}
-	g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch})
+	g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
+	if e == nil || of < e.since {
+		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
+	}
 }
 
 // after repeats what the zone has not confirmed, forgets what was kept long enough, and asks for the next wake-up.
@@ -87,13 +104,11 @@ func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
 				wake = min(wake, at)
 				continue
 			}
-			g.fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: e.id})
-			g.send(out, protocol.Message{Kind: protocol.Forget, To: g.home(e), Job: e.id, Epoch: e.epoch})
-			g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: e.id, Spec: e.spec})
+			g.forget(e, out)
 			i--
 			continue
 		}
-		if e.homed && e.dropping == "" && e.heldKnown {
+		if e.homed && e.dropping == "" && e.heldKnown || g.leaving(e.id) {
 			continue
 		}
 		if e.sent == 0 || e.sent.Add(g.cfg.Retry) <= now {
@@ -102,6 +117,7 @@ func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
 		}
 		wake = min(wake, e.sent.Add(g.cfg.Retry))
 	}
+	wake = min(wake, g.dismiss(now, out))
 	if len(g.unsent) > 0 {
 		if g.unsentAt == 0 || g.unsentAt.Add(g.cfg.Retry) <= now {
 			g.unsentAt = now
@@ -123,12 +139,13 @@ func (g *Gate) tell(e *entry, out *protocol.Out) {
 	case !e.homed:
 		i, _ := g.findQueue(e.spec.Queue)
 		g.send(out, protocol.Message{
-			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Spec: e.spec, Queue: g.queues[i], At: e.submitted, Flag: e.held,
+			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Since: e.since, Spec: e.spec, Queue: g.queues[i],
+			At: e.begun, Flag: e.held,
 		})
 	case e.dropping != "":
-		g.send(out, protocol.Message{Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Text: e.dropping})
+		g.send(out, protocol.Message{Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Text: e.dropping})
 	default:
-		g.send(out, protocol.Message{Kind: protocol.PauseJob, To: g.home(e), Job: e.id, Epoch: e.epoch, Flag: e.held})
+		g.send(out, protocol.Message{Kind: protocol.PauseJob, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Flag: e.held})
 	}
 }
 
@@ -170,5 +187,10 @@ func (g *Gate) Queues() []protocol.Queue {
 	return out
 }
 
-// Known says whether the gate has a job of this name.
-func (g *Gate) Known(id job.ID) bool { return g.find(id) != nil }
+// Life is the present life of the job of this name, 0 if there is none.
+func (g *Gate) Life(id job.ID) job.Generation {
+	if e := g.find(id); e != nil {
+		return e.generation
+	}
+	return 0
+}

@@ -16,6 +16,13 @@ type (
 	SliceID string
 )
 
+// Generation numbers the lives of a job, over all jobs of a gate that had its name: each is higher than any before it. It is
+// no count. 0, which is what was written before there were lives, is the first.
+type Generation uint32
+
+// Number is the generation with 0 read as 1.
+func (g Generation) Number() Generation { return max(1, g) }
+
 // Token is a node's single-use promise: it is minted with a grant, names the claim, and then the lease and the subjob.
 // Epoch is the node's boot count, so a token of an earlier boot is never honoured.
 type Token struct {

@@ -52,7 +52,7 @@ func (n *Node) applyMade(f protocol.Fact) {
 	i, ok := n.findLease(f.Token)
 	invariant.Check(!ok, "node: fact %d: token %v is redeemed twice", n.applying, f.Token)
 	l := &lease{
-		token: f.Token, job: f.Job, epoch: f.Epoch, zone: f.Zone, slice: f.Slice, also: f.Also, rng: f.Range,
+		token: f.Token, job: f.Job, epoch: f.Epoch, generation: f.Generation.Number(), zone: f.Zone, slice: f.Slice, also: f.Also, rng: f.Range,
 		start: f.Start, end: f.End, demand: f.Demand, plan: f.Plan, cut: f.Text,
 	}
 	n.dropGrant(f.Token)

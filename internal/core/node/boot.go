@@ -186,7 +186,7 @@ func bit(v bool) int {
 
 func (n *Node) snapshotLease(l *lease, out []protocol.Fact) []protocol.Fact {
 	out = append(out, protocol.Fact{
-		Kind: protocol.LeaseMade, Token: l.token, Job: l.job, Epoch: l.epoch, Zone: l.zone, Slice: l.slice, Also: l.also,
+		Kind: protocol.LeaseMade, Token: l.token, Job: l.job, Epoch: l.epoch, Generation: l.generation, Zone: l.zone, Slice: l.slice, Also: l.also,
 		Range: l.rng, Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Text: l.cut,
 	})
 	if l.started {

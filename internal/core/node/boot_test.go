@@ -24,7 +24,7 @@ func TestNothingIsSoldBeforeTheInventory(t *testing.T) {
 	same(t, "slices for the gate", len(w.must(protocol.Inventory).Slices), 2)
 	same(t, "gaps", len(w.gaps("a"))+len(w.gaps("b")), 2)
 	w.step(reserve("r", protocol.Reservation{Kind: protocol.ForDrain, Start: w.now, End: quantity.Never}))
-	same(t, "the same call later", w.must(protocol.Reply).Text, "1,2")
+	same(t, "the same call later", told(w.must(protocol.Reply)), "1 2")
 	w.inventory()
 	w.never(protocol.Inventory)
 }

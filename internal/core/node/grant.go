@@ -56,6 +56,8 @@ func (n *Node) refusal(now quantity.Instant, in *protocol.Message, own job.ID) s
 		return "the ask ends before it starts"
 	case in.End <= now:
 		return "the time asked for is over"
+	case n.outlived(in):
+		return "it is for an earlier life of the job"
 	case in.Start > now.Add(n.cfg.Horizon):
 		return fmt.Sprintf("it starts more than %v ahead, which is as far as this node sells", n.cfg.Horizon)
 	}
@@ -89,6 +91,11 @@ func (n *Node) refusal(now quantity.Instant, in *protocol.Message, own job.ID) s
 // unnamed is why nothing is given to a job whose name is none: what it ran would have no place of its own.
 func unnamed(id job.ID) string {
 	return fmt.Sprintf("it names no job: %.80q is no name; want %s", id, job.NameRule)
+}
+
+// outlived says whether a lease stands here for a later life of the job than the one that a message is about.
+func (n *Node) outlived(in *protocol.Message) bool {
+	return slices.ContainsFunc(n.leases, func(l *lease) bool { return l.job == in.Job && l.generation > in.Generation.Number() })
 }
 
 // describe says in words what a reservation does to its time.
@@ -183,7 +190,7 @@ func (n *Node) redeem(now quantity.Instant, in *protocol.Message, out *protocol.
 		zone = job.ZoneID(in.From.ID)
 	}
 	n.fact(out, protocol.Fact{
-		Kind: protocol.LeaseMade, Token: g.token, Job: g.job, Epoch: in.Epoch, Zone: zone, Slice: g.slice, Also: g.also,
+		Kind: protocol.LeaseMade, Token: g.token, Job: g.job, Epoch: in.Epoch, Generation: in.Generation.Number(), Zone: zone, Slice: g.slice, Also: g.also,
 		Range: in.Range, Start: in.Start, End: in.End, Demand: in.Demand, Plan: in.Plan,
 	})
 	if g.takes {
@@ -207,6 +214,8 @@ func (n *Node) unredeemable(now quantity.Instant, g *grant, in *protocol.Message
 		return "there is no work in it"
 	case in.Spec == nil:
 		return "it does not say what to run"
+	case n.outlived(in):
+		return "it is for an earlier life of the job"
 	}
 	why := ""
 	n.each(g.slice, g.also, func(s *slice) {

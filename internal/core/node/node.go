@@ -55,7 +55,8 @@ type Node struct {
 type lease struct {
 	token      job.Token
 	job        job.ID
-	epoch      uint32 // of the job's home
+	epoch      uint32         // of the job's home
+	generation job.Generation // of the job's life that it was sold to
 	zone       job.ZoneID
 	slice      job.SliceID
 	also       []job.SliceID

@@ -30,16 +30,17 @@ func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol
 		return
 	}
 	var text string
+	var made []protocol.Made
 	var err error
 	switch in.Kind {
 	case protocol.Reserve:
-		text, err = n.reserve(now, in, out)
+		made, err = n.reserve(now, in, out)
 	case protocol.Unreserve:
 		text, err = n.unreserve(in, out)
 	default:
 		text, err = n.release(now, in, out)
 	}
-	reply := protocol.Message{Kind: protocol.Reply, To: in.From, Request: in.Request, Text: text, Err: err}
+	reply := protocol.Message{Kind: protocol.Reply, To: in.From, Request: in.Request, Text: text, Made: made, Err: err}
 	n.send(out, reply)
 	if err != nil {
 		return // what failed may be tried again
@@ -50,34 +51,65 @@ func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol
 	n.answers = append(n.answers, reply)
 }
 
-// reserve takes time off the market for somebody who is not a job of ours. The answer lists the reservations' ids. What
-// is there already with the same content is answered again, so that a call repeated after a restart takes nothing twice.
-func (n *Node) reserve(now quantity.Instant, in *protocol.Message, out *protocol.Out) (string, error) {
+// reserve takes time off the market for somebody who is not a job of ours. The answer lists the reservations, with what else
+// stands at their time. What is there already with the same content is answered again, so that a call repeated after a
+// restart takes nothing twice.
+func (n *Node) reserve(now quantity.Instant, in *protocol.Message, out *protocol.Out) ([]protocol.Made, error) {
 	if in.Reservation == nil {
-		return "", errkind.Errorf(errkind.Invalid, "reserve: the call has no reservation; say kind, start and end")
+		return nil, errkind.Errorf(errkind.Invalid, "reserve: the call has no reservation; say kind, start and end")
 	}
 	r := *in.Reservation
 	if r.Start == 0 {
 		r.Start = now
 	}
 	r.ID, r.Job, r.Token = 0, "", job.Token{}
-	targets, err := n.targets(r.Slice)
-	if err = errors.Join(err, n.checkReservation(now, &r), n.room(targets, r)); err != nil {
-		return "", errkind.Errorf(errkind.Of(err), "reserve: %w", err)
+	targets, err := n.reservable(now, &r)
+	if err != nil {
+		return nil, err
 	}
-	var ids []string
+	made := make([]protocol.Made, 0, len(targets))
 	for _, s := range targets {
 		r.Slice = s.id
-		id := n.same(s, r)
-		if id == 0 {
-			id = n.make(r, out)
+		m := protocol.Made{ID: n.stands(s, r), Slice: s.id}
+		if m.Stood = m.ID != 0; !m.Stood {
+			m.ID = n.make(r, out)
 		}
+		m.Overlaps = n.overlaps(s, &r, m.ID)
 		if r.Truncate {
 			n.makeWay(now, s, &r, out)
 		}
-		ids = append(ids, strconv.FormatUint(id, 10))
+		made = append(made, m)
 	}
-	return strings.Join(ids, ","), nil
+	return made, nil
+}
+
+// reservable are the slices that r means, or everything that is wrong with it.
+func (n *Node) reservable(now quantity.Instant, r *protocol.Reservation) ([]*slice, error) {
+	targets, err := n.targets(r.Slice)
+	if err = errors.Join(err, n.checkReservation(now, r), n.room(targets, *r)); err != nil {
+		return nil, errkind.Errorf(errkind.Of(err), "reserve: %w", err)
+	}
+	return targets, nil
+}
+
+// mostOverlaps bounds those that are told of one reservation.
+const mostOverlaps = 16
+
+// overlaps are people's other reservations on a slice that share time with r, the first ones.
+func (n *Node) overlaps(s *slice, r *protocol.Reservation, own uint64) (list []protocol.Reservation) {
+	for _, q := range s.time.Closed() {
+		if q.ID == own || q.ID == foreignID || q.Kind == protocol.ForRigid || len(list) == mostOverlaps {
+			continue
+		}
+		// One of two that repeat is looked at for as long as the other's first occurrence: who reserves serving hours twice has
+		// them meet there.
+		if _, hit := timeline.Overlap(&q, r.Start, r.End); hit {
+			list = append(list, q)
+		} else if _, hit := timeline.Overlap(r, q.Start, q.End); hit {
+			list = append(list, q)
+		}
+	}
+	return list
 }
 
 // targets are the slices a call means: the named one, or all that the inventory has.
@@ -141,7 +173,7 @@ func (n *Node) room(targets []*slice, r protocol.Reservation) error {
 	var problems []error
 	for _, s := range targets {
 		r.Slice = s.id
-		if len(s.time.Closed()) >= n.cfg.MaxReservations && n.same(s, r) == 0 {
+		if len(s.time.Closed()) >= n.cfg.MaxReservations && n.stands(s, r) == 0 {
 			problems = append(problems, errkind.Errorf(errkind.Exhausted,
 				"%s has %d reservations, which is as many as it may have; withdraw one first", s.id, len(s.time.Closed())))
 		}
@@ -159,48 +191,26 @@ func (n *Node) same(s *slice, r protocol.Reservation) uint64 {
 	return 0
 }
 
+// stands is same for people, whose "from now on" said twice is one reservation: one that does not repeat may have begun
+// earlier if it ends with r.
+func (n *Node) stands(s *slice, r protocol.Reservation) uint64 {
+	for _, q := range s.time.Closed() {
+		p := r
+		if p.ID = q.ID; r.Every == 0 && q.Start < r.Start {
+			p.Start = q.Start
+		}
+		if p == q && q.ID != foreignID {
+			return q.ID
+		}
+	}
+	return 0
+}
+
 // make records a new reservation and returns its id.
 func (n *Node) make(r protocol.Reservation, out *protocol.Out) uint64 {
 	r.ID = n.lastID + 1
 	n.fact(out, protocol.Fact{Kind: protocol.ReservationMade, Slice: r.Slice, Reservation: &r})
 	return r.ID
-}
-
-// makeWay takes sold time back for a reservation that may cut it short. A running subjob is cut where the reservation
-// begins, or a moment from now if it has begun; what has not begun is withdrawn. Its home learns both from the Result.
-func (n *Node) makeWay(now quantity.Instant, s *slice, r *protocol.Reservation, out *protocol.Out) {
-	cause := "time taken (" + r.Kind.String() + ")"
-	if r.Source != "" {
-		cause += " by " + r.Source
-	}
-	for _, l := range n.leases {
-		if l.ended() || !touches(s.id, l.slice, l.also) {
-			continue
-		}
-		o, hit := timeline.Overlap(r, max(now, l.start), l.end)
-		if !hit {
-			continue
-		}
-		if !l.issued {
-			n.end(now, l, ownResult(now, l, job.Stopped, "withdrawn: "+cause+" from "+clock(o.Start)), true, out)
-			continue
-		}
-		end := o.Start
-		if end <= now {
-			end = now.Add(n.cfg.CutGrace)
-		}
-		if end >= l.end {
-			continue // it is over by then
-		}
-		n.fact(out, protocol.Fact{Kind: protocol.Truncated, Token: l.token, Job: l.job, End: end, Text: cause})
-		n.sendDeadline(l, out)
-	}
-	for i := len(n.grants) - 1; i >= 0; i-- {
-		g := n.grants[i]
-		if _, hit := timeline.Overlap(r, max(now, g.start), g.end); hit && touches(s.id, g.slice, g.also) {
-			n.dropGrant(g.token)
-		}
-	}
 }
 
 // unreserve withdraws a reservation.

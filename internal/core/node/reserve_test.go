@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,25 +12,94 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
+// told is what an answer says of reservations.
+func told(m protocol.Message) string {
+	var words []string
+	for _, r := range m.Made {
+		words = append(words, fmt.Sprint(r.ID))
+		if r.Stood {
+			words = append(words, "stood")
+		}
+		for _, o := range r.Overlaps {
+			words = append(words, fmt.Sprint("over ", o.ID))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// TestADoubledReservationIsTold: one with the same content is the one that stands, also if it said "from now on" earlier;
+// others that share time are named.
+func TestADoubledReservationIsTold(t *testing.T) {
+	w := booted(t)
+	drain := protocol.Reservation{Kind: protocol.ForDrain, Slice: "a", Start: at(time.Minute), End: quantity.Never, Source: "ops"}
+	w.step(reserve("1", drain))
+	same(t, "first", told(w.must(protocol.Reply)), "1")
+	later := drain
+	later.Start = at(2 * time.Minute)
+	w.step(reserve("2", later))
+	w.recorded()
+	same(t, "the same, said later", told(w.must(protocol.Reply)), "1 stood")
+	for i, other := range []protocol.Reservation{
+		{Kind: protocol.ForDrain, Slice: "a", Start: at(0), End: quantity.Never, Source: "ops"},                                // begins earlier
+		{Kind: protocol.ForDrain, Slice: "a", Start: at(2 * time.Minute), End: at(time.Hour), Source: "ops"},                   // ends earlier
+		{Kind: protocol.ForDrain, Slice: "a", Start: at(2 * time.Minute), End: quantity.Never, Source: "someone else"},         // another's
+		{Kind: protocol.ForServing, Slice: "a", Start: at(0), End: at(30 * time.Second), Every: 2 * time.Minute, Source: "op"}, // meets it when it repeats
+	} {
+		w := booted(t)
+		w.step(reserve("1", drain))
+		w.recorded(protocol.ReservationMade)
+		w.step(reserve("2", other))
+		if got := told(w.must(protocol.Reply)); got != "2 over 1" {
+			t.Errorf("%d: told %q, want %q", i, got, "2 over 1")
+		}
+	}
+	w.step(reserve("3", protocol.Reservation{Kind: protocol.ForDrain, Slice: "b", Start: at(0), End: quantity.Never}))
+	same(t, "on another slice", told(w.must(protocol.Reply)), "2")
+}
+
+// TestCutsSayWhatMakeWayDoes: what is told before is what happens then, and asking changes nothing.
+func TestCutsSayWhatMakeWayDoes(t *testing.T) {
+	w := booted(t)
+	running := w.running(1, "a", 0, time.Minute)
+	later := w.lease(2, "a", 2*time.Minute, 3*time.Minute)
+	owner := protocol.Reservation{Kind: protocol.ForOwner, Slice: "a", Start: w.now, End: quantity.Never, Truncate: true}
+	before := w.n.Digest()
+	list, err := w.n.Cuts(w.now, owner)
+	if err != nil || len(list) != 2 || w.n.Digest() != before {
+		t.Fatalf("%+v, %v; want both leases and no change", list, err)
+	}
+	same(t, "running", list[0].Token, running)
+	same(t, "cut at", list[0].At, w.now.Add(w.n.cfg.CutGrace))
+	same(t, "withdrawn", list[0].Withdrawn, false)
+	same(t, "later", list[1].Token, later)
+	same(t, "withdrawn", list[1].Withdrawn, true)
+	w.step(reserve("1", owner))
+	w.recorded(protocol.ReservationMade, protocol.Truncated, protocol.SubjobEnded)
+	owner.Slice = "nowhere"
+	if _, err := w.n.Cuts(w.now, owner); errkind.Of(err) != errkind.NotFound {
+		t.Errorf("of a slice that is not there: %v", err)
+	}
+}
+
 func TestReserveAndWithdraw(t *testing.T) {
 	w := booted(t)
 	r := protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(time.Minute), End: at(2 * time.Minute), Source: "ops"}
 	w.step(reserve("1", r))
 	w.recorded(protocol.ReservationMade, protocol.ReservationMade)
-	same(t, "ids", w.must(protocol.Reply).Text, "1,2")
+	same(t, "ids", told(w.must(protocol.Reply)), "1 2")
 	same(t, "gap ends", w.gaps("a")[0], protocol.Gap{Start: t0, End: at(time.Minute), Until: protocol.ForMaintenance})
 	w.step(reserve("1", r))
 	w.recorded()
-	same(t, "ids of the same call", w.must(protocol.Reply).Text, "1,2")
+	same(t, "ids of the same call", told(w.must(protocol.Reply)), "1 2")
 	w.restart()
 	w.inventory()
 	w.step(reserve("1", r))
 	w.recorded()
-	same(t, "ids of the same call after a restart", w.must(protocol.Reply).Text, "1,2")
+	same(t, "ids of the same call after a restart", told(w.must(protocol.Reply)), "1 stood 2 stood")
 
 	// Another one over the same time; withdrawing one leaves the other.
 	w.step(reserve("2", protocol.Reservation{Kind: protocol.ForOwner, Slice: "a", Start: at(30 * time.Second), End: at(90 * time.Second)}))
-	same(t, "id", w.must(protocol.Reply).Text, "3")
+	same(t, "id", told(w.must(protocol.Reply)), "3 over 1")
 	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Request: "3", Reservation: &protocol.Reservation{ID: 3}})
 	w.recorded(protocol.ReservationGone)
 	same(t, "gap ends", w.gaps("a")[0].End, at(time.Minute))
@@ -77,7 +147,7 @@ func TestReservationsThatAreRefusedSayEverything(t *testing.T) {
 		w.n.cfg.MaxReservations = 1
 		w.inventory()
 		w.step(reserve("1", protocol.Reservation{Kind: protocol.ForDrain, Slice: "a", Start: at(1), End: quantity.Never}))
-		w.step(reserve("2", protocol.Reservation{Kind: protocol.ForDrain, Start: at(2), End: quantity.Never}))
+		w.step(reserve("2", protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(2), End: quantity.Never}))
 		w.recorded()
 		same(t, "kind", errkind.Of(w.must(protocol.Reply).Err), errkind.Exhausted)
 	})

@@ -115,7 +115,7 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 		n.sendResult(l, out)
 	case l.settled:
 		n.send(out, protocol.Message{
-			Kind: protocol.Settle, To: n.executor(), Token: l.token, Job: l.job, Range: l.settling, Flag: !l.settling.Empty(),
+			Kind: protocol.Settle, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Range: l.settling, Flag: !l.settling.Empty(),
 		})
 	case l.stuck || !n.confirmed:
 		l.retry = 0
@@ -127,7 +127,7 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 		})
 	case l.issued && !l.started && l.spec != nil:
 		n.send(out, protocol.Message{
-			Kind: protocol.Start, To: n.executor(), Token: l.token, Job: l.job, Slice: l.slice, Also: l.also, Range: l.rng,
+			Kind: protocol.Start, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Slice: l.slice, Also: l.also, Range: l.rng,
 			Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Spec: l.spec,
 		})
 	default:
@@ -137,7 +137,7 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 
 func (n *Node) sendResult(l *lease, out *protocol.Out) {
 	n.send(out, protocol.Message{
-		Kind: protocol.Result, To: l.home(), Token: l.token, Job: l.job, Epoch: l.epoch, Slice: l.slice, Range: l.rng,
+		Kind: protocol.Result, To: l.home(), Token: l.token, Job: l.job, Epoch: l.epoch, Generation: l.generation, Slice: l.slice, Range: l.rng,
 		Result: l.result, Start: l.start, End: l.end,
 	})
 }

@@ -14,28 +14,34 @@ type FactKind uint8
 
 // Facts of the gate.
 const (
-	// JobAccepted: Job, Spec, Request, Digest, Zone, Epoch, At.
+	// JobAccepted: Job, Spec, Request, Digest, Zone, Epoch, Generation (its first life), At.
 	JobAccepted FactKind = iota + 1
 	// JobHomed: the zone has acknowledged: Job, Epoch.
 	JobHomed
 	// JobClosed: Job, Verdict, At.
 	JobClosed
-	// JobForgotten: retention is over: Job.
+	// JobForgotten: retention is over, or a person deleted or replaced it: Job, Generation (its last life). Its files and its
+	// home's record are to go; until JobPurged a new job of that name waits. Generation 0, as written before there were lives:
+	// nothing is waited for. In snapshots one without Job brings the highest generation that was ever forgotten.
 	JobForgotten
 	// QueueSet: Queue.
 	QueueSet
-	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, Text.
+	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, Text, Request.
 	JobDropping
 	// JobHeld: paused (Flag) or resumed: Job, Flag.
 	JobHeld
+	// JobRequeued begins another life of a job that is over: Job, Generation, Spec (nil: as it was), Request, At.
+	JobRequeued
+	// JobPurged: neither files nor a home are left of lives up to Generation: Job, Generation.
+	JobPurged
 )
 
 // Facts of a zone.
 const (
-	// HomeTaken: Job, Epoch, Spec, Queue, At (submitted).
+	// HomeTaken: Job, Epoch, Generation, Spec, Queue, At (submitted).
 	HomeTaken FactKind = iota + 32
-	// Claimed: Job, Epoch, Token, Node, Slice, Also, Speed, Range, Start, End, Demand, Plan, Bid, At (when it was asked for).
-	// [from,to) is sold under this token.
+	// Claimed: Job, Epoch, Generation, Token, Node, Slice, Also, Speed, Range, Start, End, Demand, Plan, Bid, At (when it was
+	// asked for). [from,to) is sold under this token.
 	Claimed
 	// ClaimExtended: Job, Token, Range, End.
 	ClaimExtended
@@ -48,7 +54,7 @@ const (
 	Calibrated
 	// Ended: Job, Verdict, At. Final.
 	Ended
-	// HomeDropped: the job's record is forgotten: Job.
+	// HomeDropped: the job's record is forgotten: Job, Generation. No life of it up to that one is taken home again.
 	HomeDropped
 	// HomeHeld: Job, Flag.
 	HomeHeld
@@ -60,13 +66,15 @@ const (
 	QueueCalibrated
 	// Taught: Lesson. What a finished job has shown of its template; in snapshots all that is remembered of one.
 	Taught
+	// HomeReopened: another life of a job that was over begins, with what is committed: Job, Generation, Spec, At.
+	HomeReopened
 )
 
 // Facts of a node.
 const (
 	// Booted: Epoch. Before the node answers anyone. In snapshots also Reservation.ID, the last one given out.
 	Booted FactKind = iota + 64
-	// LeaseMade: Token, Job, Epoch (home's), Zone (the home), Slice, Also, Range, Start, End, Demand, Plan. The token is
+	// LeaseMade: Token, Job, Epoch (home's), Generation, Zone (the home), Slice, Also, Range, Start, End, Demand, Plan. The token is
 	// spent. In snapshots also Text, why its end was moved closer.
 	LeaseMade
 	// LeaseExtended: Token, Range, End.
@@ -99,6 +107,7 @@ type Fact struct {
 
 	Job            job.ID
 	Epoch          uint32
+	Generation     job.Generation
 	Token          job.Token
 	Node           job.NodeID
 	Zone           job.ZoneID

@@ -35,8 +35,8 @@ type Kind uint8
 
 // Person -> gate.
 const (
-	// Submit asks to accept a job: Request, Spec, Digest. Idempotent by Request; a second Submit of the same name and
-	// digest is the same job.
+	// Submit asks to accept a job: Request, Spec, Digest, Flag (in place of a job of that name that is over). Idempotent by
+	// Request; a second Submit of the same name and digest is the same job, unless Flag is set and that one is over.
 	Submit Kind = iota + 1
 	// Cancel a job: Request, Job. Gate -> zone with Job, Epoch, Text.
 	Cancel
@@ -45,8 +45,14 @@ const (
 	PauseJob
 	// SetQueue creates or changes a queue: Request, Queue.
 	SetQueue
-	// Reply answers a Person: Request, Err (nil: done), Job, Text. Actor -> person.
+	// Reply answers a Person: Request, Err (nil: done), Job, Text. Actor -> person. To Submit also Verdict (of a job that is
+	// over already), to Reserve also Made.
 	Reply
+	// Requeue begins another life of a job that was cancelled, has failed or has expired: Request, Job, At (a new deadline; 0:
+	// the one it has, Never: none). What is committed stays. Idempotent by Request.
+	Requeue
+	// Delete forgets a job that is over and purges its files: Request, Job.
+	Delete
 )
 
 // Person -> node.
@@ -62,18 +68,21 @@ const (
 
 // Gate <-> zone.
 const (
-	// Adopt makes the zone the job's home: Job, Epoch, Spec, Queue, At (submitted). Repeated until Adopted.
+	// Adopt makes the zone the job's home, or begins another life of a job that it has: Job, Epoch, Generation, Since, Spec,
+	// Queue, At (when this life was asked for). Repeated until Adopted.
 	Adopt Kind = iota + 32
-	// Adopted acknowledges Adopt: Job, Epoch.
+	// Adopted acknowledges Adopt: Job, Epoch, Generation.
 	Adopted
-	// Closed tells the gate a job's final verdict: Job, Epoch, Verdict. Repeated until ClosedAck.
+	// Closed tells the gate a job's final verdict: Job, Epoch, Generation, Verdict. Repeated until ClosedAck.
 	Closed
-	// ClosedAck acknowledges Closed: Job, Epoch. The zone may forget the job's working state.
+	// ClosedAck acknowledges Closed: Job, Epoch, Generation. The zone may forget the job's working state.
 	ClosedAck
 	// QueueChanged tells the zone a queue's settings: Queue. Repeated until the zone says the same back.
 	QueueChanged
-	// Forget: the job's retention is over; the zone drops its record: Job, Epoch.
+	// Forget: the zone drops its record of a job that is over: Job, Epoch, Generation. Repeated until Forgotten.
 	Forget
+	// Forgotten: the zone has no record of this life or an earlier one: Job, Generation.
+	Forgotten
 )
 
 // Zone <-> node: the five steps of docs/ARCHITECTURE.md for every subjob.
@@ -130,12 +139,15 @@ const (
 	Settled
 	// Foreign: a process that is not ours holds, or no longer holds (Flag false), the slice: Slice, Text.
 	Foreign
-	// Purge a job's stored files: Job, Spec. Gate -> executor.
+	// Purge what lives of a job before Generation have stored (0: all there is): Job, Generation. Gate -> executor, repeated
+	// until Purged.
 	Purge
 	// Wake asks for a Tick at At (the earliest standing one counts). Actor -> timer.
 	Wake
 	// Tick: time has come. Timer -> actor.
 	Tick
+	// Purged: nothing that lives before Generation have stored is where a reader finds it: Job, Generation. Executor -> gate.
+	Purged
 )
 
 // Message is one thing said. Which fields are set depends on Kind; the rest are zero. Pointers are shared and never
@@ -149,6 +161,10 @@ type Message struct {
 	Job     job.ID
 	// Epoch is the home's epoch for a job, or the node's boot epoch in Offer.
 	Epoch uint32
+	// Generation is the job's life that this is about. In all that concerns one job between gate, zone, node and executor.
+	Generation job.Generation
+	// Since is the first life of the same work, in Adopt: what lives from then on have committed is kept.
+	Since job.Generation
 	Slice job.SliceID
 	Also  []job.SliceID
 	// Ask numbers a zone's requests to a node.
@@ -178,6 +194,18 @@ type Message struct {
 	Call           *Call
 	Variants       []Variant
 	Notices        []Notice
+	// Made are the reservations that a person's call stands for, one for each slice.
+	Made []Made
+}
+
+// Made is one reservation as it is told to whoever asked for it.
+type Made struct {
+	ID    uint64
+	Slice job.SliceID
+	// Stood: the same reservation had been made before.
+	Stood bool
+	// Overlaps are others on the slice that share time with it, leases and holds left out.
+	Overlaps []Reservation
 }
 
 // Plan is what the atomizer expects of a subjob.

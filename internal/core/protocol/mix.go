@@ -39,7 +39,8 @@ func (s *Standing) Mix(h digest.Hash) digest.Hash {
 
 // Mix mixes a claim into a digest.
 func (c *Claim) Mix(h digest.Hash) digest.Hash {
-	h = c.Range.Mix(c.Token.Mix(h)).Text(string(c.Node)).Text(string(c.Slice)).Int(c.Speed, int64(c.Start), int64(c.End), int64(c.Asked))
+	h = c.Range.Mix(c.Token.Mix(h)).Text(string(c.Node)).Text(string(c.Slice))
+	h = h.Int(int64(c.Generation), c.Speed, int64(c.Start), int64(c.End), int64(c.Asked))
 	h = c.Plan.Mix(c.Demand.Mix(job.MixIDs(h, c.Also)))
 	return digest.Optional(h, c.Bid)
 }

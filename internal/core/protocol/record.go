@@ -11,10 +11,13 @@ import (
 // Record is the whole durable state of one job at its home zone. A snapshot stores it in one HomeKept fact; otherwise it
 // is built up by the facts since HomeTaken.
 type Record struct {
-	Job       job.ID
-	Epoch     uint32
-	Spec      *job.Spec
-	Queue     string
+	Job   job.ID
+	Epoch uint32
+	// Generation of its present life; at least 1.
+	Generation job.Generation
+	Spec       *job.Spec
+	Queue      string
+	// Submitted is when this life was asked for.
 	Submitted quantity.Instant
 	Held      bool
 
@@ -27,7 +30,7 @@ type Record struct {
 	Resume job.Token
 	// Attained is the sum over ended subjobs of memory held times time run, in MiB-milliseconds.
 	Attained int64
-	// Started is the first subjob's start, 0 before it.
+	// Started is the start of this life's first subjob, 0 before it.
 	Started quantity.Instant
 	// Past holds every settled subjob, oldest first: committed ones forever, since a repeated Result must find its answer.
 	Past    []Past
@@ -35,13 +38,17 @@ type Record struct {
 	Ended   quantity.Instant
 	// Served is when work was last sold, 0 before: the job's age in the market counts from there.
 	Served quantity.Instant
+	// Forgiven is how many units earlier lives had skipped: they do not count against this one.
+	Forgiven int64
 }
 
 // Claim is the home's durable mark that a range is sold to one node under one token.
 type Claim struct {
 	Token job.Token
-	Node  job.NodeID
-	Slice job.SliceID
+	// Generation of the life that it was sold to; 0, from before there were lives, is the first.
+	Generation job.Generation
+	Node       job.NodeID
+	Slice      job.SliceID
 	// Also are the further slices of a rigid job.
 	Also []job.SliceID
 	// Speed of the slice, in parts per thousand.

@@ -14,11 +14,13 @@ import (
 
 // Job is one job as people see it.
 type Job struct {
-	Name     job.ID
-	Queue    string
-	Kind     job.Kind
-	Priority int32
-	State    job.State
+	Name job.ID
+	// Generation of its present life. It grows with every life, and is no count of them.
+	Generation job.Generation
+	Queue      string
+	Kind       job.Kind
+	Priority   int32
+	State      job.State
 	// Reason a wait goes on or a final state was reached.
 	Reason string
 	// Progress is committed units of Total; Skipped of them were given up as bad.
@@ -125,6 +127,30 @@ type Slice struct {
 	Until quantity.Instant
 	// Reservations in order of start, leases included.
 	Reservations []protocol.Reservation
+}
+
+// Cut is what a reservation that cuts running subjobs short does to one of them.
+type Cut struct {
+	Job    job.ID
+	Token  job.Token
+	Slice  job.SliceID
+	Slices int
+	Kind   job.Kind
+	Range  job.Range
+	// Reported is how many units of Range it says it has completed: they count.
+	Reported int64
+	// Started is when it began, 0 if it has not; End when its lease ends, At when it would end now.
+	Started, End, At quantity.Instant
+	// Withdrawn: it has not begun, so nothing but its place is lost.
+	Withdrawn bool
+	// Ran is how long it will have run on each of its slices, AtRisk how much of that is done again: all of it for a rigid job,
+	// otherwise what lies behind the last unit it reported, unless it leaves a checkpoint when it is warned.
+	Ran, AtRisk time.Duration
+}
+
+// Costly says whether a person should be asked before: the work is not divisible, or a minute and more of it may be lost.
+func (c *Cut) Costly() bool {
+	return !c.Withdrawn && (c.Kind == job.Rigid || c.AtRisk >= time.Minute)
 }
 
 // Window is one advertised gap.

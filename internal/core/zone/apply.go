@@ -24,20 +24,22 @@ func (z *Zone) fact(out *protocol.Out, f protocol.Fact) {
 func (z *Zone) Apply(f protocol.Fact) {
 	switch f.Kind {
 	case protocol.HomeTaken:
-		z.adopt(protocol.Record{Job: f.Job, Epoch: f.Epoch, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
+		z.adopt(protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation.Number(), Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
 	case protocol.HomeKept:
 		r := *f.Record
+		r.Generation = r.Generation.Number()
 		r.Claims, r.Past = slices.Clone(r.Claims), slices.Clone(r.Past)
 		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
 		z.adopt(r)
 	case protocol.HomeDropped:
 		if s := z.jobs[f.Job]; s != nil {
 			z.sum -= s.sum
-			z.bury(s)
+			z.retire(s)
 			z.busy = remove(z.busy, f.Job)
 			z.closing.set(&s.slots.closing, s, quantity.Never)
 			delete(z.jobs, f.Job)
 		}
+		z.bury(f.Job, f.Generation)
 	case protocol.QueueKnown:
 		q := z.queue(f.Queue.Name)
 		z.sum -= queueSum(q)
@@ -123,8 +125,10 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		z.changed(s)
 	case protocol.Ended:
 		s.Verdict, s.Ended = f.Verdict, f.At
-		z.bury(s)
+		z.retire(s)
 		z.close(s)
+	case protocol.HomeReopened:
+		z.applyReopened(s, f)
 	}
 }
 
@@ -132,7 +136,7 @@ func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
 	free := !s.Committed.Overlaps(f.Range) && !s.Claimed.Overlaps(f.Range) && !f.Range.Empty()
 	invariant.Check(free, "job %s: %v is sold a second time", s.Job, f.Range)
 	c := protocol.Claim{
-		Token: f.Token, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
+		Token: f.Token, Generation: s.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
 		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan, Bid: f.Bid, Asked: f.At,
 	}
 	if c.Bid != nil {
@@ -203,6 +207,9 @@ func (z *Zone) mustClaim(s *state, t job.Token) int {
 
 // Snapshot appends facts that fold to the same durable state.
 func (z *Zone) Snapshot(out []protocol.Fact) []protocol.Fact {
+	for _, g := range z.buried {
+		out = append(out, protocol.Fact{Kind: protocol.HomeDropped, Actor: z.self, Job: g.id, Generation: g.last})
+	}
 	for _, name := range z.queueNames() {
 		q := z.queues[name].Queue
 		out = append(out, protocol.Fact{Kind: protocol.QueueKnown, Actor: z.self, Queue: &q})

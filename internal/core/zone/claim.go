@@ -12,12 +12,14 @@ import (
 
 // ask is an unanswered Ask: soft, the node's grant is fenced by its own epoch.
 type ask struct {
-	id      uint64
-	job     *state
-	slice   *slice
-	also    []job.SliceID
-	piece   piece
-	expires quantity.Instant
+	id  uint64
+	job *state
+	// generation of the job that it was decided for.
+	generation job.Generation
+	slice      *slice
+	also       []job.SliceID
+	piece      piece
+	expires    quantity.Instant
 	// asked is when, version the slice's view that it was decided on.
 	asked   quantity.Instant
 	version uint64
@@ -42,14 +44,14 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 		return
 	}
 	s := a.job
-	if s.Verdict.State.Final() || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.end || s.claim(in.Token) >= 0 {
+	if s.Verdict.State.Final() || s.Generation != a.generation || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.end || s.claim(in.Token) >= 0 {
 		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
 		z.changed(s)
 		return
 	}
 	z.pay(now, s.q, a.piece.bid, out)
 	z.fact(out, protocol.Fact{
-		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
+		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
 		Speed: a.piece.speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
 		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.window, Round: a.piece.round, Option: a.piece.option},
 		Bid:  a.piece.bid, At: a.asked,
@@ -64,7 +66,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 // redeem sends the third step. It is repeated until the node answers, and idempotent by the token.
 func (z *Zone) redeem(s *state, c *protocol.Claim, out *protocol.Out) {
 	z.send(out, protocol.Message{
-		Kind: protocol.Redeem, To: nodeOf(c), Token: c.Token, Job: s.Job, Epoch: s.Epoch, Slice: c.Slice, Also: c.Also,
+		Kind: protocol.Redeem, To: nodeOf(c), Token: c.Token, Job: s.Job, Epoch: s.Epoch, Generation: c.Generation.Number(), Slice: c.Slice, Also: c.Also,
 		Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Plan: c.Plan, Spec: s.Spec,
 	})
 }

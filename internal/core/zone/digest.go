@@ -36,7 +36,7 @@ func pastSum(r *protocol.Record, i int) uint64 {
 
 // recordSum hashes a job's record; its long parts are told.
 func recordSum(r *protocol.Record, parts sums) uint64 {
-	h := digest.New().Text(string(r.Job)).Int(int64(r.Epoch), int64(parts.spec), int64(r.Submitted)).Text(r.Queue).Bool(r.Held)
+	h := digest.New().Text(string(r.Job)).Int(int64(r.Epoch), int64(r.Generation), int64(parts.spec), int64(r.Submitted), r.Forgiven).Text(r.Queue).Bool(r.Held)
 	h = r.Skipped.Mix(r.Claimed.Mix(r.Committed.Mix(h)))
 	h = learnedHash(digest.List(h, r.Claims), &r.Learned).Int(int64(parts.safe))
 	h = r.Resume.Mix(h).Int(r.Attained, int64(r.Started), int64(len(r.Past)), int64(parts.past))

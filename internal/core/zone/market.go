@@ -302,7 +302,9 @@ func (s *state) finish(now quantity.Instant, c *class) quantity.Instant {
 // ask proposes a piece to the node, which alone decides: the first of the five steps.
 func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID, p piece, reservation uint64, out *protocol.Out) {
 	id := z.newAsk()
-	a := &ask{id: id, job: st, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL), asked: now, version: s.view.Version}
+	a := &ask{
+		id: id, job: st, generation: st.Generation, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL), asked: now, version: s.view.Version,
+	}
 	z.asks = append(z.asks, a)
 	a.on(z, func(s *slice) { s.asks = append(s.asks, a) })
 	st.asked = st.asked.Add(p.Range)
@@ -314,7 +316,7 @@ func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID
 	z.touch(st)
 	m := protocol.Message{
 		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: st.Job, Epoch: st.Epoch,
-		Slice: s.id, Also: also, Start: p.start, End: p.end, Demand: p.Demand,
+		Generation: st.Generation, Slice: s.id, Also: also, Start: p.start, End: p.end, Demand: p.Demand,
 	}
 	if reservation != 0 {
 		m.Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: st.Job}

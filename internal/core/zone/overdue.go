@@ -27,7 +27,7 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 	wake = min(wake, z.leases.next())
 	for _, s := range z.due(&z.closing, now) {
 		s.closedAt = now
-		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Verdict: s.Verdict, At: s.Ended})
+		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
 		z.close(s)
 	}
 	for _, s := range z.due(&z.resting, now) {

@@ -121,7 +121,7 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 		}
 		if s.closedAt.Add(z.cfg.Retry) <= now {
 			s.closedAt = now
-			z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Verdict: s.Verdict, At: s.Ended})
+			z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
 		}
 		wake = min(wake, s.closedAt.Add(z.cfg.Retry))
 	}

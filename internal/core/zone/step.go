@@ -17,10 +17,10 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Cancel:
 		z.drop(now, &in, out)
 	case protocol.PauseJob:
-		if s := z.jobs[in.Job]; s != nil && s.Held != in.Flag && !s.Verdict.State.Final() {
+		if s := z.jobs[in.Job]; s != nil && s.lives(&in) && s.Held != in.Flag && !s.Verdict.State.Final() {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: in.Flag})
 		}
-		z.send(out, protocol.Message{Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Flag: in.Flag})
+		z.send(out, protocol.Message{Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation, Flag: in.Flag})
 	case protocol.QueueChanged:
 		if q := z.queues[in.Queue.Name]; job.ValidName(in.Queue.Name) && (q == nil || q.Queue != *in.Queue) {
 			z.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
@@ -28,14 +28,12 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 		z.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Queue: in.Queue})
 	case protocol.ClosedAck:
-		if s := z.jobs[in.Job]; s != nil && s.Epoch == in.Epoch {
+		if s := z.jobs[in.Job]; s != nil && s.lives(&in) {
 			s.acked = true
 			z.closing.set(&s.slots.closing, s, quantity.Never)
 		}
 	case protocol.Forget:
-		if s := z.jobs[in.Job]; s != nil && s.Epoch == in.Epoch && s.Verdict.State.Final() {
-			z.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job})
-		}
+		z.forget(now, &in, out)
 	case protocol.Offer:
 		z.offered(&in)
 	case protocol.Granted:
@@ -119,13 +117,11 @@ func (z *Zone) wakeAt(now, wake quantity.Instant, out *protocol.Out) {
 // under it, and who submitted it is told why.
 func (z *Zone) takeHome(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	s := z.jobs[in.Job]
-	if s != nil && s.Verdict.State.Final() && s.Submitted < in.At {
-		// The gate has forgotten the job of that name, Forget was lost, and this is another one.
-		z.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job})
-		s = nil
+	if !z.admits(now, s, in, out) {
+		return
 	}
-	if s == nil {
-		z.fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Spec: in.Spec, At: in.At})
+	if s = z.jobs[in.Job]; s == nil {
+		z.fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Spec: in.Spec, At: in.At})
 		if in.Queue != nil && job.ValidName(in.Queue.Name) && z.queue(in.Queue.Name).Queue != *in.Queue {
 			z.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
 			z.changedAll()
@@ -141,14 +137,14 @@ func (z *Zone) takeHome(now quantity.Instant, in *protocol.Message, out *protoco
 			z.end(now, s, job.Verdict{State: job.Impossible, Reason: "it was accepted under a name that is none: " + err.Error()}, out)
 		}
 	}
-	if s.Epoch == in.Epoch {
-		z.send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch})
+	if s.lives(in) {
+		z.send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch, Generation: s.Generation})
 	}
 }
 
 // drop ends a job on its owner's word: at once if nothing of it runs, else when the last subjob is settled.
 func (z *Zone) drop(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	if s := z.jobs[in.Job]; s != nil && s.Epoch == in.Epoch {
+	if s := z.jobs[in.Job]; s != nil && s.lives(in) {
 		z.end(now, s, job.Verdict{State: job.Cancelled, Reason: in.Text}, out)
 	}
 }

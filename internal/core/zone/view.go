@@ -77,7 +77,7 @@ func showClaim(c *protocol.Claim) status.Subjob {
 func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 	z.count(s)
 	j := status.Job{
-		Name: s.Job, Queue: s.Queue, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
+		Name: s.Job, Generation: s.Generation, Queue: s.Queue, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
 		Progress: s.Committed.Len(), Skipped: s.Skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
 		Running: len(s.Claims), Submitted: s.Submitted, Started: s.Started, Ended: s.Ended,
 		MemoryScale: s.Learned.MemoryScale, Spec: s.Spec,

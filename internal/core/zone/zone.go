@@ -22,6 +22,8 @@ type Zone struct {
 	// Durable, changed by Apply alone.
 	jobs   map[job.ID]*state
 	queues map[string]*queue
+	// buried are the jobs that were dropped last, the newest behind.
+	buried []grave
 	sum    uint64
 	// weights of all queues that have jobs without a final verdict, together.
 	weights int64
@@ -248,7 +250,7 @@ func (z *Zone) stir(s *state) {
 	}
 }
 
-// enliven adds a job to those without a final verdict, bury takes it out.
+// enliven adds a job to those without a final verdict, retire takes it out.
 func (z *Zone) enliven(s *state) {
 	z.live = append(z.live, s)
 	s.alive = len(z.live)
@@ -258,7 +260,7 @@ func (z *Zone) enliven(s *state) {
 	}
 }
 
-func (z *Zone) bury(s *state) {
+func (z *Zone) retire(s *state) {
 	if s.alive == 0 {
 		return
 	}

@@ -58,7 +58,15 @@ func (a *agents) fact(f *protocol.Fact) {
 		a.jobs[f.Job] = &agent{digest: f.Digest, open: quota{a: openRate, burst: openBurst}}
 	case f.Kind == protocol.Ended, f.Kind == protocol.JobClosed:
 		a.ended = append(a.ended, f.Job)
+	case f.Kind == protocol.JobRequeued:
+		a.ended = slices.DeleteFunc(a.ended, func(name job.ID) bool { return name == f.Job })
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if at := a.jobs[f.Job]; at != nil && at.over {
+			at.over, at.session = false, nil // whoever had attended it heard that it was over
+		}
 	case f.Kind == protocol.JobForgotten:
+		a.ended = slices.DeleteFunc(a.ended, func(name job.ID) bool { return name == f.Job })
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		delete(a.jobs, f.Job)

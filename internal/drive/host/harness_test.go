@@ -65,8 +65,13 @@ func (a *toy) has(id job.ID) bool {
 
 type toyGate struct{ toy }
 
-func (g *toyGate) Check(*job.Spec) error { return nil }
-func (g *toyGate) Known(id job.ID) bool  { return g.has(id) }
+func (g *toyGate) Check(quantity.Instant, *job.Spec) error { return nil }
+func (g *toyGate) Life(id job.ID) job.Generation {
+	if g.has(id) {
+		return 1
+	}
+	return 0
+}
 
 // accept is a gate that accepts every job once, and has its files purged so that an effect leaves.
 func accept(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Out) {
@@ -93,6 +98,7 @@ func acceptAll(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Ou
 
 type toyZone struct{ toy }
 
+func (z *toyZone) Costs(cuts []status.Cut) []status.Cut                  { return cuts }
 func (z *toyZone) Jobs(quantity.Instant) []status.Job                    { return nil }
 func (z *toyZone) Windows(quantity.Instant) []status.Window              { return nil }
 func (z *toyZone) Queues(quantity.Instant) []status.Queue                { return nil }
@@ -105,6 +111,9 @@ func (z *toyZone) Explain(quantity.Instant, job.ID) (status.Explanation, bool) {
 type toyNode struct{ toy }
 
 func (n *toyNode) Slices(quantity.Instant) []status.Slice { return nil }
+func (n *toyNode) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
+	return nil, nil
+}
 
 // deaf is an executor that only remembers.
 type deaf struct {
@@ -212,7 +221,7 @@ func (r *rig) start(t *testing.T) (h *Host, stop func() error) {
 }
 
 func spec(name job.ID) *job.Spec {
-	return &job.Spec{Name: name, Queue: "default", Kind: job.Items, Total: 1}
+	return &job.Spec{Name: name, Queue: "default", Kind: job.Items, Total: 1, Launch: job.Launch{Command: []string{"true"}}}
 }
 
 func errFull() error {

@@ -116,9 +116,12 @@ func (h *Host) executorAddress() protocol.Address {
 	return protocol.Address{Role: protocol.Executor, ID: string(h.opts.NodeID)}
 }
 
-// heard takes what the executor says; it can only speak to its own node.
+// heard takes what the executor says; it can only speak to its own node, and to the gate about purged files.
 func (h *Host) heard(m protocol.Message) {
 	m.From, m.To = h.executorAddress(), h.nodeAddress()
+	if m.Kind == protocol.Purged {
+		m.To = h.gateAddress()
+	}
 	h.inbox.put(m)
 }
 
@@ -237,7 +240,7 @@ func (h *Host) sweep() {
 		stored = nil
 	}
 	for _, id := range stored {
-		if !h.actors.Gate.Known(id) {
+		if h.actors.Gate.Life(id) == 0 {
 			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)
 		}
 	}

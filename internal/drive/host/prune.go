@@ -19,7 +19,7 @@ func (h *Host) needs(f *protocol.Fact) {
 	switch {
 	case f.Kind == protocol.JobAccepted && f.Spec != nil:
 		h.snapshots[f.Job] = f.Spec.Launch.Snapshot
-	case f.Kind == protocol.JobForgotten:
+	case f.Kind == protocol.JobForgotten: // one that takes its place in the same step is accepted behind it
 		delete(h.snapshots, f.Job)
 		h.forgot = true
 	}

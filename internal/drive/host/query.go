@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -30,25 +31,28 @@ func ask[T any](ctx context.Context, h *Host, f func(now quantity.Instant) T) (T
 
 // Jobs lists every job that is kept.
 func (h *Host) Jobs(ctx context.Context) ([]status.Job, error) {
-	return ask(ctx, h, h.actors.Zone.Jobs)
+	return ask(ctx, h, func(now quantity.Instant) []status.Job {
+		// What the gate has forgotten, or begun another life of, its home may have to hear yet.
+		return slices.DeleteFunc(h.actors.Zone.Jobs(now), func(j status.Job) bool { return h.actors.Gate.Life(j.Name) != j.Generation })
+	})
 }
 
 // Job is one job. An error of kind NotFound: there is none of that name.
 func (h *Host) Job(ctx context.Context, name job.ID) (status.Job, error) {
-	return one(ctx, h, name, h.actors.Zone.Job)
+	return one(ctx, h, name, h.actors.Zone.Job, func(j *status.Job) job.Generation { return j.Generation })
 }
 
 // Explain says why a job waits, or where it ran.
 func (h *Host) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
-	return one(ctx, h, name, h.actors.Zone.Explain)
+	return one(ctx, h, name, h.actors.Zone.Explain, func(e *status.Explanation) job.Generation { return e.Job.Generation })
 }
 
 // adoption is how long a job may be on its way from the gate to its home before a question about it is given up.
 const adoption = 5 * time.Second
 
 // one looks a job up at its home. Between its acceptance and its adoption only the gate knows it: whoever has just
-// submitted it must not be told that it does not exist.
-func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.Instant, job.ID) (T, bool)) (T, error) {
+// submitted it must not be told that it does not exist, and whoever has requeued it not how its last life ended.
+func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.Instant, job.ID) (T, bool), life func(*T) job.Generation) (T, error) {
 	type result struct {
 		value     T
 		ok, known bool
@@ -60,7 +64,8 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 		changed := h.Changed()
 		r, err := ask(ctx, h, func(now quantity.Instant) result {
 			v, ok := view(now, name)
-			return result{v, ok, h.actors.Gate.Known(name)}
+			present := h.actors.Gate.Life(name)
+			return result{v, ok && life(&v) == present, present != 0}
 		})
 		switch {
 		case err != nil:

@@ -4,10 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -23,6 +22,19 @@ import (
 // with the same content, is the same job; Created is false then. When it returns an error of kind Unavailable or
 // Exhausted the job may still have been accepted: ask again with the same request.
 func (h *Host) Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (drive.Receipt, error) {
+	return h.submit(ctx, request, spec, snapshot, false)
+}
+
+// Replace is Submit in place of a job of that name that is over: its output, checkpoints and logs are removed. A job that is
+// not over is in the way (Conflict); where there is none it is Submit.
+func (h *Host) Replace(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (drive.Receipt, error) {
+	return h.submit(ctx, request, spec, snapshot, true)
+}
+
+func (h *Host) submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte, replace bool) (drive.Receipt, error) {
+	if err := startable(spec); err != nil {
+		return drive.Receipt{}, err
+	}
 	s := *spec
 	var size executor.Snapshot
 	if len(snapshot) > 0 {
@@ -41,12 +53,20 @@ func (h *Host) Submit(ctx context.Context, request string, spec *job.Spec, snaps
 	content := contentOf(&s) // without its size, which follows from the snapshot: a retry is the same job to a later version
 	s.Launch.Files, s.Launch.Bytes = size.Files, size.Bytes
 	reply, position, err := h.call(ctx, protocol.Message{
-		Kind: protocol.Submit, To: h.gateAddress(), Request: request, Job: s.Name, Spec: &s, Digest: content,
+		Kind: protocol.Submit, To: h.gateAddress(), Request: request, Job: s.Name, Spec: &s, Digest: content, Flag: replace,
 	})
 	if err != nil {
 		return drive.Receipt{}, err
 	}
-	return drive.Receipt{Name: reply.Job, Created: reply.Flag, Position: position}, nil
+	return drive.Receipt{Name: reply.Job, Created: reply.Flag, Generation: reply.Generation, Verdict: reply.Verdict, Position: position}, nil
+}
+
+// startable says what is wrong with a job that names nothing to start: no core looks into its command.
+func startable(s *job.Spec) error {
+	if len(s.Launch.Command) == 0 || s.Launch.Command[0] == "" {
+		return errkind.Errorf(errkind.Invalid, "job %q: spec.command: it names no program; write for example [sh, -c, ./count.sh]", s.Name)
+	}
+	return nil
 }
 
 // contentOf is a digest of everything a person submitted: two specs have the same one only if they are the same.
@@ -64,8 +84,8 @@ func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, 
 		err         error
 	}
 	r, err := ask(ctx, h, func(now quantity.Instant) result {
-		if err := h.actors.Gate.Check(spec); err != nil {
-			return result{err: err}
+		if err := errors.Join(startable(spec), h.actors.Gate.Check(now, spec)); err != nil {
+			return result{err: errkind.Errorf(errkind.Of(err), "%w", err)}
 		}
 		return result{explanation: h.actors.Zone.DryRun(now, spec)}
 	})
@@ -75,9 +95,22 @@ func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, 
 	return r.explanation, err
 }
 
-// Cancel ends a job. Cancelling one that is over changes nothing.
+// Cancel ends a job. One that is over is left as it is, with an error of kind Conflict that says how it ended.
 func (h *Host) Cancel(ctx context.Context, request string, name job.ID) error {
 	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Cancel, To: h.gateAddress(), Request: request, Job: name})
+	return err
+}
+
+// Requeue begins another life of a job that was cancelled, has failed or has expired; what it has committed stays. deadline
+// is a new one, 0 for the one it has, Never for none. Errors: NotFound, Conflict (it is not over, or it is complete), Invalid.
+func (h *Host) Requeue(ctx context.Context, request string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
+	reply, _, err := h.call(ctx, protocol.Message{Kind: protocol.Requeue, To: h.gateAddress(), Request: request, Job: name, At: deadline})
+	return reply.Generation, err
+}
+
+// Delete forgets a job that is over and removes its files. Errors: NotFound, Conflict (it is not over).
+func (h *Host) Delete(ctx context.Context, request string, name job.ID) error {
+	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Delete, To: h.gateAddress(), Request: request, Job: name})
 	return err
 }
 
@@ -93,21 +126,26 @@ func (h *Host) SetQueue(ctx context.Context, request string, q protocol.Queue) e
 	return err
 }
 
-// Reserve takes time on a slice, or on all (empty slice), off the market and returns the reservations' ids.
-func (h *Host) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]uint64, error) {
+// Reserve takes time on a slice, or on all (empty slice), off the market and returns what stands for it on each.
+func (h *Host) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
 	reply, _, err := h.call(ctx, protocol.Message{Kind: protocol.Reserve, To: h.nodeAddress(), Request: request, Reservation: &r})
-	if err != nil {
-		return nil, err
+	return reply.Made, err
+}
+
+// Cuts says what a reservation that cuts running subjobs short would cost, and changes nothing.
+func (h *Host) Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, error) {
+	type result struct {
+		cuts []status.Cut
+		err  error
 	}
-	var ids []uint64
-	for s := range strings.SplitSeq(reply.Text, ",") {
-		id, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
-		if err != nil {
-			return ids, errkind.Errorf(errkind.Unknown, "the reservation was made, but the node answered %q where ids were due", reply.Text)
-		}
-		ids = append(ids, id)
+	answer, err := ask(ctx, h, func(now quantity.Instant) result {
+		cuts, err := h.actors.Node.Cuts(now, r)
+		return result{h.actors.Zone.Costs(cuts), err}
+	})
+	if err == nil {
+		err = answer.err
 	}
-	return ids, nil
+	return answer.cuts, err
 }
 
 // Unreserve withdraws a reservation.

@@ -72,6 +72,8 @@ func (m *machine) do(in *protocol.Message) {
 			m.sim.know(r) // it is already, but for a run that nobody has claimed
 		}
 		m.say(in.From, protocol.Message{Kind: protocol.Settled, Token: in.Token, Job: in.Job})
+	case protocol.Purge: // models leave no files
+		m.say(in.From, protocol.Message{Kind: protocol.Purged, Job: in.Job, Generation: in.Generation})
 	}
 }
 

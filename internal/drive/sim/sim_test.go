@@ -40,8 +40,12 @@ func (s *script) Slices(quantity.Instant) []status.Slice   { return nil }
 func (s *script) Jobs(quantity.Instant) []status.Job       { return nil }
 func (s *script) Windows(quantity.Instant) []status.Window { return nil }
 func (s *script) Queues(quantity.Instant) []status.Queue   { return nil }
-func (s *script) Check(*job.Spec) error                    { return nil }
-func (s *script) Known(job.ID) bool                        { return false }
+func (s *script) Check(quantity.Instant, *job.Spec) error  { return nil }
+func (s *script) Life(job.ID) job.Generation               { return 0 }
+func (s *script) Costs(cuts []status.Cut) []status.Cut     { return cuts }
+func (s *script) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
+	return nil, nil
+}
 func (s *script) Job(quantity.Instant, job.ID) (status.Job, bool) {
 	return status.Job{}, false
 }

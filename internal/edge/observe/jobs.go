@@ -33,7 +33,7 @@ func (j *jobs) fact(f *protocol.Fact, counted bool) {
 	switch f.Kind {
 	case protocol.JobAccepted:
 		j.see(f.Job, f.At)
-	case protocol.HomeTaken:
+	case protocol.HomeTaken, protocol.JobRequeued, protocol.HomeReopened:
 		j.see(f.Job, f.At)
 	case protocol.HomeKept:
 		if r := f.Record; r != nil && !r.Verdict.State.Final() {

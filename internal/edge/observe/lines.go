@@ -15,6 +15,10 @@ func (l lines) fact(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.JobAccepted:
 		l.log.Info("job accepted", "job", f.Job, "request", f.Request)
+	case protocol.JobRequeued:
+		l.log.Info("job requeued", "job", f.Job, "generation", f.Generation, "request", f.Request)
+	case protocol.JobForgotten:
+		l.log.Info("job forgotten", "job", f.Job, "generation", f.Generation)
 	case protocol.JobDropping:
 		l.log.Info("job is being cancelled", "job", f.Job, "reason", f.Text)
 	case protocol.JobHeld:

@@ -37,6 +37,7 @@ func factFields(c *coder, f *protocol.Fact) {
 	pointer(c, 29, &f.Bid, bidFields)
 	pointer(c, 30, &f.Standing, standingFields)
 	pointer(c, 31, &f.Lesson, lessonFields)
+	unsigned(c, 32, &f.Generation)
 }
 
 func messageFields(c *coder, m *protocol.Message) {
@@ -75,6 +76,14 @@ func messageFields(c *coder, m *protocol.Message) {
 	pointer(c, 33, &m.Call, callFields)
 	list(c, 34, &m.Variants, variantFields)
 	list(c, 35, &m.Notices, noticeFields)
+	unsigned(c, 36, &m.Generation)
+	unsigned(c, 37, &m.Since)
+	list(c, 38, &m.Made, func(c *coder, m *protocol.Made) {
+		unsigned(c, 1, &m.ID)
+		text(c, 2, &m.Slice)
+		boolean(c, 3, &m.Stood)
+		list(c, 4, &m.Overlaps, reservationFields)
+	})
 }
 
 func addressFields(c *coder, a *protocol.Address) {
@@ -191,6 +200,8 @@ func recordFields(c *coder, r *protocol.Record) {
 	value(c, 16, &r.Verdict, verdictFields)
 	instant(c, 17, &r.Ended)
 	instant(c, 18, &r.Served)
+	unsigned(c, 19, &r.Generation)
+	signed(c, 20, &r.Forgiven)
 }
 
 func claimFields(c *coder, l *protocol.Claim) {
@@ -206,6 +217,7 @@ func claimFields(c *coder, l *protocol.Claim) {
 	signed(c, 10, &l.Speed)
 	pointer(c, 11, &l.Bid, bidFields)
 	instant(c, 12, &l.Asked)
+	unsigned(c, 13, &l.Generation)
 }
 
 // pastFields numbers its own fields from 17, so that a claim can grow.

@@ -6,17 +6,17 @@ import "sluice.dev/sluice/internal/core/protocol"
 // constants.
 
 func knownFact(k protocol.FactKind) bool {
-	return within(k, protocol.JobAccepted, protocol.JobHeld) ||
-		within(k, protocol.HomeTaken, protocol.Taught) ||
+	return within(k, protocol.JobAccepted, protocol.JobPurged) ||
+		within(k, protocol.HomeTaken, protocol.HomeReopened) ||
 		within(k, protocol.Booted, protocol.QuarantineLifted)
 }
 
 func knownMessage(k protocol.Kind) bool {
-	return within(k, protocol.Submit, protocol.Reply) ||
+	return within(k, protocol.Submit, protocol.Delete) ||
 		within(k, protocol.Reserve, protocol.Release) ||
-		within(k, protocol.Adopt, protocol.Forget) ||
+		within(k, protocol.Adopt, protocol.Forgotten) ||
 		within(k, protocol.Offer, protocol.Stop) ||
-		within(k, protocol.Inventory, protocol.Tick) ||
+		within(k, protocol.Inventory, protocol.Purged) ||
 		within(k, protocol.Attend, protocol.Told)
 }
 

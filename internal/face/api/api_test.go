@@ -426,7 +426,7 @@ func TestStopEndsFollowers(t *testing.T) {
 // FuzzJSON: no body breaks the server or is answered with its own fault.
 func FuzzJSON(f *testing.F) {
 	h := api.Handler(api.Options{Service: apitest.New()})
-	methods := []string{"Submit", "DryRun", "Cancel", "PauseJob", "ListJobs", "GetJob", "Explain", "SetQueue", "Reserve", "Unreserve", "Release", "ListOutputs", "History"}
+	methods := []string{"Submit", "DryRun", "Cancel", "Requeue", "Delete", "PauseJob", "ListJobs", "GetJob", "Explain", "SetQueue", "Reserve", "Unreserve", "Release", "ListOutputs", "History"}
 	f.Add(uint8(0), `{"job": "kind: Job", "snapshot": "H4sI", "requestId": "a"}`)
 	f.Add(uint8(8), `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "every": "1s"}`)
 	f.Add(uint8(7), `{"queue": {"name": "a", "weight": "3", "maxWindow": "9999999999s"}}`)

@@ -67,7 +67,7 @@ func kindName(k job.Kind) string {
 
 func jobMessage(j *status.Job) *pb.Job {
 	return &pb.Job{
-		Name: string(j.Name), Queue: j.Queue, Kind: kindName(j.Kind), Priority: j.Priority,
+		Name: string(j.Name), Generation: uint32(j.Generation), Queue: j.Queue, Kind: kindName(j.Kind), Priority: j.Priority,
 		State: j.State.String(), StateCode: j.State.Code(), Final: j.State.Final(), Reason: j.Reason,
 		Progress: j.Progress, Reported: j.Reported, Total: j.Total, Skipped: j.Skipped, Unit: j.Unit,
 		Subjobs: count(j.Subjobs), Running: count(j.Running), Lost: count(j.Lost),
@@ -127,6 +127,13 @@ func reservationMessage(r *protocol.Reservation) *pb.Reservation {
 	return &pb.Reservation{
 		Id: r.ID, Kind: r.Kind.String(), Slice: string(r.Slice), Start: stamp(r.Start), End: stamp(r.End), Every: length(r.Every),
 		Job: string(r.Job), Subjob: token(r.Token), Source: r.Source, Truncate: r.Truncate,
+	}
+}
+
+func cutMessage(c *status.Cut) *pb.Cut {
+	return &pb.Cut{
+		Job: string(c.Job), Subjob: token(c.Token), Kind: kindName(c.Kind), Slice: string(c.Slice), Slices: count(c.Slices), Range: span(c.Range),
+		Reported: c.Reported, End: stamp(c.End), At: stamp(c.At), Withdrawn: c.Withdrawn, Ran: length(c.Ran), AtRisk: length(c.AtRisk), Costly: c.Costly(),
 	}
 }
 

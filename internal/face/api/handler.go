@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/config"
@@ -67,14 +68,22 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 		if id != "" && len(jobs) > 1 {
 			request = id + "/" + string(j.Spec.Name)
 		}
-		receipt, err := h.service.Submit(ctx, request, j.Spec, snapshot)
+		submit := h.service.Submit
+		if m.Replace {
+			submit = h.service.Replace
+		}
+		receipt, err := submit(ctx, request, j.Spec, snapshot)
 		if err != nil {
 			return nil, wire(partly(err, j.Spec.Name, out.Receipts))
 		}
-		out.Receipts = append(out.Receipts, &pb.Receipt{
+		m := &pb.Receipt{
 			Name: string(receipt.Name), Created: receipt.Created, Warnings: config.Warnings(j.Spec, snapshot != nil),
-			JournalSeq: receipt.Position.Seq, JournalDigest: receipt.Position.String(),
-		})
+			JournalSeq: receipt.Position.Seq, JournalDigest: receipt.Position.String(), Generation: uint32(receipt.Generation),
+		}
+		if v := receipt.Verdict; v.State.Final() {
+			m.State, m.Reason = v.State.String(), v.Reason
+		}
+		out.Receipts = append(out.Receipts, m)
 	}
 	return connect.NewResponse(&out), nil
 }
@@ -155,6 +164,34 @@ func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelReques
 		return nil, wire(err)
 	}
 	return answer(&pb.CancelResponse{}, h.service.Cancel(ctx, id, name))
+}
+
+// Requeue begins another life of a job that is over.
+func (h *handler) Requeue(ctx context.Context, r *connect.Request[pb.RequeueRequest]) (*connect.Response[pb.RequeueResponse], error) {
+	m := r.Msg
+	var f fields
+	id, name, deadline := f.request(m.RequestId), f.label("name", m.Name), f.instant("deadline", m.Deadline, 0)
+	if m.NoDeadline {
+		if m.Deadline != nil {
+			f.wrong("deadline", "is given, and no_deadline too; want one of them")
+		}
+		deadline = quantity.Never
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	generation, err := h.service.Requeue(ctx, id, job.ID(name), deadline)
+	return answer(&pb.RequeueResponse{Generation: uint32(generation)}, err)
+}
+
+// Delete forgets a job that is over.
+func (h *handler) Delete(ctx context.Context, r *connect.Request[pb.DeleteRequest]) (*connect.Response[pb.DeleteResponse], error) {
+	var f fields
+	id, name := f.request(r.Msg.RequestId), f.label("name", r.Msg.Name)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	return answer(&pb.DeleteResponse{}, h.service.Delete(ctx, id, job.ID(name)))
 }
 
 // PauseJob holds a job back or lets it go on.

@@ -70,6 +70,9 @@ func (h *handler) Reserve(ctx context.Context, r *connect.Request[pb.ReserveRequ
 	if res.End <= res.Start {
 		f.wrong("end", "is not after start")
 	}
+	if m.Every != nil && res.Every == 0 {
+		f.wrong("every", "is 0s; leave it out for once")
+	}
 	if res.Every > 0 && (res.End == quantity.Never || res.Every < res.End.Sub(res.Start)) {
 		f.wrong("every", "is shorter than the reservation; want at least its length, from start to end")
 	}
@@ -79,8 +82,34 @@ func (h *handler) Reserve(ctx context.Context, r *connect.Request[pb.ReserveRequ
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	ids, err := h.service.Reserve(ctx, id, res)
-	return answer(&pb.ReserveResponse{Ids: ids}, err)
+	if m.DryRun {
+		return h.preview(ctx, res)
+	}
+	made, err := h.service.Reserve(ctx, id, res)
+	out := &pb.ReserveResponse{}
+	told := map[uint64]bool{}
+	for i := range made {
+		out.Ids = append(out.Ids, made[i].ID)
+		if made[i].Stood {
+			out.Stood = append(out.Stood, made[i].ID)
+		}
+		for j := range made[i].Overlaps {
+			if o := &made[i].Overlaps[j]; !told[o.ID] {
+				told[o.ID] = true
+				out.Overlaps = append(out.Overlaps, reservationMessage(o))
+			}
+		}
+	}
+	return answer(out, err)
+}
+
+// preview says what a reservation would cost.
+func (h *handler) preview(ctx context.Context, r protocol.Reservation) (*connect.Response[pb.ReserveResponse], error) {
+	cuts, err := h.service.Cuts(ctx, r)
+	if !r.Truncate {
+		cuts = nil // it waits behind them
+	}
+	return answer(&pb.ReserveResponse{Cuts: each(cuts, cutMessage)}, err)
 }
 
 // Unreserve gives reserved time back.

@@ -18,7 +18,15 @@ type Service interface {
 	Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error)
 	// DryRun says what Submit would do and when the job would start, and changes nothing.
 	DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, error)
+	// Replace is Submit in place of a job of that name that is over.
+	Replace(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error)
+	// Cancel ends a job; one that is over is a Conflict.
 	Cancel(ctx context.Context, request string, name job.ID) error
+	// Requeue begins another life of a job that was cancelled, has failed or has expired. deadline 0: the one it has, Never:
+	// none.
+	Requeue(ctx context.Context, request string, name job.ID, deadline quantity.Instant) (job.Generation, error)
+	// Delete forgets a job that is over and removes its files.
+	Delete(ctx context.Context, request string, name job.ID) error
 	// PauseJob stops new windows for a job (pause true) or lets it go on.
 	PauseJob(ctx context.Context, request string, name job.ID, pause bool) error
 	Jobs(ctx context.Context) ([]status.Job, error)
@@ -28,8 +36,10 @@ type Service interface {
 	Windows(ctx context.Context) ([]status.Window, error)
 	Queues(ctx context.Context) ([]status.Queue, error)
 	SetQueue(ctx context.Context, request string, q protocol.Queue) error
-	// Reserve takes time on a slice (or on all: empty slice) off the market and returns its ids.
-	Reserve(ctx context.Context, request string, r protocol.Reservation) ([]uint64, error)
+	// Reserve takes time on a slice (or on all: empty slice) off the market and returns what stands for it on each.
+	Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error)
+	// Cuts says what such a reservation would cost if it cuts running subjobs short, and changes nothing.
+	Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, error)
 	Unreserve(ctx context.Context, request string, id uint64) error
 	// Release lifts a quarantine.
 	Release(ctx context.Context, request string, slice job.SliceID) error

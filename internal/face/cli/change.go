@@ -66,15 +66,18 @@ func (a *app) forEach(names []string, done string, do func(string) error) error 
 func isSlice(name string) bool { return strings.Contains(name, "/") }
 
 func (a *app) pauseCmd() *cobra.Command {
-	var length lengthFlag
+	var length spanFlag
+	var yes bool
 	c := &cobra.Command{
 		Use: "pause JOB|SLICE...", Short: "Hold a job back, or take a slice back now",
 		Long: `Pause a job: it gets no new windows; what runs ends by itself.
 
 Pause a slice: its owner takes it back now, for the time that --for gives, or until
 "sluice resume". What runs there is warned at once and stopped; what it has
-checkpointed by then counts.`,
-		Example: "  sluice pause count-words\n  sluice pause node-1/0/gpu --for 2h",
+checkpointed by then counts. A rigid job starts again from the beginning: where one runs
+there, or a minute and more of other work may be lost, it says what and asks at a
+terminal, and elsewhere wants --yes.`,
+		Example: "  sluice pause count-words\n  sluice pause node-1/0/gpu --for 2h\n  sluice pause node-1/0/gpu --yes        # in a script",
 		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -82,13 +85,16 @@ checkpointed by then counts.`,
 				return err
 			}
 			for _, n := range args {
-				if length != 0 && !isSlice(n) {
+				if length.lengthFlag != 0 && !isSlice(n) {
 					return usage("--for is for slices, and %s is a job: it is paused until you resume it", n)
 				}
 			}
+			if err := a.agreed(cmd.Context(), c, args, time.Duration(length.lengthFlag), yes); err != nil {
+				return err
+			}
 			return a.forEach(args, "paused", func(name string) error {
 				if isSlice(name) {
-					return a.takeBack(cmd.Context(), c, name, time.Duration(length))
+					return a.takeBack(cmd.Context(), c, name, time.Duration(length.lengthFlag))
 				}
 				_, err := c.PauseJob(cmd.Context(), connect.NewRequest(&pb.PauseJobRequest{Name: name, Pause: true, RequestId: request()}))
 				return err
@@ -96,18 +102,29 @@ checkpointed by then counts.`,
 		},
 	}
 	c.Flags().Var(&length, "for", "for a slice: how long (default: until resumed)")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "whatever it costs the subjobs that run there")
 	return a.output(c)
 }
 
 // takeBack reserves a slice for its owner, from now.
 func (a *app) takeBack(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, slice string, length time.Duration) error {
-	m := &pb.ReserveRequest{Slice: slice, Kind: protocol.ForOwner.String(), Truncate: true, Source: source(), RequestId: request()}
+	m := a.taking(slice, length)
+	m.RequestId = request()
+	resp, err := c.Reserve(ctx, connect.NewRequest(m))
+	if err == nil {
+		a.doubled(resp.Msg)
+	}
+	return err
+}
+
+// taking is the reservation that takes a slice back.
+func (a *app) taking(slice string, length time.Duration) *pb.ReserveRequest {
+	m := &pb.ReserveRequest{Slice: slice, Kind: protocol.ForOwner.String(), Truncate: true, Source: source()}
 	if length > 0 {
 		now := a.Now()
 		m.Start, m.End = timestamppb.New(now), timestamppb.New(now.Add(length))
 	}
-	_, err := c.Reserve(ctx, connect.NewRequest(m))
-	return err
+	return m
 }
 
 // source is who asks, for people.

@@ -108,9 +108,17 @@ wait train --timeout 1ms
 cancel train
 cancel train nobody
 cancel train nobody -o json
+requeue gang
+requeue gang --deadline 2026-03-02T18:00:00Z
+requeue gang --deadline none
+requeue gang --deadline soon
+requeue train nobody
+delete gang
+delete train
 pause train
 pause node-1/0/3g.40gb --for 2h
 pause train --for 2h
+pause node-1/0/3g.40gb --for 0s
 resume train
 resume train -o name
 resume node-1/0/3g.40gb
@@ -126,6 +134,9 @@ reserve x --all
 reserve x --for 1h --end +1h
 reserve x --kind lease
 reserve x --start noon
+reserve x --for 0s
+reserve x --for 1h --every 0s
+reserve node-1/0/3g.40gb --source twice
 unreserve 17
 unreserve x
 unreserve 17 -o yaml

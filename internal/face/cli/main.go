@@ -51,6 +51,8 @@ type Deps struct {
 	// Patience is how long to wait for a daemon on this machine that does not listen yet; 0: a few seconds; negative: not at
 	// all.
 	Patience time.Duration
+	// Interactive says whether somebody sits at a terminal who can be asked; nil: In and Out tell.
+	Interactive func() bool
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
 	Open func(ctx context.Context, o UpOptions) (*Daemon, error)
 	// VerifyJournal reads a data directory's journal and says in one line what stands there; an error names what is
@@ -221,7 +223,7 @@ func (a *app) root() *cobra.Command {
 		id   string
 		cmds []*cobra.Command
 	}{
-		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
+		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.requeueCmd(), a.deleteCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.releaseCmd(), a.queuesCmd(), a.queueCmd()}},
 		{"daemon", []*cobra.Command{a.upCmd(), a.aboutCmd(), a.journalCmd(), a.versionCmd()}},
 		{"sim", []*cobra.Command{a.simCmd()}},

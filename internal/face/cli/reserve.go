@@ -16,7 +16,7 @@ import (
 func (a *app) reserveCmd() *cobra.Command {
 	var all, truncate bool
 	var kind, start, end, who string
-	var length, every lengthFlag
+	var length, every spanFlag
 	c := &cobra.Command{
 		Use: "reserve SLICE|--all", Short: "Take time on slices off the market",
 		Long: `Take time on one slice, or on all, off the market: for a drain, for maintenance, for
@@ -39,11 +39,11 @@ A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 			if len(args) == 1 {
 				m.Slice = args[0]
 			}
-			if err := a.span(m, start, end, time.Duration(length)); err != nil {
+			if err := a.span(m, start, end, time.Duration(length.lengthFlag)); err != nil {
 				return err
 			}
-			if every != 0 {
-				m.Every = durationpb.New(time.Duration(every))
+			if every.lengthFlag != 0 {
+				m.Every = durationpb.New(time.Duration(every.lengthFlag))
 			}
 			c, err := a.client()
 			if err != nil {
@@ -53,6 +53,7 @@ A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 			if err != nil {
 				return err
 			}
+			a.doubled(resp.Msg)
 			return show(a, resp.Msg.Ids, []column[uint64]{{key: "id", head: "RESERVATION", value: func(id uint64) any { return id }}},
 				func(id uint64) string { return strconv.FormatUint(id, 10) }, "nothing to reserve: there are no slices")
 		},

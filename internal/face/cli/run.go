@@ -79,7 +79,7 @@ An interrupt ends the waiting and not the job.`,
 				return err
 			}
 			list := []submission{s}
-			if _, err := a.submit(cmd.Context(), c, list, "", git, !detach); err != nil || detach {
+			if _, err := a.submit(cmd.Context(), c, list, submitting{git: git, wait: !detach}); err != nil || detach {
 				return err
 			}
 			if err := a.wait(cmd.Context(), c, []string{s.name}, w); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/face/config"
@@ -29,7 +30,7 @@ type submission struct {
 
 func (a *app) submitCmd() *cobra.Command {
 	var files []string
-	var dry, wait, git bool
+	var dry, wait, git, replace bool
 	var w waiting
 	var id string
 	c := &cobra.Command{
@@ -42,10 +43,13 @@ job file, is packed and goes along: regular files, directories and links that st
 inside. .git is left out unless asked for. At most 64 MiB packed.
 
 Submitting the same file again is safe: the same name with the same content is the
-same job.`,
+same job, also when it is over. With --replace a job that is over makes way: its output,
+checkpoints and logs are removed, and this one starts from the beginning. One that is
+not over has to be cancelled first. To go on with what is committed, see "sluice requeue".`,
 		Example: `  sluice submit count.yml
   sluice submit *.yml --wait
   generate | sluice submit -f -
+  sluice submit --replace count.yml       # again from the start, in place of one that is over
   sluice submit --dry-run count.yml       # what would happen, when, and why`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := a.read(append(files, args...))
@@ -65,7 +69,7 @@ same job.`,
 			if err = a.check(cmd.Context(), c, list); err != nil {
 				return err
 			}
-			names, err := a.submit(cmd.Context(), c, list, id, git, wait)
+			names, err := a.submit(cmd.Context(), c, list, submitting{id: id, git: git, wait: wait, replace: replace})
 			if err != nil || !wait {
 				return err
 			}
@@ -76,6 +80,7 @@ same job.`,
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, when the jobs would start and why, and submit nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the jobs are over; exit 1 if one did not complete")
 	w.flags(c, "with --wait: ")
+	c.Flags().BoolVar(&replace, "replace", false, "in place of a job of that name that is over; its output is removed")
 	c.Flags().BoolVar(&git, "with-git", false, "take .git along with the work directory")
 	c.Flags().StringVar(&id, "request-id", "", "an id for this call, so that a script may repeat it safely")
 	return a.output(c)
@@ -137,8 +142,15 @@ func (a *app) open(file string) (data []byte, base string, err error) {
 	return data, filepath.Dir(file), err
 }
 
+// submitting is how jobs are submitted: under which request id (empty: one for each), with .git, to be waited for, in place
+// of those that are over.
+type submitting struct {
+	id                 string
+	git, wait, replace bool
+}
+
 // submit sends every job and says what became of it. If the end will be shown too, programs are not told twice.
-func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, list []submission, id string, git, wait bool) ([]string, error) {
+func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, list []submission, how submitting) ([]string, error) {
 	var names []string
 	receipts := make([]*pb.Receipt, 0, len(list))
 	packed := map[string][]byte{}
@@ -147,7 +159,7 @@ func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 		if s.dir != "" && !known {
 			var warnings []string
 			var err error
-			if snapshot, warnings, err = pack(s.dir, git, maxPacked); err != nil {
+			if snapshot, warnings, err = pack(s.dir, how.git, maxPacked); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.file, err)
 			}
 			for _, w := range warnings {
@@ -155,11 +167,11 @@ func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 			}
 			packed[s.dir] = snapshot
 		}
-		call := id
+		call := how.id
 		if call == "" {
 			call = request()
 		}
-		resp, err := send(ctx, c, &pb.SubmitRequest{Job: string(s.text), FileName: s.file, Snapshot: snapshot, RequestId: call})
+		resp, err := send(ctx, c, &pb.SubmitRequest{Job: string(s.text), FileName: s.file, Snapshot: snapshot, RequestId: call, Replace: how.replace})
 		if err != nil {
 			if len(names) > 0 {
 				fmt.Fprintf(a.Err, "sluice: accepted before this error, and standing: %v\n", names)
@@ -173,18 +185,27 @@ func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 				fmt.Fprintf(a.Err, "sluice: job %s: %s\n", r.Name, w)
 			}
 			if a.format == "table" || a.format == "wide" {
-				said := "accepted"
-				if !r.Created {
-					said = "known already, nothing changed"
-				}
-				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, said)
+				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, received(r))
 			}
 		}
 	}
-	if wait || a.format == "table" || a.format == "wide" {
+	if how.wait || a.format == "table" || a.format == "wide" {
 		return names, nil
 	}
 	return names, show(a, receipts, receiptColumns(), (*pb.Receipt).GetName, "")
+}
+
+// received is what became of a submission, in words.
+func received(r *pb.Receipt) string {
+	switch {
+	case r.Created:
+		return "accepted"
+	case r.State == "":
+		return "known already, nothing changed"
+	case r.State == job.Finished.String():
+		return fmt.Sprintf("known already, nothing changed: it is %s", r.State)
+	}
+	return fmt.Sprintf("known already, nothing changed: it is %s (%s); `sluice requeue %s` runs what is left of it", r.State, r.Reason, r.Name)
 }
 
 func receiptColumns() []column[*pb.Receipt] {
@@ -192,6 +213,8 @@ func receiptColumns() []column[*pb.Receipt] {
 	return []column[receipt]{
 		{key: "name", value: func(r receipt) any { return r.Name }},
 		{key: "created", value: func(r receipt) any { return r.Created }},
+		{key: "state", value: func(r receipt) any { return r.State }},
+		{key: "generation", value: func(r receipt) any { return r.Generation }},
 		{key: "journalSeq", value: func(r receipt) any { return r.JournalSeq }},
 		{key: "journalDigest", value: func(r receipt) any { return r.JournalDigest }},
 		{key: "warnings", value: func(r receipt) any { return append([]string{}, r.Warnings...) }},

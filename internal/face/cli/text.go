@@ -180,3 +180,14 @@ func (l *lengthFlag) Set(s string) error {
 
 // Type is part of pflag.Value.
 func (l *lengthFlag) Type() string { return "duration" }
+
+// spanFlag is a lengthFlag of more than nothing: left out it is 0, given it is not.
+type spanFlag struct{ lengthFlag }
+
+// Set is part of pflag.Value.
+func (l *spanFlag) Set(s string) error {
+	if err := l.lengthFlag.Set(s); err != nil || l.lengthFlag > 0 {
+		return err
+	}
+	return errkind.Errorf(errkind.Invalid, "is %s; want more than nothing, such as 30m, or leave it out", s)
+}

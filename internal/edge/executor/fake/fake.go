@@ -74,7 +74,10 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 	case protocol.Settle:
 		w.settle(m)
 	case protocol.Purge:
-		maps.DeleteFunc(w.settled, func(_ job.Token, s Settlement) bool { return s.Job == m.Job })
+		maps.DeleteFunc(w.settled, func(_ job.Token, s Settlement) bool {
+			return s.Job == m.Job && (m.Generation == 0 || s.Generation < m.Generation)
+		})
+		w.box.Post(protocol.Message{Kind: protocol.Purged, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation})
 	case protocol.Deadline:
 		if r := w.live(m.Token); r != nil {
 			r.end, r.cut = m.End, m.End < r.promised
@@ -103,10 +106,12 @@ func (e *Executor) Close() error {
 
 // Settlement is what became of an ended subjob's directories.
 type Settlement struct {
-	Job       job.ID
-	Committed bool
-	Range     job.Range
-	result    *job.Result
+	Job job.ID
+	// Generation of the life that it was of.
+	Generation job.Generation
+	Committed  bool
+	Range      job.Range
+	result     *job.Result
 }
 
 // Settlements returns what was settled so far and not purged.

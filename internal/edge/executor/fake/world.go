@@ -149,7 +149,7 @@ func (w *world) settle(m protocol.Message) {
 		if r.result == nil {
 			return // a subjob that has not ended has nothing to settle; the node asks again
 		}
-		w.settled[m.Token] = Settlement{Job: r.start.Job, Committed: m.Flag, Range: m.Range, result: r.result}
+		w.settled[m.Token] = Settlement{Job: r.start.Job, Generation: r.start.Generation.Number(), Committed: m.Flag, Range: m.Range, result: r.result}
 		delete(w.runs, m.Token)
 	}
 	w.box.Post(reply(m, protocol.Message{Kind: protocol.Settled}))

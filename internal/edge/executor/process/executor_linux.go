@@ -28,8 +28,10 @@ type Executor struct {
 	done  chan struct{}
 	tasks sync.WaitGroup
 
-	// pruning keeps two prunings apart.
-	pruning sync.Mutex
+	// pruning keeps two prunings apart, emptying two of the trash.
+	pruning, emptying sync.Mutex
+	// moving keeps those apart that move files of one life of a job to their place and those that clear it for the next, by job.
+	moving [64]sync.Mutex
 
 	mu      sync.Mutex
 	runs    map[job.Token]*run
@@ -54,7 +56,7 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{o: o, s: store(o.DataDir), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}}
-	for _, d := range []string{"runs", "settled", "snapshots", "output", "checkpoints", "logs", "kept"} {
+	for _, d := range []string{"runs", "settled", "snapshots", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
 		mode := os.FileMode(0o700)
 		if d == "runs" || d == "checkpoints" { // a mapped user must get through to what is its own
 			mode = 0o711
@@ -66,6 +68,7 @@ func New(o Options) (*Executor, error) {
 	if err := shim.SyncDir(o.DataDir); err != nil { // what is made durable below them is found again by these names
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
+	e.tasks.Go(e.emptyTrash) // what a purge before this boot had put there
 	if o.Isolation != nil {
 		e.iso = *o.Isolation
 		return e, nil
@@ -104,6 +107,10 @@ func (e *Executor) Isolation() string {
 
 // Do carries out one effect in the background.
 func (e *Executor) Do(m protocol.Message, witness journal.Position) {
+	if m.Kind == protocol.Purge && m.Generation == 0 && !e.isClosed() {
+		e.purge(m) // at a boot, before anything else: what is started later must find the place clear
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -127,7 +134,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 	case protocol.Settle:
 		e.tasks.Go(func() { e.settle(m) })
 	case protocol.Purge:
-		e.tasks.Go(func() { e.purge(m.Job) })
+		e.tasks.Go(func() { e.purge(m) })
 	default: // not for an executor
 	}
 }

@@ -13,29 +13,10 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// purge removes everything that is kept of a job. Its snapshot may be another job's too: see PruneSnapshots.
-func (e *Executor) purge(j job.ID) {
-	paths := []string{e.s.outputs(j), e.s.checkpoints(j), e.s.logs(j)}
-	kept, err := filepath.Glob(e.s.in("kept", folder(j)+".*"))
-	if err == nil {
-		for _, path := range kept {
-			// A name may go on with a dot: what follows must be a token and nothing else.
-			if _, err := job.ParseToken(filepath.Base(path)[len(folder(j))+1:]); err == nil {
-				paths = append(paths, path)
-			}
-		}
-	}
-	for _, path := range paths {
-		if err := foreign.Remove(path); err != nil {
-			e.o.Logger.Warn("removing what is kept of a job", "job", string(j), "err", err)
-		}
-	}
-}
-
 // Stored lists the jobs of which something is kept, so that the files of those nobody knows any more can be purged.
 func (e *Executor) Stored() ([]job.ID, error) {
 	seen := map[job.ID]bool{}
-	for _, d := range []string{"output", "checkpoints", "logs"} {
+	for _, d := range []string{"output", "checkpoints", "logs", "lives"} {
 		entries, err := os.ReadDir(e.s.in(d))
 		if err != nil {
 			return nil, err
@@ -60,6 +41,7 @@ func (e *Executor) prune() {
 	e.pruning.Lock()
 	defer e.pruning.Unlock()
 	e.pruneTo(e.s.in("settled"), 1, e.o.KeepSettled, math.MaxInt64)
+	e.pruneTo(e.s.in("lives"), 1, e.o.KeepSettled, math.MaxInt64)
 	e.pruneTo(e.s.in("logs"), 2, 2*e.o.KeepLogs, e.o.KeepLogBytes)
 	e.pruneTo(e.s.in("kept"), 1, max(0, e.o.KeepLost), e.o.KeepLostBytes)
 	e.rotateEvents()

@@ -92,7 +92,17 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 	if err != nil {
 		return err
 	}
+	lock := e.place(lease.Job)
+	lock.Lock()
+	defer lock.Unlock()
 	if m.Flag && !m.Range.Empty() {
+		first, err := e.firstLife(lease.Job)
+		if err != nil {
+			return err
+		}
+		if first > lease.Generation.Number() { // another life has the folders now
+			return e.keep(dir, &lease)
+		}
 		return e.publish(dir, &lease, m.Range)
 	}
 	if planted.In(planted.PublishLosers) {

@@ -73,6 +73,9 @@ func (r *run) prepare(witness journal.Position) error {
 	if err = r.e.letThrough(user); err != nil {
 		return fmt.Errorf("queue %q: %w", spec.Queue, err)
 	}
+	if err = r.e.claimFolders(m.Job, m.Generation.Number()); err != nil {
+		return err
+	}
 	resume, err := r.resume()
 	if err != nil {
 		return err
@@ -150,7 +153,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		}
 	}
 	l := shim.Lease{
-		Token: m.Token, Job: m.Job, Slice: m.Slice, Kind: spec.Kind, Range: m.Range, Total: spec.Total, Grid: spec.Grid,
+		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: m.Slice, Kind: spec.Kind, Range: m.Range, Total: spec.Total, Grid: spec.Grid,
 		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), Grace: spec.Launch.Grace, Asked: r.asked,
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,

@@ -35,6 +35,9 @@ func (s store) outputs(j job.ID) string     { return s.in("output", folder(j)) }
 func (s store) checkpoints(j job.ID) string { return s.in("checkpoints", folder(j)) }
 func (s store) logs(j job.ID) string        { return s.in("logs", folder(j)) }
 
+// life is the file that says which life of a job is the first whose files lie here.
+func (s store) life(j job.ID) string { return s.in("lives", folder(j)) }
+
 func (s store) checkpoint(j job.ID, t job.Token) string {
 	return filepath.Join(s.checkpoints(j), t.String())
 }

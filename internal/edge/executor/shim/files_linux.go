@@ -17,9 +17,11 @@ import (
 type Lease struct {
 	Token job.Token
 	Job   job.ID
-	Slice job.SliceID
-	Kind  job.Kind
-	Range job.Range
+	// Generation of the job's life that it is of; 0, as older versions wrote, is the first.
+	Generation job.Generation
+	Slice      job.SliceID
+	Kind       job.Kind
+	Range      job.Range
 	// Total and Grid of the job, to judge what the progress file says.
 	Total, Grid int64
 	// Start and End by the node's clock; Anchor ties that clock to the kernel's. End may be Never.

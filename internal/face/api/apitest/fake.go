@@ -34,7 +34,9 @@ type Fake struct {
 	WindowList []status.Window
 	QueueList  []status.Queue
 	OutputList []status.Output
-	Past       status.History
+	// CutList is what a reservation that truncates would cut.
+	CutList []status.Cut
+	Past    status.History
 	// LogText is what Logs tells, and Follow before it waits for the caller to leave.
 	LogText string
 	// FollowLog answers Follow instead, unless nil.
@@ -165,6 +167,48 @@ func (f *Fake) DryRun(_ context.Context, spec *job.Spec) (status.Explanation, er
 	}, f.Err
 }
 
+// Replace is Submit over a job that is over.
+func (f *Fake) Replace(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (drive.Receipt, error) {
+	f.mu.Lock()
+	i := f.find(spec.Name)
+	standing := i >= 0 && !f.jobs[i].State.Final()
+	if i >= 0 && !standing {
+		f.jobs = slices.Delete(f.jobs, i, i+1)
+	}
+	f.mu.Unlock()
+	if standing {
+		return drive.Receipt{}, errkind.Errorf(errkind.Conflict, "job %s is not over: cancel it first", spec.Name)
+	}
+	return f.Submit(ctx, request, spec, snapshot)
+}
+
+// Requeue marks the job, if it is over.
+func (f *Fake) Requeue(_ context.Context, _ string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
+	what := "requeue"
+	switch {
+	case deadline == quantity.Never:
+		what += " without deadline"
+	case deadline != 0:
+		what += " until " + deadline.Time().UTC().Format(time.RFC3339)
+	}
+	return 2, f.over(what, name)
+}
+
+// Delete marks the job, if it is over.
+func (f *Fake) Delete(_ context.Context, _ string, name job.ID) error { return f.over("delete", name) }
+
+func (f *Fake) over(what string, name job.ID) error {
+	if err := f.on(what, name); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.jobs[f.find(name)].State.Final() {
+		return errkind.Errorf(errkind.Conflict, "job %q is not over", name)
+	}
+	return nil
+}
+
 // Cancel marks the job.
 func (f *Fake) Cancel(_ context.Context, _ string, name job.ID) error {
 	return f.on("cancel", name)
@@ -245,13 +289,22 @@ func (f *Fake) SetQueue(_ context.Context, _ string, q protocol.Queue) error {
 	return f.call("queue %+v", q)
 }
 
-// Reserve notes the call and answers one id.
-func (f *Fake) Reserve(_ context.Context, _ string, r protocol.Reservation) ([]uint64, error) {
+// Cuts answers CutList.
+func (f *Fake) Cuts(context.Context, protocol.Reservation) ([]status.Cut, error) {
+	return f.CutList, f.Err
+}
+
+// Reserve notes the call and answers one id. What is asked for by "twice" stood already, beside another.
+func (f *Fake) Reserve(_ context.Context, _ string, r protocol.Reservation) ([]protocol.Made, error) {
 	length := time.Duration(0)
 	if r.End != quantity.Never {
 		length = r.End.Sub(r.Start)
 	}
-	return []uint64{21}, f.call("reserve %s %q for %s every %s truncate %v", r.Kind, r.Slice, length, r.Every, r.Truncate)
+	made := protocol.Made{ID: 21, Slice: r.Slice}
+	if r.Source == "twice" {
+		made.Stood, made.Overlaps = true, f.SliceList[0].Reservations
+	}
+	return []protocol.Made{made}, f.call("reserve %s %q for %s every %s truncate %v", r.Kind, r.Slice, length, r.Every, r.Truncate)
 }
 
 // Unreserve notes the call.

@@ -129,8 +129,10 @@ type Job struct {
 	Profile *Profile `protobuf:"bytes,32,opt,name=profile,proto3" json:"profile,omitempty"`
 	// What a start is planned to take at its node before the process begins: what earlier ones took (prepare_seen), or a margin
 	// for unpacking the work directory.
-	Prepare       *durationpb.Duration `protobuf:"bytes,33,opt,name=prepare,proto3" json:"prepare,omitempty"`
-	PrepareSeen   bool                 `protobuf:"varint,34,opt,name=prepare_seen,json=prepareSeen,proto3" json:"prepare_seen,omitempty"`
+	Prepare     *durationpb.Duration `protobuf:"bytes,33,opt,name=prepare,proto3" json:"prepare,omitempty"`
+	PrepareSeen bool                 `protobuf:"varint,34,opt,name=prepare_seen,json=prepareSeen,proto3" json:"prepare_seen,omitempty"`
+	// Its present life. It grows with every life and is no count of them.
+	Generation    uint32 `protobuf:"varint,35,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -401,6 +403,13 @@ func (x *Job) GetPrepareSeen() bool {
 		return x.PrepareSeen
 	}
 	return false
+}
+
+func (x *Job) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 // Trust is what declared against observed has shown, of a job or of the jobs of a queue.
@@ -1154,7 +1163,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\x84\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\xa4\n" +
 	"\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
@@ -1195,7 +1204,10 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x05trust\x18\x1f \x01(\v2\x16.sluice.v1alpha1.TrustR\x05trust\x122\n" +
 	"\aprofile\x18  \x01(\v2\x18.sluice.v1alpha1.ProfileR\aprofile\x123\n" +
 	"\aprepare\x18! \x01(\v2\x19.google.protobuf.DurationR\aprepare\x12!\n" +
-	"\fprepare_seen\x18\" \x01(\bR\vprepareSeen\"\xc3\x01\n" +
+	"\fprepare_seen\x18\" \x01(\bR\vprepareSeen\x12\x1e\n" +
+	"\n" +
+	"generation\x18# \x01(\rR\n" +
+	"generation\"\xc3\x01\n" +
 	"\x05Trust\x12\x1a\n" +
 	"\bbelieved\x18\x01 \x01(\x01R\bbelieved\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\x01R\x05error\x12\x18\n" +

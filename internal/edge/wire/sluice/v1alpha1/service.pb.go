@@ -29,8 +29,10 @@ type SubmitRequest struct {
 	// What the file is called in error messages.
 	FileName string `protobuf:"bytes,2,opt,name=file_name,json=fileName,proto3" json:"file_name,omitempty"`
 	// The work directory as a tar.gz, at most 64 MiB; empty for none. All jobs of the file get it.
-	Snapshot      []byte `protobuf:"bytes,3,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Snapshot  []byte `protobuf:"bytes,3,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Puts the jobs in the place of those of their names that are over, whose output, checkpoints and logs are removed.
+	Replace       bool `protobuf:"varint,5,opt,name=replace,proto3" json:"replace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,6 +95,13 @@ func (x *SubmitRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *SubmitRequest) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
 type SubmitResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Receipts      []*Receipt             `protobuf:"bytes,1,rep,name=receipts,proto3" json:"receipts,omitempty"`
@@ -146,7 +155,12 @@ type Receipt struct {
 	JournalSeq    uint64 `protobuf:"varint,3,opt,name=journal_seq,json=journalSeq,proto3" json:"journal_seq,omitempty"`
 	JournalDigest string `protobuf:"bytes,4,opt,name=journal_digest,json=journalDigest,proto3" json:"journal_digest,omitempty"`
 	// What is allowed but rarely meant.
-	Warnings      []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How the job that was accepted before has ended, and why; empty while it has not.
+	State  string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The job's life. It grows with every life and is no count of them.
+	Generation    uint32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -214,6 +228,27 @@ func (x *Receipt) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *Receipt) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Receipt) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Receipt) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 type DryRunRequest struct {
@@ -409,6 +444,208 @@ func (*CancelResponse) Descriptor() ([]byte, []int) {
 	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{6}
 }
 
+type RequeueRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	RequestId string                 `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Another deadline; unset: the one it has.
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Takes its deadline away.
+	NoDeadline    bool `protobuf:"varint,4,opt,name=no_deadline,json=noDeadline,proto3" json:"no_deadline,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequeueRequest) Reset() {
+	*x = RequeueRequest{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequeueRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequeueRequest) ProtoMessage() {}
+
+func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequeueRequest.ProtoReflect.Descriptor instead.
+func (*RequeueRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RequeueRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RequeueRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *RequeueRequest) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+func (x *RequeueRequest) GetNoDeadline() bool {
+	if x != nil {
+		return x.NoDeadline
+	}
+	return false
+}
+
+type RequeueResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    uint32                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequeueResponse) Reset() {
+	*x = RequeueResponse{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequeueResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequeueResponse) ProtoMessage() {}
+
+func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequeueResponse.ProtoReflect.Descriptor instead.
+func (*RequeueResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RequeueResponse) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+type DeleteRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	RequestId     string                 `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRequest) Reset() {
+	*x = DeleteRequest{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRequest) ProtoMessage() {}
+
+func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
+func (*DeleteRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DeleteRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type DeleteResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteResponse) Reset() {
+	*x = DeleteResponse{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteResponse) ProtoMessage() {}
+
+func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
+func (*DeleteResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{10}
+}
+
 type PauseJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -421,7 +658,7 @@ type PauseJobRequest struct {
 
 func (x *PauseJobRequest) Reset() {
 	*x = PauseJobRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +670,7 @@ func (x *PauseJobRequest) String() string {
 func (*PauseJobRequest) ProtoMessage() {}
 
 func (x *PauseJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +683,7 @@ func (x *PauseJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseJobRequest.ProtoReflect.Descriptor instead.
 func (*PauseJobRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PauseJobRequest) GetName() string {
@@ -478,7 +715,7 @@ type PauseJobResponse struct {
 
 func (x *PauseJobResponse) Reset() {
 	*x = PauseJobResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +727,7 @@ func (x *PauseJobResponse) String() string {
 func (*PauseJobResponse) ProtoMessage() {}
 
 func (x *PauseJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,7 +740,7 @@ func (x *PauseJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseJobResponse.ProtoReflect.Descriptor instead.
 func (*PauseJobResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{12}
 }
 
 type ListJobsRequest struct {
@@ -520,7 +757,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +769,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +782,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListJobsRequest) GetQueue() string {
@@ -581,7 +818,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[10]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +830,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[10]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +843,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -632,7 +869,7 @@ type GetJobRequest struct {
 
 func (x *GetJobRequest) Reset() {
 	*x = GetJobRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[11]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +881,7 @@ func (x *GetJobRequest) String() string {
 func (*GetJobRequest) ProtoMessage() {}
 
 func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[11]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +894,7 @@ func (x *GetJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobRequest.ProtoReflect.Descriptor instead.
 func (*GetJobRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{11}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetJobRequest) GetName() string {
@@ -676,7 +913,7 @@ type GetJobResponse struct {
 
 func (x *GetJobResponse) Reset() {
 	*x = GetJobResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[12]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +925,7 @@ func (x *GetJobResponse) String() string {
 func (*GetJobResponse) ProtoMessage() {}
 
 func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[12]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +938,7 @@ func (x *GetJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobResponse.ProtoReflect.Descriptor instead.
 func (*GetJobResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{12}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetJobResponse) GetJob() *Job {
@@ -723,7 +960,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[13]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +972,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[13]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +985,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{13}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WaitJobRequest) GetNames() []string {
@@ -776,7 +1013,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[14]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +1025,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[14]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +1038,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{14}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WaitJobResponse) GetJobs() []*Job {
@@ -827,7 +1064,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[15]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +1076,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[15]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +1089,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{15}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExplainRequest) GetName() string {
@@ -871,7 +1108,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[16]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1120,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[16]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1133,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{16}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExplainResponse) GetExplanation() *Explanation {
@@ -914,7 +1151,7 @@ type ListSlicesRequest struct {
 
 func (x *ListSlicesRequest) Reset() {
 	*x = ListSlicesRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[17]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1163,7 @@ func (x *ListSlicesRequest) String() string {
 func (*ListSlicesRequest) ProtoMessage() {}
 
 func (x *ListSlicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[17]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1176,7 @@ func (x *ListSlicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlicesRequest.ProtoReflect.Descriptor instead.
 func (*ListSlicesRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{17}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{21}
 }
 
 type ListSlicesResponse struct {
@@ -951,7 +1188,7 @@ type ListSlicesResponse struct {
 
 func (x *ListSlicesResponse) Reset() {
 	*x = ListSlicesResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[18]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1200,7 @@ func (x *ListSlicesResponse) String() string {
 func (*ListSlicesResponse) ProtoMessage() {}
 
 func (x *ListSlicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[18]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1213,7 @@ func (x *ListSlicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlicesResponse.ProtoReflect.Descriptor instead.
 func (*ListSlicesResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{18}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListSlicesResponse) GetSlices() []*Slice {
@@ -994,7 +1231,7 @@ type ListWindowsRequest struct {
 
 func (x *ListWindowsRequest) Reset() {
 	*x = ListWindowsRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[19]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1243,7 @@ func (x *ListWindowsRequest) String() string {
 func (*ListWindowsRequest) ProtoMessage() {}
 
 func (x *ListWindowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[19]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1256,7 @@ func (x *ListWindowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWindowsRequest.ProtoReflect.Descriptor instead.
 func (*ListWindowsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{19}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{23}
 }
 
 type ListWindowsResponse struct {
@@ -1031,7 +1268,7 @@ type ListWindowsResponse struct {
 
 func (x *ListWindowsResponse) Reset() {
 	*x = ListWindowsResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[20]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1280,7 @@ func (x *ListWindowsResponse) String() string {
 func (*ListWindowsResponse) ProtoMessage() {}
 
 func (x *ListWindowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[20]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1293,7 @@ func (x *ListWindowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWindowsResponse.ProtoReflect.Descriptor instead.
 func (*ListWindowsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{20}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListWindowsResponse) GetWindows() []*Window {
@@ -1074,7 +1311,7 @@ type ListQueuesRequest struct {
 
 func (x *ListQueuesRequest) Reset() {
 	*x = ListQueuesRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[21]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1323,7 @@ func (x *ListQueuesRequest) String() string {
 func (*ListQueuesRequest) ProtoMessage() {}
 
 func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[21]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1336,7 @@ func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{21}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{25}
 }
 
 type ListQueuesResponse struct {
@@ -1111,7 +1348,7 @@ type ListQueuesResponse struct {
 
 func (x *ListQueuesResponse) Reset() {
 	*x = ListQueuesResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[22]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1360,7 @@ func (x *ListQueuesResponse) String() string {
 func (*ListQueuesResponse) ProtoMessage() {}
 
 func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[22]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1373,7 @@ func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{22}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListQueuesResponse) GetQueues() []*Queue {
@@ -1156,7 +1393,7 @@ type SetQueueRequest struct {
 
 func (x *SetQueueRequest) Reset() {
 	*x = SetQueueRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[23]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +1405,7 @@ func (x *SetQueueRequest) String() string {
 func (*SetQueueRequest) ProtoMessage() {}
 
 func (x *SetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[23]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +1418,7 @@ func (x *SetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueRequest.ProtoReflect.Descriptor instead.
 func (*SetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{23}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetQueueRequest) GetQueue() *QueueSettings {
@@ -1206,7 +1443,7 @@ type SetQueueResponse struct {
 
 func (x *SetQueueResponse) Reset() {
 	*x = SetQueueResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[24]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +1455,7 @@ func (x *SetQueueResponse) String() string {
 func (*SetQueueResponse) ProtoMessage() {}
 
 func (x *SetQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[24]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,7 +1468,7 @@ func (x *SetQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueResponse.ProtoReflect.Descriptor instead.
 func (*SetQueueResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{24}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{28}
 }
 
 type ReserveRequest struct {
@@ -1249,15 +1486,17 @@ type ReserveRequest struct {
 	// Cuts running subjobs short; otherwise the reservation waits behind them.
 	Truncate bool `protobuf:"varint,6,opt,name=truncate,proto3" json:"truncate,omitempty"`
 	// Who asks, for people.
-	Source        string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
-	RequestId     string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Source    string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
+	RequestId string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Reserves nothing and answers with the cuts alone.
+	DryRun        bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReserveRequest) Reset() {
 	*x = ReserveRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[25]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1508,7 @@ func (x *ReserveRequest) String() string {
 func (*ReserveRequest) ProtoMessage() {}
 
 func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[25]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1521,7 @@ func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveRequest.ProtoReflect.Descriptor instead.
 func (*ReserveRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{25}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReserveRequest) GetSlice() string {
@@ -1341,16 +1580,30 @@ func (x *ReserveRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *ReserveRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 type ReserveResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ids           []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each slice.
+	Ids []uint64 `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	// Those of ids that stood already.
+	Stood []uint64 `protobuf:"varint,2,rep,packed,name=stood,proto3" json:"stood,omitempty"`
+	// Others that share time with them, each once.
+	Overlaps []*Reservation `protobuf:"bytes,3,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
+	// With dry_run: the subjobs that would be cut short or withdrawn. Without truncate there are none.
+	Cuts          []*Cut `protobuf:"bytes,4,rep,name=cuts,proto3" json:"cuts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReserveResponse) Reset() {
 	*x = ReserveResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[26]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1615,7 @@ func (x *ReserveResponse) String() string {
 func (*ReserveResponse) ProtoMessage() {}
 
 func (x *ReserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[26]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1628,7 @@ func (x *ReserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveResponse.ProtoReflect.Descriptor instead.
 func (*ReserveResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{26}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReserveResponse) GetIds() []uint64 {
@@ -1383,6 +1636,175 @@ func (x *ReserveResponse) GetIds() []uint64 {
 		return x.Ids
 	}
 	return nil
+}
+
+func (x *ReserveResponse) GetStood() []uint64 {
+	if x != nil {
+		return x.Stood
+	}
+	return nil
+}
+
+func (x *ReserveResponse) GetOverlaps() []*Reservation {
+	if x != nil {
+		return x.Overlaps
+	}
+	return nil
+}
+
+func (x *ReserveResponse) GetCuts() []*Cut {
+	if x != nil {
+		return x.Cuts
+	}
+	return nil
+}
+
+// Cut is what a reservation that truncates does to a subjob.
+type Cut struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Job    string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Subjob string                 `protobuf:"bytes,2,opt,name=subjob,proto3" json:"subjob,omitempty"`
+	// items, steps or rigid; empty where it is not known.
+	Kind  string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Slice string `protobuf:"bytes,4,opt,name=slice,proto3" json:"slice,omitempty"`
+	// How many slices it holds at once.
+	Slices int32  `protobuf:"varint,5,opt,name=slices,proto3" json:"slices,omitempty"`
+	Range  *Range `protobuf:"bytes,6,opt,name=range,proto3" json:"range,omitempty"`
+	// Units of its range that it says it has completed: they count.
+	Reported int64 `protobuf:"varint,7,opt,name=reported,proto3" json:"reported,omitempty"`
+	// When its lease ends, and when it would end.
+	End *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=end,proto3" json:"end,omitempty"`
+	At  *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=at,proto3" json:"at,omitempty"`
+	// It has not begun: it is sold again elsewhere, and nothing is lost.
+	Withdrawn bool `protobuf:"varint,10,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	// How long it will have run, and how much of that is done again if it leaves no checkpoint when it is warned.
+	Ran    *durationpb.Duration `protobuf:"bytes,11,opt,name=ran,proto3" json:"ran,omitempty"`
+	AtRisk *durationpb.Duration `protobuf:"bytes,12,opt,name=at_risk,json=atRisk,proto3" json:"at_risk,omitempty"`
+	// A person should be asked before: it is a rigid job's, or a minute and more is at risk.
+	Costly        bool `protobuf:"varint,13,opt,name=costly,proto3" json:"costly,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cut) Reset() {
+	*x = Cut{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cut) ProtoMessage() {}
+
+func (x *Cut) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cut.ProtoReflect.Descriptor instead.
+func (*Cut) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Cut) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *Cut) GetSubjob() string {
+	if x != nil {
+		return x.Subjob
+	}
+	return ""
+}
+
+func (x *Cut) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Cut) GetSlice() string {
+	if x != nil {
+		return x.Slice
+	}
+	return ""
+}
+
+func (x *Cut) GetSlices() int32 {
+	if x != nil {
+		return x.Slices
+	}
+	return 0
+}
+
+func (x *Cut) GetRange() *Range {
+	if x != nil {
+		return x.Range
+	}
+	return nil
+}
+
+func (x *Cut) GetReported() int64 {
+	if x != nil {
+		return x.Reported
+	}
+	return 0
+}
+
+func (x *Cut) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Cut) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Cut) GetWithdrawn() bool {
+	if x != nil {
+		return x.Withdrawn
+	}
+	return false
+}
+
+func (x *Cut) GetRan() *durationpb.Duration {
+	if x != nil {
+		return x.Ran
+	}
+	return nil
+}
+
+func (x *Cut) GetAtRisk() *durationpb.Duration {
+	if x != nil {
+		return x.AtRisk
+	}
+	return nil
+}
+
+func (x *Cut) GetCostly() bool {
+	if x != nil {
+		return x.Costly
+	}
+	return false
 }
 
 type UnreserveRequest struct {
@@ -1395,7 +1817,7 @@ type UnreserveRequest struct {
 
 func (x *UnreserveRequest) Reset() {
 	*x = UnreserveRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[27]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1829,7 @@ func (x *UnreserveRequest) String() string {
 func (*UnreserveRequest) ProtoMessage() {}
 
 func (x *UnreserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[27]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1842,7 @@ func (x *UnreserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreserveRequest.ProtoReflect.Descriptor instead.
 func (*UnreserveRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{27}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UnreserveRequest) GetId() uint64 {
@@ -1445,7 +1867,7 @@ type UnreserveResponse struct {
 
 func (x *UnreserveResponse) Reset() {
 	*x = UnreserveResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[28]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +1879,7 @@ func (x *UnreserveResponse) String() string {
 func (*UnreserveResponse) ProtoMessage() {}
 
 func (x *UnreserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[28]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +1892,7 @@ func (x *UnreserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreserveResponse.ProtoReflect.Descriptor instead.
 func (*UnreserveResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{28}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{33}
 }
 
 type ReleaseRequest struct {
@@ -1483,7 +1905,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[29]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1917,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[29]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1930,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{29}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReleaseRequest) GetSlice() string {
@@ -1533,7 +1955,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[30]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1967,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[30]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1980,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{30}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{35}
 }
 
 type LogsRequest struct {
@@ -1577,7 +1999,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[31]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +2011,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[31]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +2024,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{31}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogsRequest) GetName() string {
@@ -1655,7 +2077,7 @@ type LogPosition struct {
 
 func (x *LogPosition) Reset() {
 	*x = LogPosition{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +2089,7 @@ func (x *LogPosition) String() string {
 func (*LogPosition) ProtoMessage() {}
 
 func (x *LogPosition) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +2102,7 @@ func (x *LogPosition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogPosition.ProtoReflect.Descriptor instead.
 func (*LogPosition) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{32}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogPosition) GetSubjob() string {
@@ -1727,7 +2149,7 @@ type LogsResponse struct {
 
 func (x *LogsResponse) Reset() {
 	*x = LogsResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +2161,7 @@ func (x *LogsResponse) String() string {
 func (*LogsResponse) ProtoMessage() {}
 
 func (x *LogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +2174,7 @@ func (x *LogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsResponse.ProtoReflect.Descriptor instead.
 func (*LogsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{33}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogsResponse) GetData() []byte {
@@ -1799,7 +2221,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1811,7 +2233,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1824,7 +2246,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{34}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListOutputsRequest) GetName() string {
@@ -1843,7 +2265,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +2277,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +2290,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{35}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Output {
@@ -1889,7 +2311,7 @@ type ReadOutputRequest struct {
 
 func (x *ReadOutputRequest) Reset() {
 	*x = ReadOutputRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2323,7 @@ func (x *ReadOutputRequest) String() string {
 func (*ReadOutputRequest) ProtoMessage() {}
 
 func (x *ReadOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2336,7 @@ func (x *ReadOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadOutputRequest.ProtoReflect.Descriptor instead.
 func (*ReadOutputRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{36}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReadOutputRequest) GetName() string {
@@ -1946,7 +2368,7 @@ type ReadOutputResponse struct {
 
 func (x *ReadOutputResponse) Reset() {
 	*x = ReadOutputResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2380,7 @@ func (x *ReadOutputResponse) String() string {
 func (*ReadOutputResponse) ProtoMessage() {}
 
 func (x *ReadOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2393,7 @@ func (x *ReadOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadOutputResponse.ProtoReflect.Descriptor instead.
 func (*ReadOutputResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{37}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReadOutputResponse) GetSubjob() string {
@@ -2012,7 +2434,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2446,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2459,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{38}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *HistoryRequest) GetSince() *timestamppb.Timestamp {
@@ -2058,7 +2480,7 @@ type HistoryResponse struct {
 
 func (x *HistoryResponse) Reset() {
 	*x = HistoryResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2492,7 @@ func (x *HistoryResponse) String() string {
 func (*HistoryResponse) ProtoMessage() {}
 
 func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2505,7 @@ func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryResponse.ProtoReflect.Descriptor instead.
 func (*HistoryResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{39}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *HistoryResponse) GetFrom() *timestamppb.Timestamp {
@@ -2115,7 +2537,7 @@ type AboutRequest struct {
 
 func (x *AboutRequest) Reset() {
 	*x = AboutRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2549,7 @@ func (x *AboutRequest) String() string {
 func (*AboutRequest) ProtoMessage() {}
 
 func (x *AboutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2562,7 @@ func (x *AboutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutRequest.ProtoReflect.Descriptor instead.
 func (*AboutRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{40}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{45}
 }
 
 type AboutResponse struct {
@@ -2152,7 +2574,7 @@ type AboutResponse struct {
 
 func (x *AboutResponse) Reset() {
 	*x = AboutResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2586,7 @@ func (x *AboutResponse) String() string {
 func (*AboutResponse) ProtoMessage() {}
 
 func (x *AboutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2599,7 @@ func (x *AboutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutResponse.ProtoReflect.Descriptor instead.
 func (*AboutResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{41}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AboutResponse) GetAbout() *About {
@@ -2196,7 +2618,7 @@ type AgentKeyRequest struct {
 
 func (x *AgentKeyRequest) Reset() {
 	*x = AgentKeyRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2208,7 +2630,7 @@ func (x *AgentKeyRequest) String() string {
 func (*AgentKeyRequest) ProtoMessage() {}
 
 func (x *AgentKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2221,7 +2643,7 @@ func (x *AgentKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentKeyRequest.ProtoReflect.Descriptor instead.
 func (*AgentKeyRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{42}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AgentKeyRequest) GetJob() string {
@@ -2240,7 +2662,7 @@ type AgentKeyResponse struct {
 
 func (x *AgentKeyResponse) Reset() {
 	*x = AgentKeyResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2252,7 +2674,7 @@ func (x *AgentKeyResponse) String() string {
 func (*AgentKeyResponse) ProtoMessage() {}
 
 func (x *AgentKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2687,7 @@ func (x *AgentKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentKeyResponse.ProtoReflect.Descriptor instead.
 func (*AgentKeyResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{43}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AgentKeyResponse) GetKey() string {
@@ -2293,7 +2715,7 @@ type NegotiateRequest struct {
 
 func (x *NegotiateRequest) Reset() {
 	*x = NegotiateRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2727,7 @@ func (x *NegotiateRequest) String() string {
 func (*NegotiateRequest) ProtoMessage() {}
 
 func (x *NegotiateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2740,7 @@ func (x *NegotiateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiateRequest.ProtoReflect.Descriptor instead.
 func (*NegotiateRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{44}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *NegotiateRequest) GetJob() string {
@@ -2374,7 +2796,7 @@ type NegotiateResponse struct {
 
 func (x *NegotiateResponse) Reset() {
 	*x = NegotiateResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2808,7 @@ func (x *NegotiateResponse) String() string {
 func (*NegotiateResponse) ProtoMessage() {}
 
 func (x *NegotiateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2821,7 @@ func (x *NegotiateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiateResponse.ProtoReflect.Descriptor instead.
 func (*NegotiateResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{45}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *NegotiateResponse) GetSession() uint64 {
@@ -2441,22 +2863,28 @@ var File_sluice_v1alpha1_service_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dsluice/v1alpha1/service.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bsluice/v1alpha1/about.proto\x1a\x1bsluice/v1alpha1/agent.proto\x1a\x19sluice/v1alpha1/job.proto\x1a\x1bsluice/v1alpha1/slice.proto\"y\n" +
+	"\x1dsluice/v1alpha1/service.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bsluice/v1alpha1/about.proto\x1a\x1bsluice/v1alpha1/agent.proto\x1a\x19sluice/v1alpha1/job.proto\x1a\x1bsluice/v1alpha1/slice.proto\"\x93\x01\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x1b\n" +
 	"\tfile_name\x18\x02 \x01(\tR\bfileName\x12\x1a\n" +
 	"\bsnapshot\x18\x03 \x01(\fR\bsnapshot\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\"F\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12\x18\n" +
+	"\areplace\x18\x05 \x01(\bR\areplace\"F\n" +
 	"\x0eSubmitResponse\x124\n" +
-	"\breceipts\x18\x01 \x03(\v2\x18.sluice.v1alpha1.ReceiptR\breceipts\"\x9b\x01\n" +
+	"\breceipts\x18\x01 \x03(\v2\x18.sluice.v1alpha1.ReceiptR\breceipts\"\xe9\x01\n" +
 	"\aReceipt\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\x12\x1f\n" +
 	"\vjournal_seq\x18\x03 \x01(\x04R\n" +
 	"journalSeq\x12%\n" +
 	"\x0ejournal_digest\x18\x04 \x01(\tR\rjournalDigest\x12\x1a\n" +
-	"\bwarnings\x18\x05 \x03(\tR\bwarnings\">\n" +
+	"\bwarnings\x18\x05 \x03(\tR\bwarnings\x12\x14\n" +
+	"\x05state\x18\x06 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x1e\n" +
+	"\n" +
+	"generation\x18\b \x01(\rR\n" +
+	"generation\">\n" +
 	"\rDryRunRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x1b\n" +
 	"\tfile_name\x18\x02 \x01(\tR\bfileName\"n\n" +
@@ -2467,7 +2895,23 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x10\n" +
-	"\x0eCancelResponse\"Z\n" +
+	"\x0eCancelResponse\"\x9c\x01\n" +
+	"\x0eRequeueRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x126\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x1f\n" +
+	"\vno_deadline\x18\x04 \x01(\bR\n" +
+	"noDeadline\"1\n" +
+	"\x0fRequeueResponse\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\rR\n" +
+	"generation\"B\n" +
+	"\rDeleteRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\x10\n" +
+	"\x0eDeleteResponse\"Z\n" +
 	"\x0fPauseJobRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05pause\x18\x02 \x01(\bR\x05pause\x12\x1d\n" +
@@ -2508,7 +2952,7 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\v2\x1e.sluice.v1alpha1.QueueSettingsR\x05queue\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x12\n" +
-	"\x10SetQueueResponse\"\x9e\x02\n" +
+	"\x10SetQueueResponse\"\xb7\x02\n" +
 	"\x0eReserveRequest\x12\x14\n" +
 	"\x05slice\x18\x01 \x01(\tR\x05slice\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x120\n" +
@@ -2518,9 +2962,28 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\btruncate\x18\x06 \x01(\bR\btruncate\x12\x16\n" +
 	"\x06source\x18\a \x01(\tR\x06source\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\b \x01(\tR\trequestId\"#\n" +
+	"request_id\x18\b \x01(\tR\trequestId\x12\x17\n" +
+	"\adry_run\x18\t \x01(\bR\x06dryRun\"\x9d\x01\n" +
 	"\x0fReserveResponse\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\x04R\x03ids\"A\n" +
+	"\x03ids\x18\x01 \x03(\x04R\x03ids\x12\x14\n" +
+	"\x05stood\x18\x02 \x03(\x04R\x05stood\x128\n" +
+	"\boverlaps\x18\x03 \x03(\v2\x1c.sluice.v1alpha1.ReservationR\boverlaps\x12(\n" +
+	"\x04cuts\x18\x04 \x03(\v2\x14.sluice.v1alpha1.CutR\x04cuts\"\xac\x03\n" +
+	"\x03Cut\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\x12\x16\n" +
+	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05slice\x18\x04 \x01(\tR\x05slice\x12\x16\n" +
+	"\x06slices\x18\x05 \x01(\x05R\x06slices\x12,\n" +
+	"\x05range\x18\x06 \x01(\v2\x16.sluice.v1alpha1.RangeR\x05range\x12\x1a\n" +
+	"\breported\x18\a \x01(\x03R\breported\x12,\n" +
+	"\x03end\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12*\n" +
+	"\x02at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1c\n" +
+	"\twithdrawn\x18\n" +
+	" \x01(\bR\twithdrawn\x12+\n" +
+	"\x03ran\x18\v \x01(\v2\x19.google.protobuf.DurationR\x03ran\x122\n" +
+	"\aat_risk\x18\f \x01(\v2\x19.google.protobuf.DurationR\x06atRisk\x12\x16\n" +
+	"\x06costly\x18\r \x01(\bR\x06costly\"A\n" +
 	"\x10UnreserveRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1d\n" +
 	"\n" +
@@ -2584,11 +3047,13 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x1b.sluice.v1alpha1.AgentEventR\x06events\x12\x18\n" +
 	"\adropped\x18\x03 \x01(\x03R\adropped\x12\x14\n" +
 	"\x05notes\x18\x04 \x03(\tR\x05notes\x12\x12\n" +
-	"\x04over\x18\x05 \x01(\bR\x04over2\xf7\r\n" +
+	"\x04over\x18\x05 \x01(\bR\x04over2\x90\x0f\n" +
 	"\rSluiceService\x12I\n" +
 	"\x06Submit\x12\x1e.sluice.v1alpha1.SubmitRequest\x1a\x1f.sluice.v1alpha1.SubmitResponse\x12I\n" +
 	"\x06DryRun\x12\x1e.sluice.v1alpha1.DryRunRequest\x1a\x1f.sluice.v1alpha1.DryRunResponse\x12I\n" +
-	"\x06Cancel\x12\x1e.sluice.v1alpha1.CancelRequest\x1a\x1f.sluice.v1alpha1.CancelResponse\x12O\n" +
+	"\x06Cancel\x12\x1e.sluice.v1alpha1.CancelRequest\x1a\x1f.sluice.v1alpha1.CancelResponse\x12L\n" +
+	"\aRequeue\x12\x1f.sluice.v1alpha1.RequeueRequest\x1a .sluice.v1alpha1.RequeueResponse\x12I\n" +
+	"\x06Delete\x12\x1e.sluice.v1alpha1.DeleteRequest\x1a\x1f.sluice.v1alpha1.DeleteResponse\x12O\n" +
 	"\bPauseJob\x12 .sluice.v1alpha1.PauseJobRequest\x1a!.sluice.v1alpha1.PauseJobResponse\x12O\n" +
 	"\bListJobs\x12 .sluice.v1alpha1.ListJobsRequest\x1a!.sluice.v1alpha1.ListJobsResponse\x12I\n" +
 	"\x06GetJob\x12\x1e.sluice.v1alpha1.GetJobRequest\x1a\x1f.sluice.v1alpha1.GetJobResponse\x12L\n" +
@@ -2624,7 +3089,7 @@ func file_sluice_v1alpha1_service_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_service_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_sluice_v1alpha1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*SubmitRequest)(nil),         // 0: sluice.v1alpha1.SubmitRequest
 	(*SubmitResponse)(nil),        // 1: sluice.v1alpha1.SubmitResponse
@@ -2633,135 +3098,154 @@ var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*DryRunResponse)(nil),        // 4: sluice.v1alpha1.DryRunResponse
 	(*CancelRequest)(nil),         // 5: sluice.v1alpha1.CancelRequest
 	(*CancelResponse)(nil),        // 6: sluice.v1alpha1.CancelResponse
-	(*PauseJobRequest)(nil),       // 7: sluice.v1alpha1.PauseJobRequest
-	(*PauseJobResponse)(nil),      // 8: sluice.v1alpha1.PauseJobResponse
-	(*ListJobsRequest)(nil),       // 9: sluice.v1alpha1.ListJobsRequest
-	(*ListJobsResponse)(nil),      // 10: sluice.v1alpha1.ListJobsResponse
-	(*GetJobRequest)(nil),         // 11: sluice.v1alpha1.GetJobRequest
-	(*GetJobResponse)(nil),        // 12: sluice.v1alpha1.GetJobResponse
-	(*WaitJobRequest)(nil),        // 13: sluice.v1alpha1.WaitJobRequest
-	(*WaitJobResponse)(nil),       // 14: sluice.v1alpha1.WaitJobResponse
-	(*ExplainRequest)(nil),        // 15: sluice.v1alpha1.ExplainRequest
-	(*ExplainResponse)(nil),       // 16: sluice.v1alpha1.ExplainResponse
-	(*ListSlicesRequest)(nil),     // 17: sluice.v1alpha1.ListSlicesRequest
-	(*ListSlicesResponse)(nil),    // 18: sluice.v1alpha1.ListSlicesResponse
-	(*ListWindowsRequest)(nil),    // 19: sluice.v1alpha1.ListWindowsRequest
-	(*ListWindowsResponse)(nil),   // 20: sluice.v1alpha1.ListWindowsResponse
-	(*ListQueuesRequest)(nil),     // 21: sluice.v1alpha1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),    // 22: sluice.v1alpha1.ListQueuesResponse
-	(*SetQueueRequest)(nil),       // 23: sluice.v1alpha1.SetQueueRequest
-	(*SetQueueResponse)(nil),      // 24: sluice.v1alpha1.SetQueueResponse
-	(*ReserveRequest)(nil),        // 25: sluice.v1alpha1.ReserveRequest
-	(*ReserveResponse)(nil),       // 26: sluice.v1alpha1.ReserveResponse
-	(*UnreserveRequest)(nil),      // 27: sluice.v1alpha1.UnreserveRequest
-	(*UnreserveResponse)(nil),     // 28: sluice.v1alpha1.UnreserveResponse
-	(*ReleaseRequest)(nil),        // 29: sluice.v1alpha1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 30: sluice.v1alpha1.ReleaseResponse
-	(*LogsRequest)(nil),           // 31: sluice.v1alpha1.LogsRequest
-	(*LogPosition)(nil),           // 32: sluice.v1alpha1.LogPosition
-	(*LogsResponse)(nil),          // 33: sluice.v1alpha1.LogsResponse
-	(*ListOutputsRequest)(nil),    // 34: sluice.v1alpha1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),   // 35: sluice.v1alpha1.ListOutputsResponse
-	(*ReadOutputRequest)(nil),     // 36: sluice.v1alpha1.ReadOutputRequest
-	(*ReadOutputResponse)(nil),    // 37: sluice.v1alpha1.ReadOutputResponse
-	(*HistoryRequest)(nil),        // 38: sluice.v1alpha1.HistoryRequest
-	(*HistoryResponse)(nil),       // 39: sluice.v1alpha1.HistoryResponse
-	(*AboutRequest)(nil),          // 40: sluice.v1alpha1.AboutRequest
-	(*AboutResponse)(nil),         // 41: sluice.v1alpha1.AboutResponse
-	(*AgentKeyRequest)(nil),       // 42: sluice.v1alpha1.AgentKeyRequest
-	(*AgentKeyResponse)(nil),      // 43: sluice.v1alpha1.AgentKeyResponse
-	(*NegotiateRequest)(nil),      // 44: sluice.v1alpha1.NegotiateRequest
-	(*NegotiateResponse)(nil),     // 45: sluice.v1alpha1.NegotiateResponse
-	(*Explanation)(nil),           // 46: sluice.v1alpha1.Explanation
-	(*Job)(nil),                   // 47: sluice.v1alpha1.Job
-	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
-	(*Slice)(nil),                 // 49: sluice.v1alpha1.Slice
-	(*Window)(nil),                // 50: sluice.v1alpha1.Window
-	(*Queue)(nil),                 // 51: sluice.v1alpha1.Queue
-	(*QueueSettings)(nil),         // 52: sluice.v1alpha1.QueueSettings
-	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
-	(*Output)(nil),                // 54: sluice.v1alpha1.Output
-	(*SliceHistory)(nil),          // 55: sluice.v1alpha1.SliceHistory
-	(*About)(nil),                 // 56: sluice.v1alpha1.About
-	(*AgentAnswer)(nil),           // 57: sluice.v1alpha1.AgentAnswer
-	(*AgentEvent)(nil),            // 58: sluice.v1alpha1.AgentEvent
+	(*RequeueRequest)(nil),        // 7: sluice.v1alpha1.RequeueRequest
+	(*RequeueResponse)(nil),       // 8: sluice.v1alpha1.RequeueResponse
+	(*DeleteRequest)(nil),         // 9: sluice.v1alpha1.DeleteRequest
+	(*DeleteResponse)(nil),        // 10: sluice.v1alpha1.DeleteResponse
+	(*PauseJobRequest)(nil),       // 11: sluice.v1alpha1.PauseJobRequest
+	(*PauseJobResponse)(nil),      // 12: sluice.v1alpha1.PauseJobResponse
+	(*ListJobsRequest)(nil),       // 13: sluice.v1alpha1.ListJobsRequest
+	(*ListJobsResponse)(nil),      // 14: sluice.v1alpha1.ListJobsResponse
+	(*GetJobRequest)(nil),         // 15: sluice.v1alpha1.GetJobRequest
+	(*GetJobResponse)(nil),        // 16: sluice.v1alpha1.GetJobResponse
+	(*WaitJobRequest)(nil),        // 17: sluice.v1alpha1.WaitJobRequest
+	(*WaitJobResponse)(nil),       // 18: sluice.v1alpha1.WaitJobResponse
+	(*ExplainRequest)(nil),        // 19: sluice.v1alpha1.ExplainRequest
+	(*ExplainResponse)(nil),       // 20: sluice.v1alpha1.ExplainResponse
+	(*ListSlicesRequest)(nil),     // 21: sluice.v1alpha1.ListSlicesRequest
+	(*ListSlicesResponse)(nil),    // 22: sluice.v1alpha1.ListSlicesResponse
+	(*ListWindowsRequest)(nil),    // 23: sluice.v1alpha1.ListWindowsRequest
+	(*ListWindowsResponse)(nil),   // 24: sluice.v1alpha1.ListWindowsResponse
+	(*ListQueuesRequest)(nil),     // 25: sluice.v1alpha1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),    // 26: sluice.v1alpha1.ListQueuesResponse
+	(*SetQueueRequest)(nil),       // 27: sluice.v1alpha1.SetQueueRequest
+	(*SetQueueResponse)(nil),      // 28: sluice.v1alpha1.SetQueueResponse
+	(*ReserveRequest)(nil),        // 29: sluice.v1alpha1.ReserveRequest
+	(*ReserveResponse)(nil),       // 30: sluice.v1alpha1.ReserveResponse
+	(*Cut)(nil),                   // 31: sluice.v1alpha1.Cut
+	(*UnreserveRequest)(nil),      // 32: sluice.v1alpha1.UnreserveRequest
+	(*UnreserveResponse)(nil),     // 33: sluice.v1alpha1.UnreserveResponse
+	(*ReleaseRequest)(nil),        // 34: sluice.v1alpha1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 35: sluice.v1alpha1.ReleaseResponse
+	(*LogsRequest)(nil),           // 36: sluice.v1alpha1.LogsRequest
+	(*LogPosition)(nil),           // 37: sluice.v1alpha1.LogPosition
+	(*LogsResponse)(nil),          // 38: sluice.v1alpha1.LogsResponse
+	(*ListOutputsRequest)(nil),    // 39: sluice.v1alpha1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),   // 40: sluice.v1alpha1.ListOutputsResponse
+	(*ReadOutputRequest)(nil),     // 41: sluice.v1alpha1.ReadOutputRequest
+	(*ReadOutputResponse)(nil),    // 42: sluice.v1alpha1.ReadOutputResponse
+	(*HistoryRequest)(nil),        // 43: sluice.v1alpha1.HistoryRequest
+	(*HistoryResponse)(nil),       // 44: sluice.v1alpha1.HistoryResponse
+	(*AboutRequest)(nil),          // 45: sluice.v1alpha1.AboutRequest
+	(*AboutResponse)(nil),         // 46: sluice.v1alpha1.AboutResponse
+	(*AgentKeyRequest)(nil),       // 47: sluice.v1alpha1.AgentKeyRequest
+	(*AgentKeyResponse)(nil),      // 48: sluice.v1alpha1.AgentKeyResponse
+	(*NegotiateRequest)(nil),      // 49: sluice.v1alpha1.NegotiateRequest
+	(*NegotiateResponse)(nil),     // 50: sluice.v1alpha1.NegotiateResponse
+	(*Explanation)(nil),           // 51: sluice.v1alpha1.Explanation
+	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
+	(*Job)(nil),                   // 53: sluice.v1alpha1.Job
+	(*durationpb.Duration)(nil),   // 54: google.protobuf.Duration
+	(*Slice)(nil),                 // 55: sluice.v1alpha1.Slice
+	(*Window)(nil),                // 56: sluice.v1alpha1.Window
+	(*Queue)(nil),                 // 57: sluice.v1alpha1.Queue
+	(*QueueSettings)(nil),         // 58: sluice.v1alpha1.QueueSettings
+	(*Reservation)(nil),           // 59: sluice.v1alpha1.Reservation
+	(*Range)(nil),                 // 60: sluice.v1alpha1.Range
+	(*Output)(nil),                // 61: sluice.v1alpha1.Output
+	(*SliceHistory)(nil),          // 62: sluice.v1alpha1.SliceHistory
+	(*About)(nil),                 // 63: sluice.v1alpha1.About
+	(*AgentAnswer)(nil),           // 64: sluice.v1alpha1.AgentAnswer
+	(*AgentEvent)(nil),            // 65: sluice.v1alpha1.AgentEvent
 }
 var file_sluice_v1alpha1_service_proto_depIdxs = []int32{
 	2,  // 0: sluice.v1alpha1.SubmitResponse.receipts:type_name -> sluice.v1alpha1.Receipt
-	46, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
-	47, // 2: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
-	47, // 3: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
-	48, // 4: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
-	47, // 5: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
-	46, // 6: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
-	49, // 7: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
-	50, // 8: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
-	51, // 9: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
-	52, // 10: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
-	53, // 11: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
-	53, // 12: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
-	48, // 13: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
-	53, // 14: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
-	32, // 15: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
-	53, // 16: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
-	54, // 17: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
-	53, // 18: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
-	53, // 19: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
-	53, // 20: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
-	55, // 21: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
-	56, // 22: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
-	57, // 23: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
-	48, // 24: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
-	58, // 25: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
-	0,  // 26: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
-	3,  // 27: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
-	5,  // 28: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
-	7,  // 29: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
-	9,  // 30: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
-	11, // 31: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
-	13, // 32: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
-	15, // 33: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
-	17, // 34: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
-	19, // 35: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
-	21, // 36: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
-	23, // 37: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
-	25, // 38: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
-	27, // 39: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
-	29, // 40: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
-	31, // 41: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
-	34, // 42: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
-	36, // 43: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
-	38, // 44: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
-	40, // 45: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
-	42, // 46: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
-	44, // 47: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
-	1,  // 48: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
-	4,  // 49: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
-	6,  // 50: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
-	8,  // 51: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
-	10, // 52: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
-	12, // 53: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
-	14, // 54: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
-	16, // 55: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
-	18, // 56: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
-	20, // 57: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
-	22, // 58: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
-	24, // 59: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
-	26, // 60: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
-	28, // 61: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
-	30, // 62: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
-	33, // 63: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
-	35, // 64: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
-	37, // 65: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
-	39, // 66: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
-	41, // 67: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
-	43, // 68: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
-	45, // 69: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
-	48, // [48:70] is the sub-list for method output_type
-	26, // [26:48] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	51, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
+	52, // 2: sluice.v1alpha1.RequeueRequest.deadline:type_name -> google.protobuf.Timestamp
+	53, // 3: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
+	53, // 4: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
+	54, // 5: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
+	53, // 6: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
+	51, // 7: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
+	55, // 8: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
+	56, // 9: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
+	57, // 10: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
+	58, // 11: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
+	52, // 12: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
+	52, // 13: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
+	54, // 14: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
+	59, // 15: sluice.v1alpha1.ReserveResponse.overlaps:type_name -> sluice.v1alpha1.Reservation
+	31, // 16: sluice.v1alpha1.ReserveResponse.cuts:type_name -> sluice.v1alpha1.Cut
+	60, // 17: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
+	52, // 18: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
+	52, // 19: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
+	54, // 20: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
+	54, // 21: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
+	52, // 22: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
+	37, // 23: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
+	52, // 24: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
+	61, // 25: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
+	52, // 26: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
+	52, // 27: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
+	52, // 28: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
+	62, // 29: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
+	63, // 30: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
+	64, // 31: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
+	54, // 32: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
+	65, // 33: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
+	0,  // 34: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
+	3,  // 35: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
+	5,  // 36: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
+	7,  // 37: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
+	9,  // 38: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
+	11, // 39: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
+	13, // 40: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
+	15, // 41: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
+	17, // 42: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
+	19, // 43: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
+	21, // 44: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
+	23, // 45: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
+	25, // 46: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
+	27, // 47: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
+	29, // 48: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
+	32, // 49: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
+	34, // 50: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
+	36, // 51: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
+	39, // 52: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
+	41, // 53: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
+	43, // 54: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
+	45, // 55: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
+	47, // 56: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
+	49, // 57: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
+	1,  // 58: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
+	4,  // 59: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
+	6,  // 60: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
+	8,  // 61: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
+	10, // 62: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
+	12, // 63: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
+	14, // 64: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
+	16, // 65: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
+	18, // 66: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
+	20, // 67: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
+	22, // 68: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
+	24, // 69: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
+	26, // 70: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
+	28, // 71: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
+	30, // 72: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
+	33, // 73: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
+	35, // 74: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
+	38, // 75: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
+	40, // 76: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
+	42, // 77: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
+	44, // 78: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
+	46, // 79: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
+	48, // 80: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
+	50, // 81: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
+	58, // [58:82] is the sub-list for method output_type
+	34, // [34:58] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_service_proto_init() }
@@ -2779,7 +3263,7 @@ func file_sluice_v1alpha1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_service_proto_rawDesc), len(file_sluice_v1alpha1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   46,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -38,6 +38,10 @@ const (
 	SluiceServiceDryRunProcedure = "/sluice.v1alpha1.SluiceService/DryRun"
 	// SluiceServiceCancelProcedure is the fully-qualified name of the SluiceService's Cancel RPC.
 	SluiceServiceCancelProcedure = "/sluice.v1alpha1.SluiceService/Cancel"
+	// SluiceServiceRequeueProcedure is the fully-qualified name of the SluiceService's Requeue RPC.
+	SluiceServiceRequeueProcedure = "/sluice.v1alpha1.SluiceService/Requeue"
+	// SluiceServiceDeleteProcedure is the fully-qualified name of the SluiceService's Delete RPC.
+	SluiceServiceDeleteProcedure = "/sluice.v1alpha1.SluiceService/Delete"
 	// SluiceServicePauseJobProcedure is the fully-qualified name of the SluiceService's PauseJob RPC.
 	SluiceServicePauseJobProcedure = "/sluice.v1alpha1.SluiceService/PauseJob"
 	// SluiceServiceListJobsProcedure is the fully-qualified name of the SluiceService's ListJobs RPC.
@@ -89,8 +93,12 @@ type SluiceServiceClient interface {
 	Submit(context.Context, *connect.Request[v1alpha1.SubmitRequest]) (*connect.Response[v1alpha1.SubmitResponse], error)
 	// DryRun says what Submit would do and when the jobs would start, and changes nothing.
 	DryRun(context.Context, *connect.Request[v1alpha1.DryRunRequest]) (*connect.Response[v1alpha1.DryRunResponse], error)
-	// Cancel ends a job. What it committed stays.
+	// Cancel ends a job. What it committed stays. ABORTED: it is over already, and the message says how it ended.
 	Cancel(context.Context, *connect.Request[v1alpha1.CancelRequest]) (*connect.Response[v1alpha1.CancelResponse], error)
+	// Requeue begins another life of a job that was cancelled, has failed or has expired. What it has committed stays.
+	Requeue(context.Context, *connect.Request[v1alpha1.RequeueRequest]) (*connect.Response[v1alpha1.RequeueResponse], error)
+	// Delete forgets a job that is over, with its output, checkpoints and logs. Its name is free at once.
+	Delete(context.Context, *connect.Request[v1alpha1.DeleteRequest]) (*connect.Response[v1alpha1.DeleteResponse], error)
 	// PauseJob stops new windows for a job, or lets it go on. What runs ends by itself.
 	PauseJob(context.Context, *connect.Request[v1alpha1.PauseJobRequest]) (*connect.Response[v1alpha1.PauseJobResponse], error)
 	ListJobs(context.Context, *connect.Request[v1alpha1.ListJobsRequest]) (*connect.Response[v1alpha1.ListJobsResponse], error)
@@ -105,7 +113,7 @@ type SluiceServiceClient interface {
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
 	// SetQueue creates or changes a queue. The settings replace the old ones whole.
 	SetQueue(context.Context, *connect.Request[v1alpha1.SetQueueRequest]) (*connect.Response[v1alpha1.SetQueueResponse], error)
-	// Reserve takes time on one slice, or on all, off the market.
+	// Reserve takes time on one slice, or on all, off the market. What stands already with the same content is answered again.
 	Reserve(context.Context, *connect.Request[v1alpha1.ReserveRequest]) (*connect.Response[v1alpha1.ReserveResponse], error)
 	// Unreserve gives reserved time back.
 	Unreserve(context.Context, *connect.Request[v1alpha1.UnreserveRequest]) (*connect.Response[v1alpha1.UnreserveResponse], error)
@@ -154,6 +162,18 @@ func NewSluiceServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			httpClient,
 			baseURL+SluiceServiceCancelProcedure,
 			connect.WithSchema(sluiceServiceMethods.ByName("Cancel")),
+			connect.WithClientOptions(opts...),
+		),
+		requeue: connect.NewClient[v1alpha1.RequeueRequest, v1alpha1.RequeueResponse](
+			httpClient,
+			baseURL+SluiceServiceRequeueProcedure,
+			connect.WithSchema(sluiceServiceMethods.ByName("Requeue")),
+			connect.WithClientOptions(opts...),
+		),
+		delete: connect.NewClient[v1alpha1.DeleteRequest, v1alpha1.DeleteResponse](
+			httpClient,
+			baseURL+SluiceServiceDeleteProcedure,
+			connect.WithSchema(sluiceServiceMethods.ByName("Delete")),
 			connect.WithClientOptions(opts...),
 		),
 		pauseJob: connect.NewClient[v1alpha1.PauseJobRequest, v1alpha1.PauseJobResponse](
@@ -278,6 +298,8 @@ type sluiceServiceClient struct {
 	submit      *connect.Client[v1alpha1.SubmitRequest, v1alpha1.SubmitResponse]
 	dryRun      *connect.Client[v1alpha1.DryRunRequest, v1alpha1.DryRunResponse]
 	cancel      *connect.Client[v1alpha1.CancelRequest, v1alpha1.CancelResponse]
+	requeue     *connect.Client[v1alpha1.RequeueRequest, v1alpha1.RequeueResponse]
+	delete      *connect.Client[v1alpha1.DeleteRequest, v1alpha1.DeleteResponse]
 	pauseJob    *connect.Client[v1alpha1.PauseJobRequest, v1alpha1.PauseJobResponse]
 	listJobs    *connect.Client[v1alpha1.ListJobsRequest, v1alpha1.ListJobsResponse]
 	getJob      *connect.Client[v1alpha1.GetJobRequest, v1alpha1.GetJobResponse]
@@ -312,6 +334,16 @@ func (c *sluiceServiceClient) DryRun(ctx context.Context, req *connect.Request[v
 // Cancel calls sluice.v1alpha1.SluiceService.Cancel.
 func (c *sluiceServiceClient) Cancel(ctx context.Context, req *connect.Request[v1alpha1.CancelRequest]) (*connect.Response[v1alpha1.CancelResponse], error) {
 	return c.cancel.CallUnary(ctx, req)
+}
+
+// Requeue calls sluice.v1alpha1.SluiceService.Requeue.
+func (c *sluiceServiceClient) Requeue(ctx context.Context, req *connect.Request[v1alpha1.RequeueRequest]) (*connect.Response[v1alpha1.RequeueResponse], error) {
+	return c.requeue.CallUnary(ctx, req)
+}
+
+// Delete calls sluice.v1alpha1.SluiceService.Delete.
+func (c *sluiceServiceClient) Delete(ctx context.Context, req *connect.Request[v1alpha1.DeleteRequest]) (*connect.Response[v1alpha1.DeleteResponse], error) {
+	return c.delete.CallUnary(ctx, req)
 }
 
 // PauseJob calls sluice.v1alpha1.SluiceService.PauseJob.
@@ -415,8 +447,12 @@ type SluiceServiceHandler interface {
 	Submit(context.Context, *connect.Request[v1alpha1.SubmitRequest]) (*connect.Response[v1alpha1.SubmitResponse], error)
 	// DryRun says what Submit would do and when the jobs would start, and changes nothing.
 	DryRun(context.Context, *connect.Request[v1alpha1.DryRunRequest]) (*connect.Response[v1alpha1.DryRunResponse], error)
-	// Cancel ends a job. What it committed stays.
+	// Cancel ends a job. What it committed stays. ABORTED: it is over already, and the message says how it ended.
 	Cancel(context.Context, *connect.Request[v1alpha1.CancelRequest]) (*connect.Response[v1alpha1.CancelResponse], error)
+	// Requeue begins another life of a job that was cancelled, has failed or has expired. What it has committed stays.
+	Requeue(context.Context, *connect.Request[v1alpha1.RequeueRequest]) (*connect.Response[v1alpha1.RequeueResponse], error)
+	// Delete forgets a job that is over, with its output, checkpoints and logs. Its name is free at once.
+	Delete(context.Context, *connect.Request[v1alpha1.DeleteRequest]) (*connect.Response[v1alpha1.DeleteResponse], error)
 	// PauseJob stops new windows for a job, or lets it go on. What runs ends by itself.
 	PauseJob(context.Context, *connect.Request[v1alpha1.PauseJobRequest]) (*connect.Response[v1alpha1.PauseJobResponse], error)
 	ListJobs(context.Context, *connect.Request[v1alpha1.ListJobsRequest]) (*connect.Response[v1alpha1.ListJobsResponse], error)
@@ -431,7 +467,7 @@ type SluiceServiceHandler interface {
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
 	// SetQueue creates or changes a queue. The settings replace the old ones whole.
 	SetQueue(context.Context, *connect.Request[v1alpha1.SetQueueRequest]) (*connect.Response[v1alpha1.SetQueueResponse], error)
-	// Reserve takes time on one slice, or on all, off the market.
+	// Reserve takes time on one slice, or on all, off the market. What stands already with the same content is answered again.
 	Reserve(context.Context, *connect.Request[v1alpha1.ReserveRequest]) (*connect.Response[v1alpha1.ReserveResponse], error)
 	// Unreserve gives reserved time back.
 	Unreserve(context.Context, *connect.Request[v1alpha1.UnreserveRequest]) (*connect.Response[v1alpha1.UnreserveResponse], error)
@@ -476,6 +512,18 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 		SluiceServiceCancelProcedure,
 		svc.Cancel,
 		connect.WithSchema(sluiceServiceMethods.ByName("Cancel")),
+		connect.WithHandlerOptions(opts...),
+	)
+	sluiceServiceRequeueHandler := connect.NewUnaryHandler(
+		SluiceServiceRequeueProcedure,
+		svc.Requeue,
+		connect.WithSchema(sluiceServiceMethods.ByName("Requeue")),
+		connect.WithHandlerOptions(opts...),
+	)
+	sluiceServiceDeleteHandler := connect.NewUnaryHandler(
+		SluiceServiceDeleteProcedure,
+		svc.Delete,
+		connect.WithSchema(sluiceServiceMethods.ByName("Delete")),
 		connect.WithHandlerOptions(opts...),
 	)
 	sluiceServicePauseJobHandler := connect.NewUnaryHandler(
@@ -600,6 +648,10 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 			sluiceServiceDryRunHandler.ServeHTTP(w, r)
 		case SluiceServiceCancelProcedure:
 			sluiceServiceCancelHandler.ServeHTTP(w, r)
+		case SluiceServiceRequeueProcedure:
+			sluiceServiceRequeueHandler.ServeHTTP(w, r)
+		case SluiceServiceDeleteProcedure:
+			sluiceServiceDeleteHandler.ServeHTTP(w, r)
 		case SluiceServicePauseJobProcedure:
 			sluiceServicePauseJobHandler.ServeHTTP(w, r)
 		case SluiceServiceListJobsProcedure:

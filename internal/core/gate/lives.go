@@ -1,0 +1,249 @@
+package gate
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/digest"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// A job has lives, each with a generation of its own. Requeueing begins the next one of the same work; deleting ends the
+// last one for good, and replacing is deleting and accepting in one step. A name has its next job at once, but that one is
+// sent to its home only when nothing of the former is left there or on disk (docs/adr/0017-lives.md).
+
+// farewell is a name that earlier lives have not left yet: their files and their home's record are to go.
+type farewell struct {
+	id    job.ID
+	last  job.Generation
+	zone  job.ZoneID
+	epoch uint32
+
+	// Soft: who has confirmed, and when the others were last told.
+	purged, forgotten bool
+	sent              quantity.Instant
+}
+
+func (f *farewell) hash() uint64 {
+	return digest.New().Text("farewell").Text(string(f.id)).Int(int64(f.last), int64(f.epoch)).Text(string(f.zone)).Sum()
+}
+
+// deletion is an answer that may be asked for again.
+type deletion struct {
+	request string
+	id      job.ID
+}
+
+// rememberedDeletions are answered again, in this boot: after it the job is not there, which is what was asked for.
+const rememberedDeletions = 64
+
+func (g *Gate) findFarewell(id job.ID) (int, bool) {
+	return slices.BinarySearchFunc(g.farewells, id, func(f *farewell, id job.ID) int { return cmp.Compare(f.id, id) })
+}
+
+// leaving says whether something is left of an earlier job of this name.
+func (g *Gate) leaving(id job.ID) bool {
+	_, found := g.findFarewell(id)
+	return found
+}
+
+// floorHash is 0 for a gate that has forgotten nothing.
+func (g *Gate) floorHash() uint64 {
+	if g.floor == 0 {
+		return 0
+	}
+	return digest.New().Text("floor").Int(int64(g.floor)).Sum()
+}
+
+// next is the generation of the next job of a name that is free.
+func (g *Gate) next() job.Generation { return g.floor + 1 }
+
+func (g *Gate) raiseFloor(to job.Generation) {
+	g.sum -= g.floorHash()
+	g.floor = max(g.floor, to)
+	g.sum += g.floorHash()
+}
+
+// applyForgotten takes a job off the list. The name keeps a farewell until JobPurged, unless the fact is from a version that
+// left it to the next boot to remove files.
+func (g *Gate) applyForgotten(f *protocol.Fact) {
+	bye := &farewell{id: f.Job, last: f.Generation, zone: f.Zone, epoch: f.Epoch}
+	if e := g.find(f.Job); e != nil {
+		g.sum -= e.hash()
+		g.jobs, g.open = remove(g.jobs, f.Job), remove(g.open, f.Job)
+		g.raiseFloor(e.generation)
+	}
+	g.raiseFloor(f.Generation)
+	if f.Job == "" || f.Generation == 0 {
+		return
+	}
+	i, found := g.findFarewell(f.Job)
+	if found {
+		g.sum -= g.farewells[i].hash()
+		g.farewells[i] = bye
+	} else {
+		g.farewells = slices.Insert(g.farewells, i, bye)
+	}
+	g.sum += bye.hash()
+}
+
+func (g *Gate) applyPurged(f *protocol.Fact) {
+	i, found := g.findFarewell(f.Job)
+	if !found || g.farewells[i].last > f.Generation {
+		return
+	}
+	g.sum -= g.farewells[i].hash()
+	g.farewells = slices.Delete(g.farewells, i, i+1)
+	if e := g.find(f.Job); e != nil {
+		e.sent = 0 // it has waited for this
+	}
+}
+
+func (g *Gate) applyRequeued(e *entry, f *protocol.Fact) {
+	e.generation, e.begun, e.requeued = f.Generation, f.At, f.Request
+	if f.Spec != nil {
+		e.spec, e.specSum = f.Spec, f.Spec.Mix(digest.New()).Sum()
+	}
+	e.homed, e.held, e.heldKnown, e.dropping, e.cancelled, e.sent = false, false, true, "", "", 0
+	if e.verdict.State.Final() {
+		g.unfinished++
+	}
+	e.verdict, e.ended = job.Verdict{}, 0
+}
+
+func (g *Gate) snapshotFarewells(out []protocol.Fact) []protocol.Fact {
+	if g.floor > 0 {
+		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Actor: g.self, Generation: g.floor})
+	}
+	for _, f := range g.farewells {
+		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Actor: g.self, Job: f.id, Generation: f.last, Zone: f.zone, Epoch: f.epoch})
+	}
+	return out
+}
+
+// accept makes a job; whatever stood under its name is forgotten in the same step.
+func (g *Gate) accept(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	if e := g.find(in.Spec.Name); e != nil {
+		g.forget(e, out)
+	}
+	g.fact(out, protocol.Fact{
+		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: in.Spec, Request: in.Request, Digest: in.Digest, Zone: g.cfg.Zone, Epoch: 1,
+		Generation: g.next(), At: now,
+	})
+	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Spec.Name, Generation: g.find(in.Spec.Name).generation, Flag: true})
+}
+
+// forget lets go of a job that is over. Its home and the executor are told until both have confirmed.
+func (g *Gate) forget(e *entry, out *protocol.Out) {
+	g.fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: e.id, Generation: e.generation, Zone: e.zone, Epoch: e.epoch})
+}
+
+// requeue begins another life of a job that was cancelled, has failed or has expired.
+func (g *Gate) requeue(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	e := g.find(in.Job)
+	if e != nil && e.requeued == in.Request && in.Request != "" {
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation})
+		return
+	}
+	if err := g.requeueable(now, e, in); err != nil {
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: err})
+		return
+	}
+	f := protocol.Fact{Kind: protocol.JobRequeued, Job: e.id, Generation: max(e.generation, g.floor) + 1, Request: in.Request, At: now}
+	if in.At != 0 && in.At != e.spec.Deadline {
+		s := *e.spec
+		s.Deadline = in.At
+		f.Spec = &s
+	}
+	g.fact(out, f)
+	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation, Flag: true})
+}
+
+func (g *Gate) requeueable(now quantity.Instant, e *entry, in *protocol.Message) error {
+	if e == nil {
+		return noJob(in.Job)
+	}
+	switch e.verdict.State {
+	case job.Cancelled, job.Failed, job.Expired:
+	case job.Finished:
+		return errkind.Errorf(errkind.Conflict, "job %q is %s: nothing of it is left to run; to run all of it again, submit it with --replace", e.id, e.verdict.State)
+	case job.Impossible:
+		return errkind.Errorf(errkind.Conflict, "job %q is %s: %s; to run another one under its name, submit it with --replace", e.id, e.verdict.State, e.verdict.Reason)
+	default:
+		return errkind.Errorf(errkind.Conflict, "job %q is not over: there is nothing to requeue", e.id)
+	}
+	s := *e.spec
+	if in.At != 0 {
+		s.Deadline = in.At
+	}
+	if in.At == 0 && passed(now, &s) {
+		return errkind.Errorf(errkind.Invalid, "job %q: its deadline, %s, has passed; give it another one (requeue --deadline), or none (--deadline none)", e.id, clock(s.Deadline))
+	}
+	return g.Check(now, &s)
+}
+
+// delete forgets a job that is over, now instead of when its retention is.
+func (g *Gate) delete(in *protocol.Message, out *protocol.Out) {
+	e := g.find(in.Job)
+	switch {
+	case in.Request != "" && slices.Contains(g.deletions, deletion{in.Request, in.Job}):
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job})
+		return
+	case e == nil:
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
+		return
+	case !e.verdict.State.Final():
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is not over: cancel it first", in.Job)})
+		return
+	}
+	g.forget(e, out)
+	if len(g.deletions) == rememberedDeletions {
+		g.deletions = slices.Delete(g.deletions, 0, 1)
+	}
+	g.deletions = append(g.deletions, deletion{in.Request, in.Job})
+	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
+}
+
+// left notes that the executor or a home has nothing more of a job's earlier lives.
+func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
+	i, found := g.findFarewell(in.Job)
+	if !found {
+		return
+	}
+	f := g.farewells[i]
+	if in.Kind == protocol.Purged {
+		f.purged = f.purged || in.Generation > f.last
+	} else {
+		f.forgotten = f.forgotten || in.Generation >= f.last
+	}
+	if f.purged && f.forgotten {
+		g.fact(out, protocol.Fact{Kind: protocol.JobPurged, Job: in.Job, Generation: f.last})
+	}
+}
+
+// dismiss repeats what nobody has confirmed about earlier lives, and returns when to look again.
+func (g *Gate) dismiss(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	wake := quantity.Never
+	for _, f := range g.farewells {
+		if f.sent == 0 || f.sent.Add(g.cfg.Retry) <= now {
+			f.sent = now
+			if !f.forgotten {
+				g.send(out, protocol.Message{Kind: protocol.Forget, To: g.zone(f.zone), Job: f.id, Epoch: f.epoch, Generation: f.last})
+			}
+			if !f.purged {
+				g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: f.id, Generation: f.last + 1})
+			}
+		}
+		wake = min(wake, f.sent.Add(g.cfg.Retry))
+	}
+	return wake
+}
+
+// passed says whether the job's deadline is over. 0 is as good as Never.
+func passed(now quantity.Instant, s *job.Spec) bool { return s.Deadline != 0 && s.Deadline <= now }
+
+// clock is an instant for people, in UTC.
+func clock(t quantity.Instant) string { return t.Time().UTC().Format("2006-01-02T15:04:05Z07:00") }

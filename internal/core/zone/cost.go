@@ -1,0 +1,45 @@
+package zone
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// Costs completes what a node says of the subjobs that a reservation would cut: how far they are, and what would be done
+// again. A subjob of a job that is not this zone's stays as it was told.
+func (z *Zone) Costs(cuts []status.Cut) []status.Cut {
+	out := make([]status.Cut, 0, len(cuts))
+	for _, c := range cuts {
+		if s := z.jobs[c.Job]; s != nil {
+			c.Kind = s.Spec.Kind
+			if l := s.lease(c.Token); l != nil {
+				c.Reported = max(0, min(l.progress, c.Range.To)-c.Range.From)
+				if !c.Withdrawn {
+					c.Ran = max(0, c.At.Sub(c.Started))
+					c.AtRisk = s.atRisk(s.Claims[s.claim(c.Token)].Speed, &c)
+				}
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// atRisk is how much of what a subjob ran is done again if it is cut and leaves no checkpoint when it is warned.
+func (s *state) atRisk(speed int64, c *status.Cut) time.Duration {
+	if s.Spec.Kind == job.Rigid {
+		return c.Ran
+	}
+	unit := s.Spec.PerUnit
+	if s.Learned.Rate > 0 {
+		unit = s.Learned.Rate
+	}
+	if speed <= 0 {
+		return c.Ran
+	}
+	done := time.Duration(quantity.MulDiv(int64(unit), 1000*c.Reported, speed))
+	return max(0, c.Ran-done)
+}

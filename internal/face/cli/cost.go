@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/term"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/face/terminal"
+)
+
+// agreed says what taking slices back costs the subjobs that run there. Where it is much it asks whoever sits at the
+// terminal; an error says that nobody agreed, and nothing was done.
+func (a *app) agreed(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, names []string, length time.Duration, yes bool) error {
+	var cuts []*pb.Cut
+	for _, n := range names {
+		if !isSlice(n) {
+			continue
+		}
+		m := a.taking(n, length)
+		m.DryRun = true
+		resp, err := c.Reserve(ctx, connect.NewRequest(m))
+		if err != nil {
+			return fmt.Errorf("%s: %w", n, err)
+		}
+		for _, cut := range resp.Msg.Cuts {
+			if !slices.ContainsFunc(cuts, func(o *pb.Cut) bool { return o.Subjob == cut.Subjob }) {
+				cuts = append(cuts, cut)
+			}
+		}
+	}
+	costly := false
+	var lines strings.Builder
+	for _, cut := range cuts {
+		costly = costly || cut.Costly
+		fmt.Fprintf(&lines, "  %s\n", cost(cut))
+	}
+	switch {
+	case len(cuts) == 0:
+		return nil
+	case yes || !costly:
+		fmt.Fprintf(a.Err, "this cuts short:\n%s", lines.String())
+		return nil
+	case !a.interactive():
+		return usage("this would cut short:\n%sgive --yes if that is meant; nothing was done", lines.String())
+	}
+	fmt.Fprintf(a.Err, "this cuts short:\n%spause all the same? [y/N] ", lines.String())
+	return a.confirmed(ctx)
+}
+
+// rigidKind is what the API calls a job that is not divisible.
+const rigidKind = "rigid"
+
+// cost is what is lost of one subjob, in words.
+func cost(c *pb.Cut) string {
+	what := fmt.Sprintf("%s (%s, subjob %s)", c.Job, c.Kind, c.Subjob)
+	lost := short(c.AtRisk.AsDuration())
+	switch {
+	case c.Withdrawn:
+		return what + ": has not begun; it gets another place"
+	case c.Kind == rigidKind && c.Slices > 1:
+		return fmt.Sprintf("%s: has run %s on %d slices, and starts again from the beginning", what, short(c.Ran.AsDuration()), c.Slices)
+	case c.Kind == rigidKind:
+		return fmt.Sprintf("%s: has run %s, and starts again from the beginning", what, short(c.Ran.AsDuration()))
+	}
+	return fmt.Sprintf("%s: has run %s and reported %d of %d units; up to %s is done again, unless it leaves a checkpoint when it is warned",
+		what, short(c.Ran.AsDuration()), c.Reported, c.Range.GetTo()-c.Range.GetFrom(), lost)
+}
+
+// interactive says whether somebody sits there who sees a question and can answer it.
+func (a *app) interactive() bool {
+	if a.Interactive != nil {
+		return a.Interactive()
+	}
+	in, ok := a.In.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd())) && terminal.Is(a.rawOut)
+}
+
+// confirmed waits for a line that says yes. It is the only place that waits for what somebody types, but for a job file
+// named "-".
+func (a *app) confirmed(ctx context.Context) error {
+	said := make(chan string, 1)
+	go func() {
+		line, err := bufio.NewReader(a.In).ReadString('\n')
+		if err != nil && err != io.EOF {
+			line = ""
+		}
+		said <- line
+	}()
+	select {
+	case line := <-said:
+		if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+			return nil
+		}
+	case <-ctx.Done():
+	}
+	return &failure{ExitFailed, fmt.Errorf("nothing was done")}
+}
+
+// doubled tells of reservations that stood already, and of others at the same time.
+func (a *app) doubled(m *pb.ReserveResponse) {
+	for _, id := range m.Stood {
+		fmt.Fprintf(a.Err, "sluice: the same reservation stands already: %d\n", id)
+	}
+	for _, r := range m.Overlaps {
+		fmt.Fprintf(a.Err, "sluice: %s is reserved at that time already: %d (%s)%s; `sluice unreserve %d` withdraws it\n", r.Slice, r.Id, r.Kind, by(r.Source), r.Id)
+	}
+}
+
+func by(source string) string {
+	if source == "" {
+		return ""
+	}
+	return " by " + source
+}
