@@ -133,7 +133,7 @@ type result struct {
 
 // run runs every point of the study.
 func (t study) run(ctx context.Context, s *settings, past *memory, progress io.Writer) (result, error) {
-	r := result{study: t, Study: report.Study{Title: t.title, Notes: []string{t.question}}}
+	r := result{study: t, Study: report.Study{Title: t.title, About: t.question}}
 	name, _ := s.base(t.generated)
 	todo, err := t.options(s)
 	if err != nil {

@@ -18,17 +18,19 @@ import (
 
 	"sluice.dev/sluice/internal/drive/measure"
 	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/face/report"
 	"sluice.dev/sluice/internal/face/scenario"
 )
 
 func (a *app) simCompareCmd() *cobra.Command {
 	var f simFlags
 	var metrics []string
+	var p pictures
 	c := &cobra.Command{
 		Use: "compare NAME|FILE | A.json B.json", Short: "Compare mechanisms, seed by seed",
 		Long: `Run a scenario under several mechanisms and compare each with the first, seed by seed:
-the difference of every metric with its 95% interval, and who is better. Better is said
-only where the interval does not hold zero; with one seed there is none.
+who won in one sentence (by the mean completion time, or the first metric asked for), then
+the difference of every metric with its 95% interval, and who is better. Better is said only where the interval does not hold zero; with one seed there is none.
 
 With two files, which sim run -o json wrote, it compares what is stored: the same
 mechanism in both, or the one of each where each has only one.`,
@@ -42,12 +44,16 @@ mechanism in both, or the one of each where each has only one.`,
 				return err
 			}
 			if len(args) == 2 {
+				if p.report != "" {
+					return usage("--report: stored results have no timelines to draw; give it to sim run, or compare a scenario")
+				}
 				return a.compareFiles(args[0], args[1], infos)
 			}
-			return a.compareRun(cmd.Context(), args[0], &f, infos)
+			return a.compareRun(cmd.Context(), args[0], &f, infos, p)
 		},
 	}
 	f.add(a, c)
+	c.Flags().StringVar(&p.report, "report", "", "write a page with plots, tables and a timeline to this file (HTML)")
 	c.Flags().StringSliceVar(&metrics, "metric", nil, "metrics to compare (default: all)")
 	return a.outputAs(c, "table", "json", "csv")
 }
@@ -83,10 +89,13 @@ func chosenMetrics(names []string) ([]measure.Info, error) {
 	return out, nil
 }
 
-func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics []measure.Info) error {
+func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics []measure.Info, p pictures) error {
 	o, err := f.options(name)
-	if err != nil {
+	if err = errors.Join(err, writable("--report", p.report)); err != nil {
 		return err
+	}
+	if p != (pictures{}) {
+		o.Spans = maxSpans
 	}
 	if len(o.Mechanisms) < 2 {
 		return usage("one mechanism has nothing to be compared with; give --mechanism a,b")
@@ -98,7 +107,8 @@ func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics 
 	if err != nil {
 		return err
 	}
-	if _, err := a.account(ctx, &o); err != nil {
+	account, err := a.account(ctx, &o)
+	if err != nil {
 		return err
 	}
 	var runs []measure.Run
@@ -112,7 +122,15 @@ func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics 
 	for _, m := range o.Mechanisms[1:] {
 		list = append(list, compare(of(o.Mechanisms[0].Name), of(m.Name), metrics)...)
 	}
+	sides := make([]side, len(o.Mechanisms))
+	for i, m := range o.Mechanisms {
+		sides[i] = of(m.Name)
+	}
+	a.verdict(o.Scenario.Name, sides, metrics)
 	if err := a.versus(list); err != nil {
+		return err
+	}
+	if err := p.write(&o, results, account); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -158,6 +176,9 @@ func (a *app) compareFiles(first, second string, metrics []measure.Info) error {
 	if len(list) == 0 {
 		return usage("%s has %s and %s has %s: no mechanism is in both", first, strings.Join(left, ", "), second, strings.Join(right, ", "))
 	}
+	if len(left) == 1 && len(right) == 1 {
+		a.verdict(where(x), []side{{name: list[0].a, runs: x}, {name: list[0].b, runs: y}}, metrics)
+	}
 	// Stored results need not have every metric.
 	list = slices.DeleteFunc(list, func(v versus) bool { return v.difference.N == 0 && math.IsNaN(v.meanA) && math.IsNaN(v.meanB) })
 	return a.versus(list)
@@ -201,6 +222,54 @@ type versus struct {
 	difference   measure.Estimate
 	// better is a, b, or empty where it can't be told.
 	better string
+}
+
+// where stored runs took place: their scenario, or how many they are.
+func where(runs []measure.Run) string {
+	var names []string
+	for i := range runs {
+		if !slices.Contains(names, runs[i].Scenario) {
+			names = append(names, runs[i].Scenario)
+		}
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("%d scenarios", len(names))
+}
+
+// verdict says for people who won, by the mean completion where that is among the metrics, else by the first that has better
+// and worse. Runs are paired by scenario and seed with those of the first side.
+func (a *app) verdict(where string, sides []side, metrics []measure.Info) {
+	if a.format != "table" {
+		return
+	}
+	metric := ""
+	for _, m := range metrics {
+		if m.Better != measure.Neither && (metric == "" || m.Name == measure.CompletionMean) {
+			metric = m.Name
+		}
+	}
+	c := report.Contest{Where: where}
+	for _, s := range sides {
+		c.Names = append(c.Names, s.name)
+	}
+	c.Values = func(name, metric string) []float64 {
+		at := slices.IndexFunc(sides, func(s side) bool { return s.name == name })
+		out := make([]float64, len(sides[0].runs))
+		for i, r := range sides[0].runs {
+			out[i] = math.NaN()
+			for _, s := range sides[at].runs {
+				if s.Scenario == r.Scenario && s.Seed == r.Seed {
+					out[i] = s.Metrics.Get(metric)
+				}
+			}
+		}
+		return out
+	}
+	if text := c.Verdict(metric); metric != "" && text != "" {
+		fmt.Fprintf(a.Out, "%s\n\n", text)
+	}
 }
 
 // compare pairs runs by scenario and seed.

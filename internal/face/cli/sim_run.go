@@ -167,7 +167,7 @@ func (p pictures) write(o *scenario.Options, results []scenario.Result, account 
 	if len(account) > 0 {
 		notes = append(notes, "Under the first seed: "+strings.Join(account, "; ")+".")
 	}
-	study := report.Study{Title: o.Scenario.Name, Notes: append([]string{o.Scenario.Doc}, notes...)}
+	study := report.Study{Title: o.Scenario.Name, About: o.Scenario.Doc, Notes: notes}
 	for i := range results {
 		r := &results[i]
 		study.Rows = append(study.Rows, report.Row{

@@ -37,7 +37,7 @@ func (s *Study) HTML(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("report: timelines: %w", err)
 	}
-	page := page{Title: s.Title, Notes: s.Notes, Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data)}
+	page := page{Title: s.Title, Verdict: s.verdict(), About: s.About, Notes: s.Notes, Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data)}
 	for _, g := range s.groups() {
 		page.Groups = append(page.Groups, g.view())
 	}
@@ -64,6 +64,8 @@ func (s *Study) HTML(w io.Writer) error {
 // page is what the template is filled with.
 type page struct {
 	Title     string
+	Verdict   string
+	About     string
 	Notes     []string
 	Style     template.CSS
 	Script    template.JS

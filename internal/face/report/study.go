@@ -15,7 +15,9 @@ import (
 // Study is a set of simulated runs that are shown together.
 type Study struct {
 	Title string
-	// Notes say what is to be known before the figures are read: what was composed of what, what is missing. A paragraph each.
+	// About says what is shown, in a few sentences.
+	About string
+	// Notes say what the figures rest on: what was composed of what, what is missing. A paragraph each; the page folds them.
 	Notes []string
 	Rows  []Row
 }
