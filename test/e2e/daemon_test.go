@@ -28,6 +28,8 @@ type daemon struct {
 	addr  string
 	token string
 	flags []string
+	user  *syscall.Credential // whom it runs as; nil: whoever tests
+	files int                 // how many it may have open; 0: as many as whoever tests
 	cmd   *exec.Cmd
 	ended chan struct{}
 	log   *logged
@@ -116,8 +118,15 @@ func (d *daemon) start() {
 func (d *daemon) launch() {
 	d.t.Helper()
 	c := exec.Command(filepath.Join(bin, "sluice"), append([]string{"up", "--data", d.data, "--listen", d.addr}, d.flags...)...)
+	if d.files > 0 {
+		c = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, d.files)}, c.Args...)...)
+	}
 	c.Env = append(os.Environ(), "SLUICE_TOKEN="+d.token)
 	c.Stdout, c.Stderr = d.log, d.log
+	if d.user != nil {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: d.user}
+		c.Dir = "/"
+	}
 	c.WaitDelay = time.Second
 	if err := c.Start(); err != nil {
 		d.t.Fatal(err)

@@ -36,7 +36,7 @@ func (k *keyring) key(name job.ID, digest string) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.secret == nil {
-		secret, err := openSecret(k.dir)
+		secret, err := openSecret(filepath.Join(k.dir, secretName), "remove it, and every agent needs a new key")
 		if err != nil {
 			return "", fmt.Errorf("the secret behind agents' keys: %w", err)
 		}
@@ -53,9 +53,8 @@ func (k *keyring) opens(given string, name job.ID, digest string) (bool, error) 
 	return err == nil && hmac.Equal([]byte(given), []byte(want)), err
 }
 
-// openSecret reads the secret, or makes one that nobody else can read.
-func openSecret(dir string) ([]byte, error) {
-	path := filepath.Join(dir, secretName)
+// openSecret reads a secret, or makes one that nobody else can read. otherwise is what to do about one that is not good.
+func openSecret(path, otherwise string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return makeSecret(path)
@@ -69,7 +68,7 @@ func openSecret(dir string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, errkind.Errorf(errkind.Denied, "%s has mode %04o and may have been read by others: remove it, and every agent needs a new key", path, info.Mode().Perm())
+		return nil, errkind.Errorf(errkind.Denied, "%s has mode %04o and may have been read by others: %s", path, info.Mode().Perm(), otherwise)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 2*secretBytes+1))
 	if err != nil {
@@ -77,7 +76,7 @@ func openSecret(dir string) ([]byte, error) {
 	}
 	secret, err := hex.DecodeString(string(text))
 	if err != nil || len(secret) != secretBytes {
-		return nil, errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it, or remove it and every agent needs a new key", path)
+		return nil, errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it, or %s", path, otherwise)
 	}
 	return secret, nil
 }

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
@@ -12,8 +10,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // loopback says whether a host name or address can only mean this machine.
@@ -70,56 +66,28 @@ func (r refusal) sameSite(next http.Handler) http.Handler {
 	})
 }
 
-// bearer lets only those in who know the token. Hashes of one length are compared, so the time taken says nothing.
-func (r refusal) bearer(secret string, next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte(secret))
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		scheme, given, _ := strings.Cut(req.Header.Get("Authorization"), " ")
-		got := sha256.Sum256([]byte(strings.TrimSpace(given)))
-		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			r.refuse(w, req, connect.CodeUnauthenticated, http.StatusUnauthorized,
-				"this daemon wants a token: give the one it was started with (--token or SLUICE_TOKEN; header Authorization: Bearer TOKEN)")
-			return
-		}
-		next.ServeHTTP(w, req)
-	})
-}
-
-// bounded limits how many calls are open, how many come in a second, and how large a body is.
+// bounded limits how many calls are open, and how many come in a second.
 func (r refusal) bounded(next http.Handler) http.Handler {
-	open := make(chan struct{}, MaxCalls)
 	var rate bucket
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		select {
-		case open <- struct{}{}:
-			defer func() { <-open }()
-		default:
-			r.refuse(w, req, connect.CodeResourceExhausted, http.StatusTooManyRequests, fmt.Sprintf("%d calls are open at once: try again when some have ended", MaxCalls))
-			return
-		}
+	return r.places(MaxCalls, "calls", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !rate.take(time.Now()) {
 			r.refuse(w, req, connect.CodeResourceExhausted, http.StatusTooManyRequests, fmt.Sprintf("more than %d calls a second: slow down and try again", Rate))
 			return
 		}
-		limit := int64(maxCallBytes)
-		if req.URL.Path == pb.SluiceServiceSubmitProcedure {
-			limit = maxSubmitBytes
-		}
-		req.Body = http.MaxBytesReader(w, req.Body, limit)
 		next.ServeHTTP(w, req)
-	})
+	}))
 }
 
-// queued holds all but a few requests back, so that large bodies are not all in memory at once.
-func (r refusal) queued(places chan struct{}, next http.Handler) http.Handler {
+// places holds a kind of call to a number of its own.
+func (r refusal) places(most int, what string, next http.Handler) http.Handler {
+	open := make(chan struct{}, most)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
+		case open <- struct{}{}:
+			defer func() { <-open }()
 			next.ServeHTTP(w, req)
-		case <-req.Context().Done():
-			r.refuse(w, req, connect.CodeUnavailable, http.StatusServiceUnavailable, "too many submissions at once: try again")
+		default:
+			r.refuse(w, req, connect.CodeResourceExhausted, http.StatusTooManyRequests, fmt.Sprintf("%d %s are open at once: try again when some have ended", most, what))
 		}
 	})
 }

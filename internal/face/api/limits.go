@@ -38,17 +38,29 @@ const (
 	maxProblems = 50
 	// The longest name of an option that is looked at, in bytes.
 	maxOption = 63
-	// How long an agent may take to send its call, and to take the answer once it is there.
-	agentTime = 10 * time.Second
-	// Up to this size an agent's call is held in memory at once; of longer ones a few at a time.
-	smallAgentBytes = 64 << 10
-	maxAgentBodies  = 8
+	// Of a body that is arriving this much has to come in this time, in bytes.
+	bodyStep = 16 << 10
+	bodyTime = 10 * time.Second
+	// Who sends less than this in a second makes room for others; who reads less of an answer, beyond what is given
+	// everybody, is cut off.
+	minRate    = 32 << 10
+	answerTime = 30 * time.Second
+	// Bodies arrive up to this size many at a time, the rest of longer ones a few at a time.
+	smallBody      = 64 << 10
+	maxSmallBodies = 512
+	maxLongBodies  = 16
+	maxAgentBodies = 8
 	// A snapshot in JSON is base64, a third longer, and the job file comes on top.
 	maxSubmitBytes = MaxSnapshot/3*4 + 8<<20
 	// What any other request may have.
 	maxCallBytes = 4 << 20
 	// How many submissions with their bodies are held in memory at once.
 	maxSubmits = 4
+	// Streams of one connection, where it can have several; and of all connections each may be a stream of bytes of a file,
+	// which needs descriptors too: one in so many, and no fewer than minStreams.
+	maxStreams  = 128
+	streamShare = 8
+	minStreams  = 8
 	// One message of a stream of bytes.
 	chunk = 64 << 10
 	// After a change, how long to gather more before looking again.

@@ -30,10 +30,13 @@ type Options struct {
 	Service Service
 	// Listen is host:port. Any host that is not this machine alone needs TLS and a token.
 	Listen string
+	// Socket is the path of a unix socket to listen on as well, in a directory of the caller's own; empty for none.
+	Socket string
 	// CertFile and KeyFile are PEM files for TLS; both or none.
 	CertFile, KeyFile string
-	// Token, if set, is what every call but /healthz must carry.
-	Token string
+	// Token, if set, is what every call but /healthz must carry, whoever calls. Without it this process's own user is served,
+	// and whoever shows OwnerToken; OwnerTokenFile is where that can be read, for people.
+	Token, OwnerToken, OwnerTokenFile string
 	// Metrics serves /metrics, Health /healthz, Page everything that is nothing else. Each may be nil.
 	Metrics, Health, Page http.Handler
 	// Log takes what goes wrong inside a call; nil drops it.
@@ -71,10 +74,12 @@ func (o *Options) check() error {
 
 // Server is a listening server that does not answer yet.
 type Server struct {
-	listener net.Listener
-	server   *http.Server
-	options  Options
-	stop     context.CancelCauseFunc
+	// listeners: the address, and the socket if there is one.
+	listeners []net.Listener
+	door      *door
+	server    *http.Server
+	options   Options
+	stop      context.CancelCauseFunc
 }
 
 // Listen checks the options and takes the address. Errors: Invalid for options that would be an open door, Conflict for
@@ -101,45 +106,62 @@ func Listen(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	listeners := []net.Listener{l}
+	if o.Socket != "" {
+		socket, err := listenSocket(o.Socket)
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		listeners = append(listeners, socket)
+	}
 	base, stop := context.WithCancelCause(context.Background())
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS, on this machine
-	s := &Server{listener: l, options: o, stop: stop}
+	s := &Server{listeners: listeners, door: newDoor(o.Log), options: o, stop: stop}
 	s.server = &http.Server{
 		Handler: Handler(o), Protocols: protocols, TLSConfig: config,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return base },
-		ErrorLog:    slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: visiting,
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	return s, nil
 }
 
 // Addr is the address taken: with the port, where 0 was asked for.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+func (s *Server) Addr() string { return s.listeners[0].Addr().String() }
 
 // Close gives the address back without serving.
 func (s *Server) Close() error {
 	s.stop(errStopping)
-	return s.listener.Close()
+	errs := []error{s.door.close()}
+	for _, l := range s.listeners {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Serve answers calls until ctx is done, then lets open ones end for a few seconds; long ones are told that the daemon
 // stops. It returns nil after such an end.
 func (s *Server) Serve(ctx context.Context) error {
-	failed := make(chan error, 1)
-	go func() {
-		if s.server.TLSConfig != nil {
-			failed <- s.server.ServeTLS(s.listener, "", "")
-		} else {
-			failed <- s.server.Serve(s.listener)
-		}
-	}()
+	failed := make(chan error, len(s.listeners))
+	for _, l := range s.listeners {
+		go func() {
+			in := entrance{l, s.door}
+			if s.options.CertFile != "" && l.Addr().Network() != "unix" {
+				failed <- s.server.ServeTLS(in, "", "")
+			} else {
+				failed <- s.server.Serve(in)
+			}
+		}()
+	}
+	defer func() { _ = s.door.close() }() // only asked, never written to
 	select {
 	case err := <-failed:
 		s.stop(errStopping)
-		return fmt.Errorf("serving %s: %w", s.options.Listen, err)
+		return errors.Join(fmt.Errorf("serving %s: %w", s.options.Listen, err), s.server.Close())
 	case <-ctx.Done():
 	}
 	s.stop(errStopping)
@@ -149,10 +171,13 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.options.Log.Warn("calls cut off at the end", "error", err)
 		_ = s.server.Close() // what is left is cut off
 	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving %s: %w", s.options.Listen, err)
+	var errs []error
+	for range s.listeners {
+		if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+			errs = append(errs, fmt.Errorf("serving %s: %w", s.options.Listen, err))
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // errStopping ends long calls when the daemon stops.
@@ -167,49 +192,57 @@ func Serve(ctx context.Context, o Options) error {
 	return s.Serve(ctx)
 }
 
-// bySize lets a submission without a work directory, or with a small one, pass by those that wait for a place in memory.
-// Only a body that says its length and is not compressed is known to be small.
-func bySize(small, large http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		plain := req.Header.Get("Content-Encoding") == "" && req.Header.Get("Grpc-Encoding") == ""
-		if plain && 0 <= req.ContentLength && req.ContentLength <= maxCallBytes {
-			small.ServeHTTP(w, req)
-			return
-		}
-		large.ServeHTTP(w, req)
-	})
+// large says whether a call is a submission with a work directory that is not small. Only a body that says its length and is
+// not compressed is known to be.
+func large(req *http.Request) bool {
+	plain := req.Header.Get("Content-Encoding") == "" && req.Header.Get("Grpc-Encoding") == ""
+	small := plain && 0 <= req.ContentLength && req.ContentLength <= maxCallBytes
+	return req.URL.Path == pb.SluiceServiceSubmitProcedure && !small
 }
 
-// Handler is the API without a listener: what Serve serves.
+// longest is how long a call's body may be.
+func longest(req *http.Request) int64 {
+	if req.URL.Path == pb.SluiceServiceSubmitProcedure {
+		return maxSubmitBytes
+	}
+	return maxCallBytes
+}
+
+// Handler is the API without a listener: what Serve serves. It does not know who is at the other end, and without a token lets
+// everybody in: whoever serves it sees to that.
 func Handler(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	places := make(chan struct{}, maxSubmits)
 	r := refusal{connect.NewErrorWriter()}
 	h := &handler{service: o.Service}
 	shared := append(codecs(), connect.WithInterceptors(logging{o.Log}), connect.WithRecover(recovered(o.Log)))
 	all := connect.WithHandlerOptions(shared...)
 	path, small := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes))
-	_, large := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxSubmitBytes))
+	_, huge := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxSubmitBytes))
 	// A round hurries, and what it says is short: compressing it takes longer than all the rest.
-	_, quick := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes), connect.WithCompressMinBytes(smallAgentBytes))
+	_, quick := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes), connect.WithCompressMinBytes(smallBody))
 
 	mux := http.NewServeMux()
 	mux.Handle(path, small)
-	mux.Handle(pb.SluiceServiceSubmitProcedure, bySize(small, r.queued(places, large)))
+	mux.Handle(pb.SluiceServiceSubmitProcedure, huge)
+	for _, path := range streaming() { // each holds files open
+		mux.Handle(path, r.places(max(minStreams, maxOpen()/streamShare), "logs and outputs", small))
+	}
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
 	}
 	if o.Page != nil {
 		mux.Handle("/", o.Page)
 	}
-	guarded := r.bounded(r.sameSite(mux))
+	calls := newIntake(longest, maxLongBodies)
+	calls.large = large
+	guarded := r.received(calls, r.bounded(r.sameSite(mux)))
 	agents := r.forAgents(r.sameSite(quick))
 	if o.Token != "" {
 		guarded = r.bearer(o.Token, guarded)
 	} else {
-		guarded, agents = r.onlyHere(guarded), r.onlyHere(agents)
+		guarded, agents = r.onlyHere(r.owned(&o, guarded)), r.onlyHere(agents)
 	}
 	outer := http.NewServeMux()
 	outer.Handle("/", guarded)

@@ -44,6 +44,10 @@ func (a *app) client() (pb.SluiceServiceClient, error) {
 		DialContext:         (&dialer{net.Dialer{Timeout: 5 * time.Second}, a.Patience}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 	}
+	if path, ok := a.socket(); ok {
+		transport.Proxy = nil
+		transport.DialContext = dialSocket(path)
+	}
 	if a.ca != "" {
 		pem, err := os.ReadFile(a.ca)
 		if err != nil {
@@ -64,6 +68,15 @@ func (a *app) client() (pb.SluiceServiceClient, error) {
 func (a *app) base() (*url.URL, error) {
 	if a.token == "" {
 		a.token = a.Getenv("SLUICE_TOKEN")
+	}
+	if path, ok := a.socket(); ok {
+		if path == "" {
+			return nil, usage("--server %q names no socket: want unix:PATH", a.server)
+		}
+		if a.token == "" {
+			a.token = tokenBeside(path)
+		}
+		return &url.URL{Scheme: "http", Host: "localhost"}, nil
 	}
 	raw := a.server
 	if !strings.Contains(raw, "://") {

@@ -28,6 +28,9 @@ import (
 	"sluice.dev/sluice/internal/edge/journal/local"
 )
 
+// socketName is the daemon's unix socket in its data directory.
+const socketName = "socket"
+
 // zoneName is the one zone of a machine that runs alone.
 const zoneName = "local"
 
@@ -80,7 +83,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 			}
 			return x, files, failed
 		},
-		Inventory: inv, Ours: host.OursByMark, Log: o.Log,
+		Inventory: inv, Ours: host.OursByMark, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
 		Mechanism: o.Mechanism, Policy: o.Policy, Listen: o.Listen, SingleUser: single,
 	})
 	if err != nil {
@@ -92,11 +95,19 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	}
 	notes = append(notes, "slices: "+note)
 	if single {
-		notes = append(notes, "single-user mode: every subjob runs as this daemon's own user; do not let others submit")
+		notes = append(notes, "single-user mode: every subjob runs as this daemon's own user, who alone is served")
 	}
-	return &Daemon{
+	d := &Daemon{
 		Service: tenants{h, single}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Notes: notes,
-	}, nil
+		Socket: filepath.Join(data, socketName),
+	}
+	if !o.Token {
+		d.TokenFile = filepath.Join(data, host.TokenFile)
+		if d.Token, err = host.Token(data); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
+	}
+	return d, nil
 }
 
 // actorConfig checks policy, mechanism, planner and times. Without a planner, as in tapes of before there was a choice, rigid

@@ -215,7 +215,7 @@ func (a *app) root() *cobra.Command {
 		server = defaultServer
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&a.server, "server", server, "the daemon's address (SLUICE_SERVER): host:port, or https://host:port")
+	f.StringVar(&a.server, "server", server, "the daemon's address (SLUICE_SERVER): host:port, https://host:port, or unix:PATH")
 	f.StringVar(&a.token, "token", "", "the daemon's token (better: SLUICE_TOKEN, which other users can't see)")
 	f.StringVar(&a.ca, "tls-ca", a.Getenv("SLUICE_TLS_CA"), "trust this PEM file for the daemon's certificate (SLUICE_TLS_CA)")
 	root.AddGroup(&cobra.Group{ID: "jobs", Title: "Jobs:"}, &cobra.Group{ID: "slices", Title: "Slices and queues:"}, &cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "sim", Title: "Simulation:"})

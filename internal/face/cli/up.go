@@ -34,6 +34,8 @@ type UpOptions struct {
 	Market *market.Config
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
+	// SnapshotRecords is after how many records the journal is replaced by a snapshot; 0: as package host has it.
+	SnapshotRecords uint64
 	// Queues of the configuration file, to create or change at the start.
 	Queues []protocol.Queue
 	// Token: callers must show one.
@@ -52,6 +54,9 @@ type Daemon struct {
 	Close func() error
 	// Metrics, Health and Page are what the API serves besides; each may be nil.
 	Metrics, Health, Page http.Handler
+	// Socket is where the API listens for the daemon's own user besides; empty: nowhere. Token is what others have to show
+	// where none was given at the start, and TokenFile where that lies.
+	Socket, Token, TokenFile string
 	// Notes are printed at the start: the isolation that holds here, and the like.
 	Notes []string
 }
@@ -70,8 +75,10 @@ func (a *app) upCmd() *cobra.Command {
 		Long: `Start the daemon: it finds the GPU slices of this machine, recovers what it knew from
 its data directory, takes over subjobs that still run, and serves the API.
 
-It listens on this machine only. Any other address needs TLS and a token, because
-Sluice runs what it is sent.
+It listens on this machine only, and serves the user that it runs as: the kernel says
+who calls. Anybody else needs the token in the data directory. Any other address needs
+TLS and a token of your own, which then everybody has to show, because Sluice runs what
+it is sent.
 
 --mechanism says how windows are sold: with sja jobs signal interest and the policy
 picks; with jasda they bid, an external job through its own agent, and the market
@@ -103,6 +110,8 @@ clears.
 	c.Flags().StringVar(&f.config, "config", "", "a file of queues and of the market's settings")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
+	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
+	_ = c.Flags().MarkHidden("snapshot-records") // it is there: for tests, which want many
 	c.Flags().StringVar(&f.logLevel, "log", "info", "what to log: debug, info, warn or error")
 	return a.output(c)
 }
@@ -151,7 +160,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 	}
 	served := a.serve(ctx, daemon, o, api.Options{
 		Service: daemon.Service, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.token,
-		Metrics: daemon.Metrics, Health: daemon.Health, Page: daemon.Page, Log: o.Log,
+		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health, Page: daemon.Page, Log: o.Log,
 	})
 	return errors.Join(served, daemon.Close())
 }
