@@ -288,6 +288,7 @@ type subjobView struct {
 	From, To                       int64
 	PlannedEnd, Start, End         time.Time
 	PeakMemoryBytes                int64
+	PrepareSeconds                 float64
 	Running                        bool
 }
 

@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
+	// Subjobs have a /tmp of their own, and in these tests they leave signs in the test's folder.
+	if err := os.Setenv("TMPDIR", "/var/tmp"); err != nil {
+		panic(err)
+	}
 	os.Exit(run(m))
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/edge/executor/executortest"
 )
 
 func TestMain(m *testing.M) {
@@ -20,7 +21,10 @@ func TestMain(m *testing.M) {
 		work(kind)
 		return
 	}
-	os.Exit(m.Run())
+	done := executortest.LeaveTmp()
+	code := m.Run()
+	done()
+	os.Exit(code)
 }
 
 // TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200).

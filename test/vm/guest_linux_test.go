@@ -18,10 +18,11 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
-const limit = 64 << 20
+// limit is what a slice has, in bytes, crowd how many processes and threads a subjob may have.
+const limit, crowd = 64 << 20, 100
 
 // held are the two ways in which the guest can hold a subjob: the best, and the control group alone.
-var held = map[string]*shim.Isolation{"best": nil, "group alone": {Cgroup: service, KernelMemory: true}}
+var held = map[string]*shim.Isolation{"best": nil, "group alone": {Cgroup: service, KernelMemory: true, KernelProcesses: true}}
 
 func both(t *testing.T, test func(t *testing.T, iso *shim.Isolation)) {
 	guest(t)
@@ -52,7 +53,7 @@ func newBench(t *testing.T, iso *shim.Isolation) *bench {
 	data := t.TempDir()
 	b.dir = shim.Dir(filepath.Join(data, "runs", token.String()))
 	var err error
-	b.ex, err = process.New(process.Options{DataDir: data, ShimPath: "/init", Isolation: iso, Deliver: func(m protocol.Message) {
+	b.ex, err = process.New(process.Options{DataDir: data, ShimPath: "/init", Isolation: iso, Limits: shim.Limits{Processes: crowd}, Deliver: func(m protocol.Message) {
 		if m.Kind != protocol.Report {
 			b.said <- m
 		}
@@ -179,7 +180,7 @@ func freeze(t *testing.T, group string) {
 func TestGuestLevel(t *testing.T) {
 	guest(t)
 	b := newBench(t, nil)
-	if got, want := b.ex.Isolation(), "pid namespace, control group, memory held by the kernel"; got != want {
+	if got, want := b.ex.Isolation(), "pid namespace, control group, memory held by the kernel, processes held by the kernel, /tmp and /dev/shm of its own, work directory by copy"; got != want {
 		t.Errorf("isolation %q, want %q", got, want)
 	}
 }
@@ -202,9 +203,22 @@ func TestGuestMemoryThatIsNoProcesss(t *testing.T) {
 		b := newBench(t, iso)
 		b.start(time.Minute, "tmpfs")
 		r := b.ended(job.MemoryKilled)
-		if !strings.Contains(r.Detail, "the kernel ended it") || r.Peak[trp.Memory] < limit {
+		said := strings.Contains(r.Detail, "the kernel ended it") || iso == nil && strings.Contains(r.Detail, "in its /tmp and /dev/shm")
+		if !said || r.Peak[trp.Memory] < limit {
 			t.Errorf("detail %q, peak %d; want the kernel's word and at least the limit", r.Detail, r.Peak[trp.Memory])
 		}
+	})
+}
+
+func TestGuestTooManyProcesses(t *testing.T) {
+	both(t, func(t *testing.T, iso *shim.Isolation) {
+		b := newBench(t, iso)
+		b.start(time.Minute, "crowd", "1000")
+		r := b.ended(job.LimitKilled)
+		if !strings.Contains(r.Detail, "more than the limit of 100") {
+			t.Errorf("detail %q, want the limit", r.Detail)
+		}
+		t.Log(r.Detail)
 	})
 }
 

@@ -54,7 +54,7 @@ func boot() error {
 		}
 	}
 	return errors.Join(
-		os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory"), 0o600),
+		os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory +pids"), 0o600),
 		os.MkdirAll(filepath.Join(service, tree.DaemonGroup), 0o755),
 		os.WriteFile(filepath.Join(service, tree.DaemonGroup, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0o600),
 	)
@@ -95,6 +95,15 @@ func program(name string, args []string) int {
 		}
 		time.Sleep(300 * time.Millisecond)
 		return int(block[0]) - 1
+	case "crowd": // many of them, one after the other
+		for n, _ := strconv.Atoi(args[0]); n > 0; n-- {
+			cmd := exec.Command("/proc/self/exe", "program", "sleep")
+			if err := cmd.Start(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				time.Sleep(time.Hour)
+			}
+		}
+		return 0
 	case "family": // children that got away, and none of them listens
 		signal.Ignore(syscall.SIGTERM)
 		detach(5)

@@ -25,6 +25,8 @@ type shelf struct {
 	dir    string
 	stored []job.ID
 	pruned func(keep func(string) bool)
+	// unpacked is told what is pruned of the unpacked.
+	unpacked func(live func(string) bool)
 	// gone are snapshots that somebody has removed.
 	gone []string
 }
@@ -50,6 +52,12 @@ func (s *shelf) Outputs(job.ID) ([]status.Output, error) {
 	return []status.Output{{Range: job.Range{From: 10, To: 20}}, {Range: job.Range{From: 0, To: 10}}}, nil
 }
 func (s *shelf) Stored() ([]job.ID, error) { return s.stored, nil }
+func (s *shelf) PruneUnpacked(live func(string) bool) error {
+	if s.unpacked != nil {
+		s.unpacked(live)
+	}
+	return nil
+}
 func (s *shelf) PruneSnapshots(keep func(string) bool) error {
 	if s.pruned != nil {
 		s.pruned(keep)

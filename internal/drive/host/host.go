@@ -65,6 +65,10 @@ type Host struct {
 	snapshots map[job.ID]string
 	forgot    bool
 	pruned    quantity.Instant
+	// over are those of them that have ended; closed: one has since unpacked work directories were removed, at prunedUnpacked.
+	over           map[job.ID]bool
+	closed         bool
+	prunedUnpacked quantity.Instant
 
 	out     protocol.Out
 	steps   []step

@@ -147,7 +147,7 @@ func (h *Host) openTape() error {
 // replay folds the log into the actors. It decides nothing.
 func (h *Host) replay() error {
 	begin, facts := time.Now(), 0
-	h.snapshots = map[job.ID]string{}
+	h.snapshots, h.over = map[job.ID]string{}, map[job.ID]bool{}
 	apply := func(f protocol.Fact) error {
 		i, ok := h.index[f.Actor]
 		if !ok {
@@ -248,4 +248,5 @@ func (h *Host) sweep() {
 		h.log.Warn("could not look for files that nobody needs any more", "error", err)
 	}
 	h.pruneSnapshots()
+	h.pruneUnpacked()
 }

@@ -34,6 +34,8 @@ type Files interface {
 	Stored() ([]job.ID, error)
 	// PruneSnapshots removes the stored work directories that keep says nobody needs.
 	PruneSnapshots(keep func(id string) bool) error
+	// PruneUnpacked removes what was unpacked of stored work directories, where live says no job needs it that is not over.
+	PruneUnpacked(live func(id string) bool) error
 }
 
 // Env is what the host gives an executor.

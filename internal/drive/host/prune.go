@@ -14,22 +14,49 @@ import (
 // than that are never removed anyway.
 const pruneEvery = time.Hour
 
+// pruneUnpackedEvery is the same for those that are unpacked: a copy that is missed is made again.
+const pruneUnpackedEvery = time.Minute
+
 // needs notes which stored work directory a job needs, and that it needs none any more.
 func (h *Host) needs(f *protocol.Fact) {
 	switch {
 	case f.Kind == protocol.JobAccepted && f.Spec != nil:
 		h.snapshots[f.Job] = f.Spec.Launch.Snapshot
+		delete(h.over, f.Job)
+	case f.Kind == protocol.JobRequeued: // of the same work directory
+		delete(h.over, f.Job)
+	case f.Kind == protocol.JobClosed:
+		h.over[f.Job] = true
+		h.closed = true
 	case f.Kind == protocol.JobForgotten: // one that takes its place in the same step is accepted behind it
 		delete(h.snapshots, f.Job)
+		delete(h.over, f.Job)
 		h.forgot = true
 	}
 }
 
-// tidy removes now and then what forgotten jobs have left.
+// tidy removes now and then what jobs have left that are over or forgotten.
 func (h *Host) tidy(now quantity.Instant) {
+	if h.files != nil && h.closed && now >= h.prunedUnpacked.Add(pruneUnpackedEvery) {
+		h.prunedUnpacked = now
+		h.pruneUnpacked()
+	}
 	if h.files != nil && h.forgot && now >= h.pruned.Add(pruneEvery) {
 		h.pruned = now
 		h.pruneSnapshots()
+	}
+}
+
+func (h *Host) pruneUnpacked() {
+	h.closed = false
+	live := map[string]bool{}
+	for name, snapshot := range h.snapshots {
+		if !h.over[name] {
+			live[snapshot] = true
+		}
+	}
+	if err := h.files.PruneUnpacked(func(id string) bool { return live[id] }); err != nil {
+		h.log.Warn("could not remove unpacked work directories that nobody needs any more", "error", err)
 	}
 }
 

@@ -100,3 +100,56 @@ func TestAMissingWorkDirectoryIsNamedAtTheStart(t *testing.T) {
 		t.Errorf("a job is named that is over, or has all it needs:\n%s", said.String())
 	}
 }
+
+// TestEndedJobsLeaveNothingUnpacked: what is unpacked for a job goes with its end, long before its snapshot, unless another
+// that lives needs it too; after a restart as well.
+func TestEndedJobsLeaveNothingUnpacked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s, z := filesRig(t)
+		// A job called close-NAME makes the gate close the job NAME, one called again-NAME requeue it.
+		gate := func(a *toy, now quantity.Instant, in protocol.Message, out *protocol.Out) {
+			if name, ok := strings.CutPrefix(string(in.Job), "close-"); ok && in.Kind == protocol.Submit {
+				a.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: job.ID(name)})
+			}
+			if name, ok := strings.CutPrefix(string(in.Job), "again-"); ok && in.Kind == protocol.Submit {
+				a.fact(out, protocol.Fact{Kind: protocol.JobRequeued, Job: job.ID(name), Generation: 2})
+			}
+			accept(a, now, in, out)
+		}
+		r.actors = func() drive.Actors {
+			return drive.Actors{Gate: &toyGate{toy{step: gate}}, Zone: z, Node: &toyNode{}}
+		}
+		var live [][]bool
+		s.unpacked = func(lives func(string) bool) {
+			live = append(live, []bool{lives("snap-a"), lives("snap-b")})
+		}
+		h, stop := r.start(t)
+		submit := func(name job.ID, tar string) {
+			if _, err := h.Submit(context.Background(), "", spec(name), []byte(tar)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		submit("a", "a")
+		submit("b", "b")
+		submit("too", "b")
+		time.Sleep(2 * pruneUnpackedEvery)
+		submit("close-a", "c")
+		submit("close-b", "c")
+		time.Sleep(2 * pruneUnpackedEvery)
+		submit("close-too", "c")
+		submit("again-a", "c")
+		time.Sleep(2 * pruneUnpackedEvery)
+		submit("close-again-a", "c")
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		_, stop = r.start(t)
+		want := [][]bool{{false, false}, {false, true}, {false, false}, {true, false}, {true, false}} // at the start, a and b over, too over, a again, after a restart
+		if !slices.EqualFunc(live, want, slices.Equal[[]bool]) {
+			t.Errorf("unpacked for those who live: %v, want %v", live, want)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

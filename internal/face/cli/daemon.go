@@ -69,7 +69,8 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	var h *host.Host
 	var isolation string
 	processes := host.Processes(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp,
+		Limits: shim.Limits{Processes: o.Subjobs.Processes, Scratch: int64(o.Subjobs.Scratch), Files: o.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
 		DataDir: data, Version: o.Version, Commit: o.Commit, ZoneID: zoneName, NodeID: name, Actors: actors, Config: shown,

@@ -32,6 +32,8 @@ type UpOptions struct {
 	Policy, Mechanism, Rigid string
 	// Market is how mechanism jasda negotiates; nil: with the defaults.
 	Market *market.Config
+	// Subjobs are bounds of every subjob.
+	Subjobs config.Subjobs
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
 	// SnapshotRecords is after how many records the journal is replaced by a snapshot; 0: as package host has it.
@@ -84,12 +86,15 @@ it is sent.
 picks; with jasda they bid, an external job through its own agent, and the market
 clears.
 
---config names a file of queues, and of how mechanism jasda negotiates:
+--config names a file of queues, of how mechanism jasda negotiates, and of bounds of
+every subjob: processes with threads, what it writes besides output and checkpoints,
+and whether /tmp and /dev/shm are its own:
 
   queues:
     - {name: default, weight: 1}
     - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}
-  market: {lambda: 0.5, close: 200ms}`,
+  market: {lambda: 0.5, close: 200ms}
+  subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fairness
   sluice up --gpus nvml --rigid conservative
@@ -107,7 +112,7 @@ clears.
 	c.Flags().StringVar(&o.Rigid, "rigid", defaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
-	c.Flags().StringVar(&f.config, "config", "", "a file of queues and of the market's settings")
+	c.Flags().StringVar(&f.config, "config", "", "a file of queues, of the market's settings and of bounds of subjobs")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
@@ -148,7 +153,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 		if err != nil {
 			return err
 		}
-		o.Queues, o.Market = d.Queues, d.Market
+		o.Queues, o.Market, o.Subjobs = d.Queues, d.Market, d.Subjobs
 	}
 	if a.token == "" {
 		a.token = a.Getenv("SLUICE_TOKEN")

@@ -13,21 +13,24 @@ type Daemon struct {
 	Queues []protocol.Queue
 	// Market is how mechanism jasda negotiates; nil if the file does not say.
 	Market *market.Config
+	// Subjobs are bounds of every subjob.
+	Subjobs Subjobs
 }
 
-// ParseDaemon reads the daemon's file: {queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}}. Of a queue
-// only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market says what it may hold. It is
-// as strict as ParseJob, and its error alike.
+// ParseDaemon reads the daemon's file: {queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, subjobs: {...}}.
+// Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
+// they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
 	var d Daemon
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("queues", "market")
+		top := value{c: c, node: doc}.object("queues", "market", "subjobs")
 		d.Queues = top.get("queues").Queues()
 		if top.has("market") {
 			m := top.get("market").Market()
 			d.Market = &m
 		}
+		d.Subjobs = top.get("subjobs").Subjobs()
 	}
 	if err := c.err(); err != nil {
 		return Daemon{}, err

@@ -47,7 +47,7 @@ func newBench(t *testing.T, change func(*process.Options)) *bench {
 	t.Cleanup(func() {
 		_ = b.ex.Close()
 		killAll(b.o.DataDir)
-		_ = exec.Command("chmod", "-R", "u+w", b.o.DataDir).Run() // checkpoints are read-only
+		_ = exec.Command("chmod", "-R", "u+rwx", b.o.DataDir).Run() // checkpoints are read-only, and the kernel closes a part of an overlay
 	})
 	b.open()
 	return b

@@ -6,7 +6,9 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +53,7 @@ func TestLateSupervisorFindsTheFence(t *testing.T) {
 func slowShim(t *testing.T) string {
 	self, _ := os.Executable()
 	path := filepath.Join(t.TempDir(), "slow")
-	text := "#!/bin/sh\n[ $1 = probe ] && exec " + self + " probe\nexec sleep 2\n"
+	text := "#!/bin/sh\n[ $1 = probe ] && exec " + self + " \"$@\"\nexec sleep 2\n"
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -163,15 +165,16 @@ func TestExtensionReachesTheProgram(t *testing.T) {
 	}
 }
 
-// pack makes a tar.gz of the given headers; every file holds its own name.
-func pack(t *testing.T, headers ...tar.Header) []byte {
+// pack makes a tar.gz of the given headers; every file holds its own name, and noise up to its size.
+func pack(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	z := gzip.NewWriter(&buf)
 	w := tar.NewWriter(z)
+	noise := rand.NewChaCha8([32]byte{})
 	for _, h := range headers {
 		if h.Typeflag == tar.TypeReg {
-			h.Size = int64(len(h.Name))
+			h.Size = max(h.Size, int64(len(h.Name)))
 		}
 		h.Mode = 0o755
 		if err := w.WriteHeader(&h); err != nil {
@@ -179,6 +182,7 @@ func pack(t *testing.T, headers ...tar.Header) []byte {
 		}
 		if h.Typeflag == tar.TypeReg {
 			_, _ = w.Write([]byte(h.Name))
+			_, _ = io.CopyN(w, noise, h.Size-int64(len(h.Name)))
 		}
 	}
 	if err := errors.Join(w.Close(), z.Close()); err != nil {
@@ -240,6 +244,17 @@ func TestSnapshotRefusals(t *testing.T) {
 	}
 }
 
+// open lets everybody through to a directory: those of tests are the tester's own.
+func open(t testing.TB, dir string) {
+	t.Helper()
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode()&0o011 != 0o011 && os.Chmod(dir, info.Mode().Perm()|0o011) != nil {
+			t.Fatalf("opening %s: %v", dir, err)
+		}
+	}
+}
+
 func TestMappedUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can start a subjob as another user")
@@ -247,12 +262,7 @@ func TestMappedUser(t *testing.T) {
 	b := newBench(t, func(o *process.Options) {
 		o.User = func(string) (*shim.User, error) { return &shim.User{Name: "nobody", UID: 65534, GID: 65534}, nil }
 	})
-	for dir := b.o.DataDir; dir != "/"; dir = filepath.Dir(dir) { // test directories are the tester's own
-		info, err := os.Stat(dir)
-		if err != nil || os.Chmod(dir, info.Mode().Perm()|0o011) != nil {
-			t.Fatalf("opening %s: %v", dir, err)
-		}
-	}
+	open(t, b.o.DataDir)
 	r := b.run(lease(time.Minute, "sh", "-c", `id -u; cat ../lease.json 2>/dev/null; grep NoNewPrivs /proc/self/status
 		echo x >$SLUICE_OUTPUT_DIR/f && echo x >$SLUICE_CHECKPOINT_DIR/f && echo x >f && echo '{"progress":10}' >$SLUICE_PROGRESS_FILE; cat $SLUICE_LEASE_FILE`), job.Done)
 	out := shim.Tail(b.dir().Stdout(), 20, 4000)

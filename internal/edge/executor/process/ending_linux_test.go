@@ -23,7 +23,7 @@ func both(t *testing.T, test func(t *testing.T, change func(*process.Options))) 
 	t.Run("best", func(t *testing.T) { test(t, func(*process.Options) {}) })
 	t.Run("tree only", func(t *testing.T) { test(t, func(o *process.Options) { o.Isolation = treeOnly() }) })
 	t.Run("control group only", func(t *testing.T) {
-		base, _ := tree.GroupBase()
+		base, _, _ := tree.GroupBase()
 		if base == "" {
 			t.Skip("no control group can be made here")
 		}

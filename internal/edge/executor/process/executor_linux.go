@@ -21,12 +21,13 @@ import (
 
 // Executor is the process kind of executor.Executor. Make it with New.
 type Executor struct {
-	o     Options
-	s     store
-	iso   shim.Isolation
-	box   *executor.Outbox
-	done  chan struct{}
-	tasks sync.WaitGroup
+	o         Options
+	s         store
+	originals *originals
+	iso       shim.Isolation
+	box       *executor.Outbox
+	done      chan struct{}
+	tasks     sync.WaitGroup
 
 	// pruning keeps two prunings apart, emptying two of the trash.
 	pruning, emptying sync.Mutex
@@ -55,7 +56,7 @@ func New(o Options) (*Executor, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	e := &Executor{o: o, s: store(o.DataDir), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}}
+	e := &Executor{o: o, s: store(o.DataDir), originals: newOriginals(store(o.DataDir).in("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}}
 	for _, d := range []string{"runs", "settled", "snapshots", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
 		mode := os.FileMode(0o700)
 		if d == "runs" || d == "checkpoints" { // a mapped user must get through to what is its own
@@ -65,6 +66,9 @@ func New(o Options) (*Executor, error) {
 			return nil, fmt.Errorf("preparing the data directory: %w", err)
 		}
 	}
+	if err := os.MkdirAll(e.originals.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("preparing the data directory: %w", err)
+	}
 	if err := shim.SyncDir(o.DataDir); err != nil { // what is made durable below them is found again by these names
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
@@ -73,17 +77,18 @@ func New(o Options) (*Executor, error) {
 		e.iso = *o.Isolation
 		return e, nil
 	}
-	out, err := exec.Command(o.ShimPath, supervisor.Probe).Output()
+	out, err := exec.Command(o.ShimPath, supervisor.Probe, e.originals.dir).Output()
 	if err == nil {
 		err = json.Unmarshal(out, &e.iso)
 	}
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Unavailable, "the supervisor %q does not run: %w; it is built with sluice and belongs next to it", o.ShimPath, err)
 	}
+	e.iso.Own = e.iso.Own && !o.SharedTmp
 	return e, nil
 }
 
-// Isolation says what holds subjobs' processes together and who sees to their memory.
+// Isolation says what holds subjobs' processes together, who sees to their memory and number, and what they have of their own.
 func (e *Executor) Isolation() string {
 	var parts []string
 	switch {
@@ -98,11 +103,16 @@ func (e *Executor) Isolation() string {
 	if len(parts) == 0 {
 		parts = append(parts, "process tree only (a program that hides can outlive its supervisor)")
 	}
-	memory := "memory watched"
-	if e.iso.KernelMemory {
-		memory = "memory held by the kernel"
+	say := func(held bool, yes, no string) {
+		if !held {
+			yes = no
+		}
+		parts = append(parts, yes)
 	}
-	return strings.Join(append(parts, memory), ", ")
+	say(e.iso.KernelMemory, "memory held by the kernel", "memory watched")
+	say(e.iso.KernelProcesses, "processes held by the kernel", "processes counted")
+	say(e.iso.Own, "/tmp and /dev/shm of its own", "/tmp and /dev/shm shared with the machine (its TMPDIR is its own)")
+	return strings.Join(append(parts, "work directory by "+or(e.iso.Work, shim.WorkCopy)), ", ")
 }
 
 // Do carries out one effect in the background.

@@ -23,6 +23,14 @@ import (
 // made: under the directory's lock, after fencing it, so that a supervisor that was started and is late finds the
 // fence and starts nothing. Errors name the directory; nothing else of it was changed.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
+	if err := e.originals.tidy(); err != nil {
+		return nil, err
+	}
+	e.tasks.Go(func() {
+		if err := e.originals.forget(); err != nil {
+			e.o.Logger.Warn("removing work directories that were unpacked before the machine was started", "err", err)
+		}
+	})
 	entries, err := os.ReadDir(e.s.in("runs"))
 	if err != nil {
 		return nil, err
@@ -67,6 +75,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found,
 		return f, err
 	}
 	l := &r.lease
+	e.originals.found(l)
 	r.start = protocol.Message{From: l.Node, To: l.Executor, Token: token, Job: l.Job, Generation: l.Generation, Slice: l.Slice, Range: l.Range, End: l.End}
 	c, err := r.dir.ReadControl()
 	switch {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/edge/executor/executortest"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 )
@@ -27,12 +28,15 @@ func TestMain(m *testing.M) {
 			program(os.Args[2:])
 		}
 	}
+	done := executortest.LeaveTmp()
 	// The tests wait for processes more than they work.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	done()
+	os.Exit(code)
 }
 
 // kept is what must not be collected.
@@ -58,6 +62,18 @@ func program(args []string) {
 			data[i] = 1
 		}
 		time.Sleep(time.Hour)
+	case "map": // has a file of so many MiB in its memory, for a moment
+		n, _ := strconv.Atoi(args[2])
+		f, err := os.Create(args[1])
+		must(err)
+		must(f.Truncate(int64(n) << 20))
+		data, err := syscall.Mmap(int(f.Fd()), 0, n<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+		must(err)
+		for i := 0; i < len(data); i += 4096 {
+			data[i] = 1
+		}
+		time.Sleep(time.Second)
+		os.Exit(0)
 	case "grow": // takes so many MiB every second, up to 1 GiB
 		n, _ := strconv.Atoi(args[1])
 		for range 1024 {

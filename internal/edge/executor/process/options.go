@@ -32,8 +32,10 @@ type Options struct {
 	User func(queue string) (*shim.User, error)
 	// Env is put before the job's own environment; PATH and HOME are set if nobody sets them.
 	Env []string
-	// Limits of every process.
+	// Limits of every subjob: 8192 processes and threads, 64 GiB of scratch in a million files. A negative one is none.
 	Limits shim.Limits
+	// SharedTmp leaves subjobs the machine's /tmp and /dev/shm, where they could have their own.
+	SharedTmp bool
 	// LogLimit and OutputLimit are defaults for jobs that give none, in bytes: 16 MiB and 64 GiB.
 	LogLimit, OutputLimit int64
 	// SnapshotLimit bounds one extracted work directory in bytes: 1 GiB.
@@ -66,6 +68,9 @@ func (o *Options) defaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Limits.Processes = or(o.Limits.Processes, 8192)
+	o.Limits.Scratch = or(o.Limits.Scratch, 64<<30)
+	o.Limits.Files = or(o.Limits.Files, 1_000_000)
 	o.LogLimit = or(o.LogLimit, 16<<20)
 	o.OutputLimit = or(o.OutputLimit, 64<<30)
 	o.SnapshotLimit = or(o.SnapshotLimit, 1<<30)

@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
 // run is one subjob that is not settled.
@@ -18,6 +19,11 @@ type run struct {
 	start protocol.Message
 	// asked is when the start was asked for by the node's clock.
 	asked quantity.Instant
+	// base is the unpacked work directory that the subjob gets an overlay of, unpacked when it was there if it was waited for, and
+	// copied what of it was copied instead. All three are prepare's.
+	base     string
+	unpacked quantity.Instant
+	copied   foreign.Usage
 
 	mu sync.Mutex
 	// placed: the run directory is there, so that control.json can be.
@@ -113,6 +119,7 @@ func (r *run) over(res job.Result) {
 	defer r.mu.Unlock()
 	r.stuck = ""
 	res = r.observed(res)
+	r.e.originals.release(r.token)
 	r.result = &res
 	r.answer(protocol.Message{Kind: protocol.Exited, Result: r.result})
 }

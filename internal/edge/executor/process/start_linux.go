@@ -88,15 +88,13 @@ func (r *run) prepare(witness journal.Position) error {
 	if err := os.Mkdir(string(build), 0o700); err != nil {
 		return err
 	}
-	for _, d := range []string{build.Work(), build.Output(), build.Checkpoint(), build.ProgressDir()} {
+	for _, d := range []string{build.Work(), build.Output(), build.Checkpoint(), build.ProgressDir(), build.Tmp()} {
 		if err := errors.Join(os.Mkdir(d, 0o700), give(d, user)); err != nil {
 			return err
 		}
 	}
-	if id := spec.Launch.Snapshot; id != "" {
-		if err := extract(r.e.s.snapshot(id), build.Work(), r.e.o.SnapshotLimit, user); err != nil {
-			return fmt.Errorf("the copy of the work directory: %w", err)
-		}
+	if err := r.workDir(build, user); err != nil {
+		return err
 	}
 	if !filepath.IsLocal(filepath.Join(".", spec.Launch.Subdir)) {
 		return errkind.Errorf(errkind.Invalid, "subdirectory %q leads out of the work directory", spec.Launch.Subdir)
@@ -154,7 +152,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	}
 	l := shim.Lease{
 		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: m.Slice, Kind: spec.Kind, Range: m.Range, Total: spec.Total, Grid: spec.Grid,
-		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), Grace: spec.Launch.Grace, Asked: r.asked,
+		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
@@ -183,7 +181,7 @@ func environment(base, own []string, l *shim.Lease, dir shim.Dir, memory quantit
 	if l.User != nil || home == "" {
 		home = l.WorkDir
 	}
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home}
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home, "TMPDIR=" + dir.Tmp()}
 	for _, e := range append(append([]string(nil), base...), own...) {
 		if !strings.HasPrefix(e, "SLUICE_") && !strings.HasPrefix(e, "CUDA_VISIBLE_DEVICES=") {
 			env = append(env, e)
@@ -250,6 +248,7 @@ func (r *run) spawn() (tree.Process, error) {
 	// It does little and many of it run: two threads of Go code and a tight heap keep it at a few MiB.
 	cmd.Env = append([]string{"GOMAXPROCS=2", "GOGC=50"}, planted.Environ()...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	shim.SealDescriptors(3)
 	if err := cmd.Start(); err != nil {
 		return tree.Process{}, fmt.Errorf("starting the supervisor: %w", err)
 	}

@@ -36,9 +36,11 @@ type Lease struct {
 	WarnBefore time.Duration
 
 	Command []string
-	// Env is the whole environment. WorkDir is where the command starts.
+	// Env is the whole environment. WorkDir is where the command starts, in Dir.Work.
 	Env     []string
 	WorkDir string
+	// Base is the unpacked work directory that Dir.Work is to show as an overlay; empty where Dir.Work is a copy.
+	Base string
 	// Resume is the checkpoint to start from, to be kept read-only; empty at first.
 	Resume string
 	// User to run as; nil for the supervisor's own.
@@ -51,7 +53,9 @@ type Lease struct {
 	// LogLimit caps stdout and stderr together, OutputLimit output and checkpoint directory together; in bytes, at least 1.
 	LogLimit, OutputLimit int64
 	Limits                Limits
-	Isolation             Isolation
+	// Copied is what of Dir.Work was copied there, and is no doing of the subjob's.
+	Copied    foreign.Usage
+	Isolation Isolation
 	// Events is the file that starts and ends are told to.
 	Events string
 

@@ -45,8 +45,18 @@ func (d Dir) ProgressDir() string { return d.file("progress") }
 // Progress is the program's SLUICE_PROGRESS_FILE.
 func (d Dir) Progress() string { return filepath.Join(d.ProgressDir(), "progress.json") }
 
-// Work is the subjob's private copy of the work directory.
+// Work is the subjob's private copy of the work directory. Where that is an overlay it is seen in the subjob's mount namespace
+// alone, and empty from outside.
 func (d Dir) Work() string { return d.file("work") }
+
+// Upper is what the subjob changed of its work directory, where that is an overlay.
+func (d Dir) Upper() string { return d.file("upper") }
+
+// Overlay is the directory that the kernel needs beside Upper.
+func (d Dir) Overlay() string { return d.file("overlay") }
+
+// Tmp is the program's TMPDIR.
+func (d Dir) Tmp() string { return d.file("tmp") }
 
 // Output is the program's SLUICE_OUTPUT_DIR.
 func (d Dir) Output() string { return d.file("output") }

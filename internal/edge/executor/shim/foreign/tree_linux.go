@@ -32,6 +32,33 @@ func Size(root string, limit int64) (n int64) {
 	return n
 }
 
+// Usage is what trees take: bytes of disk, and how many files, folders and links they have, their roots apart.
+type Usage struct{ Bytes, Files int64 }
+
+// Over says whether it is more than a bound, of which 0 is none.
+func (u Usage) Over(most Usage) bool {
+	return most.Bytes > 0 && u.Bytes > most.Bytes || most.Files > 0 && u.Files > most.Files
+}
+
+// Add adds what a tree takes, stopping early once it is over a bound. What vanishes meanwhile does not count. A tree that can't
+// be looked into, because it is nested too deeply or closed to us, is over every bound; one that is not there takes nothing.
+// Files that were removed and are still open are not seen.
+func (u *Usage) Add(root string, most Usage) {
+	err := Walk(root, func(e *Entry) error {
+		if e.Path == "" {
+			return nil
+		}
+		u.Bytes += e.Disk
+		if u.Files++; u.Over(most) {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	if err != nil && !gone(err) {
+		u.Bytes, u.Files = max(u.Bytes, most.Bytes+1), max(u.Files, most.Files+1)
+	}
+}
+
 // Sync makes everything in a tree durable and says how many plain files there are. An empty one holds nothing that could be
 // lost, and costs nothing; nor does anything else that stands where a tree was.
 func Sync(root string) (files int, err error) {

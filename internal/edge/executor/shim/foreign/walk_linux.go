@@ -22,8 +22,8 @@ type Entry struct {
 	Path string
 	// Dir and Plain say what it is; a link, a pipe, a socket or a device is neither.
 	Dir, Plain bool
-	// Size in bytes of a plain file.
-	Size int64
+	// Size in bytes of a plain file. Disk is what it takes of its file system, whatever it is.
+	Size, Disk int64
 	// Own: its owner is the tree's owner, or the tree is our own. A hard link can bring in a file that is not, and that its
 	// bringer could not read.
 	Own bool
@@ -44,6 +44,9 @@ func (e *Entry) Open() (*os.File, error) {
 	}
 	return f, nil
 }
+
+// blockSize is the unit of st_blocks, whatever the file system's own is.
+const blockSize = 512
 
 // Walk calls visit for the root and everything below it: for a directory before what is in it, otherwise in no order. What
 // vanishes meanwhile is left out, and no link is followed. An error of visit ends the walk and is returned, but for
@@ -123,6 +126,7 @@ func (w *walk) entry(fd int, name string, at place) error {
 	}
 	kind := e.stat.Mode & unix.S_IFMT
 	e.Dir, e.Plain = kind == unix.S_IFDIR, kind == unix.S_IFREG
+	e.Disk = e.stat.Blocks * blockSize
 	e.Own = e.stat.Uid == w.owner.Uid || w.owner.Uid == uint32(os.Geteuid())
 	if e.Plain {
 		e.Size = e.stat.Size

@@ -15,6 +15,9 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
+// ownTasks is room for the init's own threads where the kernel counts them with the subjob's.
+const ownTasks = 32
+
 // child is the init with everything below it.
 type child struct {
 	cmd   *exec.Cmd
@@ -39,7 +42,11 @@ func startChild(dir shim.Dir, l *shim.Lease) (*child, error) {
 	c.cmd.Env = os.Environ()
 	c.cmd.SysProcAttr = surroundings(l.Isolation)
 	if l.Isolation.Cgroup != "" {
-		g, err := tree.MakeGroup(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Token, os.Getpid()), int64(l.Memory))
+		bounds := tree.Bounds{Memory: int64(l.Memory)}
+		if l.Limits.Processes > 0 {
+			bounds.Processes = l.Limits.Processes + ownTasks
+		}
+		g, err := tree.MakeGroup(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Token, os.Getpid()), bounds)
 		if err != nil {
 			return nil, err
 		}

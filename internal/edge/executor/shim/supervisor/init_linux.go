@@ -36,7 +36,7 @@ const wordFD = 3
 // initialize is the init of a subjob: it starts the command, reaps what is orphaned, passes on how the command ended, and
 // ends; in a pid namespace the kernel then ends the rest.
 func initialize(dir shim.Dir) error {
-	unix.CloseOnExec(wordFD)
+	shim.SealDescriptors(wordFD)
 	out := json.NewEncoder(os.NewFile(wordFD, "supervisor"))
 	// As init it must live until the command ends, whatever is sent to it from below.
 	signal.Notify(make(chan os.Signal, 1), deadly()...)
@@ -70,7 +70,7 @@ func start(dir shim.Dir) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = confine(&l); err != nil {
+	if err = confine(dir, &l); err != nil {
 		return nil, fmt.Errorf("preparing to start the command: %w", err)
 	}
 	path, err := lookPath(l.Command[0], l.WorkDir, l.Env)
@@ -86,30 +86,27 @@ func start(dir shim.Dir) (*exec.Cmd, error) {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, explain(l.Command[0], path, err)
+		return nil, explain(&l, path, err)
 	}
 	return cmd, nil
 }
 
 // confine takes from this process what the command must not have.
-func confine(l *shim.Lease) error {
+func confine(dir shim.Dir, l *shim.Lease) error {
 	var errs []error
 	if !l.Isolation.PIDNamespace { // orphans come here rather than to the machine's init
 		errs = append(errs, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 	}
 	if l.Isolation.Proc {
-		errs = append(errs, mountProc())
-		if l.Resume != "" {
-			errs = append(errs, mountReadOnly(l.Resume))
-		}
+		errs = append(errs, arrange(dir, l))
 	}
 	errs = append(errs,
 		unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0),
 		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), // of this thread, which is the one that forks
 		limit(unix.RLIMIT_CORE, 0),
 	)
-	if n := l.Limits.Processes; n > 0 {
-		errs = append(errs, limit(unix.RLIMIT_NPROC, n))
+	if n := l.Limits.Processes; n > 0 && l.Isolation.UserNamespace && l.Isolation.KernelProcesses {
+		errs = append(errs, limit(unix.RLIMIT_NPROC, uint64(n)+ownTasks)) // elsewhere it counts what is not the subjob's
 	}
 	if n := l.Limits.OpenFiles; n > 0 {
 		errs = append(errs, limit(unix.RLIMIT_NOFILE, n))
@@ -130,20 +127,6 @@ func limit(resource int, n uint64) error {
 	n = min(n, now.Max)
 	// Through package syscall: it stops restoring the open-file limit it found when the program started.
 	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n})
-}
-
-// mountReadOnly makes a directory read-only for the whole namespace, whoever owns it.
-func mountReadOnly(path string) error {
-	if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("binding %s: %w", path, err)
-	}
-	// In a user namespace flags that are set outside may not be dropped: keep them.
-	var st unix.Statfs_t
-	if err := unix.Statfs(path, &st); err != nil {
-		return err
-	}
-	keep := uintptr(st.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME)
-	return unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|keep, "")
 }
 
 // lookPath finds a command as a shell in the work directory would, by the job's own PATH.
@@ -173,9 +156,12 @@ func lookPath(name, workDir string, env []string) (string, error) {
 }
 
 // explain says why a command did not start.
-func explain(name, path string, err error) error {
+func explain(l *shim.Lease, path string, err error) error {
+	name := l.Command[0]
 	_, statErr := os.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && statErr != nil && l.Isolation.Own && inOwnPlace(path):
+		return fmt.Errorf("command %q: no file %s: a subjob has /tmp and /dev/shm of its own, empty at first: put the program into the work directory, or elsewhere", name, path)
 	case errors.Is(err, fs.ErrNotExist) && statErr == nil:
 		return fmt.Errorf("command %q: %s is there, but not its interpreter (first line), its loader, or the directory to start in", name, path)
 	case errors.Is(err, fs.ErrNotExist):

@@ -13,7 +13,8 @@ import (
 const (
 	// Supervise DIR runs the subjob of a run directory.
 	Supervise = "supervise"
-	// Probe prints what can hold a tree of processes together here, as JSON (shim.Isolation).
+	// Probe DIR prints what can hold a tree of processes together here, and how work directories that are unpacked in DIR
+	// can be given out, as JSON (shim.Isolation).
 	Probe = "probe"
 	// Init DIR is the process the command hangs below; ProbeInit tries its surroundings. Only Supervise and Probe start them.
 	Init      = "init"
@@ -29,10 +30,10 @@ func Main(args []string) int {
 		return report(supervise(shim.Dir(args[1])))
 	case len(args) == 2 && args[0] == Init:
 		return report(initialize(shim.Dir(args[1])))
-	case len(args) == 1 && args[0] == Probe:
-		return report(json.NewEncoder(os.Stdout).Encode(probe()))
-	case len(args) == 1 && args[0] == ProbeInit:
-		return probeInit()
+	case len(args) == 2 && args[0] == Probe:
+		return report(json.NewEncoder(os.Stdout).Encode(probe(args[1])))
+	case len(args) == 3 && args[0] == ProbeInit:
+		return report(probeInit(args[1], args[2]))
 	}
 	fmt.Fprintln(os.Stderr, "sluice-shim supervises one subjob; sluice starts it. Usage: sluice-shim supervise RUN-DIRECTORY")
 	return 2

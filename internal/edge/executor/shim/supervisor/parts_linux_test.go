@@ -127,7 +127,7 @@ func TestLookPath(t *testing.T) {
 }
 
 func TestMainRefusesWrongUse(t *testing.T) {
-	for _, args := range [][]string{nil, {"x"}, {Supervise}, {Probe, "x"}, {Init}} {
+	for _, args := range [][]string{nil, {"x"}, {Supervise}, {Probe}, {Init}} {
 		if code := Main(args); code != 2 {
 			t.Errorf("%q: exit %d, want 2", args, code)
 		}

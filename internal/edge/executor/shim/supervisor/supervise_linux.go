@@ -45,6 +45,7 @@ type subjob struct {
 // supervise runs the subjob of a run directory to its end. It returns nil without having done anything if the directory
 // is fenced or was used before.
 func supervise(dir shim.Dir) error {
+	shim.SealDescriptors(3)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	// The daemon's stop, a closed terminal or a service manager must not end a subjob. They are caught rather than ignored,
 	// because the command would inherit that.
@@ -114,12 +115,12 @@ func (s *subjob) run() error {
 	}
 	s.child = c
 	s.note.Init, s.note.InitStarted, s.note.Cgroup = c.init.PID, c.init.Started, string(c.group)
-	s.watch = newWatch(s.dir, &s.lease)
 	if said := c.first(); said.PID == 0 {
 		s.end()
 		return s.neverStarted(job.StartFailed, said.Err)
 	}
 	s.note.At = s.terms.now()
+	s.watch = newWatch(s.dir, &s.lease, c)
 	s.event("start", "")
 	if err := s.dir.WriteNote(&s.note); err != nil {
 		s.log.Error("the start can't be noted: the command is stopped again", "err", err)
@@ -235,7 +236,12 @@ func (s *subjob) end() {
 			s.log.Error("marking the subjob as stuck", "err", err)
 		}
 	}
+	s.watch.meter.Stores.Close()
 	s.child.close()
+	if s.lease.Base != "" {
+		// What the kernel kept there is of no use to anybody, and closed to everybody. Whoever settles tries again.
+		_ = foreign.Remove(s.dir.Overlay())
+	}
 }
 
 // finish judges the ended subjob and writes its result.

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"time"
@@ -14,13 +15,16 @@ import (
 
 // watch looks at what the subjob uses and how far it says it is. Nothing it does takes more than a twentieth of the time.
 type watch struct {
-	dir    shim.Dir
-	from   int64
-	limit  quantity.Amount
-	output int64
-	meter  tree.Meter
-	memory pace
-	size   pace
+	dir     shim.Dir
+	from    int64
+	limit   quantity.Amount
+	output  int64
+	scratch foreign.Usage
+	tasks   int64
+	group   tree.Group
+	meter   tree.Meter
+	memory  pace
+	size    pace
 	// near: the last look found more than three quarters of the limit, so the next one comes soon.
 	near bool
 	// first is when progress was first seen to be beyond from; 0 while it was not.
@@ -28,35 +32,89 @@ type watch struct {
 	seen  os.FileInfo
 }
 
-func newWatch(dir shim.Dir, l *shim.Lease) watch {
-	return watch{
-		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, meter: tree.Meter{Limit: int64(l.Memory)},
-		size: pace{every: 500 * time.Millisecond},
+// newWatch watches a subjob whose command has started.
+func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
+	w := watch{
+		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, group: c.group,
+		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
+		meter:   tree.Meter{Limit: int64(l.Memory)}, size: pace{every: 500 * time.Millisecond},
 	}
+	if w.scratch.Bytes > 0 {
+		w.scratch.Bytes += l.Copied.Bytes
+	}
+	if w.scratch.Files > 0 {
+		w.scratch.Files += l.Copied.Files
+	}
+	if l.Isolation.Own && l.Memory > 0 {
+		w.meter.Stores = tree.OpenStores(c.init.PID)
+	}
+	return w
 }
 
 // look returns what the subjob is to be killed for now, with a text; 0 for nothing.
 func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Outcome, text string) {
 	w.progress(now)
+	if text = w.crowd(members); text != "" {
+		return job.LimitKilled, text
+	}
 	if w.limit > 0 && w.memory.due() {
 		used := w.meter.Measure(members)
 		w.near = used > int64(w.limit)/4*3
 		w.memory.done(w.every())
 		if used > int64(w.limit) {
-			return job.MemoryKilled, fmt.Sprintf("%d processes used %d bytes of memory, the slice has %d", len(members), used, w.limit)
+			stored := ""
+			if n := w.meter.Stores.Used(); n > 0 {
+				stored = fmt.Sprintf(", of them %d in its /tmp and /dev/shm,", n)
+			}
+			return job.MemoryKilled, fmt.Sprintf("%d processes used %d bytes of memory%s the slice has %d", len(members), used, cmp.Or(stored, ","), w.limit)
 		}
 	}
 	if w.size.due() {
-		used := foreign.Size(w.dir.Output(), w.output)
-		if used <= w.output {
-			used += foreign.Size(w.dir.Checkpoint(), w.output-used)
-		}
+		text = w.written()
 		w.size.done(w.size.every)
-		if used > w.output {
-			return job.LimitKilled, fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, or folders nested deeper than %d", w.output, foreign.MaxDepth)
+		if text != "" {
+			return job.LimitKilled, text
 		}
 	}
 	return 0, ""
+}
+
+// crowd says that there are too many processes, empty if not.
+func (w *watch) crowd(members []tree.Member) string {
+	if w.tasks <= 0 {
+		return ""
+	}
+	tasks := int64(0)
+	for i := range members {
+		tasks += int64(members[i].Threads)
+	}
+	if tasks <= w.tasks && !w.group.OutOfProcesses() {
+		return ""
+	}
+	return fmt.Sprintf("it had %d processes and threads and wanted more than the limit of %d: start fewer workers, or raise subjobs.processes in the daemon's --config", tasks, w.tasks)
+}
+
+// written says that too much was written, empty if not.
+func (w *watch) written() string {
+	used := foreign.Size(w.dir.Output(), w.output)
+	if used <= w.output {
+		used += foreign.Size(w.dir.Checkpoint(), w.output-used)
+	}
+	if used > w.output {
+		return fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, or folders nested deeper than %d", w.output, foreign.MaxDepth)
+	}
+	if w.scratch == (foreign.Usage{}) {
+		return ""
+	}
+	var scratch foreign.Usage
+	for _, root := range []string{w.dir.Work(), w.dir.Upper(), w.dir.Tmp(), w.dir.ProgressDir()} {
+		if scratch.Add(root, w.scratch); scratch.Over(w.scratch) {
+			return fmt.Sprintf("%d bytes in %d files lie in its work directory and TMPDIR, more than the limit of %d bytes or %d files, or folders nested deeper than %d: "+
+				"remove what is not needed any more, write results to SLUICE_OUTPUT_DIR, or raise subjobs.scratch and subjobs.files in the daemon's --config",
+				scratch.Bytes, scratch.Files, w.scratch.Bytes, w.scratch.Files, foreign.MaxDepth)
+		}
+	}
+	return ""
 }
 
 // every is how soon the next look at memory is due: what is close to the limit can be far beyond it in a whole tick.

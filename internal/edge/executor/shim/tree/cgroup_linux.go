@@ -22,11 +22,11 @@ type Group string
 const DaemonGroup = "sluice-daemon"
 
 // GroupBase finds a cgroup v2 directory in which groups can be made and killed: the one this process is in, or the one
-// above if this one is DaemonGroup. memory says that groups have a limit of their own there.
-func GroupBase() (base string, memory bool) {
+// above if this one is DaemonGroup. memory and processes say that groups have limits of their own there.
+func GroupBase() (base string, memory, processes bool) {
 	mount, own := groupMount(), groupOwn()
 	if mount == "" || own == "" {
-		return "", false
+		return "", false, false
 	}
 	base = filepath.Join(mount, own)
 	if filepath.Base(own) == DaemonGroup {
@@ -34,15 +34,16 @@ func GroupBase() (base string, memory bool) {
 	}
 	// Refused where processes live in base or its own limits come from nobody: then groups there have none.
 	_ = Group(base).write("cgroup.subtree_control", "+memory")
-	g, err := MakeGroup(base, "probe-"+strconv.Itoa(os.Getpid()), 1<<40)
+	_ = Group(base).write("cgroup.subtree_control", "+pids")
+	g, err := MakeGroup(base, "probe-"+strconv.Itoa(os.Getpid()), Bounds{Memory: 1 << 40, Processes: 1 << 20})
 	if err != nil {
-		return "", false
+		return "", false, false
 	}
 	defer func() { _ = g.Remove() }()
 	if unix.Access(g.file("cgroup.kill"), unix.W_OK) != nil {
-		return "", false
+		return "", false, false
 	}
-	return base, g.hasMemory()
+	return base, g.has("memory.max"), g.has("pids.max")
 }
 
 // groupMount is where the cgroup2 file system is mounted, empty if nowhere.
@@ -74,27 +75,37 @@ func groupOwn() string {
 	return ""
 }
 
-// MakeGroup makes a group below base with a memory limit in bytes, where the kernel can hold one there. An empty group of
-// that name is used again.
-func MakeGroup(base, name string, memory int64) (Group, error) {
+// Bounds of a group; 0 for none.
+type Bounds struct {
+	// Memory in bytes, Processes with threads.
+	Memory, Processes int64
+}
+
+// MakeGroup makes a group below base with bounds, those that the kernel can hold there. An empty group of that name is used
+// again.
+func MakeGroup(base, name string, b Bounds) (Group, error) {
 	g := Group(filepath.Join(base, "sluice-"+name))
 	if err := os.Mkdir(string(g), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("making a control group: %w", err)
 	}
-	if memory > 0 && g.hasMemory() {
+	var errs []error
+	if b.Memory > 0 && g.has("memory.max") {
 		// What counts is memory and swap together; the watch sees to their sum, the kernel to the part that hurts at once.
-		err := errors.Join(g.write("memory.max", strconv.FormatInt(memory, 10)), g.write("memory.oom.group", "1"))
-		if err != nil {
-			return "", errors.Join(fmt.Errorf("limiting memory of a control group: %w", err), g.Remove())
-		}
+		errs = append(errs, g.write("memory.max", strconv.FormatInt(b.Memory, 10)), g.write("memory.oom.group", "1"))
+	}
+	if b.Processes > 0 && g.has("pids.max") {
+		errs = append(errs, g.write("pids.max", strconv.FormatInt(b.Processes, 10)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return "", errors.Join(fmt.Errorf("limiting a control group: %w", err), g.Remove())
 	}
 	return g, nil
 }
 
 func (g Group) file(name string) string { return filepath.Join(string(g), name) }
 
-func (g Group) hasMemory() bool {
-	_, err := os.Stat(g.file("memory.max"))
+func (g Group) has(name string) bool {
+	_, err := os.Stat(g.file(name))
 	return err == nil
 }
 
@@ -149,6 +160,15 @@ func (g Group) OutOfMemory() bool {
 		return false
 	}
 	return counter(data, "oom") > 0 && counter(data, "oom_kill") > 0
+}
+
+// OutOfProcesses says whether the kernel refused a process of the group another one because of the group's bound.
+func (g Group) OutOfProcesses() bool {
+	if g == "" {
+		return false
+	}
+	data, err := os.ReadFile(g.file("pids.events"))
+	return err == nil && counter(data, "max") > 0
 }
 
 // counter is one number of a file of lines "name number"; 0 if it is not there.

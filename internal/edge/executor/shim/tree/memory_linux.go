@@ -16,7 +16,9 @@ import (
 type Meter struct {
 	// Limit above which a figure must be exact; 0 for none.
 	Limit int64
-	peak  int64
+	// Stores of the tree. What lies there counts, and what is mapped of it counts once.
+	Stores Stores
+	peak   int64
 	// next is when an exact figure may be taken again for a new peak.
 	next time.Time
 }
@@ -30,21 +32,32 @@ func (m *Meter) Measure(procs []Member) int64 {
 	for _, p := range procs {
 		sum += resident(p.PID)
 	}
+	stored := m.Stores.Used()
+	sum += stored
 	over := m.Limit > 0 && sum > m.Limit
-	if len(procs) > 1 && sum > m.peak {
+	if (len(procs) > 1 || stored > 0) && sum > m.peak {
 		now := time.Now()
 		if !over && now.Before(m.next) {
 			return sum // a peak that lasts is measured next time
 		}
-		sum = min(sum, exact(procs))
+		sum = min(sum, m.exact(procs, stored))
 		if m.Limit > 0 && sum > m.Limit {
 			// The processes are not looked at in the same instant: one that let go of its share in between makes the other's
 			// larger. Too much is what two looks in a row say.
-			sum = min(sum, exact(procs))
+			sum = min(sum, m.exact(procs, stored))
 		}
 		m.next = now.Add(20 * time.Since(now))
 	}
 	m.peak = max(m.peak, sum)
+	return sum
+}
+
+// exact is what the processes have and what is stored, less what they have mapped of that.
+func (m *Meter) exact(procs []Member, stored int64) int64 {
+	sum := exact(procs)
+	if stored > 0 {
+		sum += max(0, stored-m.Stores.mapped(procs))
+	}
 	return sum
 }
 

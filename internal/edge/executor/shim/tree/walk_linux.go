@@ -10,6 +10,8 @@ import (
 type Member struct {
 	Process
 	Parent int
+	// Threads it has.
+	Threads int
 }
 
 // Below returns the living descendants of a process, not itself, parents before children. What is born while it looks
@@ -32,8 +34,8 @@ func byChildren(root int) (found []Member) {
 				continue
 			}
 			seen[pid] = true
-			if p, ok := Look(pid); ok {
-				found = append(found, Member{p, parent})
+			if s, err := readStat(pid); err == nil && !s.dead() {
+				found = append(found, Member{Process{pid, s.started}, parent, s.threads})
 			}
 			queue = append(queue, pid) // a dead one's children may not have moved yet
 		}
@@ -76,7 +78,7 @@ func byParents(root int) (found []Member) {
 	below := map[int][]Member{}
 	for _, pid := range all {
 		if s, err := readStat(pid); err == nil {
-			below[s.parent] = append(below[s.parent], Member{Process{pid, s.started}, s.parent})
+			below[s.parent] = append(below[s.parent], Member{Process{pid, s.started}, s.parent, s.threads})
 		}
 	}
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {

@@ -1,0 +1,209 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+)
+
+// originals are the work directories that are unpacked on this node, each once for all the subjobs that need it: one for each
+// snapshot and user, below a folder that is named for this start of the machine. They are built under another name and renamed,
+// so one that is there is whole; nothing of them is synced, since those of an earlier start of the machine are never used.
+//
+// They belong to who their subjobs run as, so that these own what they see, and lie in a folder that nobody else may enter.
+type originals struct {
+	dir string
+
+	mu sync.Mutex
+	// used are the subjobs that each is needed by, by its name.
+	used map[string]map[job.Token]bool
+	// unpacking are those that are being made.
+	unpacking map[string]*unpacking
+}
+
+type unpacking struct {
+	done chan struct{}
+	err  error
+}
+
+func newOriginals(dir string) *originals {
+	boot := shim.BootID()
+	if boot == "" {
+		boot = "unknown"
+	}
+	return &originals{dir: filepath.Join(dir, boot), used: map[string]map[job.Token]bool{}, unpacking: map[string]*unpacking{}}
+}
+
+// name of the original of a snapshot for a user.
+func (o *originals) name(id string, u *shim.User) string {
+	if u == nil {
+		return id
+	}
+	return fmt.Sprintf("%s.%d.%d", id, u.UID, u.GID)
+}
+
+func (o *originals) path(name string) string { return filepath.Join(o.dir, name) }
+
+// tidy removes what a daemon that was killed left half done. Nothing may be under way yet.
+func (o *originals) tidy() error {
+	return removeIn(o.dir, func(name string) bool { return strings.HasPrefix(name, ".") })
+}
+
+// forget removes the originals of earlier starts of the machine.
+func (o *originals) forget() error {
+	return removeIn(filepath.Dir(o.dir), func(name string) bool { return name != filepath.Base(o.dir) })
+}
+
+func removeIn(dir string, which func(name string) bool) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if which(e.Name()) {
+			errs = append(errs, foreign.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// hold notes that a subjob needs an original, until release.
+func (o *originals) hold(name string, t job.Token) {
+	if o.used[name] == nil {
+		o.used[name] = map[job.Token]bool{}
+	}
+	o.used[name][t] = true
+}
+
+// found holds what a subjob of an earlier daemon needs.
+func (o *originals) found(l *shim.Lease) {
+	if l.Base != "" {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.hold(filepath.Base(l.Base), l.Token)
+	}
+}
+
+func (o *originals) release(t job.Token) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name, tokens := range o.used {
+		if delete(tokens, t); len(tokens) == 0 {
+			delete(o.used, name)
+		}
+	}
+}
+
+// get returns where an original lies, for a subjob that needs it from now on. If it is not there it is made; others who need
+// it meanwhile wait for that. waited says that it was not there.
+func (o *originals) get(name string, t job.Token, unpack func(into string) error) (path string, waited bool, err error) {
+	path = o.path(name)
+	for {
+		o.mu.Lock()
+		o.hold(name, t)
+		_, err = os.Lstat(path)
+		u := o.unpacking[name]
+		if err == nil || u == nil && !errors.Is(err, fs.ErrNotExist) {
+			o.mu.Unlock()
+			return path, waited, err
+		}
+		mine := u == nil
+		if mine {
+			u = &unpacking{done: make(chan struct{})}
+			o.unpacking[name] = u
+		}
+		o.mu.Unlock()
+		waited = true
+		if mine {
+			u.err = o.build(name, unpack)
+			o.mu.Lock()
+			delete(o.unpacking, name)
+			o.mu.Unlock()
+			close(u.done)
+		}
+		<-u.done
+		if u.err != nil {
+			return "", waited, u.err
+		}
+	}
+}
+
+func (o *originals) build(name string, unpack func(into string) error) error {
+	build := o.path(".new-" + name)
+	if err := errors.Join(foreign.Remove(build), os.MkdirAll(build, 0o700)); err != nil {
+		return err
+	}
+	err := unpack(build)
+	if err == nil && shim.BootID() == "" {
+		err = syncAll(build) // a machine that does not say when it was started may have lost what was not
+	}
+	if err == nil {
+		err = os.Rename(build, o.path(name))
+	}
+	if err != nil {
+		return errors.Join(err, foreign.Remove(build))
+	}
+	return nil
+}
+
+// syncAll makes the file system durable that a directory lies in.
+func syncAll(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
+}
+
+// prune takes away the originals whose snapshot live says no living job needs, and that no subjob uses. It returns where they
+// are now, for removal.
+func (o *originals) prune(live func(id string) bool) (old []string, err error) {
+	entries, err := os.ReadDir(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var errs []error
+	for _, e := range entries {
+		name := e.Name()
+		id, _, _ := strings.Cut(name, ".")
+		if id == "" || live(id) || len(o.used[name]) > 0 { // one without an id is half made, or half removed
+			continue
+		}
+		path := o.path(".old-" + name)
+		errs = append(errs, foreign.Remove(path), os.Rename(o.path(name), path))
+		old = append(old, path)
+	}
+	return old, errors.Join(errs...)
+}
+
+// PruneUnpacked removes, in the background, the unpacked work directories that live says no living job needs. They are unpacked
+// again if one does.
+func (e *Executor) PruneUnpacked(live func(id string) bool) error {
+	old, err := e.originals.prune(live)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return err // the next daemon removes them
+	}
+	e.tasks.Go(func() {
+		for _, path := range old {
+			if failed := foreign.Remove(path); failed != nil {
+				e.o.Logger.Warn("removing a work directory that was unpacked", "path", path, "err", failed)
+			}
+		}
+	})
+	return err
+}
