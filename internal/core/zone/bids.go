@@ -179,6 +179,12 @@ func (z *Zone) invite(now quantity.Instant, list []*state) int {
 
 // propose lets a job's atomizer answer for a window.
 func (z *Zone) propose(now quantity.Instant, st *state, l *lot, w *window) {
+	if gang(st.Spec) {
+		if !st.indexed {
+			st.counts.refusal(placed(st.Spec), now)
+		}
+		return
+	}
 	view, offered := st.view(), z.window(st, l.slice.class, now, w.end)
 	z.variants = atomizer.Propose(&view, offered, z.cfg.Market.Variants, now, z.variants[:0])
 	if len(z.variants) == 0 {

@@ -212,7 +212,7 @@ func (z *Zone) answer(s *state, c *class) (a answer, ok bool) {
 		return atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(s.Spec), End: end})
 	}
 	switch {
-	case s.Spec.Kind == job.Rigid && s.Spec.Slices > 1:
+	case gang(s.Spec):
 		a.refusal = placed(s.Spec)
 		return a, true
 	case s.Spec.Kind == job.Rigid:

@@ -19,54 +19,6 @@ func Plain(z *Zone) {
 	z.pass = p.pass
 }
 
-// Count is how often a job was not served for each reason, and when last.
-func Count(z *Zone, id job.ID) (n [reasons]int64, last [reasons]quantity.Instant) {
-	s := z.jobs[id]
-	if z.pass == nil {
-		z.count(s)
-	}
-	n, last = s.counts.n, s.counts.last
-	n[interested], last[interested] = 0, 0 // who is noted for having kept another from continuing is the one difference
-	return n, last
-}
-
-// Viewed is the version of the slice's view that the zone goes by.
-func Viewed(z *Zone, id job.SliceID) uint64 { return z.slice(id).view.Version }
-
-// Queue is all that is durable of a queue.
-type Queue struct {
-	protocol.Queue
-	Standing  protocol.Standing
-	Templates map[string]any
-}
-
-// Durable is all that is durable of a zone, for comparison: an empty list is none.
-func Durable(z *Zone) (all struct {
-	Records []protocol.Record
-	Queues  []Queue
-}) {
-	for _, s := range z.all() {
-		r := s.Record
-		for _, list := range []*job.Ranges{&r.Committed, &r.Claimed, &r.Skipped} {
-			*list = append(job.Ranges(nil), *list...)
-		}
-		r.Claims, r.Past = append([]protocol.Claim(nil), r.Claims...), append([]protocol.Past(nil), r.Past...)
-		r.Learned.Rates, r.Learned.Suspects = append([]time.Duration(nil), r.Learned.Rates...), append([]protocol.Suspect(nil), r.Learned.Suspects...)
-		all.Records = append(all.Records, r)
-	}
-	for _, name := range z.queueNames() {
-		q := z.queues[name]
-		d := Queue{Queue: q.Queue, Standing: q.standing, Templates: map[string]any{}}
-		for _, t := range q.templates {
-			d.Templates[t.name] = t.runs.List
-		}
-		if d.Queue != (protocol.Queue{Name: name, Weight: 1}) || d.Standing != (protocol.Standing{}) || len(d.Templates) > 0 {
-			all.Queues = append(all.Queues, d) // others are as good as never heard of
-		}
-	}
-	return all
-}
-
 type plain struct {
 	z       *Zone
 	windows map[job.SliceID][]plainWindow
@@ -125,6 +77,25 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 		}
 		wake = min(wake, s.closedAt.Add(z.cfg.Retry))
 	}
+	if z.cfg.Market != nil { // an agent that won nothing is called again too
+		for _, s := range z.due(&z.resting, now) {
+			z.changed(s)
+		}
+		wake = min(wake, z.resting.next())
+	} else {
+		wake = min(wake, p.rest(now))
+	}
+	for _, s := range z.all() {
+		if slices.ContainsFunc(s.backoff.avoided, func(a avoided) bool { return a.until <= now }) {
+			z.forgive(now, s)
+		}
+	}
+	return wake
+}
+
+// rest has the jobs whose pause is over answer again, and returns when the next one's is.
+func (p *plain) rest(now quantity.Instant) quantity.Instant {
+	z, wake := p.z, quantity.Never
 	for _, s := range z.all() {
 		switch {
 		case s.notBefore == p.rested[s]:
@@ -133,11 +104,6 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 			z.changed(s)
 		default:
 			wake = min(wake, s.notBefore)
-		}
-	}
-	for _, s := range z.all() {
-		if slices.ContainsFunc(s.backoff.avoided, func(a avoided) bool { return a.until <= now }) {
-			z.forgive(now, s)
 		}
 	}
 	return wake
@@ -198,6 +164,12 @@ func (p *plain) continueInto(now quantity.Instant, st *state, c *protocol.Claim,
 				}
 			}
 		}
+	}
+	if z.cfg.Market != nil {
+		if p.outbidder(now, st, s, c, g.End, &mine) == nil {
+			z.extend(now, st, c, l, job.Range{From: c.Range.From, To: mine.Range.To}, c.End.Add(mine.Wall), out)
+		}
+		return
 	}
 	cand := z.candidate(now, st, s.class, g.End, &mine)
 	for _, other := range p.live() {
@@ -264,10 +236,22 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	p.stirSlices()
 	p.begun = 0
 	for _, s := range z.slices {
-		p.announce(s, now)
+		if z.cfg.Market == nil {
+			p.announce(s, now)
+		} else {
+			z.announce(s, now)
+			p.windows[s.id] = nil
+			for _, w := range s.windows {
+				p.windows[s.id] = append(p.windows[s.id], plainWindow{window: w})
+			}
+		}
 		if slices.ContainsFunc(p.windows[s.id], func(w plainWindow) bool { return w.start <= now }) {
 			p.begun++
 		}
+	}
+	if z.cfg.Market != nil {
+		wake = min(wake, p.negotiate(now, out))
+		return min(wake, p.unanswered(now))
 	}
 	order := slices.Clone(z.slices)
 	if len(z.live)-len(z.busy) <= p.begun {
@@ -284,6 +268,12 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 			}
 		}
 	}
+	return min(wake, p.unanswered(now))
+}
+
+// unanswered is when the first message that nobody has answered is to be looked at again.
+func (p *plain) unanswered(now quantity.Instant) quantity.Instant {
+	z, wake := p.z, quantity.Never
 	for _, a := range z.asks {
 		wake = min(wake, a.expires)
 	}

@@ -14,7 +14,7 @@ import (
 // fit asks the job's atomizer what it would do with [start, end) of a slice of a class, with the queue's bound on windows
 // applied.
 func (z *Zone) fit(st *state, c *class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
-	if st.Spec.Kind == job.Rigid && st.Spec.Slices > 1 {
+	if gang(st.Spec) {
 		return atomizer.Piece{}, placed(st.Spec)
 	}
 	v, offered := st.view(), z.window(st, c, start, end)
@@ -25,6 +25,9 @@ func (z *Zone) fit(st *state, c *class, start, end quantity.Instant) (atomizer.P
 	}
 	return p, r
 }
+
+// gang says whether a job needs several slices at once.
+func gang(spec *job.Spec) bool { return spec.Kind == job.Rigid && spec.Slices > 1 }
 
 // placed is why a rigid job of several slices answers no window: planRigid places it.
 func placed(spec *job.Spec) atomizer.Refusal {
@@ -131,7 +134,7 @@ func (z *Zone) keepCaps(now quantity.Instant) {
 	for _, k := range z.keeping {
 		if !slices.Contains(kept, k) && k.q.kept == k {
 			k.q.kept = nil
-			z.freed(k.q)
+			z.changedIn(k.q) // the cap itself may be gone
 		}
 	}
 	for _, k := range kept {

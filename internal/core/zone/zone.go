@@ -210,9 +210,13 @@ func (s *state) lease(t job.Token) *lease {
 
 // freed tells the other jobs of a capped queue that it holds a slice less.
 func (z *Zone) freed(q *queue) {
-	if q.Cap == 0 {
-		return
+	if q.Cap > 0 {
+		z.changedIn(q)
 	}
+}
+
+// changedIn marks all jobs of a queue.
+func (z *Zone) changedIn(q *queue) {
 	for _, s := range z.live {
 		if s.q == q {
 			z.changed(s)

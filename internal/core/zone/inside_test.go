@@ -1,0 +1,60 @@
+package zone
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Count is how often a job was not served for each reason, and when last.
+func Count(z *Zone, id job.ID) (n [reasons]int64, last [reasons]quantity.Instant) {
+	s := z.jobs[id]
+	if z.pass == nil {
+		z.count(s)
+	}
+	n, last = s.counts.n, s.counts.last
+	n[interested], last[interested] = 0, 0 // who is noted for having kept another from continuing is the one difference
+	return n, last
+}
+
+// Viewed is the version of the slice's view that the zone goes by.
+func Viewed(z *Zone, id job.SliceID) uint64 { return z.slice(id).view.Version }
+
+// Woken is when the zone has last asked to be woken.
+func Woken(z *Zone) quantity.Instant { return z.woken }
+
+// Queue is all that is durable of a queue.
+type Queue struct {
+	protocol.Queue
+	Standing  protocol.Standing
+	Templates map[string]any
+}
+
+// Durable is all that is durable of a zone, for comparison: an empty list is none.
+func Durable(z *Zone) (all struct {
+	Records []protocol.Record
+	Queues  []Queue
+}) {
+	for _, s := range z.all() {
+		r := s.Record
+		for _, list := range []*job.Ranges{&r.Committed, &r.Claimed, &r.Skipped} {
+			*list = append(job.Ranges(nil), *list...)
+		}
+		r.Claims, r.Past = append([]protocol.Claim(nil), r.Claims...), append([]protocol.Past(nil), r.Past...)
+		r.Learned.Rates, r.Learned.Suspects = append([]time.Duration(nil), r.Learned.Rates...), append([]protocol.Suspect(nil), r.Learned.Suspects...)
+		all.Records = append(all.Records, r)
+	}
+	for _, name := range z.queueNames() {
+		q := z.queues[name]
+		d := Queue{Queue: q.Queue, Standing: q.standing, Templates: map[string]any{}}
+		for _, t := range q.templates {
+			d.Templates[t.name] = t.runs.List
+		}
+		if d.Queue != (protocol.Queue{Name: name, Weight: 1}) || d.Standing != (protocol.Standing{}) || len(d.Templates) > 0 {
+			all.Queues = append(all.Queues, d) // others are as good as never heard of
+		}
+	}
+	return all
+}
