@@ -159,7 +159,7 @@ func fitRigid(v *View, w Window) (Piece, Refusal) {
 	}
 	least := v.Safe().LeastOver(0, v.Spec.Total, v.Scale())
 	wall := v.Spec.WalltimeAt(w.Speed)
-	p := Piece{Range: whole, Run: wall, Wall: v.Prepare() + wall, Length: v.Prepare() + wall + v.Spec.Launch.Grace}
+	p := Piece{Range: whole, Run: wall, Wall: v.Prepare() + wall, Length: RigidLength(v.Spec, w.Speed)}
 	p.Demand[trp.Memory] = least
 	switch {
 	case !p.Demand.Fits(w.Capacity):

@@ -127,7 +127,7 @@ func (v *View) least(from, end int64) int64 {
 // LeastWindow is the shortest window the job could use where it runs at this speed, above 0, whatever its memory.
 func LeastWindow(v *View, speed int64) time.Duration {
 	if v.Spec.Kind == job.Rigid {
-		return v.Prepare() + v.Spec.WalltimeAt(speed) + v.Spec.Launch.Grace
+		return RigidLength(v.Spec, speed)
 	}
 	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
 	restore, checkpoint := v.overhead()

@@ -19,6 +19,8 @@ const (
 func (v *View) Prepare() time.Duration {
 	l := v.Learned
 	switch {
+	case v.Spec.Kind == job.Rigid: // its place is planned by its spec alone (RigidLength)
+		return Unpacking(&v.Spec.Launch)
 	case v.Hopeful && len(l.Prepares) > 0:
 		return slices.Min(l.Prepares)
 	case v.Hopeful: // unpacking is done once: however long that takes, it must not keep the job out for ever
@@ -33,6 +35,12 @@ func (v *View) Prepare() time.Duration {
 func Unpacking(l *job.Launch) time.Duration {
 	const mib = 1 << 20
 	return time.Duration(l.Files)*unpackFile + time.Duration((l.Bytes+mib-1)/mib)*unpackMiB
+}
+
+// RigidLength is what a lease of a rigid job with a walltime must hold at this speed, above 0: what unpacking takes is not taken
+// from the walltime. Whoever plans a place for it and whoever cuts its piece must agree to the nanosecond.
+func RigidLength(spec *job.Spec, speed int64) time.Duration {
+	return Unpacking(&spec.Launch) + spec.WalltimeAt(speed) + spec.Launch.Grace
 }
 
 // startup is what every start pays before its first unit: at its node, and in its own process.

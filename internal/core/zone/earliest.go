@@ -100,13 +100,12 @@ func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (pla
 	return place{}, false
 }
 
-// endAt is when a rigid job ends, grace included, that starts at t and runs at this speed. What unpacking its work directory
-// takes is not taken from its walltime.
+// endAt is when a rigid job ends, grace included, that starts at t and runs at this speed.
 func endAt(spec *job.Spec, t quantity.Instant, speed int64) quantity.Instant {
 	if spec.Walltime == 0 {
 		return quantity.Never
 	}
-	return t.Add(atomizer.Unpacking(&spec.Launch) + spec.WalltimeAt(speed) + spec.Launch.Grace)
+	return t.Add(atomizer.RigidLength(spec, speed))
 }
 
 // rank is what makes a place better than another: its end, or its start where no end is known.

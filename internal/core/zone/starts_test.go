@@ -48,3 +48,27 @@ func TestStartsThatTakeTimeArePlannedWith(t *testing.T) {
 		t.Errorf("a unit of %v is planned with %v: the start is part of it", perItem, j.RateP95)
 	}
 }
+
+// TestARigidJobIsServedAgainAfterASlowStart: its place is planned by its spec alone, whatever its last start took, so what is
+// asked of the node is all of it.
+func TestARigidJobIsServedAgainAfterASlowStart(t *testing.T) {
+	w := newWorld(t, 1024, 1024)
+	runs := 0
+	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+		if runs++; runs == 1 {
+			return 3 * time.Second, job.Result{Outcome: job.Lost, Prepare: time.Second, Detail: "its supervisor died"}
+		}
+		return m.Plan.Run, job.Result{Outcome: job.Done, Progress: m.Range.To, Prepare: time.Second}
+	}
+	for _, n := range []int{1, 2} {
+		spec := rigid(t, map[int]string{1: "alone", 2: "gang"}[n], 20*time.Second, 100, n)
+		spec.Launch.Files, spec.Launch.Bytes = 10, 1<<20
+		runs = 0
+		w.submit(spec)
+		w.until(time.Duration(n) * 10 * time.Minute)
+		finished(t, w, spec.Name)
+		if j, _ := w.z.Job(w.now, spec.Name); runs != 2 || j.Prepare != 30*time.Millisecond || j.PrepareSeen {
+			t.Errorf("%s: %d runs, a start is planned with %v (seen: %v)", spec.Name, runs, j.Prepare, j.PrepareSeen)
+		}
+	}
+}

@@ -110,7 +110,7 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 		j.Wait = max(0, now.Sub(s.Submitted))
 	}
 	v := s.view()
-	j.Prepare, j.PrepareSeen = v.Prepare(), s.Learned.Prepare > 0
+	j.Prepare, j.PrepareSeen = v.Prepare(), s.Learned.Prepare > 0 && s.Spec.Kind != job.Rigid
 	if rates := slices.Sorted(slices.Values(s.Learned.Rates)); len(rates) > 0 {
 		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned.Rate
 	}
