@@ -80,6 +80,7 @@ func TestTheFormatBeforeOpens(t *testing.T) {
 		want := map[job.ID]job.State{
 			"done": job.Finished, "d8": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
 		}
+		time.Sleep(5 * time.Second) // until the node has said again what it had put in its place
 		all, err := l.host.Jobs(ctx)
 		if err != nil || len(all) != 16 {
 			t.Fatalf("%d jobs were read, want 16: %v", len(all), err)

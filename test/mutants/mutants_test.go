@@ -25,14 +25,15 @@ const (
 
 // mutants says which test of which package sees which bug.
 var mutants = map[planted.Bug]struct{ in, test string }{
-	planted.ResultBeforeSync: {runs, "TestAPowerCutTakesNothingThatCounts"},
-	planted.PublishReleased:  {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},
-	planted.ForgetPast:       {zone, "TestASnapshotAnswersForEverySubjob"},
-	planted.OlderOffer:       {zone, "TestAnOvertakenViewIsDropped"},
-	planted.PublishSkipped:   {zone, "TestARepeatedResultOfASkippedUnitPublishesNothing"},
-	planted.ForgetPledged:    {zone, "TestCreditsAreBidOnce"},
-	planted.ForgetWait:       {zone, "TestWhatNeverRanIsNoService"},
-	planted.IgnorePriority:   {zone, "TestPriorityCountsInABid"},
+	planted.ResultBeforeSync:  {runs, "TestAPowerCutTakesNothingThatCounts"},
+	planted.FinishUnpublished: {zone, "TestNobodyIsToldBeforeTheOutputIsThere"},
+	planted.PublishReleased:   {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},
+	planted.ForgetPast:        {zone, "TestASnapshotAnswersForEverySubjob"},
+	planted.OlderOffer:        {zone, "TestAnOvertakenViewIsDropped"},
+	planted.PublishSkipped:    {zone, "TestARepeatedResultOfASkippedUnitPublishesNothing"},
+	planted.ForgetPledged:     {zone, "TestCreditsAreBidOnce"},
+	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
+	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
 }
 
 // TestMutants runs when SLUICE_MUTANTS is set (make mutants).

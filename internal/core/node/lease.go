@@ -111,12 +111,15 @@ func (n *Node) discard(t job.Token, id job.ID, out *protocol.Out) {
 // acknowledged: the home has the result; what it committed decides where the output goes.
 func (n *Node) acknowledged(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	l := n.lease(in.Token)
+	if l == nil && !in.Range.Empty() { // nothing of it is left here: it was published before
+		n.sendPublished(in.From, in.Token, in.Job, out)
+	}
 	if l == nil || !l.ended() || l.settled || l.job != in.Job {
 		return
 	}
 	n.fact(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.token, Job: l.job, Range: in.Range})
 	if l.bare { // there are no directories
-		n.fact(out, protocol.Fact{Kind: protocol.LeaseGone, Token: l.token, Job: l.job})
+		n.gone(l, out)
 		return
 	}
 	n.outstanding(now, l, out)
@@ -125,8 +128,21 @@ func (n *Node) acknowledged(now quantity.Instant, in *protocol.Message, out *pro
 // settled: the directories are where they belong.
 func (n *Node) settled(in *protocol.Message, out *protocol.Out) {
 	if l := n.lease(in.Token); l != nil && l.settled {
-		n.fact(out, protocol.Fact{Kind: protocol.LeaseGone, Token: l.token, Job: l.job})
+		n.gone(l, out)
 	}
+}
+
+// gone drops a lease of which nothing is left, and tells its home where something of it counts. Should that be lost, the
+// home asks again and is told by acknowledged.
+func (n *Node) gone(l *lease, out *protocol.Out) {
+	n.fact(out, protocol.Fact{Kind: protocol.LeaseGone, Token: l.token, Job: l.job})
+	if !l.settling.Empty() {
+		n.sendPublished(l.home(), l.token, l.job, out)
+	}
+}
+
+func (n *Node) sendPublished(to protocol.Address, t job.Token, id job.ID, out *protocol.Out) {
+	n.send(out, protocol.Message{Kind: protocol.Published, To: to, Token: t, Job: id})
 }
 
 // stop ends a lease because its home asks. One that was not started ends here; a running one is stopped by the executor

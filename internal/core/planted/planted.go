@@ -34,6 +34,8 @@ const (
 	ForgetCommit Bug = "forget-commit"
 	// StaleCheckpoint resumes from the first checkpoint for ever. (zone)
 	StaleCheckpoint Bug = "stale-checkpoint"
+	// FinishUnpublished calls a job finished before the output of its last subjobs is in its place. (zone)
+	FinishUnpublished Bug = "finish-unpublished"
 	// PublishAll publishes a subjob's whole range where only a part was committed. (zone)
 	PublishAll Bug = "publish-all"
 	// ResultBeforeSync writes a subjob's result before its output is synced; a power cut in between loses it. (supervisor)

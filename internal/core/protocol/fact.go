@@ -68,6 +68,8 @@ const (
 	Taught
 	// HomeReopened: another life of a job that was over begins, with what is committed: Job, Generation, Spec, At.
 	HomeReopened
+	// OutputPublished: Job, Token. Output and checkpoint of what was committed are where people and the next subjob find them.
+	OutputPublished
 )
 
 // Facts of a node.

@@ -109,7 +109,8 @@ const (
 	Report
 	// Result of a subjob: Token, Job, Epoch, Slice, Range, Result, Start, End (the lease). Repeated until ResultAck.
 	Result
-	// ResultAck: Token, Job, Range (what was committed; empty: refused or nothing). Idempotent by Token.
+	// ResultAck: Token, Job, Range (what was committed; empty: refused or nothing). Idempotent by Token. Where something was
+	// committed it is repeated until Published.
 	ResultAck
 	// Extend asks to move a running lease's end: Ask, Token, Job, Range (new), End (new). Answered Extended or Refused.
 	Extend
@@ -117,6 +118,9 @@ const (
 	Extended
 	// Stop asks the node to end a running lease: Token, Text (cause), Flag (only if it has not begun: it is withdrawn).
 	Stop
+	// Published: Token, Job. Output and checkpoint of what was committed are in their place. Node -> zone; to a ResultAck of a
+	// lease that is gone the node says it again.
+	Published
 )
 
 // Node <-> executor, and the timer.

@@ -45,6 +45,11 @@ func (c *Claim) Mix(h digest.Hash) digest.Hash {
 	return digest.Optional(h, c.Bid)
 }
 
+// Mix mixes a publication into a digest.
+func (p *Publication) Mix(h digest.Hash) digest.Hash {
+	return p.Range.Mix(p.Token.Mix(h)).Text(string(p.Node))
+}
+
 // Mix mixes a settled subjob into a digest.
 func (p *Past) Mix(h digest.Hash) digest.Hash {
 	h = p.Committed.Mix(p.Claim.Mix(h)).Bool(p.Skipped).Int(int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))

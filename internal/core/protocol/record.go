@@ -36,10 +36,20 @@ type Record struct {
 	Past    []Past
 	Verdict job.Verdict
 	Ended   quantity.Instant
+	// Unpublished are the committed subjobs whose output is not known to be in its place yet, in order of token. Their ranges
+	// lie within Committed.
+	Unpublished []Publication
 	// Served is when work was last sold, 0 before: the job's age in the market counts from there.
 	Served quantity.Instant
 	// Forgiven is how many units earlier lives had skipped: they do not count against this one.
 	Forgiven int64
+}
+
+// Publication is output that is committed and on its way to its place on its node.
+type Publication struct {
+	Token job.Token
+	Node  job.NodeID
+	Range job.Range
 }
 
 // Claim is the home's durable mark that a range is sold to one node under one token.

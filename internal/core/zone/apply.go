@@ -28,7 +28,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 	case protocol.HomeKept:
 		r := *f.Record
 		r.Generation = r.Generation.Number()
-		r.Claims, r.Past = slices.Clone(r.Claims), slices.Clone(r.Past)
+		r.Claims, r.Past, r.Unpublished = slices.Clone(r.Claims), slices.Clone(r.Past), slices.Clone(r.Unpublished)
 		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
 		z.adopt(r)
 	case protocol.HomeDropped:
@@ -37,6 +37,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 			z.retire(s)
 			z.busy = remove(z.busy, f.Job)
 			z.closing.set(&s.slots.closing, s, quantity.Never)
+			z.publishing.set(&s.slots.publishing, s, quantity.Never)
 			delete(z.jobs, f.Job)
 		}
 		z.bury(f.Job, f.Generation)
@@ -74,11 +75,13 @@ func (z *Zone) adopt(r protocol.Record) {
 	}
 	s.q.attained += r.Attained
 	z.jobs[r.Job] = s
-	if r.Verdict.State.Final() {
+	switch {
+	case r.Verdict.State.Final():
 		z.close(s)
-	} else {
+	case !s.complete():
 		z.enliven(s)
 	}
+	z.armPublications(s)
 	if len(s.Claims) > 0 {
 		z.busy = insert(z.busy, s)
 	}
@@ -108,12 +111,20 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 			"job %s: committing %v of claim %v a second time or beyond it", s.Job, f.Range, c.Range)
 		z.settle(s, f, f.Range)
 		s.Committed = s.Committed.Add(f.Range)
+		if !f.Skipped { // there is nothing to publish of what was given up
+			z.awaitPublication(s, &c, f.Range)
+		}
 		if f.Skipped {
 			s.Skipped = s.Skipped.Add(f.Range)
 		}
 		if s.Spec.Kind == job.Steps && f.Result.Checkpoint && (s.Resume.Zero() || !planted.In(planted.StaleCheckpoint)) {
 			s.Resume = f.Token
 		}
+		if s.complete() {
+			z.retire(s) // it has no use for a window any more
+		}
+	case protocol.OutputPublished:
+		z.applyPublished(s, f.Token)
 	case protocol.Calibrated:
 		if f.Learned.Safe != s.Learned.Safe {
 			s.parts.safe = safeSum(f.Learned)
@@ -223,7 +234,7 @@ func (z *Zone) Snapshot(out []protocol.Fact) []protocol.Fact {
 	}
 	for _, s := range z.all() {
 		r := s.Record
-		r.Claims, r.Past = slices.Clone(r.Claims), slices.Clone(r.Past)
+		r.Claims, r.Past, r.Unpublished = slices.Clone(r.Claims), slices.Clone(r.Past), slices.Clone(r.Unpublished)
 		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
 		if planted.In(planted.ForgetPast) {
 			for i := range max(0, len(r.Past)-1) {

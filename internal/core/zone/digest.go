@@ -40,7 +40,7 @@ func recordSum(r *protocol.Record, parts sums) uint64 {
 	h = r.Skipped.Mix(r.Claimed.Mix(r.Committed.Mix(h)))
 	h = learnedHash(digest.List(h, r.Claims), &r.Learned).Int(int64(parts.safe))
 	h = r.Resume.Mix(h).Int(r.Attained, int64(r.Started), int64(len(r.Past)), int64(parts.past))
-	return r.Verdict.Mix(h).Int(int64(r.Ended), int64(r.Served)).Sum()
+	return r.Verdict.Mix(digest.List(h, r.Unpublished)).Int(int64(r.Ended), int64(r.Served)).Sum()
 }
 
 // learnedHash leaves out Safe, which has a sum of its own.

@@ -21,6 +21,8 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 		return s.Verdict.Reason
 	case s.dropping.State != job.Waiting:
 		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", s.dropping.Reason, len(s.Claims))
+	case s.complete() && len(s.Unpublished) > 0:
+		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", s.Unpublished[0].Node)
 	case s.Held && len(s.Claims) > 0:
 		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(s.Claims))
 	case len(s.Claims) == 1:

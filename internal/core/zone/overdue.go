@@ -30,13 +30,16 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
 		z.close(s)
 	}
+	for _, s := range z.due(&z.publishing, now) {
+		z.askPublications(now, s, out)
+	}
 	for _, s := range z.due(&z.resting, now) {
 		z.changed(s)
 	}
 	for _, s := range z.due(&z.avoiding, now) {
 		z.forgive(now, s)
 	}
-	return min(wake, z.closing.next(), z.resting.next(), z.avoiding.next())
+	return min(wake, z.closing.next(), z.publishing.next(), z.resting.next(), z.avoiding.next())
 }
 
 // repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.

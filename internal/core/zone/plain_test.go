@@ -77,6 +77,15 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 		}
 		wake = min(wake, s.closedAt.Add(z.cfg.Retry))
 	}
+	for _, s := range z.all() {
+		if len(s.Unpublished) == 0 {
+			continue
+		}
+		if s.publishAsked.Add(z.cfg.Retry) <= now {
+			z.askPublications(now, s, out)
+		}
+		wake = min(wake, s.publishAsked.Add(z.cfg.Retry))
+	}
 	if z.cfg.Market != nil { // an agent that won nothing is called again too
 		for _, s := range z.due(&z.resting, now) {
 			z.changed(s)

@@ -49,12 +49,17 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	if skip {
 		done = job.Range{} // there is nothing to publish
 	}
+	if s.complete() {
+		z.teach(s, out)
+	}
+	s.publishAsked = now
+	z.armPublications(s)
 	ack.Range = done
 	if planted.In(planted.PublishAll) {
 		ack.Range = c.Range
 	}
 	z.send(out, ack)
-	if bad := learned.Failures + learned.Kills; bad > 0 && s.Committed.Len() < s.Spec.Total {
+	if bad := learned.Failures + learned.Kills; bad > 0 && !s.complete() {
 		z.rest(now, s, z.cfg.Backoff<<min(bad-1, 6))
 	}
 	z.settled(now, s, out)
@@ -97,13 +102,13 @@ func (s *state) completed(c *protocol.Claim, r *job.Result) job.Range {
 func (z *Zone) settled(now quantity.Instant, s *state, out *protocol.Out) {
 	switch {
 	case s.Verdict.State.Final():
-	case s.Committed.Len() == s.Spec.Total:
+	case s.complete() && !s.finished():
+	case s.complete():
 		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
 		if n := s.Skipped.Len(); n > 0 {
 			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %v", n, unitName(s.Spec), first(s.Skipped, 5))
 		}
 		z.end(now, s, v, out)
-		z.teach(s, out)
 	case s.dropping.State != job.Waiting:
 		z.end(now, s, s.dropping, out)
 	default:

@@ -65,6 +65,8 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 	case protocol.Result:
 		z.result(now, &in, out)
+	case protocol.Published:
+		z.published(now, &in, out)
 	case protocol.Extended:
 		z.extended(&in)
 	case protocol.Tick:
@@ -149,12 +151,14 @@ func (z *Zone) drop(now quantity.Instant, in *protocol.Message, out *protocol.Ou
 	}
 }
 
-// end gives a job its final verdict as soon as no claim stands.
+// end gives a job its final verdict as soon as no claim stands, and, where it failed, as soon as what counts of it is
+// published: that is all there will be of it. Its owner's word waits for no node, but comes too late for a job of which all is
+// committed: that one finishes.
 func (z *Zone) end(now quantity.Instant, s *state, v job.Verdict, out *protocol.Out) {
-	if s.Verdict.State.Final() {
+	if s.Verdict.State.Final() || s.complete() && v.State != job.Finished {
 		return
 	}
-	if len(s.Claims) > 0 {
+	if len(s.Claims) > 0 || v.State == job.Failed && len(s.Unpublished) > 0 {
 		if s.dropping.State != v.State {
 			s.dropping = v
 			for i := range s.leases {

@@ -29,7 +29,7 @@ func classroom(t testing.TB, waiting int) (z *Zone, done *state) {
 		z.Step(1, protocol.Message{Kind: protocol.Adopt, Job: spec.Name, Epoch: 1, Spec: spec, At: quantity.Instant(1 + i)}, &out)
 	}
 	done = z.jobs["j00000"]
-	done.Verdict.State, done.Started = job.Finished, 1
+	done.Committed, done.Started = job.Ranges{{From: 0, To: 32}}, 1
 	done.Past = []protocol.Past{{Committed: job.Range{From: 0, To: 32}, Outcome: job.Done, Peak: trp.Vector{40}}}
 	return z, done
 }

@@ -79,12 +79,12 @@ func (z *Zone) heed(l *protocol.Lesson) {
 	}
 }
 
-// teach adds what a job that has just finished used to what is known of its template. Jobs of it that have not begun are told
+// teach adds what a job of which all is committed now has used to what is known of its template. Jobs of it that have not begun are told
 // where that changes much: at every doubling, when the runs are just enough for a guarantee, and now and then those that could
 // not be told with the others, the oldest first.
 func (z *Zone) teach(s *state, out *protocol.Out) {
 	run, ok := s.shown()
-	if !ok || s.Verdict.State != job.Finished {
+	if !ok || !s.complete() {
 		return
 	}
 	before := 0

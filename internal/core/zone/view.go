@@ -39,6 +39,9 @@ func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 		if p.Skipped {
 			sub.Outcome = "skipped"
 		}
+		if _, publishing := s.publication(p.Token); publishing {
+			sub.Outcome, sub.Committed = "publishing", job.Range{}
+		}
 		j.History = append(j.History, sub)
 	}
 	for i := range s.Claims {
@@ -78,7 +81,7 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 	z.count(s)
 	j := status.Job{
 		Name: s.Job, Generation: s.Generation, Queue: s.Queue, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
-		Progress: s.Committed.Len(), Skipped: s.Skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
+		Progress: s.Committed.Len() - s.unpublished(), Skipped: s.Skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
 		Running: len(s.Claims), Submitted: s.Submitted, Started: s.Started, Ended: s.Ended,
 		MemoryScale: s.Learned.MemoryScale, Spec: s.Spec,
 		Profile: s.profile(),
@@ -90,6 +93,7 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 			j.Subjobs++
 		}
 	}
+	j.Subjobs -= len(s.Unpublished)
 	for i := range s.Claims {
 		c := &s.Claims[i]
 		j.Reported += s.lease(c.Token).reported(c) - c.Range.From
@@ -126,7 +130,7 @@ func (s *state) phase() job.State {
 	switch {
 	case s.Verdict.State.Final():
 		return s.Verdict.State
-	case len(s.Claims) > 0:
+	case len(s.Claims) > 0 || s.complete():
 		return job.Running
 	case s.Held:
 		return job.Paused

@@ -322,6 +322,9 @@ func (w *world) node(m protocol.Message) {
 	case protocol.Redeem:
 		w.redeem(m)
 	case protocol.ResultAck:
+		if !m.Range.Empty() {
+			w.reply(protocol.Message{Kind: protocol.Published, Token: m.Token, Job: m.Job})
+		}
 		for _, s := range w.slices {
 			for _, r := range s.runs {
 				if r.m.Token == m.Token && r.ended {

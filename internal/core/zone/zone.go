@@ -53,9 +53,10 @@ type soft struct {
 	generation                   uint64
 	nextAsk, nextWindow, nextRnd uint64
 	// What is to be looked at again when time has come: jobs by the deadline of their owner, by their leases (answers that
-	// are overdue, nodes that are silent), by the window they may continue into, by their pause after a failure, those
+	// are overdue, nodes that are silent), by the window they may continue into, by output that is not published, by
+	// their pause after a failure, those
 	// whose verdict the gate has not confirmed, and those that avoid slices.
-	deadlines, leases, continuing, resting, closing, avoiding alarms[*state]
+	deadlines, leases, continuing, publishing, resting, closing, avoiding alarms[*state]
 	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
 	stirred, looking []*state
 	// woken is the earliest wake-up already asked for.
@@ -86,6 +87,10 @@ type state struct {
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
 	counts counts
+	// publishAsked is when nodes were last asked about output that is not published, publishTurn the publication asked about
+	// last.
+	publishAsked quantity.Instant
+	publishTurn  int
 	// head is 1 + its place among the heads, 0 if it is none; headed the same of the last plan.
 	head, headed int
 	outlook
@@ -96,7 +101,7 @@ type state struct {
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
 	stirred bool
 	alive   int
-	slots   struct{ deadline, leases, continuing, resting, closing, avoiding int }
+	slots   struct{ deadline, leases, continuing, publishing, resting, closing, avoiding int }
 	backoff backoff
 	hearing
 	// agent of an external job.

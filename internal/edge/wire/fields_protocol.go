@@ -202,6 +202,13 @@ func recordFields(c *coder, r *protocol.Record) {
 	instant(c, 18, &r.Served)
 	unsigned(c, 19, &r.Generation)
 	signed(c, 20, &r.Forgiven)
+	list(c, 21, &r.Unpublished, publicationFields)
+}
+
+func publicationFields(c *coder, p *protocol.Publication) {
+	value(c, 1, &p.Token, tokenFields)
+	text(c, 2, &p.Node)
+	value(c, 3, &p.Range, rangeFields)
 }
 
 func claimFields(c *coder, l *protocol.Claim) {

@@ -7,7 +7,7 @@ import "sluice.dev/sluice/internal/core/protocol"
 
 func knownFact(k protocol.FactKind) bool {
 	return within(k, protocol.JobAccepted, protocol.JobPurged) ||
-		within(k, protocol.HomeTaken, protocol.HomeReopened) ||
+		within(k, protocol.HomeTaken, protocol.OutputPublished) ||
 		within(k, protocol.Booted, protocol.QuarantineLifted)
 }
 
@@ -15,7 +15,7 @@ func knownMessage(k protocol.Kind) bool {
 	return within(k, protocol.Submit, protocol.Delete) ||
 		within(k, protocol.Reserve, protocol.Release) ||
 		within(k, protocol.Adopt, protocol.Forgotten) ||
-		within(k, protocol.Offer, protocol.Stop) ||
+		within(k, protocol.Offer, protocol.Published) ||
 		within(k, protocol.Inventory, protocol.Purged) ||
 		within(k, protocol.Attend, protocol.Told)
 }

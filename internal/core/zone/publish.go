@@ -1,0 +1,89 @@
+package zone
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// A commit says that a range counts; its output is moved to its place only then, by its node. Until the node has said
+// Published nobody is told that the range is committed, and no job that it is COMPLETED: whoever is told finds it.
+
+// mostAsked bounds how many publications of one job are asked about at once.
+const mostAsked = 16
+
+// complete says that all of the job is committed, whether or not all of it is published.
+func (s *state) complete() bool { return s.Committed.Len() == s.Spec.Total }
+
+// unpublished is how many committed units nobody is told of yet.
+func (s *state) unpublished() (n int64) {
+	for i := range s.Unpublished {
+		n += s.Unpublished[i].Range.Len()
+	}
+	return n
+}
+
+func (s *state) publication(t job.Token) (int, bool) {
+	return slices.BinarySearchFunc(s.Unpublished, t, func(p protocol.Publication, t job.Token) int { return p.Token.Compare(t) })
+}
+
+// awaitPublication notes a commit whose output is to be published.
+func (z *Zone) awaitPublication(s *state, c *protocol.Claim, committed job.Range) {
+	if i, found := s.publication(c.Token); !found {
+		s.Unpublished = slices.Insert(s.Unpublished, i, protocol.Publication{Token: c.Token, Node: c.Node, Range: committed})
+	}
+	z.armPublications(s)
+}
+
+// applyPublished folds an OutputPublished.
+func (z *Zone) applyPublished(s *state, t job.Token) {
+	if i, found := s.publication(t); found {
+		s.Unpublished = slices.Delete(s.Unpublished, i, i+1)
+	}
+	z.armPublications(s)
+}
+
+func (z *Zone) armPublications(s *state) {
+	at := quantity.Never
+	if len(s.Unpublished) > 0 {
+		at = s.publishAsked.Add(z.cfg.Retry)
+	}
+	z.publishing.set(&s.slots.publishing, s, at)
+}
+
+// published: the output of a commit is in its place.
+func (z *Zone) published(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	s := z.jobs[in.Job]
+	if s == nil {
+		return
+	}
+	if _, found := s.publication(in.Token); !found {
+		return
+	}
+	z.fact(out, protocol.Fact{Kind: protocol.OutputPublished, Job: s.Job, Token: in.Token})
+	if len(s.Claims) == 0 {
+		z.settled(now, s, out)
+	}
+}
+
+// askPublications says again what was committed, to nodes that have not said that it is published: what they said may be
+// lost, or they may have forgotten it in a crash.
+func (z *Zone) askPublications(now quantity.Instant, s *state, out *protocol.Out) {
+	s.publishAsked = now
+	for range min(mostAsked, len(s.Unpublished)) {
+		s.publishTurn = (s.publishTurn + 1) % len(s.Unpublished)
+		p := &s.Unpublished[s.publishTurn]
+		z.send(out, protocol.Message{
+			Kind: protocol.ResultAck, To: protocol.Address{Role: protocol.Node, ID: string(p.Node)}, Token: p.Token, Job: s.Job, Range: p.Range,
+		})
+	}
+	z.armPublications(s)
+}
+
+// finished says that nothing of a job is left to wait for.
+func (s *state) finished() bool {
+	return s.complete() && (len(s.Unpublished) == 0 || planted.In(planted.FinishUnpublished))
+}
