@@ -104,21 +104,30 @@ func (a *app) jobColumns() []column[*pb.Job] {
 }
 
 func (a *app) jobsCmd() *cobra.Command {
-	var queue string
-	var states []string
-	var limit int32
+	var m pb.ListJobsRequest
+	var watch bool
+	every := lengthFlag(time.Second)
 	c := &cobra.Command{
 		Use: "jobs", Aliases: []string{"squeue"}, Short: "List jobs",
 		Long: `List jobs in order of submission: states as Slurm names them, progress in units of
-the job, how long it waited for its first start, and why it waits or ended.`,
-		Example: "  sluice jobs\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs -o json | jq '.[] | {name, progress}'",
+the job, how long it waited for its first start, and why it waits or ended.
+
+With --watch the list stays on the terminal and changes with the jobs, until q; without
+a terminal it is printed again whenever it has changed.`,
+		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs -o json | jq '.[] | {name, progress}'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if time.Duration(every) < 100*time.Millisecond {
+				return usage("--every %s: want at least 100ms", short(time.Duration(every)))
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			resp, err := c.ListJobs(cmd.Context(), connect.NewRequest(&pb.ListJobsRequest{Queue: queue, States: states, Limit: limit}))
+			if watch {
+				return a.watchJobs(cmd.Context(), c, &m, time.Duration(every))
+			}
+			resp, err := c.ListJobs(cmd.Context(), connect.NewRequest(&m))
 			if err != nil {
 				return err
 			}
@@ -128,9 +137,11 @@ the job, how long it waited for its first start, and why it waits or ended.`,
 			return show(a, resp.Msg.Jobs, a.jobColumns(), (*pb.Job).GetName, "no jobs")
 		},
 	}
-	c.Flags().StringVar(&queue, "queue", "", "only jobs of this queue")
-	c.Flags().StringSliceVar(&states, "state", nil, "only jobs in these states, long (RUNNING) or short (R)")
-	c.Flags().Int32Var(&limit, "limit", 0, "at most so many, the latest (default and most 10000)")
+	c.Flags().StringVar(&m.Queue, "queue", "", "only jobs of this queue")
+	c.Flags().StringSliceVar(&m.States, "state", nil, "only jobs in these states, long (RUNNING) or short (R)")
+	c.Flags().Int32Var(&m.Limit, "limit", 0, "at most so many, the latest (default and most 10000)")
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing them as they change")
+	c.Flags().Var(&every, "every", "with --watch: how often to ask")
 	return a.output(c)
 }
 

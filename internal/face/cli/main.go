@@ -225,7 +225,7 @@ func (a *app) root() *cobra.Command {
 	}{
 		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.requeueCmd(), a.deleteCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.releaseCmd(), a.queuesCmd(), a.queueCmd()}},
-		{"daemon", []*cobra.Command{a.upCmd(), a.aboutCmd(), a.journalCmd(), a.versionCmd()}},
+		{"daemon", []*cobra.Command{a.upCmd(), a.topCmd(), a.aboutCmd(), a.journalCmd(), a.versionCmd()}},
 		{"sim", []*cobra.Command{a.simCmd()}},
 	} {
 		for _, c := range g.cmds {

@@ -1,0 +1,423 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/face/terminal"
+)
+
+// rateOver is the stretch of time over which rates are taken.
+const rateOver = 10 * time.Second
+
+func (a *app) topCmd() *cobra.Command {
+	every := lengthFlag(time.Second)
+	c := &cobra.Command{
+		Use: "top", Short: "Show jobs, slices and windows as they change",
+		Long: `Show jobs, slices, windows and rates on the whole terminal, live. Keys: q quits, up and
+down (or k and j) move through the jobs, space asks at once.
+
+Without a terminal, or with -o json, one picture is printed.`,
+		Example: "  sluice top\n  sluice top --every 5s\n  sluice top -o json | jq .slices",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if time.Duration(every) < 100*time.Millisecond {
+				return usage("--every %s: want at least 100ms", short(time.Duration(every)))
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t := &top{a: a, c: c, rates: map[string][]point{}}
+			if a.fullScreen() {
+				return a.live(cmd.Context(), time.Duration(every), t)
+			}
+			apply, err := t.fetch(cmd.Context())
+			if err != nil {
+				return err
+			}
+			apply()
+			return t.print()
+		},
+	}
+	c.Flags().Var(&every, "every", "how often to ask")
+	return a.output(c)
+}
+
+// point is how many units of a job, or subjobs of all, were done at a moment.
+type point struct {
+	at   time.Time
+	done int64
+}
+
+// top is the view of sluice top.
+type top struct {
+	a       *app
+	c       sluicev1alpha1connect.SluiceServiceClient
+	about   *pb.About
+	jobs    []*pb.Job
+	left    int32
+	slices  []*pb.Slice
+	windows []*pb.Window
+	// rates are the points of the last rateOver by job; under the empty name subjobs committed.
+	rates map[string][]point
+	// first is the first job that is shown.
+	first int
+}
+
+func (t *top) fetch(ctx context.Context) (func(), error) {
+	about, err := t.c.About(ctx, connect.NewRequest(&pb.AboutRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := t.c.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{Limit: 1000}))
+	if err != nil {
+		return nil, err
+	}
+	parts, err := t.c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	windows, err := t.c.ListWindows(ctx, connect.NewRequest(&pb.ListWindowsRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		t.about, t.jobs, t.left, t.slices, t.windows = about.Msg.About, jobs.Msg.Jobs, jobs.Msg.LeftOut, parts.Msg.Slices, windows.Msg.Windows
+		slices.SortStableFunc(t.jobs, byInterest)
+		t.measure()
+	}, nil
+}
+
+// byInterest puts what runs first, then what waits, then what is over, the latest first.
+func byInterest(a, b *pb.Job) int {
+	rank := func(j *pb.Job) int {
+		switch {
+		case j.Final:
+			return 2
+		case j.Running > 0:
+			return 0
+		}
+		return 1
+	}
+	if c := cmp.Compare(rank(a), rank(b)); c != 0 || !a.Final {
+		return c
+	}
+	return b.Ended.AsTime().Compare(a.Ended.AsTime())
+}
+
+// measure takes the points of now and forgets those that are too old.
+func (t *top) measure() {
+	now := t.a.Now()
+	known := map[string]bool{"": true}
+	var committed int64
+	add := func(name string, done int64) {
+		list := append(t.rates[name], point{now, done})
+		for len(list) > 2 && now.Sub(list[1].at) >= rateOver {
+			list = list[1:]
+		}
+		t.rates[name] = list
+	}
+	for _, j := range t.jobs {
+		known[j.Name] = true
+		committed += int64(j.Subjobs)
+		if !j.Final {
+			add(j.Name, j.Progress+j.Reported)
+		}
+	}
+	add("", committed)
+	for name := range t.rates {
+		if !known[name] {
+			delete(t.rates, name)
+		}
+	}
+}
+
+// rate is how much is done in a second, over the last time; what was begun again makes it no less than 0.
+func (t *top) rate(name string) (float64, bool) {
+	list := t.rates[name]
+	if len(list) < 2 {
+		return 0, false
+	}
+	first, last := list[0], list[len(list)-1]
+	if d := last.at.Sub(first.at).Seconds(); d > 0 {
+		return max(0, float64(last.done-first.done)/d), true
+	}
+	return 0, false
+}
+
+// rateOf is a job's rate; before there is one, its mean since it began.
+func (t *top) rateOf(j *pb.Job) string {
+	if j.Final || j.Running == 0 {
+		return ""
+	}
+	r, ok := t.rate(j.Name)
+	if since := t.a.Now().Sub(j.Started.AsTime()).Seconds(); !ok && j.Started != nil && since > 0 {
+		r, ok = float64(j.Progress+j.Reported)/since, true
+	}
+	if !ok {
+		return ""
+	}
+	return perSecond(r)
+}
+
+func perSecond(r float64) string {
+	switch {
+	case r == 0:
+		return "0/s"
+	case r < 0.1:
+		return strconv.FormatFloat(60*r, 'f', 1, 64) + "/min"
+	case r < 10:
+		return strconv.FormatFloat(r, 'f', 1, 64) + "/s"
+	}
+	return strconv.FormatFloat(r, 'f', 0, 64) + "/s"
+}
+
+func (t *top) key(k terminal.Key) {
+	step := map[terminal.Key]int{terminal.KeyUp: -1, terminal.KeyDown: 1, terminal.KeyPageUp: -10, terminal.KeyPageDown: 10}[k]
+	t.first = max(0, min(t.first+step, len(t.jobs)-1))
+}
+
+// section is a table of a screen.
+type section struct {
+	lines []string // the heads first
+	style func(i int) terminal.Style
+}
+
+func (t *top) frame(columns, rows int, notice string) []terminal.Row {
+	out := t.head(columns, notice)
+	jobs := t.jobs[min(t.first, max(0, len(t.jobs)-1)):]
+	parts := [3]section{
+		{tabled(t.slices, t.sliceColumns(columns)), func(i int) terminal.Style {
+			return map[string]terminal.Style{"running": terminal.Good, "quarantined": terminal.Bad, "unconfirmed": terminal.Bad, "reserved": terminal.Notable}[t.slices[i].State]
+		}},
+		{tabled(jobs, t.jobColumns(columns)), func(i int) terminal.Style { return styleOf(jobs[i]) }},
+		{tabled(t.windows, t.windowColumns()), func(int) terminal.Style { return terminal.Plain }},
+	}
+	for i, lines := range heights([3]int{len(t.slices), len(jobs), len(t.windows)}, rows-len(out)) {
+		if lines == 0 {
+			continue
+		}
+		out = append(out, terminal.Row{}, terminal.Row{Text: parts[i].lines[0], Style: terminal.Heading})
+		body := parts[i].lines[1:]
+		if len(body) > lines {
+			body = body[:lines-1]
+		}
+		for n, line := range body {
+			out = append(out, terminal.Row{Text: line, Style: parts[i].style(n)})
+		}
+		if rest := len(parts[i].lines) - 1 - len(body); rest > 0 {
+			out = append(out, terminal.Row{Text: fmt.Sprintf("and %d more", rest), Style: terminal.Faint})
+		}
+	}
+	return out
+}
+
+// heights is how many lines the slices, jobs and windows get of room, where each part also takes a blank line and its
+// heads. Jobs get what the others leave, which have a third and a quarter, and more where jobs need less.
+func heights(items [3]int, room int) (lines [3]int) {
+	const head = 2
+	for _, i := range []int{1, 0, 2} { // on a small terminal the jobs are what is left
+		if items[i] > 0 && room > head {
+			lines[i] = 1
+			room -= head + 1
+		}
+	}
+	grow := func(i, most int) {
+		if lines[i] > 0 {
+			more := max(0, min(items[i]-lines[i], most, room))
+			lines[i], room = lines[i]+more, room-more
+		}
+	}
+	grow(0, room/3)
+	grow(2, room/4)
+	for _, i := range []int{1, 0, 2} {
+		grow(i, room)
+	}
+	return lines
+}
+
+func styleOf(j *pb.Job) terminal.Style {
+	switch {
+	case j.State == "COMPLETED" || j.State == "CANCELLED":
+		return terminal.Faint
+	case j.Final:
+		return terminal.Bad
+	case j.Running > 0:
+		return terminal.Good
+	}
+	return terminal.Plain
+}
+
+// head is what stands above the tables.
+func (t *top) head(columns int, notice string) []terminal.Row {
+	left := fmt.Sprintf("sluice top  %s  up %s  %s, %s", t.about.GetNode(), short(t.about.GetUptime().AsDuration().Round(time.Second)), t.about.GetMechanism(), t.about.GetPolicy())
+	right := t.a.Now().Format("15:04:05")
+	title := terminal.Cut(left, columns-len(right)-2)
+	title += strings.Repeat(" ", max(1, columns-len([]rune(title))-len(right))) + right
+	var running, waiting, paused, over, subjobs int
+	for _, j := range t.jobs {
+		subjobs += int(j.Running)
+		switch {
+		case j.Final:
+			over++
+		case j.State == "PAUSED":
+			paused++
+		case j.Running > 0:
+			running++
+		default:
+			waiting++
+		}
+	}
+	busy := map[string]int{}
+	for _, s := range t.slices {
+		busy[s.State]++
+	}
+	unanswered := 0
+	for _, w := range t.windows {
+		if w.State == "unanswered" {
+			unanswered++
+		}
+	}
+	pace := ""
+	if r, ok := t.rate(""); ok {
+		pace = ", " + perSecond(r) + " committed"
+	}
+	rows := []terminal.Row{
+		{Text: title, Style: terminal.Title},
+		{Text: fmt.Sprintf("jobs     %d running  %d waiting  %s%d over", running, waiting, some(paused, "paused"), over+int(t.left))},
+		{Text: fmt.Sprintf("subjobs  %d running%s", subjobs, pace)},
+		{Text: fmt.Sprintf("slices   %d of %d busy %s  %s%s%s", busy["running"], len(t.slices), bar(busy["running"], len(t.slices)),
+			some(busy["reserved"], "reserved"), some(busy["idle"], "idle"), some(busy["quarantined"]+busy["unconfirmed"], "not usable"))},
+		{Text: fmt.Sprintf("windows  %d on offer  %s", len(t.windows), some(unanswered, "unanswered"))},
+	}
+	if trouble := t.about.GetTrouble(); trouble != "" {
+		rows = append(rows, terminal.Row{Text: "TROUBLE  " + trouble, Style: terminal.Bad})
+	}
+	if notice != "" {
+		rows = append(rows, terminal.Row{Text: notice, Style: terminal.Bad})
+	}
+	return rows
+}
+
+// some is a number of something, nothing for none.
+func some(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s  ", n, what)
+}
+
+// bar is a share of ten.
+func bar(n, of int) string {
+	if of == 0 {
+		return ""
+	}
+	full := (n*10 + of/2) / of
+	return "[" + strings.Repeat("#", full) + strings.Repeat(".", 10-full) + "]"
+}
+
+// tabled is a table as lines, the heads first.
+func tabled[T any](items []T, columns []column[T]) []string {
+	var b bytes.Buffer
+	_ = grid(&b, true, items, columns) // a buffer takes everything
+	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+}
+
+func (t *top) jobColumns(columns int) []column[*pb.Job] {
+	type job = *pb.Job
+	list := []column[job]{{head: "JOB", text: func(j job) string { return j.Name }}}
+	if columns >= 120 {
+		list = append(list, column[job]{head: "QUEUE", text: func(j job) string { return j.Queue }}, column[job]{head: "KIND", text: func(j job) string { return j.Kind }})
+	}
+	return append(list,
+		column[job]{head: "STATE", text: func(j job) string { return j.State }},
+		column[job]{head: "PROGRESS", text: progress},
+		column[job]{head: "RATE", text: t.rateOf},
+		column[job]{head: "RUN", text: func(j job) string { return nonZero(int64(j.Running)) }},
+		column[job]{head: "DONE IN", text: func(j job) string {
+			if j.Final {
+				return ""
+			}
+			return strings.TrimPrefix(t.a.ahead("", j.FinishEarly, j.FinishLate), " in ")
+		}},
+		column[job]{head: "REASON", text: func(j job) string { return j.Reason }},
+	)
+}
+
+func (t *top) sliceColumns(columns int) []column[*pb.Slice] {
+	type slice = *pb.Slice
+	list := []column[slice]{{head: "SLICE", text: func(s slice) string { return s.Id }}}
+	if columns >= 120 {
+		list = append(list, column[slice]{head: "MODEL", text: func(s slice) string { return s.Model }})
+	}
+	return append(list,
+		column[slice]{head: "MEMORY", text: func(s slice) string { return size(s.MemoryBytes) }},
+		column[slice]{head: "STATE", text: func(s slice) string { return s.State }},
+		column[slice]{head: "JOB", text: func(s slice) string { return s.Job }},
+		column[slice]{head: "LEFT", text: func(s slice) string {
+			if s.Until == nil {
+				return ""
+			}
+			return short(max(0, s.Until.AsTime().Sub(t.a.Now()).Round(time.Second)))
+		}},
+		column[slice]{head: "REASON", text: func(s slice) string { return s.Reason }},
+	)
+}
+
+func (t *top) windowColumns() []column[*pb.Window] {
+	type window = *pb.Window
+	return []column[window]{
+		{head: "WINDOW ON", text: func(w window) string { return w.Slice }},
+		{head: "START", text: func(w window) string { return t.a.clock(w.Start) }},
+		{head: "LENGTH", text: func(w window) string {
+			if w.End == nil {
+				return "open"
+			}
+			return short(w.End.AsTime().Sub(w.Start.AsTime()).Round(time.Second))
+		}},
+		{head: "ENDED BY", text: func(w window) string { return w.Until }},
+		{head: "STATE", text: func(w window) string { return w.State }},
+		{head: "ANSWERS", text: func(w window) string { return fmt.Sprintf("%d of %d", w.Answers, w.Asked) }},
+		{head: "REASON", text: func(w window) string { return w.Reason }},
+	}
+}
+
+// print writes one picture.
+func (t *top) print() error {
+	a := t.a
+	switch a.format {
+	case "name":
+		for _, j := range t.jobs {
+			fmt.Fprintln(a.Out, j.Name)
+		}
+		return nil
+	case "json", "yaml":
+		r := record{{"node", t.about.GetNode()}, {"mechanism", t.about.GetMechanism()}, {"policy", t.about.GetPolicy()}, {"trouble", t.about.GetTrouble()}}
+		return a.dump(append(r, pair{"jobs", describeAll(t.jobs, a.jobColumns())}, pair{"slices", describeAll(t.slices, a.sliceColumns())}, pair{"windows", describeAll(t.windows, a.windowColumns())}))
+	}
+	const wide, tall = 160, 1 << 20
+	for _, r := range t.frame(wide, tall, "") {
+		fmt.Fprintln(a.Out, strings.TrimRight(terminal.Line(r.Text), " "))
+	}
+	return nil
+}
+
+func describeAll[T any](items []T, columns []column[T]) []record {
+	out := make([]record, 0, len(items))
+	for _, it := range items {
+		out = append(out, describe(it, columns))
+	}
+	return out
+}

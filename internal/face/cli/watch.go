@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/face/terminal"
+)
+
+// watchJobs shows the list of jobs as it changes: on the whole terminal, or again and again where there is none.
+func (a *app) watchJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.ListJobsRequest, every time.Duration) error {
+	w := &watched{a: a, c: c, request: m}
+	if a.fullScreen() {
+		return a.live(ctx, every, w)
+	}
+	away := outage{server: a.server, say: func(text string) { fmt.Fprintln(a.Err, "sluice: "+terminal.Line(text)) }}
+	var last []byte
+	for {
+		apply, err := w.fetch(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !away.again(ctx, err):
+			return err
+		case err != nil:
+			continue
+		}
+		away.answered()
+		apply()
+		var b bytes.Buffer
+		if err := w.print(&b); err != nil {
+			return err
+		}
+		if !bytes.Equal(b.Bytes(), last) {
+			if _, err := a.Out.Write(b.Bytes()); err != nil {
+				return err
+			}
+			last = b.Bytes()
+		}
+		if !rest(ctx, every) {
+			return nil
+		}
+	}
+}
+
+// watched is the view of jobs --watch.
+type watched struct {
+	a       *app
+	c       sluicev1alpha1connect.SluiceServiceClient
+	request *pb.ListJobsRequest
+	jobs    []*pb.Job
+	first   int
+}
+
+func (w *watched) fetch(ctx context.Context) (func(), error) {
+	resp, err := w.c.ListJobs(ctx, connect.NewRequest(w.request))
+	if err != nil {
+		return nil, err
+	}
+	return func() { w.jobs = resp.Msg.Jobs }, nil
+}
+
+// print writes the list in the form asked for, whole.
+func (w *watched) print(b *bytes.Buffer) error {
+	printed := *w.a
+	printed.Out = b
+	return show(&printed, w.jobs, w.a.jobColumns(), (*pb.Job).GetName, "no jobs")
+}
+
+func (w *watched) frame(columns, rows int, notice string) []terminal.Row {
+	right := w.a.Now().Format("15:04:05")
+	title := fmt.Sprintf("sluice jobs  %d", len(w.jobs))
+	out := []terminal.Row{{Text: fmt.Sprintf("%-*s%s", max(0, columns-len(right)), title, right), Style: terminal.Title}}
+	if notice != "" {
+		out = append(out, terminal.Row{Text: notice, Style: terminal.Bad})
+	}
+	if len(w.jobs) == 0 {
+		return append(out, terminal.Row{Text: "no jobs"})
+	}
+	shown := w.a.jobColumns()
+	if w.a.format != "wide" {
+		narrow := shown[:0:0]
+		for _, c := range shown {
+			if !c.wide {
+				narrow = append(narrow, c)
+			}
+		}
+		shown = narrow
+	}
+	room := rows - len(out) - 1
+	w.first = max(0, min(w.first, len(w.jobs)-room))
+	jobs := w.jobs[w.first:]
+	for i, line := range tabled(jobs, shown) {
+		switch {
+		case i == 0:
+			out = append(out, terminal.Row{Text: line, Style: terminal.Heading})
+		case i == room && len(jobs) > room:
+			return append(out, terminal.Row{Text: fmt.Sprintf("and %d more: down", len(jobs)-i+1), Style: terminal.Faint})
+		default:
+			out = append(out, terminal.Row{Text: line, Style: styleOf(jobs[i-1])})
+		}
+	}
+	return out
+}
+
+func (w *watched) key(k terminal.Key) {
+	w.first += map[terminal.Key]int{terminal.KeyUp: -1, terminal.KeyDown: 1, terminal.KeyPageUp: -10, terminal.KeyPageDown: 10}[k]
+}
