@@ -44,7 +44,8 @@ type world struct {
 	deaf         bool                           // programs do not look at their lease file again
 	adopted      map[job.ID]*job.Spec
 	closed       map[job.ID]job.Verdict
-	taught       map[job.ID][]*trp.Table // what jobs were told by their templates
+	lives        map[job.ID]job.Generation // that were closed
+	taught       map[job.ID][]*trp.Table   // what jobs were told by their templates
 	log          []string
 	config       zone.Config
 	// bidders are the agents of external jobs: what each answers to what it hears.
@@ -74,7 +75,7 @@ type simRun struct {
 
 func newWorld(t fataler, capacities ...int64) *world {
 	w := &world{
-		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, taught: map[job.ID][]*trp.Table{}, mail: newMail(),
+		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, lives: map[job.ID]job.Generation{}, taught: map[job.ID][]*trp.Table{}, mail: newMail(),
 		config: zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute},
 	}
 	w.z = w.make()
@@ -251,7 +252,7 @@ func (w *world) deliver() bool {
 			}
 			if r.ended && !r.acked && r.sentAt.Add(time.Second) <= w.now {
 				r.sentAt = w.now
-				w.reply(protocol.Message{Kind: protocol.Result, Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch, Slice: s.view.ID, Range: r.m.Range, Result: &r.result})
+				w.reply(protocol.Message{Kind: protocol.Result, Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch, Generation: r.m.Generation, Slice: s.view.ID, Range: r.m.Range, Result: &r.result})
 				acted = true
 			}
 		}
@@ -284,11 +285,14 @@ func (w *world) reply(m protocol.Message) {
 
 func (w *world) gate(m protocol.Message) {
 	if m.Kind == protocol.Closed {
-		if old, ok := w.closed[m.Job]; ok && old != m.Verdict {
+		if old, ok := w.closed[m.Job]; ok && old != m.Verdict && m.Generation == w.lives[m.Job] {
 			w.t.Fatalf("job %s closed twice: %v, then %v", m.Job, old, m.Verdict)
 		}
-		w.closed[m.Job] = m.Verdict
-		w.post(protocol.Message{Kind: protocol.ClosedAck, Job: m.Job, Epoch: m.Epoch, To: protocol.Address{Role: protocol.Zone}})
+		if m.Generation < w.lives[m.Job] {
+			return // it was acknowledged
+		}
+		w.closed[m.Job], w.lives[m.Job] = m.Verdict, m.Generation
+		w.post(protocol.Message{Kind: protocol.ClosedAck, Job: m.Job, Epoch: m.Epoch, Generation: m.Generation, To: protocol.Address{Role: protocol.Zone}})
 	}
 }
 

@@ -1,0 +1,96 @@
+package process_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// committed runs a subjob of a life that writes which one it is, and publishes it as [0, 10).
+func (b *bench) committed(of job.Generation) {
+	b.T.Helper()
+	m := lease(time.Minute, "sh", "-c", "echo words; echo $SLUICE_SUBJOB >$SLUICE_OUTPUT_DIR/f")
+	m.Token, m.Generation = job.Token{Epoch: 1, Seq: uint64(of)}, of
+	b.run(m, job.Done)
+	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Range: job.Range{From: 0, To: 10}, Flag: true})
+	b.next(protocol.Settled)
+}
+
+func (b *bench) purge(before job.Generation) {
+	b.T.Helper()
+	b.do(protocol.Message{Kind: protocol.Purge, Job: "j", Generation: before, From: protocol.Address{Role: protocol.Gate}})
+	if m := b.next(protocol.Purged); m.Generation != before || m.Job != "j" {
+		b.T.Fatalf("purged: %+v", m)
+	}
+}
+
+func (b *bench) published() string {
+	b.T.Helper()
+	outs, err := b.ex.Outputs("j")
+	if err != nil || len(outs) > 1 {
+		b.T.Fatalf("outputs %+v, %v", outs, err)
+	}
+	if len(outs) == 0 {
+		return ""
+	}
+	text, err := os.ReadFile(filepath.Join(outs[0].Path, "f"))
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestAPurgeIsForEarlierLives: when it is answered nothing of them is where a reader finds it, and one that comes late takes
+// nothing of the life that has the folders now.
+func TestAPurgeIsForEarlierLives(t *testing.T) {
+	b := newBench(t, nil)
+	b.committed(1)
+	b.purge(2)
+	if got := b.published(); got != "" {
+		t.Errorf("%q is left", got)
+	}
+	b.committed(2) // [0, 10) again
+	for range 2 {
+		b.purge(2)
+	}
+	if got := b.published(); got != "1-2\n" {
+		t.Errorf("published %q after purges that came late", got)
+	}
+	b.outlived()
+	b.await("the trash to be empty", func() bool {
+		left, err := os.ReadDir(filepath.Join(b.o.DataDir, "trash"))
+		return err == nil && len(left) == 0
+	})
+}
+
+// outlived starts a subjob of the life before the present one: it does not run.
+func (b *bench) outlived() {
+	b.Helper()
+	m := lease(time.Minute, "sh", "-c", "echo late >$SLUICE_OUTPUT_DIR/f")
+	m.Token, m.Generation = job.Token{Epoch: 1, Seq: 7}, 1
+	b.do(m)
+	b.exited(job.StartFailed)
+	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j"})
+	b.next(protocol.Settled)
+	if got := b.published(); got != "1-2\n" {
+		b.Errorf("published %q after a start of an earlier life", got)
+	}
+}
+
+// TestALateSettleOfAnEarlierLife is kept apart, whatever it was to publish.
+func TestALateSettleOfAnEarlierLife(t *testing.T) {
+	b := newBench(t, nil)
+	m := lease(time.Minute, "sh", "-c", "echo late >$SLUICE_OUTPUT_DIR/f")
+	m.Generation = 1
+	b.run(m, job.Done)
+	b.purge(2)
+	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Range: m.Range, Flag: true})
+	b.next(protocol.Settled)
+	if got := b.published(); got != "" {
+		t.Errorf("published %q beside another life's", got)
+	}
+}
