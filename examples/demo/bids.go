@@ -38,47 +38,47 @@ func bidding() []example {
 
 // auction lets three jobs bid for two slices, one of them through its owner's agent, and says who won what and what is
 // believed of them.
-func auction(ctx context.Context, out io.Writer, dir string) error {
+func auction(ctx context.Context, view *view, told io.Writer, dir string) (right int, err error) {
 	jobs, err := files.ReadFile("bids.yaml")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err = os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return 0, err
 	}
 	ctx, done := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not over after %s", patience))
 	defer done()
 	d, err := start(ctx, dir, market())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer d.stop()
 	set := &pb.QueueSettings{Name: "default", Weight: 1, MaxWindow: durationpb.New(longest)}
 	if _, err = d.SetQueue(ctx, connect.NewRequest(&pb.SetQueueRequest{Queue: set})); err != nil {
-		return fmt.Errorf("set the queue: %w", err)
+		return 0, fmt.Errorf("set the queue: %w", err)
 	}
 	if err = d.sluice(ctx, "examples/demo", string(jobs), "submit", "-"); err != nil {
-		return err
+		return 0, err
 	}
 	agent, err := d.agent(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer agent.stop()
-	if err = d.watch(ctx, out); err != nil {
-		return errors.Join(err, agent.trouble())
+	if err = d.watch(ctx, view); err != nil {
+		return 0, errors.Join(err, agent.trouble())
 	}
 	at := map[string]string{}
 	for _, e := range bidding() {
 		at[e.folder] = filepath.Join(dir, "data", "output", e.job)
 	}
-	return errors.Join(check(ctx, out, bidding(), at, nil), d.winners(ctx, out, agent))
+	right, err = check(ctx, bidding(), at, nil)
+	return right, errors.Join(err, d.winners(ctx, told, agent))
 }
 
 // watch shows the jobs until all are over.
-func (d *daemon) watch(ctx context.Context, out io.Writer) error {
+func (d *daemon) watch(ctx context.Context, view *view) error {
 	began := time.Now()
-	view := newView(out, d.slices)
 	for {
 		list, err := d.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{}))
 		if err != nil {
@@ -201,14 +201,14 @@ func award(out io.Writer, won []winner, queues []*pb.Queue, said string) error {
 	for _, w := range won {
 		sum += w.held
 	}
-	fmt.Fprintf(out, "\n       %-12s %-11s %7s  %-14s %s\n", "who won", "work", "windows", "slice time", "what it declares is believed to")
+	fmt.Fprintf(out, "\n  %-12s %-11s %7s  %-14s %s\n", "who won", "work", "windows", "slice time", "what it declares is believed to")
 	var wrong []error
 	for _, w := range won {
 		by := ""
 		if w.job == auctioned {
 			by = "  <- its agent is a Python program"
 		}
-		fmt.Fprintf(out, "       %-12s %-11s %7d  %-6s %4.0f%%   %3.0f%% (error %.2f over %d subjobs)%s\n", w.job, w.units, w.bids,
+		fmt.Fprintf(out, "  %-12s %-11s %7d  %-6s %4.0f%%   %3.0f%% (error %.2f over %d subjobs)%s\n", w.job, w.units, w.bids,
 			seconds(w.held), 100*float64(w.held)/float64(max(sum, 1)), 100*w.trust.GetBelieved(), w.trust.GetError(), w.trust.GetSeen(), by)
 		if w.bids == 0 || w.bids < w.pieces {
 			wrong = append(wrong, fmt.Errorf("job %s won %d windows with a bid and ran in %d: want each won, and at least one", w.job, w.bids, w.pieces))
@@ -219,9 +219,9 @@ func award(out io.Writer, won []winner, queues []*pb.Queue, said string) error {
 	}
 	for _, q := range queues {
 		if t := q.Trust; t.GetSeen() > 0 {
-			fmt.Fprintf(out, "       A new job of queue %s would be believed to %.0f%%.\n", q.Settings.GetName(), 100*t.Believed)
+			fmt.Fprintf(out, "  A new job of queue %s would be believed to %.0f%%.\n", q.Settings.GetName(), 100*t.Believed)
 		}
 	}
-	fmt.Fprintf(out, "       The file of %s declares 5 ms a unit; its agent has learned better, the last it said: %s\n", auctioned, said)
+	fmt.Fprintf(out, "  The file of %s declares 5 ms a unit; its agent has learned better, the last it said: %s\n", auctioned, said)
 	return errors.Join(wrong...)
 }

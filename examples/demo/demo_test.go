@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/face/terminal"
 )
 
 const origin = quantity.Instant(1_700_000_000_000_000_000)
@@ -102,6 +105,10 @@ func TestConcludeJudges(t *testing.T) {
 			}
 			if svg, err := os.ReadFile(picture); err != nil || !bytes.Contains(svg, []byte("measured to here")) {
 				t.Errorf("the picture: %v\n%s", err, svg)
+			}
+			first, _, _ := strings.Cut(out.String(), "\n")
+			if good := strings.HasPrefix(first, "Cutting to fit did the same work in 19s, and filled "); good != !slices.ContainsFunc(c.want, func(w string) bool { return strings.Contains(w, "fill more") }) && c.name != "no end is known" {
+				t.Errorf("it begins with %q", first)
 			}
 			if !strings.Contains(out.String(), "windows") && !strings.Contains(out.String(), "Windows") {
 				t.Errorf("no word of windows:\n%s", out.String())
@@ -227,9 +234,9 @@ func TestAward(t *testing.T) {
 
 // TestBidsNeedPython: without python3 the part says that it is left out, and starts nothing.
 func TestBidsNeedPython(t *testing.T) {
-	var out bytes.Buffer
-	if err := bids(t.Context(), &out, filepath.Join(t.TempDir(), "x"), false); err != nil || !strings.Contains(out.String(), "no python3 on this machine") {
-		t.Errorf("%v\n%s", err, out.String())
+	var out, told bytes.Buffer
+	if n, err := bids(t.Context(), &out, &told, filepath.Join(t.TempDir(), "x"), false); err != nil || n != 0 || out.Len() > 0 || !strings.Contains(told.String(), "no python3 on this machine") {
+		t.Errorf("%d, %v\n%s%s", n, err, out.String(), told.String())
 	}
 }
 
@@ -260,24 +267,66 @@ func TestBlockOutputs(t *testing.T) {
 	}
 }
 
+// TestView: where nothing can be drawn again it is a line now and then; at a terminal one line.
 func TestView(t *testing.T) {
-	jobs := []*pb.Job{{Name: "a", Total: 10, Progress: 5, Running: 2}, {Name: "b", Total: 1}, {Name: "c", Final: true, Total: 1, Progress: 1}}
+	jobs := []*pb.Job{{Name: "a", Total: 10, Progress: 5, Running: 2}, {Name: "b", Total: 1}, {Name: "c", Final: true, Total: 1, Progress: 1}, {Name: "d", Final: true, Total: 2, Progress: 2}}
 	var out bytes.Buffer
-	v := newView(&out, 4)
-	for _, ms := range []int{0, 300, 1100, 1200} {
-		v.show(time.Duration(ms)*time.Millisecond, jobs, false)
+	v := newView(&out, "1 of 3", 4)
+	for s := range 40 {
+		v.show(time.Duration(s)*time.Second, jobs, s == 39)
+		if s == 8 {
+			v.say(8*time.Second, "the daemon is killed")
+		}
 	}
-	want := "   0s  a 50%, 1 jobs done, 1 wait, 2 of 4 slices busy\n   1s  a 50%, 1 jobs done, 1 wait, 2 of 4 slices busy\n"
+	want := ""
+	for _, at := range []string{"  0s", "  8s", " 15s", " 30s"} {
+		if at == "  8s" {
+			want += "1 of 3   8s the daemon is killed\n"
+			continue
+		}
+		want += "1 of 3 " + at + " [#######.....]  62%  2 of 4 jobs done, 2 slices busy\n"
+	}
 	if out.String() != want {
-		t.Errorf("one line a second:\n%s", out.String())
+		t.Errorf("%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
-	v = &view{out: &out, tty: true}
-	v.show(0, jobs, false)
-	v.show(time.Second, jobs, false)
-	v.say(time.Second, "hello")
-	if got := out.String(); strings.Count(got, "\x1b[3A") != 2 || !strings.Contains(got, "[###############...............] 50%") {
-		t.Errorf("on a terminal it is drawn in place: %q", got)
+	v = &view{out: &out, title: "1 of 3", slices: 4, live: terminal.NewLive(&out)}
+	for s := range 30 {
+		v.show(time.Duration(s)*time.Second, jobs, false)
+		v.say(time.Duration(s)*time.Second, "the daemon is killed")
+	}
+	v.show(30*time.Second, jobs, true)
+	if got := out.String(); strings.Contains(got, "\n") || strings.Count(got, "\r") != 31 || !strings.HasSuffix(got, "\r\x1b[K") || !strings.Contains(got, "62%  the daemon is killed\r") {
+		t.Errorf("on a terminal it is one line, drawn in place: %q", got)
+	}
+}
+
+// TestOpener: a picture is opened only for somebody who sits there.
+func TestOpener(t *testing.T) {
+	found := func(name string) (string, error) { return "/bin/" + name, nil }
+	none := func(string) (string, error) { return "", exec.ErrNotFound }
+	for _, c := range []struct {
+		name, system string
+		tty          bool
+		env          map[string]string
+		find         func(string) (string, error)
+		want         string
+	}{
+		{"X", "linux", true, map[string]string{"DISPLAY": ":0"}, found, "/bin/xdg-open"},
+		{"Wayland", "linux", true, map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, found, "/bin/xdg-open"},
+		{"a Mac", "darwin", true, nil, found, "/bin/open"},
+		{"no display", "linux", true, nil, found, ""},
+		{"a file", "linux", false, map[string]string{"DISPLAY": ":0"}, found, ""},
+		{"a build server", "linux", true, map[string]string{"DISPLAY": ":0", "CI": "true"}, found, ""},
+		{"a build server's Mac", "darwin", true, map[string]string{"CI": "1"}, found, ""},
+		{"no xdg-open", "linux", true, map[string]string{"DISPLAY": ":0"}, none, ""},
+	} {
+		if got := opener(c.system, c.tty, func(k string) string { return c.env[k] }, c.find); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if reveal(&bytes.Buffer{}, "x.svg") {
+		t.Error("a picture was opened for a file")
 	}
 }
 

@@ -73,13 +73,13 @@ func blockOutputs(dir string) (map[string]string, error) {
 	return at, errors.Join(wrong...)
 }
 
-// check runs the examples' own checks over what was committed, all at once, and shows what they say. at has the folder of each.
-func check(ctx context.Context, out io.Writer, list []example, at map[string]string, skip map[string]bool) error {
+// check runs the examples' own checks over what was committed, all at once, and counts those that are right. at has the folder
+// of each.
+func check(ctx context.Context, list []example, at map[string]string, skip map[string]bool) (right int, err error) {
 	said, wrong := make([]string, len(list)), make([]error, len(list))
 	var all sync.WaitGroup
 	for i, e := range list {
 		if skip[e.job] {
-			said[i] = "left out: it needs python3"
 			continue
 		}
 		all.Go(func() {
@@ -92,9 +92,11 @@ func check(ctx context.Context, out io.Writer, list []example, at map[string]str
 	}
 	all.Wait()
 	for i, e := range list {
-		fmt.Fprintf(out, "       %-12s %s\n", e.job, said[i])
+		if !skip[e.job] && wrong[i] == nil {
+			right++
+		}
 	}
-	return errors.Join(wrong...)
+	return right, errors.Join(wrong...)
 }
 
 // conclude draws the sides, the first of them in pieces and the second in blocks, says what they show, and returns what
@@ -113,27 +115,35 @@ func conclude(out io.Writer, sides []*result, picture string) error {
 	if err := os.WriteFile(picture, svg.Bytes(), 0o644); err != nil {
 		return err
 	}
-	if err := report.Terminal(out, panels, columns(), terminal(out) && os.Getenv("NO_COLOR") == ""); err != nil {
+	a, b := panels[0].Share(), panels[1].Share()
+	fmt.Fprintln(out, outcome(sides, a, b)+"\n")
+	if err := report.Terminal(out, panels, columns(), movable(out) && os.Getenv("NO_COLOR") == ""); err != nil {
 		return err
 	}
-	a, b := panels[0].Share(), panels[1].Share()
 	known, total := knownEnds(pieces.windows)
 	fmt.Fprintf(out, `
-In words
-  Both sides did the same work on the same slices, beside the same reservations. The first of
-  them had done all of it after %s; up to there both had work left, so that is the time measured.
-  Cut to fit:   %.0f%% of the time for sale was filled; %d pieces, all done after %s.
-  Rigid blocks: %.0f%% of the time for sale was filled; %d blocks, all done after %s.
-  A block's walltime is two to three times what it takes, as people ask. Pieces that committed nothing
-  count as empty time, blocks do not. The gaps are short on purpose: on slices that nobody takes back,
-  blocks fill as well.
-  Windows, cut to fit: %d of %d (%.0f%%) end at something known: %s.
-  The daemon was killed once on each side: %d and %d subjobs ran on without it. When it came back %d and %d
-  still ran; the others had ended by themselves. In all, %d subjobs ended without a result that counts.
-
-`, seconds(measure), 100*a.Ratio(), pieces.pieces, seconds(pieces.took()), 100*b.Ratio(), blocks.pieces, seconds(blocks.took()),
-		known, total, share(known, total), kinds(pieces.windows), pieces.killed, blocks.killed, pieces.survived, blocks.survived, pieces.lost+blocks.lost)
+Both sides did the same work on the same slices. Off the market, known from the start:
+%s
+  The first side had done all of it after %s; up to there both had work left, so that is the time measured.
+  Cut to fit ran %d pieces, the other side %d blocks. A block's walltime is two to three times what it takes, as people ask.
+  Pieces that committed nothing count as empty time, blocks do not. The gaps are short on purpose: on slices that nobody
+  takes back, blocks fill as well. Windows, cut to fit: %d of %d (%.0f%%) end at something known: %s.
+  The daemon was killed once on each side, after %s, and started again %s later: %d and %d subjobs ran on without it. When it
+  came back %d and %d still ran; the others had ended by themselves. In all, %d subjobs ended without a result that counts.
+`, off(), seconds(measure), pieces.pieces, blocks.pieces, known, total, share(known, total), kinds(pieces.windows),
+		killAt, downFor, pieces.killed, blocks.killed, pieces.survived, blocks.survived, pieces.lost+blocks.lost)
 	return judge(sides, a, b)
+}
+
+// outcome is the result in a sentence.
+func outcome(sides []*result, a, b report.Share) string {
+	pieces, blocks := sides[0].took(), sides[1].took()
+	verb := "did the same work in"
+	if pieces >= blocks || a.Ratio() <= b.Ratio() {
+		verb = "did not pay this time: the work took"
+	}
+	return fmt.Sprintf("Cutting to fit %s %s, and filled %.0f%% of the time for sale; in rigid blocks it took %s and filled %.0f%%.",
+		verb, seconds(pieces), 100*a.Ratio(), seconds(blocks), 100*b.Ratio())
 }
 
 // judge lists what a good run has to show and this one does not.

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -65,14 +66,10 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	defer release()
 	began := time.Now()
-	fmt.Fprintf(out, `
-Sluice fills the gaps on GPU slices. This runs the same work twice on four simulated slices of one GPU
-(%s): first cut to fit the gaps, then as rigid blocks, which start only where they fit whole.
-Both times the same is taken off the market, known from the start:
-%s
-and both times the daemon is killed after %s and started again %s later.
-`, sizes, off(), killAt, downFor)
+	fmt.Fprintf(out, `Sluice fills the gaps on GPU slices. The same work runs twice on four simulated slices of one GPU (%s): first cut to
+fit the gaps, then as rigid blocks. Then three jobs bid for the same slices. It takes about two minutes.
 
+`, sizes)
 	skip := map[string]bool{}
 	python := exec.CommandContext(ctx, "python3", "-c", "import json").Run() == nil || ctx.Err() != nil
 	if !python {
@@ -82,13 +79,14 @@ and both times the daemon is killed after %s and started again %s later.
 	sides := []side{{"atoms", "Cut to fit the windows", false, atomOutputs}, {"blocks", "Rigid blocks", true, blockOutputs}}
 	var results []*result
 	var wrong []error
+	right := 0
 	for i, s := range sides {
-		fmt.Fprintf(out, "\n== %d of %d: %s (examples/demo/%s.yaml)\n", i+1, len(sides), strings.ToLower(s.title), s.name)
 		jobs, err := files.ReadFile(s.name + ".yaml")
 		if err != nil {
 			return err
 		}
-		r, err := play(ctx, out, s, filepath.Join(dir, s.name), without(string(jobs), skip))
+		title := fmt.Sprintf("%d of 3, %-12s", i+1, []string{"cut to fit", "rigid blocks"}[i])
+		r, err := play(ctx, newView(out, title, box().slices), s, filepath.Join(dir, s.name), without(string(jobs), skip))
 		if err != nil {
 			return fmt.Errorf("%s: %w; its log is %s", s.title, err, filepath.Join(dir, s.name, "log"))
 		}
@@ -96,20 +94,30 @@ and both times the daemon is killed after %s and started again %s later.
 		if err != nil {
 			return err
 		}
-		if err := check(ctx, out, examples(), at, skip); err != nil {
+		n, err := check(ctx, examples(), at, skip)
+		if right += n; err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", s.title, err))
 		}
 		results = append(results, r)
 	}
-	fmt.Fprintln(out)
+	var market bytes.Buffer
+	n, err := bids(ctx, out, &market, filepath.Join(dir, "bids"), python)
+	if right += n; err != nil {
+		wrong = append(wrong, err)
+	}
 	picture := filepath.Join(dir, "demo.svg")
 	if err := conclude(out, results, picture); err != nil {
 		wrong = append(wrong, err)
 	}
-	if err := bids(ctx, out, filepath.Join(dir, "bids"), python); err != nil {
-		wrong = append(wrong, err)
+	if len(wrong) == 0 {
+		fmt.Fprintf(out, "  All %d results are right by their examples' own checks.\n", right)
 	}
-	fmt.Fprintf(out, "All of it took %s. The same as a picture: %s\n", time.Since(began).Round(time.Second), picture)
+	fmt.Fprintf(out, "\n%s", market.String())
+	opened := ""
+	if reveal(out, picture) {
+		opened = ", which is opened"
+	}
+	fmt.Fprintf(out, "\nAll of it took %s. The timelines as a picture: %s%s\n", time.Since(began).Round(time.Second), picture, opened)
 	if len(wrong) > 0 {
 		fmt.Fprintf(out, "Everything is kept in %s.\n", dir)
 		return errors.Join(wrong...)
@@ -122,22 +130,22 @@ and both times the daemon is killed after %s and started again %s later.
 	return nil
 }
 
-// bids is the last part: jobs that bid. Its agent is a Python program.
-func bids(ctx context.Context, out io.Writer, dir string, python bool) error {
-	fmt.Fprint(out, `== And jobs that bid (mechanism jasda, examples/demo/bids.yaml)
-Three jobs want the same two slices. Each proposes pieces for the windows on offer and says what they are worth to it; the market
-sells what is worth most together, and holds what was declared against what is observed. The agent of frames is a Python
-program in a process of its own (examples/agents/frames/agent.py).
+// bids is the last part: jobs that bid. Its agent is a Python program. What it comes to is told in the end; right counts the
+// results that are.
+func bids(ctx context.Context, out, told io.Writer, dir string, python bool) (right int, err error) {
+	fmt.Fprint(told, `Jobs that bid (mechanism jasda, examples/demo/bids.yaml)
+  Three jobs wanted the same two slices. Each proposes pieces for the windows on offer and says what they are worth to it; the market
+  sells what is worth most together, and holds what was declared against what is observed. The agent of frames is a Python
+  program in a process of its own (examples/agents/frames/agent.py).
 `)
 	if !python {
-		fmt.Fprint(out, "There is no python3 on this machine: this part is left out.\n\n")
-		return nil
+		fmt.Fprintln(told, "  There is no python3 on this machine: this part is left out.")
+		return 0, nil
 	}
-	if err := auction(ctx, out, dir); err != nil {
-		return fmt.Errorf("jobs that bid: %w; the daemon's log is %s", err, filepath.Join(dir, "log"))
+	if right, err = auction(ctx, newView(out, fmt.Sprintf("3 of 3, %-12s", "jobs bid"), market().slices), told, dir); err != nil {
+		return right, fmt.Errorf("jobs that bid: %w; the daemon's log is %s", err, filepath.Join(dir, "log"))
 	}
-	fmt.Fprintln(out)
-	return nil
+	return right, nil
 }
 
 // place finds a folder below base that no other demo works in, empties it, and holds it until release.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,7 +80,7 @@ type result struct {
 func (r *result) took() time.Duration { return r.history.To.Sub(r.history.From) }
 
 // play runs the jobs of one side from an empty daemon to their end.
-func play(ctx context.Context, out io.Writer, s side, dir, jobs string) (*result, error) {
+func play(ctx context.Context, view *view, s side, dir, jobs string) (*result, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -100,7 +99,6 @@ func play(ctx context.Context, out io.Writer, s side, dir, jobs string) (*result
 		return nil, err
 	}
 	r := &result{title: s.title, blocks: s.blocks}
-	view := newView(out, d.slices)
 	killed := false
 	for {
 		list, err := d.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{}))
@@ -118,7 +116,8 @@ func play(ctx context.Context, out io.Writer, s side, dir, jobs string) (*result
 		if !killed && time.Since(began) >= killAt {
 			killed = true
 			r.killed = running(list.Msg.Jobs)
-			view.say(time.Since(began), fmt.Sprintf("the daemon is killed (SIGKILL); %d subjobs run on without it", r.killed))
+			view.say(time.Since(began), fmt.Sprintf("the daemon is killed; %d subjobs run on", r.killed))
+			view.show(time.Since(began), list.Msg.Jobs, false)
 			d.kill()
 			// Even if we are interrupted now: somebody has to end what runs.
 			time.Sleep(downFor)
@@ -131,7 +130,7 @@ func play(ctx context.Context, out io.Writer, s side, dir, jobs string) (*result
 				return nil, err
 			}
 			r.survived = running(list.Msg.Jobs)
-			view.say(time.Since(began), fmt.Sprintf("the daemon is back: it knows %d jobs, and %d subjobs still run", len(list.Msg.Jobs), r.survived))
+			view.say(time.Since(began), fmt.Sprintf("it is back; %d of %d still run", r.survived, r.killed))
 		}
 		if err := pause(ctx, 250*time.Millisecond); err != nil {
 			return nil, context.Cause(ctx)

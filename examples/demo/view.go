@@ -8,101 +8,80 @@ import (
 	"time"
 
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/terminal"
 )
 
-// view shows how jobs come on: on a terminal a few lines that are drawn again in place, elsewhere one line a second.
+// often is how far apart the lines are where none can be drawn again.
+const often = 15 * time.Second
+
+// view shows how a part of the demo comes on: one line that is drawn again in place on a terminal, elsewhere a line now and
+// then.
 type view struct {
 	out  io.Writer
-	tty  bool
-	next time.Duration
-	// drawn lines that the next picture goes over.
-	drawn int
-	// slices there are.
-	slices int
+	live *terminal.Live // nil where nothing can be drawn again
+	// title of the part, slices there are, and what happened last, which stands in the line until fresh.
+	title       string
+	slices      int
+	news        string
+	fresh, next time.Duration
 }
 
-func newView(out io.Writer, slices int) *view {
-	return &view{out: out, tty: terminal(out), slices: slices}
-}
-
-// terminal says whether out is one that can move its cursor.
-func terminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" {
-		return false
+func newView(out io.Writer, title string, slices int) *view {
+	v := &view{out: out, title: title, slices: slices}
+	if movable(out) {
+		v.live = terminal.NewLive(out)
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0
+	return v
 }
 
-// show draws the jobs once a second, and at the end.
+// movable says whether out is a terminal that can move its cursor.
+func movable(out io.Writer) bool {
+	return terminal.Is(out) && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != ""
+}
+
+// show draws how far the jobs are; the last time it takes the line away.
 func (v *view) show(at time.Duration, jobs []*pb.Job, last bool) {
-	if at < v.next && !last {
-		return
-	}
-	v.next = at.Truncate(time.Second) + time.Second
-	if !v.tty {
-		var all []string
-		done, waiting := 0, 0
-		for _, j := range jobs {
-			switch said := stand(j); said {
-			case "done":
-				done++
-			case "waits":
-				waiting++
-			default:
-				all = append(all, j.Name+" "+said)
-			}
+	if v.live != nil {
+		if last {
+			v.live.Clear()
+			return
 		}
-		all = append(all, fmt.Sprintf("%d jobs done, %d wait, %d of %d slices busy", done, waiting, running(jobs), v.slices))
-		fmt.Fprintf(v.out, "%4.0fs  %s\n", at.Seconds(), strings.Join(all, ", "))
+		v.live.Show(v.line(at, jobs))
 		return
 	}
-	v.back()
+	if at >= v.next && !last {
+		v.next = at.Truncate(often) + often
+		fmt.Fprintln(v.out, v.line(at, jobs))
+	}
+}
+
+// line says it all in one.
+func (v *view) line(at time.Duration, jobs []*pb.Job) string {
+	done, share := 0, 0.0
 	for _, j := range jobs {
-		fmt.Fprintf(v.out, "%4.0fs  %-14s %s %-8s %d running\x1b[K\n", at.Seconds(), j.Name, bar(j), stand(j), j.Running)
+		if j.Final {
+			done++
+			share++
+		} else if j.Total > 0 {
+			share += float64(j.Progress) / float64(j.Total)
+		}
 	}
-	if v.drawn = len(jobs); last {
-		v.drawn = 0
+	share /= float64(max(1, len(jobs)))
+	const width = 12 // all of it has to fit 80 columns
+	n := int(width * share)
+	rest := fmt.Sprintf("%d of %d jobs done, %d slices busy", done, len(jobs), min(v.slices, running(jobs)))
+	if at < v.fresh && v.live != nil {
+		rest = v.news
 	}
+	return fmt.Sprintf("%s %3.0fs [%s%s] %3.0f%%  %s", v.title, at.Seconds(), strings.Repeat("#", n), strings.Repeat(".", width-n), 100*share, rest)
 }
 
-// say adds a line that stays.
+// fresh is how long what happened stands in the line.
+const fresh = 4 * time.Second
+
+// say tells what happened: in the line, or as a line of its own.
 func (v *view) say(at time.Duration, text string) {
-	v.back()
-	v.drawn = 0
-	rest := ""
-	if v.tty {
-		rest = "\x1b[J" // what was drawn before is gone
+	if v.news, v.fresh = text, at+fresh; v.live == nil {
+		fmt.Fprintf(v.out, "%s %3.0fs %s\n", v.title, at.Seconds(), text)
 	}
-	fmt.Fprintf(v.out, "%4.0fs  ** %s%s\n", at.Seconds(), text, rest)
-}
-
-func (v *view) back() {
-	if v.drawn > 0 {
-		fmt.Fprintf(v.out, "\x1b[%dA", v.drawn)
-	}
-}
-
-// stand is how far a job came, in a word.
-func stand(j *pb.Job) string {
-	switch {
-	case j.Final:
-		return "done"
-	case j.Total > 1:
-		return fmt.Sprintf("%d%%", 100*j.Progress/j.Total)
-	case j.Running > 0:
-		return "runs"
-	}
-	return "waits"
-}
-
-// bar is a job's committed share.
-func bar(j *pb.Job) string {
-	const width = 30
-	n := 0
-	if j.Total > 0 {
-		n = int(width * j.Progress / j.Total)
-	}
-	return "[" + strings.Repeat("#", n) + strings.Repeat(".", width-n) + "]"
 }
