@@ -81,7 +81,8 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices. It 
 	var wrong []error
 	right := 0
 	for i, s := range sides {
-		jobs, err := files.ReadFile(s.name + ".yaml")
+		var jobs []byte
+		jobs, err = files.ReadFile(s.name + ".yaml")
 		if err != nil {
 			return err
 		}
