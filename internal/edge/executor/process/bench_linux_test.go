@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +29,8 @@ type bench struct {
 	o    process.Options
 	ex   *process.Executor
 	said chan protocol.Message
+	// reported is the memory of the newest report, in bytes.
+	reported atomic.Int64
 }
 
 // treeOnly is the weakest isolation.
@@ -58,9 +61,11 @@ func (b *bench) open() []executor.Found {
 	said := make(chan protocol.Message, 256)
 	b.said = said
 	b.o.Deliver = func(m protocol.Message) {
-		if m.Kind != protocol.Report {
-			said <- m
+		if m.Kind == protocol.Report {
+			b.reported.Store(int64(m.Demand[trp.Memory]))
+			return
 		}
+		said <- m
 	}
 	var err error
 	if b.ex, err = process.New(b.o); err != nil {

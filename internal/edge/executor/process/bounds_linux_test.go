@@ -178,6 +178,16 @@ func TestWhatLiesInMemoryIsItsMemory(t *testing.T) {
 	}
 }
 
+// TestWhatLiesInMemoryIsReported: the daemon's figure for a subjob that runs has it too.
+func TestWhatLiesInMemoryIsReported(t *testing.T) {
+	b := newBench(t, func(o *process.Options) { o.Report = 50 * time.Millisecond })
+	if !strings.Contains(b.ex.Isolation(), "/tmp and /dev/shm of its own") {
+		t.Skip("not here: " + b.ex.Isolation())
+	}
+	b.do(lease(time.Minute, "sh", "-c", "head -c 40000000 /dev/zero >/tmp/a; sleep 60"))
+	b.await("a report of 40 MB", func() bool { return b.reported.Load() >= 40_000_000 })
+}
+
 // TestNoDescriptorsReachASubjob: not those that this process was started with, nor those that a library opened.
 func TestNoDescriptorsReachASubjob(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {

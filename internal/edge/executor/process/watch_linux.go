@@ -33,6 +33,7 @@ const (
 // watch stays with a subjob until its supervisor is gone, and then says how it ended.
 func (r *run) watch(shimProcess tree.Process) {
 	rep := reporter{r: r, next: time.Now().Add(r.e.o.Report)}
+	defer func() { rep.meter.Stores.Close() }()
 	fd, err := unix.PidfdOpen(shimProcess.PID, 0)
 	if err == nil {
 		defer func() { _ = unix.Close(fd) }()
@@ -103,6 +104,8 @@ type reporter struct {
 	r     *run
 	next  time.Time
 	meter tree.Meter
+	// stored: the meter knows what of its memory is no process's.
+	stored bool
 }
 
 func (p *reporter) report(note shim.Note) {
@@ -113,6 +116,9 @@ func (p *reporter) report(note shim.Note) {
 	m := protocol.Message{Kind: protocol.Report, Progress: p.r.start.Range.From, At: p.r.e.o.now()}
 	if said, ok := p.r.dir.ReadProgress(); ok && said.Progress > m.Progress {
 		m.Progress = said.Progress
+	}
+	if l := &p.r.lease; l.Isolation.Own && l.Memory > 0 && !p.stored && note.At != 0 {
+		p.meter.Stores, p.stored = tree.OpenStores(note.Init), true
 	}
 	if p.r.lease.Memory > 0 {
 		m.Demand[trp.Memory] = quantity.Amount(p.meter.Measure(tree.Below(note.Init)))
