@@ -49,7 +49,7 @@ func (s *Stores) Used() (used int64) {
 	for _, f := range s.files {
 		var st unix.Statfs_t
 		if unix.Fstatfs(int(f.Fd()), &st) == nil {
-			used += int64(st.Blocks-st.Bfree)*st.Bsize + int64(st.Files-st.Ffree)*inodeSize
+			used += int64(st.Blocks-st.Bfree)*st.Bsize + max(0, int64(st.Files-st.Ffree)-1)*inodeSize // its root is not the subjob's
 		}
 	}
 	return used
