@@ -11,6 +11,9 @@ GO ?= go
 T ?= 10s
 # How many times the soak kills.
 KILLS ?= 200
+# After how many records the soak's daemon writes a snapshot, and how long it stays down now and then; 0: not at all.
+SNAPSHOT ?= 120
+AWAY ?= 12s
 # Where published traces lie (make evaluation); without them it runs on generated work.
 DATA ?= $(wildcard ../shared/data)
 # Which packages race works on.
@@ -88,8 +91,8 @@ incentives: ## play the market with owners who lie and rewrite docs/incentives.m
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 
-kills: ## only the kill soak
-	SLUICE_SOAK_KILLS=$(KILLS) $(GO) test -count=1 -timeout 0 -v -run TestSoak ./test/soak
+kills: ## only the kill soak (make kills KILLS=200 SNAPSHOT=120 AWAY=12s)
+	SLUICE_SOAK_KILLS=$(KILLS) SLUICE_SOAK_SNAPSHOT=$(SNAPSHOT) SLUICE_SOAK_AWAY=$(AWAY) $(GO) test -count=1 -timeout 0 -v -run TestSoak ./test/soak
 
 planted: ## only the planted bugs (about 6 minutes)
 	SLUICE_SOAK_PLANTED=40 $(GO) test -count=1 -timeout 0 -v -run TestPlanted ./test/soak

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -16,13 +17,15 @@ import (
 // daemon is one `sluice up` that is killed and started again on the same directory and address.
 type daemon struct {
 	bin, data, addr, planted string
-	log                      *os.File
-	cmd                      *exec.Cmd
+	// snapshot is after how many records it writes one; 0: as it does by itself, which no soak lives to see.
+	snapshot int
+	log      *os.File
+	cmd      *exec.Cmd
 }
 
 const gpus = "sim:custom,mem=256Mi+128Mi+128Mi,speed=1000+1000+1000"
 
-func newDaemon(bin, dir, planted string) (*daemon, error) {
+func newDaemon(bin, dir, planted string, snapshot int) (*daemon, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -35,12 +38,12 @@ func newDaemon(bin, dir, planted string) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{bin: bin, data: filepath.Join(dir, "data"), addr: addr, planted: planted, log: log}
+	d := &daemon{bin: bin, data: filepath.Join(dir, "data"), addr: addr, planted: planted, snapshot: snapshot, log: log}
 	return d, d.start()
 }
 
 func (d *daemon) start() error {
-	d.cmd = exec.Command(filepath.Join(d.bin, "sluice"), "up", "--data", d.data, "--listen", d.addr, "--gpus", gpus)
+	d.cmd = exec.Command(filepath.Join(d.bin, "sluice"), "up", "--data", d.data, "--listen", d.addr, "--gpus", gpus, "--snapshot-records", strconv.Itoa(d.snapshot))
 	d.cmd.Env = append(os.Environ(), "SLUICE_PLANTED="+d.planted)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = newSession()
@@ -105,4 +108,21 @@ func (d *daemon) states() (map[string]string, error) {
 		}
 	}
 	return states, nil
+}
+
+// snapshots reads in the daemon's log how many it wrote, and every one that it would not write because something was missing.
+func (d *daemon) snapshots() (written int, wrong []string) {
+	data, err := os.ReadFile(d.log.Name())
+	if err != nil {
+		return 0, []string{err.Error()}
+	}
+	for line := range strings.Lines(string(data)) {
+		switch {
+		case strings.Contains(line, "wrote a snapshot"):
+			written++
+		case strings.Contains(line, "no snapshot was written"):
+			wrong = append(wrong, strings.TrimSpace(line))
+		}
+	}
+	return written, wrong
 }

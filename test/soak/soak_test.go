@@ -27,16 +27,31 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200).
+// TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200). SLUICE_SOAK_SNAPSHOT is after
+// how many records a snapshot is written, and SLUICE_SOAK_AWAY how long the daemon stays down now and then: longer than leases,
+// skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all.
 func TestSoak(t *testing.T) {
 	kills := number(t, "SLUICE_SOAK_KILLS")
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("SLUICE_SOAK_SEED"); s != "" {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
-	r := soak(t, build(t, ""), "", kills, seed, 5*time.Minute)
-	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d looks at /proc, %d subjobs started, all of %d jobs finished in %v",
-		seed, r.kills(), r.chaos.Round(time.Second), r.daemons, r.supervisors, r.subjobs, r.samples, r.started, len(r.jobs), r.took.Round(time.Second))
+	m := mix{snapshot: 120, away: 12 * time.Second}
+	if s := os.Getenv("SLUICE_SOAK_SNAPSHOT"); s != "" {
+		m.snapshot = number(t, "SLUICE_SOAK_SNAPSHOT")
+	}
+	if s := os.Getenv("SLUICE_SOAK_AWAY"); s != "" {
+		var err error
+		if m.away, err = time.ParseDuration(s); err != nil {
+			t.Fatalf("SLUICE_SOAK_AWAY: %v", err)
+		}
+	}
+	r := soak(t, build(t, ""), "", kills, seed, m, 5*time.Minute)
+	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d snapshots, away for %v %d times, %d looks at /proc, %d subjobs started, all of %d jobs finished in %v",
+		seed, r.kills(), r.chaos.Round(time.Second), r.daemons, r.supervisors, r.subjobs, r.snapshots, m.away, r.aways, r.samples, r.started, len(r.jobs), r.took.Round(time.Second))
+	if kills >= 30 && (m.snapshot > 0 && r.snapshots == 0 || m.away > 0 && r.aways == 0) {
+		t.Errorf("%d snapshots, away %d times: the soak has not shown what it is for", r.snapshots, r.aways)
+	}
 	for _, w := range r.wrong {
 		t.Error(w)
 	}
@@ -56,7 +71,7 @@ func TestPlanted(t *testing.T) {
 		}
 		t.Run(string(bug), func(t *testing.T) {
 			for try := range uint64(3) {
-				r := soak(t, bin, string(bug), kills, 1000+try, time.Minute)
+				r := soak(t, bin, string(bug), kills, 1000+try, mix{}, time.Minute)
 				if len(r.wrong) > 0 {
 					caught++
 					t.Logf("caught after %d kills in %v: %s", r.kills(), r.took.Round(time.Second), r.wrong[0])
@@ -89,11 +104,21 @@ func build(t *testing.T, tags string) string {
 	return dir
 }
 
+// mix is what happens besides kills.
+type mix struct {
+	snapshot int
+	away     time.Duration
+}
+
+// every is how many strikes there are for each time that the daemon stays away.
+const every = 25
+
 type result struct {
 	dir                           string
 	jobs                          []workload
 	daemons, supervisors, subjobs int
 	samples, started              int
+	snapshots, aways              int
 	chaos, took                   time.Duration
 	wrong                         []string
 }
@@ -102,7 +127,7 @@ func (r *result) kills() int { return r.daemons + r.supervisors + r.subjobs }
 
 // soak runs the workload under kills, waits for the end and returns what the oracle found. With a bug planted it stops at
 // the first finding.
-func soak(t *testing.T, bin, bug string, kills int, seed uint64, settle time.Duration) *result {
+func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle time.Duration) *result {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sluice-soak-") //nolint:usetesting // it is kept when something was wrong
 	if err != nil {
@@ -110,7 +135,7 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, settle time.Dur
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	began := time.Now()
-	d, err := newDaemon(bin, dir, bug)
+	d, err := newDaemon(bin, dir, bug, m.snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +171,12 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, settle time.Dur
 			}
 		}
 		time.Sleep(time.Duration(rng.IntN(250)) * time.Millisecond)
-		r.strike(t, d, rng)
+		away := time.Duration(0)
+		if m.away > 0 && n%every == every/2 {
+			away = m.away
+			r.aways++
+		}
+		r.strike(t, d, rng, away)
 		if bug != "" && s.found() > 0 {
 			break
 		}
@@ -176,6 +206,8 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, settle time.Dur
 			r.wrong = append(r.wrong, checkOutput(d.data, j)...)
 		}
 	}
+	written, refused := d.snapshots()
+	r.snapshots, r.wrong = written, append(r.wrong, refused...)
 	events, err := readEvents(d.data)
 	if err != nil {
 		r.wrong = append(r.wrong, err.Error())
@@ -185,9 +217,15 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, settle time.Dur
 	return r
 }
 
-// strike kills something: the daemon, a supervisor, a process of a subjob, or several at once.
-func (r *result) strike(t *testing.T, d *daemon, rng *rand.Rand) {
+// strike kills something: the daemon, a supervisor, a process of a subjob, or several at once. A daemon that is to stay away is
+// killed first, and what runs is struck at again while nobody sees it.
+func (r *result) strike(t *testing.T, d *daemon, rng *rand.Rand, away time.Duration) {
 	what := 1 + rng.IntN(7) // a bit for each
+	if away > 0 {
+		d.kill()
+		r.daemons++
+		time.Sleep(time.Duration(rng.Int64N(int64(away))))
+	}
 	if what&2 != 0 {
 		if list := supervisors(d.data); len(list) > 0 && syscall.Kill(list[rng.IntN(len(list))], syscall.SIGKILL) == nil {
 			r.supervisors++
@@ -198,7 +236,12 @@ func (r *result) strike(t *testing.T, d *daemon, rng *rand.Rand) {
 			r.subjobs++
 		}
 	}
-	if what&1 != 0 {
+	if away > 0 {
+		time.Sleep(away)
+		if err := d.start(); err != nil {
+			t.Fatal(err)
+		}
+	} else if what&1 != 0 {
 		d.kill()
 		r.daemons++
 		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
