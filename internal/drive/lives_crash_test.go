@@ -150,4 +150,3 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 	}
 	return appends
 }
-

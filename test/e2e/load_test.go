@@ -158,10 +158,11 @@ func TestPauseResumeAndCancelJobs(t *testing.T) {
 	d.submit(spec("ends", "items: {total: 1000, perItem: 50ms, grid: 1}", each("sleep 0.03"), "grace: 200ms"))
 	d.until("some of it is done", func() bool { return d.job("ends").Running == 1 })
 	d.must("cancel", "ends")
-	d.must("cancel", "ends")
+	d.sluice("cancel", "ends") // it may be over by now, which is told
 	if j := d.over("ends"); j.State != "CANCELLED" {
 		t.Errorf("%s", j.State)
 	}
+	d.fails(1, []string{"over already", "CANCELLED"}, "cancel", "ends")
 	d.until("its subjob is gone", func() bool { return d.slices()[0].State == "idle" })
 	d.fails(1, []string{"is over"}, "pause", "ends")
 }
