@@ -169,3 +169,24 @@ func TestManyFastUnits(t *testing.T) {
 	d.done("fast")
 	d.once("fast", 1000)
 }
+
+// What init writes runs as it is, and a command runs without a file.
+func TestStartersAndCommandsRun(t *testing.T) {
+	t.Parallel()
+	d := up(t, "sim:custom,mem=128Mi+128Mi")
+	for _, kind := range []string{"items", "steps", "rigid"} {
+		file := kind + ".yaml"
+		d.must("init", kind, "--file", file)
+		d.fails(1, []string{"is there already", "--force"}, "init", kind, "--file", file)
+		d.must("submit", file, "--wait", "--quiet")
+	}
+	says(t, d.must("output", "my-steps", "--cat"), "500500")
+	says(t, d.must("output", "my-items", "--cat"), "unit 0\n", "unit 999\n")
+	out := d.must("run", "--items", "20", "--per-item", "5ms", "--grid", "10", "--parallel", "2", "--mem", "16Mi", "--name", "typed", "--quiet", "--server", d.addr, "--",
+		"sh", "-c", `ls -A; i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1)); done`)
+	says(t, out, "job typed accepted", "job typed COMPLETED, 20/20")
+	if said := d.must("logs", "typed"); said != "" {
+		t.Errorf("a directory went along that was not asked for: %q", said)
+	}
+	d.once("typed", 20)
+}

@@ -41,12 +41,14 @@ func (a *app) client() (pb.SluiceServiceClient, error) {
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&dialer{net.Dialer{Timeout: 5 * time.Second}, a.Patience}).DialContext,
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 	}
 	if path, ok := a.socket(); ok {
 		transport.Proxy = nil
-		transport.DialContext = dialSocket(path)
+		transport.DialContext = patiently(a.Patience, dialSocket(path))
+	} else if here(base.Hostname()) {
+		transport.DialContext = patiently(a.Patience, transport.DialContext)
 	}
 	if a.ca != "" {
 		pem, err := os.ReadFile(a.ca)

@@ -21,27 +21,21 @@ const (
 	mostPause  = 2 * time.Second
 )
 
-// dialer connects to the daemon and has patience with one on this machine.
-type dialer struct {
-	net.Dialer
-	patience time.Duration
-}
+// dial connects to an address.
+type dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// DialContext is part of http.Transport. Nothing was sent when it fails, so trying again is always safe.
-func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	until := time.Now().Add(d.patience)
-	for pause := leastPause; ; pause = min(2*pause, mostPause/4) {
-		conn, err := d.Dialer.DialContext(ctx, network, addr)
-		if err == nil || !absent(err) || !onThisMachine(network, addr) || time.Now().Add(pause).After(until) || !rest(ctx, pause) {
-			return conn, err
+// patiently is to, but where nobody listens on this machine it tries again for as long as patience lasts. Nothing was sent
+// when a dial fails, so that is always safe.
+func patiently(patience time.Duration, to dial) dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		until := time.Now().Add(patience)
+		for pause := leastPause; ; pause = min(2*pause, mostPause/4) {
+			conn, err := to(ctx, network, addr)
+			if err == nil || !absent(err) || time.Now().Add(pause).After(until) || !rest(ctx, pause) {
+				return conn, err
+			}
 		}
 	}
-}
-
-// onThisMachine says whether an address is on this machine.
-func onThisMachine(network, addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	return network == "unix" || err == nil && here(host)
 }
 
 // absent says whether nobody listens there.

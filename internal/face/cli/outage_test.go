@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -99,6 +100,25 @@ func TestADaemonThatStartsIsWaitedFor(t *testing.T) {
 	go func() { done <- patient(t, p.addr, &out, &errs, "jobs", "-o", "name") }()
 	time.Sleep(100 * time.Millisecond)
 	p.come(apitest.New())
+	if code := <-done; code != 0 || !strings.Contains(out.String(), "count-words") {
+		t.Errorf("exit %d: %s%s", code, out.String(), errs.String())
+	}
+}
+
+// TestASocketThatComesIsWaitedFor: the same for a daemon that is named by its socket.
+func TestASocketThatComesIsWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	var out, errs safe
+	done := make(chan int, 1)
+	go func() { done <- patient(t, "unix:"+path, &out, &errs, "jobs", "-o", "name") }()
+	time.Sleep(100 * time.Millisecond)
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: api.Handler(api.Options{Service: apitest.New()})}
+	go func() { _ = s.Serve(l) }() // ends with Close
+	defer s.Close()
 	if code := <-done; code != 0 || !strings.Contains(out.String(), "count-words") {
 		t.Errorf("exit %d: %s%s", code, out.String(), errs.String())
 	}
