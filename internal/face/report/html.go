@@ -129,7 +129,10 @@ func (g *group) view() groupView {
 		for i, name := range names {
 			v.Rows[i].Cells = append(v.Rows[i].Cells, cell(name, metric, lead[i]))
 		}
-		v.Charts = append(v.Charts, template.HTML(g.bars(metric).draw(false)))
+		bars := g.bars(metric)
+		contest := g.contest()
+		bars.Title += contest.short(metric)
+		v.Charts = append(v.Charts, template.HTML(bars.draw(false)))
 	}
 	for _, metric := range metrics(g.rows) {
 		info := measure.About(metric)

@@ -6,7 +6,6 @@ import (
 	"html"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"sluice.dev/sluice/internal/drive/measure"
@@ -35,7 +34,7 @@ const (
 type Axis struct {
 	Label string
 	Unit  measure.Unit
-	// Log draws decades of 1+value, so that 0 has a place.
+	// Log draws decades, from the smallest value above 0 on; what is 0 lies at the beginning.
 	Log bool
 }
 
@@ -53,7 +52,8 @@ const (
 	chartWidth  = 560
 	chartHeight = 300 // of the frame
 	chartLeft   = 74
-	chartRight  = 20
+	chartRight  = 20  // of bars
+	chartNames  = 124 // of lines, whose names stand there
 	chartTop    = 40
 	barStep     = 24
 	barLabel    = 130
@@ -143,13 +143,23 @@ func (p *plot) lines() float64 {
 	bottom := float64(chartTop + chartHeight)
 	from, to := p.span(func(d Dot) float64 { return d.X }, func(d Dot) float64 { return d.X })
 	if p.X.Log {
-		from = 0
+		from = p.positive()
 	}
 	room := 0.0
 	if p.Kind == Lines {
 		room = 14 // for marks at the ends
 	}
-	x := newScale(p.X, from, to, chartLeft+room, chartWidth-chartRight-room, 7)
+	right := float64(chartWidth - chartNames)
+	x := newScale(p.X, from, to, chartLeft+room, right-room, 7)
+	if p.X.Log && p.zeros() {
+		first, label := x.ticks[0], x.label
+		x.label = func(v float64) string {
+			if v == first {
+				return "≤ " + label(v)
+			}
+			return label(v)
+		}
+	}
 	from, to = p.span(least, most)
 	from = p.floor(from)
 	if p.Kind == Steps || p.Y.Unit == measure.Share && to <= 1 && to > .5 {
@@ -158,26 +168,67 @@ func (p *plot) lines() float64 {
 	y := newScale(p.Y, from, to, bottom, chartTop, 6)
 
 	for _, t := range y.ticks {
-		p.put(`<path d="M%d %.1f H%d" stroke="currentColor" stroke-opacity="0.15"/>`, chartLeft, y.at(t), chartWidth-chartRight)
+		p.put(`<path d="M%d %.1f H%d" stroke="currentColor" stroke-opacity="0.15"/>`, chartLeft, y.at(t), chartWidth-chartNames)
 		p.text(chartLeft-8, y.at(t)+4, `text-anchor="end"`, y.label(t))
 	}
 	for _, t := range x.ticks {
 		p.put(`<path d="M%.1f %.1f v5" stroke="currentColor" stroke-opacity="0.5"/>`, x.at(t), bottom)
 		p.text(x.at(t), bottom+18, `text-anchor="middle"`, x.label(t))
 	}
-	p.put(`<path d="M%d %d V%.1f H%d" fill="none" stroke="currentColor" stroke-opacity="0.5"/>`, chartLeft, chartTop, bottom, chartWidth-chartRight)
-	p.text((chartLeft+chartWidth-chartRight)/2, bottom+36, `text-anchor="middle"`, p.X.Label+x.unit)
+	p.put(`<path d="M%d %d V%.1f H%d" fill="none" stroke="currentColor" stroke-opacity="0.5"/>`, chartLeft, chartTop, bottom, chartWidth-chartNames)
+	p.text((chartLeft+right)/2, bottom+36, `text-anchor="middle"`, p.X.Label+x.unit)
 	p.put(`<text transform="translate(16 %d) rotate(-90)" text-anchor="middle" fill="currentColor">%s</text>`, chartTop+chartHeight/2, html.EscapeString(p.Y.Label+y.unit))
-	key := [2]float64{chartLeft, bottom + 50}
+	featured := p.featured()
 	for i, s := range p.Series {
-		// A series and its key are one group, so that a page can bring out the one that is pointed at.
+		if !featured[i] {
+			p.faint(s, x, y)
+		}
+	}
+	ends := p.labels(featured, x, y, chartTop, bottom)
+	for i, s := range p.Series {
+		if !featured[i] {
+			continue
+		}
+		// A series and its name are one group, so that a page can bring out the one that is pointed at.
 		p.put(`<g class="series">`)
 		// Whiskers at one place stand beside each other.
 		p.line(s, x, y, min(3, 18/float64(len(p.Series)))*(float64(i)-float64(len(p.Series)-1)/2))
-		key = p.key(s, key)
+		for _, l := range ends {
+			if l.series == i {
+				p.name(l, right, y)
+			}
+		}
 		p.put(`</g>`)
 	}
-	return key[1] + 24
+	return bottom + 46
+}
+
+// zeros says whether a value of X has no place on a logarithmic axis.
+func (p *plot) zeros() bool {
+	for _, s := range p.Series {
+		for _, d := range s.Dots {
+			if d.X <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// positive is the smallest value of X above 0, where a logarithmic axis begins.
+func (p *plot) positive() float64 {
+	least := math.Inf(1)
+	for _, s := range p.Series {
+		for _, d := range s.Dots {
+			if d.X > 0 && d.X < least {
+				least = d.X
+			}
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 1
+	}
+	return least
 }
 
 // floor is where values begin: at 0, unless a value itself is below. An interval that reaches below 0 is cut there, since
@@ -196,6 +247,19 @@ func (p *plot) floor(least float64) float64 {
 // line draws one series, its whiskers moved aside; it breaks where a value is missing.
 func (p *plot) line(s Series, x, y *scale, aside float64) {
 	style := styleOf(s.Name)
+	p.put(`<g stroke="%s"><title>%s</title>`, style.color, html.EscapeString(s.Name))
+	p.put(`<path d="%s" fill="none" stroke-width="2" stroke-linejoin="round"%s/>`, p.path(s, x, y), style.dashes())
+	p.whiskers(s, x, y, aside, style)
+	p.put(`</g>`)
+}
+
+// faint draws a series that has no name of its own.
+func (p *plot) faint(s Series, x, y *scale) {
+	p.put(`<g class="series" stroke="currentColor" stroke-opacity="0.25"><title>%s</title><path d="%s" fill="none"/></g>`, html.EscapeString(s.Name), p.path(s, x, y))
+}
+
+// path joins the dots of a series; it breaks where a value is missing.
+func (p *plot) path(s Series, x, y *scale) string {
 	var path strings.Builder
 	pen := "M"
 	var last float64
@@ -211,8 +275,10 @@ func (p *plot) line(s Series, x, y *scale, aside float64) {
 		fmt.Fprintf(&path, "%s%.1f %.1f", pen, x.at(d.X), last)
 		pen = "L"
 	}
-	p.put(`<g stroke="%s"><title>%s</title>`, style.color, html.EscapeString(s.Name))
-	p.put(`<path d="%s" fill="none" stroke-width="2" stroke-linejoin="round"%s/>`, path.String(), style.dashes())
+	return path.String()
+}
+
+func (p *plot) whiskers(s Series, x, y *scale, aside float64, style style) {
 	for _, d := range s.Dots {
 		if p.Kind == Steps || math.IsNaN(d.X) || math.IsNaN(d.Y) {
 			continue
@@ -223,24 +289,6 @@ func (p *plot) line(s Series, x, y *scale, aside float64) {
 		}
 		p.put(`%s`, style.mark(x.at(d.X), y.at(d.Y)))
 	}
-	p.put(`</g>`)
-}
-
-// key names a series at a place, or in the next line if there is no room, and returns the place behind it.
-func (p *plot) key(s Series, at [2]float64) [2]float64 {
-	x, y := at[0], at[1]
-	wide := 40 + 7*float64(len([]rune(s.Name)))
-	if x+wide > chartWidth && x > chartLeft {
-		x, y = chartLeft, y+20
-	}
-	style := styleOf(s.Name)
-	p.put(`<g stroke="%s"><path d="M%.1f %.1f h24" stroke-width="2"%s/>`, style.color, x, y+4, style.dashes())
-	if p.Kind != Steps {
-		p.put(`%s`, style.mark(x+12, y+4))
-	}
-	p.put(`</g>`)
-	p.text(x+30, y+8, "", s.Name)
-	return [2]float64{x + wide, y}
 }
 
 // bars draws one bar for each series, from 0.
@@ -279,143 +327,4 @@ func (p *plot) bars() float64 {
 	}
 	p.text((barLabel+chartWidth-chartRight-56)/2, bottom+36, `text-anchor="middle"`, strings.Trim(y.unit, " ()"))
 	return bottom + 46
-}
-
-// scale maps values to pixels.
-type scale struct {
-	from, to, low, high float64
-	log                 bool
-	ticks               []float64
-	label               func(float64) string
-	unit                string // " (h)"
-}
-
-// newScale covers from to to with about n ticks.
-func newScale(a Axis, from, to, low, high float64, n int) *scale {
-	s := &scale{from: from, to: to, low: low, high: high, log: a.Log}
-	if a.Log {
-		s.ticks, s.label = decades(a.Unit, to)
-		s.to = max(to, 1)
-		return s
-	}
-	if to <= from {
-		s.to = from + 1
-	}
-	factor := 1.0
-	switch a.Unit {
-	case measure.Share:
-		s.label = func(v float64) string { return short(100*v) + "%" }
-	case measure.Seconds:
-		var name string
-		factor, name = timeUnit(max(math.Abs(s.from), math.Abs(s.to)))
-		s.unit = " (" + name + ")"
-		s.label = func(v float64) string { return short(v / factor) }
-	default:
-		s.label = short
-	}
-	step := nice((s.to-s.from)/factor/float64(n)) * factor
-	for k := math.Ceil(s.from/step - 1e-9); k*step <= s.to+step*1e-9; k++ {
-		s.ticks = append(s.ticks, k*step+0) // never -0
-	}
-	return s
-}
-
-// at is the pixel of a value.
-func (s *scale) at(v float64) float64 {
-	f := (v - s.from) / (s.to - s.from)
-	if s.log {
-		f = math.Log10(1+v) / math.Log10(1+s.to)
-	}
-	return s.low + f*(s.high-s.low)
-}
-
-// decades are the ticks of a logarithmic axis: moments that people know, or powers of ten.
-func decades(unit measure.Unit, to float64) ([]float64, func(float64) string) {
-	if unit == measure.Seconds {
-		ticks := []float64{0}
-		for _, t := range []float64{1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000} {
-			if t <= to {
-				ticks = append(ticks, t)
-			}
-		}
-		return ticks, moment
-	}
-	ticks := []float64{0}
-	for t := 1.0; t <= to; t *= 10 {
-		ticks = append(ticks, t)
-	}
-	return ticks, short
-}
-
-// moment labels the ticks of decades of time, which are whole in the largest unit that they reach.
-func moment(v float64) string {
-	switch {
-	case v >= 86400:
-		return short(v/86400) + " d"
-	case v >= 3600:
-		return short(v/3600) + " h"
-	case v >= 60:
-		return short(v/60) + " min"
-	default:
-		return short(v) + " s"
-	}
-}
-
-// nice is the least of 1, 2, 2.5, 5 times a power of ten that is at least v.
-func nice(v float64) float64 {
-	base := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, k := range []float64{1, 2, 2.5, 5} {
-		if v <= k*base*(1+1e-9) {
-			return k * base
-		}
-	}
-	return 10 * base
-}
-
-// timeUnit is the unit in which a time is best said, in seconds.
-func timeUnit(v float64) (float64, string) {
-	switch v = math.Abs(v); {
-	case v >= 3*86400:
-		return 86400, "d"
-	case v >= 2*3600:
-		return 3600, "h"
-	case v >= 120:
-		return 60, "min"
-	default:
-		return 1, "s"
-	}
-}
-
-// short is a number with at most four digits that count, for ticks.
-func short(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-
-// figure is a value for people: 83.2%, 4.1 min, 1.25.
-func figure(v float64, unit measure.Unit) string { return figureLike(v, v, unit) }
-
-// figureLike says v in the unit that is best for another value.
-func figureLike(v, like float64, unit measure.Unit) string {
-	switch {
-	case math.IsNaN(v):
-		return "-"
-	case unit == measure.Share:
-		return digits(100*v) + "%"
-	case unit == measure.Seconds:
-		factor, name := timeUnit(like)
-		return digits(v/factor) + " " + name
-	default:
-		return digits(v)
-	}
-}
-
-// digits rounds to three digits that count, and never drops digits before the point.
-func digits(v float64) string {
-	decimals := 0
-	if a := math.Abs(v); a > 0 && a < 100 {
-		decimals = min(2-int(math.Floor(math.Log10(a))), 6)
-	}
-	text := strconv.FormatFloat(v, 'f', decimals, 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text
 }

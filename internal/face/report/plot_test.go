@@ -81,8 +81,8 @@ func TestTicks(t *testing.T) {
 		{Axis{Unit: measure.Seconds}, 0, 600, []string{"0", "2", "4", "6", "8", "10"}, " (min)"},
 		{Axis{}, -1, 1, []string{"-1", "-0.5", "0", "0.5", "1"}, ""},
 		{Axis{}, 5, 5, []string{"5", "5.2", "5.4", "5.6", "5.8", "6"}, ""},
-		{Axis{Unit: measure.Seconds, Log: true}, 0, 4000, []string{"0 s", "1 s", "10 s", "1 min", "10 min", "1 h"}, ""},
-		{Axis{Log: true}, 0, 150, []string{"0", "1", "10", "100"}, ""},
+		{Axis{Unit: measure.Seconds, Log: true}, 0, 4000, []string{"1 s", "10 s", "1 min", "10 min", "1 h"}, ""},
+		{Axis{Log: true}, 0, 150, []string{"1", "10", "100"}, ""},
 	} {
 		s := newScale(c.axis, c.from, c.to, 0, 100, 5)
 		var got []string
@@ -94,6 +94,35 @@ func TestTicks(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got, c.want) || s.unit != c.unit {
 			t.Errorf("%+v from %g to %g: %q%q, want %q%q", c.axis, c.from, c.to, got, s.unit, c.want, c.unit)
+		}
+	}
+}
+
+// TestNames: at most five series are named, ours first, at the ends of their lines and apart from each other; the others are there
+// for the whole picture.
+func TestNames(t *testing.T) {
+	c := &Chart{Title: "many", X: Axis{Label: "load"}, Y: Axis{Label: "wait"}}
+	for i, name := range []string{"fcfs", "easy", "fgd", "skip", "random", "sja", "packing", "jasda:fifo"} {
+		c.Series = append(c.Series, Series{Name: name, Dots: []Dot{{X: 1, Y: 1, Low: math.NaN(), High: math.NaN()}, {X: 2, Y: 5 + float64(i)/100, Low: math.NaN(), High: math.NaN()}}})
+	}
+	if got, want := c.featured(), []bool{true, true, true, false, false, true, false, true}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v are named, want %v", got, want)
+	}
+	text := c.draw(false)
+	for name, want := range map[string]int{"sja": 1, "jasda:fifo": 1, "easy": 1, "packing": 0, "random": 0} {
+		if got := bytes.Count([]byte(text), []byte(`font-weight="600">`+name+"<")); got != want {
+			t.Errorf("%s stands there %d times, want %d", name, got, want)
+		}
+		if !bytes.Contains([]byte(text), []byte("<title>"+name+"</title>")) {
+			t.Errorf("%s is not drawn", name)
+		}
+	}
+	p := &plot{Chart: c}
+	y := newScale(c.Y, 0, 6, 300, 40, 5)
+	ends := p.labels(c.featured(), newScale(c.X, 1, 2, 0, 100, 5), y, 40, 300)
+	for i := 1; i < len(ends); i++ {
+		if ends[i].y-ends[i-1].y < lineStep-1e-9 || ends[i].y > 300 || ends[0].y < 40 {
+			t.Errorf("labels meet: %+v", ends)
 		}
 	}
 }

@@ -100,6 +100,20 @@ func (c *Contest) Verdict(metric string) string {
 	return text + c.undone(v) + "."
 }
 
+// short is what a chart's title says of who won; nothing where there is no interval.
+func (c *Contest) short(metric string) string {
+	v, ok := c.judge(metric)
+	switch {
+	case !ok || v.difference.N < 2:
+		return ""
+	case v.winner() == "":
+		return ": no difference shown between " + v.first + " and " + v.other
+	case v.winner() == v.first:
+		return ": " + v.first + " beats " + v.other
+	}
+	return ": " + v.first + " loses to " + v.other
+}
+
 // say is a value in the unit that is best for the larger of the two.
 func (v *verdict) say(x float64) string {
 	return figureLike(x, max(math.Abs(v.mean), math.Abs(v.against)), v.info.Unit)
