@@ -83,7 +83,7 @@ func TestPythonAgent(t *testing.T) {
 		}
 		d.write(name, string(text))
 	}
-	d.must("submit", d.write("job.yaml", strings.NewReplacer("total: 600", "total: 300", `PACE: "0.2"`, `PACE: "0.1"`).Replace(string(file))))
+	d.must("submit", d.write("job.yaml", strings.NewReplacer("total: 600", "total: 300", `PACE: "0.2"`, `PACE: "0.1"`, "grace: 1s", "grace: 1s\n  maxFailures: 20").Replace(string(file))))
 	a := d.python("frames", filepath.Join(folder, "agent.py"))
 	j := d.done("frames")
 	if j.Subjobs < 2 {

@@ -22,17 +22,23 @@ class Model:
     def __init__(self, frame=0.005):
         self.frame = frame  # as declared
         self.seen = []
+        self.margin = 1  # what plans are multiplied by after pieces that came to nothing
+
+    def missed(self):
+        """A piece came to nothing in its time, so it was too short by any factor: the next one gets twice as much."""
+        self.margin = min(2 * self.margin, 64)
 
     def learn(self, frames, seconds):
+        self.margin = max(self.margin / 2, 1)
         self.seen = (self.seen + [seconds / frames])[-8:]
         self.frame = 1.1 * sorted(self.seen)[len(self.seen) * 3 // 4]
 
     def seconds(self, frames, speed):
-        return frames * self.frame / speed
+        return self.margin * frames * self.frame / speed
 
     def frames(self, seconds, speed):
         """How many frames are done in so many seconds, on the grid."""
-        return int(max(0, seconds) * speed / self.frame) // GRID * GRID
+        return int(max(0, seconds) * speed / self.frame / self.margin) // GRID * GRID
 
 
 class Agent:
@@ -50,15 +56,18 @@ class Agent:
                 return
             first, end = free[0]
             room = min(w.length - GRACE, LONGEST)
-            most = self.model.frames(room, w.speed) if self.model.seen else GRID  # nothing is known yet: a short one tells
+            most = GRID  # nothing is known yet: a short one tells
+            if self.model.seen:
+                most = max(GRID, self.model.frames(room, w.speed))
             n = min(most, end - first)
-            if n <= 0:
+            if n <= 0 or room <= 0:
                 continue
             free[0] = (first + n, end)  # another window gets other frames, so that both can be won
             # The whole, and half of it: both begin with the window, so only one of them can be sold.
             for part in {n, n // 2 // GRID * GRID} - {0}:
-                run = self.model.seconds(part, w.speed) if self.model.seen else PROBE
-                yield sa.Variant(w, first, first + part, run=run, score=min(1.0, part / call.left))
+                run = self.model.seconds(part, w.speed) if self.model.seen else PROBE * self.model.margin
+                if run <= w.length - GRACE:
+                    yield sa.Variant(w, first, first + part, run=run, score=min(1.0, part / call.left))
 
     def remember(self, window):
         self.speeds[window.id] = window.speed
@@ -71,6 +80,8 @@ class Agent:
             self.model.learn(notice.to - notice.from_, notice.ran * self.speeds.get(notice.window, 1.0))
             what = (notice.to - notice.from_, notice.ran, notice.outcome, 1000 * self.model.frame)
             print("%d frames in %.2f s, %s; now %.1f ms a frame" % what, flush=True)
+        elif notice.kind == "concluded" and notice.outcome in ("failed", "yielded", "deadline"):
+            self.model.missed()
         elif notice.kind == "denied":
             print("denied: " + notice.text, flush=True)
 
