@@ -45,7 +45,7 @@ func TestADoubledReservationIsTold(t *testing.T) {
 		{Kind: protocol.ForDrain, Slice: "a", Start: at(2 * time.Minute), End: quantity.Never, Source: "someone else"},         // another's
 		{Kind: protocol.ForServing, Slice: "a", Start: at(0), End: at(30 * time.Second), Every: 2 * time.Minute, Source: "op"}, // meets it when it repeats
 	} {
-		w := booted(t)
+		w = booted(t)
 		w.step(reserve("1", drain))
 		w.recorded(protocol.ReservationMade)
 		w.step(reserve("2", other))
@@ -54,7 +54,7 @@ func TestADoubledReservationIsTold(t *testing.T) {
 		}
 	}
 	w.step(reserve("3", protocol.Reservation{Kind: protocol.ForDrain, Slice: "b", Start: at(0), End: quantity.Never}))
-	same(t, "on another slice", told(w.must(protocol.Reply)), "2")
+	same(t, "on another slice", told(w.must(protocol.Reply)), "3")
 }
 
 // TestCutsSayWhatMakeWayDoes: what is told before is what happens then, and asking changes nothing.
