@@ -81,23 +81,13 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices. It 
 	var wrong []error
 	right := 0
 	for i, s := range sides {
-		var jobs []byte
-		jobs, err = files.ReadFile(s.name + ".yaml")
-		if err != nil {
-			return err
-		}
 		title := fmt.Sprintf("%d of 3, %-12s", i+1, []string{"cut to fit", "rigid blocks"}[i])
-		r, err := play(ctx, newView(out, title, box().slices), s, filepath.Join(dir, s.name), without(string(jobs), skip))
-		if err != nil {
-			return fmt.Errorf("%s: %w; its log is %s", s.title, err, filepath.Join(dir, s.name, "log"))
+		r, n, bad, failed := s.run(ctx, newView(out, title, box().slices), filepath.Join(dir, s.name), skip)
+		if failed != nil {
+			return failed
 		}
-		at, err := s.outputs(filepath.Join(dir, s.name))
-		if err != nil {
-			return err
-		}
-		n, err := check(ctx, examples(), at, skip)
-		if right += n; err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", s.title, err))
+		if right += n; bad != nil {
+			wrong = append(wrong, bad)
 		}
 		results = append(results, r)
 	}
@@ -129,6 +119,25 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices. It 
 		}
 	}
 	return nil
+}
+
+// run plays a side, and counts the results that are right; bad says which are not.
+func (s side) run(ctx context.Context, view *view, dir string, skip map[string]bool) (r *result, right int, bad, err error) {
+	jobs, err := files.ReadFile(s.name + ".yaml")
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if r, err = play(ctx, view, s, dir, without(string(jobs), skip)); err != nil {
+		return nil, 0, nil, fmt.Errorf("%s: %w; its log is %s", s.title, err, filepath.Join(dir, "log"))
+	}
+	at, err := s.outputs(dir)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if right, bad = check(ctx, examples(), at, skip); bad != nil {
+		bad = fmt.Errorf("%s: %w", s.title, bad)
+	}
+	return r, right, bad, nil
 }
 
 // bids is the last part: jobs that bid. Its agent is a Python program. What it comes to is told in the end; right counts the

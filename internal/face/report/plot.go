@@ -311,9 +311,9 @@ func (p *plot) bars() float64 {
 			p.text(barLabel+6, top+barStep/2+4, `fill-opacity="0.6"`, "not measured")
 			continue
 		}
-		d, style := s.Dots[0], styleOf(s.Name)
+		d, color := s.Dots[0], styleOf(s.Name).color
 		p.put(`<g><title>%s: %s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s"/>`, html.EscapeString(s.Name), html.EscapeString(figure(d.Y, p.Y.Unit)),
-			min(y.at(0), y.at(d.Y)), top+4, math.Abs(y.at(d.Y)-y.at(0)), barStep-8, style.color)
+			min(y.at(0), y.at(d.Y)), top+4, math.Abs(y.at(d.Y)-y.at(0)), barStep-8, color)
 		if d.Low < d.High {
 			p.put(`<path d="M%.1f %.1f H%.1f m0 -4 v8 M%.1f %.1f v8" fill="none" stroke="currentColor" stroke-width="1.5"/>`,
 				y.at(max(d.Low, y.from)), top+barStep/2, y.at(min(d.High, y.to)), y.at(max(d.Low, y.from)), top+barStep/2-4)

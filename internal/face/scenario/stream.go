@@ -161,7 +161,10 @@ func streamKeys(generated bool) []string {
 
 func (s *Scenario) stream(e config.Value, generated bool) {
 	o := e.Object(streamKeys(generated)...)
-	t := Stream{Queue: o.Get("queue").Label(""), Agent: s.agentName(o.Get("agent"))}
+	t := Stream{Agent: s.agentName(o.Get("agent"))}
+	if q := o.Get("queue"); q.Text("a queue, or \"\" for those of the arrivals", "") != "" { // a replacement takes the one in the file away
+		t.Queue = q.Label("")
+	}
 	c := &t.Options
 	c.Jobs = o.Get("jobs").Integer(1, MaxGenerated, 0)
 	if !generated {
