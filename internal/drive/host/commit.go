@@ -14,8 +14,9 @@ import (
 )
 
 // commit makes the facts of the batch durable, with one sync. One record holds the facts of one step, so that a step is
-// in the log whole or not at all. While the disk is full it keeps the batch, answers queries and tries again; it
-// returns without having committed only when ctx is done, and then no effect may leave. Any other error is final.
+// in the log whole or not at all. While the disk is full, or no file descriptor is left, it keeps the batch, answers
+// queries and tries again; it returns without having committed only when ctx is done, and then no effect may leave. Any
+// other error is final.
 func (h *Host) commit(ctx context.Context) error {
 	wait := retryFirst
 	for {
@@ -143,7 +144,7 @@ func (h *Host) snapshot() error {
 		h.log.Info("wrote a snapshot", "facts", len(facts), "records", records, "bytes", bytes, "took", time.Since(begin))
 	case errkind.Of(err) == errkind.Exhausted:
 		h.snapshotAt = records + h.opts.SnapshotRecords/8 + 1
-		h.log.Warn("no room for a snapshot, the log goes on growing", "error", err)
+		h.log.Warn("no snapshot could be written; the journal goes on growing, and it is tried again", "error", err)
 	default:
 		return errkind.Errorf(errkind.Of(err), "write a snapshot: %w", err)
 	}

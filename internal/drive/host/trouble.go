@@ -10,14 +10,14 @@ import (
 type trouble struct{ cause error }
 
 func (t *trouble) err() error {
-	return errkind.Errorf(errkind.Exhausted, "%s: ask again once there is room, with the same request id", t.text())
+	return errkind.Errorf(errkind.Exhausted, "%s: ask again once it is over, with the same request id", t.text())
 }
 
 func (t *trouble) text() string {
 	return "nothing new can be made durable, so nothing new is decided (running subjobs go on): " + t.cause.Error()
 }
 
-// Retries of a full log begin at retryFirst and double up to retryLast.
+// Retries of a log that takes no more for now begin at retryFirst and double up to retryLast.
 const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = 5 * time.Second
@@ -27,7 +27,7 @@ const (
 func (h *Host) setTrouble(cause error) {
 	t := &trouble{cause: cause}
 	if h.trouble.Swap(t) == nil {
-		h.log.Error("stopped deciding", "reason", t.text(), "todo", "make room on the disk of the data directory; the daemon goes on by itself")
+		h.log.Error("stopped deciding", "reason", t.text(), "todo", "what the reason says; the daemon goes on by itself")
 		h.observer.Trouble(true)
 	}
 	h.calls.interrupt(t.err())
@@ -35,7 +35,7 @@ func (h *Host) setTrouble(cause error) {
 
 func (h *Host) clearTrouble() {
 	if h.trouble.Swap(nil) != nil {
-		h.log.Info("decides again: there is room")
+		h.log.Info("decides again: the journal takes records")
 		h.observer.Trouble(false)
 	}
 }

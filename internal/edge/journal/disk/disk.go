@@ -68,9 +68,22 @@ func ReadAll(fs FS, name string) ([]byte, error) {
 // Put writes a file as a whole: under a temporary name, synced, renamed, and the directory synced. A crash leaves the
 // file of before or the new one. On an error the temporary file is gone if it could be removed.
 func Put(fs FS, name, temporary string, content ...[]byte) error {
-	f, err := fs.Create(temporary)
+	f, err := Make(fs, name, temporary, content...)
 	if err != nil {
 		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return fs.Sync()
+}
+
+// Make is Put without the last step, and leaves the file open for reading and writing: its name is durable only after the
+// directory's Sync. It needs one file descriptor, at its beginning. On an error nothing has the name that had it not before.
+func Make(fs FS, name, temporary string, content ...[]byte) (File, error) {
+	f, err := fs.Create(temporary)
+	if err != nil {
+		return nil, err
 	}
 	var off int64
 	for _, b := range content {
@@ -82,15 +95,13 @@ func Put(fs FS, name, temporary string, content ...[]byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
 	if err == nil {
 		err = fs.Rename(temporary, name)
 	}
 	if err != nil {
+		_ = f.Close()
 		_ = fs.Remove(temporary) // the first error is the one to tell; Open removes what stays
-		return err
+		return nil, err
 	}
-	return fs.Sync()
+	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,33 +17,49 @@ import (
 )
 
 // OS is the directory dir of the machine. Nothing is touched before the first call.
-func OS(dir string) FS { return directory(dir) }
+func OS(dir string) FS { return &directory{dir: dir} }
 
-type directory string
+// directory is one directory. Whoever has its lock keeps it open too, so that listing and syncing it need no file
+// descriptor that there may not be.
+type directory struct {
+	dir  string
+	held *os.File // while it is locked, else nil
+}
 
-func (d directory) String() string          { return string(d) }
-func (d directory) path(name string) string { return filepath.Join(string(d), name) }
+func (d *directory) String() string          { return d.dir }
+func (d *directory) path(name string) string { return filepath.Join(d.dir, name) }
 
-func (d directory) List() ([]string, error) {
-	entries, err := os.ReadDir(string(d))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func (d *directory) List() ([]string, error) {
+	f := d.held
+	if f == nil {
+		var err error
+		if f, err = os.Open(d.dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+	} else if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
 	}
-	names := make([]string, 0, len(entries))
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
 	return names, err
 }
 
-func (d directory) Open(name string) (File, error) { return open(d.path(name), os.O_RDWR) }
-func (d directory) View(name string) (File, error) { return open(d.path(name), os.O_RDONLY) }
-func (d directory) Create(name string) (File, error) {
+func (d *directory) Open(name string) (File, error) { return open(d.path(name), os.O_RDWR) }
+func (d *directory) View(name string) (File, error) { return open(d.path(name), os.O_RDONLY) }
+func (d *directory) Create(name string) (File, error) {
 	return open(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 }
-func (d directory) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
-func (d directory) Remove(name string) error     { return os.Remove(d.path(name)) }
-func (d directory) Sync() error                  { return syncDir(string(d)) }
+func (d *directory) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
+func (d *directory) Remove(name string) error     { return os.Remove(d.path(name)) }
+func (d *directory) Sync() error {
+	if d.held != nil {
+		return d.held.Sync()
+	}
+	return syncDir(d.dir)
+}
 
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
@@ -56,12 +73,12 @@ func syncDir(dir string) error {
 	return err
 }
 
-func (d directory) Lock() (io.Closer, error) {
-	if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(string(d), 0o700); err != nil {
+func (d *directory) Lock() (io.Closer, error) {
+	if _, err := os.Stat(d.dir); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(d.dir, 0o700); err != nil {
 			return nil, err
 		}
-		if err := syncDir(filepath.Dir(string(d))); err != nil {
+		if err := syncDir(filepath.Dir(d.dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -84,10 +101,29 @@ func (d directory) Lock() (io.Closer, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	return f, nil
+	held, err := os.Open(d.dir)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	d.held = held
+	return &lock{d: d, file: f}, nil
 }
 
-func (d directory) Holder() int {
+// lock is a directory that is locked and held open.
+type lock struct {
+	d    *directory
+	file *os.File
+}
+
+// Close lets go of both.
+func (l *lock) Close() error {
+	err := l.d.held.Close()
+	l.d.held = nil
+	return errors.Join(err, l.file.Close())
+}
+
+func (d *directory) Holder() int {
 	f, err := os.Open(d.path(LockName))
 	if err != nil {
 		return 0
@@ -139,4 +175,10 @@ func (f file) Size() (int64, error) {
 // Full says whether err means that there is no room: the disk, a quota or a limit on a file's size.
 func Full(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
+// Starved says whether err means that this process or this machine has no file descriptor, or no memory, for one more
+// open file. Nothing was changed then.
+func Starved(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }

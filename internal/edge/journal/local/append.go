@@ -86,7 +86,8 @@ func (j *log) breakOff(err error) error {
 	return j.broken
 }
 
-// rotate begins a new segment behind the last record. On a full disk the old one stays in use.
+// rotate begins a new segment behind the last record. On a full disk, or without a file descriptor, the old one stays in
+// use.
 func (j *log) rotate() error {
 	old, size := j.tail, j.off
 	if err := j.begin(); err != nil {
@@ -100,19 +101,22 @@ func (j *log) rotate() error {
 	return nil
 }
 
-// begin makes an empty segment for what follows the last record and makes it the tail.
+// begin makes an empty segment for what follows the last record and makes it the tail. What fails for want of room or of
+// a file descriptor has changed nothing. From when the segment has its name on, nothing but it may be written: an old one
+// that grew past the name of the next is damage to whoever reads them.
 func (j *log) begin() error {
 	name := segmentName(j.last.Seq + 1)
-	if err := disk.Put(j.d, name, segmentTemp, segmentHeader(j.last)); err != nil {
+	f, err := disk.Make(j.d, name, segmentTemp, segmentHeader(j.last))
+	if err != nil {
 		err = fmt.Errorf("journal %s: cannot begin %s: %w", j.d, name, err)
-		if disk.Full(err) {
+		if passes(err) {
 			return kindOf(err)
 		}
 		return j.breakOff(err)
 	}
-	f, err := j.d.Open(name)
-	if err != nil {
-		return j.breakOff(fmt.Errorf("journal %s: cannot open %s: %w", j.d, name, err))
+	if err := j.d.Sync(); err != nil {
+		_ = f.Close() // what it has was synced
+		return j.breakOff(fmt.Errorf("journal %s: cannot sync the name of %s: %w", j.d, name, err))
 	}
 	j.tail, j.tailName, j.off = f, name, segmentHeaderSize
 	return nil

@@ -231,10 +231,16 @@ func (j *log) Close() error {
 	return errors.Join(errs...)
 }
 
+// passes says whether an error of the file system passes: the journal can go on once there is room, or a file descriptor.
+func passes(err error) bool { return disk.Full(err) || disk.Starved(err) }
+
 // kindOf classifies an error of the file system.
 func kindOf(err error) error {
-	if disk.Full(err) {
+	switch {
+	case disk.Full(err):
 		return errkind.Errorf(errkind.Exhausted, "%w: make room on that disk", err)
+	case disk.Starved(err):
+		return errkind.Errorf(errkind.Exhausted, "%w: close what holds files open, or raise the limit on open files (ulimit -n, LimitNOFILE=)", err)
 	}
 	return err
 }

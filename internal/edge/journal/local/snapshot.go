@@ -23,7 +23,7 @@ func (j *log) Snapshot(state []byte) error {
 	header := stateHeader(j.last, len(state), sha256.Sum256(state))
 	if err := disk.Put(j.d, name, stateTemp, header, state); err != nil {
 		err = fmt.Errorf("journal %s: cannot write the snapshot %s: %w", j.d, name, err)
-		if disk.Full(err) {
+		if passes(err) {
 			return kindOf(err)
 		}
 		return j.breakOff(err)
