@@ -12,12 +12,16 @@ const (
 	// refusedOften is how many refusals in a row make a job pause altogether: until then it only avoids the slices that refused
 	// it, since it may be their nodes that are at fault.
 	refusedOften = 3
-	// mostPause bounds a job's pause after refusals, which begins with Config.Retry and doubles.
-	mostPause = time.Minute
+	// mostPause bounds a job's pause after refusals, which begins with Config.Retry and doubles; mostSilence where nodes said nothing:
+	// they may have been out of reach, and are to be found soon when they are back.
+	mostPause, mostSilence = time.Minute, 15 * time.Second
 	// doubtedOften is how many different jobs in a row must have been refused on one view of a slice before it is offered to
 	// nobody for a while. So no job alone takes a slice off the market, and a view that is wrong costs few messages.
 	doubtedOften = 3
 )
+
+// silent is what is said of a node that says nothing.
+const silent = "its node does not answer"
 
 // backoff delays the next ask of a job that nodes refuse, or do not answer: 1 s, doubling to 1 min. A job that can never be
 // served for a reason that only its node knows would win the same window for ever, and nobody else would get it. Soft.
@@ -57,21 +61,22 @@ func (z *Zone) backOff(now quantity.Instant, s *state, on []*slice, ask uint64, 
 		b.last, b.newest = now, z.nextAsk
 	}
 	b.text = text
+	pause := min(mostPause, z.cfg.Retry<<min(b.refusals-1, 10))
+	if text == silent {
+		pause = min(pause, mostSilence)
+	}
 	s.counts.add(turnedDown, now)
 	for _, sl := range on {
-		z.avoid(s, sl, now.Add(z.pause(b.refusals)))
+		z.avoid(s, sl, now.Add(pause))
 		z.doubt(now, sl, s)
 	}
 	if b.refusals >= refusedOften {
-		b.until = now.Add(z.pause(b.refusals))
+		b.until = now.Add(pause)
 		if s.notBefore < b.until {
 			z.rest(now, s, b.until.Sub(now))
 		}
 	}
 }
-
-// pause is how long the n-th refusal in a row counts.
-func (z *Zone) pause(n int) time.Duration { return min(mostPause, z.cfg.Retry<<min(n-1, 10)) }
 
 // avoid leaves a slice to other jobs until then.
 func (z *Zone) avoid(s *state, sl *slice, until quantity.Instant) {

@@ -136,7 +136,7 @@ func (z *Zone) takeAsk(id uint64) *ask {
 func (z *Zone) lapse(now quantity.Instant) {
 	for len(z.asks) > 0 && z.asks[0].expires <= now {
 		a := z.takeAsk(z.asks[0].id)
-		z.backOff(now, a.job, z.sitesOf(a.slice.id, a.also), a.id, "its node did not answer")
+		z.backOff(now, a.job, z.sitesOf(a.slice.id, a.also), a.id, silent)
 	}
 	for len(z.plans) > 0 && z.plans[0].expires <= now {
 		z.dropPlan(z.plans[0])

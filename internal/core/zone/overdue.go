@@ -50,7 +50,7 @@ func (z *Zone) repeat(now quantity.Instant, s *state, out *protocol.Out) {
 			const why = "its node reported nothing by the lease's end"
 			won := l.won
 			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: c.Token, At: now, Text: why})
-			z.backOff(now, s, z.sitesOf(c.Slice, c.Also), won, why)
+			z.backOff(now, s, z.sitesOf(c.Slice, c.Also), won, silent)
 			j--
 			continue
 		}
@@ -58,7 +58,7 @@ func (z *Zone) repeat(now quantity.Instant, s *state, out *protocol.Out) {
 			continue
 		}
 		if !l.known && l.sent != 0 { // until its node says something, nothing more of the job is asked of it
-			z.backOff(now, s, z.sitesOf(c.Slice, c.Also), l.won, "its node does not answer")
+			z.backOff(now, s, z.sitesOf(c.Slice, c.Also), l.won, silent)
 		}
 		l.sent = now
 		if l.withdrawn {

@@ -2,12 +2,15 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive/bound"
 	"sluice.dev/sluice/internal/drive/workload"
@@ -103,9 +106,26 @@ func (x opened) Next(j *workload.Job) (bool, error) {
 	more, err := x.Source.Next(j)
 	if x.of.Queue != "" {
 		j.Queue = x.of.Queue
+	} else if j.Queue != "" && !job.ValidName(j.Queue) {
+		j.Queue = queueName(j.Queue)
 	}
 	j.Group = x.of.Agent
 	return more, err
+}
+
+// queueName is a name for a queue that a trace calls as it likes: in lower case, and where that is not enough with a digest of
+// what it was called, so that no two are one.
+func queueName(s string) string {
+	if lower := strings.ToLower(s); job.ValidName(lower) {
+		return lower
+	}
+	near := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s))
+	return fmt.Sprintf("%s-%08x", strings.Trim("q"+near[:min(len(near), 50)], "-"), uint32(digest.New().Text(s).Sum()))
 }
 
 // composeClasses are the classes of the cluster with how much of a GPU each is.
