@@ -180,6 +180,12 @@ type Queue struct {
 	Credits int64
 }
 
+// Foresight is how the ranges in which jobs were told to start have come out: each is to hold 80% of the waits.
+type Foresight struct {
+	// Waits that are over, of jobs that were told to wait; Sooner and Later are those that ended outside their range.
+	Waits, Sooner, Later int64
+}
+
 // Reason is one cause of waiting with how often it decided.
 type Reason struct {
 	Text  string

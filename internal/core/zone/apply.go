@@ -133,6 +133,7 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		z.touch(s)
 	case protocol.HomeHeld:
 		s.Held = f.Flag
+		s.foreseen.told = false // how long its owner pauses it is nobody's estimate
 		z.changed(s)
 	case protocol.Ended:
 		s.Verdict, s.Ended = f.Verdict, f.At

@@ -107,6 +107,7 @@ func (z *Zone) runs(s *state, l *lease, at quantity.Instant) {
 	l.known, l.running, l.withdrawn = true, at, false
 	if at != 0 {
 		s.q.going.add(at, memory)
+		z.begun(s, at)
 	}
 	z.stir(s)
 }

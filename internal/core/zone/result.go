@@ -33,6 +33,9 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	}
 	z.taken(s, in.Token)
 	c, r := s.Claims[i], in.Result
+	if r.Start != 0 {
+		z.begun(s, r.Start) // Running was lost
+	}
 	done := s.completed(&c, r)
 	learned, skip := z.learn(now, s, &c, r, done)
 	if skip {

@@ -85,6 +85,9 @@ func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 	for _, s := range z.busy {
 		z.stir(s)
 	}
+	for _, s := range z.live {
+		z.foresee(now, s)
+	}
 	if planted.In(planted.CommitWithoutClaim) {
 		for len(z.busy) > 0 {
 			s := z.busy[0]
@@ -131,6 +134,7 @@ func (z *Zone) takeHome(now quantity.Instant, in *protocol.Message, out *protoco
 			z.send(out, protocol.Message{Kind: protocol.QueueChanged, To: protocol.Address{Role: protocol.Gate}, Queue: in.Queue})
 		}
 		s = z.jobs[in.Job]
+		z.foresee(now, s)
 		z.instruct(s, out)
 		if in.Flag {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: true})

@@ -212,10 +212,16 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 		return
 	}
 	early, late, found := z.nextStart(now, s)
-	if len(s.Claims) > 0 {
+	switch {
+	case len(s.Claims) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
 		early, late, found = now, now, true
-	} else if found {
+	case !found:
+	case s.head > 0: // its place is known
+		j.StartEarly, j.StartLate = early, late
+	default:
+		low, high := z.expect(now, s)
+		early, late = max(early, low), max(early, low, high)
 		j.StartEarly, j.StartLate = early, late
 	}
 	if !found {

@@ -45,6 +45,7 @@ type soft struct {
 	advertised
 	backfill
 	negotiation
+	foresight foresight
 	// attending are how many external jobs have an agent.
 	attending int
 	// asks in order of id, and so of expiry.
@@ -99,10 +100,11 @@ type state struct {
 	// planned: its place is later, and better than what the market could give it now.
 	planned bool
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
-	stirred bool
-	alive   int
-	slots   struct{ deadline, leases, continuing, publishing, resting, closing, avoiding int }
-	backoff backoff
+	stirred  bool
+	alive    int
+	slots    struct{ deadline, leases, continuing, publishing, resting, closing, avoiding int }
+	backoff  backoff
+	foreseen foreseen
 	hearing
 	// agent of an external job.
 	agent agent

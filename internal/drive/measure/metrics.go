@@ -35,6 +35,8 @@ const (
 	Makespan          = "makespan"
 	// BoundShare is set by who knows the bound of the whole scenario.
 	BoundShare = "boundShare"
+	// WaitCoverage is set of mechanisms that tell a job when it will start.
+	WaitCoverage = "waitCoverage"
 )
 
 // Unit of a metric.
@@ -94,10 +96,11 @@ var infoTable = []Info{
 	{MessagesPerTask, "Messages per job", Plain, Lower},
 	{UsefulWork, "Useful work", Seconds, Higher},
 	{Makespan, "Makespan", Seconds, Lower},
+	{WaitCoverage, "Waits within their 80% range", Share, Neither},
 	{BoundShare, "Share of the bound", Share, Higher},
 }
 
-// Table lists the metrics in the order in which they are given; BoundShare is the last.
+// Table lists the metrics in the order in which they are given; WaitCoverage and BoundShare, which others set, are the last.
 func Table() []Info { return append([]Info(nil), infoTable...) }
 
 // About is what is known of a metric, of all jobs or of a group; a name that is in no table is its own title and a plain

@@ -9,12 +9,14 @@ import (
 // negotiator is a zone that counts what its market does. A crash forgets the counts.
 type negotiator interface {
 	Negotiation() status.Negotiation
+	Foresight() status.Foresight
 }
 
 // negotiated is what the markets of all zones so far have done.
 type negotiated struct {
 	// past are the counts of zones that have crashed.
 	past   status.Negotiation
+	told   status.Foresight
 	awards int64
 	weight float64
 }
@@ -28,6 +30,8 @@ func (n *negotiated) forget(zone protocol.Actor) {
 	c, p := z.Negotiation(), &n.past
 	p.Rounds, p.Calls, p.Answers, p.Missed = p.Rounds+c.Rounds, p.Calls+c.Calls, p.Answers+c.Answers, p.Missed+c.Missed
 	p.Variants, p.Denied, p.Withdrawn = p.Variants+c.Variants, p.Denied+c.Denied, p.Withdrawn+c.Withdrawn
+	t := z.Foresight()
+	n.told.Waits, n.told.Sooner, n.told.Later = n.told.Waits+t.Waits, n.told.Sooner+t.Sooner, n.told.Later+t.Later
 	p.Value, p.Bound, p.Regret = p.Value+c.Value, p.Bound+c.Bound, p.Regret+c.Regret
 }
 
@@ -46,6 +50,7 @@ func (s *Sim) Negotiation() measure.Negotiation {
 	return measure.Negotiation{
 		Rounds: n.past.Rounds, Calls: n.past.Calls, Missed: n.past.Missed, Variants: n.past.Variants, Denied: n.past.Denied,
 		Awards: n.awards, Withdrawn: n.past.Withdrawn, Weight: n.weight, AgentMessages: s.agents.said,
+		Waits: n.told.Waits, Sooner: n.told.Sooner, Later: n.told.Later,
 		Value: n.past.Value, Bound: n.past.Bound, Regret: n.past.Regret,
 	}
 }

@@ -80,6 +80,10 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	if m.Market != nil {
 		market.Set(&out.Metrics, collector.Messages())
 	}
+	if market.Waits > 0 {
+		out.Metrics.Set(measure.WaitCoverage, 1-float64(market.Sooner+market.Later)/float64(market.Waits))
+		out.Told, out.Sooner, out.Later = market.Waits, market.Sooner, market.Later
+	}
 	if !out.Partial {
 		out.Metrics.Set(measure.BoundShare, w.share(out.Metrics.Get(measure.UsefulWork)))
 	}

@@ -19,6 +19,8 @@ type Result struct {
 	At      quantity.Instant
 	// Broken lists the invariants that an independent witness found broken; empty unless something is very wrong.
 	Broken []string
+	// Told are the jobs that were told to wait and began, Sooner and Later those of them that did so outside their range.
+	Told, Sooner, Later int64
 	// Recording of what ran where, and the distribution of the waits; nil if not asked for.
 	Recording *measure.Recording
 	Waits     []measure.Point
