@@ -27,9 +27,9 @@ type intake struct {
 func newIntake(most func(*http.Request) int64, long int) *intake {
 	return &intake{
 		most: most, large: func(*http.Request) bool { return false },
-		small: &room{most: maxSmallBodies, grace: 100 * time.Millisecond, rate: math.MaxInt64},
-		long:  &room{most: long, grace: 500 * time.Millisecond, rate: minRate, queue: 512},
-		huge:  &room{most: maxSubmits, grace: 500 * time.Millisecond, rate: minRate, queue: 512},
+		small: &room{most: maxSmallBodies, grace: 500 * time.Millisecond, rate: math.MaxInt64, patient: maxPatient},
+		long:  &room{most: long, grace: 500 * time.Millisecond, rate: minRate, patient: 512},
+		huge:  &room{most: maxSubmits, grace: 500 * time.Millisecond, rate: minRate, patient: 512},
 	}
 }
 
@@ -137,6 +137,7 @@ func (b *arriving) begin(req *http.Request, in *room) error {
 
 // Read is io.Reader: it gives whoever sends enough more time.
 func (b *arriving) Read(p []byte) (int, error) {
+	b.room.awaits(&b.guest)
 	n, err := b.from.Read(p)
 	b.room.arrived(&b.guest, n, err != nil)
 	b.mu.Lock()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,114 +13,143 @@ import (
 // an honest call finds a place.
 type room struct {
 	most int
-	// grace is how long a guest may be as slow as it likes; from then on it has to send rate bytes a second over all its
-	// time to keep its place when another wants it.
+	// grace is how long a guest may be as slow as it likes; from then on it has to send rate bytes a second over all the
+	// time that it is waited for to keep its place when another wants it.
 	grace time.Duration
 	rate  int64
-	// queue is how many may wait for a place where nobody is slow; the rest is refused.
-	queue int
+	// patient is how many may wait for a place where nobody is slow; the rest is refused.
+	patient int
 
-	mu      sync.Mutex
-	in      map[*guest]struct{}
-	waiting int
-	left    chan struct{} // closed when somebody leaves; nil while nobody waits
+	mu    sync.Mutex
+	in    map[*guest]struct{}
+	queue []*guest // who waits, in order
 }
 
 // guest is a call whose body is arriving.
 type guest struct {
-	began time.Time
-	// cut ends the reading from outside.
-	cut func()
-	// got is what has arrived; whole: all of it. Guarded by the room's lock.
-	got   int64
-	whole bool
+	// cut ends the reading from outside. ready is closed when a guest that has waited has its place.
+	cut   func()
+	ready chan struct{}
+	// got is what has arrived, whole: all of it; waited is how long it was waited for, and since when it is being waited for
+	// now, zero if it is not: only that is the sender's time. Guarded by the room's lock.
+	got    int64
+	whole  bool
+	waited time.Duration
+	since  time.Time
 }
 
-// enter takes a place for a guest, from a slow one if need be. Errors: Exhausted where too many wait, or the context's.
+// enter takes a place for a guest, in order and from a slow one if need be. Errors: Exhausted where too many wait, or the
+// context's.
 func (r *room) enter(ctx context.Context, g *guest) error {
-	for {
-		left, slow, err := r.try(g)
+	g.ready = make(chan struct{})
+	slow, err := r.arrive(g)
+	for err == nil {
 		if slow != nil {
 			slow.cut()
 		}
-		if left == nil {
-			return err
-		}
-		// Somebody leaves, or somebody has been slow for too long by now.
-		look := time.NewTimer(r.grace)
+		look := time.NewTimer(r.grace) // by then somebody may have been slow for too long
 		select {
-		case <-left:
+		case <-g.ready:
+			look.Stop()
+			return nil
 		case <-look.C:
+			slow = r.push()
 		case <-ctx.Done():
 			err = context.Cause(ctx)
+			r.leave(g)
 		}
 		look.Stop()
-		r.mu.Lock()
-		r.waiting--
-		r.mu.Unlock()
-		if err != nil {
-			return err
-		}
 	}
+	return err
 }
 
-// try takes a place, or says what to wait for.
-func (r *room) try(g *guest) (wait <-chan struct{}, slow *guest, err error) {
+// arrive puts a guest at the end of the queue, and lets in who is due.
+func (r *room) arrive(g *guest) (slow *guest, err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.in == nil {
 		r.in = map[*guest]struct{}{}
+	}
+	full := len(r.in) >= r.most && r.slowest(time.Now()) == nil
+	if full && len(r.queue) >= r.patient {
+		err = errkind.Errorf(errkind.Exhausted, "too many calls are being sent at once: try again")
+	} else {
+		r.queue = append(r.queue, g)
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return r.push(), nil
+}
+
+// push lets the first of the queue in, if there is a place or somebody who is slow has one; that one it returns.
+func (r *room) push() (slow *guest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.queue) == 0 {
+		return nil
 	}
 	now := time.Now()
 	if len(r.in) >= r.most {
 		if slow = r.slowest(now); slow == nil {
-			if r.waiting >= r.queue {
-				return nil, nil, errkind.Errorf(errkind.Exhausted, "too many calls are being sent at once: try again")
-			}
-			r.waiting++
-			if r.left == nil {
-				r.left = make(chan struct{})
-			}
-			return r.left, nil, nil
+			return nil
 		}
 		delete(r.in, slow)
 	}
-	g.began = now
-	r.in[g] = struct{}{}
-	return nil, slow, nil
+	first := r.queue[0]
+	r.queue = slices.Delete(r.queue, 0, 1)
+	r.in[first] = struct{}{}
+	close(first.ready)
+	return slow
 }
 
 // slowest is the guest that has sent the least in its time, if it is slow; nil if nobody is.
 func (r *room) slowest(now time.Time) (slow *guest) {
 	var least float64
 	for g := range r.in {
-		age := now.Sub(g.began)
-		pace := float64(g.got) / age.Seconds()
-		if g.whole || age < r.grace || pace >= float64(r.rate) {
+		age := g.waited
+		if !g.since.IsZero() {
+			age += now.Sub(g.since)
+		}
+		if g.whole || age < r.grace {
 			continue
 		}
-		if slow == nil || pace < least || pace == least && g.began.Before(slow.began) {
+		if pace := float64(g.got) / age.Seconds(); pace < float64(r.rate) && (slow == nil || pace < least) {
 			slow, least = g, pace
 		}
 	}
 	return slow
 }
 
+// awaits notes that more of a guest's body is being waited for.
+func (r *room) awaits(g *guest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g.since = time.Now()
+}
+
 // arrived notes that n more bytes are there, or that all are.
 func (r *room) arrived(g *guest, n int, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !g.since.IsZero() {
+		g.waited += time.Since(g.since)
+		g.since = time.Time{}
+	}
 	g.got += int64(n)
 	g.whole = g.whole || whole
 }
 
-// leave gives the place back.
+// leave gives the place back, or the one in the queue.
 func (r *room) leave(g *guest) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	delete(r.in, g)
-	if r.left != nil {
-		close(r.left)
-		r.left = nil
+	if i := slices.Index(r.queue, g); i >= 0 {
+		r.queue = slices.Delete(r.queue, i, i+1)
+	}
+	free := len(r.in) < r.most
+	r.mu.Unlock()
+	if free {
+		r.push()
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,12 +20,14 @@ import (
 
 func TestTheSlowMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &room{most: 2, grace: time.Second, rate: 1000, queue: 1}
+		r := &room{most: 2, grace: time.Second, rate: 1000, patient: 1}
 		cut := map[string]bool{}
 		guests := map[string]*guest{}
 		enter := func(name string) error {
 			guests[name] = &guest{cut: func() { cut[name] = true }}
-			return r.enter(t.Context(), guests[name])
+			err := r.enter(t.Context(), guests[name])
+			r.awaits(guests[name])
+			return err
 		}
 		for _, name := range []string{"slow", "fast"} {
 			if err := enter(name); err != nil {
@@ -39,6 +43,8 @@ func TestTheSlowMakeRoom(t *testing.T) {
 		}
 		r.arrived(guests["fast"], 5000, false)
 		r.arrived(guests["slow"], 10, false)
+		r.awaits(guests["fast"])
+		r.awaits(guests["slow"])
 		if err := <-waited; err != nil || !cut["slow"] || cut["fast"] {
 			t.Errorf("%v; cut %v, want the slow one", err, cut)
 		}
@@ -51,8 +57,8 @@ func TestTheSlowMakeRoom(t *testing.T) {
 		// Who hangs up does not wait on.
 		leaving, leave := context.WithCancel(t.Context())
 		leave()
-		if err := r.enter(leaving, &guest{}); !errors.Is(err, context.Canceled) || r.waiting != 0 {
-			t.Errorf("%v, %d waiting", err, r.waiting)
+		if err := r.enter(leaving, &guest{}); !errors.Is(err, context.Canceled) || len(r.queue) != 0 {
+			t.Errorf("%v, %d waiting", err, len(r.queue))
 		}
 		// A place that is given back is there for who waits.
 		go func() { waited <- enter("last") }()
@@ -146,4 +152,35 @@ func TestABodyThatIsCutOffIsAnswered(t *testing.T) {
 	if len(in.small.in) != 0 {
 		t.Error("it still has its place")
 	}
+}
+
+// TestABurstIsServedInOrder: many who are quick wait for each other, and nobody is refused or cut off.
+func TestABurstIsServedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &room{most: 2, grace: time.Second, rate: 1 << 40, patient: 100}
+		var mu sync.Mutex
+		var order []int
+		done := make(chan error)
+		for i := range 50 {
+			go func() {
+				g := &guest{cut: func() { t.Errorf("%d was cut off", i) }}
+				err := r.enter(t.Context(), g)
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				time.Sleep(time.Millisecond + time.Duration(i)*time.Microsecond)
+				r.leave(g)
+				done <- err
+			}()
+			synctest.Wait()
+		}
+		for range 50 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if !slices.IsSorted(order) || len(order) != 50 || len(r.in)+len(r.queue) != 0 {
+			t.Errorf("served in the order %v; %d and %d are left", order, len(r.in), len(r.queue))
+		}
+	})
 }
