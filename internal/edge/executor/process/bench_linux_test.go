@@ -36,6 +36,9 @@ type bench struct {
 // treeOnly is the weakest isolation.
 func treeOnly() *shim.Isolation { return &shim.Isolation{} }
 
+// patience bounds a wait for what must come, on a machine on which everything else wants to run too.
+const patience = time.Minute
+
 func newBench(t *testing.T, change func(*process.Options)) *bench {
 	t.Helper()
 	t.Parallel()
@@ -110,7 +113,7 @@ func (b *bench) next(k protocol.Kind) protocol.Message {
 			b.Fatalf("message kind %d (%+v, result %+v), want kind %d", m.Kind, m, m.Result, k)
 		}
 		return m
-	case <-time.After(15 * time.Second):
+	case <-time.After(patience):
 		b.Fatalf("no message of kind %d; supervisor says: %s", k, shim.Tail(b.dir().Log(), 20, 4096))
 	}
 	panic("unreachable")
@@ -144,7 +147,7 @@ func (b *bench) dir() shim.Dir { return shim.Dir(filepath.Join(b.o.DataDir, "run
 // await waits until ok says so.
 func (b *bench) await(what string, ok func() bool) {
 	b.Helper()
-	for until := time.Now().Add(15 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			b.Fatalf("waited in vain for %s; supervisor says: %s", what, shim.Tail(b.dir().Log(), 20, 4096))
 		}

@@ -89,7 +89,7 @@ func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
 		select {
 		case m := <-b.said:
 			heard[m.Kind] = m
-		case <-time.After(15 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("heard only %v", heard)
 		}
 	}
