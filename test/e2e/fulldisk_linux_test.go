@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // onSmallDisk puts the data directory onto a disk of its own with so many bytes.
@@ -100,4 +103,112 @@ func TestStartOnAFullDisk(t *testing.T) {
 	d.once("early", 10)
 	d.submit(spec("after", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
 	d.once("after", 10)
+}
+
+// TestAWorkDirectoryThatDoesNotFit is its node's trouble: the job waits and says why, others that fit run, and it goes on by
+// itself once there is room.
+func TestAWorkDirectoryThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	d := onSmallDisk(t, 24<<20)
+	d.start()
+	work := filepath.Join(d.dir, "work")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	noise := make([]byte, 6<<20)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(work, "noise"), noise, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := d.write("work/job.yaml", spec("heavy", "items: {total: 10, perItem: 1ms, parallelism: 3}", each(":"), "workdir: ."))
+	room := d.fill()
+	defer func() {
+		if room != nil {
+			room()
+		}
+	}()
+	// Room for the stored work directory and 3 MB, not for the unpacked one.
+	if err := os.Truncate(filepath.Join(d.data, "filler"), d.size("filler")-9<<20); err != nil {
+		t.Fatal(err)
+	}
+	d.until("it is accepted", func() bool { _, _, code := d.sluice("submit", file); return code == 0 })
+	d.until("it says why it waits", func() bool {
+		j := d.job("heavy")
+		if j.State == "FAILED" {
+			t.Fatalf("it failed for its node's trouble: %s", d.must("job", "heavy"))
+		}
+		return strings.Contains(d.must("jobs"), "no space left")
+	})
+	d.submit(spec("light", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
+	room()
+	room = nil
+	d.done("heavy")
+	d.once("heavy", 10)
+	d.once("light", 10)
+}
+
+// TestNoJobFailsWhileTheDiskIsFull: three slices start one subjob after the other, and none can be prepared.
+func TestNoJobFailsWhileTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	d := onSmallDisk(t, 8<<20)
+	d.start()
+	d.submit(spec("before", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
+	for i := range 3 {
+		d.submit(spec(fmt.Sprintf("j%d", i), "items: {total: 300, perItem: 10ms, grid: 10, parallelism: 2}", each("sleep 0.01")))
+	}
+	d.running("j0", 1)
+	room := d.fill()
+	d.until("something says so", func() bool { return strings.Contains(d.must("about"), "no space") })
+	room()
+	d.until("all is well", func() bool { return !strings.Contains(d.must("about"), "no space") })
+	for i := range 3 {
+		d.done(fmt.Sprintf("j%d", i))
+		d.once(fmt.Sprintf("j%d", i), 300)
+	}
+}
+
+// TestNoJobFailsForWantOfDescriptors: the daemon has none left to start a subjob with, says so, and goes on when it has.
+func TestNoJobFailsForWantOfDescriptors(t *testing.T) {
+	t.Parallel()
+	d := up(t, three)
+	pid := d.cmd.Process.Pid
+	var before unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
+		t.Skipf("skipped: the limit of another process can't be read here: %v", err)
+	}
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := unix.Rlimit{Cur: uint64(len(open)) + 4, Max: before.Max}
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &few, nil); err != nil {
+		t.Skipf("skipped: the limit of another process can't be set here: %v", err)
+	}
+	d.until("the jobs are accepted", func() bool {
+		_, _, code := d.as([]byte(spec("a", "items: {total: 100, perItem: 10ms, parallelism: 3}", each(":"))+spec("b", "rigid: {walltime: 10s}", ":")), "submit", "-f", "-")
+		return code == 0
+	})
+	d.until("it says why nothing starts", func() bool {
+		out, _, _ := d.sluice("about")
+		return strings.Contains(out, "too many open files")
+	})
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
+		t.Fatal(err)
+	}
+	d.done("a")
+	d.once("a", 100)
+	d.done("b")
+	d.until("about is content", func() bool { return !strings.Contains(d.must("about"), "too many open files") })
+}
+
+// size of a file below the data directory.
+func (d *daemon) size(name string) int64 {
+	d.t.Helper()
+	info, err := os.Stat(filepath.Join(d.data, name))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return info.Size()
 }

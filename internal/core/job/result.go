@@ -29,9 +29,12 @@ const (
 	StartFailed
 	// Lost: the supervisor died or was never found; what the progress file says still counts.
 	Lost
+	// NodeFailed: its node could not run it, for want of disk, descriptors or memory, or a disk that works. Detail says what.
+	// It is nobody's failure: the job is tried again, with pauses.
+	NodeFailed
 )
 
-var outcomeNames = [...]string{"", "done", "yielded", "failed", "memory", "deadline", "stopped", "limit", "start-failed", "lost"}
+var outcomeNames = [...]string{"", "done", "yielded", "failed", "memory", "deadline", "stopped", "limit", "start-failed", "lost", "node-failed"}
 
 // String is the outcome's name on the wire and for people.
 func (o Outcome) String() string {

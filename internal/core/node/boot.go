@@ -151,6 +151,22 @@ func (n *Node) foreign(now quantity.Instant, in *protocol.Message) {
 	}
 }
 
+// ail: the node can start nothing, or can again. What is running goes on; what was sold and has not begun waits for the end
+// of it, as long as its window lasts. It is not a fact: a restart finds it again.
+func (n *Node) ail(in *protocol.Message) {
+	text := ""
+	if in.Flag {
+		text = cmp.Or(in.Text, "it can start nothing")
+	}
+	if n.ailing == text {
+		return
+	}
+	n.ailing = text
+	for _, s := range n.slices {
+		s.dirty = true
+	}
+}
+
 // Snapshot appends facts that fold to the node's durable state, and returns the extended slice. Ended leases come first:
 // the time they had may have been sold again.
 func (n *Node) Snapshot(out []protocol.Fact) []protocol.Fact {

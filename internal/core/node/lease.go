@@ -12,6 +12,9 @@ import (
 // there is confirmed gone. A lease whose whole time passes like this ends without having started; begin returns true then.
 func (n *Node) begin(now quantity.Instant, l *lease, out *protocol.Out) (over bool) {
 	why := ""
+	if n.ailing != "" {
+		why = "the node was in trouble: " + n.ailing
+	}
 	n.each(l.slice, l.also, func(s *slice) {
 		if s.foreign {
 			why = "a process that is not ours holds " + string(s.id)

@@ -43,6 +43,7 @@ type Node struct {
 	inventory         []protocol.Slice
 	grants            []*grant // sorted by token, which is also the order of expiry
 	strays            []stray
+	ailing            string             // why it can start nothing, empty if it can
 	answers           []protocol.Message // recent replies to persons
 	seq               uint64             // the last token given out in this epoch
 	views             uint64             // the last view's version, within this epoch
@@ -189,6 +190,8 @@ func (n *Node) usable(s *slice) (why string, ok bool) {
 		return "the slice is not in the inventory of this boot", false
 	case s.quarantined:
 		return "quarantined: " + s.quarantine, false
+	case n.ailing != "":
+		return "the node is in trouble: " + n.ailing, false
 	}
 	return "", true
 }

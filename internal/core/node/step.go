@@ -42,6 +42,8 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		n.report(&in, out)
 	case protocol.Foreign:
 		n.foreign(now, &in)
+	case protocol.Ailing:
+		n.ail(&in)
 	case protocol.Reserve, protocol.Unreserve, protocol.Release:
 		n.request(now, &in, out)
 	default: // not for a node

@@ -152,6 +152,8 @@ const (
 	Tick
 	// Purged: nothing that lives before Generation have stored is where a reader finds it: Job, Generation. Executor -> gate.
 	Purged
+	// Ailing: the node can start nothing (Flag, with Text), or can again (no Flag). Executor -> node; soft.
+	Ailing
 )
 
 // Message is one thing said. Which fields are set depends on Kind; the rest are zero. Pointers are shared and never

@@ -37,13 +37,16 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 		return "paused by its owner"
 	case s.asking > 0:
 		return "a window was won, its node is being asked"
+	case s.notBefore > now && s.ailed.until >= s.notBefore:
+		return fmt.Sprintf("(Node) its node could not run it, %d times in a row (%s); it is tried again in %v",
+			s.ailed.times, s.ailed.text, s.notBefore.Sub(now).Round(time.Millisecond))
 	case s.notBefore > now && s.backoff.until >= s.notBefore:
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
 			s.backoff.refusals, s.backoff.text, s.notBefore.Sub(now).Round(time.Millisecond))
 	case s.notBefore > now:
 		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", s.notBefore.Sub(now).Round(time.Millisecond), s.Learned.LastDetail)
 	case !slices.ContainsFunc(z.slices, func(sl *slice) bool { return sl.view.Usable }):
-		return "no slice is usable"
+		return "no slice is usable" + z.unusable()
 	}
 	for i := z.reserved.next(0); i >= 0; i = z.reserved.next(i + 1) {
 		if sl := z.slices[i]; sl.reserved(s.Job) != nil {

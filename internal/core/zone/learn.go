@@ -71,7 +71,7 @@ func (z *Zone) learn(now quantity.Instant, s *state, c *protocol.Claim, r *job.R
 		if done.Empty() {
 			fail("it was still running at its deadline and had completed nothing")
 		}
-	case job.Stopped:
+	case job.Stopped, job.NodeFailed:
 	case job.Lost:
 		if done.Empty() {
 			kill(cmp.Or(r.Detail, "its supervisor was ended from outside"))

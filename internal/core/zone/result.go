@@ -62,6 +62,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 		ack.Range = c.Range
 	}
 	z.send(out, ack)
+	z.ail(now, s, r)
 	if bad := learned.Failures + learned.Kills; bad > 0 && !s.complete() {
 		z.rest(now, s, z.cfg.Backoff<<min(bad-1, 6))
 	}

@@ -55,7 +55,7 @@ func (z *Zone) pace(st *state) int64 {
 // observe holds what was declared for a subjob against its result, for the job and for its queue. What was ended from
 // outside says nothing about either.
 func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, out *protocol.Out) {
-	if z.cfg.Market == nil || r.Outcome == job.Stopped || r.Outcome == job.Lost || r.Start == 0 {
+	if z.cfg.Market == nil || r.Outcome == job.Stopped || r.Outcome == job.Lost || r.Outcome == job.NodeFailed || r.Start == 0 {
 		return
 	}
 	o := trust.Observation{

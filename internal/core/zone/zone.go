@@ -88,6 +88,7 @@ type state struct {
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
 	counts counts
+	ailed  ailed
 	// publishAsked is when nodes were last asked about output that is not published, publishTurn the publication asked about
 	// last.
 	publishAsked quantity.Instant

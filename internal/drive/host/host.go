@@ -36,6 +36,7 @@ type Host struct {
 	calls    *calls
 	agents   *agents
 	trouble  atomic.Pointer[trouble]
+	ailing   atomic.Pointer[string] // why the node can start nothing; nil: it can
 	started  quantity.Instant
 	done     chan struct{} // closed when nothing answers any more
 	stop     sync.Once

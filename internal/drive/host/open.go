@@ -122,6 +122,9 @@ func (h *Host) heard(m protocol.Message) {
 	if m.Kind == protocol.Purged {
 		m.To = h.gateAddress()
 	}
+	if m.Kind == protocol.Ailing {
+		h.ail(m)
+	}
 	h.inbox.put(m)
 }
 

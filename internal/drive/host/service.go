@@ -174,8 +174,8 @@ func (h *Host) Metrics() http.Handler { return h.observer.Metrics() }
 func (h *Host) Health() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		text, code := "ok\n", http.StatusOK
-		if t := h.trouble.Load(); t != nil {
-			text, code = t.text()+"\n", http.StatusServiceUnavailable
+		if t := h.troubles(); t != "" {
+			text, code = t+"\n", http.StatusServiceUnavailable
 		}
 		select {
 		case <-h.done:
@@ -200,9 +200,7 @@ func (h *Host) About(ctx context.Context) (status.About, error) {
 			Started: h.started, Uptime: now.Sub(h.started),
 			JournalBytes: bytes, JournalSeq: h.position.Seq,
 		}
-		if t := h.trouble.Load(); t != nil {
-			a.Trouble = t.text()
-		}
+		a.Trouble = h.troubles()
 		return a
 	})
 }

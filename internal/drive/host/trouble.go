@@ -1,9 +1,11 @@
 package host
 
 import (
+	"strings"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
 )
 
 // trouble is what keeps the daemon from deciding anything: its log takes no more for now.
@@ -36,6 +38,29 @@ func (h *Host) setTrouble(cause error) {
 func (h *Host) clearTrouble() {
 	if h.trouble.Swap(nil) != nil {
 		h.log.Info("decides again: the journal takes records")
-		h.observer.Trouble(false)
+		h.observer.Trouble(h.ailing.Load() != nil)
 	}
+}
+
+// ail notes what the executor says of the node; the node itself hears it too and sells nothing meanwhile.
+func (h *Host) ail(m protocol.Message) {
+	if m.Flag {
+		text := m.Text
+		h.ailing.Store(&text)
+	} else {
+		h.ailing.Store(nil)
+	}
+	h.observer.Trouble(m.Flag || h.trouble.Load() != nil)
+}
+
+// troubles is all that keeps the daemon from working, for people; empty if nothing does.
+func (h *Host) troubles() string {
+	var all []string
+	if t := h.trouble.Load(); t != nil {
+		all = append(all, t.text())
+	}
+	if a := h.ailing.Load(); a != nil {
+		all = append(all, "no subjob can be started here, so nothing is sold (what runs goes on, and it is tried again): "+*a)
+	}
+	return strings.Join(all, "; ")
 }

@@ -74,7 +74,7 @@ func newMetrics() *metrics {
 		records:    counter("sluice_journal_records_total", "Records appended to the journal."),
 		bytes:      counter("sluice_journal_bytes_total", "Bytes of facts appended to the journal."),
 	}
-	m.trouble = prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_trouble", Help: "1 while nothing is decided because the journal takes no more, else 0."})
+	m.trouble = prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_trouble", Help: "1 while nothing is decided because the journal takes no more, or the node can start no subjob, else 0."})
 	r.MustRegister(m.trouble)
 	// Every series is there from the start: a rate over one that appears later misses its first step.
 	for o := job.Done; o <= job.Lost; o++ {

@@ -89,7 +89,7 @@ func (o *Observer) Appended(took time.Duration, records, bytes int) {
 	o.metrics.appended(took, records, bytes)
 }
 
-// Trouble is told when the daemon stops deciding because its log takes no more, and when it goes on.
+// Trouble is told when the daemon stops deciding because its journal takes no more, or starting subjobs because its node can not, and when it goes on.
 func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
 
 // Negotiated is told what the market has counted since the daemon came up, as often as anything may have changed.

@@ -21,7 +21,7 @@ func verdictFields(c *coder, v *job.Verdict) {
 }
 
 func resultFields(c *coder, r *job.Result) {
-	enum(c, 1, &r.Outcome, job.Lost)
+	enum(c, 1, &r.Outcome, job.NodeFailed)
 	signed(c, 2, &r.ExitCode)
 	signed(c, 3, &r.Signal)
 	signed(c, 4, &r.Progress)

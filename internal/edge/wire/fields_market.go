@@ -88,7 +88,7 @@ func noticeFields(c *coder, n *protocol.Notice) {
 	signed(c, 6, &n.Clearing)
 	value(c, 7, &n.Token, tokenFields)
 	value(c, 8, &n.Range, rangeFields)
-	enum(c, 9, &n.Outcome, job.Lost)
+	enum(c, 9, &n.Outcome, job.NodeFailed)
 	signed(c, 10, &n.Ran)
 	vector(c, 11, &n.Peak)
 }

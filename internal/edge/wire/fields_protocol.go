@@ -232,7 +232,7 @@ func pastFields(c *coder, p *protocol.Past) {
 	claimFields(c, &p.Claim)
 	value(c, 17, &p.Committed, rangeFields)
 	boolean(c, 18, &p.Skipped)
-	enum(c, 19, &p.Outcome, job.Lost)
+	enum(c, 19, &p.Outcome, job.NodeFailed)
 	instant(c, 20, &p.RealStart)
 	instant(c, 21, &p.RealEnd)
 	vector(c, 22, &p.Peak)

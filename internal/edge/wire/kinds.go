@@ -16,7 +16,7 @@ func knownMessage(k protocol.Kind) bool {
 		within(k, protocol.Reserve, protocol.Release) ||
 		within(k, protocol.Adopt, protocol.Forgotten) ||
 		within(k, protocol.Offer, protocol.Published) ||
-		within(k, protocol.Inventory, protocol.Purged) ||
+		within(k, protocol.Inventory, protocol.Ailing) ||
 		within(k, protocol.Attend, protocol.Told)
 }
 

@@ -29,6 +29,8 @@ type Executor struct {
 	done      chan struct{}
 	tasks     sync.WaitGroup
 
+	health health
+
 	// pruning keeps two prunings apart, emptying two of the trash.
 	pruning, emptying sync.Mutex
 	// moving keeps those apart that move files of one life of a job to their place and those that clear it for the next, by job.

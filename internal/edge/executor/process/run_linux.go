@@ -37,6 +37,8 @@ type run struct {
 	// onGPU is the most it was seen to use of its slice's own memory, in bytes.
 	onGPU  quantity.Amount
 	result *job.Result
+	// trouble of the node that its start, or its end, has met. Used by the goroutine that stays with the subjob alone.
+	trouble error
 	// passing keeps writers of control.json apart, settling two Settles of the same subjob.
 	passing, settling sync.Mutex
 }
@@ -100,6 +102,9 @@ func (r *run) pass() {
 	if err := r.dir.WriteControl(c); err != nil {
 		// The end that holds is then the one before: watch sees to one that was moved ahead.
 		r.e.o.Logger.Error("passing a new end on to the supervisor", "subjob", r.token.String(), "err", err)
+		if ofTheNode(err) {
+			r.e.suspect(&r.start)
+		}
 	}
 }
 
@@ -115,6 +120,7 @@ func (r *run) end() quantity.Instant {
 
 // over notes the result and says it.
 func (r *run) over(res job.Result) {
+	res = r.blame(res)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stuck = ""

@@ -38,6 +38,9 @@ func (e *Executor) settle(m protocol.Message) {
 			break
 		}
 		e.o.Logger.Error("settling the directories of a subjob; trying again", "subjob", m.Token.String(), "err", err)
+		if ofTheNode(err) {
+			e.suspect(&m)
+		}
 		select {
 		case <-time.After(time.Second):
 		case <-e.done:

@@ -33,16 +33,20 @@ func (r *run) launch(witness journal.Position) {
 		return
 	}
 	now := r.e.o.now()
-	fail := func(why string) {
-		r.over(job.Result{Outcome: job.StartFailed, ExitCode: -1, Progress: r.start.Range.From, End: now, Detail: why})
+	fail := func(outcome job.Outcome, why string) {
+		r.over(job.Result{Outcome: outcome, ExitCode: -1, Progress: r.start.Range.From, End: now, Detail: why})
 	}
 	if r.start.End <= now {
-		fail("the lease was over before the start")
+		fail(job.StartFailed, "the lease was over before the start")
 		return
 	}
 	if err := r.prepare(witness); err != nil {
 		_ = foreign.Remove(r.building()) // the next attempt, or Find, removes what is left
-		fail(err.Error())
+		outcome := job.StartFailed
+		if ofTheNode(err) {
+			outcome = job.NodeFailed
+		}
+		fail(outcome, err.Error())
 		return
 	}
 	r.mu.Lock()
@@ -51,6 +55,9 @@ func (r *run) launch(witness journal.Position) {
 	r.pass()
 	shimProcess, err := r.spawn()
 	if err != nil {
+		if ofTheNode(err) {
+			r.trouble = err
+		}
 		_ = os.WriteFile(r.dir.Log(), []byte(err.Error()+"\n"), 0o600) // where the end looks for a reason
 		r.conclude()
 		return

@@ -139,6 +139,10 @@ func (r *run) conclude() {
 			return
 		case !shim.Held(err) && !errors.Is(err, errRemain):
 			r.e.o.Logger.Error("finding out how a subjob ended; trying again", "subjob", r.token.String(), "err", err)
+			if ofTheNode(err) {
+				r.trouble = err
+				r.e.suspect(&r.start)
+			}
 			wait = time.Second
 		}
 		select {

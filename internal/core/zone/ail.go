@@ -1,0 +1,42 @@
+package zone
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// ailed counts the subjobs in a row that nodes could not run for a trouble of their own (job.NodeFailed). It never ends a job:
+// it delays the next try, so that one whose work directory fits on no disk takes nothing from others. Soft: a crash forgets it
+// and tries once more.
+type ailed struct {
+	times int
+	until quantity.Instant
+	text  string
+}
+
+// ail takes note of how a subjob ended: any but NodeFailed ends the count.
+func (z *Zone) ail(now quantity.Instant, s *state, r *job.Result) {
+	if r.Outcome != job.NodeFailed {
+		s.ailed = ailed{}
+		return
+	}
+	if now < s.ailed.until { // one that was started beside it
+		return
+	}
+	s.ailed.times++
+	s.ailed.text = r.Detail
+	s.ailed.until = now.Add(min(mostPause, z.cfg.Backoff<<min(s.ailed.times-1, 10)))
+	if s.notBefore < s.ailed.until && s.alive > 0 {
+		z.rest(now, s, s.ailed.until.Sub(now))
+	}
+}
+
+// unusable says why no slice is usable, in the words of the first that says; empty if none does.
+func (z *Zone) unusable() string {
+	if i := slices.IndexFunc(z.slices, func(sl *slice) bool { return sl.view.Why != "" }); i >= 0 {
+		return ": " + z.slices[i].view.Why
+	}
+	return ""
+}

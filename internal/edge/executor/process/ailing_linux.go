@@ -1,0 +1,180 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+)
+
+// What a node can't do for want of disk, descriptors, memory or a disk that works is its own trouble and no job's failure. A
+// subjob that met it ends NodeFailed. Whether it was more than that one subjob (a work directory that does not fit where
+// others would) shows in a probe: while that fails too, the node is ailing, sells nothing, and tries again until it passes.
+
+// nodeErrors are the errors of the kernel that are a node's trouble.
+func nodeErrors() []error {
+	return []error{
+		unix.ENOSPC, unix.EDQUOT, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS, unix.ENOMEM, unix.EAGAIN, // EAGAIN: no more processes
+	}
+}
+
+// ofTheNode says whether an error is the node's trouble.
+func ofTheNode(err error) bool {
+	for _, e := range nodeErrors() {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// probeBytes is what a probe writes: a run directory without a work directory needs less.
+	probeBytes = 64 << 10
+	// probeFiles is how many descriptors a probe opens at once: as many as a start needs.
+	probeFiles = 8
+	// The pause between two probes of an ailing node begins at firstProbe and doubles up to lastProbe.
+	firstProbe, lastProbe = time.Second, time.Minute
+)
+
+// health is whether the node can start anything at all.
+type health struct {
+	mu      sync.Mutex
+	probing bool
+}
+
+// suspect is told of every trouble of the node. It probes at once and, while that fails, until it passes; the node is told of
+// the first failure and of the end.
+func (e *Executor) suspect(m *protocol.Message) {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	if e.health.probing || e.isClosed() {
+		return
+	}
+	e.health.probing = true
+	from, to := m.To, m.From
+	e.tasks.Go(func() { e.untilWell(from, to) })
+}
+
+func (e *Executor) untilWell(from, to protocol.Address) {
+	defer func() {
+		e.health.mu.Lock()
+		e.health.probing = false
+		e.health.mu.Unlock()
+	}()
+	told, pause := "", firstProbe
+	for {
+		err := e.probe()
+		switch {
+		case err == nil && told == "":
+			return
+		case err == nil:
+			e.o.Logger.Info("the node can start subjobs again", "was", told)
+			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to})
+			return
+		case told == "":
+			e.o.Logger.Error("the node can start no subjob and sells nothing until it can; it tries again by itself", "reason", err.Error())
+		}
+		if told != err.Error() {
+			told = err.Error()
+			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to, Flag: true, Text: told})
+		}
+		select {
+		case <-time.After(pause):
+		case <-e.done:
+			return
+		}
+		pause = min(2*pause, lastProbe)
+	}
+}
+
+// probe does what every start does: it writes and syncs below runs/, holds a few files open, and starts the supervisor's
+// program.
+func (e *Executor) probe() (err error) {
+	dir := e.s.in("runs", ".probe")
+	defer func() {
+		err = errors.Join(err, foreign.Remove(dir))
+		if err != nil {
+			err = fmt.Errorf("it can't prepare a run directory below %s: %w", e.o.DataDir, err)
+		}
+	}()
+	if err = errors.Join(foreign.Remove(dir), os.Mkdir(dir, 0o700)); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // what mattered was synced
+		}
+	}()
+	for i := range probeFiles {
+		f, err := root.Create(fmt.Sprint(i))
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	if _, err := files[0].Write(make([]byte, probeBytes)); err != nil {
+		return err
+	}
+	if err := files[0].Sync(); err != nil {
+		return err
+	}
+	if err := exec.Command(e.o.ShimPath, supervisor.Probe).Run(); err != nil && ofTheNode(err) {
+		return fmt.Errorf("starting the supervisor: %w", err)
+	}
+	return nil
+}
+
+// full says whether the disk of the data directory has no room for a result.
+func (e *Executor) full() bool {
+	var s unix.Statfs_t
+	if unix.Statfs(e.o.DataDir, &s) != nil {
+		return false
+	}
+	return s.Bavail*uint64(s.Bsize) < probeBytes || s.Files > 0 && s.Ffree == 0
+}
+
+// blame turns a result that looks like the job's failure into the node's trouble where that is what it was. A program that
+// fails on its own while the disk is full is believed when there is room again.
+func (r *run) blame(res job.Result) job.Result {
+	why := ""
+	switch {
+	case res.Outcome == job.NodeFailed:
+		r.e.suspect(&r.start)
+		return res
+	case (res.Outcome == job.StartFailed || res.Outcome == job.Lost) && r.trouble != nil:
+		why = r.trouble.Error()
+	case res.Outcome == job.StartFailed || res.Outcome == job.Lost:
+		if err := r.e.probe(); err != nil && ofTheNode(err) {
+			why = err.Error()
+		}
+	case res.Outcome == job.ExitFailed && r.e.full():
+		why = "the disk of the data directory is full: " + syscall.ENOSPC.Error()
+	}
+	if why == "" {
+		return res
+	}
+	r.e.suspect(&r.start)
+	res.Outcome = job.NodeFailed
+	if res.Detail != "" {
+		why += "; " + res.Detail
+	}
+	res.Detail = why
+	return res
+}
