@@ -168,15 +168,23 @@ func TestAgentsDoNotCrowdPeopleOut(t *testing.T) {
 		return drive.Heard{}, nil
 	}
 	h := Handler(Options{Service: fake})
-	done := make(chan int)
+	type answer struct {
+		code int
+		body string
+	}
+	done := make(chan answer)
 	for range MaxAgentCalls {
 		go func() {
-			code, _ := call(t, h, said)
-			done <- code
+			code, body := call(t, h, said)
+			done <- answer{code, body}
 		}()
 	}
 	for range MaxAgentCalls {
-		<-inside
+		select {
+		case <-inside:
+		case a := <-done:
+			t.Fatalf("an agent was not let in: %+v", a)
+		}
 	}
 	if code, body := call(t, h, said); code != http.StatusTooManyRequests {
 		t.Errorf("one too many: %d %s", code, body)
@@ -189,8 +197,8 @@ func TestAgentsDoNotCrowdPeopleOut(t *testing.T) {
 	}
 	close(leave)
 	for range MaxAgentCalls {
-		if code := <-done; code != http.StatusOK {
-			t.Errorf("an agent that waited: %d", code)
+		if a := <-done; a.code != http.StatusOK {
+			t.Errorf("an agent that waited: %+v", a)
 		}
 	}
 }

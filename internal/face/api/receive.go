@@ -81,7 +81,7 @@ func (r refusal) received(in *intake, next http.Handler) http.Handler {
 
 // arriving is a body that is being sent. Every bodyStep bytes have to come within bodyTime.
 type arriving struct {
-	guest
+	*guest
 	from io.ReadCloser
 	conn *http.ResponseController
 	room *room
@@ -99,7 +99,7 @@ func (b *arriving) read(req *http.Request, in *room, most int64) (body []byte, w
 	if err = b.begin(req, in); err != nil {
 		return nil, false, err
 	}
-	defer in.leave(&b.guest)
+	defer in.leave(b.guest)
 	body, err = io.ReadAll(io.LimitReader(b, most))
 	if err != nil {
 		return nil, false, explainBody(err)
@@ -115,7 +115,7 @@ func (b *arriving) pass(w http.ResponseWriter, req *http.Request, in *room, firs
 	if err := b.begin(req, in); err != nil {
 		return err
 	}
-	defer in.leave(&b.guest)
+	defer in.leave(b.guest)
 	req.Body = struct {
 		io.Reader
 		io.Closer
@@ -126,9 +126,9 @@ func (b *arriving) pass(w http.ResponseWriter, req *http.Request, in *room, firs
 
 // begin takes a place in a room.
 func (b *arriving) begin(req *http.Request, in *room) error {
-	b.room, b.guest = in, guest{cut: b.cutOff}
+	b.room, b.guest = in, &guest{cut: b.cutOff}
 	b.deadline(time.Time{}) // who waits for a place is not slow
-	if err := in.enter(req.Context(), &b.guest); err != nil {
+	if err := in.enter(req.Context(), b.guest); err != nil {
 		return err
 	}
 	b.deadline(time.Now().Add(bodyTime))
@@ -137,9 +137,9 @@ func (b *arriving) begin(req *http.Request, in *room) error {
 
 // Read is io.Reader: it gives whoever sends enough more time.
 func (b *arriving) Read(p []byte) (int, error) {
-	b.room.awaits(&b.guest)
+	b.awaits()
 	n, err := b.from.Read(p)
-	b.room.arrived(&b.guest, n, err != nil)
+	b.room.arrived(b.guest, n, err != nil)
 	b.mu.Lock()
 	b.step += int64(n)
 	more := b.step >= bodyStep

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -30,12 +31,14 @@ type guest struct {
 	// cut ends the reading from outside. ready is closed when a guest that has waited has its place.
 	cut   func()
 	ready chan struct{}
-	// got is what has arrived, whole: all of it; waited is how long it was waited for, and since when it is being waited for
-	// now, zero if it is not: only that is the sender's time. Guarded by the room's lock.
+	// got is what has arrived, whole: all of it; waited is how long it was waited for: only that is the sender's time. Guarded
+	// by the room's lock.
 	got    int64
 	whole  bool
 	waited time.Duration
-	since  time.Time
+	// since when it is being waited for, in nanoseconds of Unix time; 0 if it is not. It needs no lock, because waiting for one
+	// is our time.
+	since atomic.Int64
 }
 
 // enter takes a place for a guest, in order and from a slow one if need be. Errors: Exhausted where too many wait, or the
@@ -108,8 +111,8 @@ func (r *room) slowest(now time.Time) (slow *guest) {
 	var least float64
 	for g := range r.in {
 		age := g.waited
-		if !g.since.IsZero() {
-			age += now.Sub(g.since)
+		if since := g.since.Load(); since != 0 {
+			age += now.Sub(time.Unix(0, since))
 		}
 		if g.whole || age < r.grace {
 			continue
@@ -122,20 +125,19 @@ func (r *room) slowest(now time.Time) (slow *guest) {
 }
 
 // awaits notes that more of a guest's body is being waited for.
-func (r *room) awaits(g *guest) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g.since = time.Now()
+func (g *guest) awaits() {
+	g.since.Store(time.Now().UnixNano())
 }
 
 // arrived notes that n more bytes are there, or that all are.
 func (r *room) arrived(g *guest, n int, whole bool) {
+	var waited time.Duration
+	if since := g.since.Swap(0); since != 0 {
+		waited = time.Since(time.Unix(0, since))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !g.since.IsZero() {
-		g.waited += time.Since(g.since)
-		g.since = time.Time{}
-	}
+	g.waited += waited
 	g.got += int64(n)
 	g.whole = g.whole || whole
 }

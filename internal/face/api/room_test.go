@@ -26,7 +26,7 @@ func TestTheSlowMakeRoom(t *testing.T) {
 		enter := func(name string) error {
 			guests[name] = &guest{cut: func() { cut[name] = true }}
 			err := r.enter(t.Context(), guests[name])
-			r.awaits(guests[name])
+			guests[name].awaits()
 			return err
 		}
 		for _, name := range []string{"slow", "fast"} {
@@ -43,8 +43,8 @@ func TestTheSlowMakeRoom(t *testing.T) {
 		}
 		r.arrived(guests["fast"], 5000, false)
 		r.arrived(guests["slow"], 10, false)
-		r.awaits(guests["fast"])
-		r.awaits(guests["slow"])
+		guests["fast"].awaits()
+		guests["slow"].awaits()
 		if err := <-waited; err != nil || !cut["slow"] || cut["fast"] {
 			t.Errorf("%v; cut %v, want the slow one", err, cut)
 		}
