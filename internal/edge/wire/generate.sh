@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes the Go code of the API from its .proto files. Needs protoc (3.21 or later) on the PATH; the two plugins are
+# Makes the Go code of the API from its .proto files. Needs protoc (3.21 or later) on the PATH and its own .proto files
+# (Debian: protobuf-compiler and libprotobuf-dev); the two plugins are
 # installed at the versions below into a temporary folder, so that everybody's output is the same.
 set -eu
 cd "$(dirname "$0")"
