@@ -187,8 +187,11 @@ type Suspect struct {
 	Limit int64
 }
 
-// MaxRates bounds Learned.Rates, MaxPrepares Learned.Prepares.
-const MaxRates, MaxPrepares = 32, 16
+// MaxRates bounds Learned.Rates.
+const MaxRates = 32
+
+// MaxPrepares bounds Learned.Prepares.
+const MaxPrepares = 16
 
 // Out is what a step produces: the caller's slices, appended to. Facts are durable before any effect leaves.
 type Out struct {
