@@ -202,6 +202,58 @@ type Explanation struct {
 	Slices []SliceFit
 	// Nearest is the request that would fit, for a job that can never run.
 	Nearest string
+	// Prospect is how the job stands against others, and when it is likely to be served, in one sentence; empty for a job that
+	// does not wait.
+	Prospect string
+	// Losses are what it has bid for and lost since it was last served, one for each kind of slice, the latest first. Jobs bid
+	// under mechanism jasda.
+	Losses []Loss
+	// Rank is its place in the policy's order, under mechanism sja; its zero value, if there is none.
+	Rank Rank
+}
+
+// Loss is the windows of one kind of slice that a job has bid for and lost.
+type Loss struct {
+	// Profile of the slices, and Slice of the latest of these windows.
+	Profile string
+	Slice   job.SliceID
+	// Count of them, the latest at Last. What follows is of that one.
+	Count int64
+	Last  quantity.Instant
+	// Score, in millionths, and Weight in clearing of the job's heaviest variant.
+	Score, Weight int64
+	// Winner held most of its time, by weight, and Winners did together, which weighed WinnersWeight. What is missing to Weight is
+	// what the job lost by; it may be nothing where Starved: a winner had waited too long and went first.
+	Winner                    job.ID
+	WinnerQueue               string
+	WinnerScore, WinnerWeight int64
+	Winners                   int
+	WinnersWeight             int64
+	Starved                   bool
+}
+
+// By is what the job lost by, in the measure of weights; at most 0 where it did not lose by its weight.
+func (l *Loss) By() int64 { return l.WinnersWeight - l.Weight }
+
+// Rank is a job's place in the policy's order among those that wait for the same kind of slice.
+type Rank struct {
+	// Place from 1 on, 0 for none, of Of jobs.
+	Place, Of int
+	Policy    string
+	// Profile of the slices, and Slice one of them.
+	Profile string
+	Slice   job.SliceID
+	// Latest window that the job could have used and another got; its Winner is empty if there was none lately.
+	Latest Given
+}
+
+// Given is a window that a job got.
+type Given struct {
+	Slice       job.SliceID
+	Length      time.Duration
+	At          quantity.Instant
+	Winner      job.ID
+	WinnerQueue string
 }
 
 // SliceFit is how a job and a slice match.

@@ -63,7 +63,9 @@ func (z *Zone) settleLot(now quantity.Instant, l *lot, w *window, at int32, id u
 	if w.planned != 0 {
 		z.arm(l.slice, now)
 	}
-	z.tellAll(tenders)
+	winners := z.winnersOf(tenders)
+	z.loses(now, l, tenders, winners)
+	tellAll(tenders, winners)
 }
 
 // refuses says whether a job can no longer be sold what it won: in another window of the round some of it was, or as many
@@ -112,8 +114,8 @@ func (z *Zone) starvers(now quantity.Instant) []int32 {
 	return z.starving
 }
 
-// tellAll notes for the agents what became of the tenders for one window.
-func (z *Zone) tellAll(tenders []tender) {
+// winnersOf are the tenders for one window that are sold or planned.
+func (z *Zone) winnersOf(tenders []tender) []*tender {
 	winners := z.winners[:0]
 	for i := range tenders {
 		if t := &tenders[i]; t.won {
@@ -121,6 +123,11 @@ func (z *Zone) tellAll(tenders []tender) {
 		}
 	}
 	z.winners = winners
+	return winners
+}
+
+// tellAll notes for the agents what became of the tenders for one window.
+func tellAll(tenders []tender, winners []*tender) {
 	for i := range tenders {
 		t := &tenders[i]
 		if t.caller == nil {

@@ -148,6 +148,7 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 	}
 	slices.SortStableFunc(e.Reasons, func(a, b status.Reason) int { return cmp.Compare(b.Count, a.Count) })
 	e.Slices = z.matches(now, s)
+	z.compare(now, s, &e)
 	return e, true
 }
 
@@ -160,10 +161,10 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 	switch {
 	case !found:
 		e.Summary = "it would wait: no free window holds its first piece now"
-	case early <= now:
+	case early <= now && z.guess(now, s) == 0, e.Job.StartLate <= now:
 		e.Summary = "it would start at once"
 	default:
-		e.Summary = fmt.Sprintf("it would start in about %v", early.Sub(now).Round(time.Second))
+		e.Summary = "it is likely to start " + within(now, e.Job.StartEarly, e.Job.StartLate)
 	}
 	if n := z.ahead(s); n > 0 && found {
 		e.Summary += fmt.Sprintf("; %d waiting jobs could be asked before it, by policy %s", n, z.cfg.Policy.Name())

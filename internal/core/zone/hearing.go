@@ -34,6 +34,9 @@ type class struct {
 	pace int64
 	// before is the policy's order on this class.
 	before order
+	// given are the latest windows that somebody got, a ring; gifts counts them.
+	given [mostGiven]given
+	gifts int
 }
 
 // speed is how fast a job runs on slices of the class, in parts per thousand; 0 if it can not.

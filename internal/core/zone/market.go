@@ -182,6 +182,7 @@ func (z *Zone) round(now quantity.Instant, s *slice, w *window, out *protocol.Ou
 		end = quantity.Never
 	}
 	z.ask(now, st, s, nil, piece{Piece: p, start: now, end: end, speed: s.speed(st.Spec), window: w.id, round: z.nextRnd}, 0, out)
+	s.class.give(given{slice: s.id, length: length, at: now, to: rival{job: st.Job, queue: st.Queue}})
 	w.offered, w.won = false, true // what is left of it is announced again
 }
 
@@ -309,6 +310,7 @@ func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID
 	a.on(z, func(s *slice) { s.asks = append(s.asks, a) })
 	st.asked = st.asked.Add(p.Range)
 	st.asking++
+	st.losses = st.losses[:0]
 	st.q.asking += 1 + len(also)
 	if p.bid != nil && !planted.In(planted.ForgetPledged) {
 		st.q.pledged += p.bid.Price

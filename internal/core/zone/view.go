@@ -217,7 +217,7 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 		j.StartEarly, j.StartLate = j.Started, j.Started
 		early, late, found = now, now, true
 	case !found:
-	case s.head > 0: // its place is known
+	case s.head > 0 || s.alive == 0 && s.Spec.Kind == job.Rigid && len(z.heads) < z.cfg.Rigid.Reserve: // its place is known, or would be
 		j.StartEarly, j.StartLate = early, late
 	default:
 		low, high := z.expect(now, s)

@@ -106,6 +106,8 @@ type state struct {
 	slots    struct{ deadline, leases, continuing, publishing, resting, closing, avoiding int }
 	backoff  backoff
 	foreseen foreseen
+	// losses since it was last served, one for each class of slices.
+	losses []loss
 	hearing
 	// agent of an external job.
 	agent agent
@@ -288,7 +290,7 @@ func (z *Zone) retire(s *state) {
 		s.agent = agent{}
 	}
 	z.deadlines.set(&s.slots.deadline, s, quantity.Never)
-	s.backoff = backoff{}
+	s.backoff, s.losses = backoff{}, nil
 	z.avoiding.set(&s.slots.avoiding, s, quantity.Never)
 	z.touch(s)
 }

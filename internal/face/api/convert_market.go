@@ -37,3 +37,22 @@ func bidMessage(b *protocol.Bid) *pb.Bid {
 
 // perThousand is a factor as people write it.
 func perThousand(n int64) float64 { return float64(n) / 1000 }
+
+func lossMessage(l *status.Loss) *pb.Loss {
+	return &pb.Loss{
+		Profile: l.Profile, Slice: string(l.Slice), Count: l.Count, Last: stamp(l.Last), Score: share(l.Score), Weight: share(l.Weight),
+		Winner: string(l.Winner), WinnerQueue: l.WinnerQueue, WinnerScore: share(l.WinnerScore), WinnerWeight: share(l.WinnerWeight),
+		Winners: count(l.Winners), WinnersWeight: share(l.WinnersWeight), By: share(l.By()), Starved: l.Starved,
+	}
+}
+
+func rankMessage(r *status.Rank) *pb.Rank {
+	if r.Place == 0 {
+		return nil
+	}
+	out := &pb.Rank{Place: count(r.Place), Of: count(r.Of), Policy: r.Policy, Profile: r.Profile, Slice: string(r.Slice)}
+	if g := &r.Latest; g.Winner != "" {
+		out.Latest = &pb.Given{Slice: string(g.Slice), Length: length(g.Length), At: stamp(g.At), Winner: string(g.Winner), WinnerQueue: g.WinnerQueue}
+	}
+	return out
+}

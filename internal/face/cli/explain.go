@@ -16,8 +16,10 @@ func (a *app) explainCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "explain JOB|KEY", Short: "Say why a job waits, or what a key of the job file means",
 		Long: `Say why a job waits: how often which reason decided, and what it would need on each
-slice. For a job that can never run, the nearest request that would fit. Under mechanism
-jasda also how far what it declares is believed, and why.
+slice. For a job that can never run, the nearest request that would fit. For one that waits,
+how it stands against others and when it is likely to be served: its place in the policy's
+order, or under mechanism jasda what it bid, what won there and by how much. There also how
+far what it declares is believed, and why.
 
 Or say what a key of the job file means: spec, spec.items, spec.memory.phases. With
 -o json as a JSON Schema; --schema prints that of the whole file, for editors.`,
@@ -129,7 +131,7 @@ func (a *app) explanation(e *pb.Explanation) record {
 		j = &pb.Job{}
 	}
 	r := record{{"job", describe(j, a.jobColumns())}, {"summary", e.Summary}, {"reasons", reasons}, {"slices", fits}, {"nearest", e.Nearest}}
-	return append(r, standingRecord(j)...)
+	return append(append(r, prospectRecord(a, e)...), standingRecord(j)...)
 }
 
 // showExplanation is an explanation for people.
@@ -141,6 +143,9 @@ func (a *app) showExplanation(e *pb.Explanation) error {
 			fmt.Fprintf(a.Out, "may start   %s\n", a.between(j.GetStartEarly(), j.GetStartLate()))
 		}
 		fmt.Fprintf(a.Out, "may finish  %s\n", a.between(j.GetFinishEarly(), j.GetFinishLate()))
+	}
+	if e.Prospect != "" {
+		fmt.Fprintf(a.Out, "prospect    %s\n", flat(e.Prospect))
 	}
 	if text := startText(j); text != "" {
 		fmt.Fprintf(a.Out, "start       %s\n", text)
@@ -154,6 +159,12 @@ func (a *app) showExplanation(e *pb.Explanation) error {
 	if len(e.Reasons) > 0 {
 		fmt.Fprintln(a.Out)
 		if err := grid(a.Out, true, e.Reasons, reasonColumns(a)); err != nil {
+			return err
+		}
+	}
+	if len(e.Losses) > 0 {
+		fmt.Fprintln(a.Out)
+		if err := grid(a.Out, true, e.Losses, lossColumns(a)); err != nil {
 			return err
 		}
 	}

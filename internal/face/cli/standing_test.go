@@ -35,6 +35,15 @@ func negotiated() *apitest.Fake {
 		Name: "newcomer", Queue: "default", Kind: job.Items, State: job.Waiting, Reason: "(Agent) it is external and no agent of it is connected", Total: 10, Unit: "item",
 		Submitted: apitest.At(-time.Minute), Wait: time.Minute, Trust: fresh, Profile: status.Profile{Source: forecast.Taught, Runs: 120},
 	})
+	fake.Told["frames"] = apitest.Standing{
+		Prospect: "it bid in 12 rounds since it was last served, and lost; nearest on node-1/0/3g.40gb: its best bid scored 0.61 and weighed 0.61, " +
+			"train of queue research scored 0.72 and weighed 0.72: it lost by 0.11; likely to go on within 3m to 12m",
+		Losses: []status.Loss{
+			{Profile: "3g.40gb", Slice: "node-1/0/3g.40gb", Count: 9, Last: apitest.At(-time.Second), Score: 610_000, Weight: 610_000, Winner: "train", WinnerQueue: "research", WinnerScore: 720_000, WinnerWeight: 720_000, Winners: 1, WinnersWeight: 720_000},
+			{Profile: "1g.10gb", Slice: "node-1/1/1g.10gb", Count: 2, Last: apitest.At(-time.Minute), Score: 600_000, Weight: 600_000, Winner: "count-words", WinnerQueue: "default", WinnerScore: 500_000, WinnerWeight: 500_000, Winners: 3, WinnersWeight: 1_310_000},
+			{Profile: "7g.80gb", Slice: "node-1/2/7g.80gb", Count: 1, Last: apitest.At(-2 * time.Minute), Score: 590_000, Weight: 590_000, Winner: "gang", WinnerQueue: "default", WinnerScore: 100_000, WinnerWeight: 100_000, Winners: 1, WinnersWeight: 100_000, Starved: true},
+		},
+	}
 	fake.QueueList[0].Trust, fake.QueueList[0].Credits = known, 7_200_000
 	return fake
 }

@@ -37,6 +37,8 @@ type Fake struct {
 	// CutList is what a reservation that truncates would cut.
 	CutList []status.Cut
 	Past    status.History
+	// Told is how jobs stand against others, as Explain says it.
+	Told map[job.ID]Standing
 	// LogText is what Logs tells, and Follow before it waits for the caller to leave.
 	LogText string
 	// FollowLog answers Follow instead, unless nil.
@@ -51,6 +53,13 @@ type Fake struct {
 	calls    []string
 	snapshot []byte
 	asked    map[job.ID]chan struct{}
+}
+
+// Standing is how a job stands against others.
+type Standing struct {
+	Prospect string
+	Losses   []status.Loss
+	Rank     status.Rank
 }
 
 // New returns a fake with one job of each kind of state and one slice.
@@ -72,6 +81,13 @@ func New() *Fake {
 		WindowList: []status.Window{{ID: 8, Slice: slice.ID, Start: At(time.Minute), End: At(time.Hour), Until: protocol.ForOwner, State: "open", Answers: 2, Asked: 3}},
 		QueueList:  []status.Queue{{Queue: protocol.Queue{Name: "default", Weight: 1}, Pending: 1, Running: 1, Held: 1, Attained: 1234.5}},
 		OutputList: []status.Output{},
+		Told: map[job.ID]Standing{"train": {
+			Prospect: "3 of the 7 that wait for a slice such as node-1/0/3g.40gb, by policy fairness: 2 jobs are ahead of it; " +
+				"the last window it could have used, on node-1/0/3g.40gb, went to count-words of queue default 10s ago; likely to start within 10m to 30m",
+			Rank: status.Rank{Place: 3, Of: 7, Policy: "fairness", Profile: "3g.40gb", Slice: slice.ID, Latest: status.Given{
+				Slice: slice.ID, Length: time.Hour, At: At(-10 * time.Second), Winner: "count-words", WinnerQueue: "default",
+			}},
+		}},
 		Past: status.History{From: At(-time.Hour), To: At(0), Slices: []status.SliceHistory{{Slice: slice, Spans: []status.Span{
 			{Start: At(-time.Hour), End: At(-10 * time.Minute), Until: protocol.ForLease},
 			{Kind: protocol.ForLease, Start: At(-10 * time.Minute), End: At(-8 * time.Minute), Job: "count-words", Token: run.Token, Range: run.Range, Committed: run.Committed, Outcome: "done", UsedStart: run.Start, UsedEnd: run.End},
@@ -269,7 +285,9 @@ func firstError(errs ...error) error {
 // Explain counts reasons.
 func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
 	j, err := f.Job(ctx, name)
+	told := f.Told[name]
 	return status.Explanation{
+		Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank,
 		Job: j, Summary: "waits for a longer window", Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
 		Slices: []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}}, Nearest: "memory 39Gi",
 	}, err

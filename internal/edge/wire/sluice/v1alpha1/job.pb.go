@@ -860,7 +860,13 @@ type Explanation struct {
 	Reasons []*Reason              `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	Slices  []*SliceFit            `protobuf:"bytes,4,rep,name=slices,proto3" json:"slices,omitempty"`
 	// For a job that can never run, the nearest request that would fit.
-	Nearest       string `protobuf:"bytes,5,opt,name=nearest,proto3" json:"nearest,omitempty"`
+	Nearest string `protobuf:"bytes,5,opt,name=nearest,proto3" json:"nearest,omitempty"`
+	// How it stands against others, and when it is likely to be served, in one sentence; empty for a job that does not wait.
+	Prospect string `protobuf:"bytes,6,opt,name=prospect,proto3" json:"prospect,omitempty"`
+	// What it has bid for and lost since it was last served, one for each kind of slice, the latest first (mechanism jasda).
+	Losses []*Loss `protobuf:"bytes,7,rep,name=losses,proto3" json:"losses,omitempty"`
+	// Its place in the policy's order (mechanism sja); unset: none.
+	Rank          *Rank `protobuf:"bytes,8,opt,name=rank,proto3" json:"rank,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -930,6 +936,348 @@ func (x *Explanation) GetNearest() string {
 	return ""
 }
 
+func (x *Explanation) GetProspect() string {
+	if x != nil {
+		return x.Prospect
+	}
+	return ""
+}
+
+func (x *Explanation) GetLosses() []*Loss {
+	if x != nil {
+		return x.Losses
+	}
+	return nil
+}
+
+func (x *Explanation) GetRank() *Rank {
+	if x != nil {
+		return x.Rank
+	}
+	return nil
+}
+
+// Loss is the windows of one kind of slice that a job has bid for and lost.
+type Loss struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The kind of slice, and the slice of the latest of these windows.
+	Profile string `protobuf:"bytes,1,opt,name=profile,proto3" json:"profile,omitempty"`
+	Slice   string `protobuf:"bytes,2,opt,name=slice,proto3" json:"slice,omitempty"`
+	// How many there were, the latest at last. What follows is of that one.
+	Count int64                  `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	Last  *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last,proto3" json:"last,omitempty"`
+	// Of the job's heaviest variant: the score of both sides, 0 to 1, and what it counted in clearing.
+	Score  float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
+	Weight float64 `protobuf:"fixed64,6,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Who held most of its time, by weight.
+	Winner       string  `protobuf:"bytes,7,opt,name=winner,proto3" json:"winner,omitempty"`
+	WinnerQueue  string  `protobuf:"bytes,8,opt,name=winner_queue,json=winnerQueue,proto3" json:"winner_queue,omitempty"`
+	WinnerScore  float64 `protobuf:"fixed64,9,opt,name=winner_score,json=winnerScore,proto3" json:"winner_score,omitempty"`
+	WinnerWeight float64 `protobuf:"fixed64,10,opt,name=winner_weight,json=winnerWeight,proto3" json:"winner_weight,omitempty"`
+	// How many held it, and what they weighed together.
+	Winners       int32   `protobuf:"varint,11,opt,name=winners,proto3" json:"winners,omitempty"`
+	WinnersWeight float64 `protobuf:"fixed64,12,opt,name=winners_weight,json=winnersWeight,proto3" json:"winners_weight,omitempty"`
+	// What the job lost by: winners_weight less weight. At most 0 where it did not lose by its weight.
+	By float64 `protobuf:"fixed64,13,opt,name=by,proto3" json:"by,omitempty"`
+	// A winner had waited too long, and went first whatever others were worth.
+	Starved       bool `protobuf:"varint,14,opt,name=starved,proto3" json:"starved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Loss) Reset() {
+	*x = Loss{}
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Loss) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Loss) ProtoMessage() {}
+
+func (x *Loss) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Loss.ProtoReflect.Descriptor instead.
+func (*Loss) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Loss) GetProfile() string {
+	if x != nil {
+		return x.Profile
+	}
+	return ""
+}
+
+func (x *Loss) GetSlice() string {
+	if x != nil {
+		return x.Slice
+	}
+	return ""
+}
+
+func (x *Loss) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Loss) GetLast() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *Loss) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *Loss) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *Loss) GetWinner() string {
+	if x != nil {
+		return x.Winner
+	}
+	return ""
+}
+
+func (x *Loss) GetWinnerQueue() string {
+	if x != nil {
+		return x.WinnerQueue
+	}
+	return ""
+}
+
+func (x *Loss) GetWinnerScore() float64 {
+	if x != nil {
+		return x.WinnerScore
+	}
+	return 0
+}
+
+func (x *Loss) GetWinnerWeight() float64 {
+	if x != nil {
+		return x.WinnerWeight
+	}
+	return 0
+}
+
+func (x *Loss) GetWinners() int32 {
+	if x != nil {
+		return x.Winners
+	}
+	return 0
+}
+
+func (x *Loss) GetWinnersWeight() float64 {
+	if x != nil {
+		return x.WinnersWeight
+	}
+	return 0
+}
+
+func (x *Loss) GetBy() float64 {
+	if x != nil {
+		return x.By
+	}
+	return 0
+}
+
+func (x *Loss) GetStarved() bool {
+	if x != nil {
+		return x.Starved
+	}
+	return false
+}
+
+// Rank is a job's place in the policy's order among those that wait for the same kind of slice.
+type Rank struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 1 on, of so many.
+	Place  int32  `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	Of     int32  `protobuf:"varint,2,opt,name=of,proto3" json:"of,omitempty"`
+	Policy string `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
+	// The kind of slice, and one of them.
+	Profile string `protobuf:"bytes,4,opt,name=profile,proto3" json:"profile,omitempty"`
+	Slice   string `protobuf:"bytes,5,opt,name=slice,proto3" json:"slice,omitempty"`
+	// The latest window that the job could have used and another job got; unset: none lately.
+	Latest        *Given `protobuf:"bytes,6,opt,name=latest,proto3" json:"latest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rank) Reset() {
+	*x = Rank{}
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rank) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rank) ProtoMessage() {}
+
+func (x *Rank) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rank.ProtoReflect.Descriptor instead.
+func (*Rank) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Rank) GetPlace() int32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *Rank) GetOf() int32 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *Rank) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *Rank) GetProfile() string {
+	if x != nil {
+		return x.Profile
+	}
+	return ""
+}
+
+func (x *Rank) GetSlice() string {
+	if x != nil {
+		return x.Slice
+	}
+	return ""
+}
+
+func (x *Rank) GetLatest() *Given {
+	if x != nil {
+		return x.Latest
+	}
+	return nil
+}
+
+// Given is a window that a job got.
+type Given struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slice         string                 `protobuf:"bytes,1,opt,name=slice,proto3" json:"slice,omitempty"`
+	Length        *durationpb.Duration   `protobuf:"bytes,2,opt,name=length,proto3" json:"length,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	Winner        string                 `protobuf:"bytes,4,opt,name=winner,proto3" json:"winner,omitempty"`
+	WinnerQueue   string                 `protobuf:"bytes,5,opt,name=winner_queue,json=winnerQueue,proto3" json:"winner_queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Given) Reset() {
+	*x = Given{}
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Given) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Given) ProtoMessage() {}
+
+func (x *Given) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Given.ProtoReflect.Descriptor instead.
+func (*Given) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Given) GetSlice() string {
+	if x != nil {
+		return x.Slice
+	}
+	return ""
+}
+
+func (x *Given) GetLength() *durationpb.Duration {
+	if x != nil {
+		return x.Length
+	}
+	return nil
+}
+
+func (x *Given) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Given) GetWinner() string {
+	if x != nil {
+		return x.Winner
+	}
+	return ""
+}
+
+func (x *Given) GetWinnerQueue() string {
+	if x != nil {
+		return x.WinnerQueue
+	}
+	return ""
+}
+
 // Reason is one cause of waiting with how often it decided.
 type Reason struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -942,7 +1290,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1302,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1315,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Reason) GetText() string {
@@ -1008,7 +1356,7 @@ type SliceFit struct {
 
 func (x *SliceFit) Reset() {
 	*x = SliceFit{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1368,7 @@ func (x *SliceFit) String() string {
 func (*SliceFit) ProtoMessage() {}
 
 func (x *SliceFit) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1381,7 @@ func (x *SliceFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceFit.ProtoReflect.Descriptor instead.
 func (*SliceFit) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SliceFit) GetSlice() string {
@@ -1093,7 +1441,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1453,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1466,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Output) GetSubjob() string {
@@ -1249,13 +1597,45 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"calibrated\x12\x16\n" +
 	"\x06weight\x18\x03 \x01(\x01R\x06weight\x12\x14\n" +
 	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x16\n" +
-	"\x06option\x18\x05 \x01(\tR\x06option\"\xcf\x01\n" +
+	"\x06option\x18\x05 \x01(\tR\x06option\"\xc5\x02\n" +
 	"\vExplanation\x12&\n" +
 	"\x03job\x18\x01 \x01(\v2\x14.sluice.v1alpha1.JobR\x03job\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x121\n" +
 	"\areasons\x18\x03 \x03(\v2\x17.sluice.v1alpha1.ReasonR\areasons\x121\n" +
 	"\x06slices\x18\x04 \x03(\v2\x19.sluice.v1alpha1.SliceFitR\x06slices\x12\x18\n" +
-	"\anearest\x18\x05 \x01(\tR\anearest\"b\n" +
+	"\anearest\x18\x05 \x01(\tR\anearest\x12\x1a\n" +
+	"\bprospect\x18\x06 \x01(\tR\bprospect\x12-\n" +
+	"\x06losses\x18\a \x03(\v2\x15.sluice.v1alpha1.LossR\x06losses\x12)\n" +
+	"\x04rank\x18\b \x01(\v2\x15.sluice.v1alpha1.RankR\x04rank\"\x98\x03\n" +
+	"\x04Loss\x12\x18\n" +
+	"\aprofile\x18\x01 \x01(\tR\aprofile\x12\x14\n" +
+	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x03R\x05count\x12.\n" +
+	"\x04last\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\x12\x14\n" +
+	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x16\n" +
+	"\x06weight\x18\x06 \x01(\x01R\x06weight\x12\x16\n" +
+	"\x06winner\x18\a \x01(\tR\x06winner\x12!\n" +
+	"\fwinner_queue\x18\b \x01(\tR\vwinnerQueue\x12!\n" +
+	"\fwinner_score\x18\t \x01(\x01R\vwinnerScore\x12#\n" +
+	"\rwinner_weight\x18\n" +
+	" \x01(\x01R\fwinnerWeight\x12\x18\n" +
+	"\awinners\x18\v \x01(\x05R\awinners\x12%\n" +
+	"\x0ewinners_weight\x18\f \x01(\x01R\rwinnersWeight\x12\x0e\n" +
+	"\x02by\x18\r \x01(\x01R\x02by\x12\x18\n" +
+	"\astarved\x18\x0e \x01(\bR\astarved\"\xa4\x01\n" +
+	"\x04Rank\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\x05R\x05place\x12\x0e\n" +
+	"\x02of\x18\x02 \x01(\x05R\x02of\x12\x16\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policy\x12\x18\n" +
+	"\aprofile\x18\x04 \x01(\tR\aprofile\x12\x14\n" +
+	"\x05slice\x18\x05 \x01(\tR\x05slice\x12.\n" +
+	"\x06latest\x18\x06 \x01(\v2\x16.sluice.v1alpha1.GivenR\x06latest\"\xb7\x01\n" +
+	"\x05Given\x12\x14\n" +
+	"\x05slice\x18\x01 \x01(\tR\x05slice\x121\n" +
+	"\x06length\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06length\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
+	"\x06winner\x18\x04 \x01(\tR\x06winner\x12!\n" +
+	"\fwinner_queue\x18\x05 \x01(\tR\vwinnerQueue\"b\n" +
 	"\x06Reason\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12.\n" +
@@ -1286,7 +1666,7 @@ func file_sluice_v1alpha1_job_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_job_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_sluice_v1alpha1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_sluice_v1alpha1_job_proto_goTypes = []any{
 	(*Range)(nil),                 // 0: sluice.v1alpha1.Range
 	(*Job)(nil),                   // 1: sluice.v1alpha1.Job
@@ -1295,46 +1675,55 @@ var file_sluice_v1alpha1_job_proto_goTypes = []any{
 	(*Subjob)(nil),                // 4: sluice.v1alpha1.Subjob
 	(*Bid)(nil),                   // 5: sluice.v1alpha1.Bid
 	(*Explanation)(nil),           // 6: sluice.v1alpha1.Explanation
-	(*Reason)(nil),                // 7: sluice.v1alpha1.Reason
-	(*SliceFit)(nil),              // 8: sluice.v1alpha1.SliceFit
-	(*Output)(nil),                // 9: sluice.v1alpha1.Output
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
+	(*Loss)(nil),                  // 7: sluice.v1alpha1.Loss
+	(*Rank)(nil),                  // 8: sluice.v1alpha1.Rank
+	(*Given)(nil),                 // 9: sluice.v1alpha1.Given
+	(*Reason)(nil),                // 10: sluice.v1alpha1.Reason
+	(*SliceFit)(nil),              // 11: sluice.v1alpha1.SliceFit
+	(*Output)(nil),                // 12: sluice.v1alpha1.Output
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
 }
 var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
-	10, // 0: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
-	10, // 1: sluice.v1alpha1.Job.started:type_name -> google.protobuf.Timestamp
-	10, // 2: sluice.v1alpha1.Job.ended:type_name -> google.protobuf.Timestamp
-	11, // 3: sluice.v1alpha1.Job.wait:type_name -> google.protobuf.Duration
-	10, // 4: sluice.v1alpha1.Job.start_early:type_name -> google.protobuf.Timestamp
-	10, // 5: sluice.v1alpha1.Job.start_late:type_name -> google.protobuf.Timestamp
-	10, // 6: sluice.v1alpha1.Job.finish_early:type_name -> google.protobuf.Timestamp
-	10, // 7: sluice.v1alpha1.Job.finish_late:type_name -> google.protobuf.Timestamp
-	11, // 8: sluice.v1alpha1.Job.rate_p50:type_name -> google.protobuf.Duration
-	11, // 9: sluice.v1alpha1.Job.rate_p95:type_name -> google.protobuf.Duration
+	13, // 0: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
+	13, // 1: sluice.v1alpha1.Job.started:type_name -> google.protobuf.Timestamp
+	13, // 2: sluice.v1alpha1.Job.ended:type_name -> google.protobuf.Timestamp
+	14, // 3: sluice.v1alpha1.Job.wait:type_name -> google.protobuf.Duration
+	13, // 4: sluice.v1alpha1.Job.start_early:type_name -> google.protobuf.Timestamp
+	13, // 5: sluice.v1alpha1.Job.start_late:type_name -> google.protobuf.Timestamp
+	13, // 6: sluice.v1alpha1.Job.finish_early:type_name -> google.protobuf.Timestamp
+	13, // 7: sluice.v1alpha1.Job.finish_late:type_name -> google.protobuf.Timestamp
+	14, // 8: sluice.v1alpha1.Job.rate_p50:type_name -> google.protobuf.Duration
+	14, // 9: sluice.v1alpha1.Job.rate_p95:type_name -> google.protobuf.Duration
 	4,  // 10: sluice.v1alpha1.Job.history:type_name -> sluice.v1alpha1.Subjob
 	2,  // 11: sluice.v1alpha1.Job.trust:type_name -> sluice.v1alpha1.Trust
 	3,  // 12: sluice.v1alpha1.Job.profile:type_name -> sluice.v1alpha1.Profile
-	11, // 13: sluice.v1alpha1.Job.prepare:type_name -> google.protobuf.Duration
+	14, // 13: sluice.v1alpha1.Job.prepare:type_name -> google.protobuf.Duration
 	0,  // 14: sluice.v1alpha1.Subjob.range:type_name -> sluice.v1alpha1.Range
 	0,  // 15: sluice.v1alpha1.Subjob.committed:type_name -> sluice.v1alpha1.Range
-	10, // 16: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
-	10, // 17: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
-	10, // 18: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
-	10, // 19: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
+	13, // 16: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
+	13, // 17: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
+	13, // 18: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
+	13, // 19: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
 	5,  // 20: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
-	11, // 21: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
+	14, // 21: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
 	1,  // 22: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
-	7,  // 23: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
-	8,  // 24: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
-	10, // 25: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
-	0,  // 26: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
-	0,  // 27: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	10, // 23: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
+	11, // 24: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
+	7,  // 25: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
+	8,  // 26: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
+	13, // 27: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
+	9,  // 28: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
+	14, // 29: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
+	13, // 30: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
+	13, // 31: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
+	0,  // 32: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
+	0,  // 33: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_job_proto_init() }
@@ -1348,7 +1737,7 @@ func file_sluice_v1alpha1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_job_proto_rawDesc), len(file_sluice_v1alpha1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
