@@ -86,7 +86,7 @@ func startAfterSettle(b *bench) {
 
 func tooLate(b *bench) {
 	b.do(b.lease(Quick, -time.Second))
-	if r := b.exited(job.StartFailed); r.Detail == "" || r.Start != 0 {
+	if r := b.exited(job.NodeFailed); r.Detail == "" || r.Start != 0 {
 		b.Errorf("result %+v, want a reason and no start", r)
 	}
 }

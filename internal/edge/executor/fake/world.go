@@ -55,7 +55,7 @@ func (w *world) start(m protocol.Message, witness journal.Position) {
 	w.runs[m.Token] = r
 	at := now()
 	if m.End <= at {
-		w.over(r, job.Result{Outcome: job.StartFailed, ExitCode: -1, Progress: m.Range.From, End: at, Detail: "the lease was over before the start"})
+		w.over(r, job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: m.Range.From, End: at, Detail: "the lease was over before the start"})
 		return
 	}
 	if wait := m.Start.Sub(at); wait > 0 {

@@ -37,7 +37,7 @@ func (r *run) launch(witness journal.Position) {
 		r.over(job.Result{Outcome: outcome, ExitCode: -1, Progress: r.start.Range.From, End: now, Detail: why})
 	}
 	if r.start.End <= now {
-		fail(job.StartFailed, "the lease was over before the start")
+		fail(job.NodeFailed, "the lease was over before the start") // whoever was late, it was not the job
 		return
 	}
 	if err := r.prepare(witness); err != nil {

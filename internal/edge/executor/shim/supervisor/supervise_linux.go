@@ -101,7 +101,7 @@ func (s *subjob) run() error {
 		case s.terms.stop:
 			return s.neverStarted(job.Stopped, "stopped before the start: "+s.terms.why)
 		case s.terms.until(s.terms.end) <= 0:
-			return s.neverStarted(job.StartFailed, "the lease was over before the start")
+			return s.neverStarted(job.NodeFailed, "the lease was over before the start")
 		}
 		wait := s.terms.until(s.lease.Start)
 		if wait <= 0 {
