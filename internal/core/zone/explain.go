@@ -166,7 +166,9 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 	default:
 		e.Summary = "it is likely to start " + within(now, e.Job.StartEarly, e.Job.StartLate)
 	}
-	if n := z.ahead(s); n > 0 && found {
+	if n := z.ahead(s); n > 0 && found && z.cfg.Market != nil {
+		e.Summary += fmt.Sprintf("; %d waiting jobs may bid more", n)
+	} else if n > 0 && found {
 		e.Summary += fmt.Sprintf("; %d waiting jobs could be asked before it, by policy %s", n, z.cfg.Policy.Name())
 	}
 	return e

@@ -62,10 +62,10 @@ func TestALoserIsToldByHowMuch(t *testing.T) {
 	if e, _ := w.z.Explain(w.now, "first"); len(e.Losses) != 0 || e.Prospect != "" {
 		t.Errorf("the winner: %q %+v", e.Prospect, e.Losses)
 	}
-	for _, running := w.z.Job(w.now, "second"); running; {
+	for waits := true; waits; {
 		w.tick()
 		j, _ := w.z.Job(w.now, "second")
-		running = j.Started == 0
+		waits = j.Started == 0
 	}
 	if e, _ := w.z.Explain(w.now, "second"); len(e.Losses) != 0 {
 		t.Errorf("it has been served since: %+v", e.Losses)
