@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/digest"
@@ -173,7 +174,7 @@ func (g *Gate) requeueable(now quantity.Instant, e *entry, in *protocol.Message)
 	case job.Impossible:
 		return errkind.Errorf(errkind.Conflict, "job %q is %s: %s; to run another one under its name, submit it with --replace", e.id, e.verdict.State, e.verdict.Reason)
 	default:
-		return errkind.Errorf(errkind.Conflict, "job %q is not over: there is nothing to requeue", e.id)
+		return errkind.Errorf(errkind.Conflict, "job %q is not over: there is nothing to requeue%s", e.id, e.ending())
 	}
 	s := *e.spec
 	if in.At != 0 {
@@ -196,7 +197,7 @@ func (g *Gate) delete(in *protocol.Message, out *protocol.Out) {
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
 		return
 	case !e.verdict.State.Final():
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is not over: cancel it first", in.Job)})
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is not over: cancel it first%s", in.Job, e.ending())})
 		return
 	}
 	g.forget(e, out)
@@ -247,3 +248,11 @@ func passed(now quantity.Instant, s *job.Spec) bool { return s.Deadline != 0 && 
 
 // clock is an instant for people, in UTC.
 func clock(t quantity.Instant) string { return t.Time().UTC().Format("2006-01-02T15:04:05Z07:00") }
+
+// ending tells whoever asks too early that the job is being cancelled.
+func (e *entry) ending() string {
+	if e.dropping == "" {
+		return ""
+	}
+	return fmt.Sprintf("; it is being cancelled, and over when its last subjob has ended: sluice wait %s", e.id)
+}

@@ -80,6 +80,9 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice, Use: h.use()}); err != nil {
 		return fmt.Errorf("start the executor: %w", err)
 	}
+	if err = h.lostJournal(); err != nil {
+		return err
+	}
 	found, err := h.find(ctx)
 	if err != nil {
 		return err
@@ -229,6 +232,23 @@ func (h *Host) recover() {
 	}
 }
 
+// lostJournal refuses a data directory whose journal is gone while outputs of jobs lie there: without it they are files of jobs
+// that nobody knows, and the next start would remove them.
+func (h *Host) lostJournal() error {
+	if h.files == nil || !h.fresh {
+		return nil
+	}
+	stored, err := h.files.Stored()
+	if err != nil {
+		return fmt.Errorf("look for files of jobs: %w", err)
+	}
+	if len(stored) == 0 {
+		return nil
+	}
+	return errkind.Errorf(errkind.Corrupt, "%s has no journal, but files of %d jobs, the first is %q: restore the journal's directory from a backup; "+
+		"or move output, checkpoints and logs away to begin with no jobs. Nothing was removed", h.opts.DataDir, len(stored), stored[0])
+}
+
 // sweep removes the files of jobs that nobody knows any more: a Purge may have been lost with an earlier boot. Nobody
 // can submit yet, so what the log knows is all there is.
 func (h *Host) sweep() {
@@ -236,12 +256,6 @@ func (h *Host) sweep() {
 		return
 	}
 	stored, err := h.files.Stored()
-	if h.fresh && len(stored) > 0 {
-		// Somebody moved a damaged log away: what was computed is not to go with it.
-		h.log.Warn("the log is new, and files of jobs it does not know are here: they stay this time, and are removed at the next start; "+
-			"move away what you need", "jobs", len(stored), "first", string(stored[0]), "below", h.opts.DataDir)
-		stored = nil
-	}
 	for _, id := range stored {
 		if h.actors.Gate.Life(id) == 0 {
 			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)

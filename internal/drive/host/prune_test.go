@@ -9,23 +9,27 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive"
 )
 
-// TestANewLogRemovesNoFiles: whoever moves a damaged log away must not lose the outputs with it.
-func TestANewLogRemovesNoFiles(t *testing.T) {
+// TestALostJournalIsRefused: where outputs of jobs lie and the journal that knows them is gone, nothing is removed, at no start.
+func TestALostJournalIsRefused(t *testing.T) {
 	r, s, _ := filesRig(t)
 	s.stored = []job.ID{"finished"}
-	h, stop := r.start(t)
+	for range 2 {
+		if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "finished") {
+			t.Fatalf("a directory without its journal: %v", err)
+		}
+	}
 	if n := r.executor.count(); n != 0 {
-		t.Errorf("%d effects at the start, want none: the log is new", n)
+		t.Errorf("%d effects, want none", n)
 	}
-	if _, err := h.Submit(context.Background(), "", spec("a"), nil); err != nil {
-		t.Fatal(err)
-	}
+	s.stored = nil
+	_, stop := r.start(t)
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -181,6 +181,9 @@ func VerifyJournal(_ context.Context, dataDir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if r.Segments == 0 && r.Snapshot.Seq == 0 && len(r.Problems) == 0 {
+		return "", errkind.Errorf(errkind.NotFound, "there is no journal in %s: name the directory that sluice up was given with --data", dataDir)
+	}
 	line := fmt.Sprintf("record %d (%s), %d records in %d segments after the snapshot of record %d, %d bytes", r.Last.Seq, r.Last, r.Records, r.Segments, r.Snapshot.Seq, r.Bytes)
 	if r.Holder != 0 {
 		line += fmt.Sprintf("; process %d has it open", r.Holder)

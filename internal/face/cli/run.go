@@ -101,7 +101,7 @@ An interrupt ends the waiting and not the job.`,
 	f.Lookup("name").Usage = "the job's name (default: the command's, with a random end)"
 	f.BoolVar(&rigid, "rigid", false, "the work is not divisible")
 	f.StringArrayVarP(&env, "env", "e", nil, "a variable for the command, KEY=VALUE")
-	f.StringArrayVar(&sets, "set", nil, "any other key of spec, such as theta=0.05 or items.unit=frame; `sluice explain spec` lists them")
+	f.StringArrayVar(&sets, "set", nil, "any other key of spec, such as theta=0.05 or items.unit=frame; sluice explain spec lists them")
 	f.BoolVarP(&detach, "detach", "d", false, "submit the job and do not wait for it")
 	f.BoolVar(&print, "print", false, "print the job file and submit nothing")
 	f.BoolVar(&git, "with-git", false, "take .git along with the directory")

@@ -79,7 +79,7 @@ func New(o Options) (*Executor, error) {
 		e.iso = *o.Isolation
 		return e, nil
 	}
-	out, err := exec.Command(o.ShimPath, supervisor.Probe, e.originals.dir).Output()
+	out, err := e.ask()
 	if err == nil {
 		err = json.Unmarshal(out, &e.iso)
 	}
@@ -88,6 +88,18 @@ func New(o Options) (*Executor, error) {
 	}
 	e.iso.Own = e.iso.Own && !o.SharedTmp
 	return e, nil
+}
+
+// ask has the supervisor say what it can do here. One that somebody kills meanwhile is asked again.
+func (e *Executor) ask() (out []byte, err error) {
+	for range 3 {
+		out, err = exec.Command(e.o.ShimPath, supervisor.Probe, e.originals.dir).Output()
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) || ended.Exited() {
+			break
+		}
+	}
+	return out, err
 }
 
 // Isolation says what holds subjobs' processes together, who sees to their memory and number, and what they have of their own.

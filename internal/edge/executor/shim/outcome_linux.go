@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"syscall"
 
 	"sluice.dev/sluice/internal/core/job"
 )
@@ -47,7 +48,18 @@ func Judge(l *Lease, e Ending) (r job.Result) {
 	if r.Outcome != job.Done && r.Detail == "" {
 		r.Detail = unheeded(l, e)
 	}
+	if r.Outcome == job.ExitFailed && r.Detail == "" {
+		r.Detail = ended(e)
+	}
 	return r
+}
+
+// ended is how a program ended that failed by itself.
+func ended(e Ending) string {
+	if e.Signal != 0 {
+		return fmt.Sprintf("signal %d (%v)", e.Signal, syscall.Signal(e.Signal))
+	}
+	return fmt.Sprintf("exit status %d", e.ExitCode)
 }
 
 // unheeded says why nothing of what the program said counts, where it broke the contract; empty where it did not.

@@ -148,7 +148,7 @@ func (l *layout) arrange() {
 	}
 	switch {
 	case len(l.segments) == 0 || l.segments[0].before.Seq+1 != from:
-		to := "all after it"
+		to := "the end"
 		if len(l.segments) > 0 {
 			to = fmt.Sprintf("%d", l.segments[0].before.Seq)
 		}

@@ -111,7 +111,7 @@ func dump(d disk.FS, snapshot func([]byte) error, record func(journal.Position, 
 	for _, name := range l.leftovers {
 		out.note("%s is left over and will be removed", name)
 	}
-	if r.dropped != nil {
+	if r.dropped != nil && len(r.problems) == 0 {
 		out.note("%s, byte %d, record %d: an unfinished write of %d bytes that nobody was promised will be dropped (%s)",
 			l.lastName(), r.dropped.off, r.at.Seq+1, r.droppedBytes, r.dropped.why)
 	}
