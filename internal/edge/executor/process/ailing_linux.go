@@ -51,6 +51,7 @@ const (
 type health struct {
 	mu      sync.Mutex
 	probing bool
+	trying  sync.Mutex
 }
 
 // suspect is told of every trouble of the node. It probes at once and, while that fails, until it passes; the node is told of
@@ -99,8 +100,10 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 }
 
 // probe does what every start does: it writes and syncs below runs/, holds a few files open, and starts the supervisor's
-// program.
+// program. One at a time: all have one place.
 func (e *Executor) probe() (err error) {
+	e.health.trying.Lock()
+	defer e.health.trying.Unlock()
 	dir := e.s.in("runs", ".probe")
 	defer func() {
 		err = errors.Join(err, foreign.Remove(dir))
@@ -141,13 +144,15 @@ func (e *Executor) probe() (err error) {
 	return nil
 }
 
-// full says whether the disk of the data directory has no room for a result.
+// full says whether the disk of the data directory has no room for a result. What a file system says of itself is no more than
+// a hint: one that counts nothing looks full, and one of which only the part kept for root is left is full for others alone.
 func (e *Executor) full() bool {
 	var s unix.Statfs_t
-	if unix.Statfs(e.o.DataDir, &s) != nil {
+	if unix.Statfs(e.o.DataDir, &s) != nil || s.Bavail*uint64(s.Bsize) >= probeBytes && (s.Files == 0 || s.Ffree > 0) {
 		return false
 	}
-	return s.Bavail*uint64(s.Bsize) < probeBytes || s.Files > 0 && s.Ffree == 0
+	err := e.probe()
+	return err != nil && ofTheNode(err)
 }
 
 // blame turns a result that looks like the job's failure into the node's trouble where that is what it was. A program that
