@@ -59,7 +59,13 @@ func (z *Zone) start(now quantity.Instant, h *head, out *protocol.Out) quantity.
 		z.replan = true // and the view in which it is clear is on its way
 		return quantity.Never
 	}
-	p, _ := atomizer.Fit(ptr(h.job.view()), atomizer.Window{Capacity: h.place.slices[0].view.Slice.Capacity, Speed: h.place.speed, Start: h.place.start, End: h.place.end})
+	p, r := atomizer.Fit(ptr(h.job.view()), atomizer.Window{Capacity: h.place.slices[0].view.Slice.Capacity, Speed: h.place.speed, Start: h.place.start, End: h.place.end})
+	if r.Why != atomizer.Interested { // place and piece are not of one mind: what is asked for is never empty
+		h.job.counts.refusal(r, now)
+		h.job.refusedAt, h.job.lookedAt = now, 0
+		z.replan = true
+		return now.Add(z.cfg.Retry)
+	}
 	var also []job.SliceID
 	for _, s := range h.place.slices[1:] {
 		also = append(also, s.id)
