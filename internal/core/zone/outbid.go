@@ -11,7 +11,7 @@ import (
 )
 
 // outbidder is a job whose variant for the window behind a running subjob is worth more than that the subjob goes on, or that
-// has waited too long; nil if there is none. Agents are not asked: what their jobs may be worth is seen in the round of a
+// has waited too long; nil if there is none. Who rests now is in no ranking, and not looked at. Agents are not asked: what their jobs may be worth is seen in the round of a
 // window that is there.
 func (z *Zone) outbidder(now quantity.Instant, st *state, s *slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece) *state {
 	at := c.End
@@ -30,7 +30,7 @@ func (z *Zone) outbidder(now quantity.Instant, st *state, s *slice, c *protocol.
 	z.listen(now)
 	z.lotAt = 0
 	for _, other := range z.hearers(at, &l, &w) {
-		if other == st {
+		if other == st || other.notBefore > now {
 			continue
 		}
 		z.tenders = z.tenders[:0]

@@ -361,7 +361,7 @@ func (p *plain) outbidder(now quantity.Instant, st *state, s *slice, c *protocol
 	z.relaxed, z.lotAt = false, 0
 	z.value(at, &mine, &l, &w)
 	for _, other := range p.hearers(at, &l, &w) {
-		if other == st {
+		if other == st || other.notBefore > now {
 			continue
 		}
 		z.tenders = nil
