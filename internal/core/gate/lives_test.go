@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -224,5 +225,39 @@ func TestOldFactsWaitForNothing(t *testing.T) {
 	}
 	if r := d.call(submit(t, "b", "r", "d")); r.Generation != 2 {
 		t.Errorf("the next job has generation %d; want one above all that were forgotten", r.Generation)
+	}
+}
+
+// TestWhatWasSaidOfAnEarlierLifeIsNotForThisOne: answers about a life before are late, and confirm nothing of the one that is to
+// go now, nor whether the one that is here is paused.
+func TestWhatWasSaidOfAnEarlierLifeIsNotForThisOne(t *testing.T) {
+	d := newDesk(t)
+	d.call(submit(t, "a", "r1", "d1"))
+	d.end("a", 1, job.Failed)
+	if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Request: "q"}); r.Generation != 2 {
+		t.Fatalf("requeued: %+v", r)
+	}
+	d.step(protocol.Message{Kind: protocol.Adopted, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 2})
+	d.call(protocol.Message{Kind: protocol.PauseJob, Job: "a", Request: "p", Flag: true})
+	d.step(protocol.Message{Kind: protocol.PauseJob, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 1, Flag: true})
+	if d.tick(2 * time.Second); d.find(protocol.PauseJob) == nil {
+		t.Error("that the first life was paused is taken for an answer about the second")
+	}
+	d.end("a", 2, job.Failed)
+	for of := job.Generation(2); of <= 3; of++ {
+		replace := submit(t, "a", fmt.Sprint("r", of), fmt.Sprint("d", of))
+		replace.Flag = true
+		if r := d.call(replace); r.Generation != of+1 {
+			t.Fatalf("replaced: %+v", r)
+		}
+		d.gone("a", of-1)
+		if d.tick(2 * time.Second); d.find(protocol.Purge) == nil || d.find(protocol.Forget) == nil || d.find(protocol.Adopt) != nil {
+			t.Errorf("said %+v; want life %d purged and forgotten before the next is sent home", d.said, of)
+		}
+		d.gone("a", of)
+		if d.find(protocol.Adopt) == nil {
+			t.Errorf("said %+v; want life %d sent home", d.said, of+1)
+		}
+		d.end("a", of+1, job.Failed)
 	}
 }

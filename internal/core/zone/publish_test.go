@@ -97,3 +97,58 @@ func TestAFailedJobKeepsWhatItPublishes(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryPublicationIsAskedAbout: a job with more of them than are asked about at once has each asked about in its turn, and a
+// job that is forgotten has none asked about any more.
+func TestEveryPublicationIsAskedAbout(t *testing.T) {
+	w := newWorld(t, 1024)
+	w.config.Horizon = 10 * time.Second
+	w.z = w.make()
+	w.submit(items(t, "a", 400, 100, 1))
+	asked := map[job.Token]int{}
+	w.lose = func(m *protocol.Message) bool {
+		if m.Kind == protocol.Published {
+			asked[m.Token]++
+		}
+		return m.Kind == protocol.Published
+	}
+	for range 4000 {
+		w.tick()
+	}
+	if len(asked) < 32 {
+		t.Fatalf("%d publications: the test shows nothing", len(asked))
+	}
+	for token, n := range asked {
+		if n < 3 {
+			t.Errorf("about subjob %v, one of %d, the node was asked %d times", token, len(asked), n)
+		}
+	}
+}
+
+func TestAForgottenJobsPublicationsAreNotAskedAbout(t *testing.T) {
+	w := newWorld(t, 1024)
+	w.config.Horizon = 10 * time.Second
+	w.z = w.make()
+	w.submit(items(t, "a", 400, 100, 1))
+	asked := 0
+	w.lose = func(m *protocol.Message) bool {
+		if m.Kind == protocol.Published {
+			asked++
+		}
+		return m.Kind == protocol.Published
+	}
+	for i := 0; asked == 0 && i < 1000; i++ {
+		w.tick()
+	}
+	gateSays(w, protocol.Cancel, 1, protocol.Message{Text: "by its owner"})
+	w.until(time.Minute)
+	gateSays(w, protocol.Forget, 1, protocol.Message{})
+	w.tick() // what is under way
+	before := asked
+	for range 100 {
+		w.tick()
+	}
+	if before == 0 || len(w.z.Jobs(w.now)) != 0 || asked != before {
+		t.Errorf("the node was asked %d times about output of a job that is forgotten", asked-before)
+	}
+}
