@@ -1,0 +1,47 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"connectrpc.com/connect"
+)
+
+// TestOnlyTheOwnerIsLetIn: whom the kernel does not name is nobody, also where its number, unset, would be the daemon's.
+func TestOnlyTheOwnerIsLetIn(t *testing.T) {
+	const token = "0123456789abcdef"
+	for _, c := range []struct {
+		name, shows string
+		visit       visit
+		want        int
+	}{
+		{"the owner", "", visit{named: true, uid: 1000}, http.StatusOK},
+		{"another user", "", visit{named: true, uid: 1001}, http.StatusUnauthorized},
+		{"root", "", visit{named: true}, http.StatusUnauthorized},
+		{"nobody", "", visit{}, http.StatusUnauthorized},
+		{"nobody with the owner's number", "", visit{uid: 1000}, http.StatusUnauthorized},
+		{"another user with the token", token, visit{named: true, uid: 1001}, http.StatusOK},
+		{"nobody with the token", token, visit{}, http.StatusOK},
+		{"nobody with another token", token + "x", visit{}, http.StatusUnauthorized},
+	} {
+		for _, secret := range []string{token, ""} {
+			want := c.want
+			if secret == "" && c.shows != "" { // there is none to show
+				want = http.StatusUnauthorized
+			}
+			v := c.visit
+			v.door = &door{uid: 1000, peers: map[string]int{}}
+			req := httptest.NewRequest(http.MethodPost, "/", nil)
+			req = req.WithContext(context.WithValue(req.Context(), visitKey{}, &v))
+			req.Header.Set("Authorization", "Bearer "+c.shows)
+			w := httptest.NewRecorder()
+			next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+			refusal{connect.NewErrorWriter()}.owned(&Options{OwnerToken: secret}, next).ServeHTTP(w, req)
+			if w.Code != want {
+				t.Errorf("%s, the daemon's token %q: status %d, want %d", c.name, secret, w.Code, want)
+			}
+		}
+	}
+}
