@@ -19,6 +19,8 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 	switch {
 	case s.Verdict.State.Final():
 		return s.Verdict.Reason
+	case s.dropping.State == job.Failed && len(s.Claims) == 0 && len(s.Unpublished) > 0:
+		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", s.dropping.Reason, s.Unpublished[0].Node)
 	case s.dropping.State != job.Waiting:
 		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", s.dropping.Reason, len(s.Claims))
 	case s.complete() && len(s.Unpublished) > 0:

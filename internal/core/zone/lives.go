@@ -96,7 +96,7 @@ func (z *Zone) applyReopened(s *state, f *protocol.Fact) {
 	s.Verdict, s.Ended, s.Started, s.Served, s.Held = job.Verdict{}, 0, 0, 0, false
 	s.Forgiven = s.Skipped.Len()
 	s.Learned.Failures, s.Learned.Kills, s.Learned.LastDetail, s.Learned.Suspects = 0, 0, "", nil
-	s.dropping, s.notBefore, s.closedAt, s.acked, s.lookedAt, s.counts = job.Verdict{}, 0, 0, false, 0, counts{}
+	s.dropping, s.notBefore, s.closedAt, s.acked, s.lookedAt, s.counts, s.ailed = job.Verdict{}, 0, 0, false, 0, counts{}, ailed{}
 	z.closing.set(&s.slots.closing, s, quantity.Never)
 	z.resting.set(&s.slots.resting, s, quantity.Never)
 	z.enliven(s)

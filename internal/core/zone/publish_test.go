@@ -1,6 +1,7 @@
 package zone_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,9 @@ func TestAFailedJobKeepsWhatItPublishes(t *testing.T) {
 		}
 		if v, ok := w.closed["a"]; ok {
 			t.Fatalf("it is over (%v) and what counts of it is not published", v)
+		}
+		if j, _ := w.z.Job(w.now, "a"); !strings.Contains(j.Reason, "being put in its place") {
+			t.Errorf("it waits for its output and says %q", j.Reason)
 		}
 		held = false
 		w.until(time.Minute)
