@@ -111,11 +111,10 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 			"job %s: committing %v of claim %v a second time or beyond it", s.Job, f.Range, c.Range)
 		z.settle(s, f, f.Range)
 		s.Committed = s.Committed.Add(f.Range)
-		if !f.Skipped { // there is nothing to publish of what was given up
-			z.awaitPublication(s, &c, f.Range)
-		}
-		if f.Skipped {
+		if f.Skipped { // there is nothing to publish of what was given up
 			s.Skipped = s.Skipped.Add(f.Range)
+		} else {
+			z.awaitPublication(s, &c, f.Range)
 		}
 		if s.Spec.Kind == job.Steps && f.Result.Checkpoint && (s.Resume.Zero() || !planted.In(planted.StaleCheckpoint)) {
 			s.Resume = f.Token
