@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -t packages < <(grep -rlE --include='*_test.go' 'flag\.Bool\("update"' cmd internal sdk | xargs -r -n1 dirname | sort -u | sed 's|^|./|')
+mapfile -t packages < <(grep -rlE --include='*_test.go' 'flag\.Bool\("update"' cmd internal sdk test | xargs -r -n1 dirname | sort -u | sed 's|^|./|')
 [ "${#packages[@]}" -gt 0 ] || { echo 'no package has golden files'; exit 0; }
 for package in "${packages[@]}"; do
 	go test -count=1 "$package" -update
