@@ -12,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"sluice.dev/sluice/bench/sample"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/sdk/agent"
 )
@@ -76,7 +77,7 @@ func (a *auction) full(agents int) (took []float64) {
 	defer a.mu.Unlock()
 	for round, d := range a.awarded {
 		if a.asked[round] >= agents {
-			took = append(took, milliseconds(d))
+			took = append(took, sample.Milliseconds(d))
 		}
 	}
 	slices.Sort(took)
@@ -103,8 +104,8 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, d.down()) }()
-	giveBack, err := d.reserve(ctx)
+	defer func() { err = joined(err, d.Stop()) }()
+	giveBack, err := d.Drain(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 	for i := range bidders {
 		file = append(file, bidding(fmt.Sprintf("bidder-%d", i)))
 	}
-	if err := d.submit(ctx, strings.Join(file, "---\n")); err != nil {
+	if err := d.Send(ctx, strings.Join(file, "---\n")); err != nil {
 		return err
 	}
 	a := auction{announced: map[uint64]time.Time{}, asked: map[uint64]int{}, awarded: map[uint64]time.Duration{}}
@@ -128,7 +129,7 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 			return err
 		}
 		all.Go(func() {
-			errs[i] = agent.Serve(working, agent.Options{Addr: d.base, Job: name, Key: key.Msg.Key, Client: d.http, Told: a.told}, a.propose)
+			errs[i] = agent.Serve(working, agent.Options{Addr: d.Base, Job: name, Key: key.Msg.Key, Client: d.HTTP, Told: a.told}, a.propose)
 		})
 	}
 	// Everybody is there before anything is offered.
@@ -140,7 +141,7 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 	var took []float64
 	for len(took) < s.rounds {
 		if time.Since(begin) > time.Minute {
-			return fmt.Errorf("after a minute %d rounds of so many agents were awarded, want %d; the daemon's log: %s", len(took), s.rounds, d.said())
+			return fmt.Errorf("after a minute %d rounds of so many agents were awarded, want %d; the daemon's log: %s", len(took), s.rounds, d.Said())
 		}
 		time.Sleep(10 * time.Millisecond)
 		took = a.full(s.agents)
@@ -153,7 +154,7 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 			return fmt.Errorf("an agent ended by itself: %w", err)
 		}
 	}
-	b.add(fmt.Sprintf("Round/agents=%d", s.agents), len(took), figure{median(took), "ms-announce-to-award"}, figure{quantile(took, 99), "ms-announce-to-award-p99"},
+	b.add(fmt.Sprintf("Round/agents=%d", s.agents), len(took), figure{sample.Median(took), "ms-announce-to-award"}, figure{sample.Quantile(took, 99), "ms-announce-to-award-p99"},
 		figure{float64(len(took)) / passed.Seconds(), "rounds/s"})
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"sluice.dev/sluice/bench/sample"
 )
 
 // figure is one number with its unit, as benchmark lines have them: "subjobs/s", "ms-to-start".
@@ -43,7 +45,7 @@ func (b *book) summary(w io.Writer) {
 	fmt.Fprintf(w, "#\n# %-44s %10s   %s\n", "median of the repetitions", "", "range")
 	for _, key := range b.order {
 		v := slices.Sorted(slices.Values(b.figures[key]))
-		fmt.Fprintf(w, "# %-44s %10.4g   %.4g to %.4g\n", key, median(v), v[0], v[len(v)-1])
+		fmt.Fprintf(w, "# %-44s %10.4g   %.4g to %.4g\n", key, sample.Median(v), v[0], v[len(v)-1])
 	}
 	base := b.figures[ownJobs+" "+perSecond]
 	if base == nil {
@@ -60,19 +62,6 @@ func (b *book) summary(w io.Writer) {
 			ratios[i] = other[i] / base[i]
 		}
 		slices.Sort(ratios)
-		fmt.Fprintf(w, "# %-44s %10.3g   %.3g to %.3g\n", strings.TrimSuffix(key, " "+perSecond), median(ratios), ratios[0], ratios[len(ratios)-1])
+		fmt.Fprintf(w, "# %-44s %10.3g   %.3g to %.3g\n", strings.TrimSuffix(key, " "+perSecond), sample.Median(ratios), ratios[0], ratios[len(ratios)-1])
 	}
-}
-
-// median of ordered values, of which there is at least one.
-func median(v []float64) float64 {
-	if n := len(v); n%2 == 0 {
-		return (v[n/2-1] + v[n/2]) / 2
-	}
-	return v[len(v)/2]
-}
-
-// quantile is the smallest of the ordered values that p parts per hundred of them do not pass.
-func quantile(v []float64, p int) float64 {
-	return v[max(0, (len(v)*p+99)/100-1)]
 }

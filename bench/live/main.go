@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"sluice.dev/sluice/bench/daemon"
 )
 
 // settings are what was asked for.
@@ -113,4 +115,20 @@ func run(ctx context.Context, s settings, parts []string) (err error) {
 	}
 	b.summary(os.Stdout)
 	return nil
+}
+
+// up starts a daemon with s.slots simulated slices.
+func (s *settings) up(ctx context.Context) (*daemon.Daemon, error) { return s.upWith(ctx, s.slots) }
+
+// upWith starts a daemon with so many simulated slices and a data directory of its own, and waits until it shows them.
+func (s *settings) upWith(ctx context.Context, slots int, flags ...string) (*daemon.Daemon, error) {
+	dir, err := os.MkdirTemp(s.temp, "daemon-")
+	if err != nil {
+		return nil, err
+	}
+	d, err := daemon.Start(daemon.Options{Bin: s.bin, Dir: dir, GPUs: "sim:custom,mem=256Mi" + strings.Repeat("+256Mi", slots-1), Flags: flags})
+	if err != nil {
+		return nil, err
+	}
+	return d, d.Offers(ctx, slots)
 }

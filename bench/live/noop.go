@@ -55,16 +55,16 @@ func (s *settings) ownJobs(ctx context.Context, n int) (took time.Duration, more
 	if err != nil {
 		return 0, nil, err
 	}
-	defer func() { err = joined(err, d.down()) }()
+	defer func() { err = joined(err, d.Stop()) }()
 	files := make([]string, n)
 	for i := range files {
 		files[i] = tiny(fmt.Sprintf("noop-%d", i))
 	}
 	begin := time.Now()
-	if err = d.submit(ctx, strings.Join(files, "---\n")); err != nil {
+	if err = d.Send(ctx, strings.Join(files, "---\n")); err != nil {
 		return 0, nil, err
 	}
-	if err = d.completed(ctx, n); err != nil {
+	if err = d.Completed(ctx, n); err != nil {
 		return 0, nil, err
 	}
 	return time.Since(begin), nil, nil
@@ -76,7 +76,7 @@ func (s *settings) ownItems(ctx context.Context, n int) (took time.Duration, mor
 	if err != nil {
 		return 0, nil, err
 	}
-	defer func() { err = joined(err, d.down()) }()
+	defer func() { err = joined(err, d.Stop()) }()
 	file := fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
 kind: Job
 metadata: {name: noops}
@@ -87,13 +87,13 @@ spec:
   grace: 1s
 `, n, s.slots)
 	begin := time.Now()
-	if err = d.submit(ctx, file); err != nil {
+	if err = d.Send(ctx, file); err != nil {
 		return 0, nil, err
 	}
-	if err = d.completed(ctx, 1); err != nil {
+	if err = d.Completed(ctx, 1); err != nil {
 		return 0, nil, err
 	}
 	took = time.Since(begin)
-	claims, err := d.metrics(ctx, "sluice_claims_settled_total")
+	claims, err := d.Metrics(ctx, "sluice_claims_settled_total")
 	return took, []figure{{claims["committed"], "subjobs"}}, err
 }

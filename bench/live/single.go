@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"sluice.dev/sluice/bench/sample"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
@@ -30,15 +31,15 @@ func (s *settings) single(ctx context.Context, b *book) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, d.down()) }()
+	defer func() { err = joined(err, d.Stop()) }()
 	var start, ran, whole []float64
 	for i := range s.singles {
 		name := fmt.Sprintf("single-%d", i)
 		submitted := time.Now()
-		if err = d.submit(ctx, tiny(name)); err != nil {
+		if err = d.Send(ctx, tiny(name)); err != nil {
 			return err
 		}
-		if err = d.completed(ctx, i+1); err != nil {
+		if err = d.Completed(ctx, i+1); err != nil {
 			return err
 		}
 		done := time.Now()
@@ -51,18 +52,18 @@ func (s *settings) single(ctx context.Context, b *book) (err error) {
 		}
 		h := r.Msg.Job.History[0]
 		// The lease begins when the market decides; the process starts when its supervisor has started it.
-		start = append(start, milliseconds(h.Start.AsTime().Sub(h.PlannedStart.AsTime())))
-		ran = append(ran, milliseconds(h.End.AsTime().Sub(h.Start.AsTime())))
-		whole = append(whole, milliseconds(done.Sub(submitted)))
+		start = append(start, sample.Milliseconds(h.Start.AsTime().Sub(h.PlannedStart.AsTime())))
+		ran = append(ran, sample.Milliseconds(h.End.AsTime().Sub(h.Start.AsTime())))
+		whole = append(whole, sample.Milliseconds(done.Sub(submitted)))
 	}
 	for _, v := range [][]float64{start, ran, whole} {
 		slices.Sort(v)
 	}
-	mib, err := d.resident()
+	mib, _, err := d.Resident()
 	if err != nil {
 		return err
 	}
-	b.add("Single", s.singles, figure{median(start), "ms-award-to-start"}, figure{quantile(start, 95), "ms-award-to-start-p95"},
-		figure{median(ran), "ms-start-to-end"}, figure{median(whole), "ms-submit-to-commit"}, figure{mib, "daemon-MiB"})
+	b.add("Single", s.singles, figure{sample.Median(start), "ms-award-to-start"}, figure{sample.Quantile(start, 95), "ms-award-to-start-p95"},
+		figure{sample.Median(ran), "ms-start-to-end"}, figure{sample.Median(whole), "ms-submit-to-commit"}, figure{mib, "daemon-MiB"})
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sluice.dev/sluice/bench/sample"
 )
 
 // tiny is a job of one unit that does nothing.
@@ -41,8 +43,8 @@ func submitting(ctx context.Context, s *settings, b *book, clients int) (err err
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, d.down()) }()
-	if _, err := d.reserve(ctx); err != nil {
+	defer func() { err = joined(err, d.Stop()) }()
+	if _, err := d.Drain(ctx, ""); err != nil {
 		return err
 	}
 	n := s.submissions
@@ -59,8 +61,8 @@ func submitting(ctx context.Context, s *settings, b *book, clients int) (err err
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && errs[c] == nil; i = int(next.Add(1)) - 1 {
 				at := time.Now()
-				errs[c] = d.submit(ctx, tiny(fmt.Sprintf("j%d", i)))
-				took[i] = milliseconds(time.Since(at))
+				errs[c] = d.Send(ctx, tiny(fmt.Sprintf("j%d", i)))
+				took[i] = sample.Milliseconds(time.Since(at))
 			}
 		})
 	}
@@ -70,8 +72,6 @@ func submitting(ctx context.Context, s *settings, b *book, clients int) (err err
 		return err
 	}
 	slices.Sort(took)
-	b.add(fmt.Sprintf("Submit/clients=%d", clients), n, figure{median(took), "ms-p50"}, figure{quantile(took, 99), "ms-p99"}, figure{rate, "jobs/s"})
+	b.add(fmt.Sprintf("Submit/clients=%d", clients), n, figure{sample.Median(took), "ms-p50"}, figure{sample.Quantile(took, 99), "ms-p99"}, figure{rate, "jobs/s"})
 	return nil
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,244 @@
+// Package daemon runs real daemons (`sluice up`) on loopback for benchmarks, each with a client. It measures nothing itself.
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+)
+
+// Options of a daemon. All but Flags and Patience are needed.
+type Options struct {
+	// Bin is the directory of sluice and sluice-shim, absolute.
+	Bin string
+	// Dir holds its data, in Data, and what it logs. It is made if it is not there.
+	Dir string
+	// GPUs as `sluice up --gpus` takes them.
+	GPUs string
+	// Flags of `sluice up` besides; they come last.
+	Flags []string
+	// Patience is how long it may take until it serves. Default 20 s.
+	Patience time.Duration
+}
+
+// Daemon is one `sluice up` with a client for it.
+type Daemon struct {
+	sluicev1alpha1connect.SluiceServiceClient
+	// Base is its URL, HTTP a client that keeps enough connections for 128 callers.
+	Base string
+	HTTP *http.Client
+	// Started is when its process was started, Served how long it took until it said that it serves.
+	Started time.Time
+	Served  time.Duration
+
+	cmd *exec.Cmd
+	log string
+}
+
+// Data is the data directory of a daemon whose Options.Dir is dir.
+func Data(dir string) string { return filepath.Join(dir, "data") }
+
+// ErrPatience is that a daemon did not serve in time. Its process is gone.
+var ErrPatience = errors.New("the daemon does not serve in time") //nolint:gochecknoglobals // a sentinel
+
+// Start starts a daemon and returns once it says that it serves.
+func Start(o Options) (*Daemon, error) {
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	d := &Daemon{log: filepath.Join(o.Dir, "log"), HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128}}}
+	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	flags := []string{"up", "--data", Data(o.Dir), "--gpus", o.GPUs, "--listen", "127.0.0.1:0", "--log", "warn"}
+	d.cmd = exec.Command(filepath.Join(o.Bin, "sluice"), append(flags, o.Flags...)...)
+	d.cmd.Stderr = log
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	d.Started = time.Now()
+	if err = d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	patience := o.Patience
+	if patience == 0 {
+		patience = 20 * time.Second
+	}
+	late := time.AfterFunc(patience, func() { _ = d.cmd.Process.Kill() })
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	if !late.Stop() {
+		_ = d.cmd.Wait() // it was killed
+		return nil, fmt.Errorf("%w: %v; its log: %s", ErrPatience, patience, d.Said())
+	}
+	_, rest, found := strings.Cut(line, " serves on ")
+	if err != nil || !found {
+		_ = d.Stop()
+		return nil, fmt.Errorf("the daemon did not come up: %q %w; its log: %s", line, err, d.Said())
+	}
+	d.Served = time.Since(d.Started)
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	address, _, _ := strings.Cut(rest, ",")
+	d.Base = "http://" + address
+	d.SluiceServiceClient = sluicev1alpha1connect.NewSluiceServiceClient(d.HTTP, d.Base)
+	return d, nil
+}
+
+// Offers waits until the daemon shows so many slices. On an error it was stopped.
+func (d *Daemon) Offers(ctx context.Context, slices int) error {
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		list, err := d.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
+		if err == nil && len(list.Msg.Slices) == slices {
+			return nil
+		}
+		if time.Now().After(until) {
+			return errors.Join(fmt.Errorf("the daemon shows no slices: %w; its log: %s", err, d.Said()), d.Stop())
+		}
+	}
+}
+
+// Stop ends the daemon and waits until it is gone, at most 20 s; then it is killed, which is an error.
+func (d *Daemon) Stop() error {
+	d.HTTP.CloseIdleConnections()
+	_ = d.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(20*time.Second, func() { _ = d.cmd.Process.Kill() })
+	defer kill.Stop()
+	return d.cmd.Wait()
+}
+
+// Kill ends the daemon at once and waits until it is gone.
+func (d *Daemon) Kill() {
+	d.HTTP.CloseIdleConnections()
+	_ = d.cmd.Process.Kill()
+	_ = d.cmd.Wait()
+}
+
+// Said is what the daemon logged, over all its starts in this directory.
+func (d *Daemon) Said() string {
+	text, err := os.ReadFile(d.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Send submits a job file.
+func (d *Daemon) Send(ctx context.Context, file string) error {
+	_, err := d.Submit(ctx, connect.NewRequest(&pb.SubmitRequest{Job: file, FileName: "bench"}))
+	return err
+}
+
+// Drain takes a slice off the market, all of them where none is named, so that jobs wait. It returns what gives them back.
+func (d *Daemon) Drain(ctx context.Context, slice string) (giveBack func() error, err error) {
+	r, err := d.Reserve(ctx, connect.NewRequest(&pb.ReserveRequest{Kind: "drain", Source: "bench", Slice: slice}))
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		for _, id := range r.Msg.Ids {
+			if _, err := d.Unreserve(ctx, connect.NewRequest(&pb.UnreserveRequest{Id: id})); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// Completed waits until so many jobs have completed since the daemon started. Any other end is an error. It reads the
+// metrics, which costs the daemon less than a list of jobs.
+func (d *Daemon) Completed(ctx context.Context, n int) error {
+	for {
+		counts, err := d.Metrics(ctx, "sluice_jobs_ended_total")
+		if err != nil {
+			return err
+		}
+		done, all := 0, 0
+		for state, count := range counts {
+			all += int(count)
+			if strings.EqualFold(state, "completed") {
+				done = int(count)
+			}
+		}
+		switch {
+		case all != done:
+			return fmt.Errorf("jobs ended otherwise than completed: %v; the daemon's log: %s", counts, d.Said())
+		case done >= n:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Metrics returns one metric by the value of its only label, "" where it has none.
+func (d *Daemon) Metrics(ctx context.Context, name string) (map[string]float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Base+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := d.HTTP.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	found := map[string]float64{}
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		rest, ours := strings.CutPrefix(lines.Text(), name)
+		label, value, valued := strings.Cut(rest, " ")
+		if !ours || !valued || label != "" && label[0] != '{' {
+			continue
+		}
+		_, label, _ = strings.Cut(strings.Trim(label, "{}"), "=")
+		if found[strings.Trim(label, `"`)], err = strconv.ParseFloat(value, 64); err != nil {
+			return nil, fmt.Errorf("metric %s: %w", name, err)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("there is no metric %s (status %s)", name, resp.Status)
+	}
+	return found, nil
+}
+
+// Resident is what the daemon's process has in memory now, and what it had at most, in MiB.
+func (d *Daemon) Resident() (now, most float64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		key, value, _ := strings.Cut(line, ":")
+		kib, failed := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(value, " kB")), 64)
+		switch {
+		case key != "VmRSS" && key != "VmHWM":
+			continue
+		case failed != nil:
+			return 0, 0, fmt.Errorf("/proc/%d/status: %s: %w", d.cmd.Process.Pid, key, failed)
+		case key == "VmRSS":
+			now = kib / 1024
+		default:
+			most = kib / 1024
+		}
+	}
+	return now, most, nil
+}
