@@ -91,6 +91,8 @@ func Name(a protocol.Address) string {
 		return "the timer"
 	case protocol.Bidder:
 		return "the agent of job " + a.ID
+	case protocol.Archive:
+		return "the archive"
 	}
 	return "nobody"
 }

@@ -14,7 +14,8 @@ type FactKind uint8
 
 // Facts of the gate.
 const (
-	// JobAccepted: Job, Spec, Request, Digest, Zone, Epoch, Generation (its first life), At.
+	// JobAccepted: Job, Spec, Request, Digest, Zone, Epoch, Generation (its first life), At, Flag (an archived job is taken
+	// back: the facts behind it in the same step say the rest).
 	JobAccepted FactKind = iota + 1
 	// JobHomed: the zone has acknowledged: Job, Epoch.
 	JobHomed
@@ -23,6 +24,7 @@ const (
 	// JobForgotten: retention is over, or a person deleted or replaced it: Job, Generation (its last life). Its files and its
 	// home's record are to go; until JobPurged a new job of that name waits. Generation 0, as written before there were lives:
 	// nothing is waited for. In snapshots one without Job brings the highest generation that was ever forgotten.
+	// Flag: it was archived.
 	JobForgotten
 	// QueueSet: Queue.
 	QueueSet
@@ -34,6 +36,9 @@ const (
 	JobRequeued
 	// JobPurged: neither files nor a home are left of lives up to Generation: Job, Generation.
 	JobPurged
+	// JobArchived: the archive has what the gate keeps of a job that is over, and the gate lets go of it: Job, Generation. In
+	// snapshots one without Job: Count, how many jobs are kept by the archive alone.
+	JobArchived
 )
 
 // Facts of a zone.
@@ -54,13 +59,14 @@ const (
 	Calibrated
 	// Ended: Job, Verdict, At. Final.
 	Ended
-	// HomeDropped: the job's record is forgotten: Job, Generation. No life of it up to that one is taken home again.
+	// HomeDropped: the job's record is forgotten: Job, Generation. No life of it up to that one is taken home again. Count:
+	// what it had attained, if it was archived: that counts for its queue no more.
 	HomeDropped
 	// HomeHeld: Job, Flag.
 	HomeHeld
 	// QueueKnown: Queue.
 	QueueKnown
-	// HomeKept: Record. The whole state of one job, in snapshots.
+	// HomeKept: Record. The whole state of one job, in snapshots and for the archive. Flag: an archived job is taken back.
 	HomeKept
 	// QueueCalibrated: Standing. What the market has learned of a queue, and its credits.
 	QueueCalibrated
@@ -70,6 +76,8 @@ const (
 	HomeReopened
 	// OutputPublished: Job, Token. Output and checkpoint of what was committed are where people and the next subjob find them.
 	OutputPublished
+	// HomeArchived: the archive has the record of a job that is over, and the zone lets go of it: Job, Generation.
+	HomeArchived
 )
 
 // Facts of a node.
@@ -134,6 +142,8 @@ type Fact struct {
 	Bid            *Bid
 	Standing       *Standing
 	Lesson         *Lesson
+	// Count is a number that a kind's comment explains.
+	Count int64
 }
 
 // Lesson is what finished jobs of one template of one queue have shown, oldest first.

@@ -202,6 +202,8 @@ type Message struct {
 	Notices        []Notice
 	// Made are the reservations that a person's call stands for, one for each slice.
 	Made []Made
+	// Filed is what the archive has, or is to keep, of one actor's part of a job (archive.go).
+	Filed []Fact
 }
 
 // Made is one reservation as it is told to whoever asked for it.

@@ -34,7 +34,7 @@ func (t *Trust) Mix(h digest.Hash) digest.Hash {
 
 // Mix mixes what is kept of a queue into a digest.
 func (s *Standing) Mix(h digest.Hash) digest.Hash {
-	return s.Trust.Mix(h.Text(s.Queue)).Int(s.Credits, int64(s.Refilled))
+	return s.Trust.Mix(h.Text(s.Queue)).Int(s.Credits, int64(s.Refilled), s.Archived)
 }
 
 // Mix mixes a claim into a digest.

@@ -154,4 +154,6 @@ type Standing struct {
 	// Credits it may bid with, refilled up to the instant Refilled.
 	Credits  int64
 	Refilled quantity.Instant
+	// Archived is what jobs of it that the archive alone keeps have attained, in MiB-milliseconds.
+	Archived int64
 }

@@ -14,7 +14,7 @@ import (
 
 // lasts are the largest members of the closed sets.
 var lasts = map[reflect.Type]uint64{
-	reflect.TypeFor[protocol.Role]():            uint64(protocol.Bidder),
+	reflect.TypeFor[protocol.Role]():            uint64(protocol.Archive),
 	reflect.TypeFor[protocol.NoticeKind]():      uint64(protocol.Concluded),
 	reflect.TypeFor[protocol.ReservationKind](): uint64(protocol.ForHold),
 	reflect.TypeFor[job.Kind]():                 uint64(job.Rigid),
@@ -28,6 +28,10 @@ var lasts = map[reflect.Type]uint64{
 
 // draw fills v, every field of it, with drawn values; about half of the fields stay zero.
 func draw(t *rapid.T, v reflect.Value) {
+	if v.Type() == reflect.TypeFor[protocol.FactKind]() { // of a fact within a message: it has one
+		v.SetUint(uint64(rapid.SampledFrom(factKinds).Draw(t, "fact kind")))
+		return
+	}
 	if v.Kind() != reflect.Struct && v.Kind() != reflect.Array && rapid.Bool().Draw(t, "zero") {
 		return
 	}
@@ -100,7 +104,7 @@ func leaves(p any, f func(path string)) {
 		case reflect.Struct:
 			for i := range v.NumField() {
 				name := v.Type().Field(i).Name
-				if v.Addr().Interface() == p && name == "Kind" {
+				if _, fact := v.Addr().Interface().(*protocol.Fact); (fact || v.Addr().Interface() == p) && name == "Kind" {
 					continue
 				}
 				walk(v.Field(i), path+"."+name)
@@ -116,6 +120,9 @@ func leaves(p any, f func(path string)) {
 			v.SetZero()
 		case reflect.Slice:
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			if f, ok := v.Index(0).Addr().Interface().(*protocol.Fact); ok {
+				f.Kind = protocol.JobAccepted
+			}
 			walk(v.Index(0), path)
 			v.SetZero()
 		case reflect.Interface:

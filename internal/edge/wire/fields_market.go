@@ -33,6 +33,7 @@ func standingFields(c *coder, s *protocol.Standing) {
 	value(c, 2, &s.Trust, trustFields)
 	signed(c, 3, &s.Credits)
 	instant(c, 4, &s.Refilled)
+	signed(c, 5, &s.Archived)
 }
 
 func lessonFields(c *coder, l *protocol.Lesson) {

@@ -38,6 +38,14 @@ func factFields(c *coder, f *protocol.Fact) {
 	pointer(c, 30, &f.Standing, standingFields)
 	pointer(c, 31, &f.Lesson, lessonFields)
 	unsigned(c, 32, &f.Generation)
+	signed(c, 33, &f.Count)
+}
+
+// filedFields are those of a fact within a message.
+func filedFields(c *coder, f *protocol.Fact) {
+	if factFields(c, f); !c.writing && c.err == nil && !knownFact(f.Kind) {
+		c.newer("filed fact of kind %d", f.Kind)
+	}
 }
 
 func messageFields(c *coder, m *protocol.Message) {
@@ -84,10 +92,11 @@ func messageFields(c *coder, m *protocol.Message) {
 		boolean(c, 3, &m.Stood)
 		list(c, 4, &m.Overlaps, reservationFields)
 	})
+	list(c, 39, &m.Filed, filedFields)
 }
 
 func addressFields(c *coder, a *protocol.Address) {
-	enum(c, 1, &a.Role, protocol.Bidder)
+	enum(c, 1, &a.Role, protocol.Archive)
 	text(c, 2, &a.ID)
 }
 

@@ -6,8 +6,8 @@ import "sluice.dev/sluice/internal/core/protocol"
 // constants.
 
 func knownFact(k protocol.FactKind) bool {
-	return within(k, protocol.JobAccepted, protocol.JobPurged) ||
-		within(k, protocol.HomeTaken, protocol.OutputPublished) ||
+	return within(k, protocol.JobAccepted, protocol.JobArchived) ||
+		within(k, protocol.HomeTaken, protocol.HomeArchived) ||
 		within(k, protocol.Booted, protocol.QuarantineLifted)
 }
 
@@ -17,7 +17,8 @@ func knownMessage(k protocol.Kind) bool {
 		within(k, protocol.Adopt, protocol.Forgotten) ||
 		within(k, protocol.Offer, protocol.Published) ||
 		within(k, protocol.Inventory, protocol.Ailing) ||
-		within(k, protocol.Attend, protocol.Told)
+		within(k, protocol.Attend, protocol.Told) ||
+		within(k, protocol.File, protocol.Outdated)
 }
 
 func within[K ~uint8](k, first, last K) bool { return first <= k && k <= last }
