@@ -36,8 +36,8 @@ func (z *Zone) Apply(f protocol.Fact) {
 			z.sum -= s.sum
 			z.retire(s)
 			z.busy = remove(z.busy, f.Job)
-			z.closing.set(&s.slots.closing, s, quantity.Never)
-			z.publishing.set(&s.slots.publishing, s, quantity.Never)
+			z.closing.Set(&s.slots.closing, s, quantity.Never)
+			z.publishing.Set(&s.slots.publishing, s, quantity.Never)
 			delete(z.jobs, f.Job)
 		}
 		z.bury(f.Job, f.Generation)
@@ -258,7 +258,7 @@ func (z *Zone) all() []*state {
 
 // close sends a job's final verdict until the gate confirms it.
 func (z *Zone) close(s *state) {
-	z.closing.set(&s.slots.closing, s, s.closedAt.Add(z.cfg.Retry))
+	z.closing.Set(&s.slots.closing, s, s.closedAt.Add(z.cfg.Retry))
 }
 
 // queueNames in order.

@@ -95,7 +95,7 @@ func (z *Zone) avoidedAnew(s *state) {
 	for i := range s.backoff.avoided {
 		next = min(next, s.backoff.avoided[i].until)
 	}
-	z.avoiding.set(&s.slots.avoiding, s, next)
+	z.avoiding.Set(&s.slots.avoiding, s, next)
 	s.lookedAt = 0
 	z.changed(s)
 }
@@ -135,10 +135,10 @@ func (z *Zone) looksAnother(sl *slice) {
 	if sl.stale != 0 {
 		z.setStale(sl, 0)
 	}
-	if len(z.avoiding.list) == 0 {
+	if z.avoiding.Len() == 0 {
 		return
 	}
-	for _, s := range z.avoiding.all() {
+	for _, s := range z.avoiding.All() {
 		if s.backoff.refusals < refusedOften && s.avoids(sl) {
 			s.backoff.avoided = slices.DeleteFunc(s.backoff.avoided, func(a avoided) bool { return a.slice == sl })
 			z.avoidedAnew(s)

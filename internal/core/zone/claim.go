@@ -150,7 +150,7 @@ func (z *Zone) lapse(now quantity.Instant) {
 // unanswered is when the first of the messages to nodes that wait for an answer, or a slice that is left alone, is to be
 // looked at again.
 func (z *Zone) unanswered() quantity.Instant {
-	wake := min(z.stales.next(), z.resting.next(), z.avoiding.next())
+	wake := min(z.stales.Next(), z.resting.Next(), z.avoiding.Next())
 	if len(z.asks) > 0 {
 		wake = min(wake, z.asks[0].expires)
 	}

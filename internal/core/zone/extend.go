@@ -34,7 +34,7 @@ func (z *Zone) continuations(now quantity.Instant, out *protocol.Out) quantity.I
 		z.stir(st)
 	}
 	z.rearm()
-	return min(wake, z.continuing.next())
+	return min(wake, z.continuing.Next())
 }
 
 // extends says whether a job that reaches its walltime goes on.

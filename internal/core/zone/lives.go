@@ -97,8 +97,8 @@ func (z *Zone) applyReopened(s *state, f *protocol.Fact) {
 	s.Forgiven = s.Skipped.Len()
 	s.Learned.Failures, s.Learned.Kills, s.Learned.LastDetail, s.Learned.Suspects = 0, 0, "", nil
 	s.dropping, s.notBefore, s.closedAt, s.acked, s.lookedAt, s.counts, s.ailed = job.Verdict{}, 0, 0, false, 0, counts{}, ailed{}
-	z.closing.set(&s.slots.closing, s, quantity.Never)
-	z.resting.set(&s.slots.resting, s, quantity.Never)
+	z.closing.Set(&s.slots.closing, s, quantity.Never)
+	z.resting.Set(&s.slots.resting, s, quantity.Never)
 	z.enliven(s)
 	z.changed(s)
 }

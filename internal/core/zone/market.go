@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
@@ -29,7 +30,7 @@ type advertised struct {
 	spare []window
 	// opens and closes are when the next window of a slice opens, and when one becomes too short; stales when a slice that
 	// is left alone is to be looked at.
-	opens, closes, stales alarms[*slice]
+	opens, closes, stales alarm.Heap[*slice]
 	classes               []*class
 	// everybody is the one group of a policy that does not look at queues.
 	everybody *group
@@ -88,7 +89,7 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 		wake = min(wake, z.negotiate(now, news, out))
 		clear(z.fresh)
 		z.fresh, z.seen = z.fresh[:0], z.generation
-		return min(wake, z.opens.next(), z.unanswered())
+		return min(wake, z.opens.Next(), z.unanswered())
 	}
 	// With as many windows as jobs to fill them the fast slices go first: nobody is to crawl on a small one while they stand
 	// idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
@@ -100,7 +101,7 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.offerTurn(now, anyPace, news, out)
 	clear(z.fresh)
 	z.fresh, z.seen = z.fresh[:0], z.generation
-	return min(wake, z.opens.next(), z.unanswered())
+	return min(wake, z.opens.Next(), z.unanswered())
 }
 
 // anyPace stands for slices of every speed.
@@ -127,9 +128,9 @@ func (z *Zone) uncontended() bool { return len(z.live)-len(z.busy) <= z.open.len
 
 // wakeSlices marks the slices whose windows open or close now, or that are no longer left alone.
 func (z *Zone) wakeSlices(now quantity.Instant) {
-	for _, a := range []*alarms[*slice]{&z.opens, &z.closes, &z.stales} {
+	for _, a := range []*alarm.Heap[*slice]{&z.opens, &z.closes, &z.stales} {
 		for {
-			s, ok := a.due(now)
+			s, ok := a.Due(now)
 			if !ok {
 				break
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -17,14 +18,14 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 			z.end(now, s, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
 		}
 	}
-	wake := z.deadlines.next()
+	wake := z.deadlines.Next()
 	z.rearm()
 	for _, s := range z.due(&z.leases, now) {
 		z.repeat(now, s, out)
 		z.stir(s)
 	}
 	z.rearm()
-	wake = min(wake, z.leases.next())
+	wake = min(wake, z.leases.Next())
 	for _, s := range z.due(&z.closing, now) {
 		s.closedAt = now
 		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
@@ -39,7 +40,7 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 	for _, s := range z.due(&z.avoiding, now) {
 		z.forgive(now, s)
 	}
-	return min(wake, z.closing.next(), z.publishing.next(), z.resting.next(), z.avoiding.next())
+	return min(wake, z.closing.Next(), z.publishing.Next(), z.resting.Next(), z.avoiding.Next())
 }
 
 // repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.
@@ -103,18 +104,18 @@ func (z *Zone) rearm() {
 			}
 			bids = min(bids, s.bidsAt(c, l))
 		}
-		z.leases.set(&s.slots.leases, s, again)
-		z.continuing.set(&s.slots.continuing, s, bids)
+		z.leases.Set(&s.slots.leases, s, again)
+		z.continuing.Set(&s.slots.continuing, s, bids)
 	}
 	clear(z.stirred)
 	z.stirred = z.stirred[:0]
 }
 
 // due takes the jobs out of a list of alarms whose time has come, by id. They are good until the next call.
-func (z *Zone) due(of *alarms[*state], now quantity.Instant) []*state {
+func (z *Zone) due(of *alarm.Heap[*state], now quantity.Instant) []*state {
 	z.looking = z.looking[:0]
 	for {
-		s, ok := of.due(now)
+		s, ok := of.Due(now)
 		if !ok {
 			break
 		}

@@ -43,7 +43,7 @@ func (p *plain) negotiate(now quantity.Instant, out *protocol.Out) quantity.Inst
 				z.stir(s)
 			}
 			z.rearm()
-			wake = min(wake, z.leases.next())
+			wake = min(wake, z.leases.Next())
 		}
 	}
 	z.loud = p.live() // whoever attends is asked by what it could use
@@ -65,7 +65,7 @@ func (p *plain) negotiate(now quantity.Instant, out *protocol.Out) quantity.Inst
 		}
 	}
 	z.seen = z.generation
-	return min(wake, z.resting.next())
+	return min(wake, z.resting.Next())
 }
 
 // lots are the windows to be offered: to everybody, or to those who changed.

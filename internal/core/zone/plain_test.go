@@ -90,7 +90,7 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 		for _, s := range z.due(&z.resting, now) {
 			z.changed(s)
 		}
-		wake = min(wake, z.resting.next())
+		wake = min(wake, z.resting.Next())
 	} else {
 		wake = min(wake, p.rest(now))
 	}

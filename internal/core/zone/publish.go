@@ -51,7 +51,7 @@ func (z *Zone) armPublications(s *state) {
 	if len(s.Unpublished) > 0 {
 		at = s.publishAsked.Add(z.cfg.Retry)
 	}
-	z.publishing.set(&s.slots.publishing, s, at)
+	z.publishing.Set(&s.slots.publishing, s, at)
 }
 
 // published: the output of a commit is in its place.

@@ -66,7 +66,7 @@ type head struct {
 // begins. As long as nothing changes, places only get worse but for those that were found, so the plan stands until the
 // first of them begins.
 func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	if z.stales.next() != quantity.Never {
+	if z.stales.Next() != quantity.Never {
 		return quantity.Never // a fresh view is on its way; a plan made now would be moved back and forth
 	}
 	if z.replan || z.again <= now {

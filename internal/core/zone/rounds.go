@@ -119,7 +119,7 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 	if n := len(lots); n > 0 {
 		if lots = z.repack(now, lots, out); len(lots) < n { // what was withdrawn is withdrawn again until it is
 			z.rearm()
-			wake = min(wake, z.leases.next())
+			wake = min(wake, z.leases.Next())
 		}
 	}
 	if asked := z.callees(now, lots); len(asked) > 0 {
@@ -131,7 +131,7 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 	for _, r := range z.rounds {
 		wake = min(wake, r.closes)
 	}
-	return min(wake, z.resting.next()) // who won nothing is called again
+	return min(wake, z.resting.Next()) // who won nothing is called again
 }
 
 // inTurn lists the windows that have begun and are to be offered: where there are as many as jobs to fill them those of fast
@@ -297,7 +297,7 @@ func (z *Zone) callAgain(now quantity.Instant, st *state) {
 	pause := z.cfg.Retry << min(st.agent.vain, mostPatience)
 	st.agent.vain++
 	if st.notBefore <= now { // otherwise it is asked when it has rested
-		z.resting.set(&st.slots.resting, st, now.Add(pause))
+		z.resting.Set(&st.slots.resting, st, now.Add(pause))
 	}
 }
 

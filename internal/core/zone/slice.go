@@ -84,7 +84,7 @@ func (z *Zone) offered(in *protocol.Message) {
 	case (in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version) && !planted.In(planted.OlderOffer):
 		return
 	default:
-		if (s.doubter != nil || len(z.avoiding.list) > 0) && !sameView(s.view, v) {
+		if (s.doubter != nil || z.avoiding.Len() > 0) && !sameView(s.view, v) {
 			z.looksAnother(s)
 		}
 		z.unsorted = z.unsorted || s.view.Slice.Capacity[trp.Memory] != v.Slice.Capacity[trp.Memory]
@@ -175,7 +175,7 @@ func (z *Zone) setStale(s *slice, until quantity.Instant) {
 	if until == 0 {
 		until = quantity.Never
 	}
-	z.stales.set(&s.slots.stale, s, until)
+	z.stales.Set(&s.slots.stale, s, until)
 	z.mark(s)
 }
 
@@ -412,8 +412,8 @@ func (z *Zone) arm(s *slice, now quantity.Instant) {
 			opens = min(opens, w.planned)
 		}
 	}
-	z.opens.set(&s.slots.opens, s, opens)
-	z.closes.set(&s.slots.closes, s, closes)
+	z.opens.Set(&s.slots.opens, s, opens)
+	z.closes.Set(&s.slots.closes, s, closes)
 }
 
 // standing says whether a window of the slice has begun.

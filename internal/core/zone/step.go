@@ -30,7 +30,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.ClosedAck:
 		if s := z.jobs[in.Job]; s != nil && s.lives(&in) {
 			s.acked = true
-			z.closing.set(&s.slots.closing, s, quantity.Never)
+			z.closing.Set(&s.slots.closing, s, quantity.Never)
 		}
 	case protocol.Forget:
 		z.forget(now, &in, out)
@@ -206,6 +206,6 @@ func nodeOf(c *protocol.Claim) protocol.Address {
 // rest pauses a job for d.
 func (z *Zone) rest(now quantity.Instant, s *state, d time.Duration) {
 	s.notBefore = now.Add(d)
-	z.resting.set(&s.slots.resting, s, s.notBefore)
+	z.resting.Set(&s.slots.resting, s, s.notBefore)
 	z.touch(s)
 }

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -57,7 +58,7 @@ type soft struct {
 	// are overdue, nodes that are silent), by the window they may continue into, by output that is not published, by
 	// their pause after a failure, those
 	// whose verdict the gate has not confirmed, and those that avoid slices.
-	deadlines, leases, continuing, publishing, resting, closing, avoiding alarms[*state]
+	deadlines, leases, continuing, publishing, resting, closing, avoiding alarm.Heap[*state]
 	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
 	stirred, looking []*state
 	// woken is the earliest wake-up already asked for.
@@ -270,7 +271,7 @@ func (z *Zone) enliven(s *state) {
 	s.alive = len(z.live)
 	z.populate(s.q, 1)
 	if s.deadline() != quantity.Never {
-		z.deadlines.set(&s.slots.deadline, s, s.deadline())
+		z.deadlines.Set(&s.slots.deadline, s, s.deadline())
 	}
 }
 
@@ -289,9 +290,9 @@ func (z *Zone) retire(s *state) {
 		z.attending--
 		s.agent = agent{}
 	}
-	z.deadlines.set(&s.slots.deadline, s, quantity.Never)
+	z.deadlines.Set(&s.slots.deadline, s, quantity.Never)
 	s.backoff, s.losses = backoff{}, nil
-	z.avoiding.set(&s.slots.avoiding, s, quantity.Never)
+	z.avoiding.Set(&s.slots.avoiding, s, quantity.Never)
 	z.touch(s)
 }
 

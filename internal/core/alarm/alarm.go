@@ -1,10 +1,11 @@
-package zone
+// Package alarm is a heap of what is to be looked at again at some instant. It must not know what that is.
+package alarm
 
 import "sluice.dev/sluice/internal/core/quantity"
 
-// alarms is a heap of what is to be looked at again at some instant. Each thing has at most one alarm in it and keeps its
-// place there in a slot of its own (0: none), so that moving or dropping an alarm costs O(log n).
-type alarms[T any] struct{ list []alarm[T] }
+// Heap is a heap of alarms. Each thing has at most one alarm in it and keeps its place there in a slot of its own (0: none), so
+// that moving or dropping an alarm costs O(log n). Among equal alarms it knows no order: who takes several out sorts them.
+type Heap[T any] struct{ list []alarm[T] }
 
 type alarm[T any] struct {
 	at   quantity.Instant
@@ -12,8 +13,8 @@ type alarm[T any] struct {
 	of   T
 }
 
-// set moves the alarm of a thing to at; Never drops it.
-func (a *alarms[T]) set(slot *int, of T, at quantity.Instant) {
+// Set moves the alarm of a thing to at; Never drops it.
+func (a *Heap[T]) Set(slot *int, of T, at quantity.Instant) {
 	switch i := *slot - 1; {
 	case i < 0 && at == quantity.Never:
 	case i < 0:
@@ -30,16 +31,19 @@ func (a *alarms[T]) set(slot *int, of T, at quantity.Instant) {
 	}
 }
 
-// next is the earliest alarm, Never if there is none.
-func (a *alarms[T]) next() quantity.Instant {
+// Next is the earliest alarm, Never if there is none.
+func (a *Heap[T]) Next() quantity.Instant {
 	if len(a.list) == 0 {
 		return quantity.Never
 	}
 	return a.list[0].at
 }
 
-// due drops an alarm that is not later than now and returns what it was for.
-func (a *alarms[T]) due(now quantity.Instant) (of T, ok bool) {
+// Len is how many alarms there are.
+func (a *Heap[T]) Len() int { return len(a.list) }
+
+// Due drops an alarm that is not later than now and returns what it was for.
+func (a *Heap[T]) Due(now quantity.Instant) (of T, ok bool) {
 	if len(a.list) == 0 || a.list[0].at > now {
 		return of, false
 	}
@@ -48,8 +52,8 @@ func (a *alarms[T]) due(now quantity.Instant) (of T, ok bool) {
 	return of, true
 }
 
-// all are the things that have an alarm, in no order.
-func (a *alarms[T]) all() []T {
+// All are the things that have an alarm, in no order.
+func (a *Heap[T]) All() []T {
 	out := make([]T, len(a.list))
 	for i := range a.list {
 		out[i] = a.list[i].of
@@ -57,7 +61,7 @@ func (a *alarms[T]) all() []T {
 	return out
 }
 
-func (a *alarms[T]) drop(i int) {
+func (a *Heap[T]) drop(i int) {
 	last := len(a.list) - 1
 	*a.list[i].slot = 0
 	moved := a.list[last]
@@ -70,12 +74,12 @@ func (a *alarms[T]) drop(i int) {
 	}
 }
 
-func (a *alarms[T]) put(i int, x alarm[T]) {
+func (a *Heap[T]) put(i int, x alarm[T]) {
 	a.list[i] = x
 	*x.slot = i + 1
 }
 
-func (a *alarms[T]) up(i int) {
+func (a *Heap[T]) up(i int) {
 	x := a.list[i]
 	for i > 0 && a.list[(i-1)/4].at > x.at {
 		a.put(i, a.list[(i-1)/4])
@@ -84,7 +88,7 @@ func (a *alarms[T]) up(i int) {
 	a.put(i, x)
 }
 
-func (a *alarms[T]) down(i int) {
+func (a *Heap[T]) down(i int) {
 	x := a.list[i]
 	for {
 		least := i
