@@ -1,6 +1,6 @@
 // Command live measures a real daemon on loopback with simulated slices: how long a submission takes to be durable, how
-// long a job takes from its submission to its start and its end, how many no-op subjobs end in a second, beside xargs, GNU
-// parallel and Slurm in the same run, and how long a round takes in which 100 agents bid over the API. It prints lines in
+// long a job takes from its submission to its start and its end, what a no-op subjob costs beside bare starts of the same
+// programs, how many no-ops end in a second beside xargs, GNU parallel and Slurm in the same run, and how long a round takes in which 100 agents bid over the API. It prints lines in
 // Go's benchmark format, one for every repetition, so
 // that benchstat compares two runs, and comments that say what was not measured. docs/benchmarks.md explains the figures.
 //
@@ -37,13 +37,15 @@ type settings struct {
 	submissions int
 	// singles is how many jobs are submitted one after another to an idle daemon.
 	singles int
+	// profile is a file for a profile of no-op subjobs; empty for none.
+	profile string
 	// agents bid in a live round, and rounds is how many of them are waited for.
 	agents, rounds int
 }
 
 func main() {
 	s := settings{}
-	only := flag.String("only", "submit,single,noop,round", "what to measure: submit, single, noop, round, with commas between")
+	only := flag.String("only", "submit,single,subjob,noop,round", "what to measure: submit, single, subjob, noop, round, with commas between")
 	flag.StringVar(&s.bin, "bin", "bin", "the directory of sluice and sluice-shim")
 	flag.IntVar(&s.slots, "slots", 4, "how many no-ops run at once")
 	flag.IntVar(&s.processes, "n", 300, "no-op processes of one measurement")
@@ -51,6 +53,7 @@ func main() {
 	flag.IntVar(&s.pairs, "pairs", 5, "how often everything is measured, in turn")
 	flag.IntVar(&s.submissions, "submissions", 200, "submissions of one client; 64 clients make four times as many together")
 	flag.IntVar(&s.singles, "singles", 20, "jobs one after another on an idle daemon")
+	flag.StringVar(&s.profile, "profile", "", "with subjob: a file for a profile of one more measurement, by perf(1)")
 	flag.IntVar(&s.agents, "agents", 100, "external jobs with an agent each in a live round")
 	flag.IntVar(&s.rounds, "rounds", 100, "live rounds of one measurement")
 	flag.Parse()
@@ -78,8 +81,8 @@ func (s *settings) check(parts []string) error {
 		}
 	}
 	for _, p := range parts {
-		if !slices.Contains([]string{"submit", "single", "noop", "round"}, p) {
-			errs = append(errs, fmt.Errorf("-only %q: want submit, single, noop or round", p))
+		if !slices.Contains([]string{"submit", "single", "subjob", "noop", "round"}, p) {
+			errs = append(errs, fmt.Errorf("-only %q: want submit, single, subjob, noop or round", p))
 		}
 	}
 	for _, name := range []string{"sluice", "sluice-shim"} {
@@ -106,7 +109,7 @@ func run(ctx context.Context, s settings, parts []string) (err error) {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context, *settings, *book) error
-	}{{"submit", submissions}, {"single", singles}, {"noop", noops}, {"round", rounds}} {
+	}{{"submit", submissions}, {"single", singles}, {"subjob", subjobs}, {"noop", noops}, {"round", rounds}} {
 		if slices.Contains(parts, part.name) {
 			if err := part.do(ctx, &s, &b); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)
