@@ -95,6 +95,7 @@ func CoreLevels(pkgs []Package) []string {
 var extensionPoints = map[string][]string{
 	"internal/core/planner":   {"book", "ends", "greedy", "place", "pool", "queue"}, // what planners are made of: those that decide about time, and (place) those about places
 	"internal/core/policy":    nil,
+	"internal/edge/archive":   nil,
 	"internal/edge/executor":  {"shim"}, // files and layout that the process kind shares with the supervisor
 	"internal/edge/fabric":    nil,
 	"internal/edge/inventory": nil,

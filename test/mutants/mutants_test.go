@@ -21,6 +21,7 @@ const (
 	module = "sluice.dev/sluice/internal/"
 	zone   = module + "core/zone"
 	runs   = module + "edge/executor/process"
+	filed  = module + "edge/archive/bolt"
 )
 
 // mutants says which test of which package sees which bug.
@@ -34,6 +35,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetPledged:     {zone, "TestCreditsAreBidOnce"},
 	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
+	planted.DiscardAnyLife:    {filed, "TestConformance"},
 }
 
 // TestMutants runs when SLUICE_MUTANTS is set (make mutants).

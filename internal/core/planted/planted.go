@@ -54,6 +54,8 @@ const (
 	ForgetWait Bug = "forget-wait"
 	// IgnorePriority leaves a job's priority out of its bids. (zone)
 	IgnorePriority Bug = "ignore-priority"
+	// DiscardAnyLife lets the purge of an earlier life of a job remove what is filed of a later one. (archive)
+	DiscardAnyLife Bug = "discard-any-life"
 )
 
 // Bugs lists those that the kill soak must see (make planted). The tests of a package must see the others (make mutants).

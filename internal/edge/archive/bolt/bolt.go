@@ -1,0 +1,204 @@
+// Package bolt keeps the archive in one file, a B+ tree of go.etcd.io/bbolt: pages are copied before they are written, so that a
+// crash leaves the tree of before or after a call. It opens without reading more than the free list, reads one job in some ten
+// microseconds, and writes a batch with two syncs. What the store does not do is done here: every value has a checksum, damage of
+// the tree's structure (a panic or a memory fault within the store) becomes an error, and a file that is cut is refused.
+// docs/adr/0022-archive.md has the reasons and the limits.
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/archive"
+)
+
+const (
+	// FileName is the archive's file in its directory.
+	FileName = "jobs.db"
+	// temporary is one that is being made; it is removed at the next start.
+	temporary = "jobs.db.new"
+)
+
+// Names of the tree's buckets, and of the keys of info.
+const (
+	partsBucket = "parts" // role and name: what was filed
+	orderBucket = "order" // submitted and name: the list
+	endedBucket = "ended" // ended and name: retention
+	infoBucket  = "info"
+	formatKey   = "format"
+	totalsKey   = "totals"
+)
+
+// format names what is in the file. A change of a value raises its own version; a change of the buckets raises this.
+const format = "sluice archive 1"
+
+// Archive is one open file.
+type Archive struct {
+	path string
+	db   *bbolt.DB
+	file *os.File // of db
+	// write guards File and Discard; ended is why they take nothing more.
+	write sync.Mutex
+	ended atomic.Pointer[error]
+}
+
+var _ archive.Archive = (*Archive)(nil)
+
+// Open opens the archive in a directory, or makes an empty one where there is none. Errors: Corrupt for a file that is damaged or
+// cut, Conflict for one that another process has open, Unsupported for one of a newer build, Exhausted.
+func Open(dir string) (*Archive, error) {
+	path := filepath.Join(dir, FileName)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, kinded(fmt.Errorf("make the archive's directory: %w", err))
+	}
+	if err := os.Remove(filepath.Join(dir, temporary)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove an archive that was never finished: %w", err)
+	}
+	switch _, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := create(dir); err != nil {
+			return nil, kinded(fmt.Errorf("make the archive %s: %w", path, err))
+		}
+	case err != nil:
+		return nil, kinded(fmt.Errorf("look for the archive: %w", err))
+	}
+	a, err := open(path, os.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.check(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// create makes an empty archive that is whole once it has its name.
+func create(dir string) error {
+	temp := filepath.Join(dir, temporary)
+	a, err := open(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	err = a.db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range []string{partsBucket, orderBucket, endedBucket, infoBucket} {
+			if _, err := tx.CreateBucket([]byte(name)); err != nil {
+				return err
+			}
+		}
+		b := tx.Bucket([]byte(infoBucket))
+		return errors.Join(b.Put([]byte(formatKey), []byte(format)), b.Put([]byte(totalsKey), sealTotals([]byte(totalsKey), totals{})))
+	})
+	if err = errors.Join(err, a.Close()); err != nil {
+		return err
+	}
+	return replace(dir, temp)
+}
+
+// replace gives a file that is whole the archive's name.
+func replace(dir, temp string) error {
+	if err := os.Rename(temp, filepath.Join(dir, FileName)); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// open opens a file of the store with the given flags, whatever is in it.
+func open(path string, flag int) (*Archive, error) {
+	a := &Archive{path: path}
+	o := bbolt.Options{
+		Timeout:      time.Millisecond, // whoever has it, has it for long
+		FreelistType: bbolt.FreelistMapType,
+		ReadOnly:     flag&(os.O_WRONLY|os.O_RDWR) == 0,
+		OpenFile: func(name string, _ int, mode os.FileMode) (f *os.File, err error) {
+			a.file, err = os.OpenFile(name, flag, mode) // the store would make a file that is not there
+			return a.file, err
+		},
+	}
+	err := guard(func() (err error) {
+		if info, err := os.Lstat(path); err == nil && info.Size() == 0 && flag&os.O_CREATE == 0 {
+			return errors.New("the file is empty")
+		}
+		a.db, err = bbolt.Open(path, 0o600, &o)
+		return err
+	})
+	switch {
+	case err == nil:
+		return a, nil
+	case errors.As(err, new(*damage)):
+		_ = a.file.Close() // the store let go of it in the middle of opening
+		return nil, a.corrupt(err)
+	case errors.Is(err, bbolt.ErrTimeout):
+		return nil, errkind.Errorf(errkind.Conflict, "archive %s is in use by another process: stop that one first", path)
+	case errors.As(err, new(*fs.PathError)):
+		return nil, kinded(fmt.Errorf("open the archive %s: %w", path, err))
+	}
+	return nil, a.corrupt(err)
+}
+
+// check looks at what must be right before anything else is: the file is as long as the tree is, and of this format.
+func (a *Archive) check() error {
+	return a.view(func(tx *bbolt.Tx) error {
+		info, err := a.file.Stat()
+		if err != nil {
+			return err
+		}
+		if info.Size() < tx.Size() {
+			return a.corrupt(fmt.Errorf("it was cut: it has %d bytes of %d", info.Size(), tx.Size()))
+		}
+		for _, name := range []string{partsBucket, orderBucket, endedBucket, infoBucket} {
+			if tx.Bucket([]byte(name)) == nil {
+				return a.corrupt(fmt.Errorf("it has no %q", name))
+			}
+		}
+		if got := string(tx.Bucket([]byte(infoBucket)).Get([]byte(formatKey))); got != format {
+			return errkind.Errorf(errkind.Unsupported, "archive %s is of format %.40q, this build knows %q: use the build that wrote it; nothing was changed", a.path, got, format)
+		}
+		_, err = a.totals(tx)
+		return err
+	})
+}
+
+func (a *Archive) totals(tx *bbolt.Tx) (totals, error) {
+	key := []byte(totalsKey)
+	t, err := openTotals(key, tx.Bucket([]byte(infoBucket)).Get(key))
+	if err != nil {
+		return t, a.corrupt(fmt.Errorf("its totals: %w", err))
+	}
+	return t, nil
+}
+
+// Size is archive.Archive's.
+func (a *Archive) Size() (size archive.Size, err error) {
+	err = a.view(func(tx *bbolt.Tx) error {
+		t, err := a.totals(tx)
+		size.Jobs, size.Homes, size.Changes, size.Bytes = t.jobs, t.homes, t.changes, tx.Size()
+		return err
+	})
+	if err == nil {
+		s := a.db.Stats()
+		size.Free = int64(s.FreePageN+s.PendingPageN) * int64(a.db.Info().PageSize)
+	}
+	return size, err
+}
+
+// Close is archive.Archive's. After damage in the middle of a change the store would wait for that for ever: then the file alone
+// is let go of, and with it the lock.
+func (a *Archive) Close() error {
+	if a.ended.Load() != nil {
+		return a.file.Close()
+	}
+	return a.db.Close()
+}

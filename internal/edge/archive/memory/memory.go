@@ -1,0 +1,189 @@
+// Package memory keeps the archive in memory, for simulations and tests: nothing of it is durable, and nothing of it is damaged.
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sync"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/archive"
+)
+
+// Archive is one archive in memory.
+type Archive struct {
+	mu    sync.Mutex
+	parts map[key]archive.Part
+	// order and ended are sorted as they are listed; the newest is appended, the oldest goes first.
+	order []archive.Entry
+	ended []archive.Ended
+	size  archive.Size
+}
+
+type key struct {
+	role protocol.Role
+	name job.ID
+}
+
+var _ archive.Archive = (*Archive)(nil)
+
+// New makes an empty archive.
+func New() *Archive { return &Archive{parts: map[key]archive.Part{}} }
+
+// File is archive.Archive's.
+func (a *Archive) File(parts []archive.Part) error {
+	if err := archive.CheckFiling(parts); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed := false
+	for _, p := range parts {
+		changed = a.file(p) || changed
+	}
+	a.count(changed)
+	return nil
+}
+
+func (a *Archive) count(changed bool) {
+	if changed {
+		a.size.Changes++
+	}
+}
+
+func (a *Archive) file(p archive.Part) bool {
+	k := key{p.Role, p.Job}
+	was, found := a.parts[k]
+	if found && (was.Generation > p.Generation || same(&was, &p)) {
+		return false
+	}
+	if found {
+		a.remove(k, &was)
+	}
+	p = own(p)
+	a.parts[k] = p
+	a.size.Bytes += int64(len(p.Data))
+	if p.Entry == nil {
+		a.size.Homes++
+		return true
+	}
+	e := *p.Entry
+	a.size.Jobs++
+	i, _ := slices.BinarySearchFunc(a.order, e, byOrder)
+	a.order = slices.Insert(a.order, i, e)
+	end := archive.Ended{At: e.Ended, Job: e.Job, Generation: e.Generation}
+	i, _ = slices.BinarySearchFunc(a.ended, end, byEnd)
+	a.ended = slices.Insert(a.ended, i, end)
+	return true
+}
+
+// own is a part that shares nothing with another.
+func own(p archive.Part) archive.Part {
+	p.Data = bytes.Clone(p.Data)
+	if p.Entry != nil {
+		e := *p.Entry
+		p.Entry = &e
+	}
+	return p
+}
+
+func same(a, b *archive.Part) bool {
+	if a.Entry != nil && *a.Entry != *b.Entry {
+		return false
+	}
+	return a.Generation == b.Generation && bytes.Equal(a.Data, b.Data)
+}
+
+func (a *Archive) remove(k key, p *archive.Part) {
+	delete(a.parts, k)
+	a.size.Bytes -= int64(len(p.Data))
+	if p.Entry == nil {
+		a.size.Homes--
+		return
+	}
+	a.size.Jobs--
+	if i, found := slices.BinarySearchFunc(a.order, *p.Entry, byOrder); found {
+		a.order = slices.Delete(a.order, i, i+1)
+	}
+	if i, found := slices.BinarySearchFunc(a.ended, archive.Ended{At: p.Entry.Ended, Job: p.Job}, byEnd); found {
+		a.ended = slices.Delete(a.ended, i, i+1)
+	}
+}
+
+func byOrder(a, b archive.Entry) int { return a.Cursor().Compare(b.Cursor()) }
+
+func byEnd(a, b archive.Ended) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Job, b.Job))
+}
+
+// Recall is archive.Archive's.
+func (a *Archive) Recall(role protocol.Role, name job.ID) (archive.Part, bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, ok := a.parts[key{role, name}]
+	return own(p), ok, nil
+}
+
+// Discard is archive.Archive's.
+func (a *Archive) Discard(list []archive.Discarded) error {
+	if err := archive.CheckDiscard(list); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed := false
+	for _, d := range list {
+		for _, role := range []protocol.Role{protocol.Gate, protocol.Zone} {
+			k := key{role, d.Job}
+			if p, ok := a.parts[k]; ok && p.Generation <= d.UpTo {
+				a.remove(k, &p)
+				changed = true
+			}
+		}
+	}
+	a.count(changed)
+	return nil
+}
+
+// Page is archive.Archive's.
+func (a *Archive) Page(before archive.Cursor, n int, keep func(*archive.Entry) bool) (archive.Page, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	page := archive.Page{Next: before}
+	i, _ := slices.BinarySearchFunc(a.order, before, func(e archive.Entry, c archive.Cursor) int { return e.Cursor().Compare(c) })
+	for looked := 0; i > 0 && len(page.Entries) < n && looked < archive.MaxLooked; looked++ {
+		i--
+		e := a.order[i]
+		page.Next = e.Cursor()
+		if keep == nil || keep(&e) {
+			page.Entries = append(page.Entries, e)
+		}
+	}
+	page.Done = i == 0
+	return page, nil
+}
+
+// Outdated is archive.Archive's.
+func (a *Archive) Outdated(before quantity.Instant, most int64, n int) ([]archive.Ended, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	beyond := max(0, int64(len(a.ended))-most)
+	end := 0
+	for end < min(len(a.ended), n) && (int64(end) < beyond || a.ended[end].At < before) {
+		end++
+	}
+	return slices.Clone(a.ended[:end]), nil
+}
+
+// Size is archive.Archive's.
+func (a *Archive) Size() (archive.Size, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size, nil
+}
+
+// Close is archive.Archive's. Nothing was taken.
+func (a *Archive) Close() error { return nil }
