@@ -18,10 +18,10 @@ type arrivals struct {
 	next  workload.Job
 	spec  *job.Spec // of next
 
-	// unheard are the runs whose begin the observer has not heard of, oldest first; taken are the slices that runs hold to the
-	// observer.
-	unheard []*run
-	taken   []bool
+	// unheard is by slice, enrolled how many runs there were. freed are the slices to be looked at by catchUp.
+	unheard  []unheard
+	enrolled uint64
+	freed    []int32
 }
 
 // slot is a job of the source from its submission to the end of its last run.

@@ -51,6 +51,7 @@ type run struct {
 	Behaviour
 	start   protocol.Message
 	party   int
+	at      int // among the runs of its party
 	clock   *clock
 	places  []place
 	rng     job.Range

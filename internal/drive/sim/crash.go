@@ -153,7 +153,8 @@ func (s *Sim) takeDown(p int, d time.Duration) {
 		s.negotiated.forget(x.Actor)
 	}
 	x.up = max(s.now.Add(d), x.up)
-	x.down, x.wake = true, quantity.Never
+	x.down = true
+	s.wakes.set(p, quantity.Never)
 }
 
 // boot starts a party's daemon again from its facts, unless another fault keeps it down.
@@ -186,7 +187,7 @@ func (s *Sim) setClock(p int, offset time.Duration, drift int64) {
 	x := &s.parties[p]
 	x.clock.set(s.now, offset, drift)
 	if !x.down {
-		x.wake, s.earliest = s.now, s.now // the tick asks for the next one
+		s.wakes.set(p, s.now) // the tick asks for the next one
 	}
 	s.machine.rearm(p)
 }

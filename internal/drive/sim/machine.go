@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/invariant"
@@ -14,6 +13,7 @@ import (
 type machine struct {
 	sim    *Sim
 	runs   map[job.Token]*run
+	on     [][]*run // by party, in no order
 	places map[job.SliceID]place
 }
 
@@ -34,7 +34,8 @@ func newMachine(s *Sim) machine {
 			number++
 		}
 	}
-	s.taken = make([]bool, number)
+	s.unheard = make([]unheard, number)
+	m.on = make([][]*run, len(s.parties))
 	return m
 }
 
@@ -68,7 +69,7 @@ func (m *machine) do(in *protocol.Message) {
 		}
 	case protocol.Settle:
 		if r != nil {
-			delete(m.runs, in.Token)
+			m.drop(r)
 			m.sim.know(r) // it is already, but for a run that nobody has claimed
 		}
 		m.say(in.From, protocol.Message{Kind: protocol.Settled, Token: in.Token, Job: in.Job})
@@ -104,8 +105,20 @@ func (m *machine) begin(in *protocol.Message) *run {
 		r.Behaviour = Planned(in)
 	}
 	m.runs[in.Token] = r
+	r.at = len(m.on[party])
+	m.on[party] = append(m.on[party], r)
 	m.arm(r)
 	return r
+}
+
+// drop forgets a run.
+func (m *machine) drop(r *run) {
+	delete(m.runs, r.start.Token)
+	list := m.on[r.party]
+	last := list[len(list)-1]
+	list[r.at], last.at = last, r.at
+	list[len(list)-1] = nil
+	m.on[r.party] = list[:len(list)-1]
 }
 
 // arm plans when the run ends if nothing else happens. An earlier plan is void.
@@ -124,12 +137,9 @@ func (m *machine) rearm(party int) {
 }
 
 // of are a node's runs, by token.
-func (m *machine) of(party int) (list []*run) {
-	for _, t := range slices.SortedFunc(maps.Keys(m.runs), job.Token.Compare) {
-		if r := m.runs[t]; r.party == party {
-			list = append(list, r)
-		}
-	}
+func (m *machine) of(party int) []*run {
+	list := slices.Clone(m.on[party])
+	slices.SortFunc(list, func(a, b *run) int { return a.start.Token.Compare(b.start.Token) })
 	return list
 }
 

@@ -15,9 +15,10 @@ import (
 // home has committed or released its claim, and the next run may be on its slices by then. That one is told of when they
 // are free to the observer too, which never hears of two runs on one slice. The job's last word waits for its last run.
 type notice struct {
-	slot    int32 // of the job, none if the source gave no such job or nothing more is to be told
-	attempt int64 // which of the job's runs it is
-	begun   bool  // the observer has heard of its begin
+	slot    int32  // of the job, none if the source gave no such job or nothing more is to be told
+	attempt int64  // which of the job's runs it is
+	number  uint64 // of all runs, as they began
+	begun   bool   // the observer has heard of its begin
 
 	left      quantity.Instant // when the run had left its slices
 	known     bool             // what of it counts is known
@@ -42,32 +43,60 @@ func (s *Sim) enrol(r *run) {
 	r.slot, r.attempt = i, j.runs
 	j.runs++
 	j.untold++
-	s.unheard = append(s.unheard, r)
+	s.enrolled++
+	r.number = s.enrolled
+	for _, p := range r.places {
+		u := &s.unheard[p.number]
+		u.waits = append(u.waits, r)
+		s.freed = append(s.freed, p.number)
+	}
 	s.catchUp()
 }
 
-// catchUp tells of every run whose slices are free to the observer that it began.
+// unheard is a slice as the observer sees it: whether a run holds it, and the runs whose begin the observer has not heard of,
+// oldest first.
+type unheard struct {
+	taken bool
+	waits []*run
+}
+
+// catchUp tells of every run that its slices are free to the observer and it began, the oldest first. Only runs on the slices
+// in freed can have become free since the last time.
 func (s *Sim) catchUp() {
-	for i := 0; i < len(s.unheard); i++ {
-		r := s.unheard[i]
-		if slices.ContainsFunc(r.places, func(p place) bool { return s.taken[p.number] }) {
-			continue
-		}
-		s.unheard = slices.Delete(s.unheard, i, i+1)
-		i--
-		r.begun = true
-		for _, p := range r.places {
-			s.taken[p.number] = true
-		}
-		if s.o.Observer != nil {
-			for _, h := range r.holds() {
-				s.o.Observer.Began(s.now, measure.Slot(r.slot), h.class, h.n)
+	for {
+		var first *run
+		for _, number := range s.freed {
+			for _, r := range s.unheard[number].waits {
+				if !slices.ContainsFunc(r.places, func(p place) bool { return s.unheard[p.number].taken }) {
+					if first == nil || r.number < first.number {
+						first = r
+					}
+					break
+				}
 			}
 		}
-		if s.tell(r) {
-			i = -1 // runs that were passed over may have their slices now
+		if first == nil {
+			break
+		}
+		s.began(first)
+	}
+	s.freed = s.freed[:0]
+}
+
+// began tells that a run did.
+func (s *Sim) began(r *run) {
+	r.begun = true
+	for _, p := range r.places {
+		u := &s.unheard[p.number]
+		u.taken = true
+		u.waits = slices.DeleteFunc(u.waits, func(x *run) bool { return x == r })
+	}
+	if s.o.Observer != nil {
+		for _, h := range r.holds() {
+			s.o.Observer.Began(s.now, measure.Slot(r.slot), h.class, h.n)
 		}
 	}
+	s.tell(r)
 }
 
 // holds are the classes of a run's slices, each with how many there are.
@@ -156,7 +185,8 @@ func (s *Sim) tell(r *run) bool {
 		}
 	}
 	for _, p := range r.places {
-		s.taken[p.number] = false
+		s.unheard[p.number].taken = false
+		s.freed = append(s.freed, p.number)
 	}
 	r.slot = none
 	s.jobs[i].untold--

@@ -16,14 +16,13 @@ type Sim struct {
 	o       Options
 	parties []party // gate, zone, then the nodes
 	index   map[protocol.Address]int
-	// earliest is when the first of the parties wants a tick; it may be earlier than that, never later.
-	earliest quantity.Instant
+	wakes   wakes
 
 	now    quantity.Instant
 	events heap[event]
 	mail   mail
-	queue  []int32 // numbers of the messages to be stepped at now
-	batch  []int32
+	queue  []int32 // numbers of the messages to be stepped at now, from head on
+	head   int
 	out    protocol.Out
 	steps  uint64
 	rounds int // at now
@@ -41,7 +40,6 @@ type Sim struct {
 type party struct {
 	drive.Party
 	key   uint64 // names it in random draws
-	wake  quantity.Instant
 	clock clock
 	trouble
 }
@@ -85,7 +83,7 @@ func New(o Options) (*Sim, error) {
 		Classes(o.Nodes)
 	}
 	s := &Sim{
-		o: o, now: o.Start, index: map[protocol.Address]int{}, earliest: quantity.Never,
+		o: o, now: o.Start, index: map[protocol.Address]int{},
 		network: network{Network: o.Network, seed: o.Seed, sent: map[[2]int]uint64{}},
 		arrivals: arrivals{
 			slots: map[job.ID]int32{},
@@ -111,9 +109,8 @@ func New(o Options) (*Sim, error) {
 
 func (s *Sim) add(a protocol.Address, actor protocol.Actor) {
 	s.index[a] = len(s.parties)
-	s.parties = append(s.parties, party{
-		Party: drive.Party{Address: a, Actor: actor}, key: uint64(a.Role)<<56 ^ prng.Name(a.ID), wake: quantity.Never,
-	})
+	s.parties = append(s.parties, party{Party: drive.Party{Address: a, Actor: actor}, key: uint64(a.Role)<<56 ^ prng.Name(a.ID)})
+	s.wakes.add()
 }
 
 func (s *Sim) recover(p int) {
@@ -191,7 +188,7 @@ func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) e
 		if toTheLast && s.over() {
 			return nil
 		}
-		next := min(s.events.next(), s.wakes())
+		next := min(s.events.next(), s.wakes.next())
 		if next > until || next == quantity.Never {
 			s.now = max(s.now, until)
 			return nil
@@ -249,10 +246,10 @@ func (s *Sim) arrive(i int32) {
 
 // round is one turn of the live loop: inputs, ticks, then effects. It says whether there was anything to do.
 func (s *Sim) round() bool {
-	n := min(maxBatch, len(s.queue))
-	s.batch = append(s.batch[:0], s.queue[:n]...)
-	s.queue = append(s.queue[:0], s.queue[n:]...)
-	for _, i := range s.batch {
+	n := min(maxBatch, len(s.queue)-s.head)
+	for range n {
+		i := s.queue[s.head]
+		s.head++
 		p := s.index[s.mail.messages[i].To]
 		if s.parties[p].down { // it went down in this instant
 			s.arrive(i)
@@ -261,15 +258,12 @@ func (s *Sim) round() bool {
 		s.step(p, s.mail.messages[i])
 		s.mail.drop(i)
 	}
-	if s.earliest <= s.now {
-		for p := range s.parties {
-			if s.parties[p].wake <= s.now {
-				s.parties[p].wake = quantity.Never
-				s.step(p, drive.Tick(s.parties[p].Address))
-				n++
-			}
-		}
-		s.earliest = s.wakes()
+	if s.head == len(s.queue) {
+		s.queue, s.head = s.queue[:0], 0
+	}
+	for _, p := range s.wakes.due(s.now) {
+		s.step(p, drive.Tick(s.parties[p].Address))
+		n++
 	}
 	s.dispatch()
 	return n > 0
@@ -325,9 +319,7 @@ func (s *Sim) dispatch() {
 		case protocol.Bidder:
 			s.agents.tell(m)
 		case protocol.Timer:
-			p := &s.parties[from]
-			p.wake = min(p.wake, max(s.now, p.clock.when(m.At)))
-			s.earliest = min(s.earliest, p.wake)
+			s.wakes.set(from, min(s.wakes.at[from], max(s.now, s.parties[from].clock.when(m.At))))
 		case protocol.Person:
 			s.answered(m)
 			if s.o.Reply != nil {
@@ -347,12 +339,3 @@ func (s *Sim) dispatch() {
 }
 
 func (s *Sim) enqueue(m *protocol.Message) { s.queue = append(s.queue, s.mail.post(m)) }
-
-// wakes is when the first party wants a tick.
-func (s *Sim) wakes() quantity.Instant {
-	first := quantity.Never
-	for p := range s.parties {
-		first = min(first, s.parties[p].wake)
-	}
-	return first
-}

@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// TestWakesIndexedAndPlainAgree: the heap of wake-ups is nothing but a fast way to look at everybody's.
+func TestWakesIndexedAndPlainAgree(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var w wakes
+		plain := make([]quantity.Instant, rapid.IntRange(1, 30).Draw(rt, "parties"))
+		for p := range plain {
+			plain[p] = quantity.Never
+			w.add()
+		}
+		now := quantity.Instant(0)
+		for range rapid.IntRange(1, 200).Draw(rt, "moves") {
+			switch rapid.IntRange(0, 3).Draw(rt, "move") {
+			case 0:
+				now += quantity.Instant(rapid.IntRange(0, 8).Draw(rt, "pass"))
+				var due []int
+				for p, at := range plain {
+					if at <= now {
+						due, plain[p] = append(due, p), quantity.Never
+					}
+				}
+				if got := w.due(now); !slices.Equal(got, due) {
+					rt.Fatalf("due at %d are %v, want %v", now, got, due)
+				}
+			default:
+				p := rapid.IntRange(0, len(plain)-1).Draw(rt, "party")
+				plain[p] = rapid.SampledFrom([]quantity.Instant{now, now + 3, now + 5, now + 20, quantity.Never}).Draw(rt, "at")
+				w.set(p, plain[p])
+			}
+			if got, want := w.next(), slices.Min(plain); got != want || !slices.Equal(w.at, plain) {
+				rt.Fatalf("next is %d, want %d; by party %v, want %v", got, want, w.at, plain)
+			}
+		}
+	})
+}
+
+// plainTeller is what Sim tells an observer, found by looking at every run each time.
+type plainTeller struct {
+	taken   []bool
+	unheard []*run
+	lines   []string
+}
+
+func (p *plainTeller) catchUp() {
+	for i := 0; i < len(p.unheard); i++ {
+		r := p.unheard[i]
+		if slices.ContainsFunc(r.places, func(x place) bool { return p.taken[x.number] }) {
+			continue
+		}
+		p.unheard = slices.Delete(p.unheard, i, i+1)
+		i--
+		p.lines = append(p.lines, fmt.Sprint("began ", r.start.Token.Seq))
+		r.begun = true
+		for _, x := range r.places {
+			p.taken[x.number] = true
+		}
+		if p.tell(r) {
+			i = -1
+		}
+	}
+}
+
+func (p *plainTeller) tell(r *run) bool {
+	if r.slot == none || !r.begun || !r.known || r.result == nil {
+		return false
+	}
+	p.lines = append(p.lines, fmt.Sprint("ended ", r.start.Token.Seq))
+	for _, x := range r.places {
+		p.taken[x.number] = false
+	}
+	r.slot = none
+	return true
+}
+
+// TestTellingIndexedAndPlainAgree: runs of up to three slices come, leave and become known in any order, and the observer hears
+// of them as if each were looked at whenever anything changes.
+func TestTellingIndexedAndPlainAgree(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		const places = 5
+		h := &heard{}
+		s := &Sim{o: Options{Observer: h}, arrivals: arrivals{slots: map[job.ID]int32{}, unheard: make([]unheard, places)}}
+		s.machine = machine{sim: s, runs: map[job.Token]*run{}, on: make([][]*run, 1)}
+		plain := &plainTeller{taken: make([]bool, places)}
+		type pair struct{ real, plain *run }
+		var pairs []pair
+		for range rapid.IntRange(1, 60).Draw(rt, "moves") {
+			s.now += sec
+			if len(pairs) == 0 || rapid.IntRange(0, 2).Draw(rt, "come") == 0 {
+				n := len(pairs)
+				id := job.ID(fmt.Sprint(n))
+				s.jobs = append(s.jobs, slot{Job: oneJob(4), spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1}})
+				s.slots[id] = int32(n)
+				var on []place
+				for i := range int32(places) {
+					if rapid.IntRange(0, places).Draw(rt, "on") < 2 && len(on) < 3 {
+						on = append(on, place{number: i, slice: &protocol.Slice{}})
+					}
+				}
+				if len(on) == 0 {
+					on = []place{{slice: &protocol.Slice{}}}
+				}
+				x := pair{&run{places: on, begin: s.now, rng: job.Range{To: 1}}, &run{places: on, notice: notice{slot: int32(n)}}}
+				for _, r := range []*run{x.real, x.plain} {
+					r.start.Job, r.start.Token.Seq = id, uint64(n)
+				}
+				pairs = append(pairs, x)
+				s.enrol(x.real)
+				plain.unheard = append(plain.unheard, x.plain)
+				plain.catchUp()
+			} else {
+				x := pairs[rapid.IntRange(0, len(pairs)-1).Draw(rt, "which")]
+				if rapid.Bool().Draw(rt, "leave") {
+					if x.real.result == nil {
+						x.real.result, x.plain.result = &job.Result{Outcome: job.Done}, &job.Result{}
+						s.leave(x.real)
+					}
+				} else if !x.real.known {
+					x.plain.known = true
+					s.know(x.real)
+				}
+				if plain.tell(x.plain) {
+					plain.catchUp()
+				}
+			}
+			got := make([]string, 0, len(h.lines))
+			for _, l := range h.lines { // "7s began 3 on 2 of 0", "9s ended 3: done, ..."
+				words := strings.Fields(strings.ReplaceAll(l, ":", ""))
+				got = append(got, words[1]+" "+words[2])
+			}
+			if !slices.Equal(got, plain.lines) {
+				rt.Fatalf("the observer heard\n%v\nwant\n%v", got, plain.lines)
+			}
+		}
+	})
+}
