@@ -140,27 +140,14 @@ func (z *Zone) hearers(now quantity.Instant, l *lot, w *window) []*state {
 	from := len(list)
 	for _, g := range z.groups {
 		if l.slice.class.at < len(g.rankings) {
-			list = g.rankings[l.slice.class.at].all(length, list)
+			for st := range g.rankings[l.slice.class.at].Within(length) {
+				list = append(list, st)
+			}
 		}
 	}
 	list = list[:from+z.invite(now, list[from:])]
 	z.audience = list
 	return list
-}
-
-// all appends the jobs that can use a window of this length, in order.
-func (r *ranking) all(length time.Duration, out []*state) []*state {
-	for c, least := range r.least {
-		if least > length {
-			continue
-		}
-		for i := range r.chunks[c] {
-			if e := &r.chunks[c][i]; e.need <= length {
-				out = append(out, e.job)
-			}
-		}
-	}
-	return out
 }
 
 // invite brings those that are asked to the front of a list in the order of the policy and returns how many they are: where

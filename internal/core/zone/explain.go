@@ -50,7 +50,7 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 	case !slices.ContainsFunc(z.slices, func(sl *slice) bool { return sl.view.Usable }):
 		return "no slice is usable" + z.unusable()
 	}
-	for i := z.reserved.next(0); i >= 0; i = z.reserved.next(i + 1) {
+	for i := z.reserved.Next(0); i >= 0; i = z.reserved.Next(i + 1) {
 		if sl := z.slices[i]; sl.reserved(s.Job) != nil {
 			return fmt.Sprintf("(Resources) reserved on %s in %v", sl.id, sl.reserved(s.Job).Start.Sub(now).Round(time.Second))
 		}

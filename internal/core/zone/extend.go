@@ -106,7 +106,7 @@ func (z *Zone) elsewhere(now quantity.Instant, st *state, c *protocol.Claim) boo
 	if !z.uncontended() {
 		return false
 	}
-	for i := z.open.next(0); i >= 0; i = z.open.next(i + 1) {
+	for i := z.open.Next(0); i >= 0; i = z.open.Next(i + 1) {
 		s := z.slices[i]
 		for j := range s.windows {
 			if z.sooner(now, st, c, s, &s.windows[j]) {

@@ -120,7 +120,7 @@ func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
 	if s.alive == 0 {
 		waiting++ // it is not among them: a dry run
 	}
-	if waiting <= int64(z.open.len()) {
+	if waiting <= int64(z.open.Len()) {
 		return 0
 	}
 	if n := len(z.foresight.starts); n >= 4 {

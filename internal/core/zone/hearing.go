@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -33,7 +34,7 @@ type class struct {
 	// pace is the speed of the slices, in parts per thousand.
 	pace int64
 	// before is the policy's order on this class.
-	before order
+	before ranking.Order[*state]
 	// given are the latest windows that somebody got, a ring; gifts counts them.
 	given [mostGiven]given
 	gifts int
@@ -98,7 +99,7 @@ type answer struct {
 }
 
 // group is the ranked jobs of one queue, or of all where queues make no difference to the policy, by class.
-type group struct{ rankings []ranking }
+type group struct{ rankings []ranking.List[*state] }
 
 func (z *Zone) groupOf(q *queue) *group {
 	of := &z.everybody
@@ -166,11 +167,11 @@ func (z *Zone) hear(now quantity.Instant, s *state) {
 	}
 	s.group, s.ranked = z.groupOf(s.q), true
 	for len(s.group.rankings) < len(z.classes) {
-		s.group.rankings = append(s.group.rankings, ranking{})
+		s.group.rankings = append(s.group.rankings, ranking.List[*state]{})
 	}
 	for i, c := range z.classes {
 		if s.answers[i].need != never {
-			s.group.rankings[i].insert(c.before, ranked{s.answers[i].need, s})
+			s.group.rankings[i].Insert(c.before, s.answers[i].need, s)
 		}
 	}
 }
@@ -181,7 +182,7 @@ func (z *Zone) unrank(s *state) {
 	}
 	for i := range s.answers {
 		if s.answers[i].need != never {
-			s.group.rankings[i].remove(z.classes[i].before, s)
+			s.group.rankings[i].Remove(z.classes[i].before, s)
 		}
 	}
 	s.ranked = false

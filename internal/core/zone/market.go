@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
@@ -21,9 +22,9 @@ type advertised struct {
 	unsorted bool
 	// dirty are the slices whose free time changed, open those with a window that has begun, reserved those with a
 	// rigid job's place.
-	dirty, open, reserved places
+	dirty, open, reserved bitset.Set
 	// turn are the slices whose windows are offered in this step.
-	turn places
+	turn bitset.Set
 	// paces are the speeds of the classes, the highest first.
 	paces []int64
 	// spare is room for a list of windows.
@@ -72,18 +73,18 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.keepCaps(now)
 	wake := z.planRigid(now, out)
 	z.turn, z.dirty = z.dirty, z.turn
-	for i := z.turn.next(0); i >= 0; i = z.turn.next(i + 1) {
+	for i := z.turn.Next(0); i >= 0; i = z.turn.Next(i + 1) {
 		s := z.slices[i]
 		z.announce(s, now)
 		if s.stands = s.standing(now); s.stands {
-			z.open.set(i)
+			z.open.Put(i)
 		} else {
-			z.open.clear(i)
+			z.open.Drop(i)
 		}
 	}
 	news := z.generation != z.seen
 	if news {
-		z.turn.add(z.open)
+		z.turn.Join(z.open)
 	}
 	if z.cfg.Market != nil {
 		wake = min(wake, z.negotiate(now, news, out))
@@ -109,12 +110,12 @@ const anyPace = -1
 
 // offerTurn offers the windows of the slices in turn that have a speed, the smallest first.
 func (z *Zone) offerTurn(now quantity.Instant, pace int64, news bool, out *protocol.Out) {
-	for i := z.turn.next(0); i >= 0; i = z.turn.next(i + 1) {
+	for i := z.turn.Next(0); i >= 0; i = z.turn.Next(i + 1) {
 		s := z.slices[i]
 		if pace != anyPace && s.class.pace != pace {
 			continue
 		}
-		z.turn.clear(i)
+		z.turn.Drop(i)
 		for j := range s.windows {
 			if w := &s.windows[j]; w.start <= now && (!w.offered || news) && z.generation > 0 {
 				z.round(now, s, w, out)
@@ -124,7 +125,7 @@ func (z *Zone) offerTurn(now quantity.Instant, pace int64, news bool, out *proto
 }
 
 // uncontended says whether there is a window that has begun for every job that runs nowhere.
-func (z *Zone) uncontended() bool { return len(z.live)-len(z.busy) <= z.open.len() }
+func (z *Zone) uncontended() bool { return len(z.live)-len(z.busy) <= z.open.Len() }
 
 // wakeSlices marks the slices whose windows open or close now, or that are no longer left alone.
 func (z *Zone) wakeSlices(now quantity.Instant) {
@@ -196,22 +197,17 @@ func (z *Zone) best(now quantity.Instant, c *class, w *window) {
 		}
 		r := &g.rankings[c.at]
 		if motion == policy.Still || motion == policy.WithinQueue {
-			if st := r.first(length); st != nil {
+			if st, ok := r.First(length); ok {
 				z.consider(now, st, c, w.end, &atomizer.Piece{})
 			}
 			continue
 		}
-		for i, least := range r.least {
-			if least > length {
+		for st := range r.Within(length) {
+			if motion == policy.ByUse && z.pick.job != nil && st.uses(c, length) < z.pick.Used {
 				continue
 			}
-			for _, e := range r.chunks[i] {
-				if e.need > length || motion == policy.ByUse && z.pick.job != nil && e.job.uses(c, length) < z.pick.Used {
-					continue
-				}
-				p, _ := z.fit(e.job, c, max(w.start, now), w.end)
-				z.consider(now, e.job, c, w.end, &p)
-			}
+			p, _ := z.fit(st, c, max(w.start, now), w.end)
+			z.consider(now, st, c, w.end, &p)
 		}
 	}
 }

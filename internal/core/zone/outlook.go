@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -26,7 +27,7 @@ type survey struct {
 	strange bool
 	// shifted are the slices that may have changed since the last plan, altered the nodes that have, places taken or given
 	// back by the heads before in this plan included.
-	shifted, altered places
+	shifted, altered bitset.Set
 	// nth counts the plans.
 	nth uint64
 	// The rest is room for what is looked at.
@@ -51,15 +52,15 @@ func (z *Zone) look(now quantity.Instant) {
 		z.strange = false
 		z.nth++ // no plan is the one before
 		for i := range z.slices {
-			z.shifted.set(i)
+			z.shifted.Put(i)
 		}
 	}
-	for i := z.shifted.next(0); i >= 0; i = z.shifted.next(i + 1) {
-		z.shifted.clear(i)
+	for i := z.shifted.Next(0); i >= 0; i = z.shifted.Next(i + 1) {
+		z.shifted.Drop(i)
 		s := z.slices[i]
 		fresh := z.free(s, now, anyRigid, z.spareGaps)
 		if s.class != s.surveyedClass || !sameTime(now, s.surveyed, fresh) {
-			z.altered.set(s.nodeAt)
+			z.altered.Put(s.nodeAt)
 		}
 		s.surveyed, s.surveyedClass, z.spareGaps = fresh, s.class, s.surveyed
 	}
@@ -99,7 +100,7 @@ func (z *Zone) sortNodes() {
 // alter says that a place was taken or given back.
 func (z *Zone) alter(p *place) {
 	if len(p.slices) > 0 {
-		z.altered.set(p.slices[0].nodeAt)
+		z.altered.Put(p.slices[0].nodeAt)
 	}
 }
 
@@ -110,15 +111,15 @@ func (z *Zone) find(now quantity.Instant, st *state, most int) bool {
 	p, had := &st.place, len(st.place.slices) > 0
 	known := st.lookedAt != 0 && st.lookedAt == z.nth-1
 	st.lookedAt = z.nth
-	if known && (!had || p.start >= now) && z.altered.next(0) < 0 {
+	if known && (!had || p.start >= now) && z.altered.Next(0) < 0 {
 		return had
 	}
 	z.findFits(now, st)
-	kept := had && p.start >= now && (known && !z.altered.has(p.slices[0].nodeAt) || z.stands(st))
+	kept := had && p.start >= now && (known && !z.altered.Has(p.slices[0].nodeAt) || z.stands(st))
 	var best place
 	found := false
 	if known && (kept || !had) {
-		for n := z.altered.next(0); n >= 0; n = z.altered.next(n + 1) {
+		for n := z.altered.Next(0); n >= 0; n = z.altered.Next(n + 1) {
 			best, found = z.earlier(now, st, z.nodes[n], best, found)
 		}
 	} else {

@@ -23,7 +23,7 @@ func (p *plain) negotiate(now quantity.Instant, out *protocol.Out) quantity.Inst
 	clear(z.open)
 	for _, s := range z.slices {
 		if s.stands = s.standing(now); s.stands {
-			z.open.set(s.at)
+			z.open.Put(s.at)
 		}
 	}
 	z.relaxed = z.uncontended()

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
 )
 
 // Plain makes a zone do after every input what the definition says and nothing less: every slice, every claim and every
@@ -228,7 +229,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	for _, s := range z.slices {
 		stale = stale || s.stale > now
 	}
-	z.line, z.gangs = ranking{}, nil
+	z.line, z.gangs = ranking.List[*state]{}, nil
 	for _, s := range p.live() {
 		s.lined = false
 		if s.Spec.Kind == job.Rigid {

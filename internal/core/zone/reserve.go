@@ -120,7 +120,7 @@ func (s *slice) clearFor(now quantity.Instant, h *head) bool {
 
 // dropPlans withdraws reservations that no longer serve a head: those of other jobs, and its own that are not its place.
 func (z *Zone) dropPlans(now quantity.Instant, out *protocol.Out) {
-	for at := z.reserved.next(0); at >= 0; at = z.reserved.next(at + 1) {
+	for at := z.reserved.Next(0); at >= 0; at = z.reserved.Next(at + 1) {
 		s := z.slices[at]
 		for i := range s.view.Reserved {
 			r := &s.view.Reserved[i]

@@ -5,12 +5,13 @@ import (
 
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
 )
 
 // backfill is what the zone keeps for rigid jobs. All of it is soft.
 type backfill struct {
 	// line are the rigid jobs that wait, in the order in which they are served, gangs those of several slices.
-	line  ranking
+	line  ranking.List[*state]
 	gangs []*state
 	// replan: something has changed since the last plan, which else is good until again.
 	replan bool
@@ -36,10 +37,10 @@ func (z *Zone) queueUp(s *state) {
 	waits := s.alive > 0 && len(s.Claims) == 0 && s.asking == 0
 	switch {
 	case waits && !s.lined:
-		z.line.insert(older, ranked{job: s})
+		z.line.Insert(older, 0, s)
 		s.lookedAt = 0
 	case !waits && s.lined:
-		z.line.remove(older, s)
+		z.line.Remove(older, s)
 	}
 	s.lined = waits
 	if s.width() > 1 {
@@ -125,7 +126,7 @@ func (z *Zone) serve(now quantity.Instant) {
 		h := &z.heads[i]
 		z.setPlanned(h.job, len(h.job.Spec.Speeds) > 0 && h.place.start > now)
 	}
-	for n := z.altered.next(0); n >= 0; n = z.altered.next(n + 1) {
+	for n := z.altered.Next(0); n >= 0; n = z.altered.Next(n + 1) {
 		for _, s := range z.nodes[n] {
 			z.reopen(s)
 		}
@@ -139,36 +140,33 @@ func (z *Zone) findHeads(now quantity.Instant) {
 	if !z.cfg.Rigid.Overtake {
 		most = 1
 	}
-	for _, c := range z.line.chunks {
-		for _, e := range c {
-			st := e.job
-			if most == 0 && st.width() == 1 || z.waits(now, st) != interested {
-				continue
+	for st := range z.line.All() {
+		if most == 0 && st.width() == 1 || z.waits(now, st) != interested {
+			continue
+		}
+		old := st.place
+		found := z.find(now, st, most)
+		serves := found && (most > 0 || st.place.start <= now)
+		moved := !found || !st.place.same(&old) || serves != (st.headed > 0)
+		if moved && st.headed > 0 {
+			z.alter(&old)
+		}
+		if !serves {
+			if found {
+				z.ready = min(z.ready, st.place.start)
 			}
-			old := st.place
-			found := z.find(now, st, most)
-			serves := found && (most > 0 || st.place.start <= now)
-			moved := !found || !st.place.same(&old) || serves != (st.headed > 0)
-			if moved && st.headed > 0 {
-				z.alter(&old)
-			}
-			if !serves {
-				if found {
-					z.ready = min(z.ready, st.place.start)
-				}
-				continue
-			}
-			if moved {
-				z.alter(&st.place)
-			}
-			z.heads = append(z.heads, head{st, st.place})
-			st.head = len(z.heads)
-			for _, s := range st.place.slices {
-				s.booked = append(s.booked, protocol.Gap{Start: st.place.start, End: st.place.end})
-			}
-			if most > 0 && len(z.heads) == most {
-				return
-			}
+			continue
+		}
+		if moved {
+			z.alter(&st.place)
+		}
+		z.heads = append(z.heads, head{st, st.place})
+		st.head = len(z.heads)
+		for _, s := range st.place.slices {
+			s.booked = append(s.booked, protocol.Gap{Start: st.place.start, End: st.place.end})
+		}
+		if most > 0 && len(z.heads) == most {
+			return
 		}
 	}
 }

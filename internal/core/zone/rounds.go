@@ -140,12 +140,12 @@ func (z *Zone) negotiate(now quantity.Instant, news bool, out *protocol.Out) qua
 func (z *Zone) inTurn(now quantity.Instant, news bool, lots []lot) (_ []lot, again quantity.Instant) {
 	again = quantity.Never
 	add := func(pace int64) {
-		for i := z.turn.next(0); i >= 0; i = z.turn.next(i + 1) {
+		for i := z.turn.Next(0); i >= 0; i = z.turn.Next(i + 1) {
 			s := z.slices[i]
 			if pace != anyPace && s.class.pace != pace {
 				continue
 			}
-			z.turn.clear(i)
+			z.turn.Drop(i)
 			if s.moved {
 				continue // a round that has just closed sold some of it: what is left is offered in the next step
 			}
@@ -421,7 +421,7 @@ func (z *Zone) conclude(now quantity.Instant, r *round, out *protocol.Out) {
 	for i := range r.lots {
 		if w := r.lots[i].find(); w != nil && late { // what is left is for those too that came while it was open
 			w.offered = false
-			z.turn.set(r.lots[i].slice.at)
+			z.turn.Put(r.lots[i].slice.at)
 		}
 	}
 	for i := range r.asked {

@@ -125,10 +125,10 @@ func (z *Zone) place(s *slice) {
 	for i, s := range z.slices {
 		s.at = i
 		if s.moved {
-			z.dirty.set(i)
+			z.dirty.Put(i)
 		}
 		if s.stands {
-			z.open.set(i)
+			z.open.Put(i)
 		}
 		z.setReserved(s)
 	}
@@ -137,9 +137,9 @@ func (z *Zone) place(s *slice) {
 // setReserved notes whether the slice holds a rigid job's place.
 func (z *Zone) setReserved(s *slice) {
 	if slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid }) {
-		z.reserved.set(s.at)
+		z.reserved.Put(s.at)
 	} else {
-		z.reserved.clear(s.at)
+		z.reserved.Drop(s.at)
 	}
 }
 
@@ -159,14 +159,14 @@ func (z *Zone) mark(s *slice) {
 		return
 	}
 	z.replan = true
-	z.shifted.set(s.at)
+	z.shifted.Put(s.at)
 	z.reopen(s)
 }
 
 // reopen says that what the market may sell of the slice is no longer what it was.
 func (z *Zone) reopen(s *slice) {
 	s.moved = true
-	z.dirty.set(s.at)
+	z.dirty.Put(s.at)
 }
 
 // setStale leaves a slice alone until an instant that is later than now, or no longer if it is 0.
@@ -255,7 +255,7 @@ func (z *Zone) free(s *slice, now quantity.Instant, whose party, out []protocol.
 			out = append(out, g)
 		}
 	}
-	if whose == anyRigid && z.reserved.has(s.at) {
+	if whose == anyRigid && z.reserved.Has(s.at) {
 		out = s.giveWay(now, out)
 	}
 	for i := range s.sold {

@@ -1,4 +1,4 @@
-package zone
+package bitset
 
 import (
 	"slices"
@@ -7,40 +7,40 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPlacesAgainstAList: whatever is set and cleared, the way through gives the same positions as a plain list.
-func TestPlacesAgainstAList(t *testing.T) {
+// TestSetAgainstAList: whatever is set and cleared, the way through gives the same positions as a plain list.
+func TestSetAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var p, q places
+		var p, q Set
 		var list [200]bool
 		for range rapid.IntRange(0, 60).Draw(t, "changes") {
 			i := rapid.IntRange(0, len(list)-1).Draw(t, "position")
 			if list[i] = rapid.Bool().Draw(t, "set"); list[i] {
-				p.set(i)
+				p.Put(i)
 			} else {
-				p.clear(i)
+				p.Drop(i)
 			}
 		}
 		for range rapid.IntRange(0, 10).Draw(t, "more") {
 			i := rapid.IntRange(0, len(list)-1).Draw(t, "added")
-			q.set(i)
+			q.Put(i)
 			list[i] = true
 		}
-		p.add(q)
+		p.Join(q)
 		var want []int
 		for i, in := range list {
 			if in {
 				want = append(want, i)
 			}
-			if p.has(i) != in {
-				t.Fatalf("%d: %v", i, p.has(i))
+			if p.Has(i) != in {
+				t.Fatalf("%d: %v", i, p.Has(i))
 			}
 		}
 		var got []int
-		for i := p.next(0); i >= 0; i = p.next(i + 1) {
+		for i := p.Next(0); i >= 0; i = p.Next(i + 1) {
 			got = append(got, i)
 		}
-		if !slices.Equal(got, want) || p.len() != len(want) {
-			t.Fatalf("%v, %d of them, want %v", got, p.len(), want)
+		if !slices.Equal(got, want) || p.Len() != len(want) {
+			t.Fatalf("%v, %d of them, want %v", got, p.Len(), want)
 		}
 	})
 }

@@ -1,0 +1,57 @@
+// Package bitset is sets of small numbers, such as positions in a list.
+package bitset
+
+import "math/bits"
+
+// Set is a set of numbers from 0 on; nil is the empty one. It takes an eighth of a byte for each number up to its largest.
+type Set []uint64
+
+// Put adds a number.
+func (p *Set) Put(i int) {
+	for len(*p) <= i/64 {
+		*p = append(*p, 0)
+	}
+	(*p)[i/64] |= 1 << (i % 64)
+}
+
+// Drop takes a number out, if it is in.
+func (p Set) Drop(i int) {
+	if i/64 < len(p) {
+		p[i/64] &^= 1 << (i % 64)
+	}
+}
+
+// Has says whether a number is in.
+func (p Set) Has(i int) bool { return i/64 < len(p) && p[i/64]&(1<<(i%64)) != 0 }
+
+// Next is the first number from i on that is in p, -1 if there is none.
+func (p Set) Next(i int) int {
+	for w := i / 64; w < len(p); w++ {
+		word := p[w]
+		if w == i/64 {
+			word &= ^uint64(0) << (i % 64)
+		}
+		if word != 0 {
+			return w*64 + bits.TrailingZeros64(word)
+		}
+	}
+	return -1
+}
+
+// Join adds what q holds.
+func (p *Set) Join(q Set) {
+	for len(*p) < len(q) {
+		*p = append(*p, 0)
+	}
+	for i, word := range q {
+		(*p)[i] |= word
+	}
+}
+
+// Len is how many numbers are in.
+func (p Set) Len() (n int) {
+	for _, word := range p {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}

@@ -1,0 +1,59 @@
+package ranking
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+type thing struct{ name, size int }
+
+// TestRanking against a scan in order, with enough things for several chunks.
+func TestRanking(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := func(a, b *thing) int { return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.name, b.name)) }
+		var r List[*thing]
+		var all []entry[*thing]
+		seed := rapid.Uint64().Draw(t, "seed")
+		draw := func(n int) int {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			return int(seed>>33) % n
+		}
+		for n := range rapid.IntRange(1, 1500).Draw(t, "changes") {
+			if len(all) > 0 && draw(3) == 0 {
+				i := draw(len(all))
+				r.Remove(before, all[i].of)
+				all = slices.Delete(all, i, i+1)
+				continue
+			}
+			e := entry[*thing]{time.Duration(draw(100)), &thing{name: n, size: draw(50)}}
+			all = append(all, e)
+			r.Insert(before, e.need, e.of)
+		}
+		slices.SortFunc(all, func(a, b entry[*thing]) int { return before(a.of, b.of) })
+		for length := time.Duration(-1); length < 101; length += 3 {
+			var want *thing
+			if i := slices.IndexFunc(all, func(e entry[*thing]) bool { return e.need <= length }); i >= 0 {
+				want = all[i].of
+			}
+			if got, ok := r.First(length); got != want || ok != (want != nil) {
+				t.Fatalf("of %d things the first for %d is %v, want %v", len(all), length, got, want)
+			}
+			var within, list []*thing
+			for _, e := range all {
+				if e.need <= length {
+					list = append(list, e.of)
+				}
+			}
+			for got := range r.Within(length) {
+				within = append(within, got)
+			}
+			if !slices.Equal(within, list) {
+				t.Fatalf("of %d things %d are within %d, want %d", len(all), len(within), length, len(list))
+			}
+		}
+	})
+}
