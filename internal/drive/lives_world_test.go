@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
@@ -22,14 +23,15 @@ import (
 // files are remembered. Every submission has a unit name of its own, so that what is run, committed and published can be told
 // apart whatever job it is for.
 type village struct {
-	t       failer
-	draw    func(n int) int
-	make    func() drive.Actors
-	parties []drive.Party
-	wakes   []quantity.Instant
-	facts   [][]protocol.Fact
-	now     quantity.Instant
-	mail    []mailed
+	t        failer
+	draw     func(n int) int
+	make     func() drive.Actors
+	parties  []drive.Party
+	wakes    []quantity.Instant
+	facts    [][]protocol.Fact
+	now      quantity.Instant
+	mail     []mailed
+	captures [3]*captured
 	// rough: messages between actors are lost and doubled.
 	rough bool
 
@@ -90,7 +92,8 @@ func newVillage(t failer, draw func(int) int) *village {
 func (v *village) restart(i int) {
 	from := v.parties[i]
 	kept := v.make().Parties(zoneID, nodeID)[i]
-	for _, f := range from.Actor.(drive.Snapshotter).Snapshot(nil) {
+	v.captures[i] = nil
+	for _, f := range capture.All(from.Actor.(capture.Source)) {
 		kept.Actor.Apply(f)
 	}
 	fresh := v.make().Parties(zoneID, nodeID)[i]
@@ -101,7 +104,7 @@ func (v *village) restart(i int) {
 		v.t.Fatalf("%s: digest %x, of its facts %x, of its snapshot %x", drive.Name(from.Address), want, fresh.Actor.Digest(), kept.Actor.Digest())
 	}
 	if v.draw(2) == 0 {
-		v.facts[i] = from.Actor.(drive.Snapshotter).Snapshot(nil)
+		v.facts[i] = capture.All(from.Actor.(capture.Source))
 		fresh = kept
 	}
 	v.parties[i], v.wakes[i] = fresh, quantity.Never
@@ -140,6 +143,37 @@ func (v *village) step(i int, m protocol.Message) {
 	var out protocol.Out
 	v.parties[i].Actor.Step(v.now, m, &out)
 	v.took(i, &out)
+	v.capture(i)
+}
+
+// captured is a capture of an actor that runs while it steps: the digest that it had, and those of what was taken so far.
+type captured struct {
+	run       capture.Run
+	want, sum uint64
+}
+
+// capture begins a capture of an actor or goes on with one. Its pieces, each folded alone, add up to what the actor was.
+func (v *village) capture(i int) {
+	fresh := v.make().Parties(zoneID, nodeID)[i].Actor
+	none := fresh.Digest()
+	c := v.captures[i]
+	if c == nil {
+		a := v.parties[i].Actor
+		v.captures[i] = &captured{a.(capture.Source).Capture(), a.Digest(), none}
+		return
+	}
+	facts, done := c.run.Take(v.draw(2), nil)
+	for _, f := range facts {
+		fresh.Apply(f)
+	}
+	c.sum += fresh.Digest() - none
+	if !done {
+		return
+	}
+	if c.sum != c.want {
+		v.t.Fatalf("%s: what was captured folds to digest %x, it was %x", drive.Name(v.parties[i].Address), c.sum, c.want)
+	}
+	v.captures[i] = nil
 }
 
 func (v *village) took(i int, out *protocol.Out) {

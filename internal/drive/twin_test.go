@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/drive"
@@ -171,7 +172,6 @@ func TestFold(t *testing.T) {
 		shadow[p.Address] = p.Actor
 	}
 	steps := 0
-	var facts []protocol.Fact
 	o := simOptions(make())
 	o.Fact = func(_ quantity.Instant, f *protocol.Fact) { shadow[f.Actor].Apply(*f) }
 	o.Stepped = func(now quantity.Instant, p drive.Party) {
@@ -182,7 +182,7 @@ func TestFold(t *testing.T) {
 		if steps%17 != 0 {
 			return
 		}
-		facts = p.Actor.(drive.Snapshotter).Snapshot(facts[:0])
+		facts := capture.All(p.Actor.(capture.Source))
 		for _, q := range make().Parties(zoneID, nodeID) {
 			if q.Address == p.Address {
 				for _, f := range facts {

@@ -22,6 +22,7 @@ const (
 	zone   = module + "core/zone"
 	runs   = module + "edge/executor/process"
 	filed  = module + "edge/archive/bolt"
+	parts  = module + "core/capture"
 )
 
 // mutants says which test of which package sees which bug.
@@ -36,6 +37,8 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
 	planted.DiscardAnyLife:    {filed, "TestConformance"},
+	planted.TornCapture:       {parts, "TestACaptureIsOfOneInstant"},
+	planted.SkipCapture:       {parts, "TestACaptureIsOfOneInstant"},
 }
 
 // TestMutants runs when SLUICE_MUTANTS is set (make mutants).

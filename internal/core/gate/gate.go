@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/invariant"
@@ -56,9 +57,10 @@ type Gate struct {
 	cfg  Config
 	self protocol.Address
 
-	// Durable, changed by Apply alone.
-	jobs   []*entry // by id
-	queues []*protocol.Queue
+	// Durable, changed by Apply alone. entries are the jobs as captures go over them.
+	jobs    []*entry // by id
+	entries capture.Parts
+	queues  []*protocol.Queue
 	// farewells are the names that earlier lives have not left yet, by name; floor is the highest generation that was ever
 	// forgotten, so that the next life of any name is above every one that anybody may still hear of.
 	farewells []*farewell
@@ -79,6 +81,7 @@ type Gate struct {
 
 // entry is one job at the gate.
 type entry struct {
+	capture.Mark
 	id      job.ID
 	spec    *job.Spec
 	specSum uint64 // of spec, which is long and never changes
@@ -151,6 +154,7 @@ func (g *Gate) Apply(f protocol.Fact) {
 		g.jobs, g.open = insert(g.jobs, e), insert(g.open, e)
 		g.unfinished++
 		g.sum += e.hash()
+		g.entries.Add(e)
 	case protocol.QueueSet:
 		i, found := g.findQueue(f.Queue.Name)
 		if found {
@@ -169,6 +173,7 @@ func (g *Gate) Apply(f protocol.Fact) {
 	default:
 		e := g.find(f.Job)
 		invariant.Check(e != nil, "gate: fact %d is about job %q, which it does not have", f.Kind, f.Job)
+		g.entries.Change(e)
 		g.sum -= e.hash()
 		g.applyJob(e, &f)
 		g.sum += e.hash()
@@ -199,34 +204,38 @@ func (g *Gate) queueSum(i int) uint64 {
 	return g.queues[i].Mix(digest.New()).Sum()
 }
 
-// Snapshot appends facts that fold to the same durable state.
-func (g *Gate) Snapshot(out []protocol.Fact) []protocol.Fact {
+// Capture implements capture.Source. Farewells go first: one folds before the next job of its name.
+func (g *Gate) Capture() capture.Run {
+	var small []protocol.Fact
 	for i, q := range g.queues {
 		if g.queueSum(i) != 0 {
 			c := *q
-			out = append(out, protocol.Fact{Kind: protocol.QueueSet, Actor: g.self, Queue: &c})
+			small = append(small, protocol.Fact{Kind: protocol.QueueSet, Queue: &c})
 		}
 	}
-	out = g.snapshotFarewells(out)
-	for _, e := range g.jobs {
-		f := protocol.Fact{Actor: g.self, Job: e.id, Generation: e.since}
-		f.Kind, f.Spec, f.Request, f.Digest, f.Zone, f.Epoch, f.At = protocol.JobAccepted, e.spec, e.request, e.digest, e.zone, e.epoch, e.submitted
-		out = append(out, f)
-		if e.generation > e.since {
-			out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Actor: g.self, Job: e.id, Generation: e.generation, Request: e.requeued, At: e.begun})
-		}
-		if e.homed {
-			out = append(out, protocol.Fact{Kind: protocol.JobHomed, Actor: g.self, Job: e.id, Epoch: e.epoch})
-		}
-		if e.held {
-			out = append(out, protocol.Fact{Kind: protocol.JobHeld, Actor: g.self, Job: e.id, Flag: true})
-		}
-		if e.dropping != "" {
-			out = append(out, protocol.Fact{Kind: protocol.JobDropping, Actor: g.self, Job: e.id, Text: e.dropping, Request: e.cancelled})
-		}
-		if e.verdict.State.Final() {
-			out = append(out, protocol.Fact{Kind: protocol.JobClosed, Actor: g.self, Job: e.id, Verdict: e.verdict, At: e.ended})
-		}
+	return g.entries.Begin(g.self, g.farewellFacts(small))
+}
+
+// AppendFacts implements capture.Part.
+func (e *entry) AppendFacts(out []protocol.Fact) []protocol.Fact {
+	out = append(out, protocol.Fact{
+		Kind: protocol.JobAccepted, Job: e.id, Generation: e.since, Spec: e.spec, Request: e.request, Digest: e.digest,
+		Zone: e.zone, Epoch: e.epoch, At: e.submitted,
+	})
+	if e.generation > e.since {
+		out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Job: e.id, Generation: e.generation, Request: e.requeued, At: e.begun})
+	}
+	if e.homed {
+		out = append(out, protocol.Fact{Kind: protocol.JobHomed, Job: e.id, Epoch: e.epoch})
+	}
+	if e.held {
+		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: e.id, Flag: true})
+	}
+	if e.dropping != "" {
+		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: e.id, Text: e.dropping, Request: e.cancelled})
+	}
+	if e.verdict.State.Final() {
+		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: e.id, Verdict: e.verdict, At: e.ended})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
@@ -51,7 +52,7 @@ func (d *desk) step(m protocol.Message) {
 		d.t.Fatalf("after %d: the facts fold to another state", m.Kind)
 	}
 	kept := d.fresh()
-	for _, f := range d.g.Snapshot(nil) {
+	for _, f := range capture.All(d.g) {
 		kept.Apply(f)
 	}
 	if kept.Digest() != d.g.Digest() {

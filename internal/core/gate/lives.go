@@ -73,6 +73,7 @@ func (g *Gate) raiseFloor(to job.Generation) {
 func (g *Gate) applyForgotten(f *protocol.Fact) {
 	bye := &farewell{id: f.Job, last: f.Generation, zone: f.Zone, epoch: f.Epoch}
 	if e := g.find(f.Job); e != nil {
+		g.entries.Remove(e)
 		g.sum -= e.hash()
 		g.jobs, g.open = remove(g.jobs, f.Job), remove(g.open, f.Job)
 		g.raiseFloor(e.generation)
@@ -115,12 +116,12 @@ func (g *Gate) applyRequeued(e *entry, f *protocol.Fact) {
 	e.verdict, e.ended = job.Verdict{}, 0
 }
 
-func (g *Gate) snapshotFarewells(out []protocol.Fact) []protocol.Fact {
+func (g *Gate) farewellFacts(out []protocol.Fact) []protocol.Fact {
 	if g.floor > 0 {
-		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Actor: g.self, Generation: g.floor})
+		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Generation: g.floor})
 	}
 	for _, f := range g.farewells {
-		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Actor: g.self, Job: f.id, Generation: f.last, Zone: f.zone, Epoch: f.epoch})
+		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Job: f.id, Generation: f.last, Zone: f.zone, Epoch: f.epoch})
 	}
 	return out
 }

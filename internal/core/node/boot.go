@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
@@ -167,30 +168,26 @@ func (n *Node) ail(in *protocol.Message) {
 	}
 }
 
-// Snapshot appends facts that fold to the node's durable state, and returns the extended slice. Ended leases come first:
-// the time they had may have been sold again.
-func (n *Node) Snapshot(out []protocol.Fact) []protocol.Fact {
-	first := len(out)
-	out = append(out, protocol.Fact{Kind: protocol.Booted, Epoch: n.epoch, Reservation: &protocol.Reservation{ID: n.lastID}})
+// Capture implements capture.Source. A node says all of it at once: it is no more than the slices of one machine and what
+// runs there. Ended leases come first: the time they had may have been sold again.
+func (n *Node) Capture() capture.Run {
+	small := []protocol.Fact{{Kind: protocol.Booted, Epoch: n.epoch, Reservation: &protocol.Reservation{ID: n.lastID}}}
 	for _, s := range n.slices {
 		for _, r := range s.time.Closed() {
 			if r.ID != foreignID {
-				out = append(out, protocol.Fact{Kind: protocol.ReservationMade, Reservation: &r})
+				small = append(small, protocol.Fact{Kind: protocol.ReservationMade, Reservation: &r})
 			}
 		}
 		if s.quarantined {
-			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Text: s.quarantine})
+			small = append(small, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Text: s.quarantine})
 		}
 	}
 	for _, l := range slices.SortedStableFunc(slices.Values(n.leases), func(a, b *lease) int {
 		return -cmp.Compare(bit(a.ended()), bit(b.ended()))
 	}) {
-		out = n.snapshotLease(l, out)
+		small = n.leaseFacts(l, small)
 	}
-	for i := range out[first:] {
-		out[first+i].Actor = n.self
-	}
-	return out
+	return n.parts.Begin(n.self, small)
 }
 
 func bit(v bool) int {
@@ -200,7 +197,7 @@ func bit(v bool) int {
 	return 0
 }
 
-func (n *Node) snapshotLease(l *lease, out []protocol.Fact) []protocol.Fact {
+func (n *Node) leaseFacts(l *lease, out []protocol.Fact) []protocol.Fact {
 	out = append(out, protocol.Fact{
 		Kind: protocol.LeaseMade, Token: l.token, Job: l.job, Epoch: l.epoch, Generation: l.generation, Zone: l.zone, Slice: l.slice, Also: l.also,
 		Range: l.rng, Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Text: l.cut,

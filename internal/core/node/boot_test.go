@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -199,7 +200,7 @@ func TestASnapshotFoldsToTheSameState(t *testing.T) {
 	w.step(reserve("2", protocol.Reservation{Kind: protocol.ForServing, Start: w.now, End: at(time.Hour), Every: 24 * time.Hour}))
 	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Request: "3", Reservation: &protocol.Reservation{ID: 3}})
 	n := New(w.cfg)
-	for _, f := range w.n.Snapshot(nil) {
+	for _, f := range capture.All(w.n) {
 		n.Apply(f)
 	}
 	same(t, "digest", n.Digest(), w.n.Digest())

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -35,8 +36,9 @@ type Node struct {
 	lastID   uint64 // the last reservation id given out
 	leases   []*lease
 	slices   []*slice
-	sum      uint64 // the digest, kept incrementally
-	applying int    // facts applied; for messages of broken invariants
+	sum      uint64        // the digest, kept incrementally
+	applying int           // facts applied; for messages of broken invariants
+	parts    capture.Parts // none: all of it is small
 
 	// Soft state.
 	booted, confirmed bool

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -168,7 +169,7 @@ func (s *storm) check() {
 		}
 	}
 	n := New(s.cfg)
-	for _, f := range s.n.Snapshot(nil) {
+	for _, f := range capture.All(s.n) {
 		n.Apply(f)
 	}
 	if n.Digest() != s.n.Digest() {

@@ -56,6 +56,10 @@ const (
 	IgnorePriority Bug = "ignore-priority"
 	// DiscardAnyLife lets the purge of an earlier life of a job remove what is filed of a later one. (archive)
 	DiscardAnyLife Bug = "discard-any-life"
+	// TornCapture lets a part change before a running capture has its facts: they would be of two instants. (capture)
+	TornCapture Bug = "torn-capture"
+	// SkipCapture forgets the part that takes the place of a removed one behind the capture's back. (capture)
+	SkipCapture Bug = "skip-capture"
 )
 
 // Bugs lists those that the kill soak must see (make planted). The tests of a package must see the others (make mutants).

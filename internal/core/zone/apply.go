@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
@@ -33,6 +34,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 		z.adopt(r)
 	case protocol.HomeDropped:
 		if s := z.jobs[f.Job]; s != nil {
+			z.records.Remove(s)
 			z.sum -= s.sum
 			z.retire(s)
 			z.busy = remove(z.busy, f.Job)
@@ -60,6 +62,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 	default:
 		s := z.jobs[f.Job]
 		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
+		z.records.Change(s)
 		z.applyJob(s, &f)
 		sum := recordSum(&s.Record, s.parts)
 		z.sum += sum - s.sum
@@ -88,6 +91,7 @@ func (z *Zone) adopt(r protocol.Record) {
 	s.parts = sumsOf(&s.Record)
 	s.sum = recordSum(&s.Record, s.parts)
 	z.sum += s.sum
+	z.records.Add(s)
 	z.changed(s)
 }
 
@@ -216,34 +220,37 @@ func (z *Zone) mustClaim(s *state, t job.Token) int {
 	return i
 }
 
-// Snapshot appends facts that fold to the same durable state.
-func (z *Zone) Snapshot(out []protocol.Fact) []protocol.Fact {
+// Capture implements capture.Source. Graves go first: one folds before a later life of its job.
+func (z *Zone) Capture() capture.Run {
+	var small []protocol.Fact
 	for _, g := range z.buried {
-		out = append(out, protocol.Fact{Kind: protocol.HomeDropped, Actor: z.self, Job: g.id, Generation: g.last})
+		small = append(small, protocol.Fact{Kind: protocol.HomeDropped, Job: g.id, Generation: g.last})
 	}
 	for _, name := range z.queueNames() {
 		q := z.queues[name].Queue
-		out = append(out, protocol.Fact{Kind: protocol.QueueKnown, Actor: z.self, Queue: &q})
+		small = append(small, protocol.Fact{Kind: protocol.QueueKnown, Queue: &q})
 		if s := z.queues[name].standing; s != (protocol.Standing{}) {
-			out = append(out, protocol.Fact{Kind: protocol.QueueCalibrated, Actor: z.self, Standing: &s})
+			small = append(small, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &s})
 		}
 		for _, t := range z.queues[name].templates {
 			l := protocol.Lesson{Queue: name, Template: t.name, Runs: slices.Clone(t.runs.List)}
-			out = append(out, protocol.Fact{Kind: protocol.Taught, Actor: z.self, Lesson: &l})
+			small = append(small, protocol.Fact{Kind: protocol.Taught, Lesson: &l})
 		}
 	}
-	for _, s := range z.all() {
-		r := s.Record
-		r.Claims, r.Past, r.Unpublished = slices.Clone(r.Claims), slices.Clone(r.Past), slices.Clone(r.Unpublished)
-		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
-		if planted.In(planted.ForgetPast) {
-			for i := range max(0, len(r.Past)-1) {
-				r.Past[i].Committed = job.Range{}
-			}
+	return z.records.Begin(z.self, small)
+}
+
+// AppendFacts implements capture.Part.
+func (s *state) AppendFacts(out []protocol.Fact) []protocol.Fact {
+	r := s.Record
+	r.Claims, r.Past, r.Unpublished = slices.Clone(r.Claims), slices.Clone(r.Past), slices.Clone(r.Unpublished)
+	r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
+	if planted.In(planted.ForgetPast) {
+		for i := range max(0, len(r.Past)-1) {
+			r.Past[i].Committed = job.Range{}
 		}
-		out = append(out, protocol.Fact{Kind: protocol.HomeKept, Actor: z.self, Job: s.Job, Record: &r})
 	}
-	return out
+	return append(out, protocol.Fact{Kind: protocol.HomeKept, Job: s.Job, Record: &r})
 }
 
 // all are the jobs by id.

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -59,7 +60,7 @@ func (l *ledger) read(w *world) {
 		}
 	}
 	l.seen = len(w.facts)
-	for _, f := range w.z.Snapshot(nil) {
+	for _, f := range capture.All(w.z) {
 		if f.Kind == protocol.QueueCalibrated && f.Standing.Credits != l.has[f.Standing.Queue] {
 			l.t.Fatalf("queue %s has %d credits, by the facts %d", f.Standing.Queue, f.Standing.Credits, l.has[f.Standing.Queue])
 		}

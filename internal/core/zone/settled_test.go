@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
@@ -97,7 +98,7 @@ func TestASnapshotAnswersForEverySubjob(t *testing.T) {
 	w.until(2 * time.Hour)
 	finished(t, w, "a")
 	kept := w.make()
-	for _, f := range w.z.Snapshot(nil) {
+	for _, f := range capture.All(w.z) {
 		kept.Apply(f)
 	}
 	w.z = kept

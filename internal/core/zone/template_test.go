@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -98,7 +99,7 @@ func TestATemplateTeaches(t *testing.T) {
 // folded checks that the facts, and a snapshot, fold to the state there is.
 func folded(t *testing.T, w *world) {
 	t.Helper()
-	for name, facts := range map[string][]protocol.Fact{"the facts": w.facts, "a snapshot": w.z.Snapshot(nil)} {
+	for name, facts := range map[string][]protocol.Fact{"the facts": w.facts, "a snapshot": capture.All(w.z)} {
 		z := w.make()
 		for _, f := range facts {
 			z.Apply(f)
@@ -187,7 +188,7 @@ func TestNobodyIsForgottenForAnotherQueue(t *testing.T) {
 		t.Errorf("what the template had taught is gone: %+v", s)
 	}
 	templates, runs := 0, 0
-	for _, f := range w.z.Snapshot(nil) {
+	for _, f := range capture.All(w.z) {
 		if f.Kind == protocol.Taught && f.Lesson.Queue == "greedy" {
 			templates++
 			runs = max(runs, len(f.Lesson.Runs))

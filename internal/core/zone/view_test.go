@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -147,7 +148,7 @@ func TestSnapshotsFoldToTheSameState(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w.facts = w.z.Snapshot(nil)
+		w.facts = capture.All(w.z)
 		for _, f := range w.facts {
 			again.Apply(f)
 		}

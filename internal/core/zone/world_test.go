@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -99,7 +100,7 @@ func (w *world) restart() {
 	}
 	w.sameState("facts", z)
 	kept := w.make()
-	for _, f := range w.z.Snapshot(nil) {
+	for _, f := range capture.All(w.z) {
 		kept.Apply(f)
 	}
 	w.sameState("snapshot", kept)

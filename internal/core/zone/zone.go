@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -21,8 +22,9 @@ type Zone struct {
 	self protocol.Address
 
 	// Durable, changed by Apply alone.
-	jobs   map[job.ID]*state
-	queues map[string]*queue
+	jobs    map[job.ID]*state
+	records capture.Parts // the jobs as captures go over them
+	queues  map[string]*queue
 	// buried are the jobs that were dropped last, the newest behind.
 	buried []grave
 	sum    uint64
@@ -68,6 +70,7 @@ type soft struct {
 // state is one job: its durable record and what is only known until the next crash.
 type state struct {
 	protocol.Record
+	capture.Mark
 	// sum of the record, and of its long parts.
 	sum   uint64
 	parts sums

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -155,12 +156,12 @@ func (h *Host) snapshot() error {
 func (h *Host) state() ([]protocol.Fact, error) {
 	var facts []protocol.Fact
 	for _, p := range h.parties {
-		s, ok := p.Actor.(drive.Snapshotter)
+		s, ok := p.Actor.(capture.Source)
 		if !ok {
 			return nil, nil
 		}
 		from := len(facts)
-		facts = s.Snapshot(facts)
+		facts = append(facts, capture.All(s)...)
 		for i := from; i < len(facts); i++ {
 			facts[i].Actor = p.Address
 		}

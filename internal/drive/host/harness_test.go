@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -26,7 +27,8 @@ type toy struct {
 	facts []protocol.Fact
 	step  func(a *toy, now quantity.Instant, in protocol.Message, out *protocol.Out)
 	sum   uint64
-	// forget makes Snapshot leave out the last fact: a bug that the host must notice.
+	parts capture.Parts // none
+	// forget makes Capture leave out the last fact: a bug that the host must notice.
 	forget bool
 }
 
@@ -51,12 +53,12 @@ func (a *toy) Apply(f protocol.Fact) {
 func (a *toy) Recover(quantity.Instant, *protocol.Out) {}
 func (a *toy) Digest() uint64                          { return a.sum }
 
-func (a *toy) Snapshot(out []protocol.Fact) []protocol.Fact {
-	all := a.facts
+func (a *toy) Capture() capture.Run {
+	all := slices.Clone(a.facts)
 	if a.forget && len(all) > 0 {
 		all = all[:len(all)-1]
 	}
-	return append(out, all...)
+	return a.parts.Begin(protocol.Address{}, all)
 }
 
 func (a *toy) has(id job.ID) bool {

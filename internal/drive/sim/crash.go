@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -205,8 +206,8 @@ func (f *faults) compact(s *Sim, p int) {
 		return
 	}
 	l := &f.logs[p]
-	if a, ok := s.parties[p].Actor.(drive.Snapshotter); ok {
-		l.facts = a.Snapshot(l.facts[:0:0])
+	if a, ok := s.parties[p].Actor.(capture.Source); ok {
+		l.facts = capture.All(a)
 	}
 	l.limit = 2 * len(l.facts)
 }
