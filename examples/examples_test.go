@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/edge/config"
 )
 
 // example is one folder, run at a size that takes seconds.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice.dev/sluice/internal/drive/measure"
+	"sluice.dev/sluice/internal/lab/measure"
 )
 
 // answer is the main table: both of ours against the best baseline at every load, for the metrics that matter most.
@@ -218,7 +218,7 @@ func (p *page) cost(r *result) {
 	metrics := []string{measure.Awards, measure.Rounds, measure.VariantsPerAward, measure.MessagesPerAward, measure.Subjobs, measure.MessagesPerTask}
 	p.say("What jasda's negotiation costs, where all jobs answer for themselves (with agents: see External jobs). At about so many jobs that have\n")
 	p.say("not begun: jobs x mean wait / makespan (Little's law). Processor time is no result of a simulation: `go test -bench Negotiation\n")
-	p.say("./internal/face/scenario` gives that of an award with all that belongs to it, and `go test -bench . ./internal/core/market/...` its parts.\n\n| %s | waiting |", r.axis.Label)
+	p.say("./internal/lab/scenario` gives that of an award with all that belongs to it, and `go test -bench . ./internal/core/market/...` its parts.\n\n| %s | waiting |", r.axis.Label)
 	for _, metric := range metrics {
 		p.say(" %s |", measure.About(metric).Title)
 	}

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/drive/measure"
-	"sluice.dev/sluice/internal/face/config"
-	"sluice.dev/sluice/internal/face/report"
-	"sluice.dev/sluice/internal/face/scenario"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/measure"
+	planners "sluice.dev/sluice/internal/lab/planner/all"
+	"sluice.dev/sluice/internal/lab/report"
+	"sluice.dev/sluice/internal/lab/scenario"
 )
 
 // TestEveryPointIsAScenario: each setting of each study is one that the language takes, on generated work and on traces, and

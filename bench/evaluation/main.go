@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/internal/drive/measure"
-	"sluice.dev/sluice/internal/face/config"
-	"sluice.dev/sluice/internal/face/report"
-	"sluice.dev/sluice/internal/face/scenario"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/report"
+	"sluice.dev/sluice/internal/lab/scenario"
 )
 
 func main() {

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"sync"
 
-	"sluice.dev/sluice/internal/face/scenario"
+	"sluice.dev/sluice/internal/lab/scenario"
 )
 
 // memory of what has run: studies share the setting from which they depart, and the same scenario, mechanism and seed give

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/internal/drive/measure"
-	"sluice.dev/sluice/internal/face/report"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/report"
 )
 
 // page is docs/evaluation.md under way.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync"
 
-	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/face/config"
-	"sluice.dev/sluice/internal/face/scenario"
+	"sluice.dev/sluice/internal/edge/config"
+	planners "sluice.dev/sluice/internal/lab/planner/all"
+	"sluice.dev/sluice/internal/lab/scenario"
 )
 
 // options are what is to be run at each point.

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"sluice.dev/sluice/internal/drive/measure"
-	"sluice.dev/sluice/internal/face/config"
-	"sluice.dev/sluice/internal/face/report"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/report"
 )
 
 // The studies of JASDA's settings take the first fewSeeds seeds, and fewJobs jobs.

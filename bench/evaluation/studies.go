@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"time"
 
-	"sluice.dev/sluice/internal/drive/measure"
-	"sluice.dev/sluice/internal/face/config"
-	"sluice.dev/sluice/internal/face/report"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/report"
 )
 
 // study varies one setting of the base scenario.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"sluice.dev/sluice/internal/drive/measure"
+	"sluice.dev/sluice/internal/lab/measure"
 )
 
 // Ours, beside the planners.

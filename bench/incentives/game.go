@@ -16,10 +16,10 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone"
-	"sluice.dev/sluice/internal/drive/bidder"
-	"sluice.dev/sluice/internal/drive/measure"
-	"sluice.dev/sluice/internal/drive/sim"
-	"sluice.dev/sluice/internal/drive/workload"
+	"sluice.dev/sluice/internal/lab/bidder"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/sim"
+	"sluice.dev/sluice/internal/lab/workload"
 )
 
 // outcome of one game.

@@ -12,8 +12,8 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/drive/bidder"
-	"sluice.dev/sluice/internal/drive/measure"
+	"sluice.dev/sluice/internal/lab/bidder"
+	"sluice.dev/sluice/internal/lab/measure"
 )
 
 // TestTheSameTasksWhateverTheMoves: games are compared in pairs, so liars must want the same done as they do when honest, and

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"sluice.dev/sluice/internal/drive/bidder"
+	"sluice.dev/sluice/internal/lab/bidder"
 )
 
 // move is how an owner bids.

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sluice.dev/sluice/internal/drive/measure"
-	"sluice.dev/sluice/internal/face/report"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/report"
 )
 
 // bar is what a liar may gain at most: the upper end of the 95% interval.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/drive/bidder"
+	"sluice.dev/sluice/internal/lab/bidder"
 )
 
 // response is an answer to the others' honesty that the search tries: what scores are multiplied by (in parts per thousand, 0:

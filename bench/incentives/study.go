@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/drive/measure"
+	"sluice.dev/sluice/internal/lab/measure"
 )
 
 // mechanism is a market that moves are tried in.

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
-	"sluice.dev/sluice/internal/drive/workload"
+	"sluice.dev/sluice/internal/lab/workload"
 )
 
 // The cluster and the work. Ten owners, each with a queue of its own and jobs of the same kind, offer a little more than the

@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/face/cli"
+	lab "sluice.dev/sluice/internal/lab/cli"
 )
 
 // version and commit are set by the build.
@@ -17,6 +18,7 @@ var (
 func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
 	os.Exit(cli.Main(cli.Deps{
-		Version: version, Commit: commit, Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
+		Version: version, Commit: commit, Sim: lab.Command,
+		Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
 	}))
 }

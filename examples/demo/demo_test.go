@@ -18,9 +18,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/face/config"
-	"sluice.dev/sluice/internal/face/terminal"
 )
 
 const origin = quantity.Instant(1_700_000_000_000_000_000)

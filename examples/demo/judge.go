@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice.dev/sluice/internal/face/report"
+	"sluice.dev/sluice/internal/edge/picture"
 )
 
 // example is what is checked: its folder, its job, and the size that its check wants, as it stands in the job files.
@@ -101,23 +101,23 @@ func check(ctx context.Context, list []example, at map[string]string, skip map[s
 
 // conclude draws the sides, the first of them in pieces and the second in blocks, says what they show, and returns what
 // is not as it has to be.
-func conclude(out io.Writer, sides []*result, picture string) error {
+func conclude(out io.Writer, sides []*result, file string) error {
 	pieces, blocks := sides[0], sides[1]
 	measure := min(pieces.took(), blocks.took())
-	panels := make([]report.Panel, len(sides))
+	panels := make([]picture.Panel, len(sides))
 	for i, r := range sides {
-		panels[i] = report.Panel{Title: r.title, History: r.history, Measure: measure}
+		panels[i] = picture.Panel{Title: r.title, History: r.history, Measure: measure}
 	}
 	var svg bytes.Buffer
-	if err := report.SVG(&svg, panels); err != nil {
+	if err := picture.SVG(&svg, panels); err != nil {
 		return err
 	}
-	if err := os.WriteFile(picture, svg.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(file, svg.Bytes(), 0o644); err != nil {
 		return err
 	}
 	a, b := panels[0].Share(), panels[1].Share()
 	fmt.Fprintln(out, outcome(sides, a, b)+"\n")
-	if err := report.Terminal(out, panels, columns(), movable(out) && os.Getenv("NO_COLOR") == ""); err != nil {
+	if err := picture.Terminal(out, panels, columns(), movable(out) && os.Getenv("NO_COLOR") == ""); err != nil {
 		return err
 	}
 	known, total := knownEnds(pieces.windows)
@@ -136,7 +136,7 @@ Both sides did the same work on the same slices. Off the market, known from the 
 }
 
 // outcome is the result in a sentence.
-func outcome(sides []*result, a, b report.Share) string {
+func outcome(sides []*result, a, b picture.Share) string {
 	pieces, blocks := sides[0].took(), sides[1].took()
 	verb := "did the same work in"
 	if pieces >= blocks || a.Ratio() <= b.Ratio() {
@@ -147,7 +147,7 @@ func outcome(sides []*result, a, b report.Share) string {
 }
 
 // judge lists what a good run has to show and this one does not.
-func judge(sides []*result, pieces, blocks report.Share) error {
+func judge(sides []*result, pieces, blocks picture.Share) error {
 	var wrong []error
 	if pieces.Ratio() <= blocks.Ratio() {
 		wrong = append(wrong, fmt.Errorf("cutting did not fill more: %.1f%% against %.1f%% in blocks", 100*pieces.Ratio(), 100*blocks.Ratio()))

@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/picture"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/face/report"
 )
 
 // The slices, and when the daemon is killed: while all of them are busy, and before the first reservation begins.
@@ -197,7 +197,7 @@ func (r *result) fetch(ctx context.Context, d *daemon, began time.Time, file str
 	if err = os.WriteFile(file, text, 0o644); err != nil {
 		return err
 	}
-	h, err := report.FromWire(answer.Msg)
+	h, err := picture.FromWire(answer.Msg)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}

@@ -30,15 +30,32 @@ func inner(imp string) string {
 // under says whether p is dir or lies below it.
 func under(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
-// wings from top to bottom. A package may import its own wing and those below it.
-var wings = []string{"cmd", "internal/face", "internal/drive", "internal/edge", "internal/core"}
+// wings are the parts of the program, each with those that it may import besides itself. Arrows point down only: what people
+// see, the live driver, the real world, the core; and beside the first two the lab, which decides nothing live and is
+// imported by nothing live.
+var wings = []struct {
+	dir   string
+	below []string
+}{
+	{"cmd", []string{"internal/face", "internal/lab", "internal/host", "internal/edge", "internal/core"}},
+	{"internal/face", []string{"internal/host", "internal/edge", "internal/core"}},
+	{"internal/lab", []string{"internal/edge", "internal/core"}},
+	{"internal/host", []string{"internal/edge", "internal/core"}},
+	{"internal/edge", []string{"internal/core"}},
+	{"internal/core", nil},
+}
 
 // wingOf is the index into wings, or -1 for what stands outside them (archtest, sdk, examples).
 func wingOf(p string) int {
-	return slices.IndexFunc(wings, func(w string) bool { return under(p, w) })
+	for i, w := range wings {
+		if under(p, w.dir) {
+			return i
+		}
+	}
+	return -1
 }
 
-// Direction finds imports that point up: face > drive > edge > core, and cmd above all.
+// Direction finds imports that do not point down.
 func Direction(pkgs []Package) []string {
 	var bad []string
 	for _, p := range pkgs {
@@ -46,11 +63,11 @@ func Direction(pkgs []Package) []string {
 		for _, imp := range p.Imports {
 			to := wingOf(inner(imp))
 			switch {
-			case inner(imp) == "" || from < 0:
+			case inner(imp) == "" || from < 0 || from == to:
 			case to < 0:
 				bad = append(bad, fmt.Sprintf("%s imports %s, which is in none of the wings", p.Path, imp))
-			case to < from:
-				bad = append(bad, fmt.Sprintf("%s imports %s: arrows point down only (%s is above %s)", p.Path, imp, wings[to], wings[from]))
+			case !slices.Contains(wings[from].below, wings[to].dir):
+				bad = append(bad, fmt.Sprintf("%s imports %s: arrows point down only, and %s is not below %s", p.Path, imp, wings[to].dir, wings[from].dir))
 			}
 		}
 	}
@@ -60,9 +77,9 @@ func Direction(pkgs []Package) []string {
 // coreLevel orders the packages of the core from the arithmetic up; a package may import lower levels and its own
 // extension point. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
-	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "mig": 3, "bitset": 3, "ranking": 3, "trp": 3, "job": 4,
-	"capture":  6,
-	"forecast": 4, "protocol": 5, "status": 6, "timeline": 6, "market": 6, "policy": 7, "atomizer": 7, "planner": 8, "gate": 9, "zone": 9, "node": 9, "cluster": 9,
+	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "bitset": 3, "ranking": 3, "mig": 3, "trp": 3, "job": 4,
+	"forecast": 4, "protocol": 5, "status": 6, "timeline": 6, "market": 6, "policy": 7, "atomizer": 7, "capture": 6, "backfill": 7, "actor": 7,
+	"gate": 9, "zone": 9, "node": 9, "arrangement": 10,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
@@ -94,14 +111,14 @@ func CoreLevels(pkgs []Package) []string {
 
 // extension points, and the folders below them that are no kinds, with the reason.
 var extensionPoints = map[string][]string{
-	"internal/core/planner":   {"book", "ends", "greedy", "place", "pool", "queue"}, // what planners are made of: those that decide about time, and (place) those about places
+	"internal/lab/planner":    {"book", "ends", "greedy", "place", "pool", "queue"}, // what planners are made of: those that decide about time, and (place) those about places
 	"internal/core/policy":    nil,
 	"internal/edge/archive":   nil,
 	"internal/edge/executor":  {"shim"}, // files and layout that the process kind shares with the supervisor
 	"internal/edge/fabric":    nil,
 	"internal/edge/inventory": nil,
 	"internal/edge/journal":   {"disk"}, // the file system that a log is written to
-	"internal/edge/trace":     nil,
+	"internal/lab/trace":      nil,
 }
 
 // kindOf splits the path of a kind into extension point and kind; ok is false for everything else, the table (all) and
@@ -154,8 +171,8 @@ func Tables(pkgs []Package) []string {
 			table[path.Dir(p.Path)] = &pkgs[i]
 		}
 		for _, imp := range p.Imports {
-			if path.Base(inner(imp)) == "all" && !under(p.Path, "internal/face/cli") && !under(p.Path, "cmd") && !under(p.Path, "bench") {
-				bad = append(bad, fmt.Sprintf("%s imports the table %s: only internal/face/cli, cmd, bench and tests may choose among kinds", p.Path, imp))
+			if path.Base(inner(imp)) == "all" && !under(p.Path, "internal/face/cli") && !under(p.Path, "internal/lab/cli") && !under(p.Path, "cmd") && !under(p.Path, "bench") {
+				bad = append(bad, fmt.Sprintf("%s imports the table %s: only the commands, cmd, bench and tests may choose among kinds", p.Path, imp))
 			}
 		}
 	}
@@ -183,14 +200,15 @@ type Forbidden struct {
 
 // forbidden imports that the order of wings does not already exclude.
 var forbidden = []Forbidden{
-	{In: "internal/drive/sim", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/drive/sim", Import: "internal/core/planner", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/drive/sim", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/drive/host", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/drive/host", Import: "internal/core/planner", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/drive/host", Import: "internal/core/policy", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/drive/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/drive/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/sim", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/sim", Import: "internal/lab/planner", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/sim", Import: "internal/core/backfill", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/sim", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/host", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/host", Import: "internal/core/backfill", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/host", Import: "internal/core/policy", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "", Import: "k8s.io", Why: "nothing here talks to Kubernetes"},
 }
 
@@ -230,7 +248,7 @@ func Supervisor(closure []string) []string {
 func Stale(exists func(name string) bool) []string {
 	named := map[string]string{}
 	for _, w := range wings {
-		named[w] = "wings"
+		named[w.dir] = "wings"
 	}
 	for p := range coreLevel {
 		named["internal/core/"+p] = "coreLevel"

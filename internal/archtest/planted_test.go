@@ -42,10 +42,14 @@ func TestPlantedImports(t *testing.T) {
 	}{
 		"down is fine": {Direction, []Package{
 			imports("cmd/sluice", "internal/face/cli"), imports("internal/face/cli", "internal/edge/journal", "internal/core/job", "os"),
-			imports("internal/drive/host", "internal/drive/sim", "internal/edge/tape"), imports("internal/archtest", "internal/face/cli"),
+			imports("internal/lab/sim", "internal/edge/tape"), imports("internal/host", "internal/edge/tape"), imports("internal/archtest", "internal/face/cli"),
 		}, nil},
-		"edge to drive":   {Direction, []Package{imports("internal/edge/wire", "internal/drive/host")}, []string{"arrows point down only"}},
-		"core to edge":    {Direction, []Package{imports("internal/core/job", "internal/edge/journal")}, []string{"internal/edge is above internal/core"}},
+		"edge to host": {Direction, []Package{imports("internal/edge/wire", "internal/host")}, []string{"arrows point down only"}},
+		"core to edge": {Direction, []Package{imports("internal/core/job", "internal/edge/journal")}, []string{"internal/edge is not below internal/core"}},
+		"live to lab": {Direction, []Package{imports("internal/host", "internal/lab/sim"), imports("internal/face/cli", "internal/lab/report")},
+			[]string{"internal/lab is not below internal/host", "internal/lab is not below internal/face"}},
+		"lab to live": {Direction, []Package{imports("internal/lab/cli", "internal/face/cli"), imports("internal/lab/sim", "internal/host")},
+			[]string{"internal/face is not below internal/lab", "internal/host is not below internal/lab"}},
 		"face to cmd":     {Direction, []Package{imports("internal/face/cli", "cmd/sluice")}, []string{"arrows point down only"}},
 		"core to no wing": {Direction, []Package{imports("internal/core/job", "internal/archtest")}, []string{"none of the wings"}},
 
@@ -63,12 +67,12 @@ func TestPlantedImports(t *testing.T) {
 		"tables": {Tables, []Package{
 			imports("internal/edge/journal/all", "internal/edge/journal/local"), imports("internal/edge/journal/local"),
 			imports("internal/edge/journal/memory"), imports("internal/edge/journal/journaltest"), imports("internal/edge/fabric/memory"),
-			imports("internal/face/cli", "internal/edge/journal/all"), imports("bench/live", "internal/edge/journal/all"), imports("internal/drive/host", "internal/edge/journal/all"),
-		}, []string{"drive/host imports the table", "journal/memory is not in the table"}},
+			imports("internal/face/cli", "internal/edge/journal/all"), imports("bench/live", "internal/edge/journal/all"), imports("internal/host", "internal/edge/journal/all"),
+		}, []string{"internal/host imports the table", "journal/memory is not in the table"}},
 
 		"forbidden": {Forbids, []Package{
-			imports("internal/drive/sim", "internal/core/zone", "internal/core/timeline"),
-			imports("internal/drive/host", "k8s.io/api/core/v1", "internal/core/zone", "internal/core/market/clearing"),
+			imports("internal/lab/sim", "internal/core/zone", "internal/core/timeline"),
+			imports("internal/host", "k8s.io/api/core/v1", "internal/core/zone", "internal/core/market/clearing"),
 		}, []string{"timeline: a driver", "clearing: a driver", "talks to Kubernetes"}},
 
 		"pure": {Pure, []Package{
@@ -78,9 +82,9 @@ func TestPlantedImports(t *testing.T) {
 		}, []string{"zone imports os", "gonum", "gate imports sync", "gate imports " + Module + "/internal/edge/wire", "policytest"}},
 		"tests of the core": {PureTests, []Package{
 			{Path: "internal/core/zone", TestImports: []string{"testing", "os", "pgregory.net/rapid", Module + "/internal/core/policy/all"}},
-			{Path: "internal/core/cluster", TestImports: []string{Module + "/internal/edge/trace", Module + "/internal/archtest"}},
-			{Path: "internal/edge/wire", TestImports: []string{Module + "/internal/edge/trace"}},
-		}, []string{"the tests of internal/core/cluster import " + Module + "/internal/edge/trace"}},
+			{Path: "internal/core/timeline", TestImports: []string{Module + "/internal/lab/trace", Module + "/internal/archtest"}},
+			{Path: "internal/edge/wire", TestImports: []string{Module + "/internal/lab/trace"}},
+		}, []string{"the tests of internal/core/timeline import " + Module + "/internal/lab/trace"}},
 	} {
 		t.Run(name, func(t *testing.T) { want(t, c.rule(c.pkgs), c.want...) })
 	}

@@ -14,9 +14,12 @@ import (
 // that reaches for os would pass a list of what is forbidden.
 var coreMayImport = []string{"cmp", "errors", "fmt", "iter", "maps", "math", "math/bits", "slices", "sort", "strconv", "strings", "time"}
 
-// inCore says whether a package belongs to the core proper: conformance suites are test code.
+// Deterministic are the trees that calculate and do nothing else: the core, and the planners that it is compared with.
+var Deterministic = []string{"internal/core", "internal/lab/planner", "internal/lab/cluster"}
+
+// inCore says whether a package belongs to them proper: conformance suites are test code.
 func inCore(p string) bool {
-	return under(p, "internal/core") && !strings.HasSuffix(path.Base(p), "test")
+	return slices.ContainsFunc(Deterministic, func(dir string) bool { return under(p, dir) }) && !strings.HasSuffix(path.Base(p), "test")
 }
 
 // Pure finds what the core imports besides itself and coreMayImport. Every package of the core is looked at, so what it
@@ -108,19 +111,19 @@ func of(info *types.Info, e ast.Expr, pkg string) string {
 // floats are the files of the core that may calculate with floating-point numbers, and why: two kinds of processor may
 // round them differently, so what they decide must leave as integers.
 var floats = map[string]string{
-	"internal/core/market/score/features.go":         "features of a score, rounded to millionths as they are returned",
-	"internal/core/market/trust/safety.go":           "an e-value, kept as its logarithm in millionths",
-	"internal/core/market/trust/trust.go":            "exp(-kappa e), rounded to millionths",
-	"internal/core/planner/bestfit/bestfit.go":       "as published: its noise decides between equals, and the rows are compared",
-	"internal/core/planner/dotproduct/dotproduct.go": "as published: its noise decides between equals, and the rows are compared",
-	"internal/core/planner/fgd/fgd.go":               "a table made once and rounded to integers",
-	"internal/core/planner/place/scale.go":           "as published, for the two planners above",
-	"internal/core/prng/prng.go":                     "draws for workloads; no actor draws a float",
-	"internal/core/status/status.go":                 "for people, who decide nothing with it here",
-	"internal/core/trp/ensemble.go":                  "a quantile of the beta distribution, rounded to bytes in a table",
-	"internal/core/trp/excess.go":                    "a chance, for people",
-	"internal/core/trp/phases.go":                    "quantiles, rounded up to bytes in a table",
-	"internal/core/zone/view.go":                     "for people",
+	"internal/core/market/score/features.go":        "features of a score, rounded to millionths as they are returned",
+	"internal/core/market/trust/safety.go":          "an e-value, kept as its logarithm in millionths",
+	"internal/core/market/trust/trust.go":           "exp(-kappa e), rounded to millionths",
+	"internal/lab/planner/bestfit/bestfit.go":       "as published: its noise decides between equals, and the rows are compared",
+	"internal/lab/planner/dotproduct/dotproduct.go": "as published: its noise decides between equals, and the rows are compared",
+	"internal/lab/planner/fgd/fgd.go":               "a table made once and rounded to integers",
+	"internal/lab/planner/place/scale.go":           "as published, for the two planners above",
+	"internal/core/prng/prng.go":                    "draws for workloads; no actor draws a float",
+	"internal/core/status/status.go":                "for people, who decide nothing with it here",
+	"internal/core/trp/ensemble.go":                 "a quantile of the beta distribution, rounded to bytes in a table",
+	"internal/core/trp/excess.go":                   "a chance, for people",
+	"internal/core/trp/phases.go":                   "quantiles, rounded up to bytes in a table",
+	"internal/core/zone/view.go":                    "for people",
 }
 
 // Floats finds floating-point numbers in a file of the core that is not listed. name is relative to the repository.

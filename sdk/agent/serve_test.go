@@ -14,14 +14,14 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/trp"
-	"sluice.dev/sluice/internal/drive"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/host"
 	"sluice.dev/sluice/sdk/agent"
 )
 
 // daemon serves the API with this negotiator behind it.
-func daemon(t *testing.T, negotiate func(context.Context, drive.Negotiation) (drive.Heard, error)) agent.Options {
+func daemon(t *testing.T, negotiate func(context.Context, host.Negotiation) (host.Heard, error)) agent.Options {
 	t.Helper()
 	fake := apitest.New()
 	fake.Agent = negotiate
@@ -39,16 +39,16 @@ func round() *protocol.Call {
 
 // TestServe: an agent opens a session, answers a call, hears what became of it, and ends with the job.
 func TestServe(t *testing.T) {
-	var calls []drive.Negotiation
-	o := daemon(t, func(_ context.Context, n drive.Negotiation) (drive.Heard, error) {
+	var calls []host.Negotiation
+	o := daemon(t, func(_ context.Context, n host.Negotiation) (host.Heard, error) {
 		calls = append(calls, n)
 		switch len(calls) {
 		case 1:
-			return drive.Heard{Session: 9, Events: []drive.Event{{Round: 5, Call: round()}}}, nil
+			return host.Heard{Session: 9, Events: []host.Event{{Round: 5, Call: round()}}}, nil
 		case 2:
-			return drive.Heard{Session: 9, Notes: []string{"round 5: ..."}, Dropped: 3}, nil
+			return host.Heard{Session: 9, Notes: []string{"round 5: ..."}, Dropped: 3}, nil
 		}
-		return drive.Heard{Session: 9, Over: true, Events: []drive.Event{{Round: 5, Notices: []protocol.Notice{
+		return host.Heard{Session: 9, Over: true, Events: []host.Event{{Round: 5, Notices: []protocol.Notice{
 			{Kind: protocol.Concluded, Window: 3, Range: job.Range{From: 10, To: 20}, Outcome: job.Done, Ran: time.Second, Peak: trp.Vector{7}, Token: job.Token{Epoch: 1, Seq: 2}},
 		}}}}, nil
 	})
@@ -76,7 +76,7 @@ func TestServe(t *testing.T) {
 	if len(calls) != 3 || calls[0].Session != 0 || calls[0].Key != "secret" || calls[1].Session != 9 || calls[1].Key != "" || len(calls[2].Answers) != 0 {
 		t.Fatalf("said %+v", calls)
 	}
-	answer := []drive.Answer{{Round: 5, Variants: []protocol.Variant{
+	answer := []host.Answer{{Round: 5, Variants: []protocol.Variant{
 		{ID: 1, Window: 3, Range: job.Range{From: 10, To: 20}, Start: apitest.At(1), Run: time.Second, Wall: time.Second, Score: 250_000},
 		{ID: 2, Window: 3, Range: job.Range{From: 10, To: 30}, Start: apitest.At(time.Second + 1), Run: time.Second, Wall: 2 * time.Second, Demand: trp.Vector{11}, Option: "bf16", Score: 1_000_000},
 	}}}
@@ -93,20 +93,20 @@ func TestServe(t *testing.T) {
 // one, and no answer to a round of the old.
 func TestServeComesBack(t *testing.T) {
 	var mu sync.Mutex
-	var said []drive.Negotiation
-	o := daemon(t, func(_ context.Context, n drive.Negotiation) (drive.Heard, error) {
+	var said []host.Negotiation
+	o := daemon(t, func(_ context.Context, n host.Negotiation) (host.Heard, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		said = append(said, n)
 		switch len(said) {
 		case 1:
-			return drive.Heard{Session: 1, Events: []drive.Event{{Round: 5, Call: round()}}}, nil
+			return host.Heard{Session: 1, Events: []host.Event{{Round: 5, Call: round()}}}, nil
 		case 2:
-			return drive.Heard{}, errkind.Errorf(errkind.Unavailable, "a full disk")
+			return host.Heard{}, errkind.Errorf(errkind.Unavailable, "a full disk")
 		case 3:
-			return drive.Heard{}, errkind.Errorf(errkind.NotFound, "no such session")
+			return host.Heard{}, errkind.Errorf(errkind.NotFound, "no such session")
 		}
-		return drive.Heard{Session: 2, Over: true}, nil
+		return host.Heard{Session: 2, Over: true}, nil
 	})
 	if err := agent.Serve(t.Context(), o, func(agent.Call) []agent.Variant { return nil }); err != nil {
 		t.Fatal(err)
@@ -120,19 +120,19 @@ func TestServeComesBack(t *testing.T) {
 func TestServeEnds(t *testing.T) {
 	for kind, want := range map[errkind.Kind]error{errkind.Denied: agent.ErrKey, errkind.Conflict: agent.ErrSuperseded, errkind.Invalid: agent.ErrRefused} {
 		var asked atomic.Int32
-		o := daemon(t, func(context.Context, drive.Negotiation) (drive.Heard, error) {
+		o := daemon(t, func(context.Context, host.Negotiation) (host.Heard, error) {
 			asked.Add(1)
-			return drive.Heard{}, errkind.Errorf(kind, "because")
+			return host.Heard{}, errkind.Errorf(kind, "because")
 		})
 		if err := agent.Serve(t.Context(), o, nil); !errors.Is(err, want) || asked.Load() != 1 {
 			t.Errorf("kind %v: %v after %d calls, want %v", kind, err, asked.Load(), want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	o := daemon(t, func(ctx context.Context, _ drive.Negotiation) (drive.Heard, error) {
+	o := daemon(t, func(ctx context.Context, _ host.Negotiation) (host.Heard, error) {
 		cancel()
 		<-ctx.Done()
-		return drive.Heard{}, ctx.Err()
+		return host.Heard{}, ctx.Err()
 	})
 	if err := agent.Serve(ctx, o, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)

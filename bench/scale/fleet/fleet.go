@@ -18,9 +18,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
-	"sluice.dev/sluice/internal/drive/measure"
-	"sluice.dev/sluice/internal/drive/sim"
-	"sluice.dev/sluice/internal/drive/workload"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/sim"
+	"sluice.dev/sluice/internal/lab/workload"
 )
 
 // Options of a fleet.

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
-	"sluice.dev/sluice/internal/drive/workload"
+	"sluice.dev/sluice/internal/lab/workload"
 )
 
 // queues by number, of weights 1, 2 and so on.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/policy"
 )
 
@@ -34,7 +34,7 @@ type Config struct {
 	Backoff time.Duration
 	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
 	// EASY backfill: one does, and they may. With Reserve 0 and Overtake it is first fit: none does. More than 128 never do.
-	Rigid planner.Discipline
+	Rigid backfill.Discipline
 	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed. Default 1000.
 	MaxKills int
 }
@@ -51,8 +51,8 @@ func (c Config) withDefaults() Config {
 			*d.field = d.value
 		}
 	}
-	if c.Rigid == (planner.Discipline{}) {
-		c.Rigid = planner.Discipline{Reserve: 1, Overtake: true}
+	if c.Rigid == (backfill.Discipline{}) {
+		c.Rigid = backfill.Discipline{Reserve: 1, Overtake: true}
 	}
 	if c.MaxKills == 0 {
 		c.MaxKills = 1000

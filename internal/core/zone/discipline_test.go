@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -17,13 +17,13 @@ import (
 func TestDisciplines(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		rigid  planner.Discipline
+		rigid  backfill.Discipline
 		starts map[job.ID]time.Duration
 	}{
-		{"easy", planner.Discipline{}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
-		{"strict first come", planner.Discipline{Reserve: 1}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 160 * time.Second}},
-		{"first fit", planner.Discipline{Overtake: true}, map[job.ID]time.Duration{"pair": 300 * time.Second, "long": 0, "short": 100 * time.Second}},
-		{"conservative", planner.Discipline{Reserve: 99, Overtake: true}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
+		{"easy", backfill.Discipline{}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
+		{"strict first come", backfill.Discipline{Reserve: 1}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 160 * time.Second}},
+		{"first fit", backfill.Discipline{Overtake: true}, map[job.ID]time.Duration{"pair": 300 * time.Second, "long": 0, "short": 100 * time.Second}},
+		{"conservative", backfill.Discipline{Reserve: 99, Overtake: true}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
 	} {
 		w := newWorld(t, 1024, 1024)
 		w.config.Rigid, w.config.Policy = c.rigid, fifo.Policy{}
@@ -52,7 +52,7 @@ func TestDisciplines(t *testing.T) {
 // TestEveryHeadKeepsItsPlace: with a reservation for each of them, who comes later delays nobody.
 func TestEveryHeadKeepsItsPlace(t *testing.T) {
 	w := newWorld(t, 1024)
-	w.config.Rigid = planner.Discipline{Reserve: 99, Overtake: true}
+	w.config.Rigid = backfill.Discipline{Reserve: 99, Overtake: true}
 	w.z = w.make()
 	promised := map[job.ID]quantity.Instant{}
 	for i, s := range []*job.Spec{rigid(t, "a", 50*time.Second, 800, 1), rigid(t, "b", 60*time.Second, 800, 1), rigid(t, "c", 20*time.Second, 800, 1), rigid(t, "d", 70*time.Second, 800, 1)} {

@@ -9,9 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -97,7 +97,7 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 			}})
 		}
 		w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy")
-		w.config.Rigid = rapid.SampledFrom([]planner.Discipline{{}, {Overtake: true}, {Reserve: 1}, {Reserve: 2, Overtake: true}, {Reserve: 99, Overtake: true}}).Draw(rt, "rigid")
+		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, {Reserve: 1}, {Reserve: 2, Overtake: true}, {Reserve: 99, Overtake: true}}).Draw(rt, "rigid")
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.z, w.twin, w.draw = w.make(), &twin{}, draw
 		w.twin.restart(w)
@@ -146,7 +146,7 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 				Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
 			}})
 		}
-		w.config.Rigid = planner.Discipline{Overtake: true} // places that are kept are held against the plain pass above
+		w.config.Rigid = backfill.Discipline{Overtake: true} // places that are kept are held against the plain pass above
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.z, w.twin, w.draw = w.make(), &twin{}, draw
 		w.twin.restart(w)

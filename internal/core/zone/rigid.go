@@ -9,7 +9,7 @@ import (
 )
 
 // backfill is what the zone keeps for rigid jobs. All of it is soft.
-type backfill struct {
+type rigidQueue struct {
 	// line are the rigid jobs that wait, in the order in which they are served, gangs those of several slices.
 	line  ranking.List[*state]
 	gangs []*state

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planner"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -279,7 +279,7 @@ func TestANegotiationHoldsUnderFaults(t *testing.T) {
 				Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
 			}})
 		}
-		w.config.Rigid = rapid.SampledFrom([]planner.Discipline{{}, {Overtake: true}, {Reserve: 1}}).Draw(rt, "rigid")
+		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, {Reserve: 1}}).Draw(rt, "rigid")
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.z, w.draw = w.make(), draw
 		w.rough(rt)
@@ -394,7 +394,7 @@ func TestARigidJobWithoutWalltimeIsServed(t *testing.T) {
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		return 40 * time.Second, job.Result{Outcome: job.Done, Progress: m.Range.To}
 	}
-	w.config.Rigid = planner.Discipline{Overtake: true}
+	w.config.Rigid = backfill.Discipline{Overtake: true}
 	w.z = w.make()
 	w.submit(rigid(t, "endless", 0, 300, 1))
 	w.until(5 * time.Minute)

@@ -46,7 +46,7 @@ type soft struct {
 	// since is when this zone came up: a node gets the time to report before its claims are given up.
 	since quantity.Instant
 	advertised
-	backfill
+	rigidQueue
 	negotiation
 	foresight foresight
 	// attending are how many external jobs have an agent.

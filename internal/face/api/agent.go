@@ -11,9 +11,9 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
-	"sluice.dev/sluice/internal/drive"
+	"sluice.dev/sluice/internal/edge/config"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/host"
 )
 
 // AgentKey is the credential of an external job's agent.
@@ -44,9 +44,9 @@ func (h *handler) Negotiate(ctx context.Context, r *connect.Request[pb.Negotiate
 
 // negotiation checks every field of what an agent sent. Nothing of it is trusted later either: the zone verifies each variant
 // against the window and the job.
-func negotiation(m *pb.NegotiateRequest) (drive.Negotiation, error) {
+func negotiation(m *pb.NegotiateRequest) (host.Negotiation, error) {
 	var f fields
-	n := drive.Negotiation{Job: job.ID(f.label("job", m.Job)), Key: m.Key, Session: m.Session, Wait: f.length("wait", m.Wait, drive.MaxWait)}
+	n := host.Negotiation{Job: job.ID(f.label("job", m.Job)), Key: m.Key, Session: m.Session, Wait: f.length("wait", m.Wait, host.MaxWait)}
 	if m.Session == 0 && m.Key == "" {
 		f.wrong("key", "is missing; `sluice agent key %.63s` prints it", m.Job)
 	}
@@ -69,18 +69,18 @@ func negotiation(m *pb.NegotiateRequest) (drive.Negotiation, error) {
 	if err := f.err(); err != nil {
 		return n, err
 	}
-	n.Answers = make([]drive.Answer, len(m.Answers))
+	n.Answers = make([]host.Answer, len(m.Answers))
 	for i, a := range m.Answers {
 		n.Answers[i] = f.answer(i, a)
 	}
 	return n, f.err()
 }
 
-func (f *fields) answer(i int, a *pb.AgentAnswer) drive.Answer {
+func (f *fields) answer(i int, a *pb.AgentAnswer) host.Answer {
 	if a.GetRound() == 0 {
 		f.wrong(at("answers", i, "round"), "is missing; the call says it")
 	}
-	out := drive.Answer{Round: a.GetRound(), Variants: make([]protocol.Variant, len(a.GetVariants()))}
+	out := host.Answer{Round: a.GetRound(), Variants: make([]protocol.Variant, len(a.GetVariants()))}
 	seen := make(map[uint32]bool, len(out.Variants))
 	for j, v := range a.GetVariants() {
 		where := at("answers", i, at("variants", j, ""))
@@ -132,7 +132,7 @@ func (f *fields) variant(where string, v *pb.AgentVariant) protocol.Variant {
 	return out
 }
 
-func eventMessage(e *drive.Event) *pb.AgentEvent {
+func eventMessage(e *host.Event) *pb.AgentEvent {
 	if e.Call != nil {
 		return &pb.AgentEvent{Event: &pb.AgentEvent_Call{Call: callMessage(e.Call)}}
 	}

@@ -16,10 +16,10 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
-	"sluice.dev/sluice/internal/drive"
+	"sluice.dev/sluice/internal/edge/config"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/api/apitest"
-	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/host"
 )
 
 const path = "/sluice.v1alpha1.SluiceService/Negotiate"
@@ -47,12 +47,12 @@ func call(t *testing.T, h http.Handler, body string, header ...string) (int, str
 func TestNegotiate(t *testing.T) {
 	fake := apitest.New()
 	at := apitest.At(0)
-	var got drive.Negotiation
-	fake.Agent = func(_ context.Context, n drive.Negotiation) (drive.Heard, error) {
+	var got host.Negotiation
+	fake.Agent = func(_ context.Context, n host.Negotiation) (host.Heard, error) {
 		got = n
-		return drive.Heard{
+		return host.Heard{
 			Session: 7, Dropped: 1, Notes: []string{"round 10: ..."},
-			Events: []drive.Event{
+			Events: []host.Event{
 				{Round: 11, Call: &protocol.Call{
 					Round: 11, Closes: apitest.At(time.Second), Most: 4, Free: job.Ranges{{From: 0, To: 100}}, Left: 100, First: true, Memory: 1250, Pace: 1100,
 					Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 140, Capacity: trp.Vector{10}, Start: at, End: apitest.At(time.Minute), Open: true}},
@@ -68,7 +68,7 @@ func TestNegotiate(t *testing.T) {
 	if code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)
 	}
-	want := drive.Negotiation{Job: "train", Session: 7, Wait: 2500 * time.Millisecond, Answers: []drive.Answer{
+	want := host.Negotiation{Job: "train", Session: 7, Wait: 2500 * time.Millisecond, Answers: []host.Answer{
 		{Round: 9, Variants: []protocol.Variant{
 			{ID: 1, Window: 3, Range: job.Range{From: 0, To: 50}, Start: at + 1, Run: 10 * time.Second, Wall: 12 * time.Second, Demand: trp.Vector{1024}, Option: "bf16", Score: 250_000},
 			{ID: 2, Window: 3, Range: job.Range{From: 0, To: 20}, Start: at, Run: 4 * time.Second, Wall: 4 * time.Second, Score: score.One},
@@ -90,9 +90,9 @@ func TestNegotiate(t *testing.T) {
 // TestNegotiateNamesEveryProblem: one answer lists all that is wrong, with its place, and nothing is delivered.
 func TestNegotiateNamesEveryProblem(t *testing.T) {
 	fake := apitest.New()
-	fake.Agent = func(context.Context, drive.Negotiation) (drive.Heard, error) {
+	fake.Agent = func(context.Context, host.Negotiation) (host.Heard, error) {
 		t.Error("it was delivered")
-		return drive.Heard{}, nil
+		return host.Heard{}, nil
 	}
 	h := Handler(Options{Service: fake})
 	bad := strings.NewReplacer(`"id": 2`, `"id": 1`, `"window": "3", "range": {"from": 0, "to": 20}`, `"range": {"from": -5, "to": -5}`,
@@ -162,10 +162,10 @@ func TestAgentsNeedNoToken(t *testing.T) {
 func TestAgentsDoNotCrowdPeopleOut(t *testing.T) {
 	fake := apitest.New()
 	inside, leave := make(chan struct{}), make(chan struct{})
-	fake.Agent = func(context.Context, drive.Negotiation) (drive.Heard, error) {
+	fake.Agent = func(context.Context, host.Negotiation) (host.Heard, error) {
 		inside <- struct{}{}
 		<-leave
-		return drive.Heard{}, nil
+		return host.Heard{}, nil
 	}
 	h := Handler(Options{Service: fake})
 	type answer struct {
@@ -207,11 +207,11 @@ func TestAgentsDoNotCrowdPeopleOut(t *testing.T) {
 func TestAgentHangsUp(t *testing.T) {
 	fake := apitest.New()
 	came, left := make(chan struct{}), make(chan struct{})
-	fake.Agent = func(ctx context.Context, _ drive.Negotiation) (drive.Heard, error) {
+	fake.Agent = func(ctx context.Context, _ host.Negotiation) (host.Heard, error) {
 		close(came)
 		<-ctx.Done()
 		close(left)
-		return drive.Heard{}, ctx.Err()
+		return host.Heard{}, ctx.Err()
 	}
 	s := httptest.NewServer(Handler(Options{Service: fake}))
 	defer s.Close()
@@ -245,7 +245,7 @@ func FuzzNegotiate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !job.ValidName(n.Job) || n.Wait < 0 || n.Wait > drive.MaxWait || len(n.Answers) > MaxAnswers || n.Session == 0 && (n.Key == "" || len(n.Answers) > 0) {
+		if !job.ValidName(n.Job) || n.Wait < 0 || n.Wait > host.MaxWait || len(n.Answers) > MaxAnswers || n.Session == 0 && (n.Key == "" || len(n.Answers) > 0) {
 			t.Fatalf("accepted %+v", n)
 		}
 		for _, a := range n.Answers {

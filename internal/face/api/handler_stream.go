@@ -13,8 +13,8 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/drive"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/host"
 )
 
 // WaitJob answers when all the named jobs are over, or when its time is.
@@ -85,8 +85,8 @@ func (h *handler) standing(ctx context.Context, names []string) (*pb.WaitJobResp
 func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], s *connect.ServerStream[pb.LogsResponse]) error {
 	m := r.Msg
 	var f fields
-	name, follow := h.job(ctx, &f, "name", m.Name), drive.LogFollow{Token: f.subjob(m.Subjob)}
-	tell := func(p drive.LogPiece) error {
+	name, follow := h.job(ctx, &f, "name", m.Name), host.LogFollow{Token: f.subjob(m.Subjob)}
+	tell := func(p host.LogPiece) error {
 		return s.Send(&pb.LogsResponse{Data: p.Data, Subjob: token(p.Token), Stderr: p.Stderr, Over: p.Over, Since: stamp(p.Since)})
 	}
 	if !m.Follow {
@@ -104,7 +104,7 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 		if p.GetStdout() < 0 || p.GetStderr() < 0 || p.GetSubjob() == "" {
 			f.wrong("seen", "is %d and %d bytes of subjob %q; want a subjob and no less than 0", p.GetStdout(), p.GetStderr(), p.GetSubjob())
 		}
-		follow.Seen = append(follow.Seen, drive.LogPosition{Token: f.subjob(p.GetSubjob()), Out: p.GetStdout(), Err: p.GetStderr(), Over: p.GetOver()})
+		follow.Seen = append(follow.Seen, host.LogPosition{Token: f.subjob(p.GetSubjob()), Out: p.GetStdout(), Err: p.GetStderr(), Over: p.GetOver()})
 	}
 	if err := f.err(); err != nil {
 		return wire(err)

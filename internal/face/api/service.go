@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
-	"sluice.dev/sluice/internal/drive"
+	"sluice.dev/sluice/internal/host"
 )
 
 // Service is what the API serves. Package host implements it. Errors carry a kind (package errkind).
@@ -44,10 +44,10 @@ type Service interface {
 	// Release lifts a quarantine.
 	Release(ctx context.Context, request string, slice job.SliceID) error
 	// Logs tells what a subjob wrote until now (stdout and stderr; token zero: the latest).
-	Logs(ctx context.Context, name job.ID, token job.Token, tell func(drive.LogPiece) error) error
+	Logs(ctx context.Context, name job.ID, token job.Token, tell func(host.LogPiece) error) error
 	// Follow tells what the subjobs of a job write, from where a follower was, and returns nil when the job is over. tell must
 	// not keep a piece's data.
-	Follow(ctx context.Context, name job.ID, f drive.LogFollow, tell func(drive.LogPiece) error) error
+	Follow(ctx context.Context, name job.ID, f host.LogFollow, tell func(host.LogPiece) error) error
 	// Outputs lists the committed subjobs' output folders in order of progress.
 	Outputs(ctx context.Context, name job.ID) ([]Output, error)
 	// Changed returns a channel that is closed at the next change of any job, for wait and watch.
@@ -58,13 +58,13 @@ type Service interface {
 	// AgentKey is the credential of an external job's agent.
 	AgentKey(ctx context.Context, name job.ID) (string, error)
 	// Negotiate is one call of an external job's agent: it says its answers, then hears events, or waits for them.
-	Negotiate(ctx context.Context, n drive.Negotiation) (drive.Heard, error)
+	Negotiate(ctx context.Context, n host.Negotiation) (host.Heard, error)
 }
 
 // What the service answers with is defined below this wing, so that the drivers can fill it.
 type (
 	// Receipt answers Submit.
-	Receipt = drive.Receipt
+	Receipt = host.Receipt
 	// Output is the folder of one committed subjob.
 	Output = status.Output
 	// History of all slices over a stretch of time.

@@ -6,6 +6,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
@@ -33,13 +34,13 @@ agent by its environment, not on its command line.`,
 			if err != nil {
 				return err
 			}
-			if a.format == "json" || a.format == "yaml" {
-				return a.dump(record{{"job", args[0]}, {"key", resp.Msg.Key}})
+			if a.Format == "json" || a.Format == "yaml" {
+				return a.Dump(command.Record{{Key: "job", Value: args[0]}, {Key: "key", Value: resp.Msg.Key}})
 			}
 			_, err = fmt.Fprintln(a.Out, resp.Msg.Key)
 			return err
 		},
 	}
-	c.AddCommand(a.output(key))
+	c.AddCommand(a.Output(key))
 	return c
 }

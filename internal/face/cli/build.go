@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/edge/command"
 )
 
 func (a *app) versionCmd() *cobra.Command {
@@ -15,18 +17,18 @@ func (a *app) versionCmd() *cobra.Command {
 		Example: "  sluice version -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			switch a.format {
+			switch a.Format {
 			case "json", "yaml":
-				return a.dump(record{{"version", a.Version}, {"commit", a.Commit}, {"go", runtime.Version()}, {"platform", runtime.GOOS + "/" + runtime.GOARCH}})
+				return a.Dump(command.Record{{Key: "version", Value: a.deps.Version}, {Key: "commit", Value: a.deps.Commit}, {Key: "go", Value: runtime.Version()}, {Key: "platform", Value: runtime.GOOS + "/" + runtime.GOARCH}})
 			case "name":
-				fmt.Fprintln(a.Out, a.Version)
+				fmt.Fprintln(a.Out, a.deps.Version)
 				return nil
 			}
-			fmt.Fprintf(a.Out, "sluice %s %s %s %s/%s\n", a.Version, a.Commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(a.Out, "sluice %s %s %s %s/%s\n", a.deps.Version, a.deps.Commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}
-	return a.output(c)
+	return a.Output(c)
 }
 
 func (a *app) journalCmd() *cobra.Command {
@@ -40,19 +42,19 @@ it. The daemon makes the same check when it starts, and refuses to go on without
 		Example: "  sluice journal verify --data /var/lib/sluice",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.VerifyJournal == nil {
-				return usage("this build can't read journals")
+			if a.deps.VerifyJournal == nil {
+				return command.Usage("this build can't read journals")
 			}
-			text, err := a.VerifyJournal(cmd.Context(), dir)
+			text, err := a.deps.VerifyJournal(cmd.Context(), dir)
 			if text != "" {
-				whole := record{{"dataDir", dir}, {"whole", err == nil}, {"text", text}}
+				whole := command.Record{{Key: "dataDir", Value: dir}, {Key: "whole", Value: err == nil}, {Key: "text", Value: text}}
 				err = errors.Join(err, a.done(dir, "verified", whole, text))
 			}
 			return err
 		},
 	}
 	verify.Flags().StringVar(&dir, "data", defaultData(a.Getenv), "the daemon's data directory")
-	c.AddCommand(a.output(verify), a.acceptEndCmd())
+	c.AddCommand(a.Output(verify), a.acceptEndCmd())
 	return c
 }
 
@@ -69,18 +71,18 @@ nothing but HEAD can have gone. With any other damage nothing is changed.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("record") {
-				return usage("--record is missing: name the last record, as sluice journal verify shows it")
+				return command.Usage("--record is missing: name the last record, as sluice journal verify shows it")
 			}
-			if a.AcceptJournalEnd == nil {
-				return usage("this build can't write journals")
+			if a.deps.AcceptJournalEnd == nil {
+				return command.Usage("this build can't write journals")
 			}
-			if err := a.AcceptJournalEnd(dir, last); err != nil {
+			if err := a.deps.AcceptJournalEnd(dir, last); err != nil {
 				return err
 			}
-			return a.done(dir, "ended", record{{"dataDir", dir}, {"record", last}}, fmt.Sprintf("the journal ends with record %d", last))
+			return a.done(dir, "ended", command.Record{{Key: "dataDir", Value: dir}, {Key: "record", Value: last}}, fmt.Sprintf("the journal ends with record %d", last))
 		},
 	}
 	c.Flags().StringVar(&dir, "data", defaultData(a.Getenv), "the daemon's data directory")
 	c.Flags().Uint64Var(&last, "record", 0, "the last record, as journal verify shows it")
-	return a.output(c)
+	return a.Output(c)
 }

@@ -14,12 +14,13 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 func (a *app) cancelCmd() *cobra.Command {
-	return a.output(&cobra.Command{
+	return a.Output(&cobra.Command{
 		Use: "cancel JOB...", Aliases: []string{"scancel"}, Short: "Cancel jobs",
 		Long:    "Cancel jobs. Subjobs that run are stopped; what was committed stays.",
 		Example: "  sluice cancel count-words",
@@ -41,23 +42,23 @@ func (a *app) cancelCmd() *cobra.Command {
 // programs.
 func (a *app) forEach(names []string, done string, do func(string) error) error {
 	var errs []error
-	did := []record{}
+	did := []command.Record{}
 	for _, n := range names {
 		if err := do(n); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", n, err))
 			continue
 		}
-		switch a.format {
+		switch a.Format {
 		case "json", "yaml":
-			did = append(did, record{{"name", n}, {"done", done}})
+			did = append(did, command.Record{{Key: "name", Value: n}, {Key: "done", Value: done}})
 		case "name":
 			fmt.Fprintln(a.Out, n)
 		default:
 			fmt.Fprintf(a.Out, "%s %s\n", n, done)
 		}
 	}
-	if a.format == "json" || a.format == "yaml" {
-		errs = append(errs, a.dump(did))
+	if a.Format == "json" || a.Format == "yaml" {
+		errs = append(errs, a.Dump(did))
 	}
 	return errors.Join(errs...)
 }
@@ -86,7 +87,7 @@ terminal, and elsewhere wants --yes.`,
 			}
 			for _, n := range args {
 				if length.lengthFlag != 0 && !isSlice(n) {
-					return usage("--for is for slices, and %s is a job: it is paused until you resume it", n)
+					return command.Usage("--for is for slices, and %s is a job: it is paused until you resume it", n)
 				}
 			}
 			if err := a.agreed(cmd.Context(), c, args, time.Duration(length.lengthFlag), yes); err != nil {
@@ -103,7 +104,7 @@ terminal, and elsewhere wants --yes.`,
 	}
 	c.Flags().Var(&length, "for", "for a slice: how long (default: until resumed)")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "whatever it costs the subjobs that run there")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // takeBack reserves a slice for its owner, from now.
@@ -136,7 +137,7 @@ func source() string {
 }
 
 func (a *app) resumeCmd() *cobra.Command {
-	return a.output(&cobra.Command{
+	return a.Output(&cobra.Command{
 		Use: "resume JOB|SLICE...", Short: "Let a paused job go on, or give a slice back",
 		Example: "  sluice resume count-words\n  sluice resume node-1/0/gpu",
 		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeJobs,

@@ -20,6 +20,7 @@ import (
 	"connectrpc.com/connect"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/face/api"
 )
@@ -46,18 +47,18 @@ func (a *app) client() (pb.SluiceServiceClient, error) {
 	}
 	if path, ok := a.socket(); ok {
 		transport.Proxy = nil
-		transport.DialContext = patiently(a.Patience, dialSocket(path))
+		transport.DialContext = patiently(a.deps.Patience, dialSocket(path))
 	} else if here(base.Hostname()) {
-		transport.DialContext = patiently(a.Patience, transport.DialContext)
+		transport.DialContext = patiently(a.deps.Patience, transport.DialContext)
 	}
 	if a.ca != "" {
 		pem, err := os.ReadFile(a.ca)
 		if err != nil {
-			return nil, usage("--tls-ca: %w", err)
+			return nil, command.Usage("--tls-ca: %w", err)
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, usage("--tls-ca %s: holds no certificate in PEM form", a.ca)
+			return nil, command.Usage("--tls-ca %s: holds no certificate in PEM form", a.ca)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
@@ -73,7 +74,7 @@ func (a *app) base() (*url.URL, error) {
 	}
 	if path, ok := a.socket(); ok {
 		if path == "" {
-			return nil, usage("--server %q names no socket: want unix:PATH", a.server)
+			return nil, command.Usage("--server %q names no socket: want unix:PATH", a.server)
 		}
 		if a.token == "" {
 			a.token = tokenBeside(path)
@@ -84,7 +85,7 @@ func (a *app) base() (*url.URL, error) {
 	if !strings.Contains(raw, "://") {
 		host, _, err := net.SplitHostPort(raw)
 		if err != nil {
-			return nil, usage("--server %q is no address: want host:port such as %s", a.server, defaultServer)
+			return nil, command.Usage("--server %q is no address: want host:port such as %s", a.server, defaultServer)
 		}
 		if raw = "https://" + a.server; here(host) {
 			raw = "http://" + a.server
@@ -92,10 +93,10 @@ func (a *app) base() (*url.URL, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usage("--server %q is no address: want host:port such as %s, or https://host:port", a.server, defaultServer)
+		return nil, command.Usage("--server %q is no address: want host:port such as %s, or https://host:port", a.server, defaultServer)
 	}
 	if u.Scheme == "http" && a.token != "" && !here(u.Hostname()) {
-		return nil, usage("--server %s: a token is not sent in the clear to another machine; use https://", a.server)
+		return nil, command.Usage("--server %s: a token is not sent in the clear to another machine; use https://", a.server)
 	}
 	return u, nil
 }
@@ -154,7 +155,7 @@ func (a *app) explain(err error) error {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
-		return &failure{ExitFailed, errors.New("interrupted")}
+		return &command.Failure{Code: command.ExitFailed, Err: errors.New("interrupted")}
 	}
 	if connect.IsWireError(err) {
 		return &errkind.Error{Kind: api.Kind(err), Err: errors.New(sent.Message())}

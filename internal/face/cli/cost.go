@@ -13,9 +13,10 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/term"
 
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
-	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // agreed says what taking slices back costs the subjobs that run there. Where it is much it asks whoever sits at the
@@ -51,7 +52,7 @@ func (a *app) agreed(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 		fmt.Fprintf(a.Err, "this cuts short:\n%s", lines.String())
 		return nil
 	case !a.interactive():
-		return usage("this would cut short:\n%sgive --yes if that is meant; nothing was done", lines.String())
+		return command.Usage("this would cut short:\n%sgive --yes if that is meant; nothing was done", lines.String())
 	}
 	fmt.Fprintf(a.Err, "this cuts short:\n%spause all the same? [y/N] ", lines.String())
 	return a.confirmed(ctx)
@@ -63,26 +64,26 @@ const rigidKind = "rigid"
 // cost is what is lost of one subjob, in words.
 func cost(c *pb.Cut) string {
 	what := fmt.Sprintf("%s (%s, subjob %s)", c.Job, c.Kind, c.Subjob)
-	lost := short(c.AtRisk.AsDuration())
+	lost := command.Short(c.AtRisk.AsDuration())
 	switch {
 	case c.Withdrawn:
 		return what + ": has not begun; it gets another place"
 	case c.Kind == rigidKind && c.Slices > 1:
-		return fmt.Sprintf("%s: has run %s on %d slices, and starts again from the beginning", what, short(c.Ran.AsDuration()), c.Slices)
+		return fmt.Sprintf("%s: has run %s on %d slices, and starts again from the beginning", what, command.Short(c.Ran.AsDuration()), c.Slices)
 	case c.Kind == rigidKind:
-		return fmt.Sprintf("%s: has run %s, and starts again from the beginning", what, short(c.Ran.AsDuration()))
+		return fmt.Sprintf("%s: has run %s, and starts again from the beginning", what, command.Short(c.Ran.AsDuration()))
 	}
 	return fmt.Sprintf("%s: has run %s and reported %d of %d units; up to %s is done again, unless it leaves a checkpoint when it is warned",
-		what, short(c.Ran.AsDuration()), c.Reported, c.Range.GetTo()-c.Range.GetFrom(), lost)
+		what, command.Short(c.Ran.AsDuration()), c.Reported, c.Range.GetTo()-c.Range.GetFrom(), lost)
 }
 
 // interactive says whether somebody sits there who sees a question and can answer it.
 func (a *app) interactive() bool {
-	if a.Interactive != nil {
-		return a.Interactive()
+	if a.deps.Interactive != nil {
+		return a.deps.Interactive()
 	}
 	in, ok := a.In.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && terminal.Is(a.rawOut)
+	return ok && term.IsTerminal(int(in.Fd())) && terminal.Is(a.RawOut)
 }
 
 // confirmed waits for a line that says yes. It is the only place that waits for what somebody types, but for a job file
@@ -103,7 +104,7 @@ func (a *app) confirmed(ctx context.Context) error {
 		}
 	case <-ctx.Done():
 	}
-	return &failure{ExitFailed, fmt.Errorf("nothing was done")}
+	return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("nothing was done")}
 }
 
 // doubled tells of reservations that stood already, and of others at the same time.

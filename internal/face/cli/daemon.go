@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,28 +10,21 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/node"
-	planners "sluice.dev/sluice/internal/core/planner/all"
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/core/zone"
-	"sluice.dev/sluice/internal/drive/host"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	inventories "sluice.dev/sluice/internal/edge/inventory/all"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/host"
 )
 
 // socketName is the daemon's unix socket in its data directory.
 const socketName = "socket"
-
-// zoneName is the one zone of a machine that runs alone.
-const zoneName = "local"
 
 // OpenDaemon puts the parts of a daemon together for one machine: one gate, one zone, one node, a local journal, and
 // subjobs as processes. It is what cmd/sluice passes as Deps.Open.
@@ -73,7 +65,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 		Limits: shim.Limits{Processes: o.Subjobs.Processes, Scratch: int64(o.Subjobs.Scratch), Files: o.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
-		DataDir: data, Version: o.Version, Commit: o.Commit, ZoneID: zoneName, NodeID: name, Actors: actors, Config: shown,
+		DataDir: data, Version: o.Version, Commit: o.Commit, ZoneID: arrangement.ZoneName, NodeID: name, Actors: actors, Config: shown,
 		Journal: func(dir string) (journal.Journal, error) {
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 		},
@@ -111,38 +103,14 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	return d, nil
 }
 
-// actorConfig checks policy, mechanism, planner and times. Without a planner, as in tapes of before there was a choice, rigid
-// jobs are planned as EASY does.
-func actorConfig(o UpOptions, name job.NodeID) (host.Config, error) {
-	p, err := policies.ByName(o.Policy)
-	negotiates, unknown := marketOf(o)
-	err = errors.Join(err, unknown)
-	rigid, unplanned := planners.Live(cmp.Or(o.Rigid, defaultRigid))
-	err = errors.Join(err, unplanned)
-	if err != nil {
-		return host.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
+// actorConfig checks what was chosen of the actors.
+func actorConfig(o UpOptions, name job.NodeID) (arrangement.Config, error) {
+	p, unknown := policies.ByName(o.Policy)
+	c, err := arrangement.Choice{Policy: p, Mechanism: o.Mechanism, Market: o.Market, Rigid: o.Rigid, Horizon: o.Horizon, Node: name}.Config()
+	if err = errors.Join(unknown, err); err != nil {
+		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
-	return host.Config{
-		Gate: gate.Config{Zone: zoneName, Horizon: o.Horizon, External: negotiates != nil},
-		Zone: zone.Config{ID: zoneName, Policy: p, Market: negotiates, Horizon: o.Horizon, Rigid: *rigid.Live},
-		Node: node.Config{ID: name, Zone: zoneName, Horizon: o.Horizon},
-	}, nil
-}
-
-// marketOf is the market that the mechanism has; nil: sja, where the policy picks.
-func marketOf(o UpOptions) (*market.Config, error) {
-	switch {
-	case o.Mechanism == "sja" && o.Market != nil:
-		return nil, errors.New("market: mechanism sja does not negotiate; start with --mechanism jasda, or leave market out of --config")
-	case o.Mechanism == "sja":
-		return nil, nil
-	case o.Mechanism != "jasda":
-		return nil, fmt.Errorf("mechanism %q is not known; want sja or jasda", o.Mechanism)
-	case o.Market != nil:
-		return o.Market, o.Market.Validate()
-	}
-	m := market.Config{}.WithDefaults()
-	return &m, nil
+	return c, nil
 }
 
 func loopback(host string) bool {

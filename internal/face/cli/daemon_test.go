@@ -6,25 +6,25 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planner"
 )
 
 func TestRigid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		want planner.Discipline
+		want backfill.Discipline
 		why  string // what the error says
 	}{
-		{name: "", want: planner.Discipline{Reserve: 1, Overtake: true}},
-		{name: "easy", want: planner.Discipline{Reserve: 1, Overtake: true}},
-		{name: "fcfs", want: planner.Discipline{Reserve: 1}},
-		{name: "skip", want: planner.Discipline{Overtake: true}},
-		{name: "migrate", why: `planner "migrate" is a baseline that stops running work; choose one of fcfs, skip, easy, conservative`},
-		{name: "fgd", why: `planner "fgd" is a baseline for simulations; choose one of fcfs, skip, easy, conservative`},
-		{name: "best", why: `planner "best": there is none of that name; choose one of fcfs, skip, easy, conservative`},
+		{name: "", want: backfill.Discipline{Reserve: 1, Overtake: true}},
+		{name: "easy", want: backfill.Discipline{Reserve: 1, Overtake: true}},
+		{name: "fcfs", want: backfill.Discipline{Reserve: 1}},
+		{name: "skip", want: backfill.Discipline{Overtake: true}},
+		{name: "migrate", why: `planner "migrate" is none for live work; choose one of fcfs, skip, easy, conservative`},
+		{name: "fgd", why: `planner "fgd" is none for live work; choose one of fcfs, skip, easy, conservative`},
+		{name: "best", why: `planner "best" is none for live work; choose one of fcfs, skip, easy, conservative`},
 	} {
 		got, err := actorConfig(UpOptions{Policy: "fairness", Mechanism: "sja", Rigid: c.name}, "n")
 		switch {

@@ -7,8 +7,9 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/face/config"
 )
 
 func (a *app) explainCmd() *cobra.Command {
@@ -31,7 +32,7 @@ Or say what a key of the job file means: spec, spec.items, spec.memory.phases. W
 				_, err := a.Out.Write(config.JSONSchema())
 				return err
 			case schema || len(args) == 0:
-				return usage("name a job, or a key of the job file such as spec; --schema stands alone")
+				return command.Usage("name a job, or a key of the job file such as spec; --schema stands alone")
 			case !isJob && config.IsPath(args[0]):
 				return a.explainKey(args[0])
 			}
@@ -40,25 +41,25 @@ Or say what a key of the job file means: spec, spec.items, spec.memory.phases. W
 	}
 	c.Flags().BoolVar(&isJob, "job", false, "the name is a job's, though a key has it too")
 	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the job file")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // explainKey says what the job file may say at a path.
 func (a *app) explainKey(path string) error {
-	switch a.format {
+	switch a.Format {
 	case "json", "yaml":
 		data, err := config.SchemaOf(path)
 		if err != nil {
-			return &failure{ExitUsage, err}
+			return &command.Failure{Code: command.ExitUsage, Err: err}
 		}
-		return a.dumpJSON(data)
+		return a.DumpJSON(data)
 	case "name":
 		fmt.Fprintln(a.Out, path)
 		return nil
 	}
 	text, err := config.Explain(path)
 	if err != nil {
-		return &failure{ExitUsage, err}
+		return &command.Failure{Code: command.ExitUsage, Err: err}
 	}
 	_, err = fmt.Fprint(a.Out, text)
 	return err
@@ -73,8 +74,8 @@ func (a *app) explainJob(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if a.format == "json" || a.format == "yaml" {
-		return a.dump(a.explanation(resp.Msg.Explanation))
+	if a.Format == "json" || a.Format == "yaml" {
+		return a.Dump(a.explanation(resp.Msg.Explanation))
 	}
 	return a.showExplanation(resp.Msg.Explanation)
 }
@@ -91,53 +92,53 @@ func (a *app) completeExplain(cmd *cobra.Command, args []string, text string) ([
 	return append(names, config.Words()...), d
 }
 
-func reasonColumns(a *app) []column[*pb.Reason] {
+func reasonColumns(a *app) []command.Column[*pb.Reason] {
 	type reason = *pb.Reason
-	return []column[reason]{
-		{key: "count", head: "TIMES", value: func(r reason) any { return r.Count }},
-		{key: "last", head: "LAST", value: func(r reason) any { return stamp(r.Last) }, text: func(r reason) string { return a.clock(r.Last) }},
-		{key: "text", head: "REASON", value: func(r reason) any { return r.Text }},
+	return []command.Column[reason]{
+		{Key: "count", Head: "TIMES", Value: func(r reason) any { return r.Count }},
+		{Key: "last", Head: "LAST", Value: func(r reason) any { return stamp(r.Last) }, Text: func(r reason) string { return a.clock(r.Last) }},
+		{Key: "text", Head: "REASON", Value: func(r reason) any { return r.Text }},
 	}
 }
 
-func fitColumns() []column[*pb.SliceFit] {
+func fitColumns() []command.Column[*pb.SliceFit] {
 	type fit = *pb.SliceFit
-	return []column[fit]{
-		{key: "slice", head: "SLICE", value: func(f fit) any { return f.Slice }},
-		{key: "fits", head: "FITS", value: func(f fit) any { return f.Fits }, text: func(f fit) string {
+	return []command.Column[fit]{
+		{Key: "slice", Head: "SLICE", Value: func(f fit) any { return f.Slice }},
+		{Key: "fits", Head: "FITS", Value: func(f fit) any { return f.Fits }, Text: func(f fit) string {
 			if f.Fits {
 				return "yes"
 			}
 			return "no"
 		}},
-		{key: "leastMemoryBytes", head: "NEEDS", value: func(f fit) any { return f.LeastMemoryBytes }, text: func(f fit) string { return size(f.LeastMemoryBytes) }},
-		{key: "capacityMemoryBytes", head: "HAS", value: func(f fit) any { return f.CapacityMemoryBytes }, text: func(f fit) string { return size(f.CapacityMemoryBytes) }},
-		{key: "reach", head: "REACH", value: func(f fit) any { return rangeValue(f.Reach) }, text: func(f fit) string { return rangeText(f.Reach) }},
-		{key: "why", head: "WHY", value: func(f fit) any { return f.Why }},
+		{Key: "leastMemoryBytes", Head: "NEEDS", Value: func(f fit) any { return f.LeastMemoryBytes }, Text: func(f fit) string { return command.Size(f.LeastMemoryBytes) }},
+		{Key: "capacityMemoryBytes", Head: "HAS", Value: func(f fit) any { return f.CapacityMemoryBytes }, Text: func(f fit) string { return command.Size(f.CapacityMemoryBytes) }},
+		{Key: "reach", Head: "REACH", Value: func(f fit) any { return rangeValue(f.Reach) }, Text: func(f fit) string { return rangeText(f.Reach) }},
+		{Key: "why", Head: "WHY", Value: func(f fit) any { return f.Why }},
 	}
 }
 
 // explanation is an explanation for programs.
-func (a *app) explanation(e *pb.Explanation) record {
-	reasons, fits := make([]record, 0, len(e.Reasons)), make([]record, 0, len(e.Slices))
+func (a *app) explanation(e *pb.Explanation) command.Record {
+	reasons, fits := make([]command.Record, 0, len(e.Reasons)), make([]command.Record, 0, len(e.Slices))
 	for _, r := range e.Reasons {
-		reasons = append(reasons, describe(r, reasonColumns(a)))
+		reasons = append(reasons, command.Describe(r, reasonColumns(a)))
 	}
 	for _, f := range e.Slices {
-		fits = append(fits, describe(f, fitColumns()))
+		fits = append(fits, command.Describe(f, fitColumns()))
 	}
 	j := e.GetJob()
 	if j == nil {
 		j = &pb.Job{}
 	}
-	r := record{{"job", describe(j, a.jobColumns())}, {"summary", e.Summary}, {"reasons", reasons}, {"slices", fits}, {"nearest", e.Nearest}}
+	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary}, {Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}}
 	return append(append(r, prospectRecord(a, e)...), standingRecord(j)...)
 }
 
 // showExplanation is an explanation for people.
 func (a *app) showExplanation(e *pb.Explanation) error {
 	j := e.GetJob()
-	fmt.Fprintf(a.Out, "%s: %s\n", j.GetName(), flat(e.Summary))
+	fmt.Fprintf(a.Out, "%s: %s\n", j.GetName(), command.Flat(e.Summary))
 	if !j.GetFinal() {
 		if j.GetStarted() == nil {
 			fmt.Fprintf(a.Out, "may start   %s\n", a.between(j.GetStartEarly(), j.GetStartLate()))
@@ -145,32 +146,32 @@ func (a *app) showExplanation(e *pb.Explanation) error {
 		fmt.Fprintf(a.Out, "may finish  %s\n", a.between(j.GetFinishEarly(), j.GetFinishLate()))
 	}
 	if e.Prospect != "" {
-		fmt.Fprintf(a.Out, "prospect    %s\n", flat(e.Prospect))
+		fmt.Fprintf(a.Out, "prospect    %s\n", command.Flat(e.Prospect))
 	}
 	if text := startText(j); text != "" {
 		fmt.Fprintf(a.Out, "start       %s\n", text)
 	}
 	if e.Nearest != "" {
-		fmt.Fprintf(a.Out, "would fit   %s\n", flat(e.Nearest))
+		fmt.Fprintf(a.Out, "would fit   %s\n", command.Flat(e.Nearest))
 	}
 	for _, l := range standing(j) {
-		fmt.Fprintf(a.Out, "%-10s  %s\n", l[0], flat(l[1]))
+		fmt.Fprintf(a.Out, "%-10s  %s\n", l[0], command.Flat(l[1]))
 	}
 	if len(e.Reasons) > 0 {
 		fmt.Fprintln(a.Out)
-		if err := grid(a.Out, true, e.Reasons, reasonColumns(a)); err != nil {
+		if err := command.Grid(a.Out, true, e.Reasons, reasonColumns(a)); err != nil {
 			return err
 		}
 	}
 	if len(e.Losses) > 0 {
 		fmt.Fprintln(a.Out)
-		if err := grid(a.Out, true, e.Losses, lossColumns(a)); err != nil {
+		if err := command.Grid(a.Out, true, e.Losses, lossColumns(a)); err != nil {
 			return err
 		}
 	}
 	if len(e.Slices) > 0 {
 		fmt.Fprintln(a.Out)
-		return grid(a.Out, true, e.Slices, fitColumns())
+		return command.Grid(a.Out, true, e.Slices, fitColumns())
 	}
 	return nil
 }

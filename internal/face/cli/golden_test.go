@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	lab "sluice.dev/sluice/internal/lab/cli"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.golden from what the command says now")
@@ -38,7 +40,7 @@ func sluice(t *testing.T, addr, in string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := Run(t.Context(), Deps{
-		Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
+		Sim: lab.Command, Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
 		Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
 		VerifyJournal: func(_ context.Context, dir string) (string, error) {
 			if dir == "bad" {
@@ -192,8 +194,7 @@ up --log loud
 
 // TestHelp walks all commands: each has a short help and an example that names it, and each that does something has -o.
 func TestHelp(t *testing.T) {
-	a := &app{}
-	a.fill()
+	a := newApp(Deps{Sim: lab.Command})
 	count := 0
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -226,8 +227,8 @@ func TestShort(t *testing.T) {
 		0: "0s", 65_400 * time.Nanosecond: "65µs", 850 * time.Millisecond: "850ms", 42 * time.Second: "42s", 200 * time.Second: "3m20s", time.Hour: "1h", 65 * time.Minute: "1h5m",
 		51 * time.Hour: "2d3h", -time.Minute: "-1m", time.Minute + 100*time.Millisecond: "1m", 59*time.Minute + 59*time.Second: "59m59s",
 	} {
-		if got := short(d); got != want {
-			t.Errorf("short(%s) = %q, want %q", d, got, want)
+		if got := command.Short(d); got != want {
+			t.Errorf("Short(%s) = %q, want %q", d, got, want)
 		}
 	}
 }
@@ -265,7 +266,7 @@ func FuzzWhen(f *testing.F) {
 
 // TestFlat: what a job wrote can't move a terminal's cursor.
 func TestFlat(t *testing.T) {
-	if got := flat("\x1b[2Jboo\n\u009bm\x7f"); got != `^[[2Jboo \u009bm^?` {
+	if got := command.Flat("\x1b[2Jboo\n\u009bm\x7f"); got != `^[[2Jboo \u009bm^?` {
 		t.Errorf("%q", got)
 	}
 }

@@ -5,34 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
-
-// output adds -o to a command.
-func (a *app) output(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVarP(&a.format, "output", "o", "table", "the form of the answer: "+strings.Join(formats(), ", "))
-	pre := c.PreRunE
-	c.PreRunE = func(cmd *cobra.Command, args []string) error {
-		for _, f := range formats() {
-			if a.format == f {
-				if pre != nil {
-					return pre(cmd, args)
-				}
-				return nil
-			}
-		}
-		return usage("-o %s is no form; want one of %s", a.format, strings.Join(formats(), ", "))
-	}
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
-	return c
-}
 
 // completeJobs proposes the names of jobs, if a daemon answers at once.
 func (a *app) completeJobs(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -66,40 +47,40 @@ func progress(j *pb.Job) string {
 }
 
 // jobColumns are the properties of a job in a list.
-func (a *app) jobColumns() []column[*pb.Job] {
+func (a *app) jobColumns() []command.Column[*pb.Job] {
 	type job = *pb.Job
-	return []column[job]{
-		{key: "name", head: "NAME", value: func(j job) any { return j.Name }},
-		{key: "queue", head: "QUEUE", value: func(j job) any { return j.Queue }},
-		{key: "kind", head: "KIND", wide: true, value: func(j job) any { return j.Kind }},
-		{key: "priority", head: "PRIORITY", wide: true, value: func(j job) any { return j.Priority }},
-		{key: "state", head: "STATE", value: func(j job) any { return j.State }},
-		{key: "stateCode", value: func(j job) any { return j.StateCode }},
-		{key: "final", value: func(j job) any { return j.Final }},
-		{head: "PROGRESS", text: progress},
-		{key: "progress", value: func(j job) any { return j.Progress }},
-		{key: "reported", value: func(j job) any { return j.Reported }},
-		{key: "total", value: func(j job) any { return j.Total }},
-		{key: "skipped", head: "SKIPPED", wide: true, value: func(j job) any { return j.Skipped }},
-		{key: "unit", head: "UNIT", wide: true, value: func(j job) any { return j.Unit }},
-		{key: "subjobs", head: "SUBJOBS", value: func(j job) any { return j.Subjobs }},
-		{key: "running", head: "RUNNING", value: func(j job) any { return j.Running }},
-		{key: "lost", head: "LOST", wide: true, value: func(j job) any { return j.Lost }},
-		{key: "submitted", head: "SUBMITTED", wide: true, value: func(j job) any { return stamp(j.Submitted) }, text: func(j job) string { return a.clock(j.Submitted) }},
-		{key: "started", head: "STARTED", wide: true, value: func(j job) any { return stamp(j.Started) }, text: func(j job) string { return a.clock(j.Started) }},
-		{key: "ended", head: "ENDED", wide: true, value: func(j job) any { return stamp(j.Ended) }, text: func(j job) string { return a.clock(j.Ended) }},
-		{key: "waitSeconds", head: "WAIT", value: func(j job) any { return seconds(j.Wait) }, text: func(j job) string { return short(j.Wait.AsDuration()) }},
-		{key: "startEarliest", value: func(j job) any { return stamp(j.StartEarly) }},
-		{key: "startLatest", value: func(j job) any { return stamp(j.StartLate) }},
-		{key: "finishEarliest", value: func(j job) any { return stamp(j.FinishEarly) }},
-		{key: "finishLatest", value: func(j job) any { return stamp(j.FinishLate) }},
-		{head: "FINISH", wide: true, text: func(j job) string {
+	return []command.Column[job]{
+		{Key: "name", Head: "NAME", Value: func(j job) any { return j.Name }},
+		{Key: "queue", Head: "QUEUE", Value: func(j job) any { return j.Queue }},
+		{Key: "kind", Head: "KIND", Wide: true, Value: func(j job) any { return j.Kind }},
+		{Key: "priority", Head: "PRIORITY", Wide: true, Value: func(j job) any { return j.Priority }},
+		{Key: "state", Head: "STATE", Value: func(j job) any { return j.State }},
+		{Key: "stateCode", Value: func(j job) any { return j.StateCode }},
+		{Key: "final", Value: func(j job) any { return j.Final }},
+		{Head: "PROGRESS", Text: progress},
+		{Key: "progress", Value: func(j job) any { return j.Progress }},
+		{Key: "reported", Value: func(j job) any { return j.Reported }},
+		{Key: "total", Value: func(j job) any { return j.Total }},
+		{Key: "skipped", Head: "SKIPPED", Wide: true, Value: func(j job) any { return j.Skipped }},
+		{Key: "unit", Head: "UNIT", Wide: true, Value: func(j job) any { return j.Unit }},
+		{Key: "subjobs", Head: "SUBJOBS", Value: func(j job) any { return j.Subjobs }},
+		{Key: "running", Head: "RUNNING", Value: func(j job) any { return j.Running }},
+		{Key: "lost", Head: "LOST", Wide: true, Value: func(j job) any { return j.Lost }},
+		{Key: "submitted", Head: "SUBMITTED", Wide: true, Value: func(j job) any { return stamp(j.Submitted) }, Text: func(j job) string { return a.clock(j.Submitted) }},
+		{Key: "started", Head: "STARTED", Wide: true, Value: func(j job) any { return stamp(j.Started) }, Text: func(j job) string { return a.clock(j.Started) }},
+		{Key: "ended", Head: "ENDED", Wide: true, Value: func(j job) any { return stamp(j.Ended) }, Text: func(j job) string { return a.clock(j.Ended) }},
+		{Key: "waitSeconds", Head: "WAIT", Value: func(j job) any { return seconds(j.Wait) }, Text: func(j job) string { return command.Short(j.Wait.AsDuration()) }},
+		{Key: "startEarliest", Value: func(j job) any { return stamp(j.StartEarly) }},
+		{Key: "startLatest", Value: func(j job) any { return stamp(j.StartLate) }},
+		{Key: "finishEarliest", Value: func(j job) any { return stamp(j.FinishEarly) }},
+		{Key: "finishLatest", Value: func(j job) any { return stamp(j.FinishLate) }},
+		{Head: "FINISH", Wide: true, Text: func(j job) string {
 			if j.Final {
 				return ""
 			}
 			return a.between(j.FinishEarly, j.FinishLate)
 		}},
-		{key: "reason", head: "REASON", value: func(j job) any { return j.Reason }},
+		{Key: "reason", Head: "REASON", Value: func(j job) any { return j.Reason }},
 	}
 }
 
@@ -118,7 +99,7 @@ a terminal it is printed again whenever it has changed.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if time.Duration(every) < 100*time.Millisecond {
-				return usage("--every %s: want at least 100ms", short(time.Duration(every)))
+				return command.Usage("--every %s: want at least 100ms", command.Short(time.Duration(every)))
 			}
 			c, err := a.client()
 			if err != nil {
@@ -134,7 +115,7 @@ a terminal it is printed again whenever it has changed.`,
 			if n := resp.Msg.LeftOut; n > 0 {
 				fmt.Fprintf(a.Err, "sluice: %d older jobs are not shown; --limit raises the number\n", n)
 			}
-			return show(a, resp.Msg.Jobs, a.jobColumns(), (*pb.Job).GetName, "no jobs")
+			return command.Show(a.App, resp.Msg.Jobs, a.jobColumns(), (*pb.Job).GetName, "no jobs")
 		},
 	}
 	c.Flags().StringVar(&m.Queue, "queue", "", "only jobs of this queue")
@@ -142,42 +123,42 @@ a terminal it is printed again whenever it has changed.`,
 	c.Flags().Int32Var(&m.Limit, "limit", 0, "at most so many, the latest (default and most 10000)")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing them as they change")
 	c.Flags().Var(&every, "every", "with --watch: how often to ask")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // subjobColumns are the properties of subjobs; those of bids only where there is one.
-func (a *app) subjobColumns(list []*pb.Subjob) []column[*pb.Subjob] {
+func (a *app) subjobColumns(list []*pb.Subjob) []command.Column[*pb.Subjob] {
 	type sub = *pb.Subjob
-	columns := []column[sub]{
-		{key: "subjob", head: "SUBJOB", value: func(s sub) any { return s.Subjob }},
-		{key: "slice", head: "SLICE", value: func(s sub) any { return s.Slice }},
-		{key: "window", head: "WINDOW", wide: true, value: func(s sub) any { return s.Window }},
-		{head: "RANGE", text: func(s sub) string { return rangeText(s.Range) }},
-		{key: "from", value: func(s sub) any { return s.Range.GetFrom() }},
-		{key: "to", value: func(s sub) any { return s.Range.GetTo() }},
-		{key: "committed", head: "COMMITTED", value: func(s sub) any { return rangeValue(s.Committed) }, text: func(s sub) string { return rangeText(s.Committed) }},
-		{key: "progress", head: "PROGRESS", value: func(s sub) any { return s.Progress }, text: func(s sub) string {
+	columns := []command.Column[sub]{
+		{Key: "subjob", Head: "SUBJOB", Value: func(s sub) any { return s.Subjob }},
+		{Key: "slice", Head: "SLICE", Value: func(s sub) any { return s.Slice }},
+		{Key: "window", Head: "WINDOW", Wide: true, Value: func(s sub) any { return s.Window }},
+		{Head: "RANGE", Text: func(s sub) string { return rangeText(s.Range) }},
+		{Key: "from", Value: func(s sub) any { return s.Range.GetFrom() }},
+		{Key: "to", Value: func(s sub) any { return s.Range.GetTo() }},
+		{Key: "committed", Head: "COMMITTED", Value: func(s sub) any { return rangeValue(s.Committed) }, Text: func(s sub) string { return rangeText(s.Committed) }},
+		{Key: "progress", Head: "PROGRESS", Value: func(s sub) any { return s.Progress }, Text: func(s sub) string {
 			if !s.Running || s.Range.GetTo() <= s.Range.GetFrom() {
 				return ""
 			}
 			from, to := s.Range.GetFrom(), s.Range.GetTo()
 			return fmt.Sprintf("%d %d%%", s.Progress, int(float64(s.Progress-from)/float64(to-from)*100))
 		}},
-		{key: "plannedStart", head: "PLANNED", wide: true, value: func(s sub) any { return stamp(s.PlannedStart) }, text: func(s sub) string { return a.clock(s.PlannedStart) + "-" + a.clock(s.PlannedEnd) }},
-		{key: "plannedEnd", value: func(s sub) any { return stamp(s.PlannedEnd) }},
-		{key: "start", head: "START", value: func(s sub) any { return stamp(s.Start) }, text: func(s sub) string { return a.clock(s.Start) }},
-		{key: "end", head: "END", value: func(s sub) any { return stamp(s.End) }, text: func(s sub) string { return a.clock(s.End) }},
-		{key: "prepareSeconds", head: "PREPARE", wide: true, value: func(s sub) any { return seconds(s.Prepare) }, text: func(s sub) string { return briefly(s.Prepare) }},
-		{key: "predictedMemoryBytes", head: "PREDICTED", value: func(s sub) any { return s.PredictedMemoryBytes }, text: func(s sub) string { return size(s.PredictedMemoryBytes) }},
-		{key: "peakMemoryBytes", head: "PEAK", value: func(s sub) any { return s.PeakMemoryBytes }, text: func(s sub) string { return size(s.PeakMemoryBytes) }},
-		{key: "running", value: func(s sub) any { return s.Running }},
-		{key: "outcome", head: "OUTCOME", value: func(s sub) any { return s.Outcome }, text: func(s sub) string {
+		{Key: "plannedStart", Head: "PLANNED", Wide: true, Value: func(s sub) any { return stamp(s.PlannedStart) }, Text: func(s sub) string { return a.clock(s.PlannedStart) + "-" + a.clock(s.PlannedEnd) }},
+		{Key: "plannedEnd", Value: func(s sub) any { return stamp(s.PlannedEnd) }},
+		{Key: "start", Head: "START", Value: func(s sub) any { return stamp(s.Start) }, Text: func(s sub) string { return a.clock(s.Start) }},
+		{Key: "end", Head: "END", Value: func(s sub) any { return stamp(s.End) }, Text: func(s sub) string { return a.clock(s.End) }},
+		{Key: "prepareSeconds", Head: "PREPARE", Wide: true, Value: func(s sub) any { return seconds(s.Prepare) }, Text: func(s sub) string { return briefly(s.Prepare) }},
+		{Key: "predictedMemoryBytes", Head: "PREDICTED", Value: func(s sub) any { return s.PredictedMemoryBytes }, Text: func(s sub) string { return command.Size(s.PredictedMemoryBytes) }},
+		{Key: "peakMemoryBytes", Head: "PEAK", Value: func(s sub) any { return s.PeakMemoryBytes }, Text: func(s sub) string { return command.Size(s.PeakMemoryBytes) }},
+		{Key: "running", Value: func(s sub) any { return s.Running }},
+		{Key: "outcome", Head: "OUTCOME", Value: func(s sub) any { return s.Outcome }, Text: func(s sub) string {
 			if s.Running {
 				return "running"
 			}
 			return s.Outcome
 		}},
-		{key: "detail", head: "DETAIL", wide: true, value: func(s sub) any { return s.Detail }},
+		{Key: "detail", Head: "DETAIL", Wide: true, Value: func(s sub) any { return s.Detail }},
 	}
 	if slices.ContainsFunc(list, func(s sub) bool { return s.Bid != nil }) {
 		columns = append(columns, bidColumns()...)
@@ -206,32 +187,32 @@ with -o wide also the bid that won it. Under mechanism jasda what its bids are b
 			return a.showJob(resp.Msg.Job)
 		},
 	}
-	return a.output(c)
+	return a.Output(c)
 }
 
 func (a *app) showJob(j *pb.Job) error {
-	switch a.format {
+	switch a.Format {
 	case "name":
 		fmt.Fprintln(a.Out, j.Name)
 		return nil
 	case "json", "yaml":
-		r := describe(j, a.jobColumns())
-		subs := make([]record, 0, len(j.History))
+		r := command.Describe(j, a.jobColumns())
+		subs := make([]command.Record, 0, len(j.History))
 		columns := a.subjobColumns(j.History)
 		for _, s := range j.History {
-			subs = append(subs, describe(s, columns))
+			subs = append(subs, command.Describe(s, columns))
 		}
-		r = append(r, pair{"rateP50Seconds", seconds(j.RateP50)}, pair{"rateP95Seconds", seconds(j.RateP95)}, pair{"memoryScale", j.MemoryScale}, pair{"prepareSeconds", seconds(j.Prepare)}, pair{"prepareSeen", j.PrepareSeen})
+		r = append(r, command.Pair{Key: "rateP50Seconds", Value: seconds(j.RateP50)}, command.Pair{Key: "rateP95Seconds", Value: seconds(j.RateP95)}, command.Pair{Key: "memoryScale", Value: j.MemoryScale}, command.Pair{Key: "prepareSeconds", Value: seconds(j.Prepare)}, command.Pair{Key: "prepareSeen", Value: j.PrepareSeen})
 		r = append(r, standingRecord(j)...)
-		r = append(r, pair{"history", subs}, pair{"historyDropped", j.HistoryDropped}, pair{"spec", j.Spec})
-		return a.dump(r)
+		r = append(r, command.Pair{Key: "history", Value: subs}, command.Pair{Key: "historyDropped", Value: j.HistoryDropped}, command.Pair{Key: "spec", Value: j.Spec})
+		return a.Dump(r)
 	}
 	lines := [][2]string{
 		{"job", j.Name}, {"queue", fmt.Sprintf("%s, priority %d", j.Queue, j.Priority)}, {"kind", j.Kind},
 		{"state", j.State}, {"reason", j.Reason},
 		{"progress", progress(j) + " " + j.Unit + "s"}, {"skipped", nonZero(j.Skipped)},
 		{"subjobs", fmt.Sprintf("%d committed, %d running, %d lost", j.Subjobs, j.Running, j.Lost)},
-		{"submitted", a.clock(j.Submitted)}, {"started", a.clock(j.Started)}, {"ended", a.clock(j.Ended)}, {"waited", short(j.Wait.AsDuration())},
+		{"submitted", a.clock(j.Submitted)}, {"started", a.clock(j.Started)}, {"ended", a.clock(j.Ended)}, {"waited", command.Short(j.Wait.AsDuration())},
 	}
 	if !j.Final {
 		if j.Started == nil {
@@ -240,9 +221,9 @@ func (a *app) showJob(j *pb.Job) error {
 		lines = append(lines, [2]string{"may finish", a.between(j.FinishEarly, j.FinishLate)})
 	}
 	if j.RateP50 != nil {
-		lines = append(lines, [2]string{"one unit", fmt.Sprintf("%s, 95%% within %s", short(j.RateP50.AsDuration()), short(j.RateP95.AsDuration()))})
+		lines = append(lines, [2]string{"one unit", fmt.Sprintf("%s, 95%% within %s", command.Short(j.RateP50.AsDuration()), command.Short(j.RateP95.AsDuration()))})
 	}
-	if a.format == "wide" {
+	if a.Format == "wide" {
 		lines = append(lines, [2]string{"start", startText(j)})
 	}
 	a.lines(append(lines, standing(j)...))
@@ -250,7 +231,7 @@ func (a *app) showJob(j *pb.Job) error {
 		return nil
 	}
 	fmt.Fprintln(a.Out)
-	if err := grid(a.Out, a.format == "wide", j.History, a.subjobColumns(j.History)); err != nil {
+	if err := command.Grid(a.Out, a.Format == "wide", j.History, a.subjobColumns(j.History)); err != nil {
 		return err
 	}
 	if j.HistoryDropped > 0 {
@@ -275,7 +256,7 @@ func briefly(d *durationpb.Duration) string {
 	if d == nil {
 		return ""
 	}
-	return short(d.AsDuration())
+	return command.Short(d.AsDuration())
 }
 
 // lines writes facts below each other; empty ones are left out.
@@ -286,7 +267,7 @@ func (a *app) lines(list [][2]string) {
 	}
 	for _, l := range list {
 		if l[1] != "" {
-			fmt.Fprintf(a.Out, "%-*s  %s\n", width, l[0], flat(l[1]))
+			fmt.Fprintf(a.Out, "%-*s  %s\n", width, l[0], command.Flat(l[1]))
 		}
 	}
 }

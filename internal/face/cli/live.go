@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/face/terminal"
+	"sluice.dev/sluice/internal/edge/terminal"
 )
 
 // view is what is shown on a whole terminal for as long as somebody looks.
@@ -20,7 +20,7 @@ type view interface {
 
 // fullScreen says whether a view can be shown: otherwise what it shows is printed.
 func (a *app) fullScreen() bool {
-	return terminal.Is(a.rawOut) && a.Getenv("TERM") != "dumb" && (a.format == "table" || a.format == "wide")
+	return terminal.Is(a.RawOut) && a.Getenv("TERM") != "dumb" && (a.Format == "table" || a.Format == "wide")
 }
 
 // live shows a view until somebody quits. A daemon that goes away is said to be, and the view stays.
@@ -30,7 +30,7 @@ func (a *app) live(ctx context.Context, every time.Duration, v view) (err error)
 		return err
 	}
 	apply()
-	s, err := terminal.OpenScreen(a.In, a.rawOut, a.colored())
+	s, err := terminal.OpenScreen(a.In, a.RawOut, a.colored())
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
@@ -26,7 +27,7 @@ see "sluice submit --replace".`,
 			if deadline != "" && !m.NoDeadline {
 				t, err := when(deadline, a.Now())
 				if err != nil {
-					return usage("--deadline: %w, or none", err)
+					return command.Usage("--deadline: %w, or none", err)
 				}
 				m.Deadline = timestamppb.New(t)
 			}
@@ -43,7 +44,7 @@ see "sluice submit --replace".`,
 		},
 	}
 	c.Flags().StringVar(&deadline, "deadline", "", "another deadline, a moment as for reserve; or none")
-	return a.output(c)
+	return a.Output(c)
 }
 
 func (a *app) deleteCmd() *cobra.Command {
@@ -65,5 +66,5 @@ over has to be cancelled first.`,
 			})
 		},
 	}
-	return a.output(c)
+	return a.Output(c)
 }

@@ -10,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api/apitest"
 )
 
@@ -32,15 +33,15 @@ func TestPausingSaysWhatItCosts(t *testing.T) {
 		says     []string
 		done     bool
 	}{
-		{"nothing runs", nil, pause, false, "", ExitOK, nil, true},
-		{"a script, a gang", []status.Cut{gang}, pause, false, "y\n", ExitUsage, []string{"gang (rigid, subjob 1-4): has run 2m13s on 2 slices, and starts again from the beginning", "--yes"}, false},
-		{"a script that knows", []status.Cut{gang}, append(pause, "--yes"), false, "", ExitOK, []string{"starts again from the beginning"}, true},
-		{"a script, much at risk", []status.Cut{train}, pause, false, "", ExitUsage, []string{"train (steps, subjob 1-5): has run 5m and reported 20 of 40 units; up to 1m20s is done again"}, false},
-		{"a script, little at risk", []status.Cut{cheap}, pause, false, "", ExitOK, []string{"up to 2s is done again"}, true},
-		{"a script, not begun", []status.Cut{late}, pause, false, "", ExitOK, []string{"has not begun"}, true},
-		{"a person says yes", []status.Cut{gang}, pause, true, "y\n", ExitOK, []string{"[y/N]"}, true},
-		{"a person says nothing", []status.Cut{gang}, pause, true, "\n", ExitFailed, []string{"[y/N]", "nothing was done"}, false},
-		{"a person leaves", []status.Cut{gang}, pause, true, "", ExitFailed, []string{"nothing was done"}, false},
+		{"nothing runs", nil, pause, false, "", command.ExitOK, nil, true},
+		{"a script, a gang", []status.Cut{gang}, pause, false, "y\n", command.ExitUsage, []string{"gang (rigid, subjob 1-4): has run 2m13s on 2 slices, and starts again from the beginning", "--yes"}, false},
+		{"a script that knows", []status.Cut{gang}, append(pause, "--yes"), false, "", command.ExitOK, []string{"starts again from the beginning"}, true},
+		{"a script, much at risk", []status.Cut{train}, pause, false, "", command.ExitUsage, []string{"train (steps, subjob 1-5): has run 5m and reported 20 of 40 units; up to 1m20s is done again"}, false},
+		{"a script, little at risk", []status.Cut{cheap}, pause, false, "", command.ExitOK, []string{"up to 2s is done again"}, true},
+		{"a script, not begun", []status.Cut{late}, pause, false, "", command.ExitOK, []string{"has not begun"}, true},
+		{"a person says yes", []status.Cut{gang}, pause, true, "y\n", command.ExitOK, []string{"[y/N]"}, true},
+		{"a person says nothing", []status.Cut{gang}, pause, true, "\n", command.ExitFailed, []string{"[y/N]", "nothing was done"}, false},
+		{"a person leaves", []status.Cut{gang}, pause, true, "", command.ExitFailed, []string{"nothing was done"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := apitest.New()
@@ -73,13 +74,13 @@ func TestPausingSaysWhatItCosts(t *testing.T) {
 func TestSubmitSaysHowAKnownJobStands(t *testing.T) {
 	addr := daemon(t, apitest.New())
 	file := filepath.Join(tree(t, map[string]string{"gang.yml": fmt.Sprintf(jobFile, "gang", "")}), "gang.yml")
-	if r := sluice(t, addr, "", "submit", file); r.code != ExitFailed {
+	if r := sluice(t, addr, "", "submit", file); r.code != command.ExitFailed {
 		t.Errorf("over a job that is over: %+v", r)
 	}
-	if r := sluice(t, addr, "", "submit", "--replace", file); r.code != ExitOK || r.out != "job gang accepted\n" {
+	if r := sluice(t, addr, "", "submit", "--replace", file); r.code != command.ExitOK || r.out != "job gang accepted\n" {
 		t.Errorf("in its place: %+v", r)
 	}
-	if r := sluice(t, addr, "", "submit", "--replace", file); r.code != ExitFailed || !strings.Contains(r.err, "cancel it first") {
+	if r := sluice(t, addr, "", "submit", "--replace", file); r.code != command.ExitFailed || !strings.Contains(r.err, "cancel it first") {
 		t.Errorf("in the place of one that is not over: %+v", r)
 	}
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/face/api"
-	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // maxLine is the longest line that is waited for; a longer one is shown in parts, in bytes.
@@ -41,7 +42,7 @@ A terminal is shown control characters, not sent them; --raw sends them.`,
 				return err
 			}
 			l := &joblog{
-				a: a, to: a.text(raw), whole: follow && subjob == "", objects: a.format == "json" || a.format == "yaml",
+				a: a, to: a.text(raw), whole: follow && subjob == "", objects: a.Format == "json" || a.Format == "yaml",
 				request: &pb.LogsRequest{Name: args[0], Subjob: subjob, Follow: follow}, tails: map[string]*logTail{},
 			}
 			return l.print(cmd.Context(), c)
@@ -50,7 +51,7 @@ A terminal is shown control characters, not sent them; --raw sends them.`,
 	c.Flags().StringVar(&subjob, "subjob", "", "which subjob (default: the latest; with --follow: all)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job is over, or the subjob")
 	c.Flags().BoolVar(&raw, "raw", false, "send control characters to a terminal too, as they were written")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // joblog prints what comes of one or several subjobs, whole line by whole line where there are several, and knows how much
@@ -185,7 +186,7 @@ func (l *joblog) finish(t *logTail) error {
 // line prints one line of stdout (0) or stderr (1).
 func (l *joblog) line(t *logTail, which int, text []byte) error {
 	if l.objects {
-		data, err := plain(record{{"subjob", t.at.Subjob}, {"stream", [2]string{"stdout", "stderr"}[which]}, {"line", string(text)}})
+		data, err := command.Plain(command.Record{{Key: "subjob", Value: t.at.Subjob}, {Key: "stream", Value: [2]string{"stdout", "stderr"}[which]}, {Key: "line", Value: string(text)}})
 		if err != nil {
 			return err
 		}

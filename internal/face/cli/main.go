@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/signal"
@@ -15,24 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/face/terminal"
-)
-
-// Exit codes. They are part of the interface: scripts depend on them.
-const (
-	// ExitOK: done.
-	ExitOK = 0
-	// ExitFailed: the operation failed, or a job that was waited for did not complete.
-	ExitFailed = 1
-	// ExitUsage: the arguments or a file given are wrong; nothing was done.
-	ExitUsage = 2
-	// ExitUnavailable: no daemon answers, or it cannot work now; trying again later may help.
-	ExitUnavailable = 3
-	// ExitTimeout: wait's time was over before the job.
-	ExitTimeout = 4
-	// ExitInterrupted: a simulation was ended by a signal; what it had was printed.
-	ExitInterrupted = 130
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
 )
 
 // Deps is what the command needs of the world around it.
@@ -53,6 +36,8 @@ type Deps struct {
 	Patience time.Duration
 	// Interactive says whether somebody sits at a terminal who can be asked; nil: In and Out tell.
 	Interactive func() bool
+	// Sim makes the commands of simulations; nil: this build has none.
+	Sim func(*command.App) *cobra.Command
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
 	Open func(ctx context.Context, o UpOptions) (*Daemon, error)
 	// VerifyJournal reads a data directory's journal and says in one line what stands there; an error names what is
@@ -64,26 +49,10 @@ type Deps struct {
 
 // app is one run of the command.
 type app struct {
-	Deps
+	*command.App
+	deps              Deps
 	server, token, ca string
-	format            string
 	http              *http.Client
-	// rawOut and rawErr are Out and Err without the guard that fill puts before a terminal: for what draws there itself.
-	rawOut, rawErr io.Writer
-}
-
-// failure is an error with the exit code it ends in.
-type failure struct {
-	code int
-	err  error
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-// usage is an error in what was typed.
-func usage(format string, args ...any) error {
-	return &failure{ExitUsage, fmt.Errorf(format, args...)}
 }
 
 // Main runs the command and returns its exit code. SIGINT and SIGTERM end it in order.
@@ -100,10 +69,9 @@ func Main(d Deps) int {
 
 // Run is Main under the caller's context.
 func Run(ctx context.Context, d Deps) int {
-	a := &app{Deps: d}
-	a.fill()
+	a := newApp(d)
 	root := a.root()
-	root.SetArgs(a.Args)
+	root.SetArgs(a.deps.Args)
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -111,14 +79,14 @@ func Run(ctx context.Context, d Deps) int {
 	if a.http != nil {
 		a.http.CloseIdleConnections()
 	}
-	err = errors.Join(err, flush(a.Out))
+	err = errors.Join(err, a.Flush())
 	if err == nil {
-		return ExitOK
+		return command.ExitOK
 	}
 	if strings.HasPrefix(err.Error(), "unknown command") {
-		err = &failure{ExitUsage, err}
+		err = &command.Failure{Code: command.ExitUsage, Err: err}
 	}
-	code := exitCode(err)
+	code := command.ExitCode(err)
 	if text := err.Error(); text != "" {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		for i := range lines {
@@ -126,24 +94,22 @@ func Run(ctx context.Context, d Deps) int {
 		}
 		fmt.Fprintln(a.Err, "sluice: "+strings.Join(lines, "\n        "))
 	}
-	if code == ExitUsage && errors.As(err, new(*failure)) {
+	if code == command.ExitUsage && errors.As(err, new(*command.Failure)) {
 		fmt.Fprintf(a.Err, "        %s --help says how\n", cmd.CommandPath())
 	}
 	return code
 }
 
-func (a *app) fill() {
-	if a.Args == nil {
-		a.Args = os.Args[1:]
+func newApp(d Deps) *app {
+	if d.Args == nil {
+		d.Args = os.Args[1:]
 	}
+	if d.Patience == 0 {
+		d.Patience = patience
+	}
+	a := &app{App: &command.App{In: d.In, Getenv: d.Getenv, Now: d.Now}, deps: d}
 	if a.In == nil {
 		a.In = os.Stdin
-	}
-	if a.Out == nil {
-		a.Out = os.Stdout
-	}
-	if a.Err == nil {
-		a.Err = os.Stderr
 	}
 	if a.Getenv == nil {
 		a.Getenv = os.Getenv
@@ -151,42 +117,15 @@ func (a *app) fill() {
 	if a.Now == nil {
 		a.Now = time.Now
 	}
-	if a.Patience == 0 {
-		a.Patience = patience
+	out, err := d.Out, d.Err
+	if out == nil {
+		out = os.Stdout
 	}
-	a.rawOut, a.rawErr = a.Out, a.Err
-	a.Out, a.Err = guarded(a.Out), guarded(a.Err)
-}
-
-// guarded puts a guard before a terminal: jobs, tenants and daemons wrote much of what is printed. Files and pipes get the
-// bytes as they are.
-func guarded(w io.Writer) io.Writer {
-	if terminal.Is(w) {
-		return terminal.NewWriter(w)
+	if err == nil {
+		err = os.Stderr
 	}
-	return w
-}
-
-// flush writes what a guard still holds back.
-func flush(w io.Writer) error {
-	if g, ok := w.(*terminal.Writer); ok {
-		return g.Flush()
-	}
-	return nil
-}
-
-// exitCode is what an error ends in.
-func exitCode(err error) int {
-	var f *failure
-	switch {
-	case errors.As(err, &f):
-		return f.code
-	case errkind.Of(err) == errkind.Invalid, errkind.Of(err) == errkind.NotFound && errors.Is(err, fs.ErrNotExist):
-		return ExitUsage
-	case errkind.Of(err) == errkind.Unavailable:
-		return ExitUnavailable
-	}
-	return ExitFailed
+	a.Guard(out, err)
+	return a
 }
 
 const rootHelp = `Sluice turns leftover GPU time into finished work.
@@ -209,7 +148,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		Example: "  sluice up\n  sluice run --items 1000 --per-item 20ms --mem 1Gi -- ./work\n  sluice submit count.yml --wait\n  sluice jobs",
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Usage("%w", err) })
 	server := a.Getenv("SLUICE_SERVER")
 	if server == "" {
 		server = defaultServer
@@ -226,17 +165,25 @@ func (a *app) root() *cobra.Command {
 		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.requeueCmd(), a.deleteCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.releaseCmd(), a.queuesCmd(), a.queueCmd()}},
 		{"daemon", []*cobra.Command{a.upCmd(), a.topCmd(), a.aboutCmd(), a.journalCmd(), a.versionCmd()}},
-		{"sim", []*cobra.Command{a.simCmd()}},
+		{"sim", a.simCmds()},
 	} {
 		for _, c := range g.cmds {
 			c.GroupID = g.id
 			root.AddCommand(c)
 		}
 	}
-	root.Version = strings.TrimSpace(a.Version + " " + a.Commit)
+	root.Version = strings.TrimSpace(a.deps.Version + " " + a.deps.Commit)
 	root.SetVersionTemplate("sluice {{.Version}}\n")
 	wrapArgs(root)
 	return root
+}
+
+// simCmds are the commands of simulations, if this build has them.
+func (a *app) simCmds() []*cobra.Command {
+	if a.deps.Sim == nil {
+		return nil
+	}
+	return []*cobra.Command{a.deps.Sim(a.App)}
 }
 
 // wrapArgs makes a wrong number of arguments an error of usage, for every command.
@@ -244,14 +191,14 @@ func wrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return usage("%s: %w", cmd.CommandPath(), err)
+				return command.Usage("%s: %w", cmd.CommandPath(), err)
 			}
 			return nil
 		}
 	} else if !c.Runnable() && c.HasParent() {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("%s: %q is no command", cmd.CommandPath(), args[0])
+				return command.Usage("%s: %q is no command", cmd.CommandPath(), args[0])
 			}
 			return cmd.Help()
 		}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/face/terminal"
 )
 
 const (
@@ -29,8 +29,8 @@ type meter struct {
 
 func (a *app) meter(quiet bool) *meter {
 	m := &meter{a: a, quiet: quiet, due: time.Now().Add(meterFirst)}
-	if !quiet && terminal.Is(a.rawErr) && a.Getenv("TERM") != "dumb" {
-		m.live = terminal.NewLive(a.rawErr)
+	if !quiet && terminal.Is(a.RawErr) && a.Getenv("TERM") != "dumb" {
+		m.live = terminal.NewLive(a.RawErr)
 	}
 	return m
 }

@@ -17,9 +17,10 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
-	"sluice.dev/sluice/internal/drive"
+	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/host"
 )
 
 // place is a socket that a daemon can leave and come back to; nobody else takes it meanwhile.
@@ -159,7 +160,7 @@ func TestWaitOutlastsARestart(t *testing.T) {
 // TestAwayFromTheStart: a daemon that never answered is not waited for.
 func TestAwayFromTheStart(t *testing.T) {
 	for _, args := range [][]string{{"wait", "train"}, {"logs", "train", "-f"}, {"jobs"}} {
-		if r := sluice(t, newPlace(t).addr, "", args...); r.code != ExitUnavailable || !strings.Contains(r.err, "no daemon answers") {
+		if r := sluice(t, newPlace(t).addr, "", args...); r.code != command.ExitUnavailable || !strings.Contains(r.err, "no daemon answers") {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
@@ -171,20 +172,20 @@ func TestLogsFollowTheWholeJob(t *testing.T) {
 	one, two := job.Token{Epoch: 1, Seq: 1}, job.Token{Epoch: 1, Seq: 2}
 	fake := apitest.New()
 	calls := 0
-	fake.FollowLog = func(_ context.Context, from drive.LogFollow, tell func(drive.LogPiece) error) error {
+	fake.FollowLog = func(_ context.Context, from host.LogFollow, tell func(host.LogPiece) error) error {
 		calls++
-		pieces := []drive.LogPiece{
+		pieces := []host.LogPiece{
 			{Since: apitest.At(0)},
 			{Token: one, Data: []byte("a\nb")},
 			{Token: two, Data: []byte("x\x1b[2J\n")},
 			{Token: one, Stderr: true, Data: []byte("oh")},
 		}
 		if calls == 2 {
-			want := []drive.LogPosition{{Token: one, Out: 3, Err: 2}, {Token: two, Out: 6}}
+			want := []host.LogPosition{{Token: one, Out: 3, Err: 2}, {Token: two, Out: 6}}
 			if !slices.Equal(from.Seen, want) || from.Since != apitest.At(0) {
 				t.Errorf("comes back with %+v", from)
 			}
-			pieces = []drive.LogPiece{{Token: one, Data: []byte("c\n")}, {Token: one, Over: true}, {Token: two, Data: []byte("end")}, {Token: two, Over: true}}
+			pieces = []host.LogPiece{{Token: one, Data: []byte("c\n")}, {Token: one, Over: true}, {Token: two, Data: []byte("end")}, {Token: two, Over: true}}
 		}
 		for _, p := range pieces {
 			if err := tell(p); err != nil {
@@ -212,13 +213,13 @@ func TestLogsFollowTheWholeJob(t *testing.T) {
 // TestLongLines: a line without end is shown in parts, and memory stays bounded.
 func TestLongLines(t *testing.T) {
 	fake := apitest.New()
-	fake.FollowLog = func(_ context.Context, _ drive.LogFollow, tell func(drive.LogPiece) error) error {
+	fake.FollowLog = func(_ context.Context, _ host.LogFollow, tell func(host.LogPiece) error) error {
 		for range 5 {
-			if err := tell(drive.LogPiece{Token: job.Token{Epoch: 1, Seq: 1}, Data: bytes.Repeat([]byte("x"), maxLine/2)}); err != nil {
+			if err := tell(host.LogPiece{Token: job.Token{Epoch: 1, Seq: 1}, Data: bytes.Repeat([]byte("x"), maxLine/2)}); err != nil {
 				return err
 			}
 		}
-		return tell(drive.LogPiece{Token: job.Token{Epoch: 1, Seq: 1}, Over: true})
+		return tell(host.LogPiece{Token: job.Token{Epoch: 1, Seq: 1}, Over: true})
 	}
 	r := sluice(t, daemon(t, fake), "", "logs", "train", "-f")
 	if lines := strings.Split(strings.TrimSpace(r.out), "\n"); r.code != 0 || len(lines) != 3 || strings.Count(r.out, "x") != 5*maxLine/2 {

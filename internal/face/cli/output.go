@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
@@ -16,7 +17,7 @@ import (
 // text is where text goes that jobs wrote: behind the guard of a terminal, unless it is wanted raw.
 func (a *app) text(raw bool) io.Writer {
 	if raw {
-		return a.rawOut
+		return a.RawOut
 	}
 	return a.Out
 }
@@ -49,13 +50,13 @@ each range once. A terminal is shown control characters, not sent them; --raw se
 					list = append(list, o)
 				}
 			}
-			return show(a, list, outputColumns(), (*pb.Output).GetPath, "no committed output yet")
+			return command.Show(a.App, list, outputColumns(), (*pb.Output).GetPath, "no committed output yet")
 		},
 	}
 	c.Flags().BoolVar(&cat, "cat", false, "print the files one after another")
 	c.Flags().StringVar(&subjob, "subjob", "", "only this subjob's")
 	c.Flags().BoolVar(&raw, "raw", false, "with --cat: send control characters to a terminal too, as they were written")
-	return a.output(c)
+	return a.Output(c)
 }
 
 func (a *app) cat(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, name, subjob string, raw bool) error {
@@ -72,15 +73,15 @@ func (a *app) cat(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClie
 	return a.explain(errors.Join(stream.Err(), stream.Close()))
 }
 
-func outputColumns() []column[*pb.Output] {
+func outputColumns() []command.Column[*pb.Output] {
 	type out = *pb.Output
-	return []column[out]{
-		{key: "subjob", head: "SUBJOB", value: func(o out) any { return o.Subjob }},
-		{head: "RANGE", text: func(o out) string { return rangeText(o.Range) }},
-		{key: "from", value: func(o out) any { return o.Range.GetFrom() }},
-		{key: "to", value: func(o out) any { return o.Range.GetTo() }},
-		{key: "files", head: "FILES", value: func(o out) any { return append([]string{}, o.Files...) }, text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
-		{key: "bytes", head: "SIZE", value: func(o out) any { return o.Bytes }, text: func(o out) string { return size(o.Bytes) }},
-		{key: "path", head: "PATH", value: func(o out) any { return o.Path }},
+	return []command.Column[out]{
+		{Key: "subjob", Head: "SUBJOB", Value: func(o out) any { return o.Subjob }},
+		{Head: "RANGE", Text: func(o out) string { return rangeText(o.Range) }},
+		{Key: "from", Value: func(o out) any { return o.Range.GetFrom() }},
+		{Key: "to", Value: func(o out) any { return o.Range.GetTo() }},
+		{Key: "files", Head: "FILES", Value: func(o out) any { return append([]string{}, o.Files...) }, Text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
+		{Key: "bytes", Head: "SIZE", Value: func(o out) any { return o.Bytes }, Text: func(o out) string { return command.Size(o.Bytes) }},
+		{Key: "path", Head: "PATH", Value: func(o out) any { return o.Path }},
 	}
 }

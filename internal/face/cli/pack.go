@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 )
 
@@ -93,7 +94,7 @@ func pack(dir string, git bool, limit int) (data []byte, warnings []string, err 
 func (p *packer) tooLarge() error {
 	names := make([]string, 0, len(p.largest))
 	for _, e := range p.largest {
-		names = append(names, fmt.Sprintf("%s (%s)", e.name, size(e.size)))
+		names = append(names, fmt.Sprintf("%s (%s)", e.name, command.Size(e.size)))
 	}
 	if p.entries > maxPackedFiles {
 		return fmt.Errorf("the work directory %s has more than %d files: name a smaller directory as workdir, and let the command read the rest from where it is", p.dir, maxPackedFiles)

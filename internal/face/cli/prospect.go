@@ -3,56 +3,57 @@ package cli
 import (
 	"fmt"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // lossColumns are what a job bid for and lost, and what won there.
-func lossColumns(a *app) []column[*pb.Loss] {
+func lossColumns(a *app) []command.Column[*pb.Loss] {
 	type loss = *pb.Loss
-	return []column[loss]{
-		{key: "count", head: "LOST", value: func(l loss) any { return l.Count }},
-		{key: "last", head: "LAST", value: func(l loss) any { return stamp(l.Last) }, text: func(l loss) string { return a.clock(l.Last) }},
-		{key: "profile", head: "ON", value: func(l loss) any { return l.Profile }},
-		{key: "slice", value: func(l loss) any { return l.Slice }},
-		{key: "score", head: "SCORE", value: func(l loss) any { return l.Score }, text: func(l loss) string { return decimal(l.Score) }},
-		{key: "weight", head: "WEIGHT", value: func(l loss) any { return l.Weight }, text: func(l loss) string { return decimal(l.Weight) }},
-		{key: "winner", head: "WON BY", value: func(l loss) any { return l.Winner }, text: func(l loss) string {
+	return []command.Column[loss]{
+		{Key: "count", Head: "LOST", Value: func(l loss) any { return l.Count }},
+		{Key: "last", Head: "LAST", Value: func(l loss) any { return stamp(l.Last) }, Text: func(l loss) string { return a.clock(l.Last) }},
+		{Key: "profile", Head: "ON", Value: func(l loss) any { return l.Profile }},
+		{Key: "slice", Value: func(l loss) any { return l.Slice }},
+		{Key: "score", Head: "SCORE", Value: func(l loss) any { return l.Score }, Text: func(l loss) string { return decimal(l.Score) }},
+		{Key: "weight", Head: "WEIGHT", Value: func(l loss) any { return l.Weight }, Text: func(l loss) string { return decimal(l.Weight) }},
+		{Key: "winner", Head: "WON BY", Value: func(l loss) any { return l.Winner }, Text: func(l loss) string {
 			if l.Winners > 1 {
 				return fmt.Sprintf("%s and %d more", l.Winner, l.Winners-1)
 			}
 			return l.Winner
 		}},
-		{key: "winnerQueue", head: "QUEUE", value: func(l loss) any { return l.WinnerQueue }},
-		{key: "winnerScore", value: func(l loss) any { return l.WinnerScore }},
-		{key: "winnerWeight", value: func(l loss) any { return l.WinnerWeight }},
-		{key: "winners", value: func(l loss) any { return l.Winners }},
-		{key: "winnersWeight", head: "WITH", value: func(l loss) any { return l.WinnersWeight }, text: func(l loss) string { return decimal(l.WinnersWeight) }},
-		{key: "by", head: "BY", value: func(l loss) any { return l.By }, text: func(l loss) string {
+		{Key: "winnerQueue", Head: "QUEUE", Value: func(l loss) any { return l.WinnerQueue }},
+		{Key: "winnerScore", Value: func(l loss) any { return l.WinnerScore }},
+		{Key: "winnerWeight", Value: func(l loss) any { return l.WinnerWeight }},
+		{Key: "winners", Value: func(l loss) any { return l.Winners }},
+		{Key: "winnersWeight", Head: "WITH", Value: func(l loss) any { return l.WinnersWeight }, Text: func(l loss) string { return decimal(l.WinnersWeight) }},
+		{Key: "by", Head: "BY", Value: func(l loss) any { return l.By }, Text: func(l loss) string {
 			if l.By <= 0 {
 				return "-"
 			}
 			return decimal(l.By)
 		}},
-		{key: "starved", value: func(l loss) any { return l.Starved }},
+		{Key: "starved", Value: func(l loss) any { return l.Starved }},
 	}
 }
 
 // prospectRecord is how a job stands against others, for programs; nothing of what its market does not have.
-func prospectRecord(a *app, e *pb.Explanation) record {
-	r := record{{"prospect", e.Prospect}}
+func prospectRecord(a *app, e *pb.Explanation) command.Record {
+	r := command.Record{{Key: "prospect", Value: e.Prospect}}
 	if len(e.Losses) > 0 {
-		losses := make([]record, len(e.Losses))
+		losses := make([]command.Record, len(e.Losses))
 		for i, l := range e.Losses {
-			losses[i] = describe(l, lossColumns(a))
+			losses[i] = command.Describe(l, lossColumns(a))
 		}
-		r = append(r, pair{"losses", losses})
+		r = append(r, command.Pair{Key: "losses", Value: losses})
 	}
 	if k := e.Rank; k != nil {
 		var latest any
 		if g := k.Latest; g != nil {
-			latest = record{{"slice", g.Slice}, {"seconds", seconds(g.Length)}, {"at", stamp(g.At)}, {"winner", g.Winner}, {"winnerQueue", g.WinnerQueue}}
+			latest = command.Record{{Key: "slice", Value: g.Slice}, {Key: "seconds", Value: seconds(g.Length)}, {Key: "at", Value: stamp(g.At)}, {Key: "winner", Value: g.Winner}, {Key: "winnerQueue", Value: g.WinnerQueue}}
 		}
-		r = append(r, pair{"rank", record{{"place", k.Place}, {"of", k.Of}, {"policy", k.Policy}, {"profile", k.Profile}, {"slice", k.Slice}, {"latest", latest}}})
+		r = append(r, command.Pair{Key: "rank", Value: command.Record{{Key: "place", Value: k.Place}, {Key: "of", Value: k.Of}, {Key: "policy", Value: k.Policy}, {Key: "profile", Value: k.Profile}, {Key: "slice", Value: k.Slice}, {Key: "latest", Value: latest}}})
 	}
 	return r
 }

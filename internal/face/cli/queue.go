@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
@@ -31,31 +32,31 @@ score of 1.`,
 			if err != nil {
 				return err
 			}
-			return show(a, resp.Msg.Queues, queueColumns(resp.Msg.Queues), func(q *pb.Queue) string { return q.Settings.GetName() }, "no queues")
+			return command.Show(a.App, resp.Msg.Queues, queueColumns(resp.Msg.Queues), func(q *pb.Queue) string { return q.Settings.GetName() }, "no queues")
 		},
 	}
-	return a.output(c)
+	return a.Output(c)
 }
 
 // queueColumns are the properties of queues; trust and credits only where a market negotiates.
-func queueColumns(list []*pb.Queue) []column[*pb.Queue] {
+func queueColumns(list []*pb.Queue) []command.Column[*pb.Queue] {
 	type queue = *pb.Queue
-	columns := []column[queue]{
-		{key: "name", head: "QUEUE", value: func(q queue) any { return q.Settings.GetName() }},
-		{key: "weight", head: "WEIGHT", value: func(q queue) any { return q.Settings.GetWeight() }},
-		{key: "pending", head: "PENDING", value: func(q queue) any { return q.Pending }},
-		{key: "running", head: "RUNNING", value: func(q queue) any { return q.Running }},
-		{key: "held", head: "SLICES", value: func(q queue) any { return q.Held }},
-		{key: "cap", head: "CAP", value: func(q queue) any { return q.Settings.GetCap() }, text: func(q queue) string { return nonZero(int64(q.Settings.GetCap())) }},
-		{key: "maxJobs", head: "MAX-JOBS", value: func(q queue) any { return q.Settings.GetMaxJobs() }, text: func(q queue) string { return nonZero(int64(q.Settings.GetMaxJobs())) }},
-		{key: "maxWindowSeconds", head: "MAX-WINDOW", value: func(q queue) any { return seconds(q.Settings.GetMaxWindow()) }, text: func(q queue) string {
+	columns := []command.Column[queue]{
+		{Key: "name", Head: "QUEUE", Value: func(q queue) any { return q.Settings.GetName() }},
+		{Key: "weight", Head: "WEIGHT", Value: func(q queue) any { return q.Settings.GetWeight() }},
+		{Key: "pending", Head: "PENDING", Value: func(q queue) any { return q.Pending }},
+		{Key: "running", Head: "RUNNING", Value: func(q queue) any { return q.Running }},
+		{Key: "held", Head: "SLICES", Value: func(q queue) any { return q.Held }},
+		{Key: "cap", Head: "CAP", Value: func(q queue) any { return q.Settings.GetCap() }, Text: func(q queue) string { return nonZero(int64(q.Settings.GetCap())) }},
+		{Key: "maxJobs", Head: "MAX-JOBS", Value: func(q queue) any { return q.Settings.GetMaxJobs() }, Text: func(q queue) string { return nonZero(int64(q.Settings.GetMaxJobs())) }},
+		{Key: "maxWindowSeconds", Head: "MAX-WINDOW", Value: func(q queue) any { return seconds(q.Settings.GetMaxWindow()) }, Text: func(q queue) string {
 			if q.Settings.GetMaxWindow() == nil {
 				return ""
 			}
-			return short(q.Settings.GetMaxWindow().AsDuration())
+			return command.Short(q.Settings.GetMaxWindow().AsDuration())
 		}},
-		{key: "user", head: "USER", wide: true, value: func(q queue) any { return q.Settings.GetUser() }},
-		{key: "attainedGiBSeconds", head: "GIB-SECONDS", value: func(q queue) any { return q.AttainedGibSeconds }, text: func(q queue) string {
+		{Key: "user", Head: "USER", Wide: true, Value: func(q queue) any { return q.Settings.GetUser() }},
+		{Key: "attainedGiBSeconds", Head: "GIB-SECONDS", Value: func(q queue) any { return q.AttainedGibSeconds }, Text: func(q queue) string {
 			return fmt.Sprintf("%.0f", q.AttainedGibSeconds)
 		}},
 	}
@@ -83,7 +84,7 @@ func (a *app) queueSetCmd() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !job.ValidName(args[0]) {
-				return usage("%q is no name: want %s", args[0], job.NameRule)
+				return command.Usage("%q is no name: want %s", args[0], job.NameRule)
 			}
 			c, err := a.client()
 			if err != nil {
@@ -102,7 +103,7 @@ func (a *app) queueSetCmd() *cobra.Command {
 			given := cmd.Flags().Changed
 			if given("weight") {
 				if weight < 1 || weight > math.MaxInt32 {
-					return usage("--weight %d: want at least 1", weight)
+					return command.Usage("--weight %d: want at least 1", weight)
 				}
 				set.Weight = weight
 			}
@@ -121,7 +122,7 @@ func (a *app) queueSetCmd() *cobra.Command {
 			if _, err := c.SetQueue(cmd.Context(), connect.NewRequest(&pb.SetQueueRequest{Queue: set, RequestId: request()})); err != nil {
 				return err
 			}
-			r := record{{"name", set.Name}, {"weight", set.Weight}, {"cap", set.Cap}, {"maxJobs", set.MaxJobs}, {"maxWindowSeconds", seconds(set.MaxWindow)}, {"user", set.User}}
+			r := command.Record{{Key: "name", Value: set.Name}, {Key: "weight", Value: set.Weight}, {Key: "cap", Value: set.Cap}, {Key: "maxJobs", Value: set.MaxJobs}, {Key: "maxWindowSeconds", Value: seconds(set.MaxWindow)}, {Key: "user", Value: set.User}}
 			return a.done(set.Name, "set", r, fmt.Sprintf("queue %s set", set.Name))
 		},
 	}
@@ -130,5 +131,5 @@ func (a *app) queueSetCmd() *cobra.Command {
 	c.Flags().Int32Var(&jobs, "max-jobs", 0, "how many unfinished jobs it may have; 0 for no limit")
 	c.Flags().Var(&window, "max-window", "how long one subjob may hold a slice; 0 for no bound")
 	c.Flags().StringVar(&user, "user", "", "the account its subjobs run as")
-	return a.output(c)
+	return a.Output(c)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
@@ -33,7 +34,7 @@ A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return usage("name one slice, or give --all; `sluice slices` lists them")
+				return command.Usage("name one slice, or give --all; `sluice slices` lists them")
 			}
 			m := &pb.ReserveRequest{Kind: kind, Truncate: truncate, Source: who, RequestId: request()}
 			if len(args) == 1 {
@@ -54,7 +55,7 @@ A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 				return err
 			}
 			a.doubled(resp.Msg)
-			return show(a, resp.Msg.Ids, []column[uint64]{{key: "id", head: "RESERVATION", value: func(id uint64) any { return id }}},
+			return command.Show(a.App, resp.Msg.Ids, []command.Column[uint64]{{Key: "id", Head: "RESERVATION", Value: func(id uint64) any { return id }}},
 				func(id uint64) string { return strconv.FormatUint(id, 10) }, "nothing to reserve: there are no slices")
 		},
 	}
@@ -66,19 +67,19 @@ A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 	c.Flags().Var(&every, "every", "repeat it, from start to start")
 	c.Flags().BoolVar(&truncate, "truncate", false, "cut running subjobs short")
 	c.Flags().StringVar(&who, "source", source(), "who asks, for people")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // span fills start and end from what was typed.
 func (a *app) span(m *pb.ReserveRequest, start, end string, length time.Duration) error {
 	if end != "" && length != 0 {
-		return usage("--for and --end say the same: give one")
+		return command.Usage("--for and --end say the same: give one")
 	}
 	from := a.Now()
 	if start != "" {
 		t, err := when(start, from)
 		if err != nil {
-			return usage("--start: %w", err)
+			return command.Usage("--start: %w", err)
 		}
 		from = t
 		m.Start = timestamppb.New(t)
@@ -89,10 +90,10 @@ func (a *app) span(m *pb.ReserveRequest, start, end string, length time.Duration
 	case end != "":
 		t, err := when(end, a.Now())
 		if err != nil {
-			return usage("--end: %w", err)
+			return command.Usage("--end: %w", err)
 		}
 		if !t.After(from) {
-			return usage("--end %s is not after the start, %s", t.Format(time.RFC3339), from.Format(time.RFC3339))
+			return command.Usage("--end %s is not after the start, %s", t.Format(time.RFC3339), from.Format(time.RFC3339))
 		}
 		m.Start, m.End = timestamppb.New(from), timestamppb.New(t)
 	}
@@ -100,7 +101,7 @@ func (a *app) span(m *pb.ReserveRequest, start, end string, length time.Duration
 }
 
 func (a *app) unreserveCmd() *cobra.Command {
-	return a.output(&cobra.Command{
+	return a.Output(&cobra.Command{
 		Use: "unreserve ID...", Short: "Give reserved time back",
 		Long:    "Give reserved time back to the market. `sluice slices -o wide` shows the ids.",
 		Example: "  sluice unreserve 17",
@@ -108,7 +109,7 @@ func (a *app) unreserveCmd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, id := range args {
 				if n, err := strconv.ParseUint(id, 10, 64); err != nil || n == 0 {
-					return usage("%q is no reservation's id; `sluice slices -o wide` shows them", id)
+					return command.Usage("%q is no reservation's id; `sluice slices -o wide` shows them", id)
 				}
 			}
 			c, err := a.client()
@@ -125,7 +126,7 @@ func (a *app) unreserveCmd() *cobra.Command {
 }
 
 func (a *app) releaseCmd() *cobra.Command {
-	return a.output(&cobra.Command{
+	return a.Output(&cobra.Command{
 		Use: "release SLICE...", Short: "Lift a slice's quarantine",
 		Long: `Lift a slice's quarantine after you have looked: the daemon quarantined it because
 processes remained there that it could not end. If they are still there, they and the
@@ -160,15 +161,15 @@ func (a *app) aboutCmd() *cobra.Command {
 				return err
 			}
 			m := resp.Msg.About
-			switch a.format {
+			switch a.Format {
 			case "name":
 				fmt.Fprintln(a.Out, m.Node)
 				return nil
 			case "json", "yaml":
-				return a.dump(record{{"version", m.Version}, {"commit", m.Commit}, {"go", m.Go}, {"node", m.Node}, {"dataDir", m.DataDir},
-					{"listen", m.Listen}, {"mechanism", m.Mechanism}, {"policy", m.Policy}, {"isolation", m.Isolation}, {"inventory", m.Inventory},
-					{"singleUser", m.SingleUser}, {"started", stamp(m.Started)}, {"uptimeSeconds", seconds(m.Uptime)},
-					{"journalBytes", m.JournalBytes}, {"journalSeq", m.JournalSeq}, {"trouble", m.Trouble}})
+				return a.Dump(command.Record{{Key: "version", Value: m.Version}, {Key: "commit", Value: m.Commit}, {Key: "go", Value: m.Go}, {Key: "node", Value: m.Node}, {Key: "dataDir", Value: m.DataDir},
+					{Key: "listen", Value: m.Listen}, {Key: "mechanism", Value: m.Mechanism}, {Key: "policy", Value: m.Policy}, {Key: "isolation", Value: m.Isolation}, {Key: "inventory", Value: m.Inventory},
+					{Key: "singleUser", Value: m.SingleUser}, {Key: "started", Value: stamp(m.Started)}, {Key: "uptimeSeconds", Value: seconds(m.Uptime)},
+					{Key: "journalBytes", Value: m.JournalBytes}, {Key: "journalSeq", Value: m.JournalSeq}, {Key: "trouble", Value: m.Trouble}})
 			}
 			users := "several"
 			if m.SingleUser {
@@ -176,9 +177,9 @@ func (a *app) aboutCmd() *cobra.Command {
 			}
 			a.lines([][2]string{{"version", m.Version + " " + m.Commit + " " + m.Go}, {"node", m.Node}, {"data", m.DataDir}, {"listens", m.Listen},
 				{"mechanism", m.Mechanism}, {"policy", m.Policy}, {"isolation", m.Isolation}, {"inventory", m.Inventory}, {"users", users},
-				{"up", short(m.Uptime.AsDuration())}, {"journal", fmt.Sprintf("%s, record %d", size(m.JournalBytes), m.JournalSeq)}, {"TROUBLE", m.Trouble}})
+				{"up", command.Short(m.Uptime.AsDuration())}, {"journal", fmt.Sprintf("%s, record %d", command.Size(m.JournalBytes), m.JournalSeq)}, {"TROUBLE", m.Trouble}})
 			return nil
 		},
 	}
-	return a.output(c)
+	return a.Output(c)
 }

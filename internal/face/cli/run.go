@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/face/config"
-	"sluice.dev/sluice/internal/face/terminal"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/terminal"
 )
 
 // runFlag is a flag of `sluice run` that gives a key of the job file; its help is the key's.
@@ -85,7 +86,7 @@ An interrupt ends the waiting and not the job.`,
 			if err := a.wait(cmd.Context(), c, []string{s.name}, w); err != nil {
 				return err
 			}
-			if terminal.Is(a.rawErr) && !w.quiet {
+			if terminal.Is(a.RawErr) && !w.quiet {
 				fmt.Fprintf(a.Err, "sluice: `sluice output %s --cat` prints what it wrote, `sluice logs %s` what it said\n", s.name, s.name)
 			}
 			return nil
@@ -106,17 +107,17 @@ An interrupt ends the waiting and not the job.`,
 	f.BoolVar(&print, "print", false, "print the job file and submit nothing")
 	f.BoolVar(&git, "with-git", false, "take .git along with the directory")
 	w.flags(c, "")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // composeRun makes a job of what was typed.
-func composeRun(given map[string]string, rigid bool, env, sets, command []string) (submission, error) {
-	if len(command) == 0 {
-		return submission{}, usage("no command is given: write it behind --, as in `sluice run --items 10 --per-item 1s --mem 1Gi -- ./work`")
+func composeRun(given map[string]string, rigid bool, env, sets, argv []string) (submission, error) {
+	if len(argv) == 0 {
+		return submission{}, command.Usage("no command is given: write it behind --, as in `sluice run --items 10 --per-item 1s --mem 1Gi -- ./work`")
 	}
 	dir := given["dir"]
-	if dir == "" && strings.Contains(command[0], "/") && !filepath.IsAbs(command[0]) {
-		return submission{}, usage("the command %s lies in a directory, and none goes along: give --dir . to copy the current one, or the whole path", command[0])
+	if dir == "" && strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) {
+		return submission{}, command.Usage("the command %s lies in a directory, and none goes along: give --dir . to copy the current one, or the whole path", argv[0])
 	}
 	var list []config.Set
 	quoted := func(v any) string {
@@ -127,7 +128,7 @@ func composeRun(given map[string]string, rigid bool, env, sets, command []string
 	add("apiVersion", config.APIVersion)
 	add("kind", config.JobKind)
 	if given["name"] == "" {
-		add("metadata.name", runName(command[0]))
+		add("metadata.name", runName(argv[0]))
 	}
 	if rigid {
 		add("spec.rigid", "{}")
@@ -142,12 +143,12 @@ func composeRun(given map[string]string, rigid bool, env, sets, command []string
 			add(r.path, v)
 		}
 	}
-	add("spec.command", quoted(command))
+	add("spec.command", quoted(argv))
 	variables := map[string]string{}
 	for _, e := range env {
 		k, v, ok := strings.Cut(e, "=")
 		if !ok {
-			return submission{}, usage("--env %s: want KEY=VALUE", e)
+			return submission{}, command.Usage("--env %s: want KEY=VALUE", e)
 		}
 		variables[k] = v
 	}
@@ -157,7 +158,7 @@ func composeRun(given map[string]string, rigid bool, env, sets, command []string
 	for _, s := range sets {
 		k, v, ok := strings.Cut(s, "=")
 		if !ok {
-			return submission{}, usage("--set %s: want KEY=VALUE, such as theta=0.05", s)
+			return submission{}, command.Usage("--set %s: want KEY=VALUE, such as theta=0.05", s)
 		}
 		add("spec."+k, v)
 	}
@@ -184,7 +185,7 @@ func missing(given map[string]string, rigid bool) error {
 		kinds++
 	}
 	if kinds == 0 {
-		return usage("what the work is is not said: give --items N, --steps N or --rigid")
+		return command.Usage("what the work is is not said: give --items N, --steps N or --rigid")
 	}
 	var errs []error
 	for _, r := range runFlags() {
@@ -196,7 +197,7 @@ func missing(given map[string]string, rigid bool) error {
 		}
 	}
 	if len(errs) > 0 {
-		return &failure{ExitUsage, errors.Join(errs...)}
+		return &command.Failure{Code: command.ExitUsage, Err: errors.Join(errs...)}
 	}
 	return nil
 }
@@ -217,7 +218,7 @@ func asFlags(err error) error {
 		}
 		errs = append(errs, fmt.Errorf("%s: %s", at, p.Text))
 	}
-	return &failure{ExitUsage, &errkind.Error{Kind: errkind.Invalid, Err: errors.Join(errs...)}}
+	return &command.Failure{Code: command.ExitUsage, Err: &errkind.Error{Kind: errkind.Invalid, Err: errors.Join(errs...)}}
 }
 
 // runName is a name for a job that has none: that of its command with a random end.
@@ -286,19 +287,19 @@ It runs as it is. A file that is there is not overwritten without --force.`, kin
 			if err = errors.Join(err, f.Close()); err != nil {
 				return err
 			}
-			return a.done(file, "written", record{{"file", file}, {"kind", kind}}, fmt.Sprintf("%s written: edit it, then `sluice submit %s --wait`", file, file))
+			return a.done(file, "written", command.Record{{Key: "file", Value: file}, {Key: "kind", Value: kind}}, fmt.Sprintf("%s written: edit it, then `sluice submit %s --wait`", file, file))
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "job.yaml", "where to write it; - is stdout")
 	c.Flags().BoolVar(&force, "force", false, "overwrite a file that is there")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // done says that one thing was done, in the form asked for.
-func (a *app) done(name, did string, r record, line string) error {
-	switch a.format {
+func (a *app) done(name, did string, r command.Record, line string) error {
+	switch a.Format {
 	case "json", "yaml":
-		return a.dump(append(r, pair{"done", did}))
+		return a.Dump(append(r, command.Pair{Key: "done", Value: did}))
 	case "name":
 		line = name
 	}

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
@@ -25,25 +26,25 @@ func (a *app) slicesCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(a, resp.Msg.Slices, a.sliceColumns(), (*pb.Slice).GetId, "no slices")
+			return command.Show(a.App, resp.Msg.Slices, a.sliceColumns(), (*pb.Slice).GetId, "no slices")
 		},
 	}
-	return a.output(c)
+	return a.Output(c)
 }
 
-func (a *app) sliceColumns() []column[*pb.Slice] {
+func (a *app) sliceColumns() []command.Column[*pb.Slice] {
 	type slice = *pb.Slice
-	return []column[slice]{
-		{key: "id", head: "SLICE", value: func(s slice) any { return s.Id }},
-		{key: "node", value: func(s slice) any { return s.Node }},
-		{key: "model", head: "MODEL", value: func(s slice) any { return s.Model }},
-		{key: "profile", head: "PROFILE", value: func(s slice) any { return s.Profile }},
-		{key: "memoryBytes", head: "MEMORY", value: func(s slice) any { return s.MemoryBytes }, text: func(s slice) string { return size(s.MemoryBytes) }},
-		{key: "speed", head: "SPEED", wide: true, value: func(s slice) any { return float64(s.Speed) / 1000 }},
-		{key: "device", value: func(s slice) any { return s.Device }},
-		{key: "simulated", value: func(s slice) any { return s.Simulated }},
-		{key: "shared", value: func(s slice) any { return s.Shared }},
-		{head: "NOTE", wide: true, text: func(s slice) string {
+	return []command.Column[slice]{
+		{Key: "id", Head: "SLICE", Value: func(s slice) any { return s.Id }},
+		{Key: "node", Value: func(s slice) any { return s.Node }},
+		{Key: "model", Head: "MODEL", Value: func(s slice) any { return s.Model }},
+		{Key: "profile", Head: "PROFILE", Value: func(s slice) any { return s.Profile }},
+		{Key: "memoryBytes", Head: "MEMORY", Value: func(s slice) any { return s.MemoryBytes }, Text: func(s slice) string { return command.Size(s.MemoryBytes) }},
+		{Key: "speed", Head: "SPEED", Wide: true, Value: func(s slice) any { return float64(s.Speed) / 1000 }},
+		{Key: "device", Value: func(s slice) any { return s.Device }},
+		{Key: "simulated", Value: func(s slice) any { return s.Simulated }},
+		{Key: "shared", Value: func(s slice) any { return s.Shared }},
+		{Head: "NOTE", Wide: true, Text: func(s slice) string {
 			var notes []string
 			if s.Simulated {
 				notes = append(notes, "simulated")
@@ -53,10 +54,10 @@ func (a *app) sliceColumns() []column[*pb.Slice] {
 			}
 			return strings.Join(notes, ", ")
 		}},
-		{key: "state", head: "STATE", value: func(s slice) any { return s.State }},
-		{key: "job", head: "JOB", value: func(s slice) any { return s.Job }},
-		{key: "until", head: "UNTIL", value: func(s slice) any { return stamp(s.Until) }, text: func(s slice) string { return a.clock(s.Until) }},
-		{head: "RESERVED", wide: true, text: func(s slice) string {
+		{Key: "state", Head: "STATE", Value: func(s slice) any { return s.State }},
+		{Key: "job", Head: "JOB", Value: func(s slice) any { return s.Job }},
+		{Key: "until", Head: "UNTIL", Value: func(s slice) any { return stamp(s.Until) }, Text: func(s slice) string { return a.clock(s.Until) }},
+		{Head: "RESERVED", Wide: true, Text: func(s slice) string {
 			var out []string
 			for _, r := range s.Reservations {
 				if r.Kind != "lease" {
@@ -65,12 +66,12 @@ func (a *app) sliceColumns() []column[*pb.Slice] {
 			}
 			return strings.Join(out, ", ")
 		}},
-		{key: "reason", head: "REASON", value: func(s slice) any { return s.Reason }},
-		{key: "reservations", value: func(s slice) any {
-			list := make([]record, 0, len(s.Reservations))
+		{Key: "reason", Head: "REASON", Value: func(s slice) any { return s.Reason }},
+		{Key: "reservations", Value: func(s slice) any {
+			list := make([]command.Record, 0, len(s.Reservations))
 			for _, r := range s.Reservations {
-				list = append(list, record{{"id", r.Id}, {"kind", r.Kind}, {"start", stamp(r.Start)}, {"end", stamp(r.End)},
-					{"everySeconds", seconds(r.Every)}, {"job", r.Job}, {"subjob", r.Subjob}, {"source", r.Source}, {"truncate", r.Truncate}})
+				list = append(list, command.Record{{Key: "id", Value: r.Id}, {Key: "kind", Value: r.Kind}, {Key: "start", Value: stamp(r.Start)}, {Key: "end", Value: stamp(r.End)},
+					{Key: "everySeconds", Value: seconds(r.Every)}, {Key: "job", Value: r.Job}, {Key: "subjob", Value: r.Subjob}, {Key: "source", Value: r.Source}, {Key: "truncate", Value: r.Truncate}})
 			}
 			return list
 		}},
@@ -82,7 +83,7 @@ func (a *app) held(r *pb.Reservation) string {
 	if r.End == nil {
 		return "open"
 	}
-	return short(r.End.AsTime().Sub(r.Start.AsTime()))
+	return command.Short(r.End.AsTime().Sub(r.Start.AsTime()))
 }
 
 func (a *app) windowsCmd() *cobra.Command {
@@ -100,25 +101,25 @@ func (a *app) windowsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(a, resp.Msg.Windows, a.windowColumns(), func(w *pb.Window) string { return strconv.FormatUint(w.Id, 10) }, "no windows on offer")
+			return command.Show(a.App, resp.Msg.Windows, a.windowColumns(), func(w *pb.Window) string { return strconv.FormatUint(w.Id, 10) }, "no windows on offer")
 		},
 	}
-	return a.output(c)
+	return a.Output(c)
 }
 
-func (a *app) windowColumns() []column[*pb.Window] {
+func (a *app) windowColumns() []command.Column[*pb.Window] {
 	type window = *pb.Window
-	return []column[window]{
-		{key: "id", head: "WINDOW", value: func(w window) any { return w.Id }},
-		{key: "slice", head: "SLICE", value: func(w window) any { return w.Slice }},
-		{key: "start", head: "START", value: func(w window) any { return stamp(w.Start) }, text: func(w window) string { return a.clock(w.Start) }},
-		{key: "end", head: "END", wide: true, value: func(w window) any { return stamp(w.End) }, text: func(w window) string { return a.clock(w.End) }},
-		{head: "LEFT", text: func(w window) string { return a.until(w.End) }},
-		{key: "until", head: "ENDED-BY", value: func(w window) any { return w.Until }},
-		{key: "state", head: "STATE", value: func(w window) any { return w.State }},
-		{key: "answers", value: func(w window) any { return w.Answers }},
-		{key: "asked", value: func(w window) any { return w.Asked }},
-		{head: "ANSWERS", text: func(w window) string { return fmt.Sprintf("%d of %d", w.Answers, w.Asked) }},
-		{key: "reason", head: "REASON", value: func(w window) any { return w.Reason }},
+	return []command.Column[window]{
+		{Key: "id", Head: "WINDOW", Value: func(w window) any { return w.Id }},
+		{Key: "slice", Head: "SLICE", Value: func(w window) any { return w.Slice }},
+		{Key: "start", Head: "START", Value: func(w window) any { return stamp(w.Start) }, Text: func(w window) string { return a.clock(w.Start) }},
+		{Key: "end", Head: "END", Wide: true, Value: func(w window) any { return stamp(w.End) }, Text: func(w window) string { return a.clock(w.End) }},
+		{Head: "LEFT", Text: func(w window) string { return a.until(w.End) }},
+		{Key: "until", Head: "ENDED-BY", Value: func(w window) any { return w.Until }},
+		{Key: "state", Head: "STATE", Value: func(w window) any { return w.State }},
+		{Key: "answers", Value: func(w window) any { return w.Answers }},
+		{Key: "asked", Value: func(w window) any { return w.Asked }},
+		{Head: "ANSWERS", Text: func(w window) string { return fmt.Sprintf("%d of %d", w.Answers, w.Asked) }},
+		{Key: "reason", Head: "REASON", Value: func(w window) any { return w.Reason }},
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/internal/drive/host"
 	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/host"
 )
 
 // socket is the path of the unix socket that --server names, if it names one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
@@ -35,12 +36,12 @@ func trustText(t *pb.Trust) string {
 }
 
 // standingRecord is the same for programs; nothing where no market negotiates and the profile is as declared.
-func standingRecord(j *pb.Job) (r record) {
+func standingRecord(j *pb.Job) (r command.Record) {
 	if t := j.GetTrust(); t != nil {
-		r = append(r, pair{"trust", trustRecord(t)})
+		r = append(r, command.Pair{Key: "trust", Value: trustRecord(t)})
 	}
 	if p := j.GetProfile(); p != nil && (j.GetTrust() != nil || p.Runs > 0 || p.Spread > 0) {
-		r = append(r, pair{"profile", record{{"source", p.Source}, {"runs", p.Runs}, {"spread", p.Spread}}})
+		r = append(r, command.Pair{Key: "profile", Value: command.Record{{Key: "source", Value: p.Source}, {Key: "runs", Value: p.Runs}, {Key: "spread", Value: p.Spread}}})
 	}
 	return r
 }
@@ -49,23 +50,23 @@ func trustRecord(t *pb.Trust) any {
 	if t == nil {
 		return nil
 	}
-	return record{
-		{"believed", t.Believed}, {"error", t.Error}, {"history", t.History}, {"seen", t.Seen}, {"pace", t.Pace},
-		{"runs", t.Runs}, {"excess", t.Excess}, {"evidence", t.Evidence},
+	return command.Record{
+		{Key: "believed", Value: t.Believed}, {Key: "error", Value: t.Error}, {Key: "history", Value: t.History}, {Key: "seen", Value: t.Seen}, {Key: "pace", Value: t.Pace},
+		{Key: "runs", Value: t.Runs}, {Key: "excess", Value: t.Excess}, {Key: "evidence", Value: t.Evidence},
 	}
 }
 
 // standingColumns are what a market that negotiates knows of a queue.
-func standingColumns() []column[*pb.Queue] {
+func standingColumns() []command.Column[*pb.Queue] {
 	type queue = *pb.Queue
-	return []column[queue]{
-		{key: "trust", head: "TRUST", value: func(q queue) any { return trustRecord(q.Trust) }, text: func(q queue) string { return percent(q.Trust.GetBelieved()) }},
-		{key: "credits", head: "CREDITS", value: func(q queue) any { return q.Credits }},
+	return []command.Column[queue]{
+		{Key: "trust", Head: "TRUST", Value: func(q queue) any { return trustRecord(q.Trust) }, Text: func(q queue) string { return percent(q.Trust.GetBelieved()) }},
+		{Key: "credits", Head: "CREDITS", Value: func(q queue) any { return q.Credits }},
 	}
 }
 
 // bidColumns are what a subjob was won with.
-func bidColumns() []column[*pb.Subjob] {
+func bidColumns() []command.Column[*pb.Subjob] {
 	type sub = *pb.Subjob
 	number := func(of func(*pb.Bid) float64) func(sub) string {
 		return func(s sub) string {
@@ -75,16 +76,16 @@ func bidColumns() []column[*pb.Subjob] {
 			return decimal(of(s.Bid))
 		}
 	}
-	return []column[sub]{
-		{head: "DECLARED", wide: true, text: number((*pb.Bid).GetScore)},
-		{head: "BELIEVED", wide: true, text: number((*pb.Bid).GetCalibrated)},
-		{head: "WEIGHT", wide: true, text: number((*pb.Bid).GetWeight)},
-		{head: "PRICE", wide: true, text: func(s sub) string { return nonZero(s.Bid.GetPrice()) }},
-		{key: "bid", value: func(s sub) any {
+	return []command.Column[sub]{
+		{Head: "DECLARED", Wide: true, Text: number((*pb.Bid).GetScore)},
+		{Head: "BELIEVED", Wide: true, Text: number((*pb.Bid).GetCalibrated)},
+		{Head: "WEIGHT", Wide: true, Text: number((*pb.Bid).GetWeight)},
+		{Head: "PRICE", Wide: true, Text: func(s sub) string { return nonZero(s.Bid.GetPrice()) }},
+		{Key: "bid", Value: func(s sub) any {
 			if s.Bid == nil {
 				return nil
 			}
-			return record{{"score", s.Bid.Score}, {"calibrated", s.Bid.Calibrated}, {"weight", s.Bid.Weight}, {"price", s.Bid.Price}, {"option", s.Bid.Option}}
+			return command.Record{{Key: "score", Value: s.Bid.Score}, {Key: "calibrated", Value: s.Bid.Calibrated}, {Key: "weight", Value: s.Bid.Weight}, {Key: "price", Value: s.Bid.Price}, {Key: "option", Value: s.Bid.Option}}
 		}},
 	}
 }

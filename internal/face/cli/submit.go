@@ -14,9 +14,10 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
-	"sluice.dev/sluice/internal/face/config"
 )
 
 // submission is one job on its way: each job of a file goes by itself, because each has its own work directory.
@@ -57,7 +58,7 @@ not over has to be cancelled first. To go on with what is committed, see "sluice
 				return err
 			}
 			if id != "" && len(list) > 1 {
-				return usage("--request-id names one call, and these files hold %d jobs", len(list))
+				return command.Usage("--request-id names one call, and these files hold %d jobs", len(list))
 			}
 			c, err := a.client()
 			if err != nil {
@@ -83,13 +84,13 @@ not over has to be cancelled first. To go on with what is committed, see "sluice
 	c.Flags().BoolVar(&replace, "replace", false, "in place of a job of that name that is over; its output is removed")
 	c.Flags().BoolVar(&git, "with-git", false, "take .git along with the work directory")
 	c.Flags().StringVar(&id, "request-id", "", "an id for this call, so that a script may repeat it safely")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // read reads and checks all files before anything is sent.
 func (a *app) read(files []string) ([]submission, error) {
 	if len(files) == 0 {
-		return nil, usage("no job file is given: name one, or - for stdin")
+		return nil, command.Usage("no job file is given: name one, or - for stdin")
 	}
 	var list []submission
 	var wrong []error
@@ -119,7 +120,7 @@ func (a *app) read(files []string) ([]submission, error) {
 		}
 	}
 	if err := errors.Join(wrong...); err != nil {
-		return nil, &failure{ExitUsage, err}
+		return nil, &command.Failure{Code: command.ExitUsage, Err: err}
 	}
 	return list, nil
 }
@@ -184,15 +185,15 @@ func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 			for _, w := range r.Warnings {
 				fmt.Fprintf(a.Err, "sluice: job %s: %s\n", r.Name, w)
 			}
-			if a.format == "table" || a.format == "wide" {
+			if a.Format == "table" || a.Format == "wide" {
 				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, received(r))
 			}
 		}
 	}
-	if how.wait || a.format == "table" || a.format == "wide" {
+	if how.wait || a.Format == "table" || a.Format == "wide" {
 		return names, nil
 	}
-	return names, show(a, receipts, receiptColumns(), (*pb.Receipt).GetName, "")
+	return names, command.Show(a.App, receipts, receiptColumns(), (*pb.Receipt).GetName, "")
 }
 
 // received is what became of a submission, in words.
@@ -208,16 +209,16 @@ func received(r *pb.Receipt) string {
 	return fmt.Sprintf("known already, nothing changed: it is %s (%s); `sluice requeue %s` runs what is left of it", r.State, r.Reason, r.Name)
 }
 
-func receiptColumns() []column[*pb.Receipt] {
+func receiptColumns() []command.Column[*pb.Receipt] {
 	type receipt = *pb.Receipt
-	return []column[receipt]{
-		{key: "name", value: func(r receipt) any { return r.Name }},
-		{key: "created", value: func(r receipt) any { return r.Created }},
-		{key: "state", value: func(r receipt) any { return r.State }},
-		{key: "generation", value: func(r receipt) any { return r.Generation }},
-		{key: "journalSeq", value: func(r receipt) any { return r.JournalSeq }},
-		{key: "journalDigest", value: func(r receipt) any { return r.JournalDigest }},
-		{key: "warnings", value: func(r receipt) any { return append([]string{}, r.Warnings...) }},
+	return []command.Column[receipt]{
+		{Key: "name", Value: func(r receipt) any { return r.Name }},
+		{Key: "created", Value: func(r receipt) any { return r.Created }},
+		{Key: "state", Value: func(r receipt) any { return r.State }},
+		{Key: "generation", Value: func(r receipt) any { return r.Generation }},
+		{Key: "journalSeq", Value: func(r receipt) any { return r.JournalSeq }},
+		{Key: "journalDigest", Value: func(r receipt) any { return r.JournalDigest }},
+		{Key: "warnings", Value: func(r receipt) any { return append([]string{}, r.Warnings...) }},
 	}
 }
 
@@ -247,7 +248,7 @@ func (a *app) dryRun(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 	for _, s := range list {
 		if s.dir != "" {
 			if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
-				return usage("%s: job %s: workdir %s is no directory", s.file, s.name, s.dir)
+				return command.Usage("%s: job %s: workdir %s is no directory", s.file, s.name, s.dir)
 			}
 		}
 		resp, err := c.DryRun(ctx, connect.NewRequest(&pb.DryRunRequest{Job: string(s.text), FileName: s.file}))
@@ -263,12 +264,12 @@ func (a *app) dryRun(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 	if err := allOf(wrong); err != nil {
 		return err
 	}
-	if a.format == "json" || a.format == "yaml" {
-		out := make([]record, len(all))
+	if a.Format == "json" || a.Format == "yaml" {
+		out := make([]command.Record, len(all))
 		for i, e := range all {
 			out[i] = a.explanation(e)
 		}
-		return a.dump(out)
+		return a.Dump(out)
 	}
 	for i, e := range all {
 		if i > 0 {

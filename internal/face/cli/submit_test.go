@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
 )
@@ -166,7 +167,7 @@ func TestSubmit(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 
 	r := sluice(t, addr, "", "submit", path("one.yml"), path("bad.yml"), path("missing.yml"))
-	if r.code != ExitUsage || len(fake.Calls()) > 0 || !strings.Contains(r.err, `bad.yml:3:18: metadata.name: is "Bad"`) ||
+	if r.code != command.ExitUsage || len(fake.Calls()) > 0 || !strings.Contains(r.err, `bad.yml:3:18: metadata.name: is "Bad"`) ||
 		!strings.Contains(r.err, `spec.wordkir: unknown key; did you mean "workdir"?`) || !strings.Contains(r.err, "missing.yml: no such file") {
 		t.Errorf("%+v, calls %q", r, fake.Calls())
 	}
@@ -187,15 +188,15 @@ func TestSubmit(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r = sluice(t, addr, fmt.Sprintf(jobFile, "train", ""), "submit", "-")
-	if r.code != ExitFailed || !strings.Contains(r.err, "exists already with other content") {
+	if r.code != command.ExitFailed || !strings.Contains(r.err, "exists already with other content") {
 		t.Errorf("%+v", r)
 	}
 	r = sluice(t, addr, fmt.Sprintf(jobFile, "five", ", workdir: nowhere"), "submit", "-")
-	if r.code != ExitFailed || !strings.Contains(r.err, "nowhere: no such file") {
+	if r.code != command.ExitFailed || !strings.Contains(r.err, "nowhere: no such file") {
 		t.Errorf("%+v", r)
 	}
 	r = sluice(t, addr, "", "submit", path("one.yml"), path("one.yml"), path("two.yml"), "--request-id", "x")
-	if r.code != ExitUsage || !strings.Contains(r.err, "--request-id names one call") {
+	if r.code != command.ExitUsage || !strings.Contains(r.err, "--request-id names one call") {
 		t.Errorf("%+v", r)
 	}
 
@@ -212,7 +213,7 @@ func TestSubmit(t *testing.T) {
 
 // TestSubmitWait: it ends with the job, and its exit code says how.
 func TestSubmitWait(t *testing.T) {
-	for state, code := range map[job.State]int{job.Finished: ExitOK, job.Failed: ExitFailed} {
+	for state, code := range map[job.State]int{job.Finished: command.ExitOK, job.Failed: command.ExitFailed} {
 		fake := apitest.New()
 		addr := daemon(t, fake)
 		done := make(chan result, 1)
@@ -245,10 +246,10 @@ func TestOutputAndLogs(t *testing.T) {
 	if r := sluice(t, addr, "", "output", "train", "--cat"); r.code != 0 || r.out != "one\ntwo" {
 		t.Errorf("%+v", r)
 	}
-	if r := sluice(t, addr, "", "output", "train", "--cat", "--subjob", "3-3"); r.code != ExitFailed || !strings.Contains(r.err, "no committed subjob 3-3") {
+	if r := sluice(t, addr, "", "output", "train", "--cat", "--subjob", "3-3"); r.code != command.ExitFailed || !strings.Contains(r.err, "no committed subjob 3-3") {
 		t.Errorf("%+v", r)
 	}
-	if r := sluice(t, addr, "", "logs", "nobody"); r.code != ExitFailed || !strings.Contains(r.err, "there is no job nobody") {
+	if r := sluice(t, addr, "", "logs", "nobody"); r.code != command.ExitFailed || !strings.Contains(r.err, "there is no job nobody") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -288,15 +289,15 @@ func TestNoDaemon(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--server", free}, ExitUnavailable, "no daemon answers at " + free + ": start one with `sluice up`, or name another with --server"},
-		{[]string{"--server", "nowhere"}, ExitUsage, "is no address"},
-		{[]string{"--server", "ftp://x:1"}, ExitUsage, "is no address"},
-		{[]string{"--server", "http://gpu.example:1", "--token", "t"}, ExitUsage, "not sent in the clear"},
-		{[]string{"--server", "https://" + bare(plain.URL)}, ExitUnavailable, "does not speak TLS"},
-		{[]string{"--server", secure.URL}, ExitFailed, "is not trusted"},
-		{[]string{"--server", bare(guarded.URL)}, ExitFailed, "wants a token"},
-		{[]string{"--server", bare(guarded.URL), "--token", "0123456789abcdef"}, ExitOK, ""},
-		{[]string{"--server", free, "--tls-ca", "missing.pem"}, ExitUsage, "--tls-ca"},
+		{[]string{"--server", free}, command.ExitUnavailable, "no daemon answers at " + free + ": start one with `sluice up`, or name another with --server"},
+		{[]string{"--server", "nowhere"}, command.ExitUsage, "is no address"},
+		{[]string{"--server", "ftp://x:1"}, command.ExitUsage, "is no address"},
+		{[]string{"--server", "http://gpu.example:1", "--token", "t"}, command.ExitUsage, "not sent in the clear"},
+		{[]string{"--server", "https://" + bare(plain.URL)}, command.ExitUnavailable, "does not speak TLS"},
+		{[]string{"--server", secure.URL}, command.ExitFailed, "is not trusted"},
+		{[]string{"--server", bare(guarded.URL)}, command.ExitFailed, "wants a token"},
+		{[]string{"--server", bare(guarded.URL), "--token", "0123456789abcdef"}, command.ExitOK, ""},
+		{[]string{"--server", free, "--tls-ca", "missing.pem"}, command.ExitUsage, "--tls-ca"},
 	} {
 		r := sluice(t, free, "", append([]string{"slices"}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.err, c.want) {
@@ -377,7 +378,7 @@ func TestUp(t *testing.T) {
 
 	events = nil
 	broken := errkind.Errorf(errkind.Corrupt, "record 7 is damaged")
-	if code, said := up(t.Context(), io.Discard, opened(broken)); code != ExitFailed || !strings.Contains(said, "record 7 is damaged") || len(events) != 2 {
+	if code, said := up(t.Context(), io.Discard, opened(broken)); code != command.ExitFailed || !strings.Contains(said, "record 7 is damaged") || len(events) != 2 {
 		t.Errorf("a daemon that stops by itself: exit %d %s, events %q", code, said, events)
 	}
 	for _, c := range []struct {
@@ -389,7 +390,7 @@ func TestUp(t *testing.T) {
 		{[]string{"--horizon", "0"}, "--horizon 0s: want at least 1s"},
 		{[]string{"--listen", "0.0.0.0:0"}, "give --tls-cert and --tls-key"},
 	} {
-		if code, said := up(t.Context(), io.Discard, opened(nil), c.args...); code != ExitUsage || !strings.Contains(said, c.want) {
+		if code, said := up(t.Context(), io.Discard, opened(nil), c.args...); code != command.ExitUsage || !strings.Contains(said, c.want) {
 			t.Errorf("%q: exit %d %s, want %q", c.args, code, said, c.want)
 		}
 	}
@@ -406,7 +407,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%+v, %d bytes along", r, len(fake.Snapshot()))
 	}
 	r = sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "two", "--dir", ".", "--timeout", "1ms", "--quiet", "./work.sh")
-	if got := entries(t, fake.Snapshot()); r.code != ExitTimeout || !slices.Equal(got, []string{"0 644 work.sh #!/bin/sh"}) {
+	if got := entries(t, fake.Snapshot()); r.code != command.ExitTimeout || !slices.Equal(got, []string{"0 644 work.sh #!/bin/sh"}) {
 		t.Errorf("%+v, %q along", r, got)
 	}
 	if j, err := fake.Job(t.Context(), "one"); err != nil || !slices.Equal(j.Spec.Launch.Command, []string{"work", "--items", "3"}) || j.Spec.Total != 10 {
@@ -429,7 +430,7 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := sluice(t, "127.0.0.1:1", "", "init"); r.code != ExitFailed || !strings.Contains(r.err, "--force") {
+	if r := sluice(t, "127.0.0.1:1", "", "init"); r.code != command.ExitFailed || !strings.Contains(r.err, "--force") {
 		t.Errorf("%+v", r)
 	}
 	if after, err := os.ReadFile("job.yaml"); err != nil || !bytes.Equal(before, after) {

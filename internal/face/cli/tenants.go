@@ -15,11 +15,11 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
-	"sluice.dev/sluice/internal/drive/host"
+	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/face/api"
-	"sluice.dev/sluice/internal/face/config"
+	"sluice.dev/sluice/internal/host"
 )
 
 // singleUser says whether all subjobs run as the daemon's own user. Then nobody else may be served: a queue with a user

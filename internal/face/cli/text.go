@@ -10,40 +10,9 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
-
-// short is a length of time in its two largest units: 65µs, 850ms, 42s, 3m20s, 1h5m, 2d3h.
-func short(d time.Duration) string {
-	sign := ""
-	if d < 0 {
-		sign, d = "-", -d
-	}
-	switch {
-	case d < time.Millisecond:
-		return sign + d.Round(time.Microsecond).String()
-	case d < time.Second:
-		return sign + d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return sign + d.Round(100*time.Millisecond).String()
-	}
-	d = d.Round(time.Second)
-	const day = 24 * time.Hour
-	units := []struct {
-		name string
-		is   time.Duration
-	}{{"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
-	for i, u := range units {
-		if d >= u.is {
-			out := fmt.Sprintf("%s%d%s", sign, d/u.is, u.name)
-			if rest := d % u.is / units[i+1].is; rest > 0 {
-				out += fmt.Sprintf("%d%s", rest, units[i+1].name)
-			}
-			return out
-		}
-	}
-	return "0s"
-}
 
 // clock is a moment for people: the time of day if it is within a day of now, else the date too; nothing if unset.
 func (a *app) clock(t *timestamppb.Timestamp) string {
@@ -63,7 +32,7 @@ func (a *app) until(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return "open"
 	}
-	return short(t.AsTime().Sub(a.Now()))
+	return command.Short(t.AsTime().Sub(a.Now()))
 }
 
 // between is an estimate as a range of moments.
@@ -92,7 +61,7 @@ func (a *app) ahead(word string, early, late *timestamppb.Timestamp) string {
 		late = early
 	}
 	in := func(t *timestamppb.Timestamp) string {
-		return short(max(0, t.AsTime().Sub(a.Now()).Round(time.Second)))
+		return command.Short(max(0, t.AsTime().Sub(a.Now()).Round(time.Second)))
 	}
 	if from, to := in(early), in(late); from != to {
 		return fmt.Sprintf("%s in %s to %s", word, from, to)
@@ -113,14 +82,6 @@ func seconds(d *durationpb.Duration) any {
 	return d.AsDuration().Seconds()
 }
 
-// size is an amount of memory for people.
-func size(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return quantity.FormatBytes(quantity.Amount(n))
-}
-
 // rangeText is [from,to), nothing for an empty range.
 func rangeText(r *pb.Range) string {
 	if r == nil {
@@ -134,7 +95,7 @@ func rangeValue(r *pb.Range) any {
 	if r == nil {
 		return nil
 	}
-	return record{{"from", r.From}, {"to", r.To}}
+	return command.Record{{Key: "from", Value: r.From}, {Key: "to", Value: r.To}}
 }
 
 // when reads a moment: now, a time of day (the next such), RFC 3339, or a length of time from now with or without +.
@@ -168,7 +129,7 @@ func (l *lengthFlag) String() string {
 	if *l == 0 {
 		return ""
 	}
-	return short(time.Duration(*l))
+	return command.Short(time.Duration(*l))
 }
 
 // Set is part of pflag.Value.

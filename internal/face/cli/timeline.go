@@ -8,9 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/picture"
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/face/report"
-	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // stretch is one span with its slice.
@@ -30,7 +31,7 @@ func (a *app) timelineCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if picture != "terminal" && picture != "svg" {
-				return usage("--picture %s is no form; want terminal or svg", picture)
+				return command.Usage("--picture %s is no form; want terminal or svg", picture)
 			}
 			c, err := a.client()
 			if err != nil {
@@ -44,7 +45,7 @@ func (a *app) timelineCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.format == "table" {
+			if a.Format == "table" {
 				return a.draw(resp.Msg, picture, width)
 			}
 			var list []stretch
@@ -53,34 +54,34 @@ func (a *app) timelineCmd() *cobra.Command {
 					list = append(list, stretch{s.Slice.GetId(), span})
 				}
 			}
-			return show(a, list, a.spanColumns(), func(s stretch) string { return strings.Join([]string{s.slice, s.what(), s.Subjob}, " ") }, "nothing happened")
+			return command.Show(a.App, list, a.spanColumns(), func(s stretch) string { return strings.Join([]string{s.slice, s.what(), s.Subjob}, " ") }, "nothing happened")
 		},
 	}
 	c.Flags().Var(&since, "since", "how far back to look (default: all that is remembered)")
 	c.Flags().StringVar(&picture, "picture", "terminal", "the form of the picture: terminal or svg")
 	c.Flags().IntVar(&width, "width", 100, "how wide the terminal's picture is, in columns")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // draw makes the picture.
-func (a *app) draw(m *pb.HistoryResponse, picture string, width int) error {
-	past, err := report.FromWire(m)
+func (a *app) draw(m *pb.HistoryResponse, form string, width int) error {
+	past, err := picture.FromWire(m)
 	if err != nil {
 		return err
 	}
-	panels := []report.Panel{{Title: "slices", History: report.Trim(past)}}
-	if picture == "svg" {
-		return report.SVG(a.Out, panels)
+	panels := []picture.Panel{{Title: "slices", History: picture.Trim(past)}}
+	if form == "svg" {
+		return picture.SVG(a.Out, panels)
 	}
 	if a.colored() {
-		return report.Terminal(a.rawOut, panels, width, true)
+		return picture.Terminal(a.RawOut, panels, width, true)
 	}
-	return report.Terminal(a.Out, panels, width, false)
+	return picture.Terminal(a.Out, panels, width, false)
 }
 
 // colored says whether the output is a terminal whose user has not declined colors (no-color.org).
 func (a *app) colored() bool {
-	return a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && terminal.Is(a.rawOut)
+	return a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && terminal.Is(a.RawOut)
 }
 
 // what a span is, for people.
@@ -91,19 +92,19 @@ func (s stretch) what() string {
 	return s.Kind
 }
 
-func (a *app) spanColumns() []column[stretch] {
-	return []column[stretch]{
-		{key: "slice", head: "SLICE", value: func(s stretch) any { return s.slice }},
-		{key: "kind", head: "KIND", value: func(s stretch) any { return s.what() }},
-		{key: "start", head: "START", value: func(s stretch) any { return stamp(s.Start) }, text: func(s stretch) string { return a.clock(s.Start) }},
-		{key: "end", head: "END", value: func(s stretch) any { return stamp(s.End) }, text: func(s stretch) string { return a.clock(s.End) }},
-		{key: "job", head: "JOB", value: func(s stretch) any { return s.Job }},
-		{key: "subjob", head: "SUBJOB", value: func(s stretch) any { return s.Subjob }},
-		{key: "range", head: "RANGE", value: func(s stretch) any { return rangeValue(s.Range) }, text: func(s stretch) string { return rangeText(s.Range) }},
-		{key: "committed", head: "COMMITTED", value: func(s stretch) any { return rangeValue(s.Committed) }, text: func(s stretch) string { return rangeText(s.Committed) }},
-		{key: "outcome", head: "OUTCOME", value: func(s stretch) any { return s.Outcome }},
-		{key: "until", head: "ENDED-BY", value: func(s stretch) any { return s.Until }},
-		{key: "usedStart", value: func(s stretch) any { return stamp(s.UsedStart) }},
-		{key: "usedEnd", value: func(s stretch) any { return stamp(s.UsedEnd) }},
+func (a *app) spanColumns() []command.Column[stretch] {
+	return []command.Column[stretch]{
+		{Key: "slice", Head: "SLICE", Value: func(s stretch) any { return s.slice }},
+		{Key: "kind", Head: "KIND", Value: func(s stretch) any { return s.what() }},
+		{Key: "start", Head: "START", Value: func(s stretch) any { return stamp(s.Start) }, Text: func(s stretch) string { return a.clock(s.Start) }},
+		{Key: "end", Head: "END", Value: func(s stretch) any { return stamp(s.End) }, Text: func(s stretch) string { return a.clock(s.End) }},
+		{Key: "job", Head: "JOB", Value: func(s stretch) any { return s.Job }},
+		{Key: "subjob", Head: "SUBJOB", Value: func(s stretch) any { return s.Subjob }},
+		{Key: "range", Head: "RANGE", Value: func(s stretch) any { return rangeValue(s.Range) }, Text: func(s stretch) string { return rangeText(s.Range) }},
+		{Key: "committed", Head: "COMMITTED", Value: func(s stretch) any { return rangeValue(s.Committed) }, Text: func(s stretch) string { return rangeText(s.Committed) }},
+		{Key: "outcome", Head: "OUTCOME", Value: func(s stretch) any { return s.Outcome }},
+		{Key: "until", Head: "ENDED-BY", Value: func(s stretch) any { return s.Until }},
+		{Key: "usedStart", Value: func(s stretch) any { return stamp(s.UsedStart) }},
+		{Key: "usedEnd", Value: func(s stretch) any { return stamp(s.UsedEnd) }},
 	}
 }

@@ -13,9 +13,10 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
-	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // rateOver is the stretch of time over which rates are taken.
@@ -33,7 +34,7 @@ Without a terminal, or with -o json, one picture is printed.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if time.Duration(every) < 100*time.Millisecond {
-				return usage("--every %s: want at least 100ms", short(time.Duration(every)))
+				return command.Usage("--every %s: want at least 100ms", command.Short(time.Duration(every)))
 			}
 			c, err := a.client()
 			if err != nil {
@@ -52,7 +53,7 @@ Without a terminal, or with -o json, one picture is printed.`,
 		},
 	}
 	c.Flags().Var(&every, "every", "how often to ask")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // point is how many units of a job, or subjobs of all, were done at a moment.
@@ -262,7 +263,7 @@ func styleOf(j *pb.Job) terminal.Style {
 
 // head is what stands above the tables.
 func (t *top) head(columns int, notice string) []terminal.Row {
-	left := fmt.Sprintf("sluice top  %s  up %s  %s, %s", t.about.GetNode(), short(t.about.GetUptime().AsDuration().Round(time.Second)), t.about.GetMechanism(), t.about.GetPolicy())
+	left := fmt.Sprintf("sluice top  %s  up %s  %s, %s", t.about.GetNode(), command.Short(t.about.GetUptime().AsDuration().Round(time.Second)), t.about.GetMechanism(), t.about.GetPolicy())
 	right := t.a.Now().Format("15:04:05")
 	title := terminal.Cut(left, columns-len(right)-2)
 	title += strings.Repeat(" ", max(1, columns-len([]rune(title))-len(right))) + right
@@ -329,83 +330,83 @@ func bar(n, of int) string {
 }
 
 // tabled is a table as lines, the heads first.
-func tabled[T any](items []T, columns []column[T]) []string {
+func tabled[T any](items []T, columns []command.Column[T]) []string {
 	var b bytes.Buffer
-	_ = grid(&b, true, items, columns) // a buffer takes everything
+	_ = command.Grid(&b, true, items, columns) // a buffer takes everything
 	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 }
 
-func (t *top) jobColumns(columns int) []column[*pb.Job] {
+func (t *top) jobColumns(columns int) []command.Column[*pb.Job] {
 	type job = *pb.Job
-	list := []column[job]{{head: "JOB", text: func(j job) string { return j.Name }}}
+	list := []command.Column[job]{{Head: "JOB", Text: func(j job) string { return j.Name }}}
 	if columns >= 120 {
-		list = append(list, column[job]{head: "QUEUE", text: func(j job) string { return j.Queue }}, column[job]{head: "KIND", text: func(j job) string { return j.Kind }})
+		list = append(list, command.Column[job]{Head: "QUEUE", Text: func(j job) string { return j.Queue }}, command.Column[job]{Head: "KIND", Text: func(j job) string { return j.Kind }})
 	}
 	return append(list,
-		column[job]{head: "STATE", text: func(j job) string { return j.State }},
-		column[job]{head: "PROGRESS", text: progress},
-		column[job]{head: "RATE", text: t.rateOf},
-		column[job]{head: "RUN", text: func(j job) string { return nonZero(int64(j.Running)) }},
-		column[job]{head: "DONE IN", text: func(j job) string {
+		command.Column[job]{Head: "STATE", Text: func(j job) string { return j.State }},
+		command.Column[job]{Head: "PROGRESS", Text: progress},
+		command.Column[job]{Head: "RATE", Text: t.rateOf},
+		command.Column[job]{Head: "RUN", Text: func(j job) string { return nonZero(int64(j.Running)) }},
+		command.Column[job]{Head: "DONE IN", Text: func(j job) string {
 			if j.Final {
 				return ""
 			}
 			return strings.TrimPrefix(t.a.ahead("", j.FinishEarly, j.FinishLate), " in ")
 		}},
-		column[job]{head: "REASON", text: func(j job) string { return j.Reason }},
+		command.Column[job]{Head: "REASON", Text: func(j job) string { return j.Reason }},
 	)
 }
 
-func (t *top) sliceColumns(columns int) []column[*pb.Slice] {
+func (t *top) sliceColumns(columns int) []command.Column[*pb.Slice] {
 	type slice = *pb.Slice
-	list := []column[slice]{{head: "SLICE", text: func(s slice) string { return s.Id }}}
+	list := []command.Column[slice]{{Head: "SLICE", Text: func(s slice) string { return s.Id }}}
 	if columns >= 120 {
-		list = append(list, column[slice]{head: "MODEL", text: func(s slice) string { return s.Model }})
+		list = append(list, command.Column[slice]{Head: "MODEL", Text: func(s slice) string { return s.Model }})
 	}
 	return append(list,
-		column[slice]{head: "MEMORY", text: func(s slice) string { return size(s.MemoryBytes) }},
-		column[slice]{head: "STATE", text: func(s slice) string { return s.State }},
-		column[slice]{head: "JOB", text: func(s slice) string { return s.Job }},
-		column[slice]{head: "LEFT", text: func(s slice) string {
+		command.Column[slice]{Head: "MEMORY", Text: func(s slice) string { return command.Size(s.MemoryBytes) }},
+		command.Column[slice]{Head: "STATE", Text: func(s slice) string { return s.State }},
+		command.Column[slice]{Head: "JOB", Text: func(s slice) string { return s.Job }},
+		command.Column[slice]{Head: "LEFT", Text: func(s slice) string {
 			if s.Until == nil {
 				return ""
 			}
-			return short(max(0, s.Until.AsTime().Sub(t.a.Now()).Round(time.Second)))
+			return command.Short(max(0, s.Until.AsTime().Sub(t.a.Now()).Round(time.Second)))
 		}},
-		column[slice]{head: "REASON", text: func(s slice) string { return s.Reason }},
+		command.Column[slice]{Head: "REASON", Text: func(s slice) string { return s.Reason }},
 	)
 }
 
-func (t *top) windowColumns() []column[*pb.Window] {
+func (t *top) windowColumns() []command.Column[*pb.Window] {
 	type window = *pb.Window
-	return []column[window]{
-		{head: "WINDOW ON", text: func(w window) string { return w.Slice }},
-		{head: "START", text: func(w window) string { return t.a.clock(w.Start) }},
-		{head: "LENGTH", text: func(w window) string {
+	return []command.Column[window]{
+		{Head: "WINDOW ON", Text: func(w window) string { return w.Slice }},
+		{Head: "START", Text: func(w window) string { return t.a.clock(w.Start) }},
+		{Head: "LENGTH", Text: func(w window) string {
 			if w.End == nil {
 				return "open"
 			}
-			return short(w.End.AsTime().Sub(w.Start.AsTime()).Round(time.Second))
+			return command.Short(w.End.AsTime().Sub(w.Start.AsTime()).Round(time.Second))
 		}},
-		{head: "ENDED BY", text: func(w window) string { return w.Until }},
-		{head: "STATE", text: func(w window) string { return w.State }},
-		{head: "ANSWERS", text: func(w window) string { return fmt.Sprintf("%d of %d", w.Answers, w.Asked) }},
-		{head: "REASON", text: func(w window) string { return w.Reason }},
+		{Head: "ENDED BY", Text: func(w window) string { return w.Until }},
+		{Head: "STATE", Text: func(w window) string { return w.State }},
+		{Head: "ANSWERS", Text: func(w window) string { return fmt.Sprintf("%d of %d", w.Answers, w.Asked) }},
+		{Head: "REASON", Text: func(w window) string { return w.Reason }},
 	}
 }
 
 // print writes one picture.
 func (t *top) print() error {
 	a := t.a
-	switch a.format {
+	switch a.Format {
 	case "name":
 		for _, j := range t.jobs {
 			fmt.Fprintln(a.Out, j.Name)
 		}
 		return nil
 	case "json", "yaml":
-		r := record{{"node", t.about.GetNode()}, {"mechanism", t.about.GetMechanism()}, {"policy", t.about.GetPolicy()}, {"trouble", t.about.GetTrouble()}}
-		return a.dump(append(r, pair{"jobs", describeAll(t.jobs, a.jobColumns())}, pair{"slices", describeAll(t.slices, a.sliceColumns())}, pair{"windows", describeAll(t.windows, a.windowColumns())}))
+		r := command.Record{{Key: "node", Value: t.about.GetNode()}, {Key: "mechanism", Value: t.about.GetMechanism()}, {Key: "policy", Value: t.about.GetPolicy()}, {Key: "trouble", Value: t.about.GetTrouble()}}
+		return a.Dump(append(r, command.Pair{Key: "jobs", Value: describeAll(t.jobs, a.jobColumns())}, command.Pair{Key: "slices", Value: describeAll(t.slices, a.sliceColumns())}, command.Pair{Key: "windows", Value: describeAll(t.windows, a.windowColumns())}))
 	}
 	const wide, tall = 160, 1 << 20
 	for _, r := range t.frame(wide, tall, "") {
@@ -414,10 +415,10 @@ func (t *top) print() error {
 	return nil
 }
 
-func describeAll[T any](items []T, columns []column[T]) []record {
-	out := make([]record, 0, len(items))
+func describeAll[T any](items []T, columns []command.Column[T]) []command.Record {
+	out := make([]command.Record, 0, len(items))
 	for _, it := range items {
-		out = append(out, describe(it, columns))
+		out = append(out, command.Describe(it, columns))
 	}
 	return out
 }

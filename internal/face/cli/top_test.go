@@ -9,9 +9,10 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/api/apitest"
-	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // crowd is a fake with more than a screen holds.
@@ -49,8 +50,8 @@ func pictured(rows []terminal.Row) string {
 func topOf(t *testing.T, fake *apitest.Fake) *top {
 	t.Helper()
 	now := apitest.Now()
-	a := &app{Deps: Deps{Now: func() time.Time { return now }}, server: daemon(t, fake), format: "table"}
-	a.fill()
+	a := newApp(Deps{Now: func() time.Time { return now }})
+	a.server, a.Format = daemon(t, fake), "table"
 	c, err := a.client()
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +119,7 @@ func TestTopWithoutATerminal(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, `"windows": [`) || !strings.Contains(r.out, `"slices": [`) {
 		t.Errorf("%+v", r)
 	}
-	if r = sluice(t, addr, "", "top", "--every", "1ms"); r.code != ExitUsage {
+	if r = sluice(t, addr, "", "top", "--every", "1ms"); r.code != command.ExitUsage {
 		t.Errorf("%+v", r)
 	}
 }
@@ -149,10 +150,9 @@ func TestHeights(t *testing.T) {
 
 // TestStandingOf is the line of wait, for one job and for several.
 func TestStandingOf(t *testing.T) {
-	a := &app{Deps: Deps{Now: apitest.Now}}
+	a := newApp(Deps{Now: apitest.Now})
 	addr := daemon(t, apitest.New())
 	a.server = addr
-	a.fill()
 	c, err := a.client()
 	if err != nil {
 		t.Fatal(err)

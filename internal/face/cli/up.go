@@ -14,10 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/face/api"
-	"sluice.dev/sluice/internal/face/config"
 )
 
 // UpOptions is what `sluice up` was asked for.
@@ -109,7 +111,7 @@ and whether /tmp and /dev/shm are its own:
 	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.Policy, "policy", "fairness", "who gets a window: fairness, efficiency, sla or fifo")
-	c.Flags().StringVar(&o.Rigid, "rigid", defaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
+	c.Flags().StringVar(&o.Rigid, "rigid", arrangement.DefaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
 	c.Flags().StringVar(&f.config, "config", "", "a file of queues, of the market's settings and of bounds of subjobs")
@@ -118,11 +120,8 @@ and whether /tmp and /dev/shm are its own:
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
 	_ = c.Flags().MarkHidden("snapshot-records") // it is there: for tests, which want many
 	c.Flags().StringVar(&f.logLevel, "log", "info", "what to log: debug, info, warn or error")
-	return a.output(c)
+	return a.Output(c)
 }
-
-// defaultRigid is the planner of rigid jobs when nothing is said.
-const defaultRigid = "easy"
 
 // defaultData is where a daemon keeps its data when nothing is said.
 func defaultData(getenv func(string) string) string {
@@ -136,18 +135,18 @@ func defaultData(getenv func(string) string) string {
 }
 
 func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
-	if a.Open == nil {
-		return usage("this build has no daemon in it")
+	if a.deps.Open == nil {
+		return command.Usage("this build has no daemon in it")
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return usage("--log %q: want debug, info, warn or error", f.logLevel)
+		return command.Usage("--log %q: want debug, info, warn or error", f.logLevel)
 	}
 	if o.Horizon = time.Duration(f.horizon); o.Horizon < time.Second {
-		return usage("--horizon %s: want at least 1s", o.Horizon)
+		return command.Usage("--horizon %s: want at least 1s", o.Horizon)
 	}
 	o.Log = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
-	o.Version, o.Commit = a.Version, a.Commit
+	o.Version, o.Commit = a.deps.Version, a.deps.Commit
 	if f.config != "" {
 		d, err := readDaemon(f.config)
 		if err != nil {
@@ -159,7 +158,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 		a.token = a.Getenv("SLUICE_TOKEN")
 	}
 	o.Token = a.token != ""
-	daemon, err := a.Open(ctx, o)
+	daemon, err := a.deps.Open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -174,7 +173,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 func readDaemon(name string) (config.Daemon, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return config.Daemon{}, usage("--config: %w", err)
+		return config.Daemon{}, command.Usage("--config: %w", err)
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, config.MaxFileBytes+1))
@@ -186,14 +185,14 @@ func readDaemon(name string) (config.Daemon, error) {
 
 // serves says that the daemon serves, and where.
 func (a *app) serves(d *Daemon, addr, data string) error {
-	switch a.format {
+	switch a.Format {
 	case "json", "yaml":
-		return a.dump(record{{"version", a.Version}, {"listen", addr}, {"dataDir", data}, {"notes", d.Notes}})
+		return a.Dump(command.Record{{Key: "version", Value: a.deps.Version}, {Key: "listen", Value: addr}, {Key: "dataDir", Value: data}, {Key: "notes", Value: d.Notes}})
 	case "name":
 		_, err := fmt.Fprintln(a.Out, addr)
 		return err
 	}
-	lines := append([]string{fmt.Sprintf("sluice %s serves on %s, data in %s", a.Version, addr, data)}, d.Notes...)
+	lines := append([]string{fmt.Sprintf("sluice %s serves on %s, data in %s", a.deps.Version, addr, data)}, d.Notes...)
 	_, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n"))
 	return err
 }

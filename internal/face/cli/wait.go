@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
@@ -47,7 +48,7 @@ a terminal, else in a line now and then. A daemon that is restarted is waited fo
 		},
 	}
 	w.flags(c, "")
-	return a.output(c)
+	return a.Output(c)
 }
 
 // wait asks until all jobs are over or the time is.
@@ -69,7 +70,7 @@ func (a *app) wait(ctx context.Context, c sluicev1alpha1connect.SluiceServiceCli
 		over := timeout > 0 && time.Since(start) >= timeout
 		switch {
 		case ctx.Err() != nil:
-			return &failure{ExitFailed, fmt.Errorf("interrupted; what was submitted goes on: `sluice wait %s` waits again", strings.Join(names, " "))}
+			return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("interrupted; what was submitted goes on: `sluice wait %s` waits again", strings.Join(names, " "))}
 		case err != nil && over && away.heard:
 			return a.waited(jobs, timeout)
 		case err != nil:
@@ -113,24 +114,24 @@ func (a *app) waited(jobs []*pb.Job, timeout time.Duration) error {
 	}
 	switch {
 	case len(bad) > 0:
-		return &failure{ExitFailed, fmt.Errorf("did not complete: %s", strings.Join(bad, ", "))}
+		return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("did not complete: %s", strings.Join(bad, ", "))}
 	case len(open) > 0:
-		return &failure{ExitTimeout, fmt.Errorf("not over after %s: %s", short(timeout), strings.Join(open, ", "))}
+		return &command.Failure{Code: command.ExitTimeout, Err: fmt.Errorf("not over after %s: %s", command.Short(timeout), strings.Join(open, ", "))}
 	}
 	return nil
 }
 
 // ended shows how jobs stand at the end of a wait.
 func (a *app) ended(jobs []*pb.Job) error {
-	if a.format != "table" {
-		return show(a, jobs, a.jobColumns(), (*pb.Job).GetName, "")
+	if a.Format != "table" {
+		return command.Show(a.App, jobs, a.jobColumns(), (*pb.Job).GetName, "")
 	}
 	for _, j := range jobs {
 		line := fmt.Sprintf("job %s %s, %s %ss", j.Name, j.State, progress(j), j.Unit)
 		if j.Reason != "" {
 			line += ": " + j.Reason
 		}
-		fmt.Fprintln(a.Out, flat(line))
+		fmt.Fprintln(a.Out, command.Flat(line))
 	}
 	return nil
 }

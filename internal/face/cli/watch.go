@@ -8,9 +8,10 @@ import (
 
 	"connectrpc.com/connect"
 
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
-	"sluice.dev/sluice/internal/face/terminal"
 )
 
 // watchJobs shows the list of jobs as it changes: on the whole terminal, or again and again where there is none.
@@ -68,9 +69,9 @@ func (w *watched) fetch(ctx context.Context) (func(), error) {
 
 // print writes the list in the form asked for, whole.
 func (w *watched) print(b *bytes.Buffer) error {
-	printed := *w.a
+	printed := *w.a.App
 	printed.Out = b
-	return show(&printed, w.jobs, w.a.jobColumns(), (*pb.Job).GetName, "no jobs")
+	return command.Show(&printed, w.jobs, w.a.jobColumns(), (*pb.Job).GetName, "no jobs")
 }
 
 func (w *watched) frame(columns, rows int, notice string) []terminal.Row {
@@ -84,10 +85,10 @@ func (w *watched) frame(columns, rows int, notice string) []terminal.Row {
 		return append(out, terminal.Row{Text: "no jobs"})
 	}
 	shown := w.a.jobColumns()
-	if w.a.format != "wide" {
+	if w.a.Format != "wide" {
 		narrow := shown[:0:0]
 		for _, c := range shown {
-			if !c.wide {
+			if !c.Wide {
 				narrow = append(narrow, c)
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
-	"sluice.dev/sluice/internal/drive"
 	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/host"
 )
 
 // Now is the moment at which everything in a fresh Fake stands.
@@ -42,9 +42,9 @@ type Fake struct {
 	// LogText is what Logs tells, and Follow before it waits for the caller to leave.
 	LogText string
 	// FollowLog answers Follow instead, unless nil.
-	FollowLog func(ctx context.Context, from drive.LogFollow, tell func(drive.LogPiece) error) error
+	FollowLog func(ctx context.Context, from host.LogFollow, tell func(host.LogPiece) error) error
 	// Agent answers Negotiate; nil: there is nothing to negotiate.
-	Agent func(context.Context, drive.Negotiation) (drive.Heard, error)
+	Agent func(context.Context, host.Negotiation) (host.Heard, error)
 
 	mu       sync.Mutex
 	jobs     []status.Job
@@ -155,9 +155,9 @@ func (f *Fake) find(name job.ID) int {
 }
 
 // Submit keeps the job as waiting.
-func (f *Fake) Submit(_ context.Context, request string, spec *job.Spec, snapshot []byte) (drive.Receipt, error) {
+func (f *Fake) Submit(_ context.Context, request string, spec *job.Spec, snapshot []byte) (host.Receipt, error) {
 	if err := f.call("submit %s in %s for %d units", spec.Name, spec.Queue, spec.Total); err != nil {
-		return drive.Receipt{}, err
+		return host.Receipt{}, err
 	}
 	f.mu.Lock()
 	_, again := f.requests[request]
@@ -166,12 +166,12 @@ func (f *Fake) Submit(_ context.Context, request string, spec *job.Spec, snapsho
 	f.snapshot = snapshot
 	f.mu.Unlock()
 	if exists && !again {
-		return drive.Receipt{}, errkind.Errorf(errkind.Exists, "job %s exists already with other content: choose another name", spec.Name)
+		return host.Receipt{}, errkind.Errorf(errkind.Exists, "job %s exists already with other content: choose another name", spec.Name)
 	}
 	if !exists {
 		f.Set(status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, Submitted: At(0), Spec: spec})
 	}
-	return drive.Receipt{Name: spec.Name, Created: !exists, Position: journal.Position{Seq: 9, Digest: [32]byte{1, 2, 3}}}, nil
+	return host.Receipt{Name: spec.Name, Created: !exists, Position: journal.Position{Seq: 9, Digest: [32]byte{1, 2, 3}}}, nil
 }
 
 // DryRun says that the job would wait.
@@ -184,7 +184,7 @@ func (f *Fake) DryRun(_ context.Context, spec *job.Spec) (status.Explanation, er
 }
 
 // Replace is Submit over a job that is over.
-func (f *Fake) Replace(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (drive.Receipt, error) {
+func (f *Fake) Replace(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (host.Receipt, error) {
 	f.mu.Lock()
 	i := f.find(spec.Name)
 	standing := i >= 0 && !f.jobs[i].State.Final()
@@ -193,7 +193,7 @@ func (f *Fake) Replace(ctx context.Context, request string, spec *job.Spec, snap
 	}
 	f.mu.Unlock()
 	if standing {
-		return drive.Receipt{}, errkind.Errorf(errkind.Conflict, "job %s is not over: cancel it first", spec.Name)
+		return host.Receipt{}, errkind.Errorf(errkind.Conflict, "job %s is not over: cancel it first", spec.Name)
 	}
 	return f.Submit(ctx, request, spec, snapshot)
 }
@@ -336,25 +336,25 @@ func (f *Fake) Release(_ context.Context, _ string, slice job.SliceID) error {
 }
 
 // Logs tells LogText.
-func (f *Fake) Logs(ctx context.Context, name job.ID, t job.Token, tell func(drive.LogPiece) error) error {
+func (f *Fake) Logs(ctx context.Context, name job.ID, t job.Token, tell func(host.LogPiece) error) error {
 	if _, err := f.Job(ctx, name); err != nil {
 		return err
 	}
 	if t.Zero() {
 		t = job.Token{Epoch: 1, Seq: 42}
 	}
-	return tell(drive.LogPiece{Token: t, Data: []byte(f.LogText)})
+	return tell(host.LogPiece{Token: t, Data: []byte(f.LogText)})
 }
 
 // Follow is FollowLog, or tells LogText and waits until the caller leaves.
-func (f *Fake) Follow(ctx context.Context, name job.ID, from drive.LogFollow, tell func(drive.LogPiece) error) error {
+func (f *Fake) Follow(ctx context.Context, name job.ID, from host.LogFollow, tell func(host.LogPiece) error) error {
 	if f.FollowLog != nil {
 		return f.FollowLog(ctx, from, tell)
 	}
 	if _, err := f.Job(ctx, name); err != nil {
 		return err
 	}
-	if err := tell(drive.LogPiece{Token: job.Token{Epoch: 1, Seq: 42}, Data: []byte(f.LogText)}); err != nil {
+	if err := tell(host.LogPiece{Token: job.Token{Epoch: 1, Seq: 42}, Data: []byte(f.LogText)}); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -368,9 +368,9 @@ func (f *Fake) AgentKey(ctx context.Context, name job.ID) (string, error) {
 }
 
 // Negotiate asks Agent.
-func (f *Fake) Negotiate(ctx context.Context, n drive.Negotiation) (drive.Heard, error) {
+func (f *Fake) Negotiate(ctx context.Context, n host.Negotiation) (host.Heard, error) {
 	if f.Agent == nil || f.Err != nil {
-		return drive.Heard{Over: true}, f.Err
+		return host.Heard{Over: true}, f.Err
 	}
 	return f.Agent(ctx, n)
 }

@@ -1,6 +1,0 @@
-package place
-
-import "sluice.dev/sluice/internal/core/planner"
-
-// LimitShapes makes a placer forget unused shapes early.
-func LimitShapes(p planner.Planner, n int) { p.(*Placer).shapeLimit = n }

@@ -1,0 +1,193 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// inner are the keys that lie below a form, if any.
+func (f *form) inner() []field {
+	switch f.kind {
+	case isObject:
+		return f.keys
+	case isList, isTable:
+		return f.elem.inner()
+	case isEither:
+		return f.alternatives[1].inner()
+	default:
+		return nil
+	}
+}
+
+// Paths are all places of the job file in the order of the reference: apiVersion, spec, spec.items, spec.items.total. An
+// element of a list has the path of its list.
+func Paths() []string {
+	root := jobFile()
+	var out []string
+	var walk func(prefix string, f *form)
+	walk = func(prefix string, f *form) {
+		for _, k := range f.inner() {
+			out = append(out, prefix+k.key)
+			walk(prefix+k.key+".", &k.form)
+		}
+	}
+	walk("", &root)
+	return out
+}
+
+// lookup finds the field at a path.
+func lookup(path string) (*field, error) {
+	at := &field{form: jobFile()}
+	keys := strings.Split(path, ".")
+	for i, key := range keys {
+		next := find(at.form.inner(), key)
+		if next == nil {
+			below := "the job file"
+			if i > 0 {
+				below = strings.Join(keys[:i], ".")
+			}
+			if len(at.form.inner()) == 0 {
+				return nil, errkind.Errorf(errkind.NotFound, "%s has no keys: it is %s", below, &at.form)
+			}
+			_, hint := suggest(key, names(at.form.inner()))
+			return nil, errkind.Errorf(errkind.NotFound, "%s has no key %q; %s", below, key, hint)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// firstSentence is a text up to its first full stop.
+func firstSentence(text string) string {
+	first, _, _ := strings.Cut(text, ". ")
+	return strings.TrimSuffix(first, ".")
+}
+
+// Explain is what the job file may say at a path, such as spec.items. An error of kind NotFound says what is near.
+func Explain(path string) (string, error) {
+	at, err := lookup(path)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n\n", path, at.shape())
+	for _, line := range wrap(at.meaning(), 86) {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	fmt.Fprintf(&b, "\n  for example  %s: %s\n", at.key, at.example)
+	list := at.form.inner()
+	width := 0
+	for _, k := range list {
+		width = max(width, len(k.key))
+	}
+	for _, k := range list {
+		fmt.Fprintf(&b, "\n  %-*s  %s\n", width, k.key, k.shape())
+		for _, line := range wrap(k.meaning(), 84-width) {
+			fmt.Fprintf(&b, "  %*s  %s\n", width, "", line)
+		}
+	}
+	return b.String(), nil
+}
+
+// shape is what may stand at a key, and whether it has to.
+func (f *field) shape() string {
+	text := f.form.String()
+	switch without := f.without(); {
+	case f.need:
+		return text + "; needed"
+	case without != "":
+		return text + "; without it: " + without
+	}
+	return text
+}
+
+// meaning is the doc, with the kinds of work that have the key.
+func (f *field) meaning() string {
+	if len(f.of) == 0 {
+		return f.doc
+	}
+	return f.doc + " Only with " + strings.Join(f.of, ", ") + "."
+}
+
+// wrap breaks a text into lines of at most width characters, where words allow it.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// Manual is the reference of the job file as a page in Markdown: docs/job.md.
+func Manual() []byte {
+	var b strings.Builder
+	b.WriteString(`# The job file
+
+<!-- Made from internal/edge/config by its tests (make golden); edit the fields there. -->
+
+YAML or JSON, one job or several, each a document of its own. Unknown and doubled keys are errors, and every mistake is
+listed with its place. ` + "`sluice explain spec.items`" + ` shows a part of this page, ` + "`sluice init`" + ` writes a file to start from,
+` + "`sluice submit --dry-run`" + ` says what would become of it. [job.schema.json](job.schema.json) is the same for editors:
+
+` + "```yaml" + `
+# yaml-language-server: $schema=job.schema.json
+` + string(must(Starter("items"))) + "```\n")
+	root := jobFile()
+	section(&b, "", "The file", &root)
+	fmt.Fprintf(&b, "\n[examples](../examples/README.md) has a job of each kind.\n")
+	return []byte(b.String())
+}
+
+// must is a value that can't be missing: the error would be ours.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// section writes the keys of one mapping, then those of the mappings below it.
+func section(b *strings.Builder, path, title string, f *form) {
+	list := f.inner()
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| key | what may stand there | without it | meaning | example |\n|---|---|---|---|---|\n", title)
+	for i := range list {
+		k := &list[i]
+		without := k.without()
+		if k.need {
+			without = "*needed*"
+		}
+		cells := []string{"`" + k.key + "`", k.form.String(), without, k.meaning(), "`" + k.example + "`"}
+		for i := range cells {
+			cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	for i := range list {
+		at := strings.TrimPrefix(path+"."+list[i].key, ".")
+		section(b, at, "`"+at+"`", &list[i].form)
+	}
+}
+
+// Words are the first words that Explain knows.
+func Words() []string {
+	root := jobFile()
+	return names(root.keys)
+}
+
+// IsPath says whether a path begins as one of the job file does.
+func IsPath(path string) bool {
+	first, _, _ := strings.Cut(path, ".")
+	return slices.Contains(Words(), first)
+}

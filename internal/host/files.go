@@ -1,0 +1,77 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// Logs tells what a subjob wrote until now: stdout, then stderr; a zero token means the latest subjob. tell must not keep a
+// piece's data. An error of kind NotFound says what there is instead.
+func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, tell func(LogPiece) error) error {
+	if h.files == nil {
+		return errNoLogs()
+	}
+	j, err := h.Job(ctx, name)
+	if err != nil {
+		return err
+	}
+	if token.Zero() {
+		if token, err = latest(&j); err != nil {
+			return err
+		}
+	}
+	files, err := h.files.OpenLogs(name, token)
+	if err != nil {
+		return fmt.Errorf("logs of subjob %v of job %s: %w", token, name, err)
+	}
+	defer closeAll(files)
+	at := LogPosition{Token: token}
+	if err := copyLogs(files, &at, make([]byte, followChunk), tell); err != nil {
+		return fmt.Errorf("copy the logs of subjob %v of job %s: %w", token, name, err)
+	}
+	return nil
+}
+
+func errNoLogs() error { return errkind.Errorf(errkind.Unsupported, "this daemon keeps no logs") }
+
+func closeAll(files []io.ReadSeekCloser) {
+	for _, f := range files {
+		_ = f.Close() // only read
+	}
+}
+
+// latest is the subjob that started last.
+func latest(j *status.Job) (job.Token, error) {
+	if len(j.History) == 0 {
+		return job.Token{}, errkind.Errorf(errkind.NotFound, "job %s has not run yet: %s", j.Name, j.Reason)
+	}
+	last := slices.MaxFunc(j.History, func(a, b status.Subjob) int {
+		return cmp.Or(cmp.Compare(cmp.Or(a.Start, a.PlannedStart), cmp.Or(b.Start, b.PlannedStart)), a.Token.Compare(b.Token))
+	})
+	return last.Token, nil
+}
+
+// Outputs lists the committed subjobs' output folders in order of progress.
+func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
+	if h.files == nil {
+		return nil, errkind.Errorf(errkind.Unsupported, "this daemon keeps no outputs")
+	}
+	if _, err := h.Job(ctx, name); err != nil {
+		return nil, err
+	}
+	list, err := h.files.Outputs(name)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Of(err), "outputs of job %s: %w", name, err)
+	}
+	slices.SortFunc(list, func(a, b status.Output) int {
+		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From), cmp.Compare(a.Range.To, b.Range.To))
+	})
+	return list, nil
+}

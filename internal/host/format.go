@@ -1,0 +1,119 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+const (
+	formatName = "FORMAT"
+	formatTemp = ".FORMAT.tmp"
+	// format names what is in a data directory of this build. Any change of a fact raises the number, so that an older
+	// build, which would drop what it does not know, refuses the directory untouched.
+	format = "sluice data 2"
+	// before is the format that this build still reads. The directory is renamed to format once all of it has been read and
+	// before anything is written; test/twin/testdata holds one, with subjobs that ran.
+	before = "sluice data 1"
+)
+
+// checkFormat says whether dir is a data directory that this build reads (known), a new one (neither), or something that
+// must not be touched (an error). It changes nothing.
+func checkFormat(dir string) (known bool, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, formatName))
+	switch {
+	case err == nil:
+		if got := strings.TrimSpace(string(data)); got != format && got != before {
+			return false, errkind.Errorf(errkind.Unsupported, "%s holds data of format %q, this build knows %q: use the build that wrote it, or another directory; nothing was changed",
+				dir, got, format)
+		}
+		return true, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("look at the data directory: %w", err)
+	}
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the data directory: %w", err)
+	}
+	for _, e := range list {
+		if e.Name() != lockName && e.Name() != formatTemp {
+			return false, errkind.Errorf(errkind.Unsupported, "%s holds %q but no %s file, so it is not a data directory: name an empty or a new one; nothing was changed",
+				dir, e.Name(), formatName)
+		}
+	}
+	return false, nil
+}
+
+// prepareDir makes sure that dir is a data directory of this build and takes it for this process.
+func prepareDir(dir string) (*os.File, error) {
+	if dir == "" {
+		return nil, errkind.Errorf(errkind.Invalid, "no data directory was named")
+	}
+	if _, err := checkFormat(dir); err != nil { // before the lock: unknown data is not even locked
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	known, err := checkFormat(dir) // again: somebody may have begun it meanwhile
+	if err == nil && !known {
+		err = writeFormat(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// raiseFormat marks a directory of the format before as one of this build. From here on an older build refuses it, whether
+// or not anything new is written.
+func (h *Host) raiseFormat() error {
+	data, err := os.ReadFile(filepath.Join(h.opts.DataDir, formatName))
+	if err != nil {
+		return fmt.Errorf("look at the data directory: %w", err)
+	}
+	if strings.TrimSpace(string(data)) == format {
+		return nil
+	}
+	h.log.Info("the data directory is of an older version and is taken over; that version will refuse it from now on", "was", before, "is", format)
+	return writeFormat(h.opts.DataDir)
+}
+
+// writeFormat is durable before anything else is stored: a directory with data always says what it holds.
+func writeFormat(dir string) error {
+	temp := filepath.Join(dir, formatTemp)
+	err := func() error {
+		f, err := os.Create(temp)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(format + "\n")
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		if err = os.Rename(temp, filepath.Join(dir, formatName)); err != nil {
+			return err
+		}
+		d, err := os.Open(dir)
+		if err != nil {
+			return err
+		}
+		return errors.Join(d.Sync(), d.Close())
+	}()
+	if err != nil {
+		return fmt.Errorf("begin the data directory: %w", err)
+	}
+	return nil
+}

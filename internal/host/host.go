@@ -1,0 +1,274 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/fabric"
+	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/observe"
+	"sluice.dev/sluice/internal/edge/tape"
+)
+
+// maxBatch is how many inputs share one sync. It bounds how long the first of them waits for the last.
+const maxBatch = 256
+
+// Host is a running daemon without its network face. Make it with Open, drive it with Run; every other method is safe
+// for concurrent use.
+type Host struct {
+	opts     Options
+	log      *slog.Logger
+	observer *observe.Observer
+	inbox    *inbox
+	calls    *calls
+	agents   *agents
+	trouble  atomic.Pointer[trouble]
+	ailing   atomic.Pointer[string] // why the node can start nothing; nil: it can
+	started  quantity.Instant
+	done     chan struct{} // closed when nothing answers any more
+	stop     sync.Once
+
+	changedMu sync.Mutex
+	changed   chan struct{}
+
+	lock     *os.File
+	gpus     *inventory.Locks
+	journal  journal.Journal
+	executor executor.Executor
+	files    Files // nil: none are kept
+	fabric   fabric.Fabric
+	named    atomic.Pointer[map[job.SliceID]protocol.Slice]
+	tape     *tape.Writer // nil: no tape
+
+	// What follows belongs to the goroutine of Open and then of Run.
+	actors   actor.Set
+	parties  []actor.Party
+	index    map[protocol.Address]int
+	wakes    []quantity.Instant // earliest wanted Tick of each party; Never for none
+	clock    clock
+	position journal.Position
+	fresh    bool               // the log was empty at the start
+	first    []protocol.Message // before anything of the inbox
+	// snapshots that accepted jobs need; forgot: a job was forgotten since the others were removed, at pruned.
+	snapshots map[job.ID]string
+	forgot    bool
+	pruned    quantity.Instant
+	// over are those of them that have ended; closed: one has since unpacked work directories were removed, at prunedUnpacked.
+	over           map[job.ID]bool
+	closed         bool
+	prunedUnpacked quantity.Instant
+
+	out     protocol.Out
+	steps   []step
+	batch   []protocol.Message
+	queries []query
+	records [][]byte
+	buffer  []byte
+	// snapshotAt is the number of records since the last snapshot at which the next is due.
+	snapshotAt uint64
+}
+
+// step is one call of an actor within a batch: the end of its facts in out.Facts, and when it was.
+type step struct {
+	facts int
+	now   quantity.Instant
+}
+
+// Run drives the actors until ctx is done (it returns nil, and running subjobs go on under their supervisors) or
+// nothing can be made durable any more (an error that says why). Everything is closed when it returns.
+func (h *Host) Run(ctx context.Context) error {
+	defer func() {
+		if h.tape != nil {
+			h.tape.Flush() // on a broken invariant too: the input that did it is on the tape
+		}
+	}()
+	stop := h.watch(ctx)
+	err := h.loop(ctx)
+	stop()
+	if err != nil {
+		h.log.Error("the daemon stops", "error", err)
+	}
+	return errors.Join(err, h.Close())
+}
+
+// loop is the live driver. Within one round every input is stepped, then all facts are synced, then effects leave.
+func (h *Host) loop(ctx context.Context) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		h.batch, h.queries = h.inbox.take(maxBatch, append(h.batch[:0], h.first...), h.queries[:0])
+		h.first = nil
+		for i := range h.batch {
+			if p, ok := h.index[h.batch[i].To]; ok {
+				h.step(p, &h.batch[i])
+			}
+		}
+		ticks := h.ticks()
+		if planted.In(planted.AckBeforeFacts) {
+			h.dispatchEarly()
+		}
+		if err := h.commit(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if z, ok := h.actors.Zone.(actor.Negotiator); ok {
+			h.observer.Negotiated(z.Negotiation())
+		}
+		h.dispatch()
+		if err := h.snapshot(); err != nil {
+			return err
+		}
+		h.answerQueries()
+		if h.tape != nil {
+			h.tape.Flush()
+		}
+		if len(h.batch) > 0 || ticks > 0 {
+			continue
+		}
+		timer.Reset(h.rest())
+		select {
+		case <-h.inbox.ping:
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// rest is how long nothing is due.
+func (h *Host) rest() time.Duration {
+	next := quantity.Never
+	for _, w := range h.wakes {
+		next = min(next, w)
+	}
+	if next == quantity.Never {
+		return time.Hour
+	}
+	return max(0, next.Sub(h.clock.now()))
+}
+
+// ticks gives every actor whose time has come its Tick.
+func (h *Host) ticks() (n int) {
+	now := h.clock.now()
+	for i, w := range h.wakes {
+		if w <= now {
+			h.wakes[i] = quantity.Never
+			m := actor.Tick(h.parties[i].Address)
+			h.step(i, &m)
+			n++
+		}
+	}
+	return n
+}
+
+func (h *Host) step(i int, m *protocol.Message) {
+	p, now := &h.parties[i], h.clock.now()
+	if h.tape != nil {
+		h.tape.StepCall(p.Address, now, m)
+	}
+	h.observer.Message(now, m)
+	from := h.mark()
+	p.Actor.Step(now, *m, &h.out)
+	h.stepped(p, now, from)
+}
+
+// mark is where the next step's facts and effects begin.
+func (h *Host) mark() [2]int { return [2]int{len(h.out.Facts), len(h.out.Effects)} }
+
+// stepped signs what an actor just produced: nobody speaks in another's name.
+func (h *Host) stepped(p *actor.Party, now quantity.Instant, from [2]int) {
+	if h.tape != nil {
+		h.tape.Digest(p.Actor.Digest())
+	}
+	for i := from[0]; i < len(h.out.Facts); i++ {
+		h.out.Facts[i].Actor = p.Address
+	}
+	for i := from[1]; i < len(h.out.Effects); i++ {
+		h.out.Effects[i].From = p.Address
+	}
+	if len(h.out.Facts) > from[0] {
+		h.steps = append(h.steps, step{facts: len(h.out.Facts), now: now})
+	}
+}
+
+// dispatch lets the effects of the batch leave. Their facts are durable.
+func (h *Host) dispatch() {
+	for i := range h.out.Effects {
+		m := &h.out.Effects[i]
+		switch m.To.Role {
+		case protocol.Gate, protocol.Zone, protocol.Node:
+			h.fabric.Send(*m)
+		case protocol.Executor:
+			h.executor.Do(*m, h.position)
+		case protocol.Person:
+			h.calls.reply(*m, h.position)
+		case protocol.Bidder:
+			h.agents.deliver(m)
+		case protocol.Timer:
+			p := h.index[m.From]
+			h.wakes[p] = min(h.wakes[p], m.At)
+		default:
+			invariant.Check(false, "a message of kind %d from %v %q has no receiver", m.Kind, m.From.Role, m.From.ID)
+		}
+	}
+	h.agents.settle()
+	clear(h.out.Effects) // let go of what the messages point to
+	clear(h.out.Facts)
+	h.out.Reset()
+	h.steps = h.steps[:0]
+}
+
+func (h *Host) answerQueries() {
+	for i, q := range h.queries {
+		q(h.clock.now())
+		h.queries[i] = nil
+	}
+	h.queries = h.queries[:0]
+}
+
+// Close ends a host whose Run has returned or was never called. Closing twice is harmless.
+func (h *Host) Close() error {
+	var err error
+	h.stop.Do(func() {
+		h.inbox.close()
+		h.calls.close(errStopping())
+		close(h.done)
+		if h.executor != nil {
+			err = errors.Join(err, h.executor.Close())
+		}
+		if h.fabric != nil {
+			err = errors.Join(err, h.fabric.Close())
+		}
+		if h.tape != nil {
+			err = errors.Join(err, h.tape.Close())
+		}
+		if h.journal != nil {
+			err = errors.Join(err, h.journal.Close())
+		}
+		if h.opts.Inventory != nil {
+			err = errors.Join(err, h.opts.Inventory.Close())
+		}
+		if h.gpus != nil {
+			err = errors.Join(err, h.gpus.Release())
+		}
+		if h.lock != nil {
+			err = errors.Join(err, h.lock.Close()) // the kernel lets go of the lock
+		}
+	})
+	return err
+}

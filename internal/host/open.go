@@ -1,0 +1,269 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/fabric/memory"
+	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/observe"
+	"sluice.dev/sluice/internal/edge/tape"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+// Folders of the data directory that belong to this package; the executor has its own.
+const (
+	journalDir = "journal"
+	tapeDir    = "tape"
+)
+
+// Open takes the data directory, recovers the actors from the log, matches it with what still runs on this machine and
+// returns a host that is ready to Run. On an error nothing was started and everything is closed. Kinds: Conflict (the
+// directory is in use), Unsupported (data of another format), Corrupt (the log lost a record that it had promised),
+// Exhausted (the disk is full), Invalid (options, or facts of other actors).
+func Open(ctx context.Context, o Options) (*Host, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	h := &Host{
+		opts: o, log: o.Log, inbox: newInbox(), calls: newCalls(),
+		done: make(chan struct{}), changed: make(chan struct{}),
+		fabric: o.Fabric, index: map[protocol.Address]int{}, snapshotAt: o.SnapshotRecords,
+	}
+	if h.fabric == nil {
+		h.fabric = memory.New(memory.Faults{})
+	}
+	h.observer = observe.New(observe.Options{Log: o.Log, HistoryFor: o.HistoryFor})
+	h.started = h.clock.now()
+	h.agents = &agents{
+		keys: keyring{dir: o.DataDir}, zone: protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)},
+		send: h.inbox.put, try: h.inbox.answer, jobs: map[job.ID]*agent{},
+	}
+	if err := h.open(ctx); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+func (h *Host) open(ctx context.Context) (err error) {
+	if h.lock, err = prepareDir(h.opts.DataDir); err != nil {
+		return err
+	}
+	h.actors = h.opts.Actors()
+	h.parties = h.actors.Parties(h.opts.ZoneID, h.opts.NodeID)
+	h.wakes = neverWakes(len(h.parties))
+	for i, p := range h.parties {
+		h.index[p.Address] = i
+		if err = h.fabric.Attach(p.Address, h.inbox.put); err != nil {
+			return err
+		}
+	}
+	if err = h.openTape(); err != nil {
+		return err
+	}
+	if h.journal, err = h.opts.Journal(filepath.Join(h.opts.DataDir, journalDir)); err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	if err = h.replay(); err != nil {
+		return err
+	}
+	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice, Use: h.use()}); err != nil {
+		return fmt.Errorf("start the executor: %w", err)
+	}
+	if err = h.lostJournal(); err != nil {
+		return err
+	}
+	found, err := h.find(ctx)
+	if err != nil {
+		return err
+	}
+	// Before anything is offered: two daemons on one machine must not sell the same GPU.
+	if h.gpus, err = inventory.Lock(inventory.LockDir, h.opts.Inventory.GPUs()); err != nil {
+		return err
+	}
+	list, err := h.slices(ctx)
+	if err != nil {
+		return err
+	}
+	h.missingSnapshots()
+	if err := h.raiseFormat(); err != nil {
+		return err
+	}
+	h.recover()
+	if err := h.append(); err != nil {
+		return fmt.Errorf("begin a new boot in the log: %w", err)
+	}
+	h.dispatch()
+	h.sweep()
+	h.first = []protocol.Message{{
+		Kind: protocol.Inventory, From: h.executorAddress(), To: h.nodeAddress(), Slices: list, Found: found,
+	}}
+	return nil
+}
+
+func (h *Host) nodeAddress() protocol.Address {
+	return protocol.Address{Role: protocol.Node, ID: string(h.opts.NodeID)}
+}
+
+func (h *Host) executorAddress() protocol.Address {
+	return protocol.Address{Role: protocol.Executor, ID: string(h.opts.NodeID)}
+}
+
+// heard takes what the executor says; it can only speak to its own node, and to the gate about purged files.
+func (h *Host) heard(m protocol.Message) {
+	m.From, m.To = h.executorAddress(), h.nodeAddress()
+	if m.Kind == protocol.Purged {
+		m.To = h.gateAddress()
+	}
+	if m.Kind == protocol.Ailing {
+		h.ail(m)
+	}
+	h.inbox.put(m)
+}
+
+func (h *Host) openTape() error {
+	if h.opts.NoTape {
+		return nil
+	}
+	dir := filepath.Join(h.opts.DataDir, tapeDir)
+	boots, err := tape.Boots(dir)
+	if err != nil {
+		return err
+	}
+	boot := h.started.Time().Format("20060102T150405.000000000")
+	for slices.Contains(boots, boot) {
+		boot += "x" // the clock stood still between two boots
+	}
+	h.tape = tape.NewWriter(dir, tape.Header{
+		Boot: boot, Version: h.opts.Version, Commit: h.opts.Commit, Started: h.started, Config: h.opts.Config,
+	}, h.opts.Tape, func(err error) { h.log.Warn("tape", "error", err) })
+	return nil
+}
+
+// replay folds the log into the actors. It decides nothing.
+func (h *Host) replay() error {
+	begin, facts := time.Now(), 0
+	h.snapshots, h.over = map[job.ID]string{}, map[job.ID]bool{}
+	apply := func(f protocol.Fact) error {
+		i, ok := h.index[f.Actor]
+		if !ok {
+			return errkind.Errorf(errkind.Invalid, "the log in %s holds facts of %s, but this daemon is zone %s and node %s: start it with the names it had",
+				h.opts.DataDir, actor.Name(f.Actor), h.opts.ZoneID, h.opts.NodeID)
+		}
+		if h.tape != nil {
+			h.tape.Recovered(&f)
+		}
+		h.parties[i].Actor.Apply(f)
+		h.observer.Recovered(&f)
+		h.needs(&f)
+		h.agents.fact(&f)
+		facts++
+		return nil
+	}
+	position, err := h.journal.Replay(
+		func(state []byte) error { return wire.DecodeFacts(state, apply) },
+		func(p journal.Position, data []byte) error {
+			if err := wire.DecodeFacts(data, apply); err != nil {
+				return errkind.Errorf(errkind.Of(err), "record %d: %w", p.Seq, err)
+			}
+			return nil
+		})
+	if err != nil {
+		return fmt.Errorf("recover from the log: %w", err)
+	}
+	h.position, h.fresh = position, position.Seq == 0
+	h.log.Info("recovered", "facts", facts, "at", position.String(), "took", time.Since(begin))
+	return nil
+}
+
+// find asks the executor what is left of earlier boots and holds each witness against the log: one that the log does
+// not have means that the log lost what it had promised.
+func (h *Host) find(ctx context.Context) ([]protocol.Found, error) {
+	found, err := h.executor.Find(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for subjobs of earlier boots: %w", err)
+	}
+	list := make([]protocol.Found, 0, len(found))
+	var lost []error
+	for _, f := range found {
+		if err := h.checkWitness(f); err != nil {
+			lost = append(lost, err)
+		}
+		list = append(list, f.Found)
+	}
+	if len(lost) > 0 {
+		return nil, errkind.Errorf(errkind.Corrupt, "the log has lost records that subjobs were started under; nothing was changed, "+
+			"restore the log in %s from a copy that has them: %w", filepath.Join(h.opts.DataDir, journalDir), errors.Join(lost...))
+	}
+	return list, nil
+}
+
+func (h *Host) checkWitness(f executor.Found) error {
+	if f.Witness.Seq == 0 {
+		return nil // the run directory was never completed: nothing was started under it
+	}
+	if err := h.journal.Check(f.Witness); err != nil {
+		return fmt.Errorf("run directory of subjob %v of job %s (below %s) names record %s of the log: %w",
+			f.Token, f.Job, h.opts.DataDir, f.Witness, err)
+	}
+	return nil
+}
+
+// recover lets every actor re-issue what is outstanding.
+func (h *Host) recover() {
+	for i := range h.parties {
+		p, now := &h.parties[i], h.clock.now()
+		if h.tape != nil {
+			h.tape.RecoverCall(p.Address, now)
+		}
+		from := h.mark()
+		p.Actor.Recover(now, &h.out)
+		h.stepped(p, now, from)
+	}
+}
+
+// lostJournal refuses a data directory whose journal is gone while outputs of jobs lie there: without it they are files of jobs
+// that nobody knows, and the next start would remove them.
+func (h *Host) lostJournal() error {
+	if h.files == nil || !h.fresh {
+		return nil
+	}
+	stored, err := h.files.Stored()
+	if err != nil {
+		return fmt.Errorf("look for files of jobs: %w", err)
+	}
+	if len(stored) == 0 {
+		return nil
+	}
+	return errkind.Errorf(errkind.Corrupt, "%s has no journal, but files of %d jobs, the first is %q: restore the journal's directory from a backup; "+
+		"or move output, checkpoints and logs away to begin with no jobs. Nothing was removed", h.opts.DataDir, len(stored), stored[0])
+}
+
+// sweep removes the files of jobs that nobody knows any more: a Purge may have been lost with an earlier boot. Nobody
+// can submit yet, so what the log knows is all there is.
+func (h *Host) sweep() {
+	if h.files == nil {
+		return
+	}
+	stored, err := h.files.Stored()
+	for _, id := range stored {
+		if h.actors.Gate.Life(id) == 0 {
+			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)
+		}
+	}
+	if err != nil {
+		h.log.Warn("could not look for files that nobody needs any more", "error", err)
+	}
+	h.pruneSnapshots()
+	h.pruneUnpacked()
+}

@@ -1,0 +1,122 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/fabric"
+	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/tape"
+)
+
+// Files is what the executor's kind keeps of jobs besides the journal. Its methods are safe for concurrent use.
+type Files interface {
+	// PutSnapshot stores a work directory (tar.gz) durably; the same bytes have the same id, which Launch.Snapshot carries.
+	// Errors are of kind Invalid or Exhausted.
+	PutSnapshot(tarGz []byte) (executor.Snapshot, error)
+	// HasSnapshot says whether a stored work directory is there.
+	HasSnapshot(id string) (bool, error)
+	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.
+	OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error)
+	// Outputs lists the committed output folders of a job.
+	Outputs(name job.ID) ([]status.Output, error)
+	// Stored lists the jobs of which anything is kept.
+	Stored() ([]job.ID, error)
+	// PruneSnapshots removes the stored work directories that keep says nobody needs.
+	PruneSnapshots(keep func(id string) bool) error
+	// PruneUnpacked removes what was unpacked of stored work directories, where live says no job needs it that is not over.
+	PruneUnpacked(live func(id string) bool) error
+}
+
+// Env is what the host gives an executor.
+type Env struct {
+	// Deliver takes the executor's answers. It never blocks.
+	Deliver func(protocol.Message)
+	// Slice describes a slice of this node by its full name. It knows them all before the first Start.
+	Slice func(job.SliceID) (protocol.Slice, bool)
+	// Use tells which processes use how much of a slice's own memory (inventory.Meter). Nil: nobody can tell.
+	Use func(job.SliceID) (map[int]int64, error)
+}
+
+// Options of a host.
+type Options struct {
+	// DataDir holds everything durable of this daemon.
+	DataDir string
+	// Version and Commit of the build.
+	Version, Commit string
+	// ZoneID and NodeID are the addresses of the actors. The gate has none.
+	ZoneID job.ZoneID
+	NodeID job.NodeID
+	// Actors makes fresh actors with the daemon's configuration. It is called at start, and again to prove a snapshot
+	// before it replaces the log.
+	Actors func() actor.Set
+	// Config of the actors, as JSON, for the tape.
+	Config json.RawMessage
+	// Journal opens the log below the data directory.
+	Journal func(dir string) (journal.Journal, error)
+	// Executor makes the executor and what it keeps of jobs; Files may be nil: then there are no snapshots, logs and
+	// outputs. See Processes.
+	Executor func(Env) (executor.Executor, Files, error)
+	// Inventory is what this node has to offer. The host closes it.
+	Inventory inventory.Inventory
+	// Ours says whether a process belongs to a subjob; nil: nobody looks for processes that are not ours.
+	Ours func(slice job.SliceID, pid int) bool
+	// Fabric between the actors; nil: the memory kind without faults. The host closes it.
+	Fabric fabric.Fabric
+	Log    *slog.Logger
+
+	// SnapshotRecords and SnapshotBytes say when the log is replaced by a snapshot: after so many records, or beyond so
+	// many bytes. Default 100,000 and 64 MiB.
+	SnapshotRecords uint64
+	SnapshotBytes   int64
+	// Tape bounds the tape. NoTape turns it off.
+	Tape   tape.Limits
+	NoTape bool
+	// HistoryFor is how far back pictures may look. Default 24 h.
+	HistoryFor time.Duration
+
+	// What About shows besides: the mechanism and policy, where the API listens, whether only one user is served.
+	Mechanism, Policy, Listen string
+	SingleUser                bool
+}
+
+func (o *Options) check() error {
+	var errs []error
+	need := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, errors.New("host: Options."+what+" is not set"))
+		}
+	}
+	need(o.ZoneID != "", "ZoneID")
+	need(o.NodeID != "", "NodeID")
+	need(o.Actors != nil, "Actors")
+	need(o.Journal != nil, "Journal")
+	need(o.Executor != nil, "Executor")
+	need(o.Inventory != nil, "Inventory")
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.SnapshotRecords == 0 {
+		o.SnapshotRecords = 100_000
+	}
+	if o.SnapshotBytes == 0 {
+		o.SnapshotBytes = 64 << 20
+	}
+	if o.HistoryFor == 0 {
+		o.HistoryFor = 24 * time.Hour
+	}
+	return nil
+}

@@ -1,0 +1,377 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/report"
+	"sluice.dev/sluice/internal/lab/scenario"
+)
+
+// maxSpans is how many runs of a picture are kept.
+const maxSpans = 100_000
+
+// pictures are files that a run leaves.
+type pictures struct{ report, perfetto string }
+
+func (a *app) simRunCmd() *cobra.Command {
+	var f simFlags
+	var p pictures
+	c := &cobra.Command{
+		Use: "run NAME|FILE", Short: "Run a scenario",
+		Long: `Run a scenario under one mechanism or several, with one seed or several, and print what
+is measured: docs/metrics.md defines each figure. What the scenario expects is checked.
+
+sja is the gate, the zone and the nodes of the daemon; sja:efficiency and so on run them
+under that policy. jasda is the same with jobs that bid and a market that clears. Every
+other mechanism is a planner that runs each job as one block.
+
+Interrupted, it prints what it has and says so.
+
+Exit codes: 0 done, and what the scenario expects holds; 1 it does not; 2 wrong arguments
+or a wrong file; 130 interrupted.`,
+		Example: `  sluice sim run small
+  sluice sim run small --mechanism sja,jasda --set market.lambda=0.3
+  sluice sim run small --mechanism sja,sja:efficiency,easy --seeds 1-20 -o json
+  sluice sim run philly-mig --data ./data --mechanism all
+  sluice sim run small --set workload.synthetic.0.load=0.8 --set mechanism.horizon=30m
+  sluice sim run small -m sja,easy --report small.html --perfetto small.json
+  sluice sim run bug.yml -o wide`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: completeScenarios,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.simRun(cmd.Context(), args[0], &f, p) },
+	}
+	f.add(a, c)
+	c.Flags().StringVar(&p.report, "report", "", "write a page with plots, tables and a timeline to this file (HTML)")
+	c.Flags().StringVar(&p.perfetto, "perfetto", "", "write what ran where under the first seed to this file, for ui.perfetto.dev (JSON)")
+	c.AddCommand(a.simRunFGDCmd())
+	return a.OutputAs(c, "table", "wide", "json", "csv")
+}
+
+func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) error {
+	o, err := f.options(name)
+	if err = errors.Join(err, writable("--report", p.report), writable("--perfetto", p.perfetto)); err != nil {
+		return err
+	}
+	if p != (pictures{}) {
+		o.Spans = maxSpans
+	}
+	show, stop := a.simProgress()
+	o.Progress = show
+	results, err := scenario.Run(ctx, o)
+	stop()
+	if err != nil {
+		return err
+	}
+	account, err := a.account(ctx, &o)
+	if err != nil {
+		return err
+	}
+	if (a.Format == "table" || a.Format == "wide") && ctx.Err() == nil {
+		f, err := facts(ctx, o.Scenario, o.Data)
+		switch {
+		case err == nil:
+			fmt.Fprintf(a.Out, "%s: %s\n\n", o.Scenario.Name, f)
+		case ctx.Err() == nil:
+			return err
+		}
+	}
+	if err := a.simResults(results); err != nil {
+		return err
+	}
+	if err := p.write(&o, results, account); err != nil {
+		return err
+	}
+	findings := o.Scenario.Judge(o.Mechanisms[0].Name, results)
+	a.findings(findings)
+	if ctx.Err() != nil {
+		whole := 0
+		for i := range results {
+			if !results[i].Partial {
+				whole++
+			}
+		}
+		return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: %d of %d runs are whole, %d were cut off", whole, len(o.Mechanisms)*len(o.Seeds), len(results)-whole)}
+	}
+	for _, f := range findings {
+		if !f.OK {
+			return &command.Failure{Code: command.ExitFailed, Err: errkind.Errorf(errkind.Conflict, "scenario %s is not as expected", o.Scenario.Name)}
+		}
+	}
+	return nil
+}
+
+// account shows what was found in the files that the work is made of, and what was left out, under the first seed. It is
+// empty for an interrupted run.
+func (a *app) account(ctx context.Context, o *scenario.Options) ([]string, error) {
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	lines, err := o.Scenario.Account(ctx, o.Seeds[0], o.Data)
+	if err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	out := a.Out
+	if !slices.Contains([]string{"table", "wide"}, a.Format) {
+		out = a.Err
+	}
+	for _, l := range lines {
+		fmt.Fprintln(out, l)
+	}
+	fmt.Fprintln(out)
+	return lines, nil
+}
+
+// simResults prints results in the form asked for.
+func (a *app) simResults(results []scenario.Result) error {
+	var runs []measure.Run // whole ones: programs could not tell the others
+	for i := range results {
+		if !results[i].Partial {
+			runs = append(runs, results[i].Run)
+		}
+	}
+	switch a.Format {
+	case "json":
+		return measure.WriteJSON(a.Out, runs)
+	case "csv":
+		return measure.WriteCSV(a.Out, runs)
+	case "wide":
+		return everyMetric(a.Out, results)
+	}
+	return overview(a.Out, results)
+}
+
+// write leaves the pictures that were asked for.
+func (p pictures) write(o *scenario.Options, results []scenario.Result, account []string) error {
+	if p == (pictures{}) {
+		return nil
+	}
+	notes, err := o.Scenario.Assumptions(o.Data)
+	if err != nil {
+		return err
+	}
+	if len(account) > 0 {
+		notes = append(notes, "Under the first seed: "+strings.Join(account, "; ")+".")
+	}
+	study := report.Study{Title: o.Scenario.Name, About: o.Scenario.Doc, Notes: notes}
+	for i := range results {
+		r := &results[i]
+		study.Rows = append(study.Rows, report.Row{
+			Scenario: r.Scenario, Mechanism: r.Mechanism, Seed: r.Seed, Metrics: r.Metrics, Waits: r.Waits, Spans: r.Recording,
+		})
+	}
+	return errors.Join(toFile(p.report, study.HTML), toFile(p.perfetto, study.Perfetto))
+}
+
+// writable is an error if a file can't be written, which is to be said before hours of work and not after. What is there
+// stays as it is.
+func writable(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	_, before := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return command.Usage("%s: %w", flag, err)
+	}
+	if errors.Is(before, fs.ErrNotExist) {
+		err = os.Remove(path)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// toFile writes a file, unless it has no name.
+func toFile(path string, write func(io.Writer) error) (err error) {
+	if path == "" {
+		return nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the picture: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return write(f)
+}
+
+// group is the results of one mechanism: the whole runs, or where there are none those that were cut off.
+type group struct {
+	name  string
+	runs  []*scenario.Result
+	whole bool
+	// cut off runs beside the whole ones.
+	cut int
+}
+
+// perMechanism groups results, in order of first appearance.
+func perMechanism(results []scenario.Result) (groups []group) {
+	for i := range results {
+		r := &results[i]
+		at := slices.IndexFunc(groups, func(g group) bool { return g.name == r.Mechanism })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, group{name: r.Mechanism})
+		}
+		switch g := &groups[at]; {
+		case !r.Partial && !g.whole:
+			g.cut += len(g.runs)
+			g.runs, g.whole = []*scenario.Result{r}, true
+		case r.Partial && g.whole:
+			g.cut++
+		default:
+			g.runs = append(g.runs, r)
+		}
+	}
+	return groups
+}
+
+// seeds says how many runs the means are over.
+func (g *group) seeds() string {
+	switch {
+	case !g.whole:
+		return fmt.Sprintf("%d, cut off", len(g.runs))
+	case g.cut > 0:
+		return fmt.Sprintf("%d (%d more cut off)", len(g.runs), g.cut)
+	}
+	return strconv.Itoa(len(g.runs))
+}
+
+// finished is the mean number of jobs that finished.
+func (g *group) finished() float64 {
+	sum := int64(0)
+	for _, r := range g.runs {
+		sum += r.Finished
+	}
+	return float64(sum) / float64(len(g.runs))
+}
+
+// mean of a metric over the runs, those left out in which it could not be measured.
+func (g *group) mean(metric string) float64 {
+	values := make([]float64, len(g.runs))
+	for i, r := range g.runs {
+		values[i] = r.Metrics.Get(metric)
+	}
+	return measure.Mean(values).Mean
+}
+
+// overview is one row for each mechanism: means over the seeds of what people look at first.
+func overview(out io.Writer, results []scenario.Result) error {
+	type column struct{ head, metric string }
+	columns := []column{
+		{"USE", measure.Utilization}, {"USEFUL", measure.UsefulUtilization}, {"WAIT", measure.WaitMean}, {"WAIT-P95", measure.WaitP95},
+		{"COMPLETION", measure.CompletionMean}, {"SLOWDOWN", measure.SlowdownMean}, {"PIECES", measure.Subjobs},
+		{"OVERHEAD", measure.OverheadShare}, {"LOST", measure.LostShare}, {"UNFINISHED", measure.Unfinished}, {"BOUND", measure.BoundShare},
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	heads := []string{"MECHANISM", "SEEDS", "FINISHED"}
+	for _, bad := range []column{{"REJECTED", measure.Rejected}, {"FAILED", measure.Failed}} { // what is not done looks like speed
+		if slices.ContainsFunc(results, func(r scenario.Result) bool { return r.Metrics.Get(bad.metric) > 0 }) {
+			columns = slices.Insert(columns, len(columns)-1, bad)
+		}
+	}
+	for _, c := range columns {
+		heads = append(heads, c.head)
+	}
+	fmt.Fprintln(w, strings.Join(heads, "\t"))
+	for _, g := range perMechanism(results) {
+		cells := []string{g.name, g.seeds(), number(g.finished())}
+		for _, c := range columns {
+			cells = append(cells, figure(c.metric, g.mean(c.metric)))
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// everyMetric is one row for each metric, one column for each mechanism.
+func everyMetric(out io.Writer, results []scenario.Result) error {
+	groups := perMechanism(results)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	heads := []string{"METRIC"}
+	for _, g := range groups {
+		heads = append(heads, g.name)
+	}
+	fmt.Fprintln(w, strings.Join(heads, "\t"))
+	var names []string
+	for _, m := range measure.Table() {
+		names = append(names, m.Name)
+	}
+	for i := range results { // those of a negotiation, and of groups of jobs
+		for _, m := range results[i].Metrics {
+			if !slices.Contains(names, m.Name) {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		cells := []string{name}
+		for _, g := range groups {
+			cells = append(cells, figure(name, g.mean(name)))
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// figure is a value for people: a share in percent, a time in its unit.
+func figure(metric string, v float64) string {
+	switch info := measure.About(metric); {
+	case math.IsNaN(v):
+		return "-"
+	case info.Unit == measure.Share:
+		return fmt.Sprintf("%.1f%%", 100*v)
+	case info.Unit == measure.Seconds && v < 1e8:
+		return command.Short(time.Duration(v * float64(time.Second)))
+	}
+	return number(v)
+}
+
+// number is a plain number with at most three digits that matter after the point.
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// findings says how the expectations came out: below a table, or on the error stream where the answer is for programs.
+func (a *app) findings(findings []scenario.Finding) {
+	out := a.Out
+	if !slices.Contains([]string{"table", "wide"}, a.Format) {
+		out = a.Err
+	}
+	if len(findings) > 0 {
+		fmt.Fprintln(out)
+	}
+	for _, f := range findings {
+		word := "ok  "
+		switch {
+		case f.Open:
+			word = "open"
+		case !f.OK:
+			word = "FAIL"
+		}
+		line := word + "  " + f.Text
+		if f.Seen != "" {
+			line += "   (" + f.Seen + ")"
+		}
+		fmt.Fprintln(out, terminal.Line(line))
+	}
+}

@@ -1,0 +1,136 @@
+// Package cli is the commands of the simulator: `sluice sim` and all below it. cmd/sluice registers them beside the live ones; it
+// knows nothing of a daemon.
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
+	planners "sluice.dev/sluice/internal/lab/planner/all"
+	"sluice.dev/sluice/internal/lab/scenario"
+	traces "sluice.dev/sluice/internal/lab/trace/all"
+)
+
+// app is one run of a simulation's command.
+type app struct{ *command.App }
+
+// Command is `sluice sim` with all that is below it.
+func Command(run *command.App) *cobra.Command {
+	a := &app{run}
+	c := &cobra.Command{
+		Use: "sim", Short: "Simulate clusters, and compare mechanisms",
+		Long: `Run scenarios in virtual time: the same gate, zone and nodes as in the daemon, or a
+planner that runs every job as one block. A scenario is a file; several ship with the
+program. The same scenario, mechanism and seed give the same bytes on every machine.`,
+		Example: "  sluice sim list\n  sluice sim run small --mechanism sja,easy\n  sluice sim compare small --mechanism sja,easy --seeds 1-20",
+	}
+	c.AddCommand(a.simRunCmd(), a.simCompareCmd(), a.simListCmd(), a.simShowCmd(), a.simReplayCmd(), a.simCheckCmd())
+	return c
+}
+
+// mechanisms is what a simulation can run.
+func mechanisms() scenario.Table {
+	return scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+}
+
+// scenarios reads them, with arrivals from files of every format.
+func scenarios() scenario.Reader { return scenario.Reader{Formats: traces.Formats()} }
+
+// simFlags are what run and compare have in common.
+type simFlags struct {
+	mechanisms []string
+	seeds      string
+	data       string
+	sets       []string
+	workers    int
+}
+
+func (f *simFlags) add(a *app, c *cobra.Command) {
+	c.Flags().StringSliceVarP(&f.mechanisms, "mechanism", "m", nil, "mechanisms: "+strings.Join(mechanisms().Names(), ", ")+", or all (default: the scenario's own)")
+	c.Flags().StringVar(&f.seeds, "seeds", "", "seeds such as 1-20 or 1,3,9 (default: the scenario's own)")
+	c.Flags().StringVar(&f.data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA), for scenarios that need it")
+	c.Flags().StringArrayVar(&f.sets, "set", nil, "replace a value of the scenario, such as mechanism.policy=efficiency; may be repeated")
+	c.Flags().IntVar(&f.workers, "workers", 0, "how many runs go at once (default: one for each processor)")
+	_ = c.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(append(mechanisms().Names(), scenario.All), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}
+
+// options reads the scenario and what the flags say of it.
+func (f *simFlags) options(name string) (scenario.Options, error) {
+	var o scenario.Options
+	sets, err := replacements(f.sets)
+	if err != nil {
+		return o, err
+	}
+	if f.workers < 0 {
+		return o, command.Usage("--workers %d: want 1 or more, or 0 for one for each processor", f.workers)
+	}
+	s, err := scenarios().Load(name, sets...)
+	if err != nil {
+		return o, err
+	}
+	o = scenario.Options{Scenario: s, Data: &scenario.Traces{Dir: f.data}, Workers: f.workers, Seeds: s.Seeds}
+	names := f.mechanisms
+	if len(names) == 0 {
+		names = s.Settings.Use
+	}
+	if o.Mechanisms, err = mechanisms().Find(s, names); err != nil {
+		return o, err
+	}
+	if f.seeds != "" {
+		if o.Seeds, err = scenario.Seeds(f.seeds); err != nil {
+			return o, command.Usage("--seeds: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// replacements reads PATH=VALUE.
+func replacements(texts []string) ([]config.Set, error) {
+	var out []config.Set
+	for _, t := range texts {
+		path, value, ok := strings.Cut(t, "=")
+		if !ok || path == "" {
+			return nil, command.Usage("--set %q: want a path of keys and a value, such as mechanism.policy=efficiency", t)
+		}
+		out = append(out, config.Set{Path: path, Value: value})
+	}
+	return out, nil
+}
+
+// completeScenarios proposes the scenarios that ship.
+func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return scenario.Shipped(), cobra.ShellCompDirectiveDefault
+}
+
+func (a *app) simShowCmd() *cobra.Command {
+	return a.OutputAs(&cobra.Command{
+		Use: "show NAME", Short: "Print a scenario's file",
+		Long:    "Print the file of a scenario that ships with the program, to read, or to change and run as a file.",
+		Example: "  sluice sim show small > mine.yml",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeScenarios,
+		RunE: func(_ *cobra.Command, args []string) error {
+			data, _, err := scenario.Open(args[0])
+			if err != nil {
+				return err
+			}
+			if a.Format == "json" {
+				var v any
+				if err = yaml.Unmarshal(data, &v); err != nil {
+					return err
+				}
+				if data, err = command.Plain(v); err != nil {
+					return err
+				}
+				return a.DumpJSON(data)
+			}
+			_, err = fmt.Fprint(a.Out, string(data))
+			return err
+		},
+	}, "yaml", "json")
+}

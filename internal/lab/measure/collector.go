@@ -1,0 +1,326 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// MaxClasses is how many classes of slices can be told apart.
+const MaxClasses = 64
+
+// Bound is the least run time by which a slowdown is divided, so that jobs of no length do not decide the mean.
+const Bound = 10 * time.Second
+
+// Config says what is measured.
+type Config struct {
+	// Classes are the slices that there are, up to MaxClasses.
+	Classes []Class
+	Window  Window
+	// Usable gives the classes on which a job could run as a whole, as a set of bits: its memory is safe there and its owner
+	// allows it. It is what makes an idle slice a fragment, and has to be the same function for every mechanism compared.
+	Usable func(*workload.Job) uint64
+}
+
+// live is what is remembered of a job while it lives.
+type live struct {
+	known, counted, began bool
+	queue, running, runs  int32
+	group                 int32 // 0 for none
+	submit, since         quantity.Instant
+	held, work            time.Duration
+	theta                 int64
+}
+
+// kind of a job, to the typical tasks of FGD: where it could run, and on how many slices at once.
+type kind struct {
+	usable uint64
+	slices int32
+}
+
+// queue is what its jobs got.
+type queue struct {
+	name    string
+	n       int64
+	stretch float64
+}
+
+// Collector is the Observer behind the metrics. Its memory grows with the number of slices, of live jobs, of queues and
+// of kinds of jobs, and not with the length of the run; in steady state it does not allocate. It is deterministic: the
+// same events give the same metrics. Not safe for concurrent use.
+type Collector struct {
+	config  Config
+	from    quantity.Instant
+	to      quantity.Instant
+	now     quantity.Instant
+	jobs    []live
+	queues  []queue
+	queueOf map[string]int32
+	kinds   map[kind]int64
+	groups  groups
+
+	idle    []idleness
+	waiting int64 // jobs that hold no slice
+	unsold  area  // idle weight times time, while a job waits
+	weight  int64 // idle weight now
+
+	wait, completion                             *histogram
+	slowdown, stretch                            float64 // sums
+	arrived, submitted, began                    int64
+	finished, failed, rejected, unfinished, runs int64
+	pieces, excesses, theta                      int64
+	messages                                     int64
+	first, last                                  quantity.Instant
+	busy, useful, overhead, lost, peak, work     area
+	done                                         bool
+}
+
+var _ Observer = (*Collector)(nil)
+
+// New makes a collector. An error is of kind Invalid and lists every problem of the configuration.
+func New(c Config) (*Collector, error) {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if n := len(c.Classes); n == 0 || n > MaxClasses {
+		add("classes: %d given; want 1 to %d", n, MaxClasses)
+	}
+	for i, k := range c.Classes {
+		if k.Count < 1 || k.Weight < 1 || k.Memory < 0 {
+			add("class %d (%q): count %d, weight %d, memory %d; want at least 1, 1 and 0", i, k.Name, k.Count, k.Weight, k.Memory)
+		}
+	}
+	if c.Window.To != 0 && c.Window.To <= c.Window.From {
+		add("window: it ends at %d and begins at %d; want an end after its beginning, or 0 for the end of the run", c.Window.To, c.Window.From)
+	}
+	if c.Usable == nil {
+		add("usable: no function given; fragmentation needs to know where a job could run")
+	}
+	if len(problems) > 0 {
+		return nil, errkind.Errorf(errkind.Invalid, "metrics: %w", errors.Join(problems...))
+	}
+	m := &Collector{
+		config: c, from: c.Window.From, to: c.Window.To, queueOf: map[string]int32{}, kinds: map[kind]int64{},
+		wait: newHistogram(), completion: newHistogram(), first: quantity.Never,
+		now: math.MinInt64 / 2, // before everything, and no difference to it overflows
+	}
+	if m.to == 0 {
+		m.to = quantity.Never
+	}
+	for _, k := range c.Classes {
+		m.idle = append(m.idle, newIdleness(k.Count))
+		m.weight += int64(k.Count) * k.Weight
+	}
+	return m, nil
+}
+
+// within is how much of the window has passed at t.
+func (m *Collector) within(t quantity.Instant) time.Duration {
+	return max(0, min(t, m.to).Sub(m.from))
+}
+
+// advance goes to the time of an event.
+func (m *Collector) advance(at quantity.Instant) {
+	if at == m.now {
+		return
+	}
+	if at < m.now || m.done {
+		invariant.Check(false, "metrics: told of an event at %d after %d (finished: %t)", at, m.now, m.done)
+	}
+	if m.waiting > 0 {
+		m.unsold.add(m.weight, int64(m.within(at)-m.within(m.now)))
+	}
+	m.now = at
+}
+
+// job is the live job in a slot.
+func (m *Collector) job(s Slot) *live {
+	if s < 0 || int(s) >= len(m.jobs) || !m.jobs[s].known {
+		invariant.Check(false, "metrics: slot %d holds no job", s)
+	}
+	return &m.jobs[s]
+}
+
+// Arrived counts a job among those that wait.
+func (m *Collector) Arrived(at quantity.Instant, s Slot, j *workload.Job) {
+	m.advance(at)
+	for int(s) >= len(m.jobs) {
+		m.jobs = append(m.jobs, live{})
+	}
+	if m.jobs[s].known {
+		invariant.Check(false, "metrics: slot %d is given to job %d before its last one is done", s, j.Number)
+	}
+	counted := at >= m.from && at < m.to
+	m.jobs[s] = live{known: true, counted: counted, queue: m.queue(j.Queue), group: m.groups.number(j.Group), submit: at, work: j.Work, theta: j.Theta}
+	m.first = min(m.first, at)
+	m.waiting++
+	m.arrived++
+	if counted {
+		if g := m.groups.of(&m.jobs[s]); g != nil {
+			g.jobs++
+		}
+		m.submitted++
+		m.kinds[kind{usable: m.config.Usable(j), slices: int32(max(j.Slices, 1))}]++
+	}
+}
+
+// queue numbers a queue by its name.
+func (m *Collector) queue(name string) int32 {
+	q, ok := m.queueOf[name]
+	if !ok {
+		q = int32(len(m.queues))
+		m.queueOf[name] = q
+		m.queues = append(m.queues, queue{name: name})
+	}
+	return q
+}
+
+// Began ends a job's wait and takes its slices from the idle ones.
+func (m *Collector) Began(at quantity.Instant, s Slot, class uint8, n int32) {
+	m.advance(at)
+	j := m.job(s)
+	if !j.began {
+		j.began = true
+		if j.counted {
+			m.began++
+			m.waited(at, j)
+		}
+	}
+	if j.running == 0 {
+		j.since = at
+		m.waiting--
+	}
+	j.running++
+	j.runs++
+	m.take(class, n)
+}
+
+// take takes n slices from the idle ones, or gives them back if n is negative.
+func (m *Collector) take(class uint8, n int32) {
+	if !m.idle[class].take(m.within(m.now), int(n)) {
+		invariant.Check(false, "metrics: %d slices of class %q taken at %d, %d of %d are idle", n, m.config.Classes[class].Name, m.now,
+			m.idle[class].now, m.config.Classes[class].Count)
+	}
+	m.weight -= int64(n) * m.config.Classes[class].Weight
+}
+
+// Ended counts what a run did; its time is shared out evenly over its length where only part of it is in the window.
+func (m *Collector) Ended(at quantity.Instant, p *Piece) {
+	m.advance(at)
+	j := m.job(p.Slot)
+	j.running--
+	if j.running < 0 {
+		invariant.Check(false, "metrics: a run of slot %d ended that never began", p.Slot)
+	}
+	if j.running == 0 {
+		j.held += at.Sub(j.since)
+		m.waiting++
+	}
+	m.take(p.Class, -p.Slices)
+	m.last = max(m.last, at)
+
+	if p.Start >= m.from && p.Start < m.to {
+		m.pieces++
+		m.theta += j.theta
+		if p.Excess {
+			m.excesses++
+		}
+	}
+	whole, part := int64(p.End.Sub(p.Start)), int64(m.within(p.End)-m.within(p.Start))
+	if part <= 0 {
+		return
+	}
+	share := func(d time.Duration) int64 {
+		if part == whole {
+			return int64(d)
+		}
+		return quantity.MulDiv(int64(d), part, whole)
+	}
+	class := &m.config.Classes[p.Class]
+	n, weight := int64(p.Slices), int64(p.Slices)*class.Weight
+	m.busy.add(weight, part)
+	useful, overhead := share(p.Useful), share(p.Overhead)
+	m.useful.add(weight, useful)
+	m.overhead.add(weight, overhead)
+	m.lost.add(weight, max(0, part-useful-overhead)) // shares are rounded up
+	m.peak.add(n*int64(min(p.Peak, class.Memory)), part)
+	m.work.add(n, share(p.Work))
+	if g := m.groups.of(j); g != nil {
+		g.work.add(n, share(p.Work))
+		g.held.add(weight, part)
+	}
+}
+
+// waited counts the wait of a job that begins, or comes to an end without.
+func (m *Collector) waited(at quantity.Instant, j *live) {
+	d := at.Sub(j.submit)
+	m.wait.add(d)
+	if g := m.groups.of(j); g != nil {
+		g.waits++
+		g.wait.add(1, int64(d))
+	}
+}
+
+// Done settles a job and forgets it.
+func (m *Collector) Done(at quantity.Instant, s Slot, state job.State) {
+	m.advance(at)
+	j := m.job(s)
+	if j.running != 0 {
+		invariant.Check(false, "metrics: slot %d is done while %d of its runs hold slices", s, j.running)
+	}
+	m.waiting--
+	if j.counted {
+		m.settle(at, j, state)
+	}
+	m.last = max(m.last, at)
+	j.known = false
+}
+
+// settle counts a job that has come to its end, or to the end of the run.
+func (m *Collector) settle(at quantity.Instant, j *live, state job.State) {
+	m.runs += int64(j.runs)
+	if state == job.Impossible {
+		m.rejected++
+		return
+	}
+	if !j.began {
+		m.waited(at, j)
+	}
+	took := at.Sub(j.submit)
+	switch {
+	case state == job.Finished:
+		m.finished++
+		m.slowdown += max(1, float64(took)/float64(max(j.held, Bound)))
+	case state.Final():
+		m.failed++
+		return
+	default:
+		m.unfinished++
+	}
+	m.completion.add(took)
+	stretch := float64(took) / float64(max(j.work, Bound))
+	m.stretch += stretch
+	q := &m.queues[j.queue]
+	q.n++
+	q.stretch += stretch
+	if g := m.groups.of(j); g != nil {
+		g.completed++
+		g.completion.add(1, int64(took))
+		g.stretch += stretch
+		if state != job.Finished {
+			g.unfinished++
+		}
+	}
+}
+
+// Sent counts messages.
+func (m *Collector) Sent(n int) { m.messages += int64(n) }
+
+// Messages is how many were sent so far.
+func (m *Collector) Messages() int64 { return m.messages }

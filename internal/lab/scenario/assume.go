@@ -1,0 +1,90 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sluice.dev/sluice/internal/lab/workload"
+	"sluice.dev/sluice/internal/lab/workload/compose"
+)
+
+// Assumptions says in a sentence each what the generated and composed work of the scenario takes for granted; none where
+// all jobs are explicit. An error means that the published traces can not be read.
+func (s *Scenario) Assumptions(data *Traces) ([]string, error) {
+	var out []string
+	seen := map[string]bool{}
+	for i := range s.Workload.Streams {
+		t := &s.Workload.Streams[i]
+		in, err := t.inputs(data)
+		if err != nil {
+			return nil, err
+		}
+		for _, sentence := range compose.Assumptions(in, t.Options) {
+			if !seen[sentence] {
+				seen[sentence] = true
+				out = append(out, sentence)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Account says of the generated and composed work under a seed what was found in the files it is made of, how what they lack
+// or have otherwise was taken, and what was left out: a line each, with its count. It is empty where there is nothing to say.
+func (s *Scenario) Account(ctx context.Context, seed uint64, data *Traces) ([]string, error) {
+	streams, err := s.openStreams(ctx, seed, data)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for i, x := range streams {
+		sum := x.Summary()
+		wide, err := s.tooWide(x)
+		if err != nil {
+			return nil, err
+		}
+		lines := slices.Clone(x.counts)
+		for _, c := range [...]compose.Count{
+			{What: "with several GPUs: left out", Many: sum.Multi},
+			{What: "fit no slice: left out", Many: sum.Unfit},
+			{What: "hold more slices than any node has: sja and jasda place a job on one node and never run them, nor what waits behind them", Many: wide},
+		} {
+			if c.Many > 0 {
+				lines = append(lines, c)
+			}
+		}
+		if len(lines) > 0 {
+			lines = append(lines, compose.Count{What: "jobs offered", Many: sum.Jobs})
+		}
+		for _, c := range lines {
+			text := c.String()
+			if len(streams) > 1 {
+				text = fmt.Sprintf("stream %d: %s", i+1, text)
+			}
+			out = append(out, text)
+		}
+	}
+	return out, nil
+}
+
+// tooWide counts the jobs of a stream that hold more slices than any node has.
+func (s *Scenario) tooWide(x opened) (n int64, err error) {
+	if x.of.Options.Multi != compose.Gang {
+		return 0, nil
+	}
+	most := 0
+	for i := range s.Nodes {
+		most = max(most, len(s.Nodes[i].Slices))
+	}
+	var j workload.Job
+	for {
+		more, err := x.Next(&j)
+		if !more || err != nil {
+			return n, err
+		}
+		if j.Slices > most {
+			n++
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package scenario
+
+import (
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/measure"
+)
+
+// BenchmarkNegotiation is what a simulated award costs, with everything that comes with it: proposals, verification,
+// clearing, the five steps, and where all divisible jobs have agents also these and their messages.
+func BenchmarkNegotiation(b *testing.B) {
+	for name, agents := range map[string]string{"inside": "[]", "agents": "[{strategy: honest, share: 100%, think: 5ms}]", "hostile": "[{strategy: honest, share: 90%}, {strategy: hostile, share: 10%}]"} {
+		b.Run(name, func(b *testing.B) {
+			s, err := Load("small", config.Set{Path: "window", Value: "{until: 4h, limit: 1d}"}, config.Set{Path: "workload.agents", Value: agents})
+			if err != nil {
+				b.Fatal(err)
+			}
+			m, err := Table{Policies: []policy.Policy{fairness.Policy{}}}.Find(s, []string{JASDA})
+			if err != nil {
+				b.Fatal(err)
+			}
+			awards := 0.
+			for b.Loop() {
+				r, err := Run(b.Context(), Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1}, Workers: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				awards += r[0].Metrics.Get(measure.Awards)
+			}
+			b.ReportMetric(float64(b.Elapsed())/float64(time.Microsecond)/awards, "us/award")
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package scenario
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	formats "sluice.dev/sluice/internal/lab/trace/all"
+)
+
+// TestDocumentationIsRead: every example of the documentation is a scenario, and every key that is read is described there.
+func TestDocumentationIsRead(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/scenarios.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(examples) < 2 {
+		t.Errorf("%d examples; want two", len(examples))
+	}
+	for i, e := range examples {
+		if _, err := (Reader{formats.Formats()}).Parse(fmt.Sprintf("example-%d.yml", i+1), []byte(e[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, key := range slices.Concat(streamKeys(true), streamKeys(false), arrivalKeys(), strings.Fields("scenario doc market agents agent strategy by share think name nodes reservations slices at start for every truncate queues use policy rigid preempt horizon minWindow theta tauMin overheadMax grace continue restore checkpoint name count due true kill cut skew keep drift node delay jitter loss duplication warmup until limit seeds expect")) {
+		if !regexp.MustCompile(`\b` + key + `\b`).Match(text) {
+			t.Errorf("key %s is not described", key)
+		}
+	}
+}

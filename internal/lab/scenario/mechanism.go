@@ -1,0 +1,141 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/planner"
+)
+
+// Mechanism is one way to run a workload: the real gate, zone and nodes under a policy, or a planner that runs every job
+// as one rigid block.
+type Mechanism struct {
+	Name, Summary string
+	// Policy of the zone; nil for a planner. Rigid is what the zone takes of a planner for its rigid jobs.
+	Policy policy.Policy
+	Rigid  backfill.Discipline
+	// Market negotiates; nil for all but jasda.
+	Market *market.Config
+	// Planner; nil for sja and jasda.
+	Planner *planner.Kind
+}
+
+// The mechanisms that are ours; with a policy of their own they are called sja:efficiency and so on.
+const (
+	// SJA: the scheduler picks among the jobs that are interested in a window.
+	SJA = "sja"
+	// JASDA: jobs bid for windows with variants, and a market clears.
+	JASDA = "jasda"
+)
+
+// All stands for every mechanism there is.
+const All = "all"
+
+// Table is what mechanisms there are. The first policy is the default.
+type Table struct {
+	Policies []policy.Policy
+	Planners []planner.Kind
+}
+
+// Names lists the mechanisms: sja, sja under each policy, jasda, then the planners.
+func (t Table) Names() []string {
+	names := []string{SJA}
+	for _, p := range t.Policies {
+		names = append(names, SJA+":"+p.Name())
+	}
+	names = append(names, JASDA)
+	for i := range t.Planners {
+		names = append(names, t.Planners[i].Name)
+	}
+	return names
+}
+
+// Find gives the mechanisms of these names, each once, in this order; all is sja, jasda and every planner. sja alone runs
+// under the scenario's policy, and so does jasda, whose policy orders rigid jobs. The error lists every name that is not known, with what was perhaps meant.
+func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
+	var out []Mechanism
+	var problems []error
+	add := func(m Mechanism) {
+		if !slices.ContainsFunc(out, func(o Mechanism) bool { return o.Name == m.Name }) {
+			out = append(out, m)
+		}
+	}
+	for _, name := range names {
+		if name == All {
+			names = append([]string{SJA, JASDA}, names...)
+		}
+	}
+	for _, name := range names {
+		if name == All {
+			for i := range t.Planners {
+				add(t.planner(i))
+			}
+			continue
+		}
+		m, err := t.find(s, name)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		add(m)
+	}
+	if len(problems) > 0 {
+		return nil, errkind.Errorf(errkind.Invalid, "%w", errors.Join(problems...))
+	}
+	return out, nil
+}
+
+func (t Table) planner(i int) Mechanism {
+	k := &t.Planners[i]
+	return Mechanism{Name: k.Name, Summary: k.Summary, Planner: k}
+}
+
+func (t Table) find(s *Scenario, name string) (Mechanism, error) {
+	for i := range t.Planners {
+		if t.Planners[i].Name == name {
+			return t.planner(i), nil
+		}
+	}
+	base, wanted, own := strings.Cut(name, ":")
+	if base != SJA && base != JASDA {
+		return Mechanism{}, fmt.Errorf("there is no mechanism %q; %s", name, config.Suggest(name, append(t.Names(), All)))
+	}
+	if !own {
+		wanted = s.Settings.Policy
+	}
+	if wanted == "" && len(t.Policies) > 0 {
+		wanted = t.Policies[0].Name()
+	}
+	rigid, err := discipline(s.Settings.Rigid)
+	if err != nil {
+		return Mechanism{}, fmt.Errorf("mechanism %s: %w", name, err)
+	}
+	var known []string
+	for _, p := range t.Policies {
+		if p.Name() == wanted {
+			m := Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + wanted, Policy: p, Rigid: rigid}
+			if base == JASDA {
+				m.Summary = "jobs bid for gaps and a market clears, rigid jobs by policy " + wanted
+				m.Market = &s.Settings.Market
+			}
+			return m, nil
+		}
+		known = append(known, p.Name())
+	}
+	return Mechanism{}, fmt.Errorf("mechanism %s: there is no policy %q; %s", name, wanted, config.Suggest(wanted, known))
+}
+
+// discipline is how a zone plans its rigid jobs; empty is the zone's own default.
+func discipline(name string) (backfill.Discipline, error) {
+	if name == "" {
+		return backfill.Discipline{}, nil
+	}
+	return backfill.Named(name)
+}

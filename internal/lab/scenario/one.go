@@ -1,0 +1,115 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/measure"
+)
+
+// check lists what can't be run.
+func (o *Options) check() error {
+	var problems []error
+	if len(o.Mechanisms) == 0 {
+		problems = append(problems, errors.New("no mechanism is given"))
+	}
+	if o.Scenario.Workload.NeedsData() && o.Data.Dir == "" {
+		problems = append(problems, fmt.Errorf("scenario %s is composed of published traces; give their folder with --data DIR", o.Scenario.Name))
+	}
+	for i := range o.Mechanisms {
+		problems = append(problems, o.Scenario.playable(&o.Mechanisms[i]))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return nil
+}
+
+// runner runs a scenario's runs. What the runs of one seed share is found once.
+type runner struct {
+	Options
+	worlds []world // by place of the seed
+}
+
+// one runs the scenario once. There is no result if ctx ends before anything has happened.
+func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(quantity.Instant, int)) (*Result, error) {
+	s := r.Scenario
+	w, err := r.worlds[seed].see(ctx, s, r.Seeds[seed], r.Data)
+	if err != nil {
+		return nil, unbegun(ctx, err)
+	}
+	from, err := s.offer(ctx, r.Seeds[seed], r.Data)
+	if err != nil {
+		return nil, unbegun(ctx, err)
+	}
+	window := w.window(s)
+	usable := judge{classes: w.classes}
+	collector, err := measure.New(measure.Config{Classes: w.measured, Window: window, Usable: usable.usable})
+	if err != nil {
+		return nil, err
+	}
+	witness := newWitness(from.named, s.slices())
+	observers := measure.Observers{witness, collector}
+	var recorder *measure.Recorder
+	if r.Spans > 0 && seed == 0 {
+		recorder = measure.NewRecorder(w.measured, r.Spans)
+		observers = append(observers, recorder)
+	}
+	play := s.playProtocol
+	if m.Planner != nil {
+		play = s.playPlanner
+	}
+	var market measure.Negotiation
+	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market})
+	if err != nil {
+		return nil, err
+	}
+	if over {
+		at = max(at, window.To)
+	}
+	out := &Result{
+		Run:      measure.Run{Scenario: s.Name, Mechanism: m.Name, Seed: r.Seeds[seed], Metrics: collector.Finish(at)},
+		Finished: witness.finished, Live: witness.live, Partial: ctx.Err() != nil && !over, At: at, Broken: witness.broken, Fates: witness.fates,
+	}
+	if over && witness.live > 0 {
+		out.Broken = append(out.Broken, fmt.Sprintf("%d jobs are lost: the run is over and they have no final state", witness.live))
+	}
+	if m.Market != nil {
+		market.Set(&out.Metrics, collector.Messages())
+	}
+	if market.Waits > 0 {
+		out.Metrics.Set(measure.WaitCoverage, 1-float64(market.Sooner+market.Later)/float64(market.Waits))
+		out.Told, out.Sooner, out.Later = market.Waits, market.Sooner, market.Later
+	}
+	if !out.Partial {
+		out.Metrics.Set(measure.BoundShare, w.share(out.Metrics.Get(measure.UsefulWork)))
+	}
+	if recorder != nil {
+		out.Recording = recorder.Recording()
+	}
+	out.Waits = collector.Waits()
+	return out, nil
+}
+
+// unbegun is what is wrong with a run that has not begun: nothing, if it was ended before.
+func unbegun(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// stage is what a mechanism plays on.
+type stage struct {
+	mechanism *Mechanism
+	seed      uint64
+	world     *world
+	from      *offered
+	to        measure.Observer
+	progress  func(now quantity.Instant, live int)
+	// market is told what it has done.
+	market *measure.Negotiation
+}

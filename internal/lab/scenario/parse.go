@@ -1,0 +1,263 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/config"
+	inventory "sluice.dev/sluice/internal/edge/inventory/sim"
+	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/trace"
+)
+
+const (
+	// MaxNodes of a cluster.
+	MaxNodes = 4096
+	// MaxSlices of all nodes.
+	MaxSlices = 65_536
+	// MaxSpan is the longest virtual time.
+	MaxSpan = 10 * 365 * 24 * time.Hour
+	// MaxJobs that are written out.
+	MaxJobs = 10_000
+	// MaxGenerated is how many jobs a stream may generate.
+	MaxGenerated = 100_000_000
+	// MaxSeeds of one run.
+	MaxSeeds = 10_000
+)
+
+// Reader reads scenarios.
+type Reader struct {
+	// Formats of files that arrivals may be taken from.
+	Formats []trace.Format
+}
+
+// Parse reads a scenario that takes no arrivals from a file.
+func Parse(name string, data []byte, sets ...config.Set) (*Scenario, error) {
+	return Reader{}.Parse(name, data, sets...)
+}
+
+// Parse reads a scenario; name is what the file is called in messages. sets replace values before it is read. The error is
+// of kind Invalid and lists every problem with its line and column.
+func (r Reader) Parse(name string, data []byte, sets ...config.Set) (*Scenario, error) {
+	s := &Scenario{formats: r.Formats}
+	err := config.Read(name, data, sets, func(root config.Value) { s.read(root) })
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Scenario) read(root config.Value) {
+	o := root.Object("scenario", "doc", "cluster", "queues", "mechanism", "market", "workload", "model", "faults", "window", "seeds", "expect")
+	s.Name = o.Need("scenario", "small").Text("a name such as small", "")
+	if s.Name != "" && !goodName(s.Name) {
+		o.Get("scenario").Wrong("is %q; want words of a-z, 0-9 and -, joined by / if several", s.Name)
+	}
+	s.Doc = strings.TrimSpace(o.Get("doc").Text("what the scenario shows", ""))
+	s.cluster(o.Need("cluster", "{nodes: [{gpus: \"sim:a100-40gb=2,layout=3g.20gb+2g.10gb+2x1g.5gb\"}]}"))
+	s.Queues = o.Get("queues").Queues()
+	s.settings(o.Get("mechanism"))
+	s.Settings.Market = o.Get("market").Market()
+	s.window(o.Get("window"))
+	s.model(o.Get("model"))
+	s.work(o.Need("workload", "{jobs: [{at: 0s, name: a, rigid: {walltime: 5m}, memory: 4Gi}]}"))
+	s.faults(o.Get("faults"))
+	s.seeds(o.Get("seeds"))
+	s.expect(o.Get("expect"))
+}
+
+// goodName says whether s is a scenario's name: labels joined by slashes.
+func goodName(s string) bool {
+	for _, part := range strings.Split(s, "/") {
+		if !job.ValidName(part) {
+			return false
+		}
+	}
+	return len(s) <= 100
+}
+
+// moment is an instant of virtual time, written as the time since the start.
+func moment(v config.Value, or quantity.Instant) quantity.Instant {
+	if !v.Given() {
+		return or
+	}
+	return quantity.Instant(v.Duration(0, MaxSpan, 0))
+}
+
+func (s *Scenario) cluster(v config.Value) {
+	o := v.Object("nodes", "reservations")
+	slices := 0
+	for _, e := range o.Need("nodes", "[{gpus: \"sim:a100-80gb=2\"}]").List("a list of nodes such as [{name: n, count: 2, gpus: \"sim:a30-24gb=2\"}]", MaxNodes) {
+		n := e.Object("name", "count", "gpus")
+		name := n.Get("name").Label("node")
+		count := int(n.Get("count").Integer(1, MaxNodes, 1))
+		gpus := n.Need("gpus", "\"sim:a100-80gb=2\"")
+		text := gpus.Text("simulated GPUs such as sim:a100-80gb=2,layout=3g.40gb+2g.20gb+2x1g.10gb", "")
+		if text == "" {
+			continue
+		}
+		inv, err := inventory.New(text)
+		if err != nil {
+			gpus.Wrong("%v", err)
+			continue
+		}
+		all, _ := inv.Slices(context.Background()) // of a simulated inventory: it never fails
+		if slices += count * len(all); slices > MaxSlices || len(s.Nodes)+count > MaxNodes {
+			e.Wrong("makes the cluster larger than %d nodes or %d slices", MaxNodes, MaxSlices)
+			return
+		}
+		s.addNodes(e, name, count, all)
+	}
+	var w world
+	if w.lay(s); len(w.classes) > planner.MaxClasses {
+		o.Get("nodes").Wrong("have %d kinds of slices; want at most %d", len(w.classes), planner.MaxClasses)
+	}
+	if o.Get("nodes").Given() && len(s.Nodes) == 0 && v.Count() == 0 {
+		o.Get("nodes").Wrong("is empty; a cluster needs a node")
+	}
+	for _, e := range o.Get("reservations").List("a list of reservations such as [{kind: serving, start: 8h, for: 10h, every: 24h}]", 1000) {
+		s.reservation(e)
+	}
+}
+
+// addNodes adds count nodes of equal slices: name for one, name-1, name-2 and so on for several.
+func (s *Scenario) addNodes(e config.Value, name string, count int, all []protocol.Slice) {
+	for i := range count {
+		id := name
+		if count > 1 {
+			id = fmt.Sprintf("%s-%d", name, i+1)
+		}
+		for _, n := range s.Nodes {
+			if string(n.ID) == id {
+				e.Wrong("there is a node %s already; give each its own name", id)
+				return
+			}
+		}
+		node := Node{ID: job.NodeID(id)}
+		for _, slice := range all {
+			slice.ID = job.SliceID(id) + "/" + slice.ID
+			node.Slices = append(node.Slices, slice)
+		}
+		s.Nodes = append(s.Nodes, node)
+	}
+}
+
+// reservation reads one line; it becomes one reservation for each slice that its pattern matches.
+func (s *Scenario) reservation(e config.Value) {
+	o := e.Object("kind", "slices", "at", "start", "for", "every", "truncate")
+	kinds := []protocol.ReservationKind{
+		protocol.ForDrain, protocol.ForMaintenance, protocol.ForServing, protocol.ForReclaim, protocol.ForGeometry, protocol.ForOwner,
+	}
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.String()
+	}
+	r := Reservation{At: moment(o.Get("at"), 0)}
+	r.Kind = kinds[o.Get("kind").Choice(names...)]
+	r.Start = moment(o.Get("start"), r.At)
+	if r.Start < r.At {
+		o.Get("start").Wrong("lies before %s, when the reservation is announced", time.Duration(r.At))
+	}
+	r.End = quantity.Never
+	if length := o.Get("for"); length.Given() {
+		r.End = r.Start.Add(length.Duration(time.Second, MaxSpan, time.Second))
+	}
+	r.Every = o.Get("every").Duration(time.Second, MaxSpan, 0)
+	if r.Every > 0 && (r.End == quantity.Never || r.End.Sub(r.Start) >= r.Every) {
+		o.Get("every").Wrong("repeats a reservation before it is over; give a shorter length (for:)")
+	}
+	r.Truncate = o.Get("truncate").Boolean(false)
+	pattern := o.Get("slices").Text("a pattern of slices such as node-1/gpu0/*", "*")
+	found := 0
+	for _, n := range s.Nodes {
+		for i := range n.Slices {
+			if matches(pattern, string(n.Slices[i].ID)) {
+				r.Node, r.Slice = n.ID, n.Slices[i].ID
+				s.Reservations = append(s.Reservations, r)
+				found++
+			}
+		}
+	}
+	if found == 0 && len(s.Nodes) > 0 {
+		at := o.Get("slices")
+		if !at.Given() {
+			at = e
+		}
+		at.Wrong("no slice matches %q; the first is called %s, and a * stands for any part between slashes", pattern, s.Nodes[0].Slices[0].ID)
+	}
+}
+
+// matches says whether a slice is meant by a pattern: *, the whole id, a node or a GPU of it, with * and ? inside a part.
+func matches(pattern, id string) bool {
+	if pattern == "*" {
+		return true
+	}
+	parts := strings.Split(id, "/")
+	n := strings.Count(pattern, "/") + 1
+	ok, err := path.Match(pattern, strings.Join(parts[:min(n, len(parts))], "/"))
+	return ok && err == nil
+}
+
+func (s *Scenario) settings(v config.Value) {
+	o := v.Object("use", "policy", "rigid", "horizon", "minWindow", "theta", "tauMin", "overheadMax", "grace",
+		"continue", "preempt", "restore", "checkpoint")
+	t := &s.Settings
+	for _, e := range o.Get("use").List("a list of mechanisms such as [sja, easy]", 100) {
+		if name := e.Text("a mechanism such as sja", ""); name != "" {
+			t.Use = append(t.Use, name)
+		}
+	}
+	if len(t.Use) == 0 {
+		t.Use = []string{"sja"}
+	}
+	t.Policy = o.Get("policy").Text("a policy such as fairness", "")
+	t.Rigid = o.Get("rigid").Text("a planner such as easy", "")
+	t.Horizon = o.Get("horizon").Duration(time.Second, MaxSpan, time.Hour)
+	t.MinWindow = o.Get("minWindow").Duration(time.Millisecond, MaxSpan, time.Second)
+	if t.MinWindow > t.Horizon {
+		o.Get("minWindow").Wrong("is longer than the horizon %s: nothing would be offered", t.Horizon)
+	}
+	t.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, job.DefaultTheta)
+	t.TauMin = o.Get("tauMin").Duration(0, MaxSpan, 0)
+	t.OverheadMax = int(o.Get("overheadMax").Fraction(1000, 1, 1000, job.DefaultOverheadMax))
+	t.Grace = o.Get("grace").Duration(0, time.Hour, config.DefaultGrace)
+	t.Continue = o.Get("continue").Boolean(false)
+	t.StopAll = o.Get("preempt").Choice("divisible", "all") == 1
+	t.Restore = o.Get("restore").Duration(0, time.Hour, 20*time.Second)
+	t.Checkpoint = o.Get("checkpoint").Duration(0, time.Hour, 15*time.Second)
+}
+
+func (s *Scenario) window(v config.Value) {
+	o := v.Object("warmup", "until", "limit")
+	w := &s.Window
+	w.Warmup = moment(o.Get("warmup"), 0)
+	w.Until = moment(o.Get("until"), quantity.Never)
+	w.Limit = moment(o.Get("limit"), quantity.Never)
+	if w.Until <= w.Warmup {
+		o.Get("until").Wrong("is %s, within the warm-up of %s: nothing would be measured", time.Duration(w.Until), time.Duration(w.Warmup))
+	}
+	if w.Until != quantity.Never && w.Limit < w.Until {
+		o.Get("limit").Wrong("is %s, before jobs stop arriving at %s", time.Duration(w.Limit), time.Duration(w.Until))
+	}
+}
+
+// seeds reads a list of seeds or a text such as 1-20 or 1,3,9.
+func (s *Scenario) seeds(v config.Value) {
+	s.Seeds = []uint64{1}
+	if !v.Given() {
+		return
+	}
+	text := v.Text("seeds such as 1-20 or \"1,3,9\"", "1")
+	seeds, err := Seeds(text)
+	if err != nil {
+		v.Wrong("%v", err)
+		return
+	}
+	s.Seeds = seeds
+}

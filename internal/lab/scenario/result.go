@@ -1,0 +1,51 @@
+package scenario
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/measure"
+)
+
+// Finished is how many jobs finished: a metric of expectations beside those of package measure.
+const Finished = "finished"
+
+// Result is the outcome of one run: a scenario under one mechanism with one seed.
+type Result struct {
+	measure.Run
+	// Finished counts jobs of the whole run, warm-up included; Live those without a final state at its end.
+	Finished, Live int64
+	// Partial says that the run was ended before the scenario was over: At is how far it came.
+	Partial bool
+	At      quantity.Instant
+	// Broken lists the invariants that an independent witness found broken; empty unless something is very wrong.
+	Broken []string
+	// Told are the jobs that were told to wait and began, Sooner and Later those of them that did so outside their range.
+	Told, Sooner, Later int64
+	// Recording of what ran where, and the distribution of the waits; nil if not asked for.
+	Recording *measure.Recording
+	Waits     []measure.Point
+	// Fates of explicit jobs, by name.
+	Fates map[string]Fate
+}
+
+// Fate is what became of an explicit job.
+type Fate struct {
+	// Began and Ended are Never if it did not.
+	Began, Ended quantity.Instant
+	Pieces       int64
+	State        job.State
+}
+
+// metricNames lists what a comparison may name.
+func (s *Scenario) metricNames() []string {
+	var out []string
+	for _, m := range append(measure.Table(), measure.NegotiationTable()...) {
+		out = append(out, m.Name)
+	}
+	for _, group := range s.groups() {
+		for _, m := range measure.GroupTable() {
+			out = append(out, measure.InGroup(m, group))
+		}
+	}
+	return append(out, Finished)
+}

@@ -1,0 +1,109 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/cluster"
+	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/sim"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// playable is an error if a mechanism can't play the scenario. Planners place rigid blocks on slices that are always there,
+// whosever they are.
+func (s *Scenario) playable(m *Mechanism) error {
+	if m.Planner == nil {
+		return nil
+	}
+	for i := range s.Queues {
+		if q := &s.Queues[i]; q.Cap+q.MaxJobs > 0 {
+			return fmt.Errorf("mechanism %s: planners know no limits of queues, and queue %s has some; run sja alone, or leave out cap and maxJobs", m.Name, q.Name)
+		}
+	}
+	if len(s.Reservations)+len(s.Faults) > 0 {
+		return fmt.Errorf("mechanism %s: planners know no reservations and no faults, and scenario %s has some; run sja alone, or take them out with --set cluster.reservations=[] --set faults=[]", m.Name, s.Name)
+	}
+	return nil
+}
+
+// playPlanner plays the scenario under a planner, which runs every job as one block. It returns how far it came and whether
+// all jobs were over then.
+func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant, bool, error) {
+	p, err := on.mechanism.Planner.New(planner.Options{
+		Cluster: on.world.machines, Seed: on.seed, Typical: on.world.typical,
+		Restore: s.Settings.Restore, Checkpoint: s.Settings.Checkpoint,
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("planner %s: %w", on.mechanism.Name, err)
+	}
+	source := workload.Source(on.from)
+	if s.Settings.StopAll {
+		source = charged{on.from, &s.Settings}
+	}
+	tasks := &tasks{judge{classes: on.world.classes}, s.Settings.StopAll}
+	world, err := sim.NewRigid(sim.RigidOptions{
+		Actor: cluster.New(on.world.machines, p), Machines: on.world.machines,
+		Source: source, Task: tasks.task, Observer: on.to, Progress: on.progress,
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	over, err := world.Run(ctx, s.Window.Limit)
+	if err != nil && ctx.Err() == nil {
+		return world.Now(), false, err
+	}
+	return world.Now(), over, nil
+}
+
+// charged has rigid jobs that say nothing of it pay what a preemption costs, where they may be stopped too.
+type charged struct {
+	workload.Source
+	costs *Settings
+}
+
+// Next implements workload.Source.
+func (c charged) Next(j *workload.Job) (bool, error) {
+	more, err := c.Source.Next(j)
+	if more && j.Kind == job.Rigid && j.Restore+j.Checkpoint == 0 {
+		j.Restore, j.Checkpoint = c.costs.Restore, c.costs.Checkpoint
+	}
+	return more, err
+}
+
+// tasks turns jobs into what planners see: a block on the slices where its declared profile is safe from beginning to end,
+// with the run time that its owner declares for each. What a block starts with counts to it.
+type tasks struct {
+	judge
+	stopAll bool
+}
+
+func (k *tasks) task(j *workload.Job, t *cluster.Task) error {
+	spec, err := k.Spec(j, "task")
+	if err != nil {
+		return err
+	}
+	t.Devices, t.Share, t.Spread = int32(j.Slices), planner.Whole, j.Slices > 1
+	t.Classes, t.Fixed = uint32(k.whole(spec)), j.Kind == job.Rigid && !k.stopAll
+	if j.Declared == 0 {
+		t.Run = nil // a rigid job without a walltime
+		return nil
+	}
+	for c, class := range k.classes {
+		speed := spec.SpeedOn(class.Name, class.Speed)
+		if speed == 0 {
+			continue
+		}
+		t.Run[c] = time.Duration(min(quantity.MulDiv(int64(j.Declared), 1000, speed), int64(longest)))
+		if j.Kind != job.Rigid {
+			t.Run[c] += j.Startup
+		}
+	}
+	return nil
+}
+
+// longest planned time: 50 years.
+const longest = 50 * 365 * 24 * time.Hour

@@ -1,0 +1,200 @@
+package scenario_test
+
+import (
+	"context"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/measure"
+	planners "sluice.dev/sluice/internal/lab/planner/all"
+	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/trace/tracetest"
+	"sluice.dev/sluice/internal/lab/workload/compose"
+)
+
+func table() scenario.Table {
+	return scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+}
+
+// TestShippedScenariosAreAsExpected runs every scenario as its file says; those of published traces where these are.
+func TestShippedScenariosAreAsExpected(t *testing.T) {
+	for _, name := range scenario.Shipped() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := scenario.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Name != name {
+				t.Errorf("the file of %s calls itself %s", name, s.Name)
+			}
+			traces := &scenario.Traces{}
+			if s.Workload.NeedsData() {
+				traces.Dir = filepath.Dir(filepath.Dir(tracetest.Data(t, compose.PhillyFile)))
+			}
+			m, err := table().Find(s, s.Settings.Use)
+			if err != nil {
+				t.Fatal(err)
+			}
+			results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Data: traces})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.Expect) == 0 {
+				t.Error("it expects nothing")
+			}
+			for _, f := range s.Judge(m[0].Name, results) {
+				if !f.OK || f.Open {
+					t.Errorf("%s: %s", f.Text, f.Seen)
+				}
+			}
+		})
+	}
+}
+
+// TestSmallIsWhatItSays: the facts that make small a test of filling gaps are measured, not claimed.
+func TestSmallIsWhatItSays(t *testing.T) {
+	s, err := scenario.Load("small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := table().Find(s, []string{scenario.SJA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Measure(t.Context(), m[0], &scenario.Traces{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Measured || f.Slices < 4 || f.Load < .9 || f.RigidShare < .3 || f.MeanGap <= 0 || f.MeanGap >= f.MeanJob {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestSameSeedSameBytes: neither the number of workers nor of processors changes a byte.
+func TestSameSeedSameBytes(t *testing.T) {
+	s, err := scenario.Load("small", config.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, config.Set{Path: "model.network", Value: "{delay: 2ms, jitter: 5ms, loss: 1%}"},
+		config.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 40%, think: 5ms}, {strategy: collude, share: 30%}, {strategy: hostile, share: 5%}]"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := table().Find(s, []string{"sja", "sja:efficiency", "jasda", "easy", "fgd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(workers, processors int) string {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1, 2}, Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var runs []measure.Run
+		for i := range results {
+			runs = append(runs, results[i].Run)
+		}
+		var b strings.Builder
+		if err := measure.WriteJSON(&b, runs); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	one := run(1, 1)
+	if strings.Count(one, `"scenario"`) != 10 {
+		t.Fatalf("want 10 runs: %s", one)
+	}
+	for _, workers := range []int{2, 7} {
+		if two := run(workers, 4); two != one {
+			t.Errorf("with %d workers the bytes differ:\n%s\n%s", workers, one, two)
+		}
+	}
+	if other := run(1, 1); strings.Contains(one, "NaN") || other != one {
+		t.Error("a second run differs")
+	}
+}
+
+// TestAnInterruptionKeepsWhatThereIs: what was whole stays whole, what ran is marked, and nothing is an error.
+func TestAnInterruptionKeepsWhatThereIs(t *testing.T) {
+	s, err := scenario.Load("small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := table().Find(s, []string{"easy", "sja"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	results, err := scenario.Run(ctx, scenario.Options{
+		Scenario: s, Mechanisms: m, Seeds: []uint64{1}, Workers: 1,
+		Progress: func(p scenario.Progress) {
+			if p.Done == 1 && p.Now > 0 {
+				cancel()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) == 0 || results[0].Partial || len(results) == 2 && !results[1].Partial {
+		t.Errorf("got %d results: %+v", len(results), results)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	if results, err := scenario.Run(ctx, scenario.Options{Scenario: s, Mechanisms: m}); err != nil || len(results) != 0 {
+		t.Errorf("ended before it began: %d results, %v", len(results), err)
+	}
+}
+
+func TestMechanismsByName(t *testing.T) {
+	s := &scenario.Scenario{Settings: scenario.Settings{Policy: "sla"}}
+	m, err := table().Find(s, []string{"easy", "sja", "sja:fifo", "easy"})
+	if err != nil || len(m) != 3 || m[0].Planner == nil || m[1].Policy.Name() != "sla" || m[2].Policy.Name() != "fifo" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	all, err := table().Find(s, []string{"all"})
+	if err != nil || len(all) != 2+len(table().Planners) || all[0].Name != "sja" || all[1].Name != "jasda" {
+		t.Errorf("all: %+v, %v", all, err)
+	}
+	j, err := table().Find(s, []string{"jasda", "jasda:fifo"})
+	if err != nil || len(j) != 2 || j[0].Market != &s.Settings.Market || j[0].Policy.Name() != "sla" || j[1].Policy.Name() != "fifo" || m[1].Market != nil {
+		t.Errorf("jasda: %+v, %v", j, err)
+	}
+	s.Settings.Rigid = "fcfs"
+	if m, err := table().Find(s, []string{"sja"}); err != nil || m[0].Rigid.Reserve != 1 || m[0].Rigid.Overtake {
+		t.Errorf("strict first-come: %+v, %v", m, err)
+	}
+	s.Settings.Rigid = "migrate"
+	if _, err := table().Find(s, []string{"sja"}); err == nil || !strings.Contains(err.Error(), `planner "migrate" is none for live work; choose one of fcfs, skip, easy, conservative`) {
+		t.Errorf("a planner that preempts: %v", err)
+	}
+	s.Settings.Rigid = ""
+	_, err = table().Find(s, []string{"esay", "sja:fairnes", "sjaa"})
+	for _, want := range []string{`"esay"; did you mean "easy"?`, `"fairnes"; did you mean "fairness"?`, `"sjaa"; did you mean "sja"?`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %s in %v", want, err)
+		}
+	}
+}
+
+// TestWhatCannotBeRun is said before anything runs, all of it.
+func TestWhatCannotBeRun(t *testing.T) {
+	s, err := scenario.Load("philly-mig", config.Set{Path: "faults", Value: "[{every: 1h, kill: node, for: 1m}]"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := table().Find(s, []string{"easy", "fcfs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m})
+	for _, want := range []string{"--data DIR", "mechanism easy: planners know no", "mechanism fcfs: planners know no"} {
+		if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q in %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package scenario
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/trace"
+	"sluice.dev/sluice/internal/lab/workload"
+	"sluice.dev/sluice/internal/lab/workload/compose"
+)
+
+// Scenario is a file as read: checked, its defaults filled. Instants are virtual and count from 0.
+type Scenario struct {
+	Name, Doc    string
+	Nodes        []Node
+	Reservations []Reservation
+	Queues       []protocol.Queue
+	Settings     Settings
+	Workload     Workload
+	Model        Model
+	Faults       []Fault
+	Window       Window
+	Seeds        []uint64
+	Expect       []Expectation
+
+	same    []job.SpeedOn  // shared by explicit rigid jobs
+	formats []trace.Format // of files of arrivals
+}
+
+// Node is one machine with its slices, whose ids begin with the node's name.
+type Node struct {
+	ID     job.NodeID
+	Slices []protocol.Slice
+}
+
+// Reservation takes slices of the cluster off the market. It is announced At, to nodes that are told at once.
+type Reservation struct {
+	At   quantity.Instant
+	Node job.NodeID
+	protocol.Reservation
+}
+
+// Settings are what the mechanisms are told where the command line says nothing else.
+type Settings struct {
+	// Use names the mechanisms that run by default, at least one. Expectations are about the first.
+	Use []string
+	// Policy of sja, and the planner whose way its zone has with rigid jobs; empty for the defaults.
+	Policy, Rigid string
+	// Horizon, MinWindow and so on as in the daemon.
+	Horizon, MinWindow time.Duration
+	// Theta in parts per million is what jobs accept that do not say.
+	Theta int64
+	// Continue: a running subjob may be given the window that follows its own.
+	Continue bool
+	// TauMin is the least useful run of every divisible job; 0: by the rule of the core. OverheadMax in parts per thousand.
+	TauMin      time.Duration
+	OverheadMax int
+	// Grace is the part of every lease that is left for an orderly end.
+	Grace time.Duration
+	// StopAll lets mechanisms that preempt stop every job, as the literature has it; otherwise only those that may be cut.
+	StopAll bool
+	// Restore and Checkpoint are what a preemption costs a mechanism that preempts.
+	Restore, Checkpoint time.Duration
+	// Market is how jasda negotiates.
+	Market market.Config
+}
+
+// Workload is the work offered: explicit jobs, and streams of generated ones.
+type Workload struct {
+	Jobs    []Job
+	Streams []Stream
+	// Agents bid for jobs, where the mechanism negotiates.
+	Agents []Agents
+}
+
+// NeedsData says whether it is composed of published traces, which lie below a folder of their own.
+func (w *Workload) NeedsData() bool {
+	return slices.ContainsFunc(w.Streams, func(s Stream) bool { return s.Measured })
+}
+
+// Job is an explicit job.
+type Job struct {
+	Name string
+	workload.Job
+}
+
+// Model is how the world differs from the plan.
+type Model struct {
+	Network Network
+	// TimeError and MemoryError are how the declarations of generated jobs are off, in streams that do not say.
+	TimeError, MemoryError compose.Error
+}
+
+// Network is what happens to each message between gate, zone and nodes.
+type Network struct {
+	// Delay of every message, and the mean of the exponential jitter on top.
+	Delay, Jitter time.Duration
+	// Loss and Duplication are chances in parts per million.
+	Loss, Duplication int64
+}
+
+// Fault kinds.
+const (
+	// KillNode takes a machine away with all that runs on it.
+	KillNode = "node"
+	// KillDaemon takes gate, zone and one node away, the parts of one process. What runs goes on.
+	KillDaemon = "daemon"
+	// CutNode loses all that a node says and is told: a partition.
+	CutNode = "network"
+	// SkewNode sets a node's clock off.
+	SkewNode = "clock"
+)
+
+// Fault is one planned fault, or a process of random ones.
+type Fault struct {
+	// Kind is one of the fault kinds; Node whom it strikes. Random ones strike every node, each at its own times.
+	Kind string
+	Node job.NodeID
+	// At is when, for a planned one; Every the mean time between random ones (exponential), 0 for planned ones.
+	At    quantity.Instant
+	Every time.Duration
+	// For is how long it lasts.
+	For time.Duration
+	// Keep: what runs on a killed node lives on under its supervisors.
+	Keep bool
+	// Offset of the clock, and its Drift in parts per million.
+	Offset time.Duration
+	Drift  int64
+}
+
+// Window is the time that is measured.
+type Window struct {
+	// Warmup is left out of the figures; no job arrives after Until; the run ends at Limit at the latest.
+	Warmup, Until, Limit quantity.Instant
+}
+
+// GiB is the unit that memory is shown in.
+const GiB = quantity.Amount(1 << 30)
+
+// slices counts the slices of the cluster.
+func (s *Scenario) slices() (n int) {
+	for _, node := range s.Nodes {
+		n += len(node.Slices)
+	}
+	return n
+}

@@ -1,0 +1,183 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/gate"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/lab/sim"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// zoneID is the one zone of a scenario.
+const zoneID = job.ZoneID("zone")
+
+// playProtocol plays the scenario through the gate, the zone and the nodes of the live program. It returns how far it came
+// and whether all jobs were over then.
+func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error) {
+	actors := actorsOf{s, on.mechanism}
+	g, err1 := gate.New(actors.gate())
+	z, err2 := zone.New(actors.zone())
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, false, err
+	}
+	negotiates := on.mechanism.Market != nil
+	specs := workload.Specs{
+		Agents: negotiates, Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin, Grace: s.Settings.Grace,
+	}
+	o := sim.Options{
+		Start: quantity.Instant(epoch - time.Second), ZoneID: zoneID, Gate: g, Zone: z,
+		Source: later{on.from}, Spec: func(j *workload.Job) (*job.Spec, error) {
+			name, written := on.from.named[j.Number]
+			if !written {
+				return specs.Spec(j, j.Name())
+			}
+			return specs.Spec(j, job.ID(name))
+		},
+		Seed: on.seed, Network: s.Model.Network.links(), Faults: s.faultsOf(), Rebuild: actors.rebuild,
+		Observer: &earlier{to: on.to},
+		Progress: func(now quantity.Instant, live int) { on.progress(now.Add(-epoch), live) },
+	}
+	if negotiates {
+		o.Agent = s.bidders()
+	}
+	for i := range s.Nodes {
+		o.Nodes = append(o.Nodes, sim.Node{ID: s.Nodes[i].ID, Actor: node.New(actors.node(s.Nodes[i].ID)), Slices: s.Nodes[i].Slices})
+	}
+	world, err := sim.New(o)
+	if err != nil {
+		return 0, false, err
+	}
+	s.prepare(world, on.world.queues)
+	over, err := world.RunOut(ctx, s.Window.Limit.Add(epoch))
+	at := world.Now().Add(-epoch)
+	*on.market = world.Negotiation()
+	if err != nil && ctx.Err() == nil {
+		return at, false, err
+	}
+	return at, over, nil
+}
+
+// prepare tells the cluster its queues and who will reserve what.
+func (s *Scenario) prepare(world *sim.Sim, queues []string) {
+	person := protocol.Address{Role: protocol.Person, ID: "scenario"}
+	known := map[string]bool{gate.DefaultQueue: true}
+	set := func(q protocol.Queue) {
+		known[q.Name] = true
+		world.At(0, protocol.Message{
+			Kind: protocol.SetQueue, From: person, To: protocol.Address{Role: protocol.Gate}, Request: "queue " + q.Name, Queue: &q,
+		})
+	}
+	for _, q := range s.Queues {
+		set(q)
+	}
+	for _, name := range queues {
+		if !known[name] {
+			set(protocol.Queue{Name: name, Weight: 1})
+		}
+	}
+	for i := range s.Reservations {
+		r := s.Reservations[i].Reservation
+		r.Start, r.Source = r.Start.Add(epoch), "scenario"
+		if r.End != quantity.Never {
+			r.End = r.End.Add(epoch)
+		}
+		world.At(s.Reservations[i].At.Add(epoch), protocol.Message{
+			Kind: protocol.Reserve, From: person, To: protocol.Address{Role: protocol.Node, ID: string(s.Reservations[i].Node)},
+			Request: fmt.Sprint("reservation ", i), Reservation: &r,
+		})
+	}
+}
+
+// actorsOf makes the actors of a scenario under a policy, as often as they crash.
+type actorsOf struct {
+	s *Scenario
+	m *Mechanism
+}
+
+// retain is how long the gate keeps a finished job: not at all, for memory is to grow with live jobs alone.
+const retain = time.Second
+
+func (a actorsOf) gate() gate.Config {
+	return gate.Config{Zone: zoneID, Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil}
+}
+
+func (a actorsOf) zone() zone.Config {
+	c := zone.Config{
+		ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow,
+		AskTTL: time.Second + a.s.Model.Network.slack(), Retry: time.Second + a.s.Model.Network.slack(),
+	}
+	if a.m.Market != nil {
+		m := *a.m.Market
+		m.Close = min(m.Close+a.s.Model.Network.slack(), time.Minute)
+		c.Market = &m
+	}
+	return c
+}
+
+func (a actorsOf) node(id job.NodeID) node.Config {
+	c := node.Config{
+		ID: id, Zone: zoneID, Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
+		GrantTTL: 200*time.Millisecond + a.s.Model.Network.slack(),
+	}
+	c.Number = slices.IndexFunc(a.s.Nodes, func(n Node) bool { return n.ID == id })
+	if a.s.Model.Network.Loss > 0 || len(a.s.Faults) > 0 {
+		c.Refresh = 5 * time.Second
+	}
+	return c
+}
+
+// rebuild makes an actor anew, as configured at the start.
+func (a actorsOf) rebuild(at protocol.Address) protocol.Actor {
+	switch at.Role {
+	case protocol.Gate:
+		g, _ := gate.New(a.gate()) // it was good at the start
+		return g
+	case protocol.Zone:
+		z, _ := zone.New(a.zone())
+		return z
+	default:
+		return node.New(a.node(job.NodeID(at.ID)))
+	}
+}
+
+// slack is what a network adds to every time limit on an answer: two ways there and back, each with a jitter that is passed
+// once in 3,000 times. Without it no grant could be redeemed on a network slower than the limits are meant for.
+func (n Network) slack() time.Duration { return 4 * (n.Delay + 8*n.Jitter) }
+
+// links are the ways of the network.
+func (n Network) links() sim.Network {
+	l := sim.Link{Delay: n.Delay, Jitter: n.Jitter, Loss: n.Loss, Double: n.Duplication}
+	return sim.Network{GateZone: l, ZoneNode: l, ZoneBidder: l}
+}
+
+// faultsOf turns the scenario's faults into those of the driver.
+func (s *Scenario) faultsOf() (out sim.Faults) {
+	for _, f := range s.Faults {
+		x := sim.Fault{At: f.At.Add(epoch), For: f.For, Node: f.Node, Offset: f.Offset, Drift: f.Drift, Keep: f.Keep}
+		switch f.Kind {
+		case KillNode:
+			x.Kind = sim.NodeCrash
+		case KillDaemon:
+			x.Kind = sim.DaemonCrash
+		case CutNode:
+			x.Kind = sim.Partition
+		default:
+			x.Kind = sim.ClockSet
+		}
+		if f.Every > 0 {
+			out.Random = append(out.Random, sim.Rate{Fault: x, Every: f.Every})
+		} else {
+			out.Schedule = append(out.Schedule, x)
+		}
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// offered is the workload of a scenario under one seed: the explicit jobs and the streams, merged by submission and
+// numbered anew. At the same instant explicit jobs come first, then the streams in their order.
+type offered struct {
+	parts []part
+	until quantity.Instant
+	next  int64
+	// agents bid for jobs, for which by the seed.
+	agents []Agents
+	seed   uint64
+	// only keeps the jobs of one kind; 0 for all.
+	only job.Kind
+	// named are the explicit jobs among those given so far, by number.
+	named map[int64]string
+}
+
+// part is one source with its next job.
+type part struct {
+	of    workload.Source
+	ahead workload.Job
+	dry   bool
+	names *explicit // where it is the explicit jobs
+}
+
+// offer opens the workload for a seed. It ends in an error when ctx does, also where it looks through arrivals without end.
+func (s *Scenario) offer(ctx context.Context, seed uint64, data *Traces) (*offered, error) {
+	o := &offered{until: s.Window.Until, agents: s.Workload.Agents, seed: seed, named: map[int64]string{}}
+	if len(s.Workload.Jobs) > 0 {
+		e := &explicit{jobs: s.Workload.Jobs, seed: seed}
+		o.parts = append(o.parts, part{of: e, names: e})
+	}
+	streams, err := s.openStreams(ctx, seed, data)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range streams {
+		o.parts = append(o.parts, part{of: x})
+	}
+	for i := range o.parts {
+		if err := o.parts[i].pull(); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (p *part) pull() error {
+	more, err := p.of.Next(&p.ahead)
+	p.dry = !more
+	if err != nil {
+		return fmt.Errorf("the work offered: %w", err)
+	}
+	return nil
+}
+
+// Next implements workload.Source.
+func (o *offered) Next(j *workload.Job) (bool, error) {
+	for {
+		more, err := o.take(j)
+		if !more || err != nil || o.only == 0 || j.Kind == o.only {
+			return more, err
+		}
+	}
+}
+
+func (o *offered) take(j *workload.Job) (bool, error) {
+	var first *part
+	for i := range o.parts {
+		if p := &o.parts[i]; !p.dry && (first == nil || p.ahead.Submit < first.ahead.Submit) {
+			first = p
+		}
+	}
+	if first == nil || first.ahead.Submit > o.until {
+		return false, nil
+	}
+	*j = first.ahead
+	j.Number = o.next
+	if first.names != nil {
+		o.named[o.next] = first.names.jobs[first.ahead.Number].Name
+	}
+	o.assign(j)
+	o.next++
+	return true, first.pull()
+}
+
+// explicit gives the jobs that are written out.
+type explicit struct {
+	jobs []Job
+	seed uint64
+	next int
+}
+
+// Next implements workload.Source.
+func (e *explicit) Next(j *workload.Job) (bool, error) {
+	if e.next == len(e.jobs) {
+		return false, nil
+	}
+	*j = e.jobs[e.next].Job
+	s := prng.New(e.seed, j.Memory.Seed)
+	j.Memory.Seed = s.Uint64()
+	e.next++
+	return true, nil
+}

@@ -1,0 +1,203 @@
+package scenario
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/lab/bound"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/sim"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// world is what all runs of a scenario with one seed share: the slices by class, and what is known of the whole workload
+// before it is run.
+type world struct {
+	once sync.Once
+	err  error
+
+	measured []measure.Class
+	classes  []bound.Class
+	machines planner.Cluster
+	// queues that jobs name, and typical tasks, most frequent first.
+	queues  []string
+	typical []planner.Typical
+
+	jobs                int64
+	last                quantity.Instant // arrival
+	work, rigid, length float64          // seconds on the reference of all jobs over all their slices, of those that can't be cut, and of all jobs added up
+	rate                float64          // work per second that the cluster can do for this mix, in seconds of the reference
+	most                float64          // useful work that no schedule can pass, in seconds; NaN if not known
+	generated           bool
+}
+
+// boundJobs is the largest workload whose upper bound is found.
+const boundJobs = 2_000_000
+
+// see finds it, once.
+func (w *world) see(ctx context.Context, s *Scenario, seed uint64, data *Traces) (*world, error) {
+	w.once.Do(func() { w.err = w.survey(ctx, s, seed, data) })
+	return w, w.err
+}
+
+func (w *world) survey(ctx context.Context, s *Scenario, seed uint64, data *Traces) error {
+	w.lay(s)
+	w.most, w.generated = math.NaN(), len(s.Workload.Streams) > 0
+	from, err := s.offer(ctx, seed, data)
+	if err != nil {
+		return err
+	}
+	queues := map[string]bool{}
+	kinds := map[planner.Task]int64{}
+	j, specs, mix := workload.Job{}, judge{classes: w.classes}, bound.NewMix(w.classes, bound.Window{}, bound.Options{})
+	for {
+		more, failed := from.Next(&j)
+		if failed != nil {
+			return failed
+		}
+		if !more {
+			break
+		}
+		w.jobs++
+		w.last = j.Submit
+		if !queues[j.Queue] {
+			queues[j.Queue] = true
+			w.queues = append(w.queues, j.Queue)
+		}
+		work := j.Work.Seconds() * float64(j.Slices)
+		w.work, w.length = w.work+work, w.length+j.Work.Seconds()
+		if j.Kind == job.Rigid {
+			w.rigid += work
+		}
+		spec, failed := specs.Spec(&j, "survey")
+		if failed != nil {
+			return failed
+		}
+		whole := specs.whole(spec)
+		kinds[planner.Task{Devices: int32(j.Slices), Share: planner.Whole, Spread: j.Slices > 1, Classes: uint32(whole)}]++
+		b := bound.Of(&j, spec, w.classes)
+		mix.Add(&b)
+	}
+	w.rate = mix.Rate()
+	slices.Sort(w.queues)
+	for t, n := range kinds {
+		w.typical = append(w.typical, planner.Typical{Task: t, Count: n})
+	}
+	slices.SortFunc(w.typical, func(a, b planner.Typical) int {
+		switch {
+		case a.Count != b.Count:
+			return int(b.Count - a.Count)
+		case a.Task.Devices != b.Task.Devices:
+			return int(a.Task.Devices - b.Task.Devices)
+		}
+		return int(int64(a.Task.Classes) - int64(b.Task.Classes))
+	})
+	return w.bind(ctx, s, seed, data)
+}
+
+// bind finds the upper bound, where the window of the figures is known before a run.
+func (w *world) bind(ctx context.Context, s *Scenario, seed uint64, data *Traces) error {
+	window := w.window(s)
+	if window.To <= window.From || w.jobs > boundJobs || len(s.Reservations) > 0 {
+		return nil
+	}
+	from, err := s.offer(ctx, seed, data)
+	if err != nil {
+		return err
+	}
+	bounds, err := bound.New(w.classes, bound.Window{From: window.From, To: window.To}, bound.Options{})
+	if err != nil {
+		return errkind.Errorf(errkind.Of(err), "the upper bound: %w", err)
+	}
+	j, specs := workload.Job{}, judge{classes: w.classes}
+	for {
+		more, failed := from.Next(&j)
+		if failed != nil {
+			return failed
+		}
+		if !more || j.Submit >= window.To {
+			break
+		}
+		spec, failed := specs.Spec(&j, "survey")
+		if failed != nil {
+			return failed
+		}
+		b := bound.Of(&j, spec, w.classes)
+		b.Whole = false // what lies in the window counts as useful work, also of a block that ends after it
+		bounds.Add(&b)
+	}
+	r, err := bounds.Result()
+	if err != nil {
+		return errkind.Errorf(errkind.Of(err), "the upper bound: %w", err)
+	}
+	w.most = r.Best()
+	return nil
+}
+
+// share is a useful work in seconds as a share of what is possible; NaN where that is not known.
+func (w *world) share(useful float64) float64 {
+	if w.most <= 0 {
+		return math.NaN()
+	}
+	return useful / w.most
+}
+
+// window is what the figures are about: from the end of the warm-up to the last moment at which jobs may arrive, or where
+// none is given to the last arrival; where all jobs are written out, to the end of the run.
+func (w *world) window(s *Scenario) measure.Window {
+	switch {
+	case s.Window.Until != quantity.Never:
+		return measure.Window{From: s.Window.Warmup, To: s.Window.Until}
+	case w.generated && w.last > s.Window.Warmup:
+		return measure.Window{From: s.Window.Warmup, To: w.last}
+	}
+	return measure.Window{From: s.Window.Warmup}
+}
+
+// lay puts the slices into classes, for the observer, the bounds and the planners alike.
+func (w *world) lay(s *Scenario) {
+	nodes := make([]sim.Node, len(s.Nodes))
+	for i := range s.Nodes {
+		nodes[i] = sim.Node{ID: s.Nodes[i].ID, Slices: s.Nodes[i].Slices}
+	}
+	w.measured = sim.Classes(nodes)
+	for _, c := range w.measured {
+		w.classes = append(w.classes, bound.Class{Name: c.Name, Count: c.Count, Speed: c.Weight, Memory: c.Memory})
+		w.machines.Classes = append(w.machines.Classes, planner.Class{Name: c.Name, Weight: c.Weight, Memory: c.Memory})
+	}
+	for i := range nodes {
+		w.machines.Nodes = append(w.machines.Nodes, planner.Node{Name: string(nodes[i].ID), Devices: nodes[i].Classes})
+	}
+}
+
+// judge says where jobs may run.
+type judge struct {
+	workload.Specs
+	classes []bound.Class
+}
+
+// usable is the set of classes on which a job could run as a whole.
+func (k *judge) usable(j *workload.Job) uint64 {
+	spec, err := k.Spec(j, "whole")
+	if err != nil {
+		return 0 // a source's error, which the run itself ends in
+	}
+	return k.whole(spec)
+}
+
+func (k *judge) whole(spec *job.Spec) (set uint64) {
+	need := spec.Safe.LeastOver(0, spec.Total, trp.Unscaled)
+	for c, class := range k.classes {
+		if need <= class.Memory && spec.SpeedOn(class.Name, class.Speed) > 0 {
+			set |= 1 << c
+		}
+	}
+	return set
+}

@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// Agent bids for one external job (protocol.Bidder).
+type Agent interface {
+	// Hear takes in what the zone says, which is valid only during the call, and gives the answers, which leave together after
+	// the time that it thinks, at least 0. Sender, receiver and job are put in by the driver, as a connection with
+	// credentials would; the session too, where an answer names none.
+	Hear(now quantity.Instant, m *protocol.Message) (answers []protocol.Message, think time.Duration)
+}
+
+// Agents makes the agent of an external job when its home takes it in; nil if it has none. j is what the source gave, nil
+// for a job that came by At.
+type Agents func(j *workload.Job, spec *job.Spec) Agent
+
+// agents plays the agents of external jobs: they attend from the moment in which the home has their job to its end, and
+// again after a crash of the zone, as those do whose connection breaks.
+type agents struct {
+	sim *Sim
+	of  map[job.ID]*attendant
+	// said counts the messages from and to all agents.
+	said int64
+}
+
+// attendant is an agent with its connection.
+type attendant struct {
+	Agent
+	job     job.ID
+	key     uint64 // names it in random draws
+	session uint64
+	heard   bool      // of the zone, in this session
+	sent    [2]uint64 // messages to it and from it, which numbers them
+}
+
+// attendAgain is how long an agent that has heard nothing waits before it attends again, where messages may be lost.
+const attendAgain = 5 * time.Second
+
+// learn takes in what a zone has decided: a job has a home, or is over.
+func (a *agents) learn(f *protocol.Fact) {
+	switch f.Kind {
+	case protocol.HomeTaken:
+		if a.sim.o.Agent == nil || !f.Spec.External {
+			return
+		}
+		var j *workload.Job
+		if i, ok := a.sim.slots[f.Job]; ok {
+			j = &a.sim.jobs[i].Job
+		}
+		if agent := a.sim.o.Agent(j, f.Spec); agent != nil {
+			x := &attendant{Agent: agent, job: f.Job, key: uint64(protocol.Bidder)<<56 ^ prng.Name(string(f.Job))}
+			a.of[f.Job] = x
+			a.attend(x)
+		}
+	case protocol.Ended:
+		if x := a.of[f.Job]; x != nil {
+			a.say(x, 0, &protocol.Message{Kind: protocol.Attend})
+			delete(a.of, f.Job)
+		}
+	}
+}
+
+// attend opens a session.
+func (a *agents) attend(x *attendant) {
+	x.session++
+	x.heard = false
+	a.present(x)
+}
+
+func (a *agents) present(x *attendant) {
+	m := protocol.Message{Kind: protocol.Attend, Flag: true}
+	a.say(x, 0, &m)
+	if a.sim.network.ZoneBidder.Loss > 0 {
+		a.sim.events.put(a.sim.now.Add(attendAgain), event{kind: attends, index: a.sim.mail.post(&m)})
+	}
+}
+
+// remind is the time in which the agent of an Attend that may be lost looks whether it was heard.
+func (a *agents) remind(i int32) {
+	m := a.sim.mail.messages[i]
+	a.sim.mail.drop(i)
+	if x := a.of[m.Job]; x != nil && x.session == m.Session && !x.heard {
+		a.present(x)
+	}
+}
+
+// again is the zone that has come back and knows no session.
+func (a *agents) again() {
+	for _, id := range slices.Sorted(maps.Keys(a.of)) {
+		a.attend(a.of[id])
+	}
+}
+
+// say puts a message of an agent under way.
+func (a *agents) say(x *attendant, think time.Duration, m *protocol.Message) {
+	s := a.sim
+	zone := &s.parties[1]
+	m.From, m.To, m.Job = protocol.Address{Role: protocol.Bidder, ID: string(x.job)}, zone.Address, x.job
+	if m.Session == 0 {
+		m.Session = x.session
+	}
+	s.told++
+	a.said++
+	x.sent[outbound]++
+	s.carry(&s.network.ZoneBidder, prng.New(s.network.seed, forMessage, x.key, zone.key, x.sent[outbound]), max(0, think), m)
+}
+
+// tell puts a message of the zone to an agent under way.
+func (a *agents) tell(m *protocol.Message) {
+	s := a.sim
+	s.told++
+	a.said++
+	x := a.of[job.ID(m.To.ID)]
+	if x == nil {
+		return // it has left
+	}
+	x.sent[inbound]++
+	s.carry(&s.network.ZoneBidder, prng.New(s.network.seed, forMessage, s.parties[1].key, x.key, x.sent[inbound]), 0, m)
+}
+
+// hear hands a message that has arrived to its agent. If it calls a connection that is gone, the zone takes a late Attend for the
+// last one: it is told, as a live daemon is.
+func (a *agents) hear(m *protocol.Message) {
+	x := a.of[job.ID(m.To.ID)]
+	if x == nil {
+		return
+	}
+	if m.Session != x.session {
+		if m.Kind == protocol.Announce {
+			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Session: m.Session})
+			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Flag: true})
+		}
+		return
+	}
+	x.heard = true
+	answers, think := x.Hear(a.sim.now, m)
+	for i := range answers {
+		a.say(x, think, &answers[i])
+	}
+}

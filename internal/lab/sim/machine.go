@@ -1,0 +1,228 @@
+package sim
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// machine plays the executors of all nodes: it runs each Start for its true duration, at most to the lease's end.
+type machine struct {
+	sim    *Sim
+	runs   map[job.Token]*run
+	on     [][]*run // by party, in no order
+	places map[job.SliceID]place
+}
+
+// place is where a slice is.
+type place struct {
+	slice  *protocol.Slice
+	class  uint8
+	number int32 // within the cluster
+}
+
+func newMachine(s *Sim) machine {
+	m := machine{sim: s, runs: map[job.Token]*run{}, places: map[job.SliceID]place{}}
+	number := int32(0)
+	for i := range s.o.Nodes {
+		n := &s.o.Nodes[i]
+		for j := range n.Slices {
+			m.places[n.Slices[j].ID] = place{slice: &n.Slices[j], class: n.Classes[j], number: number}
+			number++
+		}
+	}
+	s.unheard = make([]unheard, number)
+	m.on = make([][]*run, len(s.parties))
+	return m
+}
+
+// do carries out an effect of a node.
+func (m *machine) do(in *protocol.Message) {
+	r := m.runs[in.Token]
+	if r != nil && r.start.From != in.From {
+		invariant.Check(false, "%s and %s both use the token %v; configure nodes with numbers of their own", actor.Name(r.start.From), actor.Name(in.From), in.Token)
+	}
+	standing := r != nil && r.result == nil && r.killed == nil
+	switch in.Kind {
+	case protocol.Start:
+		if r == nil {
+			r = m.begin(in)
+		}
+		if r.result != nil {
+			m.answer(r, protocol.Message{Kind: protocol.Exited, Result: r.result})
+		} else {
+			m.answer(r, protocol.Message{Kind: protocol.Started, At: r.shown})
+		}
+	case protocol.Deadline:
+		if standing {
+			r.cut = in.End < r.promised
+			r.promised = max(r.promised, in.End)
+			r.end, r.rng.To = in.End, max(r.rng.To, in.Range.To)
+			m.arm(r)
+		}
+	case protocol.Stop:
+		if standing {
+			m.stop(r)
+		}
+	case protocol.Settle:
+		if r != nil {
+			m.drop(r)
+			m.sim.know(r) // it is already, but for a run that nobody has claimed
+		}
+		m.say(in.From, protocol.Message{Kind: protocol.Settled, Token: in.Token, Job: in.Job})
+	case protocol.Purge: // models leave no files
+		m.say(in.From, protocol.Message{Kind: protocol.Purged, Job: in.Job, Generation: in.Generation})
+	}
+}
+
+// placesOf are the slices of a subjob.
+func (m *machine) placesOf(in *protocol.Message) []place {
+	list := []place{m.places[in.Slice]}
+	for _, id := range in.Also {
+		list = append(list, m.places[id])
+	}
+	return list
+}
+
+// begin starts a subjob.
+func (m *machine) begin(in *protocol.Message) *run {
+	s := m.sim
+	party := s.index[in.From]
+	r := &run{
+		start: *in, party: party, clock: &s.parties[party].clock, places: m.placesOf(in),
+		rng: in.Range, begin: s.now, shown: s.local(party), end: in.End, promised: in.End,
+	}
+	s.enrol(r)
+	switch {
+	case s.o.Model != nil:
+		r.Behaviour = s.o.Model(in)
+	case r.slot != none:
+		r.Behaviour = truth(&s.jobs[r.slot].Job, r.attempt, in, r.places)
+	default:
+		r.Behaviour = Planned(in)
+	}
+	m.runs[in.Token] = r
+	r.at = len(m.on[party])
+	m.on[party] = append(m.on[party], r)
+	m.arm(r)
+	return r
+}
+
+// drop forgets a run.
+func (m *machine) drop(r *run) {
+	delete(m.runs, r.start.Token)
+	list := m.on[r.party]
+	last := list[len(list)-1]
+	list[r.at], last.at = last, r.at
+	list[len(list)-1] = nil
+	m.on[r.party] = list[:len(list)-1]
+}
+
+// arm plans when the run ends if nothing else happens. An earlier plan is void.
+func (m *machine) arm(r *run) {
+	r.version++
+	m.sim.events.put(r.plan(m.sim.now), event{kind: ends, run: r, version: r.version})
+}
+
+// rearm plans the end of all runs of a node again: its clock was set.
+func (m *machine) rearm(party int) {
+	for _, r := range m.of(party) {
+		if r.result == nil && r.killed == nil {
+			m.arm(r)
+		}
+	}
+}
+
+// of are a node's runs, by token.
+func (m *machine) of(party int) []*run {
+	list := slices.Clone(m.on[party])
+	slices.SortFunc(list, func(a, b *run) int { return a.start.Token.Compare(b.start.Token) })
+	return list
+}
+
+// due ends a run whose time has come, unless its course has changed since.
+func (m *machine) due(r *run, version int32) {
+	switch {
+	case r.result != nil || version != r.version:
+	case r.killed != nil:
+		r.killed.End = m.sim.local(r.party)
+		m.gone(r, r.killed)
+	default:
+		m.over(r, r.how)
+	}
+}
+
+// stop ends a run on its node's word: a program that can yields within its grace.
+func (m *machine) stop(r *run) {
+	if !r.Yields || r.start.Spec == nil || !r.start.Spec.Divisible() {
+		m.over(r, job.Stopped)
+		return
+	}
+	if end := m.sim.local(r.party).Add(r.grace()); end < r.end {
+		r.cut, r.end = true, end
+		m.arm(r)
+	}
+}
+
+// over ends a run now. One that was killed may linger.
+func (m *machine) over(r *run, how job.Outcome) {
+	res := r.outcome(how, m.sim.now)
+	if r.Linger > 0 && (how == job.DeadlineKilled || how == job.Stopped) {
+		r.killed = res
+		r.version++
+		m.sim.events.put(m.sim.now.Add(r.Linger), event{kind: ends, run: r, version: r.version})
+		return
+	}
+	m.gone(r, res)
+}
+
+func (m *machine) gone(r *run, res *job.Result) {
+	r.result = res
+	m.sim.measured(r)
+	m.answer(r, protocol.Message{Kind: protocol.Exited, Result: res})
+	m.sim.leave(r)
+}
+
+func (m *machine) answer(r *run, a protocol.Message) {
+	a.Token, a.Job, a.Slice, a.Range = r.start.Token, r.start.Job, r.start.Slice, r.start.Range
+	m.say(r.start.From, a)
+}
+
+// say tells a node something. One that is down finds it when it comes back.
+func (m *machine) say(node protocol.Address, a protocol.Message) {
+	if m.sim.parties[m.sim.index[node]].down {
+		return
+	}
+	a.From, a.To = protocol.Address{Role: protocol.Executor, ID: node.ID}, node
+	m.sim.enqueue(&a)
+}
+
+// shake is a node that crashes: what runs there is lost, unless supervisors keep it. What it wrote down stays.
+func (m *machine) shake(party int, keep bool) {
+	if keep {
+		return
+	}
+	m.sim.parties[party].down = true // it hears nothing of this
+	for _, r := range m.of(party) {
+		switch {
+		case r.result != nil:
+		case r.killed != nil:
+			m.gone(r, r.killed)
+		default:
+			m.gone(r, r.outcome(job.Lost, m.sim.now))
+		}
+	}
+}
+
+// found are the run directories of a node.
+func (m *machine) found(party int) (list []protocol.Found) {
+	for _, r := range m.of(party) {
+		list = append(list, protocol.Found{
+			Token: r.start.Token, Job: r.start.Job, Slice: r.start.Slice, Alive: r.result == nil, Started: r.shown, Result: r.result,
+		})
+	}
+	return list
+}

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/lab/measure"
+)
+
+// negotiator is a zone that counts what its market does. A crash forgets the counts.
+type negotiator interface {
+	Negotiation() status.Negotiation
+	Foresight() status.Foresight
+}
+
+// negotiated is what the markets of all zones so far have done.
+type negotiated struct {
+	// past are the counts of zones that have crashed.
+	past   status.Negotiation
+	told   status.Foresight
+	awards int64
+	weight float64
+}
+
+// forget keeps the counts of a zone that crashes.
+func (n *negotiated) forget(zone protocol.Actor) {
+	z, ok := zone.(negotiator)
+	if !ok {
+		return
+	}
+	c, p := z.Negotiation(), &n.past
+	p.Rounds, p.Calls, p.Answers, p.Missed = p.Rounds+c.Rounds, p.Calls+c.Calls, p.Answers+c.Answers, p.Missed+c.Missed
+	p.Variants, p.Denied, p.Withdrawn = p.Variants+c.Variants, p.Denied+c.Denied, p.Withdrawn+c.Withdrawn
+	t := z.Foresight()
+	n.told.Waits, n.told.Sooner, n.told.Later = n.told.Waits+t.Waits, n.told.Sooner+t.Sooner, n.told.Later+t.Later
+	p.Value, p.Bound, p.Regret = p.Value+c.Value, p.Bound+c.Bound, p.Regret+c.Regret
+}
+
+// sold counts a subjob that was bid for.
+func (n *negotiated) sold(f *protocol.Fact) {
+	if f.Kind == protocol.Claimed && f.Bid != nil {
+		n.awards++
+		n.weight += float64(f.Bid.Weight)
+	}
+}
+
+// Negotiation is what the market has done so far; all 0 where the zone does not negotiate.
+func (s *Sim) Negotiation() measure.Negotiation {
+	n := s.negotiated
+	n.forget(s.parties[1].Actor)
+	return measure.Negotiation{
+		Rounds: n.past.Rounds, Calls: n.past.Calls, Missed: n.past.Missed, Variants: n.past.Variants, Denied: n.past.Denied,
+		Awards: n.awards, Withdrawn: n.past.Withdrawn, Weight: n.weight, AgentMessages: s.agents.said,
+		Waits: n.told.Waits, Sooner: n.told.Sooner, Later: n.told.Later,
+		Value: n.past.Value, Bound: n.past.Bound, Regret: n.past.Regret,
+	}
+}

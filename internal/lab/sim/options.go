@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"errors"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// Options of a simulation of the whole protocol. Gate, Zone, ZoneID and one node are needed; nothing else is.
+type Options struct {
+	// Start is the first instant; the actors are recovered and told the inventory then.
+	Start  quantity.Instant
+	ZoneID job.ZoneID
+	Gate   actor.Gate
+	Zone   actor.Zone
+	Nodes  []Node
+
+	// Source gives the jobs, and Spec what the gate is told of one; it is asked once for each, when the job is next.
+	// Names must be unique among the jobs that the gate keeps. Without a source only At brings jobs.
+	Source workload.Source
+	Spec   func(*workload.Job) (*job.Spec, error)
+	// Model says how a subjob really goes; nil: as its workload.Job truly is, and exactly as planned for
+	// what has come by At.
+	Model Model
+
+	// Agent makes the agents of external jobs; nil: none has one.
+	Agent Agents
+
+	// Seed of all that is drawn.
+	Seed    uint64
+	Network Network
+	Faults  Faults
+	// Rebuild makes a fresh actor, as configured at the start, after a crash. Needed where there are crashes.
+	Rebuild func(protocol.Address) protocol.Actor
+
+	// Observer hears what happens to the jobs of the source; nil if nobody does.
+	Observer measure.Observer
+	// Progress is told every so often how far the simulation has come; nil if nobody wants to know.
+	Progress func(now quantity.Instant, live int)
+	// Fact is told every fact in order; Stepped is called after every step. Both may be nil.
+	Fact    func(now quantity.Instant, f *protocol.Fact)
+	Stepped func(now quantity.Instant, p actor.Party)
+	// Reply is told every answer to a person; nil if nobody listens.
+	Reply func(now quantity.Instant, m *protocol.Message)
+}
+
+// Node is one machine. Its actor must be configured with a number of its own, so that no two nodes make the same token.
+type Node struct {
+	ID     job.NodeID
+	Actor  actor.Node
+	Slices []protocol.Slice
+	// Classes says of which class every slice is, for the observer. nil for all nodes: one class for each profile, in the
+	// order in which Classes finds them.
+	Classes []uint8
+}
+
+// Classes makes one class of every profile, in order of first appearance, and notes the class of every slice in the nodes.
+// A slice weighs its speed.
+func Classes(nodes []Node) []measure.Class {
+	var classes []measure.Class
+	for i := range nodes {
+		n := &nodes[i]
+		n.Classes = make([]uint8, len(n.Slices))
+		for j := range n.Slices {
+			s, k := &n.Slices[j], 0
+			for k < len(classes) && classes[k].Name != s.Profile {
+				k++
+			}
+			if k == len(classes) {
+				classes = append(classes, measure.Class{Name: s.Profile, Weight: s.Speed, Memory: s.Capacity[0]})
+			}
+			classes[k].Count++
+			n.Classes[j] = uint8(k)
+		}
+	}
+	return classes
+}
+
+// check lists everything that is wrong with the options.
+func (o *Options) check() error {
+	var errs []error
+	wrong := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: "+format, args...))
+		}
+	}
+	wrong(o.Gate == nil || o.Zone == nil || o.ZoneID == "", "it needs a gate, and a zone with its id")
+	wrong(len(o.Nodes) == 0, "it needs at least one node")
+	wrong((o.Source == nil) != (o.Spec == nil), "a source of jobs and what makes a spec of a job belong together; give both or neither")
+	slices, nodes := map[job.SliceID]job.NodeID{}, map[job.NodeID]bool{}
+	for i := range o.Nodes {
+		n := &o.Nodes[i]
+		wrong(n.ID == "" || n.Actor == nil, "nodes[%d]: it needs an id and an actor", i)
+		wrong(nodes[n.ID], "nodes[%d]: there are two nodes %q; give each a name of its own", i, n.ID)
+		nodes[n.ID] = true
+		wrong(n.Classes != nil && len(n.Classes) != len(n.Slices), "node %s: it has %d slices and says the class of %d", n.ID, len(n.Slices), len(n.Classes))
+		for j := range n.Slices {
+			other, had := slices[n.Slices[j].ID]
+			wrong(had, "node %s: slice %q is one of node %s too; name slices so that they are unique in the cluster", n.ID, n.Slices[j].ID, other)
+			slices[n.Slices[j].ID] = n.ID
+		}
+	}
+	for _, w := range []struct {
+		name string
+		link *Link
+	}{{"gate-zone", &o.Network.GateZone}, {"zone-node", &o.Network.ZoneNode}, {"zone-bidder", &o.Network.ZoneBidder}} {
+		l := w.link
+		wrong(l.Delay < 0 || l.Jitter < 0, "link %s: delay %v and jitter %v can't be negative", w.name, l.Delay, l.Jitter)
+		wrong(min(l.Loss, l.Double) < 0 || max(l.Loss, l.Double) > 1e6, "link %s: loss %d and doubling %d are parts per million, 0 to 1000000", w.name, l.Loss, l.Double)
+	}
+	errs = append(errs, o.Faults.check(nodes, o.Rebuild != nil)...)
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return nil
+}

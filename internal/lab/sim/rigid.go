@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/cluster"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// RigidOptions are those of a simulation of a planner, under which every job is one block. Actor, Machines, Source and Task
+// are needed.
+type RigidOptions struct {
+	// Start is the first instant.
+	Start quantity.Instant
+	// Actor runs Machines under a planner.
+	Actor    *cluster.Cluster
+	Machines cluster.Machines
+	// Speeds are how fast a job without a speed of its own for a class (by its name) runs there, in parts per thousand; nil:
+	// as each class weighs.
+	Speeds []int64
+
+	Source workload.Source
+	// Task fills in what the planner is told of a job: devices, classes, host and declared run on each class. ID and Run are
+	// set already; it writes to *Run, or sets Run to nil if no planner may know it. An error is final.
+	Task func(j *workload.Job, t *cluster.Task) error
+
+	// Observer hears what happens; nil if nobody does.
+	Observer measure.Observer
+	// Progress is told every so often how far the simulation has come; nil if nobody wants to know.
+	Progress func(now quantity.Instant, live int)
+}
+
+// Rigid is a simulation of a planner. It is not safe for concurrent use.
+//
+// A job runs for its true time on the class it is given. A rigid one is killed at its walltime, at its own speed, and has
+// failed. One that enters a phase whose true peak passes the device's memory is killed there; what it did since its last
+// checkpoint is lost and it comes again, without the classes that have as little memory, and has failed if there is no
+// other. One that is preempted pays for its checkpoint, comes again with the rest of its work, and pays for the restore.
+// One whose owner's deadline passes has expired. Nothing is allocated in steady state.
+type Rigid struct {
+	o      RigidOptions
+	now    quantity.Instant
+	events heap[rigidEvent]
+	jobs   []*block
+	free   []*block
+	next   *block // the job that comes next, nil after the last
+	live   int
+	count  uint64
+	out    cluster.Out
+	piece  measure.Piece // so that none escapes
+	wake   quantity.Instant
+}
+
+// rigidEvent is something of a block that is due, unless its course has changed since. It is small: the heap is what every
+// event walks through.
+type rigidEvent struct {
+	id  cluster.ID
+	due uint32 // what is, and of which version of the block
+}
+
+type rigidKind uint32
+
+const (
+	overs rigidKind = iota
+	returns
+	expires
+	rigidKinds
+)
+
+func due(k rigidKind, version uint32) uint32 { return version*uint32(rigidKinds) + uint32(k) }
+
+func (r *Rigid) schedule(at quantity.Instant, b *block, k rigidKind, version uint32) {
+	r.events.put(at, rigidEvent{id: b.task.ID, due: due(k, version)})
+}
+
+// block is one job. What every event touches stands together in front.
+type block struct {
+	version, life uint32 // of its course, and of the slot
+	running       bool
+	restores      bool
+	run           stint
+	left          time.Duration // of its work, at speed 1000, from its last checkpoint on
+	attempt       int64
+	task          cluster.Task
+	workload.Job
+	// planned is what the planner was told of the run by class. It may still read that while it is told what is left of the
+	// run, which is in spare, made when the job is preempted first.
+	planned, spare *[len(cluster.Task{}.Run)]time.Duration
+}
+
+// stint is what is known of a run when it begins.
+type stint struct {
+	class  uint8
+	device int32
+	speed  int64
+	begin  quantity.Instant
+	before time.Duration // passes before the work begins
+	from   int64         // unit it begins at
+	how    job.Outcome
+	peak   quantity.Amount
+}
+
+// NewRigid makes a simulation. An error of kind Invalid lists everything that is wrong with the options; others come from
+// the source.
+func NewRigid(o RigidOptions) (*Rigid, error) {
+	var errs []error
+	wrong := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: "+format, args...))
+		}
+	}
+	wrong(o.Actor == nil || len(o.Machines.Classes) == 0, "it needs a cluster and its machines")
+	wrong(o.Source == nil || o.Task == nil, "it needs a source of jobs and what makes a task of a job")
+	wrong(o.Speeds != nil && len(o.Speeds) != len(o.Machines.Classes), "there are %d speeds for %d classes; give one for each", len(o.Speeds), len(o.Machines.Classes))
+	for i, v := range o.Speeds {
+		wrong(v < 0, "speeds[%d] is %d; want 0 or more", i, v)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	if o.Speeds == nil {
+		for i := range o.Machines.Classes {
+			o.Speeds = append(o.Speeds, o.Machines.Classes[i].Weight)
+		}
+	}
+	r := &Rigid{o: o, now: o.Start, wake: quantity.Never}
+	return r, r.pull()
+}
+
+// Now is the present virtual time, Events how many arrivals, starts and ends there were, Live how many jobs are not over.
+func (r *Rigid) Now() quantity.Instant { return r.now }
+
+// Events is how many jobs came, and how many runs began and ended.
+func (r *Rigid) Events() uint64 { return r.count }
+
+// Live is how many jobs have come and are not over.
+func (r *Rigid) Live() int { return r.live }
+
+// Run goes on until the source is dry and its jobs are over, at most to limit, and says whether they are; if they are not,
+// the time is limit, or the last event where nothing is left to happen. After an error, of the source or of the context,
+// what the observer has heard is whole and in order.
+func (r *Rigid) Run(ctx context.Context, limit quantity.Instant) (bool, error) {
+	for turn := 0; ; turn++ {
+		if turn%breath == 0 {
+			if err := ctx.Err(); err != nil {
+				return false, errkind.Errorf(errkind.Unavailable, "simulation: stopped at %v: %w", r.now.Time(), err)
+			}
+			if r.o.Progress != nil {
+				r.o.Progress(r.now, r.live)
+			}
+		}
+		next := min(r.events.next(), r.wake)
+		if r.next != nil {
+			next = min(next, r.next.Submit)
+		}
+		if r.next == nil && r.live == 0 || next == quantity.Never {
+			return r.next == nil && r.live == 0, nil
+		}
+		if next > limit {
+			r.now = max(r.now, limit)
+			return false, nil
+		}
+		r.now = max(r.now, next)
+		if err := r.instant(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// instant takes in all that is due, ends first, and lets the planner decide once.
+func (r *Rigid) instant() error {
+	for r.events.next() <= r.now {
+		e := r.events.take()
+		b := r.jobs[e.id]
+		switch e.due {
+		case due(overs, b.version):
+			r.over(b)
+		case due(returns, b.version):
+			r.giveBack(b)
+		case due(expires, b.life):
+			r.expire(b)
+		}
+	}
+	for r.next != nil && r.next.Submit <= r.now {
+		if err := r.arrive(); err != nil {
+			return err
+		}
+	}
+	r.o.Actor.Step(r.now, cluster.Tick(), &r.out)
+	for i := range r.out.Effects {
+		e := &r.out.Effects[i]
+		b := r.jobs[e.Task]
+		switch e.Verb {
+		case cluster.Start:
+			r.start(b, e)
+		case cluster.Preempt:
+			r.preempt(b)
+		case cluster.Never:
+			if b.attempt > 0 { // it could once: what it truly uses is more than there is anywhere
+				r.done(b, job.Failed)
+			} else {
+				r.done(b, job.Impossible)
+			}
+		}
+	}
+	r.out.Reset()
+	r.wake = r.o.Actor.Wake(r.now)
+	return nil
+}
+
+// pull asks the source for the next job.
+func (r *Rigid) pull() error {
+	var b *block
+	if n := len(r.free); n > 0 {
+		b, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		b = &block{task: cluster.Task{ID: cluster.ID(len(r.jobs))}, planned: new([len(cluster.Task{}.Run)]time.Duration)}
+		r.jobs = append(r.jobs, b)
+	}
+	more, err := r.o.Source.Next(&b.Job)
+	switch {
+	case err != nil:
+		return errkind.Errorf(errkind.Of(err), "simulation: the source of jobs: %w", err)
+	case more:
+		r.next = b
+	default:
+		r.next = nil
+	}
+	return nil
+}
+
+// arrive hands the next job to the planner.
+func (r *Rigid) arrive() error {
+	b := r.next
+	b.life++
+	b.version++
+	b.attempt, b.left, b.restores = 0, b.Work, false
+	clear(b.planned[:len(r.o.Machines.Classes)])
+	b.task = cluster.Task{ID: b.task.ID, Run: b.planned}
+	if err := r.o.Task(&b.Job, &b.task); err != nil {
+		return errkind.Errorf(errkind.Of(err), "simulation: job %d of the source: %w", b.Number, err)
+	}
+	r.live++
+	r.count++
+	if r.o.Observer != nil {
+		r.o.Observer.Arrived(r.now, measure.Slot(b.task.ID), &b.Job)
+	}
+	if b.Deadline != 0 && b.Deadline != quantity.Never {
+		r.schedule(max(r.now, b.Deadline), b, expires, b.life)
+	}
+	r.o.Actor.Step(r.now, cluster.Arrive(b.task), &r.out)
+	return r.pull()
+}
+
+// done gives a job its final state and frees its slot.
+func (r *Rigid) done(b *block, state job.State) {
+	b.version++
+	b.life++
+	r.live--
+	r.free = append(r.free, b)
+	if r.o.Observer != nil {
+		r.o.Observer.Done(r.now, measure.Slot(b.task.ID), state)
+	}
+}

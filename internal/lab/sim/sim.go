@@ -1,0 +1,341 @@
+package sim
+
+import (
+	"context"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Sim is one simulation. It is not safe for concurrent use.
+type Sim struct {
+	o       Options
+	parties []party // gate, zone, then the nodes
+	index   map[protocol.Address]int
+	wakes   wakes
+
+	now    quantity.Instant
+	events heap[event]
+	mail   mail
+	queue  []int32 // numbers of the messages to be stepped at now, from head on
+	head   int
+	out    protocol.Out
+	steps  uint64
+	rounds int // at now
+	told   int // messages between actors since the observer heard of any
+
+	network network
+	faults  faults
+	machine machine
+	agents  agents
+	negotiated
+	arrivals
+}
+
+// party is one actor with what the driver knows of it.
+type party struct {
+	actor.Party
+	key   uint64 // names it in random draws
+	clock clock
+	trouble
+}
+
+// event is what the heap holds: a message that arrives, a run that ends unless its course has changed since, an arrival, or
+// a fault that begins or is over.
+type event struct {
+	kind    eventKind
+	index   int32 // of the message, party or fault
+	version int32
+	run     *run
+}
+
+type eventKind uint8
+
+const (
+	arrives eventKind = iota + 1
+	ends
+	submits
+	strikes
+	passes
+	attends
+)
+
+// maxBatch is how many inputs share a round, as in the live shell.
+const maxBatch = 256
+
+// maxRounds at one instant: actors that go on beyond it would never come to rest.
+const maxRounds = 100_000
+
+// breath is how many rounds pass between two looks at the context and two words of progress.
+const breath = 4096
+
+// New makes a simulation whose actors have been recovered at Start. Facts of an earlier life are to be applied before. An
+// error of kind Invalid lists everything that is wrong with the options.
+func New(o Options) (*Sim, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Nodes[0].Classes == nil {
+		Classes(o.Nodes)
+	}
+	s := &Sim{
+		o: o, now: o.Start, index: map[protocol.Address]int{},
+		network: network{Network: o.Network, seed: o.Seed, sent: map[[2]int]uint64{}},
+		arrivals: arrivals{
+			slots: map[job.ID]int32{},
+		},
+	}
+	s.add(protocol.Address{Role: protocol.Gate}, o.Gate)
+	s.add(protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)}, o.Zone)
+	for i := range o.Nodes {
+		s.add(protocol.Address{Role: protocol.Node, ID: string(o.Nodes[i].ID)}, o.Nodes[i].Actor)
+	}
+	s.machine = newMachine(s)
+	s.agents = agents{sim: s, of: map[job.ID]*attendant{}}
+	s.faults.begin(s)
+	for p := range s.parties {
+		s.recover(p)
+	}
+	for p := 2; p < len(s.parties); p++ {
+		s.inventory(p, nil)
+	}
+	s.dispatch()
+	return s, s.pull()
+}
+
+func (s *Sim) add(at protocol.Address, a protocol.Actor) {
+	s.index[at] = len(s.parties)
+	s.parties = append(s.parties, party{Party: actor.Party{Address: at, Actor: a}, key: uint64(at.Role)<<56 ^ prng.Name(at.ID)})
+	s.wakes.add()
+}
+
+func (s *Sim) recover(p int) {
+	from := [2]int{len(s.out.Facts), len(s.out.Effects)}
+	s.parties[p].Actor.Recover(s.local(p), &s.out)
+	s.stepped(p, from)
+}
+
+// inventory is what the executor tells a node that has booted.
+func (s *Sim) inventory(p int, found []protocol.Found) {
+	id := s.parties[p].Address.ID
+	s.enqueue(&protocol.Message{
+		Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: id}, To: s.parties[p].Address,
+		Slices: s.o.Nodes[p-2].Slices, Found: found,
+	})
+}
+
+// Now is the present virtual time.
+func (s *Sim) Now() quantity.Instant { return s.now }
+
+// Steps is how many inputs were taken so far.
+func (s *Sim) Steps() uint64 { return s.steps }
+
+// Live is how many jobs of the source have come and are not over.
+func (s *Sim) Live() int { return s.live }
+
+// Actor is the actor at an address as it is now: a crash replaces it. It is nil if there is none.
+func (s *Sim) Actor(a protocol.Address) protocol.Actor {
+	if p, ok := s.index[a]; ok {
+		return s.parties[p].Actor
+	}
+	return nil
+}
+
+// At makes m arrive at t, or now if t has passed. Inputs for the same instant arrive in the order of the calls. What comes
+// from a person while its receiver is down is tried again when it is up.
+func (s *Sim) At(t quantity.Instant, m protocol.Message) {
+	s.events.put(max(t, s.now), event{kind: arrives, index: s.mail.post(&m)})
+}
+
+// Run goes on until nothing is left to happen before until; the time is then until. An error of kind Unknown means that
+// the actors never come to rest at one instant, which is a bug of theirs; an error of the source or the context is wrapped.
+// After any error what the observer has heard so far is whole and in order; runs that still hold slices have not ended.
+func (s *Sim) Run(ctx context.Context, until quantity.Instant) error {
+	return s.run(ctx, until, false)
+}
+
+// RunOut goes on until the source is dry and all its jobs are over, at most to limit, and says whether they are. The time
+// is then that of the last verdict. Errors are those of Run.
+func (s *Sim) RunOut(ctx context.Context, limit quantity.Instant) (bool, error) {
+	err := s.run(ctx, limit, true)
+	return s.over(), err
+}
+
+// over says whether the source is dry and the observer has heard the end of everything that came of it.
+func (s *Sim) over() bool { return s.dry && len(s.slots) == 0 }
+
+func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) error {
+	for turn := 0; ; turn++ {
+		if turn%breath == 0 {
+			if err := ctx.Err(); err != nil {
+				return errkind.Errorf(errkind.Unavailable, "simulation: stopped at %v: %w", s.now.Time(), err)
+			}
+			if s.o.Progress != nil {
+				s.o.Progress(s.now, s.live)
+			}
+		}
+		if s.round() {
+			if s.rounds++; s.rounds > maxRounds {
+				return errkind.Errorf(errkind.Unknown, "at %v the actors do not come to rest: %d rounds and still something to do", s.now.Time(), s.rounds)
+			}
+			continue
+		}
+		s.rounds = 0
+		if toTheLast && s.over() {
+			return nil
+		}
+		next := min(s.events.next(), s.wakes.next())
+		if next > until || next == quantity.Never {
+			s.now = max(s.now, until)
+			return nil
+		}
+		s.now = max(s.now, next)
+		for s.events.next() <= s.now {
+			if err := s.happen(s.events.take()); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *Sim) happen(e event) error {
+	switch e.kind {
+	case arrives:
+		s.arrive(e.index)
+	case ends:
+		s.machine.due(e.run, e.version)
+	case submits:
+		return s.submit()
+	case strikes:
+		s.strike(e.index)
+	case passes:
+		s.pass(e.index)
+	case attends:
+		s.agents.remind(e.index)
+	}
+	return nil
+}
+
+// arrive queues a message that has come, unless nobody is there to take it.
+func (s *Sim) arrive(i int32) {
+	m := &s.mail.messages[i]
+	if m.To.Role == protocol.Bidder {
+		heard := *m
+		s.mail.drop(i)
+		s.agents.hear(&heard)
+		return
+	}
+	p, known := s.index[m.To]
+	if known && s.parties[p].down {
+		if m.From.Role == protocol.Person {
+			s.events.put(s.parties[p].up, event{kind: arrives, index: i})
+			return
+		}
+		known = false
+	}
+	if !known {
+		s.mail.drop(i)
+		return
+	}
+	s.queue = append(s.queue, i)
+}
+
+// round is one turn of the live loop: inputs, ticks, then effects. It says whether there was anything to do.
+func (s *Sim) round() bool {
+	n := min(maxBatch, len(s.queue)-s.head)
+	for range n {
+		i := s.queue[s.head]
+		s.head++
+		p := s.index[s.mail.messages[i].To]
+		if s.parties[p].down { // it went down in this instant
+			s.arrive(i)
+			continue
+		}
+		s.step(p, s.mail.messages[i])
+		s.mail.drop(i)
+	}
+	if s.head == len(s.queue) {
+		s.queue, s.head = s.queue[:0], 0
+	}
+	for _, p := range s.wakes.due(s.now) {
+		s.step(p, actor.Tick(s.parties[p].Address))
+		n++
+	}
+	s.dispatch()
+	return n > 0
+}
+
+func (s *Sim) step(p int, m protocol.Message) {
+	from := [2]int{len(s.out.Facts), len(s.out.Effects)}
+	s.parties[p].Actor.Step(s.local(p), m, &s.out)
+	s.steps++
+	s.stepped(p, from)
+}
+
+// local is the time by a party's own clock.
+func (s *Sim) local(p int) quantity.Instant { return s.parties[p].clock.shows(s.now) }
+
+func (s *Sim) stepped(p int, from [2]int) {
+	for i := from[0]; i < len(s.out.Facts); i++ {
+		s.fact(p, &s.out.Facts[i])
+	}
+	for i := from[1]; i < len(s.out.Effects); i++ {
+		s.out.Effects[i].From = s.parties[p].Address
+	}
+	if s.o.Stepped != nil {
+		s.o.Stepped(s.now, s.parties[p].Party)
+	}
+	s.faults.compact(s, p)
+}
+
+func (s *Sim) fact(p int, f *protocol.Fact) {
+	f.Actor = s.parties[p].Address
+	s.faults.keep(p, f)
+	if f.Actor.Role == protocol.Zone {
+		s.negotiated.sold(f)
+		s.agents.learn(f)
+		s.heard(f)
+	}
+	if s.o.Fact != nil {
+		s.o.Fact(s.now, f)
+	}
+}
+
+func (s *Sim) dispatch() {
+	for i := range s.out.Effects {
+		m := &s.out.Effects[i]
+		from := s.index[m.From]
+		switch m.To.Role {
+		case protocol.Gate, protocol.Zone, protocol.Node:
+			if to, ok := s.index[m.To]; ok {
+				s.send(from, to, m)
+			}
+		case protocol.Executor:
+			s.machine.do(m)
+		case protocol.Bidder:
+			s.agents.tell(m)
+		case protocol.Timer:
+			s.wakes.set(from, min(s.wakes.at[from], max(s.now, s.parties[from].clock.when(m.At))))
+		case protocol.Person:
+			s.answered(m)
+			if s.o.Reply != nil {
+				s.o.Reply(s.now, m)
+			}
+		}
+	}
+	clear(s.out.Effects)
+	clear(s.out.Facts)
+	s.out.Reset()
+	if s.told > 0 {
+		if s.o.Observer != nil {
+			s.o.Observer.Sent(s.told)
+		}
+		s.told = 0
+	}
+}
+
+func (s *Sim) enqueue(m *protocol.Message) { s.queue = append(s.queue, s.mail.post(m)) }

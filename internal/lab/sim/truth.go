@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// longest keeps sums of a few times within 63 bits: 146 years.
+const longest = time.Duration(1<<62 - 1)
+
+// truth is how a piece of a job really goes on its slices: at its true run time and the speed of the slowest, yielding
+// before its lease's end, killed where a phase's true peak passes the memory of the smallest.
+func truth(j *workload.Job, attempt int64, m *protocol.Message, on []place) Behaviour {
+	speed, capacity := int64(0), on[0].slice.Capacity[trp.Memory]
+	for i := range on {
+		if v := speedOn(j, on[i].slice); i == 0 || v < speed {
+			speed = v
+		}
+		capacity = min(capacity, on[i].slice.Capacity[trp.Memory])
+	}
+	b := Behaviour{Yields: true, Restore: before(j, !m.Plan.Resume.Zero())}
+	b.PerUnit = perUnit(j, m.Spec.Total, speed)
+	from, to := j.Span(m.Range.From, m.Spec.Total)
+	if _, reached := j.Memory.Run(from, to, attempt, capacity); reached < to {
+		b.Fails, b.FailAfter = job.MemoryKilled, b.Restore+time.Duration(quantity.MulDiv(reached-from, int64(b.PerUnit)*m.Spec.Total, j.Units))
+	}
+	return b
+}
+
+// perUnit is the true time of one of so many units that a job has, where it runs at a speed in parts per thousand. Rounding
+// adds less than a nanosecond to each.
+func perUnit(j *workload.Job, units, speed int64) time.Duration {
+	return min(longest/time.Duration(units), max(1, time.Duration(quantity.MulDiv(int64(j.Work), 1000, max(1, speed)*units))))
+}
+
+// speedOn is how fast a job truly runs on a slice, in parts per thousand.
+func speedOn(j *workload.Job, on *protocol.Slice) int64 {
+	for i := range j.Speeds {
+		if j.Speeds[i].Profile == on.Profile {
+			return j.Speeds[i].Permille
+		}
+	}
+	return on.Speed
+}
+
+// before is what passes before a run's first unit. A rigid job's run time is counted from the start of its process.
+func before(j *workload.Job, resumes bool) (d time.Duration) {
+	if j.Kind != job.Rigid {
+		d = j.Startup
+	}
+	if resumes {
+		d += j.Restore
+	}
+	return d
+}
+
+// worth is the work of the units before n of so many: differences add up to the whole job's exactly.
+func worth(j *workload.Job, n, units int64) time.Duration {
+	return time.Duration(quantity.MulDiv(int64(j.Work), n, units))
+}
+
+// entered is the unit of the job, not of its spec, before which a run that ends has begun all: none while it restores.
+func (r *run) entered(j *workload.Job, at quantity.Instant) int64 {
+	from, to := j.Span(r.rng.From, r.rng.To)
+	ran := int64(at.Sub(r.begin) - r.Restore)
+	if ran < 0 {
+		return from
+	}
+	return min(to, from+quantity.MulDiv(ran+1, j.Units, int64(r.PerUnit)*r.start.Spec.Total)) // a whole number of units has begun the next
+}

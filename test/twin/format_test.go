@@ -1,0 +1,149 @@
+package twin_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/gate"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/node"
+	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/host"
+)
+
+// formatOne is a data directory of format 1 without its files: snapshot and records of a daemon under mechanism jasda
+// that was killed at writtenAt while subjobs ran. It holds jobs in every state, a template, a queue, a reservation, and
+// a job with an empty name, which that version accepted.
+const formatOne = "testdata/format-1"
+
+var writtenAt = time.Date(2026, 11, 22, 4, 21, 40, 0, time.UTC)
+
+// older is a live daemon on a copy of it, with the names and the configuration that it had.
+func older(t *testing.T) *live {
+	l := newLive(t)
+	if err := os.CopyFS(l.dir, os.DirFS(formatOne)); err != nil {
+		t.Fatal(err)
+	}
+	make, err := arrangement.Config{
+		Gate: gate.Config{Zone: "local", External: true},
+		Zone: zone.Config{ID: "local", Policy: fairness.Policy{}, Market: &market.Config{}},
+		Node: node.Config{ID: "vm", Zone: "local"},
+	}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.build = make
+	l.options = func(o *host.Options) {
+		o.ZoneID, o.NodeID, o.NoTape = "local", "vm", true
+		var list fixed
+		for i, s := range machine("") {
+			s.ID, s.Profile = job.SliceID([]string{"vm/gpu0/256Mi@0", "vm/gpu0/128Mi@1"}[i]), []string{"256Mi", "128Mi"}[i]
+			s.Speed = 1000
+			list = append(list, s)
+		}
+		o.Inventory = list
+		o.Journal = func(dir string) (journal.Journal, error) {
+			j, err := local.Open(dir, local.Options{})
+			return &tap{j, l.took}, err
+		}
+	}
+	return l
+}
+
+// TestTheFormatBeforeOpens: what an older version wrote is read, nothing of it is lost, and its jobs go on.
+func TestTheFormatBeforeOpens(t *testing.T) {
+	l := older(t)
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(writtenAt.Add(time.Minute)))
+		if err := l.open(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := l.stop(); err != nil {
+				t.Error(err)
+			}
+		}()
+		if data, err := os.ReadFile(filepath.Join(l.dir, "FORMAT")); err != nil || strings.Contains(string(data), "sluice data 1") {
+			t.Errorf("the directory is still marked as the older version's: %q, %v", data, err)
+		}
+		ctx := context.Background()
+		want := map[job.ID]job.State{
+			"done": job.Finished, "d8": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+		}
+		time.Sleep(5 * time.Second) // until the node has said again what it had put in its place
+		all, err := l.host.Jobs(ctx)
+		if err != nil || len(all) != 16 {
+			t.Fatalf("%d jobs were read, want 16: %v", len(all), err)
+		}
+		for _, j := range all {
+			if state, ok := want[j.Name]; ok && j.State != state {
+				t.Errorf("%s is %v, was %v", j.Name, j.State, state)
+			}
+			if j.Name == "chain" && j.Progress < 15 {
+				t.Errorf("15 steps of chain were committed, %d are left", j.Progress)
+			}
+			if j.Name == "done" && j.Subjobs != 1 {
+				t.Errorf("done ran in one subjob, %d are left", j.Subjobs)
+			}
+		}
+		for _, id := range []job.ID{"", "paused"} { // what would never end
+			if err := l.host.Cancel(ctx, "cancel-"+string(id), id); err != nil {
+				t.Errorf("cancel %q: %v", id, err)
+			}
+		}
+		if !l.finished(len(all), 24*time.Hour) {
+			all, _ = l.host.Jobs(ctx)
+			for _, j := range all {
+				t.Logf("%q is %v: %s", j.Name, j.State, j.Reason)
+			}
+			t.Fatal("not every job of the older version came to its end")
+		}
+	})
+	released := map[job.ID]bool{}
+	for _, f := range l.facts {
+		if f.Kind == protocol.Released {
+			released[f.Job] = true
+		}
+	}
+	for _, id := range []job.ID{"running", "chain"} {
+		if !released[id] {
+			t.Errorf("the subjob of %s that ran under the older version was never settled", id)
+		}
+	}
+}
+
+// TestADamagedOlderJournalStaysOlder: a directory that is refused is left to the version that wrote it.
+func TestADamagedOlderJournalStaysOlder(t *testing.T) {
+	l := older(t)
+	segments, err := filepath.Glob(filepath.Join(l.dir, "journal", "*.seg"))
+	if err != nil || len(segments) != 1 {
+		t.Fatal(segments, err)
+	}
+	b, err := os.ReadFile(segments[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(segments[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.open(); err == nil {
+		_ = l.stop()
+		t.Fatal("a damaged journal was accepted")
+	}
+	data, err := os.ReadFile(filepath.Join(l.dir, "FORMAT"))
+	if err != nil || string(data) != "sluice data 1\n" {
+		t.Errorf("a directory that was refused is marked as taken over: %q, %v", data, err)
+	}
+}

@@ -1,0 +1,319 @@
+package twin_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/gate"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node"
+	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/fake"
+	"sluice.dev/sluice/internal/edge/fabric"
+	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/local"
+	logdisk "sluice.dev/sluice/internal/edge/journal/memory"
+	"sluice.dev/sluice/internal/edge/tape"
+	"sluice.dev/sluice/internal/edge/wire"
+	"sluice.dev/sluice/internal/host"
+)
+
+const (
+	zoneID = job.ZoneID("z")
+	nodeID = job.NodeID("n")
+)
+
+// build makes the real actors.
+func build(t failer) func() actor.Set {
+	make, err := arrangement.Config{
+		Gate: gate.Config{Zone: zoneID},
+		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute},
+		Node: node.Config{ID: nodeID, Zone: zoneID},
+	}.Build()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return make
+}
+
+type failer interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// machine is two slices; the second is larger and faster.
+func machine(prefix job.SliceID) []protocol.Slice {
+	return []protocol.Slice{
+		{ID: prefix + "gpu0", Model: "sim", Profile: "small", Capacity: trp.Vector{10 << 30}, Speed: 500, Simulated: true},
+		{ID: prefix + "gpu1", Model: "sim", Profile: "large", Capacity: trp.Vector{20 << 30}, Speed: 1000, Simulated: true},
+	}
+}
+
+type fixed []protocol.Slice
+
+func (f fixed) Slices(context.Context) ([]protocol.Slice, error) { return f, nil }
+func (f fixed) GPUs() []string                                   { return nil }
+func (f fixed) Describe() string                                 { return "two simulated slices" }
+func (f fixed) Close() error                                     { return nil }
+func (f fixed) Watch(ctx context.Context, _ func(job.SliceID, int) bool, _ func(inventory.Sighting)) error {
+	<-ctx.Done()
+	return nil
+}
+
+func spec(t failer, name job.ID, k job.Kind, total int64, perUnit time.Duration) *job.Spec {
+	t.Helper()
+	s := &job.Spec{
+		Name: name, Queue: gate.DefaultQueue, Kind: k, Total: total, Unit: "unit", PerUnit: perUnit, Grid: 1, Parallelism: 1, Slices: 1,
+		MaxFailures: 3, OverheadMax: 100, Deadline: quantity.Never, Launch: job.Launch{Command: []string{"true"}, Grace: time.Second},
+	}
+	switch k {
+	case job.Items:
+		s.Parallelism = 2
+	case job.Steps:
+		s.Grid, s.Restore, s.Checkpoint = 10, time.Second, 2*time.Second
+	case job.Rigid:
+		s.Total, s.PerUnit, s.Walltime = 1, 0, time.Duration(total)*perUnit
+	}
+	s.Profile = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: 5 << 30}}}
+	table, err := trp.Compile(s.Profile, s.Total, 10_000)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	s.Safe = table
+	return s
+}
+
+// arrival is one submission of a scenario, after a time from the start.
+type arrival struct {
+	after time.Duration
+	spec  *job.Spec
+}
+
+func (a arrival) request() string { return "request-of-" + string(a.spec.Name) }
+
+// scenario is chosen so that no two unrelated things happen at one instant: live, the order of such is the operating
+// system's.
+func scenario(t failer) []arrival {
+	return []arrival{
+		{3 * time.Second, spec(t, "count", job.Items, 5003, 100*time.Millisecond+17)},
+		{11*time.Second + 3, spec(t, "train", job.Steps, 1009, 130*time.Millisecond+1)},
+		{17*time.Second + 5, spec(t, "sort", job.Rigid, 1, 71*time.Second+11)},
+		{29*time.Second + 7, spec(t, "late", job.Items, 701, 310*time.Millisecond+7)},
+	}
+}
+
+// planned is a subjob that goes exactly as planned; one that finishes its job leaves no checkpoint.
+func planned(m protocol.Message) fake.Behaviour {
+	b := fake.Planned(m)
+	if m.Range.To == m.Spec.Total {
+		b.Checkpoint = 0
+	}
+	return b
+}
+
+// live is a host with the real actors, a fake executor and a real log, restartable.
+type live struct {
+	t       *testing.T
+	dir     string
+	build   func() actor.Set
+	disk    *logdisk.Disk
+	model   fake.Model
+	fake    *fake.Executor
+	fabric  func() fabric.Fabric
+	journal func(journal.Journal) journal.Journal
+	options func(*host.Options)
+
+	host *host.Host
+	stop func() error
+
+	mu    sync.Mutex
+	facts []protocol.Fact // as the log took them
+}
+
+func newLive(t *testing.T) *live {
+	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t), disk: logdisk.New(), model: planned}
+}
+
+// tap tells what the log has taken.
+type tap struct {
+	journal.Journal
+	took func(records [][]byte)
+}
+
+func (j *tap) Append(records [][]byte) (journal.Position, error) {
+	p, err := j.Journal.Append(records)
+	if err == nil {
+		j.took(records)
+	}
+	return p, err
+}
+
+func (l *live) open() error {
+	o := host.Options{
+		DataDir: l.dir, Version: "test", ZoneID: zoneID, NodeID: nodeID, Actors: l.build, Inventory: fixed(machine("")),
+		Journal: func(string) (journal.Journal, error) {
+			j, err := l.openLog()
+			if err != nil {
+				return nil, err
+			}
+			if l.journal != nil {
+				j = l.journal(j)
+			}
+			return &tap{j, l.took}, nil
+		},
+		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+			if l.fake == nil {
+				l.fake = fake.New(e.Deliver, l.model)
+			} else {
+				l.fake = l.fake.Reopen(e.Deliver)
+			}
+			return l.fake, nil, nil
+		},
+	}
+	if l.fabric != nil {
+		o.Fabric = l.fabric()
+	}
+	if l.options != nil {
+		l.options(&o)
+	}
+	h, err := host.Open(context.Background(), o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Run(ctx) }()
+	var once sync.Once
+	var result error
+	l.host, l.stop = h, func() error {
+		once.Do(func() { cancel(); result = <-ended })
+		return result
+	}
+	return nil
+}
+
+func (l *live) took(records [][]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range records {
+		err := wire.DecodeFacts(r, func(f protocol.Fact) error { l.facts = append(l.facts, f); return nil })
+		if err != nil {
+			l.t.Errorf("a record does not decode: %v", err)
+		}
+	}
+}
+
+// finished waits until every job is over or the limit of virtual time has passed.
+func (l *live) finished(jobs int, limit time.Duration) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Second) {
+		list, err := l.host.Jobs(context.Background())
+		if err != nil {
+			return false
+		}
+		over := 0
+		for _, j := range list {
+			if j.State.Final() {
+				over++
+			}
+		}
+		if over == jobs {
+			return true
+		}
+	}
+	return false
+}
+
+// award is what a Claimed fact sells, when, and what it costs. The numbers of window and round are for people: they
+// count what happened before, and between unrelated things at one instant that is the operating system's choice.
+func award(f *protocol.Fact) string {
+	return fmt.Sprintf("%s %v on %s [%d,%d) as %v run %v wall %v resume %v demand %v", f.Job, f.Range, f.Slice, f.Start, f.End, f.Token,
+		f.Plan.Run, f.Plan.Wall, f.Plan.Resume, f.Demand)
+}
+
+func awards(facts []protocol.Fact) []string {
+	var out []string
+	for i := range facts {
+		if facts[i].Kind == protocol.Claimed {
+			out = append(out, award(&facts[i]))
+		}
+	}
+	return out
+}
+
+// checkOnce insists that every job has finished and every unit of it was committed exactly once.
+func checkOnce(t failer, facts []protocol.Fact, jobs []arrival) {
+	t.Helper()
+	committed := map[job.ID][]job.Range{}
+	verdicts := map[job.ID]job.Verdict{}
+	for _, f := range facts {
+		switch f.Kind {
+		case protocol.Committed:
+			committed[f.Job] = append(committed[f.Job], f.Range)
+		case protocol.Ended:
+			if _, again := verdicts[f.Job]; again {
+				t.Errorf("job %s ended twice", f.Job)
+			}
+			verdicts[f.Job] = f.Verdict
+		}
+	}
+	for _, a := range jobs {
+		if v := verdicts[a.spec.Name]; v.State != job.Finished {
+			t.Errorf("job %s: %v, want it finished", a.spec.Name, v)
+			continue
+		}
+		list := committed[a.spec.Name]
+		slices.SortFunc(list, func(a, b job.Range) int { return int(a.From - b.From) })
+		at := int64(0)
+		for _, r := range list {
+			if r.From != at {
+				t.Errorf("job %s: committed up to %d, then %v", a.spec.Name, at, r)
+			}
+			at = r.To
+		}
+		if at != a.spec.Total {
+			t.Errorf("job %s: committed up to %d of %d", a.spec.Name, at, a.spec.Total)
+		}
+	}
+}
+
+// openTape opens the tape of the n-th last boot.
+func (l *live) openTape(back int) *tape.Reader {
+	l.t.Helper()
+	dir := filepath.Join(l.dir, "tape")
+	boots, err := tape.Boots(dir)
+	if err != nil || len(boots) <= back {
+		l.t.Fatalf("boots %q, %v", boots, err)
+	}
+	r, err := tape.Open(dir, boots[len(boots)-1-back])
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// otherZone is a zone that decides otherwise than build's.
+func otherZone(t failer) actor.Zone {
+	z, err := zone.New(zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: time.Minute})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return z
+}
+
+// openLog opens the log: the local kind on a disk in memory, since the tests here are not about files.
+func (l *live) openLog() (journal.Journal, error) { return logdisk.Open(l.disk, local.Options{}) }
