@@ -21,6 +21,21 @@ func (p Set) Drop(i int) {
 	}
 }
 
+// Insert moves all numbers from i on up by one, as those of a list where something is put in at i, which is not in then.
+func (p *Set) Insert(i int) {
+	if i/64 >= len(*p) {
+		return
+	}
+	if (*p)[len(*p)-1]>>63 != 0 {
+		*p = append(*p, 0)
+	}
+	for w := len(*p) - 1; w > i/64; w-- {
+		(*p)[w] = (*p)[w]<<1 | (*p)[w-1]>>63
+	}
+	word, below := &(*p)[i/64], uint64(1)<<(i%64)-1
+	*word = *word&below | *word&^below<<1
+}
+
 // Has says whether a number is in.
 func (p Set) Has(i int) bool { return i/64 < len(p) && p[i/64]&(1<<(i%64)) != 0 }
 

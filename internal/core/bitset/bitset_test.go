@@ -44,3 +44,29 @@ func TestSetAgainstAList(t *testing.T) {
 		}
 	})
 }
+
+// TestInsertAgainstAList: what stands behind the place of something new moves up, and nothing else.
+func TestInsertAgainstAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p Set
+		list := make([]bool, rapid.IntRange(0, 140).Draw(t, "length"))
+		for i := range list {
+			if list[i] = rapid.Bool().Draw(t, "in"); list[i] {
+				p.Put(i)
+			}
+		}
+		for range rapid.IntRange(1, 70).Draw(t, "inserts") {
+			i := rapid.IntRange(0, len(list)).Draw(t, "at")
+			list = slices.Insert(list, i, false)
+			p.Insert(i)
+		}
+		for i, in := range list {
+			if p.Has(i) != in {
+				t.Fatalf("%d: %v", i, p.Has(i))
+			}
+		}
+		if p.Next(len(list)) >= 0 {
+			t.Fatal("something came in at the end")
+		}
+	})
+}

@@ -33,6 +33,8 @@ type class struct {
 	profile  string
 	// pace is the speed of the slices, in parts per thousand.
 	pace int64
+	// slices there are of it.
+	slices int
 	// before is the policy's order on this class.
 	before ranking.Order[*state]
 	// given are the latest windows that somebody got, a ring; gifts counts them.
@@ -63,6 +65,18 @@ func (z *Zone) classOf(s *protocol.Slice) *class {
 		z.touch(s)
 	}
 	return c
+}
+
+// classify notes of which class a slice is.
+func (z *Zone) classify(s *slice, c *class) {
+	if s.class == c {
+		return
+	}
+	if s.class != nil {
+		s.class.slices--
+	}
+	s.class = c
+	c.slices++
 }
 
 // hearing is how a job answers windows, as far as that is kept from round to round.

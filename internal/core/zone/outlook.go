@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -22,9 +23,10 @@ type outlook struct {
 // another. It rests on this: as long as nothing changes on a node, the places there only get worse while time goes by. So a
 // place that still stands is beaten by none that it was not beaten by before, but for those on altered nodes.
 type survey struct {
-	// nodes are the slices of every node, the nodes by id, strange says that they may have changed.
-	nodes   [][]*slice
-	strange bool
+	// nodes are the slices of every node, the nodes by id. strange: they are to be listed anew. joined: slices have come since the
+	// last plan.
+	nodes           [][]*slice
+	strange, joined bool
 	// shifted are the slices that may have changed since the last plan, altered the nodes that have, places taken or given
 	// back by the heads before in this plan included.
 	shifted, altered bitset.Set
@@ -49,11 +51,13 @@ func (z *Zone) look(now quantity.Instant) {
 	z.nth++
 	if z.strange {
 		z.sortNodes()
-		z.strange = false
-		z.nth++ // no plan is the one before
 		for i := range z.slices {
 			z.shifted.Put(i)
 		}
+	}
+	if z.strange || z.joined {
+		z.strange, z.joined = false, false
+		z.nth++ // no plan is the one before
 	}
 	for i := z.shifted.Next(0); i >= 0; i = z.shifted.Next(i + 1) {
 		z.shifted.Drop(i)
@@ -93,6 +97,27 @@ func (z *Zone) sortNodes() {
 		z.nodes = append(z.nodes, of[id])
 		for _, s := range of[id] {
 			s.nodeAt = i
+		}
+	}
+}
+
+// join enters a new slice at its node, unless all are listed anew anyway.
+func (z *Zone) join(s *slice) {
+	z.joined = true
+	if z.strange {
+		return
+	}
+	node, known := slices.BinarySearchFunc(z.nodes, s.view.Node, func(n []*slice, id job.NodeID) int { return cmp.Compare(n[0].view.Node, id) })
+	s.nodeAt = node
+	if known {
+		i, _ := slices.BinarySearchFunc(z.nodes[node], s, smaller)
+		z.nodes[node] = slices.Insert(z.nodes[node], i, s)
+		return
+	}
+	z.nodes = slices.Insert(z.nodes, node, []*slice{s})
+	for at := node + 1; at < len(z.nodes); at++ {
+		for _, other := range z.nodes[at] {
+			other.nodeAt = at
 		}
 	}
 }

@@ -152,9 +152,13 @@ func (z *Zone) hopeless(s *state) string {
 // outgrown: its profile was raised after a memory kill, and now the job would be interested in no window that any slice
 // there is could ever offer. Empty if it still would.
 func (z *Zone) outgrown(s *state) string {
-	scale, most := s.Learned.MemoryScale, z.largest(s.Spec)
+	scale := s.Learned.MemoryScale
 	free := job.NextFree(0, s.Spec.Total, s.Committed, s.Claimed)
-	if free.Empty() || scale <= trp.Unscaled || most == 0 || len(s.Claims) > 0 {
+	if free.Empty() || scale <= trp.Unscaled || len(s.Claims) > 0 {
+		return ""
+	}
+	most := z.largest(s.Spec)
+	if most == 0 {
 		return ""
 	}
 	least := s.safe().LeastOver(free.From, free.From+1, scale)
@@ -173,8 +177,11 @@ func (z *Zone) outgrown(s *state) string {
 	}
 	v := s.view()
 	for _, v.Hopeful = range []bool{false, true} {
-		for _, sl := range z.slices {
-			w := atomizer.Window{Capacity: sl.view.Slice.Capacity, Speed: sl.speed(s.Spec), End: quantity.Instant(0).Add(z.longest(s))}
+		for _, c := range z.classes {
+			if c.slices == 0 {
+				continue
+			}
+			w := atomizer.Window{Capacity: c.capacity, Speed: c.speed(s.Spec), End: quantity.Instant(0).Add(z.longest(s))}
 			if _, r := atomizer.Fit(&v, w); r.Why == atomizer.Interested {
 				return ""
 			}
@@ -189,8 +196,10 @@ func (z *Zone) tooSlow(s *state) string {
 		return ""
 	}
 	v, fastest := s.view(), int64(0)
-	for _, sl := range z.slices {
-		fastest = max(fastest, sl.speed(s.Spec))
+	for _, c := range z.classes {
+		if c.slices > 0 {
+			fastest = max(fastest, c.speed(s.Spec))
+		}
 	}
 	if fastest == 0 {
 		return ""
@@ -206,9 +215,17 @@ func (z *Zone) tooSlow(s *state) string {
 // largest is the memory of the largest slice that a job can run on; of the smallest of them, where it needs several of one
 // node.
 func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
+	if spec.Slices <= 1 {
+		for _, c := range z.classes {
+			if c.slices > 0 && c.speed(spec) > 0 {
+				most = max(most, c.capacity[trp.Memory])
+			}
+		}
+		return most
+	}
 	z.sortNodes()
 	for _, node := range z.nodes {
-		left := max(1, spec.Slices)
+		left := spec.Slices
 		for _, sl := range slices.Backward(node) {
 			if sl.speed(spec) > 0 {
 				left--

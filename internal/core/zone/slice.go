@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -91,7 +92,8 @@ func (z *Zone) offered(in *protocol.Message) {
 		z.strange = z.strange || s.view.Node != v.Node
 		s.view, s.epoch = v, in.Epoch
 	}
-	s.class, s.begun = z.classOf(&v.Slice), begun(v)
+	z.classify(s, z.classOf(&v.Slice))
+	s.begun = begun(v)
 	z.setReserved(s)
 	for i := 0; i < len(s.plans); i++ {
 		p := s.plans[i]
@@ -106,18 +108,31 @@ func (z *Zone) offered(in *protocol.Message) {
 }
 
 // place gives a new slice its place: by capacity, then id, so that small windows are announced first and small pieces go to
-// small slices.
+// small slices. What is kept by place moves up behind it.
 func (z *Zone) place(s *slice) {
-	smaller := func(a, b *slice) int {
-		return cmp.Or(cmp.Compare(a.view.Slice.Capacity[trp.Memory], b.view.Slice.Capacity[trp.Memory]), cmp.Compare(a.id, b.id))
-	}
 	if z.unsorted {
-		z.unsorted = false
-		slices.SortFunc(z.slices, smaller)
+		z.resort()
 	}
 	i, _ := slices.BinarySearchFunc(z.slices, s, smaller)
 	z.slices = slices.Insert(z.slices, i, s)
-	z.strange = true
+	for at := i; at < len(z.slices); at++ {
+		z.slices[at].at = at
+	}
+	for _, set := range []*bitset.Set{&z.dirty, &z.open, &z.reserved, &z.shifted} {
+		set.Insert(i)
+	}
+	z.join(s)
+}
+
+// smaller orders slices.
+func smaller(a, b *slice) int {
+	return cmp.Or(cmp.Compare(a.view.Slice.Capacity[trp.Memory], b.view.Slice.Capacity[trp.Memory]), cmp.Compare(a.id, b.id))
+}
+
+// resort brings all slices into order again after capacities have changed.
+func (z *Zone) resort() {
+	z.unsorted, z.strange = false, true
+	slices.SortFunc(z.slices, smaller)
 	clear(z.dirty)
 	clear(z.open)
 	clear(z.reserved)
