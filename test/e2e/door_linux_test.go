@@ -53,7 +53,7 @@ func TestNobodyElseIsServed(t *testing.T) {
 	d := up(t, three)
 	file := spec("theirs", "items: {total: 10, perItem: 1ms}", `id -un > "$SLUICE_OUTPUT_DIR/who"`)
 	server := "--server=" + d.addr
-	for _, args := range [][]string{{"submit", "-f", "-"}, {"jobs"}, {"pause", "--all", "--for", "1h"}, {"agent", "key", "x"}, {"about"}} {
+	for _, args := range [][]string{{"submit", "-f", "-"}, {"jobs"}, {"pause", "--all", "--for", "1h"}, {"agent", "key", "x"}, {"status"}} {
 		text, code := d.stranger(file, nil, append(args, server)...)
 		if code == 0 {
 			t.Errorf("%v: exit 0: %s", args, text)
@@ -147,7 +147,7 @@ func TestTheSameUserNeedsNothing(t *testing.T) {
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket: %v, %v", info, err)
 	}
-	c = exec.Command(filepath.Join(bin, "sluice"), "about", "--server", "unix:"+socket)
+	c = exec.Command(filepath.Join(bin, "sluice"), "status", "--server", "unix:"+socket)
 	c.Env = []string{}
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("by the socket: %v: %s", err, out)

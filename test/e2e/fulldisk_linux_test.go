@@ -70,14 +70,14 @@ func TestFullDisk(t *testing.T) {
 		return code != 0
 	})
 	says(t, said, "no space")
-	d.until("about says it", func() bool { return strings.Contains(d.must("about"), "no space") })
+	d.until("about says it", func() bool { return strings.Contains(d.must("status"), "no space") })
 	says(t, d.must("jobs"), "early", "runs") // it still answers
 	room()
 	if j := d.done("runs"); j.Subjobs != 1 {
 		t.Errorf("%d subjobs, %d lost: what ran did not survive\n%s", j.Subjobs, j.Lost, d.must("job", "runs"))
 	}
 	d.submit(spec("after", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
-	d.until("about is content", func() bool { return !strings.Contains(d.must("about"), "no space") })
+	d.until("about is content", func() bool { return !strings.Contains(d.must("status"), "no space") })
 	d.kill()
 	d.start()
 	for _, name := range []string{"early", "after"} {
@@ -160,9 +160,9 @@ func TestNoJobFailsWhileTheDiskIsFull(t *testing.T) {
 	}
 	d.running("j0", 1)
 	room := d.fill()
-	d.until("something says so", func() bool { return strings.Contains(d.must("about"), "no space") })
+	d.until("something says so", func() bool { return strings.Contains(d.must("status"), "no space") })
 	room()
-	d.until("all is well", func() bool { return !strings.Contains(d.must("about"), "no space") })
+	d.until("all is well", func() bool { return !strings.Contains(d.must("status"), "no space") })
 	for i := range 3 {
 		d.done(fmt.Sprintf("j%d", i))
 		d.once(fmt.Sprintf("j%d", i), 300)
@@ -191,7 +191,7 @@ func TestNoJobFailsForWantOfDescriptors(t *testing.T) {
 		return code == 0
 	})
 	d.until("it says why nothing starts", func() bool {
-		out, _, _ := d.sluice("about")
+		out, _, _ := d.sluice("status")
 		return strings.Contains(out, "too many open files")
 	})
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
@@ -200,7 +200,7 @@ func TestNoJobFailsForWantOfDescriptors(t *testing.T) {
 	d.done("a")
 	d.once("a", 100)
 	d.done("b")
-	d.until("about is content", func() bool { return !strings.Contains(d.must("about"), "too many open files") })
+	d.until("about is content", func() bool { return !strings.Contains(d.must("status"), "too many open files") })
 }
 
 // size of a file below the data directory.

@@ -191,7 +191,7 @@ func TestLogsFollow(t *testing.T) {
 		t.Errorf("followed %q", data)
 	}
 	var about map[string]any
-	if err := json.Unmarshal([]byte(d.must("about", "-o", "json")), &about); err != nil {
+	if err := json.Unmarshal([]byte(d.must("status", "-o", "json")), &about); err != nil {
 		t.Error(err)
 	}
 }

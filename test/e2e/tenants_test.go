@@ -123,7 +123,7 @@ func TestMappedUsersAreRefusedWhereTheyAreNotSafe(t *testing.T) {
 func TestSingleUserRefusesASecondOne(t *testing.T) {
 	t.Parallel()
 	d := up(t, three)
-	says(t, d.must("about"), "one: subjobs run as the daemon's own user")
+	says(t, d.must("status"), "one: subjobs run as the daemon's own user")
 	d.fails(1, []string{"single-user mode"}, "queue", "set", "default", "--user", "nobody")
 	other := newDaemon(t, three)
 	other.addr = "0.0.0.0:0"

@@ -39,5 +39,5 @@ echo spoilt > 3/300; rm -r 4
 	}
 	t.Logf("seconds that were gone when each subjob's process began: %.3f", starts)
 	says(t, d.must("job", "large", "-o", "wide"), "PREPARE", "before its process begins, as earlier ones took")
-	says(t, fmt.Sprint(d.must("about")), "work directory by ")
+	says(t, fmt.Sprint(d.must("status")), "work directory by ")
 }

@@ -13,7 +13,7 @@ import (
 func (a *app) versionCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "version", Short: "Print the version of this program",
-		Long:    "Print the version of this program. `sluice about` says the daemon's.",
+		Long:    "Print the version of this program. `sluice status` says the daemon's.",
 		Example: "  sluice version -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -161,12 +161,12 @@ run --items 10 --per-item 1s --mem 1Gi -- ./work
 run --rigid --walltime 40m --mem 8Gi --slices 2 --name big --env A=b -e C=d --set grace=1s --print -- /bin/work --name x -o json
 run --steps 40 --per-step 1s --every 10 --mem 8Gi --name chain --detach -- work
 init item
-release node-1/0/3g.40gb
+unquarantine node-1/0/3g.40gb
 timeline --width 80
 timeline -o wide
 timeline -o json
 about
-about -o json
+status -o json
 version
 version -o name
 journal verify --data dir

@@ -125,20 +125,20 @@ func (a *app) unreserveCmd() *cobra.Command {
 	})
 }
 
-func (a *app) releaseCmd() *cobra.Command {
+func (a *app) unquarantineCmd() *cobra.Command {
 	return a.Output(&cobra.Command{
-		Use: "release SLICE...", Short: "Lift a slice's quarantine",
+		Use: "unquarantine SLICE...", Aliases: []string{"release"}, Short: "Lift a slice's quarantine",
 		Long: `Lift a slice's quarantine after you have looked: the daemon quarantined it because
 processes remained there that it could not end. If they are still there, they and the
 next subjob will be in each other's way.`,
-		Example: "  sluice release node-1/0/gpu",
+		Example: "  sluice unquarantine node-1/0/gpu",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			return a.forEach(args, "released", func(slice string) error {
+			return a.forEach(args, "unquarantined", func(slice string) error {
 				_, err := c.Release(cmd.Context(), connect.NewRequest(&pb.ReleaseRequest{Slice: slice, RequestId: request()}))
 				return err
 			})
@@ -146,10 +146,10 @@ next subjob will be in each other's way.`,
 	})
 }
 
-func (a *app) aboutCmd() *cobra.Command {
+func (a *app) statusCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use: "about", Short: "Say what the daemon is and how it stands",
-		Example: "  sluice about",
+		Use: "status", Aliases: []string{"about"}, Short: "Say what the daemon is and how it stands",
+		Example: "  sluice status",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
