@@ -64,6 +64,8 @@ type Page struct {
 type Size struct {
 	// Jobs are those with a part of the gate, Homes those with one of the zone.
 	Jobs, Homes int64
+	// GivenUp are jobs that were lost, and that a person has said to go on without.
+	GivenUp int64
 	// Changes counts the calls of File and Discard that changed something, since the archive was made. An archive that counts
 	// fewer than it once did is an older copy.
 	Changes uint64
@@ -112,8 +114,9 @@ type Discarded struct {
 }
 
 const (
-	// MaxPart is the largest part, in bytes, and MaxFiling the largest sum of the parts of one call.
-	MaxPart   = 16 << 20
+	// MaxPart is the largest part, in bytes.
+	MaxPart = 16 << 20
+	// MaxFiling is the largest sum of the parts of one call, in bytes.
 	MaxFiling = 64 << 20
 	// MaxParts is how many parts one call takes.
 	MaxParts = 4096

@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/archive"
@@ -60,16 +62,15 @@ func Open(dir string) (*Archive, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, kinded(fmt.Errorf("make the archive's directory: %w", err))
 	}
-	if err := os.Remove(filepath.Join(dir, temporary)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove an archive that was never finished: %w", err)
+	if err := removeTemporary(dir); err != nil {
+		return nil, err
 	}
-	switch _, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := create(dir); err != nil {
-			return nil, kinded(fmt.Errorf("make the archive %s: %w", path, err))
-		}
-	case err != nil:
-		return nil, kinded(fmt.Errorf("look for the archive: %w", err))
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = create(dir)
+	}
+	if err != nil {
+		return nil, kinded(fmt.Errorf("make the archive %s: %w", path, err))
 	}
 	a, err := open(path, os.O_RDWR)
 	if err != nil {
@@ -81,31 +82,49 @@ func Open(dir string) (*Archive, error) {
 	return a, nil
 }
 
+func removeTemporary(dir string) error {
+	if err := os.Remove(filepath.Join(dir, temporary)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove an archive that was never finished: %w", err)
+	}
+	return nil
+}
+
 // create makes an empty archive that is whole once it has its name.
 func create(dir string) error {
-	temp := filepath.Join(dir, temporary)
-	a, err := open(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	a, err := begin(dir)
 	if err != nil {
 		return err
 	}
+	if err := a.Close(); err != nil {
+		return err
+	}
+	return replace(dir)
+}
+
+// begin makes an empty archive under a temporary name.
+func begin(dir string) (*Archive, error) {
+	a, err := open(filepath.Join(dir, temporary), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return nil, err
+	}
 	err = a.db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range []string{partsBucket, orderBucket, endedBucket, infoBucket} {
-			if _, err := tx.CreateBucket([]byte(name)); err != nil {
-				return err
+			if _, failed := tx.CreateBucket([]byte(name)); failed != nil {
+				return failed
 			}
 		}
 		b := tx.Bucket([]byte(infoBucket))
 		return errors.Join(b.Put([]byte(formatKey), []byte(format)), b.Put([]byte(totalsKey), sealTotals([]byte(totalsKey), totals{})))
 	})
-	if err = errors.Join(err, a.Close()); err != nil {
-		return err
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
 	}
-	return replace(dir, temp)
+	return a, nil
 }
 
-// replace gives a file that is whole the archive's name.
-func replace(dir, temp string) error {
-	if err := os.Rename(temp, filepath.Join(dir, FileName)); err != nil {
+// replace gives the temporary file, which is whole and closed, the archive's name.
+func replace(dir string) error {
+	if err := os.Rename(filepath.Join(dir, temporary), filepath.Join(dir, FileName)); err != nil {
 		return err
 	}
 	d, err := os.Open(dir)
@@ -115,6 +134,8 @@ func replace(dir, temp string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+var errEmpty = errors.New("the file is empty")
+
 // open opens a file of the store with the given flags, whatever is in it.
 func open(path string, flag int) (*Archive, error) {
 	a := &Archive{path: path}
@@ -123,14 +144,17 @@ func open(path string, flag int) (*Archive, error) {
 		FreelistType: bbolt.FreelistMapType,
 		ReadOnly:     flag&(os.O_WRONLY|os.O_RDWR) == 0,
 		OpenFile: func(name string, _ int, mode os.FileMode) (f *os.File, err error) {
-			a.file, err = os.OpenFile(name, flag, mode) // the store would make a file that is not there
-			return a.file, err
+			// The store would make a file that is not there, and a tree in one that is empty.
+			if a.file, err = os.OpenFile(name, flag, mode); err != nil || flag&os.O_CREATE != 0 {
+				return a.file, err
+			}
+			if info, err := a.file.Stat(); err != nil || info.Size() == 0 {
+				return nil, errors.Join(errEmpty, err, a.file.Close())
+			}
+			return a.file, nil
 		},
 	}
 	err := guard(func() (err error) {
-		if info, err := os.Lstat(path); err == nil && info.Size() == 0 && flag&os.O_CREATE == 0 {
-			return errors.New("the file is empty")
-		}
 		a.db, err = bbolt.Open(path, 0o600, &o)
 		return err
 	})
@@ -138,9 +162,8 @@ func open(path string, flag int) (*Archive, error) {
 	case err == nil:
 		return a, nil
 	case errors.As(err, new(*damage)):
-		_ = a.file.Close() // the store let go of it in the middle of opening
-		return nil, a.corrupt(err)
-	case errors.Is(err, bbolt.ErrTimeout):
+		return nil, errors.Join(a.corrupt(err), a.abandon())
+	case errors.Is(err, berrors.ErrTimeout):
 		return nil, errkind.Errorf(errkind.Conflict, "archive %s is in use by another process: stop that one first", path)
 	case errors.As(err, new(*fs.PathError)):
 		return nil, kinded(fmt.Errorf("open the archive %s: %w", path, err))
@@ -183,9 +206,9 @@ func (a *Archive) totals(tx *bbolt.Tx) (totals, error) {
 // Size is archive.Archive's.
 func (a *Archive) Size() (size archive.Size, err error) {
 	err = a.view(func(tx *bbolt.Tx) error {
-		t, err := a.totals(tx)
-		size.Jobs, size.Homes, size.Changes, size.Bytes = t.jobs, t.homes, t.changes, tx.Size()
-		return err
+		t, damaged := a.totals(tx)
+		size.Jobs, size.Homes, size.GivenUp, size.Changes, size.Bytes = t.jobs, t.homes, t.givenUp, t.changes, tx.Size()
+		return damaged
 	})
 	if err == nil {
 		s := a.db.Stats()
@@ -198,7 +221,12 @@ func (a *Archive) Size() (size archive.Size, err error) {
 // is let go of, and with it the lock.
 func (a *Archive) Close() error {
 	if a.ended.Load() != nil {
-		return a.file.Close()
+		return a.abandon()
 	}
 	return a.db.Close()
+}
+
+// abandon closes the file under a store that can't be closed. It goes on mapping it into memory, which would keep the lock.
+func (a *Archive) abandon() error {
+	return errors.Join(syscall.Flock(int(a.file.Fd()), syscall.LOCK_UN), a.file.Close())
 }

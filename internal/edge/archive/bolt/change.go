@@ -152,6 +152,7 @@ func (a *Archive) update(f func(*change) error) error {
 			a: a, parts: tx.Bucket([]byte(partsBucket)), order: tx.Bucket([]byte(orderBucket)),
 			endings: tx.Bucket([]byte(endedBucket)), info: tx.Bucket([]byte(infoBucket)),
 		}
+		c.parts.FillPercent, c.order.FillPercent, c.endings.FillPercent = 0.9, 0.9, 0.9
 		if c.totals, err = a.totals(tx); err != nil {
 			return err
 		}

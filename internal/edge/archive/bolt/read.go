@@ -37,9 +37,9 @@ func (a *Archive) Recall(role protocol.Role, name job.ID) (p archive.Part, ok bo
 		if value == nil {
 			return nil
 		}
-		read, err := openPart(key, value)
-		if err != nil {
-			return a.damagedJob(string(name), err)
+		read, damaged := openPart(key, value)
+		if damaged != nil {
+			return a.damagedJob(string(name), damaged)
 		}
 		read.Data = bytes.Clone(read.Data) // the store's memory ends with the transaction
 		p, ok = read, true
@@ -59,9 +59,9 @@ func (a *Archive) Page(before archive.Cursor, n int, keep func(*archive.Entry) b
 				page.Done = true
 				return nil
 			}
-			e, err := openEntry(k, v)
-			if err != nil {
-				return a.damagedJob(string(k[min(8, len(k)):]), err)
+			e, damaged := openEntry(k, v)
+			if damaged != nil {
+				return a.damagedJob(string(k[min(8, len(k)):]), damaged)
 			}
 			page.Next = e.Cursor()
 			if keep == nil || keep(&e) {
@@ -86,16 +86,16 @@ func last(c *bbolt.Cursor, before []byte) (k, v []byte) {
 // Outdated is archive.Archive's.
 func (a *Archive) Outdated(before quantity.Instant, most int64, n int) (list []archive.Ended, err error) {
 	err = a.view(func(tx *bbolt.Tx) error {
-		t, err := a.totals(tx)
-		if err != nil {
-			return err
+		t, damaged := a.totals(tx)
+		if damaged != nil {
+			return damaged
 		}
 		c := tx.Bucket([]byte(endedBucket)).Cursor()
 		k, v := c.First()
 		for beyond := t.jobs - most; k != nil && len(list) < n; beyond-- {
-			e, err := openEnded(k, v)
-			if err != nil {
-				return a.damagedJob(string(k[min(8, len(k)):]), err)
+			e, damaged := openEnded(k, v)
+			if damaged != nil {
+				return a.damagedJob(string(k[min(8, len(k)):]), damaged)
 			}
 			if e.At >= before && beyond <= 0 {
 				return nil

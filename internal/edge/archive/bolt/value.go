@@ -190,13 +190,13 @@ func openEnded(key, value []byte) (archive.Ended, error) {
 
 // totals are counted as the archive changes, in the transaction that changes it.
 type totals struct {
-	jobs, homes int64
-	changes     uint64
+	jobs, homes, givenUp int64
+	changes              uint64
 }
 
 func sealTotals(key []byte, t totals) []byte {
 	v := binary.AppendVarint([]byte{version}, t.jobs)
-	v = binary.AppendVarint(v, t.homes)
+	v = binary.AppendVarint(binary.AppendVarint(v, t.homes), t.givenUp)
 	return seal(binary.AppendUvarint(v, t.changes), key)
 }
 
@@ -206,8 +206,8 @@ func openTotals(key, value []byte) (t totals, err error) {
 		return t, err
 	}
 	f := fields{rest: body}
-	t.jobs, t.homes, t.changes = f.varint(), f.varint(), f.uvarint()
-	if f.bad || t.jobs < 0 || t.homes < 0 {
+	t.jobs, t.homes, t.givenUp, t.changes = f.varint(), f.varint(), f.varint(), f.uvarint()
+	if f.bad || min(t.jobs, t.homes, t.givenUp) < 0 {
 		return t, errDamaged
 	}
 	return t, nil
