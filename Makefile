@@ -16,6 +16,8 @@ SNAPSHOT ?= 120
 AWAY ?= 12s
 # Where published traces lie (make evaluation); without them it runs on generated work.
 DATA ?= $(wildcard ../shared/data)
+# How growth is measured (make scale): -quick, -only sold,step, -write.
+SCALE ?=
 # Which packages race works on.
 PKGS ?= ./...
 
@@ -29,7 +31,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation incentives soak kills planted mutants vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation incentives scale soak kills planted mutants vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -88,6 +90,9 @@ evaluation: ## run every study and rewrite docs/evaluation.md (make evaluation D
 
 incentives: ## play the market with owners who lie and rewrite docs/incentives.md (about 5 minutes on two cores; go run ./bench/incentives -h for more seeds)
 	$(GO) run ./bench/incentives
+
+scale: ## what a thousand jobs cost beside a million, and whether that is within what it has to be (at most 15 minutes on two cores; SCALE=-quick for two)
+	$(GO) run ./bench/scale $(SCALE)
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 

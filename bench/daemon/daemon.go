@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
-// Options of a daemon. All but Flags and Patience are needed.
+// Options of a daemon. Bin, Dir and GPUs are needed.
 type Options struct {
 	// Bin is the directory of sluice and sluice-shim, absolute.
 	Bin string
@@ -34,6 +35,8 @@ type Options struct {
 	Flags []string
 	// Patience is how long it may take until it serves. Default 20 s.
 	Patience time.Duration
+	// Memory is how much it may have in memory, in MiB, before it is killed, for as long as it lives. 0: as much as it likes.
+	Memory float64
 }
 
 // Daemon is one `sluice up` with a client for it.
@@ -48,20 +51,31 @@ type Daemon struct {
 
 	cmd *exec.Cmd
 	log string
+	// gone is closed when its process has ended, with why in ended. greedy: it was killed because it took too much memory.
+	gone   chan struct{}
+	ended  error
+	greedy atomic.Bool
 }
 
 // Data is the data directory of a daemon whose Options.Dir is dir.
 func Data(dir string) string { return filepath.Join(dir, "data") }
 
-// ErrPatience is that a daemon did not serve in time. Its process is gone.
-var ErrPatience = errors.New("the daemon does not serve in time") //nolint:gochecknoglobals // a sentinel
+// Why a daemon did not come up. Its process is gone.
+var (
+	// ErrPatience: it did not serve in time.
+	ErrPatience = errors.New("the daemon does not serve in time")
+	// ErrMemory: it took more memory than it may.
+	ErrMemory = errors.New("the daemon takes too much memory")
+)
 
 // Start starts a daemon and returns once it says that it serves.
 func Start(o Options) (*Daemon, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	d := &Daemon{log: filepath.Join(o.Dir, "log"), HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128, DisableCompression: true}}}
+	d := &Daemon{
+		log: filepath.Join(o.Dir, "log"), HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128, DisableCompression: true}}, gone: make(chan struct{}),
+	}
 	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -82,20 +96,31 @@ func Start(o Options) (*Daemon, error) {
 	if patience == 0 {
 		patience = 20 * time.Second
 	}
+	if o.Memory > 0 {
+		go d.guard(o.Memory)
+	}
 	late := time.AfterFunc(patience, func() { _ = d.cmd.Process.Kill() })
 	lines := bufio.NewReader(out)
 	line, err := lines.ReadString('\n')
-	if !late.Stop() {
-		_ = d.cmd.Wait() // it was killed
-		return nil, fmt.Errorf("%w: %v; its log: %s", ErrPatience, patience, d.Said())
-	}
+	d.Served = time.Since(d.Started)
+	go func() {
+		_, _ = io.Copy(io.Discard, lines)
+		d.ended = d.cmd.Wait()
+		close(d.gone)
+	}()
 	_, rest, found := strings.Cut(line, " serves on ")
-	if err != nil || !found {
+	switch stopped := late.Stop(); {
+	case err == nil && found && stopped:
+	case d.Greedy():
+		d.Kill()
+		return nil, fmt.Errorf("%w: more than %.0f MiB after %v", ErrMemory, o.Memory, d.Served.Round(time.Millisecond))
+	case !stopped:
+		d.Kill()
+		return nil, fmt.Errorf("%w: %v; its log: %s", ErrPatience, patience, d.Said())
+	default:
 		_ = d.Stop()
 		return nil, fmt.Errorf("the daemon did not come up: %q %w; its log: %s", line, err, d.Said())
 	}
-	d.Served = time.Since(d.Started)
-	go func() { _, _ = io.Copy(io.Discard, lines) }()
 	address, _, _ := strings.Cut(rest, ",")
 	d.Base = "http://" + address
 	d.SluiceServiceClient = sluicev1alpha1connect.NewSluiceServiceClient(d.HTTP, d.Base)
@@ -121,14 +146,40 @@ func (d *Daemon) Stop() error {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(20*time.Second, func() { _ = d.cmd.Process.Kill() })
 	defer kill.Stop()
-	return d.cmd.Wait()
+	<-d.gone
+	return d.ended
 }
 
 // Kill ends the daemon at once and waits until it is gone.
 func (d *Daemon) Kill() {
 	d.HTTP.CloseIdleConnections()
 	_ = d.cmd.Process.Kill()
-	_ = d.cmd.Wait()
+	<-d.gone
+}
+
+// Freeze stops the daemon's process where it is, so that another one is measured alone; Thaw lets it go on.
+func (d *Daemon) Freeze() { _ = d.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen daemon go on.
+func (d *Daemon) Thaw() { _ = d.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Greedy says whether the daemon was killed because it took more memory than it may.
+func (d *Daemon) Greedy() bool { return d.greedy.Load() }
+
+// guard kills the daemon if it takes more memory than it may.
+func (d *Daemon) guard(memory float64) {
+	for look := time.NewTicker(100 * time.Millisecond); ; {
+		select {
+		case <-d.gone:
+			look.Stop()
+			return
+		case <-look.C:
+			if now, _, err := d.Resident(); err == nil && now > memory {
+				d.greedy.Store(true)
+				_ = d.cmd.Process.Kill()
+			}
+		}
+	}
 }
 
 // Said is what the daemon logged, over all its starts in this directory.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/bench/sample"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// taken is what the steps of one actor took, in microseconds, or what subjobs cost there.
+type taken struct {
+	Median float64 `json:"median"`
+	P99    float64 `json:"p99"`
+	Steps  int     `json:"steps"`
+	// PerSold is the time of all its steps by subjob that was sold.
+	PerSold float64 `json:"perSold"`
+}
+
+// inside is what a world that ran in a process of its own has shown. A process of its own: what one has left in memory would
+// slow the next.
+type inside struct {
+	Gate, Zone, Node taken
+	Sold             int     `json:"sold"`
+	SetUp            string  `json:"setUp"`
+	HeapPerJob       float64 `json:"heapPerJob,omitempty"`
+	GaveUp           string  `json:"gaveUp,omitempty"`
+}
+
+// runWorld sets a park up, lets it become busy and watches it until so many subjobs are sold. What can't be had before ctx is done
+// is given up; what was watched until then counts if it is a tenth.
+func runWorld(ctx context.Context, p park, sold int) inside {
+	begin := time.Now()
+	w, err := newWorld(ctx, p)
+	if err == nil {
+		err = w.open(ctx)
+	}
+	if err == nil {
+		err = w.sell(ctx, p.slices)
+	}
+	return w.watch(ctx, begin, sold, err)
+}
+
+// runNode is the same for one node with all the slices, and a salesman in place of the zone.
+func runNode(ctx context.Context, slices, sold int) inside {
+	begin := time.Now()
+	w := emptyWorld()
+	all, err := specs()
+	w.add(protocol.Address{Role: protocol.Zone, ID: zoneID}, &salesman{specs: all, draw: prng.New(seed, 5), sites: map[job.SliceID]*site{}})
+	w.nodes(1, slices)
+	if err == nil {
+		err = w.recover(ctx)
+	}
+	if err == nil {
+		err = w.open(ctx)
+	}
+	if err == nil {
+		err = w.sell(ctx, slices)
+	}
+	return w.watch(ctx, begin, sold, err)
+}
+
+func (w *world) watch(ctx context.Context, begin time.Time, sold int, err error) (r inside) {
+	r.SetUp = round(time.Since(begin)).String()
+	if err != nil {
+		return inside{GaveUp: fmt.Sprintf("gave up setting up after %s: %v", r.SetUp, err)}
+	}
+	w.watched = true
+	before := w.sold
+	err = w.sell(ctx, sold)
+	r.Sold = w.sold - before
+	if r.Sold < max(1, sold/10) {
+		return inside{GaveUp: fmt.Sprintf("gave up after %s, %d of %d subjobs sold: %v", round(time.Since(begin)), r.Sold, sold, err)}
+	}
+	for role, to := range map[protocol.Role]*taken{protocol.Gate: &r.Gate, protocol.Zone: &r.Zone, protocol.Node: &r.Node} {
+		v := sample.Ordered(w.took[role])
+		if len(v) == 0 {
+			continue
+		}
+		sum := 0.0
+		for _, t := range v {
+			sum += t
+		}
+		*to = taken{Median: sample.Median(v), P99: sample.Quantile(v, 99), Steps: len(v), PerSold: sum / float64(r.Sold)}
+	}
+	return r
+}

@@ -1,0 +1,348 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"sluice.dev/sluice/bench/daemon"
+	"sluice.dev/sluice/bench/sample"
+)
+
+const (
+	// clients submit at once, perCall jobs in a call.
+	clients, perCall = 16, 10
+	// burstTime bounds one round of submissions: where they are slow, what was answered by then counts.
+	burstTime = 10 * time.Second
+)
+
+// standing is a daemon on a plant, or why there is none.
+type standing struct {
+	of     string
+	plant  *plant
+	d      *daemon.Daemon
+	reason string
+	// fresh: a new daemon on a copy of the plant for every round, so that what a round submits is not there in the next.
+	fresh bool
+}
+
+// live measures the rows that need daemons. They share them: a million jobs take long to be there.
+func (s *settings) live(ctx context.Context, rows []string) (lines []line, err error) {
+	var all []*standing
+	defer func() {
+		for _, t := range all {
+			t.kill()
+		}
+	}()
+	top := s.sizes[len(s.sizes)-1]
+	andOver := func(waiting int) string { return fmt.Sprintf("%s and %s over", size(waiting), size(s.finished)) }
+	wants := func(row string) bool { return slices.Contains(rows, row) }
+	begin := func(of string, waiting, finished int, fresh bool) (*standing, error) {
+		p, failed := s.plant(ctx, strings.ReplaceAll(of, " ", ""), waiting, finished)
+		if failed != nil {
+			return nil, failed
+		}
+		t := &standing{of: of, plant: p, fresh: fresh}
+		all = append(all, t)
+		return t, nil
+	}
+	small, err := begin(size(s.sizes[0]), s.sizes[0], 0, true)
+	if err != nil {
+		return nil, err
+	}
+	cases := []*standing{small}
+	var over *standing
+	if wants("submit") {
+		for _, n := range s.sizes[1 : len(s.sizes)-1] {
+			t, failed := begin(size(n), n, 0, n <= 20*s.sizes[0])
+			if failed != nil {
+				return nil, failed
+			}
+			cases = append(cases, t)
+			if !t.fresh && t.boot(s) {
+				t.settle(s)
+				t.freeze()
+			}
+		}
+		if over, err = begin(andOver(s.sizes[0]), s.sizes[0], s.finished, false); err != nil {
+			return nil, err
+		}
+		over.boot(s)
+		over.settle(s)
+		over.freeze()
+	}
+	big, err := begin(andOver(top), top, s.finished, false)
+	if err != nil {
+		return nil, err
+	}
+	if big.boot(s) {
+		s.say("%s: served after %s from the log alone", big.of, round(big.d.Served))
+	}
+	big.settle(s)
+	if wants("restart") || wants("memory") {
+		more, err := s.restart(ctx, small, big)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range more {
+			if wants(l.Row) {
+				lines = append(lines, l)
+			}
+		}
+	}
+	if wants("query") {
+		if small.d == nil {
+			small.boot(s)
+		}
+		lines = append(lines, s.queries(ctx, small, big)...)
+	}
+	small.kill()
+	big.freeze()
+	if wants("submit") {
+		more, err := s.submissions(ctx, append(cases, big), over)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, more...)
+	}
+	if wants("snapshot") {
+		big.thaw()
+		lines = append(lines, s.snapshot(ctx, big)...)
+	}
+	return lines, nil
+}
+
+// boot starts the standing's daemon. It says false and keeps the reason if it does not come up.
+func (t *standing) boot(s *settings, flags ...string) bool {
+	if t.reason != "" {
+		return false
+	}
+	d, err := t.plant.start(flags...)
+	switch {
+	case errors.Is(err, daemon.ErrPatience):
+		t.reason = fmt.Sprintf("gave up: it serves nobody after %s", s.limit)
+	case err != nil:
+		t.reason = "gave up: " + firstLine(err)
+	default:
+		t.d = d
+	}
+	if t.reason != "" {
+		s.say("%s: %s", t.of, t.reason)
+	}
+	return t.reason == ""
+}
+
+// settle waits until the daemon is quiet: it uses little of its processor for a second. What it does after a start (a snapshot,
+// putting away what is over) is then done.
+func (t *standing) settle(s *settings) {
+	if t.d == nil {
+		return
+	}
+	begin := time.Now()
+	last, quiet := t.busy(), 0
+	for quiet < 4 && time.Since(begin) < s.limit {
+		time.Sleep(250 * time.Millisecond)
+		now := t.busy()
+		if now-last < 25*time.Millisecond {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		last = now
+	}
+	if quiet < 4 {
+		s.say("%s: still busy %s after its start", t.of, round(time.Since(begin)))
+	}
+}
+
+// busy is the processor time that the daemon has used so far.
+func (t *standing) busy() time.Duration {
+	own, _, err := t.d.Processor()
+	if err != nil {
+		return 0 // it is gone, and whoever calls it next finds out
+	}
+	return own
+}
+
+func (t *standing) freeze() {
+	if t.d != nil {
+		t.d.Freeze()
+	}
+}
+
+func (t *standing) thaw() {
+	if t.d != nil {
+		t.d.Thaw()
+		time.Sleep(200 * time.Millisecond) // timers that are overdue
+	}
+}
+
+func (t *standing) kill() {
+	if t.d != nil {
+		t.d.Thaw()
+		t.d.Kill()
+		t.d = nil
+	}
+}
+
+// lost notes that a daemon was killed for its memory, or answers no more.
+func (t *standing) lost(err error) string {
+	if t.d != nil && t.d.Greedy() {
+		t.reason = "gave up: it takes too much memory"
+		t.kill()
+		return t.reason
+	}
+	return "gave up: " + firstLine(err)
+}
+
+// submissions measures how many jobs a second are accepted durably, in rounds: every standing once in each, the others frozen.
+func (s *settings) submissions(ctx context.Context, cases []*standing, over *standing) ([]line, error) {
+	rates := map[*standing][]float64{}
+	for r := range s.rounds {
+		for _, t := range append(cases, over) {
+			if t.reason != "" {
+				continue
+			}
+			rate, err := s.submission(ctx, t)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				t.reason = t.lost(err)
+				s.say("%s: %s", t.of, t.reason)
+				continue
+			}
+			rates[t] = append(rates[t], rate)
+		}
+		s.say("submission, round %d of %d", r+1, s.rounds)
+	}
+	at := func(t *standing) cell {
+		if t.reason != "" {
+			return gaveUp(t.of, "%s", t.reason)
+		}
+		return measured(t.of, rates[t]...)
+	}
+	waiting := line{Row: "submit", Name: "submission, durable, 16 clients, 10 jobs a call", Unit: "jobs/s", More: true, Ratio: 1.2, Target: "at most 1.2 times slower at 1M"}
+	for _, t := range cases {
+		waiting.Cells = append(waiting.Cells, at(t))
+	}
+	finished := line{
+		Row: "submit", Name: "the same with jobs that are over", Unit: "jobs/s", More: true, Ratio: 1.05, Target: "1M finished jobs cost nothing (within 5%)",
+		Cells: []cell{at(cases[0]), at(over)},
+	}
+	return []line{waiting, finished}, nil
+}
+
+// submission is one round at one standing.
+func (s *settings) submission(ctx context.Context, t *standing) (rate float64, err error) {
+	d := t.d
+	if t.fresh {
+		copied, failed := t.copy(ctx)
+		if failed != nil {
+			return 0, failed
+		}
+		defer copied.kill()
+		if !copied.boot(s) {
+			return 0, errors.New(copied.reason)
+		}
+		d = copied.d
+	} else {
+		t.thaw()
+		defer t.freeze()
+	}
+	warm, stop := context.WithTimeout(ctx, burstTime)
+	_, _, err = burst(warm, d, clients, 0, t.plant.files(s.burst/5/perCall, perCall))
+	stop()
+	if err != nil {
+		return 0, err
+	}
+	files := t.plant.files(s.burst/perCall, perCall)
+	timed, stop := context.WithTimeout(ctx, burstTime)
+	defer stop()
+	took, all, err := burst(timed, d, clients, 0, files)
+	if err == nil && len(took) == 0 {
+		err = fmt.Errorf("no call was answered in %s", burstTime)
+	}
+	return float64(len(took)*perCall) / all.Seconds(), err
+}
+
+// copy is the same standing on a copy of its data.
+func (t *standing) copy(ctx context.Context) (*standing, error) {
+	dir, err := os.MkdirTemp(t.plant.s.temp, "copy-")
+	if err != nil {
+		return nil, err
+	}
+	if out, err := exec.CommandContext(ctx, "cp", "-a", t.plant.dir+"/.", dir).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("copy a data directory: %w: %s", err, out)
+	}
+	syscall.Sync()
+	return &standing{of: t.of, plant: &plant{s: t.plant.s, dir: dir}}, nil
+}
+
+// snapshot measures submissions while the daemon writes a snapshot of all there is: one job a call from four clients, with pauses.
+func (s *settings) snapshot(ctx context.Context, big *standing) []line {
+	slow := line{Row: "snapshot", Name: "p99 of a submission through a snapshot", Unit: "ms", Value: 50, Target: "50 ms"}
+	worst := line{Row: "snapshot", Name: "worst submission through a snapshot", Unit: "ms", Value: 200, Target: "200 ms"}
+	fail := func(why string) []line {
+		slow.Cells, worst.Cells = []cell{gaveUp(big.of, "%s", why)}, []cell{gaveUp(big.of, "%s", why)}
+		return []line{slow, worst}
+	}
+	if big.d == nil {
+		return fail(big.reason)
+	}
+	// After a restart the next snapshot is due after so many records, of which most are there already.
+	records, err := big.d.Metrics(ctx, "sluice_journal_records_total")
+	if err != nil {
+		return fail(big.lost(err))
+	}
+	big.kill()
+	if !big.boot(s, "--snapshot-records", fmt.Sprint(int(records[""])+s.burst/2)) {
+		return fail(big.reason)
+	}
+	big.settle(s)
+	before := written(big.d)
+	begin := time.Now()
+	through, stop := context.WithTimeout(ctx, s.limit)
+	defer stop()
+	var took []float64
+	for len(written(big.d)) == len(before) && through.Err() == nil {
+		part, _, err := burst(through, big.d, 4, 4*time.Millisecond, big.plant.files(400, 1))
+		if err != nil {
+			return fail(big.lost(err))
+		}
+		took = append(took, part...)
+	}
+	all := written(big.d)
+	if len(all) == len(before) {
+		return fail(fmt.Sprintf("gave up: no snapshot was written in %s", round(time.Since(begin))))
+	}
+	took = sample.Ordered(took)
+	slow.Cells, worst.Cells = []cell{measured(big.of, sample.Quantile(took, 99))}, []cell{measured(big.of, took[len(took)-1])}
+	slow.Note = fmt.Sprintf("%d submissions in %s, of which the snapshot: %s", len(took), round(time.Since(begin)), all[len(all)-1])
+	return []line{slow, worst}
+}
+
+// written are the daemon's own words on each snapshot that it wrote.
+func written(d *daemon.Daemon) (list []string) {
+	for l := range strings.Lines(d.Said()) {
+		if _, what, ok := strings.Cut(l, "wrote a snapshot"); ok {
+			list = append(list, strings.TrimLeft(strings.TrimSpace(what), "\" "))
+		}
+	}
+	return list
+}
+
+// firstLine of an error, cut to what a table can hold.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if len(text) > 160 {
+		text = text[:160] + "..."
+	}
+	return text
+}

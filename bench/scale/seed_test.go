@@ -1,0 +1,214 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/gate"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+// pair is a gate and a zone.
+type pair struct {
+	gate *gate.Gate
+	zone *zone.Zone
+}
+
+func newPair(t *testing.T) pair {
+	t.Helper()
+	g, err := gate.New(gate.Config{Zone: zoneID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zone.New(zone.Config{ID: zoneID, Policy: fairness.Policy{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair{g, z}
+}
+
+func (p pair) apply(f protocol.Fact) error {
+	switch f.Actor.Role {
+	case protocol.Gate:
+		p.gate.Apply(f)
+	case protocol.Zone:
+		p.zone.Apply(f)
+	default:
+		return fmt.Errorf("a fact of %v", f.Actor)
+	}
+	return nil
+}
+
+// begin makes a journal as a daemon leaves it: its zone has queues.
+func begin(t *testing.T, dir string) {
+	t.Helper()
+	j, err := local.Open(dir, local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Replay(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	var facts []protocol.Fact
+	for i := range queues {
+		q := &protocol.Queue{Name: queueName(i), Weight: 1}
+		facts = append(facts, protocol.Fact{Kind: protocol.QueueSet, Actor: protocol.Address{Role: protocol.Gate}, Queue: q},
+			protocol.Fact{Kind: protocol.QueueKnown, Actor: protocol.Address{Role: protocol.Zone, ID: zoneID}, Queue: q})
+	}
+	if _, err := j.Append([][]byte{wire.AppendFacts(nil, facts)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recovered folds a journal as a daemon does.
+func recovered(t *testing.T, dir string) pair {
+	t.Helper()
+	p := newPair(t)
+	j, err := local.Open(dir, local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = j.Replay(func(state []byte) error { return wire.DecodeFacts(state, p.apply) }, func(_ journal.Position, data []byte) error { return wire.DecodeFacts(data, p.apply) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestSeedsAreWhatTheActorsWrite: a gate and a zone that take the same jobs in, step by step, come to the same durable state as
+// those that recover from a seeded journal.
+func TestSeedsAreWhatTheActorsWrite(t *testing.T) {
+	dir := t.TempDir()
+	begin(t, dir)
+	s := seeds{set: "t", waiting: 300, now: quantity.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
+	if err := s.write(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if s.zone != zoneID {
+		t.Errorf("the zone is said to be %q", s.zone)
+	}
+	got := recovered(t, dir)
+
+	empty := t.TempDir()
+	begin(t, empty)
+	want := recovered(t, empty)
+	gateAt, zoneAt := protocol.Address{Role: protocol.Gate}, protocol.Address{Role: protocol.Zone, ID: zoneID}
+	var out protocol.Out
+	want.gate.Recover(1, &out)
+	want.zone.Recover(1, &out)
+	// What is impossible is only known once the gate knows of slices.
+	want.gate.Step(1, protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: gateAt, Slices: []protocol.Slice{{ID: "s", Capacity: vector(24), Speed: 1000}}}, &out)
+	var list []protocol.Fact
+	if err := s.each(func(facts []protocol.Fact) error { list = append(list, facts[0]); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		out.Reset()
+		want.gate.Step(f.At, protocol.Message{
+			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: gateAt, Request: f.Request, Job: f.Job, Spec: f.Spec, Digest: f.Digest,
+		}, &out)
+		for pending := out.Effects; len(pending) > 0; {
+			m := pending[0]
+			pending = pending[1:]
+			if m.Err != nil {
+				t.Fatalf("job %s is refused: %v", f.Job, m.Err)
+			}
+			var next protocol.Out
+			switch m.To {
+			case gateAt:
+				want.gate.Step(f.At, m, &next)
+			case zoneAt:
+				want.zone.Step(f.At, m, &next)
+			}
+			pending = append(pending, next.Effects...)
+		}
+	}
+	if got.gate.Digest() != want.gate.Digest() {
+		t.Errorf("the seeded gate has digest %016x, the gate that took the jobs in %016x", got.gate.Digest(), want.gate.Digest())
+	}
+	if got.zone.Digest() != want.zone.Digest() {
+		t.Errorf("the seeded zone has digest %016x, the zone that took the jobs home %016x", got.zone.Digest(), want.zone.Digest())
+	}
+}
+
+// TestSeededJobsThatAreOver are over for both, with their one piece published, and come through a snapshot.
+func TestSeededJobsThatAreOver(t *testing.T) {
+	dir := t.TempDir()
+	begin(t, dir)
+	now := quantity.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := seeds{set: "t", waiting: 10, finished: 100, now: now}
+	if err := s.write(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	p := recovered(t, dir)
+	over := 0
+	for _, j := range p.zone.Jobs(now) {
+		if j.State == job.Finished && j.Progress == j.Total {
+			over++
+		} else if j.State != job.Waiting {
+			t.Errorf("job %s is %v at %d of %d", j.Name, j.State, j.Progress, j.Total)
+		}
+	}
+	if over != 100 {
+		t.Errorf("%d of 100 jobs are over", over)
+	}
+	again := newPair(t)
+	for _, f := range capture.All(p.gate) {
+		again.gate.Apply(f)
+	}
+	for _, f := range capture.All(p.zone) {
+		again.zone.Apply(f)
+	}
+	if again.gate.Digest() != p.gate.Digest() || again.zone.Digest() != p.zone.Digest() {
+		t.Error("the snapshot of a seeded journal folds to another state")
+	}
+}
+
+// TestASetOfNames is in order and has none twice, and others have none of them.
+func TestASetOfNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, set := range []string{"a", "b"} {
+		list := names(set, 2000)
+		if len(list) != 2000 {
+			t.Fatalf("%d names of 2000", len(list))
+		}
+		for i, n := range list {
+			if seen[n] || i > 0 && list[i-1] >= n || !job.ValidName(n) {
+				t.Fatalf("name %q after %q", n, list[max(0, i-1)])
+			}
+			seen[n] = true
+		}
+	}
+}
+
+// TestTheShapesDiffer: a market that looked at one of each queue would not have looked at them all.
+func TestTheShapesDiffer(t *testing.T) {
+	all, err := specs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, inQueue, memory := map[job.Kind]int{}, map[string]int{}, map[string]int{}
+	for i := range all {
+		kinds[all[i].Kind]++
+		inQueue[all[i].Queue]++
+		memory[fmt.Sprint(all[i].Safe)]++
+	}
+	if len(kinds) != 3 || len(inQueue) != queues || len(memory) < shapes/2 {
+		t.Errorf("%d kinds, %d queues, %d memories of %d shapes", len(kinds), len(inQueue), len(memory), shapes)
+	}
+}
