@@ -77,7 +77,7 @@ func Direction(pkgs []Package) []string {
 // coreLevel orders the packages of the core from the arithmetic up; a package may import lower levels and its own
 // extension point. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
-	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "bitset": 3, "ranking": 3, "mig": 3, "trp": 3, "job": 4,
+	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "bitset": 3, "ranking": 3, "mig": 3, "trp": 3, "job": 4,
 	"forecast": 4, "protocol": 5, "status": 6, "timeline": 6, "market": 6, "policy": 7, "atomizer": 7, "capture": 6, "backfill": 7, "actor": 7,
 	"gate": 9, "zone": 9, "node": 9, "arrangement": 10,
 }

@@ -20,6 +20,7 @@ import (
 const (
 	module = "sluice.dev/sluice/internal/"
 	zone   = module + "core/zone"
+	gate   = module + "core/gate"
 	runs   = module + "edge/executor/process"
 	filed  = module + "edge/archive/bolt"
 	parts  = module + "core/capture"
@@ -27,6 +28,7 @@ const (
 
 // mutants says which test of which package sees which bug.
 var mutants = map[planted.Bug]struct{ in, test string }{
+	planted.ForgetUntold:      {gate, "TestTheIndexedGateSaysWhatThePlainOneDoes"},
 	planted.ResultBeforeSync:  {runs, "TestAPowerCutTakesNothingThatCounts"},
 	planted.FinishUnpublished: {zone, "TestNobodyIsToldBeforeTheOutputIsThere"},
 	planted.PublishReleased:   {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},

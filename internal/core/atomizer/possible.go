@@ -14,7 +14,8 @@ import (
 // Impossible says why a job could never finish on these slices, offered in windows of at most longest, with the nearest
 // request that would fit; both empty if it could. It judges the configured inventory, not what is free now. Without any
 // slice nothing is known and nothing is refused; of an external job only its memory is.
-func Impossible(spec *job.Spec, all []protocol.Slice, longest time.Duration) (why, nearest string) {
+func Impossible(spec *job.Spec, there *Kinds, longest time.Duration) (why, nearest string) {
+	all := there.list
 	if len(all) == 0 {
 		return "", ""
 	}
@@ -25,16 +26,16 @@ func Impossible(spec *job.Spec, all []protocol.Slice, longest time.Duration) (wh
 		return impossibleRigid(spec, all)
 	}
 	var most quantity.Amount
-	var biggest protocol.Slice
-	for _, s := range all {
-		if c := s.Capacity[trp.Memory]; c > most || most == 0 {
-			most, biggest = c, s
+	var biggest job.SliceID
+	for i := range all {
+		if c := all[i].Capacity[trp.Memory]; c > most || most == 0 {
+			most, biggest = c, all[i].ID
 		}
 	}
 	from := int64(0)
 	for _, upTo := range spec.Safe.Bounds {
 		if need := spec.Safe.LeastOver(from, from+1, trp.Unscaled); need > most {
-			return fmt.Sprintf("units %d to %d need %d MiB to be safe, the largest slice (%s) has %d MiB", from, upTo, mib(need), biggest.ID, most>>20),
+			return fmt.Sprintf("units %d to %d need %d MiB to be safe, the largest slice (%s) has %d MiB", from, upTo, mib(need), biggest, most>>20),
 				fmt.Sprintf("memory of at most %d MiB in every phase", most>>20)
 		}
 		from = upTo
@@ -47,7 +48,8 @@ func Impossible(spec *job.Spec, all []protocol.Slice, longest time.Duration) (wh
 	for _, from = range hardest(spec) {
 		reason := Refusal{}
 		ok := false
-		for _, s := range all {
+		for i := range all {
+			s := &all[i]
 			w := Window{Capacity: s.Capacity, Speed: spec.SpeedOn(s.Profile, s.Speed), End: quantity.Instant(0).Add(longest)}
 			v.Committed = job.Ranges{}.Add(job.Range{From: 0, To: from})
 			_, r := fitOne(&v, w, from)
@@ -70,11 +72,11 @@ func Impossible(spec *job.Spec, all []protocol.Slice, longest time.Duration) (wh
 }
 
 // usable are the slices that the job's speeds let it run on; all of them if it declares none.
-func usable(spec *job.Spec, all []protocol.Slice) []protocol.Slice {
+func usable(spec *job.Spec, all []kind) []kind {
 	if len(spec.Speeds) == 0 {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(s protocol.Slice) bool { return spec.SpeedOn(s.Profile, s.Speed) == 0 })
+	return slices.DeleteFunc(slices.Clone(all), func(s kind) bool { return spec.SpeedOn(s.Profile, s.Speed) == 0 })
 }
 
 // hardest are the points of progress that stand for all others: where a phase begins, and the last cut point before it
@@ -96,13 +98,14 @@ func fitOne(v *View, w Window, from int64) (Piece, Refusal) {
 	return cut(v, w, job.Range{From: from, To: v.Spec.Total}, v.Spec.Total)
 }
 
-func impossibleRigid(spec *job.Spec, all []protocol.Slice) (why, nearest string) {
+func impossibleRigid(spec *job.Spec, all []kind) (why, nearest string) {
 	need := spec.Safe.LeastOver(0, spec.Total, trp.Unscaled)
 	fit, most := 0, quantity.Amount(0)
-	for _, s := range all {
-		most = max(most, s.Capacity[trp.Memory])
-		if need <= s.Capacity[trp.Memory] {
-			fit++
+	for i := range all {
+		c := all[i].Capacity[trp.Memory]
+		most = max(most, c)
+		if need <= c {
+			fit += all[i].count
 		}
 	}
 	n := max(1, spec.Slices)

@@ -1,6 +1,7 @@
 package atomizer_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,55 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
+
+func kinds(all []protocol.Slice) *atomizer.Kinds {
+	var k atomizer.Kinds
+	for i := range all {
+		k.Add(&all[i])
+	}
+	return &k
+}
+
+// TestKindsCountAsTheListDoes: however slices come and go, what is said of a job is what is said with the list of those that
+// are there.
+func TestKindsCountAsTheListDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var k atomizer.Kinds
+		var all []protocol.Slice
+		for range rapid.IntRange(1, 30).Draw(t, "changes") {
+			if len(all) > 0 && rapid.Bool().Draw(t, "goes") {
+				i := rapid.IntRange(0, len(all)-1).Draw(t, "which")
+				k.Remove(&all[i])
+				all = slices.Delete(all, i, i+1)
+				continue
+			}
+			s := protocol.Slice{
+				Profile: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "profile"), Capacity: trp.Vector{quantity.Amount(rapid.IntRange(1, 3).Draw(t, "memory") << 20)},
+				Speed: int64(rapid.IntRange(1, 2).Draw(t, "speed")) * 500,
+			}
+			k.Add(&s)
+			all = append(all, s)
+			q := draw(t, rapid.SampledFrom([]job.Kind{job.Items, job.Steps, job.Rigid}).Draw(t, "kind"))
+			q.spec.Slices = rapid.IntRange(0, 5).Draw(t, "at once")
+			why, nearest := atomizer.Impossible(q.spec, &k, time.Minute)
+			want, fits := atomizer.Impossible(q.spec, kinds(all), time.Minute)
+			if (why == "") != (want == "") || q.spec.Kind == job.Rigid && (why != want || nearest != fits) {
+				t.Fatalf("%d slices: %q (%q), want %q (%q)", len(all), why, nearest, want, fits)
+			}
+			if q.spec.Kind == job.Rigid {
+				fit := 0
+				for i := range all {
+					if all[i].Capacity[trp.Memory] >= q.spec.Safe.LeastOver(0, q.spec.Total, trp.Unscaled) {
+						fit++
+					}
+				}
+				if (why == "") != (fit >= max(1, q.spec.Slices)) {
+					t.Fatalf("%d of %d slices fit a job of %d: %q", fit, len(all), q.spec.Slices, why)
+				}
+			}
+		}
+	})
+}
 
 // TestWhatIsAcceptedCanFinish: a job that is not called impossible is cut to its end by slices that are idle, whichever of
 // those that fit takes the next piece, and LeastWindow is a window that some piece fits.
@@ -28,7 +78,7 @@ func TestWhatIsAcceptedCanFinish(t *testing.T) {
 					Capacity: trp.Vector{quantity.Amount(rapid.Int64Range(40, 160).Draw(t, "memory"))}, Speed: rapid.Int64Range(300, 2000).Draw(t, "speed"),
 				})
 			}
-			why, nearest := atomizer.Impossible(q.spec, all, longest)
+			why, nearest := atomizer.Impossible(q.spec, kinds(all), longest)
 			if why != "" {
 				if nearest == "" {
 					t.Fatalf("%q, and nothing said of what would fit", why)
@@ -97,7 +147,7 @@ func TestWhyAJobIsImpossible(t *testing.T) {
 		{"a rigid job too large", make(job.Rigid, 1, 500, same), []protocol.Slice{slice(400, 1000)}, "needs 500 MiB", "at most 400 MiB"},
 		{"too few slices", make(job.Rigid, 2, 300, same), []protocol.Slice{slice(400, 1000), slice(200, 1000)}, "2 slices", "slices: 1"},
 	} {
-		why, nearest := atomizer.Impossible(c.spec, c.slices, time.Minute)
+		why, nearest := atomizer.Impossible(c.spec, kinds(c.slices), time.Minute)
 		if !strings.Contains(why, c.want) || !strings.Contains(nearest, c.fits) || (why == "") != (c.want == "") {
 			t.Errorf("%s: %q; %q", c.name, why, nearest)
 		}

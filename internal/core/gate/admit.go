@@ -16,10 +16,10 @@ import (
 // content, is the same job: Flag in the Reply says whether it was made now.
 func (g *Gate) submit(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if e := g.find(in.Spec.Name); e != nil {
-		over := e.verdict.State.Final()
+		over := e.over()
 		switch {
 		case e.request == in.Request && in.Request != "", e.digest == in.Digest && !(in.Flag && over):
-			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation, Verdict: e.verdict})
+			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation, Verdict: e.became().verdict})
 			return
 		case !in.Flag || !over:
 			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: taken(e, in.Flag)})
@@ -39,8 +39,8 @@ func taken(e *entry, replace bool) error {
 	switch {
 	case replace:
 		return errkind.Errorf(errkind.Conflict, "job %q: the job of that name, submitted at %s, is not over; only one that is can be replaced: cancel it first, or choose another name", e.id, at)
-	case e.verdict.State.Final():
-		return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s, is %s and is kept; choose another name, or put this one in its place with --replace, which removes its output", e.id, at, e.verdict.State)
+	case e.over():
+		return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s, is %s and is kept; choose another name, or put this one in its place with --replace, which removes its output", e.id, at, e.sequel.verdict.State)
 	}
 	return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s and is not over; choose another name, or cancel it first", e.id, at)
 }
@@ -73,11 +73,11 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 	if spec.External && !g.cfg.External {
 		errs = append(errs, errors.New("spec.external: an external job is cut by its own agent, and nobody asks agents here; start the daemon with --mechanism jasda, or describe the work as items or steps"))
 	}
-	if why, nearest := atomizer.Impossible(spec, g.Slices(), longest); why != "" {
+	if why, nearest := atomizer.Impossible(spec, &g.inventory.kinds, longest); why != "" {
 		errs = append(errs, fmt.Errorf("it could never run here: %s; what would fit: %s", why, nearest))
 	}
 	if found && len(errs) == 0 {
-		if q := g.queues[i]; q.MaxJobs > 0 && g.queued(q.Name) >= q.MaxJobs {
+		if q := g.queues[i]; q.MaxJobs > 0 && g.unfinishedOf[q.Name] >= q.MaxJobs {
 			kind = errkind.Exhausted
 			errs = append(errs, fmt.Errorf("spec.queue: queue %s has its %d unfinished jobs already; wait for one to finish or cancel one", q.Name, q.MaxJobs))
 		}
@@ -92,30 +92,22 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 	return nil
 }
 
-func (g *Gate) queued(name string) (n int) {
-	for _, e := range g.open {
-		if e.spec.Queue == name && !e.verdict.State.Final() {
-			n++
-		}
-	}
-	return n
-}
-
 func (g *Gate) cancel(in *protocol.Message, out *protocol.Out) {
 	e := g.find(in.Job)
 	switch {
 	case e == nil:
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
 		return
-	case e.verdict.State.Final():
-		if e.cancelled == in.Request && in.Request != "" { // by this very call
+	case e.over():
+		b := e.sequel
+		if b.cancelled == in.Request && in.Request != "" { // by this very call
 			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job})
 			return
 		}
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict,
-			"job %q is over already: %s at %s (%s)", in.Job, e.verdict.State, clock(e.ended), e.verdict.Reason)})
+			"job %q is over already: %s at %s (%s)", in.Job, b.verdict.State, clock(b.ended), b.verdict.Reason)})
 		return
-	case e.dropping == "":
+	case e.became().dropping == "":
 		text := in.Text
 		if text == "" {
 			text = "cancelled by its owner"
@@ -131,8 +123,8 @@ func (g *Gate) pause(in *protocol.Message, out *protocol.Out) {
 	case e == nil:
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
 		return
-	case e.verdict.State.Final():
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, e.verdict.State)})
+	case e.over():
+		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, e.sequel.verdict.State)})
 		return
 	case e.held != in.Flag:
 		g.fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Flag: in.Flag})
@@ -154,7 +146,7 @@ func (g *Gate) setQueue(in *protocol.Message, out *protocol.Out) {
 	}
 	if i, found := g.findQueue(q.Name); !found && len(g.queues) >= maxQueues {
 		errs = append(errs, fmt.Errorf("queue %s: there are %d queues already, the most there may be", q.Name, maxQueues))
-	} else if found && *g.queues[i] == q && len(errs) == 0 {
+	} else if found && *g.queues[i].Queue == q && len(errs) == 0 {
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From})
 		return
 	}

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -24,11 +26,11 @@ type Config struct {
 	Zone job.ZoneID
 	// Retain is how long a job is kept after its end. Default 168 h.
 	Retain time.Duration
-	// Retry is how often an unanswered message is repeated. Default 1 s.
+	// Retry is after how long an unanswered message is repeated; it doubles up to 64 times that. Default 1 s.
 	Retry time.Duration
 	// Horizon is the longest window a job may count on. Default 1 h.
 	Horizon time.Duration
-	// MaxJobs bounds the unfinished jobs of all queues together. Default 100,000.
+	// MaxJobs bounds the unfinished jobs of all queues together. Default 1,048,576.
 	MaxJobs int
 	// External accepts jobs whose own agents cut them: the market asks agents (mechanism jasda).
 	External bool
@@ -58,59 +60,99 @@ type Gate struct {
 	self protocol.Address
 
 	// Durable, changed by Apply alone. entries are the jobs as captures go over them.
-	jobs    []*entry // by id
+	jobs    map[job.ID]*entry
 	entries capture.Parts
-	queues  []*protocol.Queue
-	// farewells are the names that earlier lives have not left yet, by name; floor is the highest generation that was ever
-	// forgotten, so that the next life of any name is above every one that anybody may still hear of.
-	farewells []*farewell
+	queues  []*queue // by name
+	// farewells are the names that earlier lives have not left yet; floor is the highest generation that was ever forgotten, so
+	// that the next life of any name is above every one that anybody may still hear of.
+	farewells map[job.ID]*farewell
 	floor     job.Generation
 	sum       uint64
 
-	// open are the jobs that somebody still has to hear about, by id; unfinished counts those without a verdict.
-	open       []*entry
-	unfinished int
+	// unfinished counts the jobs without a verdict, unfinishedOf those of each queue.
+	unfinished   int
+	unfinishedOf map[string]int
 
-	// Soft: the slices of every node that has reported, and queue settings the zone has not confirmed.
-	inventory []nodeSlices
+	// Soft: what is not confirmed (jobs by their home, farewells, queue settings by the zone), when jobs have been kept long
+	// enough, and what nodes have reported.
+	telling   outbox.Box[*entry]
+	leaves    outbox.Box[*farewell]
+	settings  outbox.Box[*queue]
+	expiring  alarm.Heap[*entry]
+	inventory inventory
 	deletions []deletion
-	unsent    []*protocol.Queue
-	unsentAt  quantity.Instant
 	woken     quantity.Instant
+	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
+	pass func(now quantity.Instant, out *protocol.Out) quantity.Instant
 }
 
-// entry is one job at the gate.
+// What is said at most in one interval of Config.Retry and not confirmed: a restart with a million jobs does not burst.
+const (
+	mostTold      = 4096
+	mostDismissed = 256
+	// mostForgotten bounds the jobs that one step forgets. The next follows at once.
+	mostForgotten = 256
+)
+
+// queue is a queue's settings.
+type queue struct {
+	*protocol.Queue
+	// telling its settings to the zone; nil: the zone has them. Soft.
+	telling *outbox.Item[*queue]
+}
+
+// entry is one job at the gate. Most jobs wait and are nothing but accepted: what comes later has a place of its own.
 type entry struct {
 	capture.Mark
-	id      job.ID
-	spec    *job.Spec
-	specSum uint64 // of spec, which is long and never changes
-	request string
-	digest  string
-	zone    job.ZoneID
-	epoch   uint32
+	id              job.ID
+	spec            *job.Spec
+	specSum         uint64 // of spec, which is long and never changes
+	request, digest string
+	zone            job.ZoneID
 	// generation of its present life; since is that of the first one of the same work, which was submitted then.
 	generation, since job.Generation
 	submitted         quantity.Instant
+	epoch             uint32
+	homed, held       bool
+	sequel            *sequel
+
+	// Soft: whether the home has confirmed held, and what it has to be told; nil: nothing.
+	heldKnown bool
+	telling   *outbox.Item[*entry]
+}
+
+// sequel is what has become of a job that was cancelled, requeued or is over.
+type sequel struct {
 	// begun is when this life was asked for, requeued by which request if it is not the first.
 	begun    quantity.Instant
 	requeued string
-	homed    bool
-	held     bool
 	// dropping is why its owner cancelled it, empty if nobody did; cancelled is the request.
 	dropping, cancelled string
 	verdict             job.Verdict
 	ended               quantity.Instant
 
-	// Soft: when the zone was last told, and whether it has confirmed held.
-	sent      quantity.Instant
-	heldKnown bool
+	// Soft: its place among those whose retention ends.
+	expires int
 }
 
-type nodeSlices struct {
-	node   string
-	slices []protocol.Slice
+// became is the job's sequel, as it is while nothing has become of it.
+func (e *entry) became() sequel {
+	if e.sequel == nil {
+		return sequel{begun: e.submitted}
+	}
+	return *e.sequel
 }
+
+// follow makes room for a sequel.
+func (e *entry) follow() *sequel {
+	if e.sequel == nil {
+		e.sequel = &sequel{begun: e.submitted}
+	}
+	return e.sequel
+}
+
+// over says that the job has a verdict.
+func (e *entry) over() bool { return e.sequel != nil && e.sequel.verdict.State.Final() }
 
 // New makes a gate without jobs.
 func New(cfg Config) (*Gate, error) {
@@ -120,10 +162,12 @@ func New(cfg Config) (*Gate, error) {
 	cfg.Retain = cmp.Or(cfg.Retain, 168*time.Hour)
 	cfg.Retry = cmp.Or(cfg.Retry, time.Second)
 	cfg.Horizon = cmp.Or(cfg.Horizon, time.Hour)
-	cfg.MaxJobs = cmp.Or(cfg.MaxJobs, 100_000)
+	cfg.MaxJobs = cmp.Or(cfg.MaxJobs, 1<<20)
 	return &Gate{
-		cfg: cfg, self: protocol.Address{Role: protocol.Gate},
-		queues: []*protocol.Queue{{Name: DefaultQueue, Weight: 1}},
+		cfg: cfg, self: protocol.Address{Role: protocol.Gate}, jobs: map[job.ID]*entry{}, farewells: map[job.ID]*farewell{},
+		queues: []*queue{{Queue: &protocol.Queue{Name: DefaultQueue, Weight: 1}}}, unfinishedOf: map[string]int{},
+		telling: outbox.New[*entry](cfg.Retry, mostTold), leaves: outbox.New[*farewell](cfg.Retry, mostDismissed),
+		settings: outbox.New[*queue](cfg.Retry, mostDismissed), inventory: inventory{nodes: map[string][]protocol.Slice{}},
 	}, nil
 }
 
@@ -131,9 +175,10 @@ func New(cfg Config) (*Gate, error) {
 func (g *Gate) Digest() uint64 { return g.sum }
 
 func (e *entry) hash() uint64 {
+	b := e.became()
 	h := digest.New().Text(string(e.id)).Int(int64(e.specSum)).Text(e.request).Text(e.digest).Text(string(e.zone)).Int(int64(e.epoch), int64(e.submitted))
-	h = h.Int(int64(e.generation), int64(e.since), int64(e.begun)).Text(e.requeued).Text(e.cancelled)
-	return e.verdict.Mix(h.Bool(e.homed, e.held).Text(e.dropping)).Int(int64(e.ended)).Sum()
+	h = h.Int(int64(e.generation), int64(e.since), int64(b.begun)).Text(b.requeued).Text(b.cancelled)
+	return b.verdict.Mix(h.Bool(e.homed, e.held).Text(b.dropping)).Int(int64(b.ended)).Sum()
 }
 
 // fact decides f: it is applied at once and made durable before any effect of the step leaves.
@@ -147,25 +192,17 @@ func (g *Gate) fact(out *protocol.Out, f protocol.Fact) {
 func (g *Gate) Apply(f protocol.Fact) {
 	switch f.Kind {
 	case protocol.JobAccepted:
-		e := &entry{
-			id: f.Job, spec: f.Spec, specSum: f.Spec.Mix(digest.New()).Sum(), request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
-			generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, begun: f.At, heldKnown: true,
-		}
-		g.jobs, g.open = insert(g.jobs, e), insert(g.open, e)
-		g.unfinished++
-		g.sum += e.hash()
-		g.entries.Add(e)
+		g.applyAccepted(&f)
 	case protocol.QueueSet:
 		i, found := g.findQueue(f.Queue.Name)
 		if found {
 			g.sum -= g.queueSum(i)
-			g.queues[i] = f.Queue
+			g.queues[i].Queue = f.Queue
 		} else {
-			g.queues = slices.Insert(g.queues, i, f.Queue)
+			g.queues = slices.Insert(g.queues, i, &queue{Queue: f.Queue})
 		}
 		g.sum += g.queueSum(i)
-		g.unsent = slices.DeleteFunc(g.unsent, func(q *protocol.Queue) bool { return q.Name == f.Queue.Name })
-		g.unsent, g.unsentAt = append(g.unsent, f.Queue), 0
+		g.announce(g.queues[i])
 	case protocol.JobForgotten:
 		g.applyForgotten(&f)
 	case protocol.JobPurged:
@@ -180,25 +217,55 @@ func (g *Gate) Apply(f protocol.Fact) {
 	}
 }
 
+func (g *Gate) applyAccepted(f *protocol.Fact) {
+	invariant.Check(g.jobs[f.Job] == nil, "gate: job %s is accepted twice", f.Job)
+	e := &entry{
+		id: f.Job, spec: f.Spec, specSum: f.Spec.Mix(digest.New()).Sum(), request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
+		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, heldKnown: true,
+	}
+	g.jobs[e.id] = e
+	g.entries.Add(e)
+	g.count(e, 1)
+	g.sum += e.hash()
+	g.tell(e, true)
+}
+
 func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
+	news := false
 	switch f.Kind {
 	case protocol.JobHomed:
 		e.homed = true
 	case protocol.JobDropping:
-		e.dropping, e.cancelled, e.sent = f.Text, f.Request, 0
+		news = true
+		b := e.follow()
+		b.dropping, b.cancelled = f.Text, f.Request
 	case protocol.JobHeld:
-		e.held, e.heldKnown, e.sent = f.Flag, false, 0
+		e.held, e.heldKnown, news = f.Flag, false, true
 	case protocol.JobClosed:
-		e.verdict, e.ended, e.heldKnown = f.Verdict, f.At, true
-		g.unfinished--
+		b := e.follow()
+		b.verdict, b.ended, e.heldKnown = f.Verdict, f.At, true
+		g.count(e, -1)
+		g.expiring.Set(&b.expires, e, b.ended.Add(g.cfg.Retain))
 	case protocol.JobRequeued:
+		news = true
 		g.applyRequeued(e, f)
+	}
+	g.tell(e, news)
+}
+
+// count keeps how many jobs are unfinished.
+func (g *Gate) count(e *entry, more int) {
+	g.unfinished += more
+	if n := g.unfinishedOf[e.spec.Queue] + more; n != 0 {
+		g.unfinishedOf[e.spec.Queue] = n
+	} else {
+		delete(g.unfinishedOf, e.spec.Queue)
 	}
 }
 
 // queueSum is 0 for the default queue as it is without any fact.
 func (g *Gate) queueSum(i int) uint64 {
-	if q := g.queues[i]; *q == (protocol.Queue{Name: DefaultQueue, Weight: 1}) {
+	if q := g.queues[i]; *q.Queue == (protocol.Queue{Name: DefaultQueue, Weight: 1}) {
 		return 0
 	}
 	return g.queues[i].Mix(digest.New()).Sum()
@@ -209,7 +276,7 @@ func (g *Gate) Capture() capture.Run {
 	var small []protocol.Fact
 	for i, q := range g.queues {
 		if g.queueSum(i) != 0 {
-			c := *q
+			c := *q.Queue
 			small = append(small, protocol.Fact{Kind: protocol.QueueSet, Queue: &c})
 		}
 	}
@@ -218,12 +285,13 @@ func (g *Gate) Capture() capture.Run {
 
 // AppendFacts implements capture.Part.
 func (e *entry) AppendFacts(out []protocol.Fact) []protocol.Fact {
+	b := e.became()
 	out = append(out, protocol.Fact{
 		Kind: protocol.JobAccepted, Job: e.id, Generation: e.since, Spec: e.spec, Request: e.request, Digest: e.digest,
 		Zone: e.zone, Epoch: e.epoch, At: e.submitted,
 	})
 	if e.generation > e.since {
-		out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Job: e.id, Generation: e.generation, Request: e.requeued, At: e.begun})
+		out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Job: e.id, Generation: e.generation, Request: b.requeued, At: b.begun})
 	}
 	if e.homed {
 		out = append(out, protocol.Fact{Kind: protocol.JobHomed, Job: e.id, Epoch: e.epoch})
@@ -231,37 +299,17 @@ func (e *entry) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	if e.held {
 		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: e.id, Flag: true})
 	}
-	if e.dropping != "" {
-		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: e.id, Text: e.dropping, Request: e.cancelled})
+	if b.dropping != "" {
+		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: e.id, Text: b.dropping, Request: b.cancelled})
 	}
-	if e.verdict.State.Final() {
-		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: e.id, Verdict: e.verdict, At: e.ended})
+	if e.over() {
+		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: e.id, Verdict: b.verdict, At: b.ended})
 	}
 	return out
 }
 
-func byID(e *entry, id job.ID) int { return cmp.Compare(e.id, id) }
-
-func (g *Gate) find(id job.ID) *entry {
-	if i, found := slices.BinarySearchFunc(g.jobs, id, byID); found {
-		return g.jobs[i]
-	}
-	return nil
-}
-
-func insert(list []*entry, e *entry) []*entry {
-	i, found := slices.BinarySearchFunc(list, e.id, byID)
-	invariant.Check(!found, "gate: job %s is accepted twice", e.id)
-	return slices.Insert(list, i, e)
-}
-
-func remove(list []*entry, id job.ID) []*entry {
-	if i, found := slices.BinarySearchFunc(list, id, byID); found {
-		return slices.Delete(list, i, i+1)
-	}
-	return list
-}
+func (g *Gate) find(id job.ID) *entry { return g.jobs[id] }
 
 func (g *Gate) findQueue(name string) (int, bool) {
-	return slices.BinarySearchFunc(g.queues, name, func(q *protocol.Queue, name string) int { return cmp.Compare(q.Name, name) })
+	return slices.BinarySearchFunc(g.queues, name, func(q *queue, name string) int { return cmp.Compare(q.Name, name) })
 }

@@ -1,13 +1,15 @@
 package gate
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/outbox"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -23,9 +25,9 @@ type farewell struct {
 	zone  job.ZoneID
 	epoch uint32
 
-	// Soft: who has confirmed, and when the others were last told.
+	// Soft: who has confirmed, and that the others are to be told.
 	purged, forgotten bool
-	sent              quantity.Instant
+	telling           *outbox.Item[*farewell]
 }
 
 func (f *farewell) hash() uint64 {
@@ -41,15 +43,8 @@ type deletion struct {
 // rememberedDeletions are answered again, in this boot: after it the job is not there, which is what was asked for.
 const rememberedDeletions = 64
 
-func (g *Gate) findFarewell(id job.ID) (int, bool) {
-	return slices.BinarySearchFunc(g.farewells, id, func(f *farewell, id job.ID) int { return cmp.Compare(f.id, id) })
-}
-
 // leaving says whether something is left of an earlier job of this name.
-func (g *Gate) leaving(id job.ID) bool {
-	_, found := g.findFarewell(id)
-	return found
-}
+func (g *Gate) leaving(id job.ID) bool { return g.farewells[id] != nil }
 
 // floorHash is 0 for a gate that has forgotten nothing.
 func (g *Gate) floorHash() uint64 {
@@ -71,56 +66,64 @@ func (g *Gate) raiseFloor(to job.Generation) {
 // applyForgotten takes a job off the list. The name keeps a farewell until JobPurged, unless the fact is from a version that
 // left it to the next boot to remove files.
 func (g *Gate) applyForgotten(f *protocol.Fact) {
-	bye := &farewell{id: f.Job, last: f.Generation, zone: f.Zone, epoch: f.Epoch}
 	if e := g.find(f.Job); e != nil {
 		g.entries.Remove(e)
 		g.sum -= e.hash()
-		g.jobs, g.open = remove(g.jobs, f.Job), remove(g.open, f.Job)
+		delete(g.jobs, e.id)
+		if e.over() {
+			g.expiring.Set(&e.sequel.expires, e, quantity.Never)
+		} else {
+			g.count(e, -1)
+		}
+		e.telling = g.telling.Confirm(e.telling)
 		g.raiseFloor(e.generation)
 	}
 	g.raiseFloor(f.Generation)
 	if f.Job == "" || f.Generation == 0 {
 		return
 	}
-	i, found := g.findFarewell(f.Job)
-	if found {
-		g.sum -= g.farewells[i].hash()
-		g.farewells[i] = bye
-	} else {
-		g.farewells = slices.Insert(g.farewells, i, bye)
+	bye := &farewell{id: f.Job, last: f.Generation, zone: f.Zone, epoch: f.Epoch}
+	if was := g.farewells[f.Job]; was != nil {
+		g.sum -= was.hash()
+		g.leaves.Confirm(was.telling)
 	}
+	g.farewells[f.Job] = bye
 	g.sum += bye.hash()
+	bye.telling = g.leaves.Say(nil, bye)
 }
 
 func (g *Gate) applyPurged(f *protocol.Fact) {
-	i, found := g.findFarewell(f.Job)
-	if !found || g.farewells[i].last > f.Generation {
+	bye := g.farewells[f.Job]
+	if bye == nil || bye.last > f.Generation {
 		return
 	}
-	g.sum -= g.farewells[i].hash()
-	g.farewells = slices.Delete(g.farewells, i, i+1)
-	if e := g.find(f.Job); e != nil {
-		e.sent = 0 // it has waited for this
+	g.sum -= bye.hash()
+	g.leaves.Confirm(bye.telling)
+	delete(g.farewells, f.Job)
+	if e := g.find(f.Job); e != nil && !planted.In(planted.ForgetUntold) {
+		g.tell(e, true) // it has waited for this
 	}
 }
 
 func (g *Gate) applyRequeued(e *entry, f *protocol.Fact) {
-	e.generation, e.begun, e.requeued = f.Generation, f.At, f.Request
+	if e.over() {
+		g.count(e, 1)
+		g.expiring.Set(&e.sequel.expires, e, quantity.Never)
+	}
+	e.generation = f.Generation
+	*e.follow() = sequel{begun: f.At, requeued: f.Request}
 	if f.Spec != nil {
 		e.spec, e.specSum = f.Spec, f.Spec.Mix(digest.New()).Sum()
 	}
-	e.homed, e.held, e.heldKnown, e.dropping, e.cancelled, e.sent = false, false, true, "", "", 0
-	if e.verdict.State.Final() {
-		g.unfinished++
-	}
-	e.verdict, e.ended = job.Verdict{}, 0
+	e.homed, e.held, e.heldKnown = false, false, true
 }
 
 func (g *Gate) farewellFacts(out []protocol.Fact) []protocol.Fact {
 	if g.floor > 0 {
 		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Generation: g.floor})
 	}
-	for _, f := range g.farewells {
+	for _, id := range slices.Sorted(maps.Keys(g.farewells)) {
+		f := g.farewells[id]
 		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Job: f.id, Generation: f.last, Zone: f.zone, Epoch: f.epoch})
 	}
 	return out
@@ -146,7 +149,7 @@ func (g *Gate) forget(e *entry, out *protocol.Out) {
 // requeue begins another life of a job that was cancelled, has failed or has expired.
 func (g *Gate) requeue(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	e := g.find(in.Job)
-	if e != nil && e.requeued == in.Request && in.Request != "" {
+	if e != nil && e.became().requeued == in.Request && in.Request != "" {
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation})
 		return
 	}
@@ -168,12 +171,13 @@ func (g *Gate) requeueable(now quantity.Instant, e *entry, in *protocol.Message)
 	if e == nil {
 		return noJob(in.Job)
 	}
-	switch e.verdict.State {
+	verdict := e.became().verdict
+	switch verdict.State {
 	case job.Cancelled, job.Failed, job.Expired:
 	case job.Finished:
-		return errkind.Errorf(errkind.Conflict, "job %q is %s: nothing of it is left to run; to run all of it again, submit it with --replace", e.id, e.verdict.State)
+		return errkind.Errorf(errkind.Conflict, "job %q is %s: nothing of it is left to run; to run all of it again, submit it with --replace", e.id, verdict.State)
 	case job.Impossible:
-		return errkind.Errorf(errkind.Conflict, "job %q is %s: %s; to run another one under its name, submit it with --replace", e.id, e.verdict.State, e.verdict.Reason)
+		return errkind.Errorf(errkind.Conflict, "job %q is %s: %s; to run another one under its name, submit it with --replace", e.id, verdict.State, verdict.Reason)
 	default:
 		return errkind.Errorf(errkind.Conflict, "job %q is not over: there is nothing to requeue%s", e.id, e.ending())
 	}
@@ -197,7 +201,7 @@ func (g *Gate) delete(in *protocol.Message, out *protocol.Out) {
 	case e == nil:
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
 		return
-	case !e.verdict.State.Final():
+	case !e.over():
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is not over: cancel it first%s", in.Job, e.ending())})
 		return
 	}
@@ -211,11 +215,10 @@ func (g *Gate) delete(in *protocol.Message, out *protocol.Out) {
 
 // left notes that the executor or a home has nothing more of a job's earlier lives.
 func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
-	i, found := g.findFarewell(in.Job)
-	if !found {
+	f := g.farewells[in.Job]
+	if f == nil {
 		return
 	}
-	f := g.farewells[i]
 	if in.Kind == protocol.Purged {
 		f.purged = f.purged || in.Generation > f.last
 	} else {
@@ -226,22 +229,14 @@ func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
 	}
 }
 
-// dismiss repeats what nobody has confirmed about earlier lives, and returns when to look again.
-func (g *Gate) dismiss(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	wake := quantity.Never
-	for _, f := range g.farewells {
-		if f.sent == 0 || f.sent.Add(g.cfg.Retry) <= now {
-			f.sent = now
-			if !f.forgotten {
-				g.send(out, protocol.Message{Kind: protocol.Forget, To: g.zone(f.zone), Job: f.id, Epoch: f.epoch, Generation: f.last})
-			}
-			if !f.purged {
-				g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: f.id, Generation: f.last + 1})
-			}
-		}
-		wake = min(wake, f.sent.Add(g.cfg.Retry))
+// dismiss repeats what nobody has confirmed about earlier lives.
+func (g *Gate) dismiss(f *farewell, out *protocol.Out) {
+	if !f.forgotten {
+		g.send(out, protocol.Message{Kind: protocol.Forget, To: g.zone(f.zone), Job: f.id, Epoch: f.epoch, Generation: f.last})
 	}
-	return wake
+	if !f.purged {
+		g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: f.id, Generation: f.last + 1})
+	}
 }
 
 // passed says whether the job's deadline is over. 0 is as good as Never.
@@ -252,7 +247,7 @@ func clock(t quantity.Instant) string { return t.Time().UTC().Format("2006-01-02
 
 // ending tells whoever asks too early that the job is being cancelled.
 func (e *entry) ending() string {
-	if e.dropping == "" {
+	if e.became().dropping == "" {
 		return ""
 	}
 	return fmt.Sprintf("; it is being cancelled, and over when its last subjob has ended: sluice wait %s", e.id)

@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -21,23 +23,21 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		g.delete(&in, out)
 	case protocol.PauseJob:
 		if in.From.Role == protocol.Zone {
-			if e := g.find(in.Job); e != nil && !e.verdict.State.Final() && e.generation == in.Generation.Number() {
-				if e.heldKnown = e.held == in.Flag; !e.heldKnown {
-					e.sent = 0 // an older word overtook a newer one: the zone is told again
-				}
-			}
+			g.paused(&in)
 		} else {
 			g.pause(&in, out)
 		}
 	case protocol.SetQueue:
 		g.setQueue(&in, out)
 	case protocol.QueueChanged: // this is what the zone has
-		g.unsent = slices.DeleteFunc(g.unsent, func(q *protocol.Queue) bool { return q.Name == in.Queue.Name })
-		if i, found := g.findQueue(in.Queue.Name); found && *g.queues[i] != *in.Queue {
-			g.unsent, g.unsentAt = append(g.unsent, g.queues[i]), 0 // an older word overtook a newer one
+		if i, found := g.findQueue(in.Queue.Name); found {
+			q := g.queues[i]
+			if q.telling = g.settings.Confirm(q.telling); *q.Queue != *in.Queue {
+				g.announce(q) // an older word overtook a newer one
+			}
 		}
 	case protocol.Inventory:
-		g.noteInventory(&in)
+		g.inventory.report(in.From.ID, in.Slices)
 	case protocol.Adopted:
 		g.adopted(&in, out)
 	case protocol.Purged, protocol.Forgotten:
@@ -50,18 +50,27 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	g.after(now, out)
 }
 
+// paused notes what the zone holds to.
+func (g *Gate) paused(in *protocol.Message) {
+	e := g.find(in.Job)
+	if e == nil || e.over() || e.generation != in.Generation.Number() {
+		return
+	}
+	e.heldKnown = e.held == in.Flag
+	g.tell(e, !e.heldKnown) // where an older word overtook a newer one the zone is told again
+}
+
 // Recover is called once, after the last fact: everything outstanding is sent again.
 func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
-	for _, e := range g.jobs {
-		e.heldKnown = !e.held || e.verdict.State.Final()
+	for _, e := range g.telling.All() { // nobody knows that a job goes on that was never paused since
+		if !e.held {
+			e.heldKnown = true
+			g.tell(e, false)
+		}
 	}
-	for _, f := range g.farewells {
-		f.purged, f.forgotten, f.sent = false, false, 0
-	}
-	g.unsent, g.unsentAt = g.unsent[:0], 0
 	for i, q := range g.queues {
-		if g.queueSum(i) != 0 {
-			g.unsent = append(g.unsent, q)
+		if g.queueSum(i) == 0 {
+			q.telling = g.settings.Confirm(q.telling)
 		}
 	}
 	g.after(now, out)
@@ -85,7 +94,7 @@ func (g *Gate) closed(in *protocol.Message, out *protocol.Out) {
 	if e != nil && (e.epoch != in.Epoch || of > e.generation) {
 		return
 	}
-	if e != nil && e.generation == of && !e.verdict.State.Final() {
+	if e != nil && e.generation == of && !e.over() {
 		g.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: in.Job, Verdict: in.Verdict, At: in.At})
 	}
 	g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
@@ -94,56 +103,98 @@ func (g *Gate) closed(in *protocol.Message, out *protocol.Out) {
 	}
 }
 
-// after repeats what the zone has not confirmed, forgets what was kept long enough, and asks for the next wake-up.
+// after says what is not confirmed, forgets what was kept long enough, and asks for the next wake-up.
 func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
-	wake := quantity.Never
-	for i := 0; i < len(g.open); i++ {
-		e := g.open[i]
-		if e.verdict.State.Final() {
-			if at := e.ended.Add(g.cfg.Retain); at > now {
-				wake = min(wake, at)
-				continue
-			}
-			g.forget(e, out)
-			i--
-			continue
-		}
-		if e.homed && e.dropping == "" && e.heldKnown || g.leaving(e.id) {
-			continue
-		}
-		if e.sent == 0 || e.sent.Add(g.cfg.Retry) <= now {
-			e.sent = now
-			g.tell(e, out)
-		}
-		wake = min(wake, e.sent.Add(g.cfg.Retry))
+	pass := g.indexed
+	if g.pass != nil {
+		pass = g.pass
 	}
-	wake = min(wake, g.dismiss(now, out))
-	if len(g.unsent) > 0 {
-		if g.unsentAt == 0 || g.unsentAt.Add(g.cfg.Retry) <= now {
-			g.unsentAt = now
-			for _, q := range g.unsent {
-				g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zone), Queue: q})
-			}
-		}
-		wake = min(wake, g.unsentAt.Add(g.cfg.Retry))
-	}
+	wake := pass(now, out)
 	if wake != quantity.Never && (wake < g.woken || g.woken <= now) {
 		g.woken = wake
 		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, From: g.self, To: protocol.Address{Role: protocol.Timer}, At: wake})
 	}
 }
 
-// tell repeats to a job's home whatever it has not confirmed.
-func (g *Gate) tell(e *entry, out *protocol.Out) {
+// indexed looks at what is due and at nothing else.
+func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	g.expire(now, out)
+	told := take(&g.telling, now)
+	slices.SortFunc(told, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	for _, e := range told {
+		g.say(e, out)
+	}
+	leaving := take(&g.leaves, now)
+	slices.SortFunc(leaving, func(a, b *farewell) int { return cmp.Compare(a.id, b.id) })
+	for _, f := range leaving {
+		g.dismiss(f, out)
+	}
+	settings := take(&g.settings, now)
+	slices.SortFunc(settings, func(a, b *queue) int { return cmp.Compare(a.Name, b.Name) })
+	for _, q := range settings {
+		g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zone), Queue: q.Queue})
+	}
+	return min(g.telling.Wake(), g.leaves.Wake(), g.settings.Wake(), g.expiring.Next())
+}
+
+// take is all that a box has to say now.
+func take[T any](b *outbox.Box[T], now quantity.Instant) (all []T) {
+	for {
+		one, ok := b.Next(now)
+		if !ok {
+			return all
+		}
+		all = append(all, one)
+	}
+}
+
+// expire forgets jobs whose retention is over, a bounded number of them.
+func (g *Gate) expire(now quantity.Instant, out *protocol.Out) {
+	var due []*entry
+	for len(due) < mostForgotten {
+		e, ok := g.expiring.Due(now)
+		if !ok {
+			break
+		}
+		due = append(due, e)
+	}
+	slices.SortFunc(due, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	for _, e := range due {
+		g.forget(e, out)
+	}
+}
+
+// untold says that a job's home has not confirmed all that it is to know. A job that waits for a farewell is told of then.
+func (g *Gate) untold(e *entry) bool {
+	known := e.homed && e.heldKnown && (e.sequel == nil || e.sequel.dropping == "")
+	return !known && !e.over() && !g.leaving(e.id)
+}
+
+// tell has a job's home told what it has not confirmed; news is told at once.
+func (g *Gate) tell(e *entry, news bool) {
+	switch {
+	case !g.untold(e):
+		e.telling = g.telling.Confirm(e.telling)
+	case news || e.telling == nil:
+		e.telling = g.telling.Say(e.telling, e)
+	}
+}
+
+// announce has the zone told a queue's settings.
+func (g *Gate) announce(q *queue) { q.telling = g.settings.Say(q.telling, q) }
+
+// say repeats to a job's home whatever it has not confirmed.
+func (g *Gate) say(e *entry, out *protocol.Out) {
+	b := e.became()
 	switch {
 	case !e.homed:
 		i, _ := g.findQueue(e.spec.Queue)
 		g.send(out, protocol.Message{
-			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Since: e.since, Spec: e.spec, Queue: g.queues[i],
-			At: e.begun, Flag: e.held,
+			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Since: e.since, Spec: e.spec, Queue: g.queues[i].Queue,
+			At: b.begun, Flag: e.held,
 		})
-	case e.dropping != "":
-		g.send(out, protocol.Message{Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Text: e.dropping})
+	case b.dropping != "":
+		g.send(out, protocol.Message{Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Text: b.dropping})
 	default:
 		g.send(out, protocol.Message{Kind: protocol.PauseJob, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Flag: e.held})
 	}
@@ -160,29 +211,11 @@ func (g *Gate) zone(id job.ZoneID) protocol.Address {
 	return protocol.Address{Role: protocol.Zone, ID: string(id)}
 }
 
-func (g *Gate) noteInventory(in *protocol.Message) {
-	i := slices.IndexFunc(g.inventory, func(n nodeSlices) bool { return n.node == in.From.ID })
-	if i < 0 {
-		g.inventory = append(g.inventory, nodeSlices{node: in.From.ID, slices: in.Slices})
-		return
-	}
-	g.inventory[i].slices = in.Slices
-}
-
-// Slices is the whole configured inventory, in the order in which nodes reported.
-func (g *Gate) Slices() []protocol.Slice {
-	var all []protocol.Slice
-	for _, n := range g.inventory {
-		all = append(all, n.slices...)
-	}
-	return all
-}
-
 // Queues lists the settings of all queues by name.
 func (g *Gate) Queues() []protocol.Queue {
 	var out []protocol.Queue
 	for _, q := range g.queues {
-		out = append(out, *q)
+		out = append(out, *q.Queue)
 	}
 	return out
 }

@@ -58,6 +58,8 @@ const (
 	DiscardAnyLife Bug = "discard-any-life"
 	// TornCapture lets a part change before a running capture has its facts: they would be of two instants. (capture)
 	TornCapture Bug = "torn-capture"
+	// ForgetUntold leaves a job that waited for a farewell out of those whose home is to be told. (gate)
+	ForgetUntold Bug = "forget-untold"
 	// SkipCapture forgets the part that takes the place of a removed one behind the capture's back. (capture)
 	SkipCapture Bug = "skip-capture"
 )

@@ -1,0 +1,68 @@
+package gate
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// crowded is a gate with n waiting jobs that its zone has taken home, and the bytes that each of them takes.
+func crowded(b *testing.B, n int) (g *Gate, each float64) {
+	g = testGate(b, Config{Zone: "z", MaxJobs: 2 << 20})
+	spec := &job.Spec{Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range n {
+		id := job.ID(fmt.Sprintf("j%x", uint32(i)*2654435761))
+		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: spec, Request: "r", Digest: "d", Zone: "z", Epoch: 1, Generation: 1, At: 1})
+		g.Apply(protocol.Fact{Kind: protocol.JobHomed, Job: id, Epoch: 1})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return g, float64(after.HeapAlloc-before.HeapAlloc) / float64(n)
+}
+
+// BenchmarkStep is a step of a job's life at the gate (accepted, adopted, closed, deleted, purged, forgotten) where so many others
+// wait. B/job is what each of those takes, its spec shared.
+func BenchmarkStep(b *testing.B) {
+	for _, n := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g, each := crowded(b, n)
+			var out protocol.Out
+			g.Recover(1e9, &out)
+			now, zone, person := quantity.Instant(1e9), protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
+			of := job.Generation(1)
+			for i := 0; b.Loop(); i++ {
+				id := job.ID(fmt.Sprintf("x%x", uint32(i)*2654435761))
+				var m protocol.Message
+				for step := range 6 {
+					switch step {
+					case 0:
+						m = protocol.Message{Kind: protocol.Submit, From: person, Digest: "d", Spec: &job.Spec{Name: id, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}}
+					case 1:
+						of = g.Life(id)
+						m = protocol.Message{Kind: protocol.Adopted, From: zone, Job: id, Epoch: 1, Generation: of}
+					case 2:
+						m = protocol.Message{Kind: protocol.Closed, From: zone, Job: id, Epoch: 1, Generation: of, Verdict: job.Verdict{State: job.Finished}, At: now}
+					case 3:
+						m = protocol.Message{Kind: protocol.Delete, From: person, Job: id}
+					case 4:
+						m = protocol.Message{Kind: protocol.Purged, Job: id, Generation: of + 1}
+					case 5:
+						m = protocol.Message{Kind: protocol.Forgotten, From: zone, Job: id, Generation: of}
+					}
+					out.Reset()
+					now = now.Add(1000)
+					g.Step(now, m, &out)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/6, "ns/step")
+			b.ReportMetric(each, "B/job")
+		})
+	}
+}

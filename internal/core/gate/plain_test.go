@@ -1,0 +1,275 @@
+package gate
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/outbox"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// plain is a gate's pass that walks everything at every step and remembers only when it said what.
+type plain struct {
+	g      *Gate
+	in     protocol.Message
+	jobs   map[job.ID]*word
+	byes   map[*farewell]*word
+	queues map[*protocol.Queue]*word
+}
+
+// word is something that was said: of what, how often, and when it is said again.
+type word struct {
+	of    string
+	tries int
+	at    quantity.Instant
+}
+
+func plainly(g *Gate) *plain {
+	p := &plain{g: g, jobs: map[job.ID]*word{}, byes: map[*farewell]*word{}, queues: map[*protocol.Queue]*word{}}
+	g.pass = p.pass
+	for _, q := range g.queues {
+		if *q.Queue == (protocol.Queue{Name: DefaultQueue, Weight: 1}) {
+			p.queues[q.Queue] = nil // as the zone has it without a word
+		}
+	}
+	return p
+}
+
+// due says whether w is said now, and counts.
+func (p *plain) due(w *word, now quantity.Instant, wake *quantity.Instant) bool {
+	said := w.at <= now
+	if said {
+		w.tries++
+		w.at = now.Add(p.g.cfg.Retry << min(w.tries-1, outbox.Doublings))
+	}
+	*wake = min(*wake, w.at)
+	return said
+}
+
+func (p *plain) pass(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	wake, g := quantity.Never, p.g
+	for _, id := range slices.Sorted(maps.Keys(g.jobs)) {
+		if e := g.jobs[id]; e.became().verdict.State.Final() {
+			if at := e.became().ended.Add(g.cfg.Retain); at <= now {
+				g.forget(e, out)
+			} else {
+				wake = min(wake, at)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.jobs)) {
+		e := g.jobs[id]
+		_, leaving := g.farewells[id]
+		if e.became().verdict.State.Final() || leaving || e.homed && e.became().dropping == "" && e.heldKnown {
+			delete(p.jobs, id)
+			continue
+		}
+		// What it has to be told, but for whether it has confirmed: news of this is told at once.
+		of := fmt.Sprint(e.generation, e.held, e.became().dropping)
+		again := p.in.Kind == protocol.PauseJob && p.in.From.Role == protocol.Zone && p.in.Job == id && p.in.Generation.Number() == e.generation && !e.heldKnown
+		if w := p.jobs[id]; w == nil || w.of != of || again {
+			p.jobs[id] = &word{of: of}
+		}
+		if p.due(p.jobs[id], now, &wake) {
+			g.say(e, out)
+		}
+	}
+	for id := range p.jobs {
+		if g.jobs[id] == nil {
+			delete(p.jobs, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.farewells)) {
+		f := g.farewells[id]
+		if p.byes[f] == nil {
+			p.byes[f] = &word{}
+		}
+		if p.due(p.byes[f], now, &wake) {
+			g.dismiss(f, out)
+		}
+	}
+	p.settings(now, out, &wake)
+	return wake
+}
+
+// settings tells the zone of queues that it has not said back as they are since they were set, or since the gate came up.
+func (p *plain) settings(now quantity.Instant, out *protocol.Out, wake *quantity.Instant) {
+	if p.in.Kind == protocol.QueueChanged {
+		if i, found := p.g.findQueue(p.in.Queue.Name); found {
+			p.queues[p.g.queues[i].Queue] = &word{}
+			if *p.g.queues[i].Queue == *p.in.Queue {
+				p.queues[p.g.queues[i].Queue] = nil
+			}
+		}
+	}
+	for _, q := range p.g.queues {
+		w, known := p.queues[q.Queue]
+		if !known {
+			w = &word{}
+			p.queues[q.Queue] = w
+		}
+		if w != nil && p.due(w, now, wake) {
+			p.g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: p.g.zone(p.g.cfg.Zone), Queue: q.Queue})
+		}
+	}
+}
+
+// calls draws what may come to a gate: from people, its zone, the executor, and time.
+func calls(t *rapid.T, g *Gate, i int) protocol.Message {
+	name := rapid.SampledFrom([]job.ID{"a", "b", "c", "d"}).Draw(t, "job")
+	m := protocol.Message{Job: name, Epoch: 1, Request: fmt.Sprint("r", i), From: protocol.Address{Role: protocol.Person}}
+	of := job.Generation(1)
+	if e := g.jobs[name]; e != nil {
+		of = e.generation
+	}
+	m.Generation = max(1, of-job.Generation(rapid.IntRange(0, 9).Draw(t, "earlier")/9))
+	last := m.Generation
+	if f := g.farewells[name]; f != nil {
+		last = f.last
+	}
+	zone := protocol.Address{Role: protocol.Zone, ID: "z"}
+	switch rapid.SampledFrom([]string{"submit", "submit", "replace", "cancel", "pause", "requeue", "delete", "queue", "adopted", "adopted", "adopted", "closed", "closed", "paused", "purged", "forgotten", "changed"}).Draw(t, "call") {
+	case "submit":
+		m.Kind, m.Spec, m.Digest = protocol.Submit, &job.Spec{Name: name, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}, "d"
+	case "replace":
+		m.Kind, m.Spec, m.Digest, m.Flag = protocol.Submit, &job.Spec{Name: name, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}, m.Request, true
+	case "cancel":
+		m.Kind = protocol.Cancel
+	case "pause":
+		m.Kind, m.Flag = protocol.PauseJob, rapid.Bool().Draw(t, "flag")
+	case "requeue":
+		m.Kind = protocol.Requeue
+	case "delete":
+		m.Kind = protocol.Delete
+	case "queue":
+		m.Kind, m.Queue = protocol.SetQueue, &protocol.Queue{Name: rapid.SampledFrom([]string{DefaultQueue, "q"}).Draw(t, "queue"), Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight"))}
+	case "adopted":
+		m.Kind, m.From = protocol.Adopted, zone
+	case "closed":
+		m.Kind, m.From, m.Verdict = protocol.Closed, zone, job.Verdict{State: rapid.SampledFrom([]job.State{job.Finished, job.Cancelled}).Draw(t, "state")}
+	case "paused":
+		m.Kind, m.From, m.Flag = protocol.PauseJob, zone, rapid.Bool().Draw(t, "flag")
+	case "purged":
+		m.Kind, m.From, m.Generation = protocol.Purged, protocol.Address{Role: protocol.Executor}, last+1
+	case "forgotten":
+		m.Kind, m.From, m.Generation = protocol.Forgotten, zone, last
+	case "changed":
+		m.Kind, m.From = protocol.QueueChanged, zone
+		m.Queue = &protocol.Queue{Name: rapid.SampledFrom([]string{DefaultQueue, "q"}).Draw(t, "queue"), Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight"))}
+	}
+	return m
+}
+
+func testGate(t interface{ Fatal(args ...any) }, cfg Config) *Gate {
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestTheIndexedGateSaysWhatThePlainOneDoes, step by step and across restarts: the same facts, messages and wake-ups.
+func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
+	seen := map[protocol.Kind]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		cfg := Config{Zone: "z", Retain: 20 * time.Second}
+		g, walked := testGate(rt, cfg), testGate(rt, cfg)
+		p := plainly(walked)
+		var facts []protocol.Fact
+		now := quantity.Instant(1e9)
+		compare := func(what string, got, want *protocol.Out) {
+			if !reflect.DeepEqual(got.Facts, want.Facts) || !reflect.DeepEqual(got.Effects, want.Effects) || g.Digest() != walked.Digest() {
+				rt.Fatalf("%s at %d:\n got %+v\n     %+v\nwant %+v\n     %+v", what, now, got.Facts, got.Effects, want.Facts, want.Effects)
+			}
+			facts = append(facts, got.Facts...)
+			for i := range got.Effects {
+				seen[got.Effects[i].Kind]++
+			}
+		}
+		for i := range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			var in protocol.Message
+			switch rapid.IntRange(0, 9).Draw(rt, "what") {
+			default:
+				in = calls(rt, g, i)
+				if in.Kind == protocol.Closed {
+					in.At = now
+				}
+			case 0, 1, 2:
+				now = now.Add(time.Duration(rapid.SampledFrom([]int{1, 500, 1000, 2000, 7000}).Draw(rt, "passes")) * time.Millisecond)
+				in = protocol.Message{Kind: protocol.Tick}
+			case 3:
+				g, walked = testGate(rt, cfg), testGate(rt, cfg)
+				for _, f := range facts {
+					g.Apply(f)
+					walked.Apply(f)
+				}
+				p = plainly(walked)
+				var got, want protocol.Out
+				g.Recover(now, &got)
+				walked.Recover(now, &want)
+				compare("recovery", &got, &want)
+				continue
+			}
+			var got, want protocol.Out
+			p.in = in
+			g.Step(now, in, &got)
+			walked.Step(now, in, &want)
+			compare(fmt.Sprintf("%+v", in), &got, &want)
+		}
+	})
+	for _, k := range []protocol.Kind{protocol.Adopt, protocol.Cancel, protocol.PauseJob, protocol.QueueChanged, protocol.Forget, protocol.Purge} {
+		if seen[k] == 0 {
+			t.Errorf("message %d was never sent: the test shows nothing", k)
+		}
+	}
+}
+
+// TestARestartDoesNotBurst: with many paused jobs the zone hears of a bounded number at once, and of the next as it answers.
+func TestARestartDoesNotBurst(t *testing.T) {
+	const jobs = 3 * mostTold
+	g := testGate(t, Config{Zone: "z"})
+	spec := &job.Spec{Queue: DefaultQueue, Total: 1}
+	for i := range jobs {
+		id := job.ID(fmt.Sprint("j", i))
+		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: spec, Zone: "z", Epoch: 1, Generation: 1, At: 1})
+		g.Apply(protocol.Fact{Kind: protocol.JobHomed, Job: id, Epoch: 1})
+		g.Apply(protocol.Fact{Kind: protocol.JobHeld, Job: id, Flag: true})
+	}
+	var out protocol.Out
+	g.Recover(1e9, &out)
+	told := map[job.ID]bool{}
+	for len(told) < jobs {
+		if n := len(out.Effects); n == 0 || n > mostTold+1 {
+			t.Fatalf("%d are told after %d", n, len(told))
+		}
+		var answer job.ID
+		for i := range out.Effects {
+			if m := &out.Effects[i]; m.Kind == protocol.PauseJob {
+				if told[m.Job] {
+					t.Fatalf("%s is told twice", m.Job)
+				}
+				answer = m.Job
+				told[m.Job] = true
+			}
+		}
+		out.Reset()
+		if answer == "" {
+			t.Fatalf("the gate stops after %d", len(told))
+		}
+		if len(told) == mostTold { // all of them answer
+			for _, id := range slices.Sorted(maps.Keys(told)) {
+				g.Step(1e9, protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id, Generation: 1, Flag: true}, &out)
+			}
+		} else { // nobody does
+			g.Step(quantity.Instant(1e9).Add(time.Second), protocol.Message{Kind: protocol.Tick}, &out)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// Package outbox is what an actor says until it is confirmed: now, and then again at intervals that double up to a bound, no
+// more than so much of it at a time. It must not know what is said, or to whom.
+package outbox
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Doublings of the interval at which something is repeated: the longest is 64 times the first.
+const Doublings = 6
+
+// Box holds what is not confirmed. All of it is soft: an actor that comes back fills it again from what is durable.
+//
+// What was said and not confirmed within the first interval counts as lost, and makes room: somebody who does not answer delays
+// others by that at most. So a box says at most Most things in an interval, and as many more as were confirmed in it.
+type Box[T any] struct {
+	retry time.Duration
+	most  int
+	due   alarm.Heap[*Item[T]]
+	// now is the latest instant at which the box was asked; began when the present interval began, said how much was said in
+	// it and is not confirmed.
+	now, began quantity.Instant
+	said       int
+}
+
+// Item is one thing to say; nil where there is none.
+type Item[T any] struct {
+	of    T
+	slot  int
+	said  quantity.Instant
+	tries int
+}
+
+// New makes an empty box. Both must be above 0.
+func New[T any](retry time.Duration, most int) Box[T] { return Box[T]{retry: retry, most: most} }
+
+// Say has something said as soon as there is room, as if it had not been said before. It may be an item of this box, or nil.
+func (b *Box[T]) Say(it *Item[T], of T) *Item[T] {
+	if it == nil {
+		it = &Item[T]{of: of}
+	}
+	it.tries = 0
+	b.due.Set(&it.slot, it, b.now)
+	return it
+}
+
+// Confirm takes out what need not be said any more. It returns nil, for the place where the item was kept.
+func (b *Box[T]) Confirm(it *Item[T]) *Item[T] {
+	if it == nil {
+		return nil
+	}
+	if it.tries > 0 && it.said >= b.began && b.said > 0 {
+		b.said--
+	}
+	b.due.Set(&it.slot, it, quantity.Never)
+	return nil
+}
+
+// Next is something to say now, if anything is and there is room for it. What is due at one instant comes in no order.
+func (b *Box[T]) Next(now quantity.Instant) (of T, ok bool) {
+	b.now = now
+	if b.said == 0 || b.began.Add(b.retry) <= now {
+		b.began, b.said = now, 0
+	}
+	if b.said >= b.most {
+		return of, false
+	}
+	it, ok := b.due.Due(now)
+	if !ok {
+		return of, false
+	}
+	it.tries++
+	it.said = now
+	b.said++
+	b.due.Set(&it.slot, it, now.Add(b.retry<<min(it.tries-1, Doublings)))
+	return it.of, true
+}
+
+// Wake is when to ask for Next again, Never if nothing is left to say.
+func (b *Box[T]) Wake() quantity.Instant {
+	next := b.due.Next()
+	if next <= b.now && b.said >= b.most {
+		return b.began.Add(b.retry)
+	}
+	return next
+}
+
+// Len is how much is not confirmed.
+func (b *Box[T]) Len() int { return b.due.Len() }
+
+// All is what is not confirmed, in no order.
+func (b *Box[T]) All() []T {
+	out := make([]T, 0, b.due.Len())
+	for _, it := range b.due.All() {
+		out = append(out, it.of)
+	}
+	return out
+}
