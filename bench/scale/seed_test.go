@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy/fairness"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
@@ -157,7 +158,7 @@ func TestSeededJobsThatAreOver(t *testing.T) {
 	}
 	p := recovered(t, dir)
 	over := 0
-	for _, j := range p.zone.Jobs(now) {
+	for _, j := range p.zone.Page(now, status.JobQuery{}).Jobs {
 		if j.State == job.Finished && j.Progress == j.Total {
 			over++
 		} else if j.State != job.Waiting {

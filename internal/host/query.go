@@ -29,12 +29,38 @@ func ask[T any](ctx context.Context, h *Host, f func(now quantity.Instant) T) (T
 	}
 }
 
-// Jobs lists every job that is kept.
-func (h *Host) Jobs(ctx context.Context) ([]status.Job, error) {
-	return ask(ctx, h, func(now quantity.Instant) []status.Job {
-		// What the gate has forgotten, or begun another life of, its home may have to hear yet.
-		return slices.DeleteFunc(h.actors.Zone.Jobs(now), func(j status.Job) bool { return h.actors.Gate.Life(j.Name) != j.Generation })
-	})
+// pageTurn is how many jobs one look from within the loop shows at most: well below a millisecond's worth, so that nobody else
+// waits for somebody's list.
+const pageTurn = 128
+
+// Jobs lists the newest jobs before a key. A long page is put together from several looks, between which the daemon goes on: a
+// job that begins another life meanwhile may be seen twice or not at all.
+func (h *Host) Jobs(ctx context.Context, q status.JobQuery) (status.JobPage, error) {
+	var out status.JobPage
+	var parts [][]status.Job // the newest first
+	for found := 0; ; {
+		part := q
+		if part.Limit = pageTurn; q.Limit > 0 {
+			part.Limit = min(pageTurn, q.Limit-found)
+		}
+		page, err := ask(ctx, h, func(now quantity.Instant) status.JobPage {
+			page := h.actors.Zone.Page(now, part)
+			// What the gate has forgotten, or begun another life of, its home may have to hear yet.
+			page.Jobs = slices.DeleteFunc(page.Jobs, func(j status.Job) bool { return h.actors.Gate.Life(j.Name) != j.Generation })
+			return page
+		})
+		if err != nil {
+			return status.JobPage{}, err
+		}
+		parts, found = append(parts, page.Jobs), found+len(page.Jobs)
+		if out.Older, out.Next = page.Older, page.Next; out.Older == 0 || q.Limit > 0 && found >= q.Limit {
+			break
+		}
+		q.Before = page.Next
+	}
+	slices.Reverse(parts)
+	out.Jobs = slices.Concat(parts...)
+	return out, nil
 }
 
 // Job is one job. An error of kind NotFound: there is none of that name.

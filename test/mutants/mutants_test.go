@@ -37,6 +37,8 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.PublishSkipped:    {zone, "TestARepeatedResultOfASkippedUnitPublishesNothing"},
 	planted.ForgetPledged:     {zone, "TestCreditsAreBidOnce"},
 	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
+	planted.SkipTie:           {zone, "TestAPageLeavesNobodyOut"},
+	planted.ForgetPhase:       {zone, "TestAPageLeavesNobodyOut"},
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
 	planted.DiscardAnyLife:    {filed, "TestConformance"},
 	planted.TornCapture:       {parts, "TestACaptureIsOfOneInstant"},

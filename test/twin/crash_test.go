@@ -213,7 +213,7 @@ func TestPowerCut(t *testing.T) {
 			l.revive(t)
 		}
 		if !l.finished(len(jobs), 2*time.Hour) {
-			list, _ := l.host.Jobs(context.Background())
+			list, _ := l.jobs(context.Background())
 			var text []string
 			for _, j := range list {
 				text = append(text, fmt.Sprintf("%s %v %d/%d %s", j.Name, j.State, j.Progress, j.Total, j.Reason))

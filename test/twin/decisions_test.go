@@ -97,7 +97,7 @@ func (x *tale) seen(t *testing.T) string {
 	show := func(what string, v any) {
 		fmt.Fprintf(&b, "%s%s\n", what, fields(reflect.ValueOf(v), "Spec", "Job"))
 	}
-	for _, j := range s.actors.Zone.Jobs(now) {
+	for _, j := range everyJob(s.actors.Zone, now) {
 		show(string(j.Name), j)
 		e, _ := s.actors.Zone.Explain(now, j.Name)
 		show("  explained", e)
@@ -159,7 +159,7 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 	}
 	x.tell(t, s)
 	s.run(until)
-	for _, j := range s.actors.Zone.Jobs(s.sim.Now()) {
+	for _, j := range everyJob(s.actors.Zone, s.sim.Now()) {
 		fmt.Fprintf(&script.text, "%v end: %s %v %d/%d in %d pieces, %d lost: %s\n", s.since(), j.Name, j.State, j.Progress, j.Total, j.Subjobs, j.Lost, j.Reason)
 	}
 	return s, script.text.String()

@@ -82,7 +82,7 @@ func TestTheFormatBeforeOpens(t *testing.T) {
 			"done": job.Finished, "d8": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
 		}
 		time.Sleep(5 * time.Second) // until the node has said again what it had put in its place
-		all, err := l.host.Jobs(ctx)
+		all, err := l.jobs(ctx)
 		if err != nil || len(all) != 16 {
 			t.Fatalf("%d jobs were read, want 16: %v", len(all), err)
 		}
@@ -103,7 +103,7 @@ func TestTheFormatBeforeOpens(t *testing.T) {
 			}
 		}
 		if !l.finished(len(all), 24*time.Hour) {
-			all, _ = l.host.Jobs(ctx)
+			all, _ = l.jobs(ctx)
 			for _, j := range all {
 				t.Logf("%q is %v: %s", j.Name, j.State, j.Reason)
 			}

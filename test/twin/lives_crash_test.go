@@ -109,9 +109,9 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 			return err
 		})
 		time.Sleep(10 * time.Second)
-		l.insist(t, "the end", func() error { _, err := l.host.Jobs(ctx); return err })
+		l.insist(t, "the end", func() error { _, err := l.jobs(ctx); return err })
 		time.Sleep(10 * time.Second)
-		jobs, err := l.host.Jobs(ctx)
+		jobs, err := l.jobs(ctx)
 		if err != nil || len(jobs) != 2 {
 			t.Errorf("jobs at the end: %d, %v", len(jobs), err)
 		}

@@ -413,7 +413,7 @@ func (v *village) settled() {
 			v.t.Fatalf("job %s (%s): committed %v, published %v", id, unit, v.committed[unit], published)
 		}
 	}
-	if known := len(home.Jobs(v.now)); known != len(v.present) {
+	if known := len(everyJob(home, v.now)); known != len(v.present) {
 		v.t.Fatalf("the zone has %d jobs, the gate %d", known, len(v.present))
 	}
 	for id, files := range v.files {

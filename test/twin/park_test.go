@@ -235,7 +235,7 @@ func (p park) play(t failer, limit time.Duration) (*witness, *oracle) {
 		t.Fatalf("%v", err)
 	}
 	if !over {
-		for _, j := range s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneID)}).(*zone.Zone).Jobs(s.Now()) {
+		for _, j := range everyJob(s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneID)}).(*zone.Zone), s.Now()) {
 			t.Errorf("job %s: %v %d of %d, %s", j.Name, j.State, j.Progress, j.Total, j.Reason)
 		}
 	}
@@ -406,7 +406,7 @@ func TestMemoryGrowsWithLiveJobs(t *testing.T) {
 				return
 			}
 			most = max(most, s.Live())
-			jobs := s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneID)}).(*zone.Zone).Jobs(s.Now())
+			jobs := everyJob(s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneID)}).(*zone.Zone), s.Now())
 			kept = max(kept, len(jobs))
 		}
 	}

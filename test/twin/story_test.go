@@ -131,7 +131,7 @@ func (s *story) run(until time.Duration) {
 	if err := s.sim.Run(context.Background(), at(until)); err != nil {
 		s.t.Fatalf("%v", err)
 	}
-	for _, j := range s.actors.Zone.Jobs(s.sim.Now()) {
+	for _, j := range everyJob(s.actors.Zone, s.sim.Now()) {
 		if j.Reason == "" {
 			s.t.Errorf("after %v job %s is %v without a reason", s.since(), j.Name, j.State)
 		}

@@ -30,7 +30,7 @@ func runLive(t *testing.T, l *live, jobs []arrival, had int) (start quantity.Ins
 		}
 	}
 	if !l.finished(len(jobs)+had, 2*time.Hour) {
-		list, _ := l.host.Jobs(context.Background())
+		list, _ := l.jobs(context.Background())
 		for _, j := range list {
 			t.Errorf("%s: %v %d of %d, %s", j.Name, j.State, j.Progress, j.Total, j.Reason)
 		}

@@ -1,6 +1,7 @@
 package twin_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy/fairness"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/edge/executor"
@@ -217,10 +219,23 @@ func (l *live) took(records [][]byte) {
 	}
 }
 
+// everyJob lists all jobs of a zone by name.
+func everyJob(z actor.Zone, now quantity.Instant) []status.Job {
+	all := z.Page(now, status.JobQuery{}).Jobs
+	slices.SortFunc(all, func(a, b status.Job) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// jobs lists all that the daemon keeps.
+func (l *live) jobs(ctx context.Context) ([]status.Job, error) {
+	page, err := l.host.Jobs(ctx, status.JobQuery{})
+	return page.Jobs, err
+}
+
 // finished waits until every job is over or the limit of virtual time has passed.
 func (l *live) finished(jobs int, limit time.Duration) bool {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Second) {
-		list, err := l.host.Jobs(context.Background())
+		list, err := l.jobs(context.Background())
 		if err != nil {
 			return false
 		}

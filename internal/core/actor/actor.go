@@ -20,7 +20,8 @@ type Gate interface {
 // Zone is what a driver needs of the zone: the actor and its views for people. Views change nothing.
 type Zone interface {
 	protocol.Actor
-	Jobs(now quantity.Instant) []status.Job
+	// Page lists jobs, the newest before a key; what it costs grows with its limit.
+	Page(now quantity.Instant, q status.JobQuery) status.JobPage
 	Job(now quantity.Instant, id job.ID) (status.Job, bool)
 	Windows(now quantity.Instant) []status.Window
 	Explain(now quantity.Instant, id job.ID) (status.Explanation, bool)

@@ -62,6 +62,10 @@ const (
 	ForgetUntold Bug = "forget-untold"
 	// SkipCapture forgets the part that takes the place of a removed one behind the capture's back. (capture)
 	SkipCapture Bug = "skip-capture"
+	// SkipTie goes on behind every job that shares its instant of submission with the last one of a page. (zone)
+	SkipTie Bug = "skip-tie"
+	// ForgetPhase leaves a paused job in the list, and the count, of those that wait. (zone)
+	ForgetPhase Bug = "forget-phase"
 )
 
 // Bugs lists those that the kill soak must see (make planted). The tests of a package must see the others (make mutants).

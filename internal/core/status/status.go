@@ -237,8 +237,9 @@ func (l *Loss) By() int64 { return l.WinnersWeight - l.Weight }
 
 // Rank is a job's place in the policy's order among those that wait for the same kind of slice.
 type Rank struct {
-	// Place from 1 on, 0 for none, of Of jobs.
+	// Place from 1 on, 0 for none, of Of jobs. About: both are estimates, from a sample of very many jobs.
 	Place, Of int
+	About     bool
 	Policy    string
 	// Profile of the slices, and Slice one of them.
 	Profile string

@@ -2,15 +2,21 @@ package zone
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // answers are what the waiting jobs say to a window, counted for people.
-type answers struct{ interested, short, unsafe, barred, busy int }
+type answers struct {
+	interested, short, unsafe, barred, busy int
+	// sampled: a part of them was asked, and the counts are estimates.
+	sampled bool
+}
 
 // windowKey is what decides how jobs answer a window.
 type windowKey struct {
@@ -18,16 +24,22 @@ type windowKey struct {
 	length time.Duration
 }
 
-// answersTo asks every waiting job what it says to a window that has begun.
-func (z *Zone) answersTo(now quantity.Instant, c *class, w *window) (a answers) {
+// mostHeard bounds how many answers of jobs one look at the windows hears; at least leastHeard jobs are asked about each. Where
+// that is fewer than there are, a sample is asked, spread over all of them, and its answers stand for the others.
+const mostHeard, leastHeard = 1 << 15, 64
+
+// answersTo asks the jobs without a verdict, or a sample of them that has no more than most, what they say to a window that has
+// begun. It changes nothing: a job that changed since the market last heard it is asked anew.
+func (z *Zone) answersTo(now quantity.Instant, c *class, w *window, most int) (a answers) {
 	length := w.length(now)
-	for _, s := range z.live {
-		why := atomizer.Interested
+	for i := range sample(len(z.live), most) {
+		s := z.live[i]
+		why, heard := atomizer.Interested, s.indexed && !s.touched
 		switch {
-		case s.indexed && s.deaf != interested, !s.indexed && z.deafness(now, s) != interested:
+		case heard && s.deaf != interested, !heard && z.deafness(now, s) != interested:
 			a.busy++
 			continue
-		case !s.indexed:
+		case !heard:
 			_, r := z.fit(s, c, now, w.end)
 			why = r.Why
 		case s.answers[c.at].need > length:
@@ -46,7 +58,33 @@ func (z *Zone) answersTo(now quantity.Instant, c *class, w *window) (a answers) 
 			a.busy++
 		}
 	}
+	if len(z.live) > most {
+		a.scale(len(z.live))
+	}
 	return a
+}
+
+// sample yields all of 0 to n-1, or no more than most of them that are spread evenly and without a rhythm: each from its own
+// stretch of equal length, where in it follows from a hash.
+func sample(n, most int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		k := min(n, most)
+		for i := range k {
+			from, to := i*n/k, (i+1)*n/k
+			if !yield(from + int(digest.New().Int(int64(i)).Sum()%uint64(to-from))) {
+				return
+			}
+		}
+	}
+}
+
+// scale makes the answers of a sample stand for n jobs.
+func (a *answers) scale(n int) {
+	heard := a.interested + a.short + a.unsafe + a.barred + a.busy
+	for _, part := range []*int{&a.interested, &a.short, &a.unsafe, &a.barred, &a.busy} {
+		*part = int(quantity.MulDiv(int64(*part), int64(n), int64(heard)))
+	}
+	a.sampled = true
 }
 
 // reason says why nobody is asked for a window.
@@ -55,16 +93,20 @@ func (a *answers) reason() string {
 		return "no job is waiting"
 	}
 	var parts []string
+	about := ""
+	if a.sampled {
+		about = "about "
+	}
 	for _, p := range []struct {
 		n    int
 		text string
 	}{{a.short, "too short"}, {a.unsafe, "too small"}, {a.barred, "of the wrong kind"}} {
 		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s for %d jobs", p.text, p.n))
+			parts = append(parts, fmt.Sprintf("%s for %s%d jobs", p.text, about, p.n))
 		}
 	}
 	if a.busy > 0 {
-		parts = append(parts, fmt.Sprintf("%d jobs run at their limit or pause", a.busy))
+		parts = append(parts, fmt.Sprintf("%s%d jobs run at their limit or pause", about, a.busy))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -9,7 +9,7 @@ import (
 // Ask has every waiting job answer a window of the n-th class, and returns how many are interested.
 func Ask(z *Zone, now quantity.Instant, n int, length time.Duration) int {
 	z.listen(now)
-	a := z.answersTo(now, z.classes[n%len(z.classes)], &window{start: now, end: now.Add(length)})
+	a := z.answersTo(now, z.classes[n%len(z.classes)], &window{start: now, end: now.Add(length)}, len(z.live))
 	return a.interested
 }
 

@@ -37,6 +37,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 			z.records.Remove(s)
 			z.sum -= s.sum
 			z.retire(s)
+			z.strike(s)
 			z.busy = remove(z.busy, f.Job)
 			z.closing.Set(&s.slots.closing, s, quantity.Never)
 			z.publishing.Set(&s.slots.publishing, s, quantity.Never)
@@ -64,6 +65,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
 		z.records.Change(s)
 		z.applyJob(s, &f)
+		z.enroll(s)
 		sum := recordSum(&s.Record, s.parts)
 		z.sum += sum - s.sum
 		s.sum = sum
@@ -92,7 +94,19 @@ func (z *Zone) adopt(r protocol.Record) {
 	s.sum = recordSum(&s.Record, s.parts)
 	z.sum += s.sum
 	z.records.Add(s)
+	for i := range s.Past {
+		s.fruitless += fruitlessOf(&s.Past[i])
+	}
+	z.enroll(s)
 	z.changed(s)
+}
+
+// fruitlessOf is 1 for a subjob that committed nothing.
+func fruitlessOf(p *protocol.Past) int {
+	if p.Committed.Empty() {
+		return 1
+	}
+	return 0
 }
 
 func (z *Zone) applyJob(s *state, f *protocol.Fact) {
@@ -199,6 +213,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 		}
 	}
 	s.Past = append(s.Past, p)
+	s.fruitless += fruitlessOf(&p)
 	s.parts.past += pastSum(&s.Record, len(s.Past)-1)
 	if p.RealStart == 0 && c.Bid != nil {
 		if !planted.In(planted.ForgetWait) {

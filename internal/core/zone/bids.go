@@ -57,7 +57,7 @@ func (z *Zone) gather(now quantity.Instant, l *lot, w *window, r *round) {
 		}
 		waits := z.meanwhile(now, c.job)
 		if waits == "" && c.job.avoids(l.slice) {
-			waits = z.sentence(c.job, turnedDown)
+			waits = z.sentence(c.job, cause{reason: turnedDown})
 		}
 		for j := range variants {
 			v := &variants[j]
@@ -88,7 +88,7 @@ func (z *Zone) meanwhile(now quantity.Instant, st *state) string {
 		return ""
 	}
 	st.counts.add(why, now)
-	return z.sentence(st, why)
+	return z.sentence(st, cause{reason: why})
 }
 
 func (z *Zone) deny(c *caller, v *protocol.Variant, why string) {
@@ -108,7 +108,7 @@ func (z *Zone) hearers(now quantity.Instant, l *lot, w *window) []*state {
 		if st.indexed {
 			if st.deaf != interested || st.answers[l.slice.class.at].need > length {
 				if !l.full {
-					st.countIn(l.slice.class.at, length, 1, now)
+					st.countIn(&st.counts, l.slice.class.at, length, 1, now)
 				}
 				return false
 			}

@@ -1,6 +1,8 @@
 package zone
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -30,29 +32,48 @@ const (
 	reasons
 )
 
-// counts of why a job was not served, since the zone came up.
-type counts struct {
-	n    [reasons]int64
-	last [reasons]quantity.Instant
-	// need is what the last refusal of that kind would have needed.
-	refusals [reasons]atomizer.Refusal
+// counts of why a job was not served, since the zone came up: one entry for each reason that there was, in their order.
+// Most jobs that wait have one or two.
+type counts struct{ list []cause }
+
+// cause is one reason: how often it decided, the last time, and what the last refusal of that kind would have needed.
+type cause struct {
+	reason  reason
+	n       int64
+	last    quantity.Instant
+	refusal atomizer.Refusal
+}
+
+// of finds or makes the entry of a reason.
+func (c *counts) of(r reason) *cause {
+	i := 0
+	for i < len(c.list) && c.list[i].reason < r {
+		i++
+	}
+	if i == len(c.list) || c.list[i].reason != r {
+		c.list = slices.Insert(c.list, i, cause{reason: r})
+	}
+	return &c.list[i]
 }
 
 func (c *counts) add(r reason, now quantity.Instant) {
-	c.n[r]++
-	c.last[r] = now
+	e := c.of(r)
+	e.n++
+	e.last = now
 }
 
 // several adds n of a kind, the last of them at this instant.
-func (c *counts) several(r reason, n int64, last quantity.Instant) {
-	c.n[r] += n
-	c.last[r] = max(c.last[r], last)
+func (c *counts) several(r reason, n int64, last quantity.Instant) *cause {
+	e := c.of(r)
+	e.n += n
+	e.last = max(e.last, last)
+	return e
 }
 
 func (c *counts) refusal(f atomizer.Refusal, now quantity.Instant) {
 	r := reasonOf[f.Why]
 	c.add(r, now)
-	c.refusals[r] = f
+	c.of(r).refusal = f
 }
 
 // reasonOf turns an atomizer's refusal into the reason it is counted under.
@@ -61,12 +82,11 @@ var reasonOf = [...]reason{
 	atomizer.Unsafe: unsafe, atomizer.TooShort: tooShort, atomizer.NotForever: notForever, atomizer.Barred: barred,
 }
 
-// latest is the reason counted last; interested if none was.
-func (c *counts) latest() reason {
-	best := interested
-	for r := held; r < reasons; r++ {
-		if c.n[r] > 0 && c.last[r] >= c.last[best] {
-			best = r
+// latest is the reason counted last, of several at one instant the last in their order; interested if none was.
+func (c *counts) latest() (best cause) {
+	for i := range c.list {
+		if e := &c.list[i]; e.last >= best.last {
+			best = *e
 		}
 	}
 	return best

@@ -47,7 +47,7 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 			s.backoff.refusals, s.backoff.text, s.notBefore.Sub(now).Round(time.Millisecond))
 	case s.notBefore > now:
 		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", s.notBefore.Sub(now).Round(time.Millisecond), s.Learned.LastDetail)
-	case !slices.ContainsFunc(z.slices, func(sl *slice) bool { return sl.view.Usable }):
+	case !z.usable():
 		return "no slice is usable" + z.unusable()
 	}
 	for i := z.reserved.Next(0); i >= 0; i = z.reserved.Next(i + 1) {
@@ -55,14 +55,15 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 			return fmt.Sprintf("(Resources) reserved on %s in %v", sl.id, sl.reserved(s.Job).Start.Sub(now).Round(time.Second))
 		}
 	}
-	r := s.counts.latest()
+	counts := z.countsOf(s)
+	c := counts.latest()
 	if s.Spec.External && s.agent.session == 0 {
-		r = unattended
+		c = cause{reason: unattended}
 	}
-	if r == interested {
+	if c.reason == interested {
 		return "(Resources) every slice is taken; it is asked when a window opens"
 	}
-	return "(" + slurmReason(r) + ") " + z.sentence(s, r)
+	return "(" + slurmReason(c.reason) + ") " + z.sentence(s, c)
 }
 
 // slurmReason is the short word that users of Slurm know.
@@ -84,9 +85,9 @@ func slurmReason(r reason) string {
 }
 
 // sentence says what a counted reason means, with what would be needed.
-func (z *Zone) sentence(s *state, r reason) string {
-	f := s.counts.refusals[r]
-	switch r {
+func (z *Zone) sentence(s *state, c cause) string {
+	f := &c.refusal
+	switch c.reason {
 	case held:
 		return "it was paused"
 	case resting:
@@ -143,9 +144,9 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 	}
 	j, _ := z.Job(now, id)
 	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", id, j.State, j.Reason)}
-	for r := held; r < reasons; r++ {
-		if n := s.counts.n[r]; n > 0 {
-			e.Reasons = append(e.Reasons, status.Reason{Text: z.sentence(s, r), Count: n, Last: s.counts.last[r]})
+	for _, c := range z.countsOf(s).list {
+		if c.reason != interested {
+			e.Reasons = append(e.Reasons, status.Reason{Text: z.sentence(s, c), Count: c.n, Last: c.last})
 		}
 	}
 	slices.SortStableFunc(e.Reasons, func(a, b status.Reason) int { return cmp.Compare(b.Count, a.Count) })
@@ -156,10 +157,14 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 
 // DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.
 func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
-	s := &state{q: z.queue(spec.Queue)}
+	q := z.queues[spec.Queue]
+	if q == nil {
+		q = newQueue(spec.Queue) // for this question alone
+	}
+	s, v := &state{q: q}, z.viewer(now)
 	s.Job, s.Spec, s.Queue, s.Submitted = spec.Name, spec, spec.Queue, now
-	e := status.Explanation{Job: z.show(now, s), Slices: z.matches(now, s)}
-	early, _, found := z.nextStart(now, s)
+	e := status.Explanation{Job: v.show(s), Slices: z.matches(now, s)}
+	early, found := v.nextStart(s)
 	switch {
 	case !found:
 		e.Summary = "it would wait: no free window holds its first piece now"
@@ -168,7 +173,7 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 	default:
 		e.Summary = "it is likely to start " + within(now, e.Job.StartEarly, e.Job.StartLate)
 	}
-	if n := z.ahead(s); n > 0 && found && z.cfg.Market != nil {
+	if n := z.waiting(); n > 0 && found && z.cfg.Market != nil {
 		e.Summary += fmt.Sprintf("; %d waiting jobs may bid more", n)
 	} else if n > 0 && found {
 		e.Summary += fmt.Sprintf("; %d waiting jobs could be asked before it, by policy %s", n, z.cfg.Policy.Name())
@@ -176,47 +181,48 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 	return e
 }
 
-// ahead counts the waiting jobs.
-func (z *Zone) ahead(s *state) (n int) {
-	for _, o := range z.live {
-		if o != s && len(o.Claims) == 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // matches says for every slice what the job's next piece would need there.
 func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
-	var out []status.SliceFit
-	v := s.view()
-	v.Running = 0
+	out := make([]status.SliceFit, 0, len(z.slices))
+	fits := make([]*status.SliceFit, len(z.classes))
 	for _, sl := range z.slices {
-		free := job.NextFree(0, s.Spec.Total, s.Committed)
-		f := status.SliceFit{Slice: sl.id, Capacity: sl.view.Slice.Capacity[trp.Memory], Why: sl.view.Why}
-		if !free.Empty() {
-			f.Least = s.safe().LeastOver(free.From, free.From+1, s.Learned.MemoryScale)
+		if fits[sl.class.at] == nil {
+			fits[sl.class.at] = z.match(now, s, sl.class)
 		}
-		end := quantity.Never
-		if s.Spec.Kind != job.Rigid {
-			end = now.Add(z.cfg.Horizon)
-		}
-		p, r := atomizer.Fit(&v, atomizer.Window{Capacity: sl.view.Slice.Capacity, Speed: sl.speed(s.Spec), Start: now, End: end})
-		switch {
-		case !sl.view.Usable:
-		case r.Why == atomizer.Interested:
-			f.Fits, f.Reach = true, p.Range
-			f.Why = fmt.Sprintf("a piece %v would take %v", p.Range, p.Wall.Round(time.Millisecond))
-		case r.Why == atomizer.Unsafe:
-			f.Why = fmt.Sprintf("its next piece needs %d MiB, the slice has %d MiB", r.Least>>20, f.Capacity>>20)
-		case r.Why == atomizer.TooShort:
-			f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), z.cfg.Horizon)
-		case r.Why == atomizer.Barred:
-			f.Why = fmt.Sprintf("its speeds say that it can not run on %s", sl.view.Slice.Profile)
-		default:
-			f.Why = "nothing of it is left to run"
+		f := *fits[sl.class.at]
+		if f.Slice = sl.id; !sl.view.Usable {
+			f.Fits, f.Reach, f.Why = false, job.Range{}, sl.view.Why
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// match says what the job's next piece would need on a usable slice of a class.
+func (z *Zone) match(now quantity.Instant, s *state, c *class) *status.SliceFit {
+	v := s.view()
+	v.Running = 0
+	f := &status.SliceFit{Capacity: c.capacity[trp.Memory]}
+	if free := job.NextFree(0, s.Spec.Total, s.Committed); !free.Empty() {
+		f.Least = s.safe().LeastOver(free.From, free.From+1, s.Learned.MemoryScale)
+	}
+	end := quantity.Never
+	if s.Spec.Kind != job.Rigid {
+		end = now.Add(z.cfg.Horizon)
+	}
+	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(s.Spec), Start: now, End: end})
+	switch r.Why {
+	case atomizer.Interested:
+		f.Fits, f.Reach = true, p.Range
+		f.Why = fmt.Sprintf("a piece %v would take %v", p.Range, p.Wall.Round(time.Millisecond))
+	case atomizer.Unsafe:
+		f.Why = fmt.Sprintf("its next piece needs %d MiB, the slice has %d MiB", r.Least>>20, f.Capacity>>20)
+	case atomizer.TooShort:
+		f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), z.cfg.Horizon)
+	case atomizer.Barred:
+		f.Why = fmt.Sprintf("its speeds say that it can not run on %s", c.profile)
+	default:
+		f.Why = "nothing of it is left to run"
+	}
+	return f
 }

@@ -36,8 +36,8 @@ type foresight struct {
 
 // misses of estimates of one kind.
 type misses struct {
-	// ratios of real over estimated waits, in parts per thousand, newest last.
-	ratios []int64
+	// ratios of real over estimated waits, in parts per thousand, newest last; ordered are the same from the least on.
+	ratios, ordered []int64
 	// low and high are the quantiles that the range goes from and to, in parts per thousand, once begun.
 	low, high int64
 }
@@ -52,10 +52,10 @@ type foreseen struct {
 
 // sorted are the ratios in order; of few, what is assumed stands beside them: anything from an eighth to eight times.
 func (e *misses) sorted() []int64 {
-	list := slices.Clone(e.ratios)
-	if len(list) < fewRatios {
-		list = append(list, 125, 250, 500, 1000, 1000, 2000, 4000, 8000)
+	if len(e.ordered) >= fewRatios {
+		return e.ordered
 	}
+	list := append([]int64{125, 250, 500, 1000, 1000, 2000, 4000, 8000}, e.ordered...)
 	slices.Sort(list)
 	return list
 }
@@ -101,9 +101,12 @@ func (e *misses) learn(f *foreseen, real time.Duration) {
 	e.low = min(450, max(0, move(a, real < f.low, -1)))
 	e.high = max(550, min(1000, move(b, real > f.high, 1)))
 	if len(e.ratios) == mostRatios {
-		e.ratios = slices.Delete(e.ratios, 0, 1)
+		i, _ := slices.BinarySearch(e.ordered, e.ratios[0])
+		e.ratios, e.ordered = slices.Delete(e.ratios, 0, 1), slices.Delete(e.ordered, i, i+1)
 	}
-	e.ratios = append(e.ratios, quantity.MulDiv(int64(real+floorWait), 1000, int64(f.wait+floorWait)))
+	ratio := quantity.MulDiv(int64(real+floorWait), 1000, int64(f.wait+floorWait))
+	i, _ := slices.BinarySearch(e.ordered, ratio)
+	e.ratios, e.ordered = append(e.ratios, ratio), slices.Insert(e.ordered, i, ratio)
 }
 
 // of is the record of misses that an estimate belongs to.
@@ -129,9 +132,9 @@ func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
 	}
 	// Nothing is known of the pace: it is as if all that wait were as long as this job, and the slices went round.
 	places, speed := int64(0), int64(0)
-	for _, sl := range z.slices {
-		if on := sl.speed(s.Spec); on > 0 && sl.view.Usable {
-			places, speed = places+1, max(speed, on)
+	for _, c := range z.classes {
+		if on := c.speed(s.Spec); on > 0 && c.usable > 0 {
+			places, speed = places+int64(c.usable), max(speed, on)
 		}
 	}
 	if places == 0 {

@@ -33,8 +33,8 @@ type class struct {
 	profile  string
 	// pace is the speed of the slices, in parts per thousand.
 	pace int64
-	// slices there are of it.
-	slices int
+	// slices there are of it, and usable ones among them.
+	slices, usable int
 	// before is the policy's order on this class.
 	before ranking.Order[*state]
 	// given are the latest windows that somebody got, a ring; gifts counts them.

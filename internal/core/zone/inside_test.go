@@ -1,11 +1,13 @@
 package zone
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 )
 
 // Count is how often a job was not served for each reason, and when last.
@@ -14,8 +16,11 @@ func Count(z *Zone, id job.ID) (n [reasons]int64, last [reasons]quantity.Instant
 	if z.pass == nil {
 		z.count(s)
 	}
-	n, last = s.counts.n, s.counts.last
-	n[interested], last[interested] = 0, 0 // who is noted for having kept another from continuing is the one difference
+	for _, c := range s.counts.list {
+		if c.reason != interested { // who is noted for having kept another from continuing is the one difference
+			n[c.reason], last[c.reason] = c.n, c.last
+		}
+	}
 	return n, last
 }
 
@@ -56,5 +61,21 @@ func Durable(z *Zone) (all struct {
 			all.Queues = append(all.Queues, d) // others are as good as never heard of
 		}
 	}
+	return all
+}
+
+// Listed is a job as a list of jobs has to show it.
+type Listed struct {
+	status.JobKey
+	Queue string
+	State job.State
+}
+
+// Everybody is all jobs of the zone in the order of lists, found without its rosters.
+func Everybody(z *Zone) (all []Listed) {
+	for _, s := range z.jobs { //sluice:sorted sorted below
+		all = append(all, Listed{s.listKey(), s.Queue, s.phase()})
+	}
+	slices.SortFunc(all, func(a, b Listed) int { return a.Compare(b.JobKey) })
 	return all
 }

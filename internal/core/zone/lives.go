@@ -91,6 +91,7 @@ func (z *Zone) reopenHome(now quantity.Instant, s *state, in *protocol.Message, 
 // applyReopened makes a job that is over one that waits. Its wait begins anew: it is not put before those that came while it
 // was over. What ended it counts no more.
 func (z *Zone) applyReopened(s *state, f *protocol.Fact) {
+	z.strike(s) // it stands elsewhere in lists from now on
 	s.Generation, s.Spec, s.Submitted = f.Generation, f.Spec, f.At
 	s.parts.spec = digest.Optional(digest.New(), f.Spec).Sum()
 	s.Verdict, s.Ended, s.Started, s.Served, s.Held = job.Verdict{}, 0, 0, 0, false

@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/status"
 )
 
 // gateSays is a word of the gate about a life of job a.
@@ -100,7 +101,7 @@ func TestADroppedJobIsNotTakenHomeAgain(t *testing.T) {
 	gateSays(w, protocol.Forget, 1, protocol.Message{})
 	for range 2 { // with what it remembers, and with what it has written down
 		gateSays(w, protocol.Adopt, 1, protocol.Message{Since: 1, Spec: s, At: 1})
-		if len(w.z.Jobs(w.now)) != 0 {
+		if len(w.z.Page(w.now, status.JobQuery{}).Jobs) != 0 {
 			t.Fatal("an Adopt that was long under way brought a dropped job back")
 		}
 		w.restart()

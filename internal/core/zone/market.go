@@ -229,7 +229,7 @@ func (z *Zone) offer(now quantity.Instant, st *state, s *slice, w *window, lengt
 	needsPiece := true
 	if st.indexed {
 		if st.deaf != interested || st.answers[c.at].need > length {
-			st.countIn(c.at, length, 1, now)
+			st.countIn(&st.counts, c.at, length, 1, now)
 			return
 		}
 		motion := z.cfg.Policy.Motion()

@@ -83,22 +83,29 @@ func (z *Zone) sortNodes() {
 	if !z.strange {
 		return
 	}
+	z.nodes = nodesOf(z.slices)
+	for i, node := range z.nodes {
+		for _, s := range node {
+			s.nodeAt = i
+		}
+	}
+}
+
+// nodesOf lists the slices of every node in the order given, the nodes by id.
+func nodesOf(list []*slice) (nodes [][]*slice) {
 	of := map[job.NodeID][]*slice{}
 	var ids []job.NodeID
-	for _, s := range z.slices {
+	for _, s := range list {
 		if of[s.view.Node] == nil {
 			ids = append(ids, s.view.Node)
 		}
 		of[s.view.Node] = append(of[s.view.Node], s)
 	}
 	slices.Sort(ids)
-	z.nodes = z.nodes[:0]
-	for i, id := range ids {
-		z.nodes = append(z.nodes, of[id])
-		for _, s := range of[id] {
-			s.nodeAt = i
-		}
+	for _, id := range ids {
+		nodes = append(nodes, of[id])
 	}
+	return nodes
 }
 
 // join enters a new slice at its node, unless all are listed anew anyway.
@@ -210,25 +217,6 @@ func (z *Zone) better(now quantity.Instant, st *state, best place, found bool) (
 	}
 	if p, ok := z.earliestOf(now, st.Spec, z.rooms); ok && (!found || p.before(&best)) {
 		return p, true
-	}
-	return best, found
-}
-
-// earliest is where a rigid job that waits would run as things are, for people: it changes nothing that is decided.
-func (z *Zone) earliest(now quantity.Instant, st *state) (best place, found bool) {
-	if st.head > 0 {
-		return st.place, true
-	}
-	z.findFits(now, st)
-	z.sortNodes()
-	for _, node := range z.nodes {
-		z.rooms = z.rooms[:0]
-		for _, s := range node {
-			if z.fits[s.class.at] {
-				z.rooms = append(z.rooms, room{s, s.speed(st.Spec), z.free(s, now, anyone, nil)})
-			}
-		}
-		best, found = z.better(now, st, best, found)
 	}
 	return best, found
 }

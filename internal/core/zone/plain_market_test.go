@@ -283,7 +283,7 @@ func (p *plain) gather(now quantity.Instant, l *lot, w *window, r *round) {
 		waits := ""
 		if len(variants) > 0 {
 			if waits = z.meanwhile(now, c.job); waits == "" && c.job.avoids(l.slice) {
-				waits = z.sentence(c.job, turnedDown)
+				waits = z.sentence(c.job, cause{reason: turnedDown})
 			}
 		}
 		for j := range variants {

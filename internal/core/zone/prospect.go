@@ -103,13 +103,16 @@ func decimal(n int64) string {
 
 // rankText says the place, and who got the latest window.
 func rankText(now quantity.Instant, r *status.Rank) string {
-	ahead := "nobody is ahead of it"
+	ahead, about := "nobody is ahead of it", ""
+	if r.About {
+		ahead, about = "few jobs are ahead of it", "about "
+	}
 	if n := r.Place - 1; n == 1 {
 		ahead = "1 job is ahead of it"
 	} else if n > 1 {
-		ahead = fmt.Sprintf("%d jobs are ahead of it", n)
+		ahead = fmt.Sprintf("%s%d jobs are ahead of it", about, n)
 	}
-	text := fmt.Sprintf("%d of the %d that wait for a slice such as %s, by policy %s: %s", r.Place, r.Of, r.Slice, r.Policy, ahead)
+	text := about + fmt.Sprintf("%d of the %d that wait for a slice such as %s, by policy %s: %s", r.Place, r.Of, r.Slice, r.Policy, ahead)
 	if g := &r.Latest; g.Winner != "" {
 		text += fmt.Sprintf("; the last window it could have used, on %s, went to %s of queue %s %s ago", g.Slice, g.Winner, g.WinnerQueue, brief(now.Sub(g.At)))
 	}
@@ -141,7 +144,6 @@ func brief(d time.Duration) string {
 
 // rank is a job's place in the policy's order on the kind of slice that it could have used last, or could use first.
 func (z *Zone) rank(now quantity.Instant, s *state) status.Rank {
-	z.listen(now)
 	var r status.Rank
 	sl, latest := z.missed(now, s)
 	if sl == nil {
@@ -151,32 +153,43 @@ func (z *Zone) rank(now quantity.Instant, s *state) status.Rank {
 	if !ok {
 		return r
 	}
-	r = status.Rank{Place: 1, Of: 1, Policy: z.cfg.Policy.Name(), Profile: sl.class.label(), Slice: sl.id, Latest: latest}
-	for _, o := range z.live {
+	n, ahead, of := len(z.live), 0, 0
+	for i := range sample(n, mostRanked) {
+		o := z.live[i]
 		if o == s {
 			continue
 		}
 		if c, ok := z.contends(now, o, sl.class); ok {
-			r.Of++
+			of++
 			if z.cfg.Policy.Compare(&c, &own) < 0 {
-				r.Place++
+				ahead++
 			}
 		}
 	}
-	return r
+	whole := func(part int) int { return int(quantity.MulDiv(int64(part), int64(n), int64(min(n, mostRanked)))) }
+	return status.Rank{
+		Place: whole(ahead) + 1, Of: whole(of) + 1, About: n > mostRanked,
+		Policy: z.cfg.Policy.Name(), Profile: sl.class.label(), Slice: sl.id, Latest: latest,
+	}
 }
+
+// mostRanked is how many jobs are held against one that asks for its rank. Of more, a sample that is spread over all of them is,
+// and stands for the others.
+const mostRanked = 4096
 
 // missed is the latest window that a job could have used and another got, with its slice; if there is none a slice that it could use.
 func (z *Zone) missed(now quantity.Instant, s *state) (at *slice, latest status.Given) {
 	since := max(s.Submitted, s.Served)
+	contends := make([]bool, len(z.classes))
+	for i, c := range z.classes {
+		_, contends[i] = z.contends(now, s, c)
+	}
 	for _, sl := range z.slices {
 		if !sl.view.Usable {
 			continue
 		}
-		if at == nil {
-			if _, ok := z.contends(now, s, sl.class); ok {
-				at = sl
-			}
+		if at == nil && contends[sl.class.at] {
+			at = sl
 		}
 		for i := range sl.class.given {
 			g := &sl.class.given[i]

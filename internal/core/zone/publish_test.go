@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/status"
 )
 
 // TestNobodyIsToldBeforeTheOutputIsThere: while a node has not said that output is in its place, what was committed of it is
@@ -152,7 +153,7 @@ func TestAForgottenJobsPublicationsAreNotAskedAbout(t *testing.T) {
 	for range 100 {
 		w.tick()
 	}
-	if before == 0 || len(w.z.Jobs(w.now)) != 0 || asked != before {
+	if before == 0 || len(w.z.Page(w.now, status.JobQuery{}).Jobs) != 0 || asked != before {
 		t.Errorf("the node was asked %d times about output of a job that is forgotten", asked-before)
 	}
 }

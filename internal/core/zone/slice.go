@@ -90,10 +90,15 @@ func (z *Zone) offered(in *protocol.Message) {
 		}
 		z.unsorted = z.unsorted || s.view.Slice.Capacity[trp.Memory] != v.Slice.Capacity[trp.Memory]
 		z.strange = z.strange || s.view.Node != v.Node
+		if s.view.Usable {
+			s.class.usable--
+		}
 		s.view, s.epoch = v, in.Epoch
 	}
 	z.classify(s, z.classOf(&v.Slice))
-	s.begun = begun(v)
+	if s.begun = begun(v); v.Usable {
+		s.class.usable++
+	}
 	z.setReserved(s)
 	for i := 0; i < len(s.plans); i++ {
 		p := s.plans[i]

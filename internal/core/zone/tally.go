@@ -32,29 +32,41 @@ func (t *tally) end() uint64 { return t.base + uint64(len(t.rounds)) }
 
 // count brings a job's counts up to date.
 func (z *Zone) count(s *state) {
-	if s.indexed {
-		for n := max(s.counted, z.tally.base); n < z.tally.end(); n++ {
-			r := &z.tally.rounds[n-z.tally.base]
-			s.countIn(r.class, r.length, 1, r.at)
-		}
-	}
+	z.countTo(s, &s.counts)
 	s.counted = z.tally.end()
 }
 
+// countsOf are a job's counts as they are now, for people: nothing is kept of it.
+func (z *Zone) countsOf(s *state) counts {
+	c := counts{slices.Clone(s.counts.list)}
+	z.countTo(s, &c)
+	return c
+}
+
+// countTo adds to c what the job has not counted yet.
+func (z *Zone) countTo(s *state, c *counts) {
+	if !s.indexed {
+		return
+	}
+	for n := max(s.counted, z.tally.base); n < z.tally.end(); n++ {
+		r := &z.tally.rounds[n-z.tally.base]
+		s.countIn(c, r.class, r.length, 1, r.at)
+	}
+}
+
 // countIn counts n rounds for windows of a class and length that the job lost or could not use.
-func (s *state) countIn(class int, length time.Duration, n int64, last quantity.Instant) {
+func (s *state) countIn(c *counts, class int, length time.Duration, n int64, last quantity.Instant) {
 	if s.deaf != interested {
-		s.counts.several(s.deaf, n, last)
+		c.several(s.deaf, n, last)
 		return
 	}
 	a := &s.answers[class]
 	if a.need <= length {
-		s.counts.several(lostToPolicy, n, last)
+		c.several(lostToPolicy, n, last)
 		return
 	}
 	r := reasonOf[a.refusal.Why]
-	s.counts.several(r, n, last)
-	s.counts.refusals[r] = a.refusal
+	c.several(r, n, last).refusal = a.refusal
 }
 
 // remember adds a round that every waiting job was asked in.
@@ -95,10 +107,10 @@ func (z *Zone) countAll() {
 				short = sort.Search(len(of), func(i int) bool { return rounds[of[i]].length >= s.answers[class].need })
 			}
 			if short > 0 {
-				s.countIn(class, rounds[of[short-1]].length, int64(short), rounds[before[short-1]].at)
+				s.countIn(&s.counts, class, rounds[of[short-1]].length, int64(short), rounds[before[short-1]].at)
 			}
 			if short < len(of) {
-				s.countIn(class, rounds[of[short]].length, int64(len(of)-short), rounds[after[short]].at)
+				s.countIn(&s.counts, class, rounds[of[short]].length, int64(len(of)-short), rounds[after[short]].at)
 			}
 		}
 	}

@@ -14,22 +14,13 @@ import (
 // historyShown bounds the subjobs listed for one job; older ones are counted.
 const historyShown = 10_000
 
-// Jobs lists every job the zone knows, by id, without their subjobs.
-func (z *Zone) Jobs(now quantity.Instant) []status.Job {
-	out := make([]status.Job, 0, len(z.jobs))
-	for _, s := range z.all() {
-		out = append(out, z.show(now, s))
-	}
-	return out
-}
-
 // Job shows one job with its subjobs.
 func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 	s := z.jobs[id]
 	if s == nil {
 		return status.Job{}, false
 	}
-	j := z.show(now, s)
+	j := z.viewer(now).show(s)
 	j.HistoryDropped = max(0, len(s.Past)-historyShown)
 	for i := range s.Past[j.HistoryDropped:] {
 		p := &s.Past[j.HistoryDropped+i]
@@ -77,8 +68,9 @@ func showClaim(c *protocol.Claim) status.Subjob {
 	return sub
 }
 
-func (z *Zone) show(now quantity.Instant, s *state) status.Job {
-	z.count(s)
+// show is a job without its subjobs.
+func (v *viewer) show(s *state) status.Job {
+	z, now := v.z, v.now
 	j := status.Job{
 		Name: s.Job, Generation: s.Generation, Queue: s.Queue, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
 		Progress: s.Committed.Len() - s.unpublished(), Skipped: s.Skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
@@ -86,14 +78,7 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 		MemoryScale: s.Learned.MemoryScale, Spec: s.Spec,
 		Profile: s.profile(),
 	}
-	for i := range s.Past {
-		if s.Past[i].Committed.Empty() {
-			j.Lost++
-		} else {
-			j.Subjobs++
-		}
-	}
-	j.Subjobs -= len(s.Unpublished)
+	j.Lost, j.Subjobs = s.fruitless, len(s.Past)-s.fruitless-len(s.Unpublished)
 	for i := range s.Claims {
 		c := &s.Claims[i]
 		j.Reported += s.lease(c.Token).reported(c) - c.Range.From
@@ -113,15 +98,15 @@ func (z *Zone) show(now quantity.Instant, s *state) status.Job {
 	default:
 		j.Wait = max(0, now.Sub(s.Submitted))
 	}
-	v := s.view()
-	j.Prepare, j.PrepareSeen = v.Prepare(), s.Learned.Prepare > 0 && s.Spec.Kind != job.Rigid
+	view := s.view()
+	j.Prepare, j.PrepareSeen = view.Prepare(), s.Learned.Prepare > 0 && s.Spec.Kind != job.Rigid
 	if rates := slices.Sorted(slices.Values(s.Learned.Rates)); len(rates) > 0 {
 		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned.Rate
 	}
 	if z.cfg.Market != nil {
 		j.Trust, j.Spread = z.trusted(&s.Learned.Trust), s.Learned.Spread
 	}
-	z.estimate(now, s, &j)
+	v.estimate(s, &j)
 	return j
 }
 
@@ -141,8 +126,15 @@ func (s *state) phase() job.State {
 // Windows lists what is advertised now, by slice, then start.
 func (z *Zone) Windows(now quantity.Instant) []status.Window {
 	var out []status.Window
-	z.listen(now)
-	known := map[windowKey]answers{}
+	known := map[windowKey]*answers{}
+	for _, s := range z.slices {
+		for i := range s.windows {
+			if w := &s.windows[i]; w.start <= now && w.end > now {
+				known[windowKey{s.class, w.length(now)}] = nil
+			}
+		}
+	}
+	most := max(leastHeard, mostHeard/max(1, len(known)))
 	for _, s := range z.slices {
 		for i := range s.windows {
 			w := &s.windows[i]
@@ -156,10 +148,10 @@ func (z *Zone) Windows(now quantity.Instant) []status.Window {
 				continue
 			}
 			key := windowKey{s.class, w.length(now)}
-			a, ok := known[key]
-			if !ok {
-				a = z.answersTo(now, s.class, w)
-				known[key] = a
+			a := known[key]
+			if a == nil {
+				heard := z.answersTo(now, s.class, w, most)
+				a, known[key] = &heard, &heard
 			}
 			v.Answers = a.interested
 			switch {
@@ -191,15 +183,8 @@ func (z *Zone) Queues(now quantity.Instant) []status.Queue {
 		if z.cfg.Market != nil {
 			v.Trust, v.Credits = z.trusted(&q.standing.Trust), z.refilled(now, q).Credits
 		}
-		for _, s := range z.live {
-			switch {
-			case s.q != q:
-			case len(s.Claims) > 0:
-				v.Running++
-			default:
-				v.Pending++
-			}
-		}
+		of := &q.rosters
+		v.Pending, v.Running = of[job.Waiting].n+of[job.Paused].n, of[job.Running].n
 		out = append(out, v)
 	}
 	return out
@@ -207,15 +192,19 @@ func (z *Zone) Queues(now quantity.Instant) []status.Queue {
 
 // estimate fills in when a job is likely to start and finish, as a range: work left at the learned or declared rate, on
 // as many slices as it may use, the early end without waiting and the late end with what it waited so far per subjob.
-func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
+func (v *viewer) estimate(s *state, j *status.Job) {
+	z, now := v.z, v.now
 	if j.State.Final() || s.Held {
 		return
 	}
-	early, late, found := z.nextStart(now, s)
+	early, late, found := now, now, true
+	if len(s.Claims) == 0 {
+		early, found = v.nextStart(s)
+		late = early
+	}
 	switch {
 	case len(s.Claims) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
-		early, late, found = now, now, true
 	case !found:
 	case s.head > 0 || s.alive == 0 && s.Spec.Kind == job.Rigid && len(z.heads) < z.cfg.Rigid.Reserve: // its place is known, or would be
 		j.StartEarly, j.StartLate = early, late
@@ -235,7 +224,7 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 				if j.Started != 0 {
 					end = j.Started
 				}
-			} else if p, ok := z.earliest(now, s); ok {
+			} else if p, ok := v.rigidPlace(s); ok {
 				wall = s.Spec.WalltimeAt(p.speed)
 			}
 			j.FinishEarly, j.FinishLate = max(now, end), max(now, late.Add(wall))
@@ -243,11 +232,11 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 		return
 	}
 	usable, slow, fast := 0, int64(0), int64(0)
-	v := s.view()
+	view := s.view()
 	free := job.NextFree(0, s.Spec.Total, s.Committed)
-	for _, sl := range z.slices {
-		if speed := sl.speed(s.Spec); speed > 0 && sl.view.Usable && s.safe().Reach(free.From, sl.view.Slice.Capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > free.From {
-			usable++
+	for _, c := range z.classes {
+		if speed, ok := s.runsOn(c, free.From); ok {
+			usable += c.usable
 			if slow == 0 || speed < slow {
 				slow = speed
 			}
@@ -259,17 +248,17 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 	}
 	left := s.Spec.Total - s.Committed.Len()
 	at := max(1, min(usable, s.Spec.Parallelism))
-	best := v.RunTime(left, fast) / time.Duration(at)
+	best := view.RunTime(left, fast) / time.Duration(at)
 	if s.Learned.Rate > 0 && j.RateP50 > 0 {
 		best = time.Duration(quantity.MulDiv(int64(j.RateP50), left*1000, fast)) / time.Duration(at)
 	}
-	worst := v.RunTime(left, slow)
+	worst := view.RunTime(left, slow)
 	if len(s.Claims) > 1 {
 		worst /= time.Duration(len(s.Claims))
 	}
 	// What it has waited so far between its subjobs is likely to come again for what is left.
 	if done := s.Committed.Len(); done > 0 {
-		waited := max(0, now.Sub(s.Submitted)-v.RunTime(done, fast)/time.Duration(at))
+		waited := max(0, now.Sub(s.Submitted)-view.RunTime(done, fast)/time.Duration(at))
 		worst += time.Duration(quantity.MulDiv(int64(waited), left, done))
 	} else {
 		worst += worst / 2
@@ -277,22 +266,13 @@ func (z *Zone) estimate(now quantity.Instant, s *state, j *status.Job) {
 	j.FinishEarly, j.FinishLate = early.Add(best), max(late, early).Add(max(best, worst))
 }
 
-// nextStart is the earliest and the likely latest instant at which a waiting job could start.
-func (z *Zone) nextStart(now quantity.Instant, s *state) (early, late quantity.Instant, found bool) {
+// nextStart is the earliest instant at which a waiting job could start.
+func (v *viewer) nextStart(s *state) (early quantity.Instant, found bool) {
 	if s.Spec.Kind == job.Rigid {
-		p, ok := z.earliest(now, s)
-		return p.start, p.start, ok
+		p, ok := v.rigidPlace(s)
+		return p.start, ok
 	}
-	early = quantity.Never
-	for _, sl := range z.slices {
-		for _, g := range z.free(sl, now, anyone, nil) {
-			if p, r := z.fit(s, sl.class, g.Start, g.End); r.Why == 0 && !p.Range.Empty() {
-				early = min(early, max(now, g.Start))
-				late = max(late, max(now, g.Start))
-			}
-		}
-	}
-	return early, late, early != quantity.Never
+	return v.opening(s)
 }
 
 // Negotiation is what the market has done since it came up; zero for one that does not negotiate.

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
 )
@@ -173,14 +174,14 @@ func TestAForgottenJobLeavesNothing(t *testing.T) {
 	w.submit(s)
 	w.until(time.Minute)
 	w.step(protocol.Message{Kind: protocol.Forget, Job: "a", Epoch: 2})
-	if len(w.z.Jobs(w.now)) != 1 {
+	if len(w.z.Page(w.now, status.JobQuery{}).Jobs) != 1 {
 		t.Error("a job was forgotten on the word for another epoch")
 	}
 	w.step(protocol.Message{Kind: protocol.Forget, Job: "a", Epoch: 1})
 	grave := w.make() // so that no Adopt that was long under way brings it back
 	grave.Apply(protocol.Fact{Kind: protocol.HomeDropped, Job: "a", Generation: 1})
-	if w.z.Digest() != grave.Digest() || len(w.z.Jobs(w.now)) != 0 {
-		t.Errorf("left over: %+v", w.z.Jobs(w.now))
+	if w.z.Digest() != grave.Digest() || len(w.z.Page(w.now, status.JobQuery{}).Jobs) != 0 {
+		t.Errorf("left over: %+v", w.z.Page(w.now, status.JobQuery{}).Jobs)
 	}
 }
 

@@ -74,8 +74,10 @@ type state struct {
 	// sum of the record, and of its long parts.
 	sum   uint64
 	parts sums
-	// q is the job's queue.
-	q *queue
+	// q is the job's queue, enrolledIn its roster there; fruitless is how many of its past subjobs committed nothing.
+	q          *queue
+	enrolledIn *roster
+	fruitless  int
 
 	// generation of the last change that can make the job eligible.
 	generation uint64
@@ -155,8 +157,9 @@ type queue struct {
 	pledged  int64
 	// templates that finished jobs of it have taught, the one that was taught last behind.
 	templates []*template
-	// alive is how many jobs without a final verdict it has.
-	alive int
+	// alive is how many jobs without a final verdict it has, rosters all its jobs.
+	alive   int
+	rosters rosters
 }
 
 // New makes a zone without jobs.
@@ -178,11 +181,13 @@ func (z *Zone) Digest() uint64 { return z.sum }
 func (z *Zone) queue(name string) *queue {
 	q := z.queues[name]
 	if q == nil {
-		q = &queue{Queue: protocol.Queue{Name: name, Weight: 1}}
+		q = newQueue(name)
 		z.queues[name] = q
 	}
 	return q
 }
+
+func newQueue(name string) *queue { return &queue{Queue: protocol.Queue{Name: name, Weight: 1}} }
 
 func byID(a *state, id job.ID) int { return cmp.Compare(a.Job, id) }
 

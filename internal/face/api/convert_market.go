@@ -50,7 +50,7 @@ func rankMessage(r *status.Rank) *pb.Rank {
 	if r.Place == 0 {
 		return nil
 	}
-	out := &pb.Rank{Place: count(r.Place), Of: count(r.Of), Policy: r.Policy, Profile: r.Profile, Slice: string(r.Slice)}
+	out := &pb.Rank{Place: count(r.Place), Of: count(r.Of), About: r.About, Policy: r.Policy, Profile: r.Profile, Slice: string(r.Slice)}
 	if g := &r.Latest; g.Winner != "" {
 		out.Latest = &pb.Given{Slice: string(g.Slice), Length: length(g.Length), At: stamp(g.At), Winner: string(g.Winner), WinnerQueue: g.WinnerQueue}
 	}

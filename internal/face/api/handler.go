@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -12,7 +11,6 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/config"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
@@ -202,70 +200,6 @@ func (h *handler) PauseJob(ctx context.Context, r *connect.Request[pb.PauseJobRe
 		return nil, wire(err)
 	}
 	return answer(&pb.PauseJobResponse{}, h.service.PauseJob(ctx, id, name, r.Msg.Pause))
-}
-
-// ListJobs lists jobs without their histories.
-func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRequest]) (*connect.Response[pb.ListJobsResponse], error) {
-	m := r.Msg
-	var f fields
-	wanted, unknown := states(m.States)
-	if unknown != nil {
-		f.wrong("states", "%v", unknown)
-	}
-	if m.Limit < 0 || m.Limit > MaxJobs {
-		f.wrong("limit", "is %d; want 0 to %d", m.Limit, MaxJobs)
-	}
-	if err := f.err(); err != nil {
-		return nil, wire(err)
-	}
-	all, err := h.service.Jobs(ctx)
-	if err != nil {
-		return nil, wire(err)
-	}
-	jobs := make([]status.Job, 0, len(all))
-	for i := range all {
-		if (m.Queue == "" || m.Queue == all[i].Queue) && (wanted == nil || wanted[all[i].State]) {
-			jobs = append(jobs, all[i])
-		}
-	}
-	slices.SortStableFunc(jobs, func(a, b status.Job) int {
-		if a.Submitted != b.Submitted {
-			return int(min(max(a.Submitted-b.Submitted, -1), 1))
-		}
-		return strings.Compare(string(a.Name), string(b.Name))
-	})
-	limit := int(m.Limit)
-	if limit == 0 {
-		limit = MaxJobs
-	}
-	left := max(0, len(jobs)-limit)
-	out := &pb.ListJobsResponse{LeftOut: count(left)}
-	for i := range jobs[left:] {
-		j := &jobs[left+i]
-		j.History = nil
-		out.Jobs = append(out.Jobs, jobMessage(j))
-	}
-	return connect.NewResponse(out), nil
-}
-
-// states reads Slurm-like names of states, long or short; nil if none are named.
-func states(names []string) (map[job.State]bool, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	out := map[job.State]bool{}
-	for _, n := range names {
-		found := false
-		for s := job.Waiting; s <= job.Impossible; s++ {
-			if strings.EqualFold(n, s.String()) || strings.EqualFold(n, s.Code()) {
-				out[s], found = true, true
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("%.80q is no state; want PENDING, RUNNING, PAUSED, COMPLETED, FAILED, CANCELLED, EXPIRED or NEVER", n)
-		}
-	}
-	return out, nil
 }
 
 // GetJob is one job with its history.

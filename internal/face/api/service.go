@@ -29,7 +29,8 @@ type Service interface {
 	Delete(ctx context.Context, request string, name job.ID) error
 	// PauseJob stops new windows for a job (pause true) or lets it go on.
 	PauseJob(ctx context.Context, request string, name job.ID, pause bool) error
-	Jobs(ctx context.Context) ([]status.Job, error)
+	// Jobs lists the newest jobs before a key.
+	Jobs(ctx context.Context, q status.JobQuery) (status.JobPage, error)
 	Job(ctx context.Context, name job.ID) (status.Job, error)
 	Explain(ctx context.Context, name job.ID) (status.Explanation, error)
 	Slices(ctx context.Context) ([]status.Slice, error)

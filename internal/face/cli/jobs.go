@@ -9,10 +9,12 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // completeJobs proposes the names of jobs, if a daemon answers at once.
@@ -23,7 +25,7 @@ func (a *app) completeJobs(cmd *cobra.Command, _ []string, _ string) ([]string, 
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
 	defer cancel()
-	resp, err := c.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{}))
+	resp, err := c.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{Limit: pageOfJobs}))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -84,18 +86,62 @@ func (a *app) jobColumns() []command.Column[*pb.Job] {
 	}
 }
 
+// pageOfJobs is how many jobs one call asks for.
+const pageOfJobs = 1000
+
+// jobLimit is how many jobs are listed; 0 for all.
+func (a *app) jobLimit(limit int, all bool) (int, error) {
+	switch {
+	case limit < 0:
+		return 0, command.Usage("--limit %d: want a number above 0", limit)
+	case limit > 0 && all:
+		return 0, command.Usage("--limit %d and --all: want one of them", limit)
+	case all:
+		return 0, nil
+	case limit == 0 && (a.Format == "table" || a.Format == "wide"):
+		return 1000, nil
+	case limit == 0:
+		return 10_000, nil
+	}
+	return limit, nil
+}
+
+// listJobs asks for one page after the other until there are enough jobs; limit 0: all. older is how many there are beyond them.
+func listJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.ListJobsRequest, limit int) (jobs []*pb.Job, older int32, err error) {
+	ask := proto.CloneOf(m)
+	var pages [][]*pb.Job // the newest first
+	for n := 0; ; {
+		if ask.Limit = pageOfJobs; limit > 0 {
+			ask.Limit = int32(min(pageOfJobs, limit-n))
+		}
+		resp, err := c.ListJobs(ctx, connect.NewRequest(ask))
+		if err != nil {
+			return nil, 0, err
+		}
+		pages, n = append(pages, resp.Msg.Jobs), n+len(resp.Msg.Jobs)
+		if older = resp.Msg.LeftOut; resp.Msg.NextPageToken == "" || limit > 0 && n >= limit {
+			slices.Reverse(pages)
+			return slices.Concat(pages...), older, nil
+		}
+		ask.PageToken, ask.Before = resp.Msg.NextPageToken, ""
+	}
+}
+
 func (a *app) jobsCmd() *cobra.Command {
 	var m pb.ListJobsRequest
-	var watch bool
+	var watch, all bool
+	var limit int
 	every := lengthFlag(time.Second)
 	c := &cobra.Command{
 		Use: "jobs", Aliases: []string{"squeue"}, Short: "List jobs",
 		Long: `List jobs in order of submission: states as Slurm names them, progress in units of
-the job, how long it waited for its first start, and why it waits or ended.
+the job, how long it waited for its first start, and why it waits or ended. The newest
+stand last: the 1,000 newest in a table, 10,000 otherwise, unless --limit or --all say
+another number. --before goes on with those that are older than a job.
 
 With --watch the list stays on the terminal and changes with the jobs, until q; without
 a terminal it is printed again whenever it has changed.`,
-		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs -o json | jq '.[] | {name, progress}'",
+		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs --limit 20 --before count-words\n  sluice jobs -o json | jq '.[] | {name, progress}'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if time.Duration(every) < 100*time.Millisecond {
@@ -105,22 +151,27 @@ a terminal it is printed again whenever it has changed.`,
 			if err != nil {
 				return err
 			}
-			if watch {
-				return a.watchJobs(cmd.Context(), c, &m, time.Duration(every))
+			if limit, err = a.jobLimit(limit, all); err != nil {
+				return err
 			}
-			resp, err := c.ListJobs(cmd.Context(), connect.NewRequest(&m))
+			if watch {
+				return a.watchJobs(cmd.Context(), c, &m, limit, time.Duration(every))
+			}
+			jobs, older, err := listJobs(cmd.Context(), c, &m, limit)
 			if err != nil {
 				return err
 			}
-			if n := resp.Msg.LeftOut; n > 0 {
-				fmt.Fprintf(a.Err, "sluice: %d older jobs are not shown; --limit raises the number\n", n)
+			if older > 0 && len(jobs) > 0 {
+				fmt.Fprintf(a.Err, "sluice: %d older jobs are not shown: --limit or --all shows more of them, --before %s those before\n", older, jobs[0].GetName())
 			}
-			return command.Show(a.App, resp.Msg.Jobs, a.jobColumns(), (*pb.Job).GetName, "no jobs")
+			return command.Show(a.App, jobs, a.jobColumns(), (*pb.Job).GetName, "no jobs")
 		},
 	}
 	c.Flags().StringVar(&m.Queue, "queue", "", "only jobs of this queue")
 	c.Flags().StringSliceVar(&m.States, "state", nil, "only jobs in these states, long (RUNNING) or short (R)")
-	c.Flags().Int32Var(&m.Limit, "limit", 0, "at most so many, the latest (default and most 10000)")
+	c.Flags().IntVar(&limit, "limit", 0, "at most so many, the newest (default 1000 in a table, 10000 otherwise)")
+	c.Flags().BoolVar(&all, "all", false, "all there are")
+	c.Flags().StringVar(&m.Before, "before", "", "only those that stand before this job: the older ones")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing them as they change")
 	c.Flags().Var(&every, "every", "with --watch: how often to ask")
 	return a.Output(c)

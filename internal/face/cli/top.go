@@ -68,7 +68,7 @@ type top struct {
 	c       sluicev1alpha1connect.SluiceServiceClient
 	about   *pb.About
 	jobs    []*pb.Job
-	left    int32
+	counts  [len(topGroups)]int
 	slices  []*pb.Slice
 	windows []*pb.Window
 	// rates are the points of the last rateOver by job; under the empty name subjobs committed.
@@ -77,14 +77,28 @@ type top struct {
 	first int
 }
 
+// topGroups are what is shown of the jobs: the newest of each group, and how many there are.
+var topGroups = [...]struct {
+	states []string
+	most   int
+}{
+	{[]string{"RUNNING"}, 500}, {[]string{"PENDING"}, 300}, {[]string{"PAUSED"}, 100},
+	{[]string{"COMPLETED", "FAILED", "CANCELLED", "EXPIRED", "NEVER"}, 300},
+}
+
 func (t *top) fetch(ctx context.Context) (func(), error) {
 	about, err := t.c.About(ctx, connect.NewRequest(&pb.AboutRequest{}))
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := t.c.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{Limit: 1000}))
-	if err != nil {
-		return nil, err
+	var jobs []*pb.Job
+	var counts [len(topGroups)]int
+	for i, g := range topGroups {
+		list, older, err := listJobs(ctx, t.c, &pb.ListJobsRequest{States: g.states}, g.most)
+		if err != nil {
+			return nil, err
+		}
+		jobs, counts[i] = append(jobs, list...), len(list)+int(older)
 	}
 	parts, err := t.c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
 	if err != nil {
@@ -95,7 +109,7 @@ func (t *top) fetch(ctx context.Context) (func(), error) {
 		return nil, err
 	}
 	return func() {
-		t.about, t.jobs, t.left, t.slices, t.windows = about.Msg.About, jobs.Msg.Jobs, jobs.Msg.LeftOut, parts.Msg.Slices, windows.Msg.Windows
+		t.about, t.jobs, t.counts, t.slices, t.windows = about.Msg.About, jobs, counts, parts.Msg.Slices, windows.Msg.Windows
 		slices.SortStableFunc(t.jobs, byInterest)
 		t.measure()
 	}, nil
@@ -267,19 +281,9 @@ func (t *top) head(columns int, notice string) []terminal.Row {
 	right := t.a.Now().Format("15:04:05")
 	title := terminal.Cut(left, columns-len(right)-2)
 	title += strings.Repeat(" ", max(1, columns-len([]rune(title))-len(right))) + right
-	var running, waiting, paused, over, subjobs int
+	subjobs := 0
 	for _, j := range t.jobs {
 		subjobs += int(j.Running)
-		switch {
-		case j.Final:
-			over++
-		case j.State == "PAUSED":
-			paused++
-		case j.Running > 0:
-			running++
-		default:
-			waiting++
-		}
 	}
 	busy := map[string]int{}
 	for _, s := range t.slices {
@@ -297,7 +301,7 @@ func (t *top) head(columns int, notice string) []terminal.Row {
 	}
 	rows := []terminal.Row{
 		{Text: title, Style: terminal.Title},
-		{Text: fmt.Sprintf("jobs     %d running  %d waiting  %s%d over", running, waiting, some(paused, "paused"), over+int(t.left))},
+		{Text: fmt.Sprintf("jobs     %d running  %d waiting  %s%d over", t.counts[0], t.counts[1], some(t.counts[2], "paused"), t.counts[3])},
 		{Text: fmt.Sprintf("subjobs  %d running%s", subjobs, pace)},
 		{Text: fmt.Sprintf("slices   %d of %d busy %s  %s%s%s", busy["running"], len(t.slices), bar(busy["running"], len(t.slices)),
 			some(busy["reserved"], "reserved"), some(busy["idle"], "idle"), some(busy["quarantined"]+busy["unconfirmed"], "not usable"))},

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"connectrpc.com/connect"
-
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
@@ -15,8 +13,8 @@ import (
 )
 
 // watchJobs shows the list of jobs as it changes: on the whole terminal, or again and again where there is none.
-func (a *app) watchJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.ListJobsRequest, every time.Duration) error {
-	w := &watched{a: a, c: c, request: m}
+func (a *app) watchJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.ListJobsRequest, limit int, every time.Duration) error {
+	w := &watched{a: a, c: c, request: m, limit: limit}
 	if a.fullScreen() {
 		return a.live(ctx, every, w)
 	}
@@ -55,16 +53,18 @@ type watched struct {
 	a       *app
 	c       sluicev1alpha1connect.SluiceServiceClient
 	request *pb.ListJobsRequest
+	limit   int
 	jobs    []*pb.Job
+	older   int32
 	first   int
 }
 
 func (w *watched) fetch(ctx context.Context) (func(), error) {
-	resp, err := w.c.ListJobs(ctx, connect.NewRequest(w.request))
+	jobs, older, err := listJobs(ctx, w.c, w.request, w.limit)
 	if err != nil {
 		return nil, err
 	}
-	return func() { w.jobs = resp.Msg.Jobs }, nil
+	return func() { w.jobs, w.older = jobs, older }, nil
 }
 
 // print writes the list in the form asked for, whole.
@@ -77,6 +77,9 @@ func (w *watched) print(b *bytes.Buffer) error {
 func (w *watched) frame(columns, rows int, notice string) []terminal.Row {
 	right := w.a.Now().Format("15:04:05")
 	title := fmt.Sprintf("sluice jobs  %d", len(w.jobs))
+	if w.older > 0 {
+		title += fmt.Sprintf(" of %d", len(w.jobs)+int(w.older))
+	}
 	out := []terminal.Row{{Text: fmt.Sprintf("%-*s%s", max(0, columns-len(right)), title, right), Style: terminal.Title}}
 	if notice != "" {
 		out = append(out, terminal.Row{Text: notice, Style: terminal.Bad})

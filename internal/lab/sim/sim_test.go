@@ -33,16 +33,16 @@ func (s *script) Step(now quantity.Instant, in protocol.Message, out *protocol.O
 		s.step(now, in, out)
 	}
 }
-func (s *script) Apply(f protocol.Fact)                    { s.sum += uint64(len(f.Text)) + 1 }
-func (s *script) Recover(quantity.Instant, *protocol.Out)  {}
-func (s *script) Digest() uint64                           { return s.sum }
-func (s *script) Slices(quantity.Instant) []status.Slice   { return nil }
-func (s *script) Jobs(quantity.Instant) []status.Job       { return nil }
-func (s *script) Windows(quantity.Instant) []status.Window { return nil }
-func (s *script) Queues(quantity.Instant) []status.Queue   { return nil }
-func (s *script) Check(quantity.Instant, *job.Spec) error  { return nil }
-func (s *script) Life(job.ID) job.Generation               { return 0 }
-func (s *script) Costs(cuts []status.Cut) []status.Cut     { return cuts }
+func (s *script) Apply(f protocol.Fact)                                     { s.sum += uint64(len(f.Text)) + 1 }
+func (s *script) Recover(quantity.Instant, *protocol.Out)                   {}
+func (s *script) Digest() uint64                                            { return s.sum }
+func (s *script) Slices(quantity.Instant) []status.Slice                    { return nil }
+func (s *script) Page(quantity.Instant, status.JobQuery) (p status.JobPage) { return p }
+func (s *script) Windows(quantity.Instant) []status.Window                  { return nil }
+func (s *script) Queues(quantity.Instant) []status.Queue                    { return nil }
+func (s *script) Check(quantity.Instant, *job.Spec) error                   { return nil }
+func (s *script) Life(job.ID) job.Generation                                { return 0 }
+func (s *script) Costs(cuts []status.Cut) []status.Cut                      { return cuts }
 func (s *script) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
 	return nil, nil
 }

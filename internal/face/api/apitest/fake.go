@@ -251,11 +251,23 @@ func missing(name job.ID) error {
 	return errkind.Errorf(errkind.NotFound, "there is no job %s; `sluice jobs` lists them", name)
 }
 
-// Jobs lists all jobs.
-func (f *Fake) Jobs(context.Context) ([]status.Job, error) {
+// Jobs lists the newest jobs before a key.
+func (f *Fake) Jobs(_ context.Context, q status.JobQuery) (page status.JobPage, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.jobs), f.Err
+	for _, j := range f.jobs {
+		if (q.Queue == "" || q.Queue == j.Queue) && q.States.Has(j.State) && (q.Before == status.JobKey{} || j.Key().Compare(q.Before) < 0) {
+			page.Jobs = append(page.Jobs, j)
+		}
+	}
+	slices.SortFunc(page.Jobs, func(a, b status.Job) int { return a.Key().Compare(b.Key()) })
+	if page.Older = len(page.Jobs) - q.Limit; q.Limit == 0 || page.Older <= 0 {
+		page.Older = 0
+		return page, f.Err
+	}
+	page.Jobs = page.Jobs[page.Older:]
+	page.Next = page.Jobs[0].Key()
+	return page, f.Err
 }
 
 // Job is one job.

@@ -1124,7 +1124,9 @@ type Rank struct {
 	Profile string `protobuf:"bytes,4,opt,name=profile,proto3" json:"profile,omitempty"`
 	Slice   string `protobuf:"bytes,5,opt,name=slice,proto3" json:"slice,omitempty"`
 	// The latest window that the job could have used and another job got; unset: none lately.
-	Latest        *Given `protobuf:"bytes,6,opt,name=latest,proto3" json:"latest,omitempty"`
+	Latest *Given `protobuf:"bytes,6,opt,name=latest,proto3" json:"latest,omitempty"`
+	// Both numbers are estimates from a sample: very many jobs wait.
+	About         bool `protobuf:"varint,7,opt,name=about,proto3" json:"about,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1199,6 +1201,13 @@ func (x *Rank) GetLatest() *Given {
 		return x.Latest
 	}
 	return nil
+}
+
+func (x *Rank) GetAbout() bool {
+	if x != nil {
+		return x.About
+	}
+	return false
 }
 
 // Given is a window that a job got.
@@ -1622,14 +1631,15 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\awinners\x18\v \x01(\x05R\awinners\x12%\n" +
 	"\x0ewinners_weight\x18\f \x01(\x01R\rwinnersWeight\x12\x0e\n" +
 	"\x02by\x18\r \x01(\x01R\x02by\x12\x18\n" +
-	"\astarved\x18\x0e \x01(\bR\astarved\"\xa4\x01\n" +
+	"\astarved\x18\x0e \x01(\bR\astarved\"\xba\x01\n" +
 	"\x04Rank\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\x05R\x05place\x12\x0e\n" +
 	"\x02of\x18\x02 \x01(\x05R\x02of\x12\x16\n" +
 	"\x06policy\x18\x03 \x01(\tR\x06policy\x12\x18\n" +
 	"\aprofile\x18\x04 \x01(\tR\aprofile\x12\x14\n" +
 	"\x05slice\x18\x05 \x01(\tR\x05slice\x12.\n" +
-	"\x06latest\x18\x06 \x01(\v2\x16.sluice.v1alpha1.GivenR\x06latest\"\xb7\x01\n" +
+	"\x06latest\x18\x06 \x01(\v2\x16.sluice.v1alpha1.GivenR\x06latest\x12\x14\n" +
+	"\x05about\x18\a \x01(\bR\x05about\"\xb7\x01\n" +
 	"\x05Given\x12\x14\n" +
 	"\x05slice\x18\x01 \x01(\tR\x05slice\x121\n" +
 	"\x06length\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06length\x12*\n" +

@@ -749,8 +749,13 @@ type ListJobsRequest struct {
 	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Only jobs in these states, long or short names; empty for all.
 	States []string `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty"`
-	// At most this many, newest last; 0 means 10,000, which is also the most.
-	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// At most this many, newest last; 0 means 10,000, which is also the most of one page.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Goes on with the page before an earlier one: its next_page_token. The filters are to be the same. A job that begins another
+	// life between two pages may be on both, or on none.
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only jobs that stand before this one in the list; not together with page_token.
+	Before        string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -806,12 +811,28 @@ func (x *ListJobsRequest) GetLimit() int32 {
 	return 0
 }
 
+func (x *ListJobsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListJobsRequest) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
 type ListJobsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Without their histories, in order of submission.
 	Jobs []*Job `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
-	// How many older ones the limit left out.
-	LeftOut       int32 `protobuf:"varint,2,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many older ones there are beyond this page.
+	LeftOut int32 `protobuf:"varint,2,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// Asks for the page before this one; empty: there is none.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -858,6 +879,13 @@ func (x *ListJobsResponse) GetLeftOut() int32 {
 		return x.LeftOut
 	}
 	return 0
+}
+
+func (x *ListJobsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 type GetJobRequest struct {
@@ -2917,14 +2945,18 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05pause\x18\x02 \x01(\bR\x05pause\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"\x12\n" +
-	"\x10PauseJobResponse\"U\n" +
+	"\x10PauseJobResponse\"\x8c\x01\n" +
 	"\x0fListJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x16\n" +
 	"\x06states\x18\x02 \x03(\tR\x06states\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\"W\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x16\n" +
+	"\x06before\x18\x05 \x01(\tR\x06before\"\x7f\n" +
 	"\x10ListJobsResponse\x12(\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x14.sluice.v1alpha1.JobR\x04jobs\x12\x19\n" +
-	"\bleft_out\x18\x02 \x01(\x05R\aleftOut\"#\n" +
+	"\bleft_out\x18\x02 \x01(\x05R\aleftOut\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"#\n" +
 	"\rGetJobRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"8\n" +
 	"\x0eGetJobResponse\x12&\n" +

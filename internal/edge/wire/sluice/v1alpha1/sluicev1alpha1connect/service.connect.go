@@ -101,6 +101,7 @@ type SluiceServiceClient interface {
 	Delete(context.Context, *connect.Request[v1alpha1.DeleteRequest]) (*connect.Response[v1alpha1.DeleteResponse], error)
 	// PauseJob stops new windows for a job, or lets it go on. What runs ends by itself.
 	PauseJob(context.Context, *connect.Request[v1alpha1.PauseJobRequest]) (*connect.Response[v1alpha1.PauseJobResponse], error)
+	// ListJobs lists jobs by pages, the newest first asked for.
 	ListJobs(context.Context, *connect.Request[v1alpha1.ListJobsRequest]) (*connect.Response[v1alpha1.ListJobsResponse], error)
 	// GetJob is one job with the history of its subjobs.
 	GetJob(context.Context, *connect.Request[v1alpha1.GetJobRequest]) (*connect.Response[v1alpha1.GetJobResponse], error)
@@ -455,6 +456,7 @@ type SluiceServiceHandler interface {
 	Delete(context.Context, *connect.Request[v1alpha1.DeleteRequest]) (*connect.Response[v1alpha1.DeleteResponse], error)
 	// PauseJob stops new windows for a job, or lets it go on. What runs ends by itself.
 	PauseJob(context.Context, *connect.Request[v1alpha1.PauseJobRequest]) (*connect.Response[v1alpha1.PauseJobResponse], error)
+	// ListJobs lists jobs by pages, the newest first asked for.
 	ListJobs(context.Context, *connect.Request[v1alpha1.ListJobsRequest]) (*connect.Response[v1alpha1.ListJobsResponse], error)
 	// GetJob is one job with the history of its subjobs.
 	GetJob(context.Context, *connect.Request[v1alpha1.GetJobRequest]) (*connect.Response[v1alpha1.GetJobResponse], error)

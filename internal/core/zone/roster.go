@@ -1,0 +1,230 @@
+package zone
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// roster is the jobs of one queue in one state, in the order of status.JobKey. It answers "the newest before this key" and "how
+// many stand before it" by looking at O(log n) jobs, and its length is the count that people see. It follows from the durable
+// state: every job of the zone is in the one roster of its queue and state.
+type roster struct {
+	// chunks are in order and never empty; one that is full is split, at its end if it is the last: jobs mostly come in order.
+	chunks [][]enrolled
+	n      int
+}
+
+// enrolled is a job in a roster, beside its instant of submission, so that a search looks at few jobs themselves.
+type enrolled struct {
+	submitted quantity.Instant
+	job       *state
+}
+
+// rosterChunk is the most jobs of one chunk: a change moves half a chunk, and a count adds up n/rosterChunk numbers.
+const rosterChunk = 512
+
+// jobStates is how many states there are.
+const jobStates = int(job.Impossible) + 1
+
+// rosters are the jobs of one queue, by state.
+type rosters [jobStates]roster
+
+func (e enrolled) compare(k status.JobKey) int {
+	return cmp.Or(cmp.Compare(e.submitted, k.Submitted), cmp.Compare(e.job.Job, k.Name))
+}
+
+func (s *state) listKey() status.JobKey { return status.JobKey{Submitted: s.Submitted, Name: s.Job} }
+
+// insert puts a job in its place.
+func (r *roster) insert(s *state) {
+	e := enrolled{s.Submitted, s}
+	r.n++
+	if len(r.chunks) == 0 {
+		r.chunks = append(r.chunks, []enrolled{e})
+		return
+	}
+	c, i := r.seek(s.listKey())
+	if c == len(r.chunks) {
+		c--
+		i = len(r.chunks[c])
+	}
+	switch full := len(r.chunks[c]) == rosterChunk; {
+	case full && c == len(r.chunks)-1 && i == rosterChunk:
+		r.chunks = append(r.chunks, append(make([]enrolled, 0, rosterChunk), e))
+		return
+	case full:
+		half := append(make([]enrolled, 0, rosterChunk), r.chunks[c][rosterChunk/2:]...)
+		clear(r.chunks[c][rosterChunk/2:])
+		r.chunks[c] = r.chunks[c][:rosterChunk/2]
+		r.chunks = slices.Insert(r.chunks, c+1, half)
+		if i > rosterChunk/2 {
+			c, i = c+1, i-rosterChunk/2
+		}
+	}
+	r.chunks[c] = slices.Insert(r.chunks[c], i, e)
+}
+
+// remove takes out a job, which must be there.
+func (r *roster) remove(s *state) {
+	c, i := r.seek(s.listKey())
+	r.n--
+	if r.chunks[c] = slices.Delete(r.chunks[c], i, i+1); len(r.chunks[c]) == 0 {
+		r.chunks = slices.Delete(r.chunks, c, c+1)
+	}
+}
+
+// seek finds the first job that does not stand before k: the chunk, and the place in it; len(chunks) and 0 if there is none.
+func (r *roster) seek(k status.JobKey) (c, i int) {
+	c, found := slices.BinarySearchFunc(r.chunks, k, func(c []enrolled, k status.JobKey) int { return c[0].compare(k) })
+	if found || c == 0 {
+		return c, 0
+	}
+	c--
+	if i, _ = slices.BinarySearchFunc(r.chunks[c], k, enrolled.compare); i == len(r.chunks[c]) {
+		return c + 1, 0
+	}
+	return c, i
+}
+
+// rank is how many jobs stand before a place that seek found.
+func (r *roster) rank(c, i int) int {
+	for j := range r.chunks[:c] {
+		i += len(r.chunks[j])
+	}
+	return i
+}
+
+// enroll puts a job into the roster of its queue and its present state, and takes it out of the one that it was in.
+func (z *Zone) enroll(s *state) {
+	r := &s.q.rosters[s.phase()]
+	if r == s.enrolledIn || planted.In(planted.ForgetPhase) && s.Held {
+		return
+	}
+	z.strike(s)
+	r.insert(s)
+	s.enrolledIn = r
+}
+
+// strike takes a job out of its roster.
+func (z *Zone) strike(s *state) {
+	if s.enrolledIn != nil {
+		s.enrolledIn.remove(s)
+		s.enrolledIn = nil
+	}
+}
+
+// Page lists the newest jobs that stand before a key, and counts those before the page. What it costs grows with the page, and
+// with the logarithm of how many jobs there are.
+func (z *Zone) Page(now quantity.Instant, q status.JobQuery) status.JobPage {
+	var page status.JobPage
+	found, older := z.newest(q)
+	if page.Older = older; older > 0 && len(found) > 0 {
+		page.Next = found[0].listKey()
+	}
+	page.Jobs = make([]status.Job, len(found))
+	v := z.viewer(now)
+	for i, s := range found {
+		page.Jobs[i] = v.show(s)
+	}
+	return page
+}
+
+// cursor is a place in a roster, from which the jobs before it are read.
+type cursor struct {
+	*roster
+	c, i int
+}
+
+// last is the job before the cursor.
+func (c *cursor) last() enrolled {
+	if c.i > 0 {
+		return c.chunks[c.c][c.i-1]
+	}
+	before := c.chunks[c.c-1]
+	return before[len(before)-1]
+}
+
+// back moves to before the last job, and says whether one is left.
+func (c *cursor) back() bool {
+	if c.i == 0 {
+		c.c--
+		c.i = len(c.chunks[c.c])
+	}
+	c.i--
+	return c.c > 0 || c.i > 0
+}
+
+// newest are the newest jobs that match a query, the oldest of them first, and how many more do.
+func (z *Zone) newest(q status.JobQuery) (found []*state, older int) {
+	var heap []cursor // the newest job on top
+	newer := func(i, j int) bool {
+		a, b := heap[i].last(), heap[j].last()
+		return a.compare(b.job.listKey()) > 0
+	}
+	down := func(i int) {
+		for {
+			top := i
+			for c := 2*i + 1; c <= 2*i+2 && c < len(heap); c++ {
+				if newer(c, top) {
+					top = c
+				}
+			}
+			if top == i {
+				return
+			}
+			heap[i], heap[top] = heap[top], heap[i]
+			i = top
+		}
+	}
+	if planted.In(planted.SkipTie) {
+		q.Before.Name = ""
+	}
+	for _, of := range z.rostersOf(q) {
+		c := cursor{of, len(of.chunks), 0}
+		if q.Before != (status.JobKey{}) {
+			c.c, c.i = of.seek(q.Before)
+		}
+		if n := of.rank(c.c, c.i); n > 0 {
+			heap, older = append(heap, c), older+n
+		}
+	}
+	for i := len(heap) / 2; i >= 0; i-- {
+		down(i)
+	}
+	n := older
+	if q.Limit > 0 {
+		n = min(n, q.Limit)
+	}
+	found = make([]*state, n)
+	for i := n - 1; i >= 0; i-- {
+		top := &heap[0]
+		found[i] = top.last().job
+		if !top.back() {
+			heap[0] = heap[len(heap)-1]
+			heap = heap[:len(heap)-1]
+		}
+		down(0)
+	}
+	return found, older - n
+}
+
+// rostersOf are the rosters in which jobs may match a query.
+func (z *Zone) rostersOf(q status.JobQuery) (out []*roster) {
+	for _, name := range z.queueNames() {
+		if q.Queue != "" && q.Queue != name {
+			continue
+		}
+		of := &z.queues[name].rosters
+		for state := range of {
+			if of[state].n > 0 && q.States.Has(job.State(state)) {
+				out = append(out, &of[state])
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package zone
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// viewer is one look at jobs, for people: what the estimates for all jobs seen at one instant have in common is found once, so
+// that a page of jobs does not look at every slice for each of them. It reads the zone and changes nothing that is decided.
+type viewer struct {
+	z   *Zone
+	now quantity.Instant
+	// openings are the free times of the slices of each class from now on, by start, each longer than those before it: no other
+	// could let a piece begin earlier. nil until somebody asks.
+	openings [][]protocol.Gap
+	// nodes are the slices of every node, free the free time of each slice; nil until somebody asks.
+	nodes [][]*slice
+	free  [][]protocol.Gap
+	// places are those found for rigid jobs, by what they need; searches counts the searches.
+	places   map[shape]found
+	searches int
+}
+
+// shape is all that decides where a rigid job without speeds of its own could run.
+type shape struct {
+	width  int
+	length time.Duration
+	least  quantity.Amount
+}
+
+// found is an answer to where a rigid job could run.
+type found struct {
+	place
+	ok bool
+}
+
+// searchedSlices is how many slices one look goes through in search of places for rigid jobs; at least fewSearches are made. The
+// start of the others is estimated from the waits alone.
+const searchedSlices, fewSearches = 1 << 15, 4
+
+// viewer begins a look at jobs.
+func (z *Zone) viewer(now quantity.Instant) *viewer { return &viewer{z: z, now: now} }
+
+// gaps is the slice's free time for anyone.
+func (z *Zone) gaps(s *slice, now quantity.Instant) []protocol.Gap {
+	if s.moved || s.stale > now {
+		return z.free(s, now, anyone, nil)
+	}
+	return s.gaps // of an earlier instant, and nothing has changed since
+}
+
+// opening finds the earliest instant at which the job's next piece could begin.
+func (v *viewer) opening(s *state) (early quantity.Instant, ok bool) {
+	z := v.z
+	if v.openings == nil {
+		v.openings = make([][]protocol.Gap, len(z.classes))
+		for _, sl := range z.slices {
+			list := &v.openings[sl.class.at]
+			for _, g := range z.gaps(sl, v.now) {
+				if g.Start = max(g.Start, v.now); g.Start < g.End {
+					*list = widen(*list, g)
+				}
+			}
+		}
+	}
+	early = quantity.Never
+	for i, c := range z.classes {
+		for _, g := range v.openings[i] {
+			if g.Start >= early {
+				break
+			}
+			if p, r := z.fit(s, c, g.Start, g.End); r.Why == atomizer.Interested && !p.Range.Empty() {
+				early = g.Start
+			}
+		}
+	}
+	return early, early != quantity.Never
+}
+
+// length of a gap, which may have no known end.
+func length(g *protocol.Gap) time.Duration {
+	if g.End == quantity.Never {
+		return never
+	}
+	return g.End.Sub(g.Start)
+}
+
+// widen adds a gap to openings, unless one that begins no later is as long, and takes out those that it is better than.
+func widen(list []protocol.Gap, g protocol.Gap) []protocol.Gap {
+	i := 0
+	for i < len(list) && list[i].Start <= g.Start {
+		if length(&list[i]) >= length(&g) {
+			return list
+		}
+		i++
+	}
+	if i > 0 && list[i-1].Start == g.Start {
+		i--
+	}
+	to := i
+	for to < len(list) && length(&list[to]) <= length(&g) {
+		to++
+	}
+	return slices.Replace(list, i, to, g)
+}
+
+// rigidPlace is where a rigid job that waits would run as things are.
+func (v *viewer) rigidPlace(s *state) (place, bool) {
+	z := v.z
+	if s.head > 0 {
+		return s.place, true
+	}
+	view := s.view()
+	key := shape{s.width(), atomizer.RigidLength(s.Spec, 1000), view.Safe().LeastOver(0, s.Spec.Total, view.Scale())}
+	alike := len(s.Spec.Speeds) == 0 && s.Committed == nil && s.Claimed == nil
+	if f, known := v.places[key]; known && alike {
+		return f.place, f.ok
+	}
+	if v.searches++; v.searches > max(fewSearches, searchedSlices/max(1, len(z.slices))) {
+		speed := v.fastest(s)
+		return place{start: v.now, speed: speed}, speed > 0
+	}
+	f := v.search(s)
+	if alike {
+		if v.places == nil {
+			v.places = map[shape]found{}
+		}
+		v.places[key] = f
+	}
+	return f.place, f.ok
+}
+
+// search looks for a rigid job's place on every node.
+func (v *viewer) search(s *state) (f found) {
+	z := v.z
+	if v.nodes == nil {
+		v.nodes = z.nodes
+		if z.strange {
+			v.nodes = nodesOf(z.slices)
+		}
+		v.free = make([][]protocol.Gap, len(z.slices))
+		for i, sl := range z.slices {
+			v.free[i] = z.gaps(sl, v.now)
+		}
+	}
+	z.findFits(v.now, s)
+	for _, node := range v.nodes {
+		z.rooms = z.rooms[:0]
+		for _, sl := range node {
+			if z.fits[sl.class.at] {
+				z.rooms = append(z.rooms, room{sl, sl.speed(s.Spec), v.free[sl.at]})
+			}
+		}
+		f.place, f.ok = z.better(v.now, s, f.place, f.ok)
+	}
+	return f
+}
+
+// fastest is the highest speed that the job has on a usable slice, in parts per thousand; 0 if it can run on none.
+func (v *viewer) fastest(s *state) (speed int64) {
+	for _, c := range v.z.classes {
+		if c.usable > 0 {
+			speed = max(speed, c.speed(s.Spec))
+		}
+	}
+	return speed
+}
+
+// usable says whether any slice is.
+func (z *Zone) usable() bool {
+	return slices.ContainsFunc(z.classes, func(c *class) bool { return c.usable > 0 })
+}
+
+// runsOn says whether the job's next piece is safe on the usable slices of a class, and how fast it is there.
+func (s *state) runsOn(c *class, from int64) (speed int64, ok bool) {
+	speed = c.speed(s.Spec)
+	return speed, speed > 0 && c.usable > 0 && s.safe().Reach(from, c.capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > from
+}

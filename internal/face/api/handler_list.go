@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+// ListJobs lists one page of jobs without their histories.
+func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRequest]) (*connect.Response[pb.ListJobsResponse], error) {
+	m := r.Msg
+	var f fields
+	q := status.JobQuery{Queue: m.Queue, Limit: int(m.Limit)}
+	var err error
+	if q.States, err = states(m.States); err != nil {
+		f.wrong("states", "%v", err)
+	}
+	if m.Limit < 0 || m.Limit > MaxJobs {
+		f.wrong("limit", "is %d; want 0 to %d, and page_token for more", m.Limit, MaxJobs)
+	}
+	if q.Limit == 0 {
+		q.Limit = MaxJobs
+	}
+	var before job.ID
+	switch {
+	case m.PageToken != "" && m.Before != "":
+		f.wrong("before", "is given, and page_token too; want one of them")
+	case m.PageToken != "":
+		if q.Before, err = readPageToken(m.PageToken); err != nil {
+			f.wrong("page_token", "%v", err)
+		}
+	case m.Before != "":
+		before = h.job(ctx, &f, "before", m.Before)
+	}
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	if before != "" {
+		j, err := h.service.Job(ctx, before)
+		if err != nil {
+			return nil, wire(err)
+		}
+		q.Before = j.Key()
+	}
+	page, err := h.service.Jobs(ctx, q)
+	if err != nil {
+		return nil, wire(err)
+	}
+	out := &pb.ListJobsResponse{LeftOut: count(page.Older), NextPageToken: pageToken(page.Next)}
+	for i := range page.Jobs {
+		out.Jobs = append(out.Jobs, jobMessage(&page.Jobs[i]))
+	}
+	return connect.NewResponse(out), nil
+}
+
+// pageToken writes the key that a page ends before: the instant of submission, then the name. Empty for no key.
+func pageToken(k status.JobKey) string {
+	if k == (status.JobKey{}) {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(k.Submitted)), k.Name...))
+}
+
+// readPageToken is the key that pageToken wrote.
+func readPageToken(text string) (status.JobKey, error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(b) <= 8 {
+		return status.JobKey{}, fmt.Errorf("%.80q is none; want the next_page_token of an earlier answer", text)
+	}
+	return status.JobKey{Submitted: quantity.Instant(binary.BigEndian.Uint64(b)), Name: job.ID(b[8:])}, nil
+}
+
+// states reads Slurm-like names of states, long or short; the empty set if none are named.
+func states(names []string) (out status.JobStates, err error) {
+	for _, n := range names {
+		found := false
+		for s := job.Waiting; s <= job.Impossible; s++ {
+			if strings.EqualFold(n, s.String()) || strings.EqualFold(n, s.Code()) {
+				out, found = out.With(s), true
+			}
+		}
+		if !found {
+			return 0, fmt.Errorf("%.80q is no state; want PENDING, RUNNING, PAUSED, COMPLETED, FAILED, CANCELLED, EXPIRED or NEVER", n)
+		}
+	}
+	return out, nil
+}
