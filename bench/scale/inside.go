@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// taken is what the steps of one actor took, in microseconds, or what subjobs cost there.
+// taken is the processor time that the steps of one actor took, in microseconds, and what subjobs cost there.
 type taken struct {
 	Median float64 `json:"median"`
 	P99    float64 `json:"p99"`
@@ -68,7 +68,7 @@ func (w *world) watch(ctx context.Context, begin time.Time, sold int, err error)
 	if err != nil {
 		return inside{GaveUp: fmt.Sprintf("gave up setting up after %s: %v", r.SetUp, err)}
 	}
-	w.watched = true
+	w.watched, w.clock = true, newStopwatch()
 	before := w.sold
 	err = w.sell(ctx, sold)
 	r.Sold = w.sold - before

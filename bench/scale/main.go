@@ -32,10 +32,10 @@ type settings struct {
 	// temp is a directory of this run's own; removed at the end.
 	temp string
 	// sizes are how many jobs wait, from few to many, finished how many are over besides where there are such; slices and nodes
-	// are the large park and the large cluster.
-	sizes         []int
-	finished      int
-	slices, nodes int
+	// are the large park and the large cluster, park the slices of the one in which subjobs are sold.
+	sizes               []int
+	finished            int
+	slices, park, nodes int
 	// burst is how many jobs one round submits, rounds how often it is done. sold subjobs are watched in a world.
 	burst, rounds, sold int
 	// subjobs that do nothing, and simulated ones.
@@ -121,10 +121,10 @@ func run(ctx context.Context) error {
 
 // scale sets how large everything is.
 func (s *settings) scale() {
-	s.sizes, s.slices, s.nodes = []int{1000, 10_000, 100_000, 1_000_000}, 10_000, 10_000
+	s.sizes, s.slices, s.park, s.nodes = []int{1000, 10_000, 100_000, 1_000_000}, 10_000, 256, 10_000
 	s.burst, s.rounds, s.sold, s.noops, s.simulated = 2000, 5, 2000, 600, 60_000
 	if s.quick {
-		s.sizes, s.slices, s.nodes = []int{100, 1000, 10_000, 100_000}, 1000, 1000
+		s.sizes, s.slices, s.park, s.nodes = []int{100, 1000, 10_000, 100_000}, 1000, 24, 1000
 		s.burst, s.rounds, s.sold, s.noops, s.simulated = 500, 3, 500, 100, 5000
 		s.limit = min(s.limit, 20*time.Second)
 	}

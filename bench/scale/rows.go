@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/bench/subjob"
 )
 
-// steps is what a step of each actor takes in a small park with few jobs and in a large one with many. Both are busy, so that the
+// steps is the processor time that a step of each actor takes in a small park with few jobs and in a large one with many. Both are busy, so that the
 // inputs are those of a working day: submissions, results, offers, grants, what people change. A machine's node would hardly
 // notice: it is measured alone, with all slices on one machine.
 func (s *settings) steps(ctx context.Context, _ []string) (lines []line, err error) {
@@ -74,10 +74,7 @@ func (s *settings) askAll(ctx context.Context, all ...question) (out []reply, er
 	return out, nil
 }
 
-// parkSlices are those of the park in which subjobs are sold to few and many waiting jobs.
-const parkSlices = 256
-
-// sales is what a sold subjob costs the zone, from its window to its commit, with more and more jobs that wait.
+// sales is what processor time a sold subjob costs the zone, from its window to its commit, with more and more jobs that wait.
 func (s *settings) sales(ctx context.Context, _ []string) (lines []line, err error) {
 	for _, m := range []struct {
 		name  string
@@ -87,7 +84,7 @@ func (s *settings) sales(ctx context.Context, _ []string) (lines []line, err err
 		l := line{Row: "sold", Name: "sold subjob, " + m.name + ", in the zone", Unit: "us", Value: m.most, Target: fmt.Sprintf("%.0f us at 1M", m.most)}
 		nodes := line{Row: "sold", Name: "the same in the nodes, " + m.name, Unit: "us"}
 		for _, n := range s.sizes {
-			r, err := s.ask(ctx, question{Kind: "world", Waiting: n, Slices: parkSlices, JASDA: m.jasda, Sold: s.sold})
+			r, err := s.ask(ctx, question{Kind: "world", Waiting: n, Slices: s.park, JASDA: m.jasda, Sold: s.sold})
 			if err != nil {
 				return nil, err
 			}

@@ -47,8 +47,9 @@ type world struct {
 	// sold subjobs, submitted jobs, errors that people were told.
 	sold, submitted, refused int
 	refusal                  error
-	// taken of each step, while watched.
+	// took is the processor time of each step, in microseconds, while watched.
 	watched bool
+	clock   stopwatch
 	took    map[protocol.Role][]float64
 }
 
@@ -213,12 +214,13 @@ func (w *world) settle(ctx context.Context) error {
 // step takes one input and notes how long that took.
 func (w *world) step(p int, m protocol.Message) {
 	actor := w.parties[p].actor
-	begin := time.Now()
-	actor.Step(w.now, m, &w.out)
-	took := time.Since(begin)
-	if w.watched {
+	if !w.watched {
+		actor.Step(w.now, m, &w.out)
+	} else {
+		begin := w.clock.now()
+		actor.Step(w.now, m, &w.out)
 		role := w.parties[p].address.Role
-		w.took[role] = append(w.took[role], float64(took)/float64(time.Microsecond))
+		w.took[role] = append(w.took[role], float64(w.clock.since(begin))/float64(time.Microsecond))
 	}
 	w.spread(p)
 }
