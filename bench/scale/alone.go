@@ -111,6 +111,7 @@ func (s *settings) ask(ctx context.Context, q question) (r reply, err error) {
 		case err := <-ended:
 			look.Stop()
 			if why != "" {
+				s.say("%s: %s", asked, why)
 				return reply{inside: inside{GaveUp: why}}, nil
 			}
 			if err != nil {

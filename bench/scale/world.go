@@ -39,6 +39,7 @@ type world struct {
 	later   events
 	numbers uint64
 	runs    map[job.Token]*courseOf
+	filed   map[part][]protocol.Fact
 	out     protocol.Out
 	specs   []job.Spec
 	draw    prng.Stream
@@ -57,6 +58,12 @@ type party struct {
 	address protocol.Address
 	actor   protocol.Actor
 	wake    quantity.Instant
+}
+
+// part is what an actor has left to the archive of a job.
+type part struct {
+	role protocol.Role
+	job  job.ID
 }
 
 // courseOf is a subjob under way.
@@ -95,7 +102,7 @@ type park struct {
 
 func emptyWorld() *world {
 	return &world{
-		now: quantity.Instant(1_000_000 * time.Second), index: map[protocol.Address]int{}, runs: map[job.Token]*courseOf{}, draw: prng.New(seed, 4),
+		now: quantity.Instant(1_000_000 * time.Second), index: map[protocol.Address]int{}, runs: map[job.Token]*courseOf{}, filed: map[part][]protocol.Fact{}, draw: prng.New(seed, 4),
 		took: map[protocol.Role][]float64{},
 	}
 }
@@ -214,6 +221,11 @@ func (w *world) settle(ctx context.Context) error {
 // step takes one input and notes how long that took.
 func (w *world) step(p int, m protocol.Message) {
 	actor := w.parties[p].actor
+	if a, ok := actor.(protocol.Archivist); ok {
+		if name, recalls := a.Recalls(&m); recalls {
+			m.Filed = w.filed[part{w.parties[p].address.Role, name}]
+		}
+	}
 	if !w.watched {
 		actor.Step(w.now, m, &w.out)
 	} else {
@@ -243,6 +255,8 @@ func (w *world) spread(p int) {
 			w.send(*m)
 		case protocol.Executor:
 			w.execute(m)
+		case protocol.Archive:
+			w.archive(m)
 		case protocol.Timer:
 			if at := max(m.At, w.now); at < w.parties[p].wake {
 				w.parties[p].wake = at
@@ -297,6 +311,22 @@ func (w *world) execute(m *protocol.Message) {
 	case protocol.Purge:
 		say(protocol.Message{Kind: protocol.Purged})
 	}
+}
+
+// archive is where the gate and the zone leave jobs that are over.
+func (w *world) archive(m *protocol.Message) {
+	at := part{m.From.Role, m.Job}
+	answer := protocol.Message{From: m.To, To: m.From, Job: m.Job, Generation: m.Generation}
+	switch m.Kind {
+	case protocol.File:
+		w.filed[at] = m.Filed
+		answer.Kind = protocol.Archived
+	case protocol.Purge:
+		delete(w.filed, at)
+		delete(w.filed, part{protocol.Zone, m.Job})
+		answer.Kind = protocol.Purged
+	}
+	w.send(answer)
 }
 
 // finish ends a subjob. One in twelve gives the second half of its work back.
