@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +29,25 @@ type question struct {
 	JASDA   bool `json:"jasda,omitempty"`
 	// Sold is how many subjobs are watched.
 	Sold int `json:"sold"`
+	// Profile names the file that a profile of what is watched, without the setting up, is written to; empty: none.
+	Profile string `json:"profile,omitempty"`
+}
+
+// profiled does something under the question's profile.
+func (q *question) profiled(do func() error) (err error) {
+	if q.Profile == "" {
+		return do()
+	}
+	f, err := os.Create(q.Profile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err = pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	return do()
 }
 
 // reply is what was measured.
@@ -48,9 +69,9 @@ func alone(ctx context.Context, asked string, limit time.Duration) error {
 	var r reply
 	switch q.Kind {
 	case "world":
-		r.inside = runWorld(ctx, park{q.Waiting, q.Slices, q.JASDA}, q.Sold)
+		r.inside = runWorld(ctx, q)
 	case "node":
-		r.inside = runNode(ctx, q.Slices, q.Sold)
+		r.inside = runNode(ctx, q)
 	case "fleet":
 		r = runFleet(ctx, q)
 	default:
@@ -77,7 +98,7 @@ func runFleet(ctx context.Context, q question) (r reply) {
 	}
 	r.SetUp = round(time.Since(begin)).String()
 	before, from := f.Counts(), time.Now()
-	if err = f.Go(ctx, int64(q.Sold)); err != nil && ctx.Err() == nil {
+	if err = q.profiled(func() error { return f.Go(ctx, int64(q.Sold)) }); err != nil && ctx.Err() == nil {
 		r.GaveUp = firstLine(err)
 		return r
 	}
@@ -91,6 +112,9 @@ func (s *settings) ask(ctx context.Context, q question) (r reply, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return r, err
+	}
+	if s.profile != "" {
+		q.Profile = filepath.Join(s.profile, fmt.Sprintf("%s-%d-%d-jasda=%v.pprof", q.Kind, q.Waiting, q.Slices+q.Nodes, q.JASDA))
 	}
 	asked, err := json.Marshal(q)
 	if err != nil {

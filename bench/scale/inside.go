@@ -32,25 +32,25 @@ type inside struct {
 
 // runWorld sets a park up, lets it become busy and watches it until so many subjobs are sold. What can't be had before ctx is done
 // is given up; what was watched until then counts if it is a tenth.
-func runWorld(ctx context.Context, p park, sold int) inside {
+func runWorld(ctx context.Context, q question) inside {
 	begin := time.Now()
-	w, err := newWorld(ctx, p)
+	w, err := newWorld(ctx, q)
 	if err == nil {
 		err = w.open(ctx)
 	}
 	if err == nil {
-		err = w.sell(ctx, p.slices)
+		err = w.sell(ctx, q.Slices)
 	}
-	return w.watch(ctx, begin, sold, err)
+	return w.watch(ctx, q, begin, err)
 }
 
 // runNode is the same for one node with all the slices, and a salesman in place of the zone.
-func runNode(ctx context.Context, slices, sold int) inside {
+func runNode(ctx context.Context, q question) inside {
 	begin := time.Now()
 	w := emptyWorld()
 	all, err := specs()
 	w.add(protocol.Address{Role: protocol.Zone, ID: zoneID}, &salesman{specs: all, draw: prng.New(seed, 5), sites: map[job.SliceID]*site{}})
-	w.nodes(1, slices)
+	w.nodes(1, q.Slices)
 	if err == nil {
 		err = w.recover(ctx)
 	}
@@ -58,22 +58,23 @@ func runNode(ctx context.Context, slices, sold int) inside {
 		err = w.open(ctx)
 	}
 	if err == nil {
-		err = w.sell(ctx, slices)
+		err = w.sell(ctx, q.Slices)
 	}
-	return w.watch(ctx, begin, sold, err)
+	return w.watch(ctx, q, begin, err)
 }
 
-func (w *world) watch(ctx context.Context, begin time.Time, sold int, err error) (r inside) {
+// watch looks at what follows, unless setting up has failed.
+func (w *world) watch(ctx context.Context, q question, begin time.Time, err error) (r inside) {
 	r.SetUp = round(time.Since(begin)).String()
 	if err != nil {
 		return inside{GaveUp: fmt.Sprintf("gave up setting up after %s: %v", r.SetUp, err)}
 	}
 	w.watched, w.clock = true, newStopwatch()
 	before := w.sold
-	err = w.sell(ctx, sold)
+	err = q.profiled(func() error { return w.sell(ctx, q.Sold) })
 	r.Sold = w.sold - before
-	if r.Sold < max(1, sold/10) {
-		return inside{GaveUp: fmt.Sprintf("gave up after %s, %d of %d subjobs sold: %v", round(time.Since(begin)), r.Sold, sold, err)}
+	if r.Sold < max(1, q.Sold/10) {
+		return inside{GaveUp: fmt.Sprintf("gave up after %s, %d of %d subjobs sold: %v", round(time.Since(begin)), r.Sold, q.Sold, err)}
 	}
 	for role, to := range map[protocol.Role]*taken{protocol.Gate: &r.Gate, protocol.Zone: &r.Zone, protocol.Node: &r.Node} {
 		v := sample.Ordered(w.took[role])

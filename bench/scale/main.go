@@ -29,6 +29,8 @@ type settings struct {
 	// bin is the directory of sluice and sluice-shim; empty: they are built. before is a checkout of an older commit, with whose
 	// shell this one's is compared; empty: with what the baseline says.
 	bin, before string
+	// profile is a directory for profiles; empty: none are made.
+	profile string
 	// temp is a directory of this run's own; removed at the end.
 	temp string
 	// sizes are how many jobs wait, from few to many, finished how many are over besides where there are such; slices and nodes
@@ -73,6 +75,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&s.before, "before", "", "a checkout of an older commit, with whose shell this one's is compared")
 	flag.IntVar(&s.finished, "over", -1, "how many jobs are over, where there are such; -1: as many as wait at most")
 	flag.BoolVar(&s.quick, "quick", false, "ten times smaller")
+	flag.StringVar(&s.profile, "profile", "", "a directory for processor profiles of the rows that run in a process of their own (step, sold, sim); empty: none")
 	flag.DurationVar(&s.limit, "limit", time.Minute, "how long anything may take before it is given up")
 	flag.Float64Var(&s.memory, "memory", 10_000, "how much memory a process may take before it is given up, in MiB")
 	flag.Parse()
@@ -80,6 +83,11 @@ func run(ctx context.Context) error {
 		return alone(ctx, *inside, s.limit)
 	}
 	s.scale()
+	if s.profile != "" {
+		if err := os.MkdirAll(s.profile, 0o755); err != nil {
+			return err
+		}
+	}
 	wanted := strings.Split(*only, ",")
 	var errs []error
 	for _, r := range wanted {

@@ -94,12 +94,6 @@ func (e events) Less(i, j int) bool {
 	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].number < e[j].number
 }
 
-// park is what a world is made of.
-type park struct {
-	waiting, slices int
-	jasda           bool
-}
-
 func emptyWorld() *world {
 	return &world{
 		now: quantity.Instant(1_000_000 * time.Second), index: map[protocol.Address]int{}, runs: map[job.Token]*courseOf{}, filed: map[part][]protocol.Fact{}, draw: prng.New(seed, 4),
@@ -108,14 +102,14 @@ func emptyWorld() *world {
 }
 
 // newWorld makes a park whose actors hold its jobs and have been recovered; nothing is offered yet.
-func newWorld(ctx context.Context, p park) (*world, error) {
+func newWorld(ctx context.Context, q question) (*world, error) {
 	w := emptyWorld()
 	var negotiates *market.Config
-	if p.jasda {
+	if q.JASDA {
 		m := market.Config{}.WithDefaults()
 		negotiates = &m
 	}
-	g, err := gate.New(gate.Config{Zone: zoneID, MaxJobs: 4 * max(p.waiting, 1000)})
+	g, err := gate.New(gate.Config{Zone: zoneID, MaxJobs: 4 * max(q.Waiting, 1000)})
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +119,11 @@ func newWorld(ctx context.Context, p park) (*world, error) {
 	}
 	w.add(protocol.Address{Role: protocol.Gate}, g)
 	w.add(protocol.Address{Role: protocol.Zone, ID: zoneID}, z)
-	w.nodes((p.slices+perNode-1)/perNode, perNode)
+	w.nodes((q.Slices+perNode-1)/perNode, perNode)
 	if w.specs, err = specs(); err != nil {
 		return nil, err
 	}
-	if err := w.fill(ctx, p.waiting); err != nil {
+	if err := w.fill(ctx, q.Waiting); err != nil {
 		return nil, err
 	}
 	return w, w.recover(ctx)
