@@ -109,14 +109,16 @@ func (h *Host) sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
-		h.answerQueries()
+		for len(h.queries) > 0 {
+			h.answerQueries()
+		}
 		select {
 		case <-timer.C:
 			return true
 		case <-ctx.Done():
 			return false
 		case <-h.inbox.ping:
-			_, h.queries = h.inbox.take(0, nil, h.queries)
+			_, h.queries = h.inbox.take(0, maxLooks, nil, h.queries)
 		}
 	}
 }

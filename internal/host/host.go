@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,12 @@ import (
 
 // maxBatch is how many inputs share one sync. It bounds how long the first of them waits for the last.
 const maxBatch = 256
+
+// Of one turn of the loop queries get lookTime, and no more than maxLooks of them are taken from the inbox.
+const (
+	lookTime = 2 * time.Millisecond
+	maxLooks = 64
+)
 
 // Host is a running daemon without its network face. Make it with Open, drive it with Run; every other method is safe
 // for concurrent use.
@@ -109,7 +116,7 @@ func (h *Host) loop(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		h.batch, h.queries = h.inbox.take(maxBatch, append(h.batch[:0], h.first...), h.queries[:0])
+		h.batch, h.queries = h.inbox.take(maxBatch, maxLooks, append(h.batch[:0], h.first...), h.queries)
 		h.first = nil
 		for i := range h.batch {
 			if p, ok := h.index[h.batch[i].To]; ok {
@@ -137,7 +144,7 @@ func (h *Host) loop(ctx context.Context) error {
 		if h.tape != nil {
 			h.tape.Flush()
 		}
-		if len(h.batch) > 0 || ticks > 0 {
+		if len(h.batch) > 0 || ticks > 0 || len(h.queries) > 0 {
 			continue
 		}
 		timer.Reset(h.rest())
@@ -233,12 +240,15 @@ func (h *Host) dispatch() {
 	h.steps = h.steps[:0]
 }
 
+// answerQueries answers as many as a turn of the loop has time for, at least one; the others wait for the next turn.
 func (h *Host) answerQueries() {
-	for i, q := range h.queries {
-		q(h.clock.now())
-		h.queries[i] = nil
+	begin := time.Now()
+	for len(h.queries) > 0 {
+		h.queries[0](h.clock.now())
+		if h.queries = slices.Delete(h.queries, 0, 1); time.Since(begin) >= lookTime {
+			return
+		}
 	}
-	h.queries = h.queries[:0]
 }
 
 // Close ends a host whose Run has returned or was never called. Closing twice is harmless.

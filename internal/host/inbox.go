@@ -2,33 +2,82 @@ package host
 
 import (
 	"sync"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Bounds of the inbox. What people send is refused beyond maxCalls; reports, which may be lost, are dropped beyond
-// maxReports. What actors and the executor send is always taken: live leases bound how much that can be.
+// lane is a share of the inbox with a bound of its own, so that no kind of sender takes the room of another.
+type lane uint8
+
 const (
-	maxCalls   = 4096
-	maxReports = 8192
+	// people wait for an answer: whoever finds the lane full is refused, and asks again.
+	people lane = iota
+	// bidders are the agents of external jobs. Their answers are refused like calls of people; that one has come or gone is dropped,
+	// for it says so again with its next call, or is missed at the next round.
+	bidders
+	// peers are the gate, the zone, the node and the archive: what they say is said again from their state until it is answered, so
+	// that the newest is dropped when the lane is full.
+	peers
+	// reports of progress are dropped when the lane is full: the next one says more.
+	reports
+	// world is the executor and the inventory, which say most things once. Nothing of theirs is dropped; the subjobs alive and the
+	// slices bound it.
+	world
+	lanes
 )
+
+// laneRoom is how many messages of each lane wait at most; 0: what bounds it is outside.
+var laneRoom = [lanes]int{people: 4096, bidders: 2048, peers: 16384, reports: 8192}
+
+// laneNames are the senders of each lane in metrics and the log.
+var laneNames = [lanes]string{"people", "agents", "actors", "reports", "executor"}
+
+func (l lane) String() string { return laneNames[l] }
+
+// laneOf says which lane a message takes.
+func laneOf(m *protocol.Message) lane {
+	switch {
+	case m.From.Role == protocol.Person:
+		return people
+	case m.From.Role == protocol.Bidder:
+		return bidders
+	case m.Kind == protocol.Report && (m.From.Role == protocol.Executor || m.From.Role == protocol.Node):
+		return reports
+	case m.From.Role == protocol.Executor:
+		return world
+	}
+	return peers
+}
+
+// maxQueries is how many looks at the actors wait at most; more are refused.
+const maxQueries = 4096
 
 // query is a look at the actors from within the loop.
 type query func(now quantity.Instant)
 
-// inbox is the queue in front of the loop. Senders never block.
+// inbox is the queue in front of the loop, in order of arrival. Senders never block.
 type inbox struct {
 	mu       sync.Mutex
-	messages []protocol.Message
-	queries  []query
-	dropped  uint64
+	messages ring[protocol.Message]
+	waiting  [lanes]int
+	dropped  [lanes]uint64
+	queries  ring[query]
 	closed   bool
 	ping     chan struct{} // capacity 1: something is there
+	// full says that a lane drops messages, and how many it has so far, at most once in fullEvery; said is when it last did.
+	full func(l lane, dropped uint64)
+	said [lanes]time.Time
 }
 
-func newInbox() *inbox { return &inbox{ping: make(chan struct{}, 1)} }
+// fullEvery is the least time between two lines of the log about one lane.
+const fullEvery = time.Minute
+
+func newInbox(full func(l lane, dropped uint64)) *inbox {
+	return &inbox{ping: make(chan struct{}, 1), full: full}
+}
 
 func (b *inbox) wake() {
 	select {
@@ -37,50 +86,52 @@ func (b *inbox) wake() {
 	}
 }
 
-// put takes a message of an actor or the executor. After close it is dropped, as a message may be.
+// put takes a message of an actor, an agent or the executor, or drops it if its lane is full. After close all are dropped, as a
+// message may be.
 func (b *inbox) put(m protocol.Message) {
 	b.mu.Lock()
-	if b.closed || m.Kind == protocol.Report && len(b.messages) >= maxReports {
-		b.dropped++
-	} else {
-		b.messages = append(b.messages, m)
+	defer b.mu.Unlock()
+	l := laneOf(&m)
+	switch {
+	case b.closed:
+		b.dropped[l]++
+	case laneRoom[l] > 0 && b.waiting[l] >= laneRoom[l]:
+		b.dropped[l]++
+		if now := time.Now(); now.Sub(b.said[l]) >= fullEvery {
+			b.said[l] = now
+			b.full(l, b.dropped[l])
+		}
+	default:
+		b.push(m)
 	}
-	b.mu.Unlock()
-	b.wake()
 }
 
-// call takes a person's message.
+// call takes the message of somebody who waits for an answer, a person or an agent, or refuses it.
 func (b *inbox) call(m protocol.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.room(len(b.messages), maxCalls); err != nil {
+	l := laneOf(&m)
+	if err := b.room(b.waiting[l], laneRoom[l]); err != nil {
 		return err
 	}
-	b.messages = append(b.messages, m)
-	b.wake()
+	b.push(m)
 	return nil
 }
 
-// answer takes an agent's answer. Agents leave half of the room to people.
-func (b *inbox) answer(m protocol.Message) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err := b.room(len(b.messages), maxCalls/2); err != nil {
-		return err
-	}
-	b.messages = append(b.messages, m)
+func (b *inbox) push(m protocol.Message) {
+	b.messages.push(m)
+	b.waiting[laneOf(&m)]++
 	b.wake()
-	return nil
 }
 
 // ask takes a query.
 func (b *inbox) ask(q query) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.room(len(b.queries), maxCalls); err != nil {
+	if err := b.room(b.queries.n, maxQueries); err != nil {
 		return err
 	}
-	b.queries = append(b.queries, q)
+	b.queries.push(q)
 	b.wake()
 	return nil
 }
@@ -95,29 +146,35 @@ func (b *inbox) room(waiting, most int) error {
 	return nil
 }
 
-// take moves up to n messages and all queries into the given slices.
-func (b *inbox) take(n int, messages []protocol.Message, queries []query) ([]protocol.Message, []query) {
+// take moves messages and queries into the given slices until these have n and m.
+func (b *inbox) take(n, m int, messages []protocol.Message, queries []query) ([]protocol.Message, []query) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n = min(n, len(b.messages))
-	messages = append(messages, b.messages[:n]...)
-	rest := copy(b.messages, b.messages[n:])
-	clear(b.messages[rest:])
-	b.messages = b.messages[:rest]
-	queries = append(queries, b.queries...)
-	clear(b.queries)
-	b.queries = b.queries[:0]
-	if rest > 0 {
+	for b.messages.n > 0 && len(messages) < n {
+		messages = append(messages, b.messages.pop())
+		b.waiting[laneOf(&messages[len(messages)-1])]--
+	}
+	for b.queries.n > 0 && len(queries) < m {
+		queries = append(queries, b.queries.pop())
+	}
+	if n > 0 && b.messages.n > 0 || b.queries.n > 0 {
 		b.wake()
 	}
 	return messages, queries
+}
+
+// load is how many messages wait, and how many were dropped so far, by lane.
+func (b *inbox) load() (waiting [lanes]int, dropped [lanes]uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting, b.dropped
 }
 
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	b.messages, b.queries = nil, nil
+	b.messages, b.queries, b.waiting = ring[protocol.Message]{}, ring[query]{}, [lanes]int{}
 }
 
 func errStopping() error {

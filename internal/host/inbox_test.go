@@ -39,20 +39,47 @@ func readTape(t *testing.T, dataDir string) []tape.Entry {
 	}
 }
 
+// TestInboxBounds: every lane has room of its own; what is said again is dropped beyond it, who waits for an answer is refused, and
+// what the executor says once is always taken. A full lane is told of once.
 func TestInboxBounds(t *testing.T) {
-	b := newInbox()
-	for range maxReports + 10 {
-		b.put(protocol.Message{Kind: protocol.Report})
+	told := map[lane]int{}
+	b := newInbox(func(l lane, _ uint64) { told[l]++ })
+	from := func(k protocol.Kind, r protocol.Role) protocol.Message {
+		return protocol.Message{Kind: k, From: protocol.Address{Role: r}}
 	}
-	if err := b.call(protocol.Message{Kind: protocol.Submit}); errkind.Of(err) != errkind.Exhausted {
-		t.Errorf("a call into a full inbox: got %v, want kind exhausted", err)
+	total := 0
+	for l, m := range map[lane]protocol.Message{
+		bidders: from(protocol.Attend, protocol.Bidder), peers: from(protocol.Closed, protocol.Zone), reports: from(protocol.Report, protocol.Executor),
+	} {
+		for range laneRoom[l] + 10 {
+			b.put(m)
+		}
+		total += laneRoom[l]
+		if waiting, dropped := b.load(); waiting[l] != laneRoom[l] || dropped[l] != 10 || told[l] != 1 {
+			t.Errorf("%v: %d wait, %d were dropped, told of %d times; want %d, 10 and 1", l, waiting[l], dropped[l], told[l], laneRoom[l])
+		}
 	}
-	b.put(protocol.Message{Kind: protocol.Exited}) // what must not be lost is always taken
-	got, _ := b.take(2*maxReports, nil, nil)
-	if len(got) != maxReports+1 || got[maxReports].Kind != protocol.Exited || b.dropped != 10 {
-		t.Errorf("%d messages, %d dropped; want %d with the result last, and 10", len(got), b.dropped, maxReports+1)
+	for range laneRoom[people] {
+		if err := b.call(from(protocol.Submit, protocol.Person)); err != nil {
+			t.Fatalf("people have room of their own: %v", err)
+		}
 	}
-	for range maxCalls {
+	for _, m := range []protocol.Message{from(protocol.Submit, protocol.Person), from(protocol.Answer, protocol.Bidder)} {
+		if err := b.call(m); errkind.Of(err) != errkind.Exhausted {
+			t.Errorf("a call of %v too many: got %v, want kind exhausted", laneOf(&m), err)
+		}
+	}
+	b.put(from(protocol.Exited, protocol.Executor))
+	total += laneRoom[people] + 1
+	got, _ := b.take(2*total, 0, nil, nil)
+	if waiting, _ := b.load(); len(got) != total || got[total-1].Kind != protocol.Exited || waiting != [lanes]int{} {
+		t.Errorf("%d messages, then %v wait; want %d with the result last, and none", len(got), waiting, total)
+	}
+	b.put(from(protocol.Closed, protocol.Zone))
+	if got, _ := b.take(9, 0, nil, nil); len(got) != 1 {
+		t.Error("there is no room again")
+	}
+	for range maxQueries {
 		if err := b.ask(func(quantity.Instant) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -67,18 +94,26 @@ func TestInboxBounds(t *testing.T) {
 }
 
 func TestInboxKeepsOrder(t *testing.T) {
-	b := newInbox()
-	for i := range 10 {
-		b.put(protocol.Message{Ask: uint64(i)})
-	}
-	var got []protocol.Message
-	for len(got) < 10 {
-		got, _ = b.take(3, got, nil)
-	}
-	for i, m := range got {
-		if m.Ask != uint64(i) {
-			t.Fatalf("message %d came at place %d", m.Ask, i)
+	b := newInbox(nil)
+	put, got := 0, 0
+	for round := range 3000 { // it grows, wraps around and is emptied
+		for range round % 7 * (round / 500) {
+			b.put(protocol.Message{Ask: uint64(put)})
+			put++
 		}
+		batch, _ := b.take(round%11, 0, nil, nil)
+		if round%1000 == 999 {
+			batch, _ = b.take(put, 0, batch, nil)
+		}
+		for _, m := range batch {
+			if m.Ask != uint64(got) {
+				t.Fatalf("message %d came at place %d", m.Ask, got)
+			}
+			got++
+		}
+	}
+	if got != put || got < 10_000 {
+		t.Errorf("%d of %d came", got, put)
 	}
 }
 

@@ -36,18 +36,25 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{
-		opts: o, log: o.Log, inbox: newInbox(), calls: newCalls(),
+		opts: o, log: o.Log, calls: newCalls(),
 		done: make(chan struct{}), changed: make(chan struct{}),
 		fabric: o.Fabric, index: map[protocol.Address]int{}, snapshotAt: o.SnapshotRecords,
 	}
 	if h.fabric == nil {
 		h.fabric = memory.New(memory.Faults{})
 	}
+	h.inbox = newInbox(func(l lane, dropped uint64) {
+		h.log.Warn("the daemon gets more messages than it can take, and drops the newest; what they said is said again",
+			"from", l.String(), "waiting", laneRoom[l], "dropped so far", dropped)
+	})
 	h.observer = observe.New(observe.Options{Log: o.Log, HistoryFor: o.HistoryFor})
+	for l := range lanes {
+		h.observer.Inbox(l.String(), func() (int, uint64) { waiting, dropped := h.inbox.load(); return waiting[l], dropped[l] })
+	}
 	h.started = h.clock.now()
 	h.agents = &agents{
 		keys: keyring{dir: o.DataDir}, zone: protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)},
-		send: h.inbox.put, try: h.inbox.answer, jobs: map[job.ID]*agent{},
+		send: h.inbox.put, try: h.inbox.call, jobs: map[job.ID]*agent{},
 	}
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())

@@ -98,6 +98,16 @@ func newMetrics() *metrics {
 	return m
 }
 
+// inbox shows the load of one kind of sender.
+func (m *metrics) inbox(from string, load func() (waiting int, dropped uint64)) {
+	of := prometheus.Labels{"from": from}
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_inbox_messages", Help: "Messages that wait to be taken, by who sent them.", ConstLabels: of},
+			func() float64 { n, _ := load(); return float64(n) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_inbox_dropped_total", Help: "Messages dropped because too many waited, by who sent them; they are said again.", ConstLabels: of},
+			func() float64 { _, n := load(); return float64(n) }))
+}
+
 // Values of the label state of sluice_slices.
 const (
 	usable   = "usable"

@@ -89,6 +89,12 @@ func (o *Observer) Appended(took time.Duration, records, bytes int) {
 	o.metrics.appended(took, records, bytes)
 }
 
+// Inbox shows the messages of one kind of sender that wait for the loop, and how many were dropped so far. load may be called from
+// any goroutine.
+func (o *Observer) Inbox(from string, load func() (waiting int, dropped uint64)) {
+	o.metrics.inbox(from, load)
+}
+
 // Trouble is told when the daemon stops deciding because its journal takes no more, or starting subjobs because its node can not, and when it goes on.
 func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
 
