@@ -84,24 +84,17 @@ func (h *Host) encode() {
 // committed tells those who watch.
 func (h *Host) committed() {
 	from := 0
-	jobs := false
 	for _, s := range h.steps {
 		for i := from; i < s.facts; i++ {
 			f := &h.out.Facts[i]
 			h.observer.Fact(s.now, f)
 			h.needs(f)
 			h.agents.fact(f)
-			jobs = jobs || f.Job != ""
 		}
 		h.tidy(s.now)
 		from = s.facts
 	}
-	if jobs {
-		h.changedMu.Lock()
-		close(h.changed)
-		h.changed = make(chan struct{})
-		h.changedMu.Unlock()
-	}
+	h.watches.wake(h.out.Facts[:from])
 }
 
 // sleep waits for d and goes on answering queries. It says false if ctx was done first.

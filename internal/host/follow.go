@@ -34,10 +34,10 @@ func (h *Host) Follow(ctx context.Context, name job.ID, f LogFollow, tell func(L
 	for i := range f.Seen {
 		x.at[f.Seen[i].Token] = &f.Seen[i]
 	}
+	changed, stop := h.Watch(name)
+	defer stop()
 	for {
-		// The channel first: a change after it was taken closes it. The state before the copy: what was written until then is
-		// in it, so that nothing of an end is missed.
-		changed := h.Changed()
+		// The state before the copy: what was written until then is in it, so that nothing of an end is missed.
 		over, err := x.look(ctx)
 		if err == nil {
 			err = x.copy()
@@ -56,7 +56,7 @@ func (h *Host) Follow(ctx context.Context, name job.ID, f LogFollow, tell func(L
 			select {
 			case <-changed:
 				stale = true
-			default: // no job has changed: the same subjobs run
+			default: // it has not changed: the same subjobs run
 				if err := x.copy(); err != nil {
 					return err
 				}

@@ -14,6 +14,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 )
 
 // heard is what a follower was told.
@@ -82,10 +83,7 @@ func (s *shelf) write(t *testing.T, seq uint64, text string) {
 
 // moved tells those who wait that a job has changed, as a fact does.
 func (h *Host) moved() {
-	h.changedMu.Lock()
-	defer h.changedMu.Unlock()
-	close(h.changed)
-	h.changed = make(chan struct{})
+	h.watches.wake([]protocol.Fact{{Job: "a"}})
 }
 
 // TestFollowAJob: what ran before is left out, what runs is told from its start, what comes later too, until the job is

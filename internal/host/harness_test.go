@@ -106,6 +106,7 @@ func (z *toyZone) Windows(quantity.Instant) []status.Window                  { r
 func (z *toyZone) Queues(quantity.Instant) []status.Queue                    { return nil }
 func (z *toyZone) DryRun(quantity.Instant, *job.Spec) status.Explanation     { return status.Explanation{} }
 func (z *toyZone) Job(quantity.Instant, job.ID) (status.Job, bool)           { return status.Job{}, false }
+func (z *toyZone) Brief(quantity.Instant, job.ID) (status.Job, bool)         { return status.Job{}, false }
 func (z *toyZone) Explain(quantity.Instant, job.ID) (status.Explanation, bool) {
 	return status.Explanation{}, false
 }

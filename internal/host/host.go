@@ -48,8 +48,7 @@ type Host struct {
 	done     chan struct{} // closed when nothing answers any more
 	stop     sync.Once
 
-	changedMu sync.Mutex
-	changed   chan struct{}
+	watches watches
 
 	lock     *os.File
 	gpus     *inventory.Locks

@@ -37,7 +37,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	}
 	h := &Host{
 		opts: o, log: o.Log, calls: newCalls(),
-		done: make(chan struct{}), changed: make(chan struct{}),
+		done:   make(chan struct{}),
 		fabric: o.Fabric, index: map[protocol.Address]int{}, snapshotAt: o.SnapshotRecords,
 	}
 	if h.fabric == nil {

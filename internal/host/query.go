@@ -68,6 +68,35 @@ func (h *Host) Job(ctx context.Context, name job.ID) (status.Job, error) {
 	return one(ctx, h, name, h.actors.Zone.Job, func(j *status.Job) job.Generation { return j.Generation })
 }
 
+// Standing is how jobs stand, without their histories, in the order of their names. An error of kind NotFound: there is none of
+// one of them.
+func (h *Host) Standing(ctx context.Context, names []job.ID) ([]status.Job, error) {
+	out := make([]status.Job, 0, len(names))
+	for part := range slices.Chunk(names, pageTurn) {
+		found, err := ask(ctx, h, func(now quantity.Instant) []status.Job {
+			list := make([]status.Job, len(part))
+			for i, name := range part {
+				if j, ok := h.actors.Zone.Brief(now, name); ok && h.actors.Gate.Life(name) == j.Generation {
+					list[i] = j
+				}
+			}
+			return list
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range part {
+			if found[i].Name == "" { // on its way to its home, or unknown
+				if found[i], err = one(ctx, h, name, h.actors.Zone.Brief, func(j *status.Job) job.Generation { return j.Generation }); err != nil {
+					return nil, err
+				}
+			}
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
 // Explain says why a job waits, or where it ran.
 func (h *Host) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
 	return one(ctx, h, name, h.actors.Zone.Explain, func(e *status.Explanation) job.Generation { return e.Job.Generation })
@@ -86,8 +115,9 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 	var zero T
 	limit := time.NewTimer(adoption)
 	defer limit.Stop()
+	changed, stop := h.Watch(name)
+	defer stop()
 	for {
-		changed := h.Changed()
 		r, err := ask(ctx, h, func(now quantity.Instant) result {
 			v, ok := view(now, name)
 			present := h.actors.Gate.Life(name)

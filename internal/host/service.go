@@ -159,13 +159,6 @@ func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) e
 	return err
 }
 
-// Changed returns a channel that is closed at the next change of any job.
-func (h *Host) Changed() <-chan struct{} {
-	h.changedMu.Lock()
-	defer h.changedMu.Unlock()
-	return h.changed
-}
-
 // Metrics serves Prometheus' text format.
 func (h *Host) Metrics() http.Handler { return h.observer.Metrics() }
 

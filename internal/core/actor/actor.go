@@ -22,7 +22,9 @@ type Zone interface {
 	protocol.Actor
 	// Page lists jobs, the newest before a key; what it costs grows with its limit.
 	Page(now quantity.Instant, q status.JobQuery) status.JobPage
+	// Job is one job with its subjobs, Brief the same without them.
 	Job(now quantity.Instant, id job.ID) (status.Job, bool)
+	Brief(now quantity.Instant, id job.ID) (status.Job, bool)
 	Windows(now quantity.Instant) []status.Window
 	Explain(now quantity.Instant, id job.ID) (status.Explanation, bool)
 	DryRun(now quantity.Instant, spec *job.Spec) status.Explanation

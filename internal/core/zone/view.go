@@ -14,6 +14,15 @@ import (
 // historyShown bounds the subjobs listed for one job; older ones are counted.
 const historyShown = 10_000
 
+// Brief shows one job without its subjobs.
+func (z *Zone) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
+	s := z.jobs[id]
+	if s == nil {
+		return status.Job{}, false
+	}
+	return z.viewer(now).show(s), true
+}
+
 // Job shows one job with its subjobs.
 func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 	s := z.jobs[id]

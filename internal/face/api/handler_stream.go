@@ -21,8 +21,9 @@ import (
 func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequest]) (*connect.Response[pb.WaitJobResponse], error) {
 	m := r.Msg
 	var f fields
+	var names []job.ID
 	for _, n := range m.Names[:min(len(m.Names), MaxWaitNames)] {
-		h.job(ctx, &f, "names", n)
+		names = append(names, h.job(ctx, &f, "names", n))
 	}
 	if len(m.Names) == 0 || len(m.Names) > MaxWaitNames {
 		f.wrong("names", "has %d names; want 1 to %d", len(m.Names), MaxWaitNames)
@@ -36,10 +37,10 @@ func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequ
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
+	changed, stop := h.service.Watch(names...)
+	defer stop()
 	for last := false; ; {
-		// The channel first: a change after it was taken closes it, so none is missed.
-		changed := h.service.Changed()
-		out, err := h.standing(ctx, m.Names)
+		out, err := h.standing(ctx, names)
 		if err != nil {
 			return nil, wire(err)
 		}
@@ -67,16 +68,15 @@ func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequ
 }
 
 // standing is how the named jobs stand now.
-func (h *handler) standing(ctx context.Context, names []string) (*pb.WaitJobResponse, error) {
+func (h *handler) standing(ctx context.Context, names []job.ID) (*pb.WaitJobResponse, error) {
+	list, err := h.service.Standing(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	out := &pb.WaitJobResponse{Done: true}
-	for _, n := range names {
-		j, err := h.service.Job(ctx, job.ID(n))
-		if err != nil {
-			return nil, err
-		}
-		j.History = nil
-		out.Jobs = append(out.Jobs, jobMessage(&j))
-		out.Done = out.Done && j.State.Final()
+	for i := range list {
+		out.Jobs = append(out.Jobs, jobMessage(&list[i]))
+		out.Done = out.Done && list[i].State.Final()
 	}
 	return out, nil
 }

@@ -51,8 +51,10 @@ type Service interface {
 	Follow(ctx context.Context, name job.ID, f host.LogFollow, tell func(host.LogPiece) error) error
 	// Outputs lists the committed subjobs' output folders in order of progress.
 	Outputs(ctx context.Context, name job.ID) ([]Output, error)
-	// Changed returns a channel that is closed at the next change of any job, for wait and watch.
-	Changed() <-chan struct{}
+	// Standing is how jobs stand, without their histories, in the order of their names.
+	Standing(ctx context.Context, names []job.ID) ([]status.Job, error)
+	// Watch returns a channel that gets a signal when any of these jobs has changed since it was last read. stop ends that.
+	Watch(names ...job.ID) (changed <-chan struct{}, stop func())
 	// History is what each slice did in the recent past: leases, reservations and windows, for pictures.
 	History(ctx context.Context, since quantity.Instant) (History, error)
 	About(ctx context.Context) (About, error)

@@ -218,8 +218,9 @@ func TestSubmitWait(t *testing.T) {
 		addr := daemon(t, fake)
 		done := make(chan result, 1)
 		go func() { done <- sluice(t, addr, fmt.Sprintf(jobFile, "one", ""), "submit", "-", "--wait") }()
+		accepted, stop := fake.Watch()
+		defer stop()
 		for ctx := t.Context(); ; {
-			accepted := fake.Changed()
 			if j, err := fake.Job(ctx, "one"); err == nil && j.State == job.Waiting {
 				break
 			}

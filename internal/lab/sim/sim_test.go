@@ -46,6 +46,7 @@ func (s *script) Costs(cuts []status.Cut) []status.Cut                      { re
 func (s *script) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
 	return nil, nil
 }
+func (s *script) Brief(quantity.Instant, job.ID) (status.Job, bool) { return status.Job{}, false }
 func (s *script) Job(quantity.Instant, job.ID) (status.Job, bool) {
 	return status.Job{}, false
 }

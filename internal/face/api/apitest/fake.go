@@ -27,7 +27,7 @@ func At(d time.Duration) quantity.Instant { return quantity.At(Now().Add(d)) }
 // Fake is a Service with jobs in memory. Its exported fields may be set before it is used; its methods are safe for
 // concurrent use.
 type Fake struct {
-	// Err, if set, is what every call but Changed answers.
+	// Err, if set, is what every call but Watch answers.
 	Err error
 	// SliceList, WindowList, QueueList, OutputList and Past are what the lists answer.
 	SliceList  []status.Slice
@@ -49,7 +49,7 @@ type Fake struct {
 	mu       sync.Mutex
 	jobs     []status.Job
 	requests map[string]job.ID
-	changed  chan struct{}
+	watching []chan struct{}
 	calls    []string
 	snapshot []byte
 	asked    map[job.ID]chan struct{}
@@ -92,7 +92,7 @@ func New() *Fake {
 			{Start: At(-time.Hour), End: At(-10 * time.Minute), Until: protocol.ForLease},
 			{Kind: protocol.ForLease, Start: At(-10 * time.Minute), End: At(-8 * time.Minute), Job: "count-words", Token: run.Token, Range: run.Range, Committed: run.Committed, Outcome: "done", UsedStart: run.Start, UsedEnd: run.End},
 		}}}},
-		requests: map[string]job.ID{}, changed: make(chan struct{}),
+		requests: map[string]job.ID{},
 	}
 	f.jobs = []status.Job{
 		{Name: "count-words", Queue: "default", Kind: job.Items, State: job.Running, Progress: 4000, Reported: 900, Total: 10000, Unit: "item", Subjobs: 1, Running: 1,
@@ -137,8 +137,12 @@ func (f *Fake) Set(j status.Job) {
 	} else {
 		f.jobs = append(f.jobs, j)
 	}
-	close(f.changed)
-	f.changed = make(chan struct{})
+	for _, c := range f.watching {
+		select {
+		case c <- struct{}{}:
+		default: // it has a signal that it has not read
+		}
+	}
 }
 
 // Asked is closed when somebody next asks for a job.
@@ -390,11 +394,30 @@ func (f *Fake) Negotiate(ctx context.Context, n host.Negotiation) (host.Heard, e
 // Outputs answers OutputList.
 func (f *Fake) Outputs(context.Context, job.ID) ([]status.Output, error) { return f.OutputList, f.Err }
 
-// Changed is closed by the next Set.
-func (f *Fake) Changed() <-chan struct{} {
+// Standing is the named jobs.
+func (f *Fake) Standing(ctx context.Context, names []job.ID) (out []status.Job, err error) {
+	for _, name := range names {
+		j, err := f.Job(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		j.History = nil
+		out = append(out, j)
+	}
+	return out, nil
+}
+
+// Watch signals every Set, whichever job it is of.
+func (f *Fake) Watch(...job.ID) (changed <-chan struct{}, stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.changed
+	c := make(chan struct{}, 1)
+	f.watching = append(f.watching, c)
+	return c, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.watching = slices.DeleteFunc(f.watching, func(w chan struct{}) bool { return w == c })
+	}
 }
 
 // History answers Past.
