@@ -1,0 +1,111 @@
+package zone_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/zone"
+)
+
+// asked asks a zone everything that people can ask.
+func asked(z *zone.Zone, now quantity.Instant, stranger *job.Spec) {
+	for _, j := range z.Page(now, status.JobQuery{}).Jobs {
+		z.Job(now, j.Name)
+		z.Explain(now, j.Name)
+	}
+	z.Windows(now)
+	z.Queues(now)
+	z.DryRun(now, stranger)
+	z.Costs([]status.Cut{{Job: "j0"}})
+	z.Negotiation()
+	z.Foresight()
+}
+
+// TestQuestionsChangeNothing: a zone that is asked everything between any two inputs, at any instant, says and decides what one
+// says and decides that nobody asks.
+func TestQuestionsChangeNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		draw := func(n int) int {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			return int(seed>>33) % n
+		}
+		w := newWorld(rt, 1024, 512, 2048)
+		if w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy"); draw(2) == 0 {
+			w.config.Market = &market.Config{}
+		}
+		w.draw, w.twin = draw, &twin{asked: true}
+		w.z = w.make()
+		w.twin.restart(w)
+		w.rough(rt)
+		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
+		stranger := w.drawJob(rt, draw, 1000)
+		stranger.Queue = "unheard-of"
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
+		jobs := rapid.IntRange(1, 20).Draw(rt, "jobs")
+		for i := 0; i < 100 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
+			if n := len(w.adopted); n < jobs && draw(3) > 0 {
+				w.submit(w.drawJob(rt, draw, n))
+			}
+			w.disturb(draw)
+			before, facts := w.z.Digest(), len(capture.All(w.z))
+			asked(w.z, w.now, stranger)
+			asked(w.z, w.now.Add(time.Duration(draw(2000))*time.Millisecond), stranger)
+			if w.z.Digest() != before || len(capture.All(w.z)) != facts {
+				rt.Fatalf("what people asked changed the durable state")
+			}
+			w.tick()
+		}
+	})
+}
+
+// TestManyJobsAreCountedBySample: of more jobs than are asked, those asked stand for all, in what is said of windows and of ranks.
+func TestManyJobsAreCountedBySample(t *testing.T) {
+	w := newWorld(t, 512)
+	w.settle()
+	const n = 40_000
+	for i := range n {
+		s := items(t, fmt.Sprintf("j%05d", i), 5, int64(1000-i%4/3*900), 1) // every fourth would fit the slice
+		s.Queue = "capped"
+		if i%4 < 3 {
+			s.Queue = "default"
+		}
+		w.z.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: s.Name, Epoch: 1, Generation: 1, Spec: s, At: quantity.Instant(1 + i)})
+	}
+	w.slices[0].busy = nil
+	held := protocol.Fact{Kind: protocol.HomeHeld, Flag: true}
+	for i := 3; i < n; i += 4 {
+		held.Job = job.ID(fmt.Sprintf("j%05d", i))
+		w.z.Apply(held)
+	}
+	w.step(protocol.Message{Kind: protocol.Tick})
+	windows := w.z.Windows(w.now)
+	i := slices.IndexFunc(windows, func(v status.Window) bool { return v.State == "unanswered" })
+	if i < 0 || !strings.HasPrefix(windows[i].Reason, "too small for about ") || !strings.Contains(windows[i].Reason, "about ") {
+		t.Fatalf("windows: %+v", windows)
+	}
+	var small, busy int
+	if _, err := fmt.Sscanf(windows[i].Reason, "too small for about %d jobs, about %d jobs run", &small, &busy); err != nil || small+busy < n-2 || small < 29_000 || small > 31_000 {
+		t.Errorf("%q: %v", windows[i].Reason, err)
+	}
+	for i := 3; i < n; i += 4 {
+		held.Job, held.Flag = job.ID(fmt.Sprintf("j%05d", i)), false
+		w.z.Apply(held)
+	}
+	e, _ := w.z.Explain(w.now, "j20003")
+	if r := e.Rank; !r.About || r.Place < 4300 || r.Place > 5700 || r.Of < 9000 || r.Of > 11_000 || !strings.Contains(e.Prospect, "about ") {
+		t.Errorf("the middle one of 10,000: %+v, %q", r, e.Prospect)
+	}
+}
