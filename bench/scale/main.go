@@ -151,7 +151,11 @@ func (s *settings) measure(ctx context.Context, wanted []string) (r results, err
 	if s.temp, err = os.MkdirTemp("", "sluice-scale-"); err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(s.temp)) }()
+	defer func() {
+		if failed := os.RemoveAll(s.temp); failed != nil {
+			s.say("something is left over: %v", failed)
+		}
+	}()
 	if s.bin == "" {
 		s.bin = filepath.Join(s.temp, "bin")
 		if err = build(ctx, ".", s.bin+string(filepath.Separator), "./cmd/sluice", "./cmd/sluice-shim"); err != nil {

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
@@ -205,6 +206,11 @@ func TestTheShapesDiffer(t *testing.T) {
 	all, err := specs()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i := range all {
+		if least := all[i].Safe.LeastOver(0, 1, trp.Unscaled); least <= 1<<30 {
+			t.Errorf("shape %d fits on the small slices of the daemons (%d): it would run instead of waiting", i, least)
+		}
 	}
 	kinds, inQueue, memory := map[job.Kind]int{}, map[string]int{}, map[string]int{}
 	for i := range all {

@@ -23,7 +23,7 @@ import (
 // liveGPUs are the slices of every daemon here. The large one, which every job could use, is drained; the small ones are offered
 // all the time, and no job fits on them. So all jobs are accepted and wait, and the market looks at each of them.
 const (
-	liveGPUs  = "sim:custom,mem=1Gi+1Gi+1536Mi+24Gi"
+	liveGPUs  = "sim:custom,mem=1Gi+1Gi+512Mi+24Gi"
 	liveLarge = "24Gi"
 	liveSlots = 4
 )
