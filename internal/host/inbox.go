@@ -29,8 +29,10 @@ const (
 	lanes
 )
 
-// laneRoom is how many messages of each lane wait at most; 0: what bounds it is outside.
-var laneRoom = [lanes]int{people: 4096, bidders: 2048, peers: 16384, reports: 8192}
+// room is how many messages of a lane wait at most; 0: what bounds it is outside.
+func (l lane) room() int {
+	return [lanes]int{people: 4096, bidders: 2048, peers: 16384, reports: 8192}[l]
+}
 
 // laneNames are the senders of each lane in metrics and the log.
 var laneNames = [lanes]string{"people", "agents", "actors", "reports", "executor"}
@@ -95,7 +97,7 @@ func (b *inbox) put(m protocol.Message) {
 	switch {
 	case b.closed:
 		b.dropped[l]++
-	case laneRoom[l] > 0 && b.waiting[l] >= laneRoom[l]:
+	case l.room() > 0 && b.waiting[l] >= l.room():
 		b.dropped[l]++
 		if now := time.Now(); now.Sub(b.said[l]) >= fullEvery {
 			b.said[l] = now
@@ -111,7 +113,7 @@ func (b *inbox) call(m protocol.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := laneOf(&m)
-	if err := b.room(b.waiting[l], laneRoom[l]); err != nil {
+	if err := b.room(b.waiting[l], l.room()); err != nil {
 		return err
 	}
 	b.push(m)

@@ -51,15 +51,15 @@ func TestInboxBounds(t *testing.T) {
 	for l, m := range map[lane]protocol.Message{
 		bidders: from(protocol.Attend, protocol.Bidder), peers: from(protocol.Closed, protocol.Zone), reports: from(protocol.Report, protocol.Executor),
 	} {
-		for range laneRoom[l] + 10 {
+		for range l.room() + 10 {
 			b.put(m)
 		}
-		total += laneRoom[l]
-		if waiting, dropped := b.load(); waiting[l] != laneRoom[l] || dropped[l] != 10 || told[l] != 1 {
-			t.Errorf("%v: %d wait, %d were dropped, told of %d times; want %d, 10 and 1", l, waiting[l], dropped[l], told[l], laneRoom[l])
+		total += l.room()
+		if waiting, dropped := b.load(); waiting[l] != l.room() || dropped[l] != 10 || told[l] != 1 {
+			t.Errorf("%v: %d wait, %d were dropped, told of %d times; want %d, 10 and 1", l, waiting[l], dropped[l], told[l], l.room())
 		}
 	}
-	for range laneRoom[people] {
+	for range people.room() {
 		if err := b.call(from(protocol.Submit, protocol.Person)); err != nil {
 			t.Fatalf("people have room of their own: %v", err)
 		}
@@ -70,7 +70,7 @@ func TestInboxBounds(t *testing.T) {
 		}
 	}
 	b.put(from(protocol.Exited, protocol.Executor))
-	total += laneRoom[people] + 1
+	total += people.room() + 1
 	got, _ := b.take(2*total, 0, nil, nil)
 	if waiting, _ := b.load(); len(got) != total || got[total-1].Kind != protocol.Exited || waiting != [lanes]int{} {
 		t.Errorf("%d messages, then %v wait; want %d with the result last, and none", len(got), waiting, total)

@@ -45,7 +45,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.inbox = newInbox(func(l lane, dropped uint64) {
 		h.log.Warn("the daemon gets more messages than it can take, and drops the newest; what they said is said again",
-			"from", l.String(), "waiting", laneRoom[l], "dropped so far", dropped)
+			"from", l.String(), "waiting", l.room(), "dropped so far", dropped)
 	})
 	h.observer = observe.New(observe.Options{Log: o.Log, HistoryFor: o.HistoryFor})
 	for l := range lanes {

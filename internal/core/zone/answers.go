@@ -26,7 +26,7 @@ type windowKey struct {
 
 // mostHeard bounds how many answers of jobs one look at the windows hears; at least leastHeard jobs are asked about each. Where
 // that is fewer than there are, a sample is asked, spread over all of them, and its answers stand for the others.
-const mostHeard, leastHeard = 1 << 15, 64
+const mostHeard, leastHeard = 1 << 13, 64
 
 // answersTo asks the jobs without a verdict, or a sample of them that has no more than most, what they say to a window that has
 // begun. It changes nothing: a job that changed since the market last heard it is asked anew.

@@ -55,8 +55,8 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 			return fmt.Sprintf("(Resources) reserved on %s in %v", sl.id, sl.reserved(s.Job).Start.Sub(now).Round(time.Second))
 		}
 	}
-	counts := z.countsOf(s)
-	c := counts.latest()
+	so := z.countsOf(s)
+	c := so.latest()
 	if s.Spec.External && s.agent.session == 0 {
 		c = cause{reason: unattended}
 	}

@@ -20,9 +20,9 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	m := r.Msg
 	var f fields
 	q := status.JobQuery{Queue: m.Queue, Limit: int(m.Limit)}
-	var err error
-	if q.States, err = states(m.States); err != nil {
-		f.wrong("states", "%v", err)
+	wanted, unknown := states(m.States)
+	if q.States = wanted; unknown != nil {
+		f.wrong("states", "%v", unknown)
 	}
 	if m.Limit < 0 || m.Limit > MaxJobs {
 		f.wrong("limit", "is %d; want 0 to %d, and page_token for more", m.Limit, MaxJobs)
@@ -35,8 +35,9 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	case m.PageToken != "" && m.Before != "":
 		f.wrong("before", "is given, and page_token too; want one of them")
 	case m.PageToken != "":
-		if q.Before, err = readPageToken(m.PageToken); err != nil {
-			f.wrong("page_token", "%v", err)
+		k, unreadable := readPageToken(m.PageToken)
+		if q.Before = k; unreadable != nil {
+			f.wrong("page_token", "%v", unreadable)
 		}
 	case m.Before != "":
 		before = h.job(ctx, &f, "before", m.Before)

@@ -64,26 +64,38 @@ type point struct {
 
 // top is the view of sluice top.
 type top struct {
-	a       *app
-	c       sluicev1alpha1connect.SluiceServiceClient
-	about   *pb.About
-	jobs    []*pb.Job
-	counts  [len(topGroups)]int
+	a     *app
+	c     sluicev1alpha1connect.SluiceServiceClient
+	about *pb.About
+	jobs  []*pb.Job
+	// counts are all jobs of each group.
+	counts  [topGroups]int
 	slices  []*pb.Slice
 	windows []*pb.Window
 	// rates are the points of the last rateOver by job; under the empty name subjobs committed.
 	rates map[string][]point
+	// committed sums what jobs have committed since the first look; subjobs is what each of those shown had at the last, looked.
+	committed int64
+	subjobs   map[string]int32
+	looked    time.Time
 	// first is the first job that is shown.
 	first int
 }
 
-// topGroups are what is shown of the jobs: the newest of each group, and how many there are.
-var topGroups = [...]struct {
-	states []string
-	most   int
-}{
-	{[]string{"RUNNING"}, 500}, {[]string{"PENDING"}, 300}, {[]string{"PAUSED"}, 100},
-	{[]string{"COMPLETED", "FAILED", "CANCELLED", "EXPIRED", "NEVER"}, 300},
+// topGroups is how many groups of jobs there are: those that run, wait, are paused, and are over.
+const topGroups = 4
+
+// topGroup is the states of a group, and how many of its newest jobs are shown.
+func topGroup(i int) (states []string, most int) {
+	switch i {
+	case 0:
+		return []string{"RUNNING"}, 500
+	case 1:
+		return []string{"PENDING"}, 300
+	case 2:
+		return []string{"PAUSED"}, 100
+	}
+	return []string{"COMPLETED", "FAILED", "CANCELLED", "EXPIRED", "NEVER"}, 300
 }
 
 func (t *top) fetch(ctx context.Context) (func(), error) {
@@ -92,11 +104,12 @@ func (t *top) fetch(ctx context.Context) (func(), error) {
 		return nil, err
 	}
 	var jobs []*pb.Job
-	var counts [len(topGroups)]int
-	for i, g := range topGroups {
-		list, older, err := listJobs(ctx, t.c, &pb.ListJobsRequest{States: g.states}, g.most)
-		if err != nil {
-			return nil, err
+	var counts [topGroups]int
+	for i := range topGroups {
+		states, most := topGroup(i)
+		list, older, failed := listJobs(ctx, t.c, &pb.ListJobsRequest{States: states}, most)
+		if failed != nil {
+			return nil, failed
 		}
 		jobs, counts[i] = append(jobs, list...), len(list)+int(older)
 	}
@@ -135,8 +148,7 @@ func byInterest(a, b *pb.Job) int {
 // measure takes the points of now and forgets those that are too old.
 func (t *top) measure() {
 	now := t.a.Now()
-	known := map[string]bool{"": true}
-	var committed int64
+	known, subjobs := map[string]bool{"": true}, map[string]int32{}
 	add := func(name string, done int64) {
 		list := append(t.rates[name], point{now, done})
 		for len(list) > 2 && now.Sub(list[1].at) >= rateOver {
@@ -146,12 +158,15 @@ func (t *top) measure() {
 	}
 	for _, j := range t.jobs {
 		known[j.Name] = true
-		committed += int64(j.Subjobs)
-		if !j.Final {
+		if before, seen := t.subjobs[j.Name]; seen || j.Submitted.AsTime().After(t.looked) {
+			t.committed += max(0, int64(j.Subjobs-before))
+		}
+		if subjobs[j.Name] = j.Subjobs; !j.Final {
 			add(j.Name, j.Progress+j.Reported)
 		}
 	}
-	add("", committed)
+	t.subjobs, t.looked = subjobs, now
+	add("", t.committed)
 	for name := range t.rates {
 		if !known[name] {
 			delete(t.rates, name)
