@@ -168,7 +168,8 @@ func TestSnapshotsAndSweep(t *testing.T) {
 	s.stored = []job.ID{"a", "ghost"}
 	var kept []bool
 	s.pruned = func(keep func(string) bool) { kept = []bool{keep("snap-tar"), keep("snap-old")} }
-	_, _ = r.start(t)
+	h, _ = r.start(t)
+	h.background.Wait()
 	if !slices.Equal(kept, []bool{true, false}) {
 		t.Errorf("kept %v, want the snapshot of a kept job and no other", kept)
 	}

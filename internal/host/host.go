@@ -47,17 +47,20 @@ type Host struct {
 	started  quantity.Instant
 	done     chan struct{} // closed when nothing answers any more
 	stop     sync.Once
+	// background is what looks through files beside the loop.
+	background sync.WaitGroup
 
 	watches watches
 
-	lock     *os.File
-	gpus     *inventory.Locks
-	journal  journal.Journal
-	executor executor.Executor
-	files    Files // nil: none are kept
-	fabric   fabric.Fabric
-	named    atomic.Pointer[map[job.SliceID]protocol.Slice]
-	tape     *tape.Writer // nil: no tape
+	lock      *os.File
+	gpus      *inventory.Locks
+	journal   journal.Journal
+	archivist *archivist // nil: jobs stay in memory until they are forgotten
+	executor  executor.Executor
+	files     Files // nil: none are kept
+	fabric    fabric.Fabric
+	named     atomic.Pointer[map[job.SliceID]protocol.Slice]
+	tape      *tape.Writer // nil: no tape
 
 	// What follows belongs to the goroutine of Open and then of Run.
 	actors   actor.Set
@@ -68,12 +71,11 @@ type Host struct {
 	position journal.Position
 	fresh    bool               // the log was empty at the start
 	first    []protocol.Message // before anything of the inbox
-	// snapshots that accepted jobs need; forgot: a job was forgotten since the others were removed, at pruned.
-	snapshots map[job.ID]string
-	forgot    bool
-	pruned    quantity.Instant
-	// over are those of them that have ended; closed: one has since unpacked work directories were removed, at prunedUnpacked.
-	over           map[job.ID]bool
+	// workdirs are the stored work directories that jobs need; forgot: a job was forgotten since the others were removed, at
+	// pruned; closed: one has ended since unpacked ones were removed, at prunedUnpacked.
+	workdirs       workdirs
+	forgot         bool
+	pruned         quantity.Instant
 	closed         bool
 	prunedUnpacked quantity.Instant
 
@@ -148,6 +150,8 @@ func (h *Host) loop(ctx context.Context) error {
 		}
 		timer.Reset(h.rest())
 		select {
+		case err := <-h.archivist.fails():
+			return err
 		case <-h.inbox.ping:
 		case <-timer.C:
 		case <-ctx.Done():
@@ -184,6 +188,9 @@ func (h *Host) ticks() (n int) {
 
 func (h *Host) step(i int, m *protocol.Message) {
 	p, now := &h.parties[i], h.clock.now()
+	if !h.recall(p, m) {
+		return
+	}
 	if h.tape != nil {
 		h.tape.StepCall(p.Address, now, m)
 	}
@@ -221,6 +228,8 @@ func (h *Host) dispatch() {
 			h.fabric.Send(*m)
 		case protocol.Executor:
 			h.executor.Do(*m, h.position)
+		case protocol.Archive:
+			h.archivist.take(*m)
 		case protocol.Person:
 			h.calls.reply(*m, h.position)
 		case protocol.Bidder:
@@ -257,8 +266,12 @@ func (h *Host) Close() error {
 		h.inbox.close()
 		h.calls.close(errStopping())
 		close(h.done)
+		h.background.Wait()
 		if h.executor != nil {
 			err = errors.Join(err, h.executor.Close())
+		}
+		if h.archivist != nil {
+			err = errors.Join(err, h.archivist.close())
 		}
 		if h.fabric != nil {
 			err = errors.Join(err, h.fabric.Close())

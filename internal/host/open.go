@@ -25,6 +25,7 @@ import (
 const (
 	journalDir = "journal"
 	tapeDir    = "tape"
+	archiveDir = "archive"
 )
 
 // Open takes the data directory, recovers the actors from the log, matches it with what still runs on this machine and
@@ -82,6 +83,9 @@ func (h *Host) open(ctx context.Context) (err error) {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	if err = h.replay(); err != nil {
+		return err
+	}
+	if err = h.openArchive(); err != nil {
 		return err
 	}
 	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice, Use: h.use()}); err != nil {
@@ -160,7 +164,7 @@ func (h *Host) openTape() error {
 // replay folds the log into the actors. It decides nothing.
 func (h *Host) replay() error {
 	begin, facts := time.Now(), 0
-	h.snapshots, h.over = map[job.ID]string{}, map[job.ID]bool{}
+	h.workdirs = newWorkdirs()
 	apply := func(f protocol.Fact) error {
 		i, ok := h.index[f.Actor]
 		if !ok {
@@ -254,23 +258,4 @@ func (h *Host) lostJournal() error {
 	}
 	return errkind.Errorf(errkind.Corrupt, "%s has no journal, but files of %d jobs, the first is %q: restore the journal's directory from a backup; "+
 		"or move output, checkpoints and logs away to begin with no jobs. Nothing was removed", h.opts.DataDir, len(stored), stored[0])
-}
-
-// sweep removes the files of jobs that nobody knows any more: a Purge may have been lost with an earlier boot. Nobody
-// can submit yet, so what the log knows is all there is.
-func (h *Host) sweep() {
-	if h.files == nil {
-		return
-	}
-	stored, err := h.files.Stored()
-	for _, id := range stored {
-		if h.actors.Gate.Life(id) == 0 {
-			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)
-		}
-	}
-	if err != nil {
-		h.log.Warn("could not look for files that nobody needs any more", "error", err)
-	}
-	h.pruneSnapshots()
-	h.pruneUnpacked()
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/fabric"
 	"sluice.dev/sluice/internal/edge/inventory"
@@ -64,6 +66,9 @@ type Options struct {
 	Config json.RawMessage
 	// Journal opens the log below the data directory.
 	Journal func(dir string) (journal.Journal, error)
+	// Archive opens the archive below the data directory; known: there must be one. Nil: jobs that are over stay in memory, and
+	// the actors must not leave any to an archive.
+	Archive func(dir string, known bool) (archive.Archive, error)
 	// Executor makes the executor and what it keeps of jobs; Files may be nil: then there are no snapshots, logs and
 	// outputs. See Processes.
 	Executor func(Env) (executor.Executor, Files, error)
@@ -82,6 +87,10 @@ type Options struct {
 	// Tape bounds the tape. NoTape turns it off.
 	Tape   tape.Limits
 	NoTape bool
+	// Retain is how long an archived job is kept after its end, MostArchived how many are; the oldest go first. Default 168 h and
+	// 1,000,000.
+	Retain       time.Duration
+	MostArchived int64
 	// HistoryFor is how far back pictures may look. Default 24 h.
 	HistoryFor time.Duration
 
@@ -115,6 +124,8 @@ func (o *Options) check() error {
 	if o.SnapshotBytes == 0 {
 		o.SnapshotBytes = 64 << 20
 	}
+	o.Retain = cmp.Or(o.Retain, 168*time.Hour)
+	o.MostArchived = cmp.Or(o.MostArchived, 1_000_000)
 	if o.HistoryFor == 0 {
 		o.HistoryFor = 24 * time.Hour
 	}

@@ -1,10 +1,13 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -16,24 +19,6 @@ const pruneEvery = time.Hour
 
 // pruneUnpackedEvery is the same for those that are unpacked: a copy that is missed is made again.
 const pruneUnpackedEvery = time.Minute
-
-// needs notes which stored work directory a job needs, and that it needs none any more.
-func (h *Host) needs(f *protocol.Fact) {
-	switch {
-	case f.Kind == protocol.JobAccepted && f.Spec != nil:
-		h.snapshots[f.Job] = f.Spec.Launch.Snapshot
-		delete(h.over, f.Job)
-	case f.Kind == protocol.JobRequeued: // of the same work directory
-		delete(h.over, f.Job)
-	case f.Kind == protocol.JobClosed:
-		h.over[f.Job] = true
-		h.closed = true
-	case f.Kind == protocol.JobForgotten: // one that takes its place in the same step is accepted behind it
-		delete(h.snapshots, f.Job)
-		delete(h.over, f.Job)
-		h.forgot = true
-	}
-}
 
 // tidy removes now and then what jobs have left that are over or forgotten.
 func (h *Host) tidy(now quantity.Instant) {
@@ -47,27 +32,82 @@ func (h *Host) tidy(now quantity.Instant) {
 	}
 }
 
+// needs notes what a fact changes of who needs which stored work directory.
+func (h *Host) needs(f *protocol.Fact) {
+	h.workdirs.fact(f)
+	h.closed = h.closed || f.Kind == protocol.JobClosed
+	h.forgot = h.forgot || f.Kind == protocol.JobForgotten
+}
+
 func (h *Host) pruneUnpacked() {
 	h.closed = false
-	live := map[string]bool{}
-	for name, snapshot := range h.snapshots {
-		if !h.over[name] {
-			live[snapshot] = true
-		}
-	}
-	if err := h.files.PruneUnpacked(func(id string) bool { return live[id] }); err != nil {
+	if err := h.files.PruneUnpacked(func(id string) bool { return h.workdirs.live[id] > 0 }); err != nil {
 		h.log.Warn("could not remove unpacked work directories that nobody needs any more", "error", err)
 	}
 }
 
+// pruneSnapshots looks through the stored work directories beside the loop. A job that leaves memory meanwhile is in the archive
+// before it does, one that is taken back stays there until it is over again, and one that is submitted has a young file.
 func (h *Host) pruneSnapshots() {
 	h.forgot = false
-	needed := make(map[string]bool, len(h.snapshots))
-	for _, snapshot := range h.snapshots {
-		needed[snapshot] = true
+	needed := maps.Clone(h.workdirs.needs)
+	h.background.Go(func() {
+		err := h.files.PruneSnapshots(func(id string) bool {
+			if needed[id] > 0 || h.archivist == nil {
+				return needed[id] > 0
+			}
+			needs, err := h.archivist.archive.NeedsSnapshot(id)
+			if err != nil {
+				h.log.Warn("could not look who needs a stored work directory", "snapshot", id, "error", err)
+			}
+			return needs || err != nil
+		})
+		if err != nil {
+			h.log.Warn("could not remove work directories that nobody needs any more", "error", err)
+		}
+	})
+}
+
+// sweep removes the files of jobs that nobody knows any more, beside the loop: a Purge may have been lost with an earlier boot.
+func (h *Host) sweep() {
+	if h.files == nil {
+		return
 	}
-	if err := h.files.PruneSnapshots(func(id string) bool { return needed[id] }); err != nil {
-		h.log.Warn("could not remove work directories that nobody needs any more", "error", err)
+	h.pruneSnapshots()
+	h.pruneUnpacked()
+	h.background.Go(func() {
+		stored, err := h.files.Stored()
+		if err != nil {
+			h.log.Warn("could not look for files that nobody needs any more", "error", err)
+		}
+		for _, id := range stored {
+			select {
+			case <-h.done:
+				return
+			default:
+			}
+			if life, err := h.archivedLife(id); err == nil && life == 0 {
+				h.purgeUnknown(id)
+			}
+		}
+	})
+}
+
+// purgeUnknown removes the files of a job if neither the gate nor the archive knows it. The executor does it before it returns, so
+// that a job of that name which is accepted later finds the place clear.
+func (h *Host) purgeUnknown(id job.ID) {
+	failed, err := ask(context.Background(), h, func(quantity.Instant) error {
+		if h.actors.Gate.Life(id) != 0 {
+			return nil
+		}
+		life, err := h.archivedLife(id) // it may have left memory just now
+		if err == nil && life == 0 {
+			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)
+		}
+		return err
+	})
+	if err = errors.Join(failed, err); err != nil && errkind.Of(err) != errkind.Unavailable {
+		h.log.Warn("could not look whether anybody needs the files of a job", "job", string(id), "error", err)
 	}
 }
 
@@ -82,11 +122,8 @@ func (h *Host) missingSnapshots() {
 	}
 	gone := map[string]bool{}
 	var lost []job.ID
-	for _, name := range slices.Sorted(maps.Keys(h.snapshots)) {
-		id := h.snapshots[name]
-		if id == "" {
-			continue
-		}
+	for _, name := range slices.Sorted(maps.Keys(h.workdirs.of)) {
+		id := h.workdirs.of[name].id
 		if _, looked := gone[id]; !looked {
 			there, err := h.files.HasSnapshot(id)
 			if err != nil {
@@ -103,7 +140,7 @@ func (h *Host) missingSnapshots() {
 	}
 	for _, name := range lost[:min(len(lost), mostNamed)] {
 		h.log.Error("the stored work directory of a job is missing, and it can not run without it",
-			"job", string(name), "snapshot", h.snapshots[name], "below", h.opts.DataDir,
+			"job", string(name), "snapshot", h.workdirs.of[name].id, "below", h.opts.DataDir,
 			"todo", "restore the file from a backup, or submit the same job again from its work directory")
 	}
 	if more := len(lost) - mostNamed; more > 0 {

@@ -67,6 +67,7 @@ func TestForgottenJobsLeaveNoSnapshots(t *testing.T) {
 		time.Sleep(2 * pruneEvery)
 		submit("d", "c")
 		submit("e", "c")
+		synctest.Wait()
 		want := [][]bool{{false, false, false}, {false, true, true}, {false, false, true}} // at the start, at once, later
 		if !slices.EqualFunc(kept, want, slices.Equal[[]bool]) {
 			t.Errorf("kept %v, want %v", kept, want)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -29,43 +30,9 @@ func ask[T any](ctx context.Context, h *Host, f func(now quantity.Instant) T) (T
 	}
 }
 
-// pageTurn is how many jobs one look from within the loop shows at most: well below a millisecond's worth, so that nobody else
-// waits for somebody's list.
-const pageTurn = 128
-
-// Jobs lists the newest jobs before a key. A long page is put together from several looks, between which the daemon goes on: a
-// job that begins another life meanwhile may be seen twice or not at all.
-func (h *Host) Jobs(ctx context.Context, q status.JobQuery) (status.JobPage, error) {
-	var out status.JobPage
-	var parts [][]status.Job // the newest first
-	for found := 0; ; {
-		part := q
-		if part.Limit = pageTurn; q.Limit > 0 {
-			part.Limit = min(pageTurn, q.Limit-found)
-		}
-		page, err := ask(ctx, h, func(now quantity.Instant) status.JobPage {
-			page := h.actors.Zone.Page(now, part)
-			// What the gate has forgotten, or begun another life of, its home may have to hear yet.
-			page.Jobs = slices.DeleteFunc(page.Jobs, func(j status.Job) bool { return h.actors.Gate.Life(j.Name) != j.Generation })
-			return page
-		})
-		if err != nil {
-			return status.JobPage{}, err
-		}
-		parts, found = append(parts, page.Jobs), found+len(page.Jobs)
-		if out.Older, out.Next = page.Older, page.Next; out.Older == 0 || q.Limit > 0 && found >= q.Limit {
-			break
-		}
-		q.Before = page.Next
-	}
-	slices.Reverse(parts)
-	out.Jobs = slices.Concat(parts...)
-	return out, nil
-}
-
 // Job is one job. An error of kind NotFound: there is none of that name.
 func (h *Host) Job(ctx context.Context, name job.ID) (status.Job, error) {
-	return one(ctx, h, name, h.actors.Zone.Job, func(j *status.Job) job.Generation { return j.Generation })
+	return one(ctx, h, name, actor.Zone.Job, func(j *status.Job) job.Generation { return j.Generation })
 }
 
 // Standing is how jobs stand, without their histories, in the order of their names. An error of kind NotFound: there is none of
@@ -87,7 +54,7 @@ func (h *Host) Standing(ctx context.Context, names []job.ID) ([]status.Job, erro
 		}
 		for i, name := range part {
 			if found[i].Name == "" { // on its way to its home, or unknown
-				if found[i], err = one(ctx, h, name, h.actors.Zone.Brief, func(j *status.Job) job.Generation { return j.Generation }); err != nil {
+				if found[i], err = one(ctx, h, name, actor.Zone.Brief, func(j *status.Job) job.Generation { return j.Generation }); err != nil {
 					return nil, err
 				}
 			}
@@ -99,18 +66,22 @@ func (h *Host) Standing(ctx context.Context, names []job.ID) ([]status.Job, erro
 
 // Explain says why a job waits, or where it ran.
 func (h *Host) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
-	return one(ctx, h, name, h.actors.Zone.Explain, func(e *status.Explanation) job.Generation { return e.Job.Generation })
+	return one(ctx, h, name, actor.Zone.Explain, func(e *status.Explanation) job.Generation { return e.Job.Generation })
 }
 
 // adoption is how long a job may be on its way from the gate to its home before a question about it is given up.
 const adoption = 5 * time.Second
 
-// one looks a job up at its home. Between its acceptance and its adoption only the gate knows it: whoever has just
-// submitted it must not be told that it does not exist, and whoever has requeued it not how its last life ended.
-func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.Instant, job.ID) (T, bool), life func(*T) job.Generation) (T, error) {
+// one looks a job up at its home, or in the archive once it has left there. Between its acceptance and its adoption only the gate
+// knows it: whoever has just submitted it must not be told that it does not exist, and whoever has requeued it not how its last
+// life ended.
+func one[T any](ctx context.Context, h *Host, name job.ID, view func(actor.Zone, quantity.Instant, job.ID) (T, bool), life func(*T) job.Generation) (T, error) {
 	type result struct {
-		value     T
-		ok, known bool
+		at quantity.Instant
+		// value is what the home shows, if it has it (ok), of life shown; present is the gate's.
+		value          T
+		ok             bool
+		shown, present job.Generation
 	}
 	var zero T
 	limit := time.NewTimer(adoption)
@@ -119,17 +90,29 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 	defer stop()
 	for {
 		r, err := ask(ctx, h, func(now quantity.Instant) result {
-			v, ok := view(now, name)
-			present := h.actors.Gate.Life(name)
-			return result{v, ok && life(&v) == present, present != 0}
+			r := result{at: now, present: h.actors.Gate.Life(name)}
+			if v, ok := view(h.actors.Zone, now, name); ok {
+				r.value, r.ok, r.shown = v, true, life(&v)
+			}
+			return r
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return zero, err
-		case r.ok:
+		}
+		// Asked first and looked up then: what has left memory by now is in the archive.
+		if r.present == 0 {
+			if r.present, err = h.archivedLife(name); err != nil {
+				return zero, err
+			}
+		}
+		if r.ok && r.shown == r.present {
 			return r.value, nil
-		case !r.known:
+		}
+		if r.present == 0 {
 			return zero, errkind.Errorf(errkind.NotFound, "there is no job %q; see the list of jobs for those there are", name)
+		}
+		if v, of, err := archivedView(h, r.at, name, view, life); err != nil || of == r.present {
+			return v, err
 		}
 		select {
 		case <-changed:

@@ -59,6 +59,11 @@ func (h *Host) troubles() string {
 	if t := h.trouble.Load(); t != nil {
 		all = append(all, t.text())
 	}
+	if h.archivist != nil {
+		if why := h.archivist.full.Load(); why != nil {
+			all = append(all, "jobs that are over stay in memory (everything else goes on): "+*why)
+		}
+	}
 	if a := h.ailing.Load(); a != nil {
 		all = append(all, "no subjob can be started here, so nothing is sold (what runs goes on, and it is tried again): "+*a)
 	}

@@ -23,6 +23,7 @@ const (
 	gate   = module + "core/gate"
 	runs   = module + "edge/executor/process"
 	filed  = module + "edge/archive/bolt"
+	driver = module + "host"
 	parts  = module + "core/capture"
 )
 
@@ -41,6 +42,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetPhase:       {zone, "TestAPageLeavesNobodyOut"},
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
 	planted.DiscardAnyLife:    {filed, "TestConformance"},
+	planted.AnswerUnfiled:     {driver, "TestAFilingIsAnsweredWhenItIsDurable"},
 	planted.TornCapture:       {parts, "TestACaptureIsOfOneInstant"},
 	planted.SkipCapture:       {parts, "TestACaptureIsOfOneInstant"},
 }

@@ -56,6 +56,8 @@ const (
 	IgnorePriority Bug = "ignore-priority"
 	// DiscardAnyLife lets the purge of an earlier life of a job remove what is filed of a later one. (archive)
 	DiscardAnyLife Bug = "discard-any-life"
+	// AnswerUnfiled lets actors forget jobs that the archive has not made durable. (host)
+	AnswerUnfiled Bug = "answer-unfiled"
 	// TornCapture lets a part change before a running capture has its facts: they would be of two instants. (capture)
 	TornCapture Bug = "torn-capture"
 	// ForgetUntold leaves a job that waited for a farewell out of those whose home is to be told. (gate)

@@ -31,7 +31,7 @@ func entryOf(name job.ID, generation job.Generation, facts []protocol.Fact) *Ent
 		case protocol.JobAccepted:
 			e.Submitted = f.At
 			if f.Spec != nil {
-				e.Queue = f.Spec.Queue
+				e.Queue, e.Snapshot = f.Spec.Queue, f.Spec.Launch.Snapshot
 			}
 		case protocol.JobRequeued: // another life, which waits from here
 			e.Submitted = f.At
@@ -58,6 +58,9 @@ func (p *Part) Facts() ([]protocol.Fact, error) {
 	return facts, nil
 }
 
+// maxNames bounds the names in an entry, in bytes.
+const maxNames = 1024
+
 // Check says what is wrong with a part, with kind Invalid.
 func (p *Part) Check() error {
 	switch {
@@ -72,6 +75,8 @@ func (p *Part) Check() error {
 	case p.Entry != nil && (p.Entry.Job != p.Job || p.Entry.Generation != p.Generation || !p.Entry.State.Final()):
 		return errkind.Errorf(errkind.Invalid, "archive: job %s generation %d has the entry of job %s generation %d, %s", p.Job, p.Generation,
 			p.Entry.Job, p.Entry.Generation, p.Entry.State)
+	case p.Entry != nil && len(p.Entry.Queue)+len(p.Entry.Snapshot) > maxNames:
+		return errkind.Errorf(errkind.Invalid, "archive: job %s: the names of its queue and work directory have more than %d bytes", p.Job, maxNames)
 	case len(p.Data) == 0 || len(p.Data) > MaxPart:
 		return errkind.Errorf(errkind.Invalid, "archive: job %s: %d bytes are filed of it, want 1 to %d", p.Job, len(p.Data), MaxPart)
 	}

@@ -32,7 +32,9 @@ type openJob struct {
 func (j *jobs) fact(f *protocol.Fact, counted bool) {
 	switch f.Kind {
 	case protocol.JobAccepted:
-		j.see(f.Job, f.At)
+		if !f.Flag { // one that is taken back from the archive is over; what comes behind it says if it lives again
+			j.see(f.Job, f.At)
+		}
 	case protocol.HomeTaken, protocol.JobRequeued, protocol.HomeReopened:
 		j.see(f.Job, f.At)
 	case protocol.HomeKept:

@@ -31,6 +31,7 @@ type metrics struct {
 	records    prometheus.Counter
 	bytes      prometheus.Counter
 	trouble    prometheus.Gauge
+	archive    archived
 }
 
 func newMetrics() *metrics {
@@ -76,6 +77,7 @@ func newMetrics() *metrics {
 	}
 	m.trouble = prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_trouble", Help: "1 while nothing is decided because the journal takes no more, or the node can start no subjob, else 0."})
 	r.MustRegister(m.trouble)
+	m.archive = newArchived(r)
 	// Every series is there from the start: a rate over one that appears later misses its first step.
 	for o := job.Done; o <= job.Lost; o++ {
 		m.ended.WithLabelValues(o.String())

@@ -37,6 +37,7 @@ func Run(t *testing.T, k Kind) {
 		"FilingAgainIsNoChange":        filingAgainIsNoChange,
 		"ADiscardKnowsItsLife":         aDiscardKnowsItsLife,
 		"ARequeuedJobMovesInTheList":   aRequeuedJobMoves,
+		"WorkDirectoriesAreCounted":    workDirectories,
 		"PagesJoin":                    pagesJoin,
 		"ACallLooksAtSoManyAndGoesOn":  looksAtSoMany,
 		"RetentionByAgeAndNumber":      retention,
@@ -321,6 +322,41 @@ func namesThatBeginAlike(t *testing.T, k Kind) {
 	if p := d.list(archive.End(), 9, nil); names(p.Entries) != "a-10 a" {
 		t.Errorf("list: %s", names(p.Entries))
 	}
+}
+
+func workDirectories(t *testing.T, k Kind) {
+	d := begin(t, k)
+	with := func(parts []archive.Part, id string) []archive.Part {
+		parts[0].Entry.Snapshot = id
+		return parts
+	}
+	check := func(want string) {
+		t.Helper()
+		got := ""
+		for _, id := range []string{"x", "y"} {
+			needs, err := d.NeedsSnapshot(id)
+			d.must(err)
+			if needs {
+				got += id
+			}
+		}
+		if got != want {
+			t.Errorf("needed: %q, want %q", got, want)
+		}
+	}
+	d.file(with(Job("a", 1, 1, 2), "x"), with(Job("b", 1, 1, 2), "x"), Job("c", 1, 1, 2))
+	d.file(with(Job("a", 1, 1, 2), "x")) // again
+	check("x")
+	d.must(d.Discard([]archive.Discarded{{Job: "a", UpTo: 1}}))
+	d.reopen()
+	check("x")
+	d.file(with(Job("b", 2, 3, 4), "y"))
+	check("y")
+	d.must(d.Discard([]archive.Discarded{{Job: "b", UpTo: 1}}))
+	check("y")
+	d.must(d.Discard([]archive.Discarded{{Job: "b", UpTo: 2}, {Job: "c", UpTo: 2}}))
+	d.reopen()
+	check("")
 }
 
 func badParts(t *testing.T, k Kind) {

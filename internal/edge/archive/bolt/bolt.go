@@ -35,10 +35,15 @@ const (
 	partsBucket = "parts" // role and name: what was filed
 	orderBucket = "order" // submitted and name: the list
 	endedBucket = "ended" // ended and name: retention
+	usesBucket  = "uses"  // id of a stored work directory: how many jobs have it
 	infoBucket  = "info"
 	formatKey   = "format"
 	totalsKey   = "totals"
 )
+
+func buckets() []string {
+	return []string{partsBucket, orderBucket, endedBucket, usesBucket, infoBucket}
+}
 
 // format names what is in the file. A change of a value raises its own version; a change of the buckets raises this.
 const format = "sluice archive 1"
@@ -55,9 +60,9 @@ type Archive struct {
 
 var _ archive.Archive = (*Archive)(nil)
 
-// Open opens the archive in a directory, or makes an empty one where there is none. Errors: Corrupt for a file that is damaged or
-// cut, Conflict for one that another process has open, Unsupported for one of a newer build, Exhausted.
-func Open(dir string) (*Archive, error) {
+// Open opens the archive in a directory, or makes an empty one where there is none; known: there must be one. Errors: Corrupt for
+// a file that is damaged, cut or missing, Conflict for one that another process has open, Unsupported for one of a newer build, Exhausted.
+func Open(dir string, known bool) (*Archive, error) {
 	path := filepath.Join(dir, FileName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, kinded(fmt.Errorf("make the archive's directory: %w", err))
@@ -66,7 +71,10 @@ func Open(dir string) (*Archive, error) {
 		return nil, err
 	}
 	_, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && known:
+		return nil, errkind.Errorf(errkind.Corrupt, "archive %s is missing: %s", path, repair)
+	case errors.Is(err, fs.ErrNotExist):
 		err = create(dir)
 	}
 	if err != nil {
@@ -108,7 +116,7 @@ func begin(dir string) (*Archive, error) {
 		return nil, err
 	}
 	err = a.db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range []string{partsBucket, orderBucket, endedBucket, infoBucket} {
+		for _, name := range buckets() {
 			if _, failed := tx.CreateBucket([]byte(name)); failed != nil {
 				return failed
 			}
@@ -181,7 +189,7 @@ func (a *Archive) check() error {
 		if info.Size() < tx.Size() {
 			return a.corrupt(fmt.Errorf("it was cut: it has %d bytes of %d", info.Size(), tx.Size()))
 		}
-		for _, name := range []string{partsBucket, orderBucket, endedBucket, infoBucket} {
+		for _, name := range buckets() {
 			if tx.Bucket([]byte(name)) == nil {
 				return a.corrupt(fmt.Errorf("it has no %q", name))
 			}

@@ -10,6 +10,6 @@ import (
 func TestConformance(t *testing.T) {
 	archivetest.Run(t, func(t testing.TB) archivetest.Store {
 		dir := t.TempDir()
-		return archivetest.Store{Open: func() (archive.Archive, error) { return Open(dir) }}
+		return archivetest.Store{Open: func() (archive.Archive, error) { return Open(dir, false) }}
 	})
 }

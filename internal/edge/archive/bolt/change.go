@@ -19,7 +19,8 @@ func roles() []protocol.Role { return []protocol.Role{protocol.Gate, protocol.Zo
 // change is one transaction, with the totals that it leaves.
 type change struct {
 	a                           *Archive
-	parts, order, endings, info *bbolt.Bucket
+	parts, order, endings, uses *bbolt.Bucket
+	info                        *bbolt.Bucket
 	totals                      totals
 	changed                     bool
 }
@@ -114,7 +115,10 @@ func (c *change) list(e *archive.Entry) error {
 		return err
 	}
 	key = timeKey(e.Ended, e.Job)
-	return c.endings.Put(key, sealEnded(key, e.Generation))
+	if err := c.endings.Put(key, sealEnded(key, e.Generation)); err != nil {
+		return err
+	}
+	return c.use(e.Snapshot, 1)
 }
 
 func (c *change) unlist(e *archive.Entry) error {
@@ -124,7 +128,31 @@ func (c *change) unlist(e *archive.Entry) error {
 	if err := c.order.Delete(timeKey(e.Submitted, e.Job)); err != nil {
 		return err
 	}
-	return c.endings.Delete(timeKey(e.Ended, e.Job))
+	if err := c.endings.Delete(timeKey(e.Ended, e.Job)); err != nil {
+		return err
+	}
+	return c.use(e.Snapshot, -1)
+}
+
+// use counts a job more that has a stored work directory, or one less.
+func (c *change) use(id string, more int64) error {
+	if id == "" {
+		return nil
+	}
+	key, n := []byte(id), int64(0)
+	if value := c.uses.Get(key); value != nil {
+		var err error
+		if n, err = openUses(key, value); err != nil {
+			return c.a.corrupt(fmt.Errorf("what needs the work directory %.80q: %w", id, err))
+		}
+	}
+	switch n += more; {
+	case n < 0:
+		return c.a.corrupt(fmt.Errorf("what needs the work directory %.80q is not counted", id))
+	case n == 0:
+		return c.uses.Delete(key)
+	}
+	return c.uses.Put(key, sealUses(key, n))
 }
 
 func (c *change) count(role protocol.Role, n int64) {
@@ -150,7 +178,7 @@ func (a *Archive) update(f func(*change) error) error {
 		defer func() { _ = tx.Rollback() }() // of what was not committed
 		c := change{
 			a: a, parts: tx.Bucket([]byte(partsBucket)), order: tx.Bucket([]byte(orderBucket)),
-			endings: tx.Bucket([]byte(endedBucket)), info: tx.Bucket([]byte(infoBucket)),
+			endings: tx.Bucket([]byte(endedBucket)), uses: tx.Bucket([]byte(usesBucket)), info: tx.Bucket([]byte(infoBucket)),
 		}
 		c.parts.FillPercent, c.order.FillPercent, c.endings.FillPercent = 0.9, 0.9, 0.9
 		if c.totals, err = a.totals(tx); err != nil {

@@ -35,7 +35,7 @@ func filled(t testing.TB, n int) (dir string) {
 
 func reopened(t testing.TB, dir string) *Archive {
 	t.Helper()
-	a, err := Open(dir)
+	a, err := Open(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestAFlippedBitIsNeverGood(t *testing.T) {
 			flipped[at] ^= 1 << (at % 8)
 			return flipped
 		})
-		a, err := Open(dir)
+		a, err := Open(dir, false)
 		if err != nil {
 			if errkind.Of(err) != errkind.Corrupt && errkind.Of(err) != errkind.Unsupported {
 				t.Fatalf("byte %d: %v", at, err)
@@ -161,7 +161,7 @@ func TestACutFileIsRefusedAndRepaired(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, FileName), data[:left], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if a, err := Open(dir); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), FileName) {
+		if a, err := Open(dir, false); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), FileName) {
 			t.Fatalf("cut to %d bytes of %d: %v, %v", left, info.Size(), a, err)
 		}
 		r, err := Repair(dir, 7)
@@ -228,7 +228,7 @@ func TestARepairGivesSpaceBack(t *testing.T) {
 	if err != nil || r.Broken || len(r.Damaged) > 0 || r.After.Bytes >= before.Bytes/4 || r.After.Jobs != 10 || r.After.Changes < before.Changes {
 		t.Errorf("%v, %+v", err, r)
 	}
-	if _, err := Open(dir); err != nil {
+	if _, err := Open(dir, false); err != nil {
 		t.Error(err)
 	}
 }
@@ -236,14 +236,14 @@ func TestARepairGivesSpaceBack(t *testing.T) {
 func TestStrangeFilesAreRefused(t *testing.T) {
 	dir := filled(t, 3)
 	rewrite(t, dir, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(format), []byte("sluice archive 2")) })
-	if _, err := Open(dir); errkind.Of(err) != errkind.Unsupported {
+	if _, err := Open(dir, false); errkind.Of(err) != errkind.Unsupported {
 		t.Errorf("a newer format: %v", err)
 	}
 	if _, err := Repair(dir, 0); errkind.Of(err) != errkind.Unsupported {
 		t.Errorf("a repair of a newer format: %v", err)
 	}
 	rewrite(t, dir, func([]byte) []byte { return bytes.Repeat([]byte("no archive at all "), 2000) })
-	if _, err := Open(dir); errkind.Of(err) != errkind.Corrupt {
+	if _, err := Open(dir, false); errkind.Of(err) != errkind.Corrupt {
 		t.Errorf("no archive: %v", err)
 	}
 }
@@ -251,7 +251,7 @@ func TestStrangeFilesAreRefused(t *testing.T) {
 func TestOneHasIt(t *testing.T) {
 	dir := filled(t, 1)
 	a := reopened(t, dir)
-	if _, err := Open(dir); errkind.Of(err) != errkind.Conflict {
+	if _, err := Open(dir, false); errkind.Of(err) != errkind.Conflict {
 		t.Errorf("opened twice: %v", err)
 	}
 	if _, err := Repair(dir, 0); errkind.Of(err) != errkind.Conflict {
@@ -259,6 +259,21 @@ func TestOneHasIt(t *testing.T) {
 	}
 	closing(t, a, nil)
 	closing(t, reopened(t, dir), nil)
+}
+
+// An archive that must be there is not begun anew, and nothing is made in its place.
+func TestAMissingArchiveIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		if _, err := Open(dir, true); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), filepath.Join(dir, FileName)+" is missing") {
+			t.Fatalf("%v", err)
+		}
+	}
+	if r, err := Repair(dir, 3); err != nil || r.After.GivenUp != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	a, err := Open(dir, true)
+	closing(t, a, err)
 }
 
 // What was being made when the process died is no archive, and not in the way.

@@ -68,7 +68,7 @@ func lines(t *testing.T, role, dir string, f func(line string) (enough bool)) {
 
 // childFiles files one job after the other, discards every third one of ten jobs before, and says each when it is durable.
 func childFiles(dir string) {
-	a, err := Open(dir)
+	a, err := Open(dir, false)
 	if err != nil {
 		panic(err)
 	}
@@ -163,7 +163,7 @@ func TestARepairIsKilled(t *testing.T) {
 // childFills files under a limit of the file's size until there is no room, then gets room.
 func childFills(dir string) {
 	signal.Ignore(syscall.SIGXFSZ)
-	a, err := Open(dir)
+	a, err := Open(dir, false)
 	if err != nil {
 		panic(err)
 	}

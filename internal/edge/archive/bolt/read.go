@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -46,6 +47,21 @@ func (a *Archive) Recall(role protocol.Role, name job.ID) (p archive.Part, ok bo
 		return nil
 	})
 	return p, ok, err
+}
+
+// NeedsSnapshot is archive.Archive's.
+func (a *Archive) NeedsSnapshot(id string) (needs bool, err error) {
+	err = a.view(func(tx *bbolt.Tx) error {
+		key := []byte(id)
+		value := tx.Bucket([]byte(usesBucket)).Get(key)
+		if needs = value != nil; needs {
+			if _, damaged := openUses(key, value); damaged != nil {
+				return a.corrupt(fmt.Errorf("what needs the work directory %.80q: %w", id, damaged))
+			}
+		}
+		return nil
+	})
+	return needs, err
 }
 
 // Page is archive.Archive's.

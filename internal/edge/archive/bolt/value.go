@@ -63,8 +63,8 @@ func appendEntry(dst []byte, e *archive.Entry) []byte {
 	dst = binary.AppendUvarint(dst, uint64(e.Generation))
 	dst = binary.AppendVarint(dst, int64(e.Ended))
 	dst = append(dst, byte(e.State))
-	dst = binary.AppendUvarint(dst, uint64(len(e.Queue)))
-	return append(dst, e.Queue...)
+	dst = append(binary.AppendUvarint(dst, uint64(len(e.Queue))), e.Queue...)
+	return append(binary.AppendUvarint(dst, uint64(len(e.Snapshot))), e.Snapshot...)
 }
 
 // fields reads a value's fields one after the other; what is missing makes it bad.
@@ -115,6 +115,7 @@ func (f *fields) entry(e *archive.Entry) {
 	e.Ended = quantity.Instant(f.varint())
 	e.State = job.State(f.byte())
 	e.Queue = string(f.bytes(f.uvarint()))
+	e.Snapshot = string(f.bytes(f.uvarint()))
 }
 
 // sealPart is the value of a part.
@@ -186,6 +187,23 @@ func openEnded(key, value []byte) (archive.Ended, error) {
 		return e, errDamaged
 	}
 	return e, nil
+}
+
+// A stored work directory's value is how many jobs have it.
+func sealUses(key []byte, n int64) []byte {
+	return seal(binary.AppendVarint([]byte{version}, n), key)
+}
+
+func openUses(key, value []byte) (int64, error) {
+	body, err := opened(key, value)
+	if err != nil {
+		return 0, err
+	}
+	f := fields{rest: body}
+	if n := f.varint(); n > 0 && !f.bad {
+		return n, nil
+	}
+	return 0, errDamaged
 }
 
 // totals are counted as the archive changes, in the transaction that changes it.

@@ -20,7 +20,9 @@ type Archive struct {
 	// order and ended are sorted as they are listed; the newest is appended, the oldest goes first.
 	order []archive.Entry
 	ended []archive.Ended
-	size  archive.Size
+	// uses counts jobs by their stored work directory.
+	uses map[string]int
+	size archive.Size
 }
 
 type key struct {
@@ -31,7 +33,7 @@ type key struct {
 var _ archive.Archive = (*Archive)(nil)
 
 // New makes an empty archive.
-func New() *Archive { return &Archive{parts: map[key]archive.Part{}} }
+func New() *Archive { return &Archive{parts: map[key]archive.Part{}, uses: map[string]int{}} }
 
 // File is archive.Archive's.
 func (a *Archive) File(parts []archive.Part) error {
@@ -72,6 +74,7 @@ func (a *Archive) file(p archive.Part) bool {
 	}
 	e := *p.Entry
 	a.size.Jobs++
+	a.use(e.Snapshot, 1)
 	i, _ := slices.BinarySearchFunc(a.order, e, byOrder)
 	a.order = slices.Insert(a.order, i, e)
 	end := archive.Ended{At: e.Ended, Job: e.Job, Generation: e.Generation}
@@ -105,12 +108,29 @@ func (a *Archive) remove(k key, p *archive.Part) {
 		return
 	}
 	a.size.Jobs--
+	a.use(p.Entry.Snapshot, -1)
 	if i, found := slices.BinarySearchFunc(a.order, *p.Entry, byOrder); found {
 		a.order = slices.Delete(a.order, i, i+1)
 	}
 	if i, found := slices.BinarySearchFunc(a.ended, archive.Ended{At: p.Entry.Ended, Job: p.Job}, byEnd); found {
 		a.ended = slices.Delete(a.ended, i, i+1)
 	}
+}
+
+func (a *Archive) use(id string, more int) {
+	if id == "" {
+		return
+	}
+	if a.uses[id] += more; a.uses[id] == 0 {
+		delete(a.uses, id)
+	}
+}
+
+// NeedsSnapshot is archive.Archive's.
+func (a *Archive) NeedsSnapshot(id string) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.uses[id] > 0, nil
 }
 
 func byOrder(a, b archive.Entry) int { return a.Cursor().Compare(b.Cursor()) }

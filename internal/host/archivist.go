@@ -1,0 +1,248 @@
+package host
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/edge/observe"
+)
+
+const (
+	// maxFilings is how many messages wait for the archive: more than the actors have outstanding. One that finds no room is
+	// dropped, as a message may be, and its actor says it again.
+	maxFilings = 4096
+	// maxOutdated is how many jobs the gate is told of at once that have been kept long enough. It hears of the same one again
+	// after outdatedAgain, until it has them purged.
+	maxOutdated   = 256
+	outdatedEvery = time.Second
+	outdatedAgain = 10 * time.Second
+)
+
+// archivist works the archive beside the loop: what actors file and purge is made durable by one goroutine, in the order in
+// which it was said, all that waits with one sync, and answered then. So a File is never done behind the Purge that followed it.
+type archivist struct {
+	archive  archive.Archive
+	self     protocol.Address
+	gate     protocol.Address
+	send     func(protocol.Message) // never blocks
+	log      *slog.Logger
+	observer *observe.Observer
+	// retain is how long a job is kept after its end, most how many are.
+	retain time.Duration
+	most   int64
+
+	mu    sync.Mutex
+	queue []protocol.Message
+	ping  chan struct{} // capacity 1: something is in the queue
+	stop  chan struct{}
+	over  chan struct{} // closed when the goroutine has ended
+	// failed gets why the archive takes nothing more; capacity 1.
+	failed chan error
+	// full is why nothing can be filed for now; nil: it can.
+	full atomic.Pointer[string]
+
+	// told is when the gate was last told of a job that has been kept long enough. It belongs to the goroutine.
+	told map[job.ID]time.Time
+}
+
+func newArchivist(a archive.Archive, h *Host) *archivist {
+	return &archivist{
+		archive: a, self: protocol.Address{Role: protocol.Archive}, gate: h.gateAddress(), send: h.inbox.put, log: h.log, observer: h.observer,
+		retain: h.opts.Retain, most: h.opts.MostArchived,
+		ping: make(chan struct{}, 1), stop: make(chan struct{}), over: make(chan struct{}), failed: make(chan error, 1), told: map[job.ID]time.Time{},
+	}
+}
+
+// fails gets why nothing can be archived any more; nil for no archive.
+func (a *archivist) fails() <-chan error {
+	if a == nil {
+		return nil
+	}
+	return a.failed
+}
+
+// take queues what an actor says to the archive.
+func (a *archivist) take(m protocol.Message) {
+	a.mu.Lock()
+	dropped := len(a.queue) >= maxFilings
+	if !dropped {
+		a.queue = append(a.queue, m)
+	}
+	a.mu.Unlock()
+	if dropped {
+		a.observer.FilingDropped()
+	}
+	select {
+	case a.ping <- struct{}{}:
+	default:
+	}
+}
+
+// run works until close.
+func (a *archivist) run() {
+	defer close(a.over)
+	again := time.NewTicker(outdatedEvery)
+	defer again.Stop()
+	a.size()
+	for {
+		a.mu.Lock()
+		batch := a.queue
+		a.queue = nil
+		a.mu.Unlock()
+		if !a.work(batch) {
+			return
+		}
+		if len(batch) > 0 {
+			continue
+		}
+		select {
+		case <-a.ping:
+		case <-again.C:
+			a.outdated(time.Now())
+		case <-a.stop:
+			return
+		}
+	}
+}
+
+// close ends the goroutine and then the archive. What waits is not filed: the actors say it again when they are back.
+func (a *archivist) close() error {
+	close(a.stop)
+	<-a.over
+	return a.archive.Close()
+}
+
+// work does what a batch says, in its order. It says false if nothing more can be done.
+func (a *archivist) work(batch []protocol.Message) bool {
+	for len(batch) > 0 {
+		n := 1
+		for n < len(batch) && n < archive.MaxParts && batch[n].Kind == batch[0].Kind {
+			n++
+		}
+		do := a.file
+		if batch[0].Kind == protocol.Purge {
+			do = a.purge
+		}
+		if !do(batch[:n]) {
+			return false
+		}
+		batch = batch[n:]
+	}
+	return true
+}
+
+// file makes parts durable, and says so to who filed them.
+func (a *archivist) file(batch []protocol.Message) bool {
+	parts := make([]archive.Part, 0, len(batch))
+	size, from := 0, 0
+	answer := func(to int) bool {
+		ok := len(parts) == 0 || a.change(len(parts), 0, func() error { return a.archive.File(parts) })
+		for i := from; ok && i < to; i++ {
+			m := &batch[i]
+			a.send(protocol.Message{Kind: protocol.Archived, From: a.self, To: m.From, Job: m.Job, Generation: m.Generation})
+		}
+		parts, size, from = parts[:0], 0, to
+		return ok
+	}
+	for i := range batch {
+		m := &batch[i]
+		p, err := archive.NewPart(m.From.Role, m.Job, m.Generation.Number(), m.Filed)
+		if err != nil {
+			a.log.Error("a job can not be archived and stays in memory; please report this", "job", string(m.Job), "error", err)
+			if !answer(i) {
+				return false
+			}
+			from = i + 1 // it stays unanswered
+			continue
+		}
+		if size+len(p.Data) > archive.MaxFiling && !answer(i) {
+			return false
+		}
+		parts, size = append(parts, p), size+len(p.Data)
+	}
+	return answer(len(batch))
+}
+
+// purge removes what earlier lives have left, and says so.
+func (a *archivist) purge(batch []protocol.Message) bool {
+	list := make([]archive.Discarded, 0, len(batch))
+	for i := range batch {
+		list = append(list, archive.Discarded{Job: batch[i].Job, UpTo: batch[i].Generation - 1}) // generation 0 is all there is: the largest number
+	}
+	if !a.change(0, len(list), func() error { return a.archive.Discard(list) }) {
+		return false
+	}
+	for i := range batch {
+		m := &batch[i]
+		delete(a.told, m.Job)
+		a.send(protocol.Message{Kind: protocol.Purged, From: a.self, To: m.From, Job: m.Job, Generation: m.Generation})
+	}
+	a.outdated(time.Now())
+	return true
+}
+
+// change makes one durable change. While there is no room it keeps it and tries again; any other error ends the daemon, as one of
+// the journal does.
+func (a *archivist) change(filed, purged int, f func() error) bool {
+	if planted.In(planted.AnswerUnfiled) {
+		f = func() error { return nil }
+	}
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		begin := time.Now()
+		err := f()
+		switch {
+		case err == nil:
+			a.observer.Filed(time.Since(begin), filed, purged)
+			a.size()
+			if a.full.Swap(nil) != nil {
+				a.log.Info("the archive takes jobs again")
+			}
+			return true
+		case errkind.Of(err) != errkind.Exhausted:
+			a.failed <- errkind.Errorf(errkind.Of(err), "jobs that are over can be archived no more (nothing was lost; running subjobs go on): %w", err)
+			return false
+		}
+		text := err.Error()
+		if a.full.Swap(&text) == nil {
+			a.log.Error("jobs that are over stay in memory", "reason", text, "todo", "what the reason says; the daemon goes on by itself")
+		}
+		select {
+		case <-time.After(wait):
+		case <-a.stop:
+			return false
+		}
+	}
+}
+
+// size tells who watches how much there is.
+func (a *archivist) size() {
+	if s, err := a.archive.Size(); err == nil {
+		a.observer.Archive(s.Jobs, s.Bytes, s.Free)
+	}
+}
+
+// outdated tells the gate of jobs that have been kept long enough, or are too many.
+func (a *archivist) outdated(now time.Time) {
+	list, err := a.archive.Outdated(quantity.At(now.Add(-a.retain)), a.most, maxOutdated)
+	if err != nil {
+		a.log.Error("jobs that were kept long enough can not be found", "error", err)
+		return
+	}
+	told := make(map[job.ID]time.Time, len(list))
+	for _, e := range list {
+		told[e.Job] = a.told[e.Job]
+		if now.Sub(told[e.Job]) >= outdatedAgain {
+			told[e.Job] = now
+			a.send(protocol.Message{Kind: protocol.Outdated, From: a.self, To: a.gate, Job: e.Job, Generation: e.Generation})
+		}
+	}
+	a.told = told
+}

@@ -1,0 +1,405 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/edge/archive/archivetest"
+	"sluice.dev/sluice/internal/edge/archive/memory"
+)
+
+// cabinet is an archive that asks before it changes anything.
+type cabinet struct {
+	archive.Archive
+	mu     sync.Mutex
+	before func() error
+	recall error // of every Recall
+}
+
+func (c *cabinet) ask() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.before == nil {
+		return nil
+	}
+	return c.before()
+}
+
+func (c *cabinet) set(before func() error, recall error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before, c.recall = before, recall
+}
+
+func (c *cabinet) File(parts []archive.Part) error {
+	if err := c.ask(); err != nil {
+		return err
+	}
+	return c.Archive.File(parts)
+}
+
+func (c *cabinet) Discard(list []archive.Discarded) error {
+	if err := c.ask(); err != nil {
+		return err
+	}
+	return c.Archive.Discard(list)
+}
+
+func (c *cabinet) Recall(role protocol.Role, name job.ID) (archive.Part, bool, error) {
+	c.mu.Lock()
+	err := c.recall
+	c.mu.Unlock()
+	if err != nil {
+		return archive.Part{}, false, err
+	}
+	return c.Archive.Recall(role, name)
+}
+
+// librarian is a gate that says what a test wants it to say to the archive, and keeps what it hears.
+type librarian struct {
+	toyGate
+	mu    sync.Mutex
+	heard []protocol.Message
+	say   func(in *protocol.Message) []protocol.Message
+	count int64
+}
+
+func (g *librarian) Step(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.heard = append(g.heard, in)
+	if in.Kind == protocol.SetQueue {
+		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: in.Queue})
+	}
+	if in.From.Role == protocol.Person {
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Request: in.Request, Job: in.Job})
+	}
+	if g.say != nil {
+		out.Effects = append(out.Effects, g.say(&in)...)
+	}
+}
+
+func (g *librarian) Recalls(m *protocol.Message) (job.ID, bool) { return m.Job, m.Job != "" }
+func (g *librarian) Life(job.ID) job.Generation                 { return 0 }
+func (g *librarian) Archived() int64                            { return g.count }
+
+// hears lists what it has heard of a kind.
+func (g *librarian) hears(k protocol.Kind) (list []protocol.Message) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, m := range g.heard {
+		if m.Kind == k {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// over are the facts of a job that is over.
+func over(name job.ID, g job.Generation, at quantity.Instant) []protocol.Fact {
+	return []protocol.Fact{
+		{Kind: protocol.JobAccepted, Job: name, Generation: g, Spec: spec(name), At: at},
+		{Kind: protocol.JobClosed, Job: name, Verdict: job.Verdict{State: job.Finished}, At: at},
+	}
+}
+
+func filing(name job.ID, g job.Generation) protocol.Message {
+	return protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: name, Generation: g, Filed: over(name, g, 1)}
+}
+
+func gatePart(t *testing.T, name job.ID, g job.Generation, at quantity.Instant) archive.Part {
+	t.Helper()
+	p, err := archive.NewPart(protocol.Gate, name, g, over(name, g, at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func purging(name job.ID, before job.Generation) protocol.Message {
+	return protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Archive}, Job: name, Generation: before}
+}
+
+func archiveRig(t *testing.T) (*rig, *librarian, *cabinet) {
+	r, g, c := newRig(t), &librarian{}, &cabinet{Archive: memory.New()}
+	r.actors = func() actor.Set { return actor.Set{Gate: g, Zone: &toyZone{}, Node: &toyNode{}} }
+	r.options = func(o *Options) {
+		o.Archive = func(string, bool) (archive.Archive, error) { return c, nil }
+		o.NoTape = true
+	}
+	return r, g, c
+}
+
+// What an actor files is answered once it is durable, and not before: the actor forgets it then.
+func TestAFilingIsAnsweredWhenItIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, g, c := archiveRig(t)
+		release := make(chan struct{})
+		c.set(func() error { <-release; return nil }, nil)
+		g.say = func(in *protocol.Message) []protocol.Message {
+			if in.Kind == protocol.Cancel {
+				return []protocol.Message{filing("a", 2), filing("b", 1)}
+			}
+			return nil
+		}
+		h, stop := r.start(t)
+		if err := h.Cancel(context.Background(), "", "a"); err != nil { // the loop goes on
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := len(g.hears(protocol.Archived)); n != 0 {
+			t.Fatalf("%d filings were answered before they were durable", n)
+		}
+		close(release)
+		synctest.Wait()
+		got := g.hears(protocol.Archived)
+		if len(got) != 2 || got[0].Job != "a" || got[0].Generation != 2 || got[1].Job != "b" || got[0].From.Role != protocol.Archive {
+			t.Fatalf("answers: %+v", got)
+		}
+		for _, m := range got {
+			if p, ok, _ := c.Archive.Recall(protocol.Gate, m.Job); !ok || p.Generation != m.Generation {
+				t.Errorf("%s was answered and is not there", m.Job)
+			}
+			if len(m.Filed) == 0 { // the answer is about an archived job too
+				t.Errorf("%s: nothing was recalled", m.Job)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A purge behind a filing removes what was filed, though both waited together.
+func TestWhatIsPurgedIsNotFiledBehindIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, g, c := archiveRig(t)
+		g.say = func(in *protocol.Message) []protocol.Message {
+			if in.Kind == protocol.Cancel {
+				return []protocol.Message{filing("a", 2), filing("b", 5), purging("a", 3), purging("b", 5), filing("c", 1), purging("c", 0)}
+			}
+			return nil
+		}
+		h, stop := r.start(t)
+		if err := h.Cancel(context.Background(), "", "x"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for name, want := range map[job.ID]bool{"a": false, "b": true, "c": false} {
+			if _, ok, _ := c.Archive.Recall(protocol.Gate, name); ok != want {
+				t.Errorf("%s is there: %v", name, ok)
+			}
+		}
+		var got []string
+		for _, m := range g.hears(protocol.Purged) {
+			got = append(got, fmt.Sprintf("%s %d", m.Job, m.Generation))
+		}
+		if !slices.Equal(got, []string{"a 3", "b 5", "c 0"}) {
+			t.Errorf("purged: %v", got)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// While the disk is full jobs stay in memory, people are told, everything else goes on, and what waits is filed when there is room.
+func TestAFullArchiveTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, g, c := archiveRig(t)
+		c.set(errFull, nil)
+		g.say = func(in *protocol.Message) []protocol.Message {
+			if in.Kind == protocol.Cancel {
+				return []protocol.Message{filing(in.Job, 1)}
+			}
+			return nil
+		}
+		h, stop := r.start(t)
+		for i := range maxFilings + 50 { // more than there is room for
+			if err := h.Cancel(context.Background(), "", job.ID(fmt.Sprintf("j%d", i))); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				synctest.Wait() // it is tried alone, and the others wait behind it
+			}
+		}
+		synctest.Wait()
+		h.archivist.mu.Lock()
+		waiting := len(h.archivist.queue)
+		h.archivist.mu.Unlock()
+		if waiting > maxFilings {
+			t.Errorf("%d filings wait", waiting)
+		}
+		if about, err := h.About(context.Background()); err != nil || !strings.Contains(about.Trouble, "stay in memory") {
+			t.Errorf("%v, %q", err, about.Trouble)
+		}
+		c.set(nil, nil)
+		time.Sleep(2 * retryLast)
+		synctest.Wait()
+		if about, err := h.About(context.Background()); err != nil || about.Trouble != "" {
+			t.Errorf("%v, %q", err, about.Trouble)
+		}
+		if n := len(g.hears(protocol.Archived)); n != maxFilings+1 {
+			t.Errorf("%d filings were answered", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An archive that takes nothing more ends the daemon: jobs would stay in memory for ever.
+func TestABrokenArchiveEndsTheDaemon(t *testing.T) {
+	r, g, c := archiveRig(t)
+	c.set(func() error { return errkind.Errorf(errkind.Corrupt, "archive x is damaged") }, nil)
+	g.say = func(in *protocol.Message) []protocol.Message {
+		if in.Kind == protocol.Cancel {
+			return []protocol.Message{filing(in.Job, 1)}
+		}
+		return nil
+	}
+	h, err := r.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Run(context.Background()) }()
+	_ = h.Cancel(context.Background(), "", "a") // it is answered, or the daemon was quicker
+	if err := <-ended; errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "archive x is damaged") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Who is kept long enough is told to the gate, the oldest end first, no more at once than it can answer, and again until it is gone.
+func TestWhoIsKeptLongEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, g, c := archiveRig(t)
+		options := r.options
+		r.options = func(o *Options) {
+			options(o)
+			o.Retain, o.MostArchived = time.Hour, 10
+		}
+		now := quantity.At(time.Now())
+		var parts []archive.Part
+		for i := range 300 { // long over
+			at := now.Add(-2*time.Hour + time.Duration(i)*time.Second)
+			parts = append(parts, gatePart(t, job.ID(fmt.Sprintf("old-%03d", i)), 3, at))
+		}
+		for i := range 20 { // too many of those
+			at := now.Add(time.Duration(i-60) * time.Second)
+			parts = append(parts, gatePart(t, job.ID(fmt.Sprintf("young-%02d", i)), 3, at))
+		}
+		var answer bool
+		g.say = func(in *protocol.Message) []protocol.Message {
+			if in.Kind == protocol.Outdated && answer {
+				return []protocol.Message{purging(in.Job, in.Generation+1)}
+			}
+			return nil
+		}
+		_, stop := r.start(t)
+		if err := c.Archive.File(parts); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(outdatedAgain / 2)
+		synctest.Wait()
+		got := g.hears(protocol.Outdated)
+		if len(got) != maxOutdated || got[0].Job != "old-000" || got[0].Generation != 3 || got[maxOutdated-1].Job != "old-255" || got[0].To.Role != protocol.Gate {
+			t.Fatalf("told of %d", len(got))
+		}
+		g.mu.Lock()
+		answer = true
+		g.mu.Unlock()
+		time.Sleep(2 * outdatedAgain)
+		synctest.Wait()
+		size, err := c.Size()
+		if err != nil || size.Jobs != 10 || len(g.hears(protocol.Purged)) != 310 {
+			t.Errorf("%+v, %v; %d purged", size, err, len(g.hears(protocol.Purged)))
+		}
+		if _, ok, _ := c.Archive.Recall(protocol.Gate, "young-10"); !ok {
+			t.Error("the youngest are to stay")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A message about an archived job brings what was filed of it; one whose record can't be read is not stepped, and a person is told.
+func TestARecordThatCanNotBeReadIsNotMissing(t *testing.T) {
+	r, g, c := archiveRig(t)
+	h, _ := r.start(t)
+	if err := c.Archive.File([]archive.Part{gatePart(t, "a", 1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []job.ID{"a", "none"} {
+		if err := h.Delete(context.Background(), "", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := g.hears(protocol.Delete)
+	if len(got) != 2 || len(got[0].Filed) != 2 || got[0].Filed[1].Verdict.State != job.Finished || got[1].Filed != nil {
+		t.Fatalf("%+v", got)
+	}
+	c.set(nil, errkind.Errorf(errkind.Corrupt, "archive x: job a is damaged"))
+	if err := h.Delete(context.Background(), "", "a"); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "archive x") {
+		t.Errorf("%v", err)
+	}
+	if n := len(g.hears(protocol.Delete)); n != 2 {
+		t.Errorf("the gate took %d messages for ones about a job that is not there", n-2)
+	}
+	if _, err := h.Job(context.Background(), "a"); errkind.Of(err) != errkind.Corrupt {
+		t.Errorf("shown: %v", err)
+	}
+}
+
+// The gate is the archive's second witness.
+func TestAnArchiveWithTooFewJobsIsRefused(t *testing.T) {
+	r, g, c := archiveRig(t)
+	if err := c.Archive.File(archivetest.Job("a", 1, 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "no journal, but an archive of 1 jobs") {
+		t.Errorf("without its journal: %v", err)
+	}
+	c.Archive = memory.New()
+	h, stop := r.start(t) // with one fact in the journal
+	if err := h.SetQueue(context.Background(), "", protocol.Queue{Name: "q"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	g.count = 3
+	var known bool
+	options := r.options
+	r.options = func(o *Options) {
+		options(o)
+		o.Archive = func(_ string, k bool) (archive.Archive, error) { known = k; return c, nil }
+	}
+	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "has 0 jobs that are over, and the journal knows of 3") ||
+		!strings.Contains(err.Error(), "sluice archive repair --without 3") || !known {
+		t.Errorf("with fewer jobs: %v", err)
+	}
+	if err := c.Archive.File(slices.Concat(archivetest.Job("a", 1, 1, 1), archivetest.Job("b", 1, 1, 1), archivetest.Job("c", 1, 1, 1), archivetest.Job("d", 1, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	h, err := r.open()
+	if err != nil {
+		t.Fatalf("with more: %v", err)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,122 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// pageOf is what one of the two lists shows of its jobs: the newest before the key, as many as it has room or patience for.
+func pageOf(rt *rapid.T, all []status.Job, q status.JobQuery) (p status.JobPage) {
+	end := len(all)
+	if q.Before != (status.JobKey{}) {
+		end, _ = slices.BinarySearchFunc(all, q.Before, func(j status.Job, k status.JobKey) int { return j.Key().Compare(k) })
+	}
+	from := max(0, end-rapid.IntRange(1, q.Limit).Draw(rt, "patience"))
+	p.Jobs, p.Older = slices.Clone(all[from:end]), from
+	if from > 0 {
+		p.Next = all[from].Key()
+	}
+	return p
+}
+
+// Pages of two lists that are put together show every job once, in order, whatever either of them stops at.
+func TestPagesOfTwoLists(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var hot, old, all []status.Job
+		for i := range rapid.IntRange(0, 40).Draw(rt, "jobs") {
+			j := status.Job{Name: job.ID(fmt.Sprintf("j%02d", i)), Submitted: quantity.Instant(i / 3)}
+			all = append(all, j)
+			where := rapid.IntRange(0, 2).Draw(rt, "where")
+			if where != 0 {
+				hot = append(hot, j)
+			}
+			if where != 1 { // both: it is on its way from the one to the other
+				old = append(old, j)
+			}
+		}
+		q := status.JobQuery{Limit: rapid.IntRange(1, 12).Draw(rt, "limit")}
+		var got []status.Job
+		for calls := 0; ; calls++ {
+			a, b := pageOf(rt, hot, q), pageOf(rt, old, q)
+			p := merged(q, a, b)
+			if len(p.Jobs) > q.Limit {
+				rt.Fatalf("%d jobs, limit %d", len(p.Jobs), q.Limit)
+			}
+			got = append(slices.Clone(p.Jobs), got...)
+			if p.Next == (status.JobKey{}) {
+				if p.Older != 0 {
+					rt.Fatalf("%d older ones and no way to them", p.Older)
+				}
+				break
+			}
+			if q.Before = p.Next; calls > 100 {
+				rt.Fatal("it never ends")
+			}
+		}
+		if !slices.EqualFunc(got, all, func(a, b status.Job) bool { return a.Key() == b.Key() }) {
+			rt.Fatalf("%d jobs of %d: %v", len(got), len(all), got)
+		}
+	})
+}
+
+// Work directories that are counted are those that a search of all jobs finds.
+func TestWorkDirectoriesAreCounted(t *testing.T) {
+	type one struct {
+		id   string
+		over bool
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		w, plain := newWorkdirs(), map[job.ID]one{}
+		for range rapid.IntRange(1, 40).Draw(rt, "facts") {
+			name := rapid.SampledFrom([]job.ID{"a", "b", "c", "d"}).Draw(rt, "job")
+			was, known := plain[name]
+			f := protocol.Fact{Job: name}
+			switch rapid.IntRange(0, 4).Draw(rt, "what") {
+			case 0:
+				f.Kind, f.Spec = protocol.JobAccepted, spec(name)
+				f.Spec.Launch.Snapshot = rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "work directory")
+				plain[name] = one{id: f.Spec.Launch.Snapshot}
+			case 1:
+				if f.Kind = protocol.JobRequeued; known {
+					plain[name] = one{id: was.id}
+				}
+			case 2:
+				if f.Kind = protocol.JobClosed; known {
+					plain[name] = one{id: was.id, over: true}
+				}
+			case 3:
+				f.Kind = protocol.JobForgotten
+				delete(plain, name)
+			case 4:
+				f.Kind = protocol.JobArchived
+				delete(plain, name)
+			}
+			w.fact(&f)
+			for _, id := range []string{"", "x", "y"} {
+				needs, live := 0, 0
+				for _, p := range plain {
+					if p.id == id && id != "" {
+						needs++
+						if !p.over {
+							live++
+						}
+					}
+				}
+				if w.needs[id] != needs || w.live[id] != live {
+					rt.Fatalf("%q: %d need it, %d of them live; want %d and %d", id, w.needs[id], w.live[id], needs, live)
+				}
+			}
+			if len(w.of) > len(plain) || len(w.needs) > 2 || len(w.live) > 2 {
+				rt.Fatalf("%+v", w)
+			}
+		}
+	})
+}

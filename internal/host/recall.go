@@ -1,0 +1,125 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// recall hands an actor what it has archived of the job that a message is about, if it does not have that job itself. It says
+// false where that can't be read: the message must not be stepped, since the actor would take the job for one that is not there.
+func (h *Host) recall(p *actor.Party, m *protocol.Message) bool {
+	if h.archivist == nil {
+		return true
+	}
+	a, ok := p.Actor.(protocol.Archivist)
+	if !ok {
+		return true
+	}
+	name, ok := a.Recalls(m)
+	if !ok {
+		return true
+	}
+	facts, _, err := h.filed(p.Address.Role, name)
+	if err != nil {
+		h.unreadable(m, err)
+		return false
+	}
+	m.Filed = facts
+	return true
+}
+
+// filed is what an actor has archived of a job, and of which life; nil and 0 if that is nothing.
+func (h *Host) filed(role protocol.Role, name job.ID) ([]protocol.Fact, job.Generation, error) {
+	part, ok, err := h.archivist.archive.Recall(role, name)
+	if err != nil || !ok {
+		return nil, 0, err
+	}
+	facts, err := part.Facts()
+	return facts, part.Generation, err
+}
+
+// unreadable answers a person whose job's record can't be read; everybody else says it again.
+func (h *Host) unreadable(m *protocol.Message, err error) {
+	h.log.Error("what was archived of a job can not be read", "job", string(m.Job), "error", err)
+	if m.From.Role == protocol.Person {
+		h.calls.reply(protocol.Message{Kind: protocol.Reply, Request: m.Request, Job: m.Job, Err: errkind.Errorf(errkind.Of(err), "job %s: %w", m.Job, err)}, h.position)
+	}
+}
+
+// archivedLife is the life of a job that the gate has left to the archive, 0 if there is none.
+func (h *Host) archivedLife(name job.ID) (job.Generation, error) {
+	if h.archivist == nil {
+		return 0, nil
+	}
+	part, _, err := h.archivist.archive.Recall(protocol.Gate, name)
+	return part.Generation, err
+}
+
+// archivedView shows a job that its home has left to the archive, and which life of it that is; 0 for none.
+func archivedView[T any](h *Host, now quantity.Instant, name job.ID, view func(actor.Zone, quantity.Instant, job.ID) (T, bool), life func(*T) job.Generation) (v T, of job.Generation, err error) {
+	if h.archivist == nil {
+		return v, 0, nil
+	}
+	facts, _, err := h.filed(protocol.Zone, name)
+	if err != nil || facts == nil {
+		return v, 0, err
+	}
+	v, ok := view(folded(h.opts.Actors, facts), now, name)
+	if ok {
+		return v, life(&v), nil
+	}
+	return v, 0, errkind.Errorf(errkind.Corrupt, "what was archived of job %s does not show it", name)
+}
+
+// folded is a zone that has nothing but what was filed: what it shows follows from the facts alone.
+func folded(actors func() actor.Set, facts []protocol.Fact) actor.Zone {
+	z := actors().Zone
+	for _, f := range facts {
+		z.Apply(f)
+	}
+	return z
+}
+
+// counts is a gate that counts the jobs which the archive alone has.
+type counts interface{ Archived() int64 }
+
+// openArchive opens the archive and holds it against the gate, which is its second witness: an archive with fewer jobs than the
+// gate has left to it has lost some. A journal that is gone is not taken for an empty one while there are jobs.
+func (h *Host) openArchive() error {
+	if h.opts.Archive == nil {
+		return nil
+	}
+	known := int64(0)
+	if g, ok := h.actors.Gate.(counts); ok {
+		known = g.Archived()
+	}
+	dir := filepath.Join(h.opts.DataDir, archiveDir)
+	a, err := h.opts.Archive(dir, known > 0)
+	if err != nil {
+		return fmt.Errorf("open the archive of jobs that are over: %w", err)
+	}
+	size, err := a.Size()
+	missing := known - size.Jobs - size.GivenUp
+	switch {
+	case err != nil:
+	case h.fresh && size.Jobs > 0:
+		err = errkind.Errorf(errkind.Corrupt, "%s has no journal, but an archive of %d jobs: restore the journal's directory from a backup; "+
+			"or move the archive away to begin with no jobs. Nothing was removed", h.opts.DataDir, size.Jobs)
+	case missing > 0:
+		err = errkind.Errorf(errkind.Corrupt, "the archive in %s has %d jobs that are over, and the journal knows of %d: restore the archive's directory from a backup; "+
+			"or, to go on without %d of them, `sluice archive repair --without %d`", dir, size.Jobs, known-size.GivenUp, missing, missing)
+	}
+	if err != nil {
+		return errors.Join(err, a.Close())
+	}
+	h.archivist = newArchivist(a, h)
+	go h.archivist.run()
+	return nil
+}
