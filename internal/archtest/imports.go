@@ -75,11 +75,12 @@ func Direction(pkgs []Package) []string {
 }
 
 // coreLevel orders the packages of the core from the arithmetic up; a package may import lower levels and its own
-// extension point. The three actors share the top level and never import each other: they talk in messages.
+// extension point. A folder of a package may stand on a level of its own: what a market is made of lies below the jobs that bid
+// in it, and the market above. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "bitset": 3, "ranking": 3, "mig": 3, "trp": 3, "job": 4,
-	"forecast": 4, "protocol": 5, "status": 6, "timeline": 6, "market": 6, "policy": 7, "atomizer": 7, "capture": 6, "backfill": 7, "actor": 7,
-	"gate": 9, "zone": 9, "node": 9, "arrangement": 10,
+	"forecast": 4, "protocol": 5, "status": 6, "timeline": 6, "market/score": 6, "market/trust": 6, "market/clearing": 6, "policy": 7, "atomizer": 7, "capture": 6,
+	"backfill": 7, "actor": 7, "market": 8, "gate": 9, "zone": 9, "node": 9, "arrangement": 10,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
@@ -90,23 +91,36 @@ func CoreLevels(pkgs []Package) []string {
 		if !ok || strings.HasSuffix(path.Base(p.Path), "test") {
 			continue
 		}
-		from := strings.Split(rest, "/")[0]
-		if _, known := coreLevel[from]; !known {
+		from, own := levelOf(rest)
+		if own < 0 {
 			bad = append(bad, fmt.Sprintf("%s has no level: add %q to coreLevel in internal/archtest/imports.go", p.Path, from))
 			continue
 		}
 		for _, imp := range p.Imports {
 			rest, ok := strings.CutPrefix(inner(imp), "internal/core/")
-			to := strings.Split(rest, "/")[0]
-			if !ok || to == from {
+			to, level := levelOf(rest)
+			if !ok || strings.Split(to, "/")[0] == strings.Split(from, "/")[0] {
 				continue
 			}
-			if coreLevel[to] >= coreLevel[from] {
-				bad = append(bad, fmt.Sprintf("%s imports %s: %s stands on level %d of the core, %s on %d", p.Path, imp, from, coreLevel[from], to, coreLevel[to]))
+			if level >= own {
+				bad = append(bad, fmt.Sprintf("%s imports %s: %s stands on level %d of the core, %s on %d", p.Path, imp, from, own, to, level))
 			}
 		}
 	}
 	return bad
+}
+
+// levelOf is the level of a package of the core and what it is listed under: itself, else the folder that it is in; -1 if neither
+// is.
+func levelOf(path string) (name string, level int) {
+	if level, known := coreLevel[path]; known {
+		return path, level
+	}
+	name = strings.Split(path, "/")[0]
+	if level, known := coreLevel[name]; known {
+		return name, level
+	}
+	return name, -1
 }
 
 // extension points, and the folders below them that are no kinds, with the reason.

@@ -1,6 +1,3 @@
-// Package market has the parts of JASDA's negotiation (arXiv 2510.14599) that the zone puts together: how windows are
-// cleared (clearing), what a variant is worth (score), and what declarations are held against (trust). This file is how
-// they are set. Nothing here knows a job's atomizer, a node or a message.
 package market
 
 import (
@@ -10,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/market/score"
+	"sluice.dev/sluice/internal/core/market/trust"
 )
 
 // Config of a market that negotiates.
@@ -113,6 +111,9 @@ func (c Config) WithDefaults() Config {
 	}
 	return c
 }
+
+// Trust is how declarations are held against what was observed.
+func (c *Config) Trust() trust.Settings { return trust.Settings{Eta: c.Eta, Kappa: c.Kappa} }
 
 // Validate lists every problem of c.
 func (c Config) Validate() error {

@@ -10,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Candidate is one interested job and the piece it could cut from the window.
@@ -53,6 +54,14 @@ const (
 	// Free: with every window, in a way that only Compare knows.
 	Free
 )
+
+// MiB is the memory of a demand, in MiB and a little more: never nothing.
+func MiB(demand trp.Vector) int64 { return int64(demand[trp.Memory]>>20) + 1 }
+
+// MemoryTime is memory held for a time, in MiB-milliseconds.
+func MemoryTime(demand trp.Vector, d time.Duration) int64 {
+	return MiB(demand) * max(0, d.Milliseconds())
+}
 
 // ByAge is the common tail of every order: priority, then submission, then the id.
 func ByAge(a, b *Candidate) int {

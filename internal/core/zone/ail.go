@@ -1,8 +1,6 @@
 package zone
 
 import (
-	"slices"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -35,8 +33,10 @@ func (z *Zone) ail(now quantity.Instant, s *state, r *job.Result) {
 
 // unusable says why no slice is usable, in the words of the first that says; empty if none does.
 func (z *Zone) unusable() string {
-	if i := slices.IndexFunc(z.slices, func(sl *slice) bool { return sl.view.Why != "" }); i >= 0 {
-		return ": " + z.slices[i].view.Why
+	for sl := range z.offeredSlices() {
+		if sl.view.Why != "" {
+			return ": " + sl.view.Why
+		}
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -72,8 +73,15 @@ func (z *Zone) Apply(f protocol.Fact) {
 	}
 }
 
+// newState is a job with what its floor asks of it.
+func newState(q *queue, r protocol.Record) *state {
+	s := &state{Record: r, q: q}
+	s.floor.Demand = (*demand)(s)
+	return s
+}
+
 func (z *Zone) adopt(r protocol.Record) {
-	s := &state{Record: r, q: z.queue(r.Queue)}
+	s := newState(z.queue(r.Queue), r)
 	for i := range s.Claims {
 		s.leases = append(s.leases, lease{token: s.Claims[i].Token})
 		z.hold(s, &s.Claims[i])
@@ -189,7 +197,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 	s.Claims = slices.Delete(s.Claims, i, i+1)
 	s.Claimed = s.Claimed.Remove(c.Range)
 	if l := s.lease(f.Token); l.running != 0 {
-		s.q.going.remove(l.running, mib(c.Demand))
+		s.q.going.remove(l.running, policy.MiB(c.Demand))
 	}
 	s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.token == f.Token })
 	if len(s.Claims) == 0 {
@@ -205,7 +213,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 		if p.Detail == "" {
 			p.Detail = r.Detail
 		}
-		attained := memoryTime(c.Demand, r.Ran())
+		attained := policy.MemoryTime(c.Demand, r.Ran())
 		s.Attained += attained
 		q.attained += attained
 		if r.Start != 0 && (s.Started == 0 || r.Start < s.Started) {
@@ -224,7 +232,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 		s.Served = max(s.Served, f.At)
 	}
 	if f.At.Add(z.cfg.MinWindow) < c.End {
-		z.onSlices(&c, func(s *slice) { s.early = true })
+		z.onSlices(&c, func(s *slice) { z.floor.EndedEarly(&s.floor) })
 	}
 	z.changed(s)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -65,7 +66,7 @@ func (z *Zone) backOff(now quantity.Instant, s *state, on []*slice, ask uint64, 
 	if text == silent {
 		pause = min(pause, mostSilence)
 	}
-	s.counts.add(turnedDown, now)
+	s.floor.Count(market.TurnedDown, now)
 	for _, sl := range on {
 		z.avoid(s, sl, now.Add(pause))
 		z.doubt(now, sl, s)

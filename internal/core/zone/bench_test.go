@@ -41,8 +41,6 @@ type gaps struct {
 	version uint64
 	out     protocol.Out
 	asked   int
-	// answered counts what a benchmark asked for.
-	answered int
 }
 
 func newGaps(z *zone.Zone) *gaps {
@@ -104,44 +102,6 @@ func (g *gaps) round() {
 	if refused, ok := g.open(); ok {
 		g.out.Reset()
 		g.z.Step(g.now, refused, &g.out)
-	}
-}
-
-// BenchmarkAnswers is the answer of every waiting job to a window, with its reason.
-func BenchmarkAnswers(b *testing.B) {
-	benchmarkIndex(b, func(g *gaps, i int) { g.answered += zone.Ask(g.z, g.now, i, lengths(i)) })
-}
-
-// BenchmarkWinner is the job that is asked first, found through the index.
-func BenchmarkWinner(b *testing.B) {
-	benchmarkIndex(b, func(g *gaps, i int) {
-		if zone.First(g.z, g.now, i, lengths(i)) {
-			g.answered++
-		}
-	})
-}
-
-func lengths(i int) time.Duration { return time.Duration(60+i%17*30) * time.Second }
-
-func benchmarkIndex(b *testing.B, ask func(*gaps, int)) {
-	for _, p := range all.Policies() {
-		for _, n := range []int{1000, 10_000, 100_000} {
-			b.Run(fmt.Sprintf("%s/waiting=%d", p.Name(), n), func(b *testing.B) {
-				takesLong(b, n > 10_000)
-				g, i := newGaps(backlog(b, p, n)), 0
-				for range 100 {
-					g.round()
-				}
-				b.ReportAllocs()
-				for b.Loop() {
-					i++
-					ask(g, i)
-				}
-				if g.answered == 0 {
-					b.Fatal("nobody is interested")
-				}
-			})
-		}
 	}
 }
 

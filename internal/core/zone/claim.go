@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -18,7 +19,7 @@ type ask struct {
 	generation job.Generation
 	slice      *slice
 	also       []job.SliceID
-	piece      piece
+	piece      market.Piece
 	expires    quantity.Instant
 	// asked is when, version the slice's view that it was decided on.
 	asked   quantity.Instant
@@ -44,17 +45,17 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 		return
 	}
 	s := a.job
-	if s.Verdict.State.Final() || s.Generation != a.generation || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.end || s.claim(in.Token) >= 0 {
+	if s.Verdict.State.Final() || s.Generation != a.generation || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.End || s.claim(in.Token) >= 0 {
 		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
 		z.changed(s)
 		return
 	}
-	z.pay(now, s.q, a.piece.bid, out)
+	z.pay(now, s.q, a.piece.Bid, out)
 	z.fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
-		Speed: a.piece.speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
-		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.window, Round: a.piece.round, Option: a.piece.option},
-		Bid:  a.piece.bid, At: a.asked,
+		Speed: a.piece.Speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
+		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.Window, Round: a.piece.Round, Option: a.piece.Option},
+		Bid:  a.piece.Bid, At: a.asked,
 	})
 	l := s.lease(in.Token)
 	l.sent, l.won = now, a.id
@@ -124,7 +125,7 @@ func (z *Zone) takeAsk(id uint64) *ask {
 	a.job.asked = a.job.asked.Remove(a.piece.Range)
 	a.job.asking--
 	a.job.q.asking -= 1 + len(a.also)
-	if b := a.piece.bid; b != nil && !planted.In(planted.ForgetPledged) {
+	if b := a.piece.Bid; b != nil && !planted.In(planted.ForgetPledged) {
 		a.job.q.pledged -= b.Price
 	}
 	z.touch(a.job)

@@ -1,10 +1,7 @@
 package zone
 
 import (
-	"time"
-
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -14,18 +11,9 @@ import (
 // jobs. A queue holds them in its Standing, and they are counted up when they are looked at. A fact says what it has when
 // something is to be paid; the price itself is in the claim, so that no crash comes between what is sold and what is paid.
 
-const (
-	// purseTime is the refill that a full purse holds. A queue's bids count as far as its purse is full, so that what it won
-	// lately is soon paid back in what it wins next; docs/incentives.md has what longer ones leave to be gained.
-	purseTime = time.Hour
-	// leastScale, in parts per thousand, is what remains of the bids of a queue without credits: they still win where nobody
-	// else wants the time, and the better of them before the worse.
-	leastScale = 1
-)
-
-// full is what a queue's purse holds, and is refilled by in purseTime, as the cluster and the other queues now are.
+// full is what a queue's purse holds, and is refilled by in market.PurseTime, as the cluster and the other queues now are.
 func (z *Zone) full(q *queue) int64 {
-	return max(1, quantity.MulDiv(z.cfg.Market.Refill*int64(len(z.slices)), q.share(), max(q.share(), z.weights)))
+	return max(1, quantity.MulDiv(z.cfg.Market.Refill*int64(len(z.floor.Slices())), q.share(), max(q.share(), z.weights)))
 }
 
 // share is what a queue counts for among those with jobs.
@@ -39,8 +27,8 @@ func (z *Zone) refilled(now quantity.Instant, q *queue) protocol.Standing {
 		s.Credits, s.Refilled = s.Credits+full, now
 		return s
 	}
-	passed := min(now.Sub(s.Refilled), purseTime)
-	if more := quantity.MulDiv(full, int64(passed), int64(purseTime)); more > 0 {
+	passed := min(now.Sub(s.Refilled), market.PurseTime)
+	if more := quantity.MulDiv(full, int64(passed), int64(market.PurseTime)); more > 0 {
 		s.Credits, s.Refilled = max(s.Credits, min(full, s.Credits+more)), now
 	}
 	return s
@@ -49,33 +37,6 @@ func (z *Zone) refilled(now quantity.Instant, q *queue) protocol.Standing {
 // purse is what a queue can still pay: what it has, less what it has offered in asks that are not answered yet.
 func (z *Zone) purse(now quantity.Instant, q *queue) int64 {
 	return max(0, z.refilled(now, q).Credits-q.pledged)
-}
-
-// scale lowers the weights of the bids of queues that run short: they count as far as the queue's purse is full.
-func (z *Zone) scale(now quantity.Instant) {
-	if z.cfg.Market.Payment == market.Free {
-		return
-	}
-	for i := range z.tenders {
-		t := &z.tenders[i]
-		purse, full := z.purse(now, t.job.q), z.full(t.job.q)
-		if purse >= full || t.weight <= 0 {
-			continue
-		}
-		t.weight = max(1, quantity.MulDiv(t.weight, max(quantity.MulDiv(purse, 1000, full), leastScale), 1000))
-	}
-}
-
-// price of a tender that has won, in credits: never more than its queue can pay.
-func (z *Zone) price(now quantity.Instant, t *tender) int64 {
-	if t.price == 0 {
-		return 0
-	}
-	credits := t.price / score.One
-	if !z.cfg.Market.PerTime { // weights have no time in them, and who takes a window for longer pays for longer
-		credits = quantity.MulDiv(t.price, min(t.end.Sub(t.Start), purseTime).Milliseconds(), score.One)
-	}
-	return min(credits, z.purse(now, t.job.q))
 }
 
 // pay says what a queue has, in the step in which something is claimed for it at a price, and holds the price to it.

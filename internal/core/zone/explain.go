@@ -9,6 +9,8 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
@@ -51,33 +53,33 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 		return "no slice is usable" + z.unusable()
 	}
 	for i := z.reserved.Next(0); i >= 0; i = z.reserved.Next(i + 1) {
-		if sl := z.slices[i]; sl.reserved(s.Job) != nil {
+		if sl := z.offeredAt(i); sl.reserved(s.Job) != nil {
 			return fmt.Sprintf("(Resources) reserved on %s in %v", sl.id, sl.reserved(s.Job).Start.Sub(now).Round(time.Second))
 		}
 	}
-	so := z.countsOf(s)
-	c := so.latest()
-	if s.Spec.External && s.agent.session == 0 {
-		c = cause{reason: unattended}
+	so := z.floor.Counts(&s.floor)
+	c := so.Latest()
+	if s.Spec.External && !s.floor.Attended() {
+		c = market.Cause{Reason: market.Unattended}
 	}
-	if c.reason == interested {
+	if c.Reason == market.Eligible {
 		return "(Resources) every slice is taken; it is asked when a window opens"
 	}
-	return "(" + slurmReason(c.reason) + ") " + z.sentence(s, c)
+	return "(" + slurmReason(c.Reason) + ") " + z.sentence(s, &c)
 }
 
 // slurmReason is the short word that users of Slurm know.
-func slurmReason(r reason) string {
+func slurmReason(r market.Reason) string {
 	switch r {
-	case held:
+	case market.Held:
 		return "JobHeldUser"
-	case resting, turnedDown:
+	case market.Resting, market.TurnedDown:
 		return "Backoff"
-	case queueCap:
+	case market.QueueCap:
 		return "QueueCap"
-	case unattended, unanswered:
+	case market.Unattended, market.Unanswered:
 		return "Agent"
-	case lostToPolicy, inLine:
+	case market.LostToPolicy, market.InLine:
 		return "Priority"
 	default:
 		return "Resources"
@@ -85,51 +87,51 @@ func slurmReason(r reason) string {
 }
 
 // sentence says what a counted reason means, with what would be needed.
-func (z *Zone) sentence(s *state, c cause) string {
-	f := &c.refusal
-	switch c.reason {
-	case held:
+func (z *Zone) sentence(s *state, c *market.Cause) string {
+	f := &c.Refusal
+	switch c.Reason {
+	case market.Held:
 		return "it was paused"
-	case resting:
+	case market.Resting:
 		return "it paused after a subjob without progress"
-	case ending:
+	case market.Ending:
 		return "it is ending"
-	case queueCap:
+	case market.QueueCap:
 		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.Queue, s.q.Cap)
-	case unattended:
+	case market.Unattended:
 		if z.cfg.Market == nil {
 			return "it is external, and this daemon asks no agents: start it with --mechanism jasda"
 		}
 		return "it is external and no agent of it is connected: start one with its key (sluice agent key)"
-	case unanswered:
+	case market.Unanswered:
 		return "its agent did not answer before the round closed"
-	case denied:
+	case market.Denied:
 		return "a variant that it proposed broke a rule; its agent was told which"
-	case turnedDown:
+	case market.TurnedDown:
 		return "a place that it had won was refused (" + cmp.Or(s.backoff.text, "its node has taken it since") + "); it asks there again after a pause"
-	case lostToPolicy:
+	case market.LostToPolicy:
 		if z.cfg.Market != nil {
 			return "others in its time were worth more, or wait longer"
 		}
 		return fmt.Sprintf("policy %s asked another job first", z.cfg.Policy.Name())
-	case noFreeWork:
+	case market.NoFreeWork:
 		return "all its work is claimed or committed"
-	case atParallelism:
+	case market.AtParallelism:
 		return fmt.Sprintf("it already runs the %d subjobs its parallelism allows", s.Spec.Parallelism)
-	case unsafe:
+	case market.Unsafe:
 		return fmt.Sprintf("its next piece needs %d MiB, more than the slices that are free have", f.Least>>20)
-	case tooShort:
+	case market.TooShort:
 		if n := s.width(); n > 1 {
 			return fmt.Sprintf("it needs %d slices at once: its place is planned when no rigid job waits before it", n)
 		}
 		return fmt.Sprintf("the free windows are too short: the least useful piece takes %v", f.Need.Round(time.Millisecond))
-	case notForever:
+	case market.NotForever:
 		return "it has no walltime and needs a slice on which nothing is reserved"
-	case barred:
+	case market.Barred:
 		return "its speeds say that it can not run on the kind of slices that are free"
-	case planned:
+	case market.Reserved:
 		return "its place is reserved where it ends earlier than in any window that is free"
-	case inLine:
+	case market.InLine:
 		return "rigid jobs start in order: it is served when those before it have started"
 	default:
 		return "it is asked when a window opens"
@@ -144,9 +146,9 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 	}
 	j, _ := z.Job(now, id)
 	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", id, j.State, j.Reason)}
-	for _, c := range z.countsOf(s).list {
-		if c.reason != interested {
-			e.Reasons = append(e.Reasons, status.Reason{Text: z.sentence(s, c), Count: c.n, Last: c.last})
+	for _, c := range z.floor.Counts(&s.floor).List {
+		if c.Reason != market.Eligible {
+			e.Reasons = append(e.Reasons, status.Reason{Text: z.sentence(s, &c), Count: c.N, Last: c.Last})
 		}
 	}
 	slices.SortStableFunc(e.Reasons, func(a, b status.Reason) int { return cmp.Compare(b.Count, a.Count) })
@@ -159,10 +161,9 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 	q := z.queues[spec.Queue]
 	if q == nil {
-		q = newQueue(spec.Queue) // for this question alone
+		q = z.newQueue(spec.Queue) // for this question alone
 	}
-	s, v := &state{q: q}, z.viewer(now)
-	s.Job, s.Spec, s.Queue, s.Submitted = spec.Name, spec, spec.Queue, now
+	s, v := newState(q, protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), z.viewer(now)
 	e := status.Explanation{Job: v.show(s), Slices: z.matches(now, s)}
 	early, found := v.nextStart(s)
 	switch {
@@ -183,13 +184,14 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 
 // matches says for every slice what the job's next piece would need there.
 func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
-	out := make([]status.SliceFit, 0, len(z.slices))
-	fits := make([]*status.SliceFit, len(z.classes))
-	for _, sl := range z.slices {
-		if fits[sl.class.at] == nil {
-			fits[sl.class.at] = z.match(now, s, sl.class)
+	out := make([]status.SliceFit, 0, len(z.floor.Slices()))
+	fits := make([]*status.SliceFit, len(z.floor.Classes()))
+	for sl := range z.offeredSlices() {
+		c := sl.floor.Class()
+		if fits[c.At()] == nil {
+			fits[c.At()] = z.match(now, s, c)
 		}
-		f := *fits[sl.class.at]
+		f := *fits[c.At()]
 		if f.Slice = sl.id; !sl.view.Usable {
 			f.Fits, f.Reach, f.Why = false, job.Range{}, sl.view.Why
 		}
@@ -199,10 +201,10 @@ func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
 }
 
 // match says what the job's next piece would need on a usable slice of a class.
-func (z *Zone) match(now quantity.Instant, s *state, c *class) *status.SliceFit {
+func (z *Zone) match(now quantity.Instant, s *state, c *market.Class) *status.SliceFit {
 	v := s.view()
 	v.Running = 0
-	f := &status.SliceFit{Capacity: c.capacity[trp.Memory]}
+	f := &status.SliceFit{Capacity: c.Capacity[trp.Memory]}
 	if free := job.NextFree(0, s.Spec.Total, s.Committed); !free.Empty() {
 		f.Least = s.safe().LeastOver(free.From, free.From+1, s.Learned.MemoryScale)
 	}
@@ -210,7 +212,7 @@ func (z *Zone) match(now quantity.Instant, s *state, c *class) *status.SliceFit 
 	if s.Spec.Kind != job.Rigid {
 		end = now.Add(z.cfg.Horizon)
 	}
-	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(s.Spec), Start: now, End: end})
+	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(s.Spec), Start: now, End: end})
 	switch r.Why {
 	case atomizer.Interested:
 		f.Fits, f.Reach = true, p.Range
@@ -220,7 +222,7 @@ func (z *Zone) match(now quantity.Instant, s *state, c *class) *status.SliceFit 
 	case atomizer.TooShort:
 		f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), z.cfg.Horizon)
 	case atomizer.Barred:
-		f.Why = fmt.Sprintf("its speeds say that it can not run on %s", c.profile)
+		f.Why = fmt.Sprintf("its speeds say that it can not run on %s", c.Profile)
 	default:
 		f.Why = "nothing of it is left to run"
 	}

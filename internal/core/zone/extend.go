@@ -1,7 +1,6 @@
 package zone
 
 import (
-	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
@@ -54,7 +53,7 @@ func (s *state) bidsAt(c *protocol.Claim, l *lease) quantity.Instant {
 // following is the free time that begins where a claim ends, empty if there is none.
 func (z *Zone) following(now quantity.Instant, c *protocol.Claim) (*slice, protocol.Gap) {
 	if s := z.slice(c.Slice); s != nil {
-		for _, g := range z.room(s, now) {
+		for _, g := range z.floor.Unsold(&s.floor, now) {
 			if max(g.Start, now) == c.End && g.End > now {
 				return s, g
 			}
@@ -80,70 +79,15 @@ func (z *Zone) continueInto(now quantity.Instant, st *state, c *protocol.Claim, 
 	}
 	v := st.view()
 	v.Continues, v.Running = c.Range, v.Running-1
-	p, r := atomizer.Fit(&v, z.window(st, s.class, c.End, g.End))
+	p, r := atomizer.Fit(&v, z.floor.Window(&st.floor, s.floor.Class(), c.End, g.End))
 	// The grace is already at the end of the lease; it moves along.
-	if r.Why != atomizer.Interested || z.elsewhere(now, st, c) {
+	if r.Why != atomizer.Interested || z.floor.Elsewhere(now, z.waiting(), &st.floor, c) {
 		return
 	}
-	if z.cfg.Market != nil {
-		if other := z.outbidder(now, st, s, c, g.End, &p); other != nil {
-			other.counts.add(interested, now)
-			return
-		}
-	} else if other := z.rival(now, st, s, &window{start: c.End, end: g.End}); other != nil {
-		mine := z.candidate(now, st, s.class, g.End, &p)
-		if z.cfg.Policy.Compare(&z.pick.Candidate, &mine) < 0 {
-			other.counts.add(interested, now)
-			return
-		}
+	if z.floor.Displaces(now, &st.floor, &s.floor, c, g.End, &p) != nil {
+		return
 	}
 	z.extend(now, st, c, l, job.Range{From: c.Range.From, To: p.Range.To}, c.End.Add(p.Wall), out)
-}
-
-// elsewhere says whether a slice stands idle, and nobody waits for it, on which the rest of a running job would end sooner,
-// the stop and the restore paid. Such a job is not to go on where it is: when it ends it bids there.
-func (z *Zone) elsewhere(now quantity.Instant, st *state, c *protocol.Claim) bool {
-	if !z.uncontended() {
-		return false
-	}
-	for i := z.open.Next(0); i >= 0; i = z.open.Next(i + 1) {
-		s := z.slices[i]
-		for j := range s.windows {
-			if z.sooner(now, st, c, s, &s.windows[j]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// sooner says whether what is left of a job behind a claim would end sooner in a window that has begun than where it runs.
-func (z *Zone) sooner(now quantity.Instant, st *state, c *protocol.Claim, s *slice, w *window) bool {
-	speed, v := s.speed(st.Spec), st.view()
-	left := st.Spec.Total - c.Range.To
-	if w.start > now || speed <= c.Speed || v.RunTime(left, speed)+v.Prepare()+st.Spec.Startup+st.Spec.Restore+st.Spec.Checkpoint >= v.RunTime(left, c.Speed) {
-		return false
-	}
-	v.Committed, v.Claimed, v.Running = slices.Clone(v.Committed).Add(c.Range), nil, 0
-	_, r := atomizer.Fit(&v, z.window(st, s.class, now, w.end))
-	return r.Why == atomizer.Interested
-}
-
-// rival is the job that the policy would ask first for a window that is yet to begin, st apart; nil if there is none.
-func (z *Zone) rival(now quantity.Instant, st *state, s *slice, w *window) *state {
-	c := s.class
-	z.listen(now)
-	z.pick = candidate{}
-	z.best(now, c, w)
-	for _, other := range z.loud {
-		if other == st || z.deafness(now, other) != interested || other.avoids(s) {
-			continue
-		}
-		if p, r := z.fit(other, c, max(w.start, now), w.end); r.Why == atomizer.Interested {
-			z.consider(now, other, c, w.end, &p)
-		}
-	}
-	return z.pick.job
 }
 
 // extend claims the longer range first, then asks the node to move the lease's end: dying in between costs nothing but

@@ -119,11 +119,11 @@ func (f *foresight) of(wait time.Duration) *misses {
 
 // guess is the plain estimate of a wait that begins now: none where a window is open for everybody who waits.
 func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
-	waiting := z.waiting()
+	waiting := int64(z.waiting())
 	if s.alive == 0 {
 		waiting++ // it is not among them: a dry run
 	}
-	if waiting <= int64(z.open.Len()) {
+	if waiting <= int64(z.floor.Open()) {
 		return 0
 	}
 	if n := len(z.foresight.starts); n >= 4 {
@@ -132,9 +132,9 @@ func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
 	}
 	// Nothing is known of the pace: it is as if all that wait were as long as this job, and the slices went round.
 	places, speed := int64(0), int64(0)
-	for _, c := range z.classes {
-		if on := c.speed(s.Spec); on > 0 && c.usable > 0 {
-			places, speed = places+int64(c.usable), max(speed, on)
+	for _, c := range z.floor.Classes() {
+		if on := c.SpeedOf(s.Spec); on > 0 && c.Usable() > 0 {
+			places, speed = places+int64(c.Usable()), max(speed, on)
 		}
 	}
 	if places == 0 {
@@ -149,7 +149,7 @@ func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
 }
 
 // waiting is how many jobs wait for their first start or their next window.
-func (z *Zone) waiting() int64 { return int64(len(z.live) - len(z.busy)) }
+func (z *Zone) waiting() int { return len(z.live) - len(z.busy) }
 
 // foresee tells a job that has just come how long it is likely to wait.
 func (z *Zone) foresee(now quantity.Instant, s *state) {

@@ -55,7 +55,7 @@ func TestFreeTime(t *testing.T) {
 		z.offered(&protocol.Message{Kind: protocol.Offer, View: &protocol.SliceView{Slice: protocol.Slice{ID: "s", Speed: 1000}, Version: 1, Usable: true, Gaps: c.gaps, Reserved: c.reserved}})
 		for whose, want := range map[party][]gap{anyone: c.anyone, anyRigid: c.rigid} {
 			var got []gap
-			for _, g := range z.free(z.slice("s"), 100, whose, nil) {
+			for _, g := range z.slice("s").free(100, whose, nil) {
 				got = append(got, gap{g.Start, g.End})
 			}
 			if !slices.Equal(got, want) {

@@ -5,20 +5,17 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
 
 // Count is how often a job was not served for each reason, and when last.
-func Count(z *Zone, id job.ID) (n [reasons]int64, last [reasons]quantity.Instant) {
-	s := z.jobs[id]
-	if z.pass == nil {
-		z.count(s)
-	}
-	for _, c := range s.counts.list {
-		if c.reason != interested { // who is noted for having kept another from continuing is the one difference
-			n[c.reason], last[c.reason] = c.n, c.last
+func Count(z *Zone, id job.ID) (n [market.TurnedDown + 1]int64, last [market.TurnedDown + 1]quantity.Instant) {
+	for _, c := range z.floor.Counts(&z.jobs[id].floor).List {
+		if c.Reason != market.Eligible { // who is noted for having kept another from continuing is the one difference
+			n[c.Reason], last[c.Reason] = c.N, c.Last
 		}
 	}
 	return n, last

@@ -59,7 +59,7 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 	}
 	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true, Version: 1}
 	z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
-	s := &state{Record: protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}}}, q: &queue{}}
+	s := newState(z.queue(""), protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}}})
 	for _, c := range []struct {
 		scale int64
 		waits bool
@@ -86,7 +86,7 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
 		z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
 	}
-	s := &state{Record: protocol.Record{Spec: spec}, q: &queue{}}
+	s := newState(z.queue(""), protocol.Record{Spec: spec})
 	for _, c := range []struct {
 		scale int64
 		waits bool

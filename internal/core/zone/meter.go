@@ -1,10 +1,8 @@
 package zone
 
 import (
-	"time"
-
+	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
 // meter sums what running subjobs have had so far: for each its memory times the whole milliseconds since its start. It
@@ -89,7 +87,7 @@ func (m *meter) at(now quantity.Instant) int64 {
 func (s *state) had(now quantity.Instant) (sum int64) {
 	for i := range s.Claims {
 		if l := s.lease(s.Claims[i].Token); l.running != 0 && l.running < now {
-			sum += memoryTime(s.Claims[i].Demand, now.Sub(l.running))
+			sum += policy.MemoryTime(s.Claims[i].Demand, now.Sub(l.running))
 		}
 	}
 	return sum
@@ -97,7 +95,7 @@ func (s *state) had(now quantity.Instant) (sum int64) {
 
 // runs notes when a subjob began.
 func (z *Zone) runs(s *state, l *lease, at quantity.Instant) {
-	memory := mib(s.Claims[s.claim(l.token)].Demand)
+	memory := policy.MiB(s.Claims[s.claim(l.token)].Demand)
 	if l.running != 0 {
 		s.q.going.remove(l.running, memory)
 	}
@@ -110,12 +108,4 @@ func (z *Zone) runs(s *state, l *lease, at quantity.Instant) {
 		z.begun(s, at)
 	}
 	z.stir(s)
-}
-
-// mib is the memory of a demand, in MiB and a little more: never nothing.
-func mib(v trp.Vector) int64 { return int64(v[trp.Memory]>>20) + 1 }
-
-// memoryTime is memory held for a time, in MiB-milliseconds.
-func memoryTime(demand trp.Vector, d time.Duration) int64 {
-	return mib(demand) * max(0, d.Milliseconds())
 }

@@ -2,6 +2,7 @@ package zone
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -51,7 +52,7 @@ func (z *Zone) look(now quantity.Instant) {
 	z.nth++
 	if z.strange {
 		z.sortNodes()
-		for i := range z.slices {
+		for i := range z.floor.Slices() {
 			z.shifted.Put(i)
 		}
 	}
@@ -61,12 +62,12 @@ func (z *Zone) look(now quantity.Instant) {
 	}
 	for i := z.shifted.Next(0); i >= 0; i = z.shifted.Next(i + 1) {
 		z.shifted.Drop(i)
-		s := z.slices[i]
-		fresh := z.free(s, now, anyRigid, z.spareGaps)
-		if s.class != s.surveyedClass || !sameTime(now, s.surveyed, fresh) {
+		s := z.offeredAt(i)
+		fresh := s.free(now, anyRigid, z.spareGaps)
+		if s.floor.Class() != s.surveyedClass || !sameTime(now, s.surveyed, fresh) {
 			z.altered.Put(s.nodeAt)
 		}
-		s.surveyed, s.surveyedClass, z.spareGaps = fresh, s.class, s.surveyed
+		s.surveyed, s.surveyedClass, z.spareGaps = fresh, s.floor.Class(), s.surveyed
 	}
 }
 
@@ -83,7 +84,7 @@ func (z *Zone) sortNodes() {
 	if !z.strange {
 		return
 	}
-	z.nodes = nodesOf(z.slices)
+	z.nodes = nodesOf(z.offeredSlices())
 	for i, node := range z.nodes {
 		for _, s := range node {
 			s.nodeAt = i
@@ -92,10 +93,10 @@ func (z *Zone) sortNodes() {
 }
 
 // nodesOf lists the slices of every node in the order given, the nodes by id.
-func nodesOf(list []*slice) (nodes [][]*slice) {
+func nodesOf(list iter.Seq[*slice]) (nodes [][]*slice) {
 	of := map[job.NodeID][]*slice{}
 	var ids []job.NodeID
-	for _, s := range list {
+	for s := range list {
 		if of[s.view.Node] == nil {
 			ids = append(ids, s.view.Node)
 		}
@@ -117,7 +118,7 @@ func (z *Zone) join(s *slice) {
 	node, known := slices.BinarySearchFunc(z.nodes, s.view.Node, func(n []*slice, id job.NodeID) int { return cmp.Compare(n[0].view.Node, id) })
 	s.nodeAt = node
 	if known {
-		i, _ := slices.BinarySearchFunc(z.nodes[node], s, smaller)
+		i, _ := slices.BinarySearchFunc(z.nodes[node], s, func(a, b *slice) int { return cmp.Compare(a.floor.At(), b.floor.At()) })
 		z.nodes[node] = slices.Insert(z.nodes[node], i, s)
 		return
 	}
@@ -174,8 +175,8 @@ func (z *Zone) find(now quantity.Instant, st *state, most int) bool {
 func (z *Zone) findFits(now quantity.Instant, st *state) {
 	v := st.view()
 	z.fits = z.fits[:0]
-	for _, c := range z.classes {
-		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: now, End: quantity.Never})
+	for _, c := range z.floor.Classes() {
+		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(st.Spec), Start: now, End: quantity.Never})
 		z.fits = append(z.fits, r.Why == atomizer.Interested)
 	}
 }
@@ -186,7 +187,7 @@ func (z *Zone) stands(st *state) bool {
 	p.speed = math.MaxInt64
 	for _, s := range p.slices {
 		r := room{gaps: z.roomFor(s, 0)}
-		if !z.fits[s.class.at] || !r.free(p.start, p.end) || st.avoids(s) {
+		if !z.fits[s.floor.Class().At()] || !r.free(p.start, p.end) || st.avoids(s) {
 			return false
 		}
 		p.speed = min(p.speed, s.speed(st.Spec))
@@ -203,7 +204,7 @@ func (z *Zone) earlier(now quantity.Instant, st *state, node []*slice, best plac
 	}
 	z.rooms = z.rooms[:0]
 	for i, s := range node {
-		if z.fits[s.class.at] && len(s.surveyed) > 0 && !st.avoids(s) {
+		if z.fits[s.floor.Class().At()] && len(s.surveyed) > 0 && !st.avoids(s) {
 			z.rooms = append(z.rooms, room{s, s.speed(st.Spec), z.roomFor(s, i)})
 		}
 	}

@@ -94,21 +94,26 @@ func (z *Zone) givenUp(c *protocol.Claim) quantity.Instant {
 func (z *Zone) rearm() {
 	for _, s := range z.stirred {
 		s.stirred = false
-		again, bids := quantity.Never, quantity.Never
-		for i := range s.leases {
-			l := &s.leases[i]
-			c := &s.Claims[s.claim(l.token)]
-			again = min(again, z.givenUp(c))
-			if !l.settled(s) {
-				again = min(again, l.sent.Add(z.cfg.Retry))
-			}
-			bids = min(bids, s.bidsAt(c, l))
-		}
-		z.leases.Set(&s.slots.leases, s, again)
-		z.continuing.Set(&s.slots.continuing, s, bids)
+		z.armLeases(s)
 	}
 	clear(z.stirred)
 	z.stirred = z.stirred[:0]
+}
+
+// armLeases sets the alarms of a job by its leases.
+func (z *Zone) armLeases(s *state) {
+	again, bids := quantity.Never, quantity.Never
+	for i := range s.leases {
+		l := &s.leases[i]
+		c := &s.Claims[s.claim(l.token)]
+		again = min(again, z.givenUp(c))
+		if !l.settled(s) {
+			again = min(again, l.sent.Add(z.cfg.Retry))
+		}
+		bids = min(bids, s.bidsAt(c, l))
+	}
+	z.leases.Set(&s.slots.leases, s, again)
+	z.continuing.Set(&s.slots.continuing, s, bids)
 }
 
 // due takes the jobs out of a list of alarms whose time has come, by id. They are good until the next call.

@@ -2,35 +2,42 @@ package zone
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
 // Plain makes a zone do after every input what the definition says and nothing less: every slice, every claim and every
-// waiting job is looked at. It is the oracle of what looks only at changes.
+// waiting job is looked at, and what a queue has pledged is added up from its asks. It is the oracle of what looks only at changes.
 func Plain(z *Zone) {
-	p := &plain{z: z, windows: map[job.SliceID][]plainWindow{}, rested: map[*state]quantity.Instant{}}
+	p := &plain{z: z, rested: map[*state]quantity.Instant{}}
 	z.pass = p.pass
+	z.floor = market.NewFloor(z.floorConfig(), plainSeller{(*seller)(z)})
+	z.floor.Plainly()
+}
+
+// plainSeller adds up what every queue's asks will take.
+type plainSeller struct{ *seller }
+
+func (p plainSeller) Purse(now quantity.Instant, j *market.Job) (has, full int64) {
+	q := stateOf(j).q
+	q.pledged = 0
+	for _, a := range p.asks {
+		if a.piece.Bid != nil && a.job.q == q {
+			q.pledged += a.piece.Bid.Price
+		}
+	}
+	return p.seller.Purse(now, j)
 }
 
 type plain struct {
-	z       *Zone
-	windows map[job.SliceID][]plainWindow
-	// begun is how many slices have a window that has begun.
-	begun  int
+	z      *Zone
 	rested map[*state]quantity.Instant
-}
-
-type plainWindow struct {
-	window
-	generation uint64
 }
 
 func (p *plain) live() []*state {
@@ -42,10 +49,10 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 	wake := p.overdue(now, out)
 	wake = min(wake, p.continuations(now, out))
 	wake = min(wake, p.market(now, out), p.refusals(now))
-	for _, s := range z.touched {
-		s.touched = false
+	for _, s := range z.unlined {
+		s.unlined = false
 	}
-	z.touched, z.fresh = z.touched[:0], z.fresh[:0]
+	z.unlined = z.unlined[:0]
 	z.wakeAt(now, wake, out)
 }
 
@@ -162,37 +169,12 @@ func (p *plain) continuations(now quantity.Instant, out *protocol.Out) quantity.
 func (p *plain) continueInto(now quantity.Instant, st *state, c *protocol.Claim, l *lease, s *slice, g protocol.Gap, out *protocol.Out) {
 	z, v := p.z, st.view()
 	v.Continues, v.Running = c.Range, v.Running-1
-	mine, r := atomizer.Fit(&v, z.window(st, s.class, c.End, g.End))
+	mine, r := atomizer.Fit(&v, z.floor.Window(&st.floor, s.floor.Class(), c.End, g.End))
 	if r.Why != atomizer.Interested {
 		return
 	}
-	if len(z.live)-len(z.busy) <= p.begun {
-		for _, s := range z.slices {
-			for i := range p.windows[s.id] {
-				if z.sooner(now, st, c, s, &p.windows[s.id][i].window) {
-					return
-				}
-			}
-		}
-	}
-	if z.cfg.Market != nil {
-		if p.outbidder(now, st, s, c, g.End, &mine) == nil {
-			z.extend(now, st, c, l, job.Range{From: c.Range.From, To: mine.Range.To}, c.End.Add(mine.Wall), out)
-		}
+	if z.floor.Elsewhere(now, z.waiting(), &st.floor, c) || z.floor.Displaces(now, &st.floor, &s.floor, c, g.End, &mine) != nil {
 		return
-	}
-	cand := z.candidate(now, st, s.class, g.End, &mine)
-	for _, other := range p.live() {
-		if other == st || z.deafness(now, other) != interested || other.avoids(s) {
-			continue
-		}
-		theirs, refusal := z.fit(other, s.class, max(c.End, now), g.End)
-		if refusal.Why != atomizer.Interested {
-			continue
-		}
-		if rival := z.candidate(now, other, s.class, g.End, &theirs); z.cfg.Policy.Compare(&rival, &cand) < 0 {
-			return
-		}
 	}
 	z.extend(now, st, c, l, job.Range{From: c.Range.From, To: mine.Range.To}, c.End.Add(mine.Wall), out)
 }
@@ -200,8 +182,9 @@ func (p *plain) continueInto(now quantity.Instant, st *state, c *protocol.Claim,
 // stirSlices has every slice's free time computed anew, from all claims, asks and plans there are.
 func (p *plain) stirSlices() {
 	z := p.z
-	for _, s := range z.slices {
-		s.moved, s.sold, s.asks, s.plans = true, nil, nil, nil
+	for s := range z.offeredSlices() {
+		z.floor.InvalidateSlice(&s.floor)
+		s.sold, s.asks, s.plans = nil, nil, nil
 		for _, st := range z.busy {
 			for i := range st.Claims {
 				if c := &st.Claims[i]; c.Slice == s.id || slices.Contains(c.Also, s.id) {
@@ -226,7 +209,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	z := p.z
 	z.lapse(now)
 	stale := false
-	for _, s := range z.slices {
+	for s := range z.offeredSlices() {
 		stale = stale || s.stale > now
 	}
 	z.line, z.gangs = ranking.List[*state]{}, nil
@@ -244,41 +227,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 		wake = z.plan(now, out)
 	}
 	p.stirSlices()
-	p.begun = 0
-	for _, s := range z.slices {
-		if z.cfg.Market == nil {
-			p.announce(s, now)
-		} else {
-			z.announce(s, now)
-			p.windows[s.id] = nil
-			for _, w := range s.windows {
-				p.windows[s.id] = append(p.windows[s.id], plainWindow{window: w})
-			}
-		}
-		if slices.ContainsFunc(p.windows[s.id], func(w plainWindow) bool { return w.start <= now }) {
-			p.begun++
-		}
-	}
-	if z.cfg.Market != nil {
-		wake = min(wake, p.negotiate(now, out))
-		return min(wake, p.unanswered(now))
-	}
-	order := slices.Clone(z.slices)
-	if len(z.live)-len(z.busy) <= p.begun {
-		slices.SortStableFunc(order, func(a, b *slice) int { return cmp.Compare(b.class.pace, a.class.pace) })
-	}
-	for _, s := range order {
-		ws := p.windows[s.id]
-		for i := range ws {
-			switch w := &ws[i]; {
-			case w.start > now:
-				wake = min(wake, w.start)
-			case w.generation != z.generation:
-				p.round(now, s, w, out)
-			}
-		}
-	}
-	return min(wake, p.unanswered(now))
+	return min(wake, z.floor.Sell(now, z.waiting(), out), p.unanswered(now))
 }
 
 // unanswered is when the first message that nobody has answered is to be looked at again.
@@ -293,79 +242,10 @@ func (p *plain) unanswered(now quantity.Instant) quantity.Instant {
 	for _, w := range z.withdrawals {
 		wake = min(wake, w.again)
 	}
-	for _, s := range z.slices {
+	for s := range z.offeredSlices() {
 		if s.stale > now {
 			wake = min(wake, s.stale)
 		}
 	}
 	return wake
-}
-
-func (p *plain) announce(s *slice, now quantity.Instant) {
-	z, old := p.z, p.windows[s.id]
-	var next []plainWindow
-	for _, g := range z.free(s, now, anyone, nil) {
-		if g.End.Sub(g.Start) < z.cfg.MinWindow {
-			continue
-		}
-		w := plainWindow{window: window{start: g.Start, end: g.End, until: g.Until}}
-		i := slices.IndexFunc(old, func(o plainWindow) bool {
-			return o.end == g.End && o.until == g.Until && (o.start == g.Start || o.start <= now && g.Start <= now)
-		})
-		if i >= 0 {
-			w = old[i]
-			w.start = g.Start
-		} else {
-			z.nextWindow++
-			w.id = z.nextWindow
-		}
-		next = append(next, w)
-	}
-	p.windows[s.id] = next
-}
-
-func (p *plain) round(now quantity.Instant, s *slice, w *plainWindow, out *protocol.Out) {
-	z, full := p.z, w.generation == 0
-	z.nextRnd++
-	var best candidate
-	var losers []*state
-	for _, st := range p.live() {
-		if !full && st.generation <= w.generation {
-			continue
-		}
-		if why := z.deafness(now, st); why != interested {
-			st.counts.add(why, now)
-			continue
-		}
-		if st.avoids(s) {
-			st.counts.add(turnedDown, now)
-			continue
-		}
-		piece, refusal := z.fit(st, s.class, now, w.end)
-		if refusal.Why != atomizer.Interested {
-			st.counts.refusal(refusal, now)
-			continue
-		}
-		losers = append(losers, st)
-		if c := z.candidate(now, st, s.class, w.end, &piece); best.job == nil || z.cfg.Policy.Compare(&c, &best.Candidate) < 0 {
-			best = candidate{c, st}
-		}
-	}
-	w.generation = z.generation
-	st := best.job
-	if st == nil {
-		return
-	}
-	for _, loser := range losers {
-		if loser != st {
-			loser.counts.add(lostToPolicy, now)
-		}
-	}
-	cut, _ := z.fit(st, s.class, now, w.end)
-	end := now.Add(cut.Length)
-	if cut.Length == time.Duration(math.MaxInt64) || st.Spec.Kind == job.Rigid && st.Spec.Walltime == 0 {
-		end = quantity.Never
-	}
-	z.ask(now, st, s, nil, piece{Piece: cut, start: now, end: end, speed: s.speed(st.Spec), window: w.id, round: z.nextRnd}, 0, out)
-	w.generation = 0
 }

@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -43,7 +44,7 @@ func (z *Zone) dropPlan(p *plan) {
 // start asks the node of a head's place to start it, or returns when to look again. What was refused is not asked again at
 // once: the node would be asked for ever about what only it knows.
 func (z *Zone) start(now quantity.Instant, h *head, out *protocol.Out) quantity.Instant {
-	if z.waits(now, h.job) != interested { // a head before it took what its queue may hold
+	if z.waits(now, h.job) != market.Eligible { // a head before it took what its queue may hold
 		for _, s := range h.place.slices {
 			s.booked = slices.DeleteFunc(s.booked, func(g protocol.Gap) bool { return g.Start == h.place.start })
 			z.reopen(s)
@@ -61,7 +62,7 @@ func (z *Zone) start(now quantity.Instant, h *head, out *protocol.Out) quantity.
 	}
 	p, r := atomizer.Fit(ptr(h.job.view()), atomizer.Window{Capacity: h.place.slices[0].view.Slice.Capacity, Speed: h.place.speed, Start: h.place.start, End: h.place.end})
 	if r.Why != atomizer.Interested { // place and piece are not of one mind: what is asked for is never empty
-		h.job.counts.refusal(r, now)
+		h.job.floor.CountRefusal(r, now)
 		h.job.refusedAt, h.job.lookedAt = now, 0
 		z.replan = true
 		return now.Add(z.cfg.Retry)
@@ -77,7 +78,7 @@ func (z *Zone) start(now quantity.Instant, h *head, out *protocol.Out) quantity.
 			held = r.ID
 		}
 	}
-	z.ask(now, h.job, h.place.slices[0], also, piece{Piece: p, start: now, end: h.place.end, speed: h.place.speed}, held, out)
+	z.ask(now, h.job, h.place.slices[0], also, market.Piece{Piece: p, Start: now, End: h.place.end, Speed: h.place.speed}, held, out)
 	return quantity.Never
 }
 
@@ -121,7 +122,7 @@ func (s *slice) clearFor(now quantity.Instant, h *head) bool {
 // dropPlans withdraws reservations that no longer serve a head: those of other jobs, and its own that are not its place.
 func (z *Zone) dropPlans(now quantity.Instant, out *protocol.Out) {
 	for at := z.reserved.Next(0); at >= 0; at = z.reserved.Next(at + 1) {
-		s := z.slices[at]
+		s := z.offeredAt(at)
 		for i := range s.view.Reserved {
 			r := &s.view.Reserved[i]
 			if r.Kind != protocol.ForRigid || r.End <= now {

@@ -42,7 +42,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 		done = c.Range
 	}
 	z.observe(s, &c, r, done, &learned, out)
-	z.tellEnd(s, &c, r, done, out)
+	z.floor.TellEnd(&s.floor, &c, r, done, out)
 	if done.Empty() {
 		z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: c.Token, Result: r, At: now})
 	} else {
@@ -177,11 +177,11 @@ func (z *Zone) outgrown(s *state) string {
 	}
 	v := s.view()
 	for _, v.Hopeful = range []bool{false, true} {
-		for _, c := range z.classes {
-			if c.slices == 0 {
+		for _, c := range z.floor.Classes() {
+			if c.Slices() == 0 {
 				continue
 			}
-			w := atomizer.Window{Capacity: c.capacity, Speed: c.speed(s.Spec), End: quantity.Instant(0).Add(z.longest(s))}
+			w := atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(s.Spec), End: quantity.Instant(0).Add(z.floor.Longest(&s.floor))}
 			if _, r := atomizer.Fit(&v, w); r.Why == atomizer.Interested {
 				return ""
 			}
@@ -192,20 +192,20 @@ func (z *Zone) outgrown(s *state) string {
 
 // tooSlow: by the fastest run observed, not even the least useful piece fits the longest window there can be.
 func (z *Zone) tooSlow(s *state) string {
-	if s.Spec.Kind == job.Rigid || len(s.Learned.Rates) == 0 || len(z.slices) == 0 {
+	if s.Spec.Kind == job.Rigid || len(s.Learned.Rates) == 0 || len(z.floor.Slices()) == 0 {
 		return ""
 	}
 	v, fastest := s.view(), int64(0)
-	for _, c := range z.classes {
-		if c.slices > 0 {
-			fastest = max(fastest, c.speed(s.Spec))
+	for _, c := range z.floor.Classes() {
+		if c.Slices() > 0 {
+			fastest = max(fastest, c.SpeedOf(s.Spec))
 		}
 	}
 	if fastest == 0 {
 		return ""
 	}
 	v.Hopeful = true
-	if need, longest := atomizer.LeastWindow(&v, fastest), z.longest(s); need > longest {
+	if need, longest := atomizer.LeastWindow(&v, fastest), z.floor.Longest(&s.floor); need > longest {
 		return fmt.Sprintf("a %s takes %v at best: the least useful piece needs a window of %v, the longest is %v; a smaller grid would help",
 			unitName(s.Spec), slices.Min(s.Learned.Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)
 	}
@@ -216,9 +216,9 @@ func (z *Zone) tooSlow(s *state) string {
 // node.
 func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 	if spec.Slices <= 1 {
-		for _, c := range z.classes {
-			if c.slices > 0 && c.speed(spec) > 0 {
-				most = max(most, c.capacity[trp.Memory])
+		for _, c := range z.floor.Classes() {
+			if c.Slices() > 0 && c.SpeedOf(spec) > 0 {
+				most = max(most, c.Capacity[trp.Memory])
 			}
 		}
 		return most

@@ -3,6 +3,8 @@ package zone
 import (
 	"slices"
 
+	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -13,6 +15,10 @@ type rigidQueue struct {
 	// line are the rigid jobs that wait, in the order in which they are served, gangs those of several slices.
 	line  ranking.List[*state]
 	gangs []*state
+	// unlined are the jobs of which it is to be looked at whether they belong there.
+	unlined []*state
+	// reserved are the slices with a rigid job's place.
+	reserved bitset.Set
 	// replan: something has changed since the last plan, which else is good until again.
 	replan bool
 	again  quantity.Instant
@@ -31,6 +37,16 @@ type rigidQueue struct {
 
 // deepest is how many rigid jobs hold a place at most, whatever the discipline: what a step costs grows with it.
 const deepest = 128
+
+// lineUp brings the line of rigid jobs up to date.
+func (z *Zone) lineUp() {
+	for _, s := range z.unlined {
+		s.unlined = false
+		z.queueUp(s)
+	}
+	clear(z.unlined)
+	z.unlined = z.unlined[:0]
+}
 
 // queueUp gives a rigid job its place in the line, or takes it out if it does not wait.
 func (z *Zone) queueUp(s *state) {
@@ -105,7 +121,7 @@ func (z *Zone) serve(now quantity.Instant) {
 		for _, s := range h.place.slices {
 			s.booked = s.booked[:0]
 		}
-		if !h.job.lined || z.waits(now, h.job) != interested {
+		if !h.job.lined || z.waits(now, h.job) != market.Eligible {
 			z.alter(&h.place)
 		}
 	}
@@ -141,7 +157,7 @@ func (z *Zone) findHeads(now quantity.Instant) {
 		most = 1
 	}
 	for st := range z.line.All() {
-		if most == 0 && st.width() == 1 || z.waits(now, st) != interested {
+		if most == 0 && st.width() == 1 || z.waits(now, st) != market.Eligible {
 			continue
 		}
 		old := st.place

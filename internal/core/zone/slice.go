@@ -3,50 +3,38 @@ package zone
 import (
 	"cmp"
 	"slices"
-	"time"
 
-	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
-// slice is one slice as the zone knows it: the node's last view and the windows announced from it.
+// slice is one slice as the zone knows it: the node's last view, and what the zone has sold or asked for beyond it.
 type slice struct {
 	id job.SliceID
+	// floor is what the floor keeps of it.
+	floor market.Slice
 	// view is nil as long as no node has offered the slice: only claims on it are known then.
 	view  *protocol.SliceView
 	epoch uint32
-	class *class
-	// at is its place among the slices.
-	at      int
-	windows []window
 	// stale: the node refused several jobs on this view; nothing is asked of it until then or until a view comes that differs.
-	stale quantity.Instant
+	stale     quantity.Instant
+	staleSlot int
 	// sold are the claims on it, asks and plans what was asked for and is not in a view yet.
 	sold  []sale
 	asks  []*ask
 	plans []*plan
 	// booked are the places on it of the heads served so far, of all of them when the plan is made.
 	booked []protocol.Gap
-	// gaps are its free time, good unless moved says that something changed since.
-	gaps  []protocol.Gap
-	moved bool
 	// nodeAt is the place of its node among the nodes. surveyed is the time and surveyedClass the class that the last plan saw.
 	nodeAt        int
 	surveyed      []protocol.Gap
-	surveyedClass *class
+	surveyedClass *market.Class
 	// begun: the first gap of the view follows nothing, so it has begun, whatever our clock says of its node's.
 	begun bool
-	// stands: a window of it has begun. early: since it was last cleared a subjob on it ended before its time.
-	stands, early bool
-	// rounds that it has had in the latest instant in which it had one.
-	instant quantity.Instant
-	rounds  int
-	slots   struct{ opens, closes, stale int }
 	// doubter is the job that was last refused on this view, doubts how many in a row.
 	doubter *state
 	doubts  int
@@ -59,45 +47,31 @@ type sale struct {
 	start, end quantity.Instant
 }
 
-// window is one advertised gap.
-type window struct {
-	id         uint64
-	start, end quantity.Instant
-	until      protocol.ReservationKind
-	// offered: every waiting job has been asked, and since then every job that changed.
-	offered bool
-	// won: somebody was asked for it, and what is left is not announced yet.
-	won bool
-	// round that it is in while agents are waited for, 0 if it is in none.
-	round uint64
-	// planned is when the first part of its plan that is not sold comes up for sale, 0 if there is none.
-	planned quantity.Instant
-}
-
 // offered takes in a node's view of a slice. A view older than the one at hand is dropped.
 func (z *Zone) offered(in *protocol.Message) {
 	v := in.View
 	s := z.site(v.Slice.ID)
 	switch {
 	case s.view == nil:
-		s.view, s.epoch = v, in.Epoch
-		z.place(s)
 	case (in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version) && !planted.In(planted.OlderOffer):
 		return
 	default:
 		if (s.doubter != nil || z.avoiding.Len() > 0) && !sameView(s.view, v) {
 			z.looksAnother(s)
 		}
-		z.unsorted = z.unsorted || s.view.Slice.Capacity[trp.Memory] != v.Slice.Capacity[trp.Memory]
 		z.strange = z.strange || s.view.Node != v.Node
-		if s.view.Usable {
-			s.class.usable--
-		}
-		s.view, s.epoch = v, in.Epoch
 	}
-	z.classify(s, z.classOf(&v.Slice))
-	if s.begun = begun(v); v.Usable {
-		s.class.usable++
+	s.view, s.epoch, s.begun = v, in.Epoch, begun(v)
+	switch z.floor.Place(&s.floor, &v.Slice) {
+	case market.Joined:
+		z.reserved.Insert(s.floor.At())
+		z.shifted.Insert(s.floor.At())
+		z.join(s)
+	case market.Sorted:
+		z.strange = true
+		z.renumber()
+		z.join(s)
+	case market.Stayed:
 	}
 	z.setReserved(s)
 	for i := 0; i < len(s.plans); i++ {
@@ -112,44 +86,11 @@ func (z *Zone) offered(in *protocol.Message) {
 	z.mark(s)
 }
 
-// place gives a new slice its place: by capacity, then id, so that small windows are announced first and small pieces go to
-// small slices. What is kept by place moves up behind it.
-func (z *Zone) place(s *slice) {
-	if z.unsorted {
-		z.resort()
-	}
-	i, _ := slices.BinarySearchFunc(z.slices, s, smaller)
-	z.slices = slices.Insert(z.slices, i, s)
-	for at := i; at < len(z.slices); at++ {
-		z.slices[at].at = at
-	}
-	for _, set := range []*bitset.Set{&z.dirty, &z.open, &z.reserved, &z.shifted} {
-		set.Insert(i)
-	}
-	z.join(s)
-}
-
-// smaller orders slices.
-func smaller(a, b *slice) int {
-	return cmp.Or(cmp.Compare(a.view.Slice.Capacity[trp.Memory], b.view.Slice.Capacity[trp.Memory]), cmp.Compare(a.id, b.id))
-}
-
-// resort brings all slices into order again after capacities have changed.
-func (z *Zone) resort() {
-	z.unsorted, z.strange = false, true
-	slices.SortFunc(z.slices, smaller)
-	clear(z.dirty)
-	clear(z.open)
+// renumber finds the places of the slices with a reservation anew: all are in another order.
+func (z *Zone) renumber() {
 	clear(z.reserved)
-	clear(z.shifted)
-	for i, s := range z.slices {
-		s.at = i
-		if s.moved {
-			z.dirty.Put(i)
-		}
-		if s.stands {
-			z.open.Put(i)
-		}
+	clear(z.shifted) // the next plan looks at all of them
+	for s := range z.offeredSlices() {
 		z.setReserved(s)
 	}
 }
@@ -157,9 +98,9 @@ func (z *Zone) resort() {
 // setReserved notes whether the slice holds a rigid job's place.
 func (z *Zone) setReserved(s *slice) {
 	if slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid }) {
-		z.reserved.Put(s.at)
+		z.reserved.Put(s.floor.At())
 	} else {
-		z.reserved.Drop(s.at)
+		z.reserved.Drop(s.floor.At())
 	}
 }
 
@@ -168,6 +109,7 @@ func (z *Zone) site(id job.SliceID) *slice {
 	s := z.sites[id]
 	if s == nil {
 		s = &slice{id: id}
+		s.floor.Supply = s
 		z.sites[id] = s
 	}
 	return s
@@ -179,15 +121,12 @@ func (z *Zone) mark(s *slice) {
 		return
 	}
 	z.replan = true
-	z.shifted.Put(s.at)
+	z.shifted.Put(s.floor.At())
 	z.reopen(s)
 }
 
 // reopen says that what the market may sell of the slice is no longer what it was.
-func (z *Zone) reopen(s *slice) {
-	s.moved = true
-	z.dirty.Put(s.at)
-}
+func (z *Zone) reopen(s *slice) { z.floor.InvalidateSlice(&s.floor) }
 
 // setStale leaves a slice alone until an instant that is later than now, or no longer if it is 0.
 func (z *Zone) setStale(s *slice, until quantity.Instant) {
@@ -195,7 +134,7 @@ func (z *Zone) setStale(s *slice, until quantity.Instant) {
 	if until == 0 {
 		until = quantity.Never
 	}
-	z.stales.Set(&s.slots.stale, s, until)
+	z.stales.Set(&s.staleSlot, s, until)
 	z.mark(s)
 }
 
@@ -241,7 +180,7 @@ func sameView(a, b *protocol.SliceView) bool {
 }
 
 // speed is how fast a job runs on the slice, in parts per thousand; 0 if it can not.
-func (s *slice) speed(spec *job.Spec) int64 { return s.class.speed(spec) }
+func (s *slice) speed(spec *job.Spec) int64 { return s.floor.Class().SpeedOf(spec) }
 
 // slice finds a slice by its id; nil if no node has offered it.
 func (z *Zone) slice(id job.SliceID) *slice {
@@ -251,18 +190,10 @@ func (z *Zone) slice(id job.SliceID) *slice {
 	return nil
 }
 
-// room is the slice's time that is not sold, as from now on.
-func (z *Zone) room(s *slice, now quantity.Instant) []protocol.Gap {
-	if s.moved {
-		s.gaps, s.moved = z.free(s, now, anyone, s.gaps), false
-	}
-	return s.gaps
-}
-
 // free is the slice's time that is not sold: the node's gaps without the claims and asks that its view can not know of
 // yet. For anyone it is also without the places of rigid jobs, whether the node knows of them or not; for anyRigid those
 // count as free.
-func (z *Zone) free(s *slice, now quantity.Instant, whose party, out []protocol.Gap) []protocol.Gap {
+func (s *slice) free(now quantity.Instant, whose party, out []protocol.Gap) []protocol.Gap {
 	out = out[:0]
 	if !s.view.Usable || s.stale > now {
 		return out
@@ -275,14 +206,14 @@ func (z *Zone) free(s *slice, now quantity.Instant, whose party, out []protocol.
 			out = append(out, g)
 		}
 	}
-	if whose == anyRigid && z.reserved.Has(s.at) {
+	if whose == anyRigid {
 		out = s.giveWay(now, out)
 	}
 	for i := range s.sold {
 		out = carve(out, s.sold[i].start, s.sold[i].end, protocol.ForLease)
 	}
 	for _, a := range s.asks {
-		out = carve(out, a.piece.start, a.piece.end, protocol.ForLease)
+		out = carve(out, a.piece.Start, a.piece.End, protocol.ForLease)
 	}
 	if whose == anyRigid {
 		return out
@@ -387,64 +318,4 @@ func join(gaps []protocol.Gap, g protocol.Gap) []protocol.Gap {
 		gaps = slices.Delete(gaps, i+1, i+2)
 	}
 	return gaps
-}
-
-// announce derives the slice's windows from its free time and sets its alarms. A window that only lost time at its front
-// because the clock moved on keeps its id and its answers; one that was cut by a grant or grew is announced anew.
-func (z *Zone) announce(s *slice, now quantity.Instant) {
-	old := s.windows
-	next := z.spare[:0]
-	for _, g := range z.room(s, now) {
-		g.Start = max(g.Start, now)
-		if g.End.Sub(g.Start) < z.cfg.MinWindow {
-			continue
-		}
-		w := window{start: g.Start, end: g.End, until: g.Until}
-		i := slices.IndexFunc(old, func(o window) bool {
-			return o.end == g.End && o.until == g.Until && (o.start == g.Start || o.start <= now && g.Start <= now)
-		})
-		if i >= 0 {
-			w = old[i]
-			w.start = g.Start
-		} else {
-			z.nextWindow++
-			w.id = z.nextWindow
-		}
-		next = append(next, w)
-	}
-	s.windows, z.spare = next, old
-	z.arm(s, now)
-}
-
-// arm sets the alarms of a slice by its windows.
-func (z *Zone) arm(s *slice, now quantity.Instant) {
-	opens, closes := quantity.Never, quantity.Never
-	for i := range s.windows {
-		w := &s.windows[i]
-		if w.start > now {
-			opens = min(opens, w.start)
-			continue
-		}
-		if w.end != quantity.Never {
-			closes = min(closes, w.end.Add(1-z.cfg.MinWindow))
-		}
-		if w.planned > now {
-			opens = min(opens, w.planned)
-		}
-	}
-	z.opens.Set(&s.slots.opens, s, opens)
-	z.closes.Set(&s.slots.closes, s, closes)
-}
-
-// standing says whether a window of the slice has begun.
-func (s *slice) standing(now quantity.Instant) bool {
-	return slices.ContainsFunc(s.windows, func(w window) bool { return w.start <= now })
-}
-
-// length is what the window holds from now on, open if its end is not known.
-func (w *window) length(now quantity.Instant) time.Duration {
-	if w.end == quantity.Never {
-		return open
-	}
-	return min(open-1, w.end.Sub(max(w.start, now)))
 }

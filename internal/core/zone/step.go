@@ -72,9 +72,13 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Tick:
 		z.woken = 0 // no wake-up stands any more
 	case protocol.Attend:
-		z.attend(&in)
+		if s := z.jobs[in.Job]; s != nil {
+			z.floor.Attend(&s.floor, in.Session, in.Flag)
+		}
 	case protocol.Answer:
-		z.answered(now, &in)
+		if s := z.jobs[in.Job]; s != nil {
+			z.floor.Answer(now, &s.floor, &in)
+		}
 	}
 	z.after(now, out)
 }
@@ -207,5 +211,6 @@ func nodeOf(c *protocol.Claim) protocol.Address {
 func (z *Zone) rest(now quantity.Instant, s *state, d time.Duration) {
 	s.notBefore = now.Add(d)
 	z.resting.Set(&s.slots.resting, s, s.notBefore)
+	z.floor.DropRecall(&s.floor)
 	z.touch(s)
 }

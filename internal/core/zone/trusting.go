@@ -1,8 +1,6 @@
 package zone
 
 import (
-	"time"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/market/trust"
@@ -12,14 +10,9 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// trust is how declarations are held against what was observed.
-func (z *Zone) trust() trust.Settings {
-	return trust.Settings{Eta: z.cfg.Market.Eta, Kappa: z.cfg.Market.Kappa}
-}
-
 // trusted is a record for people.
 func (z *Zone) trusted(t *protocol.Trust) status.Trust {
-	return status.Trust{Trust: *t, Believed: z.trust().Rho(t)}
+	return status.Trust{Trust: *t, Believed: z.cfg.Market.Trust().Rho(t)}
 }
 
 // record is what a job's declarations are held against: its own, and until it has one its queue's, so that a queue whose jobs
@@ -29,27 +22,6 @@ func (s *state) record() protocol.Trust {
 		return trust.Fresh(s.q.standing.Trust)
 	}
 	return s.Learned.Trust
-}
-
-// leastPaced is how many subjobs must have been observed before an agent's run times are corrected.
-const leastPaced = 3
-
-// mostPace bounds the correction, in parts per thousand.
-const mostPace = 4000
-
-// paced is the time a variant gets: what an external job's agent plans, longer where its subjobs have taken longer than
-// planned so far. Built-in kinds plan with what they have learned already.
-func (z *Zone) paced(st *state, t *tender) time.Duration {
-	return time.Duration(quantity.MulDiv(int64(t.Wall), z.pace(st), 1000))
-}
-
-// pace is what a plan of a job is multiplied by, in parts per thousand.
-func (z *Zone) pace(st *state) int64 {
-	p := &st.Learned.Trust
-	if !st.Spec.External || z.cfg.Market.Trusting || p.Seen < leastPaced {
-		return 1000
-	}
-	return min(max(p.Pace, 1000), mostPace)
 }
 
 // observe holds what was declared for a subjob against its result, for the job and for its queue. What was ended from
@@ -75,9 +47,9 @@ func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Rang
 	q.Queue = s.Queue
 	l.Trust = s.record()
 	if c.Bid != nil {
-		z.trust().Observe(&l.Trust, o)
+		z.cfg.Market.Trust().Observe(&l.Trust, o)
 		o.Theta = 0 // its jobs have thetas of their own
-		z.trust().Observe(&q.Trust, o)
+		z.cfg.Market.Trust().Observe(&q.Trust, o)
 		z.fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &q})
 	}
 	if !trust.Unsafe(&l.Trust, s.Spec.Theta) {

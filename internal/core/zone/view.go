@@ -135,48 +135,12 @@ func (s *state) phase() job.State {
 // Windows lists what is advertised now, by slice, then start.
 func (z *Zone) Windows(now quantity.Instant) []status.Window {
 	var out []status.Window
-	known := map[windowKey]*answers{}
-	for _, s := range z.slices {
-		for i := range s.windows {
-			if w := &s.windows[i]; w.start <= now && w.end > now {
-				known[windowKey{s.class, w.length(now)}] = nil
-			}
-		}
-	}
-	most := max(leastHeard, mostHeard/max(1, len(known)))
-	for _, s := range z.slices {
-		for i := range s.windows {
-			w := &s.windows[i]
-			v := status.Window{ID: w.id, Slice: s.id, Start: max(w.start, now), End: w.end, Until: w.until, State: "unanswered"}
-			if w.end <= now {
-				continue
-			}
-			if w.start > now {
-				v.State, v.Start = "upcoming", w.start
-				out = append(out, v)
-				continue
-			}
-			key := windowKey{s.class, w.length(now)}
-			a := known[key]
-			if a == nil {
-				heard := z.answersTo(now, s.class, w, most)
-				a, known[key] = &heard, &heard
-			}
-			v.Answers = a.interested
-			switch {
-			case w.won:
-				v.State, v.Asked = "open", 1
-				v.Answers++
-			case !w.offered:
-				v.State = "open"
-			default:
-				v.Reason = a.reason()
-			}
-			out = append(out, v)
-		}
+	look := z.floor.Look(now)
+	for s := range z.offeredSlices() {
+		out = look.Windows(&s.floor, out)
 		for _, a := range s.asks {
 			if a.slice == s {
-				out = append(out, status.Window{ID: a.piece.window, Slice: s.id, Start: a.piece.start, End: a.piece.end, State: "pending", Answers: 1, Asked: 1})
+				out = append(out, status.Window{ID: a.piece.Window, Slice: s.id, Start: a.piece.Start, End: a.piece.End, State: "pending", Answers: 1, Asked: 1})
 			}
 		}
 	}
@@ -243,9 +207,9 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 	usable, slow, fast := 0, int64(0), int64(0)
 	view := s.view()
 	free := job.NextFree(0, s.Spec.Total, s.Committed)
-	for _, c := range z.classes {
+	for _, c := range z.floor.Classes() {
 		if speed, ok := s.runsOn(c, free.From); ok {
-			usable += c.usable
+			usable += c.Usable()
 			if slow == 0 || speed < slow {
 				slow = speed
 			}
@@ -285,4 +249,4 @@ func (v *viewer) nextStart(s *state) (early quantity.Instant, found bool) {
 }
 
 // Negotiation is what the market has done since it came up; zero for one that does not negotiate.
-func (z *Zone) Negotiation() status.Negotiation { return z.stats }
+func (z *Zone) Negotiation() status.Negotiation { return z.floor.Stats() }

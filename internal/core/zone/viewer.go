@@ -1,10 +1,12 @@
 package zone
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -46,22 +48,14 @@ const searchedSlices, fewSearches = 1 << 15, 4
 // viewer begins a look at jobs.
 func (z *Zone) viewer(now quantity.Instant) *viewer { return &viewer{z: z, now: now} }
 
-// gaps is the slice's free time for anyone.
-func (z *Zone) gaps(s *slice, now quantity.Instant) []protocol.Gap {
-	if s.moved || s.stale > now {
-		return z.free(s, now, anyone, nil)
-	}
-	return s.gaps // of an earlier instant, and nothing has changed since
-}
-
 // opening finds the earliest instant at which the job's next piece could begin.
 func (v *viewer) opening(s *state) (early quantity.Instant, ok bool) {
 	z := v.z
 	if v.openings == nil {
-		v.openings = make([][]protocol.Gap, len(z.classes))
-		for _, sl := range z.slices {
-			list := &v.openings[sl.class.at]
-			for _, g := range z.gaps(sl, v.now) {
+		v.openings = make([][]protocol.Gap, len(z.floor.Classes()))
+		for sl := range z.offeredSlices() {
+			list := &v.openings[sl.floor.Class().At()]
+			for _, g := range z.floor.Shown(&sl.floor, v.now) {
 				if g.Start = max(g.Start, v.now); g.Start < g.End {
 					*list = widen(*list, g)
 				}
@@ -69,12 +63,12 @@ func (v *viewer) opening(s *state) (early quantity.Instant, ok bool) {
 		}
 	}
 	early = quantity.Never
-	for i, c := range z.classes {
+	for i, c := range z.floor.Classes() {
 		for _, g := range v.openings[i] {
 			if g.Start >= early {
 				break
 			}
-			if p, r := z.fit(s, c, g.Start, g.End); r.Why == atomizer.Interested && !p.Range.Empty() {
+			if p, r := z.floor.Fit(&s.floor, c, g.Start, g.End); r.Why == atomizer.Interested && !p.Range.Empty() {
 				early = g.Start
 			}
 		}
@@ -85,7 +79,7 @@ func (v *viewer) opening(s *state) (early quantity.Instant, ok bool) {
 // length of a gap, which may have no known end.
 func length(g *protocol.Gap) time.Duration {
 	if g.End == quantity.Never {
-		return never
+		return math.MaxInt64
 	}
 	return g.End.Sub(g.Start)
 }
@@ -121,7 +115,7 @@ func (v *viewer) rigidPlace(s *state) (place, bool) {
 	if f, known := v.places[key]; known && alike {
 		return f.place, f.ok
 	}
-	if v.searches++; v.searches > max(fewSearches, searchedSlices/max(1, len(z.slices))) {
+	if v.searches++; v.searches > max(fewSearches, searchedSlices/max(1, len(z.floor.Slices()))) {
 		speed := v.fastest(s)
 		return place{start: v.now, speed: speed}, speed > 0
 	}
@@ -141,19 +135,19 @@ func (v *viewer) search(s *state) (f found) {
 	if v.nodes == nil {
 		v.nodes = z.nodes
 		if z.strange {
-			v.nodes = nodesOf(z.slices)
+			v.nodes = nodesOf(z.offeredSlices())
 		}
-		v.free = make([][]protocol.Gap, len(z.slices))
-		for i, sl := range z.slices {
-			v.free[i] = z.gaps(sl, v.now)
+		v.free = make([][]protocol.Gap, len(z.floor.Slices()))
+		for sl := range z.offeredSlices() {
+			v.free[sl.floor.At()] = z.floor.Shown(&sl.floor, v.now)
 		}
 	}
 	z.findFits(v.now, s)
 	for _, node := range v.nodes {
 		z.rooms = z.rooms[:0]
 		for _, sl := range node {
-			if z.fits[sl.class.at] {
-				z.rooms = append(z.rooms, room{sl, sl.speed(s.Spec), v.free[sl.at]})
+			if z.fits[sl.floor.Class().At()] {
+				z.rooms = append(z.rooms, room{sl, sl.speed(s.Spec), v.free[sl.floor.At()]})
 			}
 		}
 		f.place, f.ok = z.better(v.now, s, f.place, f.ok)
@@ -163,9 +157,9 @@ func (v *viewer) search(s *state) (f found) {
 
 // fastest is the highest speed that the job has on a usable slice, in parts per thousand; 0 if it can run on none.
 func (v *viewer) fastest(s *state) (speed int64) {
-	for _, c := range v.z.classes {
-		if c.usable > 0 {
-			speed = max(speed, c.speed(s.Spec))
+	for _, c := range v.z.floor.Classes() {
+		if c.Usable() > 0 {
+			speed = max(speed, c.SpeedOf(s.Spec))
 		}
 	}
 	return speed
@@ -173,11 +167,11 @@ func (v *viewer) fastest(s *state) (speed int64) {
 
 // usable says whether any slice is.
 func (z *Zone) usable() bool {
-	return slices.ContainsFunc(z.classes, func(c *class) bool { return c.usable > 0 })
+	return slices.ContainsFunc(z.floor.Classes(), func(c *market.Class) bool { return c.Usable() > 0 })
 }
 
 // runsOn says whether the job's next piece is safe on the usable slices of a class, and how fast it is there.
-func (s *state) runsOn(c *class, from int64) (speed int64, ok bool) {
-	speed = c.speed(s.Spec)
-	return speed, speed > 0 && c.usable > 0 && s.safe().Reach(from, c.capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > from
+func (s *state) runsOn(c *market.Class, from int64) (speed int64, ok bool) {
+	speed = c.SpeedOf(s.Spec)
+	return speed, speed > 0 && c.Usable() > 0 && s.safe().Reach(from, c.Capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > from
 }

@@ -2,58 +2,14 @@ package zone
 
 import (
 	"slices"
-	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 )
-
-// fit asks the job's atomizer what it would do with [start, end) of a slice of a class, with the queue's bound on windows
-// applied.
-func (z *Zone) fit(st *state, c *class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
-	if gang(st.Spec) {
-		return atomizer.Piece{}, placed(st.Spec)
-	}
-	v, offered := st.view(), z.window(st, c, start, end)
-	p, r := atomizer.Fit(&v, offered)
-	if r.Why == atomizer.TooShort && st.Spec.Divisible() && offered.End.Sub(offered.Start) >= z.longest(st) {
-		v.Hopeful = true
-		return atomizer.Fit(&v, offered)
-	}
-	return p, r
-}
-
-// gang says whether a job needs several slices at once.
-func gang(spec *job.Spec) bool { return spec.Kind == job.Rigid && spec.Slices > 1 }
-
-// placed is why a rigid job of several slices answers no window: planRigid places it.
-func placed(spec *job.Spec) atomizer.Refusal {
-	return atomizer.Refusal{Why: atomizer.TooShort, Need: spec.Walltime}
-}
-
-// longest is the longest window a job can be offered.
-func (z *Zone) longest(st *state) time.Duration {
-	if most := st.q.MaxWindow; most > 0 {
-		return min(z.cfg.Horizon, most)
-	}
-	return z.cfg.Horizon
-}
-
-// window is what a job sees of [start, end): bounded by its queue's maxWindow and, where no end is known, the horizon.
-func (z *Zone) window(st *state, c *class, start, end quantity.Instant) atomizer.Window {
-	known := end
-	rigid := st.Spec.Kind == job.Rigid
-	if end == quantity.Never && !rigid {
-		end = start.Add(z.cfg.Horizon)
-	}
-	if most := st.q.MaxWindow; most > 0 && !rigid {
-		end = min(end, start.Add(most))
-	}
-	return atomizer.Window{Capacity: c.capacity, Speed: c.speed(st.Spec), Start: start, End: end, Open: end < known}
-}
 
 // view is what the atomizer may know. Ranges that a node was asked for count as claimed.
 func (s *state) view() atomizer.View {
@@ -79,35 +35,35 @@ func (s *state) view() atomizer.View {
 }
 
 // waits says why a job is not asked at all.
-func (z *Zone) waits(now quantity.Instant, s *state) reason {
+func (z *Zone) waits(now quantity.Instant, s *state) market.Reason {
 	q := s.q
 	switch {
 	case s.dropping.State != job.Waiting:
-		return ending
+		return market.Ending
 	case s.Held:
-		return held
+		return market.Held
 	case s.notBefore > now:
-		return resting
+		return market.Resting
 	case q.Cap > 0 && q.held+q.asking+s.width() > q.Cap:
-		return queueCap
+		return market.QueueCap
 	case q.kept != nil && q.kept != s && older(q.kept, s) < 0 && q.held+q.asking+s.width()+q.kept.width() > q.Cap:
-		return queueCap
+		return market.QueueCap
 	}
-	return interested
+	return market.Eligible
 }
 
-// deafness says why a job does not answer windows: it waits, or a better place than any of them is planned for it.
-func (z *Zone) deafness(now quantity.Instant, s *state) reason {
+// ineligible says why a job does not answer windows: it waits, or a better place than any of them is planned for it.
+func (z *Zone) ineligible(now quantity.Instant, s *state) market.Reason {
 	if s.planned {
-		return planned
+		return market.Reserved
 	}
 	if s.Spec.External && z.cfg.Market == nil {
-		return unattended // it was accepted where agents were asked
+		return market.Unattended // it was accepted where agents were asked
 	}
-	if why := z.waits(now, s); why != interested || s.Spec.Kind != job.Rigid || z.cfg.Rigid.Overtake {
+	if why := z.waits(now, s); why != market.Eligible || s.Spec.Kind != job.Rigid || z.cfg.Rigid.Overtake {
 		return why
 	}
-	return inLine
+	return market.InLine
 }
 
 // width is how many slices one subjob of the job holds.

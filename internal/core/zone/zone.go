@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -36,6 +37,9 @@ type Zone struct {
 	// sites are all slices ever heard of, claims on them counted in.
 	sites map[job.SliceID]*slice
 
+	// floor is where windows are offered and sold. It knows nothing that a crash must keep.
+	floor *market.Floor
+
 	soft
 	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
 	pass func(now quantity.Instant, out *protocol.Out)
@@ -45,22 +49,18 @@ type Zone struct {
 type soft struct {
 	// since is when this zone came up: a node gets the time to report before its claims are given up.
 	since quantity.Instant
-	advertised
 	rigidQueue
-	negotiation
 	foresight foresight
-	// attending are how many external jobs have an agent.
-	attending int
 	// asks in order of id, and so of expiry.
-	asks []*ask
-	// generation counts the changes that can make a job eligible where it was not before.
-	generation                   uint64
-	nextAsk, nextWindow, nextRnd uint64
+	asks    []*ask
+	nextAsk uint64
 	// What is to be looked at again when time has come: jobs by the deadline of their owner, by their leases (answers that
 	// are overdue, nodes that are silent), by the window they may continue into, by output that is not published, by
 	// their pause after a failure, those
 	// whose verdict the gate has not confirmed, and those that avoid slices.
 	deadlines, leases, continuing, publishing, resting, closing, avoiding alarm.Heap[*state]
+	// stales are when slices that are left alone are to be looked at.
+	stales alarm.Heap[*slice]
 	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
 	stirred, looking []*state
 	// woken is the earliest wake-up already asked for.
@@ -79,8 +79,8 @@ type state struct {
 	enrolledIn *roster
 	fruitless  int
 
-	// generation of the last change that can make the job eligible.
-	generation uint64
+	// floor is what the floor keeps of it.
+	floor market.Job
 	// notBefore pauses the job after a subjob without progress, or refusals.
 	notBefore quantity.Instant
 	// asked are the ranges in asks that no node has answered yet, asking how many asks those are.
@@ -93,7 +93,6 @@ type state struct {
 	acked    bool
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
-	counts counts
 	ailed  ailed
 	// publishAsked is when nodes were last asked about output that is not published, publishTurn the publication asked about
 	// last.
@@ -104,6 +103,8 @@ type state struct {
 	outlook
 	// reservedAt is when a place was last asked to be kept for it, refusedAt when an ask of it was refused.
 	reservedAt, refusedAt quantity.Instant
+	// lined: it is in the line of rigid jobs; unlined: whether it belongs there is to be looked at.
+	lined, unlined bool
 	// planned: its place is later, and better than what the market could give it now.
 	planned bool
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
@@ -112,11 +113,6 @@ type state struct {
 	slots    struct{ deadline, leases, continuing, publishing, resting, closing, avoiding int }
 	backoff  backoff
 	foreseen foreseen
-	// losses since it was last served, one for each class of slices.
-	losses []loss
-	hearing
-	// agent of an external job.
-	agent agent
 }
 
 // lease is what the zone has heard of one claim since it came up.
@@ -148,8 +144,7 @@ type queue struct {
 	held, asking int
 	// going is what its running subjobs have had so far.
 	going meter
-	// group is its jobs in the order of the policy.
-	group *group
+	zone  *Zone
 	// kept is the gang that waits for the cap to have room; what comes after it in the queue waits too.
 	kept *state
 	// standing is what the market has learned of it, and its credits; pledged is what its unanswered asks will take of them.
@@ -168,10 +163,12 @@ func New(cfg Config) (*Zone, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	return &Zone{
+	z := &Zone{
 		cfg: cfg, self: protocol.Address{Role: protocol.Zone, ID: string(cfg.ID)},
 		jobs: map[job.ID]*state{}, queues: map[string]*queue{}, sites: map[job.SliceID]*slice{},
-	}, nil
+	}
+	z.floor = market.NewFloor(z.floorConfig(), (*seller)(z))
+	return z, nil
 }
 
 // Digest is a hash of the durable state.
@@ -181,13 +178,15 @@ func (z *Zone) Digest() uint64 { return z.sum }
 func (z *Zone) queue(name string) *queue {
 	q := z.queues[name]
 	if q == nil {
-		q = newQueue(name)
+		q = z.newQueue(name)
 		z.queues[name] = q
 	}
 	return q
 }
 
-func newQueue(name string) *queue { return &queue{Queue: protocol.Queue{Name: name, Weight: 1}} }
+func (z *Zone) newQueue(name string) *queue {
+	return &queue{Queue: protocol.Queue{Name: name, Weight: 1}, zone: z}
+}
 
 func byID(a *state, id job.ID) int { return cmp.Compare(a.Job, id) }
 
@@ -245,22 +244,24 @@ func (z *Zone) changedIn(q *queue) {
 
 // changed marks a job as possibly eligible where it was not before.
 func (z *Zone) changed(s *state) {
-	if s.generation <= z.seen && s.alive > 0 {
-		z.fresh = append(z.fresh, s)
-	}
-	z.generation++
-	s.generation = z.generation
-	z.touch(s)
+	z.floor.Changed(&s.floor)
+	z.touched(s)
 }
 
 // touch marks a job whose answers to windows may be others than before.
 func (z *Zone) touch(s *state) {
-	if !s.touched {
-		s.touched = true
-		z.touched = append(z.touched, s)
-	}
+	z.floor.InvalidateJob(&s.floor)
+	z.touched(s)
+}
+
+// touched has a job looked at that is not the market's alone: rigid ones are planned, and all have leases.
+func (z *Zone) touched(s *state) {
 	if s.Spec.Kind == job.Rigid {
 		z.replan = true
+		if !s.unlined {
+			s.unlined = true
+			z.unlined = append(z.unlined, s)
+		}
 	}
 	z.stir(s)
 }
@@ -277,6 +278,7 @@ func (z *Zone) stir(s *state) {
 func (z *Zone) enliven(s *state) {
 	z.live = append(z.live, s)
 	s.alive = len(z.live)
+	z.floor.Activate(&s.floor)
 	z.populate(s.q, 1)
 	if s.deadline() != quantity.Never {
 		z.deadlines.Set(&s.slots.deadline, s, s.deadline())
@@ -293,15 +295,11 @@ func (z *Zone) retire(s *state) {
 	z.live = z.live[:len(z.live)-1]
 	s.alive = 0
 	z.populate(s.q, -1)
-	if s.agent.session != 0 {
-		z.hangUp(s)
-		z.attending--
-		s.agent = agent{}
-	}
+	z.floor.Retire(&s.floor)
 	z.deadlines.Set(&s.slots.deadline, s, quantity.Never)
-	s.backoff, s.losses = backoff{}, nil
+	s.backoff = backoff{}
 	z.avoiding.Set(&s.slots.avoiding, s, quantity.Never)
-	z.touch(s)
+	z.touched(s)
 }
 
 // deadline is the owner's, Never if none was given.

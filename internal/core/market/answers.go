@@ -1,4 +1,4 @@
-package zone
+package market
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 )
 
 // answers are what the waiting jobs say to a window, counted for people.
@@ -20,7 +21,7 @@ type answers struct {
 
 // windowKey is what decides how jobs answer a window.
 type windowKey struct {
-	class  *class
+	class  *Class
 	length time.Duration
 }
 
@@ -28,22 +29,79 @@ type windowKey struct {
 // that is fewer than there are, a sample is asked, spread over all of them, and its answers stand for the others.
 const mostHeard, leastHeard = 1 << 13, 64
 
+// Look is one look at what is offered, for people: what jobs answer to windows of a kind is found once. It changes nothing.
+type Look struct {
+	f     *Floor
+	now   quantity.Instant
+	known map[windowKey]*answers
+	// most of the jobs are asked about each kind of window.
+	most int
+}
+
+// Look begins one.
+func (f *Floor) Look(now quantity.Instant) *Look {
+	l := &Look{f: f, now: now, known: map[windowKey]*answers{}}
+	for _, s := range f.slices {
+		for i := range s.windows {
+			if w := &s.windows[i]; w.start <= now && w.end > now {
+				l.known[windowKey{s.class, w.length(now)}] = nil
+			}
+		}
+	}
+	l.most = max(leastHeard, mostHeard/max(1, len(l.known)))
+	return l
+}
+
+// Windows appends what is offered of a slice, in order of time, with what the jobs answer.
+func (l *Look) Windows(s *Slice, out []status.Window) []status.Window {
+	for i := range s.windows {
+		w := &s.windows[i]
+		v := status.Window{ID: w.id, Slice: s.Name(), Start: max(w.start, l.now), End: w.end, Until: w.until, State: "unanswered"}
+		if w.end <= l.now {
+			continue
+		}
+		if w.start > l.now {
+			v.State, v.Start = "upcoming", w.start
+			out = append(out, v)
+			continue
+		}
+		key := windowKey{s.class, w.length(l.now)}
+		a := l.known[key]
+		if a == nil {
+			heard := l.f.answersTo(l.now, s.class, w, l.most)
+			a, l.known[key] = &heard, &heard
+		}
+		v.Answers = a.interested
+		switch {
+		case w.won:
+			v.State, v.Asked = "open", 1
+			v.Answers++
+		case !w.offered:
+			v.State = "open"
+		default:
+			v.Reason = a.reason()
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
 // answersTo asks the jobs without a verdict, or a sample of them that has no more than most, what they say to a window that has
 // begun. It changes nothing: a job that changed since the market last heard it is asked anew.
-func (z *Zone) answersTo(now quantity.Instant, c *class, w *window, most int) (a answers) {
+func (f *Floor) answersTo(now quantity.Instant, c *Class, w *window, most int) (a answers) {
 	length := w.length(now)
-	for i := range sample(len(z.live), most) {
-		s := z.live[i]
-		why, heard := atomizer.Interested, s.indexed && !s.touched
+	for i := range sample(len(f.jobs), most) {
+		j := f.jobs[i]
+		why, heard := atomizer.Interested, j.indexed && !j.stale
 		switch {
-		case heard && s.deaf != interested, !heard && z.deafness(now, s) != interested:
+		case heard && j.ineligible != Eligible, !heard && j.Ineligible(now) != Eligible:
 			a.busy++
 			continue
 		case !heard:
-			_, r := z.fit(s, c, now, w.end)
+			_, r := f.Fit(j, c, now, w.end)
 			why = r.Why
-		case s.answers[c.at].need > length:
-			why = s.answers[c.at].refusal.Why
+		case j.answers[c.at].need > length:
+			why = j.answers[c.at].refusal.Why
 		}
 		switch why {
 		case atomizer.Interested:
@@ -58,8 +116,8 @@ func (z *Zone) answersTo(now quantity.Instant, c *class, w *window, most int) (a
 			a.busy++
 		}
 	}
-	if len(z.live) > most {
-		a.scale(len(z.live))
+	if len(f.jobs) > most {
+		a.scale(len(f.jobs))
 	}
 	return a
 }

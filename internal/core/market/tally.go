@@ -1,4 +1,4 @@
-package zone
+package market
 
 import (
 	"slices"
@@ -31,57 +31,57 @@ const tallySize = 1024
 func (t *tally) end() uint64 { return t.base + uint64(len(t.rounds)) }
 
 // count brings a job's counts up to date.
-func (z *Zone) count(s *state) {
-	z.countTo(s, &s.counts)
-	s.counted = z.tally.end()
+func (f *Floor) count(j *Job) {
+	f.countTo(j, &j.counts)
+	j.counted = f.tally.end()
 }
 
-// countsOf are a job's counts as they are now, for people: nothing is kept of it.
-func (z *Zone) countsOf(s *state) counts {
-	c := counts{slices.Clone(s.counts.list)}
-	z.countTo(s, &c)
+// Counts are why the job was not served as they are now, for people: nothing is kept of it.
+func (f *Floor) Counts(j *Job) Counts {
+	c := Counts{slices.Clone(j.counts.List)}
+	f.countTo(j, &c)
 	return c
 }
 
 // countTo adds to c what the job has not counted yet.
-func (z *Zone) countTo(s *state, c *counts) {
-	if !s.indexed {
+func (f *Floor) countTo(j *Job, c *Counts) {
+	if !j.indexed {
 		return
 	}
-	for n := max(s.counted, z.tally.base); n < z.tally.end(); n++ {
-		r := &z.tally.rounds[n-z.tally.base]
-		s.countIn(c, r.class, r.length, 1, r.at)
+	for n := max(j.counted, f.tally.base); n < f.tally.end(); n++ {
+		r := &f.tally.rounds[n-f.tally.base]
+		j.countIn(c, r.class, r.length, 1, r.at)
 	}
 }
 
 // countIn counts n rounds for windows of a class and length that the job lost or could not use.
-func (s *state) countIn(c *counts, class int, length time.Duration, n int64, last quantity.Instant) {
-	if s.deaf != interested {
-		c.several(s.deaf, n, last)
+func (j *Job) countIn(c *Counts, class int, length time.Duration, n int64, last quantity.Instant) {
+	if j.ineligible != Eligible {
+		c.several(j.ineligible, n, last)
 		return
 	}
-	a := &s.answers[class]
+	a := &j.answers[class]
 	if a.need <= length {
-		c.several(lostToPolicy, n, last)
+		c.several(LostToPolicy, n, last)
 		return
 	}
 	r := reasonOf[a.refusal.Why]
-	c.several(r, n, last).refusal = a.refusal
+	c.several(r, n, last).Refusal = a.refusal
 }
 
 // remember adds a round that every waiting job was asked in.
-func (z *Zone) remember(class int, length time.Duration, now quantity.Instant) {
-	if len(z.tally.rounds) == tallySize {
-		z.countAll()
+func (f *Floor) remember(class int, length time.Duration, now quantity.Instant) {
+	if len(f.tally.rounds) == tallySize {
+		f.countAll()
 	}
-	z.tally.rounds = append(z.tally.rounds, asked{length, class, now})
+	f.tally.rounds = append(f.tally.rounds, asked{length, class, now})
 }
 
 // countAll counts everything for everybody and forgets it. Sorted by length, the rounds that a job could not use come
 // first; the last of them and the last of the others are known from running maxima.
-func (z *Zone) countAll() {
-	rounds := z.tally.rounds
-	for class := range z.classes {
+func (f *Floor) countAll() {
+	rounds := f.tally.rounds
+	for class := range f.classes {
 		var of []int32
 		for i := range rounds {
 			if rounds[i].class == class {
@@ -95,30 +95,30 @@ func (z *Zone) countAll() {
 		before, after := slices.Clone(of), slices.Clone(of)
 		for i := 1; i < len(of); i++ {
 			before[i] = max(before[i], before[i-1])
-			j := len(of) - 1 - i
-			after[j] = max(after[j], after[j+1])
+			k := len(of) - 1 - i
+			after[k] = max(after[k], after[k+1])
 		}
-		for _, s := range z.live {
-			if !s.indexed || s.counted > z.tally.base {
+		for _, j := range f.jobs {
+			if !j.indexed || j.counted > f.tally.base {
 				continue
 			}
 			short := 0
-			if s.deaf == interested {
-				short = sort.Search(len(of), func(i int) bool { return rounds[of[i]].length >= s.answers[class].need })
+			if j.ineligible == Eligible {
+				short = sort.Search(len(of), func(i int) bool { return rounds[of[i]].length >= j.answers[class].need })
 			}
 			if short > 0 {
-				s.countIn(&s.counts, class, rounds[of[short-1]].length, int64(short), rounds[before[short-1]].at)
+				j.countIn(&j.counts, class, rounds[of[short-1]].length, int64(short), rounds[before[short-1]].at)
 			}
 			if short < len(of) {
-				s.countIn(&s.counts, class, rounds[of[short]].length, int64(len(of)-short), rounds[after[short]].at)
+				j.countIn(&j.counts, class, rounds[of[short]].length, int64(len(of)-short), rounds[after[short]].at)
 			}
 		}
 	}
-	for _, s := range z.live {
-		if s.counted > z.tally.base {
-			z.count(s)
+	for _, j := range f.jobs {
+		if j.counted > f.tally.base {
+			f.count(j)
 		}
-		s.counted = z.tally.end()
+		j.counted = f.tally.end()
 	}
-	z.tally.base, z.tally.rounds = z.tally.end(), rounds[:0]
+	f.tally.base, f.tally.rounds = f.tally.end(), rounds[:0]
 }

@@ -1,8 +1,10 @@
-package zone
+package market
 
 import (
 	"fmt"
+	"time"
 
+	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -15,17 +17,17 @@ const longestPlan = 1 << 58
 // verify holds a variant against everything that must be true of it, whatever was declared: work that is for sale, on the
 // grid, within the window, useful, and safe by the job's profile. It fills in what the scheduler takes instead of the
 // agent's word: the memory, the speed and the end of the lease. It says what is wrong, empty if nothing is.
-func (z *Zone) verify(now quantity.Instant, t *tender, l *lot, w *window) string {
-	st := t.job
-	s, v := st.Spec, st.view()
-	offered := z.window(st, l.slice.class, now, w.end)
+func (f *Floor) verify(now quantity.Instant, t *bid, o *offer, w *window) string {
+	j := t.job
+	s, v := j.Spec(), j.View()
+	offered := f.Window(j, o.slice.class, now, w.end)
 	t.speed = offered.Speed
 	if t.Option != "" {
-		o := s.Option(t.Option)
-		if o == nil {
+		option := s.Option(t.Option)
+		if option == nil {
 			return fmt.Sprintf("the job has no option %.40q", t.Option)
 		}
-		t.speed, v.Option = max(1, quantity.MulDiv(t.speed, o.Speed, 1000)), o
+		t.speed, v.Option = max(1, quantity.MulDiv(t.speed, option.Speed, 1000)), option
 	}
 	switch {
 	case offered.Speed == 0:
@@ -47,7 +49,7 @@ func (z *Zone) verify(now quantity.Instant, t *tender, l *lot, w *window) string
 		return why
 	}
 	t.Start = now.Add((t.Start.Sub(now) + tick - 1) / tick * tick) // as clearing counts
-	if t.end = t.Start.Add(z.paced(st, t) + s.Launch.Grace); s.Kind == job.Rigid && s.Walltime == 0 {
+	if t.end = t.Start.Add(f.paced(t, &v) + s.Launch.Grace); s.Kind == job.Rigid && s.Walltime == 0 {
 		if w.end != quantity.Never {
 			return "a job without a walltime needs a window without an end"
 		}
@@ -56,8 +58,29 @@ func (z *Zone) verify(now quantity.Instant, t *tender, l *lot, w *window) string
 		return fmt.Sprintf("it ends %v after the window, grace included", t.end.Sub(offered.End))
 	}
 	t.Demand[trp.Memory] = max(t.Demand[trp.Memory], v.Needs(t.Range))
-	if !t.Demand.Fits(l.slice.class.capacity) {
-		return fmt.Sprintf("it needs %d MiB to be safe, the slice has %d MiB", t.Demand[trp.Memory]>>20, l.slice.class.capacity[trp.Memory]>>20)
+	if !t.Demand.Fits(o.slice.class.Capacity) {
+		return fmt.Sprintf("it needs %d MiB to be safe, the slice has %d MiB", t.Demand[trp.Memory]>>20, o.slice.class.Capacity[trp.Memory]>>20)
 	}
 	return ""
+}
+
+// leastPaced is how many subjobs must have been observed before an agent's run times are corrected.
+const leastPaced = 3
+
+// mostSlowdown bounds the correction, in parts per thousand.
+const mostSlowdown = 4000
+
+// paced is the time a variant gets: what an external job's agent plans, longer where its subjobs have taken longer than
+// planned so far. Built-in kinds plan with what they have learned already.
+func (f *Floor) paced(t *bid, v *atomizer.View) time.Duration {
+	return time.Duration(quantity.MulDiv(int64(t.Wall), f.slowdown(t.job, v), 1000))
+}
+
+// slowdown is what a plan of a job is multiplied by, in parts per thousand.
+func (f *Floor) slowdown(j *Job, v *atomizer.View) int64 {
+	p := &v.Learned.Trust
+	if !j.Spec().External || f.cfg.Market.Trusting || p.Seen < leastPaced {
+		return 1000
+	}
+	return min(max(p.Pace, 1000), mostSlowdown)
 }

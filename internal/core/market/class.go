@@ -1,0 +1,67 @@
+package market
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/ranking"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// maxClasses bounds the classes that answers are kept for; with more of them every job is asked each time.
+const maxClasses = 64
+
+// Class is slices that are alike to every job.
+type Class struct {
+	at       int
+	Capacity trp.Vector
+	Profile  string
+	// Speed of the slices, in parts per thousand.
+	Speed int64
+	// slices there are of it, and usable ones among them.
+	slices, usable int
+	// before is the policy's order on this class.
+	before ranking.Order[*Job]
+	// given are the latest windows that somebody got, a ring; gifts counts them.
+	given [mostGiven]given
+	gifts int
+}
+
+// SpeedOf is how fast a job runs on slices of the class, in parts per thousand; 0 if it can not.
+func (c *Class) SpeedOf(spec *job.Spec) int64 { return spec.SpeedOn(c.Profile, c.Speed) }
+
+// classOf finds or makes the class of a slice. Of a new one no job has an answer yet.
+func (f *Floor) classOf(s *protocol.Slice) *Class {
+	for _, c := range f.classes {
+		if c.Capacity == s.Capacity && c.Speed == s.Speed && c.Profile == s.Profile {
+			return c
+		}
+	}
+	c := &Class{at: len(f.classes), Capacity: s.Capacity, Profile: s.Profile, Speed: s.Speed}
+	c.before = func(a, b *Job) int {
+		a.key.Laxity, b.key.Laxity = a.answers[c.at].laxity, b.answers[c.at].laxity
+		return f.cfg.Policy.Compare(&a.key, &b.key)
+	}
+	f.classes = append(f.classes, c)
+	if i, known := slices.BinarySearchFunc(f.speeds, c.Speed, func(a, b int64) int { return cmp.Compare(b, a) }); !known {
+		f.speeds = slices.Insert(f.speeds, i, c.Speed)
+	}
+	for _, j := range f.jobs {
+		f.InvalidateJob(j)
+	}
+	return c
+}
+
+// At is the place of the class among the classes.
+func (c *Class) At() int { return c.at }
+
+// Slices is how many there are of it.
+func (c *Class) Slices() int { return c.slices }
+
+// Usable is how many slices of it may be sold to somebody.
+func (c *Class) Usable() int { return c.usable }
+
+// Classes are those of all slices that ever were. They are only read.
+func (f *Floor) Classes() []*Class { return f.classes }

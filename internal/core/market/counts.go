@@ -1,0 +1,109 @@
+package market
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Reason is one cause of not getting a window; Eligible is none. A job that lost a thousand rounds gets counts, not a log.
+type Reason uint8
+
+// The causes.
+const (
+	Eligible Reason = iota
+	// Held by its owner, Resting after a failure, Ending.
+	Held
+	Resting
+	Ending
+	// QueueCap: its queue holds as many slices as it may.
+	QueueCap
+	// LostToPolicy: others came first, or bid more.
+	LostToPolicy
+	// What an atomizer refuses for (atomizer.Why).
+	NoFreeWork
+	AtParallelism
+	Unsafe
+	TooShort
+	NotForever
+	Barred
+	// Reserved: a better place than any window is kept for it. InLine: it is served in the order of rigid jobs alone.
+	Reserved
+	InLine
+	// Unattended: no agent of it is there. Unanswered: its agent did not answer in time. Denied: what it bid broke a rule.
+	Unattended
+	Unanswered
+	Denied
+	// TurnedDown: a node refused what it had won.
+	TurnedDown
+)
+
+// Counts of why a job was not served, since the floor came up: one entry for each reason that there was, in their order. Most jobs
+// that wait have one or two.
+type Counts struct{ List []Cause }
+
+// Cause is one reason: how often it decided, the last time, and what the last refusal of that kind would have needed.
+type Cause struct {
+	Reason  Reason
+	N       int64
+	Last    quantity.Instant
+	Refusal atomizer.Refusal
+}
+
+// of finds or makes the entry of a reason.
+func (c *Counts) of(r Reason) *Cause {
+	i := 0
+	for i < len(c.List) && c.List[i].Reason < r {
+		i++
+	}
+	if i == len(c.List) || c.List[i].Reason != r {
+		c.List = slices.Insert(c.List, i, Cause{Reason: r})
+	}
+	return &c.List[i]
+}
+
+func (c *Counts) add(r Reason, now quantity.Instant) {
+	e := c.of(r)
+	e.N++
+	e.Last = now
+}
+
+// several adds n of a kind, the last of them at this instant.
+func (c *Counts) several(r Reason, n int64, last quantity.Instant) *Cause {
+	e := c.of(r)
+	e.N += n
+	e.Last = max(e.Last, last)
+	return e
+}
+
+func (c *Counts) refusal(why atomizer.Refusal, now quantity.Instant) {
+	r := reasonOf[why.Why]
+	c.add(r, now)
+	c.of(r).Refusal = why
+}
+
+// reasonOf turns an atomizer's refusal into the reason it is counted under.
+var reasonOf = [...]Reason{
+	atomizer.Interested: Eligible, atomizer.NoFreeWork: NoFreeWork, atomizer.AtParallelism: AtParallelism,
+	atomizer.Unsafe: Unsafe, atomizer.TooShort: TooShort, atomizer.NotForever: NotForever, atomizer.Barred: Barred,
+}
+
+// Latest is the reason counted last, of several at one instant the last in their order; Eligible if none was.
+func (c *Counts) Latest() (best Cause) {
+	for i := range c.List {
+		if e := &c.List[i]; e.Last >= best.Last {
+			best = *e
+		}
+	}
+	return best
+}
+
+// Count counts a reason why the job was not served.
+func (j *Job) Count(r Reason, now quantity.Instant) { j.counts.add(r, now) }
+
+// CountRefusal counts what an atomizer refused.
+func (j *Job) CountRefusal(why atomizer.Refusal, now quantity.Instant) { j.counts.refusal(why, now) }
+
+// Forgive forgets what was counted: another life of the job begins.
+func (j *Job) Forgive() { j.counts = Counts{} }

@@ -1,0 +1,164 @@
+package market
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// FloorConfig is how a floor works.
+type FloorConfig struct {
+	// Self is in whose name agents are spoken to.
+	Self protocol.Address
+	// Policy orders jobs: who is asked first, and without Market who wins.
+	Policy policy.Policy
+	// Market has jobs bid with variants (mechanism jasda); nil: they signal interest (mechanism sja).
+	Market *Config
+	// Horizon is how far a gap without a known end is offered, MinWindow the shortest gap that is offered at all.
+	Horizon, MinWindow time.Duration
+	// Retry is the first pause after which an agent that won nothing is called again.
+	Retry time.Duration
+}
+
+// Floor is where windows are offered, asked for and cleared. It is a part of an actor: deterministic, without clock or transport,
+// and not safe for concurrent use. All that it keeps is soft. It looks only at what it is told has changed: at jobs (Changed,
+// InvalidateJob), at slices (InvalidateSlice), and at windows that open and close with time (Turning).
+type Floor struct {
+	cfg  FloorConfig
+	sale Sale
+
+	// jobs that may be sold something, in no order.
+	jobs []*Job
+	// slices by capacity, then id; unsorted if a capacity has changed since.
+	slices   []*Slice
+	unsorted bool
+	// dirty are the slices whose unsold time changed, open those with a window that has begun.
+	dirty, open bitset.Set
+	// turn are the slices whose windows are offered in this step.
+	turn bitset.Set
+	// opens and closes are when the next window of a slice opens, and when one becomes too short.
+	opens, closes alarm.Heap[*Slice]
+	// turning is room for a list of slices, spare for one of windows.
+	turning []*Slice
+	spare   []window
+
+	classes []*Class
+	// speeds of the classes, the highest first.
+	speeds []int64
+	// everybody is the one group of a policy that does not look at queues; groups are those of all queues, by name, and in order.
+	everybody *group
+	byQueue   map[string]*group
+	groups    []*group
+	// stale are the jobs whose entries in the index are to be made again, unindexed those that are asked each time.
+	stale, unindexed []*Job
+	// generation counts the changes that can make a job eligible; fresh are the jobs that changed after the generation seen: windows
+	// that stand are offered to them alone.
+	generation, seen uint64
+	fresh            []*Job
+	tally            tally
+
+	nextWindow, nextRound uint64
+	// rounds are open: they wait for agents. In order of their ids.
+	rounds []*round
+	// attending are how many external jobs have an agent; recalls when one that won nothing is called again.
+	attending int
+	recalls   alarm.Heap[*Job]
+	stats     status.Negotiation
+
+	scratch
+	// plain does what is done by definition; nil but in tests.
+	plain *plain
+}
+
+// NewFloor makes an empty floor. Market in the config has its defaults filled in.
+func NewFloor(cfg FloorConfig, sale Sale) *Floor {
+	return &Floor{cfg: cfg, sale: sale, byQueue: map[string]*group{}}
+}
+
+// Sell offers every window that has begun, to every job that is eligible or to those that have changed since, and asks for what is
+// won. Waiting is how many jobs run nowhere. It returns when to look again.
+func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
+	if f.plain != nil {
+		return f.plain.sell(now, waiting, out)
+	}
+	f.recall(now)
+	f.refreshIndex(now)
+	f.turn, f.dirty = f.dirty, f.turn
+	for i := f.turn.Next(0); i >= 0; i = f.turn.Next(i + 1) {
+		s := f.slices[i]
+		f.announce(s, now)
+		if s.stands = s.standing(now); s.stands {
+			f.open.Put(i)
+		} else {
+			f.open.Drop(i)
+		}
+	}
+	news := f.generation != f.seen
+	if news {
+		f.turn.Join(f.open)
+	}
+	wake := quantity.Never
+	if f.cfg.Market != nil {
+		wake = f.negotiate(now, waiting, news, out)
+	} else {
+		// With as many windows as jobs to fill them the fast slices go first: nobody is to crawl on a small one while they stand
+		// idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
+		if f.Uncontended(waiting) {
+			for _, speed := range f.speeds {
+				f.offerTurn(now, speed, news, out)
+			}
+		}
+		f.offerTurn(now, anySpeed, news, out)
+	}
+	clear(f.fresh)
+	f.fresh, f.seen = f.fresh[:0], f.generation
+	return min(wake, f.opens.Next(), f.recalls.Next())
+}
+
+// anySpeed stands for slices of every speed.
+const anySpeed = -1
+
+// offerTurn offers the windows of the slices in turn that have a speed, the smallest first.
+func (f *Floor) offerTurn(now quantity.Instant, speed int64, news bool, out *protocol.Out) {
+	for i := f.turn.Next(0); i >= 0; i = f.turn.Next(i + 1) {
+		s := f.slices[i]
+		if speed != anySpeed && s.class.Speed != speed {
+			continue
+		}
+		f.turn.Drop(i)
+		for j := range s.windows {
+			if w := &s.windows[j]; w.start <= now && (!w.offered || news) && f.generation > 0 {
+				f.ask(now, s, w, out)
+			}
+		}
+	}
+}
+
+// Uncontended says whether there is a window that has begun for every job that runs nowhere.
+func (f *Floor) Uncontended(waiting int) bool { return waiting <= f.open.Len() }
+
+// Open is how many slices have a window that has begun.
+func (f *Floor) Open() int { return f.open.Len() }
+
+// Turning are the slices on which a window opens now or becomes too short. They are good until the next call.
+func (f *Floor) Turning(now quantity.Instant) []*Slice {
+	f.turning = f.turning[:0]
+	for _, a := range []*alarm.Heap[*Slice]{&f.opens, &f.closes} {
+		for {
+			s, ok := a.Due(now)
+			if !ok {
+				break
+			}
+			f.turning = append(f.turning, s)
+		}
+	}
+	return f.turning
+}
+
+// Stats is what the market has done since it came up; zero for one that does not negotiate.
+func (f *Floor) Stats() status.Negotiation { return f.stats }

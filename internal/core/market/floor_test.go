@@ -1,0 +1,252 @@
+package market
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// fakeJob is the owner's side of a job that is sold as it likes.
+type fakeJob struct {
+	spec                         *job.Spec
+	committed, claimed           job.Ranges
+	busy                         int
+	submitted, served, restUntil quantity.Instant
+	learned                      protocol.Learned
+	paused, volatile             bool
+	avoided                      *Slice
+	longest                      time.Duration
+}
+
+func (d *fakeJob) Name() job.ID                   { return d.spec.Name }
+func (d *fakeJob) Spec() *job.Spec                { return d.spec }
+func (d *fakeJob) Queue() (string, time.Duration) { return d.spec.Queue, d.longest }
+func (d *fakeJob) Busy() int                      { return d.busy }
+func (d *fakeJob) Submitted() quantity.Instant    { return d.submitted }
+func (d *fakeJob) Served() quantity.Instant       { return d.served }
+func (d *fakeJob) RestsUntil() quantity.Instant   { return d.restUntil }
+func (d *fakeJob) Volatile() bool                 { return d.volatile || d.avoided != nil }
+func (d *fakeJob) Avoids(s *Slice) bool           { return d.avoided == s }
+func (d *fakeJob) Attained() int64                { return 0 }
+func (d *fakeJob) Trust() protocol.Trust          { return d.learned.Trust }
+func (d *fakeJob) Sentence(r Reason) string       { return fmt.Sprint("reason ", r) }
+func (d *fakeJob) Use(quantity.Instant) (own, queue, weight int64) {
+	return 0, int64(len(d.spec.Queue)), 1
+}
+
+func (d *fakeJob) Ineligible(now quantity.Instant) Reason {
+	switch {
+	case d.paused:
+		return Held
+	case d.restUntil > now:
+		return Resting
+	}
+	return Eligible
+}
+
+func (d *fakeJob) View() atomizer.View {
+	return atomizer.View{Spec: d.spec, Committed: d.committed, Claimed: d.claimed, Running: d.busy, Learned: &d.learned}
+}
+
+// fakeSlice is the owner's side of a slice.
+type fakeSlice struct {
+	name job.SliceID
+	node job.NodeID
+	gaps []protocol.Gap
+}
+
+func (s *fakeSlice) Name() job.SliceID { return s.name }
+func (s *fakeSlice) Node() job.NodeID  { return s.node }
+func (s *fakeSlice) Usable() bool      { return true }
+func (s *fakeSlice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
+	out = out[:0]
+	for _, g := range s.gaps {
+		if g.Start = max(g.Start, now); g.Start < g.End {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// fakeSale gives whatever is asked for, and writes it down.
+type fakeSale struct {
+	f    *Floor
+	sold []string
+	runs []func()
+}
+
+func (x *fakeSale) Ask(now quantity.Instant, j *Job, s *Slice, p Piece, _ *protocol.Out) {
+	x.sold = append(x.sold, fmt.Sprintf("%d: %s %v on %s [%d,%d) window %d round %d", now/1e6, j.Name(), p.Range, s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round))
+	d, slice := j.Demand.(*fakeJob), s.Supply.(*fakeSlice)
+	d.claimed, d.busy, d.served = d.claimed.Add(p.Range), d.busy+1, now
+	x.f.Served(j)
+	x.f.InvalidateJob(j)
+	old := slice.gaps
+	slice.gaps = nil
+	for _, g := range old {
+		if g.Start < p.Start {
+			slice.gaps = append(slice.gaps, protocol.Gap{Start: g.Start, End: min(g.End, p.Start)})
+		}
+		if g.End > p.End {
+			slice.gaps = append(slice.gaps, protocol.Gap{Start: max(g.Start, p.End), End: g.End, Until: g.Until})
+		}
+	}
+	x.f.InvalidateSlice(s)
+	x.runs = append(x.runs, func() {
+		d.claimed, d.committed, d.busy = d.claimed.Remove(p.Range), d.committed.Add(p.Range), d.busy-1
+		x.f.Changed(j)
+		if d.committed.Len() == d.spec.Total {
+			x.f.Retire(j)
+		}
+	})
+}
+
+func (x *fakeSale) Withdraw(_, _ quantity.Instant, _ *Slice, _ *protocol.Out) int { return 0 }
+
+func (x *fakeSale) Purse(quantity.Instant, *Job) (has, full int64) { return 1000, 1000 }
+
+// fakeWorld is a floor with jobs and slices, and nothing else: no zone, no node, no claim.
+type fakeWorld struct {
+	f      *Floor
+	sale   *fakeSale
+	jobs   []*Job
+	slices []*Slice
+	out    protocol.Out
+}
+
+func newFakeWorld(cfg FloorConfig, plain bool) *fakeWorld {
+	w := &fakeWorld{sale: &fakeSale{}}
+	w.f = NewFloor(cfg, w.sale)
+	w.sale.f = w.f
+	if plain {
+		w.f.Plainly()
+	}
+	return w
+}
+
+func (w *fakeWorld) submit(d fakeJob) {
+	j := &Job{Demand: &d}
+	w.jobs = append(w.jobs, j)
+	w.f.Activate(j)
+	w.f.Changed(j)
+}
+
+func (w *fakeWorld) offer(name string, gib, speed int64, gaps ...protocol.Gap) {
+	s := &Slice{Supply: &fakeSlice{name: job.SliceID(name), node: "n", gaps: gaps}}
+	w.slices = append(w.slices, s)
+	w.f.Place(s, &protocol.Slice{ID: job.SliceID(name), Capacity: trp.Vector{quantity.Amount(gib << 30)}, Speed: speed})
+	w.f.InvalidateSlice(s)
+}
+
+func (w *fakeWorld) step(now quantity.Instant) quantity.Instant {
+	for _, s := range w.f.Turning(now) {
+		w.f.InvalidateSlice(s)
+	}
+	waiting := 0
+	for _, j := range w.jobs {
+		if j.active > 0 && j.Busy() == 0 {
+			waiting++
+		}
+	}
+	return w.f.Sell(now, waiting, &w.out)
+}
+
+// TestTheFloorDecidesAsThePlainOneDoes: whatever happens to jobs and slices, a floor that looks only at what has changed sells what
+// one sells that looks at everything. So nothing that it keeps is ever read when it is stale.
+func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := FloorConfig{
+			Policy: rapid.SampledFrom(all.Policies()).Draw(t, "policy"), Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second,
+		}
+		if rapid.Bool().Draw(t, "bids") {
+			c := Config{Audience: rapid.IntRange(2, 6).Draw(t, "audience"), Payment: Free}.WithDefaults()
+			cfg.Market = &c
+		}
+		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true)}
+		both := func(do func(w *fakeWorld)) {
+			for _, w := range worlds {
+				do(w)
+			}
+		}
+		now := quantity.Instant(1e12)
+		for i := range rapid.IntRange(1, 4).Draw(t, "slices") {
+			gib, speed := rapid.Int64Range(4, 9).Draw(t, "gib"), rapid.SampledFrom([]int64{500, 1000}).Draw(t, "speed")
+			both(func(w *fakeWorld) {
+				w.offer(fmt.Sprint("s", i), gib, speed, protocol.Gap{Start: now, End: quantity.Never})
+			})
+		}
+		for n := range rapid.IntRange(1, 40).Draw(t, "events") {
+			switch kind := rapid.IntRange(0, 9).Draw(t, "what"); {
+			case kind < 4:
+				s := benchSpec(t, rapid.IntRange(0, 999).Draw(t, "spec"))
+				s.Name, s.Queue = job.ID(fmt.Sprint("j", n)), rapid.SampledFrom([]string{"q", "qq"}).Draw(t, "queue")
+				s.Total = rapid.Int64Range(10, 300).Draw(t, "total")
+				s.Profile.Phases = []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(rapid.Int64Range(3, 8).Draw(t, "mean") << 30)}}
+				s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
+				d := fakeJob{spec: s, submitted: now, volatile: rapid.IntRange(0, 4).Draw(t, "volatile") == 0, longest: time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
+				both(func(w *fakeWorld) { w.submit(d) })
+			case kind < 7 && len(worlds[0].sale.runs) > 0:
+				i := rapid.IntRange(0, len(worlds[0].sale.runs)-1).Draw(t, "ends")
+				both(func(w *fakeWorld) {
+					w.sale.runs[i]()
+					w.sale.runs = slices.Delete(w.sale.runs, i, i+1)
+				})
+			case kind == 7 && len(worlds[0].jobs) > 0:
+				i, pause := rapid.IntRange(0, len(worlds[0].jobs)-1).Draw(t, "whom"), rapid.Bool().Draw(t, "pause")
+				both(func(w *fakeWorld) {
+					w.jobs[i].Demand.(*fakeJob).paused = pause
+					w.f.Changed(w.jobs[i])
+				})
+			case kind == 8:
+				i := rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t, "slice")
+				from := now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "from")) * time.Second)
+				gap := protocol.Gap{Start: from, End: from.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "length")) * time.Second), Until: protocol.ForDrain}
+				both(func(w *fakeWorld) {
+					w.slices[i].Supply.(*fakeSlice).gaps = []protocol.Gap{gap}
+					w.f.InvalidateSlice(w.slices[i])
+				})
+			case kind == 9 && len(worlds[0].jobs) > 0:
+				i, k := rapid.IntRange(0, len(worlds[0].jobs)-1).Draw(t, "whom"), rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t, "where")
+				both(func(w *fakeWorld) {
+					w.jobs[i].Demand.(*fakeJob).avoided = w.slices[k]
+					w.f.Changed(w.jobs[i])
+				})
+			}
+			wake := worlds[0].step(now)
+			worlds[1].step(now)
+			if !slices.Equal(worlds[0].sale.sold, worlds[1].sale.sold) {
+				t.Fatalf("at %d the floor has sold\n%q\nthe plain one\n%q", now/1e6, worlds[0].sale.sold, worlds[1].sale.sold)
+			}
+			now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Second)
+			if wake != quantity.Never && rapid.Bool().Draw(t, "on time") {
+				now = max(now, wake)
+			}
+		}
+	})
+}
+
+// TestAFloorStandsAlone: it sells what it is given to whoever is there, with no zone around it.
+func TestAFloorStandsAlone(t *testing.T) {
+	w := newFakeWorld(FloorConfig{Policy: all.Policies()[0], Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second}, false)
+	now := quantity.Instant(1e12)
+	w.offer("s", 10, 1000, protocol.Gap{Start: now.Add(time.Minute), End: now.Add(5 * time.Minute)})
+	s := benchSpec(t, 1)
+	w.submit(fakeJob{spec: s, submitted: now})
+	if wake := w.step(now); wake != now.Add(time.Minute) || len(w.sale.sold) > 0 {
+		t.Fatalf("before its window begins %q was sold, and the floor looks again at %v", w.sale.sold, wake.Sub(now))
+	}
+	w.step(now.Add(time.Minute))
+	if len(w.sale.sold) != 1 {
+		t.Fatalf("in one window %q was sold", w.sale.sold)
+	}
+}

@@ -1,0 +1,183 @@
+package market
+
+import (
+	"math"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// candidate is an interested job in a round; job is nil if there is none.
+type candidate struct {
+	policy.Candidate
+	job *Job
+}
+
+// none empties the candidate that is picked.
+func (c *candidate) none() *candidate {
+	*c = candidate{}
+	return c
+}
+
+// ask offers one window: signals of interest from every waiting job, an order by policy, and only then the piece. A
+// window that was announced before is offered only to the jobs that have changed since: between changes nobody becomes
+// eligible, since the window only shrinks.
+func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, out *protocol.Out) {
+	f.refreshIndex(now)
+	f.nextRound++
+	pick := f.pick.none()
+	length := w.length(now)
+	list := f.fresh
+	if !w.offered {
+		list = f.unindexed
+		f.best(now, s.class, w, pick)
+	}
+	fromIndex := pick.job
+	for _, j := range list {
+		f.offer(now, j, s, w, length, pick)
+	}
+	j := pick.job
+	if !w.offered {
+		if j != nil && j == fromIndex {
+			f.count(j) // the winner has not lost this round
+			f.remember(s.class.at, length, now)
+			j.counted = f.tally.end()
+		} else {
+			f.remember(s.class.at, length, now)
+		}
+	}
+	w.offered = true
+	if j == nil {
+		return
+	}
+	for _, other := range list {
+		if other != j && other.bids {
+			other.counts.add(LostToPolicy, now)
+		}
+	}
+	// The winner, and nobody else, cuts its piece now, with its progress as it is now.
+	p, refusal := f.Fit(j, s.class, now, w.end)
+	invariant.Check(refusal.Why == atomizer.Interested, "job %s answered window %d of %s and declines it in the same instant", j.Name(), w.id, s.Name())
+	end := now.Add(p.Length)
+	if p.Length == time.Duration(math.MaxInt64) || j.Spec().Kind == job.Rigid && j.Spec().Walltime == 0 {
+		end = quantity.Never
+	}
+	f.sale.Ask(now, j, s, Piece{Piece: p, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound}, out)
+	queue, _ := j.Queue()
+	s.class.give(given{slice: s.Name(), length: length, at: now, to: rival{job: j.Name(), queue: queue}})
+	w.offered, w.won = false, true // what is left of it is announced again
+}
+
+// best finds the indexed job that the policy asks first for a window of a class.
+func (f *Floor) best(now quantity.Instant, c *Class, w *window, pick *candidate) {
+	motion, length := f.cfg.Policy.Motion(), w.length(now)
+	for _, g := range f.groups {
+		if c.at >= len(g.rankings) {
+			continue
+		}
+		r := &g.rankings[c.at]
+		if motion == policy.Still || motion == policy.WithinQueue {
+			if j, ok := r.First(length); ok {
+				f.consider(now, j, c, w.end, &atomizer.Piece{}, pick)
+			}
+			continue
+		}
+		for j := range r.Within(length) {
+			if motion == policy.ByUse && pick.job != nil && j.uses(c, length) < pick.Used {
+				continue
+			}
+			p, _ := f.Fit(j, c, max(w.start, now), w.end)
+			f.consider(now, j, c, w.end, &p, pick)
+		}
+	}
+}
+
+// uses bounds what any piece of an indexed job uses of a window, in MiB-milliseconds.
+func (j *Job) uses(c *Class, length time.Duration) int64 {
+	a := &j.answers[c.at]
+	return policy.MiB(a.demand) * min(a.wall, length).Milliseconds()
+}
+
+// offer asks one job and counts why it is not interested. bids says whether it is.
+func (f *Floor) offer(now quantity.Instant, j *Job, s *Slice, w *window, length time.Duration, pick *candidate) {
+	c := s.class
+	j.bids = false
+	if j.active == 0 {
+		return
+	}
+	var p atomizer.Piece
+	needsPiece := true
+	if j.indexed {
+		if j.ineligible != Eligible || j.answers[c.at].need > length {
+			j.countIn(&j.counts, c.at, length, 1, now)
+			return
+		}
+		motion := f.cfg.Policy.Motion()
+		needsPiece = motion != policy.Still && motion != policy.WithinQueue
+	} else if why := j.Ineligible(now); why != Eligible {
+		j.counts.add(why, now)
+		return
+	} else if j.Avoids(s) {
+		j.counts.add(TurnedDown, now)
+		return
+	}
+	if needsPiece {
+		var refusal atomizer.Refusal
+		if p, refusal = f.Fit(j, c, now, w.end); refusal.Why != atomizer.Interested {
+			j.counts.refusal(refusal, now)
+			return
+		}
+	}
+	j.bids = true
+	f.consider(now, j, c, w.end, &p, pick)
+}
+
+// consider keeps the job if the policy asks it before the one that was kept.
+func (f *Floor) consider(now quantity.Instant, j *Job, c *Class, end quantity.Instant, p *atomizer.Piece, pick *candidate) {
+	f.next = candidate{f.candidate(now, j, c, end, p), j}
+	if pick.job == nil || f.cfg.Policy.Compare(&f.next.Candidate, &pick.Candidate) < 0 {
+		*pick = f.next
+	}
+}
+
+// candidate is what the policy sees of a job that could use [now, end) of a slice of a class.
+func (f *Floor) candidate(now quantity.Instant, j *Job, c *Class, end quantity.Instant, p *atomizer.Piece) policy.Candidate {
+	own, queue, weight := j.Use(now)
+	window := f.Window(j, c, now, end)
+	return policy.Candidate{
+		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: own, QueueAttained: queue,
+		Weight: weight, Laxity: f.laxity(j, c, now),
+		Used: policy.MiB(p.Demand) * p.Wall.Milliseconds(), Offered: policy.MiB(c.Capacity) * max(1, window.End.Sub(window.Start).Milliseconds()),
+	}
+}
+
+// laxity is the time to the owner's deadline less the run time still needed on a class; the longest time without one.
+func (f *Floor) laxity(j *Job, c *Class, now quantity.Instant) time.Duration {
+	d, speed := j.deadline(), c.SpeedOf(j.Spec())
+	switch {
+	case d == quantity.Never || speed == 0:
+		return time.Duration(math.MaxInt64)
+	case j.Spec().Kind == job.Rigid:
+		return d.Sub(now) - j.Spec().WalltimeAt(speed)
+	}
+	v := j.View()
+	return d.Sub(now) - v.RunTime(j.Spec().Total-v.Committed.Len(), speed)
+}
+
+// finish is when a job would end if it went on without a pause on slices of a class, from now on.
+func (j *Job) finish(now quantity.Instant, c *Class) quantity.Instant {
+	speed := c.SpeedOf(j.Spec())
+	switch {
+	case speed == 0:
+		return quantity.Never
+	case j.Spec().Kind == job.Rigid:
+		return now.Add(j.Spec().WalltimeAt(speed))
+	}
+	v := j.View()
+	return now.Add(v.RunTime(j.Spec().Total-v.Committed.Len(), speed))
+}

@@ -1,0 +1,513 @@
+package market
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/clearing"
+	"sluice.dev/sluice/internal/core/market/score"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Plainly has a floor do after every input what the definition says and nothing less: every slice and every job is looked at, and
+// nothing is remembered of what was answered. It is the oracle of what looks only at changes, for tests of whoever embeds a
+// floor; it costs too much for anything else.
+func (f *Floor) Plainly() { f.plain = &plain{f: f, windows: map[*Slice][]plainWindow{}} }
+
+type plain struct {
+	f       *Floor
+	windows map[*Slice][]plainWindow
+	// begun is how many slices have a window that has begun.
+	begun int
+}
+
+// plainWindow is a window with the generation of the floor in which all were asked, 0 if they are to be.
+type plainWindow struct {
+	window
+	generation uint64
+}
+
+// live are the jobs by name.
+func (p *plain) live() []*Job { return slices.SortedFunc(slices.Values(p.f.jobs), byName) }
+
+// sell is Floor.Sell.
+func (p *plain) sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
+	f := p.f
+	f.recall(now)
+	p.begun = 0
+	for _, s := range f.slices {
+		s.dirty = true
+		if f.cfg.Market == nil {
+			p.announce(s, now)
+		} else {
+			f.announce(s, now)
+			p.windows[s] = nil
+			for _, w := range s.windows {
+				p.windows[s] = append(p.windows[s], plainWindow{window: w})
+			}
+		}
+		if slices.ContainsFunc(p.windows[s], func(w plainWindow) bool { return w.start <= now }) {
+			p.begun++
+		}
+	}
+	offer := p.signal
+	if f.cfg.Market != nil {
+		offer = p.negotiate
+	}
+	wake := offer(now, waiting, out)
+	for _, j := range f.stale {
+		j.stale = false
+	}
+	f.stale, f.fresh = f.stale[:0], f.fresh[:0]
+	return min(wake, f.recalls.Next())
+}
+
+// signal offers every window to everybody (mechanism sja).
+func (p *plain) signal(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
+	f, wake := p.f, quantity.Never
+	for _, s := range p.order(waiting) {
+		ws := p.windows[s]
+		for i := range ws {
+			switch w := &ws[i]; {
+			case w.start > now:
+				wake = min(wake, w.start)
+			case w.generation != f.generation:
+				p.ask(now, s, w, out)
+			}
+		}
+	}
+	return wake
+}
+
+// order is that of the slices: the fast ones first where nobody waits for them, else the small ones.
+func (p *plain) order(waiting int) []*Slice {
+	order := slices.Clone(p.f.slices)
+	if waiting <= p.begun {
+		slices.SortStableFunc(order, func(a, b *Slice) int { return cmp.Compare(b.class.Speed, a.class.Speed) })
+	}
+	return order
+}
+
+func (p *plain) announce(s *Slice, now quantity.Instant) {
+	f, old := p.f, p.windows[s]
+	var next []plainWindow
+	for _, g := range f.Unsold(s, now) {
+		if g.End.Sub(g.Start) < f.cfg.MinWindow {
+			continue
+		}
+		w := plainWindow{window: window{start: g.Start, end: g.End, until: g.Until}}
+		i := slices.IndexFunc(old, func(o plainWindow) bool {
+			return o.end == g.End && o.until == g.Until && (o.start == g.Start || o.start <= now && g.Start <= now)
+		})
+		if i >= 0 {
+			w = old[i]
+			w.start = g.Start
+		} else {
+			f.nextWindow++
+			w.id = f.nextWindow
+		}
+		next = append(next, w)
+	}
+	p.windows[s] = next
+}
+
+func (p *plain) ask(now quantity.Instant, s *Slice, w *plainWindow, out *protocol.Out) {
+	f, full := p.f, w.generation == 0
+	f.nextRound++
+	var best candidate
+	var losers []*Job
+	for _, j := range p.live() {
+		if !full && j.generation <= w.generation {
+			continue
+		}
+		if why := j.Ineligible(now); why != Eligible {
+			j.counts.add(why, now)
+			continue
+		}
+		if j.Avoids(s) {
+			j.counts.add(TurnedDown, now)
+			continue
+		}
+		piece, refusal := f.Fit(j, s.class, now, w.end)
+		if refusal.Why != atomizer.Interested {
+			j.counts.refusal(refusal, now)
+			continue
+		}
+		losers = append(losers, j)
+		if c := f.candidate(now, j, s.class, w.end, &piece); best.job == nil || f.cfg.Policy.Compare(&c, &best.Candidate) < 0 {
+			best = candidate{c, j}
+		}
+	}
+	w.generation = f.generation
+	j := best.job
+	if j == nil {
+		return
+	}
+	for _, loser := range losers {
+		if loser != j {
+			loser.counts.add(LostToPolicy, now)
+		}
+	}
+	cut, _ := f.Fit(j, s.class, now, w.end)
+	end := now.Add(cut.Length)
+	if cut.Length == time.Duration(math.MaxInt64) || j.Spec().Kind == job.Rigid && j.Spec().Walltime == 0 {
+		end = quantity.Never
+	}
+	f.sale.Ask(now, j, s, Piece{Piece: cut, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound}, out)
+	w.generation = 0
+}
+
+// displaces is Floor.Displaces.
+func (p *plain) displaces(now quantity.Instant, j *Job, s *Slice, c *protocol.Claim, end quantity.Instant, piece *atomizer.Piece) *Job {
+	f := p.f
+	if f.cfg.Market != nil {
+		return p.outbidder(now, j, s, c, end, piece)
+	}
+	mine := f.candidate(now, j, s.class, end, piece)
+	for _, other := range p.live() {
+		if other == j || other.Ineligible(now) != Eligible || other.Avoids(s) {
+			continue
+		}
+		theirs, refusal := f.Fit(other, s.class, max(c.End, now), end)
+		if refusal.Why != atomizer.Interested {
+			continue
+		}
+		if rival := f.candidate(now, other, s.class, end, &theirs); f.cfg.Policy.Compare(&rival, &mine) < 0 {
+			return other
+		}
+	}
+	return nil
+}
+
+// elsewhere is Floor.Elsewhere.
+func (p *plain) elsewhere(now quantity.Instant, waiting int, j *Job, c *protocol.Claim) bool {
+	if waiting > p.begun {
+		return false
+	}
+	for _, s := range p.f.slices {
+		for i := range p.windows[s] {
+			if p.f.sooner(now, j, c, s, &p.windows[s][i].window) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// negotiate is a round of the market as the definition says: every window is looked at and every job asked, nothing is
+// remembered of what it answered, and every window is cleared by itself anew and held against all plans there could be.
+// Verifying, scoring and telling are the floor's own: they look at one variant.
+func (p *plain) negotiate(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
+	f := p.f
+	clear(f.open)
+	for _, s := range f.slices {
+		if s.stands = s.standing(now); s.stands {
+			f.open.Put(s.at)
+		}
+	}
+	uncontended := f.Uncontended(waiting)
+	for {
+		i := slices.IndexFunc(f.rounds, func(r *round) bool { return r.waiting == 0 || r.closes <= now })
+		if i < 0 {
+			break
+		}
+		r := f.rounds[i]
+		f.rounds = slices.Delete(f.rounds, i, i+1)
+		p.conclude(now, r, uncontended, out)
+	}
+	offers, wake := p.offers(now, waiting)
+	offers = f.repack(now, offers, out)
+	f.unindexed = p.live() // whoever attends is asked by what it could use
+	f.fresh = slices.DeleteFunc(p.live(), func(s *Job) bool { return s.generation <= f.seen })
+	if asked := f.callees(now, offers); len(asked) > 0 {
+		offers = f.announceTo(now, offers, asked, out)
+	}
+	p.clear(now, offers, nil, uncontended, out)
+	for _, r := range f.rounds {
+		wake = min(wake, r.closes)
+	}
+	for _, s := range f.slices {
+		for i := range s.windows {
+			if w := &s.windows[i]; w.start > now {
+				wake = min(wake, w.start)
+			} else if w.planned > now {
+				wake = min(wake, w.planned)
+			}
+		}
+	}
+	f.seen = f.generation
+	return wake
+}
+
+// offers are the windows to be offered: to everybody, or to those who changed.
+func (p *plain) offers(now quantity.Instant, waiting int) (offers []offer, again quantity.Instant) {
+	f, again := p.f, quantity.Never
+	news := slices.ContainsFunc(p.live(), func(s *Job) bool { return s.generation > f.seen }) || f.generation != f.seen
+	for _, s := range p.order(waiting) {
+		if s.dirty {
+			continue
+		}
+		for i := range s.windows {
+			w := &s.windows[i]
+			full := !w.offered || w.planned != 0 && w.planned <= now
+			if w.start > now || w.round != 0 || !full && !news || f.generation == 0 {
+				continue
+			}
+			if full && !s.another(now, f.cfg.Market.Rounds) {
+				again = now.Add(tick)
+				break
+			}
+			offers = append(offers, offer{s, w.id, full})
+		}
+	}
+	return offers, again
+}
+
+func (p *plain) conclude(now quantity.Instant, r *round, uncontended bool, out *protocol.Out) {
+	f, late := p.f, r.generation != p.f.generation
+	var windows []uint64
+	for i := range r.offers {
+		windows = append(windows, r.offers[i].window)
+		if w := r.offers[i].find(); w != nil {
+			w.round = 0
+		}
+	}
+	for i := range r.asked {
+		c := &r.asked[i]
+		if !c.answered {
+			c.job.agent.missed++
+		}
+		c.variants = slices.Clone(c.variants)
+		slices.SortFunc(c.variants, func(a, b protocol.Variant) int {
+			return cmp.Or(cmp.Compare(a.Window, b.Window), cmp.Compare(a.ID, b.ID))
+		})
+		for k := range c.variants {
+			if !slices.Contains(windows, c.variants[k].Window) {
+				f.deny(c, &c.variants[k], "no such window is in this round")
+			}
+		}
+	}
+	p.clear(now, r.offers, r, uncontended, out)
+	for i := range r.offers {
+		if w := r.offers[i].find(); w != nil && late {
+			w.offered = false
+		}
+	}
+	for i := range r.asked {
+		c := &r.asked[i]
+		if c.won {
+			c.job.agent.vain = 0
+		} else {
+			f.callAgain(now, c.job)
+		}
+		if len(c.notices) > 0 {
+			slices.SortStableFunc(c.notices, func(a, b protocol.Notice) int { return cmp.Compare(a.Variant, b.Variant) })
+			f.tell(c, protocol.Message{Kind: protocol.Told, Round: r.id, Notices: c.notices}, out)
+		}
+	}
+}
+
+func (p *plain) clear(now quantity.Instant, offers []offer, r *round, uncontended bool, out *protocol.Out) {
+	f := p.f
+	node := func(o offer) job.NodeID { return o.slice.Node() }
+	if f.cfg.Market.Joint {
+		slices.SortStableFunc(offers, func(a, b offer) int { return cmp.Compare(node(a), node(b)) })
+	}
+	for len(offers) > 0 {
+		n := 1
+		for f.cfg.Market.Joint && n < len(offers) && node(offers[n]) == node(offers[0]) {
+			n++
+		}
+		p.clearTogether(now, offers[:n], r, uncontended, out)
+		offers = offers[n:]
+	}
+}
+
+func (p *plain) clearTogether(now quantity.Instant, offers []offer, r *round, uncontended bool, out *protocol.Out) {
+	f := p.f
+	if r == nil {
+		f.nextRound++
+	}
+	f.bids = nil
+	for i := range offers {
+		if w := offers[i].find(); w != nil {
+			p.gather(now, int32(i), &offers[i], w, r, uncontended)
+		} else {
+			f.gone(&offers[i], r)
+		}
+	}
+	slices.SortFunc(f.bids, func(a, b bid) int {
+		return cmp.Or(cmp.Compare(a.offer, b.offer), byName(a.job, b.job), cmp.Compare(a.ID, b.ID))
+	})
+	f.clearer = clearing.Clearer{}
+	f.pickWinners(now, len(offers))
+	p.judge(now, len(offers))
+	id := f.nextRound
+	if r != nil {
+		id = r.id
+	}
+	for i := range offers {
+		if w := offers[i].find(); w != nil {
+			f.settle(now, &offers[i], w, int32(i), id, out)
+		}
+	}
+}
+
+// judge holds what won against all plans there could be, where these are not too many: it is the best, or the best with the
+// heaviest bid that begins now, where otherwise nothing would be sold now.
+func (p *plain) judge(now quantity.Instant, offers int) {
+	f := p.f
+	if offers != 1 || f.cfg.Market.Exclusive || len(f.bids) > 12 {
+		return // what Exclusive and Joint find has bounds, which are held in package clearing
+	}
+	bids := f.tables[0]
+	won, value, soonest, heaviest := 0, int64(0), 0, int64(0)
+	for i := range f.bids {
+		t := &f.bids[i]
+		if t.Start <= f.horizonOf(now) && t.weight > heaviest {
+			soonest, heaviest = 1<<i, t.weight
+		}
+		if t.won {
+			won |= 1 << i
+			value += t.weight
+		}
+	}
+	apart := func(plan int) bool {
+		for i := range bids {
+			for k := range i {
+				if plan>>i&1 == 1 && plan>>k&1 == 1 && bids[i].Start < bids[k].End && bids[k].Start < bids[i].End {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	invariant.Check(apart(won), "winners overlap: %b of %+v", won, bids)
+	if slices.ContainsFunc(f.bids, func(t bid) bool { return t.free }) {
+		return // who has waited too long goes first, whatever it is worth
+	}
+	best, kept := int64(0), int64(0)
+	for plan := range 1 << len(bids) {
+		if apart(plan) {
+			sum := int64(0)
+			for i := range bids {
+				sum += int64(plan>>i&1) * bids[i].Weight
+			}
+			if best = max(best, sum); plan&soonest != 0 {
+				kept = max(kept, sum)
+			}
+		}
+	}
+	invariant.Check(value == best || won&soonest != 0 && value == kept, "the winners are worth %d, the best plan %d, with what begins now %d: %+v", value, best, kept, bids)
+}
+
+func (p *plain) gather(now quantity.Instant, at int32, o *offer, w *window, r *round, uncontended bool) {
+	f := p.f
+	for _, j := range p.invite(now, o, w) {
+		f.propose(now, at, j, o, w, uncontended)
+	}
+	if r == nil {
+		return
+	}
+	for i := range r.asked {
+		c := &r.asked[i]
+		from, variants := len(f.bids), c.of(o.window)
+		waits := ""
+		if len(variants) > 0 {
+			if waits = f.meanwhile(now, c.job); waits == "" && c.job.Avoids(o.slice) {
+				waits = c.job.Sentence(TurnedDown)
+			}
+		}
+		for k := range variants {
+			v := &variants[k]
+			if k >= f.cfg.Market.Variants {
+				f.deny(c, v, "more variants for one window than the call allows")
+			} else if waits != "" {
+				f.deny(c, v, waits)
+			} else if why := f.enter(now, at, c.job, o, w, v, c, from, uncontended); why != "" {
+				f.deny(c, v, why)
+			}
+		}
+	}
+}
+
+// invite lists, by name, the jobs with an atomizer that answer for a window: of those that run nowhere and whose answers do not
+// move by themselves no more than the audience holds, the first of the policy and those that have waited longest.
+func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked []*Job) {
+	f, c := p.f, o.slice.class
+	var crowd []*Job
+	for _, j := range p.live() {
+		if j.Spec().External || j.Ineligible(now) != Eligible || j.Avoids(o.slice) || !o.full && j.generation <= f.seen {
+			continue
+		}
+		if o.full && !p.unindexed(j) {
+			if _, r := f.Fit(j, c, now, w.end); r.Why == atomizer.Interested {
+				crowd = append(crowd, j)
+			}
+			continue
+		}
+		asked = append(asked, j)
+	}
+	if most := f.cfg.Market.Audience; len(crowd) > most {
+		slices.SortFunc(crowd, func(a, b *Job) int {
+			return policy.ByAge(
+				&policy.Candidate{Job: a.Name(), Priority: a.Spec().Priority, Submitted: a.Submitted()},
+				&policy.Candidate{Job: b.Name(), Priority: b.Spec().Priority, Submitted: b.Submitted()})
+		})
+		slices.SortStableFunc(crowd[most/2:], func(a, b *Job) int {
+			return cmp.Or(cmp.Compare(b.Waited(now), a.Waited(now)), byName(a, b))
+		})
+		crowd = crowd[:most]
+	}
+	asked = append(asked, crowd...)
+	slices.SortFunc(asked, byName)
+	return asked
+}
+
+// unindexed says whether a job is asked each time, whatever the audience holds: its answers are not simple, or it runs already.
+func (p *plain) unindexed(s *Job) bool {
+	f := p.f
+	if s.Spec().External || s.Volatile() {
+		return true
+	}
+	for _, c := range f.classes {
+		if a, simple := f.answer(s, c); !simple || a.need != never && s.Busy() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// outbidder is a job that wants the time behind a running subjob more than that one does.
+func (p *plain) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Claim, end quantity.Instant, piece *atomizer.Piece) *Job {
+	f, at := p.f, c.End
+	v := j.View()
+	more := job.Range{From: c.Range.To, To: piece.Range.To}
+	mine := bid{job: j, end: at.Add(piece.Wall), speed: c.Speed, Variant: protocol.Variant{
+		Range: more, Start: at, Run: piece.Run, Wall: piece.Wall, Demand: piece.Demand,
+		Score: score.Job{
+			Progress: score.Progress(more.Len(), max(1, v.Left())), Laxity: score.Laxity(j.finish(at, s.class), j.deadline()), Overhead: score.One,
+		}.Of(j.Spec().Worth),
+	}}
+	o, w := offer{slice: s, full: true}, window{start: at, end: end}
+	f.value(at, &mine, &o, &w, false)
+	for _, other := range p.invite(at, &o, &w) {
+		if other == j || other.RestsUntil() > now {
+			continue
+		}
+		f.bids = nil
+		f.propose(at, 0, other, &o, &w, false)
+		starves := f.cfg.Market.Starve >= 0 && other.Waited(at) > f.cfg.Market.Starve
+		if slices.ContainsFunc(f.bids, func(t bid) bool { return starves || t.weight > mine.weight }) {
+			return other
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package market
+
+import (
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// Rank is a job's place in the policy's order on the kind of slice that it could have used last, or could use first.
+func (f *Floor) Rank(now quantity.Instant, j *Job) status.Rank {
+	var r status.Rank
+	s, latest := f.missed(now, j)
+	if s == nil {
+		return r
+	}
+	own, ok := f.contends(now, j, s.class)
+	if !ok {
+		return r
+	}
+	n, ahead, of := len(f.jobs), 0, 0
+	for i := range sample(n, mostRanked) {
+		o := f.jobs[i]
+		if o == j {
+			continue
+		}
+		if c, ok := f.contends(now, o, s.class); ok {
+			of++
+			if f.cfg.Policy.Compare(&c, &own) < 0 {
+				ahead++
+			}
+		}
+	}
+	whole := func(part int) int { return int(quantity.MulDiv(int64(part), int64(n), int64(min(n, mostRanked)))) }
+	return status.Rank{
+		Place: whole(ahead) + 1, Of: whole(of) + 1, About: n > mostRanked,
+		Policy: f.cfg.Policy.Name(), Profile: s.class.Label(), Slice: s.Name(), Latest: latest,
+	}
+}
+
+// mostRanked is how many jobs are held against one that asks for its rank. Of more, a sample that is spread over all of them is,
+// and stands for the others.
+const mostRanked = 4096
+
+// missed is the latest window that a job could have used and another got, with its slice; if there is none a slice that it could use.
+func (f *Floor) missed(now quantity.Instant, j *Job) (at *Slice, latest status.Given) {
+	since := j.since()
+	contends := make([]bool, len(f.classes))
+	for i, c := range f.classes {
+		_, contends[i] = f.contends(now, j, c)
+	}
+	for _, s := range f.slices {
+		if !s.Usable() {
+			continue
+		}
+		if at == nil && contends[s.class.at] {
+			at = s
+		}
+		for i := range s.class.given {
+			g := &s.class.given[i]
+			if g.slice != s.Name() || g.to.job == j.Name() || g.at < since || g.at <= latest.At {
+				continue
+			}
+			if _, refusal := f.Fit(j, s.class, now, now.Add(g.length)); refusal.Why == atomizer.Interested {
+				at, latest = s, status.Given{Slice: g.slice, Length: g.length, At: g.at, Winner: g.to.job, WinnerQueue: g.to.queue}
+			}
+		}
+	}
+	return at, latest
+}
+
+// contends is what the policy sees of a job that waits for slices of a class.
+func (f *Floor) contends(now quantity.Instant, j *Job, c *Class) (policy.Candidate, bool) {
+	if j.Ineligible(now) != Eligible {
+		return policy.Candidate{}, false
+	}
+	end := now.Add(f.cfg.Horizon)
+	if j.Spec().Kind == job.Rigid {
+		end = quantity.Never
+	}
+	p, refusal := f.Fit(j, c, now, end)
+	if refusal.Why != atomizer.Interested {
+		return policy.Candidate{}, false
+	}
+	return f.candidate(now, j, c, end, &p), true
+}
