@@ -20,5 +20,6 @@ func main() {
 	os.Exit(cli.Main(cli.Deps{
 		Version: version, Commit: commit, Sim: lab.Command,
 		Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
+		RepairArchive: cli.RepairArchive,
 	}))
 }

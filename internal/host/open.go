@@ -25,8 +25,10 @@ import (
 const (
 	journalDir = "journal"
 	tapeDir    = "tape"
-	archiveDir = "archive"
 )
+
+// ArchiveDir is the folder of a data directory with the archive of jobs that are over.
+const ArchiveDir = "archive"
 
 // Open takes the data directory, recovers the actors from the log, matches it with what still runs on this machine and
 // returns a host that is ready to Run. On an error nothing was started and everything is closed. Kinds: Conflict (the

@@ -100,7 +100,7 @@ func (h *Host) openArchive() error {
 	if g, ok := h.actors.Gate.(counts); ok {
 		known = g.Archived()
 	}
-	dir := filepath.Join(h.opts.DataDir, archiveDir)
+	dir := filepath.Join(h.opts.DataDir, ArchiveDir)
 	a, err := h.opts.Archive(dir, known > 0)
 	if err != nil {
 		return fmt.Errorf("open the archive of jobs that are over: %w", err)
@@ -114,7 +114,7 @@ func (h *Host) openArchive() error {
 			"or move the archive away to begin with no jobs. Nothing was removed", h.opts.DataDir, size.Jobs)
 	case missing > 0:
 		err = errkind.Errorf(errkind.Corrupt, "the archive in %s has %d jobs that are over, and the journal knows of %d: restore the archive's directory from a backup; "+
-			"or, to go on without %d of them, `sluice archive repair --without %d`", dir, size.Jobs, known-size.GivenUp, missing, missing)
+			"or, to go on without %d of them, `sluice archive repair --data %s --without %d`", dir, size.Jobs, known-size.GivenUp, missing, h.opts.DataDir, missing)
 	}
 	if err != nil {
 		return errors.Join(err, a.Close())

@@ -15,22 +15,25 @@ type Daemon struct {
 	Market *market.Config
 	// Subjobs are bounds of every subjob.
 	Subjobs Subjobs
+	// Retention says when jobs that are over are forgotten.
+	Retention Retention
 }
 
-// ParseDaemon reads the daemon's file: {queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, subjobs: {...}}.
-// Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
+// ParseDaemon reads the daemon's file: {queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, subjobs: {...},
+// retention: {age, jobs}}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
 // they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
 	var d Daemon
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("queues", "market", "subjobs")
+		top := value{c: c, node: doc}.object("queues", "market", "subjobs", "retention")
 		d.Queues = top.get("queues").Queues()
 		if top.has("market") {
 			m := top.get("market").Market()
 			d.Market = &m
 		}
 		d.Subjobs = top.get("subjobs").Subjobs()
+		d.Retention = top.get("retention").Retention()
 	}
 	if err := c.err(); err != nil {
 		return Daemon{}, err

@@ -14,6 +14,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/edge/archive/bolt"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
@@ -69,6 +71,8 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 		Journal: func(dir string) (journal.Journal, error) {
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 		},
+		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
+		Retain:  o.Retention.Age, MostArchived: o.Retention.Jobs,
 		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			x, files, failed := processes(e)
 			if failed == nil {
@@ -173,3 +177,32 @@ func VerifyJournal(_ context.Context, dataDir string) (string, error) {
 func AcceptJournalEnd(dataDir string, last uint64) error {
 	return local.AcceptEnd(filepath.Join(dataDir, "journal"), last)
 }
+
+// RepairArchive is what cmd/sluice passes as Deps.RepairArchive.
+func RepairArchive(dataDir string, without int64) (string, error) {
+	if _, err := os.Stat(dataDir); err != nil {
+		return "", errkind.Errorf(errkind.NotFound, "--data: %w", err)
+	}
+	dir := filepath.Join(dataDir, host.ArchiveDir)
+	r, err := bolt.Repair(dir, without)
+	if err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf("%d jobs are in the archive, %d bytes; what was there before is in %s", r.After.Jobs, r.After.Bytes, filepath.Join(dir, bolt.Kept))
+	if r.After.GivenUp > 0 {
+		line += fmt.Sprintf("\nnote: %d jobs that the journal knows of may be missing", r.After.GivenUp)
+	}
+	if r.Broken {
+		line += "\nnote: the file's structure was damaged; of what lay in it besides some jobs may have been forgotten before"
+	}
+	for i, name := range r.Damaged {
+		if i == mostDamaged {
+			return line + fmt.Sprintf("\nnote: damaged and left out: %d more", len(r.Damaged)-i), nil
+		}
+		line += "\nnote: damaged and left out: " + name
+	}
+	return line, nil
+}
+
+// mostDamaged bounds how much damage is named one by one.
+const mostDamaged = 50

@@ -49,6 +49,7 @@ func sluice(t *testing.T, addr, in string, args ...string) result {
 			return dir + ": whole, 9 records", nil
 		},
 		AcceptJournalEnd: func(string, uint64) error { return nil },
+		RepairArchive:    func(string, int64) (string, error) { return "7 jobs are in the archive", nil },
 	})
 	return result{code, out.String(), errs.String()}
 }
@@ -173,6 +174,8 @@ journal verify --data dir
 journal verify --data bad
 journal accept-end --data dir
 journal accept-end --data dir --record 7
+archive repair --data dir --without 3
+archive repair --data dir --without -1
 journal
 submit
 submit nowhere.yml

@@ -45,6 +45,9 @@ type Deps struct {
 	VerifyJournal func(ctx context.Context, dataDir string) (string, error)
 	// AcceptJournalEnd takes record last, which must be the last there is, as the end of a journal that has lost its head.
 	AcceptJournalEnd func(dataDir string, last uint64) error
+	// RepairArchive writes the archive of a data directory anew with all that is whole, and says what it found. without is how many
+	// jobs that the journal knows of may be missing from then on.
+	RepairArchive func(dataDir string, without int64) (string, error)
 }
 
 // app is one run of the command.
@@ -164,7 +167,7 @@ func (a *app) root() *cobra.Command {
 	}{
 		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.requeueCmd(), a.deleteCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.unquarantineCmd(), a.queuesCmd(), a.queueCmd()}},
-		{"daemon", []*cobra.Command{a.upCmd(), a.topCmd(), a.statusCmd(), a.journalCmd(), a.versionCmd()}},
+		{"daemon", []*cobra.Command{a.upCmd(), a.topCmd(), a.statusCmd(), a.journalCmd(), a.archiveCmd(), a.versionCmd()}},
 		{"sim", a.simCmds()},
 	} {
 		for _, c := range g.cmds {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type UpOptions struct {
 	Horizon time.Duration
 	// SnapshotRecords is after how many records the journal is replaced by a snapshot; 0: as package host has it.
 	SnapshotRecords uint64
+	// Retention says when jobs that are over are forgotten; 0: as package host has it.
+	Retention config.Retention
 	// Queues of the configuration file, to create or change at the start.
 	Queues []protocol.Queue
 	// Token: callers must show one.
@@ -69,6 +72,7 @@ type Daemon struct {
 type upFlags struct {
 	config, cert, key, logLevel string
 	horizon                     lengthFlag
+	retain                      spanFlag
 }
 
 func (a *app) upCmd() *cobra.Command {
@@ -88,15 +92,20 @@ it is sent.
 picks; with jasda they bid, an external job through its own agent, and the market
 clears.
 
---config names a file of queues, of how mechanism jasda negotiates, and of bounds of
-every subjob: processes with threads, what it writes besides output and checkpoints,
-and whether /tmp and /dev/shm are its own:
+Jobs that are over are kept on disk, for --retain and as long as there are no more than
+--retain-jobs of them; then they are forgotten, and their output is removed.
+
+--config names a file of queues, of how mechanism jasda negotiates, of bounds of every
+subjob (processes with threads, what it writes besides output and checkpoints, and
+whether /tmp and /dev/shm are its own), and of when jobs are forgotten, where no flag
+says it:
 
   queues:
     - {name: default, weight: 1}
     - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}
   market: {lambda: 0.5, close: 200ms}
-  subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}`,
+  subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}
+  retention: {age: 168h, jobs: 1000000}`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fairness
   sluice up --gpus nvml --rigid conservative
@@ -114,7 +123,9 @@ and whether /tmp and /dev/shm are its own:
 	c.Flags().StringVar(&o.Rigid, "rigid", arrangement.DefaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
-	c.Flags().StringVar(&f.config, "config", "", "a file of queues, of the market's settings and of bounds of subjobs")
+	c.Flags().Var(&f.retain, "retain", "how long a job is kept after its end (default 168h)")
+	c.Flags().Int64Var(&o.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
+	c.Flags().StringVar(&f.config, "config", "", "a file of queues, of the market's settings, of bounds of subjobs and of retention")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
@@ -145,6 +156,12 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 	if o.Horizon = time.Duration(f.horizon); o.Horizon < time.Second {
 		return command.Usage("--horizon %s: want at least 1s", o.Horizon)
 	}
+	if o.Retention.Age = time.Duration(f.retain.lengthFlag); o.Retention.Age > 0 && o.Retention.Age < config.MinRetention || o.Retention.Age > config.MaxTime {
+		return command.Usage("--retain %s: want %s to %s", command.Short(o.Retention.Age), command.Short(config.MinRetention), command.Short(config.MaxTime))
+	}
+	if o.Retention.Jobs < 0 || o.Retention.Jobs > config.MaxRetained {
+		return command.Usage("--retain-jobs %d: want 1 to %d", o.Retention.Jobs, config.MaxRetained)
+	}
 	o.Log = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 	o.Version, o.Commit = a.deps.Version, a.deps.Commit
 	if f.config != "" {
@@ -153,6 +170,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 			return err
 		}
 		o.Queues, o.Market, o.Subjobs = d.Queues, d.Market, d.Subjobs
+		o.Retention.Age, o.Retention.Jobs = cmp.Or(o.Retention.Age, d.Retention.Age), cmp.Or(o.Retention.Jobs, d.Retention.Jobs)
 	}
 	if a.token == "" {
 		a.token = a.Getenv("SLUICE_TOKEN")

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/edge/command"
+)
+
+func (a *app) archiveCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use: "archive", Short: "Mend a daemon's archive of jobs that are over",
+		Example: "  sluice archive repair --data /var/lib/sluice",
+	}
+	c.AddCommand(a.repairCmd())
+	return c
+}
+
+func (a *app) repairCmd() *cobra.Command {
+	var dir string
+	var without int64
+	c := &cobra.Command{
+		Use: "repair", Short: "Write an archive anew with all that is whole",
+		Long: `Write the archive of jobs that are over anew, while the daemon is stopped, with
+everything in it that is whole. What is damaged is named and left out, space that is free
+is given back, and the file of before stays beside the new one.
+
+A daemon whose archive has fewer jobs than its journal knows of refuses to start, and says
+how many are missing. A copy from a backup has them; where there is none, --without goes
+on without so many: nothing is known of them any more, their names are free, and their
+output is removed at the next start.`,
+		Example: "  sluice archive repair --data /var/lib/sluice\n  sluice archive repair --data /var/lib/sluice --without 3",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if without < 0 {
+				return command.Usage("--without %d: want a number above 0", without)
+			}
+			if a.deps.RepairArchive == nil {
+				return command.Usage("this build can't write archives")
+			}
+			text, err := a.deps.RepairArchive(dir, without)
+			if err != nil {
+				return err
+			}
+			return a.done(dir, "repaired", command.Record{{Key: "dataDir", Value: dir}, {Key: "without", Value: without}, {Key: "text", Value: text}}, text)
+		},
+	}
+	c.Flags().StringVar(&dir, "data", defaultData(a.Getenv), "the daemon's data directory")
+	c.Flags().Int64Var(&without, "without", 0, "go on without so many jobs that the journal knows of")
+	return a.Output(c)
+}
