@@ -9,6 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
 
@@ -28,6 +29,9 @@ func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, tell func
 		}
 	}
 	files, err := h.files.OpenLogs(name, token)
+	if errkind.Of(err) == errkind.NotFound && h.silent(&j, token) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("logs of subjob %v of job %s: %w", token, name, err)
 	}
@@ -37,6 +41,12 @@ func (h *Host) Logs(ctx context.Context, name job.ID, token job.Token, tell func
 		return fmt.Errorf("copy the logs of subjob %v of job %s: %w", token, name, err)
 	}
 	return nil
+}
+
+// silent says whether a subjob of which no logs are kept has run, and wrote nothing.
+func (h *Host) silent(j *status.Job, token job.Token) bool {
+	i := slices.IndexFunc(j.History, func(s status.Subjob) bool { return s.Token == token })
+	return i >= 0 && j.History[i].Start != 0 && (j.History[i].Running || j.History[i].End > quantity.At(h.files.LogsSince()))
 }
 
 func errNoLogs() error { return errkind.Errorf(errkind.Unsupported, "this daemon keeps no logs") }

@@ -29,6 +29,8 @@ type shelf struct {
 	unpacked func(live func(string) bool)
 	// gone are snapshots that somebody has removed.
 	gone []string
+	// since is when logs were begun to be kept.
+	since time.Time
 }
 
 func (s *shelf) HasSnapshot(id string) (bool, error) { return !slices.Contains(s.gone, id), nil }
@@ -47,6 +49,8 @@ func (s *shelf) OpenLogs(_ job.ID, t job.Token) ([]io.ReadSeekCloser, error) {
 	}
 	return []io.ReadSeekCloser{f}, nil
 }
+
+func (s *shelf) LogsSince() time.Time { return s.since }
 
 func (s *shelf) Outputs(job.ID) ([]status.Output, error) {
 	return []status.Output{{Range: job.Range{From: 10, To: 20}}, {Range: job.Range{From: 0, To: 10}}}, nil
@@ -117,6 +121,7 @@ func TestLogs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, "1-2"), []byte("one\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	s.since = time.Unix(1<<33, 0)
 	h, _ := r.start(t)
 	var got []LogPiece
 	tell := func(p LogPiece) error {
@@ -129,6 +134,10 @@ func TestLogs(t *testing.T) {
 	}
 	if err := h.Logs(context.Background(), "a", job.Token{Epoch: 1, Seq: 1}, tell); errkind.Of(err) != errkind.NotFound {
 		t.Errorf("logs that are gone: %v", err)
+	}
+	s.since, got = time.Time{}, nil
+	if err := h.Logs(context.Background(), "a", job.Token{Epoch: 1, Seq: 1}, tell); err != nil || got != nil {
+		t.Errorf("logs of one that wrote nothing: %v, %v", got, err)
 	}
 	if err := h.Logs(context.Background(), "b", job.Token{}, tell); errkind.Of(err) != errkind.NotFound {
 		t.Errorf("a job that is not there: %v", err)

@@ -30,6 +30,8 @@ type Files interface {
 	HasSnapshot(id string) (bool, error)
 	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.
 	OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error)
+	// LogsSince is the time since which the logs of every subjob that wrote any are kept, as far as is known.
+	LogsSince() time.Time
 	// Outputs lists the committed output folders of a job.
 	Outputs(name job.ID) ([]status.Output, error)
 	// Stored lists the jobs of which anything is kept.

@@ -51,37 +51,50 @@ func (f *processFiles) Outputs(name job.ID) ([]status.Output, error) {
 	return out, err
 }
 
-// OpenLogs implements Files. Logs lie with the run while it is not settled, and elsewhere afterwards; an open file is not
-// disturbed by the move. Two looks, since the move may fall between the first and the second place.
+// OpenLogs implements Files: stdout and stderr, of which one that was never written to is empty.
 func (f *processFiles) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error) {
-	for _, running := range []bool{true, false, true} {
-		stdout, stderr := process.LogPath(f.dir, name, token, running)
-		files, err := openAll(stdout, stderr)
-		if len(files) > 0 || err != nil {
-			return files, err
-		}
+	runOut, runErr := process.LogPath(f.dir, name, token, true)
+	keptOut, keptErr := process.LogPath(f.dir, name, token, false)
+	stdout, err := openLog(runOut, keptOut)
+	if err != nil {
+		return nil, err
 	}
-	return nil, errkind.Errorf(errkind.NotFound, "nothing is kept of subjob %v of job %s: it never started, or its logs are older than what is kept", token, name)
+	stderr, err := openLog(runErr, keptErr)
+	switch {
+	case err != nil:
+		closeAll([]io.ReadSeekCloser{stdout})
+		return nil, err
+	case stdout == nil && stderr == nil:
+		return nil, errkind.Errorf(errkind.NotFound, "nothing is kept of subjob %v of job %s: it never started, or its logs are older than what is kept", token, name)
+	case stdout == nil:
+		stdout = unwritten{}
+	case stderr == nil:
+		stderr = unwritten{}
+	}
+	return []io.ReadSeekCloser{stdout, stderr}, nil
 }
 
-// openAll opens those of the files that exist.
-func openAll(paths ...string) ([]io.ReadSeekCloser, error) {
-	var files []io.ReadSeekCloser
-	for _, p := range paths {
-		f, err := os.Open(p)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+// openLog opens a log, nil if there is none. It lies with the run while that is not settled, and elsewhere afterwards; an open file
+// is not disturbed by the move. Two looks at the first place, since the move may fall between the first and the second.
+func openLog(running, kept string) (io.ReadSeekCloser, error) {
+	for _, path := range []string{running, kept, running, kept} {
+		f, err := os.Open(path)
+		if err == nil {
+			return f, nil
 		}
-		if err != nil {
-			for _, open := range files {
-				err = errors.Join(err, open.Close())
-			}
+		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		files = append(files, f)
 	}
-	return files, nil
+	return nil, nil
 }
+
+// unwritten is a log that was never written to.
+type unwritten struct{}
+
+func (unwritten) Read([]byte) (int, error)       { return 0, io.EOF }
+func (unwritten) Seek(int64, int) (int64, error) { return 0, nil }
+func (unwritten) Close() error                   { return nil }
 
 // OursByMark says whether a process belongs to a subjob: it or one of its parents carries the mark that every subjob's
 // environment has. It serves as Options.Ours with Processes. A process that can't be looked into is not ours.

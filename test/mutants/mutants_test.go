@@ -31,6 +31,7 @@ const (
 var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetUntold:      {gate, "TestTheIndexedGateSaysWhatThePlainOneDoes"},
 	planted.ResultBeforeSync:  {runs, "TestAPowerCutTakesNothingThatCounts"},
+	planted.TellBeforeLasting: {runs, "TestAPowerCutTakesNothingThatCounts"},
 	planted.FinishUnpublished: {zone, "TestNobodyIsToldBeforeTheOutputIsThere"},
 	planted.PublishReleased:   {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},
 	planted.ForgetPast:        {zone, "TestASnapshotAnswersForEverySubjob"},

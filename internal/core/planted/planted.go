@@ -40,6 +40,8 @@ const (
 	PublishAll Bug = "publish-all"
 	// ResultBeforeSync writes a subjob's result before its output is synced; a power cut in between loses it. (supervisor)
 	ResultBeforeSync Bug = "result-before-sync"
+	// TellBeforeLasting tells a result before the name of its run directory is synced; a power cut loses it. (executor)
+	TellBeforeLasting Bug = "tell-before-lasting"
 	// PublishReleased publishes the late result of a claim that was released, whose work was sold again. (zone)
 	PublishReleased Bug = "publish-released"
 	// ForgetPast leaves out of a snapshot what all but the last settled subjob committed. (zone)

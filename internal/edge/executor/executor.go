@@ -11,7 +11,8 @@ import (
 )
 
 // Executor runs subjobs. Do is idempotent by token: a repeated Start of a subjob that runs or has ended starts nothing
-// and repeats the answer.
+// and repeats the answer. Of subjobs that were settled this holds until the executor is closed: a node starts none that was leased
+// in an earlier boot.
 type Executor interface {
 	// Find looks for subjobs of earlier boots before anything else is done: it fences run directories whose supervisor
 	// never came up, so that none can start later, takes over living ones, and reports each with the witness that its

@@ -76,7 +76,6 @@ func startAfterSettle(b *bench) {
 	b.next(protocol.Started)
 	r := b.exited(job.Done)
 	b.settle(true)
-	b.reopen()
 	b.do(m)
 	if again := b.exited(job.Done); again != r {
 		b.Errorf("after settling Start answered %+v, want the old result %+v", again, r)

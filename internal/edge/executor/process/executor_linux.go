@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +21,9 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
+// waitingRemovals is how many run directories may wait to be removed before who settles the next removes it himself.
+const waitingRemovals = 256
+
 // Executor is the process kind of executor.Executor. Make it with New.
 type Executor struct {
 	o         Options
@@ -31,13 +36,26 @@ type Executor struct {
 
 	health health
 
-	// pruning keeps two prunings apart, emptying two of the trash.
-	pruning, emptying sync.Mutex
+	// names syncs the names of run directories, bootID names this start of the machine.
+	names  *gathered
+	bootID string
+	// cut: the machine was started anew since run directories were last looked at. Find's alone.
+	cut bool
+	// over are run directories that are done with and wait to be removed.
+	over chan string
+	// logs and lost are what is kept of subjobs that are: what they said, and what they left that does not count.
+	logs, lost shelf
+	// lives are the files that say which life of a job has its folders.
+	lives shelf
+
+	// emptying keeps two emptyings of the trash apart.
+	emptying sync.Mutex
 	// moving keeps those apart that move files of one life of a job to their place and those that clear it for the next, by job.
 	moving [64]sync.Mutex
 
 	mu      sync.Mutex
 	runs    map[job.Token]*run
+	past    memory
 	settles int
 	closed  bool
 }
@@ -48,6 +66,7 @@ var _ executor.Executor = (*Executor)(nil)
 // Errors are of kind Invalid (options), Unavailable (the supervisor does not run) or as the file system has them.
 func New(o Options) (*Executor, error) {
 	o.defaults()
+	o.BootID = or(o.BootID, shim.BootID())
 	var errs []error
 	if !filepath.IsAbs(o.DataDir) {
 		errs = append(errs, errkind.Errorf(errkind.Invalid, "data directory %q: want an absolute path", o.DataDir))
@@ -59,7 +78,15 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{o: o, s: store(o.DataDir), originals: newOriginals(store(o.DataDir).in("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}}
-	for _, d := range []string{"runs", "settled", "snapshots", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
+	e.names, e.bootID, e.past = &gathered{path: e.s.in("runs")}, o.BootID, memory{most: max(1, o.KeepSettled)}
+	e.over = make(chan string, waitingRemovals)
+	warn := func(path string, err error) {
+		o.Logger.Warn("removing what is too old to keep", "path", path, "err", err)
+	}
+	e.logs = shelf{root: e.s.in("logs"), depth: 2, most: 2 * o.KeepLogs, bytes: o.KeepLogBytes, warn: warn}
+	e.lost = shelf{root: e.s.in("kept"), depth: 1, most: max(0, o.KeepLost), bytes: o.KeepLostBytes, warn: warn}
+	e.lives = shelf{root: e.s.in("lives"), depth: 1, most: o.KeepSettled, bytes: math.MaxInt64, warn: warn}
+	for _, d := range []string{"runs", "snapshots", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
 		mode := os.FileMode(0o700)
 		if d == "runs" || d == "checkpoints" { // a mapped user must get through to what is its own
 			mode = 0o711
@@ -74,6 +101,10 @@ func New(o Options) (*Executor, error) {
 	if err := shim.SyncDir(o.DataDir); err != nil { // what is made durable below them is found again by these names
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
+	if err := e.discard(e.s.in("settled")); err != nil && !errors.Is(err, fs.ErrNotExist) { // older versions remembered there
+		return nil, fmt.Errorf("preparing the data directory: %w", err)
+	}
+	e.tasks.Go(e.clean)
 	e.tasks.Go(e.emptyTrash) // what a purge before this boot had put there
 	if o.Isolation != nil {
 		e.iso = *o.Isolation
@@ -145,6 +176,10 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 	case protocol.Start:
 		if r != nil {
 			r.repeat()
+			return
+		}
+		if res := e.past.of(m.Token); res != nil {
+			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Slice: m.Slice, Range: m.Range, Result: res})
 			return
 		}
 		r = &run{e: e, dir: e.s.run(m.Token), token: m.Token, start: m, asked: e.o.now()}

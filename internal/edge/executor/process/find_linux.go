@@ -31,6 +31,9 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 			e.o.Logger.Warn("removing work directories that were unpacked before the machine was started", "err", err)
 		}
 	})
+	if err := e.readBoot(); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(e.s.in("runs"))
 	if err != nil {
 		return nil, err
@@ -60,19 +63,53 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 				errs = append(errs, fmt.Errorf("run directory %s: %w", e.s.run(token), err))
 				return
 			}
-			found = append(found, f)
+			if f != nil {
+				found = append(found, *f)
+			}
 		})
 	}
 	wg.Wait()
 	slices.SortFunc(found, func(a, b executor.Found) int { return a.Token.Compare(b.Token) })
+	if len(errs) == 0 {
+		errs = append(errs, e.writeBoot())
+	}
 	return found, errors.Join(errs...)
 }
 
-// find takes over one run directory.
-func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found, err error) {
+// readBoot finds out whether the machine was started anew since run directories were last looked at. Then what a power cut has left
+// of one that has no result is no damage. Where nothing says so they were made by an older version, which synced all of them.
+func (e *Executor) readBoot() error {
+	last, err := os.ReadFile(e.s.in(bootFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	e.cut = strings.TrimSpace(string(last)) != e.bootID
+	return err
+}
+
+// writeBoot says that all run directories that are there now, and that will be, are of this start of the machine or were looked at
+// under it.
+func (e *Executor) writeBoot() error {
+	if last, err := os.ReadFile(e.s.in(bootFile)); err == nil && string(last) == e.bootID+"\n" {
+		return nil
+	}
+	return shim.WriteFile(e.s.in(bootFile), []byte(e.bootID+"\n"), 0o600)
+}
+
+// bootFile names the start of the machine under which run directories were last looked at.
+const bootFile = "runs.boot"
+
+// find takes over one run directory. It returns nil for one that a power cut has left nothing of that counts.
+func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found, err error) {
 	r := &run{e: e, dir: e.s.run(token), token: token, placed: true}
-	if r.lease, err = r.dir.ReadLease(); err != nil {
-		return f, err
+	if r.lease, err = r.dir.ReadLease(); err != nil && e.cut {
+		if _, failed := r.dir.ReadResult(); errors.Is(failed, fs.ErrNotExist) {
+			e.o.Logger.Info("a subjob was cut off with the machine: nothing of it counts", "subjob", token.String(), "left", err.Error())
+			return nil, foreign.Remove(string(r.dir))
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	l := &r.lease
 	e.originals.found(l)
@@ -81,10 +118,10 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found,
 	switch {
 	case err == nil:
 		r.control = &c
-	case !errors.Is(err, fs.ErrNotExist):
-		return f, err
+	case !errors.Is(err, fs.ErrNotExist) && !l.Outlived(e.bootID):
+		return nil, err
 	}
-	f = executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: l.Slice}, Witness: l.Witness}
+	f = &executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: l.Slice}, Witness: l.Witness}
 	res, err := r.ended()
 	if shim.Held(err) {
 		res, err = r.dying(ctx)
@@ -98,16 +135,17 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f executor.Found,
 	case shim.Held(err):
 		note, noteErr := r.awaitNote(ctx)
 		if noteErr != nil {
-			return f, noteErr
+			return nil, noteErr
 		}
 		r.started, r.said = note.At, note.At != 0
 		if r.stuck = r.dir.ReadStuck(); r.stuck != "" {
 			f.Stuck = true
 		}
 		f.Alive, f.Started = !f.Stuck, note.At
-		e.tasks.Go(func() { r.watch(tree.Process{PID: note.PID, Started: note.Started}) })
+		s := r.adopted(tree.Process{PID: note.PID, Started: note.Started})
+		e.tasks.Go(func() { r.watch(s) })
 	default:
-		return f, err
+		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

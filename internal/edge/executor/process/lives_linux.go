@@ -27,7 +27,8 @@ func (e *Executor) place(j job.ID) *sync.Mutex {
 	return &e.moving[h.Sum32()%uint32(len(e.moving))]
 }
 
-// firstLife is the first life whose files lie in the job's folders; 0 if nobody has said yet.
+// firstLife is the first life whose files lie in the job's folders; 0 if nobody has said: then it is the first of all, unless
+// that was said so long ago that it is forgotten.
 func (e *Executor) firstLife(j job.ID) (job.Generation, error) {
 	data, err := os.ReadFile(e.s.life(j))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +56,7 @@ func (e *Executor) claimFolders(j job.ID, of job.Generation) error {
 		return err
 	case first > of:
 		return errkind.Errorf(errkind.Conflict, "it is of life %d of job %s, which is over: the job's files are those of life %d", of, j, first)
-	case first != 0:
+	case first != 0, of <= 1: // of most jobs there is one life, and no file
 		return nil
 	}
 	return e.writeLife(j, of)
@@ -67,7 +68,11 @@ func (e *Executor) writeLife(j job.ID, of job.Generation) error {
 	if err := os.WriteFile(temp, fmt.Append(nil, of), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(temp, e.s.life(j))
+	if err := os.Rename(temp, e.s.life(j)); err != nil {
+		return err
+	}
+	e.lives.add(e.s.life(j))
+	return nil
 }
 
 // purge clears the job's folders of what lives before a generation have left there, 0: of everything. When it answers
@@ -93,7 +98,7 @@ func (e *Executor) clear(j job.ID, before job.Generation) error {
 	lock := e.place(j)
 	lock.Lock()
 	defer lock.Unlock()
-	if first, err := e.firstLife(j); err == nil && before != 0 && first >= before {
+	if first, err := e.firstLife(j); err == nil && before != 0 && max(first, 1) >= before {
 		return nil // what lies here is newer; it was asked for before
 	}
 	paths := []string{e.s.outputs(j), e.s.checkpoints(j), e.s.logs(j)}

@@ -44,12 +44,14 @@ type Options struct {
 	Report time.Duration
 	// KeepLogs is for how many ended subjobs logs are kept: 10000. KeepLost is how many directories with uncommitted work
 	// are kept for people to look at: 20; negative for none. KeepSettled is how many ended subjobs are remembered, so
-	// that a late Start does not start them again: 10000.
+	// that a late Start does not start them again, and of how many jobs it is known which life has their folders: 10000.
 	KeepLogs, KeepLost, KeepSettled int
 	// KeepLogBytes and KeepLostBytes bound the same by their size, in bytes: 4 GiB and 16 GiB. EventBytes is the size at
-	// which a new events file is begun; one old file is kept: 16 MiB. All of these are looked at after every hundredth
+	// which a new events file is begun; one old file is kept: 16 MiB. The events file is looked at after every hundredth
 	// subjob.
 	KeepLogBytes, KeepLostBytes, EventBytes int64
+	// BootID names this start of the machine; if empty, as the kernel does.
+	BootID string
 	// Isolation is used instead of what the supervisor finds to work here; nil to let it look.
 	Isolation *shim.Isolation
 	Logger    *slog.Logger

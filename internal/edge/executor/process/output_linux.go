@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
@@ -35,6 +36,10 @@ const tokens = ".subjobs"
 func tokenFile(output string) string {
 	return filepath.Join(filepath.Dir(output), tokens, filepath.Base(output))
 }
+
+// LogsSince is the time since which the logs of all subjobs that wrote any are kept, as far as is known: those of one that ended
+// later and has none are empty.
+func (e *Executor) LogsSince() time.Time { return e.logs.since() }
 
 // Outputs lists the folders of a job's committed subjobs in order of progress.
 func (e *Executor) Outputs(j job.ID) ([]Output, error) {

@@ -37,7 +37,10 @@ type run struct {
 	// onGPU is the most it was seen to use of its slice's own memory, in bytes.
 	onGPU  quantity.Amount
 	result *job.Result
-	// trouble of the node that its start, or its end, has met. Used by the goroutine that stays with the subjob alone.
+	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. Used by the goroutine that stays with the subjob alone, as trouble is.
+	named *sharedSync
+	well  bool
+	// trouble of the node that its start, or its end, has met.
 	trouble error
 	// passing keeps writers of control.json apart, settling two Settles of the same subjob.
 	passing, settling sync.Mutex

@@ -1,12 +1,13 @@
 package process
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -50,13 +51,16 @@ func (e *Executor) settle(m protocol.Message) {
 	e.mu.Lock()
 	if r != nil && e.runs[m.Token] == r {
 		delete(e.runs, m.Token)
+		e.past.add(m.Token, r.result)
 	}
 	e.settles++
-	prune := e.settles%100 == 1
+	tidy := e.settles%100 == 1
 	e.mu.Unlock()
 	e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
-	if prune {
-		e.prune()
+	if tidy {
+		e.rotateEvents()
+		e.logs.add() // what an earlier daemon kept may be more than this one is to keep
+		e.lost.add()
 	}
 }
 
@@ -73,20 +77,31 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 	case r == nil:
 		return nil // settled before
 	}
-	if r != nil { // from here on a late Start is answered without the directory
-		data, err := json.Marshal(r.result)
-		if err != nil {
-			return err
-		}
-		if err := shim.WriteFile(e.s.settled(m.Token), data, 0o600); err != nil {
-			return err
-		}
-	}
+	// What is worth keeping is in its place, durably. Should a power cut bring the rest back it is put away once more.
 	old := e.s.in("runs", ".old-"+m.Token.String())
 	if err := os.Rename(string(dir), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(foreign.Remove(old), shim.SyncDir(e.s.in("runs")))
+	select {
+	case e.over <- old:
+		return nil
+	default: // whoever removes them can't keep up: no more start than end
+		return foreign.Remove(old)
+	}
+}
+
+// clean removes the run directories that are done with. What it does not come to before the end, the next start removes.
+func (e *Executor) clean() {
+	for {
+		select {
+		case <-e.done:
+			return
+		case old := <-e.over:
+			if err := foreign.Remove(old); err != nil {
+				e.o.Logger.Warn("removing a run directory; it is tried again at the next start", "path", old, "err", err)
+			}
+		}
+	}
 }
 
 // putAway empties the run directory of what is worth keeping.
@@ -116,24 +131,34 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 
 // publish moves what was committed to its place: the checkpoint first, because the next subjob waits for it.
 func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) error {
-	moved, err := move(dir.Checkpoint(), e.s.checkpoint(l.Job, l.Token), 0o711)
+	moved, err := move(dir.Checkpoint(), e.s.checkpoint(l.Job, l.Token), 0o711, l.Outlived(e.bootID))
 	if err != nil {
 		return err
 	}
 	if moved {
-		if err := foreign.Seal(e.s.checkpoint(l.Job, l.Token)); err != nil {
+		if err = foreign.Seal(e.s.checkpoint(l.Job, l.Token)); err != nil {
 			e.o.Logger.Warn("taking the right to write from a checkpoint", "subjob", l.Token.String(), "err", err)
 		}
 		e.dropCheckpoints(l.Job, l.Token)
 	}
 	path := e.s.output(l.Job, committed)
-	if err := os.MkdirAll(filepath.Join(e.s.outputs(l.Job), tokens), 0o700); err != nil {
+	written, err := filled(dir.Output())
+	if errors.Is(err, fs.ErrNotExist) { // moved before
+		_, gone := os.Lstat(path)
+		written, err = gone == nil, nil
+	}
+	if err != nil {
 		return err
 	}
-	if err := shim.WriteFile(tokenFile(path), []byte(l.Token.String()), 0o600); err != nil {
-		return err
+	if written { // whose it is to be is known before it is there
+		if err := os.MkdirAll(filepath.Join(e.s.outputs(l.Job), tokens), 0o700); err != nil {
+			return err
+		}
+		if err := shim.WriteFile(tokenFile(path), []byte(l.Token.String()), 0o600); err != nil {
+			return err
+		}
 	}
-	if _, err := move(dir.Output(), path, 0o700); err != nil {
+	if _, err := move(dir.Output(), path, 0o700, l.Outlived(e.bootID)); err != nil {
 		return err
 	}
 	return e.moveLogs(dir, l)
@@ -141,32 +166,58 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 
 // keep puts work that does not count aside for people to look at, if there is any.
 func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
+	any := false
 	if e.o.KeepLost > 0 {
 		for name, from := range map[string]string{"output": dir.Output(), "checkpoint": dir.Checkpoint()} {
-			if _, err := move(from, filepath.Join(e.s.kept(l.Job, l.Token), name), 0o700); err != nil {
+			moved, err := move(from, filepath.Join(e.s.kept(l.Job, l.Token), name), 0o700, l.Outlived(e.bootID))
+			if err != nil {
 				return err
 			}
+			any = any || moved
 		}
+	}
+	if any {
+		e.lost.add(e.s.kept(l.Job, l.Token))
 	}
 	return e.moveLogs(dir, l)
 }
 
 func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 	out, errs := LogPath(e.o.DataDir, l.Job, l.Token, false)
-	if err := os.MkdirAll(filepath.Dir(out), 0o700); err != nil {
-		return err
-	}
-	for from, to := range map[string]string{dir.Stdout(): out, dir.Stderr(): errs} {
-		if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var moved []string
+	for _, log := range [][2]string{{dir.Stdout(), out}, {dir.Stderr(), errs}} {
+		if _, err := os.Lstat(log[0]); errors.Is(err, fs.ErrNotExist) {
+			continue // it wrote nothing there, or it was moved before
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(log[1]), 0o700), os.Rename(log[0], log[1])); err != nil {
 			return err
 		}
+		moved = append(moved, log[1])
+	}
+	if len(moved) > 0 {
+		e.logs.add(moved...)
 	}
 	return nil
 }
 
+// filled says whether a directory holds something.
+func filled(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }()
+	names, err := f.Readdirnames(1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return len(names) > 0, err
+}
+
 // move renames a directory that holds something to a place whose parents are made with mode, and makes that durable. It
-// says whether the directory is there afterwards: moved now or before.
-func move(from, to string, mode os.FileMode) (bool, error) {
+// says whether the directory is there afterwards: moved now or before. outlived: the machine was started anew since it was written.
+// Then it may be in both places, where a file system keeps no order between directories, and what is in its place is whole.
+func move(from, to string, mode os.FileMode, outlived bool) (bool, error) {
 	entries, err := os.ReadDir(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // moved before, perhaps by a daemon that died before that was durable
@@ -181,6 +232,9 @@ func move(from, to string, mode os.FileMode) (bool, error) {
 		err = errors.Join(os.MkdirAll(filepath.Dir(to), mode), shim.SyncDir(filepath.Dir(filepath.Dir(to))))
 		if err == nil {
 			err = os.Rename(from, to)
+		}
+		if outlived && (errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.ENOTEMPTY)) {
+			err = nil
 		}
 	}
 	if err == nil {

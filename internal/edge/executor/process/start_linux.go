@@ -1,17 +1,14 @@
 package process
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -21,17 +18,11 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
-	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
-	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
 // launch prepares the run directory, starts the supervisor and watches it.
 func (r *run) launch(witness journal.Position) {
-	if old, err := r.e.remembered(r.token); err == nil {
-		r.over(old)
-		return
-	}
 	now := r.e.o.now()
 	fail := func(outcome job.Outcome, why string) {
 		r.over(job.Result{Outcome: outcome, ExitCode: -1, Progress: r.start.Range.From, End: now, Detail: why})
@@ -53,7 +44,7 @@ func (r *run) launch(witness journal.Position) {
 	r.placed = true
 	r.mu.Unlock()
 	r.pass()
-	shimProcess, err := r.spawn()
+	s, err := r.spawn()
 	if err != nil {
 		if ofTheNode(err) {
 			r.trouble = err
@@ -62,7 +53,7 @@ func (r *run) launch(witness journal.Position) {
 		r.conclude()
 		return
 	}
-	r.watch(shimProcess)
+	r.watch(s)
 }
 
 func (r *run) building() string { return r.e.s.in("runs", ".new-"+r.token.String()) }
@@ -120,7 +111,11 @@ func (r *run) prepare(witness journal.Position) error {
 	r.mu.Lock()
 	r.lease = lease
 	r.mu.Unlock()
-	return shim.SyncDir(r.e.s.in("runs"))
+	if planted.In(planted.TellBeforeLasting) {
+		return nil
+	}
+	r.named = r.e.names.ask() // nobody waits for it before the result is told
+	return nil
 }
 
 // letThrough opens the way to its own directories for a mapped user: through the data directory, which it still can't
@@ -159,7 +154,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	}
 	l := shim.Lease{
 		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: m.Slice, Kind: spec.Kind, Range: m.Range, Total: spec.Total, Grid: spec.Grid,
-		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
+		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
@@ -241,34 +236,4 @@ func give(path string, u *shim.User) error {
 		return nil
 	}
 	return os.Lchown(path, int(u.UID), int(u.GID))
-}
-
-// spawn starts the supervisor in a session of its own.
-func (r *run) spawn() (tree.Process, error) {
-	log, err := os.OpenFile(r.dir.Log(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return tree.Process{}, err
-	}
-	defer func() { _ = log.Close() }()
-	cmd := exec.Command(r.e.o.ShimPath, supervisor.Supervise, string(r.dir))
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
-	// It does little and many of it run: two threads of Go code and a tight heap keep it at a few MiB.
-	cmd.Env = append([]string{"GOMAXPROCS=2", "GOGC=50"}, planted.Environ()...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	shim.SealDescriptors(3)
-	if err := cmd.Start(); err != nil {
-		return tree.Process{}, fmt.Errorf("starting the supervisor: %w", err)
-	}
-	p, _ := tree.Look(cmd.Process.Pid) // not yet reaped, so the number is its own
-	go func() { _ = cmd.Wait() }()     // reaps it; what it did is in the run directory
-	return p, nil
-}
-
-// remembered is the result of a subjob that was settled.
-func (e *Executor) remembered(t job.Token) (res job.Result, err error) {
-	data, err := os.ReadFile(e.s.settled(t))
-	if err != nil {
-		return res, err
-	}
-	return res, json.Unmarshal(data, &res)
 }

@@ -21,9 +21,6 @@ func (s store) in(parts ...string) string {
 // run is the directory of a subjob that is not settled.
 func (s store) run(t job.Token) shim.Dir { return shim.Dir(s.in("runs", t.String())) }
 
-// settled remembers a subjob that is: its result, for a Start that comes late.
-func (s store) settled(t job.Token) string { return s.in("settled", t.String()+".json") }
-
 func (s store) snapshot(id string) string { return s.in("snapshots", id+".tar.gz") }
 
 // output of a committed range; zeroes in front so that names sort as ranges do.

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -16,12 +13,11 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
-	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
 const (
-	// glance is how often a run directory is looked at; more often while a subjob is about to start.
+	// glance is how often a run directory is looked at.
 	glance = 100 * time.Millisecond
 	// overdue is how long after its lease's end a supervisor's tree may live before both are killed: it has two seconds of
 	// patience with processes that don't die.
@@ -31,45 +27,43 @@ const (
 )
 
 // watch stays with a subjob until its supervisor is gone, and then says how it ended.
-func (r *run) watch(shimProcess tree.Process) {
+func (r *run) watch(s *spawned) {
 	rep := reporter{r: r, next: time.Now().Add(r.e.o.Report)}
 	defer func() { rep.meter.Stores.Close() }()
-	fd, err := unix.PidfdOpen(shimProcess.PID, 0)
-	if err == nil {
-		defer func() { _ = unix.Close(fd) }()
-	} else {
-		fd = -1 // poll ignores it and only waits
-	}
-	for shimProcess.Alive() {
+	glances := time.NewTicker(glance)
+	defer glances.Stop()
+	for begun := s.begun; ; {
 		if planted.In(planted.SellBeforeGone) {
 			if res, err := r.dir.ReadResult(); err == nil {
 				r.over(res)
 				return
 			}
 		}
-		if r.e.isClosed() {
+		select {
+		case <-r.e.done:
 			return
+		case <-s.gone:
+			r.well = s.well
+			r.look(&rep)
+			r.conclude()
+			return
+		case <-begun:
+			begun = nil
+		case <-glances.C:
 		}
-		wait := glance
-		if !r.look(&rep) {
-			wait = glance / 20
-		}
+		r.look(&rep)
 		if r.e.o.now() > r.end().Add(overdue) && r.neglected() {
 			r.e.o.Logger.Error("a subjob lives past its lease: killing its supervisor, and the subjob by it", "subjob", r.token.String())
-			_ = shimProcess.Signal(syscall.SIGKILL)
+			_ = s.kill()
 		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(wait.Milliseconds()))
 	}
-	r.look(&rep)
-	r.conclude()
 }
 
-// look says what is new: that it started, that it is stuck, how far it is. It returns false as long as it is about to
-// start.
-func (r *run) look(rep *reporter) bool {
+// look says what is new: that it started, that it is stuck, how far it is.
+func (r *run) look(rep *reporter) {
 	note, err := r.dir.ReadNote()
 	if err != nil {
-		return false
+		return // it is about to start
 	}
 	stuck := r.dir.ReadStuck()
 	r.mu.Lock()
@@ -81,12 +75,11 @@ func (r *run) look(rep *reporter) bool {
 		r.stuck = stuck
 		r.answer(protocol.Message{Kind: protocol.Stuck, Text: stuck})
 	}
-	started, early := r.started != 0, r.lease.Start > r.e.o.now()
+	started := r.started != 0
 	r.mu.Unlock()
 	if started {
 		rep.report(note)
 	}
-	return started || early
 }
 
 // neglected says whether processes of the subjob live and nothing was said about it. A supervisor that is only waiting
@@ -163,8 +156,41 @@ func (r *run) ended() (res job.Result, err error) {
 		return res, err
 	}
 	defer func() { _ = lock.Close() }()
-	if res, err = r.dir.ReadResult(); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if res, err = r.dir.ReadResult(); errors.Is(err, fs.ErrNotExist) {
+		res, err = r.makeResult()
+	}
+	if err != nil {
 		return res, err
+	}
+	return res, r.lasting()
+}
+
+// lasting makes sure that a power cut can't take a result that is there. Its supervisor has synced it, unless it died just then;
+// the name of the run directory is everybody's, and synced for many at once.
+func (r *run) lasting() error {
+	if planted.In(planted.TellBeforeLasting) {
+		return nil
+	}
+	if !r.well {
+		if err := shim.SyncDir(string(r.dir)); err != nil {
+			return err
+		}
+	}
+	if r.named == nil {
+		r.named = r.e.names.ask()
+	}
+	err := r.named.wait()
+	if err != nil {
+		r.named = nil // asked again with the next try
+	}
+	return err
+}
+
+// makeResult makes the result of a subjob whose supervisor is gone and has left none. The caller holds the lock.
+func (r *run) makeResult() (res job.Result, err error) {
+	if r.lease.Outlived(r.e.bootID) {
+		note, _ := r.dir.ReadNote() // what is left of it after a power cut
+		return r.lost(note)
 	}
 	if err = r.dir.Fence(); err != nil {
 		return res, fmt.Errorf("fencing a run directory: %w", err)
@@ -176,7 +202,7 @@ func (r *run) ended() (res job.Result, err error) {
 			why = "the supervisor ended before the start: " + said
 		}
 		res = job.Result{Outcome: job.StartFailed, ExitCode: -1, Progress: r.lease.Range.From, End: r.e.o.now(), Detail: why}
-		return res, r.dir.WriteResult(&res)
+		return res, r.write(&res)
 	}
 	if err != nil {
 		return res, err
@@ -191,6 +217,13 @@ func (r *run) ended() (res job.Result, err error) {
 		return res, errRemain
 	}
 	return r.lost(note)
+}
+
+// write writes a result that the executor has made.
+func (r *run) write(res *job.Result) error {
+	err := r.dir.WriteResult(res, &r.lease)
+	r.well = err == nil
+	return err
 }
 
 // killRest ends what a dead supervisor left and returns what does not end.
@@ -228,12 +261,9 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	}
 	e := shim.Ending{ExitCode: -1, Cause: job.Lost, Forced: true, To: to, FirstTo: r.lease.Range.To}
 	detail := "the supervisor died"
-	if note.BootID == shim.BootID() {
+	if note.BootID == shim.BootID() && !r.lease.Outlived(r.e.bootID) {
 		e.Said, e.Spoke = r.dir.ReadProgress()
-		files, err := foreign.Sync(r.dir.Checkpoint())
-		if err == nil {
-			_, err = foreign.Sync(r.dir.Output())
-		}
+		files, err := r.dir.SyncWork()
 		switch {
 		case errkind.Of(err) == errkind.Invalid: // it will be no better the next time
 			e.Spoke = false
@@ -251,7 +281,7 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	if said := shim.Tail(r.dir.Stderr(), 20, 4<<10); said != "" {
 		res.Detail += "\n" + said
 	}
-	if err := r.dir.WriteResult(&res); err != nil {
+	if err := r.write(&res); err != nil {
 		return res, err
 	}
 	if note.At != 0 {

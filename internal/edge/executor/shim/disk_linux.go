@@ -46,11 +46,16 @@ func replace(path string, data []byte, mode os.FileMode, sync func(*os.File) err
 	return err
 }
 
-// writeJSON replaces a file that is the executor's and the supervisor's alone, durably.
-func writeJSON(path string, v any) error {
+// putFile replaces path whole, and not durably.
+func putFile(path string, data []byte, mode os.FileMode) error {
+	return replace(path, data, mode, func(*os.File) error { return nil })
+}
+
+// writeJSON replaces a file that is the executor's and the supervisor's alone, by WriteFile or putFile.
+func writeJSON(path string, v any, write func(path string, data []byte, mode os.FileMode) error) error {
 	data, err := json.Marshal(v)
 	if err == nil {
-		err = WriteFile(path, append(data, '\n'), 0o600)
+		err = write(path, append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

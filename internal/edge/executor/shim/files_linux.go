@@ -3,7 +3,6 @@ package shim
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -28,6 +27,9 @@ type Lease struct {
 	Start, End quantity.Instant
 	Anchor     Anchor
 	Grace      time.Duration
+	// BootID names the start of the machine under which the lease was given out; empty where an older version wrote it. Under
+	// another one nothing of the subjob runs, and only a result that is there counts.
+	BootID string
 	// Asked is when the start was asked for, Unpacked when the work directory was there if that had to be unpacked first, by the
 	// node's clock; 0 if it had not.
 	Asked, Unpacked quantity.Instant
@@ -64,6 +66,10 @@ type Lease struct {
 	// Node and Executor are who asked and who was asked: answers go the other way.
 	Node, Executor protocol.Address
 }
+
+// Outlived says whether the machine was started anew since the lease was given out, where now names its present start: then nothing
+// of the subjob runs.
+func (l *Lease) Outlived(now string) bool { return l.BootID != "" && l.BootID != now }
 
 // Prepared is what was gone of the lease's time when the command started, at, and the part of it that unpacking took. The time
 // counts from the lease's start, or from when the start was asked for if that was later.
@@ -128,12 +134,11 @@ func (d Dir) ReadProgress() (p Progress, ok bool) {
 	return p, true
 }
 
-// WriteTerms writes the program's lease file: how far it may work and until when. It is not synced: only the program reads
-// it, and what a power cut takes from it no program is left to read.
+// WriteTerms writes the program's lease file: how far it may work and until when.
 func (d Dir) WriteTerms(to int64, deadline quantity.Instant) error {
 	data, err := json.Marshal(map[string]any{"to": to, "deadline": Deadline(deadline)})
 	if err == nil {
-		err = replace(d.Terms(), append(data, '\n'), 0o644, func(*os.File) error { return nil })
+		err = putFile(d.Terms(), append(data, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", d.Terms(), err)
@@ -150,26 +155,62 @@ func Deadline(t quantity.Instant) string {
 	return t.Time().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// ReadLease reads lease.json.
-func (d Dir) ReadLease() (l Lease, err error) { return l, readJSON(d.Lease(), &l) }
+// ReadLease reads lease.json, or what the result says of the lease where a power cut has taken that file.
+func (d Dir) ReadLease() (l Lease, err error) {
+	if err = readJSON(d.Lease(), &l); err == nil {
+		return l, nil
+	}
+	if r, failed := d.readResult(); failed == nil && r.Lease != nil {
+		return *r.Lease, nil
+	}
+	return l, err
+}
 
 // WriteLease writes lease.json.
-func (d Dir) WriteLease(l *Lease) error { return writeJSON(d.Lease(), l) }
+func (d Dir) WriteLease(l *Lease) error { return writeJSON(d.Lease(), l, putFile) }
 
 // ReadControl reads control.json; an error that is fs.ErrNotExist means that nothing has changed.
 func (d Dir) ReadControl() (c Control, err error) { return c, readJSON(d.Control(), &c) }
 
 // WriteControl writes control.json.
-func (d Dir) WriteControl(c *Control) error { return writeJSON(d.Control(), c) }
+func (d Dir) WriteControl(c *Control) error { return writeJSON(d.Control(), c, putFile) }
 
 // ReadNote reads shim.json; an error that is fs.ErrNotExist means that no supervisor was here.
 func (d Dir) ReadNote() (n Note, err error) { return n, readJSON(d.Note(), &n) }
 
 // WriteNote writes shim.json.
-func (d Dir) WriteNote(n *Note) error { return writeJSON(d.Note(), n) }
+func (d Dir) WriteNote(n *Note) error { return writeJSON(d.Note(), n, putFile) }
+
+// SyncWork makes what the subjob wrote to its checkpoint and output directories durable, with the names of these, and says how many
+// files the checkpoint has. A result may only be written after it.
+func (d Dir) SyncWork() (files int, err error) {
+	files, none, err := foreign.Sync(d.Checkpoint())
+	if err != nil {
+		return files, err
+	}
+	_, nothing, err := foreign.Sync(d.Output())
+	if err == nil && !(none && nothing) { // a result that is there must not be without them
+		err = SyncDir(string(d))
+	}
+	return files, err
+}
+
+// result is result.json. It says what the lease was too: no other file of the run directory need outlast a power cut.
+type result struct {
+	job.Result
+	Lease *Lease
+}
+
+func (d Dir) readResult() (r result, err error) { return r, readJSON(d.Result(), &r) }
 
 // ReadResult reads result.json; an error that is fs.ErrNotExist means that there is none yet.
-func (d Dir) ReadResult() (r job.Result, err error) { return r, readJSON(d.Result(), &r) }
+func (d Dir) ReadResult() (job.Result, error) {
+	r, err := d.readResult()
+	return r.Result, err
+}
 
-// WriteResult writes result.json.
-func (d Dir) WriteResult(r *job.Result) error { return writeJSON(d.Result(), r) }
+// WriteResult writes result.json, the only file that is made durable here. Whoever tells the result syncs the folder that the run
+// directory is in before.
+func (d Dir) WriteResult(r *job.Result, l *Lease) error {
+	return writeJSON(d.Result(), result{*r, l}, WriteFile)
+}

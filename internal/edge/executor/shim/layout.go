@@ -2,8 +2,8 @@
 // it, who writes which, and the lock that decides whether a supervisor lives. It starts and ends nothing, and must not
 // know about nodes, zones or what a lease is worth.
 //
-// All files are written whole: to a temporary name, synced, renamed, and the directory synced (the program's lease file
-// without the syncs). Field names are the names in the files.
+// All files are written whole: to a temporary name, and renamed. Only the result is synced, and the directory with it: of the
+// rest nothing counts once the machine was started anew (Lease.BootID). Field names are the names in the files.
 package shim
 
 import "path/filepath"

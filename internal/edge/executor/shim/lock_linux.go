@@ -34,7 +34,7 @@ func (d Dir) TryLock() (*os.File, error) {
 
 // Fence makes sure that nothing is ever started in the run directory. The caller holds the lock.
 func (d Dir) Fence() error {
-	return WriteFile(d.Fenced(), []byte("nothing may start here any more\n"), 0o600)
+	return putFile(d.Fenced(), []byte("nothing may start here any more\n"), 0o600)
 }
 
 // IsFenced says whether Fence was called.
@@ -49,7 +49,7 @@ func (d Dir) SetStuck(text string) error {
 		}
 		return err
 	}
-	return WriteFile(d.Stuck(), []byte(text), 0o600)
+	return putFile(d.Stuck(), []byte(text), 0o600)
 }
 
 // ReadStuck returns what SetStuck wrote, empty if nothing stands.

@@ -126,7 +126,7 @@ func TestADeepTreeCostsNoDescriptors(t *testing.T) {
 		at = next
 	}
 	check(t, unix.Close(at))
-	if _, err := Sync(root); errkind.Of(err) != errkind.Invalid {
+	if _, _, err := Sync(root); errkind.Of(err) != errkind.Invalid {
 		t.Errorf("making a tree durable that is nested too deeply: %v", err)
 	}
 	out, err := exec.Command("/proc/self/exe", "frugal", root).CombinedOutput()
@@ -172,17 +172,17 @@ func TestWhatIsInATree(t *testing.T) {
 	if n := Size(filepath.Join(top, "none"), 1<<20); n != 0 {
 		t.Errorf("nothing has %d bytes", n)
 	}
-	if n, err := Sync(root); n != 2 || err != nil {
+	if n, _, err := Sync(root); n != 2 || err != nil {
 		t.Errorf("%d files, %v", n, err)
 	}
 	if n := Size(root, 10); n <= 10 || n > 14 {
 		t.Errorf("%d bytes, want more than the limit and no more than there are", n)
 	}
-	if _, err := Sync(filepath.Join(top, "none")); !os.IsNotExist(err) {
+	if _, _, err := Sync(filepath.Join(top, "none")); !os.IsNotExist(err) {
 		t.Errorf("a tree that is not there was made durable: %v", err)
 	}
 	for _, odd := range []string{"pipe", "link", "up"} { // what a program may leave where its directory was
-		if n, err := Sync(filepath.Join(root, odd)); n != 0 || err != nil {
+		if n, _, err := Sync(filepath.Join(root, odd)); n != 0 || err != nil {
 			t.Errorf("%s as a tree: %d files, %v", odd, n, err)
 		}
 	}

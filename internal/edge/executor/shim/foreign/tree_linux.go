@@ -59,10 +59,10 @@ func (u *Usage) Add(root string, most Usage) {
 	}
 }
 
-// Sync makes everything in a tree durable and says how many plain files there are. An empty one holds nothing that could be
-// lost, and costs nothing; nor does anything else that stands where a tree was.
-func Sync(root string) (files int, err error) {
-	empty := true
+// Sync makes everything in a tree durable and says how many plain files there are, and whether it is empty. An empty one holds
+// nothing that could be lost, and costs nothing; nor does anything else that stands where a tree was.
+func Sync(root string) (files int, empty bool, err error) {
+	empty = true
 	err = Walk(root, func(e *Entry) error {
 		if e.Path == "" {
 			return nil
@@ -74,16 +74,16 @@ func Sync(root string) (files int, err error) {
 		return syncOne(e)
 	})
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		return 0, nil
+		return 0, true, nil
 	}
 	if err != nil || empty {
-		return files, err
+		return files, empty, err
 	}
 	f, err := folder(unix.AT_FDCWD, root)
 	if err != nil {
-		return files, err
+		return files, false, err
 	}
-	return files, errors.Join(durable.Sync(f), f.Close())
+	return files, false, errors.Join(durable.Sync(f), f.Close())
 }
 
 // syncOne makes a directory's names or a file's bytes durable.

@@ -7,18 +7,37 @@ import (
 	"sync/atomic"
 )
 
-// logTo makes a log file and returns the end of a pipe that is written into it as long as the budget, in bytes, lasts.
-// The rest is read and dropped, so that the program never blocks, and one line says how much it was.
-func (c *child) logTo(path string, budget *atomic.Int64) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return nil, err
+// logFile is a log that is made when something is written to it: most programs say nothing.
+type logFile struct {
+	path string
+	file *os.File
+}
+
+func (f *logFile) Write(p []byte) (n int, err error) {
+	if f.file == nil {
+		if f.file, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
+			f.file = nil
+			return 0, err
+		}
 	}
+	return f.file.Write(p)
+}
+
+func (f *logFile) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// logTo returns the end of a pipe that is written into a log file as long as the budget, in bytes, lasts. The rest is read and
+// dropped, so that the program never blocks, and one line says how much it was.
+func (c *child) logTo(path string, budget *atomic.Int64) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		_ = f.Close()
 		return nil, err
 	}
+	f := &logFile{path: path}
 	c.pipes = append(c.pipes, r)
 	c.logs.Go(func() {
 		if dropped := pour(f, r, budget); dropped > 0 {

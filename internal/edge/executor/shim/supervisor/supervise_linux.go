@@ -127,6 +127,7 @@ func (s *subjob) run() error {
 		s.end()
 		return s.neverStarted(job.StartFailed, err.Error())
 	}
+	fmt.Println("begun") // the daemon, if it is there, looks at the note
 	said := s.stay()
 	if planted.In(planted.SellBeforeGone) {
 		err := s.finish(said)
@@ -257,13 +258,10 @@ func (s *subjob) finish(said word) error {
 	if planted.In(planted.ResultBeforeSync) {
 		r := shim.Judge(l, e)
 		r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
-		_ = s.dir.WriteResult(&r) // and again below, once the output is synced
+		_ = s.dir.WriteResult(&r, l) // and again below, once the output is synced
 	}
-	files, err := foreign.Sync(s.dir.Checkpoint())
+	files, err := s.dir.SyncWork()
 	e.Whole = err == nil && files > 0
-	if err == nil {
-		_, err = foreign.Sync(s.dir.Output())
-	}
 	r := shim.Judge(l, e)
 	if err != nil { // what may be lost with the power must not count
 		r.Outcome, r.Progress, r.Checkpoint = job.ExitFailed, l.Range.From, false
@@ -306,7 +304,7 @@ func (s *subjob) write(r *job.Result) error {
 	}
 	var err error
 	for range 60 {
-		if err = s.dir.WriteResult(r); err == nil || s.removed() {
+		if err = s.dir.WriteResult(r, &s.lease); err == nil || s.removed() {
 			return err
 		}
 		s.log.Error("the result can't be written; trying again", "err", err)

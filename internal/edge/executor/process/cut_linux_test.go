@@ -1,0 +1,113 @@
+package process_test
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// put makes what a power cut has left a data directory.
+func (left image) put(root string) {
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		path := filepath.Join(root, name)
+		if left[name] == nil {
+			must(os.MkdirAll(path, 0o700))
+		} else {
+			must(os.WriteFile(path, left[name], 0o600))
+		}
+	}
+}
+
+// TestAPowerCutIsTakenUp starts an executor on what power cuts have left, under another start of the machine. It never calls it
+// damage; a result that was told is there; what of it counts is published once it is settled again; and what is not told of by
+// anybody is put away.
+func TestAPowerCutIsTakenUp(t *testing.T) {
+	const draws = 2
+	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}} {
+		t.Run(name, func(t *testing.T) {
+			h, p := l.recorded(t)
+			disk := platter{}
+			exited, settling, settled := false, false, false
+			for i := range h {
+				m := &h[i]
+				for seed := range draws {
+					state := uint64(i*1000 + seed + 1)
+					draw := func(n int) int {
+						state = state*6364136223846793005 + 1442695040888963407
+						return int(state>>33) % n
+					}
+					if seed == 0 {
+						draw = nil
+					}
+					what := fmt.Sprintf("power cut at moment %d (sync of %q, or %q), draw %d", i, m.Path, m.Said, seed)
+					takeUp(t, what, disk.cut(m.Tree, draw), &p, exited && !settling, settling && !settled)
+				}
+				switch m.Said {
+				case "":
+					disk.synced(m)
+				case "exited":
+					exited = true
+				case "settling":
+					settling = true
+				case "settled":
+					settled = true
+				}
+			}
+		})
+	}
+}
+
+// takeUp starts an executor on what is left. told: the node has the result and nothing else; settling: it has said what counts.
+func takeUp(t *testing.T, what string, left image, p *promises, told, settling bool) {
+	t.Helper()
+	root := t.TempDir()
+	left.put(root)
+	self, _ := os.Executable()
+	said := make(chan protocol.Message, 8)
+	var log strings.Builder
+	ex, err := process.New(process.Options{DataDir: root, ShimPath: self, Isolation: treeOnly(), BootID: "the next", Logger: slog.New(slog.NewTextHandler(&log, nil)), Deliver: func(m protocol.Message) { said <- m }})
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	defer func() { must(ex.Close()) }()
+	found, err := ex.Find(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if told && (len(found) != 1 || found[0].Result == nil || found[0].Result.Progress != 10) {
+		t.Fatalf("%s: found %+v, want the result that was told", what, found)
+	}
+	counts := settling || len(found) == 1 && found[0].Result.Progress == 10
+	settle := protocol.Message{Kind: protocol.Settle, Token: token, Job: "j"}
+	if counts {
+		settle.Range, settle.Flag = job.Range{From: 0, To: 10}, true
+	}
+	ex.Do(settle, journal.Position{})
+	select {
+	case m := <-said:
+		if m.Kind != protocol.Settled {
+			t.Fatalf("%s: heard %+v, want that it is settled", what, m)
+		}
+	case <-time.After(patience):
+		t.Fatalf("%s: it is not settled: %s", what, log.String())
+	}
+	for name, want := range p.output {
+		if got, err := os.ReadFile(filepath.Join(root, p.outputPublished, name)); counts && string(got) != want {
+			t.Fatalf("%s: published %q, %v; want %q in %s", what, got, err, want, name)
+		}
+	}
+	if runs, err := os.ReadDir(filepath.Join(root, "runs")); err != nil || slices.ContainsFunc(runs, func(e os.DirEntry) bool { return e.Name() == token.String() }) {
+		t.Fatalf("%s: left %v, %v", what, runs, err)
+	}
+}
