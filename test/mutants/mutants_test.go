@@ -29,7 +29,11 @@ const (
 
 // mutants says which test of which package sees which bug.
 var mutants = map[planted.Bug]struct{ in, test string }{
-	planted.ForgetUntold:      {gate, "TestTheIndexedGateSaysWhatThePlainOneDoes"},
+	planted.LeaveUnconfirmed:  {gate, "TestAnArchivedJobAnswersAsAHotOne"},
+	planted.ForgetRecall:      {gate, "TestAnArchivedJobAnswersAsAHotOne"},
+	planted.LeaveUnpublished:  {zone, "TestACancelledJobStaysUntilItsOutputIsThere"},
+	planted.ForgetClosing:     {zone, "TestARestartWithManyFinishedJobsIsQuiet"},
+	planted.ForgetUntold:      {gate, "TestReplaceWaitsUntilTheFormerIsGone"},
 	planted.ResultBeforeSync:  {runs, "TestAPowerCutTakesNothingThatCounts"},
 	planted.TellBeforeLasting: {runs, "TestAPowerCutTakesNothingThatCounts"},
 	planted.FinishUnpublished: {zone, "TestNobodyIsToldBeforeTheOutputIsThere"},

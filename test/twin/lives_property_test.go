@@ -7,6 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -18,13 +20,17 @@ import (
 func TestLivesDoNotMix(t *testing.T) {
 	again := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		v := newVillage(rt, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "draw") })
+		var archive *filing.Config
+		if rapid.IntRange(0, 2).Draw(rt, "archive") > 0 {
+			archive = &filing.Config{Keep: time.Duration(rapid.SampledFrom([]int{1, 2000, 20_000}).Draw(rt, "hot")) * time.Millisecond, Most: 1}
+		}
+		v := newVillage(rt, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "draw") }, archive)
 		v.rough = true
 		v.advance(time.Second)
 		for i := range rapid.IntRange(1, 25).Draw(rt, "calls") {
 			name := rapid.SampledFrom([]job.ID{"a", "b"}).Draw(rt, "job")
 			m := protocol.Message{Job: name, Request: fmt.Sprint("r", i)}
-			what := rapid.SampledFrom([]string{"submit", "submit", "replace", "cancel", "cancel", "requeue", "requeue", "requeue", "delete", "restart"}).Draw(rt, "call")
+			what := rapid.SampledFrom([]string{"submit", "submit", "replace", "cancel", "cancel", "requeue", "requeue", "requeue", "delete", "restart", "outdated"}).Draw(rt, "call")
 			switch what {
 			case "submit", "replace":
 				s := spec(rt, name, job.Items, int64(rapid.IntRange(1, 30).Draw(rt, "total")), time.Second)
@@ -36,6 +42,10 @@ func TestLivesDoNotMix(t *testing.T) {
 				m.Kind = protocol.Requeue
 			case "delete":
 				m.Kind = protocol.Delete
+			case "outdated":
+				if v.vault != nil {
+					v.outdate(name)
+				}
 			case "restart":
 				v.restart(rapid.IntRange(0, 2).Draw(rt, "who"))
 			}
@@ -60,17 +70,27 @@ func TestLivesDoNotMix(t *testing.T) {
 		}
 		v.advance(time.Minute)
 		v.settled()
+		if v.vault != nil {
+			v.advance(time.Minute)
+			v.emptied(len(everyJob(v.parties[1].Actor.(actor.Zone), v.now)))
+			again["leave"], again["come back"] = again["leave"]+v.vault.left, again["come back"]+v.vault.back
+		}
 	})
-	for _, what := range []string{"submit", "replace", "cancel", "requeue", "delete"} {
+	for _, what := range []string{"submit", "replace", "cancel", "requeue", "delete", "leave", "come back"} {
 		if again[what] == 0 { // of a hundred worlds some ten have each: none at all is no chance
 			t.Errorf("%s was never done: the test shows nothing", what)
 		}
 	}
 }
 
-// TestRequeueKeepsWhatIsCommitted: the next life does the rest, and learns nothing anew.
+// TestRequeueKeepsWhatIsCommitted: the next life does the rest, and learns nothing anew, from the archive too.
 func TestRequeueKeepsWhatIsCommitted(t *testing.T) {
-	v := newVillage(t, func(n int) int { return n / 2 })
+	t.Run("hot", func(t *testing.T) { requeueKeeps(t, nil) })
+	t.Run("archived", func(t *testing.T) { requeueKeeps(t, &filing.Config{Keep: time.Second}) })
+}
+
+func requeueKeeps(t *testing.T, archive *filing.Config) {
+	v := newVillage(t, func(n int) int { return n / 2 }, archive)
 	v.advance(time.Second)
 	s := spec(t, "a", job.Items, 200, time.Second)
 	s.Unit, s.Parallelism, s.Deadline = "u", 1, v.now.Add(250*time.Second)
@@ -84,6 +104,9 @@ func TestRequeueKeepsWhatIsCommitted(t *testing.T) {
 		t.Fatalf("%d of 200 units are committed: the test shows nothing", done)
 	}
 	v.advance(2 * time.Minute)
+	if archive != nil && (v.gate().Archived() != 1 || v.hot("a") != nil) {
+		t.Fatal("the job did not leave to the archive")
+	}
 	if r := v.ask(protocol.Message{Kind: protocol.Requeue, Job: "a", Request: "q", At: quantity.Never}); r.Err != nil {
 		t.Fatal(r.Err)
 	}

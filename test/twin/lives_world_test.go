@@ -9,12 +9,14 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy/fairness"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
 )
@@ -34,6 +36,8 @@ type village struct {
 	captures [3]*captured
 	// rough: messages between actors are lost and doubled.
 	rough bool
+	// vault is the archive; nil: jobs that are over stay.
+	vault *vault
 
 	runs map[job.Token]*piece
 	// first is which life's files lie in a job's folders (as package process keeps it), files what is published there.
@@ -65,20 +69,23 @@ type piece struct {
 	settled bool
 }
 
-func newVillage(t failer, draw func(int) int) *village {
+func newVillage(t failer, draw func(int) int, archive *filing.Config) *village {
 	v := &village{
 		t: t, draw: draw, now: quantity.Instant(1e12), runs: map[job.Token]*piece{}, first: map[job.ID]job.Generation{}, files: map[job.ID][]file{},
 		present: map[job.ID]string{}, home: map[job.ID]string{}, committed: map[string]job.Ranges{},
 	}
 	make, err := arrangement.Config{
-		Gate: gate.Config{Zone: zoneID},
-		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute},
+		Gate: gate.Config{Zone: zoneID, Archive: archive},
+		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
 		Node: node.Config{ID: nodeID, Zone: zoneID, Refresh: 5 * time.Second}, // an actor may restart alone
 	}.Build()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	v.make = make
+	if archive != nil {
+		v.vault = newVault()
+	}
 	v.parties = v.make().Parties(zoneID, nodeID)
 	v.wakes = []quantity.Instant{quantity.Never, quantity.Never, quantity.Never}
 	v.facts = [][]protocol.Fact{nil, nil, nil}
@@ -141,6 +148,7 @@ func sortedTokens(runs map[job.Token]*piece) []job.Token {
 
 func (v *village) step(i int, m protocol.Message) {
 	var out protocol.Out
+	v.recall(i, &m)
 	v.parties[i].Actor.Step(v.now, m, &out)
 	v.took(i, &out)
 	v.capture(i)
@@ -190,6 +198,7 @@ func (v *village) took(i int, out *protocol.Out) {
 
 // judge watches what is decided.
 func (v *village) judge(f *protocol.Fact) {
+	v.counted(f)
 	switch f.Kind {
 	case protocol.JobAccepted:
 		v.present[f.Job] = f.Spec.Unit
@@ -306,6 +315,8 @@ func (v *village) deliver() {
 			v.replies = append(v.replies, m)
 		case protocol.Executor:
 			v.execute(m)
+		case protocol.Archive:
+			v.keep(m)
 		default:
 			for i, p := range v.parties {
 				if p.Address == m.To {
@@ -398,12 +409,16 @@ func (v *village) publish(p *piece, r job.Range) {
 
 // settled insists that every job has an end, and that what is published is what is committed.
 func (v *village) settled() {
-	home := v.parties[1].Actor.(actor.Zone)
+	known := len(everyJob(v.parties[1].Actor.(actor.Zone), v.now))
 	for _, id := range sortedKeys(v.present) {
 		unit := v.present[id]
-		j, ok := home.Job(v.now, id)
-		if !ok || !j.State.Final() {
-			v.t.Fatalf("job %s (%s): %v: %s", id, unit, j.State, j.Reason)
+		if r, ok := v.archived(id); ok && v.hot(id) == nil {
+			known++
+			if !r.Verdict.State.Final() || fmt.Sprint(r.Committed) != fmt.Sprint(v.committed[unit]) {
+				v.t.Fatalf("job %s (%s): %v is archived with %v, committed is %v", id, unit, r.Verdict, r.Committed, v.committed[unit])
+			}
+		} else if j := v.hot(id); j == nil || !j.State.Final() {
+			v.t.Fatalf("job %s (%s): %+v", id, unit, j)
 		}
 		var published job.Ranges
 		for _, f := range v.files[id] {
@@ -413,7 +428,7 @@ func (v *village) settled() {
 			v.t.Fatalf("job %s (%s): committed %v, published %v", id, unit, v.committed[unit], published)
 		}
 	}
-	if known := len(everyJob(home, v.now)); known != len(v.present) {
+	if known != len(v.present) {
 		v.t.Fatalf("the zone has %d jobs, the gate %d", known, len(v.present))
 	}
 	for id, files := range v.files {
@@ -421,6 +436,14 @@ func (v *village) settled() {
 			v.t.Fatalf("job %s is gone, and %d files of it are left", id, len(files))
 		}
 	}
+}
+
+// hot is a job as the zone has it; nil if it does not.
+func (v *village) hot(id job.ID) *status.Job {
+	if j, ok := v.parties[1].Actor.(actor.Zone).Job(v.now, id); ok {
+		return &j
+	}
+	return nil
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

@@ -15,7 +15,7 @@ import (
 // submit accepts a job or answers with everything that is wrong. The same request, or the same name with the same
 // content, is the same job: Flag in the Reply says whether it was made now.
 func (g *Gate) submit(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	if e := g.find(in.Spec.Name); e != nil {
+	if e := g.about(in); e != nil {
 		over := e.over()
 		switch {
 		case e.request == in.Request && in.Request != "", e.digest == in.Digest && !(in.Flag && over):
@@ -93,7 +93,7 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 }
 
 func (g *Gate) cancel(in *protocol.Message, out *protocol.Out) {
-	e := g.find(in.Job)
+	e := g.about(in)
 	switch {
 	case e == nil:
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
@@ -118,7 +118,7 @@ func (g *Gate) cancel(in *protocol.Message, out *protocol.Out) {
 }
 
 func (g *Gate) pause(in *protocol.Message, out *protocol.Out) {
-	e := g.find(in.Job)
+	e := g.about(in)
 	switch {
 	case e == nil:
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/outbox"
@@ -32,6 +33,8 @@ type Config struct {
 	Horizon time.Duration
 	// MaxJobs bounds the unfinished jobs of all queues together. Default 1,048,576.
 	MaxJobs int
+	// Archive has jobs that are over leave to the archive; nil: they stay until their retention is over.
+	Archive *filing.Config
 	// External accepts jobs whose own agents cut them: the market asks agents (mechanism jasda).
 	External bool
 }
@@ -44,6 +47,9 @@ func (c Config) Validate() error {
 	}
 	if c.Retain < 0 || c.Retry < 0 || c.Horizon < 0 || c.MaxJobs < 0 {
 		errs = append(errs, fmt.Errorf("gate: retain %v, retry %v, horizon %v and maxJobs %d must not be negative", c.Retain, c.Retry, c.Horizon, c.MaxJobs))
+	}
+	if c.Archive != nil {
+		errs = append(errs, c.Archive.Validate())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)
@@ -67,7 +73,9 @@ type Gate struct {
 	// that the next life of any name is above every one that anybody may still hear of.
 	farewells map[job.ID]*farewell
 	floor     job.Generation
-	sum       uint64
+	// archived counts the jobs that the archive alone has.
+	archived int64
+	sum      uint64
 
 	// unfinished counts the jobs without a verdict, unfinishedOf those of each queue.
 	unfinished   int
@@ -79,6 +87,7 @@ type Gate struct {
 	leaves    outbox.Box[*farewell]
 	settings  outbox.Box[*queue]
 	expiring  alarm.Heap[*entry]
+	leaving   *filing.Tray[*entry] // nil: nothing is archived
 	inventory inventory
 	deletions []deletion
 	woken     quantity.Instant
@@ -131,8 +140,9 @@ type sequel struct {
 	verdict             job.Verdict
 	ended               quantity.Instant
 
-	// Soft: its place among those whose retention ends.
+	// Soft: its place among those whose retention ends, and among those that leave to the archive.
 	expires int
+	leaving *filing.Sheet[*entry]
 }
 
 // became is the job's sequel, as it is while nothing has become of it.
@@ -163,12 +173,16 @@ func New(cfg Config) (*Gate, error) {
 	cfg.Retry = cmp.Or(cfg.Retry, time.Second)
 	cfg.Horizon = cmp.Or(cfg.Horizon, time.Hour)
 	cfg.MaxJobs = cmp.Or(cfg.MaxJobs, 1<<20)
-	return &Gate{
+	g := &Gate{
 		cfg: cfg, self: protocol.Address{Role: protocol.Gate}, jobs: map[job.ID]*entry{}, farewells: map[job.ID]*farewell{},
 		queues: []*queue{{Queue: &protocol.Queue{Name: DefaultQueue, Weight: 1}}}, unfinishedOf: map[string]int{},
 		telling: outbox.New[*entry](cfg.Retry, mostTold), leaves: outbox.New[*farewell](cfg.Retry, mostDismissed),
 		settings: outbox.New[*queue](cfg.Retry, mostDismissed), inventory: inventory{nodes: map[string][]protocol.Slice{}},
-	}, nil
+	}
+	if cfg.Archive != nil {
+		g.leaving = filing.New[*entry](*cfg.Archive, cfg.Retry)
+	}
+	return g, nil
 }
 
 // Digest is a hash of the durable state.
@@ -207,6 +221,8 @@ func (g *Gate) Apply(f protocol.Fact) {
 		g.applyForgotten(&f)
 	case protocol.JobPurged:
 		g.applyPurged(&f)
+	case protocol.JobArchived:
+		g.applyArchived(&f)
 	default:
 		e := g.find(f.Job)
 		invariant.Check(e != nil, "gate: fact %d is about job %q, which it does not have", f.Kind, f.Job)
@@ -219,10 +235,10 @@ func (g *Gate) Apply(f protocol.Fact) {
 
 func (g *Gate) applyAccepted(f *protocol.Fact) {
 	invariant.Check(g.jobs[f.Job] == nil, "gate: job %s is accepted twice", f.Job)
-	e := &entry{
-		id: f.Job, spec: f.Spec, specSum: f.Spec.Mix(digest.New()).Sum(), request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
-		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, heldKnown: true,
+	if f.Flag {
+		g.addArchived(-1)
 	}
+	e := accepted(f)
 	g.jobs[e.id] = e
 	g.entries.Add(e)
 	g.count(e, 1)
@@ -230,27 +246,59 @@ func (g *Gate) applyAccepted(f *protocol.Fact) {
 	g.tell(e, true)
 }
 
+// accepted is a job that nothing has become of.
+func accepted(f *protocol.Fact) *entry {
+	return &entry{
+		id: f.Job, spec: f.Spec, specSum: f.Spec.Mix(digest.New()).Sum(), request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
+		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, heldKnown: true,
+	}
+}
+
 func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
-	news := false
+	was := e.over()
+	if was && f.Kind == protocol.JobRequeued {
+		g.keep(e)
+		g.count(e, 1)
+	}
+	e.fold(f)
+	if f.Kind == protocol.JobClosed {
+		if !was {
+			g.count(e, -1)
+		}
+		b := e.sequel
+		g.expiring.Set(&b.expires, e, b.ended.Add(g.cfg.Retain))
+		b.leaving = g.leaving.Put(b.leaving, e, b.ended)
+	}
+	g.tell(e, f.Kind == protocol.JobDropping || f.Kind == protocol.JobHeld || f.Kind == protocol.JobRequeued)
+}
+
+// fold changes the entry alone.
+func (e *entry) fold(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.JobHomed:
 		e.homed = true
 	case protocol.JobDropping:
-		news = true
 		b := e.follow()
 		b.dropping, b.cancelled = f.Text, f.Request
 	case protocol.JobHeld:
-		e.held, e.heldKnown, news = f.Flag, false, true
+		e.held, e.heldKnown = f.Flag, false
 	case protocol.JobClosed:
 		b := e.follow()
 		b.verdict, b.ended, e.heldKnown = f.Verdict, f.At, true
-		g.count(e, -1)
-		g.expiring.Set(&b.expires, e, b.ended.Add(g.cfg.Retain))
 	case protocol.JobRequeued:
-		news = true
-		g.applyRequeued(e, f)
+		e.generation = f.Generation
+		*e.follow() = sequel{begun: f.At, requeued: f.Request}
+		if f.Spec != nil {
+			e.spec, e.specSum = f.Spec, f.Spec.Mix(digest.New()).Sum()
+		}
+		e.homed, e.held, e.heldKnown = false, false, true
 	}
-	g.tell(e, news)
+}
+
+// keep takes a job that is over out of what ends its stay.
+func (g *Gate) keep(e *entry) {
+	g.expiring.Set(&e.sequel.expires, e, quantity.Never)
+	e.sequel.leaving = g.leaving.Drop(e.sequel.leaving)
 }
 
 // count keeps how many jobs are unfinished.
@@ -279,6 +327,9 @@ func (g *Gate) Capture() capture.Run {
 			c := *q.Queue
 			small = append(small, protocol.Fact{Kind: protocol.QueueSet, Queue: &c})
 		}
+	}
+	if g.archived != 0 {
+		small = append(small, protocol.Fact{Kind: protocol.JobArchived, Count: g.archived})
 	}
 	return g.entries.Begin(g.self, g.farewellFacts(small))
 }

@@ -25,9 +25,9 @@ type farewell struct {
 	zone  job.ZoneID
 	epoch uint32
 
-	// Soft: who has confirmed, and that the others are to be told.
-	purged, forgotten bool
-	telling           *outbox.Item[*farewell]
+	// Soft: who has confirmed (executor, home, archive), and that the others are to be told.
+	purged, forgotten, discarded bool
+	telling                      *outbox.Item[*farewell]
 }
 
 func (f *farewell) hash() uint64 {
@@ -42,9 +42,6 @@ type deletion struct {
 
 // rememberedDeletions are answered again, in this boot: after it the job is not there, which is what was asked for.
 const rememberedDeletions = 64
-
-// leaving says whether something is left of an earlier job of this name.
-func (g *Gate) leaving(id job.ID) bool { return g.farewells[id] != nil }
 
 // floorHash is 0 for a gate that has forgotten nothing.
 func (g *Gate) floorHash() uint64 {
@@ -67,16 +64,11 @@ func (g *Gate) raiseFloor(to job.Generation) {
 // left it to the next boot to remove files.
 func (g *Gate) applyForgotten(f *protocol.Fact) {
 	if e := g.find(f.Job); e != nil {
-		g.entries.Remove(e)
-		g.sum -= e.hash()
-		delete(g.jobs, e.id)
-		if e.over() {
-			g.expiring.Set(&e.sequel.expires, e, quantity.Never)
-		} else {
-			g.count(e, -1)
-		}
-		e.telling = g.telling.Confirm(e.telling)
+		g.drop(e)
 		g.raiseFloor(e.generation)
+	}
+	if f.Flag {
+		g.addArchived(-1)
 	}
 	g.raiseFloor(f.Generation)
 	if f.Job == "" || f.Generation == 0 {
@@ -92,6 +84,19 @@ func (g *Gate) applyForgotten(f *protocol.Fact) {
 	bye.telling = g.leaves.Say(nil, bye)
 }
 
+// drop takes a job out of memory.
+func (g *Gate) drop(e *entry) {
+	g.entries.Remove(e)
+	g.sum -= e.hash()
+	delete(g.jobs, e.id)
+	if e.over() {
+		g.keep(e)
+	} else {
+		g.count(e, -1)
+	}
+	e.telling = g.telling.Confirm(e.telling)
+}
+
 func (g *Gate) applyPurged(f *protocol.Fact) {
 	bye := g.farewells[f.Job]
 	if bye == nil || bye.last > f.Generation {
@@ -103,19 +108,6 @@ func (g *Gate) applyPurged(f *protocol.Fact) {
 	if e := g.find(f.Job); e != nil && !planted.In(planted.ForgetUntold) {
 		g.tell(e, true) // it has waited for this
 	}
-}
-
-func (g *Gate) applyRequeued(e *entry, f *protocol.Fact) {
-	if e.over() {
-		g.count(e, 1)
-		g.expiring.Set(&e.sequel.expires, e, quantity.Never)
-	}
-	e.generation = f.Generation
-	*e.follow() = sequel{begun: f.At, requeued: f.Request}
-	if f.Spec != nil {
-		e.spec, e.specSum = f.Spec, f.Spec.Mix(digest.New()).Sum()
-	}
-	e.homed, e.held, e.heldKnown = false, false, true
 }
 
 func (g *Gate) farewellFacts(out []protocol.Fact) []protocol.Fact {
@@ -131,7 +123,7 @@ func (g *Gate) farewellFacts(out []protocol.Fact) []protocol.Fact {
 
 // accept makes a job; whatever stood under its name is forgotten in the same step.
 func (g *Gate) accept(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	if e := g.find(in.Spec.Name); e != nil {
+	if e := g.about(in); e != nil {
 		g.forget(e, out)
 	}
 	g.fact(out, protocol.Fact{
@@ -141,14 +133,15 @@ func (g *Gate) accept(now quantity.Instant, in *protocol.Message, out *protocol.
 	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Spec.Name, Generation: g.find(in.Spec.Name).generation, Flag: true})
 }
 
-// forget lets go of a job that is over. Its home and the executor are told until both have confirmed.
+// forget lets go of a job that is over. Its home, the executor and the archive are told until all have confirmed.
 func (g *Gate) forget(e *entry, out *protocol.Out) {
-	g.fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: e.id, Generation: e.generation, Zone: e.zone, Epoch: e.epoch})
+	cold := g.find(e.id) == nil
+	g.fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: e.id, Generation: e.generation, Zone: e.zone, Epoch: e.epoch, Flag: cold})
 }
 
 // requeue begins another life of a job that was cancelled, has failed or has expired.
 func (g *Gate) requeue(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	e := g.find(in.Job)
+	e := g.about(in)
 	if e != nil && e.became().requeued == in.Request && in.Request != "" {
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation})
 		return
@@ -157,6 +150,7 @@ func (g *Gate) requeue(now quantity.Instant, in *protocol.Message, out *protocol
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: err})
 		return
 	}
+	e = g.takeBack(e, out)
 	f := protocol.Fact{Kind: protocol.JobRequeued, Job: e.id, Generation: max(e.generation, g.floor) + 1, Request: in.Request, At: now}
 	if in.At != 0 && in.At != e.spec.Deadline {
 		s := *e.spec
@@ -193,7 +187,7 @@ func (g *Gate) requeueable(now quantity.Instant, e *entry, in *protocol.Message)
 
 // delete forgets a job that is over, now instead of when its retention is.
 func (g *Gate) delete(in *protocol.Message, out *protocol.Out) {
-	e := g.find(in.Job)
+	e := g.about(in)
 	switch {
 	case in.Request != "" && slices.Contains(g.deletions, deletion{in.Request, in.Job}):
 		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job})
@@ -213,29 +207,44 @@ func (g *Gate) delete(in *protocol.Message, out *protocol.Out) {
 	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
 }
 
-// left notes that the executor or a home has nothing more of a job's earlier lives.
+// left notes that the executor, a home or the archive has nothing more of a job's earlier lives.
 func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
 	f := g.farewells[in.Job]
 	if f == nil {
 		return
 	}
-	if in.Kind == protocol.Purged {
-		f.purged = f.purged || in.Generation > f.last
-	} else {
-		f.forgotten = f.forgotten || in.Generation >= f.last
+	switch {
+	case in.Kind == protocol.Forgotten && in.Generation >= f.last:
+		if !f.forgotten {
+			f.forgotten = true
+			g.discard(f, out)
+		}
+	case in.Kind == protocol.Purged && in.Generation > f.last && in.From.Role == protocol.Archive:
+		f.discarded = true
+	case in.Kind == protocol.Purged && in.Generation > f.last:
+		f.purged = true
 	}
-	if f.purged && f.forgotten {
+	if f.purged && f.forgotten && (f.discarded || g.leaving == nil) {
 		g.fact(out, protocol.Fact{Kind: protocol.JobPurged, Job: in.Job, Generation: f.last})
 	}
 }
 
-// dismiss repeats what nobody has confirmed about earlier lives.
+// dismiss repeats what nobody has confirmed about earlier lives. The archive is asked last, so that the home finds its part there
+// for as long as it is asked.
 func (g *Gate) dismiss(f *farewell, out *protocol.Out) {
 	if !f.forgotten {
 		g.send(out, protocol.Message{Kind: protocol.Forget, To: g.zone(f.zone), Job: f.id, Epoch: f.epoch, Generation: f.last})
 	}
 	if !f.purged {
 		g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: f.id, Generation: f.last + 1})
+	}
+	g.discard(f, out)
+}
+
+// discard asks the archive once the home has let go.
+func (g *Gate) discard(f *farewell, out *protocol.Out) {
+	if f.forgotten && !f.discarded && g.leaving != nil {
+		g.send(out, protocol.Message{Kind: protocol.Purge, To: archive(), Job: f.id, Generation: f.last + 1})
 	}
 }
 

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -23,6 +25,7 @@ type plain struct {
 	jobs   map[job.ID]*word
 	byes   map[*farewell]*word
 	queues map[*protocol.Queue]*word
+	filed  map[*entry]*word
 }
 
 // word is something that was said: of what, how often, and when it is said again.
@@ -33,7 +36,7 @@ type word struct {
 }
 
 func plainly(g *Gate) *plain {
-	p := &plain{g: g, jobs: map[job.ID]*word{}, byes: map[*farewell]*word{}, queues: map[*protocol.Queue]*word{}}
+	p := &plain{g: g, jobs: map[job.ID]*word{}, byes: map[*farewell]*word{}, queues: map[*protocol.Queue]*word{}, filed: map[*entry]*word{}}
 	g.pass = p.pass
 	for _, q := range g.queues {
 		if *q.Queue == (protocol.Queue{Name: DefaultQueue, Weight: 1}) {
@@ -97,7 +100,41 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) quantity.Instant {
 		}
 	}
 	p.settings(now, out, &wake)
+	if g.cfg.Archive != nil {
+		p.file(now, out, &wake)
+	}
 	return wake
+}
+
+// file sends the archive the jobs that ended long enough ago, and those that ended first of too many.
+func (p *plain) file(now quantity.Instant, out *protocol.Out, wake *quantity.Instant) {
+	var over []*entry
+	for _, id := range slices.Sorted(maps.Keys(p.g.jobs)) {
+		if e := p.g.jobs[id]; e.over() {
+			over = append(over, e)
+		} else {
+			delete(p.filed, e)
+		}
+	}
+	slices.SortStableFunc(over, func(a, b *entry) int { return cmp.Compare(a.sequel.ended, b.sequel.ended) })
+	hot := slices.DeleteFunc(slices.Clone(over), func(e *entry) bool { return p.filed[e] != nil })
+	for i, e := range hot {
+		if at := e.sequel.ended.Add(p.g.cfg.Archive.Keep); at <= now || len(hot)-i > p.g.cfg.Archive.Most {
+			p.filed[e] = &word{}
+		} else {
+			*wake = min(*wake, at)
+		}
+	}
+	slices.SortFunc(over, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	for _, e := range over {
+		if w := p.filed[e]; w != nil && p.due(w, now, wake) {
+			filed := e.AppendFacts(nil)
+			for i := range filed {
+				filed[i].Actor = p.g.self
+			}
+			p.g.send(out, protocol.Message{Kind: protocol.File, To: archive(), Job: e.id, Generation: e.generation, Filed: filed})
+		}
+	}
 }
 
 // settings tells the zone of queues that it has not said back as they are since they were set, or since the gate came up.
@@ -124,7 +161,7 @@ func (p *plain) settings(now quantity.Instant, out *protocol.Out, wake *quantity
 
 // calls draws what may come to a gate: from people, its zone, the executor, and time.
 func calls(t *rapid.T, g *Gate, i int) protocol.Message {
-	name := rapid.SampledFrom([]job.ID{"a", "b", "c", "d"}).Draw(t, "job")
+	name := rapid.SampledFrom([]job.ID{"a", "b"}).Draw(t, "job")
 	m := protocol.Message{Job: name, Epoch: 1, Request: fmt.Sprint("r", i), From: protocol.Address{Role: protocol.Person}}
 	of := job.Generation(1)
 	if e := g.jobs[name]; e != nil {
@@ -136,7 +173,7 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 		last = f.last
 	}
 	zone := protocol.Address{Role: protocol.Zone, ID: "z"}
-	switch rapid.SampledFrom([]string{"submit", "submit", "replace", "cancel", "pause", "requeue", "delete", "queue", "adopted", "adopted", "adopted", "closed", "closed", "paused", "purged", "forgotten", "changed"}).Draw(t, "call") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "replace", "cancel", "pause", "requeue", "delete", "queue", "adopted", "adopted", "adopted", "closed", "closed", "paused", "purged", "forgotten", "changed", "archived", "outdated", "discarded"}).Draw(t, "call") {
 	case "submit":
 		m.Kind, m.Spec, m.Digest = protocol.Submit, &job.Spec{Name: name, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}, "d"
 	case "replace":
@@ -159,6 +196,12 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 		m.Kind, m.From, m.Flag = protocol.PauseJob, zone, rapid.Bool().Draw(t, "flag")
 	case "purged":
 		m.Kind, m.From, m.Generation = protocol.Purged, protocol.Address{Role: protocol.Executor}, last+1
+	case "discarded":
+		m.Kind, m.From, m.Generation = protocol.Purged, archive(), last+1
+	case "archived":
+		m.Kind, m.From = protocol.Archived, archive()
+	case "outdated":
+		m.Kind, m.From = protocol.Outdated, archive()
 	case "forgotten":
 		m.Kind, m.From, m.Generation = protocol.Forgotten, zone, last
 	case "changed":
@@ -181,6 +224,10 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 	seen := map[protocol.Kind]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg := Config{Zone: "z", Retain: 20 * time.Second}
+		if rapid.Bool().Draw(rt, "archive") {
+			cfg.Archive = &filing.Config{Keep: 5 * time.Second, Most: 1}
+		}
+		filed := map[job.ID][]protocol.Fact{} // what the archive has, if only it was told
 		g, walked := testGate(rt, cfg), testGate(rt, cfg)
 		p := plainly(walked)
 		var facts []protocol.Fact
@@ -191,10 +238,14 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 			}
 			facts = append(facts, got.Facts...)
 			for i := range got.Effects {
-				seen[got.Effects[i].Kind]++
+				m := &got.Effects[i]
+				if seen[m.Kind]++; m.Kind == protocol.File {
+					filed[m.Job] = m.Filed
+				}
 			}
 		}
-		for i := range rapid.IntRange(1, 60).Draw(rt, "steps") {
+		for i := range rapid.IntRange(1, 120).Draw(rt, "steps") {
+			now++
 			var in protocol.Message
 			switch rapid.IntRange(0, 9).Draw(rt, "what") {
 			default:
@@ -218,6 +269,13 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 				compare("recovery", &got, &want)
 				continue
 			}
+			name, cold := g.Recalls(&in)
+			if again, also := walked.Recalls(&in); also != cold || again != name {
+				rt.Fatalf("%+v: recalled %q %v, want %q %v", in, name, cold, again, also)
+			}
+			if cold {
+				in.Filed = filed[name]
+			}
 			var got, want protocol.Out
 			p.in = in
 			g.Step(now, in, &got)
@@ -225,7 +283,7 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 			compare(fmt.Sprintf("%+v", in), &got, &want)
 		}
 	})
-	for _, k := range []protocol.Kind{protocol.Adopt, protocol.Cancel, protocol.PauseJob, protocol.QueueChanged, protocol.Forget, protocol.Purge} {
+	for _, k := range []protocol.Kind{protocol.Adopt, protocol.Cancel, protocol.PauseJob, protocol.QueueChanged, protocol.Forget, protocol.Purge, protocol.File} {
 		if seen[k] == 0 {
 			t.Errorf("message %d was never sent: the test shows nothing", k)
 		}

@@ -44,6 +44,10 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		g.left(&in, out)
 	case protocol.Closed:
 		g.closed(&in, out)
+	case protocol.Archived:
+		g.filed(&in, out)
+	case protocol.Outdated:
+		g.outdated(&in, out)
 	case protocol.Tick:
 		g.woken = 0 // no wake-up stands any more
 	}
@@ -78,11 +82,11 @@ func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 
 // adopted notes that a job has its home. A zone that has taken home a life of work that is gone is told to let go of it.
 func (g *Gate) adopted(in *protocol.Message, out *protocol.Out) {
-	e := g.find(in.Job)
+	e := g.about(in)
 	switch {
 	case e == nil || in.Generation.Number() < e.since:
 		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number()})
-	case e.epoch == in.Epoch && e.generation == in.Generation.Number() && !e.homed:
+	case e.epoch == in.Epoch && e.generation == in.Generation.Number() && !e.homed && !e.over():
 		g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
 	}
 }
@@ -90,7 +94,7 @@ func (g *Gate) adopted(in *protocol.Message, out *protocol.Out) {
 // closed takes a job's verdict down. That of an earlier life is confirmed and changes nothing; where the work itself is gone
 // the zone has missed that.
 func (g *Gate) closed(in *protocol.Message, out *protocol.Out) {
-	e, of := g.find(in.Job), in.Generation.Number()
+	e, of := g.about(in), in.Generation.Number()
 	if e != nil && (e.epoch != in.Epoch || of > e.generation) {
 		return
 	}
@@ -134,7 +138,8 @@ func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant
 	for _, q := range settings {
 		g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zone), Queue: q.Queue})
 	}
-	return min(g.telling.Wake(), g.leaves.Wake(), g.settings.Wake(), g.expiring.Next())
+	g.file(now, out)
+	return min(g.telling.Wake(), g.leaves.Wake(), g.settings.Wake(), g.expiring.Next(), g.leaving.Wake())
 }
 
 // take is all that a box has to say now.
@@ -167,7 +172,7 @@ func (g *Gate) expire(now quantity.Instant, out *protocol.Out) {
 // untold says that a job's home has not confirmed all that it is to know. A job that waits for a farewell is told of then.
 func (g *Gate) untold(e *entry) bool {
 	known := e.homed && e.heldKnown && (e.sequel == nil || e.sequel.dropping == "")
-	return !known && !e.over() && !g.leaving(e.id)
+	return !known && !e.over() && g.farewells[e.id] == nil
 }
 
 // tell has a job's home told what it has not confirmed; news is told at once.

@@ -62,6 +62,14 @@ const (
 	AnswerUnfiled Bug = "answer-unfiled"
 	// TornCapture lets a part change before a running capture has its facts: they would be of two instants. (capture)
 	TornCapture Bug = "torn-capture"
+	// LeaveUnconfirmed lets go of a job that is over before the archive has it. (gate)
+	LeaveUnconfirmed Bug = "leave-unconfirmed"
+	// ForgetRecall does not ask the archive for a job that is to run again. (gate)
+	ForgetRecall Bug = "forget-recall"
+	// ForgetClosing says a verdict once, whether or not the gate confirms it. (zone)
+	ForgetClosing Bug = "forget-closing"
+	// LeaveUnpublished lets go of a cancelled job whose output is not in its place yet. (zone)
+	LeaveUnpublished Bug = "leave-unpublished"
 	// ForgetUntold leaves a job that waited for a farewell out of those whose home is to be told. (gate)
 	ForgetUntold Bug = "forget-untold"
 	// SkipCapture forgets the part that takes the place of a removed one behind the capture's back. (capture)

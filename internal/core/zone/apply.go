@@ -29,22 +29,26 @@ func (z *Zone) Apply(f protocol.Fact) {
 		z.adopt(protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation.Number(), Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
 	case protocol.HomeKept:
 		r := *f.Record
+		if f.Flag {
+			z.attainedArchived(z.queue(r.Queue), -r.Attained)
+		}
 		r.Generation = r.Generation.Number()
 		r.Claims, r.Past, r.Unpublished = slices.Clone(r.Claims), slices.Clone(r.Past), slices.Clone(r.Unpublished)
 		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
 		z.adopt(r)
 	case protocol.HomeDropped:
 		if s := z.jobs[f.Job]; s != nil {
-			z.records.Remove(s)
-			z.sum -= s.sum
-			z.retire(s)
-			z.strike(s)
-			z.busy = remove(z.busy, f.Job)
-			z.closing.Set(&s.slots.closing, s, quantity.Never)
-			z.publishing.Set(&s.slots.publishing, s, quantity.Never)
-			delete(z.jobs, f.Job)
+			z.remove(s)
+		}
+		if f.Count > 0 {
+			z.attainedArchived(z.queue(f.Text), -f.Count)
 		}
 		z.bury(f.Job, f.Generation)
+	case protocol.HomeArchived:
+		if s := z.jobs[f.Job]; s != nil {
+			z.remove(s)
+			z.attainedArchived(s.q, s.Attained)
+		}
 	case protocol.QueueKnown:
 		q := z.queue(f.Queue.Name)
 		z.sum -= queueSum(q)
@@ -57,6 +61,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 	case protocol.QueueCalibrated:
 		q := z.queue(f.Standing.Queue)
 		z.sum -= queueSum(q)
+		q.attained += f.Standing.Archived - q.standing.Archived
 		q.standing = *f.Standing
 		z.sum += queueSum(q)
 	case protocol.Taught:
@@ -78,6 +83,18 @@ func newState(q *queue, r protocol.Record) *state {
 	s := &state{Record: r, q: q}
 	s.floor.Demand = (*demand)(s)
 	return s
+}
+
+// remove takes a job out of memory. What it had attained counts on for its queue until the zone comes up again.
+func (z *Zone) remove(s *state) {
+	z.records.Remove(s)
+	z.sum -= s.sum
+	z.retire(s)
+	z.strike(s)
+	z.busy = remove(z.busy, s.Job)
+	z.stay(s)
+	z.publishing.Set(&s.slots.publishing, s, quantity.Never)
+	delete(z.jobs, s.Job)
 }
 
 func (z *Zone) adopt(r protocol.Record) {
@@ -284,11 +301,6 @@ func (z *Zone) all() []*state {
 	}
 	slices.SortFunc(all, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
 	return all
-}
-
-// close sends a job's final verdict until the gate confirms it.
-func (z *Zone) close(s *state) {
-	z.closing.Set(&s.slots.closing, s, s.closedAt.Add(z.cfg.Retry))
 }
 
 // queueNames in order.

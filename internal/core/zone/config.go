@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy"
@@ -35,6 +36,8 @@ type Config struct {
 	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
 	// EASY backfill: one does, and they may. With Reserve 0 and Overtake it is first fit: none does. More than 128 never do.
 	Rigid backfill.Discipline
+	// Archive has jobs that are over leave to the archive; nil: they stay until the gate has them forgotten.
+	Archive *filing.Config
 	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed. Default 1000.
 	MaxKills int
 }
@@ -91,6 +94,11 @@ func (c Config) Validate() error {
 	}
 	if c.Rigid.Reserve < 0 {
 		errs = append(errs, fmt.Errorf("zone: %d rigid jobs are to hold a reservation, it must be 0 or more", c.Rigid.Reserve))
+	}
+	if c.Archive != nil {
+		if err := c.Archive.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("zone: %w", err))
+		}
 	}
 	if c.MinWindow > c.Horizon {
 		errs = append(errs, fmt.Errorf("zone: minWindow %v is longer than the horizon %v: nothing would be offered", c.MinWindow, c.Horizon))

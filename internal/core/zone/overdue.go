@@ -26,11 +26,7 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 	}
 	z.rearm()
 	wake = min(wake, z.leases.Next())
-	for _, s := range z.due(&z.closing, now) {
-		s.closedAt = now
-		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
-		z.close(s)
-	}
+	z.sayClosed(now, out)
 	for _, s := range z.due(&z.publishing, now) {
 		z.askPublications(now, s, out)
 	}
@@ -40,7 +36,7 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 	for _, s := range z.due(&z.avoiding, now) {
 		z.forgive(now, s)
 	}
-	return min(wake, z.closing.Next(), z.publishing.Next(), z.resting.Next(), z.avoiding.Next())
+	return min(wake, z.closing.Wake(), z.leaving.Wake(), z.publishing.Next(), z.resting.Next(), z.avoiding.Next())
 }
 
 // repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.

@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -15,7 +16,7 @@ import (
 // Plain makes a zone do after every input what the definition says and nothing less: every slice, every claim and every
 // waiting job is looked at, and what a queue has pledged is added up from its asks. It is the oracle of what looks only at changes.
 func Plain(z *Zone) {
-	p := &plain{z: z, rested: map[*state]quantity.Instant{}}
+	p := &plain{z: z, rested: map[*state]quantity.Instant{}, closed: map[*state]plainClosed{}}
 	z.pass = p.pass
 	z.floor = market.NewFloor(z.floorConfig(), plainSeller{(*seller)(z)})
 	z.floor.Plainly()
@@ -38,6 +39,13 @@ func (p plainSeller) Purse(now quantity.Instant, j *market.Job) (has, full int64
 type plain struct {
 	z      *Zone
 	rested map[*state]quantity.Instant
+	closed map[*state]plainClosed
+}
+
+// plainClosed is how often the gate was told of a verdict, and when it is told again.
+type plainClosed struct {
+	at    quantity.Instant
+	tries int
 }
 
 func (p *plain) live() []*state {
@@ -77,13 +85,16 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 	}
 	for _, s := range z.all() {
 		if !s.Verdict.State.Final() || s.acked {
+			delete(p.closed, s)
 			continue
 		}
-		if s.closedAt.Add(z.cfg.Retry) <= now {
-			s.closedAt = now
+		c := p.closed[s]
+		if c.at <= now {
+			c = plainClosed{now.Add(z.cfg.Retry << min(c.tries, outbox.Doublings)), c.tries + 1}
+			p.closed[s] = c
 			z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
 		}
-		wake = min(wake, s.closedAt.Add(z.cfg.Retry))
+		wake = min(wake, c.at)
 	}
 	for _, s := range z.all() {
 		if len(s.Unpublished) == 0 {

@@ -44,6 +44,7 @@ func (z *Zone) applyPublished(s *state, t job.Token) {
 		s.Unpublished = slices.Delete(s.Unpublished, i, i+1)
 	}
 	z.armPublications(s)
+	z.mayLeave(s)
 }
 
 func (z *Zone) armPublications(s *state) {

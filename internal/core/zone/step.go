@@ -11,6 +11,10 @@ import (
 
 // Step takes in one message. Facts and effects are appended to out; now never goes back.
 func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
+	if r := z.recalled(&in); r != nil && z.answerArchived(r, &in, out) {
+		z.after(now, out)
+		return
+	}
 	switch in.Kind {
 	case protocol.Adopt:
 		z.takeHome(now, &in, out)
@@ -30,8 +34,11 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.ClosedAck:
 		if s := z.jobs[in.Job]; s != nil && s.lives(&in) {
 			s.acked = true
-			z.closing.Set(&s.slots.closing, s, quantity.Never)
+			s.closing = z.closing.Confirm(s.closing)
+			z.mayLeave(s)
 		}
+	case protocol.Archived:
+		z.filed(&in, out)
 	case protocol.Forget:
 		z.forget(now, &in, out)
 	case protocol.Offer:

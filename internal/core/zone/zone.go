@@ -11,8 +11,10 @@ import (
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -56,9 +58,11 @@ type soft struct {
 	nextAsk uint64
 	// What is to be looked at again when time has come: jobs by the deadline of their owner, by their leases (answers that
 	// are overdue, nodes that are silent), by the window they may continue into, by output that is not published, by
-	// their pause after a failure, those
-	// whose verdict the gate has not confirmed, and those that avoid slices.
-	deadlines, leases, continuing, publishing, resting, closing, avoiding alarm.Heap[*state]
+	// their pause after a failure, and those that avoid slices.
+	deadlines, leases, continuing, publishing, resting, avoiding alarm.Heap[*state]
+	// closing has the gate told of verdicts until it confirms them, leaving the jobs go to the archive that may (nil: none do).
+	closing outbox.Box[*state]
+	leaving *filing.Tray[*state]
 	// stales are when slices that are left alone are to be looked at.
 	stales alarm.Heap[*slice]
 	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
@@ -88,9 +92,11 @@ type state struct {
 	asking int
 	// dropping is the verdict the job ends with once its claims are settled; its State is Waiting (zero) while none.
 	dropping job.Verdict
-	// closedAt is when Closed was last sent; acked that the gate has it.
-	closedAt quantity.Instant
-	acked    bool
+	// closing is the verdict as the gate is told of it, nil if it need not be; acked that it has it. leaving: it goes to the
+	// archive.
+	closing *outbox.Item[*state]
+	acked   bool
+	leaving *filing.Sheet[*state]
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
 	ailed  ailed
@@ -110,7 +116,7 @@ type state struct {
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
 	stirred  bool
 	alive    int
-	slots    struct{ deadline, leases, continuing, publishing, resting, closing, avoiding int }
+	slots    struct{ deadline, leases, continuing, publishing, resting, avoiding int }
 	backoff  backoff
 	foreseen foreseen
 }
@@ -138,7 +144,7 @@ type lease struct {
 // queue is a queue's settings and use.
 type queue struct {
 	protocol.Queue
-	// attained is the sum over its jobs, in MiB-milliseconds.
+	// attained is the sum over its jobs, those included that the archive alone has, in MiB-milliseconds.
 	attained int64
 	// held is the number of slices its claims hold, asking that of its unanswered asks.
 	held, asking int
@@ -168,6 +174,10 @@ func New(cfg Config) (*Zone, error) {
 		jobs: map[job.ID]*state{}, queues: map[string]*queue{}, sites: map[job.SliceID]*slice{},
 	}
 	z.floor = market.NewFloor(z.floorConfig(), (*seller)(z))
+	z.closing = outbox.New[*state](cfg.Retry, mostClosing)
+	if cfg.Archive != nil {
+		z.leaving = filing.New[*state](*cfg.Archive, cfg.Retry)
+	}
 	return z, nil
 }
 

@@ -1,0 +1,147 @@
+package gate
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// archiving is a gate with an archive that answers at once and keeps what it is given.
+type archiving struct {
+	t     interface{ Fatalf(string, ...any) }
+	g     *Gate
+	facts []protocol.Fact
+	parts map[job.ID]protocol.Message
+	// left and back count the jobs that were archived and those that were taken back.
+	left, back int
+}
+
+// step steps the gate and plays the archive until it has no more to say. Said is what others were told.
+func (a *archiving) step(now quantity.Instant, in protocol.Message) (said []protocol.Message) {
+	todo := []protocol.Message{in}
+	for len(todo) > 0 {
+		m := todo[0]
+		todo = todo[1:]
+		if name, ok := a.g.Recalls(&m); ok {
+			m.Filed = a.parts[name].Filed
+		}
+		var out protocol.Out
+		a.g.Step(now, m, &out)
+		said = append(said, a.took(&out, &todo)...)
+	}
+	return said
+}
+
+func (a *archiving) took(out *protocol.Out, todo *[]protocol.Message) (said []protocol.Message) {
+	for _, f := range out.Facts {
+		a.facts = append(a.facts, f)
+		switch {
+		case f.Kind == protocol.JobArchived:
+			a.left++
+		case f.Kind == protocol.JobAccepted && f.Flag:
+			a.back++
+		}
+	}
+	for _, m := range out.Effects {
+		switch {
+		case m.Kind == protocol.Wake:
+		case m.To.Role != protocol.Archive:
+			said = append(said, m)
+		case m.Kind == protocol.File:
+			a.parts[m.Job] = m
+			*todo = append(*todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation})
+		case m.Kind == protocol.Purge:
+			if a.parts[m.Job].Generation < m.Generation {
+				delete(a.parts, m.Job)
+			}
+			*todo = append(*todo, protocol.Message{Kind: protocol.Purged, From: m.To, Job: m.Job, Generation: m.Generation})
+		}
+	}
+	return said
+}
+
+// check insists that the facts fold to the gate's state, and that what it counts as archived is what only the archive has.
+func (a *archiving) check(cfg Config) {
+	again, err := New(cfg)
+	if err != nil {
+		a.t.Fatalf("%v", err)
+	}
+	for _, f := range a.facts {
+		again.Apply(f)
+	}
+	var kept protocol.Out
+	run := a.g.Capture()
+	for done := false; !done; {
+		kept.Facts, done = run.Take(3, kept.Facts)
+	}
+	third, _ := New(cfg)
+	for _, f := range kept.Facts {
+		third.Apply(f)
+	}
+	if again.Digest() != a.g.Digest() || third.Digest() != a.g.Digest() {
+		a.t.Fatalf("digest %x, of its facts %x, of its snapshot %x", a.g.Digest(), again.Digest(), third.Digest())
+	}
+	only := int64(0)
+	for name, part := range a.parts {
+		if f := a.g.farewells[name]; a.g.find(name) == nil && (f == nil || f.last < part.Generation) {
+			only++
+		}
+	}
+	if a.g.Archived() != only || again.Archived() != only {
+		a.t.Fatalf("the gate counts %d archived jobs, its facts %d, the archive alone has %d", a.g.Archived(), again.Archived(), only)
+	}
+}
+
+// TestAnArchivedJobAnswersAsAHotOne: whatever is called and comes late, nobody but the archive can tell a gate that lets go of
+// every job as soon as it is over from one that keeps them all.
+func TestAnArchivedJobAnswersAsAHotOne(t *testing.T) {
+	left, back := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		cfg := Config{Zone: "z", Retain: 1000 * time.Hour}
+		hot := testGate(rt, cfg)
+		cfg.Archive = &filing.Config{Keep: 1, Most: 1}
+		a := &archiving{t: rt, g: testGate(rt, cfg), parts: map[job.ID]protocol.Message{}}
+		now := quantity.Instant(1e9)
+		for i := range rapid.IntRange(1, 120).Draw(rt, "steps") {
+			now = now.Add(time.Duration(rapid.SampledFrom([]int{2, 500, 2000}).Draw(rt, "passes")) * time.Millisecond)
+			in := calls(rt, hot, i)
+			if in.From.Role == protocol.Archive {
+				in = protocol.Message{Kind: protocol.Tick}
+			}
+			if in.Kind == protocol.Closed {
+				in.At = now
+			}
+			got := a.step(now, in)
+			var out protocol.Out
+			hot.Step(now, in, &out)
+			var want []protocol.Message
+			for _, m := range out.Effects {
+				if m.Kind != protocol.Wake {
+					want = append(want, m)
+				}
+			}
+			for _, list := range [][]protocol.Message{got, want} {
+				slices.SortStableFunc(list, func(a, b protocol.Message) int {
+					return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.To.Role, b.To.Role), cmp.Compare(a.Job, b.Job))
+				})
+			}
+			if !reflect.DeepEqual(got, want) {
+				rt.Fatalf("%+v:\n got %+v\nwant %+v", in, got, want)
+			}
+			a.check(cfg)
+		}
+		left, back = left+a.left, back+a.back
+	})
+	if left == 0 || back == 0 {
+		t.Errorf("%d jobs were archived, %d taken back: the test shows nothing", left, back)
+	}
+}

@@ -1,0 +1,132 @@
+package zone
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// A job that is over is told of until the gate confirms it, and then, where there is an archive, leaves to it
+// (docs/adr/0022-archive.md). What is said of it then is answered from the record that the driver finds there and hands on with
+// the message; another life of it takes the record back.
+
+// mostClosing is how many verdicts are said in one interval of Config.Retry and not confirmed. After a restart all of those that
+// are kept are said again.
+const mostClosing = 1024
+
+// close has the gate told of a job's verdict.
+func (z *Zone) close(s *state) { s.closing = z.closing.Say(s.closing, s) }
+
+// stay takes a job out of those that are closed, and of those that leave.
+func (z *Zone) stay(s *state) {
+	s.closing = z.closing.Confirm(s.closing)
+	s.leaving = z.leaving.Drop(s.leaving)
+}
+
+// mayLeave has a job leave in its time if nothing more is to become of it: the gate has its verdict, and all of its output is in
+// its place.
+func (z *Zone) mayLeave(s *state) {
+	if s.acked && s.Verdict.State.Final() && (len(s.Unpublished) == 0 || planted.In(planted.LeaveUnpublished)) {
+		s.leaving = z.leaving.Put(s.leaving, s, s.Ended)
+	}
+}
+
+// sayClosed tells the gate of verdicts, and the archive of jobs that leave.
+func (z *Zone) sayClosed(now quantity.Instant, out *protocol.Out) {
+	z.looking = z.looking[:0]
+	for s, ok := z.closing.Next(now); ok; s, ok = z.closing.Next(now) {
+		z.looking = append(z.looking, s)
+		if planted.In(planted.ForgetClosing) {
+			s.closing = z.closing.Confirm(s.closing)
+		}
+	}
+	slices.SortFunc(z.looking, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+	for _, s := range z.looking {
+		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
+	}
+	due := z.leaving.Due(now)
+	slices.SortFunc(due, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+	for _, s := range due {
+		filed := s.AppendFacts(nil)
+		filed[0].Actor = z.self
+		z.send(out, protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: s.Job, Generation: s.Generation, Filed: filed})
+	}
+}
+
+// filed lets go of a job that the archive has. What it has of an earlier life changes nothing.
+func (z *Zone) filed(in *protocol.Message, out *protocol.Out) {
+	if s := z.jobs[in.Job]; s != nil && s.leaving != nil && s.Generation == in.Generation.Number() {
+		z.fact(out, protocol.Fact{Kind: protocol.HomeArchived, Job: s.Job, Generation: s.Generation})
+	}
+}
+
+// attainedArchived adds to what archived jobs of a queue have attained. Jobs that leave attain no less for their queue by it.
+func (z *Zone) attainedArchived(q *queue, more int64) {
+	z.sum -= queueSum(q)
+	was := q.standing.Archived
+	q.standing.Queue, q.standing.Archived = q.Name, max(0, was+more)
+	z.sum += queueSum(q)
+	if more < 0 {
+		q.attained += q.standing.Archived - was
+	}
+}
+
+// Recalls implements protocol.Archivist.
+func (z *Zone) Recalls(m *protocol.Message) (name job.ID, ok bool) {
+	switch m.Kind {
+	case protocol.Adopt, protocol.Forget, protocol.Result:
+		return m.Job, z.jobs[m.Job] == nil
+	}
+	return "", false
+}
+
+// recalled is the archived record of the job that a message is about; nil if the job is here, if there is none, or if it was
+// forgotten and is on its way out.
+func (z *Zone) recalled(in *protocol.Message) *state {
+	if len(in.Filed) == 0 || z.jobs[in.Job] != nil || in.Filed[0].Record == nil {
+		return nil
+	}
+	s := &state{Record: *in.Filed[0].Record}
+	s.Generation = s.Generation.Number()
+	if slices.ContainsFunc(z.buried, func(g grave) bool { return g.id == s.Job && s.Generation <= g.last }) {
+		return nil
+	}
+	return s
+}
+
+// answerArchived takes a message about an archived job in. It is false where the message is to be taken in as any other: the job
+// was taken back for its next life, or made way for another one of its name.
+func (z *Zone) answerArchived(s *state, in *protocol.Message, out *protocol.Out) bool {
+	dropped := protocol.Fact{Kind: protocol.HomeDropped, Job: s.Job, Generation: s.Generation, Count: s.Attained, Text: s.Queue}
+	switch of := in.Generation.Number(); in.Kind {
+	case protocol.Adopt:
+		switch {
+		case in.Since.Number() > s.Generation:
+			z.fact(out, dropped)
+			return false
+		case of > s.Generation:
+			z.fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: s.Job, Record: in.Filed[0].Record, Flag: true})
+			return false
+		case s.lives(in):
+			z.send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch, Generation: s.Generation})
+		}
+	case protocol.Forget:
+		if s.Epoch == in.Epoch && s.Generation <= of {
+			z.fact(out, dropped)
+		}
+		z.send(out, protocol.Message{Kind: protocol.Forgotten, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
+	case protocol.Result:
+		ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job}
+		if s.Epoch == in.Epoch {
+			ack.Range = s.answered(in.Token)
+		}
+		z.send(out, ack)
+	default:
+		return false
+	}
+	return true
+}
