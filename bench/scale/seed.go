@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -104,7 +105,7 @@ func (s *seeds) write(ctx context.Context, dir string) (err error) {
 		return nil
 	}
 	if _, err = j.Replay(
-		func(state []byte) error { return wire.DecodeFacts(state, look) },
+		func(state io.Reader) error { return wire.ReadFacts(state, look) },
 		func(_ journal.Position, data []byte) error { return wire.DecodeFacts(data, look) },
 	); err != nil {
 		return err

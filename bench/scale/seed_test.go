@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func recovered(t *testing.T, dir string) pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = j.Replay(func(state []byte) error { return wire.DecodeFacts(state, p.apply) }, func(_ journal.Position, data []byte) error { return wire.DecodeFacts(data, p.apply) })
+	_, err = j.Replay(func(state io.Reader) error { return wire.ReadFacts(state, p.apply) }, func(_ journal.Position, data []byte) error { return wire.DecodeFacts(data, p.apply) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,9 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"sluice.dev/sluice/internal/core/actor"
-	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/wire"
@@ -114,70 +110,6 @@ func (h *Host) sleep(ctx context.Context, d time.Duration) bool {
 			_, h.queries = h.inbox.take(0, maxLooks, nil, h.queries)
 		}
 	}
-}
-
-// snapshot replaces the log by the actors' state when it has grown enough. It runs between batches, when state and log
-// are the same. What it writes is first folded into fresh actors: a snapshot that would not come back is not written.
-func (h *Host) snapshot() error {
-	bytes, records := h.journal.Size()
-	if records < h.snapshotAt && (bytes < h.opts.SnapshotBytes || records < h.snapshotAt/8+1) {
-		return nil
-	}
-	begin := time.Now()
-	facts, err := h.state()
-	if err != nil {
-		h.snapshotAt = records + h.opts.SnapshotRecords
-		h.log.Error("no snapshot was written, the log stays as it is; please report this", "error", err)
-		return nil
-	}
-	if facts == nil {
-		h.snapshotAt = ^uint64(0) // the actors can't
-		return nil
-	}
-	switch err := h.journal.Snapshot(wire.AppendFacts(nil, facts)); {
-	case err == nil:
-		h.snapshotAt = max(h.opts.SnapshotRecords, 2*uint64(len(facts)))
-		h.log.Info("wrote a snapshot", "facts", len(facts), "records", records, "bytes", bytes, "took", time.Since(begin))
-	case errkind.Of(err) == errkind.Exhausted:
-		h.snapshotAt = records + h.opts.SnapshotRecords/8 + 1
-		h.log.Warn("no snapshot could be written; the journal goes on growing, and it is tried again", "error", err)
-	default:
-		return errkind.Errorf(errkind.Of(err), "write a snapshot: %w", err)
-	}
-	return nil
-}
-
-// state is the durable state of all actors as facts, proven by folding it; nil if an actor can't say it.
-func (h *Host) state() ([]protocol.Fact, error) {
-	var facts []protocol.Fact
-	for _, p := range h.parties {
-		s, ok := p.Actor.(capture.Source)
-		if !ok {
-			return nil, nil
-		}
-		from := len(facts)
-		facts = append(facts, capture.All(s)...)
-		for i := from; i < len(facts); i++ {
-			facts[i].Actor = p.Address
-		}
-	}
-	if facts == nil {
-		facts = []protocol.Fact{}
-	}
-	fresh := h.opts.Actors().Parties(h.opts.ZoneID, h.opts.NodeID)
-	err := wire.DecodeFacts(wire.AppendFacts(nil, facts), func(f protocol.Fact) error {
-		fresh[h.index[f.Actor]].Actor.Apply(f)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range h.parties {
-		if got, want := fresh[i].Actor.Digest(), p.Actor.Digest(); got != want {
-			return nil, fmt.Errorf("the snapshot of %s folds to digest %016x, the actor has %016x", actor.Name(p.Address), got, want)
-		}
-	}
-	return facts, nil
 }
 
 // neverWakes has no Tick wanted of n parties.

@@ -53,12 +53,12 @@ func (a *toy) Apply(f protocol.Fact) {
 func (a *toy) Recover(quantity.Instant, *protocol.Out) {}
 func (a *toy) Digest() uint64                          { return a.sum }
 
-func (a *toy) Capture() capture.Run {
+func (a *toy) capture(self protocol.Address) capture.Run {
 	all := slices.Clone(a.facts)
 	if a.forget && len(all) > 0 {
 		all = all[:len(all)-1]
 	}
-	return a.parts.Begin(protocol.Address{}, all)
+	return a.parts.Begin(self, all)
 }
 
 func (a *toy) has(id job.ID) bool {
@@ -66,6 +66,8 @@ func (a *toy) has(id job.ID) bool {
 }
 
 type toyGate struct{ toy }
+
+func (g *toyGate) Capture() capture.Run { return g.capture(protocol.Address{Role: protocol.Gate}) }
 
 func (g *toyGate) Check(quantity.Instant, *job.Spec) error { return nil }
 func (g *toyGate) Life(id job.ID) job.Generation {
@@ -100,6 +102,10 @@ func acceptAll(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Ou
 
 type toyZone struct{ toy }
 
+func (z *toyZone) Capture() capture.Run {
+	return z.capture(protocol.Address{Role: protocol.Zone, ID: "z"})
+}
+
 func (z *toyZone) Costs(cuts []status.Cut) []status.Cut                      { return cuts }
 func (z *toyZone) Page(quantity.Instant, status.JobQuery) (p status.JobPage) { return p }
 func (z *toyZone) Windows(quantity.Instant) []status.Window                  { return nil }
@@ -112,6 +118,10 @@ func (z *toyZone) Explain(quantity.Instant, job.ID) (status.Explanation, bool) {
 }
 
 type toyNode struct{ toy }
+
+func (n *toyNode) Capture() capture.Run {
+	return n.capture(protocol.Address{Role: protocol.Node, ID: "n"})
+}
 
 func (n *toyNode) Slices(quantity.Instant) []status.Slice { return nil }
 func (n *toyNode) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
@@ -157,10 +167,31 @@ func (f fixed) Watch(ctx context.Context, _ func(job.SliceID, int) bool, _ func(
 	return nil
 }
 
-// hooked is a journal whose Append asks first.
+// hooked is a journal whose Append and whose snapshots' Write ask first.
 type hooked struct {
 	journal.Journal
 	before func(records [][]byte) error
+	state  func() error
+}
+
+func (j *hooked) Snapshot() (journal.Snapshot, error) {
+	s, err := j.Journal.Snapshot()
+	if err != nil || j.state == nil {
+		return s, err
+	}
+	return hookedSnapshot{s, j.state}, nil
+}
+
+type hookedSnapshot struct {
+	journal.Snapshot
+	before func() error
+}
+
+func (s hookedSnapshot) Write(b []byte) (int, error) {
+	if err := s.before(); err != nil {
+		return 0, err
+	}
+	return s.Snapshot.Write(b)
 }
 
 func (j *hooked) Append(records [][]byte) (journal.Position, error) {
@@ -176,6 +207,7 @@ type rig struct {
 	executor *deaf
 	actors   func() actor.Set
 	before   func(records [][]byte) error
+	state    func() error
 	options  func(*Options)
 }
 
@@ -191,7 +223,7 @@ func (r *rig) open() (*Host, error) {
 		Journal: func(dir string) (journal.Journal, error) {
 			j, err := local.Open(dir, local.Options{})
 			if err == nil && r.before != nil {
-				j = &hooked{Journal: j, before: r.before}
+				j = &hooked{j, r.before, r.state}
 			}
 			return j, err
 		},

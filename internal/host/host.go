@@ -87,6 +87,7 @@ type Host struct {
 	buffer  []byte
 	// snapshotAt is the number of records since the last snapshot at which the next is due.
 	snapshotAt uint64
+	taking     *snapshotting // nil: no snapshot is being taken
 }
 
 // step is one call of an actor within a batch: the end of its facts in out.Facts, and when it was.
@@ -154,6 +155,12 @@ func (h *Host) loop(ctx context.Context) error {
 			return err
 		case <-h.inbox.ping:
 		case <-timer.C:
+		case room := <-h.taking.room(): // nothing else is to do
+			h.taking.capture(room)
+		case why := <-h.taking.over():
+			if err := h.endSnapshot(why); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return nil
 		}
@@ -280,7 +287,7 @@ func (h *Host) Close() error {
 			err = errors.Join(err, h.tape.Close())
 		}
 		if h.journal != nil {
-			err = errors.Join(err, h.journal.Close())
+			err = errors.Join(err, h.stopSnapshot(), h.journal.Close())
 		}
 		if h.opts.Inventory != nil {
 			err = errors.Join(err, h.opts.Inventory.Close())

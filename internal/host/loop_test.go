@@ -241,55 +241,6 @@ func TestLostRecordIsNamedByItsWitness(t *testing.T) {
 	}
 }
 
-func TestSnapshots(t *testing.T) {
-	r := newRig(t)
-	r.options = func(o *Options) { o.SnapshotRecords = 10 }
-	h, stop := r.start(t)
-	submit := func(from, n int) {
-		for i := range n {
-			if _, err := h.Submit(context.Background(), "", spec(job.ID(rune('A'+from+i))), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	submit(0, 25)
-	digest := h.actors.Gate.Digest()
-	if _, records := h.journal.Size(); records >= 25 {
-		t.Errorf("%d records since the last snapshot: there was none", records)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	h, stop = r.start(t)
-	if got := h.actors.Gate.Digest(); got != digest {
-		t.Errorf("recovered digest %x, want %x", got, digest)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-
-	// A snapshot that would lose something is not written.
-	good := r.actors
-	r.actors = func() actor.Set {
-		a := good()
-		a.Gate.(*toyGate).forget = true
-		return a
-	}
-	h, stop = r.start(t)
-	submit(30, 25)
-	if _, records := h.journal.Size(); records < 25 {
-		t.Errorf("%d records since the last snapshot: a false one was written", records)
-	}
-	digest = h.actors.Gate.Digest()
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	h, _ = r.start(t)
-	if got := h.actors.Gate.Digest(); got != digest {
-		t.Errorf("recovered digest %x, want %x", got, digest)
-	}
-}
-
 func TestBrokenInvariantLeavesItsCauseOnTheTape(t *testing.T) {
 	r := newRig(t)
 	r.actors = func() actor.Set {

@@ -6,19 +6,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/fabric/memory"
 	"sluice.dev/sluice/internal/edge/inventory"
-	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/observe"
 	"sluice.dev/sluice/internal/edge/tape"
-	"sluice.dev/sluice/internal/edge/wire"
 )
 
 // Folders of the data directory that belong to this package; the executor has its own.
@@ -160,42 +156,6 @@ func (h *Host) openTape() error {
 	h.tape = tape.NewWriter(dir, tape.Header{
 		Boot: boot, Version: h.opts.Version, Commit: h.opts.Commit, Started: h.started, Config: h.opts.Config,
 	}, h.opts.Tape, func(err error) { h.log.Warn("tape", "error", err) })
-	return nil
-}
-
-// replay folds the log into the actors. It decides nothing.
-func (h *Host) replay() error {
-	begin, facts := time.Now(), 0
-	h.workdirs = newWorkdirs()
-	apply := func(f protocol.Fact) error {
-		i, ok := h.index[f.Actor]
-		if !ok {
-			return errkind.Errorf(errkind.Invalid, "the log in %s holds facts of %s, but this daemon is zone %s and node %s: start it with the names it had",
-				h.opts.DataDir, actor.Name(f.Actor), h.opts.ZoneID, h.opts.NodeID)
-		}
-		if h.tape != nil {
-			h.tape.Recovered(&f)
-		}
-		h.parties[i].Actor.Apply(f)
-		h.observer.Recovered(&f)
-		h.needs(&f)
-		h.agents.fact(&f)
-		facts++
-		return nil
-	}
-	position, err := h.journal.Replay(
-		func(state []byte) error { return wire.DecodeFacts(state, apply) },
-		func(p journal.Position, data []byte) error {
-			if err := wire.DecodeFacts(data, apply); err != nil {
-				return errkind.Errorf(errkind.Of(err), "record %d: %w", p.Seq, err)
-			}
-			return nil
-		})
-	if err != nil {
-		return fmt.Errorf("recover from the log: %w", err)
-	}
-	h.position, h.fresh = position, position.Seq == 0
-	h.log.Info("recovered", "facts", facts, "at", position.String(), "took", time.Since(begin))
 	return nil
 }
 

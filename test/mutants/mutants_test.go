@@ -25,6 +25,7 @@ const (
 	filed  = module + "edge/archive/bolt"
 	driver = module + "host"
 	parts  = module + "core/capture"
+	kept   = module + "edge/journal/memory"
 )
 
 // mutants says which test of which package sees which bug.
@@ -48,6 +49,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
 	planted.DiscardAnyLife:    {filed, "TestConformance"},
 	planted.AnswerUnfiled:     {driver, "TestAFilingIsAnsweredWhenItIsDurable"},
+	planted.DropBeforeSync:    {kept, "TestConformance"},
 	planted.TornCapture:       {parts, "TestACaptureIsOfOneInstant"},
 	planted.SkipCapture:       {parts, "TestACaptureIsOfOneInstant"},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -142,7 +143,7 @@ func (l *live) logged(t *testing.T) []protocol.Fact {
 		t.Fatal(err)
 	}
 	_, err = j.Replay(
-		func([]byte) error { return errors.New("there is a snapshot: the test would miss facts") },
+		func(io.Reader) error { return errors.New("there is a snapshot: the test would miss facts") },
 		func(_ journal.Position, data []byte) error { l.took([][]byte{data}); return nil })
 	if err = errors.Join(err, j.Close()); err != nil {
 		t.Fatal(err)

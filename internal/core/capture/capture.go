@@ -1,7 +1,7 @@
 // Package capture lets an actor say its durable state as of one instant, a bounded piece at a time, while it goes on
 // changing: copy before change. A part that is about to change, and whose turn has not come, gives its facts first; a part
 // made later is not in it. So nothing is copied but what changes meanwhile, and no step is longer than before by more than
-// the part that it touches. It must not know what the parts are.
+// the part that it touches (docs/adr/0025-snapshots-beside-the-loop.md). It must not know what the parts are.
 package capture
 
 import (
@@ -16,7 +16,8 @@ type Part interface {
 	// before or after any other part. They share nothing with the part that is ever changed in place. Whose they are is set by
 	// Take.
 	AppendFacts(out []protocol.Fact) []protocol.Fact
-	mark() *Mark
+	// Captured is its Mark.
+	Captured() *Mark
 }
 
 // Mark is what a part knows of captures.
@@ -25,7 +26,8 @@ type Mark struct {
 	taken uint32 // the last capture that has taken it, or that it was made in
 }
 
-func (m *Mark) mark() *Mark { return m }
+// Captured implements Part for who embeds a Mark.
+func (m *Mark) Captured() *Mark { return m }
 
 // Source is an actor of which captures can be made.
 type Source interface {
@@ -59,7 +61,7 @@ type Parts struct {
 
 // Add notes a part that is made now.
 func (c *Parts) Add(p Part) {
-	m := p.mark()
+	m := p.Captured()
 	m.index, m.taken = uint32(len(c.list)), c.epoch
 	c.list = append(c.list, p)
 }
@@ -73,7 +75,7 @@ func (c *Parts) Change(p Part) {
 
 // Remove notes that a part is about to go.
 func (c *Parts) Remove(p Part) {
-	m := p.mark()
+	m := p.Captured()
 	last := c.list[len(c.list)-1]
 	invariant.Check(c.list[m.index] == p, "capture: a part is removed that was never added")
 	if c.running {
@@ -83,7 +85,7 @@ func (c *Parts) Remove(p Part) {
 		}
 	}
 	c.list[m.index] = last
-	last.mark().index = m.index
+	last.Captured().index = m.index
 	c.list[len(c.list)-1] = nil
 	c.list = c.list[:len(c.list)-1]
 	c.next = min(c.next, len(c.list))
@@ -91,7 +93,7 @@ func (c *Parts) Remove(p Part) {
 
 // give takes a part now, if it was not taken before.
 func (c *Parts) give(p Part) {
-	if m := p.mark(); m.taken != c.epoch {
+	if m := p.Captured(); m.taken != c.epoch {
 		m.taken = c.epoch
 		c.early = p.AppendFacts(c.early)
 	}
@@ -112,7 +114,7 @@ func (c *Parts) Take(n int, out []protocol.Fact) ([]protocol.Fact, bool) {
 	c.early = c.early[:0]
 	for ; n > 0 && c.running && c.next < len(c.list); n-- {
 		p := c.list[c.next]
-		if m := p.mark(); m.taken != c.epoch {
+		if m := p.Captured(); m.taken != c.epoch {
 			m.taken = c.epoch
 			out = p.AppendFacts(out)
 		}

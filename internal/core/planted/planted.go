@@ -60,6 +60,8 @@ const (
 	DiscardAnyLife Bug = "discard-any-life"
 	// AnswerUnfiled lets actors forget jobs that the archive has not made durable. (host)
 	AnswerUnfiled Bug = "answer-unfiled"
+	// DropBeforeSync removes what a snapshot covers before the snapshot is durable. (journal)
+	DropBeforeSync Bug = "drop-before-sync"
 	// TornCapture lets a part change before a running capture has its facts: they would be of two instants. (capture)
 	TornCapture Bug = "torn-capture"
 	// LeaveUnconfirmed lets go of a job that is over before the archive has it. (gate)

@@ -7,6 +7,7 @@ package journal
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"strconv"
 )
 
@@ -35,27 +36,40 @@ func (p Position) Next(record []byte) Position {
 	return n
 }
 
-// Journal is one open log with a single writer. It is not safe for concurrent use.
+// Journal is one open log with a single writer. It is not safe for concurrent use, but for a Snapshot that is written beside.
 type Journal interface {
 	// Replay hands over the latest snapshot, if there is one (the callback is not called otherwise), then every record
 	// after it in order, and returns the position of the last. It is called once, before the first Append. An error of
-	// the callbacks ends it and is returned as it is; the journal is then of no further use. The slices may be kept.
-	Replay(snapshot func(state []byte) error, record func(p Position, data []byte) error) (Position, error)
+	// the callbacks ends it and is returned as it is; the journal is then of no further use. What they are given lives as long
+	// as their call. The bytes of state are whole as far as they come; that it has all of them is known when Replay returns.
+	Replay(snapshot func(state io.Reader) error, record func(p Position, data []byte) error) (Position, error)
 	// Append makes all records durable with one sync and returns the position of the last; after a crash either all of
 	// a batch are there or none. On an error nothing of the batch counts: the journal is as before and the same call may
 	// be made again. An error of kind Exhausted means that room must be made, Invalid that the records are too large
 	// (MaxRecord, MaxBatch); any other kind means that the journal can't be used any more. No records: no sync.
 	Append(records [][]byte) (Position, error)
-	// Snapshot durably stores state as of the last appended record and drops the records before it, but keeps the
-	// ability to check a witness not older than the snapshot's position. Errors are as of Append.
-	Snapshot(state []byte) error
+	// Snapshot begins one of the state as of the last appended record. Its bytes follow, beside what is appended meanwhile;
+	// until its Commit has come back nothing is changed by it. There is one at a time. Errors are as of Append.
+	Snapshot() (Snapshot, error)
 	// Check compares a witness with the log: nil if the log has that record with that digest, or if it is older than the
 	// latest snapshot; an error of kind Corrupt that names what is missing otherwise. It is called after Replay.
 	Check(witness Position) error
 	// Size is the number of bytes on disk and the number of records since the last snapshot.
 	Size() (bytes int64, records uint64)
-	// Close releases the log. What was appended is durable without it.
+	// Close releases the log. What was appended is durable without it. A snapshot that is being written is over first.
 	Close() error
+}
+
+// Snapshot is a snapshot that is being written. One goroutine may use it while another uses its journal. Errors are as of
+// Append; after one it can only be given up, and after one of kind Exhausted the journal is as before.
+type Snapshot interface {
+	// Write appends to it.
+	io.Writer
+	// Commit makes what was written durable as the journal's snapshot, in one step, and then drops the records before its
+	// position, but keeps the ability to check a witness not older than that.
+	Commit() error
+	// Abort gives it up: the room that it took is free again. After Commit has succeeded it does nothing.
+	Abort() error
 }
 
 const (

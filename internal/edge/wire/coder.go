@@ -25,6 +25,8 @@ type coder struct {
 	last protowire.Number
 	what string
 	err  error
+	// shared is what values of one journal have in common, nil for a value alone.
+	shared *Decoder
 }
 
 // reader starts reading a value called what in error messages.
@@ -213,7 +215,7 @@ func text[T ~string](c *coder, n protowire.Number, v *T) {
 		c.damaged("field %d is written although it is empty", n)
 		return
 	}
-	*v = T(b)
+	*v = T(c.shared.text(b))
 }
 
 // texts is a list of strings; an empty element is kept.
@@ -225,7 +227,7 @@ func texts[T ~string](c *coder, n protowire.Number, v *[]T) {
 		return
 	}
 	for c.next(n, protowire.BytesType) {
-		*v = append(*v, T(c.readBytes()))
+		*v = append(*v, T(c.shared.text(c.readBytes())))
 	}
 }
 

@@ -25,7 +25,7 @@ func factFields(c *coder, f *protocol.Fact) {
 	text(c, 17, &f.Request)
 	text(c, 18, &f.Text)
 	text(c, 19, &f.Digest)
-	pointer(c, 20, &f.Spec, specFields)
+	sharedSpec(c, 20, &f.Spec)
 	pointer(c, 21, &f.Queue, queueFields)
 	value(c, 22, &f.Verdict, verdictFields)
 	pointer(c, 23, &f.Result, resultFields)
@@ -193,7 +193,7 @@ func viewFields(c *coder, v *protocol.SliceView) {
 func recordFields(c *coder, r *protocol.Record) {
 	text(c, 1, &r.Job)
 	unsigned(c, 2, &r.Epoch)
-	pointer(c, 3, &r.Spec, specFields)
+	sharedSpec(c, 3, &r.Spec)
 	text(c, 4, &r.Queue)
 	instant(c, 5, &r.Submitted)
 	boolean(c, 6, &r.Held)

@@ -24,18 +24,23 @@ func AppendFact(dst []byte, f *protocol.Fact) []byte {
 // Errors are of kind Corrupt (damaged or not ours) or Unsupported (written by a newer build).
 func DecodeFact(b []byte) (protocol.Fact, error) {
 	var f protocol.Fact
+	if err := decodeFact(b, &f, nil); err != nil {
+		return protocol.Fact{}, err
+	}
+	return f, nil
+}
+
+func decodeFact(b []byte, f *protocol.Fact, d *Decoder) error {
 	c, err := reader("fact", b)
 	if err != nil {
-		return f, err
+		return err
 	}
-	factFields(c, &f)
+	c.shared = d
+	factFields(c, f)
 	if c.finish(); c.err == nil && !knownFact(f.Kind) {
 		c.newer("kind %d", f.Kind)
 	}
-	if c.err != nil {
-		return protocol.Fact{}, c.err
-	}
-	return f, nil
+	return c.err
 }
 
 // AppendMessage appends the encoding of m to dst. An error travels as its kind and text. A message of a kind this build
@@ -78,9 +83,9 @@ func AppendFacts(dst []byte, facts []protocol.Fact) []byte {
 // it is; errors of the bytes are those of DecodeFact, with the number of the fact (from 1).
 func DecodeFacts(b []byte, f func(protocol.Fact) error) error {
 	for i := 1; len(b) > 0; i++ {
-		one, n := protowire.ConsumeBytes(b)
-		if n < 0 || n != protowire.SizeBytes(len(one)) {
-			return errkind.Errorf(errkind.Corrupt, "fact %d of the list: its length is damaged, %d bytes before the end", i, len(b))
+		one, n, err := nextFact(b, i)
+		if err != nil {
+			return err
 		}
 		fact, err := DecodeFact(one)
 		if err != nil {
@@ -92,4 +97,13 @@ func DecodeFacts(b []byte, f func(protocol.Fact) error) error {
 		b = b[n:]
 	}
 	return nil
+}
+
+// nextFact is the encoding of the first fact of a list, which is number i of the whole one, and how much of b it takes.
+func nextFact(b []byte, i int) (one []byte, n int, err error) {
+	one, n = protowire.ConsumeBytes(b)
+	if n < 0 || n != protowire.SizeBytes(len(one)) {
+		return nil, 0, errkind.Errorf(errkind.Corrupt, "fact %d of the list: its length is damaged, %d bytes before the end", i, len(b))
+	}
+	return one, n, nil
 }

@@ -5,6 +5,7 @@ package disk
 
 import (
 	"io"
+	"slices"
 )
 
 // FS is one directory. Names have no separators. What was not synced may be lost, in any part and any order, when the
@@ -46,8 +47,8 @@ type File interface {
 // LockName is the file that carries the lock and the id of the process that holds it.
 const LockName = "LOCK"
 
-// ReadAll reads a whole file.
-func ReadAll(fs FS, name string) ([]byte, error) {
+// ReadAll reads a whole file, into room if it is large enough.
+func ReadAll(fs FS, name string, room []byte) ([]byte, error) {
 	f, err := fs.View(name)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func ReadAll(fs FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, size)
+	b := slices.Grow(room[:0], int(size))[:size]
 	n, err := f.ReadAt(b, 0)
 	if n == len(b) {
 		err = nil // a reader may say with the last byte that it is the last

@@ -1,9 +1,11 @@
 package journaltest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -64,7 +66,7 @@ func snapshotAndTail(t *testing.T, k Kind) {
 		add(t, j, m, batch(i*10, 4)...)
 		state := fmt.Appendf(nil, "state %d", i)
 		for range 2 { // again with nothing new is the same
-			if err := j.Snapshot(state); err != nil {
+			if err := Snapshot(j, state); err != nil {
 				t.Fatal(err)
 			}
 			m.snapshot(state)
@@ -75,7 +77,7 @@ func snapshotAndTail(t *testing.T, k Kind) {
 		shut(t, j)
 	}
 	j := must(t, s, m)
-	if err := j.Snapshot([]byte{}); err != nil {
+	if err := Snapshot(j, []byte{}); err != nil {
 		t.Fatal(err)
 	}
 	m.snapshot([]byte{})
@@ -83,12 +85,74 @@ func snapshotAndTail(t *testing.T, k Kind) {
 	shut(t, must(t, s, m))
 }
 
+// snapshotBeside: a snapshot is of where it was begun, whatever is appended while it is written; until it is committed
+// nothing has changed, and what is given up leaves nothing.
+func snapshotBeside(t *testing.T, k Kind) {
+	s, m := k(t), &model{}
+	j := must(t, s, m)
+	n := 0
+	more := func() {
+		t.Helper()
+		add(t, j, m, batch(n, 1+n%4)...)
+		n += 1 + n%4
+	}
+	for round := range 12 {
+		for range round % 5 {
+			more()
+		}
+		at := m.last()
+		begun, err := j.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Snapshot(); errkind.Of(err) != errkind.Invalid {
+			t.Fatalf("a second snapshot at a time: %v", err)
+		}
+		var state []byte
+		for i := range round * 5 {
+			part := bytes.Repeat([]byte{byte(round), byte(i)}, 10*i)
+			state = append(state, part...)
+			if _, err := begun.Write(part); err != nil {
+				t.Fatal(err)
+			}
+			if i%3 == 0 {
+				more()
+			}
+		}
+		shut(t, mustQuietly(t, s.Copy(), m))
+		if round%3 == 2 {
+			if err := errors.Join(begun.Abort(), begun.Abort()); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			if err := errors.Join(begun.Commit(), begun.Abort()); err != nil {
+				t.Fatal(err)
+			}
+			m.cover(at, append([]byte{}, state...))
+		}
+		if _, err := begun.Write([]byte("late")); errkind.Of(err) != errkind.Invalid {
+			t.Fatalf("a write after the end: %v", err)
+		}
+		for _, p := range append([]journal.Position{m.stateAt}, m.at...) {
+			if err := j.Check(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shut(t, mustQuietly(t, s.Copy(), m))
+		if round%4 == 3 {
+			shut(t, j)
+			j = mustQuietly(t, s, m)
+		}
+	}
+	shut(t, j)
+}
+
 func witnessesAreChecked(t *testing.T, k Kind) {
 	s, m := k(t), &model{}
 	j := must(t, s, m)
 	add(t, j, m, batch(0, 30)...)
 	old := m.at[3]
-	if err := j.Snapshot([]byte("state")); err != nil {
+	if err := Snapshot(j, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
 	m.snapshot([]byte("state"))
@@ -121,7 +185,7 @@ func callbackEndsReplay(t *testing.T, k Kind) {
 	s, m := k(t), &model{}
 	j := must(t, s, m)
 	add(t, j, m, batch(0, 3)...)
-	if err := j.Snapshot([]byte("state")); err != nil {
+	if err := Snapshot(j, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
 	m.snapshot([]byte("state"))
@@ -140,7 +204,7 @@ func callbackEndsReplay(t *testing.T, k Kind) {
 			t.Fatal(err)
 		}
 		calls = 0
-		_, err = j.Replay(func([]byte) error { return stopAt(n) }, func(journal.Position, []byte) error { return stopAt(n) })
+		_, err = j.Replay(func(io.Reader) error { return stopAt(n) }, func(journal.Position, []byte) error { return stopAt(n) })
 		if !errors.Is(err, errStop) || calls != n {
 			t.Fatalf("ended after %d of %d calls: %v", calls, n, err)
 		}
@@ -159,7 +223,7 @@ func replayComesFirst(t *testing.T, k Kind) {
 	}
 	for name, err := range map[string]error{
 		"Append":   second(j.Append(batch(0, 1))),
-		"Snapshot": j.Snapshot(nil),
+		"Snapshot": Snapshot(j, nil),
 		"Check":    j.Check(journal.Position{}),
 	} {
 		if errkind.Of(err) != errkind.Invalid {
@@ -234,7 +298,7 @@ func sizeGrowsAndShrinks(t *testing.T, k Kind) {
 		add(t, j, m, batch(i, 10)...)
 	}
 	check(200)
-	if err := j.Snapshot([]byte("state")); err != nil {
+	if err := Snapshot(j, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
 	m.snapshot([]byte("state"))
@@ -247,13 +311,13 @@ func sizeGrowsAndShrinks(t *testing.T, k Kind) {
 	// One record that fills a segment, and the state after it: nothing of it stays.
 	add(t, j, m, make([]byte, 5000))
 	check(4)
-	if err := j.Snapshot([]byte("state")); err != nil {
+	if err := Snapshot(j, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
 	check(0)
 	m.snapshot([]byte("state"))
 	add(t, j, m, make([]byte, 5000))
-	if err := j.Snapshot([]byte("state")); err != nil {
+	if err := Snapshot(j, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
 	check(0)

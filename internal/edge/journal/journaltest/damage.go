@@ -25,10 +25,11 @@ func populate(t *testing.T, s Store) *model {
 	m := &model{}
 	j := must(t, s, m)
 	add(t, j, m, batch(0, 20)...)
-	if err := j.Snapshot([]byte("the state after twenty records")); err != nil {
+	state := bytes.Repeat([]byte("the state after twenty records, "), 40) // several chunks
+	if err := Snapshot(j, state); err != nil {
 		t.Fatal(err)
 	}
-	m.snapshot([]byte("the state after twenty records"))
+	m.snapshot(state)
 	for i := range 8 {
 		add(t, j, m, batch(20+4*i, 1+i%4)...)
 	}
@@ -178,11 +179,11 @@ func fullDiskAtSnapshot(t *testing.T, k Kind) {
 	s, m := k(t), &model{}
 	j := must(t, s, m)
 	full := 0
-	for room := 0; room < 320; room += 3 * stride(s) {
+	for room := 0; room < 1400; room += 7 * stride(s) {
 		add(t, j, m, batch(room, 2)...)
-		state := fmt.Appendf(nil, "state with room for %d", room)
+		state := bytes.Repeat(fmt.Appendf(nil, "state with room for %d", room), 40) // several chunks
 		s.SetRoom(int64(room))
-		err := j.Snapshot(state)
+		err := Snapshot(j, state)
 		if err != nil {
 			full++
 			if errkind.Of(err) != errkind.Exhausted {
@@ -191,7 +192,7 @@ func fullDiskAtSnapshot(t *testing.T, k Kind) {
 			shut(t, mustQuietly(t, s.Copy(), m))
 			s.SetRoom(-1)
 			add(t, j, m, batch(room+2, 1)...) // it goes on with or without a snapshot
-			if err := j.Snapshot(state); err != nil {
+			if err := Snapshot(j, state); err != nil {
 				t.Fatalf("room was made: %v", err)
 			}
 		}

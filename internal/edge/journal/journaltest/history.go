@@ -34,6 +34,14 @@ func anyHistory(t *testing.T, k Kind) {
 			}
 			r.Fatal(err)
 		}
+		// begun is a snapshot that is being written, and what was.
+		var begun journal.Snapshot
+		var at journal.Position
+		var state []byte
+		reopen := func(models ...*model) {
+			begun = nil
+			open(models...)
+		}
 		open(m)
 		n := 0
 		steps := 30
@@ -45,20 +53,58 @@ func anyHistory(t *testing.T, k Kind) {
 			n += len(b)
 			next := m.clone()
 			next.append(b)
-			switch rapid.SampledFrom([]string{"append", "append", "append", "snapshot", "full", "end", "kill", "cut", "damage"}).Draw(r, "step") {
+			switch rapid.SampledFrom([]string{"append", "append", "append", "snapshot", "snapshot", "write", "write", "give up", "full", "end", "kill", "cut", "damage"}).Draw(r, "step") {
 			case "append":
 				if _, err := j.Append(b); err != nil {
 					r.Fatal(err)
 				}
 				m = next
 			case "snapshot":
-				state := rapid.SliceOf(rapid.Byte()).Draw(r, "state")
-				if err := j.Snapshot(state); err != nil {
+				if begun == nil {
+					var err error
+					if begun, err = j.Snapshot(); err != nil {
+						r.Fatal(err)
+					}
+					at, state = m.last(), []byte{}
+					continue
+				}
+				if err := begun.Commit(); err != nil {
 					r.Fatal(err)
 				}
-				m.snapshot(append([]byte{}, state...))
+				m.cover(at, state)
+				begun = nil
+			case "write":
+				if begun == nil {
+					continue
+				}
+				part := bytes.Repeat(rapid.SliceOf(rapid.Byte()).Draw(r, "state"), rapid.IntRange(1, 50).Draw(r, "times"))
+				if _, err := begun.Write(part); err != nil {
+					r.Fatal(err)
+				}
+				state = append(state, part...)
+			case "give up":
+				if begun != nil {
+					if err := begun.Abort(); err != nil {
+						r.Fatal(err)
+					}
+					begun = nil
+				}
 			case "full":
 				s.SetRoom(rapid.Int64Range(0, 400).Draw(r, "room"))
+				if begun != nil && rapid.Bool().Draw(r, "of the snapshot") {
+					part := make([]byte, 700)
+					switch _, err := begun.Write(part); {
+					case err == nil:
+						state = append(state, part...)
+					case errkind.Of(err) != errkind.Exhausted:
+						r.Fatal(err)
+					default:
+						if err := begun.Abort(); err != nil {
+							r.Fatal(err)
+						}
+						begun = nil
+					}
+				}
 				_, err := j.Append(b)
 				s.SetRoom(-1)
 				switch {
@@ -68,13 +114,18 @@ func anyHistory(t *testing.T, k Kind) {
 					r.Fatal(err)
 				}
 			case "end":
+				if begun != nil {
+					if err := begun.Abort(); err != nil {
+						r.Fatal(err)
+					}
+				}
 				if err := j.Close(); err != nil {
 					r.Fatal(err)
 				}
-				open(m)
+				reopen(m)
 			case "kill":
 				s = s.Copy() // a killed process leaves what it wrote, and no lock
-				open(m)
+				reopen(m)
 			case "cut":
 				p, ok := s.(Powered)
 				if !ok {
@@ -82,7 +133,22 @@ func anyHistory(t *testing.T, k Kind) {
 				}
 				p.CutAfter(rapid.Int64Range(0, 8).Draw(r, "after"))
 				models := []*model{m}
+				if begun != nil && rapid.Bool().Draw(r, "while it is committed") {
+					covered := m.clone()
+					covered.cover(at, state)
+					if begun.Commit() == nil {
+						m = covered
+						next = m.clone()
+						next.append(b)
+						models = []*model{m}
+					} else {
+						models = append(models, covered)
+					}
+				}
 				for range 3 {
+					if len(models) > 1 {
+						break // the power is gone
+					}
 					if _, err := j.Append(b); err != nil {
 						models = append(models, next)
 						break
@@ -93,11 +159,16 @@ func anyHistory(t *testing.T, k Kind) {
 					next.append(b)
 				}
 				s = p.Restart(rapid.Uint64().Draw(r, "seed"))
-				open(models...)
+				reopen(models...)
 			case "damage":
 				damage(t, r, s, m)
 			}
 			if err := j.Check(m.last()); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if begun != nil {
+			if err := begun.Abort(); err != nil {
 				r.Fatal(err)
 			}
 		}

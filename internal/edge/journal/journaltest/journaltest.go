@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 
@@ -54,6 +55,7 @@ func Run(t *testing.T, k Kind) {
 		"RecordsComeBack":              recordsComeBack,
 		"PositionsAreTheChain":         positionsAreTheChain,
 		"SnapshotAndTail":              snapshotAndTail,
+		"SnapshotBeside":               snapshotBeside,
 		"WitnessesAreChecked":          witnessesAreChecked,
 		"CallbackEndsReplay":           callbackEndsReplay,
 		"ReplayComesFirst":             replayComesFirst,
@@ -98,9 +100,13 @@ func (m *model) append(batch [][]byte) {
 	}
 }
 
-func (m *model) snapshot(state []byte) {
-	m.stateAt, m.state = m.last(), state
-	m.records, m.at = nil, nil
+func (m *model) snapshot(state []byte) { m.cover(m.last(), state) }
+
+// cover is a snapshot of the state as of an earlier record.
+func (m *model) cover(at journal.Position, state []byte) {
+	n := at.Seq - m.stateAt.Seq
+	m.stateAt, m.state = at, state
+	m.records, m.at = m.records[n:], m.at[n:]
 }
 
 func (m *model) clone() *model {
@@ -118,12 +124,12 @@ type held struct {
 
 func replay(j journal.Journal) (*held, error) {
 	h := &held{}
-	end, err := j.Replay(func(state []byte) error {
+	end, err := j.Replay(func(state io.Reader) (err error) {
 		h.snapshots++
-		h.state = state
-		return nil
+		h.state, err = io.ReadAll(state)
+		return err
 	}, func(p journal.Position, data []byte) error {
-		h.records = append(h.records, data)
+		h.records = append(h.records, bytes.Clone(data))
 		h.at = append(h.at, p)
 		return nil
 	})
@@ -195,6 +201,27 @@ func add(t *testing.T, j journal.Journal, m *model, batch ...[]byte) {
 	if got != m.last() {
 		t.Fatalf("Append returned %s, want %s", got, m.last())
 	}
+}
+
+// Snapshot writes a whole snapshot, in two pieces; what fails is given up.
+func Snapshot(j journal.Journal, state []byte) error {
+	s, err := j.Snapshot()
+	if err != nil {
+		return err
+	}
+	half := len(state) / 2
+	for _, part := range [][]byte{state[:half], state[half:]} {
+		if _, err = s.Write(part); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = s.Commit()
+	}
+	if err != nil {
+		return errors.Join(err, s.Abort())
+	}
+	return nil
 }
 
 func shut(t *testing.T, j journal.Journal) {

@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"testing"
@@ -20,23 +21,37 @@ func script(s Store) (acked *model, maybe []*model, err error) {
 		return acked, nil, err
 	}
 	defer j.Close()
-	if _, err := replay(j); err != nil {
+	if _, err = replay(j); err != nil {
 		return acked, nil, err
 	}
 	n := 0
 	for round := range 3 {
+		state := bytes.Repeat(fmt.Appendf(nil, "state of round %d, ", round), 40*round+1)
+		var begun journal.Snapshot
+		var at journal.Position
 		for i := range 4 {
 			b := batch(n, 1+i)
 			next := acked.clone()
 			next.append(b)
-			if _, err := j.Append(b); err != nil {
+			if _, err = j.Append(b); err != nil {
 				return acked, []*model{next}, err
 			}
 			acked, n = next, n+len(b)
+			if i == 1 {
+				if begun, err = j.Snapshot(); err != nil {
+					return acked, nil, err
+				}
+				at = acked.last()
+			}
+			if i > 1 {
+				if _, err := begun.Write(state[(i-2)*len(state)/2 : (i-1)*len(state)/2]); err != nil {
+					return acked, nil, err
+				}
+			}
 		}
 		next := acked.clone()
-		next.snapshot(fmt.Appendf(nil, "state of round %d", round))
-		if err := j.Snapshot(next.state); err != nil {
+		next.cover(at, state)
+		if err := begun.Commit(); err != nil {
 			return acked, []*model{next}, err
 		}
 		acked = next
@@ -205,7 +220,7 @@ func failedSyncIsTheEnd(t *testing.T, k Kind) {
 	s.FailSyncs(1, unix.EIO)
 	_, first := j.Append(batch(2, 2))
 	_, again := j.Append(batch(2, 2))
-	for name, err := range map[string]error{"Append": first, "Append again": again, "Snapshot": j.Snapshot(nil), "Check": j.Check(m.last())} {
+	for name, err := range map[string]error{"Append": first, "Append again": again, "Snapshot": Snapshot(j, nil), "Check": j.Check(m.last())} {
 		if errkind.Of(err) != errkind.Unavailable {
 			t.Errorf("%s after a failed sync: %v (%v)", name, err, errkind.Of(err))
 		}

@@ -11,6 +11,8 @@ import (
 
 // Append implements journal.Journal.
 func (j *log) Append(records [][]byte) (journal.Position, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if err := j.usable(); err != nil {
 		return journal.Position{}, err
 	}
@@ -89,11 +91,12 @@ func (j *log) breakOff(err error) error {
 // rotate begins a new segment behind the last record. On a full disk, or without a file descriptor, the old one stays in
 // use.
 func (j *log) rotate() error {
-	old, size := j.tail, j.off
+	old, before := j.tail, closed{size: j.off}
+	before.first, _ = parseName(j.tailName, segmentSuffix)
 	if err := j.begin(); err != nil {
 		return err
 	}
-	j.closed += size
+	j.closed = append(j.closed, before)
 	j.syncHead()
 	if err := old.Close(); err != nil {
 		return j.breakOff(fmt.Errorf("journal %s: cannot close a segment: %w", j.d, err))

@@ -42,6 +42,8 @@ func (j *log) markFrame(name string, off int64, before journal.Position) {
 
 // Check implements journal.Journal.
 func (j *log) Check(w journal.Position) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if err := j.usable(); err != nil {
 		return err
 	}

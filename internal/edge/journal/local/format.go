@@ -11,8 +11,19 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
-// FormatVersion is the version of every file this package writes.
+// FormatVersion is the version of the files this package writes, but for snapshots.
 const FormatVersion = 1
+
+// StateVersion is the version of the snapshots it writes: chunks, each with a checksum. Version 1 was one piece.
+const StateVersion = 2
+
+// newest is the latest version of a kind of file that this build reads. It reads those before as well.
+func newest(kind string) uint32 {
+	if kind == stateKind {
+		return StateVersion
+	}
+	return FormatVersion
+}
 
 // Every file starts with 16 bytes that keep their meaning in all versions: what it is, the version, and a checksum of
 // both, so that "newer" and "damaged" are never mixed up.
@@ -26,6 +37,7 @@ const (
 const (
 	segmentHeaderSize = 64
 	stateHeaderSize   = 104
+	chunkHeaderSize   = 20
 	frameHeaderSize   = 56
 	// maxPayload bounds what a frame may claim to hold: the largest batch, with a length of up to 5 bytes per record.
 	// The number of records has no bound of its own, so batches of very small records may reach it first.
@@ -38,10 +50,10 @@ var (
 )
 
 // versionError is a file of a version this build does not know.
-type versionError uint32
+type versionError struct{ has, reads uint32 }
 
 func (v versionError) Error() string {
-	return fmt.Sprintf("it has format %d, and this build reads %d", uint32(v), FormatVersion)
+	return fmt.Sprintf("it has format %d, and this build reads %d", v.has, v.reads)
 }
 
 // crcTable returns the CRC-32C table; the package hash/crc32 keeps it.
@@ -52,7 +64,7 @@ func crcOf(b []byte) uint32 { return crc32.Checksum(b, crcTable()) }
 func appendPrefix(b []byte, kind string) []byte {
 	start := len(b)
 	b = append(b, kind...)
-	b = binary.LittleEndian.AppendUint32(b, FormatVersion)
+	b = binary.LittleEndian.AppendUint32(b, newest(kind))
 	return binary.LittleEndian.AppendUint32(b, crcOf(b[start:]))
 }
 
@@ -66,8 +78,8 @@ func checkPrefix(b []byte, kind string) error {
 	if string(b[:8]) != kind {
 		return fmt.Errorf("it starts with %q, want %q", b[:8], kind)
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != FormatVersion {
-		return versionError(v)
+	if v := binary.LittleEndian.Uint32(b[8:]); v == 0 || v > newest(kind) {
+		return versionError{v, newest(kind)}
 	}
 	return nil
 }
@@ -109,31 +121,57 @@ func parseSegmentHeader(b []byte) (before journal.Position, err error) {
 	return before, nil
 }
 
-// stateHeader starts a snapshot: [prefix 16][seq 8][digest 32][length 8][SHA-256 of the state 32][zero 4][crc 4].
-func stateHeader(at journal.Position, length int, sum [32]byte) []byte {
+// stateHeader starts a snapshot: [prefix 16][seq 8][digest 32][length 8][SHA-256 of the state 32][zero 4][crc 4]. The state
+// follows, in version 1 as it is, in version 2 in chunks.
+type stateHeader struct {
+	version uint32
+	at      journal.Position
+	length  uint64
+	sum     [32]byte
+}
+
+// bytes is a header of the version that is written now.
+func (h *stateHeader) bytes() []byte {
 	b := appendPrefix(make([]byte, 0, stateHeaderSize), stateKind)
-	b = binary.LittleEndian.AppendUint64(b, at.Seq)
-	b = append(b, at.Digest[:]...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(length))
-	b = append(b, sum[:]...)
+	b = binary.LittleEndian.AppendUint64(b, h.at.Seq)
+	b = append(b, h.at.Digest[:]...)
+	b = binary.LittleEndian.AppendUint64(b, h.length)
+	b = append(b, h.sum[:]...)
 	b = append(b, 0, 0, 0, 0)
 	return appendSum(b, 0)
 }
 
-func parseStateHeader(b []byte) (at journal.Position, length uint64, sum [32]byte, err error) {
+func parseStateHeader(b []byte) (h stateHeader, err error) {
 	if err = checkPrefix(b, stateKind); err != nil {
-		return at, 0, sum, err
+		return h, err
 	}
 	if len(b) < stateHeaderSize {
-		return at, 0, sum, errShort
+		return h, errShort
 	}
 	if err = checkSum(b[:stateHeaderSize]); err != nil {
-		return at, 0, sum, err
+		return h, err
 	}
-	at.Seq = binary.LittleEndian.Uint64(b[16:])
-	copy(at.Digest[:], b[24:])
-	copy(sum[:], b[64:])
-	return at, binary.LittleEndian.Uint64(b[56:]), sum, nil
+	h.version, h.length = binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint64(b[56:])
+	h.at.Seq = binary.LittleEndian.Uint64(b[16:])
+	copy(h.at.Digest[:], b[24:])
+	copy(h.sum[:], b[64:])
+	return h, nil
+}
+
+// chunkHeader starts a chunk of a state: [length 4][where in the state it begins 8][crc of its bytes 4][crc 4].
+func chunkHeader(b []byte, off uint64, payload []byte) []byte {
+	start := len(b)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(payload)))
+	b = binary.LittleEndian.AppendUint64(b, off)
+	b = binary.LittleEndian.AppendUint32(b, crcOf(payload))
+	return appendSum(b, start)
+}
+
+func parseChunkHeader(b []byte) (length uint32, off uint64, sum uint32, err error) {
+	if err := checkSum(b[:chunkHeaderSize]); err != nil {
+		return 0, 0, 0, err
+	}
+	return binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint32(b[12:]), nil
 }
 
 // A frame is one batch: [payload length 4][records 4][first seq 8][digest after the last 32][payload crc 4][crc 4], then

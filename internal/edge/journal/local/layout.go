@@ -14,9 +14,10 @@ type layout struct {
 	// segments that count, in order; leftovers are files that a crash kept from being removed.
 	segments  []segment
 	leftovers []string
-	// state is the name of the latest snapshot, empty if there is none; stateAt is what it covers.
-	state   string
-	stateAt journal.Position
+	// state is the name of the latest snapshot, empty if there is none; stateHead its header, stateAt what it covers.
+	state     string
+	stateHead stateHeader
+	stateAt   journal.Position
 	// headAt is the head's position. headKnown: the file is there and one copy can be read. headBad are the copies that
 	// cannot.
 	headAt     journal.Position
@@ -64,18 +65,18 @@ func survey(d disk.FS) (*layout, error) {
 			if err != nil {
 				return nil, err
 			}
-			at, _, _, err := parseStateHeader(b)
-			if err == nil && at.Seq != number {
-				err = fmt.Errorf("it covers record %d, which is not its name", at.Seq)
+			h, err := parseStateHeader(b)
+			if err == nil && h.at.Seq != number {
+				err = fmt.Errorf("it covers record %d, which is not its name", h.at.Seq)
 			}
 			if err != nil {
 				note(name, err, restore)
-				at.Seq = number
+				h.at.Seq = number
 			}
 			if l.state != "" {
 				l.leftovers = append(l.leftovers, l.state)
 			}
-			l.state, l.stateAt = name, at // names sort by number: the last counts
+			l.state, l.stateHead, l.stateAt = name, h, h.at // names sort by number: the last counts
 		case isSegment:
 			b, err := l.header(d, name, segmentHeaderSize)
 			if err != nil {

@@ -7,13 +7,15 @@
 // Files: 00000000000000000001.seg (named after the first record in it), 00000000000000000041.snap (named after the last
 // record it covers), HEAD (the last acknowledged position), LOCK (the process that has it open), *.tmp (being made).
 //
-// One goroutine at a time may use a Journal. Two processes never do: the lock goes with the process.
+// One goroutine at a time may use a Journal, and another the snapshot that is being written. Two processes never do: the
+// lock goes with the process.
 package local
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -39,21 +41,34 @@ type log struct {
 
 	layout   *layout
 	replayed bool
+
+	// mu guards what follows from when it is replayed: a snapshot takes its place in it from its own goroutine.
+	mu sync.Mutex
 	// broken is why the journal can't be used any more.
 	broken error
-
-	last    journal.Position
-	stateAt journal.Position
-	// tail is the segment that is written, of which off bytes count.
+	last   journal.Position
+	// stateName is the snapshot that counts, empty if there is none, of stateSize bytes.
+	stateName string
+	stateAt   journal.Position
+	stateSize int64
+	// snapshotting: another one is being written.
+	snapshotting bool
+	// tail is the segment that is written, of which off bytes count; closed are those before it.
 	tail     disk.File
 	tailName string
 	off      int64
-	// closed is the size of all other files.
-	closed  int64
-	head    head
-	marks   []mark
-	buf     []byte
-	delayed delayed
+	closed   []closed
+	head     head
+	headSize int64
+	marks    []mark
+	buf      []byte
+	delayed  delayed
+}
+
+// closed is a segment that is not written any more.
+type closed struct {
+	first uint64
+	size  int64
 }
 
 // Open opens the journal in the directory dir and makes it if there is none. Errors are of kind Conflict (another process
@@ -94,22 +109,19 @@ func problems(d disk.FS) error {
 
 // Replay implements journal.Journal. Only when all of the log is proven is anything changed: files that a crash left
 // over are removed, and an unfinished write is cut off.
-func (j *log) Replay(snapshot func([]byte) error, record func(journal.Position, []byte) error) (journal.Position, error) {
+func (j *log) Replay(snapshot func(io.Reader) error, record func(journal.Position, []byte) error) (journal.Position, error) {
 	if j.replayed || j.broken != nil {
 		return journal.Position{}, errkind.Errorf(errkind.Invalid, "journal %s: replayed already", j.d)
 	}
 	j.broken = errkind.Errorf(errkind.Invalid, "journal %s: its replay did not come to its end", j.d)
 	l := j.layout
 	if l.state != "" {
-		state, bad, err := l.readState(j.d)
+		bad, err := l.readState(j.d, snapshot)
 		if err != nil {
 			return journal.Position{}, err
 		}
 		if len(bad) > 0 {
 			return journal.Position{}, problems(j.d)
-		}
-		if err := snapshot(state); err != nil {
-			return journal.Position{}, err
 		}
 	}
 	r, err := l.read(j.d, func(s segment, off int64, records []entry) error {
@@ -137,18 +149,16 @@ func (j *log) Replay(snapshot func([]byte) error, record func(journal.Position, 
 // settle makes a proven log ready for appending.
 func (j *log) settle(r reading) error {
 	l := j.layout
-	j.last, j.stateAt, j.off = r.at, l.stateAt, r.off
-	j.closed = l.bytes
+	j.last, j.off = r.at, r.off
+	j.stateName, j.stateAt, j.stateSize = l.state, l.stateAt, l.sizes[l.state]
+	j.headSize = l.sizes[headName]
 	// What was read may never have been synced by a process that died; what is built on it, or removed because of it, must
 	// not stand on sand.
 	if err := j.d.Sync(); err != nil {
 		return err
 	}
-	for _, name := range l.leftovers {
-		if err := j.remove(name); err != nil {
-			return err
-		}
-		j.closed -= l.sizes[name]
+	if err := j.drop(l.leftovers); err != nil {
+		return err
 	}
 	if l.fresh() {
 		if err := j.openHead(); err != nil {
@@ -162,7 +172,9 @@ func (j *log) settle(r reading) error {
 		return err
 	}
 	j.tail = f
-	j.closed -= l.sizes[j.tailName]
+	for _, s := range l.segments[:len(l.segments)-1] {
+		j.closed = append(j.closed, closed{s.before.Seq + 1, l.sizes[s.name]})
+	}
 	if r.dropped != nil {
 		if err := f.Truncate(j.off); err != nil {
 			return err
@@ -183,7 +195,7 @@ func (j *log) openHead() error {
 		if err := disk.Put(j.d, headName, headTemp, headContent(j.last)); err != nil {
 			return err
 		}
-		j.closed += headSize
+		j.headSize = headSize
 	}
 	f, err := j.d.Open(headName)
 	if err != nil {
@@ -208,10 +220,20 @@ func (j *log) openHead() error {
 }
 
 // Size implements journal.Journal.
-func (j *log) Size() (int64, uint64) { return j.closed + j.off, j.last.Seq - j.stateAt.Seq }
+func (j *log) Size() (bytes int64, records uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	bytes = j.headSize + j.stateSize + j.off
+	for _, c := range j.closed {
+		bytes += c.size
+	}
+	return bytes, j.last.Seq - j.stateAt.Seq
+}
 
 // Close implements journal.Journal.
 func (j *log) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	var errs []error
 	if j.head.f != nil {
 		if j.broken == nil {

@@ -16,6 +16,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/journaltest"
 )
 
 // childRole tells a process of this test binary to be a child: its role, and the directory.
@@ -49,7 +50,7 @@ func childAppends(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := j.Replay(func([]byte) error { return nil }, func(journal.Position, []byte) error { return nil }); err != nil {
+	if _, err := j.Replay(nil, func(journal.Position, []byte) error { return nil }); err != nil {
 		panic(err)
 	}
 	for i := 0; ; i++ {
@@ -59,7 +60,7 @@ func childAppends(dir string) {
 		}
 		fmt.Printf("%d %x\n", p.Seq, p.Digest)
 		if i%20 == 19 {
-			if err := j.Snapshot(fmt.Appendf(nil, "state %d", i)); err != nil {
+			if err := journaltest.Snapshot(j, fmt.Appendf(nil, "state %d", i)); err != nil {
 				panic(err)
 			}
 		}

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"crypto/sha256"
 	"fmt"
 
 	"sluice.dev/sluice/internal/edge/journal"
@@ -19,10 +18,11 @@ type reading struct {
 	problems     []Problem
 }
 
-// read reads all segments. emit gets every proven batch up to the first problem; reading goes on behind it to find the
-// others. An error is emit's or the file system's. Nothing is changed.
+// read reads all segments. emit gets every proven batch up to the first problem, and may not keep it; reading goes on behind it
+// to find the others. An error is emit's or the file system's. Nothing is changed.
 func (l *layout) read(d disk.FS, emit func(s segment, off int64, records []entry) error) (reading, error) {
 	r := reading{at: l.stateAt, off: segmentHeaderSize, problems: l.problems}
+	var room []byte
 	headDigest, headSeen := l.stateAt.Digest, l.headAt.Seq == l.stateAt.Seq
 	for i, s := range l.segments {
 		last := i == len(l.segments)-1
@@ -32,10 +32,11 @@ func (l *layout) read(d disk.FS, emit func(s segment, off int64, records []entry
 		if !s.damaged {
 			r.at = s.before
 		}
-		b, err := disk.ReadAll(d, s.name)
+		b, err := disk.ReadAll(d, s.name, room)
 		if err != nil {
 			return r, fmt.Errorf("journal %s: cannot read %s: %w", d, s.name, err)
 		}
+		room = b
 		var end *stop
 		r.off, r.at, end, err = scan(b, segmentHeaderSize, r.at, func(off int64, records []entry) error {
 			for _, e := range records {
@@ -105,27 +106,4 @@ func gap(name string, off int64, at journal.Position, next segment) Problem {
 		p.What = next.name + " does not follow from it: they are of two journals"
 	}
 	return p
-}
-
-// readState reads the snapshot and proves it. Problems are about its content; its header was read by survey.
-func (l *layout) readState(d disk.FS) ([]byte, []Problem, error) {
-	b, err := disk.ReadAll(d, l.state)
-	if err != nil {
-		return nil, nil, fmt.Errorf("journal %s: cannot read %s: %w", d, l.state, err)
-	}
-	_, length, sum, err := parseStateHeader(b)
-	if err != nil {
-		return nil, nil, nil // a problem of the survey
-	}
-	state := b[stateHeaderSize:]
-	what := ""
-	switch {
-	case uint64(len(state)) != length:
-		what = fmt.Sprintf("the snapshot has %d bytes, want %d", len(state), length)
-	case sha256.Sum256(state) != sum:
-		what = "the snapshot's digest does not match its content"
-	default:
-		return state, nil, nil
-	}
-	return nil, []Problem{{File: l.state, Offset: stateHeaderSize, What: what, Do: restore}}, nil
 }

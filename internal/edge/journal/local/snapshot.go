@@ -3,56 +3,199 @@ package local
 import (
 	"crypto/sha256"
 	"fmt"
+	"hash"
+	"slices"
 
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/disk"
 )
 
-// Snapshot implements journal.Journal. In this order, each durable before the next: a new segment begins behind the last
-// record; the state gets its name; what it covers is removed. So a snapshot always has the segment that follows it, and a
-// crash in between leaves either the old log whole or files that nobody needs.
-func (j *log) Snapshot(state []byte) error {
+// chunksASync is after how many chunks what was written of a snapshot is synced. Only so much of it is ever waiting for the
+// disk: a sync of the log beside it, whose turn may come after all that, stays short.
+const chunksASync = 4
+
+// snapshot is a snapshot that is being written, under another name. In this order, each durable before the next: a new
+// segment begins behind its position; its content is synced; it gets its name; what it covers is removed. So a snapshot
+// always has the segment that follows it, and a crash in between leaves either the old log whole or files that nobody needs.
+type snapshot struct {
+	j    *log
+	head stateHeader
+	f    disk.File // nil when it is over
+	off  int64
+	// chunk is what is not written yet, behind room for its header; chunks how many were.
+	chunk  []byte
+	chunks int
+	sum    hash.Hash
+	// failed is why it can only be given up.
+	failed error
+}
+
+// Snapshot implements journal.Journal.
+func (j *log) Snapshot() (journal.Snapshot, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if err := j.usable(); err != nil {
-		return err
+		return nil, err
+	}
+	if j.snapshotting {
+		return nil, errkind.Errorf(errkind.Invalid, "journal %s: a snapshot is being written already", j.d)
 	}
 	if j.tailName != segmentName(j.last.Seq+1) {
 		if err := j.rotate(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	name := stateName(j.last.Seq)
-	header := stateHeader(j.last, len(state), sha256.Sum256(state))
-	if err := disk.Put(j.d, name, stateTemp, header, state); err != nil {
-		err = fmt.Errorf("journal %s: cannot write the snapshot %s: %w", j.d, name, err)
-		if passes(err) {
-			return kindOf(err)
-		}
-		return j.breakOff(err)
-	}
-	j.syncHead()
-	j.stateAt = j.last
-	j.marks = j.marks[:0]
-	j.closed = headSize + int64(len(header)+len(state))
-	names, err := j.d.List()
+	f, err := j.d.Create(stateTemp)
 	if err != nil {
-		return j.breakOff(fmt.Errorf("cannot list %s: %w", j.d, err))
+		return nil, j.kindly(fmt.Errorf("journal %s: cannot begin a snapshot: %w", j.d, err))
 	}
-	for _, old := range names {
-		first, isSegment := parseName(old, segmentSuffix)
-		seq, isState := parseName(old, stateSuffix)
-		if (isSegment && first <= j.last.Seq) || (isState && seq < j.last.Seq) {
-			if err := j.remove(old); err != nil {
-				return err
+	j.snapshotting = true
+	s := &snapshot{j: j, f: f, off: stateHeaderSize, sum: sha256.New()}
+	s.head.at = j.last
+	s.chunk = make([]byte, chunkHeaderSize, chunkHeaderSize+j.chunkBytes())
+	return s, nil
+}
+
+// chunkBytes is smaller where segments are, as in tests.
+func (j *log) chunkBytes() int { return int(min(chunkBytes, j.o.SegmentBytes)) }
+
+// kindly classifies an error of the file system; one that does not pass is the end.
+func (j *log) kindly(err error) error {
+	if passes(err) {
+		return kindOf(err)
+	}
+	return j.breakOff(err)
+}
+
+// fail notes why the snapshot can only be given up.
+func (s *snapshot) fail(doing string, err error) error {
+	s.j.mu.Lock()
+	defer s.j.mu.Unlock()
+	s.failed = s.j.kindly(fmt.Errorf("journal %s: cannot %s the snapshot of record %d: %w", s.j.d, doing, s.head.at.Seq, err))
+	return s.failed
+}
+
+func (s *snapshot) usable() error {
+	if s.f == nil {
+		return errkind.Errorf(errkind.Invalid, "journal %s: the snapshot is over", s.j.d)
+	}
+	return s.failed
+}
+
+// Write implements journal.Snapshot.
+func (s *snapshot) Write(p []byte) (n int, err error) {
+	if err := s.usable(); err != nil {
+		return 0, err
+	}
+	for n < len(p) {
+		part := p[n:min(len(p), n+cap(s.chunk)-len(s.chunk))]
+		s.chunk = append(s.chunk, part...)
+		n += len(part)
+		if len(s.chunk) == cap(s.chunk) {
+			if err := s.flush(); err != nil {
+				return n, err
 			}
+		}
+	}
+	return n, nil
+}
+
+// flush writes what is held as one chunk.
+func (s *snapshot) flush() error {
+	payload := s.chunk[chunkHeaderSize:]
+	if len(payload) == 0 {
+		return nil
+	}
+	s.sum.Write(payload)
+	chunkHeader(s.chunk[:0], s.head.length, payload)
+	if _, err := s.f.WriteAt(s.chunk, s.off); err != nil {
+		return s.fail("write", err)
+	}
+	s.off += int64(len(s.chunk))
+	s.head.length += uint64(len(payload))
+	s.chunk = s.chunk[:chunkHeaderSize]
+	if s.chunks++; s.chunks%chunksASync == 0 {
+		if err := s.f.Sync(); err != nil {
+			return s.fail("sync", err)
 		}
 	}
 	return nil
 }
 
-// remove deletes a file that does not count any more. Its name may come back after a power cut; then the next start
-// removes it.
-func (j *log) remove(name string) error {
-	if err := j.d.Remove(name); err != nil {
-		return j.breakOff(fmt.Errorf("journal %s: cannot remove %s: %w", j.d, name, err))
+// Commit implements journal.Snapshot.
+func (s *snapshot) Commit() error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	s.sum.Sum(s.head.sum[:0])
+	if _, err := s.f.WriteAt(s.head.bytes(), 0); err != nil {
+		return s.fail("write", err)
+	}
+	if planted.In(planted.DropBeforeSync) {
+		_ = s.j.drop(s.j.supersede(s)) // a planted bug does not look at errors either
+	}
+	if err := s.f.Sync(); err != nil {
+		return s.fail("sync", err)
+	}
+	if err := s.j.d.Rename(stateTemp, stateName(s.head.at.Seq)); err != nil {
+		return s.fail("name", err)
+	}
+	_ = s.f.Close() // what it has was synced
+	s.f = nil
+	if err := s.j.d.Sync(); err != nil { // which of the two names it has is not known: no more than a segment's
+		s.j.mu.Lock()
+		defer s.j.mu.Unlock()
+		return s.j.breakOff(fmt.Errorf("journal %s: cannot sync the name of the snapshot of record %d: %w", s.j.d, s.head.at.Seq, err))
+	}
+	return s.j.drop(s.j.supersede(s))
+}
+
+// Abort implements journal.Snapshot.
+func (s *snapshot) Abort() error {
+	if s.f == nil {
+		return nil
+	}
+	_ = s.f.Close() // it is removed
+	s.f = nil
+	s.j.mu.Lock()
+	s.j.snapshotting = false
+	s.j.mu.Unlock()
+	return s.j.drop([]string{stateTemp})
+}
+
+// supersede makes a snapshot that is durable the one that counts, and returns the files that do not any more.
+func (j *log) supersede(s *snapshot) (old []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	name := stateName(s.head.at.Seq)
+	if j.stateName != "" && j.stateName != name {
+		old = append(old, j.stateName)
+	}
+	j.stateName, j.stateAt, j.stateSize = name, s.head.at, s.off
+	for _, c := range j.closed {
+		if c.first <= j.stateAt.Seq {
+			old = append(old, segmentName(c.first))
+		}
+	}
+	j.closed = slices.DeleteFunc(j.closed, func(c closed) bool { return c.first <= j.stateAt.Seq })
+	j.marks = slices.DeleteFunc(j.marks, func(m mark) bool { return m.before.Seq < j.stateAt.Seq })
+	j.snapshotting = false
+	return old
+}
+
+// drop deletes files that do not count any more. A name may come back after a power cut; then the next start removes it.
+func (j *log) drop(names []string) error {
+	for _, name := range names {
+		if err := j.d.Remove(name); err != nil {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			return j.breakOff(fmt.Errorf("journal %s: cannot remove %s: %w", j.d, name, err))
+		}
 	}
 	return nil
 }

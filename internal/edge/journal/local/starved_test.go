@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestWithoutDescriptors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := j.Replay(func([]byte) error { return nil }, func(journal.Position, []byte) error { return nil }); err != nil {
+				if _, err := j.Replay(nil, func(journal.Position, []byte) error { return nil }); err != nil {
 					t.Fatal(err)
 				}
 				want := []string{"before"}
@@ -40,7 +41,7 @@ func TestWithoutDescriptors(t *testing.T) {
 					t.Fatal(err)
 				}
 				feed := journaltest.Starve(t, left)
-				snapshot := j.Snapshot([]byte("state"))
+				snapshot := journaltest.Snapshot(j, []byte("state"))
 				first, second := put("starved"), put("still starved")
 				feed()
 				for what, err := range map[string]error{"Snapshot": snapshot, "Append": first, "Append again": second} {
@@ -64,7 +65,7 @@ func TestWithoutDescriptors(t *testing.T) {
 				defer func() { _ = j.Close() }()
 				var got []string
 				if _, err := j.Replay(
-					func([]byte) error { got = append(got, "before"); return nil },
+					func(io.Reader) error { got = append(got, "before"); return nil },
 					func(_ journal.Position, r []byte) error { got = append(got, string(r)); return nil },
 				); err != nil {
 					t.Fatal(err)

@@ -113,7 +113,7 @@ func (f limitedFile) WriteAt(b []byte, off int64) (int, error) {
 		return f.File.WriteAt(b, off)
 	}
 	f.room.Store(0)
-	n, err := f.File.WriteAt(b[:int64(len(b))-(grow-room)], off)
+	n, err := f.File.WriteAt(b[:max(0, int64(len(b))-(grow-room))], off)
 	if err == nil {
 		err = &os.PathError{Op: "write", Path: "limited", Err: unix.ENOSPC}
 	}

@@ -21,7 +21,7 @@ func replayed(dir string) (j journal.Journal, records []string, notices []string
 	if err != nil {
 		return nil, nil, notices, err
 	}
-	_, err = j.Replay(func([]byte) error { return nil }, func(_ journal.Position, data []byte) error {
+	_, err = j.Replay(nil, func(_ journal.Position, data []byte) error {
 		records = append(records, string(data))
 		return nil
 	})

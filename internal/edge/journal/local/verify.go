@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -33,7 +34,7 @@ func Verify(dir string) (Report, error) { return verify(disk.OS(dir)) }
 
 // Dump hands over the snapshot, if there is one, and every record after it up to the first damage, and changes nothing.
 // The report is that of Verify. An error of the callbacks ends it and is returned as it is.
-func Dump(dir string, snapshot func(state []byte) error, record func(p journal.Position, data []byte) error) (Report, error) {
+func Dump(dir string, snapshot func(state io.Reader) error, record func(p journal.Position, data []byte) error) (Report, error) {
 	return dump(disk.OS(dir), snapshot, record)
 }
 
@@ -73,25 +74,23 @@ func acceptEndOf(d disk.FS, last uint64) (err error) {
 }
 
 func verify(d disk.FS) (Report, error) {
-	return dump(d, func([]byte) error { return nil }, func(journal.Position, []byte) error { return nil })
+	return dump(d, nil, func(journal.Position, []byte) error { return nil })
 }
 
-func dump(d disk.FS, snapshot func([]byte) error, record func(journal.Position, []byte) error) (Report, error) {
+func dump(d disk.FS, snapshot func(io.Reader) error, record func(journal.Position, []byte) error) (Report, error) {
 	l, err := survey(d)
 	if err != nil {
 		return Report{}, err
 	}
 	if l.state != "" {
-		state, bad, e := l.readState(d)
+		if len(l.problems) > 0 {
+			snapshot = nil
+		}
+		bad, e := l.readState(d, snapshot)
 		if e != nil {
 			return Report{}, e
 		}
 		l.problems = append(l.problems, bad...)
-		if len(l.problems) == 0 {
-			if e := snapshot(state); e != nil {
-				return Report{}, e
-			}
-		}
 	}
 	r, err := l.read(d, func(_ segment, _ int64, records []entry) error {
 		for _, e := range records {

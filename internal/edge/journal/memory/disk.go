@@ -398,8 +398,11 @@ func (f *file) WriteAt(b []byte, off int64) (int, error) {
 	var full error
 	if grow := off + int64(len(b)) - int64(len(f.i.now)); f.d.room >= 0 && grow > 0 {
 		if grow > f.d.room {
-			b = b[:int64(len(b))-(grow-f.d.room)]
+			b = b[:max(0, int64(len(b))-(grow-f.d.room))]
 			grow, full = f.d.room, fmt.Errorf("write: %w", unix.ENOSPC)
+			if len(b) == 0 {
+				grow = 0
+			}
 		}
 		f.d.room -= grow
 	}

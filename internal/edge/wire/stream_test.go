@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// all reads a stream to its end.
+func all(r io.Reader) (facts []protocol.Fact, err error) {
+	err = ReadFacts(r, func(f protocol.Fact) error { facts = append(facts, f); return nil })
+	return facts, err
+}
+
+// TestWhatIsSharedIsTheSame: read as a stream, or as a list, with what a Decoder shares, facts are what they are alone.
+func TestWhatIsSharedIsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var want []protocol.Fact
+		for range rapid.IntRange(0, 4).Draw(t, "facts") {
+			f := protocol.Fact{Kind: rapid.SampledFrom(factKinds).Draw(t, "kind")}
+			drawFields(t, &f)
+			want = append(want, f, f) // all of it comes again
+		}
+		b := AppendFacts(nil, want)
+		got, err := all(iotest.OneByteReader(bytes.NewReader(b)))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
+		}
+		var d Decoder
+		if got, err = d.Facts(b, nil); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
+		}
+	})
+}
+
+// TestASpecIsSharedByTheTwoWhoHaveIt and not with a job that has another.
+func TestASpecIsSharedByTheTwoWhoHaveIt(t *testing.T) {
+	spec := func(name job.ID) *job.Spec { return &job.Spec{Name: name, Queue: "q", Total: 7} }
+	b := AppendFacts(nil, []protocol.Fact{
+		{Kind: protocol.JobAccepted, Job: "a", Spec: spec("a")}, {Kind: protocol.JobAccepted, Job: "b", Spec: spec("b")},
+		{Kind: protocol.HomeTaken, Job: "a", Spec: spec("a")}, {Kind: protocol.HomeKept, Job: "b", Record: &protocol.Record{Job: "b", Spec: spec("b")}},
+	})
+	got, err := all(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Spec != got[2].Spec || got[1].Spec != got[3].Record.Spec || got[0].Spec == got[1].Spec {
+		t.Errorf("specs: %p %p %p %p", got[0].Spec, got[1].Spec, got[2].Spec, got[3].Record.Spec)
+	}
+}
+
+// TestACutStreamIsRefused wherever it is cut but between two facts.
+func TestACutStreamIsRefused(t *testing.T) {
+	b := AppendFacts(nil, []protocol.Fact{{Kind: protocol.JobForgotten, Job: "a"}, {Kind: protocol.Booted, Epoch: 9}})
+	for cut := range len(b) {
+		facts, err := all(bytes.NewReader(b[:cut]))
+		if whole := cut == 0 || cut == 1+int(b[0]); whole != (err == nil) || err != nil && errkind.Of(err) != errkind.Corrupt {
+			t.Errorf("cut at %d of %d: %v after %d facts", cut, len(b), err, len(facts))
+		}
+	}
+	if _, err := all(bytes.NewReader([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 1})); errkind.Of(err) != errkind.Corrupt {
+		t.Errorf("a length that can not be: %v", err)
+	}
+	broken := errors.New("broken")
+	if _, err := all(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("the reader's error was lost: %v", err)
+	}
+}

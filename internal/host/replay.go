@@ -1,0 +1,147 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+const (
+	// batchFacts is how many facts the reader of the log hands over at once, and batches how many of these lists there are.
+	batchFacts, batches = 512, 4
+)
+
+// logReader reads and decodes the log beside the one who folds it. What it holds is bounded, however long the log is.
+type logReader struct {
+	journal journal.Journal
+	decoder wire.Decoder
+	facts   []protocol.Fact
+
+	full chan []protocol.Fact
+	free chan []protocol.Fact
+	stop chan struct{}
+
+	// To be read when full is closed: where the log ends, how many facts its snapshot has, and why it could not be read.
+	end      journal.Position
+	snapshot uint64
+	err      error
+}
+
+// replay folds the log into the actors. It decides nothing.
+func (h *Host) replay() error {
+	begin, facts := time.Now(), 0
+	h.workdirs = newWorkdirs()
+	r := &logReader{journal: h.journal, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches), stop: make(chan struct{})}
+	for range batches {
+		r.free <- make([]protocol.Fact, 0, batchFacts)
+	}
+	go r.run()
+	var err error
+	for list := range r.full {
+		for i := range list {
+			if err == nil {
+				err = h.fold(&list[i])
+			}
+			facts++
+		}
+		if err != nil {
+			close(r.stop)
+			for range r.full { // until the reader has seen it
+				continue
+			}
+			break
+		}
+		clear(list)
+		r.free <- list[:0]
+	}
+	if err == nil {
+		err = r.err
+	}
+	if err != nil {
+		return fmt.Errorf("recover from the log: %w", err)
+	}
+	h.position, h.fresh = r.end, r.end.Seq == 0
+	h.snapshotAt = max(h.opts.SnapshotRecords, 2*r.snapshot)
+	h.log.Info("recovered", "facts", facts, "at", h.position.String(), "took", time.Since(begin))
+	return nil
+}
+
+// fold gives one fact to its actor, and to those who keep something of it.
+func (h *Host) fold(f *protocol.Fact) error {
+	i, ok := h.index[f.Actor]
+	if !ok {
+		return errkind.Errorf(errkind.Invalid, "the log in %s holds facts of %s, but this daemon is zone %s and node %s: start it with the names it had",
+			h.opts.DataDir, actor.Name(f.Actor), h.opts.ZoneID, h.opts.NodeID)
+	}
+	if h.tape != nil {
+		h.tape.Recovered(f)
+	}
+	h.parties[i].Actor.Apply(*f)
+	h.observer.Recovered(f)
+	h.needs(f)
+	h.agents.fact(f)
+	return nil
+}
+
+var errFolded = errors.New("nobody folds any more")
+
+func (r *logReader) run() {
+	defer close(r.full)
+	r.facts = <-r.free
+	r.end, r.err = r.journal.Replay(r.state, r.record)
+	if r.err == nil {
+		r.err = r.hand()
+	}
+}
+
+// hand gives away what was read, and takes room for more.
+func (r *logReader) hand() error {
+	if len(r.facts) == 0 {
+		return nil
+	}
+	r.full <- r.facts
+	select {
+	case r.facts = <-r.free:
+		return nil
+	case <-r.stop:
+		return errFolded
+	}
+}
+
+// state reads a snapshot.
+func (r *logReader) state(in io.Reader) error {
+	for facts := wire.NewFactReader(in); ; r.snapshot++ {
+		r.facts = append(r.facts, protocol.Fact{})
+		err := facts.Next(&r.decoder, &r.facts[len(r.facts)-1])
+		switch {
+		case err == nil && len(r.facts) >= batchFacts:
+			err = r.hand()
+		case err != nil:
+			r.facts = r.facts[:len(r.facts)-1]
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// record reads the facts of one step.
+func (r *logReader) record(p journal.Position, data []byte) (err error) {
+	if r.facts, err = r.decoder.Facts(data, r.facts); err != nil {
+		return errkind.Errorf(errkind.Of(err), "record %d: %w", p.Seq, err)
+	}
+	if len(r.facts) >= batchFacts {
+		return r.hand()
+	}
+	return nil
+}

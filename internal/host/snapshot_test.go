@@ -1,0 +1,201 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// submit has n jobs accepted, named from a number on.
+func submit(t *testing.T, h *Host, from, n int) {
+	t.Helper()
+	for i := range n {
+		if _, err := h.Submit(context.Background(), "", spec(job.ID(rune('A'+from+i))), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// snapshots has a host take snapshots after every few records.
+func snapshots(t *testing.T) *rig {
+	r := newRig(t)
+	r.before = func([][]byte) error { return nil }
+	r.options = func(o *Options) { o.SnapshotRecords = 10 }
+	return r
+}
+
+// since is how many records there are since the last snapshot, once nothing goes on any more.
+func since(h *Host) uint64 {
+	synctest.Wait()
+	_, records := h.journal.Size()
+	return records
+}
+
+// comesBack stops a host and wants the next one to be what it was.
+func comesBack(t *testing.T, r *rig, h *Host, stop func() error) (*Host, func() error) {
+	t.Helper()
+	digest := h.actors.Gate.Digest()
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	h, stop = r.start(t)
+	synctest.Wait()
+	if got := h.actors.Gate.Digest(); got != digest {
+		t.Errorf("recovered digest %x, want %x", got, digest)
+	}
+	return h, stop
+}
+
+func TestSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := snapshots(t)
+		h, stop := r.start(t)
+		submit(t, h, 0, 25)
+		if n := since(h); n >= 25 {
+			t.Errorf("%d records since the last snapshot: there was none", n)
+		}
+		_, stop = comesBack(t, r, h, stop)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+
+		// A snapshot that would lose something is not used.
+		good := r.actors
+		r.actors = func() actor.Set {
+			a := good()
+			a.Gate.(*toyGate).forget = true
+			return a
+		}
+		h, stop = r.start(t)
+		submit(t, h, 30, 25)
+		if n := since(h); n < 25 {
+			t.Errorf("%d records since the last snapshot: a false one is used", n)
+		}
+		_, stop = comesBack(t, r, h, stop)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestTheLoopGoesOnBesideASnapshot: while its writer waits for the disk, jobs are accepted; what was accepted meanwhile is
+// not in the snapshot, and is there all the same.
+func TestTheLoopGoesOnBesideASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := snapshots(t)
+		disk := make(chan error)
+		r.state = func() error { return <-disk }
+		h, stop := r.start(t)
+		submit(t, h, 0, 30)
+		if n := since(h); n != 30 {
+			t.Errorf("%d records since the last snapshot, and none is written yet", n)
+		}
+		close(disk)
+		if n := since(h); n >= 30 {
+			t.Errorf("%d records since the last snapshot, and one was begun in the middle of 30", n)
+		}
+		_, stop = comesBack(t, r, h, stop)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestASnapshotThatFails for want of room is given up whole and tried again; the log stays as it is, and the loop goes on.
+func TestASnapshotThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := snapshots(t)
+		full := true
+		r.state = func() error {
+			if full {
+				return errFull()
+			}
+			return nil
+		}
+		h, stop := r.start(t)
+		submit(t, h, 0, 30)
+		if n := since(h); n != 30 {
+			t.Errorf("%d records since the last snapshot, and the disk is full", n)
+		}
+		if list := names(t, filepath.Join(r.dir, journalDir)); slices.Contains(list, "snapshot.tmp") {
+			t.Errorf("a snapshot that was given up takes room: %q", list)
+		}
+		full = false
+		submit(t, h, 40, 10)
+		if n := since(h); n >= 30 {
+			t.Errorf("%d records since the last snapshot, and there is room", n)
+		}
+		_, stop = comesBack(t, r, h, stop)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestStopInTheMiddleOfASnapshot: it is given up, nothing of it stays, and the log is what it was.
+func TestStopInTheMiddleOfASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := snapshots(t)
+		disk := make(chan error)
+		r.state = func() error { return <-disk }
+		h, stop := r.start(t)
+		submit(t, h, 0, 30)
+		synctest.Wait()
+		ended := make(chan error)
+		go func() { ended <- stop() }()
+		synctest.Wait() // it waits for the writer
+		disk <- nil
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if list := names(t, filepath.Join(r.dir, journalDir)); slices.Contains(list, "snapshot.tmp") {
+			t.Errorf("left over: %q", list)
+		}
+		r.state = nil
+		h, _ = comesBack(t, r, h, stop)
+		if !h.actors.Gate.(*toyGate).has(job.ID('A' + 29)) {
+			t.Error("the last job is lost")
+		}
+	})
+}
+
+// TestTheLoopWaitsForASlowWriter once much has changed ahead of its turn, rather than hold all of it.
+func TestTheLoopWaitsForASlowWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := &many{early: mostEarly + 1}
+		w := &snapshotWriter{full: make(chan captured, rooms), free: make(chan []protocol.Fact, rooms), done: make(chan error, 1)}
+		h := &Host{taking: &snapshotting{writer: w, runs: []capture.Run{run}, left: 1}}
+		through := false
+		go func() { _ = h.snapshot(); through = true }()
+		synctest.Wait()
+		if through {
+			t.Error("it went on without room")
+		}
+		w.free <- nil
+		synctest.Wait()
+		if !through || run.early != 0 {
+			t.Errorf("through %v, %d facts are held", through, run.early)
+		}
+		if h.snapshot() != nil || run.taken != 1 {
+			t.Error("with little to hold it waited for room, or took without")
+		}
+	})
+}
+
+// many is a capture that holds facts.
+type many struct{ early, taken int }
+
+func (m *many) Early() int { return m.early }
+func (m *many) Release()   {}
+func (m *many) Take(_ int, out []protocol.Fact) ([]protocol.Fact, bool) {
+	m.early = 0
+	m.taken++
+	return out, false
+}

@@ -1,0 +1,119 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+// captured is a piece of what one actor was, by its place among the parties. It folds by itself.
+type captured struct {
+	actor int
+	facts []protocol.Fact
+}
+
+// snapshotWriter is the goroutine that writes a snapshot beside the loop. What it writes it decodes again and folds, piece by
+// piece, into fresh actors that are thrown away: a digest is a sum, so there is never a second state, and a snapshot that
+// would not come back is not used.
+type snapshotWriter struct {
+	to    journal.Snapshot
+	fresh func() []actor.Party
+	// names of the actors, whose digests were want when the snapshot began.
+	names []string
+	want  []uint64
+
+	// full are pieces to write, closed behind the last; free is room for more, and no more is ever on the way. So sending to
+	// full never waits. done gets what became of it.
+	full chan captured
+	free chan []protocol.Fact
+	done chan error
+	stop atomic.Bool
+
+	// facts written; to be read when it is done.
+	facts  uint64
+	buffer []byte
+}
+
+// errStopped is what became of a snapshot that was given up.
+var errStopped = errors.New("the daemon stops")
+
+// unfoldable is why a snapshot would not come back: our bug, and no reason to stop.
+type unfoldable struct{ error }
+
+func newSnapshotWriter(to journal.Snapshot, parties []actor.Party, fresh func() []actor.Party) *snapshotWriter {
+	w := &snapshotWriter{
+		to: to, fresh: fresh,
+		full: make(chan captured, rooms), free: make(chan []protocol.Fact, rooms), done: make(chan error, 1),
+	}
+	for _, p := range parties {
+		w.names, w.want = append(w.names, actor.Name(p.Address)), append(w.want, p.Actor.Digest())
+	}
+	for range rooms {
+		w.free <- nil
+	}
+	return w
+}
+
+func (w *snapshotWriter) run() {
+	err := w.write()
+	if err == nil {
+		err = w.to.Commit()
+	}
+	if err != nil {
+		err = errors.Join(err, w.to.Abort())
+	}
+	w.done <- err
+}
+
+func (w *snapshotWriter) write() error {
+	none := make([]uint64, len(w.want))
+	for i, p := range w.fresh() {
+		none[i] = p.Actor.Digest()
+	}
+	got := append([]uint64(nil), none...)
+	for c := range w.full {
+		if w.stop.Load() {
+			return errStopped
+		}
+		w.buffer = wire.AppendFacts(w.buffer[:0], c.facts)
+		w.facts += uint64(len(c.facts))
+		clear(c.facts)
+		w.free <- c.facts
+		if _, err := w.to.Write(w.buffer); err != nil {
+			return err
+		}
+		digest, err := w.fold(c.actor)
+		if err != nil {
+			return unfoldable{err}
+		}
+		got[c.actor] += digest - none[c.actor]
+	}
+	if w.stop.Load() {
+		return errStopped
+	}
+	for i := range got {
+		if got[i] != w.want[i] {
+			return unfoldable{fmt.Errorf("the snapshot of %s folds to digest %016x, it had %016x", w.names[i], got[i], w.want[i])}
+		}
+	}
+	return nil
+}
+
+// fold is the digest of a fresh actor with what is in the buffer.
+func (w *snapshotWriter) fold(i int) (digest uint64, err error) {
+	defer func() {
+		if broken := recover(); broken != nil { // the actor that is thrown away, not the one that decides
+			err = fmt.Errorf("fold the snapshot of %s: %v", w.names[i], broken)
+		}
+	}()
+	a := w.fresh()[i].Actor
+	if err := wire.DecodeFacts(w.buffer, func(f protocol.Fact) error { a.Apply(f); return nil }); err != nil {
+		return 0, err
+	}
+	return a.Digest(), nil
+}
