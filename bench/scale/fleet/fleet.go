@@ -106,7 +106,8 @@ func New(o Options) (*Fleet, error) {
 		return nil, err
 	}
 	person := protocol.Address{Role: protocol.Person, ID: "fleet"}
-	for i, name := range queues {
+	for i := range queues {
+		name := queueName(i)
 		f.At(0, protocol.Message{
 			Kind: protocol.SetQueue, From: person, To: protocol.Address{Role: protocol.Gate}, Request: "queue " + name,
 			Queue: &protocol.Queue{Name: name, Weight: int64(1 + i)},
@@ -166,7 +167,7 @@ func (f *Fleet) Go(ctx context.Context, n int64) error {
 	defer f.cancelled(nil)
 	f.wanted = f.counts.Done + n
 	err := f.Run(ctx, quantity.Never)
-	if context.Cause(ctx) == errEnough {
+	if errors.Is(context.Cause(ctx), errEnough) {
 		return f.check()
 	}
 	return err

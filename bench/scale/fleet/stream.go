@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -10,8 +11,10 @@ import (
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// queues by number, of weights 1, 2 and so on.
-var queues = []string{"alpha", "beta", "gamma", "delta"}
+// queues there are, of weights 1, 2 and so on.
+const queues = 4
+
+func queueName(i int) string { return fmt.Sprint("q", i) }
 
 // stream gives jobs for ever: as many at once as keep every slice busy and some waiting, and from then on as many as end. It
 // looks at the fleet each time, so that no rate has to be guessed.
@@ -49,7 +52,7 @@ func (s *stream) Next(j *workload.Job) (bool, error) {
 func shape(n int64, at quantity.Instant) workload.Job {
 	draw := prng.New(1, uint64(n))
 	j := workload.Job{
-		Number: n, Queue: queues[draw.IntN(len(queues))], Submit: at, Kind: job.Steps, Slices: 1, Units: 1000, Grid: 10, Parallelism: 1,
+		Number: n, Queue: queueName(draw.IntN(queues)), Submit: at, Kind: job.Steps, Slices: 1, Units: 1000, Grid: 10, Parallelism: 1,
 		Restore: 5 * time.Second, Checkpoint: 3 * time.Second, Theta: 10_000,
 		Work: meanWork * time.Duration(6+draw.IntN(5)*2) / 10,
 	}

@@ -84,7 +84,7 @@ func BenchmarkAnswers(b *testing.B) {
 func BenchmarkWinner(b *testing.B) {
 	benchmarkIndex(b, func(f *Floor, now quantity.Instant, c *Class, w *window) bool {
 		pick := f.pick.none()
-		f.best(now, c, w, pick)
+		f.best(now, c, w, nil, pick)
 		return pick.job != nil
 	})
 }

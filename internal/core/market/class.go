@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/ranking"
+	"sluice.dev/sluice/internal/core/tally"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -44,7 +45,8 @@ func (f *Floor) classOf(s *protocol.Slice) *Class {
 		a.key.Laxity, b.key.Laxity = a.answers[c.at].laxity, b.answers[c.at].laxity
 		return f.cfg.Policy.Compare(&a.key, &b.key)
 	}
-	f.classes = append(f.classes, c)
+	f.classes, f.asked.classes = append(f.classes, c), append(f.asked.classes, &tally.Tally{})
+	f.waits = append(f.waits, ranking.List[*Job]{})
 	if i, known := slices.BinarySearchFunc(f.speeds, c.Speed, func(a, b int64) int { return cmp.Compare(b, a) }); !known {
 		f.speeds = slices.Insert(f.speeds, i, c.Speed)
 	}

@@ -99,7 +99,7 @@ func (f *Floor) rival(now quantity.Instant, j *Job, s *Slice, w *window) *candid
 	c := s.class
 	f.refreshIndex(now)
 	pick := f.pick.none()
-	f.best(now, c, w, pick)
+	f.best(now, c, w, j, pick)
 	for _, other := range f.unindexed {
 		if other == j || other.Ineligible(now) != Eligible || other.Avoids(s) {
 			continue

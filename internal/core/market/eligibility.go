@@ -28,18 +28,22 @@ type eligibility struct {
 	// indexed jobs answer from what is kept; the others, at unindexed - 1 in that list, are asked each time.
 	indexed   bool
 	unindexed int
-	// ranked jobs are in the rankings of their group, with key as what they are compared by.
-	ranked bool
-	group  *group
-	key    policy.Candidate
+	// ranked jobs are in the rankings of their group, with key as what they are compared by. moves: what it has attained grows by
+	// itself since it runs, and the key's is what it had when that was last looked at, so no more than it has.
+	ranked, moves bool
+	group         *group
+	key           policy.Candidate
+	// waits is when its present wait began, ahead 1 + its place in that list or 0. invitation is the latest that it was asked by.
+	waits      quantity.Instant
+	ahead      int
+	invitation uint64
 	// ineligible is why an indexed job does not answer at all, Eligible if it does.
 	ineligible Reason
 	// answers by class.
 	answers []answer
 	// bids: it is interested in the window of the present round.
-	bids bool
-	// counted is the round up to which its counts are complete.
-	counted uint64
+	bids     bool
+	counting counting
 }
 
 // answer is what a job says to windows of one class: it is interested from a length on, and to shorter ones it always says
@@ -77,10 +81,16 @@ func (f *Floor) groupOf(j *Job) *group {
 
 // refreshIndex makes the entries of stale jobs again.
 func (f *Floor) refreshIndex(now quantity.Instant) {
+	f.now = now
 	for i := 0; i < len(f.stale); i++ {
 		j := f.stale[i]
-		f.count(j)
-		f.unrank(j)
+		f.stopCounting(j)
+		if j.ranked {
+			f.unrank(j)
+			if f.cfg.Market != nil {
+				f.unwait(j)
+			}
+		}
 		if j.unindexed > 0 {
 			f.dropUnindexed(j)
 		}
@@ -88,14 +98,16 @@ func (f *Floor) refreshIndex(now quantity.Instant) {
 		if j.active > 0 {
 			f.refreshEntry(now, j)
 		}
-		j.counted = f.tally.end()
+		if j.indexed {
+			f.startCounting(j)
+		}
 	}
 	clear(f.stale)
 	f.stale = f.stale[:0]
 }
 
-// refreshEntry makes a job's entry in the index: for each class the shortest window that it can use. Jobs whose answers or order move by themselves are asked
-// each time: in a queue with a cap, running with room for more, or too long for the longest window there usually is.
+// refreshEntry makes a job's entry in the index: for each class the shortest window that it can use. Jobs whose answers move by
+// themselves are asked each time: in a queue with a cap, or too long for the longest window there usually is.
 func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
 	j.ineligible = j.Ineligible(now)
 	if len(f.classes) > maxClasses || j.Spec().External || j.Volatile() {
@@ -110,7 +122,7 @@ func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
 	useful := false
 	for i, c := range f.classes {
 		a, ok := f.answer(j, c)
-		if !ok || a.need != never && j.Busy() > 0 {
+		if !ok {
 			j.indexed = false
 			f.addUnindexed(j)
 			return
@@ -124,10 +136,22 @@ func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
 	j.key = policy.Candidate{
 		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: j.Attained(), Weight: 1,
 	}
-	j.group, j.ranked = f.groupOf(j), true
+	if j.moves = j.Busy() > 0; j.moves {
+		j.key.Attained, _, _ = j.Use(now)
+	}
+	j.group = f.groupOf(j)
 	for len(j.group.rankings) < len(f.classes) {
 		j.group.rankings = append(j.group.rankings, ranking.List[*Job]{})
 	}
+	f.rank(j)
+	if f.cfg.Market != nil {
+		f.wait(now, j)
+	}
+}
+
+// rank puts a job into the rankings of its group, by its key.
+func (f *Floor) rank(j *Job) {
+	j.ranked = true
 	for i, c := range f.classes {
 		if j.answers[i].need != never {
 			j.group.rankings[i].Insert(c.before, j.answers[i].need, j)
@@ -135,10 +159,17 @@ func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
 	}
 }
 
-func (f *Floor) unrank(j *Job) {
-	if !j.ranked {
-		return
+// rerank gives jobs that move the places of what they have attained by now.
+func (f *Floor) rerank(jobs []*Job) {
+	for _, j := range jobs {
+		f.unrank(j)
+		j.key.Attained, _, _ = j.Use(f.now)
+		f.rank(j)
 	}
+}
+
+// unrank takes a job out of them.
+func (f *Floor) unrank(j *Job) {
 	for i := range j.answers {
 		if j.answers[i].need != never {
 			j.group.rankings[i].Remove(f.classes[i].before, j)

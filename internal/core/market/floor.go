@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
 	"sluice.dev/sluice/internal/core/status"
 )
 
@@ -56,11 +57,17 @@ type Floor struct {
 	groups    []*group
 	// stale are the jobs whose entries in the index are to be made again, unindexed those that are asked each time.
 	stale, unindexed []*Job
+	// waits are by class the ranked jobs by how long they have waited, where jobs bid, but for those in ahead, which have been served
+	// before their time. invitation counts the audiences that were chosen. now is when the index was refreshed last.
+	waits      []ranking.List[*Job]
+	ahead      []*Job
+	invitation uint64
+	now        quantity.Instant
 	// generation counts the changes that can make a job eligible; fresh are the jobs that changed after the generation seen: windows
 	// that stand are offered to them alone.
 	generation, seen uint64
 	fresh            []*Job
-	tally            tally
+	asked            asked
 
 	nextWindow, nextRound uint64
 	// rounds are open: they wait for agents. In order of their ids.

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,7 +11,10 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/policy/sla"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -26,6 +30,9 @@ type fakeJob struct {
 	paused, volatile             bool
 	avoided                      *Slice
 	longest                      time.Duration
+	// attained by what is over, began when what runs did.
+	attained int64
+	began    []quantity.Instant
 }
 
 func (d *fakeJob) Name() job.ID                   { return d.spec.Name }
@@ -37,11 +44,15 @@ func (d *fakeJob) Served() quantity.Instant       { return d.served }
 func (d *fakeJob) RestsUntil() quantity.Instant   { return d.restUntil }
 func (d *fakeJob) Volatile() bool                 { return d.volatile || d.avoided != nil }
 func (d *fakeJob) Avoids(s *Slice) bool           { return d.avoided == s }
-func (d *fakeJob) Attained() int64                { return 0 }
+func (d *fakeJob) Attained() int64                { return d.attained }
 func (d *fakeJob) Trust() protocol.Trust          { return d.learned.Trust }
 func (d *fakeJob) Sentence(r Reason) string       { return fmt.Sprint("reason ", r) }
-func (d *fakeJob) Use(quantity.Instant) (own, queue, weight int64) {
-	return 0, int64(len(d.spec.Queue)), 1
+func (d *fakeJob) Use(now quantity.Instant) (own, queue, weight int64) {
+	own = d.attained
+	for _, t := range d.began {
+		own += now.Sub(t).Milliseconds()
+	}
+	return own, int64(len(d.spec.Queue)), 1
 }
 
 func (d *fakeJob) Ineligible(now quantity.Instant) Reason {
@@ -81,6 +92,7 @@ func (s *fakeSlice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.
 // fakeSale gives whatever is asked for, and writes it down.
 type fakeSale struct {
 	f    *Floor
+	now  quantity.Instant
 	sold []string
 	runs []func()
 }
@@ -88,7 +100,7 @@ type fakeSale struct {
 func (x *fakeSale) Ask(now quantity.Instant, j *Job, s *Slice, p Piece, _ *protocol.Out) {
 	x.sold = append(x.sold, fmt.Sprintf("%d: %s %v on %s [%d,%d) window %d round %d", now/1e6, j.Name(), p.Range, s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round))
 	d, slice := j.Demand.(*fakeJob), s.Supply.(*fakeSlice)
-	d.claimed, d.busy, d.served = d.claimed.Add(p.Range), d.busy+1, now
+	d.claimed, d.busy, d.served, d.began = d.claimed.Add(p.Range), d.busy+1, p.Start, append(slices.Clone(d.began), now)
 	x.f.Served(j)
 	x.f.InvalidateJob(j)
 	old := slice.gaps
@@ -104,6 +116,8 @@ func (x *fakeSale) Ask(now quantity.Instant, j *Job, s *Slice, p Piece, _ *proto
 	x.f.InvalidateSlice(s)
 	x.runs = append(x.runs, func() {
 		d.claimed, d.committed, d.busy = d.claimed.Remove(p.Range), d.committed.Add(p.Range), d.busy-1
+		i := slices.Index(d.began, now)
+		d.attained, d.began = d.attained+x.now.Sub(now).Milliseconds(), slices.Delete(slices.Clone(d.began), i, i+1)
 		x.f.Changed(j)
 		if d.committed.Len() == d.spec.Total {
 			x.f.Retire(j)
@@ -114,6 +128,15 @@ func (x *fakeSale) Ask(now quantity.Instant, j *Job, s *Slice, p Piece, _ *proto
 func (x *fakeSale) Withdraw(_, _ quantity.Instant, _ *Slice, _ *protocol.Out) int { return 0 }
 
 func (x *fakeSale) Purse(quantity.Instant, *Job) (has, full int64) { return 1000, 1000 }
+
+// frugal asks first who has had least, whatever the queue.
+type frugal struct{}
+
+func (frugal) Name() string { return "frugal" }
+func (frugal) Compare(a, b *policy.Candidate) int {
+	return cmp.Or(cmp.Compare(a.Attained, b.Attained), policy.ByAge(a, b))
+}
+func (frugal) Motion() policy.Motion { return policy.Still }
 
 // fakeWorld is a floor with jobs and slices, and nothing else: no zone, no node, no claim.
 type fakeWorld struct {
@@ -149,6 +172,7 @@ func (w *fakeWorld) offer(name string, gib, speed int64, gaps ...protocol.Gap) {
 }
 
 func (w *fakeWorld) step(now quantity.Instant) quantity.Instant {
+	w.sale.now = now
 	for _, s := range w.f.Turning(now) {
 		w.f.InvalidateSlice(s)
 	}
@@ -166,11 +190,13 @@ func (w *fakeWorld) step(now quantity.Instant) quantity.Instant {
 func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := FloorConfig{
-			Policy: rapid.SampledFrom(all.Policies()).Draw(t, "policy"), Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second,
+			Policy: rapid.SampledFrom(append(all.Policies(), frugal{})).Draw(t, "policy"), Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second,
 		}
 		if rapid.Bool().Draw(t, "bids") {
 			c := Config{Audience: rapid.IntRange(2, 6).Draw(t, "audience"), Payment: Free}.WithDefaults()
 			cfg.Market = &c
+			// Where queues come first the plain one would have to know the order in which they were first heard of.
+			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, sla.Policy{}, frugal{}}).Draw(t, "who is asked")
 		}
 		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true)}
 		both := func(do func(w *fakeWorld)) {
@@ -185,16 +211,25 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 				w.offer(fmt.Sprint("s", i), gib, speed, protocol.Gap{Start: now, End: quantity.Never})
 			})
 		}
-		for n := range rapid.IntRange(1, 40).Draw(t, "events") {
+		submit := func() {
+			s := benchSpec(t, rapid.IntRange(0, 999).Draw(t, "spec"))
+			s.Name, s.Queue = job.ID(fmt.Sprint("j", len(worlds[0].jobs))), rapid.SampledFrom([]string{"q", "qq"}).Draw(t, "queue")
+			s.Total = rapid.Int64Range(10, 300).Draw(t, "total")
+			if rapid.Bool().Draw(t, "items") {
+				s.Kind, s.Parallelism, s.Restore, s.Checkpoint = job.Items, rapid.IntRange(1, 3).Draw(t, "parallelism"), 0, 0
+			}
+			s.Profile.Phases = []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(rapid.Int64Range(3, 8).Draw(t, "mean") << 30)}}
+			s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
+			d := fakeJob{spec: s, submitted: now, volatile: rapid.IntRange(0, 4).Draw(t, "volatile") == 0, longest: time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
+			both(func(w *fakeWorld) { w.submit(d) })
+		}
+		for range rapid.IntRange(0, 10).Draw(t, "crowd") {
+			submit()
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "events") {
 			switch kind := rapid.IntRange(0, 9).Draw(t, "what"); {
 			case kind < 4:
-				s := benchSpec(t, rapid.IntRange(0, 999).Draw(t, "spec"))
-				s.Name, s.Queue = job.ID(fmt.Sprint("j", n)), rapid.SampledFrom([]string{"q", "qq"}).Draw(t, "queue")
-				s.Total = rapid.Int64Range(10, 300).Draw(t, "total")
-				s.Profile.Phases = []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(rapid.Int64Range(3, 8).Draw(t, "mean") << 30)}}
-				s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
-				d := fakeJob{spec: s, submitted: now, volatile: rapid.IntRange(0, 4).Draw(t, "volatile") == 0, longest: time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
-				both(func(w *fakeWorld) { w.submit(d) })
+				submit()
 			case kind < 7 && len(worlds[0].sale.runs) > 0:
 				i := rapid.IntRange(0, len(worlds[0].sale.runs)-1).Draw(t, "ends")
 				both(func(w *fakeWorld) {

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"iter"
 	"math"
 	"time"
 
@@ -35,7 +36,7 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, out *protocol.Out
 	list := f.fresh
 	if !w.offered {
 		list = f.unindexed
-		f.best(now, s.class, w, pick)
+		f.best(now, s.class, w, nil, pick)
 	}
 	fromIndex := pick.job
 	for _, j := range list {
@@ -46,7 +47,7 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, out *protocol.Out
 		if j != nil && j == fromIndex {
 			f.count(j) // the winner has not lost this round
 			f.remember(s.class.at, length, now)
-			j.counted = f.tally.end()
+			f.discount(j)
 		} else {
 			f.remember(s.class.at, length, now)
 		}
@@ -73,8 +74,8 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, out *protocol.Out
 	w.offered, w.won = false, true // what is left of it is announced again
 }
 
-// best finds the indexed job that the policy asks first for a window of a class.
-func (f *Floor) best(now quantity.Instant, c *Class, w *window, pick *candidate) {
+// best finds the indexed job, but for one that is not meant, that the policy asks first for a window of a class.
+func (f *Floor) best(now quantity.Instant, c *Class, w *window, but *Job, pick *candidate) {
 	motion, length := f.cfg.Policy.Motion(), w.length(now)
 	for _, g := range f.groups {
 		if c.at >= len(g.rankings) {
@@ -82,19 +83,49 @@ func (f *Floor) best(now quantity.Instant, c *Class, w *window, pick *candidate)
 		}
 		r := &g.rankings[c.at]
 		if motion == policy.Still || motion == policy.WithinQueue {
-			if j, ok := r.First(length); ok {
+			if j := f.foremost(now, c, r.Within(length), but); j != nil {
 				f.consider(now, j, c, w.end, &atomizer.Piece{}, pick)
 			}
 			continue
 		}
 		for j := range r.Within(length) {
-			if motion == policy.ByUse && pick.job != nil && j.uses(c, length) < pick.Used {
+			if j == but || motion == policy.ByUse && pick.job != nil && j.uses(c, length) < pick.Used {
 				continue
 			}
 			p, _ := f.Fit(j, c, max(w.start, now), w.end)
 			f.consider(now, j, c, w.end, &p, pick)
 		}
 	}
+}
+
+// foremost is the one that the policy asks first of some jobs, which come in the order of their keys. The key of one that moves may
+// lag behind what it has attained, and so it may come too early, never too late: those that do are given their places.
+func (f *Floor) foremost(now quantity.Instant, c *Class, jobs iter.Seq[*Job], but *Job) (best *Job) {
+	var least policy.Candidate
+	moved := f.moved[:0]
+	for j := range jobs {
+		if j == but {
+			continue
+		}
+		key := j.key
+		key.Laxity = j.answers[c.at].laxity
+		if best != nil && f.cfg.Policy.Compare(&least, &key) < 0 {
+			break
+		}
+		if j.moves {
+			if own, _, _ := j.Use(now); own > key.Attained {
+				key.Attained = own
+				moved = append(moved, j)
+			}
+		}
+		if best == nil || f.cfg.Policy.Compare(&key, &least) < 0 {
+			best, least = j, key
+		}
+	}
+	f.rerank(moved)
+	clear(moved)
+	f.moved = moved[:0]
+	return best
 }
 
 // uses bounds what any piece of an indexed job uses of a window, in MiB-milliseconds.
@@ -114,7 +145,7 @@ func (f *Floor) offer(now quantity.Instant, j *Job, s *Slice, w *window, length 
 	needsPiece := true
 	if j.indexed {
 		if j.ineligible != Eligible || j.answers[c.at].need > length {
-			j.countIn(&j.counts, c.at, length, 1, now)
+			j.countIn(c.at, length, now)
 			return
 		}
 		motion := f.cfg.Policy.Motion()

@@ -438,8 +438,8 @@ func (p *plain) gather(now quantity.Instant, at int32, o *offer, w *window, r *r
 	}
 }
 
-// invite lists, by name, the jobs with an atomizer that answer for a window: of those that run nowhere and whose answers do not
-// move by themselves no more than the audience holds, the first of the policy and those that have waited longest.
+// invite lists, by name, the jobs with an atomizer that answer for a window: of those whose answers do not move by
+// themselves no more than the audience holds, the first of the policy and those that have waited longest.
 func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked []*Job) {
 	f, c := p.f, o.slice.class
 	var crowd []*Job
@@ -456,11 +456,13 @@ func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked []*Job)
 		asked = append(asked, j)
 	}
 	if most := f.cfg.Market.Audience; len(crowd) > most {
-		slices.SortFunc(crowd, func(a, b *Job) int {
-			return policy.ByAge(
-				&policy.Candidate{Job: a.Name(), Priority: a.Spec().Priority, Submitted: a.Submitted()},
-				&policy.Candidate{Job: b.Name(), Priority: b.Spec().Priority, Submitted: b.Submitted()})
-		})
+		key := func(j *Job) *policy.Candidate {
+			own, _, _ := j.Use(now)
+			return &policy.Candidate{
+				Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: own, Weight: 1, Laxity: f.laxity(j, c, 0),
+			}
+		}
+		slices.SortFunc(crowd, func(a, b *Job) int { return f.cfg.Policy.Compare(key(a), key(b)) })
 		slices.SortStableFunc(crowd[most/2:], func(a, b *Job) int {
 			return cmp.Or(cmp.Compare(b.Waited(now), a.Waited(now)), byName(a, b))
 		})
@@ -471,14 +473,14 @@ func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked []*Job)
 	return asked
 }
 
-// unindexed says whether a job is asked each time, whatever the audience holds: its answers are not simple, or it runs already.
+// unindexed says whether a job is asked each time, whatever the audience holds: its answers are not simple.
 func (p *plain) unindexed(s *Job) bool {
 	f := p.f
 	if s.Spec().External || s.Volatile() {
 		return true
 	}
 	for _, c := range f.classes {
-		if a, simple := f.answer(s, c); !simple || a.need != never && s.Busy() > 0 {
+		if _, simple := f.answer(s, c); !simple {
 			return true
 		}
 	}

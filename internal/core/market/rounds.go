@@ -14,7 +14,10 @@ import (
 type scratch struct {
 	// pick and next are the best candidate of those looked at, and the one that is compared with it.
 	pick, next candidate
-	offers     []offer
+	// moved are jobs whose places in the rankings are to be others, held those that are held back until it is their turn.
+	moved  []*Job
+	held   []candidate
+	offers []offer
 	// invited are asked for a window, variants what one of them proposes, bids what stands of it, for all windows that are cleared
 	// together, by window, job and variant.
 	invited                []*Job

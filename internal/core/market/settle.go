@@ -43,7 +43,7 @@ func (f *Floor) settle(now quantity.Instant, o *offer, w *window, at int32, id u
 		switch {
 		case t.awarded && !f.refuses(now, t):
 			if o.full && t.job.indexed {
-				t.job.counted = f.tally.end()
+				f.discount(t.job)
 			}
 			f.award(now, t, o, w, id, out)
 			w.offered, w.won = false, true // what is left of it is announced again

@@ -2,38 +2,69 @@ package market
 
 import (
 	"slices"
-	"sort"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/tally"
 )
 
-// tally remembers the last rounds that every waiting job was asked in. What a job would have counted in them follows from
-// what it answers to windows of a kind, which does not change while the job rests in the index: so it is counted when
-// somebody asks for it, when the job changes, or when the tally is full, and a round costs nothing for those who lose it.
-type tally struct {
-	// base is the number of the first round that is remembered.
-	base   uint64
-	rounds []asked
-}
+// What a job counts in a round follows from what it answers to windows of a kind, and that does not change while it rests in the
+// index: so rounds are counted by what is needed in them, and a job's share is taken when somebody asks for it or when the job
+// changes. A round costs nothing for those who lose it.
 
-// asked is one round.
+// asked are the rounds that every waiting job was asked in.
 type asked struct {
-	length time.Duration
-	class  int
-	at     quantity.Instant
+	all tally.Seen
+	// by class of slices, in their order, rounds by their length.
+	classes []*tally.Tally
+	// order is room for a list of classes.
+	order []int
 }
 
-// tallySize bounds what is remembered. Counting a full tally for all jobs costs about 50 ns a job and class.
-const tallySize = 1024
+// counting is what a job in the index had seen when its counts were last complete.
+type counting struct {
+	all     int64
+	entries []tally.Entry // by class, of a job that is eligible
+}
 
-// end is the number of the next round.
-func (t *tally) end() uint64 { return t.base + uint64(len(t.rounds)) }
+// remember adds a round that every waiting job was asked in.
+func (f *Floor) remember(class int, length time.Duration, now quantity.Instant) {
+	f.asked.all.Note(uint64(f.asked.all.N+1), now)
+	f.asked.classes[class].Note(uint64(f.asked.all.N), length, now)
+}
+
+// startCounting has a job that was just put into the index count from now on, by what it needs.
+func (f *Floor) startCounting(j *Job) {
+	j.counting.all = f.asked.all.N
+	if j.ineligible != Eligible {
+		return
+	}
+	for i := range j.answers {
+		j.counting.entries = append(j.counting.entries, f.asked.classes[i].Enter(j.answers[i].need))
+	}
+}
+
+// stopCounting brings a job's counts up to date before it leaves the index.
+func (f *Floor) stopCounting(j *Job) {
+	f.countTo(j, &j.counts)
+	for i := range j.counting.entries {
+		f.asked.classes[i].Leave(&j.counting.entries[i])
+	}
+	j.counting.entries = j.counting.entries[:0]
+}
 
 // count brings a job's counts up to date.
 func (f *Floor) count(j *Job) {
 	f.countTo(j, &j.counts)
-	j.counted = f.tally.end()
+	f.discount(j)
+}
+
+// discount has a job in the index forget the rounds that it has not counted yet.
+func (f *Floor) discount(j *Job) {
+	j.counting.all = f.asked.all.N
+	for i := range j.counting.entries {
+		f.asked.classes[i].Begin(&j.counting.entries[i])
+	}
 }
 
 // Counts are why the job was not served as they are now, for people: nothing is kept of it.
@@ -43,82 +74,50 @@ func (f *Floor) Counts(j *Job) Counts {
 	return c
 }
 
-// countTo adds to c what the job has not counted yet.
+// countTo adds to c what a job in the index has not counted yet. What a refusal said is that of the latest round.
 func (f *Floor) countTo(j *Job, c *Counts) {
 	if !j.indexed {
 		return
 	}
-	for n := max(j.counted, f.tally.base); n < f.tally.end(); n++ {
-		r := &f.tally.rounds[n-f.tally.base]
-		j.countIn(c, r.class, r.length, 1, r.at)
-	}
-}
-
-// countIn counts n rounds for windows of a class and length that the job lost or could not use.
-func (j *Job) countIn(c *Counts, class int, length time.Duration, n int64, last quantity.Instant) {
 	if j.ineligible != Eligible {
-		c.several(j.ineligible, n, last)
+		if s := f.asked.all.Since(j.counting.all); s.N > 0 {
+			c.several(j.ineligible, s.N, s.At)
+		}
 		return
 	}
-	a := &j.answers[class]
-	if a.need <= length {
-		c.several(LostToPolicy, n, last)
-		return
+	order := f.asked.order[:0]
+	for i := range j.counting.entries {
+		order = append(order, i)
 	}
-	r := reasonOf[a.refusal.Why]
-	c.several(r, n, last).Refusal = a.refusal
+	short := func(i int) tally.Seen {
+		_, s := f.asked.classes[i].Count(&j.counting.entries[i])
+		return s
+	}
+	if len(order) > 1 {
+		slices.SortFunc(order, func(a, b int) int { return int(int64(short(a).Round) - int64(short(b).Round)) })
+	}
+	f.asked.order = order
+	for _, i := range order {
+		long, short := f.asked.classes[i].Count(&j.counting.entries[i])
+		if long.N > 0 {
+			c.several(LostToPolicy, long.N, long.At)
+		}
+		if short.N > 0 {
+			refusal := j.answers[i].refusal
+			c.several(reasonOf[refusal.Why], short.N, short.At).Refusal = refusal
+		}
+	}
 }
 
-// remember adds a round that every waiting job was asked in.
-func (f *Floor) remember(class int, length time.Duration, now quantity.Instant) {
-	if len(f.tally.rounds) == tallySize {
-		f.countAll()
+// countIn counts a round that only jobs which have changed were asked in, for a window of a class and length that the job lost or
+// could not use.
+func (j *Job) countIn(class int, length time.Duration, now quantity.Instant) {
+	switch {
+	case j.ineligible != Eligible:
+		j.counts.add(j.ineligible, now)
+	case j.answers[class].need <= length:
+		j.counts.add(LostToPolicy, now)
+	default:
+		j.counts.refusal(j.answers[class].refusal, now)
 	}
-	f.tally.rounds = append(f.tally.rounds, asked{length, class, now})
-}
-
-// countAll counts everything for everybody and forgets it. Sorted by length, the rounds that a job could not use come
-// first; the last of them and the last of the others are known from running maxima.
-func (f *Floor) countAll() {
-	rounds := f.tally.rounds
-	for class := range f.classes {
-		var of []int32
-		for i := range rounds {
-			if rounds[i].class == class {
-				of = append(of, int32(i))
-			}
-		}
-		if len(of) == 0 {
-			continue
-		}
-		slices.SortFunc(of, func(a, b int32) int { return int(min(1, max(-1, rounds[a].length-rounds[b].length))) })
-		before, after := slices.Clone(of), slices.Clone(of)
-		for i := 1; i < len(of); i++ {
-			before[i] = max(before[i], before[i-1])
-			k := len(of) - 1 - i
-			after[k] = max(after[k], after[k+1])
-		}
-		for _, j := range f.jobs {
-			if !j.indexed || j.counted > f.tally.base {
-				continue
-			}
-			short := 0
-			if j.ineligible == Eligible {
-				short = sort.Search(len(of), func(i int) bool { return rounds[of[i]].length >= j.answers[class].need })
-			}
-			if short > 0 {
-				j.countIn(&j.counts, class, rounds[of[short-1]].length, int64(short), rounds[before[short-1]].at)
-			}
-			if short < len(of) {
-				j.countIn(&j.counts, class, rounds[of[short]].length, int64(len(of)-short), rounds[after[short]].at)
-			}
-		}
-	}
-	for _, j := range f.jobs {
-		if j.counted > f.tally.base {
-			f.count(j)
-		}
-		j.counted = f.tally.end()
-	}
-	f.tally.base, f.tally.rounds = f.tally.end(), rounds[:0]
 }

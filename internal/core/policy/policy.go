@@ -33,7 +33,8 @@ type Candidate struct {
 type Policy interface {
 	// Name is how the policy is chosen: one lower-case word.
 	Name() string
-	// Compare is negative if a is asked before b. It is a total order: ties end on the job's id.
+	// Compare is negative if a is asked before b. It is a total order: ties end on the job's id. No job is asked earlier for having
+	// attained more.
 	Compare(a, b *Candidate) int
 	// Motion is what the order of two jobs depends on beside themselves, so that a market may keep it instead of asking
 	// again for every window.

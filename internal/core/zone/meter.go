@@ -102,6 +102,9 @@ func (z *Zone) runs(s *state, l *lease, at quantity.Instant) {
 	if !l.known {
 		z.taken(s, l.token)
 	}
+	if at > l.running && l.running != 0 {
+		z.touch(s) // it has had less than was thought
+	}
 	l.known, l.running, l.withdrawn = true, at, false
 	if at != 0 {
 		s.q.going.add(at, memory)

@@ -39,6 +39,16 @@ func Run(t *testing.T, p policy.Policy) {
 		})
 	})
 	t.Run("motion", func(t *testing.T) { moves(t, p) })
+	t.Run("having had more", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			cs := Candidates(t)
+			a, b := cs[0], cs[1]
+			before := p.Compare(&a, &b)
+			if b.Attained += rapid.Int64Range(0, 9).Draw(t, "more"); before < 0 && p.Compare(&a, &b) > 0 {
+				t.Fatalf("%+v is asked before %+v for having attained more", b, a)
+			}
+		})
+	})
 	t.Run("any order of answers gives the same pick", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			cs := Candidates(t)
