@@ -111,10 +111,25 @@ func (w waiter) give(a answer) {
 	}
 }
 
+// call is a person's message that was sent, and who waits for its answer.
+type call struct {
+	request string
+	waiter
+}
+
 // call sends a person's message to an actor and waits until its answer is durable.
 func (h *Host) call(ctx context.Context, m protocol.Message) (protocol.Message, journal.Position, error) {
+	c, err := h.send(m)
+	if err != nil {
+		return protocol.Message{}, journal.Position{}, err
+	}
+	return h.answer(ctx, c)
+}
+
+// send sends a person's message to an actor. Messages are taken in the order in which they were sent.
+func (h *Host) send(m protocol.Message) (*call, error) {
 	if t := h.trouble.Load(); t != nil {
-		return protocol.Message{}, journal.Position{}, t.err()
+		return nil, t.err()
 	}
 	if m.Request == "" {
 		m.Request = newRequest()
@@ -122,21 +137,26 @@ func (h *Host) call(ctx context.Context, m protocol.Message) (protocol.Message, 
 	m.From = protocol.Address{Role: protocol.Person}
 	w, err := h.calls.add(m.Request, m.Kind)
 	if err != nil {
-		return protocol.Message{}, journal.Position{}, err
+		return nil, err
 	}
 	if err := h.inbox.call(m); err != nil {
 		h.calls.remove(m.Request, w)
-		return protocol.Message{}, journal.Position{}, err
+		return nil, err
 	}
+	return &call{m.Request, w}, nil
+}
+
+// answer waits until the answer to a message is durable.
+func (h *Host) answer(ctx context.Context, c *call) (protocol.Message, journal.Position, error) {
 	select {
-	case a := <-w:
+	case a := <-c.waiter:
 		if a.err == nil {
 			a.err = a.reply.Err
 		}
 		return a.reply, a.position, a.err
 	case <-ctx.Done():
 		return protocol.Message{}, journal.Position{}, errkind.Errorf(errkind.Unavailable,
-			"no answer to request %s yet, it may still take effect: ask again with the same request id: %w", m.Request, ctx.Err())
+			"no answer to request %s yet, it may still take effect: ask again with the same request id: %w", c.request, ctx.Err())
 	}
 }
 

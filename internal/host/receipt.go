@@ -18,6 +18,22 @@ type Receipt struct {
 	Position journal.Position
 }
 
+// Submission is one job that somebody submits.
+type Submission struct {
+	// Request identifies the call; empty: the host makes one.
+	Request string
+	Spec    *job.Spec
+	// Replace puts it in the place of a job of that name that is over, whose output, checkpoints and logs are removed. A job that is
+	// not over is in the way (Conflict).
+	Replace bool
+}
+
+// Outcome is what became of a submission.
+type Outcome struct {
+	Receipt
+	Err error
+}
+
 // LogFollow is what somebody wants to hear who follows the logs of a job.
 type LogFollow struct {
 	// Token of the one subjob that is followed; zero: all of the job.

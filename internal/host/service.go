@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
+	"slices"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -17,47 +18,84 @@ import (
 	"sluice.dev/sluice/internal/edge/wire"
 )
 
-// Submit accepts a job durably. snapshot is a tar.gz of the work directory, or nil. The same request, or the same name
-// with the same content, is the same job; Created is false then. When it returns an error of kind Unavailable or
-// Exhausted the job may still have been accepted: ask again with the same request.
+// Submit is SubmitAll of one job.
 func (h *Host) Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error) {
-	return h.submit(ctx, request, spec, snapshot, false)
+	o := h.SubmitAll(ctx, []Submission{{Request: request, Spec: spec}}, snapshot)
+	return o[0].Receipt, o[0].Err
 }
 
-// Replace is Submit in place of a job of that name that is over: its output, checkpoints and logs are removed. A job that is
-// not over is in the way (Conflict); where there is none it is Submit.
-func (h *Host) Replace(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error) {
-	return h.submit(ctx, request, spec, snapshot, true)
-}
+// submitTogether is how many jobs of one call are on their way at once.
+const submitTogether = 64
 
-func (h *Host) submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte, replace bool) (Receipt, error) {
-	if err := startable(spec); err != nil {
-		return Receipt{}, err
+// SubmitAll accepts jobs durably, in their order, and answers for each. snapshot is a tar.gz of the work directory of all of them, or
+// nil. The same request, or the same name with the same content, is the same job; Created is false then. An error of kind Unavailable
+// or Exhausted: the job may still have been accepted, ask again with the same request. Jobs go together, so that they share a sync;
+// after an error no more are sent, and those behind it that were not have an error of kind Unavailable.
+func (h *Host) SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte) []Outcome {
+	out := make([]Outcome, len(jobs))
+	fail := func(from int, err error) []Outcome {
+		for i := from; i < len(jobs); i++ {
+			out[i].Err = err
+		}
+		return out
 	}
-	s := *spec
-	var size executor.Snapshot
-	if len(snapshot) > 0 {
-		if t := h.trouble.Load(); t != nil {
-			return Receipt{}, t.err() // before anything is stored
-		}
-		if h.files == nil {
-			return Receipt{}, errkind.Errorf(errkind.Unsupported, "job %s: this daemon stores no work directories: submit it without one", spec.Name)
-		}
-		stored, err := h.files.PutSnapshot(snapshot)
-		if err != nil {
-			return Receipt{}, errkind.Errorf(errkind.Of(err), "job %s: store the work directory: %w", spec.Name, err)
-		}
-		s.Launch.Snapshot, size = stored.ID, stored
-	}
-	content := contentOf(&s) // without its size, which follows from the snapshot: a retry is the same job to a later version
-	s.Launch.Files, s.Launch.Bytes = size.Files, size.Bytes
-	reply, position, err := h.call(ctx, protocol.Message{
-		Kind: protocol.Submit, To: h.gateAddress(), Request: request, Job: s.Name, Spec: &s, Digest: content, Flag: replace,
-	})
+	stored, err := h.store(jobs, snapshot)
 	if err != nil {
-		return Receipt{}, err
+		return fail(0, err)
 	}
-	return Receipt{Name: reply.Job, Created: reply.Flag, Generation: reply.Generation, Verdict: reply.Verdict, Position: position}, nil
+	for from := 0; from < len(jobs); from += submitTogether {
+		to := min(from+submitTogether, len(jobs))
+		sent, failed := make([]*call, to-from), false
+		for i := from; i < to; i++ {
+			if sent[i-from], out[i].Err = h.submit(&jobs[i], stored); out[i].Err != nil {
+				failed = true
+			}
+		}
+		for i, c := range sent {
+			if c != nil {
+				var reply protocol.Message
+				reply, out[from+i].Position, out[from+i].Err = h.answer(ctx, c)
+				r := &out[from+i].Receipt
+				r.Name, r.Created, r.Generation, r.Verdict = reply.Job, reply.Flag, reply.Generation, reply.Verdict
+				failed = failed || out[from+i].Err != nil
+			}
+		}
+		if failed {
+			return fail(to, errkind.Errorf(errkind.Unavailable, "it was not submitted, since a job before it was refused"))
+		}
+	}
+	return out
+}
+
+// store keeps the work directory of the jobs; nothing, if there is none.
+func (h *Host) store(jobs []Submission, snapshot []byte) (executor.Snapshot, error) {
+	if len(snapshot) == 0 || len(jobs) == 0 {
+		return executor.Snapshot{}, nil
+	}
+	name := jobs[0].Spec.Name
+	if t := h.trouble.Load(); t != nil {
+		return executor.Snapshot{}, t.err() // before anything is stored
+	}
+	if h.files == nil {
+		return executor.Snapshot{}, errkind.Errorf(errkind.Unsupported, "job %s: this daemon stores no work directories: submit it without one", name)
+	}
+	stored, err := h.files.PutSnapshot(snapshot)
+	if err != nil {
+		return executor.Snapshot{}, errkind.Errorf(errkind.Of(err), "job %s: store the work directory: %w", name, err)
+	}
+	return stored, nil
+}
+
+// submit sends one job to the gate.
+func (h *Host) submit(j *Submission, stored executor.Snapshot) (*call, error) {
+	if err := startable(j.Spec); err != nil {
+		return nil, err
+	}
+	s := *j.Spec
+	s.Launch.Snapshot = stored.ID
+	content := contentOf(&s) // without its size, which follows from the snapshot: a retry is the same job to a later version
+	s.Launch.Files, s.Launch.Bytes = stored.Files, stored.Bytes
+	return h.send(protocol.Message{Kind: protocol.Submit, To: h.gateAddress(), Request: j.Request, Job: s.Name, Spec: &s, Digest: content, Flag: j.Replace})
 }
 
 // startable says what is wrong with a job that names nothing to start: no core looks into its command.
@@ -76,6 +114,36 @@ func contentOf(s *job.Spec) string {
 
 func (h *Host) gateAddress() protocol.Address { return protocol.Address{Role: protocol.Gate} }
 
+// Check says of each job what would keep it from being accepted, and changes nothing; nil for one that would be accepted, and for one
+// whose name is taken: it is the same job again, or is refused in its turn.
+func (h *Host) Check(ctx context.Context, specs []*job.Spec) ([]error, error) {
+	out := make([]error, 0, len(specs))
+	for part := range slices.Chunk(specs, pageTurn) {
+		errs, err := ask(ctx, h, func(now quantity.Instant) []error {
+			errs := make([]error, len(part))
+			for i, s := range part {
+				if h.actors.Gate.Life(s.Name) == 0 {
+					errs[i] = h.check(now, s)
+				}
+			}
+			return errs
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, errs...)
+	}
+	return out, nil
+}
+
+// check says from within the loop what keeps a job from being accepted.
+func (h *Host) check(now quantity.Instant, s *job.Spec) error {
+	if err := errors.Join(startable(s), h.actors.Gate.Check(now, s)); err != nil {
+		return errkind.Errorf(errkind.Of(err), "%w", err)
+	}
+	return nil
+}
+
 // DryRun says what Submit would do and when the job would start, and changes nothing.
 func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, error) {
 	type result struct {
@@ -83,8 +151,8 @@ func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, 
 		err         error
 	}
 	r, err := ask(ctx, h, func(now quantity.Instant) result {
-		if err := errors.Join(startable(spec), h.actors.Gate.Check(now, spec)); err != nil {
-			return result{err: errkind.Errorf(errkind.Of(err), "%w", err)}
+		if err := h.check(now, spec); err != nil {
+			return result{err: err}
 		}
 		return result{explanation: h.actors.Zone.DryRun(now, spec)}
 	})

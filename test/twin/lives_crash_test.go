@@ -94,7 +94,7 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 		l.insist(t, "requeue", func() error { _, err := l.host.Requeue(ctx, "requeue", "keep", 0); return err })
 		l.ended(t, "again", job.Finished)
 		l.insist(t, "replace", func() error {
-			_, err := l.host.Replace(ctx, "replace", spec(t, "again", job.Items, 5, time.Second), nil)
+			err := l.host.SubmitAll(ctx, []host.Submission{{Request: "replace", Spec: spec(t, "again", job.Items, 5, time.Second), Replace: true}}, nil)[0].Err
 			return err
 		})
 		submit("gone", spec(t, "gone", job.Items, 3, time.Second))

@@ -252,7 +252,7 @@ func TestSubmitSeveral(t *testing.T) {
 	fake := apitest.New()
 	_, c := serve(t, api.Options{Service: fake})
 	_, err := c.Submit(t.Context(), connect.NewRequest(&pb.SubmitRequest{Job: fmt.Sprintf(jobFile, "one", "") + "---" + fmt.Sprintf(jobFile, "train", ""), RequestId: "r"}))
-	if api.Kind(err) != errkind.Exists || !strings.Contains(err.Error(), "accepted before it, and standing: one") {
+	if api.Kind(err) != errkind.Exists || !strings.Contains(err.Error(), "accepted, and standing: one") {
 		t.Errorf("error %v", err)
 	}
 }

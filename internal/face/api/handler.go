@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -60,30 +61,43 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	if err := h.refused(ctx, jobs); err != nil {
 		return nil, wire(err)
 	}
-	var out pb.SubmitResponse
-	for _, j := range jobs {
-		request := id
+	list := make([]Submission, len(jobs))
+	for i, j := range jobs {
+		list[i] = Submission{Request: id, Spec: j.Spec, Replace: m.Replace}
 		if id != "" && len(jobs) > 1 {
-			request = id + "/" + string(j.Spec.Name)
+			list[i].Request = id + "/" + string(j.Spec.Name)
 		}
-		submit := h.service.Submit
-		if m.Replace {
-			submit = h.service.Replace
-		}
-		receipt, err := submit(ctx, request, j.Spec, snapshot)
-		if err != nil {
-			return nil, wire(partly(err, j.Spec.Name, out.Receipts))
+	}
+	var out pb.SubmitResponse
+	var failed error
+	for i, o := range h.service.SubmitAll(ctx, list, snapshot) {
+		if o.Err != nil {
+			if failed == nil {
+				failed = &errkind.Error{Kind: errkind.Of(o.Err), Err: of(jobs, i, o.Err)}
+			}
+			continue
 		}
 		m := &pb.Receipt{
-			Name: string(receipt.Name), Created: receipt.Created, Warnings: config.Warnings(j.Spec, snapshot != nil),
-			JournalSeq: receipt.Position.Seq, JournalDigest: receipt.Position.String(), Generation: uint32(receipt.Generation),
+			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil),
+			JournalSeq: o.Position.Seq, JournalDigest: o.Position.String(), Generation: uint32(o.Generation),
 		}
-		if v := receipt.Verdict; v.State.Final() {
+		if v := o.Verdict; v.State.Final() {
 			m.State, m.Reason = v.State.String(), v.Reason
 		}
 		out.Receipts = append(out.Receipts, m)
 	}
+	if failed != nil {
+		return nil, wire(partly(failed, out.Receipts))
+	}
 	return connect.NewResponse(&out), nil
+}
+
+// of says which job of a file of several an error is about.
+func of(jobs []config.Job, i int, err error) error {
+	if len(jobs) < 2 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", jobs[i].Spec.Name, err)
 }
 
 // refused says of all jobs of a file what would keep them from being accepted, before any is, so that a file with a job
@@ -93,23 +107,22 @@ func (h *handler) refused(ctx context.Context, jobs []config.Job) error {
 	if len(jobs) < 2 {
 		return nil
 	}
-	var errs []error
-	for _, j := range jobs {
-		if _, err := h.service.Job(ctx, j.Spec.Name); err == nil {
-			continue
-		}
-		if _, err := h.service.DryRun(ctx, j.Spec); err != nil && errkind.Of(err) == errkind.Invalid {
-			errs = append(errs, err)
-		}
+	specs := make([]*job.Spec, len(jobs))
+	for i, j := range jobs {
+		specs[i] = j.Spec
 	}
-	if len(errs) == 0 {
+	all, err := h.service.Check(ctx, specs)
+	if err != nil {
+		return err
+	}
+	if all = slices.DeleteFunc(all, func(err error) bool { return err == nil || errkind.Of(err) != errkind.Invalid }); len(all) == 0 {
 		return nil
 	}
-	return errkind.Errorf(errkind.Invalid, "%w", errors.Join(errs...))
+	return errkind.Errorf(errkind.Invalid, "%w", errors.Join(all...))
 }
 
-// partly says which jobs of a file stand already when a later one is refused.
-func partly(err error, name job.ID, done []*pb.Receipt) error {
+// partly says which jobs of a file stand when another one is refused.
+func partly(err error, done []*pb.Receipt) error {
 	if len(done) == 0 {
 		return err
 	}
@@ -117,7 +130,7 @@ func partly(err error, name job.ID, done []*pb.Receipt) error {
 	for i, r := range done {
 		names[i] = r.Name
 	}
-	return &errkind.Error{Kind: errkind.Of(err), Err: fmt.Errorf("%s: %w\naccepted before it, and standing: %s; submitting the file again is safe", name, err, strings.Join(names, ", "))}
+	return &errkind.Error{Kind: errkind.Of(err), Err: fmt.Errorf("%w\naccepted, and standing: %s; submitting the file again is safe", err, strings.Join(names, ", "))}
 }
 
 // fileName is what a job file is called in messages.

@@ -13,13 +13,13 @@ import (
 
 // Service is what the API serves. Package host implements it. Errors carry a kind (package errkind).
 type Service interface {
-	// Submit accepts a job durably. snapshot is a tar.gz of the work directory, or nil. request identifies the call: the
-	// same request, or the same name with the same content, is the same job. Created is false then.
-	Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error)
+	// SubmitAll accepts jobs durably, in their order, and answers for each. snapshot is a tar.gz of their work directory, or nil. A
+	// request identifies its job: the same request, or the same name with the same content, is the same job. Created is false then.
+	SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte) []Outcome
+	// Check says of each job what would keep it from being accepted, nil if nothing would or its name is taken, and changes nothing.
+	Check(ctx context.Context, specs []*job.Spec) ([]error, error)
 	// DryRun says what Submit would do and when the job would start, and changes nothing.
 	DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, error)
-	// Replace is Submit in place of a job of that name that is over.
-	Replace(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error)
 	// Cancel ends a job; one that is over is a Conflict.
 	Cancel(ctx context.Context, request string, name job.ID) error
 	// Requeue begins another life of a job that was cancelled, has failed or has expired. deadline 0: the one it has, Never:
@@ -66,7 +66,10 @@ type Service interface {
 
 // What the service answers with is defined below this wing, so that the drivers can fill it.
 type (
-	// Receipt answers Submit.
+	// Submission is one job that somebody submits, Outcome what became of it.
+	Submission = host.Submission
+	Outcome    = host.Outcome
+	// Receipt is of a job that was accepted.
 	Receipt = host.Receipt
 	// Output is the folder of one committed subjob.
 	Output = status.Output

@@ -72,12 +72,18 @@ type tenants struct {
 	single bool
 }
 
-// Submit refuses a job of a queue nobody's.
-func (t tenants) Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (api.Receipt, error) {
-	if err := t.owned(ctx, spec.Queue); err != nil {
-		return api.Receipt{}, err
+// SubmitAll refuses jobs if one is of a queue nobody's.
+func (t tenants) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot []byte) []api.Outcome {
+	for i := range jobs {
+		if err := t.owned(ctx, jobs[i].Spec.Queue); err != nil {
+			out := make([]api.Outcome, len(jobs))
+			for i := range out {
+				out[i].Err = err
+			}
+			return out
+		}
 	}
-	return t.Service.Submit(ctx, request, spec, snapshot)
+	return t.Service.SubmitAll(ctx, jobs, snapshot)
 }
 
 // DryRun refuses what Submit would.

@@ -24,8 +24,8 @@ func (q queues) Queues(context.Context) ([]status.Queue, error) { return q.list,
 
 func (queues) SetQueue(context.Context, string, protocol.Queue) error { return nil }
 
-func (queues) Submit(_ context.Context, _ string, s *job.Spec, _ []byte) (api.Receipt, error) {
-	return api.Receipt{Name: s.Name}, nil
+func (queues) SubmitAll(_ context.Context, jobs []api.Submission, _ []byte) []api.Outcome {
+	return make([]api.Outcome, len(jobs))
 }
 
 func (queues) DryRun(context.Context, *job.Spec) (status.Explanation, error) {
@@ -49,7 +49,8 @@ func TestTenants(t *testing.T) {
 		{false, "unheard-of", "", true, false}, // the service says that there is none
 	} {
 		s := tenants{queues{list: list}, c.single}
-		_, err := s.Submit(t.Context(), "", &job.Spec{Queue: c.queue}, nil)
+		both := []api.Submission{{Spec: &job.Spec{Queue: "owned"}}, {Spec: &job.Spec{Queue: c.queue}, Replace: true}}
+		err := s.SubmitAll(t.Context(), both, nil)[1].Err
 		if (err == nil) != c.submit || err != nil && errkind.Of(err) != errkind.Denied {
 			t.Errorf("%+v: submit: %v", c, err)
 		}

@@ -158,8 +158,26 @@ func (f *Fake) find(name job.ID) int {
 	return slices.IndexFunc(f.jobs, func(j status.Job) bool { return j.Name == name })
 }
 
-// Submit keeps the job as waiting.
-func (f *Fake) Submit(_ context.Context, request string, spec *job.Spec, snapshot []byte) (host.Receipt, error) {
+// SubmitAll keeps the jobs as waiting.
+func (f *Fake) SubmitAll(_ context.Context, jobs []host.Submission, snapshot []byte) []host.Outcome {
+	out := make([]host.Outcome, len(jobs))
+	for i, j := range jobs {
+		if j.Replace {
+			out[i].Err = f.replace(j.Spec.Name)
+		}
+		if out[i].Err == nil {
+			out[i].Receipt, out[i].Err = f.submit(j.Request, j.Spec, snapshot)
+		}
+	}
+	return out
+}
+
+// Check answers Err.
+func (f *Fake) Check(_ context.Context, specs []*job.Spec) ([]error, error) {
+	return make([]error, len(specs)), f.Err
+}
+
+func (f *Fake) submit(request string, spec *job.Spec, snapshot []byte) (host.Receipt, error) {
 	if err := f.call("submit %s in %s for %d units", spec.Name, spec.Queue, spec.Total); err != nil {
 		return host.Receipt{}, err
 	}
@@ -187,19 +205,18 @@ func (f *Fake) DryRun(_ context.Context, spec *job.Spec) (status.Explanation, er
 	}, f.Err
 }
 
-// Replace is Submit over a job that is over.
-func (f *Fake) Replace(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (host.Receipt, error) {
+// replace makes way for a job, if the one of its name is over.
+func (f *Fake) replace(name job.ID) error {
 	f.mu.Lock()
-	i := f.find(spec.Name)
-	standing := i >= 0 && !f.jobs[i].State.Final()
-	if i >= 0 && !standing {
+	defer f.mu.Unlock()
+	i := f.find(name)
+	if i >= 0 && !f.jobs[i].State.Final() {
+		return errkind.Errorf(errkind.Conflict, "job %s is not over: cancel it first", name)
+	}
+	if i >= 0 {
 		f.jobs = slices.Delete(f.jobs, i, i+1)
 	}
-	f.mu.Unlock()
-	if standing {
-		return host.Receipt{}, errkind.Errorf(errkind.Conflict, "job %s is not over: cancel it first", spec.Name)
-	}
-	return f.Submit(ctx, request, spec, snapshot)
+	return nil
 }
 
 // Requeue marks the job, if it is over.

@@ -89,7 +89,8 @@ const (
 
 // SluiceServiceClient is a client for the sluice.v1alpha1.SluiceService service.
 type SluiceServiceClient interface {
-	// Submit accepts the jobs of one job file durably, or refuses the file whole with every problem listed.
+	// Submit accepts the jobs of one job file durably, or refuses the file whole with every problem listed. Where one is refused for what
+	// is there already (its name, a full queue), the others may stand, and the message names them.
 	Submit(context.Context, *connect.Request[v1alpha1.SubmitRequest]) (*connect.Response[v1alpha1.SubmitResponse], error)
 	// DryRun says what Submit would do and when the jobs would start, and changes nothing.
 	DryRun(context.Context, *connect.Request[v1alpha1.DryRunRequest]) (*connect.Response[v1alpha1.DryRunResponse], error)
@@ -444,7 +445,8 @@ func (c *sluiceServiceClient) Negotiate(ctx context.Context, req *connect.Reques
 
 // SluiceServiceHandler is an implementation of the sluice.v1alpha1.SluiceService service.
 type SluiceServiceHandler interface {
-	// Submit accepts the jobs of one job file durably, or refuses the file whole with every problem listed.
+	// Submit accepts the jobs of one job file durably, or refuses the file whole with every problem listed. Where one is refused for what
+	// is there already (its name, a full queue), the others may stand, and the message names them.
 	Submit(context.Context, *connect.Request[v1alpha1.SubmitRequest]) (*connect.Response[v1alpha1.SubmitResponse], error)
 	// DryRun says what Submit would do and when the jobs would start, and changes nothing.
 	DryRun(context.Context, *connect.Request[v1alpha1.DryRunRequest]) (*connect.Response[v1alpha1.DryRunResponse], error)
