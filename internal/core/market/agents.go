@@ -46,7 +46,7 @@ func (f *Floor) callees(now quantity.Instant, offers []offer) (asked []caller) {
 		return nil
 	}
 	full := slices.ContainsFunc(offers, func(o offer) bool { return o.full })
-	list := f.fresh
+	list := f.fresh.List()
 	if full {
 		list = f.unindexed
 	}

@@ -92,7 +92,7 @@ func (f *Floor) answersTo(now quantity.Instant, c *Class, w *window, most int) (
 	length := w.length(now)
 	for i := range sample(len(f.jobs), most) {
 		j := f.jobs[i]
-		why, heard := atomizer.Interested, j.indexed && !j.stale
+		why, heard := atomizer.Interested, j.indexed && !bool(j.stale)
 		switch {
 		case heard && j.ineligible != Eligible, !heard && j.Ineligible(now) != Eligible:
 			a.busy++

@@ -25,7 +25,7 @@ func (f *Floor) invite(at quantity.Instant, o *offer, w *window) []*Job {
 
 // inviteFresh invites who is eligible among those that changed.
 func (f *Floor) inviteFresh(now quantity.Instant, o *offer, w *window) {
-	for _, j := range f.fresh {
+	for _, j := range f.fresh.List() {
 		switch {
 		case j.active == 0 || j.Spec().External:
 		case !j.indexed:

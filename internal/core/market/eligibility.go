@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -21,29 +22,35 @@ const (
 	never = time.Duration(math.MaxInt64)
 )
 
-// eligibility is how a job answers windows, as far as that is kept from round to round.
+// eligibility is a job's place in the index.
 type eligibility struct {
-	// stale: what is kept may no longer be true.
-	stale bool
-	// indexed jobs answer from what is kept; the others, at unindexed - 1 in that list, are asked each time.
-	indexed   bool
+	// stale: its entry may no longer be true. fresh: it is among those that standing windows are offered to.
+	stale, fresh dirty.Mark
+	// bids: it is interested in the window of the present round.
+	bids bool
+	entry
+	// unindexed is 1 + its place in that list, if it is asked each time.
 	unindexed int
-	// ranked jobs are in the rankings of their group, with key as what they are compared by. moves: what it has attained grows by
-	// itself since it runs, and the key's is what it had when that was last looked at, so no more than it has.
-	ranked, moves bool
-	group         *group
-	key           policy.Candidate
+	// group whose rankings it is in, if it is ranked.
+	group *group
 	// waits is when its present wait began, ahead 1 + its place in that list or 0. invitation is the latest that it was asked by.
 	waits      quantity.Instant
 	ahead      int
 	invitation uint64
+	counting   counting
+}
+
+// entry is how a job answers windows, as far as that is kept from round to round.
+type entry struct {
+	// indexed jobs answer from what is kept; the others are asked each time. ranked ones can use a window of some class: they are in
+	// the rankings of their group, with key as what they are compared by. moves: what it has attained grows by itself since it runs,
+	// and the key's is what it had when that was last looked at, so no more than it has.
+	indexed, ranked, moves bool
 	// ineligible is why an indexed job does not answer at all, Eligible if it does.
 	ineligible Reason
+	key        policy.Candidate
 	// answers by class.
 	answers []answer
-	// bids: it is interested in the window of the present round.
-	bids     bool
-	counting counting
 }
 
 // answer is what a job says to windows of one class: it is interested from a length on, and to shorter ones it always says
@@ -82,8 +89,7 @@ func (f *Floor) groupOf(j *Job) *group {
 // refreshIndex makes the entries of stale jobs again.
 func (f *Floor) refreshIndex(now quantity.Instant) {
 	f.now = now
-	for i := 0; i < len(f.stale); i++ {
-		j := f.stale[i]
+	f.stale.Drain(func(j *Job) {
 		f.stopCounting(j)
 		if j.ranked {
 			f.unrank(j)
@@ -94,50 +100,24 @@ func (f *Floor) refreshIndex(now quantity.Instant) {
 		if j.unindexed > 0 {
 			f.dropUnindexed(j)
 		}
-		j.stale, j.indexed = false, false
+		j.indexed = false
 		if j.active > 0 {
 			f.refreshEntry(now, j)
 		}
 		if j.indexed {
 			f.startCounting(j)
 		}
-	}
-	clear(f.stale)
-	f.stale = f.stale[:0]
+	})
 }
 
-// refreshEntry makes a job's entry in the index: for each class the shortest window that it can use. Jobs whose answers move by
-// themselves are asked each time: in a queue with a cap, or too long for the longest window there usually is.
+// refreshEntry makes a job's entry in the index.
 func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
-	j.ineligible = j.Ineligible(now)
-	if len(f.classes) > maxClasses || j.Spec().External || j.Volatile() {
+	f.examine(now, j, &j.entry)
+	if !j.indexed {
 		f.addUnindexed(j)
+	}
+	if !j.ranked {
 		return
-	}
-	j.indexed = true
-	if j.ineligible != Eligible {
-		return
-	}
-	j.answers = slices.Grow(j.answers[:0], len(f.classes))[:len(f.classes)]
-	useful := false
-	for i, c := range f.classes {
-		a, ok := f.answer(j, c)
-		if !ok {
-			j.indexed = false
-			f.addUnindexed(j)
-			return
-		}
-		j.answers[i] = a
-		useful = useful || a.need != never
-	}
-	if !useful {
-		return
-	}
-	j.key = policy.Candidate{
-		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: j.Attained(), Weight: 1,
-	}
-	if j.moves = j.Busy() > 0; j.moves {
-		j.key.Attained, _, _ = j.Use(now)
 	}
 	j.group = f.groupOf(j)
 	for len(j.group.rankings) < len(f.classes) {
@@ -146,6 +126,38 @@ func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
 	f.rank(j)
 	if f.cfg.Market != nil {
 		f.wait(now, j)
+	}
+}
+
+// examine finds what a job answers to windows of every class: for each the shortest that it can use. Jobs whose answers move by
+// themselves are asked each time: in a queue with a cap, or too long for the longest window there usually is.
+func (f *Floor) examine(now quantity.Instant, j *Job, e *entry) {
+	*e = entry{answers: e.answers[:0], ineligible: j.Ineligible(now)}
+	if len(f.classes) > maxClasses || j.Spec().External || j.Volatile() {
+		return
+	}
+	if e.ineligible != Eligible {
+		e.indexed = true
+		return
+	}
+	e.answers = slices.Grow(e.answers, len(f.classes))[:len(f.classes)]
+	useful := false
+	for i, c := range f.classes {
+		a, ok := f.answer(j, c)
+		if !ok {
+			return
+		}
+		e.answers[i] = a
+		useful = useful || a.need != never
+	}
+	if e.indexed, e.ranked = true, useful; !useful {
+		return
+	}
+	e.key = policy.Candidate{
+		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: j.Attained(), Weight: 1,
+	}
+	if e.moves = j.Busy() > 0; e.moves {
+		e.key.Attained, _, _ = j.Use(now)
 	}
 }
 

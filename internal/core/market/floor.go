@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -56,7 +57,8 @@ type Floor struct {
 	byQueue   map[string]*group
 	groups    []*group
 	// stale are the jobs whose entries in the index are to be made again, unindexed those that are asked each time.
-	stale, unindexed []*Job
+	stale     dirty.Set[*Job]
+	unindexed []*Job
 	// waits are by class the ranked jobs by how long they have waited, where jobs bid, but for those in ahead, which have been served
 	// before their time. invitation counts the audiences that were chosen. now is when the index was refreshed last.
 	waits      []ranking.List[*Job]
@@ -66,7 +68,7 @@ type Floor struct {
 	// generation counts the changes that can make a job eligible; fresh are the jobs that changed after the generation seen: windows
 	// that stand are offered to them alone.
 	generation, seen uint64
-	fresh            []*Job
+	fresh            dirty.Set[*Job]
 	asked            asked
 
 	nextWindow, nextRound uint64
@@ -122,8 +124,8 @@ func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 		}
 		f.offerTurn(now, anySpeed, news, out)
 	}
-	clear(f.fresh)
-	f.fresh, f.seen = f.fresh[:0], f.generation
+	f.fresh.Clear()
+	f.seen = f.generation
 	return min(wake, f.opens.Next(), f.recalls.Next())
 }
 

@@ -186,7 +186,8 @@ func (w *fakeWorld) step(now quantity.Instant) quantity.Instant {
 }
 
 // TestTheFloorDecidesAsThePlainOneDoes: whatever happens to jobs and slices, a floor that looks only at what has changed sells what
-// one sells that looks at everything. So nothing that it keeps is ever read when it is stale.
+// one sells that looks at everything. After every step all that
+// it keeps, but for what is marked, is what it would find if it looked: so nothing is ever read that is stale.
 func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := FloorConfig{
@@ -259,6 +260,9 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			}
 			wake := worlds[0].step(now)
 			worlds[1].step(now)
+			if wrong := worlds[0].f.Audit(now); len(wrong) > 0 {
+				t.Fatalf("at %d the floor keeps what is not so: %q", now/1e6, wrong)
+			}
 			if !slices.Equal(worlds[0].sale.sold, worlds[1].sale.sold) {
 				t.Fatalf("at %d the floor has sold\n%q\nthe plain one\n%q", now/1e6, worlds[0].sale.sold, worlds[1].sale.sold)
 			}

@@ -33,7 +33,7 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, out *protocol.Out
 	f.nextRound++
 	pick := f.pick.none()
 	length := w.length(now)
-	list := f.fresh
+	list := f.fresh.List()
 	if !w.offered {
 		list = f.unindexed
 		f.best(now, s.class, w, nil, pick)

@@ -51,8 +51,8 @@ func (f *Floor) Retire(j *Job) {
 
 // Changed says that a job may be eligible where it was not before: windows that stand are offered to it too.
 func (f *Floor) Changed(j *Job) {
-	if j.generation <= f.seen && j.active > 0 {
-		f.fresh = append(f.fresh, j)
+	if j.active > 0 {
+		f.fresh.Add(&j.fresh, j)
 	}
 	f.generation++
 	j.generation = f.generation
@@ -61,10 +61,7 @@ func (f *Floor) Changed(j *Job) {
 
 // InvalidateJob says that what a job answers to windows may be another than before.
 func (f *Floor) InvalidateJob(j *Job) {
-	if !j.stale {
-		j.stale = true
-		f.stale = append(f.stale, j)
-	}
+	f.stale.Add(&j.stale, j)
 }
 
 // Served says that something was asked for on behalf of a job: what it lost before does not count any more.

@@ -62,10 +62,8 @@ func (p *plain) sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 		offer = p.negotiate
 	}
 	wake := offer(now, waiting, out)
-	for _, j := range f.stale {
-		j.stale = false
-	}
-	f.stale, f.fresh = f.stale[:0], f.fresh[:0]
+	f.stale.Clear()
+	f.fresh.Clear()
 	return min(wake, f.recalls.Next())
 }
 
@@ -225,7 +223,12 @@ func (p *plain) negotiate(now quantity.Instant, waiting int, out *protocol.Out) 
 	offers, wake := p.offers(now, waiting)
 	offers = f.repack(now, offers, out)
 	f.unindexed = p.live() // whoever attends is asked by what it could use
-	f.fresh = slices.DeleteFunc(p.live(), func(s *Job) bool { return s.generation <= f.seen })
+	f.fresh.Clear()
+	for _, j := range p.live() {
+		if j.generation > f.seen {
+			f.fresh.Add(&j.fresh, j)
+		}
+	}
 	if asked := f.callees(now, offers); len(asked) > 0 {
 		offers = f.announceTo(now, offers, asked, out)
 	}

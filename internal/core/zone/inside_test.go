@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,6 +20,18 @@ func Count(z *Zone, id job.ID) (n [market.TurnedDown + 1]int64, last [market.Tur
 		}
 	}
 	return n, last
+}
+
+// Audit says what the zone's floor keeps that is not so, and which slices with a rigid job's place are not known as such.
+func Audit(z *Zone, now quantity.Instant) []string {
+	wrong := z.floor.Audit(now)
+	for s := range z.offeredSlices() {
+		holds := slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid })
+		if holds != z.reserved.Has(s.floor.At()) {
+			wrong = append(wrong, fmt.Sprintf("slice %s: it holds a rigid job's place: %v", s.id, holds))
+		}
+	}
+	return wrong
 }
 
 // Viewed is the version of the slice's view that the zone goes by.

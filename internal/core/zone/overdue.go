@@ -88,12 +88,7 @@ func (z *Zone) givenUp(c *protocol.Claim) quantity.Instant {
 
 // rearm sets the alarms of jobs whose leases have changed.
 func (z *Zone) rearm() {
-	for _, s := range z.stirred {
-		s.stirred = false
-		z.armLeases(s)
-	}
-	clear(z.stirred)
-	z.stirred = z.stirred[:0]
+	z.stirred.Drain(z.armLeases)
 }
 
 // armLeases sets the alarms of a job by its leases.

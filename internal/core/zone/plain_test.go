@@ -57,10 +57,7 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 	wake := p.overdue(now, out)
 	wake = min(wake, p.continuations(now, out))
 	wake = min(wake, p.market(now, out), p.refusals(now))
-	for _, s := range z.unlined {
-		s.unlined = false
-	}
-	z.unlined = z.unlined[:0]
+	z.unlined.Clear()
 	z.wakeAt(now, wake, out)
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -16,7 +17,7 @@ type rigidQueue struct {
 	line  ranking.List[*state]
 	gangs []*state
 	// unlined are the jobs of which it is to be looked at whether they belong there.
-	unlined []*state
+	unlined dirty.Set[*state]
 	// reserved are the slices with a rigid job's place.
 	reserved bitset.Set
 	// replan: something has changed since the last plan, which else is good until again.
@@ -40,12 +41,7 @@ const deepest = 128
 
 // lineUp brings the line of rigid jobs up to date.
 func (z *Zone) lineUp() {
-	for _, s := range z.unlined {
-		s.unlined = false
-		z.queueUp(s)
-	}
-	clear(z.unlined)
-	z.unlined = z.unlined[:0]
+	z.unlined.Drain(z.queueUp)
 }
 
 // queueUp gives a rigid job its place in the line, or takes it out if it does not wait.

@@ -143,6 +143,9 @@ func (w *world) submit(specs ...*job.Spec) {
 func (w *world) step(m protocol.Message) {
 	w.out.Reset()
 	w.z.Step(w.now, m, &w.out)
+	if wrong := zone.Audit(w.z, w.now); len(wrong) > 0 {
+		w.t.Fatalf("after %+v the zone keeps what is not so: %q", m, wrong)
+	}
 	w.mail.viewed(w, &m)
 	if w.twin != nil {
 		w.twin.check(w, func(z *zone.Zone, out *protocol.Out) { z.Step(w.now, m, out) })

@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -66,7 +67,8 @@ type soft struct {
 	// stales are when slices that are left alone are to be looked at.
 	stales alarm.Heap[*slice]
 	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
-	stirred, looking []*state
+	stirred dirty.Set[*state]
+	looking []*state
 	// woken is the earliest wake-up already asked for.
 	woken quantity.Instant
 }
@@ -110,11 +112,12 @@ type state struct {
 	// reservedAt is when a place was last asked to be kept for it, refusedAt when an ask of it was refused.
 	reservedAt, refusedAt quantity.Instant
 	// lined: it is in the line of rigid jobs; unlined: whether it belongs there is to be looked at.
-	lined, unlined bool
+	lined   bool
+	unlined dirty.Mark
 	// planned: its place is later, and better than what the market could give it now.
 	planned bool
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
-	stirred  bool
+	stirred  dirty.Mark
 	alive    int
 	slots    struct{ deadline, leases, continuing, publishing, resting, avoiding int }
 	backoff  backoff
@@ -268,20 +271,14 @@ func (z *Zone) touch(s *state) {
 func (z *Zone) touched(s *state) {
 	if s.Spec.Kind == job.Rigid {
 		z.replan = true
-		if !s.unlined {
-			s.unlined = true
-			z.unlined = append(z.unlined, s)
-		}
+		z.unlined.Add(&s.unlined, s)
 	}
 	z.stir(s)
 }
 
 // stir marks a job whose leases have changed: its alarms are set anew.
 func (z *Zone) stir(s *state) {
-	if !s.stirred {
-		s.stirred = true
-		z.stirred = append(z.stirred, s)
-	}
+	z.stirred.Add(&s.stirred, s)
 }
 
 // enliven adds a job to those without a final verdict, retire takes it out.
