@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -27,7 +28,7 @@ type seeds struct {
 	now               quantity.Instant
 }
 
-// each hands over the facts of one job after the other. The slice is reused.
+// each hands over the facts of one waiting job after the other. The slice is reused.
 func (s *seeds) each(to func([]protocol.Fact) error) error {
 	all, err := specs()
 	if err != nil {
@@ -36,12 +37,6 @@ func (s *seeds) each(to func([]protocol.Fact) error) error {
 	var facts []protocol.Fact
 	for i, name := range names(s.set, s.waiting) {
 		facts = s.accepted(facts[:0], specOf(all, i, name), i)
-		if err := to(facts); err != nil {
-			return err
-		}
-	}
-	for i, name := range names(s.set+"-over", s.finished) {
-		facts = s.completed(facts[:0], specOf(all, i, name), i)
 		if err := to(facts); err != nil {
 			return err
 		}
@@ -91,8 +86,9 @@ func (s *seeds) completed(facts []protocol.Fact, spec *job.Spec, i int) []protoc
 // larger ones are written and read faster, and what is measured of a restart is read from a snapshot anyway.
 const seedRecord = 1 << 20
 
-// write appends the seeds to the journal in a directory, which exists and which nobody has open.
-func (s *seeds) write(ctx context.Context, dir string) (err error) {
+// write appends the seeds to the journal and the archive of a data directory, which a daemon has begun and which nobody has open.
+func (s *seeds) write(ctx context.Context, data string) (err error) {
+	dir := filepath.Join(data, "journal")
 	j, err := local.Open(dir, local.Options{})
 	if err != nil {
 		return err
@@ -124,7 +120,7 @@ func (s *seeds) write(ctx context.Context, dir string) (err error) {
 		batch, size = nil, 0
 		return errors.Join(failed, ctx.Err())
 	}
-	err = s.each(func(facts []protocol.Fact) error {
+	take := func(facts []protocol.Fact) error {
 		before := len(record)
 		record = wire.AppendFacts(record, facts)
 		size += len(record) - before
@@ -135,6 +131,13 @@ func (s *seeds) write(ctx context.Context, dir string) (err error) {
 			return flush()
 		}
 		return nil
-	})
+	}
+	over, err := s.archive(ctx, filepath.Join(data, "archive"))
+	if err == nil {
+		err = take(over)
+	}
+	if err == nil {
+		err = s.each(take)
+	}
 	return errors.Join(err, flush())
 }

@@ -60,7 +60,7 @@ func (s *settings) plant(ctx context.Context, name string, waiting, finished int
 		return nil, err
 	}
 	p.seeds.now = quantity.At(time.Now())
-	if err = p.seeds.write(ctx, filepath.Join(daemon.Data(p.dir), "journal")); err != nil {
+	if err = p.seeds.write(ctx, daemon.Data(p.dir)); err != nil {
 		return nil, err
 	}
 	syscall.Sync() // else the first who syncs anything waits for all of it
