@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"sluice.dev/sluice/bench/daemon"
@@ -45,16 +42,24 @@ func (s *settings) live(ctx context.Context, rows []string) (lines []line, err e
 	top := s.sizes[len(s.sizes)-1]
 	andOver := func(waiting int) string { return fmt.Sprintf("%s and %s over", size(waiting), size(s.finished)) }
 	wants := func(row string) bool { return slices.Contains(rows, row) }
-	begin := func(of string, waiting, finished int, fresh bool) (*standing, error) {
-		p, failed := s.plant(ctx, strings.ReplaceAll(of, " ", ""), waiting, finished)
-		if failed != nil {
-			return nil, failed
-		}
+	begin := func(of string, plant func(name string) (*plant, error), fresh bool) (*standing, error) {
+		p, failed := plant(strings.ReplaceAll(of, " ", "-"))
 		t := &standing{of: of, plant: p, fresh: fresh}
 		all = append(all, t)
-		return t, nil
+		return t, failed
 	}
-	small, err := begin(size(s.sizes[0]), s.sizes[0], 0, true)
+	only := func(waiting int) func(string) (*plant, error) {
+		return func(name string) (*plant, error) { return s.plant(ctx, name, waiting, 0) }
+	}
+	// What is over is filed once, and copied.
+	past, err := s.plant(ctx, "past", 0, s.finished)
+	if err != nil {
+		return nil, err
+	}
+	besides := func(waiting int) func(string) (*plant, error) {
+		return func(name string) (*plant, error) { return past.with(ctx, name, waiting) }
+	}
+	small, err := begin(size(s.sizes[0]), only(s.sizes[0]), true)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +67,7 @@ func (s *settings) live(ctx context.Context, rows []string) (lines []line, err e
 	var over *standing
 	if wants("submit") {
 		for _, n := range s.sizes[1 : len(s.sizes)-1] {
-			t, failed := begin(size(n), n, 0, n <= 20*s.sizes[0])
+			t, failed := begin(size(n), only(n), n <= 20*s.sizes[0])
 			if failed != nil {
 				return nil, failed
 			}
@@ -72,14 +77,14 @@ func (s *settings) live(ctx context.Context, rows []string) (lines []line, err e
 				t.freeze()
 			}
 		}
-		if over, err = begin(andOver(s.sizes[0]), s.sizes[0], s.finished, false); err != nil {
+		if over, err = begin(andOver(s.sizes[0]), besides(s.sizes[0]), false); err != nil {
 			return nil, err
 		}
 		over.boot(s)
 		over.settle(s)
 		over.freeze()
 	}
-	big, err := begin(andOver(top), top, s.finished, false)
+	big, err := begin(andOver(top), besides(top), false)
 	if err != nil {
 		return nil, err
 	}
@@ -281,15 +286,8 @@ func (s *settings) submission(ctx context.Context, t *standing) (rate, cost floa
 
 // copy is the same standing on a copy of its data.
 func (t *standing) copy(ctx context.Context) (*standing, error) {
-	dir, err := os.MkdirTemp(t.plant.s.temp, "copy-")
-	if err != nil {
-		return nil, err
-	}
-	if out, err := exec.CommandContext(ctx, "cp", "-a", t.plant.dir+"/.", dir).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("copy a data directory: %w: %s", err, out)
-	}
-	syscall.Sync()
-	return &standing{of: t.of, plant: &plant{s: t.plant.s, dir: dir}}, nil
+	p, err := t.plant.with(ctx, fmt.Sprintf("copy-%d", t.plant.batches.Add(1)), 0)
+	return &standing{of: t.of, plant: p}, err
 }
 
 // snapshot measures submissions while the daemon writes a snapshot of all there is: one job a call from four clients, with pauses.

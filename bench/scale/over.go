@@ -77,7 +77,9 @@ func apply(g *gate.Gate, z *zone.Zone, f protocol.Fact) {
 }
 
 // said are the facts with which both say what they have.
-func said(g *gate.Gate, z *zone.Zone) []protocol.Fact { return append(capture.All(g), capture.All(z)...) }
+func said(g *gate.Gate, z *zone.Zone) []protocol.Fact {
+	return append(capture.All(g), capture.All(z)...)
+}
 
 // partsOf are the jobs that both have, as they file them.
 func partsOf(g *gate.Gate, z *zone.Zone) (parts []archive.Part, err error) {

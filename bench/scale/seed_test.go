@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy/fairness"
@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/edge/archive/bolt"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/edge/wire"
@@ -53,10 +54,10 @@ func (p pair) apply(f protocol.Fact) error {
 	return nil
 }
 
-// begin makes a journal as a daemon leaves it: its zone has queues.
-func begin(t *testing.T, dir string) {
+// begin makes the journal of a data directory as a daemon leaves it: its zone has queues.
+func begin(t *testing.T, data string) {
 	t.Helper()
-	j, err := local.Open(dir, local.Options{})
+	j, err := local.Open(filepath.Join(data, "journal"), local.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +79,10 @@ func begin(t *testing.T, dir string) {
 }
 
 // recovered folds a journal as a daemon does.
-func recovered(t *testing.T, dir string) pair {
+func recovered(t *testing.T, data string) pair {
 	t.Helper()
 	p := newPair(t)
-	j, err := local.Open(dir, local.Options{})
+	j, err := local.Open(filepath.Join(data, "journal"), local.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,36 +153,55 @@ func TestSeedsAreWhatTheActorsWrite(t *testing.T) {
 	}
 }
 
-// TestSeededJobsThatAreOver are over for both, with their one piece published, and come through a snapshot.
+// TestSeededJobsThatAreOver have left to the archive, which has both parts of each, and the gate counts them; what is archived
+// shows a job that is over with its one piece.
 func TestSeededJobsThatAreOver(t *testing.T) {
+	const over = filedAtOnce + 100 // in two batches
 	dir := t.TempDir()
 	begin(t, dir)
 	now := quantity.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	s := seeds{set: "t", waiting: 10, finished: 100, now: now}
+	s := seeds{set: "t", waiting: 10, finished: over, now: now}
 	if err := s.write(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	p := recovered(t, dir)
-	over := 0
-	for _, j := range p.zone.Page(now, status.JobQuery{}).Jobs {
-		if j.State == job.Finished && j.Progress == j.Total {
-			over++
-		} else if j.State != job.Waiting {
-			t.Errorf("job %s is %v at %d of %d", j.Name, j.State, j.Progress, j.Total)
+	if got := p.gate.Archived(); got != over {
+		t.Errorf("the gate counts %d archived jobs, want %d", got, over)
+	}
+	if got := len(p.zone.Page(now, status.JobQuery{}).Jobs); got != 10 {
+		t.Errorf("the zone has %d jobs, want the 10 that wait", got)
+	}
+	a, err := bolt.Open(filepath.Join(dir, "archive"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if size, err := a.Size(); err != nil || size.Jobs != over || size.Homes != over {
+		t.Errorf("the archive has %+v, %v; want %d of each", size, err, over)
+	}
+	for _, i := range []int{0, 77, filedAtOnce, over - 1} {
+		again := newPair(t)
+		name := job.ID(jobName("t-over", i))
+		for _, role := range []protocol.Role{protocol.Gate, protocol.Zone} {
+			part, ok, err := a.Recall(role, name)
+			if err != nil || !ok {
+				t.Fatalf("job %s, role %d: %v, %v", name, role, ok, err)
+			}
+			facts, err := part.Facts()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range facts {
+				f.Actor = protocol.Address{Role: role, ID: zoneID}
+				if err := again.apply(f); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
-	}
-	if over != 100 {
-		t.Errorf("%d of 100 jobs are over", over)
-	}
-	again := newPair(t)
-	for _, f := range capture.All(p.gate) {
-		again.gate.Apply(f)
-	}
-	for _, f := range capture.All(p.zone) {
-		again.zone.Apply(f)
-	}
-	if again.gate.Digest() != p.gate.Digest() || again.zone.Digest() != p.zone.Digest() {
-		t.Error("the snapshot of a seeded journal folds to another state")
+		j, ok := again.zone.Job(now, name)
+		if !ok || j.State != job.Finished || j.Progress != j.Total || again.gate.Life(name) != 1 {
+			t.Errorf("job %s comes back as %+v, %v", name, j, ok)
+		}
 	}
 }
 

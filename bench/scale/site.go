@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -41,7 +42,6 @@ type plant struct {
 // its journal.
 func (s *settings) plant(ctx context.Context, name string, waiting, finished int) (*plant, error) {
 	p := &plant{s: s, dir: filepath.Join(s.temp, name), seeds: seeds{set: "s", waiting: waiting, finished: finished}}
-	begin := time.Now()
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -59,13 +59,33 @@ func (s *settings) plant(ctx context.Context, name string, waiting, finished int
 	if err = errors.Join(err, d.Stop()); err != nil {
 		return nil, err
 	}
-	p.seeds.now = quantity.At(time.Now())
-	if err = p.seeds.write(ctx, daemon.Data(p.dir)); err != nil {
-		return nil, err
+	return p, p.seed(ctx)
+}
+
+// seed writes the plant's seeds.
+func (p *plant) seed(ctx context.Context) error {
+	begin := time.Now()
+	p.seeds.now = quantity.At(begin)
+	if err := p.seeds.write(ctx, daemon.Data(p.dir)); err != nil {
+		return err
 	}
 	syscall.Sync() // else the first who syncs anything waits for all of it
-	s.say("seeded %s waiting and %s finished jobs in %s", size(waiting), size(finished), round(time.Since(begin)))
-	return p, nil
+	p.s.say("seeded %s waiting and %s finished jobs in %s", size(p.seeds.waiting), size(p.seeds.finished), round(time.Since(begin)))
+	return nil
+}
+
+// with is a copy of a plant on which no daemon runs, with so many jobs more that wait.
+func (p *plant) with(ctx context.Context, name string, waiting int) (*plant, error) {
+	c := &plant{s: p.s, dir: filepath.Join(p.s.temp, name), seeds: seeds{set: "s", waiting: waiting}}
+	if out, err := exec.CommandContext(ctx, "cp", "-a", p.dir, c.dir).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("copy a data directory: %w: %s", err, out)
+	}
+	syscall.Sync()
+	if waiting == 0 {
+		c.seeds = p.seeds
+		return c, nil
+	}
+	return c, c.seed(ctx)
 }
 
 func (p *plant) config() string { return filepath.Join(p.dir, "queues.yml") }
