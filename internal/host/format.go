@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -16,11 +17,12 @@ const (
 	formatTemp = ".FORMAT.tmp"
 	// format names what is in a data directory of this build. Any change of a fact raises the number, so that an older
 	// build, which would drop what it does not know, refuses the directory untouched.
-	format = "sluice data 2"
-	// before is the format that this build still reads. The directory is renamed to format once all of it has been read and
-	// before anything is written; test/twin/testdata holds one, with subjobs that ran.
-	before = "sluice data 1"
+	format = "sluice data 3"
 )
+
+// readable are the formats before that this build still reads. The directory is renamed to format once all of it has been read and
+// before anything is written; test/twin/testdata holds one of each, with subjobs that ran.
+func readable() []string { return []string{"sluice data 1", "sluice data 2"} }
 
 // checkFormat says whether dir is a data directory that this build reads (known), a new one (neither), or something that
 // must not be touched (an error). It changes nothing.
@@ -28,7 +30,7 @@ func checkFormat(dir string) (known bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, formatName))
 	switch {
 	case err == nil:
-		if got := strings.TrimSpace(string(data)); got != format && got != before {
+		if got := strings.TrimSpace(string(data)); got != format && !slices.Contains(readable(), got) {
 			return false, errkind.Errorf(errkind.Unsupported, "%s holds data of format %q, this build knows %q: use the build that wrote it, or another directory; nothing was changed",
 				dir, got, format)
 		}
@@ -77,17 +79,18 @@ func prepareDir(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// raiseFormat marks a directory of the format before as one of this build. From here on an older build refuses it, whether
+// raiseFormat marks a directory of a format before as one of this build. From here on an older build refuses it, whether
 // or not anything new is written.
 func (h *Host) raiseFormat() error {
 	data, err := os.ReadFile(filepath.Join(h.opts.DataDir, formatName))
 	if err != nil {
 		return fmt.Errorf("look at the data directory: %w", err)
 	}
-	if strings.TrimSpace(string(data)) == format {
+	was := strings.TrimSpace(string(data))
+	if was == format {
 		return nil
 	}
-	h.log.Info("the data directory is of an older version and is taken over; that version will refuse it from now on", "was", before, "is", format)
+	h.log.Info("the data directory is of an older version and is taken over; that version will refuse it from now on", "was", was, "is", format)
 	return writeFormat(h.opts.DataDir)
 }
 

@@ -22,17 +22,40 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// formatOne is a data directory of format 1 without its files: snapshot and records of a daemon under mechanism jasda
-// that was killed at writtenAt while subjobs ran. It holds jobs in every state, a template, a queue, a reservation, and
-// a job with an empty name, which that version accepted.
-const formatOne = "testdata/format-1"
+// olderData is a data directory of a format before without its files: snapshot and records of a daemon under mechanism jasda that
+// was killed while subjobs ran.
+type olderData struct {
+	dir, format string
+	written     time.Time
+	// jobs are how many were kept, want what some of them were, chain how many units of that one were committed.
+	jobs  int
+	want  map[job.ID]job.State
+	chain int64
+	// cancel are those that would never end.
+	cancel []job.ID
+}
 
-var writtenAt = time.Date(2026, 11, 22, 4, 21, 40, 0, time.UTC)
+func olderFormats() []olderData {
+	return []olderData{
+		{ // jobs in every state, a template, a queue, a reservation, and a job with an empty name, which that version accepted
+			dir: "testdata/format-1", format: "sluice data 1", written: time.Date(2026, 11, 22, 4, 21, 40, 0, time.UTC), jobs: 16,
+			want:  map[job.ID]job.State{"done": job.Finished, "d8": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused},
+			chain: 15, cancel: []job.ID{"", "paused"},
+		},
+		{ // the same but for the name, and lives: a job that was requeued, one that was deleted
+			dir: "testdata/format-2", format: "sluice data 2", written: time.Date(2026, 11, 22, 10, 48, 26, 0, time.UTC), jobs: 12,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d4": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused, "again": job.Finished,
+			},
+			chain: 88, cancel: []job.ID{"paused"},
+		},
+	}
+}
 
-// older is a live daemon on a copy of it, with the names and the configuration that it had.
-func older(t *testing.T) *live {
+// older is a live daemon on a copy of such a directory, with the names and the configuration that it had.
+func older(t *testing.T, o olderData) *live {
 	l := newLive(t)
-	if err := os.CopyFS(l.dir, os.DirFS(formatOne)); err != nil {
+	if err := os.CopyFS(l.dir, os.DirFS(o.dir)); err != nil {
 		t.Fatal(err)
 	}
 	make, err := arrangement.Config{
@@ -63,9 +86,15 @@ func older(t *testing.T) *live {
 
 // TestTheFormatBeforeOpens: what an older version wrote is read, nothing of it is lost, and its jobs go on.
 func TestTheFormatBeforeOpens(t *testing.T) {
-	l := older(t)
+	for _, o := range olderFormats() {
+		t.Run(o.format, func(t *testing.T) { opens(t, o) })
+	}
+}
+
+func opens(t *testing.T, o olderData) {
+	l := older(t, o)
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(writtenAt.Add(time.Minute)))
+		time.Sleep(time.Until(o.written.Add(time.Minute)))
 		if err := l.open(); err != nil {
 			t.Fatal(err)
 		}
@@ -74,30 +103,27 @@ func TestTheFormatBeforeOpens(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		if data, err := os.ReadFile(filepath.Join(l.dir, "FORMAT")); err != nil || strings.Contains(string(data), "sluice data 1") {
+		if data, err := os.ReadFile(filepath.Join(l.dir, "FORMAT")); err != nil || strings.Contains(string(data), o.format) {
 			t.Errorf("the directory is still marked as the older version's: %q, %v", data, err)
 		}
 		ctx := context.Background()
-		want := map[job.ID]job.State{
-			"done": job.Finished, "d8": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
-		}
 		time.Sleep(5 * time.Second) // until the node has said again what it had put in its place
 		all, err := l.jobs(ctx)
-		if err != nil || len(all) != 16 {
-			t.Fatalf("%d jobs were read, want 16: %v", len(all), err)
+		if err != nil || len(all) != o.jobs {
+			t.Fatalf("%d jobs were read, want %d: %v", len(all), o.jobs, err)
 		}
 		for _, j := range all {
-			if state, ok := want[j.Name]; ok && j.State != state {
+			if state, ok := o.want[j.Name]; ok && j.State != state {
 				t.Errorf("%s is %v, was %v", j.Name, j.State, state)
 			}
-			if j.Name == "chain" && j.Progress < 15 {
-				t.Errorf("15 steps of chain were committed, %d are left", j.Progress)
+			if j.Name == "chain" && j.Progress < o.chain {
+				t.Errorf("%d steps of chain were committed, %d are left", o.chain, j.Progress)
 			}
 			if j.Name == "done" && j.Subjobs != 1 {
 				t.Errorf("done ran in one subjob, %d are left", j.Subjobs)
 			}
 		}
-		for _, id := range []job.ID{"", "paused"} { // what would never end
+		for _, id := range o.cancel {
 			if err := l.host.Cancel(ctx, "cancel-"+string(id), id); err != nil {
 				t.Errorf("cancel %q: %v", id, err)
 			}
@@ -125,7 +151,8 @@ func TestTheFormatBeforeOpens(t *testing.T) {
 
 // TestADamagedOlderJournalStaysOlder: a directory that is refused is left to the version that wrote it.
 func TestADamagedOlderJournalStaysOlder(t *testing.T) {
-	l := older(t)
+	o := olderFormats()[1]
+	l := older(t, o)
 	segments, err := filepath.Glob(filepath.Join(l.dir, "journal", "*.seg"))
 	if err != nil || len(segments) != 1 {
 		t.Fatal(segments, err)
@@ -143,7 +170,7 @@ func TestADamagedOlderJournalStaysOlder(t *testing.T) {
 		t.Fatal("a damaged journal was accepted")
 	}
 	data, err := os.ReadFile(filepath.Join(l.dir, "FORMAT"))
-	if err != nil || string(data) != "sluice data 1\n" {
+	if err != nil || string(data) != o.format+"\n" {
 		t.Errorf("a directory that was refused is marked as taken over: %q, %v", data, err)
 	}
 }
