@@ -53,11 +53,12 @@ type Executor struct {
 	// moving keeps those apart that move files of one life of a job to their place and those that clear it for the next, by job.
 	moving [64]sync.Mutex
 
-	mu      sync.Mutex
-	runs    map[job.Token]*run
-	past    memory
-	settles int
-	closed  bool
+	mu       sync.Mutex
+	runs     map[job.Token]*run
+	past     memory
+	settles  int
+	underway map[underway]bool
+	closed   bool
 }
 
 var _ executor.Executor = (*Executor)(nil)
@@ -77,7 +78,7 @@ func New(o Options) (*Executor, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	e := &Executor{o: o, s: store(o.DataDir), originals: newOriginals(store(o.DataDir).in("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}}
+	e := &Executor{o: o, s: store(o.DataDir), originals: newOriginals(store(o.DataDir).in("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
 	e.names, e.bootID, e.past = &gathered{path: e.s.in("runs")}, o.BootID, memory{most: max(1, o.KeepSettled)}
 	e.over = make(chan string, waitingRemovals)
 	warn := func(path string, err error) {
@@ -191,9 +192,9 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			e.tasks.Go(r.pass)
 		}
 	case protocol.Settle:
-		e.tasks.Go(func() { e.settle(m) })
+		e.once(m, e.settle)
 	case protocol.Purge:
-		e.tasks.Go(func() { e.purge(m) })
+		e.once(m, e.purge)
 	default: // not for an executor
 	}
 }
