@@ -106,13 +106,14 @@ func (z *toyZone) Capture() capture.Run {
 	return z.capture(protocol.Address{Role: protocol.Zone, ID: "z"})
 }
 
-func (z *toyZone) Costs(cuts []status.Cut) []status.Cut                      { return cuts }
-func (z *toyZone) Page(quantity.Instant, status.JobQuery) (p status.JobPage) { return p }
-func (z *toyZone) Windows(quantity.Instant) []status.Window                  { return nil }
-func (z *toyZone) Queues(quantity.Instant) []status.Queue                    { return nil }
-func (z *toyZone) DryRun(quantity.Instant, *job.Spec) status.Explanation     { return status.Explanation{} }
-func (z *toyZone) Job(quantity.Instant, job.ID) (status.Job, bool)           { return status.Job{}, false }
-func (z *toyZone) Brief(quantity.Instant, job.ID) (status.Job, bool)         { return status.Job{}, false }
+func (z *toyZone) Costs(cuts []status.Cut) []status.Cut                                   { return cuts }
+func (z *toyZone) Page(quantity.Instant, status.JobQuery) (p status.JobPage)              { return p }
+func (z *toyZone) Windows(quantity.Instant) []status.Window                               { return nil }
+func (z *toyZone) Queues(quantity.Instant) []status.Queue                                 { return nil }
+func (z *toyZone) DryRun(quantity.Instant, *job.Spec) status.Explanation                  { return status.Explanation{} }
+func (z *toyZone) Job(quantity.Instant, job.ID) (status.Job, bool)                        { return status.Job{}, false }
+func (z *toyZone) Brief(quantity.Instant, job.ID) (status.Job, bool)                      { return status.Job{}, false }
+func (z *toyZone) ExplainFiled(quantity.Instant, *protocol.Record) (e status.Explanation) { return e }
 func (z *toyZone) Explain(quantity.Instant, job.ID) (status.Explanation, bool) {
 	return status.Explanation{}, false
 }

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
@@ -32,7 +33,7 @@ func ask[T any](ctx context.Context, h *Host, f func(now quantity.Instant) T) (T
 
 // Job is one job. An error of kind NotFound: there is none of that name.
 func (h *Host) Job(ctx context.Context, name job.ID) (status.Job, error) {
-	return one(ctx, h, name, actor.Zone.Job, func(j *status.Job) job.Generation { return j.Generation })
+	return one(ctx, h, name, h.actors.Zone.Job, shown(h, name, actor.Zone.Job), func(j *status.Job) job.Generation { return j.Generation })
 }
 
 // Standing is how jobs stand, without their histories, in the order of their names. An error of kind NotFound: there is none of
@@ -54,7 +55,7 @@ func (h *Host) Standing(ctx context.Context, names []job.ID) ([]status.Job, erro
 		}
 		for i, name := range part {
 			if found[i].Name == "" { // on its way to its home, or unknown
-				if found[i], err = one(ctx, h, name, actor.Zone.Brief, func(j *status.Job) job.Generation { return j.Generation }); err != nil {
+				if found[i], err = one(ctx, h, name, h.actors.Zone.Brief, shown(h, name, actor.Zone.Brief), func(j *status.Job) job.Generation { return j.Generation }); err != nil {
 					return nil, err
 				}
 			}
@@ -66,7 +67,15 @@ func (h *Host) Standing(ctx context.Context, names []job.ID) ([]status.Job, erro
 
 // Explain says why a job waits, or where it ran.
 func (h *Host) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
-	return one(ctx, h, name, actor.Zone.Explain, func(e *status.Explanation) job.Generation { return e.Job.Generation })
+	filed := func(facts []protocol.Fact) (status.Explanation, bool, error) {
+		if len(facts) == 0 || facts[0].Record == nil {
+			return status.Explanation{}, false, nil
+		}
+		// Where it would fit is a matter of the slices there are.
+		e, err := ask(ctx, h, func(now quantity.Instant) status.Explanation { return h.actors.Zone.ExplainFiled(now, facts[0].Record) })
+		return e, true, err
+	}
+	return one(ctx, h, name, h.actors.Zone.Explain, filed, func(e *status.Explanation) job.Generation { return e.Job.Generation })
 }
 
 // adoption is how long a job may be on its way from the gate to its home before a question about it is given up.
@@ -75,9 +84,8 @@ const adoption = 5 * time.Second
 // one looks a job up at its home, or in the archive once it has left there. Between its acceptance and its adoption only the gate
 // knows it: whoever has just submitted it must not be told that it does not exist, and whoever has requeued it not how its last
 // life ended.
-func one[T any](ctx context.Context, h *Host, name job.ID, view func(actor.Zone, quantity.Instant, job.ID) (T, bool), life func(*T) job.Generation) (T, error) {
+func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.Instant, job.ID) (T, bool), filed func([]protocol.Fact) (T, bool, error), life func(*T) job.Generation) (T, error) {
 	type result struct {
-		at quantity.Instant
 		// value is what the home shows, if it has it (ok), of life shown; present is the gate's.
 		value          T
 		ok             bool
@@ -90,8 +98,8 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(actor.Zone,
 	defer stop()
 	for {
 		r, err := ask(ctx, h, func(now quantity.Instant) result {
-			r := result{at: now, present: h.actors.Gate.Life(name)}
-			if v, ok := view(h.actors.Zone, now, name); ok {
+			r := result{present: h.actors.Gate.Life(name)}
+			if v, ok := view(now, name); ok {
 				r.value, r.ok, r.shown = v, true, life(&v)
 			}
 			return r
@@ -111,7 +119,7 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(actor.Zone,
 		if r.present == 0 {
 			return zero, errkind.Errorf(errkind.NotFound, "there is no job %q; see the list of jobs for those there are", name)
 		}
-		if v, of, err := archivedView(h, r.at, name, view, life); err != nil || of == r.present {
+		if v, of, err := archivedView(h, name, filed, life); err != nil || of == r.present {
 			return v, err
 		}
 		select {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
@@ -63,7 +64,7 @@ func (h *Host) archivedLife(name job.ID) (job.Generation, error) {
 }
 
 // archivedView shows a job that its home has left to the archive, and which life of it that is; 0 for none.
-func archivedView[T any](h *Host, now quantity.Instant, name job.ID, view func(actor.Zone, quantity.Instant, job.ID) (T, bool), life func(*T) job.Generation) (v T, of job.Generation, err error) {
+func archivedView[T any](h *Host, name job.ID, filed func([]protocol.Fact) (T, bool, error), life func(*T) job.Generation) (v T, of job.Generation, err error) {
 	if h.archivist == nil {
 		return v, 0, nil
 	}
@@ -71,11 +72,19 @@ func archivedView[T any](h *Host, now quantity.Instant, name job.ID, view func(a
 	if err != nil || facts == nil {
 		return v, 0, err
 	}
-	v, ok := view(folded(h.opts.Actors, facts), now, name)
-	if ok {
-		return v, life(&v), nil
+	v, ok, err := filed(facts)
+	if err == nil && !ok {
+		err = errkind.Errorf(errkind.Corrupt, "what was archived of job %s does not show it", name)
 	}
-	return v, 0, errkind.Errorf(errkind.Corrupt, "what was archived of job %s does not show it", name)
+	return v, life(&v), err
+}
+
+// shown is what a zone that has nothing but the job shows of it.
+func shown[T any](h *Host, name job.ID, view func(actor.Zone, quantity.Instant, job.ID) (T, bool)) func([]protocol.Fact) (T, bool, error) {
+	return func(facts []protocol.Fact) (T, bool, error) {
+		v, ok := view(folded(h.opts.Actors, facts), quantity.At(time.Now()), name)
+		return v, ok, nil
+	}
 }
 
 // folded is a zone that has nothing but what was filed: what it shows follows from the facts alone.

@@ -27,6 +27,8 @@ type Zone interface {
 	Brief(now quantity.Instant, id job.ID) (status.Job, bool)
 	Windows(now quantity.Instant) []status.Window
 	Explain(now quantity.Instant, id job.ID) (status.Explanation, bool)
+	// ExplainFiled explains a job that the zone has left to the archive, from the record it filed.
+	ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation
 	DryRun(now quantity.Instant, spec *job.Spec) status.Explanation
 	Queues(now quantity.Instant) []status.Queue
 	// Costs completes what a node says of the subjobs that a reservation would cut.

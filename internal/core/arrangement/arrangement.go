@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
@@ -37,6 +38,8 @@ type Choice struct {
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
 	Node    job.NodeID
+	// Archive has jobs that are over leave to the archive; nil, as in tapes of before there was one: they stay.
+	Archive *filing.Config
 }
 
 // Config checks the choice. The error, of kind Invalid, says everything that is wrong.
@@ -47,8 +50,8 @@ func (c Choice) Config() (Config, error) {
 		return Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
 	return Config{
-		Gate: gate.Config{Zone: ZoneName, Horizon: c.Horizon, External: negotiates != nil},
-		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid},
+		Gate: gate.Config{Zone: ZoneName, Horizon: c.Horizon, External: negotiates != nil, Archive: c.Archive},
+		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Archive: c.Archive},
 		Node: node.Config{ID: c.Node, Zone: ZoneName, Horizon: c.Horizon},
 	}, nil
 }

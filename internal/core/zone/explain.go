@@ -144,8 +144,21 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 	if s == nil {
 		return status.Explanation{}, false
 	}
-	j, _ := z.Job(now, id)
-	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", id, j.State, j.Reason)}
+	return z.explain(now, s), true
+}
+
+// ExplainFiled says the same of a job that was left to the archive, from its record, which is not kept.
+func (z *Zone) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation {
+	q := z.queues[r.Queue]
+	if q == nil {
+		q = z.newQueue(r.Queue) // for this question alone
+	}
+	return z.explain(now, newState(q, *r))
+}
+
+func (z *Zone) explain(now quantity.Instant, s *state) status.Explanation {
+	j := z.detail(now, s)
+	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", s.Job, j.State, j.Reason)}
 	for _, c := range z.floor.Counts(&s.floor).List {
 		if c.Reason != market.Eligible {
 			e.Reasons = append(e.Reasons, status.Reason{Text: z.sentence(s, &c), Count: c.N, Last: c.Last})
@@ -154,7 +167,7 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 	slices.SortStableFunc(e.Reasons, func(a, b status.Reason) int { return cmp.Compare(b.Count, a.Count) })
 	e.Slices = z.matches(now, s)
 	z.compare(now, s, &e)
-	return e, true
+	return e
 }
 
 // DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.

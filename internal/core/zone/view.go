@@ -29,6 +29,10 @@ func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 	if s == nil {
 		return status.Job{}, false
 	}
+	return z.detail(now, s), true
+}
+
+func (z *Zone) detail(now quantity.Instant, s *state) status.Job {
 	j := z.viewer(now).show(s)
 	j.HistoryDropped = max(0, len(s.Past)-historyShown)
 	for i := range s.Past[j.HistoryDropped:] {
@@ -56,7 +60,7 @@ func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 		j.History = append(j.History, sub)
 	}
 	slices.SortStableFunc(j.History, func(a, b status.Subjob) int { return a.Token.Compare(b.Token) })
-	return j, true
+	return j
 }
 
 // reported is the unit up to which a running subjob says it is complete. What it says of units beyond its claim is not

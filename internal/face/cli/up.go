@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/command"
@@ -43,6 +44,8 @@ type UpOptions struct {
 	SnapshotRecords uint64
 	// Retention says when jobs that are over are forgotten; 0: as package host has it.
 	Retention config.Retention
+	// Hot says how long jobs that are over stay in memory before they are archived.
+	Hot filing.Config
 	// Queues of the configuration file, to create or change at the start.
 	Queues []protocol.Queue
 	// Token: callers must show one.
@@ -125,6 +128,8 @@ says it:
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
 	c.Flags().Var(&f.retain, "retain", "how long a job is kept after its end (default 168h)")
 	c.Flags().Int64Var(&o.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
+	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
+	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
 	c.Flags().StringVar(&f.config, "config", "", "a file of queues, of the market's settings, of bounds of subjobs and of retention")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")

@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	policies "sluice.dev/sluice/internal/core/policy/all"
@@ -70,6 +71,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	var shown struct {
 		Mechanism, Policy, Rigid, Horizon, Node string
 		Market                                  *market.Config
+		Archive                                 *filing.Config
 	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
@@ -84,6 +86,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	}
 	config, err := arrangement.Choice{
 		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: shown.Rigid, Horizon: horizon, Node: job.NodeID(shown.Node),
+		Archive: shown.Archive,
 	}.Config()
 	if err != nil {
 		return err

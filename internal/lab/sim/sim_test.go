@@ -50,6 +50,7 @@ func (s *script) Brief(quantity.Instant, job.ID) (status.Job, bool) { return sta
 func (s *script) Job(quantity.Instant, job.ID) (status.Job, bool) {
 	return status.Job{}, false
 }
+func (s *script) ExplainFiled(quantity.Instant, *protocol.Record) (e status.Explanation) { return e }
 func (s *script) Explain(quantity.Instant, job.ID) (status.Explanation, bool) {
 	return status.Explanation{}, false
 }
