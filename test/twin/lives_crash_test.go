@@ -8,11 +8,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/edge/archive"
-	"sluice.dev/sluice/internal/edge/archive/memory"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/host"
 )
@@ -74,11 +71,8 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 	ctx := context.Background()
 	l := newLive(t)
 	l.journal = func(j journal.Journal) journal.Journal { return &failing{j, &appends, k, after} }
-	kept := memory.New()
-	l.options = func(o *host.Options) {
-		o.NoTape, o.Archive = true, func(string, bool) (archive.Archive, error) { return kept, nil }
-	}
-	l.build = buildWith(t, &filing.Config{Keep: 3 * time.Second})
+	l.archives(3 * time.Second)
+	l.options = func(o *host.Options) { o.NoTape = true }
 	synctest.Test(t, func(t *testing.T) {
 		if err := l.open(); err != nil {
 			if !errors.Is(err, errKilled) {
@@ -146,7 +140,7 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 			t.Error(err)
 		}
 	})
-	if size, err := kept.Size(); err != nil || size.Jobs != 2 || size.Homes != 2 {
+	if size, err := l.kept.Size(); err != nil || size.Jobs != 2 || size.Homes != 2 {
 		t.Errorf("the archive has %d jobs and %d homes at the end: %v", size.Jobs, size.Homes, err)
 	}
 	lives, back, forgotten := map[job.ID]job.Ranges{}, 0, 0
