@@ -82,10 +82,11 @@ type Options struct {
 	Fabric fabric.Fabric
 	Log    *slog.Logger
 
-	// SnapshotRecords and SnapshotBytes say when the log is replaced by a snapshot: after so many records, or beyond so
-	// many bytes. Default 100,000 and 64 MiB.
+	// SnapshotRecords and SnapshotBytes say when the log is replaced by a snapshot: after so many records, or after an eighth
+	// of them beyond so many bytes. Default 100,000, or twice as many as the last snapshot has facts, and 64 MiB.
 	SnapshotRecords uint64
 	SnapshotBytes   int64
+	snapshotsGrow   bool
 	// Tape bounds the tape. NoTape turns it off.
 	Tape   tape.Limits
 	NoTape bool
@@ -99,6 +100,17 @@ type Options struct {
 	// What About shows besides: the mechanism and policy, where the API listens, whether only one user is served.
 	Mechanism, Policy, Listen string
 	SingleUser                bool
+}
+
+// snapshotRecords is the default of SnapshotRecords.
+const snapshotRecords = 100_000
+
+// due is after how many records a snapshot follows one of so many facts.
+func (o *Options) due(facts uint64) uint64 {
+	if o.snapshotsGrow {
+		return max(o.SnapshotRecords, 2*facts)
+	}
+	return o.SnapshotRecords
 }
 
 func (o *Options) check() error {
@@ -121,7 +133,7 @@ func (o *Options) check() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.SnapshotRecords == 0 {
-		o.SnapshotRecords = 100_000
+		o.SnapshotRecords, o.snapshotsGrow = snapshotRecords, true
 	}
 	if o.SnapshotBytes == 0 {
 		o.SnapshotBytes = 64 << 20

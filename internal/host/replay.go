@@ -16,6 +16,8 @@ import (
 const (
 	// batchFacts is how many facts the reader of the log hands over at once, and batches how many of these lists there are.
 	batchFacts, batches = 512, 4
+	// collectEvery facts it is looked at how large the heap has become.
+	collectEvery = 1 << 16
 )
 
 // logReader reads and decodes the log beside the one who folds it. What it holds is bounded, however long the log is.
@@ -49,7 +51,9 @@ func (h *Host) replay() error {
 			if err == nil {
 				err = h.fold(&list[i])
 			}
-			facts++
+			if facts++; facts%collectEvery == 0 {
+				collect()
+			}
 		}
 		if err != nil {
 			close(r.stop)
@@ -68,7 +72,8 @@ func (h *Host) replay() error {
 		return fmt.Errorf("recover from the log: %w", err)
 	}
 	h.position, h.fresh = r.end, r.end.Seq == 0
-	h.snapshotAt = max(h.opts.SnapshotRecords, 2*r.snapshot)
+	h.snapshotAt = h.opts.due(r.snapshot)
+	collect()
 	h.log.Info("recovered", "facts", facts, "at", h.position.String(), "took", time.Since(begin))
 	return nil
 }

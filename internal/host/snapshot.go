@@ -132,7 +132,8 @@ func (h *Host) endSnapshot(err error) error {
 	if err != nil {
 		return h.noSnapshot(err)
 	}
-	h.snapshotAt = max(h.opts.SnapshotRecords, 2*s.writer.facts)
+	collect()
+	h.snapshotAt = h.opts.due(s.writer.facts)
 	h.log.Info("wrote a snapshot beside the loop", "facts", s.writer.facts, "records", s.records, "bytes", s.size, "took", time.Since(s.begun))
 	return nil
 }

@@ -101,6 +101,33 @@ func TestRoundTripOverSegments(t *testing.T) {
 	}
 }
 
+// TestALargeStateIsLeftOut: the inputs behind it are kept, and what is missing is said.
+func TestALargeStateIsLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	w := NewWriter(dir, header("boot-1"), Limits{Segment: 2000, Cap: 8000}, noTrouble(t))
+	f := protocol.Fact{Kind: protocol.JobHomed, Job: "a-job-with-a-name"}
+	for range 1000 {
+		w.Recovered(&f)
+	}
+	w.RecoverCall(zone, 80)
+	w.Digest(5)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readAll(t, dir, "boot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, rest := 0, got
+	for len(rest) > 0 && rest[0].Kind == Recovered {
+		facts, rest = facts+1, rest[1:]
+	}
+	want := []Entry{{Kind: Lost, Missing: uint64(1000 - facts)}, {Kind: RecoverCall, Actor: zone, Now: 80}, {Kind: Digest, Digest: 5}}
+	if facts < 10 || facts > 400 || !reflect.DeepEqual(rest, want) {
+		t.Errorf("%d facts, then %+v", facts, rest)
+	}
+}
+
 func TestCapDropsTheOldest(t *testing.T) {
 	dir := t.TempDir()
 	for _, boot := range []string{"boot-1", "boot-2"} {

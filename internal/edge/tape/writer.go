@@ -35,13 +35,15 @@ type Writer struct {
 	limits  Limits
 	trouble func(error)
 
-	file    *os.File
-	buf     *bufio.Writer
-	size    int64
-	number  uint64 // of the next record
-	scratch []byte
-	now     quantity.Instant
-	resume  quantity.Instant // no attempt before
+	file   *os.File
+	buf    *bufio.Writer
+	size   int64
+	number uint64 // of the next record
+	// recovered is how much of the facts at boot was written, in bytes.
+	recovered int64
+	scratch   []byte
+	now       quantity.Instant
+	resume    quantity.Instant // no attempt before
 }
 
 // NewWriter makes the writer of one boot. dir is created when needed; boot, version, configuration and the like come in
@@ -60,9 +62,21 @@ func NewWriter(dir string, h Header, l Limits, trouble func(error)) *Writer {
 	return &Writer{dir: dir, header: h, limits: l, trouble: trouble, now: h.Started}
 }
 
-// Recovered records a fact that was applied at boot.
+// Recovered records a fact that was applied at boot. Those of a large state leave the inputs behind them no room under the cap,
+// and a tape without its beginning can't be played: beyond half of the cap they are only counted as missing.
 func (w *Writer) Recovered(f *protocol.Fact) {
-	w.put(wire.AppendFact(w.begin(Recovered), f))
+	if w.recovered > w.limits.Cap/2 {
+		if w.file != nil {
+			if err := w.Close(); err != nil {
+				w.give(err)
+			}
+		}
+		w.number++
+		return
+	}
+	b := wire.AppendFact(w.begin(Recovered), f)
+	w.recovered += int64(frame + len(b))
+	w.put(b)
 }
 
 // RecoverCall records a call of Recover, before it is made.

@@ -21,23 +21,25 @@ type coder struct {
 	b []byte
 	// pos and end bound what is left of the message being read.
 	pos, end int
-	// last is the number of the field read last in the message being read.
+	// last is the number of the field read last in the message being read, tag the one that was looked at last.
 	last protowire.Number
+	tag  tag
 	what string
 	err  error
 	// shared is what values of one journal have in common, nil for a value alone.
 	shared *Decoder
 }
 
-// reader starts reading a value called what in error messages.
-func reader(what string, b []byte) (*coder, error) {
+// read starts reading a value called what in error messages.
+func (c *coder) read(what string, b []byte) error {
 	if len(b) == 0 {
-		return nil, errkind.Errorf(errkind.Corrupt, "%s: no bytes", what)
+		return errkind.Errorf(errkind.Corrupt, "%s: no bytes", what)
 	}
 	if b[0] != Version {
-		return nil, errkind.Errorf(errkind.Unsupported, "%s: format %d is not known to this build (it reads %d): use the Sluice version that wrote it, or a newer one", what, b[0], Version)
+		return errkind.Errorf(errkind.Unsupported, "%s: format %d is not known to this build (it reads %d): use the Sluice version that wrote it, or a newer one", what, b[0], Version)
 	}
-	return &coder{b: b, pos: 1, end: len(b), what: what}, nil
+	*c = coder{b: b, pos: 1, end: len(b), what: what, shared: c.shared}
+	return nil
 }
 
 func (c *coder) fail(k errkind.Kind, format string, args ...any) {
@@ -77,21 +79,31 @@ func (c *coder) next(n protowire.Number, t protowire.Type) bool {
 	if c.pos == c.end {
 		return false
 	}
-	got, gotType, size := protowire.ConsumeTag(c.b[c.pos:c.end])
-	if size < 0 {
-		c.damaged("a field's number cannot be read")
+	if c.tag.at != c.pos { // most fields are not there: the same tag is looked at by many
+		got, gotType, size := protowire.ConsumeTag(c.b[c.pos:c.end])
+		if size < 0 {
+			c.damaged("a field's number cannot be read")
+			return false
+		}
+		c.tag = tag{c.pos, size, got, gotType}
+	}
+	if c.tag.number != n {
 		return false
 	}
-	if got != n {
+	if c.tag.kind != t || c.tag.size != protowire.SizeTag(n) {
+		c.damaged("field %d has wire type %d, want %d", n, c.tag.kind, t)
 		return false
 	}
-	if gotType != t || size != protowire.SizeTag(n) {
-		c.damaged("field %d has wire type %d, want %d", n, gotType, t)
-		return false
-	}
-	c.pos += size
+	c.pos += c.tag.size
 	c.last = n
 	return true
+}
+
+// tag is the tag that stands at a place of the input. None stands at 0, where the version is.
+type tag struct {
+	at, size int
+	number   protowire.Number
+	kind     protowire.Type
 }
 
 func (c *coder) readVarint() uint64 {

@@ -18,6 +18,7 @@ type Decoder struct {
 	check maphash.Seed
 	texts []string
 	specs map[specKey]*job.Spec
+	coder coder
 }
 
 const (
@@ -52,7 +53,8 @@ func (d *Decoder) Fact(b []byte, f *protocol.Fact) error {
 		d.seed, d.check = maphash.MakeSeed(), maphash.MakeSeed()
 		d.texts, d.specs = make([]string, sharedTexts), map[specKey]*job.Spec{}
 	}
-	return decodeFact(b, f, d)
+	d.coder.shared = d
+	return decodeFact(b, f, &d.coder)
 }
 
 // text is b as a string.

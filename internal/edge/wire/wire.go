@@ -24,18 +24,16 @@ func AppendFact(dst []byte, f *protocol.Fact) []byte {
 // Errors are of kind Corrupt (damaged or not ours) or Unsupported (written by a newer build).
 func DecodeFact(b []byte) (protocol.Fact, error) {
 	var f protocol.Fact
-	if err := decodeFact(b, &f, nil); err != nil {
+	if err := decodeFact(b, &f, &coder{}); err != nil {
 		return protocol.Fact{}, err
 	}
 	return f, nil
 }
 
-func decodeFact(b []byte, f *protocol.Fact, d *Decoder) error {
-	c, err := reader("fact", b)
-	if err != nil {
+func decodeFact(b []byte, f *protocol.Fact, c *coder) error {
+	if err := c.read("fact", b); err != nil {
 		return err
 	}
-	c.shared = d
 	factFields(c, f)
 	if c.finish(); c.err == nil && !knownFact(f.Kind) {
 		c.newer("kind %d", f.Kind)
@@ -55,8 +53,8 @@ func AppendMessage(dst []byte, m *protocol.Message) []byte {
 // DecodeMessage reads what AppendMessage wrote, under the same terms as DecodeFact.
 func DecodeMessage(b []byte) (protocol.Message, error) {
 	var m protocol.Message
-	c, err := reader("message", b)
-	if err != nil {
+	c := &coder{}
+	if err := c.read("message", b); err != nil {
 		return m, err
 	}
 	messageFields(c, &m)
