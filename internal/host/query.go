@@ -149,7 +149,26 @@ func (h *Host) Queues(ctx context.Context) ([]status.Queue, error) {
 	return ask(ctx, h, h.actors.Zone.Queues)
 }
 
-// History is what each slice did since then, as far back as is kept.
-func (h *Host) History(ctx context.Context, since quantity.Instant) (status.History, error) {
-	return ask(ctx, h, func(now quantity.Instant) status.History { return h.observer.History(since, now) })
+// History is what each slice did since then, as far back as is kept. It is put together from several looks.
+func (h *Host) History(ctx context.Context, since quantity.Instant) (out status.History, err error) {
+	type piece struct {
+		status.History
+		next job.SliceID
+	}
+	for after := job.SliceID(""); ; {
+		p, err := ask(ctx, h, func(now quantity.Instant) (p piece) {
+			if out.To != 0 {
+				now = out.To // all of one instant
+			}
+			p.History, p.next = h.observer.History(since, now, after)
+			return p
+		})
+		if err != nil {
+			return status.History{}, err
+		}
+		out.From, out.To, out.Slices = p.From, p.To, append(out.Slices, p.Slices...)
+		if after = p.next; after == "" {
+			return out, nil
+		}
+	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/arrangement"
-	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
@@ -22,8 +21,6 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
-	"sluice.dev/sluice/internal/edge/archive"
-	archivememory "sluice.dev/sluice/internal/edge/archive/memory"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/fake"
 	"sluice.dev/sluice/internal/edge/fabric"
@@ -42,13 +39,10 @@ const (
 )
 
 // build makes the real actors.
-func build(t failer) func() actor.Set { return buildWith(t, nil) }
-
-// buildWith has jobs that are over leave to an archive.
-func buildWith(t failer, archive *filing.Config) func() actor.Set {
+func build(t failer) func() actor.Set {
 	make, err := arrangement.Config{
-		Gate: gate.Config{Zone: zoneID, Archive: archive},
-		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
+		Gate: gate.Config{Zone: zoneID},
+		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute},
 		Node: node.Config{ID: nodeID, Zone: zoneID},
 	}.Build()
 	if err != nil {
@@ -135,7 +129,6 @@ func planned(m protocol.Message) fake.Behaviour {
 
 // live is a host with the real actors, a fake executor and a real log, restartable.
 type live struct {
-	kept    *archivememory.Archive // nil: jobs stay
 	t       *testing.T
 	dir     string
 	build   func() actor.Set
@@ -155,11 +148,6 @@ type live struct {
 
 func newLive(t *testing.T) *live {
 	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t), disk: logdisk.New(), model: planned}
-}
-
-// archives has jobs leave memory so long after their end. The archive outlives the daemon, as one on disk would.
-func (l *live) archives(keep time.Duration) {
-	l.kept, l.build = archivememory.New(), buildWith(l.t, &filing.Config{Keep: keep})
 }
 
 // tap tells what the log has taken.
@@ -197,9 +185,6 @@ func (l *live) open() error {
 			}
 			return l.fake, nil, nil
 		},
-	}
-	if l.kept != nil {
-		o.Archive = func(string, bool) (archive.Archive, error) { return l.kept, nil }
 	}
 	if l.fabric != nil {
 		o.Fabric = l.fabric()

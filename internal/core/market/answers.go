@@ -17,6 +17,8 @@ type answers struct {
 	interested, short, unsafe, barred, busy int
 	// sampled: a part of them was asked, and the counts are estimates.
 	sampled bool
+	// why nobody is asked, for people; written once, since many windows are alike.
+	why string
 }
 
 // windowKey is what decides how jobs answer a window.
@@ -69,6 +71,7 @@ func (l *Look) Windows(s *Slice, out []status.Window) []status.Window {
 		a := l.known[key]
 		if a == nil {
 			heard := l.f.answersTo(l.now, s.class, w, l.most)
+			heard.why = heard.reason()
 			a, l.known[key] = &heard, &heard
 		}
 		v.Answers = a.interested
@@ -79,7 +82,7 @@ func (l *Look) Windows(s *Slice, out []status.Window) []status.Window {
 		case !w.offered:
 			v.State = "open"
 		default:
-			v.Reason = a.reason()
+			v.Reason = a.why
 		}
 		out = append(out, v)
 	}

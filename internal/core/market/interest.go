@@ -70,7 +70,7 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, out *protocol.Out
 	}
 	f.sale.Ask(now, j, s, Piece{Piece: p, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound}, out)
 	queue, _ := j.Queue()
-	s.class.give(given{slice: s.Name(), length: length, at: now, to: rival{job: j.Name(), queue: queue}})
+	s.class.give(given{slice: s, length: length, at: now, to: rival{job: j.Name(), queue: queue}})
 	w.offered, w.won = false, true // what is left of it is announced again
 }
 

@@ -46,7 +46,7 @@ type rival struct {
 
 // given is a window that a job got in SJA's market.
 type given struct {
-	slice  job.SliceID
+	slice  *Slice
 	length time.Duration
 	at     quantity.Instant
 	to     rival

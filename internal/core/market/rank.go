@@ -1,6 +1,8 @@
 package market
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy"
@@ -50,22 +52,22 @@ func (f *Floor) missed(now quantity.Instant, j *Job) (at *Slice, latest status.G
 	for i, c := range f.classes {
 		_, contends[i] = f.contends(now, j, c)
 	}
-	for _, s := range f.slices {
-		if !s.Usable() {
-			continue
-		}
-		if at == nil && contends[s.class.at] {
-			at = s
-		}
-		for i := range s.class.given {
-			g := &s.class.given[i]
-			if g.slice != s.Name() || g.to.job == j.Name() || g.at < since || g.at <= latest.At {
+	for _, c := range f.classes {
+		for i := range c.given {
+			g := &c.given[i]
+			if g.slice == nil || !g.slice.Usable() || g.slice.class != c || g.to.job == j.Name() || g.at < since || g.at <= latest.At {
 				continue
 			}
-			if _, refusal := f.Fit(j, s.class, now, now.Add(g.length)); refusal.Why == atomizer.Interested {
-				at, latest = s, status.Given{Slice: g.slice, Length: g.length, At: g.at, Winner: g.to.job, WinnerQueue: g.to.queue}
+			if _, refusal := f.Fit(j, c, now, now.Add(g.length)); refusal.Why == atomizer.Interested {
+				at, latest = g.slice, status.Given{Slice: g.slice.Name(), Length: g.length, At: g.at, Winner: g.to.job, WinnerQueue: g.to.queue}
 			}
 		}
+	}
+	if at != nil {
+		return at, latest
+	}
+	if i := slices.IndexFunc(f.slices, func(s *Slice) bool { return s.Usable() && contends[s.class.at] }); i >= 0 {
+		at = f.slices[i]
 	}
 	return at, latest
 }

@@ -111,7 +111,7 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 		wake = min(wake, p.rest(now))
 	}
 	for _, s := range z.all() {
-		if slices.ContainsFunc(s.met().backoff.avoided, func(a avoided) bool { return a.until <= now }) {
+		if slices.ContainsFunc(s.backoff.avoided, func(a avoided) bool { return a.until <= now }) {
 			z.forgive(now, s)
 		}
 	}
@@ -141,7 +141,7 @@ func (p *plain) refusals(now quantity.Instant) quantity.Instant {
 		if s.notBefore > now {
 			wake = min(wake, s.notBefore)
 		}
-		for _, a := range s.met().backoff.avoided {
+		for _, a := range s.backoff.avoided {
 			wake = min(wake, a.until)
 		}
 	}
@@ -222,8 +222,8 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	}
 	z.line, z.gangs = ranking.List[*state]{}, nil
 	for _, s := range p.live() {
+		s.lined = false
 		if s.Spec.Kind == job.Rigid {
-			s.rigid.lined = false
 			z.queueUp(s)
 		}
 	}

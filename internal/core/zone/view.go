@@ -35,6 +35,7 @@ func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 func (z *Zone) detail(now quantity.Instant, s *state) status.Job {
 	j := z.viewer(now).show(s)
 	j.HistoryDropped = max(0, len(s.Past)-historyShown)
+	j.History = make([]status.Subjob, 0, len(s.Past)-j.HistoryDropped+len(s.Claims))
 	for i := range s.Past[j.HistoryDropped:] {
 		p := &s.Past[j.HistoryDropped+i]
 		sub := showClaim(&p.Claim)
@@ -59,7 +60,10 @@ func (z *Zone) detail(now quantity.Instant, s *state) status.Job {
 		sub.Progress = l.reported(c)
 		j.History = append(j.History, sub)
 	}
-	slices.SortStableFunc(j.History, func(a, b status.Subjob) int { return a.Token.Compare(b.Token) })
+	byToken := func(a, b status.Subjob) int { return a.Token.Compare(b.Token) }
+	if !slices.IsSortedFunc(j.History, byToken) { // only subjobs that ran beside each other may be in another order
+		slices.SortStableFunc(j.History, byToken)
+	}
 	return j
 }
 
@@ -138,7 +142,7 @@ func (s *state) phase() job.State {
 
 // Windows lists what is advertised now, by slice, then start.
 func (z *Zone) Windows(now quantity.Instant) []status.Window {
-	var out []status.Window
+	out := make([]status.Window, 0, len(z.sites))
 	look := z.floor.Look(now)
 	for s := range z.offeredSlices() {
 		out = look.Windows(&s.floor, out)
@@ -183,7 +187,7 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 	case len(s.Claims) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
 	case !found:
-	case s.rigid.isHead() || s.alive == 0 && s.Spec.Kind == job.Rigid && len(z.heads) < z.cfg.Rigid.Reserve: // its place is known, or would be
+	case s.head > 0 || s.alive == 0 && s.Spec.Kind == job.Rigid && len(z.heads) < z.cfg.Rigid.Reserve: // its place is known, or would be
 		j.StartEarly, j.StartLate = early, late
 	default:
 		low, high := z.expect(now, s)

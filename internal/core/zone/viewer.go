@@ -43,7 +43,7 @@ type found struct {
 
 // searchedSlices is how many slices one look goes through in search of places for rigid jobs; at least fewSearches are made. The
 // start of the others is estimated from the waits alone.
-const searchedSlices, fewSearches = 1 << 15, 4
+const searchedSlices, fewSearches = 1 << 13, 2
 
 // viewer begins a look at jobs.
 func (z *Zone) viewer(now quantity.Instant) *viewer { return &viewer{z: z, now: now} }
@@ -106,8 +106,8 @@ func widen(list []protocol.Gap, g protocol.Gap) []protocol.Gap {
 // rigidPlace is where a rigid job that waits would run as things are.
 func (v *viewer) rigidPlace(s *state) (place, bool) {
 	z := v.z
-	if s.rigid.isHead() {
-		return s.rigid.place, true
+	if s.head > 0 {
+		return s.place, true
 	}
 	view := s.view()
 	key := shape{s.width(), atomizer.RigidLength(s.Spec, 1000), view.Safe().LeastOver(0, s.Spec.Total, view.Scale())}

@@ -19,6 +19,8 @@ const maxSpans = 8192
 type history struct {
 	reach  time.Duration
 	slices map[sliceKey]*past
+	// order is the same slices by id.
+	order  []*past
 	leases map[tokenKey]*lease
 }
 
@@ -50,6 +52,8 @@ func (h *history) slice(id job.SliceID, now quantity.Instant) *past {
 	if p == nil {
 		p = &past{slice: protocol.Slice{ID: id}, seen: now, standing: map[resKey]*status.Span{}}
 		h.slices[id] = p
+		i, _ := h.find(id)
+		h.order = slices.Insert(h.order, i, p)
 	}
 	return p
 }
@@ -169,16 +173,33 @@ func (h *history) offer(now quantity.Instant, v *protocol.SliceView) {
 	}
 }
 
-// view copies what is known of [since, now].
-func (h *history) view(since, now quantity.Instant) status.History {
-	out := status.History{From: max(since, now.Add(-h.reach)), To: now}
-	for _, p := range h.slices {
-		if p.known || len(p.spans) > 0 {
+// find is the place of a slice in order.
+func (h *history) find(id job.SliceID) (int, bool) {
+	return slices.BinarySearchFunc(h.order, id, func(p *past, id job.SliceID) int { return cmp.Compare(p.slice.ID, id) })
+}
+
+// spansTurn is about how many spans one piece of a view has: it copies well below a millisecond, but for a slice that has more.
+const spansTurn = 1024
+
+// view copies what is known of [since, now], of the slices behind one, as many as make one piece; next is the last of them, empty if
+// none is left.
+func (h *history) view(since, now quantity.Instant, after job.SliceID) (out status.History, next job.SliceID) {
+	out = status.History{From: max(since, now.Add(-h.reach)), To: now}
+	i, found := h.find(after)
+	if found {
+		i++
+	}
+	for n := 0; i < len(h.order); i++ {
+		p := h.order[i]
+		if n > spansTurn {
+			return out, h.order[i-1].slice.ID
+		}
+		if n++; p.known || len(p.spans) > 0 {
+			n += len(p.spans)
 			out.Slices = append(out.Slices, status.SliceHistory{Slice: p.slice, Spans: p.view(out.From, now)})
 		}
 	}
-	slices.SortFunc(out.Slices, func(a, b status.SliceHistory) int { return cmp.Compare(a.Slice.ID, b.Slice.ID) })
-	return out
+	return out, ""
 }
 
 func (p *past) view(from, now quantity.Instant) []status.Span {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -101,9 +102,10 @@ func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
 // Negotiated is told what the market has counted since the daemon came up, as often as anything may have changed.
 func (o *Observer) Negotiated(n status.Negotiation) { o.market.count(n) }
 
-// History is what each slice did between since and now, as far back as is kept.
-func (o *Observer) History(since, now quantity.Instant) status.History {
-	return o.history.view(since, now)
+// History is what slices did between since and now, as far back as is kept: one piece of it, of the slices behind one in the order of
+// their ids. next is where to go on; empty at the end.
+func (o *Observer) History(since, now quantity.Instant, after job.SliceID) (h status.History, next job.SliceID) {
+	return o.history.view(since, now, after)
 }
 
 // Metrics serves the metrics in Prometheus' text format.

@@ -2,8 +2,10 @@ package observe
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,7 +154,7 @@ func TestRecoveredIsShownAndNotCounted(t *testing.T) {
 func TestHistory(t *testing.T) {
 	o := New(Options{})
 	scene(o)
-	h := o.History(0, 55*sec)
+	h, _ := o.History(0, 55*sec, "")
 	if len(h.Slices) != 1 || h.Slices[0].Slice.ID != slice.ID || h.To != 55*sec {
 		t.Fatalf("%+v", h)
 	}
@@ -172,7 +174,14 @@ func TestHistory(t *testing.T) {
 			t.Errorf("span %d\n got  %+v\n want %+v", i, got[i], want[i])
 		}
 	}
-	if later := o.History(45*sec, 48*sec).Slices[0].Spans; len(later) != 1 || later[0].Kind != 0 || later[0].Start != 45*sec || later[0].End != 48*sec {
+	past := func(since, now quantity.Instant) []status.Span {
+		h, next := o.History(since, now, "")
+		if next != "" {
+			t.Errorf("one slice takes two pieces, the next behind %s", next)
+		}
+		return h.Slices[0].Spans
+	}
+	if later := past(45*sec, 48*sec); len(later) != 1 || later[0].Kind != 0 || later[0].Start != 45*sec || later[0].End != 48*sec {
 		t.Errorf("a stretch within a window: %+v", later)
 	}
 	// The drain is withdrawn before it begins: it was never there. The slice goes bad and comes back.
@@ -181,9 +190,40 @@ func TestHistory(t *testing.T) {
 	bad.View.Usable, bad.View.Why = false, "processes remain"
 	o.Message(52*sec, bad)
 	o.Message(54*sec, offer(6, nil, protocol.Gap{Start: 54 * sec, End: quantity.Never}))
-	got = o.History(30*sec, 60*sec).Slices[0].Spans
+	got = past(30*sec, 60*sec)
 	if len(got) != 3 || got[1].Kind != protocol.ForForeign || got[1].Start != 52*sec || got[1].End != 54*sec || got[1].Outcome != "processes remain" {
 		t.Errorf("a slice that could not be sold for a while: %+v", got)
+	}
+}
+
+// TestHistoryComesInPieces: together they are all slices, in the order of their ids, each once, and none is long.
+func TestHistoryComesInPieces(t *testing.T) {
+	o := New(Options{})
+	const n = 300
+	for i := range n {
+		id := job.SliceID(fmt.Sprintf("s%03d", i*7%n))
+		for k := range quantity.Instant(20) {
+			tk := job.Token{Epoch: uint32(i), Seq: uint64(k)}
+			o.Fact(k*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: tk, Slice: id, Start: k * sec, End: (k + 1) * sec})
+		}
+	}
+	var ids []job.SliceID
+	for after := job.SliceID(""); ; {
+		h, next := o.History(0, 100*sec, after)
+		spans := 0
+		for _, s := range h.Slices {
+			ids = append(ids, s.Slice.ID)
+			spans += len(s.Spans)
+		}
+		if len(h.Slices) == 0 || spans > 2*spansTurn {
+			t.Fatalf("a piece of %d slices and %d spans", len(h.Slices), spans)
+		}
+		if after = next; after == "" {
+			break
+		}
+	}
+	if len(ids) != n || !slices.IsSorted(ids) || len(slices.Compact(ids)) != n {
+		t.Errorf("%d slices: %v", len(ids), ids)
 	}
 }
 
