@@ -105,6 +105,10 @@ func (z *Zone) answerArchived(s *state, in *protocol.Message, out *protocol.Out)
 	switch of := in.Generation.Number(); in.Kind {
 	case protocol.Adopt:
 		switch {
+		case of == s.Generation && s.Submitted < in.At: // as admits has it
+			dropped.Generation = 0
+			z.fact(out, dropped)
+			return false
 		case in.Since.Number() > s.Generation:
 			z.fact(out, dropped)
 			return false
