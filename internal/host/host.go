@@ -24,7 +24,8 @@ import (
 	"sluice.dev/sluice/internal/edge/tape"
 )
 
-// maxBatch is how many inputs share one sync. It bounds how long the first of them waits for the last.
+// maxBatch is how many inputs share one sync, but for what one of them makes the actors tell each other. It bounds how long the
+// first of them waits for the last.
 const maxBatch = 256
 
 // Of one turn of the loop queries get lookTime, and no more than maxLooks of them are taken from the inbox.
@@ -79,12 +80,17 @@ type Host struct {
 	closed         bool
 	prunedUnpacked quantity.Instant
 
-	out     protocol.Out
-	steps   []step
-	batch   []protocol.Message
-	queries []query
-	records [][]byte
-	buffer  []byte
+	out   protocol.Out
+	steps []step
+	// relayed is how many of the effects of this turn are handed over where they are for the actors of this journal.
+	relayed int
+	// leaving: others of them leave it. gathering is since when facts wait that nobody waits for, zero if none do.
+	leaving   bool
+	gathering time.Time
+	batch     []protocol.Message
+	queries   []query
+	records   [][]byte
+	buffer    []byte
 	// snapshotAt is the number of records since the last snapshot at which the next is due.
 	snapshotAt uint64
 	taking     *snapshotting // nil: no snapshot is being taken
@@ -113,21 +119,23 @@ func (h *Host) Run(ctx context.Context) error {
 	return errors.Join(err, h.Close())
 }
 
-// loop is the live driver. Within one round every input is stepped, then all facts are synced, then effects leave.
+// loop is the live driver. Within one turn every input is stepped, then all facts are synced, then effects leave.
 func (h *Host) loop(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		h.batch, h.queries = h.inbox.take(maxBatch, maxLooks, append(h.batch[:0], h.first...), h.queries)
-		h.first = nil
-		for i := range h.batch {
-			if p, ok := h.index[h.batch[i].To]; ok {
-				h.step(p, &h.batch[i])
-			}
-		}
-		ticks := h.ticks()
+		inputs := h.turn()
 		if planted.In(planted.AckBeforeFacts) {
 			h.dispatchEarly()
+		}
+		if more := h.gather(); more > 0 && ctx.Err() == nil {
+			timer.Reset(min(more, h.rest()))
+			select {
+			case <-h.inbox.ping:
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			continue
 		}
 		if err := h.commit(ctx); err != nil {
 			return err
@@ -146,7 +154,7 @@ func (h *Host) loop(ctx context.Context) error {
 		if h.tape != nil {
 			h.tape.Flush()
 		}
-		if len(h.batch) > 0 || ticks > 0 || len(h.queries) > 0 {
+		if inputs > 0 || len(h.queries) > 0 {
 			continue
 		}
 		timer.Reset(h.rest())
@@ -165,6 +173,69 @@ func (h *Host) loop(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// turn steps what waits and is due, and what the actors of this journal tell each other because of it: until they are silent, or the
+// turn has its fill. It returns the number of inputs.
+//
+// What they tell each other need not wait for the sync: whoever hears it decides later facts of the same log, which keeps whole
+// steps from the first on. So of two facts no cut keeps the second alone, and nobody beyond the log has heard of either.
+func (h *Host) turn() (inputs int) {
+	inputs = h.ticks()
+	for inputs < maxBatch {
+		h.batch, h.queries = h.inbox.take(maxBatch, maxLooks, append(h.batch[:0], h.first...), h.queries)
+		h.first = nil
+		for i := range h.batch {
+			if p, ok := h.index[h.batch[i].To]; ok {
+				h.step(p, &h.batch[i])
+			}
+		}
+		inputs += len(h.batch)
+		if h.relay() == 0 {
+			return inputs
+		}
+	}
+	return inputs
+}
+
+// relay hands over what was said to the actors of this journal since the last time, and returns how much it was.
+func (h *Host) relay() (n int) {
+	for ; h.relayed < len(h.out.Effects); h.relayed++ {
+		m := &h.out.Effects[h.relayed]
+		switch {
+		case m.To.Role == protocol.Timer:
+			p := h.index[m.From]
+			h.wakes[p] = min(h.wakes[p], m.At)
+		case h.ours(m):
+			h.fabric.Send(*m)
+			n++
+		default:
+			h.leaving = true
+		}
+	}
+	return n
+}
+
+// ours says whether a message is for an actor whose facts are in the same log, or for its own clock.
+func (h *Host) ours(m *protocol.Message) bool {
+	_, ours := h.index[m.To]
+	return ours || m.To.Role == protocol.Timer
+}
+
+// gatherFor is how long facts that nobody waits for may wait for others, to share their sync.
+const gatherFor = 25 * time.Millisecond
+
+// gather returns how long this turn's facts may still wait for the next turn's, 0 if they are to be synced now: since something
+// leaves with them, somebody looks at the actors or waits for one of the jobs, or they have waited long enough. What a crash takes of
+// them it would have taken before they came: whoever they are about says it again.
+func (h *Host) gather() time.Duration {
+	if len(h.steps) == 0 || h.leaving || len(h.queries) > 0 || h.watches.awaited(h.out.Facts) {
+		return 0
+	}
+	if h.gathering.IsZero() {
+		h.gathering = time.Now()
+	}
+	return max(0, gatherFor-time.Since(h.gathering))
 }
 
 // rest is how long nothing is due.
@@ -226,10 +297,14 @@ func (h *Host) stepped(p *actor.Party, now quantity.Instant, from [2]int) {
 	}
 }
 
-// dispatch lets the effects of the batch leave. Their facts are durable.
+// dispatch lets the effects of the turn leave. Their facts are durable.
 func (h *Host) dispatch() {
+	h.relay()
 	for i := range h.out.Effects {
 		m := &h.out.Effects[i]
+		if h.ours(m) {
+			continue
+		}
 		switch m.To.Role {
 		case protocol.Gate, protocol.Zone, protocol.Node:
 			h.fabric.Send(*m)
@@ -241,9 +316,6 @@ func (h *Host) dispatch() {
 			h.calls.reply(*m, h.position)
 		case protocol.Bidder:
 			h.agents.deliver(m)
-		case protocol.Timer:
-			p := h.index[m.From]
-			h.wakes[p] = min(h.wakes[p], m.At)
 		default:
 			invariant.Check(false, "a message of kind %d from %v %q has no receiver", m.Kind, m.From.Role, m.From.ID)
 		}
@@ -252,7 +324,7 @@ func (h *Host) dispatch() {
 	clear(h.out.Effects) // let go of what the messages point to
 	clear(h.out.Facts)
 	h.out.Reset()
-	h.steps = h.steps[:0]
+	h.steps, h.relayed, h.leaving, h.gathering = h.steps[:0], 0, false, time.Time{}
 }
 
 // answerQueries answers as many as a turn of the loop has time for, at least one; the others wait for the next turn.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"sync"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -47,6 +48,13 @@ func (s *watches) remove(w *watch, names []job.ID) {
 			delete(s.own, name)
 		}
 	}
+}
+
+// awaited says whether somebody waits for one of the jobs that these facts are about.
+func (s *watches) awaited(facts []protocol.Fact) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.own) > 0 && slices.ContainsFunc(facts, func(f protocol.Fact) bool { return len(s.own[f.Job]) > 0 })
 }
 
 // wake tells everybody who waits for one of the jobs that these facts are about.

@@ -20,8 +20,9 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// failing is a journal that breaks at one append: before it is made (the facts are lost, nobody was told), or after it
-// (they are durable, nobody was told). Both are what a kill of the daemon leaves.
+// failing is a journal that breaks at one record: before it is made (the facts are lost, nobody was told), or after it
+// (they are durable, nobody was told). Both are what a kill of the daemon leaves. The records of one append are kept one by one, so it
+// breaks between the steps of actors that tell each other in one turn too.
 type failing struct {
 	journal.Journal
 	count *int
@@ -32,16 +33,20 @@ type failing struct {
 var errKilled = errors.New("killed by the test")
 
 func (j *failing) Append(records [][]byte) (journal.Position, error) {
-	*j.count++
-	if *j.count != j.at {
-		return j.Journal.Append(records)
-	}
-	if j.after {
-		if _, err := j.Journal.Append(records); err != nil {
-			return journal.Position{}, err
+	var at journal.Position
+	for i := range records {
+		*j.count++
+		if *j.count != j.at || j.after {
+			var err error
+			if at, err = j.Journal.Append(records[i : i+1]); err != nil {
+				return journal.Position{}, err
+			}
+		}
+		if *j.count == j.at {
+			return journal.Position{}, errKilled
 		}
 	}
-	return journal.Position{}, errKilled
+	return at, nil
 }
 
 // submit asks again under the same request id, with the daemon started again where it has died, until the answer is there.
