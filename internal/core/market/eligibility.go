@@ -242,7 +242,7 @@ func (f *Floor) answer(j *Job, c *Class) (a answer, ok bool) {
 	longest, guess := f.Longest(j), a.refusal.Need
 	if guess > longest || !yes(guess) {
 		if !yes(longest) {
-			return a, false
+			return f.hopes(j, c, a)
 		}
 		guess = 0
 	}
@@ -255,6 +255,18 @@ func (f *Floor) answer(j *Job, c *Class) (a answer, ok bool) {
 		}
 	}
 	return a, true
+}
+
+// hopes is the answer of a job that the longest window there usually is would be too short for, by its usual run time: in that one
+// it tries its least useful piece (Fit).
+func (f *Floor) hopes(j *Job, c *Class, a answer) (answer, bool) {
+	v, longest := j.View(), f.Longest(j)
+	v.Hopeful = true
+	_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec()), End: quantity.Instant(longest)})
+	if r.Why == atomizer.Interested {
+		a.need = longest
+	}
+	return a, r.Why == atomizer.Interested || r == a.refusal
 }
 
 // leastLength is the least length that is accepted; most is, 0 is not, and so is a guess other than 0, which if it is right

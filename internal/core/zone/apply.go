@@ -91,7 +91,7 @@ func (z *Zone) remove(s *state) {
 	z.sum -= s.sum
 	z.retire(s)
 	z.strike(s)
-	z.busy = remove(z.busy, s.Job)
+	z.busy.drop(s, busySlot)
 	z.stay(s)
 	z.publishing.Set(&s.slots.publishing, s, quantity.Never)
 	delete(z.jobs, s.Job)
@@ -113,7 +113,7 @@ func (z *Zone) adopt(r protocol.Record) {
 	}
 	z.armPublications(s)
 	if len(s.Claims) > 0 {
-		z.busy = insert(z.busy, s)
+		z.busy.add(s, busySlot)
 	}
 	s.parts = sumsOf(&s.Record)
 	s.sum = recordSum(&s.Record, s.parts)
@@ -203,7 +203,7 @@ func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
 	s.Claimed = s.Claimed.Add(f.Range)
 	s.leases = append(s.leases, lease{token: c.Token})
 	z.hold(s, &s.Claims[i])
-	z.busy = insert(z.busy, s)
+	z.busy.add(s, busySlot)
 	z.touch(s)
 }
 
@@ -218,7 +218,7 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 	}
 	s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.token == f.Token })
 	if len(s.Claims) == 0 {
-		z.busy = remove(z.busy, s.Job)
+		z.busy.drop(s, busySlot)
 	}
 	z.release(s, &c)
 	q := s.q

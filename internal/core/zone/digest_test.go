@@ -14,7 +14,7 @@ func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	digesttest.EveryField(t, r, func() uint64 { return recordSum(r, sumsOf(r)) })
 	q := &queue{}
 	digesttest.EveryField(t, q, func() uint64 { return queueSum(q) },
-		"zone", "attained", "held", "asking", "going", "kept", "pledged", "templates", "alive", "rosters")
+		"zone", "attained", "held", "asking", "going", "kept", "pledged", "templates", "alive", "alike", "rosters")
 	l := &template{}
 	digesttest.EveryField(t, l, func() uint64 { return templateSum("q", l) }, "sum", "untold", "tables")
 }

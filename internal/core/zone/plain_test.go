@@ -48,6 +48,11 @@ type plainClosed struct {
 	tries int
 }
 
+// busy are the jobs with claims, by id.
+func (p *plain) busy() []*state {
+	return slices.SortedFunc(slices.Values(p.z.busy), func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+}
+
 func (p *plain) live() []*state {
 	return slices.SortedFunc(slices.Values(p.z.live), func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
 }
@@ -70,7 +75,7 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 			z.end(now, s, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
 		}
 	}
-	for _, s := range slices.Clone(z.busy) {
+	for _, s := range p.busy() {
 		z.repeat(now, s, out)
 		for i := range s.leases {
 			l := &s.leases[i]
@@ -150,7 +155,7 @@ func (p *plain) refusals(now quantity.Instant) quantity.Instant {
 
 func (p *plain) continuations(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z, wake := p.z, quantity.Never
-	for _, st := range z.busy {
+	for _, st := range p.busy() {
 		for i := range st.leases {
 			l := &st.leases[i]
 			c := &st.Claims[st.claim(l.token)]

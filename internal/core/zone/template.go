@@ -101,8 +101,8 @@ func (z *Zone) teach(s *state, out *protocol.Out) {
 	}
 	t.untold = 0
 	var behind []*state
-	for _, o := range z.live {
-		if o.q == s.q && o.Spec.Template == t.name && o.Started == 0 && len(o.Claims) == 0 && len(o.Committed) == 0 && o.behind(n) {
+	for _, o := range s.q.alike[t.name] {
+		if o.Started == 0 && len(o.Claims) == 0 && len(o.Committed) == 0 && o.behind(n) {
 			behind = append(behind, o)
 		}
 	}

@@ -6,7 +6,6 @@
 package zone
 
 import (
-	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/alarm"
@@ -35,8 +34,8 @@ type Zone struct {
 	// weights of all queues that have jobs without a final verdict, together.
 	weights int64
 
-	// live are the jobs without a final verdict, in no order; busy those with standing claims, by id.
-	live, busy []*state
+	// live are the jobs without a final verdict, busy those with standing claims.
+	live, busy crowd
 	// sites are all slices ever heard of, claims on them counted in.
 	sites map[job.SliceID]*slice
 
@@ -119,7 +118,7 @@ type state struct {
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
 	stirred  dirty.Mark
 	alive    int
-	slots    struct{ deadline, leases, continuing, publishing, resting, avoiding int }
+	slots    struct{ deadline, leases, continuing, publishing, resting, avoiding, busy, alike int }
 	backoff  backoff
 	foreseen foreseen
 }
@@ -161,6 +160,8 @@ type queue struct {
 	pledged  int64
 	// templates that finished jobs of it have taught, the one that was taught last behind.
 	templates []*template
+	// alike are the jobs without a final verdict of each template.
+	alike map[string]crowd
 	// alive is how many jobs without a final verdict it has, rosters all its jobs.
 	alive   int
 	rosters rosters
@@ -198,26 +199,7 @@ func (z *Zone) queue(name string) *queue {
 }
 
 func (z *Zone) newQueue(name string) *queue {
-	return &queue{Queue: protocol.Queue{Name: name, Weight: 1}, zone: z}
-}
-
-func byID(a *state, id job.ID) int { return cmp.Compare(a.Job, id) }
-
-// insert puts s into a slice ordered by id; remove takes it out.
-func insert(list []*state, s *state) []*state {
-	i, found := slices.BinarySearchFunc(list, s.Job, byID)
-	if found {
-		list[i] = s
-		return list
-	}
-	return slices.Insert(list, i, s)
-}
-
-func remove(list []*state, id job.ID) []*state {
-	if i, found := slices.BinarySearchFunc(list, id, byID); found {
-		return slices.Delete(list, i, i+1)
-	}
-	return list
+	return &queue{Queue: protocol.Queue{Name: name, Weight: 1}, zone: z, alike: map[string]crowd{}}
 }
 
 // claim finds a standing claim; -1 if there is none under this token.
@@ -283,8 +265,12 @@ func (z *Zone) stir(s *state) {
 
 // enliven adds a job to those without a final verdict, retire takes it out.
 func (z *Zone) enliven(s *state) {
-	z.live = append(z.live, s)
-	s.alive = len(z.live)
+	z.live.add(s, aliveSlot)
+	if t := s.Spec.Template; t != "" {
+		c := s.q.alike[t]
+		c.add(s, alikeSlot)
+		s.q.alike[t] = c
+	}
 	z.floor.Activate(&s.floor)
 	z.populate(s.q, 1)
 	if s.deadline() != quantity.Never {
@@ -296,11 +282,15 @@ func (z *Zone) retire(s *state) {
 	if s.alive == 0 {
 		return
 	}
-	last := z.live[len(z.live)-1]
-	z.live[s.alive-1], last.alive = last, s.alive
-	z.live[len(z.live)-1] = nil
-	z.live = z.live[:len(z.live)-1]
-	s.alive = 0
+	z.live.drop(s, aliveSlot)
+	if t := s.Spec.Template; t != "" {
+		c := s.q.alike[t]
+		if c.drop(s, alikeSlot); len(c) == 0 {
+			delete(s.q.alike, t)
+		} else {
+			s.q.alike[t] = c
+		}
+	}
 	z.populate(s.q, -1)
 	z.floor.Retire(&s.floor)
 	z.deadlines.Set(&s.slots.deadline, s, quantity.Never)
