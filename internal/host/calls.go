@@ -118,12 +118,13 @@ type call struct {
 }
 
 // call sends a person's message to an actor and waits until its answer is durable.
-func (h *Host) call(ctx context.Context, m protocol.Message) (protocol.Message, journal.Position, error) {
+func (h *Host) call(ctx context.Context, m protocol.Message) (protocol.Message, error) {
 	c, err := h.send(m)
 	if err != nil {
-		return protocol.Message{}, journal.Position{}, err
+		return protocol.Message{}, err
 	}
-	return h.answer(ctx, c)
+	reply, _, err := h.answer(ctx, c)
+	return reply, err
 }
 
 // send sends a person's message to an actor. Messages are taken in the order in which they were sent.

@@ -164,38 +164,38 @@ func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, 
 
 // Cancel ends a job. One that is over is left as it is, with an error of kind Conflict that says how it ended.
 func (h *Host) Cancel(ctx context.Context, request string, name job.ID) error {
-	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Cancel, To: h.gateAddress(), Request: request, Job: name})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Cancel, To: h.gateAddress(), Request: request, Job: name})
 	return err
 }
 
 // Requeue begins another life of a job that was cancelled, has failed or has expired; what it has committed stays. deadline
 // is a new one, 0 for the one it has, Never for none. Errors: NotFound, Conflict (it is not over, or it is complete), Invalid.
 func (h *Host) Requeue(ctx context.Context, request string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
-	reply, _, err := h.call(ctx, protocol.Message{Kind: protocol.Requeue, To: h.gateAddress(), Request: request, Job: name, At: deadline})
+	reply, err := h.call(ctx, protocol.Message{Kind: protocol.Requeue, To: h.gateAddress(), Request: request, Job: name, At: deadline})
 	return reply.Generation, err
 }
 
 // Delete forgets a job that is over and removes its files. Errors: NotFound, Conflict (it is not over).
 func (h *Host) Delete(ctx context.Context, request string, name job.ID) error {
-	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Delete, To: h.gateAddress(), Request: request, Job: name})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Delete, To: h.gateAddress(), Request: request, Job: name})
 	return err
 }
 
 // PauseJob stops new windows for a job (pause true) or lets it go on.
 func (h *Host) PauseJob(ctx context.Context, request string, name job.ID, pause bool) error {
-	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.PauseJob, To: h.gateAddress(), Request: request, Job: name, Flag: pause})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.PauseJob, To: h.gateAddress(), Request: request, Job: name, Flag: pause})
 	return err
 }
 
 // SetQueue creates or changes a queue.
 func (h *Host) SetQueue(ctx context.Context, request string, q protocol.Queue) error {
-	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.SetQueue, To: h.gateAddress(), Request: request, Queue: &q})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.SetQueue, To: h.gateAddress(), Request: request, Queue: &q})
 	return err
 }
 
 // Reserve takes time on a slice, or on all (empty slice), off the market and returns what stands for it on each.
 func (h *Host) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
-	reply, _, err := h.call(ctx, protocol.Message{Kind: protocol.Reserve, To: h.nodeAddress(), Request: request, Reservation: &r})
+	reply, err := h.call(ctx, protocol.Message{Kind: protocol.Reserve, To: h.nodeAddress(), Request: request, Reservation: &r})
 	return reply.Made, err
 }
 
@@ -217,13 +217,13 @@ func (h *Host) Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, 
 
 // Unreserve withdraws a reservation.
 func (h *Host) Unreserve(ctx context.Context, request string, id uint64) error {
-	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: h.nodeAddress(), Request: request, Reservation: &protocol.Reservation{ID: id}})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: h.nodeAddress(), Request: request, Reservation: &protocol.Reservation{ID: id}})
 	return err
 }
 
 // Release lifts a quarantine after a person has looked.
 func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) error {
-	_, _, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(), Request: request, Slice: slice})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(), Request: request, Slice: slice})
 	return err
 }
 
