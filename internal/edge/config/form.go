@@ -215,9 +215,8 @@ func (v value) asList() []value {
 // asTable reads a mapping with any keys; its values have the form's elem.
 func (v value) asTable() object {
 	o := v.object()
-	for k, e := range o.fields {
-		e.form = v.form.elem
-		o.fields[k] = e
+	for i := range o.fields {
+		o.fields[i].form = v.form.elem
 	}
 	return o
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -9,10 +10,13 @@ import (
 // object is a mapping with a fixed set of keys.
 type object struct {
 	value
-	fields map[string]value
+	// fields are the values of the keys in order. A job file is read for every submission, and its mappings are small: places is their
+	// index by key only where there are many.
+	fields []value
 	order  []string
+	places map[string]int
 	// near are the keys that unknown ones were taken for.
-	near map[string]bool
+	near []string
 	// known are the fields of the keys, where the file has a schema.
 	known []field
 }
@@ -20,7 +24,7 @@ type object struct {
 // object reads the value as a mapping whose keys are among keys; without keys, any may be there. Unknown and doubled
 // keys are reported. An absent or wrong value gives an object without fields.
 func (v value) object(keys ...string) object {
-	o := object{value: v, fields: map[string]value{}, near: map[string]bool{}}
+	o := object{value: v}
 	if !v.given() {
 		return o
 	}
@@ -28,40 +32,59 @@ func (v value) object(keys ...string) object {
 		v.wrong("is %s; want a mapping of keys to values", v.what())
 		return o
 	}
-	known := map[string]bool{}
-	for _, k := range keys {
-		known[k] = true
+	n := len(v.node.Content) / 2
+	if n > fewKeys {
+		o.places, n = map[string]int{}, fewKeys
 	}
+	o.fields, o.order = make([]value, 0, n), make([]string, 0, n)
 	for i := 0; i+1 < len(v.node.Content); i += 2 {
 		key, child := v.node.Content[i], v.node.Content[i+1]
 		path := join(v.path, key.Value)
 		at := value{c: v.c, path: path, node: key}
-		first, doubled := o.fields[key.Value]
+		first := o.place(key.Value)
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			v.c.at(key, v.path, "a key is %s; want a word", value{c: v.c, path: v.path, node: key}.what())
 		case key.Tag == "!!merge":
 			at.wrong("merge keys are not read; write the values out")
-		case len(keys) > 0 && !known[key.Value]:
+		case len(keys) > 0 && !slices.Contains(keys, key.Value):
 			meant, hint := suggest(key.Value, keys)
-			o.near[meant] = true
+			o.near = append(o.near, meant)
 			at.wrong("unknown key; %s", hint)
-		case doubled:
-			at.wrong("given twice; the first is in line %d", first.node.Line)
+		case first >= 0:
+			at.wrong("given twice; the first is in line %d", o.fields[first].node.Line)
 		case child.Kind == yaml.ScalarNode && child.Tag == "!!null":
 			at.wrong("has no value; give one or leave the key out")
 		default:
-			o.fields[key.Value] = value{c: v.c, path: path, node: child}
-			o.order = append(o.order, key.Value)
+			if o.places != nil {
+				o.places[key.Value] = len(o.order)
+			}
+			o.fields, o.order = append(o.fields, value{c: v.c, path: path, node: child}), append(o.order, key.Value)
 		}
 	}
 	return o
 }
 
+// fewKeys is how many keys are searched one by one.
+const fewKeys = 64
+
+// place is where a key is among the fields, -1 if it is not.
+func (o object) place(key string) int {
+	if o.places == nil {
+		return slices.Index(o.order, key)
+	}
+	if i, ok := o.places[key]; ok {
+		return i
+	}
+	return -1
+}
+
 // get is the value of a key, without node if it was left out.
 func (o object) get(key string) value {
-	v, ok := o.fields[key]
-	if !ok {
+	var v value
+	if i := o.place(key); i >= 0 {
+		v = o.fields[i]
+	} else {
 		v = value{c: o.c, path: join(o.path, key)}
 	}
 	if f := find(o.known, key); f != nil {
@@ -73,7 +96,7 @@ func (o object) get(key string) value {
 // has says whether the key is there, right or wrong or misspelt: one that is reported already is not reported again as
 // missing.
 func (o object) has(key string) bool {
-	if o.near[key] {
+	if slices.Contains(o.near, key) {
 		return true
 	}
 	if !o.given() || o.node.Kind != yaml.MappingNode {
