@@ -272,12 +272,14 @@ func TestAnArchiveThatIsNotTheOneIsRefused(t *testing.T) {
 					t.Errorf("%s was changed by a daemon that refused", name)
 				}
 			}
+			d.must("archive", "repair", "--data", d.data)
+			text = d.refused()
 			missing := 4
-			if what == "older" {
+			switch {
+			case what == "older", what == "cut" && strings.Contains(text, "has 1 jobs"): // where the cut may have left the first whole
 				missing = 3
 			}
-			d.must("archive", "repair", "--data", d.data)
-			says(t, d.refused(), "--without "+strconv.Itoa(missing))
+			says(t, text, "--without "+strconv.Itoa(missing))
 			says(t, d.must("archive", "repair", "--data", d.data, "--without", strconv.Itoa(missing)), "may be missing")
 			d.start()
 			if n := len(d.list()); n != 4-missing {
