@@ -43,7 +43,7 @@ func (f *Floor) Rank(now quantity.Instant, j *Job) status.Rank {
 
 // mostRanked is how many jobs are held against one that asks for its rank. Of more, a sample that is spread over all of them is,
 // and stands for the others.
-const mostRanked = 4096
+const mostRanked = 1024
 
 // missed is the latest window that a job could have used and another got, with its slice; if there is none a slice that it could use.
 func (f *Floor) missed(now quantity.Instant, j *Job) (at *Slice, latest status.Given) {
