@@ -18,6 +18,8 @@ type agent struct {
 	// round that was cleared without waiting for it, and when that would have closed: it may still show that it is prompt.
 	round  uint64
 	closes quantity.Instant
+	// recall is its alarm among those of jobs whose agents are called again.
+	recall int
 }
 
 // recall has the jobs answer again whose agents won nothing a while ago.
@@ -32,7 +34,11 @@ func (f *Floor) recall(now quantity.Instant) {
 }
 
 // DropRecall says that a job rests now, or begins anew: when that is over its agent is called in any case.
-func (f *Floor) DropRecall(j *Job) { f.recalls.Set(&j.recall, j, quantity.Never) }
+func (f *Floor) DropRecall(j *Job) {
+	if j.agent != nil {
+		f.recalls.Set(&j.agent.recall, j, quantity.Never)
+	}
+}
 
 // patience is how many closings an agent may miss in a row before rounds no longer wait for it.
 const patience = 3
@@ -54,7 +60,7 @@ func (f *Floor) callees(now quantity.Instant, offers []offer) (asked []caller) {
 		if !j.Spec().External || j.active == 0 || j.Ineligible(now) != Eligible {
 			continue
 		}
-		if j.agent.session == 0 {
+		if !j.Attended() {
 			j.counts.add(Unattended, now)
 			continue
 		}
@@ -139,13 +145,13 @@ func (f *Floor) announceTo(now quantity.Instant, offers []offer, asked []caller,
 // callAgain asks a job whose agent won nothing once more, though nothing else may happen: a message may have been lost, the agent
 // may have been busy or made a mistake, or see things otherwise later. Each round in vain doubles the pause.
 func (f *Floor) callAgain(now quantity.Instant, j *Job) {
-	if j.agent.session == 0 {
+	if !j.Attended() {
 		return
 	}
 	pause := f.cfg.Retry << min(j.agent.vain, mostPatience)
 	j.agent.vain++
 	if j.RestsUntil() <= now { // otherwise it is asked when it has rested
-		f.recalls.Set(&j.recall, j, now.Add(pause))
+		f.recalls.Set(&j.agent.recall, j, now.Add(pause))
 	}
 }
 
@@ -176,6 +182,9 @@ func (f *Floor) Attend(j *Job, session uint64, here bool) {
 	if f.cfg.Market == nil || !j.Spec().External || j.active == 0 || session == 0 {
 		return
 	}
+	if j.agent == nil {
+		j.agent = &agent{}
+	}
 	switch {
 	case here && session == j.agent.session: // said again, in case it was lost
 	case here:
@@ -183,18 +192,18 @@ func (f *Floor) Attend(j *Job, session uint64, here bool) {
 			f.attending++
 		}
 		f.hangUp(j)
-		j.agent = agent{session: session}
+		*j.agent = agent{session: session, recall: j.agent.recall}
 		f.Changed(j)
 	case session == j.agent.session:
 		f.hangUp(j)
 		f.attending--
-		j.agent = agent{}
+		*j.agent = agent{recall: j.agent.recall}
 		f.InvalidateJob(j)
 	}
 }
 
 // Attended says whether an agent of the job is there.
-func (j *Job) Attended() bool { return j.agent.session != 0 }
+func (j *Job) Attended() bool { return j.agent != nil && j.agent.session != 0 }
 
 // hangUp ends the waiting for an agent's answers: it has gone, or another has come in its place.
 func (f *Floor) hangUp(j *Job) {
@@ -210,7 +219,7 @@ func (f *Floor) hangUp(j *Job) {
 
 // Answer takes in an agent's answer. The first one to a round counts, and only what Most allows of it.
 func (f *Floor) Answer(now quantity.Instant, j *Job, in *protocol.Message) {
-	if in.Session == 0 || in.Session != j.agent.session {
+	if in.Session == 0 || j.agent == nil || in.Session != j.agent.session {
 		return
 	}
 	i := slices.IndexFunc(f.rounds, func(r *round) bool { return r.id == in.Round })
@@ -241,7 +250,7 @@ func (f *Floor) Answer(now quantity.Instant, j *Job, in *protocol.Message) {
 
 // TellEnd tells an external job's agent how a subjob ended, so that it can learn.
 func (f *Floor) TellEnd(j *Job, c *protocol.Claim, r *job.Result, done job.Range, out *protocol.Out) {
-	if j.agent.session == 0 {
+	if !j.Attended() {
 		return
 	}
 	f.tell(&caller{job: j, session: j.agent.session}, protocol.Message{Kind: protocol.Told, Round: c.Plan.Round, Notices: []protocol.Notice{{

@@ -18,9 +18,8 @@ type Job struct {
 	// losses since it was last served, one for each class of slices.
 	losses []loss
 	eligibility
-	agent agent
-	// recall is its alarm among those of jobs whose agents are called again.
-	recall int
+	// agent of an external job; nil if none ever was there.
+	agent *agent
 }
 
 // Activate brings a job to the floor. What changed of it before was nobody's news.
@@ -40,10 +39,10 @@ func (f *Floor) Retire(j *Job) {
 	f.jobs[len(f.jobs)-1] = nil
 	f.jobs = f.jobs[:len(f.jobs)-1]
 	j.active = 0
-	if j.agent.session != 0 {
+	if j.Attended() {
 		f.hangUp(j)
 		f.attending--
-		j.agent = agent{}
+		*j.agent = agent{recall: j.agent.recall}
 	}
 	j.losses = nil
 	f.InvalidateJob(j)

@@ -17,17 +17,20 @@ type ailed struct {
 // ail takes note of how a subjob ended: any but NodeFailed ends the count.
 func (z *Zone) ail(now quantity.Instant, s *state, r *job.Result) {
 	if r.Outcome != job.NodeFailed {
-		s.ailed = ailed{}
+		if s.trouble != nil {
+			s.trouble.ailed = ailed{}
+		}
 		return
 	}
-	if now < s.ailed.until { // one that was started beside it
+	a := &s.troubled().ailed
+	if now < a.until { // one that was started beside it
 		return
 	}
-	s.ailed.times++
-	s.ailed.text = r.Detail
-	s.ailed.until = now.Add(min(mostPause, z.cfg.Backoff<<min(s.ailed.times-1, 10)))
-	if s.notBefore < s.ailed.until && s.alive > 0 {
-		z.rest(now, s, s.ailed.until.Sub(now))
+	a.times++
+	a.text = r.Detail
+	a.until = now.Add(min(mostPause, z.cfg.Backoff<<min(a.times-1, 10)))
+	if s.notBefore < a.until && s.alive > 0 {
+		z.rest(now, s, a.until.Sub(now))
 	}
 }
 

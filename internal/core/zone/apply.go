@@ -82,6 +82,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 func newState(q *queue, r protocol.Record) *state {
 	s := &state{Record: r, q: q}
 	s.floor.Demand = (*demand)(s)
+	s.keepRigid()
 	return s
 }
 
@@ -171,7 +172,8 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		if f.Learned.Safe != s.Learned.Safe {
 			s.parts.safe = safeSum(f.Learned)
 		}
-		s.Learned, s.lookedAt = *f.Learned, 0
+		s.Learned = *f.Learned
+		s.rigid.lookAnew()
 		z.touch(s)
 	case protocol.HomeHeld:
 		s.Held = f.Flag

@@ -24,6 +24,31 @@ const (
 // silent is what is said of a node that says nothing.
 const silent = "its node does not answer"
 
+// trouble is what nodes had with a job lately: refusals, and subjobs that they could not run. Few jobs have any.
+type trouble struct {
+	backoff backoff
+	ailed   ailed
+}
+
+// troubled makes room for a job's trouble.
+func (s *state) troubled() *trouble {
+	if s.trouble == nil {
+		s.trouble = &trouble{}
+	}
+	return s.trouble
+}
+
+// met is the trouble that a job has met, for reading.
+func (s *state) met() *trouble {
+	if s.trouble == nil {
+		return &untroubled
+	}
+	return s.trouble
+}
+
+// untroubled is that of most jobs; it is never written to.
+var untroubled trouble //nolint:gochecknoglobals // read-only by use
+
 // backoff delays the next ask of a job that nodes refuse, or do not answer: 1 s, doubling to 1 min. A job that can never be
 // served for a reason that only its node knows would win the same window for ever, and nobody else would get it. Soft.
 type backoff struct {
@@ -53,7 +78,7 @@ func (z *Zone) backOff(now quantity.Instant, s *state, on []*slice, ask uint64, 
 	if s.alive == 0 {
 		return
 	}
-	b := &s.backoff
+	b := &s.troubled().backoff
 	if now.Sub(b.last) > 2*mostPause {
 		b.refusals = 0
 	}
@@ -81,7 +106,7 @@ func (z *Zone) backOff(now quantity.Instant, s *state, on []*slice, ask uint64, 
 
 // avoid leaves a slice to other jobs until then.
 func (z *Zone) avoid(s *state, sl *slice, until quantity.Instant) {
-	b := &s.backoff
+	b := &s.troubled().backoff
 	if i := slices.IndexFunc(b.avoided, func(a avoided) bool { return a.slice == sl }); i >= 0 {
 		b.avoided[i].until = max(b.avoided[i].until, until)
 	} else {
@@ -93,24 +118,24 @@ func (z *Zone) avoid(s *state, sl *slice, until quantity.Instant) {
 // avoidedAnew sets the job's alarm for when it avoids a slice less, and has its place looked for anew if it is rigid.
 func (z *Zone) avoidedAnew(s *state) {
 	next := quantity.Never
-	for i := range s.backoff.avoided {
-		next = min(next, s.backoff.avoided[i].until)
+	for i := range s.met().backoff.avoided {
+		next = min(next, s.met().backoff.avoided[i].until)
 	}
 	z.avoiding.Set(&s.slots.avoiding, s, next)
-	s.lookedAt = 0
+	s.rigid.lookAnew()
 	z.changed(s)
 }
 
 // forgive ends what a job avoids for as long as it was to.
 func (z *Zone) forgive(now quantity.Instant, s *state) {
-	s.backoff.avoided = slices.DeleteFunc(s.backoff.avoided, func(a avoided) bool { return a.until <= now })
+	s.troubled().backoff.avoided = slices.DeleteFunc(s.met().backoff.avoided, func(a avoided) bool { return a.until <= now })
 	z.avoidedAnew(s)
 }
 
 // avoids says whether the job leaves the slice to others.
 func (s *state) avoids(sl *slice) bool {
-	for i := range s.backoff.avoided {
-		if s.backoff.avoided[i].slice == sl {
+	for i := range s.met().backoff.avoided {
+		if s.met().backoff.avoided[i].slice == sl {
 			return true
 		}
 	}
@@ -140,8 +165,8 @@ func (z *Zone) looksAnother(sl *slice) {
 		return
 	}
 	for _, s := range z.avoiding.All() {
-		if s.backoff.refusals < refusedOften && s.avoids(sl) {
-			s.backoff.avoided = slices.DeleteFunc(s.backoff.avoided, func(a avoided) bool { return a.slice == sl })
+		if s.met().backoff.refusals < refusedOften && s.avoids(sl) {
+			s.troubled().backoff.avoided = slices.DeleteFunc(s.met().backoff.avoided, func(a avoided) bool { return a.slice == sl })
 			z.avoidedAnew(s)
 		}
 	}
@@ -149,7 +174,9 @@ func (z *Zone) looksAnother(sl *slice) {
 
 // taken: a node took what the zone sold it, so neither the job nor the slice is to be doubted.
 func (z *Zone) taken(s *state, t job.Token) {
-	s.backoff.refusals, s.backoff.text = 0, ""
+	if s.trouble != nil {
+		s.trouble.backoff.refusals, s.trouble.backoff.text = 0, ""
+	}
 	c := &s.Claims[s.claim(t)]
 	z.site(c.Slice).trust()
 	for _, id := range c.Also {

@@ -75,7 +75,9 @@ func (z *Zone) redeem(s *state, c *protocol.Claim, out *protocol.Out) {
 // refused: the view was stale, a fresh Offer follows; or an extension was not to be had.
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.takeAsk(in.Ask); a != nil {
-		a.job.refusedAt = now
+		if a.job.rigid != nil {
+			a.job.rigid.refusedAt = now
+		}
 		z.backOff(now, a.job, z.present(a.version, a.slice.id, a.also), a.id, in.Text)
 		return
 	}

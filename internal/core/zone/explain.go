@@ -41,12 +41,12 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 		return "paused by its owner"
 	case s.asking > 0:
 		return "a window was won, its node is being asked"
-	case s.notBefore > now && s.ailed.until >= s.notBefore:
+	case s.notBefore > now && s.met().ailed.until >= s.notBefore:
 		return fmt.Sprintf("(Node) its node could not run it, %d times in a row (%s); it is tried again in %v",
-			s.ailed.times, s.ailed.text, s.notBefore.Sub(now).Round(time.Millisecond))
-	case s.notBefore > now && s.backoff.until >= s.notBefore:
+			s.met().ailed.times, s.met().ailed.text, s.notBefore.Sub(now).Round(time.Millisecond))
+	case s.notBefore > now && s.met().backoff.until >= s.notBefore:
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
-			s.backoff.refusals, s.backoff.text, s.notBefore.Sub(now).Round(time.Millisecond))
+			s.met().backoff.refusals, s.met().backoff.text, s.notBefore.Sub(now).Round(time.Millisecond))
 	case s.notBefore > now:
 		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", s.notBefore.Sub(now).Round(time.Millisecond), s.Learned.LastDetail)
 	case !z.usable():
@@ -108,7 +108,7 @@ func (z *Zone) sentence(s *state, c *market.Cause) string {
 	case market.Denied:
 		return "a variant that it proposed broke a rule; its agent was told which"
 	case market.TurnedDown:
-		return "a place that it had won was refused (" + cmp.Or(s.backoff.text, "its node has taken it since") + "); it asks there again after a pause"
+		return "a place that it had won was refused (" + cmp.Or(s.met().backoff.text, "its node has taken it since") + "); it asks there again after a pause"
 	case market.LostToPolicy:
 		if z.cfg.Market != nil {
 			return "others in its time were worth more, or wait longer"

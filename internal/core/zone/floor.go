@@ -37,7 +37,7 @@ func (d *demand) Ineligible(now quantity.Instant) market.Reason {
 
 // Volatile jobs are those whose queue has a cap, and those that avoid slices.
 func (d *demand) Volatile() bool {
-	return d.q.Cap > 0 || d.q.kept != nil || len(d.backoff.avoided) > 0
+	return d.q.Cap > 0 || d.q.kept != nil || len((*state)(d).met().backoff.avoided) > 0
 }
 
 func (d *demand) Avoids(s *market.Slice) bool { return (*state)(d).avoids(sliceOf(s)) }

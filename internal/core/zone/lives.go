@@ -97,7 +97,12 @@ func (z *Zone) applyReopened(s *state, f *protocol.Fact) {
 	s.Verdict, s.Ended, s.Started, s.Served, s.Held = job.Verdict{}, 0, 0, 0, false
 	s.Forgiven = s.Skipped.Len()
 	s.Learned.Failures, s.Learned.Kills, s.Learned.LastDetail, s.Learned.Suspects = 0, 0, "", nil
-	s.dropping, s.notBefore, s.acked, s.lookedAt, s.ailed = job.Verdict{}, 0, false, 0, ailed{}
+	s.dropping, s.notBefore, s.acked = job.Verdict{}, 0, false
+	if s.trouble != nil {
+		s.trouble.ailed = ailed{}
+	}
+	s.keepRigid()
+	s.rigid.lookAnew()
 	s.floor.Forgive()
 	z.floor.DropRecall(&s.floor)
 	z.stay(s)

@@ -141,9 +141,9 @@ func (z *Zone) alter(p *place) {
 // and no other would let the job end clearly earlier, else the earliest. A place given up for one as good could be lost to
 // somebody on the way, and one that follows the clock or a jitter of views would never come to rest.
 func (z *Zone) find(now quantity.Instant, st *state, most int) bool {
-	p, had := &st.place, len(st.place.slices) > 0
-	known := st.lookedAt != 0 && st.lookedAt == z.nth-1
-	st.lookedAt = z.nth
+	p, had := &st.rigid.place, len(st.rigid.place.slices) > 0
+	known := st.rigid.lookedAt != 0 && st.rigid.lookedAt == z.nth-1
+	st.rigid.lookedAt = z.nth
 	if known && (!had || p.start >= now) && z.altered.Next(0) < 0 {
 		return had
 	}
@@ -183,7 +183,7 @@ func (z *Zone) findFits(now quantity.Instant, st *state) {
 
 // stands says whether all of the place that a job had is still to be had.
 func (z *Zone) stands(st *state) bool {
-	p := &st.place
+	p := &st.rigid.place
 	p.speed = math.MaxInt64
 	for _, s := range p.slices {
 		r := room{gaps: z.roomFor(s, 0)}

@@ -26,7 +26,7 @@ func TestPausesGrowAndBeginAnew(t *testing.T) {
 			Safe: trp.Table{Bounds: []int64{10}, Least: [][]quantity.Amount{{1 << 20}}},
 		}}, &out)
 		s := z.jobs["a"]
-		b := &s.backoff
+		b := &s.troubled().backoff
 		for i := range 10 {
 			asked := z.newAsk()
 			z.backOff(now, s, nil, asked, text)
@@ -57,13 +57,13 @@ func TestTroublesCountInARow(t *testing.T) {
 	for i := range 10 {
 		z.ail(now, s, trouble)
 		z.ail(now, s, trouble)
-		if want := min(mostPause, z.cfg.Backoff<<i); s.ailed.times != i+1 || s.ailed.until.Sub(now) != want {
-			t.Fatalf("after %d troubles in a row: %+v, want a pause of %v", i+1, s.ailed, want)
+		if want := min(mostPause, z.cfg.Backoff<<i); s.met().ailed.times != i+1 || s.met().ailed.until.Sub(now) != want {
+			t.Fatalf("after %d troubles in a row: %+v, want a pause of %v", i+1, s.met().ailed, want)
 		}
-		now = s.ailed.until
+		now = s.met().ailed.until
 	}
 	z.ail(now, s, &job.Result{Outcome: job.ExitFailed})
-	if z.ail(now, s, trouble); s.ailed.times != 1 {
-		t.Errorf("after a subjob that met none: %+v", s.ailed)
+	if z.ail(now, s, trouble); s.met().ailed.times != 1 {
+		t.Errorf("after a subjob that met none: %+v", s.met().ailed)
 	}
 }

@@ -116,7 +116,7 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 		wake = min(wake, p.rest(now))
 	}
 	for _, s := range z.all() {
-		if slices.ContainsFunc(s.backoff.avoided, func(a avoided) bool { return a.until <= now }) {
+		if slices.ContainsFunc(s.met().backoff.avoided, func(a avoided) bool { return a.until <= now }) {
 			z.forgive(now, s)
 		}
 	}
@@ -146,7 +146,7 @@ func (p *plain) refusals(now quantity.Instant) quantity.Instant {
 		if s.notBefore > now {
 			wake = min(wake, s.notBefore)
 		}
-		for _, a := range s.backoff.avoided {
+		for _, a := range s.met().backoff.avoided {
 			wake = min(wake, a.until)
 		}
 	}
@@ -227,8 +227,8 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	}
 	z.line, z.gangs = ranking.List[*state]{}, nil
 	for _, s := range p.live() {
-		s.lined = false
 		if s.Spec.Kind == job.Rigid {
+			s.rigid.lined = false
 			z.queueUp(s)
 		}
 	}

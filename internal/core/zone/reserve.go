@@ -49,10 +49,10 @@ func (z *Zone) start(now quantity.Instant, h *head, out *protocol.Out) quantity.
 			s.booked = slices.DeleteFunc(s.booked, func(g protocol.Gap) bool { return g.Start == h.place.start })
 			z.reopen(s)
 		}
-		h.job.head = 0
+		h.job.rigid.head = 0
 		return quantity.Never
 	}
-	if again := h.job.refusedAt.Add(z.cfg.Retry); h.job.refusedAt != 0 && now < again {
+	if again := h.job.rigid.refusedAt.Add(z.cfg.Retry); h.job.rigid.refusedAt != 0 && now < again {
 		z.replan = true // its place moves with the clock
 		return again
 	}
@@ -63,7 +63,7 @@ func (z *Zone) start(now quantity.Instant, h *head, out *protocol.Out) quantity.
 	p, r := atomizer.Fit(ptr(h.job.view()), atomizer.Window{Capacity: h.place.slices[0].view.Slice.Capacity, Speed: h.place.speed, Start: h.place.start, End: h.place.end})
 	if r.Why != atomizer.Interested { // place and piece are not of one mind: what is asked for is never empty
 		h.job.floor.CountRefusal(r, now)
-		h.job.refusedAt, h.job.lookedAt = now, 0
+		h.job.rigid.refusedAt, h.job.rigid.lookedAt = now, 0
 		z.replan = true
 		return now.Add(z.cfg.Retry)
 	}
@@ -85,8 +85,8 @@ func (z *Zone) start(now quantity.Instant, h *head, out *protocol.Out) quantity.
 // reserve asks the node for a head's place, as far as that is not reserved yet, and returns when to look again. A job's place
 // is asked for once each Retry: it may move more often than that, and the market sells nothing of it meanwhile.
 func (z *Zone) reserve(now quantity.Instant, h *head, out *protocol.Out) quantity.Instant {
-	again := h.job.reservedAt.Add(z.cfg.Retry)
-	early := h.job.reservedAt != 0 && now < again
+	again := h.job.rigid.reservedAt.Add(z.cfg.Retry)
+	early := h.job.rigid.reservedAt != 0 && now < again
 	for _, s := range h.place.slices {
 		switch {
 		case s.keeps(h), slices.ContainsFunc(s.plans, func(p *plan) bool { return p.job == h.job.Job }), !s.clearFor(now, h):
@@ -94,7 +94,7 @@ func (z *Zone) reserve(now quantity.Instant, h *head, out *protocol.Out) quantit
 		case early:
 			return again
 		}
-		h.job.reservedAt = now
+		h.job.rigid.reservedAt = now
 		id := z.newAsk()
 		z.addPlan(&plan{ask: id, job: h.job.Job, slice: s, start: h.place.start, end: h.place.end, expires: now.Add(z.cfg.AskTTL), version: s.view.Version})
 		z.send(out, protocol.Message{
@@ -128,7 +128,7 @@ func (z *Zone) dropPlans(now quantity.Instant, out *protocol.Out) {
 			if r.Kind != protocol.ForRigid || r.End <= now {
 				continue
 			}
-			if st := z.jobs[r.Job]; st != nil && (st.asking > 0 || st.head > 0 && z.heads[st.head-1].place.uses(now, s, r)) {
+			if st := z.jobs[r.Job]; st != nil && (st.asking > 0 || st.rigid.head > 0 && z.heads[st.rigid.head-1].place.uses(now, s, r)) {
 				continue // it is being turned into a lease right now, or good
 			}
 			if slices.ContainsFunc(z.withdrawals, func(w withdrawal) bool { return w.id == r.ID && w.slice == s }) {

@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -39,6 +40,37 @@ type rigidQueue struct {
 // deepest is how many rigid jobs hold a place at most, whatever the discipline: what a step costs grows with it.
 const deepest = 128
 
+// rigid is what is kept of a rigid job.
+type rigid struct {
+	// head is 1 + its place among the heads, 0 if it is none; headed the same of the last plan.
+	head, headed int
+	outlook
+	// reservedAt is when a place was last asked to be kept for it, refusedAt when an ask of it was refused.
+	reservedAt, refusedAt quantity.Instant
+	// lined: it is in the line of rigid jobs; unlined: whether it belongs there is to be looked at.
+	lined   bool
+	unlined dirty.Mark
+	// planned: its place is later, and better than what the market could give it now.
+	planned bool
+}
+
+// keepRigid makes room for what is kept of a rigid job.
+func (s *state) keepRigid() {
+	if s.Spec.Kind == job.Rigid && s.rigid == nil {
+		s.rigid = &rigid{}
+	}
+}
+
+// isHead says whether the job is served by the plan; r is nil for one that is not rigid.
+func (r *rigid) isHead() bool { return r != nil && r.head > 0 }
+
+// lookAnew has the next plan search everywhere for the job's place.
+func (r *rigid) lookAnew() {
+	if r != nil {
+		r.lookedAt = 0
+	}
+}
+
 // lineUp brings the line of rigid jobs up to date.
 func (z *Zone) lineUp() {
 	z.unlined.Drain(z.queueUp)
@@ -48,13 +80,13 @@ func (z *Zone) lineUp() {
 func (z *Zone) queueUp(s *state) {
 	waits := s.alive > 0 && len(s.Claims) == 0 && s.asking == 0
 	switch {
-	case waits && !s.lined:
+	case waits && !s.rigid.lined:
 		z.line.Insert(older, 0, s)
-		s.lookedAt = 0
-	case !waits && s.lined:
+		s.rigid.lookedAt = 0
+	case !waits && s.rigid.lined:
 		z.line.Remove(older, s)
 	}
-	s.lined = waits
+	s.rigid.lined = waits
 	if s.width() > 1 {
 		i := slices.Index(z.gangs, s)
 		switch {
@@ -113,11 +145,11 @@ func (z *Zone) serve(now quantity.Instant) {
 	before := z.heads
 	for i := range before {
 		h := &before[i]
-		h.job.head, h.job.headed = 0, h.job.head
+		h.job.rigid.head, h.job.rigid.headed = 0, h.job.rigid.head
 		for _, s := range h.place.slices {
 			s.booked = s.booked[:0]
 		}
-		if !h.job.lined || z.waits(now, h.job) != market.Eligible {
+		if !h.job.rigid.lined || z.waits(now, h.job) != market.Eligible {
 			z.alter(&h.place)
 		}
 	}
@@ -125,9 +157,9 @@ func (z *Zone) serve(now quantity.Instant) {
 	z.findHeads(now)
 	for i := range before {
 		h := &before[i]
-		if h.job.headed = 0; h.job.head == 0 {
+		if h.job.rigid.headed = 0; h.job.rigid.head == 0 {
 			z.alter(&h.place)
-			h.job.place, h.job.lookedAt = place{}, 0 // the next search is a full one: what was known is forgotten
+			h.job.rigid.place, h.job.rigid.lookedAt = place{}, 0 // the next search is a full one: what was known is forgotten
 			z.setPlanned(h.job, false)
 		}
 	}
@@ -156,26 +188,26 @@ func (z *Zone) findHeads(now quantity.Instant) {
 		if most == 0 && st.width() == 1 || z.waits(now, st) != market.Eligible {
 			continue
 		}
-		old := st.place
+		old := st.rigid.place
 		found := z.find(now, st, most)
-		serves := found && (most > 0 || st.place.start <= now)
-		moved := !found || !st.place.same(&old) || serves != (st.headed > 0)
-		if moved && st.headed > 0 {
+		serves := found && (most > 0 || st.rigid.place.start <= now)
+		moved := !found || !st.rigid.place.same(&old) || serves != (st.rigid.headed > 0)
+		if moved && st.rigid.headed > 0 {
 			z.alter(&old)
 		}
 		if !serves {
 			if found {
-				z.ready = min(z.ready, st.place.start)
+				z.ready = min(z.ready, st.rigid.place.start)
 			}
 			continue
 		}
 		if moved {
-			z.alter(&st.place)
+			z.alter(&st.rigid.place)
 		}
-		z.heads = append(z.heads, head{st, st.place})
-		st.head = len(z.heads)
-		for _, s := range st.place.slices {
-			s.booked = append(s.booked, protocol.Gap{Start: st.place.start, End: st.place.end})
+		z.heads = append(z.heads, head{st, st.rigid.place})
+		st.rigid.head = len(z.heads)
+		for _, s := range st.rigid.place.slices {
+			s.booked = append(s.booked, protocol.Gap{Start: st.rigid.place.start, End: st.rigid.place.end})
 		}
 		if most > 0 && len(z.heads) == most {
 			return
@@ -185,8 +217,8 @@ func (z *Zone) findHeads(now quantity.Instant) {
 
 // setPlanned says whether a job waits for a place that is better than any window.
 func (z *Zone) setPlanned(s *state, planned bool) {
-	if s.planned != planned {
-		s.planned = planned
+	if s.rigid.planned != planned {
+		s.rigid.planned = planned
 		z.touch(s)
 	}
 }

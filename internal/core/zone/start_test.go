@@ -35,7 +35,7 @@ func TestAPlaceThatHoldsNoPieceIsNotAskedFor(t *testing.T) {
 	}{{atomizer.RigidLength(spec, 1000) - 1, false}, {atomizer.RigidLength(spec, 1000), true}} {
 		out.Reset()
 		s := z.jobs["a"]
-		s.refusedAt, z.replan = 0, false
+		s.rigid.refusedAt, z.replan = 0, false
 		h := head{job: s, place: place{slices: []*slice{z.slice("s")}, start: now, end: now.Add(c.length), speed: 1000}}
 		again := z.start(now, &h, &out)
 		if c.asked != (len(z.asks) == 1) || c.asked != (len(out.Effects) == 1) {

@@ -187,7 +187,7 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 	case len(s.Claims) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
 	case !found:
-	case s.head > 0 || s.alive == 0 && s.Spec.Kind == job.Rigid && len(z.heads) < z.cfg.Rigid.Reserve: // its place is known, or would be
+	case s.rigid.isHead() || s.alive == 0 && s.Spec.Kind == job.Rigid && len(z.heads) < z.cfg.Rigid.Reserve: // its place is known, or would be
 		j.StartEarly, j.StartLate = early, late
 	default:
 		low, high := z.expect(now, s)

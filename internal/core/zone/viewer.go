@@ -106,8 +106,8 @@ func widen(list []protocol.Gap, g protocol.Gap) []protocol.Gap {
 // rigidPlace is where a rigid job that waits would run as things are.
 func (v *viewer) rigidPlace(s *state) (place, bool) {
 	z := v.z
-	if s.head > 0 {
-		return s.place, true
+	if s.rigid.isHead() {
+		return s.rigid.place, true
 	}
 	view := s.view()
 	key := shape{s.width(), atomizer.RigidLength(s.Spec, 1000), view.Safe().LeastOver(0, s.Spec.Total, view.Scale())}

@@ -54,7 +54,7 @@ func (z *Zone) waits(now quantity.Instant, s *state) market.Reason {
 
 // ineligible says why a job does not answer windows: it waits, or a better place than any of them is planned for it.
 func (z *Zone) ineligible(now quantity.Instant, s *state) market.Reason {
-	if s.planned {
+	if s.rigid != nil && s.rigid.planned {
 		return market.Reserved
 	}
 	if s.Spec.External && z.cfg.Market == nil {

@@ -100,26 +100,17 @@ type state struct {
 	leaving *filing.Sheet[*state]
 	// leases is what is known of the standing claims, in their order.
 	leases []lease
-	ailed  ailed
 	// publishAsked is when nodes were last asked about output that is not published, publishTurn the publication asked about
 	// last.
 	publishAsked quantity.Instant
 	publishTurn  int
-	// head is 1 + its place among the heads, 0 if it is none; headed the same of the last plan.
-	head, headed int
-	outlook
-	// reservedAt is when a place was last asked to be kept for it, refusedAt when an ask of it was refused.
-	reservedAt, refusedAt quantity.Instant
-	// lined: it is in the line of rigid jobs; unlined: whether it belongs there is to be looked at.
-	lined   bool
-	unlined dirty.Mark
-	// planned: its place is later, and better than what the market could give it now.
-	planned bool
+	// rigid is what is kept of a rigid job, trouble what nodes had with it lately; nil if there is none of it.
+	rigid   *rigid
+	trouble *trouble
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
 	stirred  dirty.Mark
 	alive    int
 	slots    struct{ deadline, leases, continuing, publishing, resting, avoiding, busy, alike int }
-	backoff  backoff
 	foreseen foreseen
 }
 
@@ -253,7 +244,7 @@ func (z *Zone) touch(s *state) {
 func (z *Zone) touched(s *state) {
 	if s.Spec.Kind == job.Rigid {
 		z.replan = true
-		z.unlined.Add(&s.unlined, s)
+		z.unlined.Add(&s.rigid.unlined, s)
 	}
 	z.stir(s)
 }
@@ -294,7 +285,9 @@ func (z *Zone) retire(s *state) {
 	z.populate(s.q, -1)
 	z.floor.Retire(&s.floor)
 	z.deadlines.Set(&s.slots.deadline, s, quantity.Never)
-	s.backoff = backoff{}
+	if s.trouble != nil {
+		s.trouble.backoff = backoff{}
+	}
 	z.avoiding.Set(&s.slots.avoiding, s, quantity.Never)
 	z.touched(s)
 }
