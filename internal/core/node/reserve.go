@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -36,7 +35,7 @@ func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol
 	case protocol.Reserve:
 		made, err = n.reserve(now, in, out)
 	case protocol.Unreserve:
-		text, err = n.unreserve(in, out)
+		err = n.unreserve(in, out)
 	default:
 		text, err = n.release(now, in, out)
 	}
@@ -214,9 +213,9 @@ func (n *Node) make(r protocol.Reservation, out *protocol.Out) uint64 {
 }
 
 // unreserve withdraws a reservation.
-func (n *Node) unreserve(in *protocol.Message, out *protocol.Out) (string, error) {
+func (n *Node) unreserve(in *protocol.Message, out *protocol.Out) error {
 	if in.Reservation == nil || in.Reservation.ID == 0 {
-		return "", errkind.Errorf(errkind.Invalid, "unreserve: the call names no reservation; give its id")
+		return errkind.Errorf(errkind.Invalid, "unreserve: the call names no reservation; give its id")
 	}
 	if _, s := n.reservation(in.Reservation.ID); s == nil {
 		var ids []string
@@ -231,10 +230,10 @@ func (n *Node) unreserve(in *protocol.Message, out *protocol.Out) (string, error
 		if len(ids) > 0 {
 			there = "there are " + strings.Join(ids, ", ")
 		}
-		return "", errkind.Errorf(errkind.NotFound, "unreserve: node %s has no reservation %d; %s", n.cfg.ID, in.Reservation.ID, there)
+		return errkind.Errorf(errkind.NotFound, "unreserve: node %s has no reservation %d; %s", n.cfg.ID, in.Reservation.ID, there)
 	}
 	n.fact(out, protocol.Fact{Kind: protocol.ReservationGone, Reservation: &protocol.Reservation{ID: in.Reservation.ID}})
-	return strconv.FormatUint(in.Reservation.ID, 10), nil
+	return nil
 }
 
 // release lifts a quarantine after a person has looked. A subjob that was stuck there counts as gone from then on.
