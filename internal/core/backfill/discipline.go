@@ -1,6 +1,3 @@
-// Package backfill is how live rigid work is planned: whose place is kept while it waits, and who may start before those
-// that came earlier (A. W. Mu'alem and D. G. Feitelson, IEEE TPDS 12(6), 2001, for the words). The planners that these are
-// named after, which place whole clusters, are baselines of simulations and live in internal/lab/planner.
 package backfill
 
 import (

@@ -57,7 +57,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 		q.Queue = *f.Queue
 		z.populate(q, alive)
 		z.sum += queueSum(q)
-		z.replan = true
+		z.planner.Invalidate()
 	case protocol.QueueCalibrated:
 		q := z.queue(f.Standing.Queue)
 		z.sum -= queueSum(q)
@@ -173,7 +173,7 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 			s.parts.safe = safeSum(f.Learned)
 		}
 		s.Learned = *f.Learned
-		s.rigid.lookAnew()
+		s.rigid.LookAnew()
 		z.touch(s)
 	case protocol.HomeHeld:
 		s.Held = f.Flag

@@ -122,7 +122,7 @@ func (z *Zone) avoidedAnew(s *state) {
 		next = min(next, s.met().backoff.avoided[i].until)
 	}
 	z.avoiding.Set(&s.slots.avoiding, s, next)
-	s.rigid.lookAnew()
+	s.rigid.LookAnew()
 	z.changed(s)
 }
 

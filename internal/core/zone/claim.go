@@ -75,20 +75,15 @@ func (z *Zone) redeem(s *state, c *protocol.Claim, out *protocol.Out) {
 // refused: the view was stale, a fresh Offer follows; or an extension was not to be had.
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.takeAsk(in.Ask); a != nil {
-		if a.job.rigid != nil {
-			a.job.rigid.refusedAt = now
-		}
+		a.job.rigid.Refused(now)
 		z.backOff(now, a.job, z.present(a.version, a.slice.id, a.also), a.id, in.Text)
 		return
 	}
-	for _, p := range z.plans {
-		if p.ask == in.Ask && in.Ask != 0 {
-			z.dropPlan(p)
-			if s := z.jobs[p.job]; s != nil && s.alive > 0 {
-				z.backOff(now, s, z.present(p.version, p.slice.id, nil), p.ask, in.Text)
-			}
-			return
+	if id, sl, version, ok := z.planner.Refuse(in.Ask); ok {
+		if s := z.jobs[id]; s != nil && s.alive > 0 {
+			z.backOff(now, s, z.present(version, sl.Name(), nil), in.Ask, in.Text)
 		}
+		return
 	}
 	if s, l := z.standing(in); s != nil && l.ask == in.Ask && in.Ask != 0 {
 		l.ask = 0
@@ -141,27 +136,15 @@ func (z *Zone) lapse(now quantity.Instant) {
 		a := z.takeAsk(z.asks[0].id)
 		z.backOff(now, a.job, z.sitesOf(a.slice.id, a.also), a.id, silent)
 	}
-	for len(z.plans) > 0 && z.plans[0].expires <= now {
-		z.dropPlan(z.plans[0])
-	}
-	for len(z.withdrawals) > 0 && z.withdrawals[0].again <= now {
-		z.withdrawals = slices.Delete(z.withdrawals, 0, 1)
-		z.replan = true
-	}
+	z.planner.Lapse(now)
 }
 
 // unanswered is when the first of the messages to nodes that wait for an answer, or a slice that is left alone, is to be
 // looked at again.
 func (z *Zone) unanswered() quantity.Instant {
-	wake := min(z.stales.Next(), z.resting.Next(), z.avoiding.Next())
+	wake := min(z.planner.Unanswered(), z.stales.Next(), z.resting.Next(), z.avoiding.Next())
 	if len(z.asks) > 0 {
 		wake = min(wake, z.asks[0].expires)
-	}
-	if len(z.plans) > 0 {
-		wake = min(wake, z.plans[0].expires)
-	}
-	if len(z.withdrawals) > 0 {
-		wake = min(wake, z.withdrawals[0].again)
 	}
 	return wake
 }

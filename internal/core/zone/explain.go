@@ -52,10 +52,8 @@ func (z *Zone) why(now quantity.Instant, s *state) string {
 	case !z.usable():
 		return "no slice is usable" + z.unusable()
 	}
-	for i := z.reserved.Next(0); i >= 0; i = z.reserved.Next(i + 1) {
-		if sl := z.offeredAt(i); sl.reserved(s.Job) != nil {
-			return fmt.Sprintf("(Resources) reserved on %s in %v", sl.id, sl.reserved(s.Job).Start.Sub(now).Round(time.Second))
-		}
+	if sl, r := z.planner.ReservedFor(s.Job); r != nil {
+		return fmt.Sprintf("(Resources) reserved on %s in %v", sl.Name(), r.Start.Sub(now).Round(time.Second))
 	}
 	so := z.floor.Counts(&s.floor)
 	c := so.Latest()

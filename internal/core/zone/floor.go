@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/planted"
@@ -74,6 +75,11 @@ func (z *Zone) floorConfig() market.FloorConfig {
 	}
 }
 
+// plannerConfig is how the planner of rigid jobs works.
+func (z *Zone) plannerConfig() backfill.Config {
+	return backfill.Config{Discipline: z.cfg.Rigid, Retry: z.cfg.Retry, AskTTL: z.cfg.AskTTL}
+}
+
 // seller is the zone as its floor sees it.
 type seller Zone
 
@@ -120,14 +126,11 @@ func (z *Zone) offeredSlices() iter.Seq[*slice] {
 	}
 }
 
-// offeredAt is the slice in this place among them.
-func (z *Zone) offeredAt(i int) *slice { return sliceOf(z.floor.Slices()[i]) }
-
 // sell plans rigid jobs, and then has the floor offer every window that opens now. It returns when to look again.
 func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.lapse(now)
 	z.turnSlices(now)
-	z.lineUp()
+	z.planner.LineUp()
 	z.keepCaps(now)
 	wake := z.planRigid(now, out)
 	wake = min(wake, z.floor.Sell(now, z.waiting(), out))

@@ -27,7 +27,7 @@ func Audit(z *Zone, now quantity.Instant) []string {
 	wrong := z.floor.Audit(now)
 	for s := range z.offeredSlices() {
 		holds := slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid })
-		if holds != z.reserved.Has(s.floor.At()) {
+		if holds != z.planner.Holds(&s.kept) {
 			wrong = append(wrong, fmt.Sprintf("slice %s: it holds a rigid job's place: %v", s.id, holds))
 		}
 	}

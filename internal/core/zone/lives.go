@@ -102,7 +102,7 @@ func (z *Zone) applyReopened(s *state, f *protocol.Fact) {
 		s.trouble.ailed = ailed{}
 	}
 	s.keepRigid()
-	s.rigid.lookAnew()
+	s.rigid.LookAnew()
 	s.floor.Forgive()
 	z.floor.DropRecall(&s.floor)
 	z.stay(s)

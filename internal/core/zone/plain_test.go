@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/ranking"
 )
 
 // Plain makes a zone do after every input what the definition says and nothing less: every slice, every claim and every
@@ -20,6 +20,7 @@ func Plain(z *Zone) {
 	z.pass = p.pass
 	z.floor = market.NewFloor(z.floorConfig(), plainSeller{(*seller)(z)})
 	z.floor.Plainly()
+	z.planner = backfill.New(z.plannerConfig(), z.floor, (*placer)(z))
 }
 
 // plainSeller adds up what every queue's asks will take.
@@ -62,7 +63,6 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 	wake := p.overdue(now, out)
 	wake = min(wake, p.continuations(now, out))
 	wake = min(wake, p.market(now, out), p.refusals(now))
-	z.unlined.Clear()
 	z.wakeAt(now, wake, out)
 }
 
@@ -197,7 +197,7 @@ func (p *plain) stirSlices() {
 	z := p.z
 	for s := range z.offeredSlices() {
 		z.floor.InvalidateSlice(&s.floor)
-		s.sold, s.asks, s.plans = nil, nil, nil
+		s.sold, s.asks = nil, nil
 		for _, st := range z.busy {
 			for i := range st.Claims {
 				if c := &st.Claims[i]; c.Slice == s.id || slices.Contains(c.Also, s.id) {
@@ -210,11 +210,6 @@ func (p *plain) stirSlices() {
 				s.asks = append(s.asks, a)
 			}
 		}
-		for _, q := range z.plans {
-			if q.slice == s {
-				s.plans = append(s.plans, q)
-			}
-		}
 	}
 }
 
@@ -225,19 +220,18 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	for s := range z.offeredSlices() {
 		stale = stale || s.stale > now
 	}
-	z.line, z.gangs = ranking.List[*state]{}, nil
+	var rigid []*backfill.Job
 	for _, s := range p.live() {
-		if s.Spec.Kind == job.Rigid {
-			s.rigid.lined = false
-			z.queueUp(s)
+		if s.rigid != nil {
+			rigid = append(rigid, s.rigid)
 		}
 	}
-	z.replan, z.strange = true, true
+	z.planner.Anew(rigid)
 	z.keepCaps(now)
 	p.stirSlices()
 	wake := quantity.Never
 	if !stale {
-		wake = z.plan(now, out)
+		wake = z.planner.Plan(now, out)
 	}
 	p.stirSlices()
 	return min(wake, z.floor.Sell(now, z.waiting(), out), p.unanswered(now))
@@ -249,12 +243,7 @@ func (p *plain) unanswered(now quantity.Instant) quantity.Instant {
 	for _, a := range z.asks {
 		wake = min(wake, a.expires)
 	}
-	for _, q := range z.plans {
-		wake = min(wake, q.expires)
-	}
-	for _, w := range z.withdrawals {
-		wake = min(wake, w.again)
-	}
+	wake = min(wake, z.planner.Unanswered())
 	for s := range z.offeredSlices() {
 		if s.stale > now {
 			wake = min(wake, s.stale)

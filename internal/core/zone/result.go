@@ -223,15 +223,14 @@ func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 		}
 		return most
 	}
-	z.sortNodes()
-	for _, node := range z.nodes {
+	for _, node := range z.planner.Nodes() {
 		left := spec.Slices
 		for _, sl := range slices.Backward(node) {
-			if sl.speed(spec) > 0 {
+			if sl.Class().SpeedOf(spec) > 0 {
 				left--
 			}
 			if left == 0 {
-				most = max(most, sl.view.Slice.Capacity[trp.Memory])
+				most = max(most, sl.Class().Capacity[trp.Memory])
 				break
 			}
 		}

@@ -183,11 +183,12 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 		early, found = v.nextStart(s)
 		late = early
 	}
+	_, reserved := s.rigid.Placement()
 	switch {
 	case len(s.Claims) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
 	case !found:
-	case s.rigid.isHead() || s.alive == 0 && s.Spec.Kind == job.Rigid && len(z.heads) < z.cfg.Rigid.Reserve: // its place is known, or would be
+	case reserved || s.alive == 0 && s.Spec.Kind == job.Rigid && z.planner.Reserved() < z.cfg.Rigid.Reserve: // its place is known, or would be
 		j.StartEarly, j.StartLate = early, late
 	default:
 		low, high := z.expect(now, s)
@@ -206,7 +207,7 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 					end = j.Started
 				}
 			} else if p, ok := v.rigidPlace(s); ok {
-				wall = s.Spec.WalltimeAt(p.speed)
+				wall = s.Spec.WalltimeAt(p.Speed)
 			}
 			j.FinishEarly, j.FinishLate = max(now, end), max(now, late.Add(wall))
 		}
@@ -251,7 +252,7 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 func (v *viewer) nextStart(s *state) (early quantity.Instant, found bool) {
 	if s.Spec.Kind == job.Rigid {
 		p, ok := v.rigidPlace(s)
-		return p.start, ok
+		return p.Start, ok
 	}
 	return v.opening(s)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -21,7 +22,7 @@ type viewer struct {
 	// could let a piece begin earlier. nil until somebody asks.
 	openings [][]protocol.Gap
 	// nodes are the slices of every node, free the free time of each slice; nil until somebody asks.
-	nodes [][]*slice
+	nodes [][]*backfill.Slice
 	free  [][]protocol.Gap
 	// places are those found for rigid jobs, by what they need; searches counts the searches.
 	places   map[shape]found
@@ -37,7 +38,7 @@ type shape struct {
 
 // found is an answer to where a rigid job could run.
 type found struct {
-	place
+	backfill.Placement
 	ok bool
 }
 
@@ -104,20 +105,20 @@ func widen(list []protocol.Gap, g protocol.Gap) []protocol.Gap {
 }
 
 // rigidPlace is where a rigid job that waits would run as things are.
-func (v *viewer) rigidPlace(s *state) (place, bool) {
+func (v *viewer) rigidPlace(s *state) (backfill.Placement, bool) {
 	z := v.z
-	if s.rigid.isHead() {
-		return s.rigid.place, true
+	if p, reserved := s.rigid.Placement(); reserved {
+		return p, true
 	}
 	view := s.view()
 	key := shape{s.width(), atomizer.RigidLength(s.Spec, 1000), view.Safe().LeastOver(0, s.Spec.Total, view.Scale())}
 	alike := len(s.Spec.Speeds) == 0 && s.Committed == nil && s.Claimed == nil
 	if f, known := v.places[key]; known && alike {
-		return f.place, f.ok
+		return f.Placement, f.ok
 	}
 	if v.searches++; v.searches > max(fewSearches, searchedSlices/max(1, len(z.floor.Slices()))) {
 		speed := v.fastest(s)
-		return place{start: v.now, speed: speed}, speed > 0
+		return backfill.Placement{Start: v.now, Speed: speed}, speed > 0
 	}
 	f := v.search(s)
 	if alike {
@@ -126,32 +127,20 @@ func (v *viewer) rigidPlace(s *state) (place, bool) {
 		}
 		v.places[key] = f
 	}
-	return f.place, f.ok
+	return f.Placement, f.ok
 }
 
 // search looks for a rigid job's place on every node.
 func (v *viewer) search(s *state) (f found) {
 	z := v.z
 	if v.nodes == nil {
-		v.nodes = z.nodes
-		if z.strange {
-			v.nodes = nodesOf(z.offeredSlices())
-		}
+		v.nodes = z.planner.Nodes()
 		v.free = make([][]protocol.Gap, len(z.floor.Slices()))
 		for sl := range z.offeredSlices() {
 			v.free[sl.floor.At()] = z.floor.Shown(&sl.floor, v.now)
 		}
 	}
-	z.findFits(v.now, s)
-	for _, node := range v.nodes {
-		z.rooms = z.rooms[:0]
-		for _, sl := range node {
-			if z.fits[sl.floor.Class().At()] {
-				z.rooms = append(z.rooms, room{sl, sl.speed(s.Spec), v.free[sl.floor.At()]})
-			}
-		}
-		f.place, f.ok = z.better(v.now, s, f.place, f.ok)
-	}
+	f.Placement, f.ok = z.planner.Search(v.now, s.rigid, v.nodes, func(sl *backfill.Slice) []protocol.Gap { return v.free[sl.At()] })
 	return f
 }
 

@@ -54,7 +54,7 @@ func (z *Zone) waits(now quantity.Instant, s *state) market.Reason {
 
 // ineligible says why a job does not answer windows: it waits, or a better place than any of them is planned for it.
 func (z *Zone) ineligible(now quantity.Instant, s *state) market.Reason {
-	if s.rigid != nil && s.rigid.planned {
+	if s.rigid.Planned() {
 		return market.Reserved
 	}
 	if s.Spec.External && z.cfg.Market == nil {
@@ -72,11 +72,12 @@ func (s *state) width() int { return max(1, s.Spec.Slices) }
 // keepCaps finds, for every capped queue, the first gang that its cap keeps from running. What comes after it in the queue
 // does not take the slices it waits for, or it would wait for ever.
 func (z *Zone) keepCaps(now quantity.Instant) {
-	if !z.replan {
+	if !z.planner.Invalid() {
 		return
 	}
 	kept := z.spareKept[:0]
-	for _, s := range z.gangs {
+	for _, j := range z.planner.Gangs() {
+		s := rigidOf(j)
 		q := s.q
 		if q.Cap == 0 || s.width() > q.Cap || len(s.Claims) > 0 || s.asking > 0 || s.Held || s.notBefore > now || s.dropping.State != job.Waiting {
 			continue

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/filing"
@@ -41,6 +42,8 @@ type Zone struct {
 
 	// floor is where windows are offered and sold. It knows nothing that a crash must keep.
 	floor *market.Floor
+	// planner keeps placements for rigid jobs.
+	planner *backfill.Planner
 
 	soft
 	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
@@ -51,8 +54,9 @@ type Zone struct {
 type soft struct {
 	// since is when this zone came up: a node gets the time to report before its claims are given up.
 	since quantity.Instant
-	rigidQueue
-	foresight foresight
+	// keeping are the gangs that their queue's cap is kept for; spareKept is room for the next such list.
+	keeping, spareKept []*state
+	foresight          foresight
 	// asks in order of id, and so of expiry.
 	asks    []*ask
 	nextAsk uint64
@@ -105,7 +109,7 @@ type state struct {
 	publishAsked quantity.Instant
 	publishTurn  int
 	// rigid is what is kept of a rigid job, trouble what nodes had with it lately; nil if there is none of it.
-	rigid   *rigid
+	rigid   *backfill.Job
 	trouble *trouble
 	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
 	stirred  dirty.Mark
@@ -169,6 +173,7 @@ func New(cfg Config) (*Zone, error) {
 		jobs: map[job.ID]*state{}, queues: map[string]*queue{}, sites: map[job.SliceID]*slice{},
 	}
 	z.floor = market.NewFloor(z.floorConfig(), (*seller)(z))
+	z.planner = backfill.New(z.plannerConfig(), z.floor, (*placer)(z))
 	z.closing = outbox.New[*state](cfg.Retry, mostClosing)
 	if cfg.Archive != nil {
 		z.leaving = filing.New[*state](*cfg.Archive, cfg.Retry)
@@ -243,8 +248,7 @@ func (z *Zone) touch(s *state) {
 // touched has a job looked at that is not the market's alone: rigid ones are planned, and all have leases.
 func (z *Zone) touched(s *state) {
 	if s.Spec.Kind == job.Rigid {
-		z.replan = true
-		z.unlined.Add(&s.rigid.unlined, s)
+		z.planner.InvalidateJob(s.rigid)
 	}
 	z.stir(s)
 }

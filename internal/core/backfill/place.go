@@ -1,4 +1,4 @@
-package zone
+package backfill
 
 import (
 	"cmp"
@@ -12,21 +12,22 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// place is where and when a rigid job could run, and how fast: as the slowest of its slices.
-type place struct {
-	slices     []*slice
-	start, end quantity.Instant
-	speed      int64
+// Placement is where and when a rigid job could run, and how fast in parts per thousand: as the slowest of its slices. Without slices
+// there is none.
+type Placement struct {
+	Slices     []*Slice
+	Start, End quantity.Instant
+	Speed      int64
 }
 
-// same says whether two places are one.
-func (p *place) same(q *place) bool {
-	return p.start == q.start && p.end == q.end && slices.Equal(p.slices, q.slices)
+// same says whether two placements are one.
+func (p *Placement) same(q *Placement) bool {
+	return p.Start == q.Start && p.End == q.End && slices.Equal(p.Slices, q.Slices)
 }
 
 // room is a slice that a rigid job could run on, its speed there, and when it is free.
 type room struct {
-	s     *slice
+	s     *Slice
 	speed int64
 	gaps  []protocol.Gap
 }
@@ -42,8 +43,8 @@ func (r *room) free(start, end quantity.Instant) bool {
 }
 
 // earliestOf is the earliest place on the slices of one node, given from the smallest on.
-func (z *Zone) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best place, found bool) {
-	starts, speeds := z.starts[:0], z.speeds[:0] // fastest first; what is slower is not looked at with a faster one
+func (pl *Planner) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best Placement, found bool) {
+	starts, speeds := pl.starts[:0], pl.speeds[:0] // fastest first; what is slower is not looked at with a faster one
 	for _, r := range rooms {
 		for _, g := range r.gaps {
 			if g.End > now {
@@ -52,14 +53,14 @@ func (z *Zone) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (b
 		}
 		speeds = append(speeds, r.speed)
 	}
-	z.starts, z.speeds = starts, speeds
+	pl.starts, pl.speeds = starts, speeds
 	slices.Sort(starts)
 	slices.SortFunc(speeds, func(a, b int64) int { return cmp.Compare(b, a) })
 	if speeds = slices.Compact(speeds); len(spec.Speeds) == 0 {
 		speeds = speeds[len(speeds)-1:] // as long on all of them
 	}
 	for _, t := range slices.Compact(starts) {
-		if earliest := (place{start: t, end: endAt(spec, t, speeds[0])}); found && best.rank() < earliest.rank() {
+		if earliest := (Placement{Start: t, End: endAt(spec, t, speeds[0])}); found && best.rank() < earliest.rank() {
 			break
 		}
 		for _, least := range speeds {
@@ -76,28 +77,28 @@ func (z *Zone) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (b
 }
 
 // placeAt is the place that begins at t on the smallest slices of at least this speed, as far as there are enough.
-func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (place, bool) {
-	p := place{start: t, end: endAt(spec, t, least), speed: math.MaxInt64}
+func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (Placement, bool) {
+	p := Placement{Start: t, End: endAt(spec, t, least), Speed: math.MaxInt64}
 	n, free := max(1, spec.Slices), 0
 	for i := range rooms {
-		if r := &rooms[i]; r.speed >= least && r.free(t, p.end) {
+		if r := &rooms[i]; r.speed >= least && r.free(t, p.End) {
 			free++
 		}
 	}
 	if free < n {
-		return place{}, false
+		return Placement{}, false
 	}
-	p.slices = make([]*slice, 0, n)
+	p.Slices = make([]*Slice, 0, n)
 	for _, r := range rooms {
-		if r.speed >= least && r.free(t, p.end) {
-			p.slices, p.speed = append(p.slices, r.s), min(p.speed, r.speed)
+		if r.speed >= least && r.free(t, p.End) {
+			p.Slices, p.Speed = append(p.Slices, r.s), min(p.Speed, r.speed)
 		}
-		if len(p.slices) == n {
-			p.end = endAt(spec, t, p.speed)
+		if len(p.Slices) == n {
+			p.End = endAt(spec, t, p.Speed)
 			return p, true
 		}
 	}
-	return place{}, false
+	return Placement{}, false
 }
 
 // endAt is when a rigid job ends, grace included, that starts at t and runs at this speed.
@@ -109,15 +110,15 @@ func endAt(spec *job.Spec, t quantity.Instant, speed int64) quantity.Instant {
 }
 
 // rank is what makes a place better than another: its end, or its start where no end is known.
-func (p *place) rank() quantity.Instant {
-	if p.end == quantity.Never {
-		return p.start
+func (p *Placement) rank() quantity.Instant {
+	if p.End == quantity.Never {
+		return p.Start
 	}
-	return p.end
+	return p.End
 }
 
 // before orders places: the earlier first, then the one on smaller slices, then the one that starts earlier.
-func (p *place) before(q *place) bool {
-	largest := func(p *place) quantity.Amount { return p.slices[len(p.slices)-1].view.Slice.Capacity[trp.Memory] }
-	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(largest(p), largest(q)), cmp.Compare(p.start, q.start)) < 0
+func (p *Placement) before(q *Placement) bool {
+	largest := func(p *Placement) quantity.Amount { return p.Slices[len(p.Slices)-1].Class().Capacity[trp.Memory] }
+	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(largest(p), largest(q)), cmp.Compare(p.Start, q.Start)) < 0
 }

@@ -1,0 +1,310 @@
+package backfill
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
+)
+
+// Config of a planner.
+type Config struct {
+	Discipline
+	// Retry is after how long a job's placement is asked for again, AskTTL how long what is asked for may stay unanswered.
+	Retry, AskTTL time.Duration
+}
+
+// Planner keeps placements for rigid jobs that no window holds, or that are first in line. It is a part of an actor, deterministic and
+// not safe for concurrent use. All that it keeps is soft.
+type Planner struct {
+	cfg   Config
+	floor *market.Floor
+	sale  Sale
+	// line are the rigid jobs that wait, in the order in which they are served, gangs those of several slices.
+	line  ranking.List[*Job]
+	gangs []*Job
+	// unlined are the jobs of which it is to be looked at whether they belong there.
+	unlined dirty.Set[*Job]
+	// slices in the floor's order, holding those with a rigid job's reservation.
+	slices  []*Slice
+	holding bitset.Set
+	// replan: something has changed since the last plan, which else is good until again.
+	replan bool
+	again  quantity.Instant
+	// ready is when the first placement begins of those that were found and are not reserved.
+	ready quantity.Instant
+	// pending are reservations asked for and not seen in a view yet, withdrawals those asked to be withdrawn; both in order of time.
+	pending     []*pending
+	withdrawals []withdrawal
+	// reserved jobs are served, in order; spare is room for the next such list.
+	reserved, spare []reservation
+	survey
+}
+
+// Job is one rigid job as a planner keeps it; whoever owns the job holds it, with its side as the Demand. All of it is soft.
+type Job struct {
+	Demand
+	// rank is 1 + its place among the reserved jobs, 0 if it is none; was the same of the last plan.
+	rank, was int
+	// place is what was found for it, in the plan lookedAt.
+	place    Placement
+	lookedAt uint64
+	// reservedAt is when its placement was last asked to be kept, refusedAt when an ask of it was refused.
+	reservedAt, refusedAt quantity.Instant
+	// lined: it is in the line; unlined: whether it belongs there is to be looked at.
+	lined   bool
+	unlined dirty.Mark
+	// planned: its placement is later, and better than what the market could give it now.
+	planned bool
+}
+
+// Slice is one slice as a planner keeps it; whoever owns the slice holds it, with its side as the Supply.
+type Slice struct {
+	Supply
+	// pending is what was asked for on it and is not in a view yet.
+	pending []*pending
+	// kept are the placements on it of the reserved jobs so far, of all of them when the plan is made.
+	kept []protocol.Gap
+	// node is the place of its node among the nodes. surveyed is the time and surveyedClass the class that the last plan saw.
+	node          int
+	surveyed      []protocol.Gap
+	surveyedClass *market.Class
+}
+
+// New makes a planner over the slices of a floor.
+func New(cfg Config, floor *market.Floor, sale Sale) *Planner {
+	return &Planner{cfg: cfg, floor: floor, sale: sale}
+}
+
+// Placement is where a job's time is reserved, or will be; ok is false if it is no reserved job.
+func (j *Job) Placement() (p Placement, ok bool) {
+	if j == nil || j.rank == 0 {
+		return Placement{}, false
+	}
+	return j.place, true
+}
+
+// Planned says whether it waits for a placement that is better than any window. A job without a plan does not.
+func (j *Job) Planned() bool { return j != nil && j.planned }
+
+// LookAnew has the next plan search everywhere for the job's placement: what it can use has changed.
+func (j *Job) LookAnew() {
+	if j != nil {
+		j.lookedAt = 0
+	}
+}
+
+// Refused says that a node refused what was asked for the job.
+func (j *Job) Refused(now quantity.Instant) {
+	if j != nil {
+		j.refusedAt = now
+	}
+}
+
+// width is how many slices it needs at once.
+func (j *Job) width() int { return max(1, j.Spec().Slices) }
+
+// older orders jobs as they are served: by priority, then age.
+func older(a, b *Job) int {
+	return policy.ByAge(
+		&policy.Candidate{Job: a.Name(), Priority: a.Spec().Priority, Submitted: a.Submitted()},
+		&policy.Candidate{Job: b.Name(), Priority: b.Spec().Priority, Submitted: b.Submitted()},
+	)
+}
+
+// Invalidate says that something has changed that the plan rests on.
+func (pl *Planner) Invalidate() { pl.replan = true }
+
+// Invalid says whether something has.
+func (pl *Planner) Invalid() bool { return pl.replan }
+
+// InvalidateJob says that a rigid job has changed.
+func (pl *Planner) InvalidateJob(j *Job) {
+	pl.replan = true
+	pl.unlined.Add(&j.unlined, j)
+}
+
+// InvalidateSlice says that a slice's free time has changed.
+func (pl *Planner) InvalidateSlice(s *Slice) {
+	pl.replan = true
+	pl.shifted.Put(s.At())
+}
+
+// LineUp brings the line of rigid jobs up to date.
+func (pl *Planner) LineUp() { pl.unlined.Drain(pl.queueUp) }
+
+// Gangs are the jobs of several slices, in no order.
+func (pl *Planner) Gangs() []*Job { return pl.gangs }
+
+// Reserved is how many jobs hold a place.
+func (pl *Planner) Reserved() int { return len(pl.reserved) }
+
+// Anew has the next plan look at everything, and lines these jobs up anew: no plan is the one before. It is for tests, which hold
+// decisions against it.
+func (pl *Planner) Anew(jobs []*Job) {
+	pl.line, pl.gangs = ranking.List[*Job]{}, nil
+	pl.unlined.Clear()
+	for _, j := range jobs {
+		j.lined = false
+		pl.queueUp(j)
+	}
+	for _, s := range pl.slices {
+		s.pending = nil
+	}
+	for _, p := range pl.pending {
+		p.slice.pending = append(p.slice.pending, p)
+	}
+	pl.replan, pl.strange = true, true
+}
+
+// deepest is how many rigid jobs hold a place at most, whatever the discipline: what a step costs grows with it.
+const deepest = 128
+
+// queueUp gives a rigid job its place in the line, or takes it out if it does not wait.
+func (pl *Planner) queueUp(j *Job) {
+	waits := j.Waiting()
+	switch {
+	case waits && !j.lined:
+		pl.line.Insert(older, 0, j)
+		j.lookedAt = 0
+	case !waits && j.lined:
+		pl.line.Remove(older, j)
+	}
+	j.lined = waits
+	if j.width() > 1 {
+		i := slices.Index(pl.gangs, j)
+		switch active := j.Active(); {
+		case active && i < 0:
+			pl.gangs = append(pl.gangs, j)
+		case !active && i >= 0:
+			pl.gangs = slices.Delete(pl.gangs, i, i+1)
+		}
+	}
+}
+
+// reservation is a reserved job: a rigid one that is served, with its placement.
+type reservation struct {
+	job   *Job
+	place Placement
+}
+
+// Plan serves the reserved jobs before the market opens, as EASY backfill does with one and conservative backfill with all of them: one
+// starts as soon as its placement is free, and until then its earliest one is reserved, so that what is sold before it can not
+// delay it. All other rigid jobs answer windows like everybody else, if they may. It returns when to look again: a reserved placement
+// is no window of the market's, so nobody else would wake the zone when it begins. As long as nothing changes, placements only get
+// worse but for those that were found, so the plan stands until the first of them begins.
+func (pl *Planner) Plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	if pl.replan || pl.again <= now {
+		pl.replan = false
+		pl.again = pl.plan(now, out)
+	}
+	return pl.again
+}
+
+// plan finds the placements of reserved jobs from what is sold alone, as if no place were reserved anywhere, and then does what leads
+// there: first what is in the way is withdrawn, and a place is asked for only when a view says that it is not. So one plan
+// is not moved by what the one before asked for, and a plan that is followed is found again.
+func (pl *Planner) plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	pl.serve(now)
+	pl.dropReservations(now, out)
+	wake := pl.ready
+	for i := range pl.reserved {
+		if h := &pl.reserved[i]; h.place.Start <= now {
+			wake = min(wake, pl.start(now, h, out))
+		} else {
+			wake = min(wake, h.place.Start, pl.reserve(now, h, out))
+		}
+	}
+	return wake
+}
+
+// serve finds the reserved jobs and their placements, each around those before it. Nodes on which a place comes or goes count as
+// altered for the reserved jobs behind it.
+func (pl *Planner) serve(now quantity.Instant) {
+	pl.look(now)
+	before := pl.reserved
+	for i := range before {
+		h := &before[i]
+		h.job.rank, h.job.was = 0, h.job.rank
+		for _, s := range h.place.Slices {
+			s.kept = s.kept[:0]
+		}
+		if !h.job.lined || h.job.Waits(now) != market.Eligible {
+			pl.alter(&h.place)
+		}
+	}
+	pl.reserved, pl.ready = pl.spare[:0], quantity.Never
+	pl.findReserved(now)
+	for i := range before {
+		h := &before[i]
+		if h.job.was = 0; h.job.rank == 0 {
+			pl.alter(&h.place)
+			h.job.place, h.job.lookedAt = Placement{}, 0 // the next search is a full one: what was known is forgotten
+			pl.setPlanned(h.job, false)
+		}
+	}
+	clear(before)
+	pl.spare = before
+	for i := range pl.reserved {
+		// Where all slices are alike to the job, no window that is open could hold it before its place does.
+		h := &pl.reserved[i]
+		pl.setPlanned(h.job, len(h.job.Spec().Speeds) > 0 && h.place.Start > now)
+	}
+	for n := pl.altered.Next(0); n >= 0; n = pl.altered.Next(n + 1) {
+		for _, s := range pl.nodes[n] {
+			pl.sale.Reopen(s)
+		}
+	}
+}
+
+// findReserved takes the first rigid jobs by age that can run somewhere on what is there. Where nobody holds a reservation only
+// gangs are served, which answer no windows, and those alone that can start now.
+func (pl *Planner) findReserved(now quantity.Instant) {
+	most := min(pl.cfg.Reserve, deepest)
+	if !pl.cfg.Overtake {
+		most = 1
+	}
+	for j := range pl.line.All() {
+		if most == 0 && j.width() == 1 || j.Waits(now) != market.Eligible {
+			continue
+		}
+		old := j.place
+		found := pl.find(now, j, most)
+		serves := found && (most > 0 || j.place.Start <= now)
+		moved := !found || !j.place.same(&old) || serves != (j.was > 0)
+		if moved && j.was > 0 {
+			pl.alter(&old)
+		}
+		if !serves {
+			if found {
+				pl.ready = min(pl.ready, j.place.Start)
+			}
+			continue
+		}
+		if moved {
+			pl.alter(&j.place)
+		}
+		pl.reserved = append(pl.reserved, reservation{j, j.place})
+		j.rank = len(pl.reserved)
+		for _, s := range j.place.Slices {
+			s.kept = append(s.kept, protocol.Gap{Start: j.place.Start, End: j.place.End})
+		}
+		if most > 0 && len(pl.reserved) == most {
+			return
+		}
+	}
+}
+
+// setPlanned says whether a job waits for a place that is better than any window.
+func (pl *Planner) setPlanned(j *Job, planned bool) {
+	if j.planned != planned {
+		j.planned = planned
+		pl.sale.Planned(j)
+	}
+}

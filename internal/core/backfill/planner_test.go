@@ -1,0 +1,123 @@
+package backfill
+
+import (
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// fake is the owner of one job, one slice and all that is asked for.
+type fake struct {
+	spec     *job.Spec
+	floor    market.Slice
+	gaps     []protocol.Gap
+	reserved []protocol.Reservation
+	asks     uint64
+	started  []market.Piece
+	sent     []protocol.Message
+}
+
+type (
+	fakeJob   fake
+	fakeSlice fake
+)
+
+func (d *fakeJob) Name() job.ID                { return d.spec.Name }
+func (d *fakeJob) Spec() *job.Spec             { return d.spec }
+func (d *fakeJob) Submitted() quantity.Instant { return 1 }
+func (d *fakeJob) View() atomizer.View {
+	return atomizer.View{Spec: d.spec, Learned: &protocol.Learned{}}
+}
+func (d *fakeJob) Active() bool                                    { return true }
+func (d *fakeJob) Waiting() bool                                   { return len(d.started) == 0 }
+func (d *fakeJob) Asking() bool                                    { return false }
+func (d *fakeJob) Waits(quantity.Instant) market.Reason            { return market.Eligible }
+func (d *fakeJob) Avoids(*Slice) bool                              { return false }
+func (d *fakeJob) CountRefusal(atomizer.Refusal, quantity.Instant) {}
+
+func (s *fakeSlice) Name() job.SliceID                { return "s" }
+func (s *fakeSlice) Node() job.NodeID                 { return "n" }
+func (s *fakeSlice) Version() uint64                  { return 1 }
+func (s *fakeSlice) Usable() bool                     { return true }
+func (s *fakeSlice) Class() *market.Class             { return s.floor.Class() }
+func (s *fakeSlice) At() int                          { return s.floor.At() }
+func (s *fakeSlice) Reserved() []protocol.Reservation { return s.reserved }
+func (s *fakeSlice) Free(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
+	return append(out[:0], s.gaps...)
+}
+func (s *fakeSlice) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
+	return append(out[:0], s.gaps...)
+}
+
+func (x *fake) Start(_ quantity.Instant, _ *Job, _ []*Slice, p market.Piece, _ uint64, _ *protocol.Out) {
+	x.started = append(x.started, p)
+}
+func (x *fake) Send(m protocol.Message, _ *protocol.Out) { x.sent = append(x.sent, m) }
+func (x *fake) NewAsk() uint64                           { x.asks++; return x.asks }
+func (x *fake) Reopen(*Slice)                            {}
+func (x *fake) Planned(*Job)                             {}
+func (x *fake) Job(job.ID) *Job                          { return nil }
+
+// alone is a planner with one rigid job of a minute and one slice, and nothing around it.
+func alone(gaps ...protocol.Gap) (x *fake, pl *Planner, j *Job, s *Slice) {
+	x = &fake{gaps: gaps, spec: &job.Spec{
+		Name: "a", Queue: "default", Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, MaxFailures: 3, Deadline: quantity.Never,
+		Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{1 << 20}}},
+	}}
+	floor := market.NewFloor(market.FloorConfig{Policy: fifo.Policy{}}, nil)
+	x.floor.Supply = (*fakeSlice)(x)
+	pl = New(Config{Discipline: Discipline{Reserve: 1, Overtake: true}, Retry: time.Second, AskTTL: time.Second}, floor, x)
+	j, s = &Job{Demand: (*fakeJob)(x)}, &Slice{Supply: (*fakeSlice)(x)}
+	pl.Place(s, floor.Place(&x.floor, &protocol.Slice{ID: "s", Capacity: trp.Vector{1 << 30}, Speed: 1000}))
+	pl.InvalidateSlice(s)
+	pl.InvalidateJob(j)
+	pl.LineUp()
+	return x, pl, j, s
+}
+
+// TestAPlannerStandsAlone: it reserves the earliest placement, and starts the job when that has come, with no zone around it.
+func TestAPlannerStandsAlone(t *testing.T) {
+	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
+	x, pl, j, s := alone(protocol.Gap{Start: later, End: quantity.Never})
+	wake := pl.Plan(now, nil)
+	if p, ok := j.Placement(); !ok || p.Start != later || wake != later || len(x.sent) != 1 || x.sent[0].Kind != protocol.Reserve {
+		t.Fatalf("it is placed at %+v (%v), looked at again at %v, and %+v was sent", p, ok, wake, x.sent)
+	}
+	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: x.sent[0].Reservation.Start, End: x.sent[0].Reservation.End}}
+	pl.Seen(s)
+	if at, r := pl.ReservedFor("a"); at != s || r.ID != 7 || !pl.Holds(s) || pl.Unanswered() != quantity.Never {
+		t.Fatalf("%+v is reserved on %v", r, at)
+	}
+	pl.Plan(later, nil)
+	if len(x.started) != 1 || x.started[0].Start != later || x.started[0].Range.Empty() {
+		t.Errorf("in its time %+v was started", x.started)
+	}
+}
+
+// TestAPlaceThatHoldsNoPieceIsNotAskedFor: should a rigid job's place be too short for what it would run there, nothing is asked
+// for, rather than an empty range, which nobody can be sold; and it is looked at again.
+func TestAPlaceThatHoldsNoPieceIsNotAskedFor(t *testing.T) {
+	const now = quantity.Instant(time.Second)
+	x, pl, j, s := alone()
+	for _, c := range []struct {
+		length time.Duration
+		asked  bool
+	}{{atomizer.RigidLength(x.spec, 1000) - 1, false}, {atomizer.RigidLength(x.spec, 1000), true}} {
+		j.refusedAt, pl.replan, x.started = 0, false, nil
+		h := reservation{job: j, place: Placement{Slices: []*Slice{s}, Start: now, End: now.Add(c.length), Speed: 1000}}
+		again := pl.start(now, &h, nil)
+		if c.asked != (len(x.started) == 1) || c.asked && x.started[0].Range.Empty() {
+			t.Errorf("a place of %v: asked for %+v", c.length, x.started)
+		}
+		if !c.asked && (again == quantity.Never || !pl.replan) {
+			t.Errorf("a place of %v: it is looked at again at %d, planned anew: %v", c.length, again, pl.replan)
+		}
+	}
+}
