@@ -25,6 +25,12 @@ func (h *Host) commit(ctx context.Context) error {
 		if errkind.Of(err) != errkind.Exhausted {
 			return errkind.Errorf(errkind.Of(err), "the log takes no more, and nothing may be decided without it (nothing was lost; running subjobs go on): %w", err)
 		}
+		if h.taking != nil { // what it has written so far is room
+			if err := h.giveUp(err); err != nil {
+				return err
+			}
+			continue
+		}
 		h.setTrouble(err)
 		if !h.sleep(ctx, wait) {
 			return nil

@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,46 +115,47 @@ func processor(b *testing.B) float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// BenchmarkRecover opens a daemon with a million jobs that wait, once from records and once from a snapshot that it wrote while
-// it worked: what that takes, the memory at most and after it, and of the snapshot the longest turns of the loop beside it. It
-// wants -benchtime 1x.
+// BenchmarkRecover opens a daemon with many jobs that wait, once from records and once from a snapshot that it wrote while it
+// worked: what that takes, the memory at most and after it, and of the snapshot the turns of the loop beside it. It wants
+// -benchtime 1x.
 func BenchmarkRecover(b *testing.B) {
-	n := 1_000_000
-	if s := os.Getenv("SLUICE_JOBS"); s != "" {
-		n, _ = strconv.Atoi(s)
+	for _, n := range []int{10_000, 100_000, 1_000_000} {
+		if testing.Short() && n > 10_000 {
+			continue // it takes minutes to set up
+		}
+		o := standing(b, n)
+		for _, from := range []string{"records", "snapshot"} {
+			b.Run(fmt.Sprintf("waiting=%d/from=%s", n, from), func(b *testing.B) {
+				for b.Loop() {
+					h := recoverAgain(b, o, n)
+					turns(b, h)
+					if err := h.Close(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
-	o := standing(b, n)
-	for _, from := range []string{"records", "snapshot"} {
-		b.Run(from, func(b *testing.B) {
-			for b.Loop() {
-				debug.FreeOSMemory()
-				_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // begins VmHWM anew
-				before := resident(b, "VmRSS")
-				begin, used := time.Now(), processor(b)
-				h, err := Open(context.Background(), o)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(time.Since(begin).Seconds(), "s/open")
-				b.ReportMetric(processor(b)-used, "cpu-s/open")
-				b.ReportMetric(resident(b, "VmHWM")-before, "MiB-at-most")
-				debug.FreeOSMemory()
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				b.ReportMetric(resident(b, "VmRSS")-before, "MiB-after")
-				b.ReportMetric(float64(m.HeapAlloc)/float64(n), "B-heap/job")
-				if p := os.Getenv("HEAPPROF"); p != "" {
-					f, _ := os.Create(p)
-					_ = pprof.WriteHeapProfile(f)
-					_ = f.Close()
-				}
-				turns(b, h)
-				if err := h.Close(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+}
+
+// recoverAgain opens a daemon and says what that took.
+func recoverAgain(b *testing.B, o Options, n int) *Host {
+	debug.FreeOSMemory()
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // begins VmHWM anew
+	before, begin, used := resident(b, "VmRSS"), time.Now(), processor(b)
+	h, err := Open(context.Background(), o)
+	if err != nil {
+		b.Fatal(err)
 	}
+	b.ReportMetric(time.Since(begin).Seconds(), "s/open")
+	b.ReportMetric(processor(b)-used, "cpu-s/open")
+	b.ReportMetric(resident(b, "VmHWM")-before, "MiB-at-most")
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(resident(b, "VmRSS")-before, "MiB-after")
+	b.ReportMetric(float64(m.HeapAlloc)/float64(n), "B-heap/job")
+	return h
 }
 
 // turns is the loop of an idle daemon through one snapshot.

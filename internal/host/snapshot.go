@@ -165,17 +165,21 @@ func (h *Host) letGo() {
 	h.taking = nil
 }
 
-// stopSnapshot gives up the one that is being taken, and waits until nothing of it is there.
+// giveUp gives up the snapshot that is being taken, since there is no room besides.
+func (h *Host) giveUp(why error) error {
+	err := h.taking.writer.end(h.taking.left > 0)
+	if errors.Is(err, errStopped) {
+		err = why
+	}
+	return h.endSnapshot(err)
+}
+
+// stopSnapshot gives up the one that is being taken, if there is one, and waits until nothing of it is there.
 func (h *Host) stopSnapshot() error {
-	s := h.taking
-	if s == nil {
+	if h.taking == nil {
 		return nil
 	}
-	s.writer.stop.Store(true)
-	if s.left > 0 {
-		close(s.writer.full)
-	}
-	err := <-s.writer.done
+	err := h.taking.writer.end(h.taking.left > 0)
 	h.letGo()
 	if errors.Is(err, errStopped) {
 		return nil

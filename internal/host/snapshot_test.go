@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/capture"
@@ -198,4 +199,29 @@ func (m *many) Take(_ int, out []protocol.Fact) ([]protocol.Fact, bool) {
 	m.early = 0
 	m.taken++
 	return out, false
+}
+
+// TestASnapshotMakesRoomForTheLog: where its own bytes are what fills the disk, it is given up, and no caller hears of it.
+func TestASnapshotMakesRoomForTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := snapshots(t)
+		refused := 0
+		r.before = func([][]byte) error {
+			if list := names(t, filepath.Join(r.dir, journalDir)); slices.Contains(list, "snapshot.tmp") {
+				refused++
+				return errFull()
+			}
+			return nil
+		}
+		r.state = func() error { time.Sleep(time.Minute); return nil }
+		h, stop := r.start(t)
+		submit(t, h, 0, 30)
+		if refused == 0 {
+			t.Error("no snapshot was in the way: the test shows nothing")
+		}
+		_, stop = comesBack(t, r, h, stop)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -70,6 +70,15 @@ func (w *snapshotWriter) run() {
 	w.done <- err
 }
 
+// end has the writer stop, and returns what became of the snapshot. more: nobody has said yet that all pieces were sent.
+func (w *snapshotWriter) end(more bool) error {
+	w.stop.Store(true)
+	if more {
+		close(w.full)
+	}
+	return <-w.done
+}
+
 func (w *snapshotWriter) write() error {
 	none := make([]uint64, len(w.want))
 	for i, p := range w.fresh() {
