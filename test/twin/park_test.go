@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
@@ -20,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
+	archivememory "sluice.dev/sluice/internal/edge/archive/memory"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/sim"
 	"sluice.dev/sluice/internal/lab/workload"
@@ -36,6 +38,8 @@ type park struct {
 	also        func(*sim.Options)
 	// exact jobs go as declared. gangs: half of the rigid jobs hold two slices at once.
 	exact, gangs bool
+	// archive has jobs that are over leave to an archive; nil: they stay until they are forgotten.
+	archive *filing.Config
 	// rigid is how rigid jobs are planned; the zero value is EASY.
 	rigid backfill.Discipline
 }
@@ -155,9 +159,9 @@ func (p park) options(t failer) sim.Options {
 	if p.gap == 0 {
 		p.gap = 12 * time.Minute / time.Duration(p.nodes) // a fifth more than there is room for
 	}
-	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid}
+	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid, Archive: p.archive}
 	newGate := func() *gate.Gate {
-		g, err := gate.New(gate.Config{Zone: zoneID, Retain: p.retain, Horizon: time.Hour})
+		g, err := gate.New(gate.Config{Zone: zoneID, Retain: p.retain, Horizon: time.Hour, Archive: p.archive})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -195,6 +199,9 @@ func (p park) options(t failer) sim.Options {
 				return newNode(a.ID)
 			}
 		},
+	}
+	if p.archive != nil {
+		o.Archive = archivememory.New()
 	}
 	for i := range p.nodes {
 		id := fmt.Sprintf("n%03d", i)
@@ -254,6 +261,38 @@ func TestManyNodes(t *testing.T) {
 	}
 	if w.outcomes[job.MemoryKilled] == 0 || w.excess == 0 || w.outcomes[job.Yielded] == 0 {
 		t.Errorf("the truth shows nothing: runs ended %v, %d excesses", w.outcomes, w.excess)
+	}
+}
+
+// TestTheArchiveMovesNoAward: what is sold when, and to whom, does not depend on where jobs are that are over.
+func TestTheArchiveMovesNoAward(t *testing.T) {
+	var played [2][]string
+	for i, archive := range []*filing.Config{nil, {Keep: time.Second, Most: 2}} {
+		p := park{nodes: 4, jobs: 60, seed: 1, gangs: true, retain: 1000 * time.Hour, archive: archive}
+		o := p.options(t)
+		left := 0
+		o.Observer = newWitness(t)
+		o.Fact = func(_ quantity.Instant, f *protocol.Fact) {
+			switch f.Kind {
+			case protocol.Claimed:
+				played[i] = append(played[i], award(f))
+			case protocol.HomeArchived:
+				left++
+			}
+		}
+		s, err := sim.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if over, err := s.RunOut(context.Background(), parkStart.Add(48*time.Hour)); !over || err != nil {
+			t.Fatal(over, err)
+		}
+		if (left > 40) != (archive != nil) {
+			t.Errorf("%d jobs left to the archive", left)
+		}
+	}
+	if len(played[0]) < 100 || !slices.Equal(played[0], played[1]) {
+		t.Errorf("%d awards, %d where jobs leave to the archive: they are not the same", len(played[0]), len(played[1]))
 	}
 }
 
@@ -337,6 +376,9 @@ func TestFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(6) {
 				p := park{nodes: 3, jobs: 40, seed: seed, gangs: true, network: c.network, faults: c.faults}
+				if seed%3 == 0 { // jobs leave to the archive, and nobody forgets them
+					p.archive, p.retain = &filing.Config{Keep: time.Minute, Most: 4}, 1000*time.Hour
+				}
 				if seed%2 == 0 {
 					p.gap = time.Minute // four times what there is room for: gangs wait for gangs
 				}

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/workload"
 )
@@ -28,6 +29,10 @@ type Options struct {
 	// Model says how a subjob really goes; nil: as its workload.Job truly is, and exactly as planned for
 	// what has come by At.
 	Model Model
+
+	// Archive keeps the jobs that actors let go of; nil where they are configured to keep all. Nobody asks it to forget any: that
+	// is the gate's retention, or nobody's.
+	Archive archive.Archive
 
 	// Agent makes the agents of external jobs; nil: none has one.
 	Agent Agents

@@ -271,6 +271,9 @@ func (s *Sim) round() bool {
 
 func (s *Sim) step(p int, m protocol.Message) {
 	from := [2]int{len(s.out.Facts), len(s.out.Effects)}
+	if s.o.Archive != nil {
+		m = s.recalled(p, m)
+	}
 	s.parties[p].Actor.Step(s.local(p), m, &s.out)
 	s.steps++
 	s.stepped(p, from)
@@ -316,6 +319,8 @@ func (s *Sim) dispatch() {
 			}
 		case protocol.Executor:
 			s.machine.do(m)
+		case protocol.Archive:
+			s.file(m)
 		case protocol.Bidder:
 			s.agents.tell(m)
 		case protocol.Timer:
