@@ -39,8 +39,9 @@ func (r *run) spawn() (*spawned, error) {
 	defer func() { _ = words.Close() }()
 	cmd := exec.Command(r.e.o.ShimPath, supervisor.Supervise, string(r.dir))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", words, log
-	// It does little and many of it run: two threads of Go code and a tight heap keep it at a few MiB.
-	cmd.Env = append([]string{"GOMAXPROCS=2", "GOGC=50"}, planted.Environ()...)
+	// It does little and many of it run: one thread of Go code at a time and a tight heap keep it small. A second one would take a tenth
+	// more processor time, with what the threads tell each other.
+	cmd.Env = append([]string{"GOMAXPROCS=1", "GOGC=50"}, planted.Environ()...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	shim.SealDescriptors(3)
 	if err := cmd.Start(); err != nil {
