@@ -55,7 +55,14 @@ func (s *shelf) LogsSince() time.Time { return s.since }
 func (s *shelf) Outputs(job.ID) ([]status.Output, error) {
 	return []status.Output{{Range: job.Range{From: 10, To: 20}}, {Range: job.Range{From: 0, To: 10}}}, nil
 }
-func (s *shelf) Stored() ([]job.ID, error) { return s.stored, nil }
+func (s *shelf) Stored(each func(job.ID) error) error {
+	for _, j := range s.stored {
+		if err := each(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 func (s *shelf) PruneUnpacked(live func(string) bool) error {
 	if s.unpacked != nil {
 		s.unpacked(live)

@@ -211,13 +211,8 @@ func (h *Host) lostJournal() error {
 	if h.files == nil || !h.fresh {
 		return nil
 	}
-	stored, err := h.files.Stored()
-	if err != nil {
-		return fmt.Errorf("look for files of jobs: %w", err)
-	}
-	if len(stored) == 0 {
-		return nil
-	}
-	return errkind.Errorf(errkind.Corrupt, "%s has no journal, but files of %d jobs, the first is %q: restore the journal's directory from a backup; "+
-		"or move output, checkpoints and logs away to begin with no jobs. Nothing was removed", h.opts.DataDir, len(stored), stored[0])
+	return h.files.Stored(func(one job.ID) error {
+		return errkind.Errorf(errkind.Corrupt, "%s has no journal, but files of jobs, %q is one: restore the journal's directory from a backup; "+
+			"or move output, checkpoints and logs away to begin with no jobs. Nothing was removed", h.opts.DataDir, one)
+	})
 }

@@ -35,7 +35,7 @@ type Files interface {
 	// Outputs lists the committed output folders of a job.
 	Outputs(name job.ID) ([]status.Output, error)
 	// Stored lists the jobs of which anything is kept.
-	Stored() ([]job.ID, error)
+	Stored(each func(job.ID) error) error
 	// PruneSnapshots removes the stored work directories that keep says nobody needs.
 	PruneSnapshots(keep func(id string) bool) error
 	// PruneUnpacked removes what was unpacked of stored work directories, where live says no job needs it that is not over.

@@ -76,19 +76,19 @@ func (h *Host) sweep() {
 	h.pruneSnapshots()
 	h.pruneUnpacked()
 	h.background.Go(func() {
-		stored, err := h.files.Stored()
-		if err != nil {
-			h.log.Warn("could not look for files that nobody needs any more", "error", err)
-		}
-		for _, id := range stored {
+		err := h.files.Stored(func(id job.ID) error {
 			select {
 			case <-h.done:
-				return
+				return errStopping()
 			default:
 			}
 			if life, err := h.archivedLife(id); err == nil && life == 0 {
 				h.purgeUnknown(id)
 			}
+			return nil
+		})
+		if err != nil && errkind.Of(err) != errkind.Unavailable {
+			h.log.Warn("could not look for files that nobody needs any more", "error", err)
 		}
 	})
 }

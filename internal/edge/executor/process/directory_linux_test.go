@@ -124,10 +124,16 @@ func TestSettleUnpublishedWorkIsKeptApart(t *testing.T) {
 	}
 	b.do(protocol.Message{Kind: protocol.Purge, Job: "j"})
 	b.await("the purge", func() bool {
-		jobs, err := b.ex.Stored()
+		jobs, err := b.stored()
 		kept, _ := os.ReadDir(filepath.Join(b.o.DataDir, "kept"))
 		return err == nil && len(jobs) == 0 && len(kept) == 0
 	})
+}
+
+// stored are the jobs of which something is kept.
+func (b *bench) stored() (jobs []job.ID, err error) {
+	err = b.ex.Stored(func(j job.ID) error { jobs = append(jobs, j); return nil })
+	return jobs, err
 }
 
 func TestOutputs(t *testing.T) {

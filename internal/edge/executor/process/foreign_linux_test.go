@@ -40,7 +40,7 @@ done; echo mine >$SLUICE_CHECKPOINT_DIR/state; echo '{"progress":10,"checkpoint"
 	}
 	b.do(protocol.Message{Kind: protocol.Purge, Job: "j"})
 	b.await("the purge", func() bool {
-		jobs, err := b.ex.Stored()
+		jobs, err := b.stored()
 		return err == nil && len(jobs) == 0
 	})
 	as("purged")

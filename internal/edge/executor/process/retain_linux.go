@@ -1,35 +1,51 @@
 package process
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// Stored lists the jobs of which something is kept, so that the files of those nobody knows any more can be purged.
-func (e *Executor) Stored() ([]job.ID, error) {
-	seen := map[job.ID]bool{}
+// Stored calls each for the jobs of which something is kept, so that the files of those nobody knows any more can be purged: for some
+// of them several times, in no order, and a few hundred names at a time, since there may be a million. It stops at the first error.
+func (e *Executor) Stored(each func(job.ID) error) error {
 	for _, d := range []string{"output", "checkpoints", "logs", "lives"} {
-		entries, err := os.ReadDir(e.s.in(d))
-		if err != nil {
-			return nil, err
+		if err := e.storedIn(e.s.in(d), each); err != nil {
+			return err
 		}
-		for _, entry := range entries {
-			if j, ok := named(entry.Name()); ok {
-				seen[j] = true
+	}
+	return nil
+}
+
+func (e *Executor) storedIn(dir string, each func(job.ID) error) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	for {
+		names, err := f.Readdirnames(512)
+		for _, name := range names {
+			j, ok := named(name)
+			if !ok {
+				continue
+			}
+			if err := each(j); err != nil {
+				return err
 			}
 		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	jobs := make([]job.ID, 0, len(seen))
-	for j := range seen {
-		jobs = append(jobs, j)
-	}
-	slices.Sort(jobs)
-	return jobs, nil
 }
 
 // rotateEvents begins a new events file once the one that is written has its full size, and drops the one before it.
