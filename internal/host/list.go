@@ -23,8 +23,8 @@ const maxListed = 10_000
 // looks, between which the daemon goes on: a job that begins another life or leaves memory meanwhile may be seen twice or not at all.
 func (h *Host) Jobs(ctx context.Context, q status.JobQuery) (status.JobPage, error) {
 	hot, at, err := h.hotJobs(ctx, q)
-	if err != nil || h.archivist == nil {
-		return hot, err
+	if err != nil || h.archivist == nil || !q.States.Over() {
+		return hot, err // all in the archive are over: one that runs is not looked for among them
 	}
 	old, err := h.archivedJobs(ctx, q, at)
 	if err != nil {

@@ -31,6 +31,9 @@ func (s JobStates) With(state job.State) JobStates { return s | 1<<state }
 // Has says whether a state is selected.
 func (s JobStates) Has(state job.State) bool { return s == 0 || s&(1<<state) != 0 }
 
+// Over says whether a state is selected that a job is over in.
+func (s JobStates) Over() bool { return s == 0 || s>>job.Finished != 0 }
+
 // JobQuery asks for one page of the list of jobs: the newest before a key.
 type JobQuery struct {
 	// Before is the key that the page ends before; the zero key: it ends with the newest job.
