@@ -26,8 +26,8 @@ func (h *Host) commit(ctx context.Context) error {
 			return errkind.Errorf(errkind.Of(err), "the log takes no more, and nothing may be decided without it (nothing was lost; running subjobs go on): %w", err)
 		}
 		if h.taking != nil { // what it has written so far is room
-			if err := h.giveUp(err); err != nil {
-				return err
+			if bad := h.giveUp(err); bad != nil {
+				return bad
 			}
 			continue
 		}
