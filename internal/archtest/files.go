@@ -69,3 +69,30 @@ func Links(name, text string, exists func(string) bool) []string {
 	}
 	return bad
 }
+
+// Hops finds names that the walk through the core in docs/ARCHITECTURE.md gives to functions which are not there: in the last column of
+// its table, each file below internal/core with those of its functions that follow it. read returns the text of a file.
+func Hops(text string, read func(name string) (string, bool)) []string {
+	var bad []string
+	rows := regexp.MustCompile("(?m)^\\| [0-9]+ \\|.*\\| ([^|]*) \\|$").FindAllStringSubmatch(text, -1)
+	for _, row := range rows {
+		file, content := "", ""
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			if strings.HasSuffix(m[1], ".go") {
+				var found bool
+				file = "internal/core/" + m[1]
+				if content, found = read(file); !found {
+					bad, content = append(bad, fmt.Sprintf("the walk names %s, which does not exist", file)), ""
+				}
+				continue
+			}
+			if content != "" && !regexp.MustCompile(`(?m)^func (\([^)]*\) )?`+regexp.QuoteMeta(m[1])+`\(`).MatchString(content) {
+				bad = append(bad, fmt.Sprintf("the walk names %s of %s, which has no such function", m[1], file))
+			}
+		}
+	}
+	if len(rows) == 0 {
+		bad = append(bad, "the walk is gone: one window and one bid, hop by hop, each with the functions that it goes through")
+	}
+	return bad
+}

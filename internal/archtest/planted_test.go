@@ -241,3 +241,12 @@ func TestPlantedFiles(t *testing.T) {
 	want(t, Links("docs/B.md", "[a](A.md#x) [r](../README.md) [w](https://example.org/x) [h](#here)\n```\n[x](y)\n```\n", exists))
 	want(t, Links("docs/B.md", "[a](C.md) and [b](/README.md)", exists), "C.md", "/README.md")
 }
+
+func TestHops(t *testing.T) {
+	read := func(name string) (string, bool) {
+		return "package zone\n\nfunc (z *Zone) ask(now int) {\n}\n\nfunc free() {}\n", name == "internal/core/zone/a.go"
+	}
+	want(t, Hops("| 1 | x `y` | `zone/a.go` `ask`, `free` |\n", read))
+	want(t, Hops("| 1 | x | `zone/a.go` `asks`, `zone/b.go` `c` |\n", read), "asks of internal/core/zone/a.go", "internal/core/zone/b.go, which does not exist")
+	want(t, Hops("no table", read), "the walk is gone")
+}

@@ -84,6 +84,13 @@ func TestSupervisorStaysSmall(t *testing.T) {
 	report(t, Supervisor(strings.Fields(goList(t, "-deps", "./cmd/sluice-shim"))))
 }
 
+func TestTheWalkNamesWhatExists(t *testing.T) {
+	report(t, Hops(string(read(t, "docs/ARCHITECTURE.md")), func(name string) (string, bool) {
+		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		return string(content), err == nil
+	}))
+}
+
 func TestTheTablesListWhatExists(t *testing.T) {
 	report(t, Stale(func(name string) bool {
 		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
