@@ -49,6 +49,8 @@ type archivist struct {
 	// full is why nothing can be filed for now; nil: it can.
 	full atomic.Pointer[string]
 
+	// changes is how many the archive has counted; as told, it belongs to the goroutine.
+	changes uint64
 	// told is when the gate was last told of a job that has been kept long enough. It belongs to the goroutine.
 	told map[job.ID]time.Time
 }
@@ -147,7 +149,7 @@ func (a *archivist) file(batch []protocol.Message) bool {
 		ok := len(parts) == 0 || a.change(len(parts), 0, func() error { return a.archive.File(parts) })
 		for i := from; ok && i < to; i++ {
 			m := &batch[i]
-			a.send(protocol.Message{Kind: protocol.Archived, From: a.self, To: m.From, Job: m.Job, Generation: m.Generation})
+			a.send(protocol.Message{Kind: protocol.Archived, From: a.self, To: m.From, Job: m.Job, Generation: m.Generation, Ask: a.changes})
 		}
 		parts, size, from = parts[:0], 0, to
 		return ok
@@ -222,9 +224,10 @@ func (a *archivist) change(filed, purged int, f func() error) bool {
 	}
 }
 
-// size tells who watches how much there is.
+// size notes how much there is, and tells who watches.
 func (a *archivist) size() {
 	if s, err := a.archive.Size(); err == nil {
+		a.changes = s.Changes
 		a.observer.Archive(s.Jobs, s.Bytes, s.Free)
 	}
 }

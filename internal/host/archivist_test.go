@@ -70,10 +70,10 @@ func (c *cabinet) Recall(role protocol.Role, name job.ID) (archive.Part, bool, e
 // librarian is a gate that says what a test wants it to say to the archive, and keeps what it hears.
 type librarian struct {
 	toyGate
-	mu    sync.Mutex
-	heard []protocol.Message
-	say   func(in *protocol.Message) []protocol.Message
-	count int64
+	mu             sync.Mutex
+	heard          []protocol.Message
+	say            func(in *protocol.Message) []protocol.Message
+	count, changes int64
 }
 
 func (g *librarian) Step(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
@@ -93,7 +93,7 @@ func (g *librarian) Step(_ quantity.Instant, in protocol.Message, out *protocol.
 
 func (g *librarian) Recalls(m *protocol.Message) (job.ID, bool) { return m.Job, m.Job != "" }
 func (g *librarian) Life(job.ID) job.Generation                 { return 0 }
-func (g *librarian) Archived() int64                            { return g.count }
+func (g *librarian) Archived() (int64, int64)                   { return g.count, g.changes }
 
 // hears lists what it has heard of a kind.
 func (g *librarian) hears(k protocol.Kind) (list []protocol.Message) {
@@ -167,6 +167,10 @@ func TestAFilingIsAnsweredWhenItIsDurable(t *testing.T) {
 		got := g.hears(protocol.Archived)
 		if len(got) != 2 || got[0].Job != "a" || got[0].Generation != 2 || got[1].Job != "b" || got[0].From.Role != protocol.Archive {
 			t.Fatalf("answers: %+v", got)
+		}
+		size, err := c.Size()
+		if err != nil || got[0].Ask != size.Changes || size.Changes == 0 {
+			t.Errorf("it says change %d of %+v, %v", got[0].Ask, size, err)
 		}
 		for _, m := range got {
 			if p, ok, _ := c.Archive.Recall(protocol.Gate, m.Job); !ok || p.Generation != m.Generation {
@@ -388,13 +392,18 @@ func TestAnArchiveWithTooFewJobsIsRefused(t *testing.T) {
 		options(o)
 		o.Archive = func(_ string, k bool) (archive.Archive, error) { known = k; return c, nil }
 	}
-	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "has 0 jobs that are over, and the journal knows of 3") ||
-		!strings.Contains(err.Error(), "--without 3") || !known {
+	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "has 0 jobs that are over after 0 changes, and the journal knows of 3 jobs") ||
+		!strings.Contains(err.Error(), "--without 3 --change 0") || !known {
 		t.Errorf("with fewer jobs: %v", err)
 	}
 	if err := c.Archive.File(slices.Concat(archivetest.Job("a", 1, 1, 1), archivetest.Job("b", 1, 1, 1), archivetest.Job("c", 1, 1, 1), archivetest.Job("d", 1, 1, 1))); err != nil {
 		t.Fatal(err)
 	}
+	g.changes = 2 // it has counted one
+	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "--without 0 --change 2") {
+		t.Errorf("an older copy: %v", err)
+	}
+	g.changes = 1
 	h, err := r.open()
 	if err != nil {
 		t.Fatalf("with more: %v", err)

@@ -96,34 +96,36 @@ func folded(actors func() actor.Set, facts []protocol.Fact) actor.Zone {
 	return z
 }
 
-// counts is a gate that counts the jobs which the archive alone has.
-type counts interface{ Archived() int64 }
+// witness is a gate that counts the jobs which the archive alone has, and knows how many changes that had counted.
+type witness interface{ Archived() (jobs, changes int64) }
 
 // openArchive opens the archive and holds it against the gate, which is its second witness: an archive with fewer jobs than the
-// gate has left to it has lost some. A journal that is gone is not taken for an empty one while there are jobs.
+// gate has left to it has lost some, and one that has counted fewer changes than it told the gate is an older copy. A journal that is
+// gone is not taken for an empty one while there are jobs.
 func (h *Host) openArchive() error {
 	if h.opts.Archive == nil {
 		return nil
 	}
-	known := int64(0)
-	if g, ok := h.actors.Gate.(counts); ok {
-		known = g.Archived()
+	var known, changes int64
+	if g, ok := h.actors.Gate.(witness); ok {
+		known, changes = g.Archived()
 	}
 	dir := filepath.Join(h.opts.DataDir, ArchiveDir)
-	a, err := h.opts.Archive(dir, known > 0)
+	a, err := h.opts.Archive(dir, known > 0 || changes > 0)
 	if err != nil {
 		return fmt.Errorf("open the archive of jobs that are over: %w", err)
 	}
 	size, err := a.Size()
-	missing := known - size.Jobs - size.GivenUp
+	missing := max(0, known-size.Jobs-size.GivenUp)
 	switch {
 	case err != nil:
 	case h.fresh && size.Jobs > 0:
 		err = errkind.Errorf(errkind.Corrupt, "%s has no journal, but an archive of %d jobs: restore the journal's directory from a backup; "+
 			"or move the archive away to begin with no jobs. Nothing was removed", h.opts.DataDir, size.Jobs)
-	case missing > 0:
-		err = errkind.Errorf(errkind.Corrupt, "the archive in %s has %d jobs that are over, and the journal knows of %d: restore the archive's directory from a backup; "+
-			"or, to go on without %d of them, `sluice archive repair --data %s --without %d`", dir, size.Jobs, known-size.GivenUp, missing, h.opts.DataDir, missing)
+	case missing > 0 || int64(size.Changes) < changes:
+		err = errkind.Errorf(errkind.Corrupt, "the archive in %s has %d jobs that are over after %d changes, and the journal knows of %d jobs and %d changes: "+
+			"restore the archive's directory from a backup that is as new; or, to go on without what is missing, `sluice archive repair --data %s --without %d --change %d`",
+			dir, size.Jobs, size.Changes, known-size.GivenUp, changes, h.opts.DataDir, missing, changes)
 	}
 	if err != nil {
 		return errors.Join(err, a.Close())

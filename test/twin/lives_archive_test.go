@@ -86,7 +86,7 @@ func (v *village) emptied(jobs int) {
 			only++
 		}
 	}
-	if n := v.gate().Archived(); n != only || jobs == 0 && only != int64(len(v.present)) {
+	if n, _ := v.gate().Archived(); n != only || jobs == 0 && only != int64(len(v.present)) {
 		v.t.Fatalf("the gate counts %d archived jobs, the archive alone has %d of %d", n, only, len(v.present))
 	}
 }

@@ -16,32 +16,53 @@ import (
 
 func archive() protocol.Address { return protocol.Address{Role: protocol.Archive} }
 
-// Archived is how many jobs the archive alone has: one that has fewer is not the one that they left to.
-func (g *Gate) Archived() int64 { return g.archived }
-
-func (g *Gate) addArchived(more int64) {
-	g.sum -= g.archivedHash()
-	g.archived += more
-	g.sum += g.archivedHash()
+// archived is what the gate knows of the archive: its second witness. Durable.
+type archived struct {
+	// jobs counts those that the archive alone has, changes is how many the archive itself had counted when it last took one.
+	jobs, changes int64
 }
 
-// archivedHash is 0 while nothing is archived.
-func (g *Gate) archivedHash() uint64 {
-	if g.archived == 0 {
+// Archived is how many jobs the archive alone has, and how many changes it has counted: one that has fewer of either is not the one
+// that they left to.
+func (g *Gate) Archived() (jobs, changes int64) { return g.archived.jobs, g.archived.changes }
+
+// addArchived notes jobs that have left, or come back (a negative number), and what the archive had counted then; 0: it was not said.
+func (g *Gate) addArchived(jobs, changes int64) {
+	g.sum -= g.archived.hash()
+	g.archived.jobs += jobs
+	g.archived.changes = max(g.archived.changes, changes)
+	g.sum += g.archived.hash()
+}
+
+// hash is 0 while nothing was archived.
+func (a *archived) hash() uint64 {
+	if *a == (archived{}) {
 		return 0
 	}
-	return digest.New().Text("archived").Int(g.archived).Sum()
+	return digest.New().Text("archived").Int(a.jobs, a.changes).Sum()
+}
+
+// appendFacts says it for a snapshot.
+func (a *archived) appendFacts(out []protocol.Fact) []protocol.Fact {
+	if a.jobs != 0 {
+		out = append(out, protocol.Fact{Kind: protocol.JobArchived, Count: a.jobs})
+	}
+	if a.changes != 0 {
+		out = append(out, protocol.Fact{Kind: protocol.JobArchived, Count: a.changes, Flag: true})
+	}
+	return out
 }
 
 // applyArchived lets go of a job; without one it is a snapshot's count.
 func (g *Gate) applyArchived(f *protocol.Fact) {
-	if f.Job == "" {
-		g.addArchived(f.Count)
-		return
-	}
-	if e := g.find(f.Job); e != nil {
+	switch e := g.find(f.Job); {
+	case f.Job == "" && f.Flag:
+		g.addArchived(0, f.Count)
+	case f.Job == "":
+		g.addArchived(f.Count, 0)
+	case e != nil:
 		g.drop(e)
-		g.addArchived(1)
+		g.addArchived(1, f.Count)
 	}
 }
 
@@ -121,7 +142,7 @@ func (g *Gate) file(now quantity.Instant, out *protocol.Out) {
 // filed lets go of a job that the archive has. What it has of an earlier life changes nothing.
 func (g *Gate) filed(in *protocol.Message, out *protocol.Out) {
 	if e := g.find(in.Job); e != nil && e.over() && e.generation == in.Generation.Number() {
-		g.fact(out, protocol.Fact{Kind: protocol.JobArchived, Job: e.id, Generation: e.generation})
+		g.fact(out, protocol.Fact{Kind: protocol.JobArchived, Job: e.id, Generation: e.generation, Count: int64(in.Ask)})
 	}
 }
 

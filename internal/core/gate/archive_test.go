@@ -17,6 +17,9 @@ import (
 
 // archiving is a gate with an archive that answers at once and keeps what it is given.
 type archiving struct {
+	// counted are the archive's changes, changes what the gate has heard of them with a job that left.
+	counted, changes int64
+
 	t     interface{ Fatalf(string, ...any) }
 	g     *Gate
 	facts []protocol.Fact
@@ -47,6 +50,10 @@ func (a *archiving) took(out *protocol.Out, todo *[]protocol.Message) (said []pr
 		switch {
 		case f.Kind == protocol.JobArchived:
 			a.left++
+			a.changes = f.Count
+			if f.Count == 0 || f.Count > a.counted {
+				a.t.Fatalf("it left with change %d of %d", f.Count, a.counted)
+			}
 		case f.Kind == protocol.JobAccepted && f.Flag:
 			a.back++
 		}
@@ -58,7 +65,8 @@ func (a *archiving) took(out *protocol.Out, todo *[]protocol.Message) (said []pr
 			said = append(said, m)
 		case m.Kind == protocol.File:
 			a.parts[m.Job] = m
-			*todo = append(*todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation})
+			a.counted++
+			*todo = append(*todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation, Ask: uint64(a.counted)})
 		case m.Kind == protocol.Purge:
 			if a.parts[m.Job].Generation < m.Generation {
 				delete(a.parts, m.Job)
@@ -96,8 +104,9 @@ func (a *archiving) check(cfg Config) {
 			only++
 		}
 	}
-	if a.g.Archived() != only || again.Archived() != only {
-		a.t.Fatalf("the gate counts %d archived jobs, its facts %d, the archive alone has %d", a.g.Archived(), again.Archived(), only)
+	jobs, changes := a.g.Archived()
+	if jobs != only || changes != a.changes {
+		a.t.Fatalf("the gate counts %d archived jobs and %d changes, the archive alone has %d and counted %d", jobs, changes, only, a.changes)
 	}
 }
 

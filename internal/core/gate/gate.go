@@ -73,9 +73,8 @@ type Gate struct {
 	// that the next life of any name is above every one that anybody may still hear of.
 	farewells map[job.ID]*farewell
 	floor     job.Generation
-	// archived counts the jobs that the archive alone has.
-	archived int64
-	sum      uint64
+	archived  archived
+	sum       uint64
 
 	// unfinished counts the jobs without a verdict, unfinishedOf those of each queue.
 	unfinished   int
@@ -236,7 +235,7 @@ func (g *Gate) Apply(f protocol.Fact) {
 func (g *Gate) applyAccepted(f *protocol.Fact) {
 	invariant.Check(g.jobs[f.Job] == nil, "gate: job %s is accepted twice", f.Job)
 	if f.Flag {
-		g.addArchived(-1)
+		g.addArchived(-1, 0)
 	}
 	e := accepted(f)
 	g.jobs[e.id] = e
@@ -328,9 +327,7 @@ func (g *Gate) Capture() capture.Run {
 			small = append(small, protocol.Fact{Kind: protocol.QueueSet, Queue: &c})
 		}
 	}
-	if g.archived != 0 {
-		small = append(small, protocol.Fact{Kind: protocol.JobArchived, Count: g.archived})
-	}
+	small = g.archived.appendFacts(small)
 	return g.entries.Begin(g.self, g.farewellFacts(small))
 }
 

@@ -68,7 +68,7 @@ func (g *Gate) applyForgotten(f *protocol.Fact) {
 		g.raiseFloor(e.generation)
 	}
 	if f.Flag {
-		g.addArchived(-1)
+		g.addArchived(-1, 0)
 	}
 	g.raiseFloor(f.Generation)
 	if f.Job == "" || f.Generation == 0 {

@@ -14,7 +14,7 @@ const (
 	// File asks the archive to keep a part of a job that is over: Job, Generation, Filed. Repeated until Archived. It replaces
 	// the part of an earlier life, never that of a later one.
 	File Kind = iota + 128
-	// Archived: the part is durable: Job, Generation.
+	// Archived: the part is durable: Job, Generation, Ask (how many changes the archive has counted).
 	Archived
 	// Outdated: the gate's part of this life has been kept long enough, or there are too many: Job, Generation, and Filed as with
 	// every message about an archived job. Archive -> gate, oldest end first, repeated until Purge.

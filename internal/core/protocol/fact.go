@@ -36,8 +36,9 @@ const (
 	JobRequeued
 	// JobPurged: neither files nor a home are left of lives up to Generation: Job, Generation.
 	JobPurged
-	// JobArchived: the archive has what the gate keeps of a job that is over, and the gate lets go of it: Job, Generation. In
-	// snapshots one without Job: Count, how many jobs are kept by the archive alone.
+	// JobArchived: the archive has what the gate keeps of a job that is over, and the gate lets go of it: Job, Generation, Count (how
+	// many changes the archive has counted). In snapshots without Job: Count, how many jobs are kept by the archive alone; and
+	// with Flag: Count, the most changes that it has counted.
 	JobArchived
 )
 

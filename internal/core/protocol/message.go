@@ -173,7 +173,7 @@ type Message struct {
 	Since job.Generation
 	Slice job.SliceID
 	Also  []job.SliceID
-	// Ask numbers a zone's requests to a node.
+	// Ask numbers a zone's requests to a node, and an archive's changes.
 	Ask   uint64
 	Token job.Token
 	Range job.Range

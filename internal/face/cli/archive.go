@@ -18,17 +18,18 @@ func (a *app) archiveCmd() *cobra.Command {
 func (a *app) repairCmd() *cobra.Command {
 	var dir string
 	var without int64
+	var change uint64
 	c := &cobra.Command{
 		Use: "repair", Short: "Write an archive anew with all that is whole",
 		Long: `Write the archive of jobs that are over anew, while the daemon is stopped, with
 everything in it that is whole. What is damaged is named and left out, space that is free
 is given back, and the file of before stays beside the new one.
 
-A daemon whose archive has fewer jobs than its journal knows of refuses to start, and says
-how many are missing. A copy from a backup has them; where there is none, --without goes
-on without so many: nothing is known of them any more, their names are free, and their
-output is removed at the next start.`,
-		Example: "  sluice archive repair --data /var/lib/sluice\n  sluice archive repair --data /var/lib/sluice --without 3",
+A daemon whose archive has fewer jobs, or fewer changes, than its journal knows of refuses
+to start, and says how many. A newer copy from a backup has them; where there is none,
+--without and --change go on without: nothing is known of the missing jobs any more, their
+names are free, and their output is removed at the next start.`,
+		Example: "  sluice archive repair --data /var/lib/sluice\n  sluice archive repair --data /var/lib/sluice --without 3 --change 4711",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if without < 0 {
@@ -37,7 +38,7 @@ output is removed at the next start.`,
 			if a.deps.RepairArchive == nil {
 				return command.Usage("this build can't write archives")
 			}
-			text, err := a.deps.RepairArchive(dir, without)
+			text, err := a.deps.RepairArchive(dir, without, change)
 			if err != nil {
 				return err
 			}
@@ -46,5 +47,6 @@ output is removed at the next start.`,
 	}
 	c.Flags().StringVar(&dir, "data", defaultData(a.Getenv), "the daemon's data directory")
 	c.Flags().Int64Var(&without, "without", 0, "go on without so many jobs that the journal knows of")
+	c.Flags().Uint64Var(&change, "change", 0, "go on as after that change, which the journal knows of")
 	return a.Output(c)
 }

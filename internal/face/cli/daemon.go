@@ -179,12 +179,12 @@ func AcceptJournalEnd(dataDir string, last uint64) error {
 }
 
 // RepairArchive is what cmd/sluice passes as Deps.RepairArchive.
-func RepairArchive(dataDir string, without int64) (string, error) {
+func RepairArchive(dataDir string, without int64, change uint64) (string, error) {
 	if _, err := os.Stat(dataDir); err != nil {
 		return "", errkind.Errorf(errkind.NotFound, "--data: %w", err)
 	}
 	dir := filepath.Join(dataDir, host.ArchiveDir)
-	r, err := bolt.Repair(dir, without)
+	r, err := bolt.Repair(dir, without, change)
 	if err != nil {
 		return "", err
 	}

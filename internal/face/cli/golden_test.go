@@ -49,7 +49,7 @@ func sluice(t *testing.T, addr, in string, args ...string) result {
 			return dir + ": whole, 9 records", nil
 		},
 		AcceptJournalEnd: func(string, uint64) error { return nil },
-		RepairArchive:    func(string, int64) (string, error) { return "7 jobs are in the archive", nil },
+		RepairArchive:    func(string, int64, uint64) (string, error) { return "7 jobs are in the archive", nil },
 	})
 	return result{code, out.String(), errs.String()}
 }

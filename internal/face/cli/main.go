@@ -46,8 +46,8 @@ type Deps struct {
 	// AcceptJournalEnd takes record last, which must be the last there is, as the end of a journal that has lost its head.
 	AcceptJournalEnd func(dataDir string, last uint64) error
 	// RepairArchive writes the archive of a data directory anew with all that is whole, and says what it found. without is how many
-	// jobs that the journal knows of may be missing from then on.
-	RepairArchive func(dataDir string, without int64) (string, error)
+	// jobs that the journal knows of may be missing from then on, change the last one that it knows of; 0: as it was.
+	RepairArchive func(dataDir string, without int64, change uint64) (string, error)
 }
 
 // app is one run of the command.

@@ -137,7 +137,7 @@ func TestADamagedJobIsNamed(t *testing.T) {
 	}
 	closing(t, a, nil)
 
-	r, err := Repair(dir, 0)
+	r, err := Repair(dir, 0, 0)
 	if err != nil || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0], "job-007") || r.Broken || r.Before.Jobs != 20 || r.After.Jobs != 19 || r.After.Homes != 20 {
 		t.Errorf("repair: %v, %+v", err, r)
 	}
@@ -164,7 +164,7 @@ func TestACutFileIsRefusedAndRepaired(t *testing.T) {
 		if a, err := Open(dir, false); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), FileName) {
 			t.Fatalf("cut to %d bytes of %d: %v, %v", left, info.Size(), a, err)
 		}
-		r, err := Repair(dir, 7)
+		r, err := Repair(dir, 7, 0)
 		if err != nil || !r.Broken || r.After.GivenUp != 7 {
 			t.Fatalf("cut to %d bytes: %v, %+v", left, err, r)
 		}
@@ -198,7 +198,7 @@ func TestARepairFindsWhatTheTreeHasLost(t *testing.T) {
 	if broken == 0 {
 		t.Fatal("the tree has no inner page: more jobs are needed")
 	}
-	r, err := Repair(dir, 0)
+	r, err := Repair(dir, 0, 0)
 	if err != nil || !r.Broken || r.After.Jobs != jobs || r.After.Homes != jobs {
 		t.Fatalf("%v, %+v", err, r)
 	}
@@ -224,7 +224,7 @@ func TestARepairGivesSpaceBack(t *testing.T) {
 	if before.Free < before.Bytes/2 {
 		t.Errorf("free: %+v", before)
 	}
-	r, err := Repair(dir, 0)
+	r, err := Repair(dir, 0, 0)
 	if err != nil || r.Broken || len(r.Damaged) > 0 || r.After.Bytes >= before.Bytes/4 || r.After.Jobs != 10 || r.After.Changes < before.Changes {
 		t.Errorf("%v, %+v", err, r)
 	}
@@ -239,7 +239,7 @@ func TestStrangeFilesAreRefused(t *testing.T) {
 	if _, err := Open(dir, false); errkind.Of(err) != errkind.Unsupported {
 		t.Errorf("a newer format: %v", err)
 	}
-	if _, err := Repair(dir, 0); errkind.Of(err) != errkind.Unsupported {
+	if _, err := Repair(dir, 0, 0); errkind.Of(err) != errkind.Unsupported {
 		t.Errorf("a repair of a newer format: %v", err)
 	}
 	rewrite(t, dir, func([]byte) []byte { return bytes.Repeat([]byte("no archive at all "), 2000) })
@@ -254,7 +254,7 @@ func TestOneHasIt(t *testing.T) {
 	if _, err := Open(dir, false); errkind.Of(err) != errkind.Conflict {
 		t.Errorf("opened twice: %v", err)
 	}
-	if _, err := Repair(dir, 0); errkind.Of(err) != errkind.Conflict {
+	if _, err := Repair(dir, 0, 0); errkind.Of(err) != errkind.Conflict {
 		t.Errorf("repaired while it is open: %v", err)
 	}
 	closing(t, a, nil)
@@ -269,7 +269,7 @@ func TestAMissingArchiveIsNamed(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 	}
-	if r, err := Repair(dir, 3); err != nil || r.After.GivenUp != 3 {
+	if r, err := Repair(dir, 3, 0); err != nil || r.After.GivenUp != 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	a, err := Open(dir, true)

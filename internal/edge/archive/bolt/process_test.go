@@ -139,7 +139,7 @@ func TestKilled(t *testing.T) {
 func childRepairs(dir string) {
 	for {
 		fmt.Println("begins")
-		if _, err := Repair(dir, 0); err != nil {
+		if _, err := Repair(dir, 0, 0); err != nil {
 			panic(err)
 		}
 	}
