@@ -15,7 +15,7 @@ import (
 )
 
 // TestKilledAtEveryAppendOfManyLives stops the daemon at each append of a day with a job that is requeued, one that is
-// replaced and one that is deleted, just before and just after it is durable. Whoever called asks again under the same request.
+// replaced and one that is deleted, each when it has left to the archive, just before and just after it is durable. Whoever called asks again under the same request.
 func TestKilledAtEveryAppendOfManyLives(t *testing.T) {
 	appends := livesKilledAt(t, 0, false)
 	if appends < 60 {
@@ -71,6 +71,7 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 	ctx := context.Background()
 	l := newLive(t)
 	l.journal = func(j journal.Journal) journal.Journal { return &failing{j, &appends, k, after} }
+	l.archives(3 * time.Second)
 	l.options = func(o *host.Options) { o.NoTape = true }
 	synctest.Test(t, func(t *testing.T) {
 		if err := l.open(); err != nil {
@@ -91,8 +92,10 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 		time.Sleep(20 * time.Second)
 		l.insist(t, "cancel", func() error { return l.host.Cancel(ctx, "cancel", "keep") })
 		l.ended(t, "keep", job.Cancelled)
+		time.Sleep(10 * time.Second) // until it has left
 		l.insist(t, "requeue", func() error { _, err := l.host.Requeue(ctx, "requeue", "keep", 0); return err })
 		l.ended(t, "again", job.Finished)
+		time.Sleep(10 * time.Second)
 		l.insist(t, "replace", func() error {
 			err := l.host.SubmitAll(ctx, []host.Submission{{Request: "replace", Spec: spec(t, "again", job.Items, 5, time.Second), Replace: true}}, nil)[0].Err
 			return err
@@ -101,6 +104,7 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 		l.ended(t, "keep", job.Finished)
 		l.ended(t, "again", job.Finished)
 		l.ended(t, "gone", job.Finished)
+		time.Sleep(10 * time.Second)
 		l.insist(t, "delete", func() error {
 			err := l.host.Delete(ctx, "delete", "gone")
 			if errkind.Of(err) == errkind.NotFound { // it was deleted, and the daemon that did it has died
@@ -136,9 +140,20 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 			t.Error(err)
 		}
 	})
-	lives := map[job.ID]job.Ranges{}
+	if size, err := l.kept.Size(); err != nil || size.Jobs != 2 || size.Homes != 2 {
+		t.Errorf("the archive has %d jobs and %d homes at the end: %v", size.Jobs, size.Homes, err)
+	}
+	lives, back, forgotten := map[job.ID]job.Ranges{}, 0, 0
 	for _, f := range l.logged(t) {
 		switch f.Kind {
+		case protocol.JobAccepted, protocol.HomeKept:
+			if f.Flag {
+				back++
+			}
+		case protocol.JobForgotten:
+			if f.Flag {
+				forgotten++
+			}
 		case protocol.HomeTaken:
 			lives[f.Job] = nil
 		case protocol.Committed:
@@ -147,6 +162,9 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 			}
 			lives[f.Job] = lives[f.Job].Add(f.Range)
 		}
+	}
+	if k == 0 && (back != 2 || forgotten != 2) { // killed, it may be called before it has left
+		t.Errorf("%d parts came back from the archive and %d jobs were forgotten there: the day shows nothing", back, forgotten)
 	}
 	return appends
 }

@@ -81,8 +81,19 @@ func runSim(t failer, start quantity.Instant, jobs []arrival, o sim.Options) []p
 // TestTwins: the same scenario live, with a fake executor and messages through the memory fabric, and in the simulator
 // gives the same awards.
 func TestTwins(t *testing.T) {
+	t.Run("jobs stay", func(t *testing.T) { twins(t, newLive(t)) })
+	t.Run("jobs leave to the archive", func(t *testing.T) { // and the simulator's stay
+		l := newLive(t)
+		l.archives(time.Second)
+		twins(t, l)
+		if size, err := l.kept.Size(); err != nil || size.Jobs == 0 || size.Homes == 0 {
+			t.Errorf("the archive has %d jobs and %d homes: %v", size.Jobs, size.Homes, err)
+		}
+	})
+}
+
+func twins(t *testing.T, l *live) {
 	jobs := scenario(t)
-	l := newLive(t)
 	var start quantity.Instant
 	synctest.Test(t, func(t *testing.T) { start = runLive(t, l, jobs, 0) })
 	checkOnce(t, l.facts, jobs)
@@ -113,6 +124,7 @@ func TestTwins(t *testing.T) {
 func TestReplay(t *testing.T) {
 	jobs := scenario(t)
 	l := newLive(t)
+	l.archives(10 * time.Second)
 	synctest.Test(t, func(t *testing.T) {
 		if err := l.open(); err != nil {
 			t.Fatal(err)

@@ -21,6 +21,8 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/edge/archive"
+	archivememory "sluice.dev/sluice/internal/edge/archive/memory"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/fake"
 	"sluice.dev/sluice/internal/edge/fabric"
@@ -129,6 +131,7 @@ func planned(m protocol.Message) fake.Behaviour {
 
 // live is a host with the real actors, a fake executor and a real log, restartable.
 type live struct {
+	kept    *archivememory.Archive // nil: jobs stay
 	t       *testing.T
 	dir     string
 	build   func() actor.Set
@@ -148,6 +151,11 @@ type live struct {
 
 func newLive(t *testing.T) *live {
 	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t), disk: logdisk.New(), model: planned}
+}
+
+// archives has jobs leave memory so long after their end. The archive outlives the daemon, as one on disk would.
+func (l *live) archives(keep time.Duration) {
+	l.kept, l.build = archivememory.New(), buildWith(l.t, &filing.Config{Keep: keep})
 }
 
 // tap tells what the log has taken.
@@ -185,6 +193,9 @@ func (l *live) open() error {
 			}
 			return l.fake, nil, nil
 		},
+	}
+	if l.kept != nil {
+		o.Archive = func(string, bool) (archive.Archive, error) { return l.kept, nil }
 	}
 	if l.fabric != nil {
 		o.Fabric = l.fabric()
