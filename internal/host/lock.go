@@ -6,13 +6,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
 const lockName = "lock"
+
+// lockPatience is how long a lock is waited for whose process is gone: a program that it was just starting has it until it runs.
+const lockPatience = 5 * time.Second
 
 // lockDir takes the data directory for this process. The lock is the kernel's, so it is gone with the process however
 // that ends; the file's content only says who holds it. The file is never removed.
@@ -22,14 +27,20 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
-	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer f.Close()
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
+			break
 		}
-		pid, _ := io.ReadAll(io.LimitReader(f, 64))
-		return nil, errkind.Errorf(errkind.Conflict, "%s is in use by another daemon (pid %s): stop that one first, or give this one its own directory with --data",
-			dir, strings.TrimSpace(string(pid)))
+		text, _ := io.ReadAll(io.NewSectionReader(f, 0, 64))
+		pid := strings.TrimSpace(string(text))
+		if n, bad := strconv.Atoi(pid); bad != nil || !errors.Is(syscall.Kill(n, 0), syscall.ESRCH) || time.Since(begin) > lockPatience {
+			return nil, errors.Join(errkind.Errorf(errkind.Conflict,
+				"%s is in use by another daemon (pid %s): stop that one first, or give this one its own directory with --data", dir, pid), f.Close())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
 	err = f.Truncate(0)
 	if err == nil {
