@@ -12,6 +12,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
@@ -41,10 +42,13 @@ const (
 )
 
 // build makes the real actors.
-func build(t failer) func() actor.Set {
+func build(t failer) func() actor.Set { return buildWith(t, nil) }
+
+// buildWith has jobs that are over leave to an archive.
+func buildWith(t failer, archive *filing.Config) func() actor.Set {
 	make, err := arrangement.Config{
-		Gate: gate.Config{Zone: zoneID},
-		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute},
+		Gate: gate.Config{Zone: zoneID, Archive: archive},
+		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
 		Node: node.Config{ID: nodeID, Zone: zoneID},
 	}.Build()
 	if err != nil {
