@@ -63,6 +63,44 @@ func (p *Set) Join(q Set) {
 	}
 }
 
+// Without takes out what q holds.
+func (p Set) Without(q Set) {
+	for i := range min(len(p), len(q)) {
+		p[i] &^= q[i]
+	}
+}
+
+// Count is how many numbers from one on and below another are in.
+func (p Set) Count(from, below int) (n int) {
+	below = min(below, 64*len(p))
+	for w := from / 64; 64*w < below; w++ {
+		word := p[w]
+		if w == from/64 {
+			word &= ^uint64(0) << (from % 64)
+		}
+		if end := below - 64*w; end < 64 {
+			word &= 1<<end - 1
+		}
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// Last is the largest number below another that is in, -1 if there is none.
+func (p Set) Last(below int) int {
+	below = min(below, 64*len(p))
+	for w := (below - 1) / 64; below > 0 && w >= 0; w-- {
+		word := p[w]
+		if end := below - 64*w; end < 64 {
+			word &= 1<<end - 1
+		}
+		if word != 0 {
+			return w*64 + 63 - bits.LeadingZeros64(word)
+		}
+	}
+	return -1
+}
+
 // Len is how many numbers are in.
 func (p Set) Len() (n int) {
 	for _, word := range p {

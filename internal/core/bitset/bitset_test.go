@@ -70,3 +70,34 @@ func TestInsertAgainstAList(t *testing.T) {
 		}
 	})
 }
+
+// TestLooksAgainstAList: how many there are in a stretch, which is the last below a number, and what is left without others.
+func TestLooksAgainstAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p, q Set
+		list := make([]bool, rapid.IntRange(0, 200).Draw(t, "length"))
+		for i := range list {
+			if list[i] = rapid.IntRange(0, 5).Draw(t, "in") == 0; list[i] {
+				p.Put(i)
+			}
+			if list[i] && rapid.Bool().Draw(t, "out") {
+				q.Put(i)
+				list[i] = false
+			}
+		}
+		p.Without(q)
+		from, below := rapid.IntRange(0, 210).Draw(t, "from"), rapid.IntRange(0, 210).Draw(t, "below")
+		n, last := 0, -1
+		for i, in := range list {
+			if in && i < below {
+				last = i
+				if i >= from {
+					n++
+				}
+			}
+		}
+		if p.Count(from, below) != n || p.Last(below) != last {
+			t.Fatalf("from %d below %d there are %d, the last %d; want %d, %d", from, below, p.Count(from, below), p.Last(below), n, last)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -23,6 +24,8 @@ type Class struct {
 	Speed int64
 	// slices there are of it, and usable ones among them.
 	slices, usable int
+	// quiet are the places of its slices that are.
+	quiet bitset.Set
 	// before is the policy's order on this class.
 	before ranking.Order[*Job]
 	// given are the latest windows that somebody got, a ring; gifts counts them.

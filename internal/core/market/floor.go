@@ -41,13 +41,16 @@ type Floor struct {
 	unsorted bool
 	// dirty are the slices whose unsold time changed, open those with a window that has begun.
 	dirty, open bitset.Set
-	// turn are the slices whose windows are offered in this step.
-	turn bitset.Set
+	// turn are the slices whose windows are offered in this step, loud room for those of open that are not quiet.
+	turn, loud bitset.Set
 	// opens and closes are when the next window of a slice opens, and when one becomes too short.
 	opens, closes alarm.Heap[*Slice]
 	// turning is room for a list of slices, spare for one of windows.
 	turning []*Slice
 	spare   []window
+	// vain and tells are room for a pass.
+	vain  []vain
+	tells []int
 
 	classes []*Class
 	// speeds of the classes, the highest first.
@@ -109,19 +112,18 @@ func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 	}
 	news := f.generation != f.seen
 	if news {
-		f.turn.Join(f.open)
+		f.stir()
 	}
 	wake := quantity.Never
 	if f.cfg.Market != nil {
 		wake = f.negotiate(now, waiting, news, out)
-	} else {
+	} else if f.Uncontended(waiting) {
 		// With as many windows as jobs to fill them the fast slices go first: nobody is to crawl on a small one while they stand
 		// idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
-		if f.Uncontended(waiting) {
-			for _, speed := range f.speeds {
-				f.offerTurn(now, speed, news, out)
-			}
+		for _, speed := range f.speeds {
+			f.offerTurn(now, speed, news, out)
 		}
+	} else {
 		f.offerTurn(now, anySpeed, news, out)
 	}
 	f.fresh.Clear()
@@ -131,22 +133,6 @@ func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 
 // anySpeed stands for slices of every speed.
 const anySpeed = -1
-
-// offerTurn offers the windows of the slices in turn that have a speed, the smallest first.
-func (f *Floor) offerTurn(now quantity.Instant, speed int64, news bool, out *protocol.Out) {
-	for i := f.turn.Next(0); i >= 0; i = f.turn.Next(i + 1) {
-		s := f.slices[i]
-		if speed != anySpeed && s.class.Speed != speed {
-			continue
-		}
-		f.turn.Drop(i)
-		for j := range s.windows {
-			if w := &s.windows[j]; w.start <= now && (!w.offered || news) && f.generation > 0 {
-				f.ask(now, s, w, out)
-			}
-		}
-	}
-}
 
 // Uncontended says whether there is a window that has begun for every job that runs nowhere.
 func (f *Floor) Uncontended(waiting int) bool { return waiting <= f.open.Len() }

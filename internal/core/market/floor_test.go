@@ -206,8 +206,8 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			}
 		}
 		now := quantity.Instant(1e12)
-		for i := range rapid.IntRange(1, 4).Draw(t, "slices") {
-			gib, speed := rapid.Int64Range(4, 9).Draw(t, "gib"), rapid.SampledFrom([]int64{500, 1000}).Draw(t, "speed")
+		for i := range rapid.IntRange(1, 9).Draw(t, "slices") {
+			gib, speed := rapid.Int64Range(4, 7).Draw(t, "gib"), rapid.SampledFrom([]int64{500, 1000}).Draw(t, "speed")
 			both(func(w *fakeWorld) {
 				w.offer(fmt.Sprint("s", i), gib, speed, protocol.Gap{Start: now, End: quantity.Never})
 			})

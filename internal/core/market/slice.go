@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -73,12 +74,14 @@ func (f *Floor) Place(s *Slice, is *protocol.Slice) Placed {
 	}
 	f.dirty.Insert(i)
 	f.open.Insert(i)
+	f.quiets(func(q *bitset.Set) { q.Insert(i) })
 	return placed
 }
 
 // classify notes of which class a slice is, and whether it is usable.
 func (f *Floor) classify(s *Slice, c *Class) {
 	if s.class != nil {
+		s.class.quiet.Drop(s.at)
 		s.class.slices--
 		if s.usable {
 			s.class.usable--
@@ -97,6 +100,7 @@ func (f *Floor) resort() {
 	slices.SortFunc(f.slices, smaller)
 	clear(f.dirty)
 	clear(f.open)
+	f.quiets(func(q *bitset.Set) { clear(*q) }) // they come up again in turn, and are
 	for i, s := range f.slices {
 		s.at = i
 		if s.dirty {
