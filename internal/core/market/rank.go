@@ -21,29 +21,66 @@ func (f *Floor) Rank(now quantity.Instant, j *Job) status.Rank {
 	if !ok {
 		return r
 	}
-	n, ahead, of := len(f.jobs), 0, 0
-	for i := range sample(n, mostRanked) {
-		o := f.jobs[i]
-		if o == j {
-			continue
-		}
-		if c, ok := f.contends(now, o, s.class); ok {
-			of++
-			if f.cfg.Policy.Compare(&c, &own) < 0 {
-				ahead++
-			}
-		}
+	count := f.heldAgainst
+	if m := f.cfg.Policy.Motion(); len(f.jobs) > mostRanked && (m == policy.Still || m == policy.WithinQueue) {
+		count = f.placed
 	}
-	whole := func(part int) int { return int(quantity.MulDiv(int64(part), int64(n), int64(min(n, mostRanked)))) }
+	ahead, of, about := count(now, j, s.class, &own)
 	return status.Rank{
-		Place: whole(ahead) + 1, Of: whole(of) + 1, About: n > mostRanked,
+		Place: ahead + 1, Of: of + 1, About: about,
 		Policy: f.cfg.Policy.Name(), Profile: s.class.Label(), Slice: s.Name(), Latest: latest,
 	}
 }
 
-// mostRanked is how many jobs are held against one that asks for its rank. Of more, a sample that is spread over all of them is,
-// and stands for the others.
+// mostRanked is how many jobs are held one by one against one that asks for its rank.
 const mostRanked = 1024
+
+// heldAgainst counts the other jobs that contend for slices of a class, and those of them that are asked before j.
+func (f *Floor) heldAgainst(now quantity.Instant, j *Job, c *Class, own *policy.Candidate) (ahead, of int, about bool) {
+	return f.heldAgainstThese(now, j, c, own, f.jobs)
+}
+
+// heldAgainstThese counts those of a list. Of too many a sample is held against j, spread over all of them, and stands for the others:
+// about.
+func (f *Floor) heldAgainstThese(now quantity.Instant, j *Job, c *Class, own *policy.Candidate, list []*Job) (ahead, of int, about bool) {
+	n := len(list)
+	for i := range sample(n, mostRanked) {
+		o := list[i]
+		if o == j {
+			continue
+		}
+		if other, ok := f.contends(now, o, c); ok {
+			of++
+			if f.cfg.Policy.Compare(&other, own) < 0 {
+				ahead++
+			}
+		}
+	}
+	if n <= mostRanked {
+		return ahead, of, false
+	}
+	whole := func(part int) int { return int(quantity.MulDiv(int64(part), int64(n), mostRanked)) }
+	return whole(ahead), whole(of), true
+}
+
+// placed is the same by the rankings, where the policy's order within them stands still: in each of them those before j come first.
+// Jobs that changed since the last step stand where they stood then.
+func (f *Floor) placed(now quantity.Instant, j *Job, c *Class, own *policy.Candidate) (ahead, of int, about bool) {
+	ahead, of, about = f.heldAgainstThese(now, j, c, own, f.unindexed)
+	for _, g := range f.groups {
+		if c.at < len(g.rankings) {
+			before, all := g.rankings[c.at].Ahead(func(o *Job) bool {
+				other := f.candidate(now, o, c, now.Add(f.cfg.Horizon), &atomizer.Piece{})
+				return f.cfg.Policy.Compare(&other, own) < 0
+			})
+			ahead, of = ahead+before, of+all
+		}
+	}
+	if j.ranked {
+		of-- // itself
+	}
+	return ahead, of, about
+}
 
 // missed is the latest window that a job could have used and another got, with its slice; if there is none a slice that it could use.
 func (f *Floor) missed(now quantity.Instant, j *Job) (at *Slice, latest status.Given) {

@@ -90,6 +90,34 @@ func (r *List[T]) measure(c int) {
 	r.least[c] = least
 }
 
+// Ahead counts the things in front for which is holds, and all. It must hold for a first part of the list and for nothing behind it.
+func (r *List[T]) Ahead(is func(T) bool) (ahead, all int) {
+	search := func(list []entry[T]) int {
+		i, _ := slices.BinarySearchFunc(list, is, func(e entry[T], is func(T) bool) int {
+			if is(e.of) {
+				return -1
+			}
+			return 1
+		})
+		return i
+	}
+	last, _ := slices.BinarySearchFunc(r.chunks, is, func(c []entry[T], is func(T) bool) int {
+		if is(c[0].of) {
+			return -1
+		}
+		return 1
+	})
+	for c := range r.chunks {
+		switch all += len(r.chunks[c]); {
+		case c == last-1:
+			ahead += search(r.chunks[c])
+		case c < last:
+			ahead += len(r.chunks[c])
+		}
+	}
+	return ahead, all
+}
+
 // First is the first with a need of at most this length; ok is false if there is none.
 func (r *List[T]) First(length time.Duration) (of T, ok bool) {
 	for of := range r.Within(length) {

@@ -57,3 +57,30 @@ func TestRanking(t *testing.T) {
 		}
 	})
 }
+
+// TestAhead: it is how many a plain look finds in front, wherever the boundary lies and however the chunks are.
+func TestAhead(t *testing.T) {
+	var r List[int]
+	order := func(a, b int) int { return a - b }
+	const n = 3000
+	for i := range n {
+		r.Insert(order, 0, i*7919%n)
+	}
+	for i := range n {
+		if i%5 == 0 {
+			r.Remove(order, i)
+		}
+	}
+	for limit := -1; limit <= n+1; limit += 7 {
+		want, whole := 0, 0
+		for i := range r.All() {
+			whole++
+			if i < limit {
+				want++
+			}
+		}
+		if ahead, all := r.Ahead(func(i int) bool { return i < limit }); ahead != want || all != whole {
+			t.Fatalf("below %d: %d of %d, want %d of %d", limit, ahead, all, want, whole)
+		}
+	}
+}
