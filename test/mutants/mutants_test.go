@@ -21,6 +21,7 @@ const (
 	module = "sluice.dev/sluice/internal/"
 	zone   = module + "core/zone"
 	gate   = module + "core/gate"
+	node   = module + "core/node"
 	runs   = module + "edge/executor/process"
 	filed  = module + "edge/archive/bolt"
 	driver = module + "host"
@@ -45,6 +46,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetPledged:     {zone, "TestCreditsAreBidOnce"},
 	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
 	planted.SkipTie:           {zone, "TestAPageLeavesNobodyOut"},
+	planted.ForgetStir:        {node, "TestStorm"},
 	planted.ForgetPhase:       {zone, "TestAPageLeavesNobodyOut"},
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
 	planted.DiscardAnyLife:    {filed, "TestConformance"},

@@ -23,16 +23,17 @@ func (n *Node) Apply(f protocol.Fact) {
 	case protocol.LeaseMade:
 		n.applyMade(f)
 	case protocol.LeaseGone:
-		i, ok := n.findLease(f.Token)
-		invariant.Check(ok && n.leases[i].settled, "node: fact %d: lease %v is gone but was not settled", n.applying, f.Token)
-		n.sum -= n.leases[i].hash()
-		n.leases = slices.Delete(n.leases, i, i+1)
+		l := n.lease(f.Token)
+		invariant.Check(l != nil && l.settled, "node: fact %d: lease %v is gone but was not settled", n.applying, f.Token)
+		n.sum -= l.hash()
+		n.removeLease(l)
 	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobEnded, protocol.ResultSettled:
 		l := n.lease(f.Token)
 		invariant.Check(l != nil, "node: fact %d: kind %d names lease %v, which doesn't exist", n.applying, f.Kind, f.Token)
 		n.sum -= l.hash()
 		n.applyLease(l, f)
 		n.sum += l.hash()
+		n.stir(l)
 	case protocol.ReservationMade:
 		n.applyReservation(*f.Reservation)
 	case protocol.ReservationGone:
@@ -42,27 +43,27 @@ func (n *Node) Apply(f protocol.Fact) {
 	case protocol.QuarantineLifted:
 		s := n.record(f.Slice)
 		n.sum -= s.quarantineHash()
-		s.quarantined, s.quarantine, s.dirty = false, "", true
+		s.quarantined, s.quarantine = false, ""
+		n.show(s)
 	default:
 		invariant.Check(false, "node: fact %d: kind %d is not a node's", n.applying, f.Kind)
 	}
 }
 
 func (n *Node) applyMade(f protocol.Fact) {
-	i, ok := n.findLease(f.Token)
-	invariant.Check(!ok, "node: fact %d: token %v is redeemed twice", n.applying, f.Token)
+	invariant.Check(n.lease(f.Token) == nil, "node: fact %d: token %v is redeemed twice", n.applying, f.Token)
 	l := &lease{
 		token: f.Token, job: f.Job, epoch: f.Epoch, generation: f.Generation.Number(), zone: f.Zone, slice: f.Slice, also: f.Also, rng: f.Range,
 		start: f.Start, end: f.End, demand: f.Demand, plan: f.Plan, cut: f.Text,
 	}
 	n.dropGrant(f.Token)
-	n.leases = slices.Insert(n.leases, i, l)
+	n.addLease(l)
 	n.sum += l.hash()
 	n.each(l.slice, l.also, func(s *slice) {
 		r := l.reservation(s.id)
 		inTheWay, free := s.time.Insert(r)
 		invariant.Check(free, "node: fact %d: lease %v overlaps %v %d on %s", n.applying, f.Token, inTheWay.Kind, inTheWay.ID, s.id)
-		s.dirty = true
+		n.show(s)
 	})
 }
 
@@ -82,14 +83,14 @@ func (n *Node) applyLease(l *lease, f protocol.Fact) {
 		n.each(l.slice, l.also, func(s *slice) {
 			inTheWay, free := s.time.Extend(reservationID(l.token), f.End)
 			invariant.Check(free, "node: fact %d: lease %v can't be extended over %v %d on %s", n.applying, l.token, inTheWay.Kind, inTheWay.ID, s.id)
-			s.dirty = true
+			n.show(s)
 		})
 		l.rng, l.end, l.cut = f.Range, f.End, ""
 	case protocol.Truncated:
 		n.each(l.slice, l.also, func(s *slice) {
 			ok := s.time.Truncate(reservationID(l.token), f.End)
 			invariant.Check(ok, "node: fact %d: lease %v [%d,%d) can't be cut to %d on %s", n.applying, l.token, l.start, l.end, f.End, s.id)
-			s.dirty = true
+			n.show(s)
 		})
 		l.end, l.cut = f.End, f.Text
 	case protocol.SubjobStarted:
@@ -97,7 +98,7 @@ func (n *Node) applyLease(l *lease, f protocol.Fact) {
 	case protocol.SubjobEnded:
 		n.each(l.slice, l.also, func(s *slice) {
 			s.time.Remove(reservationID(l.token))
-			s.dirty = true
+			n.show(s)
 		})
 		l.result, l.bare, l.stuck = f.Result, f.Flag, false
 	case protocol.ResultSettled:
@@ -113,7 +114,9 @@ func (n *Node) applyReservation(r protocol.Reservation) {
 	n.lastID = max(n.lastID, r.ID)
 	n.sum += n.metaHash() + reservationHash(&r)
 	s.time.Close(r)
-	s.dirty = true
+	n.reserved[r.ID] = s
+	n.expire(s)
+	n.show(s)
 }
 
 func (n *Node) applyReservationGone(id uint64) {
@@ -121,19 +124,20 @@ func (n *Node) applyReservationGone(id uint64) {
 	invariant.Check(s != nil, "node: fact %d: reservation %d is gone but was never made", n.applying, id)
 	n.sum -= reservationHash(&r)
 	s.time.Reopen(id)
-	s.dirty = true
+	delete(n.reserved, id)
+	n.expire(s)
+	n.show(s)
 }
 
 // reservation finds a durable reservation by its id, with its slice; nil if there is none.
 func (n *Node) reservation(id uint64) (protocol.Reservation, *slice) {
-	for _, s := range n.slices {
-		for _, r := range s.time.Closed() {
-			if r.ID == id && id != foreignID {
-				return r, s
-			}
-		}
+	s := n.reserved[id]
+	if s == nil {
+		return protocol.Reservation{}, nil
 	}
-	return protocol.Reservation{}, nil
+	i := slices.IndexFunc(s.time.Closed(), func(r protocol.Reservation) bool { return r.ID == id })
+	invariant.Check(i >= 0, "node: reservation %d is not on %s, where it was made", id, s.id)
+	return s.time.Closed()[i], s
 }
 
 func (n *Node) applyQuarantine(f protocol.Fact) {
@@ -141,11 +145,13 @@ func (n *Node) applyQuarantine(f protocol.Fact) {
 	if s.quarantined {
 		n.sum -= s.quarantineHash()
 	}
-	s.quarantined, s.quarantine, s.dirty = true, f.Text, true
+	s.quarantined, s.quarantine = true, f.Text
+	n.show(s)
 	n.sum += s.quarantineHash()
 	if l := n.lease(f.Token); l != nil && !l.ended() {
 		n.sum -= l.hash()
 		l.stuck = true
 		n.sum += l.hash()
+		n.stir(l)
 	}
 }

@@ -22,7 +22,7 @@ func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
 		epoch = 1
 	}
 	n.fact(out, protocol.Fact{Kind: protocol.Booted, Epoch: epoch})
-	for _, l := range n.leases {
+	for _, l := range n.byToken() {
 		l.issued = true // whether it was, the executor will say
 		n.outstanding(now, l, out)
 	}
@@ -36,6 +36,10 @@ func (n *Node) takeInventory(now quantity.Instant, in *protocol.Message, out *pr
 		return
 	}
 	n.confirmed = true
+	leases := n.byToken()
+	for _, l := range leases {
+		n.stir(l)
+	}
 	n.inventory = in.Slices
 	for i := range in.Slices {
 		if s := n.record(in.Slices[i].ID); !s.known {
@@ -47,7 +51,7 @@ func (n *Node) takeInventory(now quantity.Instant, in *protocol.Message, out *pr
 		found = nil
 	}
 	slices.SortStableFunc(found, func(a, b protocol.Found) int { return a.Token.Compare(b.Token) })
-	for _, l := range n.leases {
+	for _, l := range leases {
 		if l.ended() {
 			continue
 		}
@@ -129,8 +133,8 @@ func (n *Node) strand(now quantity.Instant, l *lease, why string, out *protocol.
 // holds lapse by themselves and are not redeemed until then.
 func (n *Node) quarantine(now quantity.Instant, s *slice, t job.Token, why string, out *protocol.Out) {
 	n.fact(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: t, Text: why})
-	for _, l := range n.leases {
-		if touches(s.id, l.slice, l.also) && !l.issued && !l.ended() {
+	for _, l := range n.leasesOn(s) {
+		if !l.issued {
 			n.end(now, l, ownResult(now, l, job.Stopped, "withdrawn: "+string(s.id)+" was quarantined: "+why), true, out)
 		}
 	}
@@ -142,7 +146,8 @@ func (n *Node) foreign(now quantity.Instant, in *protocol.Message) {
 	if s.foreign == in.Flag {
 		return
 	}
-	s.foreign, s.dirty = in.Flag, true
+	s.foreign = in.Flag
+	n.show(s)
 	if in.Flag {
 		s.time.Close(protocol.Reservation{
 			ID: foreignID, Kind: protocol.ForForeign, Slice: s.id, Start: now, End: quantity.Never, Source: in.Text,
@@ -164,7 +169,7 @@ func (n *Node) ail(in *protocol.Message) {
 	}
 	n.ailing = text
 	for _, s := range n.slices {
-		s.dirty = true
+		n.show(s)
 	}
 }
 
@@ -182,7 +187,7 @@ func (n *Node) Capture() capture.Run {
 			small = append(small, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Text: s.quarantine})
 		}
 	}
-	for _, l := range slices.SortedStableFunc(slices.Values(n.leases), func(a, b *lease) int {
+	for _, l := range slices.SortedStableFunc(slices.Values(n.byToken()), func(a, b *lease) int {
 		return -cmp.Compare(bit(a.ended()), bit(b.ended()))
 	}) {
 		small = n.leaseFacts(l, small)

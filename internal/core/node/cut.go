@@ -20,10 +20,7 @@ type cut struct {
 // cuts are the leases on a slice that r cuts short if it may. A running subjob is cut where the reservation begins, or a
 // moment from now if it has begun; what has not begun is withdrawn.
 func (n *Node) cuts(now quantity.Instant, s *slice, r *protocol.Reservation) (list []cut) {
-	for _, l := range n.leases {
-		if l.ended() || !touches(s.id, l.slice, l.also) {
-			continue
-		}
+	for _, l := range n.leasesOn(s) {
 		o, hit := timeline.Overlap(r, max(now, l.start), l.end)
 		if !hit {
 			continue

@@ -12,11 +12,11 @@ import (
 // TestEveryDurableFieldMovesTheDigest: facts that lose one would fold to what looks like the same state.
 func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	l := &lease{}
-	digesttest.EveryField(t, l, l.hash, "spec", "issued", "fresh", "stopping", "retry")
+	digesttest.EveryField(t, l, l.hash, "spec", "issued", "fresh", "stopping", "retry", "slot", "stirred", "pending", "gone")
 	r := &protocol.Reservation{}
 	digesttest.EveryField(t, r, func() uint64 { return reservationHash(r) })
 	s := &slice{}
-	digesttest.EveryField(t, s, s.quarantineHash, "quarantined", "time", "known", "desc", "foreign", "dirty", "shown", "renew")
+	digesttest.EveryField(t, s, s.quarantineHash, "quarantined", "time", "known", "desc", "foreign", "dirty", "shown", "renew", "renewing", "passing")
 	n := New(Config{ID: "n", Zone: "z"})
 	if n.Digest() == New(Config{ID: "m", Zone: "z"}).Digest() {
 		t.Error("two nodes without facts look alike")

@@ -14,11 +14,9 @@ import (
 // ask holds time for a zone, or refuses with a reason and a fresh view. The same ask answers the same grant while it
 // stands.
 func (n *Node) ask(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	for _, g := range n.grants {
-		if g.from == in.From && g.ask == in.Ask {
-			n.sendGranted(g, out)
-			return
-		}
+	if g := n.asked[question{in.From, in.Ask}]; g != nil {
+		n.sendGranted(g, out)
+		return
 	}
 	// The place that the zone had reserved for the job is no obstacle to the job.
 	own := job.ID("")
@@ -36,13 +34,13 @@ func (n *Node) ask(now quantity.Instant, in *protocol.Message, out *protocol.Out
 		token: job.Token{Epoch: n.epoch, Seq: uint64(n.cfg.Number)<<40 | n.seq}, from: in.From, ask: in.Ask, job: in.Job, slice: in.Slice, also: in.Also,
 		start: in.Start, end: in.End, expiry: now.Add(n.cfg.GrantTTL), takes: own != "",
 	}
-	n.grants = append(n.grants, g)
+	n.grants, n.asked[question{g.from, g.ask}] = append(n.grants, g), g
 	n.each(g.slice, g.also, func(s *slice) {
 		inTheWay, free := s.time.Insert(protocol.Reservation{
 			ID: reservationID(g.token), Kind: protocol.ForHold, Slice: s.id, Start: g.start, End: g.end, Job: g.job, Token: g.token,
 		})
 		invariant.Check(free, "node: hold %v overlaps %v %d on %s, which was free", g.token, inTheWay.Kind, inTheWay.ID, s.id)
-		s.dirty = true
+		n.show(s)
 	})
 	n.sendGranted(g, out)
 }
@@ -95,7 +93,7 @@ func unnamed(id job.ID) string {
 
 // outlived says whether a lease stands here for a later life of the job than the one that a message is about.
 func (n *Node) outlived(in *protocol.Message) bool {
-	return slices.ContainsFunc(n.leases, func(l *lease) bool { return l.job == in.Job && l.generation > in.Generation.Number() })
+	return slices.ContainsFunc(n.ofJob[in.Job], func(l *lease) bool { return l.generation > in.Generation.Number() })
 }
 
 // describe says in words what a reservation does to its time.
@@ -129,7 +127,7 @@ func (n *Node) refuse(in *protocol.Message, why string, out *protocol.Out) {
 	})
 	for _, id := range append([]job.SliceID{in.Slice}, in.Also...) { // the view of any of them may have been the old one
 		if s := n.slice(id); s != nil {
-			s.dirty, s.shown = true, nil
+			n.showAgain(s)
 		}
 	}
 }
@@ -150,16 +148,25 @@ func (n *Node) lapse(now quantity.Instant) {
 
 // dropGrant gives a hold's time back, if there is one of this token.
 func (n *Node) dropGrant(t job.Token) {
-	i := slices.IndexFunc(n.grants, func(g *grant) bool { return g.token == t })
-	if i < 0 {
+	i, found := n.findGrant(t)
+	if !found {
 		return
 	}
 	g := n.grants[i]
-	n.grants = slices.Delete(n.grants, i, i+1)
+	if i == 0 {
+		n.grants[0], n.grants = nil, n.grants[1:] // most lapse or are redeemed in their order
+	} else {
+		n.grants = slices.Delete(n.grants, i, i+1)
+	}
+	delete(n.asked, question{g.from, g.ask})
 	n.each(g.slice, g.also, func(s *slice) {
 		s.time.Remove(reservationID(t))
-		s.dirty = true
+		n.show(s)
 	})
+}
+
+func (n *Node) findGrant(t job.Token) (int, bool) {
+	return slices.BinarySearchFunc(n.grants, t, func(g *grant, t job.Token) int { return g.token.Compare(t) })
 }
 
 // redeem turns a hold into a lease, once. What was redeemed already is confirmed again, with the result if it has ended.
@@ -175,9 +182,9 @@ func (n *Node) redeem(now quantity.Instant, in *protocol.Message, out *protocol.
 		}
 		return
 	}
-	i := slices.IndexFunc(n.grants, func(g *grant) bool { return g.token == in.Token && g.job == in.Job })
+	i, found := n.findGrant(in.Token)
 	why := "the token lapsed, or is of an earlier boot of this node"
-	if i >= 0 {
+	if found && n.grants[i].job == in.Job {
 		why = n.unredeemable(now, n.grants[i], in)
 	}
 	if why != "" {

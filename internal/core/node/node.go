@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -31,19 +32,24 @@ type Node struct {
 	cfg  Config
 	self protocol.Address
 
-	// Durable state, changed by Apply alone. Leases are sorted by token, slices by id.
+	// Durable state, changed by Apply alone. Slices are sorted by id.
 	epoch    uint32
 	lastID   uint64 // the last reservation id given out
-	leases   []*lease
+	leases   map[job.Token]*lease
 	slices   []*slice
 	sum      uint64        // the digest, kept incrementally
 	applying int           // facts applied; for messages of broken invariants
 	parts    capture.Parts // none: all of it is small
 
+	// Indexes of it. reserved has the slice of every durable reservation by its id, ofJob the leases of every job, in no order.
+	reserved map[uint64]*slice
+	ofJob    map[job.ID][]*lease
+
 	// Soft state.
 	booted, confirmed bool
 	inventory         []protocol.Slice
 	grants            []*grant // sorted by token, which is also the order of expiry
+	asked             map[question]*grant
 	strays            []stray
 	ailing            string             // why it can start nothing, empty if it can
 	answers           []protocol.Message // recent replies to persons
@@ -51,7 +57,15 @@ type Node struct {
 	views             uint64             // the last view's version, within this epoch
 	wake              quantity.Instant   // the earliest Tick that is asked for, 0 if none
 	refresh           quantity.Instant   // when everything is offered again
-	ids               []uint64           // scratch
+	agenda
+	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
+	pass func(now quantity.Instant, out *protocol.Out)
+}
+
+// question names an ask of a zone.
+type question struct {
+	from protocol.Address
+	ask  uint64
 }
 
 // lease is the durable right to run one subjob, from LeaseMade to LeaseGone.
@@ -83,6 +97,12 @@ type lease struct {
 	stopping string           // why it is being stopped
 	fresh    bool             // it ended in this boot
 	retry    quantity.Instant // when the outstanding effect is sent again; 0 if none is
+
+	// Of the indexes: its alarm, whether that is to be set again, whether it waits to begin, and whether it is gone.
+	slot    int
+	stirred dirty.Mark
+	pending bool
+	gone    bool
 }
 
 func (l *lease) ended() bool { return l.result != nil }
@@ -108,9 +128,11 @@ type slice struct {
 	known   bool // the inventory of this boot has it
 	desc    protocol.Slice
 	foreign bool
-	dirty   bool                // an Offer may be due
+	dirty   dirty.Mark          // an Offer may be due
 	shown   *protocol.SliceView // what the last Offer said; nil: an Offer is due whatever it says
 	renew   quantity.Instant    // when gaps from beyond the horizon come into sight; 0 if there are none
+
+	renewing, passing int // its alarms
 }
 
 // grant is a hold: soft, fenced by the epoch of its token.
@@ -137,22 +159,14 @@ func New(cfg Config) *Node {
 	err := cfg.Validate()
 	invariant.Check(err == nil, "node: New with a configuration that was not validated: %v", err)
 	return &Node{
-		cfg:  cfg.withDefaults(),
-		self: protocol.Address{Role: protocol.Node, ID: string(cfg.ID)},
+		cfg:    cfg.withDefaults(),
+		self:   protocol.Address{Role: protocol.Node, ID: string(cfg.ID)},
+		leases: map[job.Token]*lease{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID][]*lease{}, asked: map[question]*grant{},
 	}
 }
 
 // lease returns the lease of a token, nil if there is none.
-func (n *Node) lease(t job.Token) *lease {
-	if i, ok := n.findLease(t); ok {
-		return n.leases[i]
-	}
-	return nil
-}
-
-func (n *Node) findLease(t job.Token) (int, bool) {
-	return slices.BinarySearchFunc(n.leases, t, func(l *lease, t job.Token) int { return l.token.Compare(t) })
-}
+func (n *Node) lease(t job.Token) *lease { return n.leases[t] }
 
 // slice returns the record of a slice, nil if nothing is known of it.
 func (n *Node) slice(id job.SliceID) *slice {

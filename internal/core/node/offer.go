@@ -17,14 +17,7 @@ func (n *Node) offer(now quantity.Instant, out *protocol.Out) {
 	if n.refresh != 0 && n.refresh <= now {
 		n.announce(now, out)
 	}
-	for _, s := range n.slices {
-		if s.renew != 0 && s.renew <= now {
-			s.dirty = true
-		}
-		if !s.dirty {
-			continue
-		}
-		s.dirty = false
+	for _, s := range n.unseen(now) {
 		v := n.look(now, s)
 		if s.shown != nil && unchanged(now, s.shown, v) {
 			continue
@@ -48,6 +41,7 @@ func (n *Node) look(now quantity.Instant, s *slice) *protocol.SliceView {
 			s.renew = now.Add(n.cfg.Horizon / 2)
 		}
 	}
+	n.renewals.Set(&s.renewing, s, orNever(s.renew))
 	// The promise that everything rests on is checked on what leaves the node, not on how it was computed.
 	for _, g := range v.Gaps {
 		for _, r := range v.Reserved {

@@ -113,15 +113,15 @@ func (n *Node) overlaps(s *slice, r *protocol.Reservation, own uint64) (list []p
 
 // targets are the slices a call means: the named one, or all that the inventory has.
 func (n *Node) targets(id job.SliceID) ([]*slice, error) {
+	if s := n.slice(id); s != nil && s.known {
+		return []*slice{s}, nil
+	}
 	var known []*slice
 	var names []string
 	for _, s := range n.slices {
 		if s.known {
 			known, names = append(known, s), append(names, string(s.id))
 		}
-	}
-	if s := n.slice(id); s != nil && s.known {
-		return []*slice{s}, nil
 	}
 	switch {
 	case !n.confirmed:
@@ -249,8 +249,8 @@ func (n *Node) release(now quantity.Instant, in *protocol.Message, out *protocol
 	if !s.quarantined {
 		return string(s.id) + " is not quarantined", nil
 	}
-	for _, l := range n.leases {
-		if l.stuck && touches(s.id, l.slice, l.also) {
+	for _, l := range n.leasesOn(s) {
+		if l.stuck {
 			n.end(now, l, ownResult(now, l, job.Lost, "its processes could not be ended; a person released "+string(s.id)), false, out)
 		}
 	}
@@ -291,7 +291,7 @@ func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, out *pro
 	case s == nil:
 		why = string(r.Slice) + " is not a slice of this node"
 	case n.same(s, r) != 0:
-		s.dirty, s.shown = true, nil
+		n.showAgain(s)
 		return
 	case len(s.time.Closed()) >= n.cfg.MaxReservations:
 		why = fmt.Sprintf("%s has as many reservations as it may have", s.id)
@@ -314,6 +314,6 @@ func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, out *pro
 // showAll lets every slice be offered whatever has changed.
 func (n *Node) showAll() {
 	for _, s := range n.slices {
-		s.dirty, s.shown = true, nil
+		n.showAgain(s)
 	}
 }

@@ -144,7 +144,7 @@ func TestReservationsThatAreRefusedSayEverything(t *testing.T) {
 	}
 	t.Run("too many", func(t *testing.T) {
 		w := newWorld(t)
-		w.n.cfg.MaxReservations = 1
+		w.n.cfg.MaxReservations, w.twin.cfg.MaxReservations = 1, 1
 		w.inventory()
 		w.step(reserve("1", protocol.Reservation{Kind: protocol.ForDrain, Slice: "a", Start: at(1), End: quantity.Never}))
 		w.step(reserve("2", protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(2), End: quantity.Never}))
@@ -333,7 +333,7 @@ func TestATickThatIsLateIsAskedForAgain(t *testing.T) {
 
 func TestRefreshRepeatsEveryOffer(t *testing.T) {
 	w := newWorld(t)
-	w.n.cfg.Refresh = 10 * time.Second
+	w.n.cfg.Refresh, w.twin.cfg.Refresh = 10*time.Second, 10*time.Second
 	w.inventory()
 	first := w.must(protocol.Offer).View
 	w.wait(10 * time.Second)

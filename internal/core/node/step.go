@@ -48,6 +48,15 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		n.request(now, &in, out)
 	default: // not for a node
 	}
+	n.after(now, out)
+}
+
+// after is the same for every input.
+func (n *Node) after(now quantity.Instant, out *protocol.Out) {
+	if n.pass != nil {
+		n.pass(now, out)
+		return
+	}
 	n.prune(now, out)
 	n.drive(now, out)
 	n.offer(now, out)
@@ -79,7 +88,7 @@ func (l *lease) home() protocol.Address {
 // prune records that reservations are over. A fact, not a rule of time in Apply, because folding facts must give the same
 // state whenever it is done; nobody waits for it, so it needs no timer of its own.
 func (n *Node) prune(now quantity.Instant, out *protocol.Out) {
-	for _, s := range n.slices {
+	for _, s := range n.expired(now) {
 		n.ids = s.time.Past(now, n.ids[:0])
 		for _, id := range n.ids {
 			n.fact(out, protocol.Fact{Kind: protocol.ReservationGone, Reservation: &protocol.Reservation{ID: id}})
@@ -89,15 +98,16 @@ func (n *Node) prune(now quantity.Instant, out *protocol.Out) {
 
 // drive starts what is due and sends again what nobody has acknowledged.
 func (n *Node) drive(now quantity.Instant, out *protocol.Out) {
+	due := n.due(now)
 	for again := true; again; { // one that ends without having started may have been in the way of another
 		again = false
-		for _, l := range n.leases {
-			if !l.issued && !l.ended() && l.start <= now && n.begin(now, l, out) {
+		for _, l := range n.pending {
+			if !l.issued && !l.ended() && n.begin(now, l, out) {
 				again = true
 			}
 		}
 	}
-	for _, l := range n.leases {
+	for _, l := range due {
 		if l.retry != 0 && l.retry <= now || l.retry == 0 && n.late(now, l) {
 			n.outstanding(now, l, out)
 		}
@@ -111,6 +121,7 @@ func (n *Node) late(now quantity.Instant, l *lease) bool {
 
 // outstanding sends what the lease's state still asks for, and says when it is to be sent again.
 func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
+	n.stir(l)
 	l.retry = now.Add(n.cfg.ResultRetry)
 	switch {
 	case l.ended() && !l.settled:
@@ -156,22 +167,9 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	if len(n.grants) > 0 {
 		due(n.grants[0].expiry)
 	}
-	for _, l := range n.leases {
-		switch {
-		case l.retry != 0:
-			due(l.retry)
-		case l.ended() || l.stuck || !n.confirmed:
-		case l.issued:
-			due(l.end.Add(n.cfg.Overdue))
-		case l.start > now:
-			due(l.start)
-		default: // its place is still in use
-			due(l.end)
-		}
-	}
-	for _, s := range n.slices {
-		due(s.renew)
-	}
+	n.rearm(now)
+	due(n.alarms.Next())
+	due(n.renewals.Next())
 	due(n.refresh)
 	if next == quantity.Never || n.wake > now && n.wake <= next {
 		return

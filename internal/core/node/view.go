@@ -24,8 +24,8 @@ func (n *Node) Slices(now quantity.Instant) []status.Slice {
 				v.State, v.Reason = "reserved", describe(&r)
 			}
 		}
-		for _, l := range n.leases {
-			if l.started && !l.ended() && touches(s.id, l.slice, l.also) {
+		for _, l := range n.leasesOn(s) {
+			if l.started {
 				v.State, v.Reason, v.Job, v.Until = "running", l.cut, l.job, l.end
 			}
 		}
@@ -57,7 +57,7 @@ type Lease struct {
 // Leases returns every lease that is not gone, in order of token. The values are the caller's.
 func (n *Node) Leases() []Lease {
 	out := make([]Lease, 0, len(n.leases))
-	for _, l := range n.leases {
+	for _, l := range n.byToken() {
 		out = append(out, Lease{
 			Token: l.token, Job: l.job, Slice: l.slice, Also: slices.Clone(l.also), Range: l.rng, Start: l.start, End: l.end,
 			Started: l.started, Ended: l.ended(), Settled: l.settled, Stuck: l.stuck,

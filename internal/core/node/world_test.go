@@ -35,6 +35,7 @@ type world struct {
 	cfg     Config
 	n       *Node
 	shadow  *Node // folds the facts as they come and decides nothing
+	twin    *Node // takes the same inputs and looks at everything
 	now     quantity.Instant
 	facts   []protocol.Fact
 	out     protocol.Out
@@ -48,8 +49,8 @@ func device(id job.SliceID) protocol.Slice {
 
 func newWorld(t tb) *world {
 	w := &world{tb: t, cfg: Config{ID: "n", Zone: "z"}, now: t0}
-	w.n, w.shadow = New(w.cfg), New(w.cfg)
-	w.run(func() { w.n.Recover(w.now, &w.out) })
+	w.n, w.shadow, w.twin = New(w.cfg), New(w.cfg), plainly(w.cfg)
+	w.recover()
 	return w
 }
 
@@ -74,13 +75,27 @@ func (w *world) restart() {
 	if n.Digest() != w.n.Digest() {
 		w.Fatalf("the facts fold to another state than the node had")
 	}
-	w.n = n
-	w.run(func() { n.Recover(w.now, &w.out) })
+	w.n, w.twin = n, plainly(w.cfg)
+	for _, f := range w.facts {
+		w.twin.Apply(f)
+	}
+	w.recover()
+}
+
+func (w *world) recover() {
+	w.Helper()
+	w.run(func() { w.n.Recover(w.now, &w.out) })
+	var plain protocol.Out
+	w.twin.Recover(w.now, &plain)
+	w.agree(&plain)
 }
 
 func (w *world) step(m protocol.Message) []protocol.Message {
 	w.Helper()
 	w.run(func() { w.n.Step(w.now, m, &w.out) })
+	var plain protocol.Out
+	w.twin.Step(w.now, m, &plain)
+	w.agree(&plain)
 	return w.effects
 }
 
@@ -104,7 +119,7 @@ func (w *world) run(f func()) {
 // whole computes the digest's sum from the state.
 func whole(n *Node) uint64 {
 	sum := n.metaHash()
-	for _, l := range n.leases {
+	for _, l := range n.byToken() {
 		sum += l.hash()
 	}
 	for _, s := range n.slices {

@@ -80,6 +80,8 @@ const (
 	SkipTie Bug = "skip-tie"
 	// ForgetPhase leaves a paused job in the list, and the count, of those that wait. (zone)
 	ForgetPhase Bug = "forget-phase"
+	// ForgetStir leaves the alarm of a lease as it was before the lease changed. (node)
+	ForgetStir Bug = "forget-stir"
 )
 
 // Bugs lists those that the kill soak must see (make planted). The tests of a package must see the others (make mutants).
