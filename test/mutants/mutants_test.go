@@ -49,6 +49,8 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetStir:        {node, "TestStorm"},
 	planted.ForgetPhase:       {zone, "TestAPageLeavesNobodyOut"},
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
+	planted.ForgetStale:       {zone, "TestTheIndexDecidesAsThePlainPassDoes"},
+	planted.KeepUnsold:        {zone, "TestTheIndexDecidesAsThePlainPassDoes"},
 	planted.DiscardAnyLife:    {filed, "TestConformance"},
 	planted.AnswerUnfiled:     {driver, "TestAFilingIsAnsweredWhenItIsDurable"},
 	planted.DropBeforeSync:    {kept, "TestConformance"},

@@ -10,13 +10,13 @@ import (
 )
 
 // invite lists the jobs of built-in kinds that are asked for a window: all that are eligible as far as the audience goes, the
-// first of the policy and the longest waiting, or those that changed if the window was offered before. The instant may be one to
-// come.
-func (f *Floor) invite(at quantity.Instant, o *offer, w *window) []*Job {
+// first of the policy and the longest waiting, or those that changed if the window was offered before. The instant at which it begins may be
+// one to come.
+func (f *Floor) invite(now, at quantity.Instant, o *offer, w *window) []*Job {
 	f.invited = f.invited[:0]
 	if o.full {
 		f.inviteUnindexed(at, o)
-		f.inviteCrowd(at, o.slice.class, w)
+		f.inviteCrowd(now, at, o.slice.class, w)
 	} else {
 		f.inviteFresh(at, o, w)
 	}
@@ -62,11 +62,11 @@ func (f *Floor) inviteOne(now quantity.Instant, o *offer, j *Job) {
 // inviteCrowd invites those in the index: where there are more than the audience holds, one half are the first in the policy's
 // order, and one half have waited longest of the rest. So whoever has waited longest of all is always asked. No more of them are
 // looked at than are invited, but for chunks of those whose need is not met.
-func (f *Floor) inviteCrowd(at quantity.Instant, c *Class, w *window) {
+func (f *Floor) inviteCrowd(now, at quantity.Instant, c *Class, w *window) {
 	most, from := f.cfg.Market.Audience, len(f.invited)
 	for _, g := range f.groups {
 		if c.at < len(g.rankings) {
-			f.inviteInOrder(at, c, g.rankings[c.at].Within(w.length(at)), from+most+1)
+			f.inviteInOrder(now, at, c, g.rankings[c.at].Within(w.length(at)), from+most+1)
 		}
 	}
 	if len(f.invited)-from <= most {
@@ -82,7 +82,7 @@ func (f *Floor) inviteCrowd(at quantity.Instant, c *Class, w *window) {
 
 // inviteInOrder invites some jobs, which come in the order of their keys, in the policy's order, until so many are invited
 // altogether. Who moves comes too early, if not in its place (foremost), and is held back until it is its turn.
-func (f *Floor) inviteInOrder(at quantity.Instant, c *Class, jobs iter.Seq[*Job], until int) {
+func (f *Floor) inviteInOrder(now, at quantity.Instant, c *Class, jobs iter.Seq[*Job], until int) {
 	held, moved := f.held[:0], f.moved[:0]
 	for j := range jobs {
 		if len(f.invited) >= until {
@@ -111,7 +111,7 @@ func (f *Floor) inviteInOrder(at quantity.Instant, c *Class, jobs iter.Seq[*Job]
 			f.invited = append(f.invited, held[i].job)
 		}
 	}
-	f.rerank(moved)
+	f.rerank(now, moved)
 	clear(held)
 	clear(moved)
 	f.held, f.moved = held[:0], moved[:0]

@@ -40,7 +40,7 @@ type bid struct {
 // gather collects what stands of everybody's variants for one window: those of built-in kinds by job, so that there is
 // little left to sort.
 func (f *Floor) gather(now quantity.Instant, at int32, o *offer, w *window, r *round, uncontended bool) {
-	asked := f.invite(now, o, w)
+	asked := f.invite(now, now, o, w)
 	slices.SortFunc(asked, byName)
 	for _, j := range asked {
 		f.propose(now, at, j, o, w, uncontended)

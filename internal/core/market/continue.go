@@ -48,7 +48,7 @@ func (f *Floor) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 	o, w := offer{slice: s, full: true}, window{start: at, end: end}
 	f.value(at, &mine, &o, &w, false)
 	f.refreshIndex(now)
-	for _, other := range f.invite(at, &o, &w) {
+	for _, other := range f.invite(now, at, &o, &w) {
 		if other == j || other.RestsUntil() > now {
 			continue
 		}

@@ -88,7 +88,6 @@ func (f *Floor) groupOf(j *Job) *group {
 
 // refreshIndex makes the entries of stale jobs again.
 func (f *Floor) refreshIndex(now quantity.Instant) {
-	f.now = now
 	f.stale.Drain(func(j *Job) {
 		f.stopCounting(j)
 		if j.ranked {
@@ -172,10 +171,10 @@ func (f *Floor) rank(j *Job) {
 }
 
 // rerank gives jobs that move the places of what they have attained by now.
-func (f *Floor) rerank(jobs []*Job) {
+func (f *Floor) rerank(now quantity.Instant, jobs []*Job) {
 	for _, j := range jobs {
 		f.unrank(j)
-		j.key.Attained, _, _ = j.Use(f.now)
+		j.key.Attained, _, _ = j.Use(now)
 		f.rank(j)
 	}
 }

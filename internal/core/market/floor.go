@@ -63,11 +63,10 @@ type Floor struct {
 	stale     dirty.Set[*Job]
 	unindexed []*Job
 	// waits are by class the ranked jobs by how long they have waited, where jobs bid, but for those in ahead, which have been served
-	// before their time. invitation counts the audiences that were chosen. now is when the index was refreshed last.
+	// before their time. invitation counts the audiences that were chosen.
 	waits      []ranking.List[*Job]
 	ahead      []*Job
 	invitation uint64
-	now        quantity.Instant
 	// generation counts the changes that can make a job eligible; fresh are the jobs that changed after the generation seen: windows
 	// that stand are offered to them alone.
 	generation, seen uint64

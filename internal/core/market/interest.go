@@ -122,7 +122,7 @@ func (f *Floor) foremost(now quantity.Instant, c *Class, jobs iter.Seq[*Job], bu
 			best, least = j, key
 		}
 	}
-	f.rerank(moved)
+	f.rerank(now, moved)
 	clear(moved)
 	f.moved = moved[:0]
 	return best

@@ -78,6 +78,10 @@ const (
 	SkipCapture Bug = "skip-capture"
 	// SkipTie goes on behind every job that shares its instant of submission with the last one of a page. (zone)
 	SkipTie Bug = "skip-tie"
+	// ForgetStale leaves what a job answers to windows in the index as it was before its subjob went on. (zone)
+	ForgetStale Bug = "forget-stale"
+	// KeepUnsold leaves the free time of a slice as it was before a reservation there was refused. (backfill)
+	KeepUnsold Bug = "keep-unsold"
 	// ForgetPhase leaves a paused job in the list, and the count, of those that wait. (zone)
 	ForgetPhase Bug = "forget-phase"
 	// ForgetStir leaves the alarm of a lease as it was before the lease changed. (node)

@@ -146,7 +146,9 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		c.Plan.Extended += f.End.Sub(c.End)
 		c.Range, c.End = f.Range, f.End
 		z.resell(s, c)
-		z.touch(s)
+		if !planted.In(planted.ForgetStale) {
+			z.touch(s)
+		}
 	case protocol.Released:
 		z.settle(s, f, job.Range{})
 	case protocol.Committed:
