@@ -66,3 +66,37 @@ func BenchmarkStep(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStepOfAny is a step that is about any of the jobs that wait (it is paused or goes on, and its home says so), which nobody
+// has looked at for long.
+func BenchmarkStepOfAny(b *testing.B) {
+	for _, n := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g, _ := crowded(b, n)
+			var out protocol.Out
+			g.Recover(1e9, &out)
+			now, zone, person := quantity.Instant(1e9), protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
+			names := make([]job.ID, 4096)
+			steps := 0
+			for i := 0; b.Loop(); i++ {
+				if i%len(names) == 0 { // another handful
+					b.StopTimer()
+					for k := range names {
+						names[k] = job.ID(fmt.Sprintf("j%x", uint32((i+k)*7919%n)*2654435761))
+					}
+					b.StartTimer()
+				}
+				id, flag := names[i%len(names)], i/n%2 == 0
+				for _, m := range []protocol.Message{
+					{Kind: protocol.PauseJob, From: person, Job: id, Flag: flag}, {Kind: protocol.PauseJob, From: zone, Job: id, Generation: 1, Flag: flag},
+				} {
+					out.Reset()
+					now = now.Add(1000)
+					g.Step(now, m, &out)
+					steps++
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(steps), "ns/step")
+		})
+	}
+}

@@ -12,7 +12,11 @@ import (
 // TestEveryDurableFieldMovesTheDigest: facts that lose one would fold to what looks like the same state.
 func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	e := &entry{}
-	digesttest.EveryField(t, e, e.hash, "index", "taken", "spec", "heldKnown", "telling", "sequel.expires", "sequel.leaving")
+	sum := func() uint64 {
+		e.submittedSum = e.sumSubmitted()
+		return e.hash()
+	}
+	digesttest.EveryField(t, e, sum, "index", "taken", "submittedSum", "heldKnown", "telling", "sequel.expires", "sequel.leaving")
 	q := &protocol.Queue{}
 	digesttest.EveryField(t, q, func() uint64 { return q.Mix(digest.New()).Sum() })
 	s := &job.Spec{}

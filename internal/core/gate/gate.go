@@ -114,7 +114,7 @@ type entry struct {
 	capture.Mark
 	id              job.ID
 	spec            *job.Spec
-	specSum         uint64 // of spec, which is long and never changes
+	submittedSum    uint64
 	request, digest string
 	zone            job.ZoneID
 	// generation of its present life; since is that of the first one of the same work, which was submitted then.
@@ -187,11 +187,18 @@ func New(cfg Config) (*Gate, error) {
 // Digest is a hash of the durable state.
 func (g *Gate) Digest() uint64 { return g.sum }
 
+// hash is the entry's part of the digest. What was submitted is long and never changes but by a requeue, and has a sum of its own, so
+// that a fact costs what it changes.
 func (e *entry) hash() uint64 {
 	b := e.became()
-	h := digest.New().Text(string(e.id)).Int(int64(e.specSum)).Text(e.request).Text(e.digest).Text(string(e.zone)).Int(int64(e.epoch), int64(e.submitted))
-	h = h.Int(int64(e.generation), int64(e.since), int64(b.begun)).Text(b.requeued).Text(b.cancelled)
+	h := digest.New().Int(int64(e.submittedSum), int64(e.epoch), int64(e.generation), int64(e.since), int64(b.begun)).Text(b.requeued).Text(b.cancelled)
 	return b.verdict.Mix(h.Bool(e.homed, e.held).Text(b.dropping)).Int(int64(b.ended)).Sum()
+}
+
+// sumSubmitted is what hash takes of what was submitted.
+func (e *entry) sumSubmitted() uint64 {
+	h := digest.Optional(digest.New(), e.spec).Text(string(e.id)).Text(e.request).Text(e.digest).Text(string(e.zone))
+	return h.Int(int64(e.submitted)).Sum()
 }
 
 // fact decides f: it is applied at once and made durable before any effect of the step leaves.
@@ -247,10 +254,12 @@ func (g *Gate) applyAccepted(f *protocol.Fact) {
 
 // accepted is a job that nothing has become of.
 func accepted(f *protocol.Fact) *entry {
-	return &entry{
-		id: f.Job, spec: f.Spec, specSum: f.Spec.Mix(digest.New()).Sum(), request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
+	e := &entry{
+		id: f.Job, spec: f.Spec, request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
 		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, heldKnown: true,
 	}
+	e.submittedSum = e.sumSubmitted()
+	return e
 }
 
 func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
@@ -288,7 +297,8 @@ func (e *entry) fold(f *protocol.Fact) {
 		e.generation = f.Generation
 		*e.follow() = sequel{begun: f.At, requeued: f.Request}
 		if f.Spec != nil {
-			e.spec, e.specSum = f.Spec, f.Spec.Mix(digest.New()).Sum()
+			e.spec = f.Spec
+			e.submittedSum = e.sumSubmitted()
 		}
 		e.homed, e.held, e.heldKnown = false, false, true
 	}
