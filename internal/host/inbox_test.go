@@ -6,10 +6,13 @@ import (
 	"io"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/tape"
 )
@@ -155,6 +158,41 @@ func TestACallThatGivesUpIsToldHowToAskAgain(t *testing.T) {
 	cancel()
 	if _, err := h.Submit(ctx, "r1", spec("a"), nil); errkind.Of(err) != errkind.Unavailable || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// chatty is an inventory that sees something new as fast as it is heard.
+type chatty struct{ fixed }
+
+func (chatty) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
+	for ctx.Err() == nil {
+		report(inventory.Sighting{Slice: "s", Present: true})
+	}
+	return nil
+}
+
+// TestTheInventoryWaits while nobody takes what it has said: none of that may be lost, and it must not grow for ever.
+func TestTheInventoryWaits(t *testing.T) {
+	r := newRig(t)
+	r.options = func(o *Options) {
+		o.Inventory, o.Ours = chatty{}, func(job.SliceID, int) bool { return false }
+	}
+	h, err := r.open() // not running: nobody takes anything
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := h.watch(t.Context())
+	for waiting, _ := h.inbox.load(); waiting[world] < patientRoom; waiting, _ = h.inbox.load() {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(5 * time.Millisecond) // a chance to go on, were it not to wait
+	stop()
+	// Once it is to end it says what it was about to say.
+	if waiting, dropped := h.inbox.load(); waiting[world] > patientRoom+1 || dropped[world] != 0 {
+		t.Errorf("%d wait, %d were dropped", waiting[world], dropped[world])
 	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)

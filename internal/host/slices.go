@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -55,6 +56,19 @@ func (h *Host) use() func(job.SliceID) (map[int]int64, error) {
 	}
 }
 
+// patientRoom is how many messages of the world may wait for the inventory to add one.
+const patientRoom = 4096
+
+// pause waits; it says false if ctx was done first.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 func (h *Host) prefix() job.SliceID { return job.SliceID(h.opts.NodeID) + "/" }
 
 // watch looks for processes that are not ours on the slices for as long as the daemon runs, and tells the node. The
@@ -66,6 +80,10 @@ func (h *Host) watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ours := func(s job.SliceID, pid int) bool { return h.opts.Ours(h.prefix()+s, pid) }
 	report := func(s inventory.Sighting) {
+		// It says each thing once, and none may be dropped: where too much waits it looks again later.
+		for waiting, _ := h.inbox.load(); waiting[world] >= patientRoom && pause(ctx, retryFirst); waiting, _ = h.inbox.load() {
+			continue
+		}
 		h.heard(protocol.Message{Kind: protocol.Foreign, Slice: h.prefix() + s.Slice, Flag: s.Present, Text: s.Text})
 	}
 	var done sync.WaitGroup
