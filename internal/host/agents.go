@@ -32,6 +32,8 @@ type agents struct {
 	zone protocol.Address
 	send func(protocol.Message)       // never refuses
 	try  func(protocol.Message) error // refuses when there is too much
+	// recall is the digest of an external job that the archive has; ok is false where it has none.
+	recall func(job.ID) (digest string, ok bool)
 
 	mu   sync.Mutex
 	jobs map[job.ID]*agent
@@ -44,6 +46,7 @@ type agent struct {
 	digest     string
 	open       quota
 	over       bool
+	archived   bool     // it is here only while somebody attends
 	session    *session // nil: nobody attends
 	superseded []uint64
 }
@@ -64,7 +67,7 @@ func (a *agents) fact(f *protocol.Fact) {
 		if at := a.jobs[f.Job]; at != nil && at.over {
 			at.over, at.session = false, nil // whoever had attended it heard that it was over
 		}
-	case f.Kind == protocol.JobForgotten:
+	case f.Kind == protocol.JobForgotten, f.Kind == protocol.JobArchived:
 		a.ended = slices.DeleteFunc(a.ended, func(name job.ID) bool { return name == f.Job })
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -140,6 +143,9 @@ func (h *Host) AgentKey(ctx context.Context, name job.ID) (string, error) {
 		if _, err := h.Job(ctx, name); err != nil {
 			return "", err
 		}
+		if digest, ok := h.agents.recall(name); ok {
+			return h.agents.keys.key(name, digest)
+		}
 		return "", errkind.Errorf(errkind.Invalid, "job %s is not external: Sluice proposes its subjobs, and it has no agent", name)
 	}
 	return h.agents.keys.key(name, at.digest)
@@ -188,6 +194,11 @@ func (a *agents) enter(n *Negotiation, now time.Time) (*session, uint64, error) 
 	var s *session
 	var err error
 	if n.Session == 0 {
+		if at == nil {
+			if digest, ok := a.recall(n.Job); ok {
+				at = &agent{digest: digest, open: quota{a: openRate, burst: openBurst}, over: true, archived: true}
+			}
+		}
 		s, err = a.opened(at, n, now)
 	} else {
 		s, err = at.known(n.Session)
@@ -238,7 +249,7 @@ func (a *agents) opened(at *agent, n *Negotiation, now time.Time) (*session, err
 			old.gone.Stop()
 		}
 	}
-	at.session = s
+	at.session, a.jobs[n.Job] = s, at
 	return s, nil
 }
 
@@ -333,6 +344,9 @@ func (a *agents) expire(name job.ID, s *session, turn uint64) {
 	s.end = errNoSession()
 	if at != nil && at.session == s {
 		at.session = nil
+		if at.archived {
+			delete(a.jobs, name)
+		}
 	}
 	a.send(a.attend(name, s.number, false))
 }

@@ -16,6 +16,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/edge/archive/memory"
 	"sluice.dev/sluice/internal/edge/tape"
 	"sluice.dev/sluice/internal/lab/sim"
 )
@@ -315,6 +317,57 @@ func TestJobOver(t *testing.T) {
 	if got, err = h.Negotiate(t.Context(), Negotiation{Job: "a", Key: keyOf(t, h), Wait: time.Minute}); err != nil || !got.Over {
 		t.Errorf("after a restart: %+v, %v", got, err)
 	}
+}
+
+// TestTheAgentOfAnArchivedJob: it hears that the job is over, like any other, and nothing of it is kept when it has gone.
+func TestTheAgentOfAnArchivedJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := agentRig(t)
+		kept := memory.New()
+		r.options = func(o *Options) {
+			o.Archive = func(string, bool) (archive.Archive, error) { return kept, nil }
+		}
+		h, stop := r.start(t)
+		facts := over("x", 1, 1)
+		facts[0].Spec.External, facts[0].Digest = true, "content"
+		for name, facts := range map[job.ID][]protocol.Fact{"x": facts, "y": over("y", 1, 1)} {
+			p, err := archive.NewPart(protocol.Gate, name, 1, facts)
+			if err == nil {
+				err = kept.File([]archive.Part{p})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		key, err := h.agents.keys.key("x", "content")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []Negotiation{{Job: "x", Key: strings.Repeat("0", 64)}, {Job: "y", Key: key}} {
+			if _, err := h.Negotiate(t.Context(), n); errkind.Of(err) != errkind.Denied {
+				t.Errorf("job %s: %v", n.Job, err)
+			}
+		}
+		if len(h.agents.jobs) != 0 {
+			t.Errorf("%d are kept for callers without a key", len(h.agents.jobs))
+		}
+		got, err := h.Negotiate(t.Context(), Negotiation{Job: "x", Key: key, Wait: time.Minute})
+		if err != nil || !got.Over {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if got, err = h.Negotiate(t.Context(), Negotiation{Job: "x", Session: got.Session}); err != nil || !got.Over {
+			t.Errorf("%+v, %v", got, err)
+		}
+		time.Sleep(2 * AgentGone)
+		h.agents.mu.Lock()
+		if len(h.agents.jobs) != 0 {
+			t.Error("it is kept for ever")
+		}
+		h.agents.mu.Unlock()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestMailboxIsBounded: what nobody asks for is dropped from its old end, and counted.

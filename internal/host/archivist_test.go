@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/archive/archivetest"
 	"sluice.dev/sluice/internal/edge/archive/memory"
@@ -411,4 +412,65 @@ func TestAnArchiveWithTooFewJobsIsRefused(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// shelved is a zone that shows the record it was last given.
+type shelved struct {
+	toyZone
+	record *protocol.Record
+}
+
+func (z *shelved) Apply(f protocol.Fact) { z.record = f.Record }
+func (z *shelved) Job(_ quantity.Instant, name job.ID) (j status.Job, ok bool) {
+	if z.record == nil {
+		return j, false
+	}
+	return status.Job{Name: name, Generation: z.record.Generation, State: z.record.Verdict.State}, true
+}
+
+func (z *shelved) Brief(now quantity.Instant, name job.ID) (status.Job, bool) {
+	return z.Job(now, name)
+}
+
+// requeued is a gate that has another life of job a.
+type requeued struct{ librarian }
+
+func (g *requeued) Life(id job.ID) job.Generation {
+	if id == "a" {
+		return 2
+	}
+	return 0
+}
+
+// Whoever has just requeued an archived job is not told how its last life ended: what its home has filed is of that one.
+func TestAnEarlierLifeIsNotShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, c := archiveRig(t)
+		r.actors = func() actor.Set { return actor.Set{Gate: &requeued{}, Zone: &shelved{}, Node: &toyNode{}} }
+		h, stop := r.start(t)
+		for name, g := range map[job.ID]job.Generation{"a": 1, "b": 1} {
+			zone, err := archive.NewPart(protocol.Zone, name, g, []protocol.Fact{{
+				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: g, Spec: spec(name), Verdict: job.Verdict{State: job.Failed}},
+			}})
+			if err == nil {
+				err = c.Archive.File([]archive.Part{gatePart(t, name, g, 1), zone})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if j, err := h.Job(context.Background(), "b"); err != nil || j.State != job.Failed || j.Generation != 1 {
+			t.Errorf("an archived job: %+v, %v", j, err)
+		}
+		if j, err := h.Job(context.Background(), "a"); errkind.Of(err) != errkind.Unavailable {
+			t.Errorf("a job that was requeued: %+v, %v", j, err)
+		}
+		page, err := h.Jobs(context.Background(), status.JobQuery{Limit: 5})
+		if err != nil || len(page.Jobs) != 0 && page.Jobs[0].Name != "b" || len(page.Jobs) > 1 {
+			t.Errorf("list: %+v, %v", page.Jobs, err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }

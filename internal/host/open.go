@@ -52,7 +52,8 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.started = h.clock.now()
 	h.agents = &agents{
-		keys: keyring{dir: o.DataDir}, zone: protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)},
+		recall: h.archivedAgent,
+		keys:   keyring{dir: o.DataDir}, zone: protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)},
 		send: h.inbox.put, try: h.inbox.call, jobs: map[job.ID]*agent{},
 	}
 	if err := h.open(ctx); err != nil {

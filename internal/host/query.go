@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -119,7 +120,7 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 		if r.present == 0 {
 			return zero, errkind.Errorf(errkind.NotFound, "there is no job %q; see the list of jobs for those there are", name)
 		}
-		if v, of, err := archivedView(h, name, filed, life); err != nil || of == r.present {
+		if v, of, err := archivedView(h, name, filed, life); err != nil || of == r.present || of != 0 && planted.In(planted.ShowEarlierLife) {
 			return v, err
 		}
 		select {

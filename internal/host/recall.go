@@ -134,3 +134,20 @@ func (h *Host) openArchive() error {
 	go h.archivist.run()
 	return nil
 }
+
+// archivedAgent is the digest of an archived external job, which its agent's key is made of.
+func (h *Host) archivedAgent(name job.ID) (digest string, ok bool) {
+	if h.archivist == nil {
+		return "", false
+	}
+	facts, _, err := h.filed(protocol.Gate, name)
+	if err != nil {
+		h.log.Error("what was archived of a job can not be read", "job", string(name), "error", err)
+	}
+	for i := range facts {
+		if f := &facts[i]; f.Kind == protocol.JobAccepted && f.Spec != nil && f.Spec.External {
+			return f.Digest, true
+		}
+	}
+	return "", false
+}

@@ -53,6 +53,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.KeepUnsold:        {zone, "TestTheIndexDecidesAsThePlainPassDoes"},
 	planted.DiscardAnyLife:    {filed, "TestConformance"},
 	planted.AnswerUnfiled:     {driver, "TestAFilingIsAnsweredWhenItIsDurable"},
+	planted.ShowEarlierLife:   {driver, "TestAnEarlierLifeIsNotShown"},
 	planted.DropBeforeSync:    {kept, "TestConformance"},
 	planted.TornCapture:       {parts, "TestACaptureIsOfOneInstant"},
 	planted.SkipCapture:       {parts, "TestACaptureIsOfOneInstant"},

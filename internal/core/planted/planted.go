@@ -60,6 +60,8 @@ const (
 	DiscardAnyLife Bug = "discard-any-life"
 	// AnswerUnfiled lets actors forget jobs that the archive has not made durable. (host)
 	AnswerUnfiled Bug = "answer-unfiled"
+	// ShowEarlierLife shows an archived job whatever life its record is of. (host)
+	ShowEarlierLife Bug = "show-earlier-life"
 	// DropBeforeSync removes what a snapshot covers before the snapshot is durable. (journal)
 	DropBeforeSync Bug = "drop-before-sync"
 	// TornCapture lets a part change before a running capture has its facts: they would be of two instants. (capture)
