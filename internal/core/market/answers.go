@@ -29,7 +29,7 @@ type windowKey struct {
 
 // mostHeard bounds how many answers of jobs one look at the windows hears; at least leastHeard jobs are asked about each. Where
 // that is fewer than there are, a sample is asked, spread over all of them, and its answers stand for the others.
-const mostHeard, leastHeard = 1 << 13, 64
+const mostHeard, leastHeard = 1 << 12, 64
 
 // Look is one look at what is offered, for people: what jobs answer to windows of a kind is found once. It changes nothing.
 type Look struct {
