@@ -66,6 +66,11 @@ func (f *Floor) Audit(now quantity.Instant) (wrong []string) {
 		note(f.plain == nil && (s.stands != s.standing(now) || s.stands != f.open.Has(i)), "slice %s: a window stands: %v, should be %v", s.Name(), s.stands, s.standing(now))
 	}
 	for _, c := range f.classes {
+		for i := c.quiet.Next(0); i >= 0; i = c.quiet.Next(i + 1) {
+			s := f.slices[i]
+			note(s.class != c || f.turn.Has(i), "slice %s: quiet as one of class %s, and it is of %s, in turn %v", s.Name(), c.Label(), s.class.Label(), f.turn.Has(i))
+			note(!s.dirty && !slices.ContainsFunc(s.windows, func(w window) bool { return w.start <= now && w.offered }), "slice %s: quiet without a window that everybody was asked about", s.Name())
+		}
 		note(counts[c] != [2]int{c.slices, c.usable}, "class %s: %d slices, %d of them usable, should be %v", c.Label(), c.slices, c.usable, counts[c])
 	}
 	return wrong

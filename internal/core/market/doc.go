@@ -18,6 +18,7 @@
 //	eligibility.go  the index: for each job and class the shortest window it can use, ranked by the policy (package ranking)
 //	audience.go     who is invited to a window (mechanism jasda)
 //	interest.go     a round of mechanism sja: the first by policy wins
+//	quiet.go        one pass of it over the windows: which slices need no look
 //	rounds.go       rounds of mechanism jasda: which windows are offered, in which order, and repack
 //	agents.go       calls to the agents of external jobs, and their answers
 //	bids.go verify.go  variants: proposed, verified, calibrated, scored
