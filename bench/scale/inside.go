@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"sluice.dev/sluice/bench/sample"
 	"sluice.dev/sluice/internal/core/job"
@@ -33,7 +32,6 @@ type inside struct {
 // runWorld sets a park up, lets it become busy and watches it until so many subjobs are sold. What can't be had before ctx is done
 // is given up; what was watched until then counts if it is a tenth.
 func runWorld(ctx context.Context, q question) inside {
-	begin := time.Now()
 	w, err := newWorld(ctx, q)
 	if err == nil {
 		err = w.open(ctx)
@@ -41,12 +39,11 @@ func runWorld(ctx context.Context, q question) inside {
 	if err == nil {
 		err = w.sell(ctx, q.Slices)
 	}
-	return w.watch(ctx, q, begin, err)
+	return w.watch(ctx, q, err)
 }
 
 // runNode is the same for one node with all the slices, and a salesman in place of the zone.
 func runNode(ctx context.Context, q question) inside {
-	begin := time.Now()
 	w := emptyWorld()
 	all, err := specs()
 	w.add(protocol.Address{Role: protocol.Zone, ID: zoneID}, &salesman{specs: all, draw: prng.New(seed, 5), sites: map[job.SliceID]*site{}})
@@ -60,21 +57,21 @@ func runNode(ctx context.Context, q question) inside {
 	if err == nil {
 		err = w.sell(ctx, q.Slices)
 	}
-	return w.watch(ctx, q, begin, err)
+	return w.watch(ctx, q, err)
 }
 
 // watch looks at what follows, unless setting up has failed.
-func (w *world) watch(ctx context.Context, q question, begin time.Time, err error) (r inside) {
-	r.SetUp = round(time.Since(begin)).String()
+func (w *world) watch(ctx context.Context, q question, err error) (r inside) {
+	r.SetUp = round(used()).String() + " of processor time"
 	if err != nil {
-		return inside{GaveUp: fmt.Sprintf("gave up setting up after %s: %v", r.SetUp, err)}
+		return inside{GaveUp: fmt.Sprintf("gave up setting up after %s: %s", r.SetUp, firstLine(err))}
 	}
 	w.watched, w.clock = true, newStopwatch()
 	before := w.sold
 	err = q.profiled(func() error { return w.sell(ctx, q.Sold) })
 	r.Sold = w.sold - before
 	if r.Sold < max(1, q.Sold/10) {
-		return inside{GaveUp: fmt.Sprintf("gave up after %s, %d of %d subjobs sold: %v", round(time.Since(begin)), r.Sold, q.Sold, err)}
+		return inside{GaveUp: fmt.Sprintf("gave up after %s, %d of %d subjobs sold: %v", round(used()), r.Sold, q.Sold, err)}
 	}
 	for role, to := range map[protocol.Role]*taken{protocol.Gate: &r.Gate, protocol.Zone: &r.Zone, protocol.Node: &r.Node} {
 		v := sample.Ordered(w.took[role])

@@ -70,6 +70,8 @@ type back struct {
 	// answer is when all of the calls had their first answer, from the start of the process; slowest names the last of them.
 	answer  time.Duration
 	slowest string
+	// used is the daemon's processor time until then.
+	used time.Duration
 	// peak and final size in memory, in MiB, and what of it is live on the heap.
 	peak, final, heap float64
 }
@@ -96,7 +98,7 @@ func (s *settings) restart(ctx context.Context, small, big *standing) ([]line, e
 		}
 		backs = append(backs, b)
 		answer.Cells = append(answer.Cells, measured(t.of, b.answer.Seconds()))
-		answer.Note = "the last to be answered: " + b.slowest
+		answer.Note = fmt.Sprintf("the last to be answered in the last case: %s; the daemon had used %s of processor time", b.slowest, round(b.used))
 		peak.Cells = append(peak.Cells, measured(t.of, b.peak/1024))
 		final.Cells = append(final.Cells, measured(t.of, b.final/1024))
 	}
@@ -126,7 +128,7 @@ func (s *settings) comesBack(ctx context.Context, t *standing) (b back, err erro
 				mu.Lock()
 				if errs[c.name] = failed; failed == nil {
 					if took := time.Since(t.d.Started); took > b.answer {
-						b.answer, b.slowest = took, c.name
+						b.answer, b.slowest, b.used = took, c.name, busy(t.d)
 					}
 				}
 				mu.Unlock()

@@ -103,6 +103,7 @@ func (s *settings) sales(ctx context.Context, _ []string) (lines []line, err err
 // fleets is the simulator with larger and larger clusters, all of them busy.
 func (s *settings) fleets(ctx context.Context, _ []string) ([]line, error) {
 	rate := line{Row: "sim", Name: "simulator, all slices busy, one zone", Unit: "subjobs/s", More: true, Value: 5000, Target: "5,000 subjobs a second with 10,000 nodes"}
+	busy := line{Row: "sim", Name: "the same, by a second of processor time", Unit: "subjobs/s", More: true}
 	peak := line{Row: "sim", Name: "its memory at most", Unit: "GiB", Value: 1, Target: "1 GiB"}
 	for _, n := range []int{s.nodes / 10, s.nodes * 3 / 10, s.nodes} {
 		r, err := s.ask(ctx, question{Kind: "fleet", Nodes: n, Sold: s.simulated})
@@ -115,8 +116,9 @@ func (s *settings) fleets(ctx context.Context, _ []string) ([]line, error) {
 			continue
 		}
 		rate.Cells, peak.Cells = append(rate.Cells, measured(of, r.PerSecond)), append(peak.Cells, measured(of, r.Peak))
+		busy.Cells = append(busy.Cells, measured(of, r.PerProcessor))
 	}
-	return []line{rate, peak}, nil
+	return []line{rate, busy, peak}, nil
 }
 
 // subjob is how many subjobs that do nothing one machine ends in a second.
