@@ -185,3 +185,18 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 	step(protocol.Message{Kind: protocol.Adopt, Job: "j000002", Epoch: 1, Generation: 7, Since: 7, Spec: again.Spec, At: now})
 	check("another job has its name", 30)
 }
+
+// TestASilentNodeIsAskedLessAndLess about output that is not known to be in its place.
+func TestASilentNodeIsAskedLessAndLess(t *testing.T) {
+	z := ended(t, 1, nil, protocol.Publication{Token: job.Token{Epoch: 1, Seq: 1}, Node: "n", Range: job.Range{To: 1}})
+	asked, now := 0, quantity.Instant(2e9)
+	for range 600 {
+		var out protocol.Out
+		z.Step(now, protocol.Message{Kind: protocol.Tick}, &out)
+		asked += len(told(&out, protocol.ResultAck))
+		now = now.Add(time.Second)
+	}
+	if asked < 10 || asked > 17 {
+		t.Errorf("it was asked %d times in ten minutes, want 6 times in the first and then every 64 s", asked)
+	}
+}

@@ -102,10 +102,10 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 		if len(s.Unpublished) == 0 {
 			continue
 		}
-		if s.publishAsked.Add(z.cfg.Retry) <= now {
+		if z.publishAgain(s) <= now {
 			z.askPublications(now, s, out)
 		}
-		wake = min(wake, s.publishAsked.Add(z.cfg.Retry))
+		wake = min(wake, z.publishAgain(s))
 	}
 	if z.cfg.Market != nil { // an agent that won nothing is called again too
 		for _, s := range z.due(&z.resting, now) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -43,6 +44,7 @@ func (z *Zone) applyPublished(s *state, t job.Token) {
 	if i, found := s.publication(t); found {
 		s.Unpublished = slices.Delete(s.Unpublished, i, i+1)
 	}
+	s.publishTries = 0 // nodes publish
 	z.armPublications(s)
 	z.mayLeave(s)
 }
@@ -50,9 +52,14 @@ func (z *Zone) applyPublished(s *state, t job.Token) {
 func (z *Zone) armPublications(s *state) {
 	at := quantity.Never
 	if len(s.Unpublished) > 0 {
-		at = s.publishAsked.Add(z.cfg.Retry)
+		at = z.publishAgain(s)
 	}
 	z.publishing.Set(&s.slots.publishing, s, at)
+}
+
+// publishAgain is when nodes are asked again about a job's output: after Retry, which doubles while nothing is published.
+func (z *Zone) publishAgain(s *state) quantity.Instant {
+	return s.publishAsked.Add(z.cfg.Retry << min(s.publishTries, outbox.Doublings))
 }
 
 // published: the output of a commit is in its place.
@@ -74,6 +81,7 @@ func (z *Zone) published(now quantity.Instant, in *protocol.Message, out *protoc
 // lost, or they may have forgotten it in a crash.
 func (z *Zone) askPublications(now quantity.Instant, s *state, out *protocol.Out) {
 	s.publishAsked = now
+	s.publishTries++
 	for range min(mostAsked, len(s.Unpublished)) {
 		s.publishTurn = (s.publishTurn + 1) % len(s.Unpublished)
 		p := &s.Unpublished[s.publishTurn]

@@ -55,7 +55,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	if s.complete() {
 		z.teach(s, out)
 	}
-	s.publishAsked = now
+	s.publishAsked, s.publishTries = now, 0
 	z.armPublications(s)
 	ack.Range = done
 	if planted.In(planted.PublishAll) {

@@ -107,6 +107,7 @@ type state struct {
 	// publishAsked is when nodes were last asked about output that is not published, publishTurn the publication asked about
 	// last.
 	publishAsked quantity.Instant
+	publishTries int // since anything was published or committed
 	publishTurn  int
 	// rigid is what is kept of a rigid job, trouble what nodes had with it lately; nil if there is none of it.
 	rigid   *backfill.Job
