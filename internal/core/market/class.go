@@ -36,7 +36,7 @@ type Class struct {
 // SpeedOf is how fast a job runs on slices of the class, in parts per thousand; 0 if it can not.
 func (c *Class) SpeedOf(spec *job.Spec) int64 { return spec.SpeedOn(c.Profile, c.Speed) }
 
-// classOf finds or makes the class of a slice. Of a new one no job has an answer yet.
+// classOf finds or makes the class of a slice.
 func (f *Floor) classOf(s *protocol.Slice) *Class {
 	for _, c := range f.classes {
 		if c.Capacity == s.Capacity && c.Speed == s.Speed && c.Profile == s.Profile {
@@ -45,7 +45,12 @@ func (f *Floor) classOf(s *protocol.Slice) *Class {
 	}
 	c := &Class{at: len(f.classes), Capacity: s.Capacity, Profile: s.Profile, Speed: s.Speed}
 	c.before = func(a, b *Job) int {
-		a.key.Laxity, b.key.Laxity = a.answers[c.at].laxity, b.answers[c.at].laxity
+		if a.dated {
+			a.key.Laxity = a.answers[c.at].laxity
+		}
+		if b.dated {
+			b.key.Laxity = b.answers[c.at].laxity
+		}
 		return f.cfg.Policy.Compare(&a.key, &b.key)
 	}
 	f.classes, f.asked.classes = append(f.classes, c), append(f.asked.classes, &tally.Tally{})
@@ -54,7 +59,7 @@ func (f *Floor) classOf(s *protocol.Slice) *Class {
 		f.speeds = slices.Insert(f.speeds, i, c.Speed)
 	}
 	for _, j := range f.jobs {
-		f.InvalidateJob(j)
+		f.extend(j, c)
 	}
 	return c
 }

@@ -44,8 +44,8 @@ type eligibility struct {
 type entry struct {
 	// indexed jobs answer from what is kept; the others are asked each time. ranked ones can use a window of some class: they are in
 	// the rankings of their group, with key as what they are compared by. moves: what it has attained grows by itself since it runs,
-	// and the key's is what it had when that was last looked at, so no more than it has.
-	indexed, ranked, moves bool
+	// and the key's is what it had when that was last looked at, so no more than it has. dated: the key's laxity is that of the class in which it was compared last.
+	indexed, ranked, moves, dated bool
 	// ineligible is why an indexed job does not answer at all, Eligible if it does.
 	ineligible Reason
 	key        policy.Candidate
@@ -154,9 +154,35 @@ func (f *Floor) examine(now quantity.Instant, j *Job, e *entry) {
 	}
 	e.key = policy.Candidate{
 		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: j.Attained(), Weight: 1,
+		Laxity: math.MaxInt64,
 	}
+	e.dated = j.deadline() != quantity.Never
 	if e.moves = j.Busy() > 0; e.moves {
 		e.key.Attained, _, _ = j.Use(now)
+	}
+}
+
+// extend completes a job's entry by its answer for a new class: the others stay as they are, and so do its places in their rankings.
+func (f *Floor) extend(j *Job, c *Class) {
+	if bool(j.stale) || len(f.classes) <= maxClasses && (!j.indexed || j.ineligible != Eligible) {
+		return
+	}
+	a, ok := f.answer(j, c)
+	if !ok || len(f.classes) > maxClasses || a.need != never && !j.ranked {
+		f.InvalidateJob(j)
+		return
+	}
+	j.answers = append(j.answers, a)
+	j.counting.entries = append(j.counting.entries, f.asked.classes[c.at].Enter(a.need))
+	if a.need == never {
+		return
+	}
+	for len(j.group.rankings) < len(f.classes) {
+		j.group.rankings = append(j.group.rankings, ranking.List[*Job]{})
+	}
+	j.group.rankings[c.at].Insert(c.before, a.need, j)
+	if f.cfg.Market != nil && j.ahead == 0 {
+		f.waits[c.at].Insert(byWait, a.need, j)
 	}
 }
 
@@ -260,12 +286,19 @@ func (f *Floor) answer(j *Job, c *Class) (a answer, ok bool) {
 // it tries its least useful piece (Fit).
 func (f *Floor) hopes(j *Job, c *Class, a answer) (answer, bool) {
 	v, longest := j.View(), f.Longest(j)
-	v.Hopeful = true
-	_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec()), End: quantity.Instant(longest)})
-	if r.Why == atomizer.Interested {
-		a.need = longest
+	fit := func(d time.Duration) (atomizer.Piece, atomizer.Refusal) {
+		return atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec()), End: quantity.Instant(d)})
 	}
-	return a, r.Why == atomizer.Interested || r == a.refusal
+	whole, _ := fit(open - 1)
+	v.Hopeful = true
+	_, r := fit(longest)
+	if r.Why != atomizer.Interested {
+		_, most := j.Queue()
+		return a, 0 < most && most <= longest && r == a.refusal // others are longer yet, where something known ends them
+	}
+	hoped, _ := fit(open - 1)
+	a.need, a.wall, a.demand = longest, max(whole.Wall, hoped.Wall), c.Capacity
+	return a, true
 }
 
 // leastLength is the least length that is accepted; most is, 0 is not, and so is a guess other than 0, which if it is right

@@ -251,6 +251,11 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 					w.slices[i].Supply.(*fakeSlice).gaps = []protocol.Gap{gap}
 					w.f.InvalidateSlice(w.slices[i])
 				})
+			case kind == 9 && rapid.Bool().Draw(t, "new slice"):
+				gib, speed := rapid.Int64Range(4, 9).Draw(t, "gib"), rapid.SampledFrom([]int64{500, 1000}).Draw(t, "speed")
+				both(func(w *fakeWorld) {
+					w.offer(fmt.Sprint("s", len(w.slices)), gib, speed, protocol.Gap{Start: now, End: quantity.Never})
+				})
 			case kind == 9 && len(worlds[0].jobs) > 0:
 				i, k := rapid.IntRange(0, len(worlds[0].jobs)-1).Draw(t, "whom"), rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t, "where")
 				both(func(w *fakeWorld) {
