@@ -435,6 +435,14 @@ func (z *shelved) Brief(now quantity.Instant, name job.ID) (status.Job, bool) {
 // requeued is a gate that has another life of job a.
 type requeued struct{ librarian }
 
+// Forgotten is that of job c, which was deleted a moment ago.
+func (g *requeued) Forgotten(id job.ID) job.Generation {
+	if id == "c" {
+		return 1
+	}
+	return 0
+}
+
 func (g *requeued) Life(id job.ID) job.Generation {
 	if id == "a" {
 		return 2
@@ -448,7 +456,7 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 		r, _, c := archiveRig(t)
 		r.actors = func() actor.Set { return actor.Set{Gate: &requeued{}, Zone: &shelved{}, Node: &toyNode{}} }
 		h, stop := r.start(t)
-		for name, g := range map[job.ID]job.Generation{"a": 1, "b": 1} {
+		for name, g := range map[job.ID]job.Generation{"a": 1, "b": 1, "c": 1} {
 			zone, err := archive.NewPart(protocol.Zone, name, g, []protocol.Fact{{
 				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: g, Spec: spec(name), Verdict: job.Verdict{State: job.Failed}},
 			}})
@@ -465,8 +473,11 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 		if j, err := h.Job(context.Background(), "a"); errkind.Of(err) != errkind.Unavailable {
 			t.Errorf("a job that was requeued: %+v, %v", j, err)
 		}
+		if j, err := h.Job(context.Background(), "c"); errkind.Of(err) != errkind.NotFound {
+			t.Errorf("a job that was deleted: %+v, %v", j, err)
+		}
 		page, err := h.Jobs(context.Background(), status.JobQuery{Limit: 5})
-		if err != nil || len(page.Jobs) != 0 && page.Jobs[0].Name != "b" || len(page.Jobs) > 1 {
+		if err != nil || len(page.Jobs) != 1 || page.Jobs[0].Name != "b" {
 			t.Errorf("list: %+v, %v", page.Jobs, err)
 		}
 		if err := stop(); err != nil {

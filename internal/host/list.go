@@ -16,6 +16,9 @@ import (
 // waits for somebody's list.
 const pageTurn = 128
 
+// gone is the life of a job that was forgotten and that the archive has yet to hear of: no job's.
+const gone = ^job.Generation(0)
+
 // maxListed is how many archived jobs a list has that asks for all.
 const maxListed = 10_000
 
@@ -48,10 +51,11 @@ func (h *Host) hotJobs(ctx context.Context, q status.JobQuery) (out status.JobPa
 			// What the gate has forgotten, or begun another life of, its home may have to hear yet.
 			page.Jobs = slices.DeleteFunc(page.Jobs, func(j status.Job) bool {
 				life := h.actors.Gate.Life(j.Name)
-				if life == 0 {
-					left = append(left, j.Name)
+				if life != 0 || h.archivist == nil || h.forgotten(j.Name) >= j.Generation {
+					return life != j.Generation
 				}
-				return life != j.Generation && (life != 0 || h.archivist == nil)
+				left = append(left, j.Name)
+				return false
 			})
 			return page
 		})
@@ -103,7 +107,9 @@ func (h *Host) archivedJobs(ctx context.Context, q status.JobQuery, at quantity.
 		lives, err := ask(ctx, h, func(quantity.Instant) []job.Generation {
 			lives := make([]job.Generation, len(chunk))
 			for i := range chunk {
-				lives[i] = h.actors.Gate.Life(chunk[i].Job)
+				if lives[i] = h.actors.Gate.Life(chunk[i].Job); lives[i] == 0 && h.forgotten(chunk[i].Job) >= chunk[i].Generation {
+					lives[i] = gone
+				}
 			}
 			return lives
 		})

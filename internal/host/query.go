@@ -91,6 +91,8 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 		value          T
 		ok             bool
 		shown, present job.Generation
+		// forgotten lives are on their way out of the archive.
+		forgotten job.Generation
 	}
 	var zero T
 	limit := time.NewTimer(adoption)
@@ -99,7 +101,7 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 	defer stop()
 	for {
 		r, err := ask(ctx, h, func(now quantity.Instant) result {
-			r := result{present: h.actors.Gate.Life(name)}
+			r := result{present: h.actors.Gate.Life(name), forgotten: h.forgotten(name)}
 			if v, ok := view(now, name); ok {
 				r.value, r.ok, r.shown = v, true, life(&v)
 			}
@@ -112,6 +114,9 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 		if r.present == 0 {
 			if r.present, err = h.archivedLife(name); err != nil {
 				return zero, err
+			}
+			if r.present <= r.forgotten {
+				r.present = 0
 			}
 		}
 		if r.ok && r.shown == r.present {

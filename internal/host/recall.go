@@ -96,6 +96,19 @@ func folded(actors func() actor.Set, facts []protocol.Fact) actor.Zone {
 	return z
 }
 
+// forgetter is a gate that says up to which life a job of a name was forgotten, while the archive still has it.
+type forgetter interface {
+	Forgotten(id job.ID) job.Generation
+}
+
+// forgotten belongs to the loop.
+func (h *Host) forgotten(name job.ID) job.Generation {
+	if g, ok := h.actors.Gate.(forgetter); ok {
+		return g.Forgotten(name)
+	}
+	return 0
+}
+
 // witness is a gate that counts the jobs which the archive alone has, and knows how many changes that had counted.
 type witness interface{ Archived() (jobs, changes int64) }
 

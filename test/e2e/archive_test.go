@@ -121,6 +121,7 @@ func TestArchivedJobsAnswerAsBefore(t *testing.T) {
 	d.done("bad")
 	d.once("bad", 4)
 	d.must("delete", "two")
+	d.fails(1, []string{`no job "two"`}, "job", "two") // at once, whatever is still on its way
 	d.submit(spec("three", "items: {total: 6, perItem: 1ms, grid: 2}", each(":")), "--replace", "--wait")
 	d.once("three", 6)
 	d.archived(4)

@@ -43,7 +43,8 @@ func newDaemon(bin, dir, planted string, snapshot int) (*daemon, error) {
 }
 
 func (d *daemon) start() error {
-	d.cmd = exec.Command(filepath.Join(d.bin, "sluice"), "up", "--data", d.data, "--listen", d.addr, "--gpus", gpus, "--snapshot-records", strconv.Itoa(d.snapshot))
+	d.cmd = exec.Command(filepath.Join(d.bin, "sluice"), "up", "--data", d.data, "--listen", d.addr, "--gpus", gpus, "--snapshot-records", strconv.Itoa(d.snapshot),
+		"--keep-hot", "1s") // jobs leave to the archive while it kills
 	d.cmd.Env = append(os.Environ(), "SLUICE_PLANTED="+d.planted)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = newSession()

@@ -26,6 +26,15 @@ type archived struct {
 // that they left to.
 func (g *Gate) Archived() (jobs, changes int64) { return g.archived.jobs, g.archived.changes }
 
+// Forgotten is the last life of a job that was forgotten and is on its way out, 0 for none: what the archive still has of that life or
+// an earlier one is nobody's.
+func (g *Gate) Forgotten(id job.ID) job.Generation {
+	if f := g.farewells[id]; f != nil {
+		return f.last
+	}
+	return 0
+}
+
 // addArchived notes jobs that have left, or come back (a negative number), and what the archive had counted then; 0: it was not said.
 func (g *Gate) addArchived(jobs, changes int64) {
 	g.sum -= g.archived.hash()

@@ -129,6 +129,7 @@ func fill(to, from *Archive, path string, r *Repaired) error {
 		if err := scan(path, w.addMissing); err != nil {
 			return err
 		}
+		w.flush()
 	}
 	return w.failed
 }
@@ -169,7 +170,8 @@ func (w *filer) add(p archive.Part) {
 	}
 }
 
-// addMissing files a part at once if there is none of that life or a later one.
+// addMissing adds a part if none of that life or a later one is filed. Of two that are found of one life nobody can say which is the
+// newer.
 func (w *filer) addMissing(p archive.Part) {
 	if w.failed != nil {
 		return
@@ -177,7 +179,6 @@ func (w *filer) addMissing(p archive.Part) {
 	was, found, err := w.to.Recall(p.Role, p.Job)
 	if w.failed = err; err == nil && (!found || was.Generation < p.Generation) {
 		w.add(p)
-		w.flush()
 	}
 }
 
