@@ -24,7 +24,9 @@ const (
 type logReader struct {
 	journal journal.Journal
 	decoder wire.Decoder
-	facts   []protocol.Fact
+	// facts that were read and not handed over yet; told is who is told each of them.
+	facts []protocol.Fact
+	told  func(*protocol.Fact)
 
 	full chan []protocol.Fact
 	free chan []protocol.Fact
@@ -40,7 +42,7 @@ type logReader struct {
 func (h *Host) replay() error {
 	begin, facts := time.Now(), 0
 	h.workdirs = newWorkdirs()
-	r := &logReader{journal: h.journal, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches), stop: make(chan struct{})}
+	r := &logReader{journal: h.journal, told: h.recovered, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches), stop: make(chan struct{})}
 	for range batches {
 		r.free <- make([]protocol.Fact, 0, batchFacts)
 	}
@@ -78,21 +80,25 @@ func (h *Host) replay() error {
 	return nil
 }
 
-// fold gives one fact to its actor, and to those who keep something of it.
+// fold gives one fact to its actor.
 func (h *Host) fold(f *protocol.Fact) error {
 	i, ok := h.index[f.Actor]
 	if !ok {
 		return errkind.Errorf(errkind.Invalid, "the log in %s holds facts of %s, but this daemon is zone %s and node %s: start it with the names it had",
 			h.opts.DataDir, actor.Name(f.Actor), h.opts.ZoneID, h.opts.NodeID)
 	}
+	h.parties[i].Actor.Apply(*f)
+	return nil
+}
+
+// recovered gives one fact to those who keep something of it besides its actor.
+func (h *Host) recovered(f *protocol.Fact) {
 	if h.tape != nil {
 		h.tape.Recovered(f)
 	}
-	h.parties[i].Actor.Apply(*f)
 	h.observer.Recovered(f)
 	h.needs(f)
 	h.agents.fact(f)
-	return nil
 }
 
 var errFolded = errors.New("nobody folds any more")
@@ -110,6 +116,9 @@ func (r *logReader) run() {
 func (r *logReader) hand() error {
 	if len(r.facts) == 0 {
 		return nil
+	}
+	for i := range r.facts {
+		r.told(&r.facts[i])
 	}
 	r.full <- r.facts
 	select {

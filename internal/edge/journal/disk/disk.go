@@ -9,7 +9,8 @@ import (
 )
 
 // FS is one directory. Names have no separators. What was not synced may be lost, in any part and any order, when the
-// power is cut: the content of a file until its Sync, its name until the directory's Sync.
+// power is cut: the content of a file until its Sync, its name until the directory's Sync. Two goroutines may use different
+// files of it, and change and sync names, at the same time; List is for one alone.
 type FS interface {
 	// List returns the names in the directory, sorted. A directory that does not exist is empty.
 	List() ([]string, error)
