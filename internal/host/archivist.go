@@ -19,6 +19,9 @@ const (
 	// maxFilings is how many messages wait for the archive: more than the actors have outstanding. One that finds no room is
 	// dropped, as a message may be, and its actor says it again.
 	maxFilings = 4096
+	// gather is how long what is said to the archive is collected before it is made durable: nobody waits for it, and each change
+	// costs two syncs.
+	gather = 100 * time.Millisecond
 	// maxOutdated is how many jobs the gate is told of at once that have been kept long enough. It hears of the same one again
 	// after outdatedAgain, until it has them purged.
 	maxOutdated   = 256
@@ -95,23 +98,35 @@ func (a *archivist) run() {
 	defer again.Stop()
 	a.size()
 	for {
-		a.mu.Lock()
-		batch := a.queue
-		a.queue = nil
-		a.mu.Unlock()
-		if !a.work(batch) {
-			return
-		}
-		if len(batch) > 0 {
-			continue
-		}
 		select {
 		case <-a.ping:
+			if !a.wait(gather) || !a.work(a.waiting()) {
+				return
+			}
 		case <-again.C:
 			a.outdated(time.Now())
 		case <-a.stop:
 			return
 		}
+	}
+}
+
+// waiting takes what is in the queue.
+func (a *archivist) waiting() []protocol.Message {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	batch := a.queue
+	a.queue = nil
+	return batch
+}
+
+// wait says false if it ended before.
+func (a *archivist) wait(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-a.stop:
+		return false
 	}
 }
 
@@ -216,9 +231,7 @@ func (a *archivist) change(filed, purged int, f func() error) bool {
 		if a.full.Swap(&text) == nil {
 			a.log.Error("jobs that are over stay in memory", "reason", text, "todo", "what the reason says; the daemon goes on by itself")
 		}
-		select {
-		case <-time.After(wait):
-		case <-a.stop:
+		if !a.wait(wait) {
 			return false
 		}
 	}

@@ -159,6 +159,7 @@ func TestAFilingIsAnsweredWhenItIsDurable(t *testing.T) {
 		if err := h.Cancel(context.Background(), "", "a"); err != nil { // the loop goes on
 			t.Fatal(err)
 		}
+		time.Sleep(2 * gather)
 		synctest.Wait()
 		if n := len(g.hears(protocol.Archived)); n != 0 {
 			t.Fatalf("%d filings were answered before they were durable", n)
@@ -201,6 +202,7 @@ func TestWhatIsPurgedIsNotFiledBehindIt(t *testing.T) {
 		if err := h.Cancel(context.Background(), "", "x"); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(2 * gather)
 		synctest.Wait()
 		for name, want := range map[job.ID]bool{"a": false, "b": true, "c": false} {
 			if _, ok, _ := c.Archive.Recall(protocol.Gate, name); ok != want {
@@ -237,6 +239,7 @@ func TestAFullArchiveTriesAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 0 {
+				time.Sleep(2 * gather)
 				synctest.Wait() // it is tried alone, and the others wait behind it
 			}
 		}
