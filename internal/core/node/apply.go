@@ -24,12 +24,16 @@ func (n *Node) Apply(f protocol.Fact) {
 		n.applyMade(f)
 	case protocol.LeaseGone:
 		l := n.lease(f.Token)
-		invariant.Check(l != nil && l.settled, "node: fact %d: lease %v is gone but was not settled", n.applying, f.Token)
+		if l == nil || !l.settled {
+			invariant.Check(false, "node: fact %d: lease %v is gone but was not settled", n.applying, f.Token)
+		}
 		n.sum -= l.hash()
 		n.removeLease(l)
 	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobEnded, protocol.ResultSettled:
 		l := n.lease(f.Token)
-		invariant.Check(l != nil, "node: fact %d: kind %d names lease %v, which doesn't exist", n.applying, f.Kind, f.Token)
+		if l == nil {
+			invariant.Check(false, "node: fact %d: kind %d names lease %v, which doesn't exist", n.applying, f.Kind, f.Token)
+		}
 		n.sum -= l.hash()
 		n.applyLease(l, f)
 		n.sum += l.hash()
@@ -51,7 +55,9 @@ func (n *Node) Apply(f protocol.Fact) {
 }
 
 func (n *Node) applyMade(f protocol.Fact) {
-	invariant.Check(n.lease(f.Token) == nil, "node: fact %d: token %v is redeemed twice", n.applying, f.Token)
+	if n.lease(f.Token) != nil {
+		invariant.Check(false, "node: fact %d: token %v is redeemed twice", n.applying, f.Token)
+	}
 	l := &lease{
 		token: f.Token, job: f.Job, epoch: f.Epoch, generation: f.Generation.Number(), zone: f.Zone, slice: f.Slice, also: f.Also, rng: f.Range,
 		start: f.Start, end: f.End, demand: f.Demand, plan: f.Plan, cut: f.Text,
@@ -62,7 +68,9 @@ func (n *Node) applyMade(f protocol.Fact) {
 	n.each(l.slice, l.also, func(s *slice) {
 		r := l.reservation(s.id)
 		inTheWay, free := s.time.Insert(r)
-		invariant.Check(free, "node: fact %d: lease %v overlaps %v %d on %s", n.applying, f.Token, inTheWay.Kind, inTheWay.ID, s.id)
+		if !free {
+			invariant.Check(false, "node: fact %d: lease %v overlaps %v %d on %s", n.applying, f.Token, inTheWay.Kind, inTheWay.ID, s.id)
+		}
 		n.show(s)
 	})
 }
@@ -76,20 +84,26 @@ func (l *lease) reservation(id job.SliceID) protocol.Reservation {
 
 func (n *Node) applyLease(l *lease, f protocol.Fact) {
 	if f.Kind != protocol.ResultSettled {
-		invariant.Check(!l.ended(), "node: fact %d: kind %d names lease %v, which has ended", n.applying, f.Kind, l.token)
+		if l.ended() {
+			invariant.Check(false, "node: fact %d: kind %d names lease %v, which has ended", n.applying, f.Kind, l.token)
+		}
 	}
 	switch f.Kind {
 	case protocol.LeaseExtended:
 		n.each(l.slice, l.also, func(s *slice) {
 			inTheWay, free := s.time.Extend(reservationID(l.token), f.End)
-			invariant.Check(free, "node: fact %d: lease %v can't be extended over %v %d on %s", n.applying, l.token, inTheWay.Kind, inTheWay.ID, s.id)
+			if !free {
+				invariant.Check(false, "node: fact %d: lease %v can't be extended over %v %d on %s", n.applying, l.token, inTheWay.Kind, inTheWay.ID, s.id)
+			}
 			n.show(s)
 		})
 		l.rng, l.end, l.cut = f.Range, f.End, ""
 	case protocol.Truncated:
 		n.each(l.slice, l.also, func(s *slice) {
 			ok := s.time.Truncate(reservationID(l.token), f.End)
-			invariant.Check(ok, "node: fact %d: lease %v [%d,%d) can't be cut to %d on %s", n.applying, l.token, l.start, l.end, f.End, s.id)
+			if !ok {
+				invariant.Check(false, "node: fact %d: lease %v [%d,%d) can't be cut to %d on %s", n.applying, l.token, l.start, l.end, f.End, s.id)
+			}
 			n.show(s)
 		})
 		l.end, l.cut = f.End, f.Text
@@ -102,7 +116,9 @@ func (n *Node) applyLease(l *lease, f protocol.Fact) {
 		})
 		l.result, l.bare, l.stuck = f.Result, f.Flag, false
 	case protocol.ResultSettled:
-		invariant.Check(l.ended(), "node: fact %d: lease %v is settled before its end", n.applying, l.token)
+		if !l.ended() {
+			invariant.Check(false, "node: fact %d: lease %v is settled before its end", n.applying, l.token)
+		}
 		l.settled, l.settling = true, f.Range
 	default: // Apply sends nothing else here
 	}
@@ -121,7 +137,9 @@ func (n *Node) applyReservation(r protocol.Reservation) {
 
 func (n *Node) applyReservationGone(id uint64) {
 	r, s := n.reservation(id)
-	invariant.Check(s != nil, "node: fact %d: reservation %d is gone but was never made", n.applying, id)
+	if s == nil {
+		invariant.Check(false, "node: fact %d: reservation %d is gone but was never made", n.applying, id)
+	}
 	n.sum -= reservationHash(&r)
 	s.time.Reopen(id)
 	delete(n.reserved, id)
@@ -136,7 +154,9 @@ func (n *Node) reservation(id uint64) (protocol.Reservation, *slice) {
 		return protocol.Reservation{}, nil
 	}
 	i := slices.IndexFunc(s.time.Closed(), func(r protocol.Reservation) bool { return r.ID == id })
-	invariant.Check(i >= 0, "node: reservation %d is not on %s, where it was made", id, s.id)
+	if i < 0 {
+		invariant.Check(false, "node: reservation %d is not on %s, where it was made", id, s.id)
+	}
 	return s.time.Closed()[i], s
 }
 

@@ -13,7 +13,9 @@ import (
 // to out. An input of a kind that is not for a node is ignored, and so is everything said about a token nobody knows:
 // messages may come twice and late.
 func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
-	invariant.Check(n.booted, "node %s: Step before Recover", n.cfg.ID)
+	if !n.booted {
+		invariant.Check(false, "node %s: Step before Recover", n.cfg.ID)
+	}
 	n.lapse(now)
 	switch in.Kind {
 	case protocol.Tick:

@@ -3,7 +3,13 @@ package trp
 import "sluice.dev/sluice/internal/core/digest"
 
 // Mix mixes a vector into a digest.
-func (v Vector) Mix(h digest.Hash) digest.Hash { return digest.Numbers(h, v[:]) }
+func (v Vector) Mix(h digest.Hash) digest.Hash {
+	h = h.Int(int64(len(v)))
+	for _, a := range v { // digest.Numbers would want it on the heap
+		h = h.Int(int64(a))
+	}
+	return h
+}
 
 // Mix mixes a compiled profile into a digest.
 func (t *Table) Mix(h digest.Hash) digest.Hash {

@@ -35,7 +35,7 @@ func (e *Executor) storedIn(dir string, each func(job.ID) error) error {
 			if !ok {
 				continue
 			}
-			if err := each(j); err != nil {
+			if err = each(j); err != nil {
 				return err
 			}
 		}
