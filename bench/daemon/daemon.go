@@ -216,7 +216,7 @@ func (d *Daemon) Drain(ctx context.Context, slice string) (giveBack func() error
 // Completed waits until so many jobs have completed since the daemon started. Any other end is an error. It reads the
 // metrics, which costs the daemon less than a list of jobs, and the less often the longer it takes: every 5 to 50 ms.
 func (d *Daemon) Completed(ctx context.Context, n int) error {
-	for pause := 5 * time.Millisecond; ; pause = min(pause+time.Millisecond/4, 50*time.Millisecond) {
+	for pause := 5 * time.Millisecond; ; pause = min(pause+pause/8, 50*time.Millisecond) {
 		counts, err := d.Metrics(ctx, "sluice_jobs_ended_total")
 		if err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,7 +20,8 @@ const ownTasks = 32
 
 // child is the init with everything below it.
 type child struct {
-	cmd   *exec.Cmd
+	// sys are the surroundings that the init is started in.
+	sys   *syscall.SysProcAttr
 	init  tree.Process
 	group tree.Group
 	// words are what the init says; closed when it can't say more. gone is closed when it was reaped.
@@ -38,9 +39,7 @@ type child struct {
 // startChild starts the init in its surroundings.
 func startChild(dir shim.Dir, l *shim.Lease) (*child, error) {
 	c := &child{words: make(chan word, 4), gone: make(chan struct{})}
-	c.cmd = exec.Command("/proc/self/exe", Init, string(dir))
-	c.cmd.Env = os.Environ()
-	c.cmd.SysProcAttr = surroundings(l.Isolation)
+	c.sys = surroundings(l.Isolation)
 	if l.Isolation.Cgroup != "" {
 		bounds := tree.Bounds{Memory: int64(l.Memory)}
 		if l.Limits.Processes > 0 {
@@ -56,7 +55,7 @@ func startChild(dir shim.Dir, l *shim.Lease) (*child, error) {
 			return nil, err
 		}
 		defer func() { _ = fd.Close() }()
-		c.cmd.SysProcAttr.UseCgroupFD, c.cmd.SysProcAttr.CgroupFD = true, int(fd.Fd())
+		c.sys.UseCgroupFD, c.sys.CgroupFD = true, int(fd.Fd())
 	}
 	if err := c.start(dir, l); err != nil {
 		_ = c.group.Remove()
@@ -71,7 +70,6 @@ func (c *child) start(dir shim.Dir, l *shim.Lease) error {
 		return err
 	}
 	defer func() { _ = w.Close() }()
-	c.cmd.ExtraFiles = []*os.File{w}
 	budget := new(atomic.Int64)
 	budget.Store(l.LogLimit)
 	out, err := c.logTo(dir.Stdout(), budget)
@@ -84,18 +82,40 @@ func (c *child) start(dir shim.Dir, l *shim.Lease) error {
 		return err
 	}
 	defer func() { _ = errs.Close() }()
-	c.cmd.Stdout, c.cmd.Stderr = out, errs
-	if err := c.cmd.Start(); err != nil {
+	self := "/proc/self/exe"
+	pid, err := launch(self, []string{self, Init, string(dir)}, "", os.Environ(), []*os.File{out, errs, w}, c.sys)
+	if err != nil {
 		_ = r.Close()
 		return fmt.Errorf("starting the init of the subjob: %w", err)
 	}
-	c.init, _ = tree.Look(c.cmd.Process.Pid) // it can't be reaped before it is waited for, so the number is its own
+	c.init, _ = tree.Look(pid) // it can't be reaped before it is waited for, so the number is its own
 	go c.listen(r)
 	go func() {
-		_ = c.cmd.Wait() // how the command ended is said in words
+		for { // how the command ended is said in words
+			if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
+				break
+			}
+		}
 		close(c.gone)
 	}()
 	return nil
+}
+
+// launch starts a program with an empty stdin and these files from stdout on. Package os/exec would first start a process of its own, to
+// see what the kernel can do, and wait for it.
+func launch(path string, args []string, dir string, env []string, files []*os.File, sys *syscall.SysProcAttr) (pid int, err error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = null.Close() }()
+	attr := &syscall.ProcAttr{Dir: dir, Env: env, Files: []uintptr{null.Fd()}, Sys: sys}
+	for _, f := range files {
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	pid, _, err = syscall.StartProcess(path, args, attr)
+	runtime.KeepAlive(files)
+	return pid, err
 }
 
 func (c *child) listen(r *os.File) {

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -38,25 +39,44 @@ const wordFD = 3
 func initialize(dir shim.Dir) error {
 	shim.SealDescriptors(wordFD)
 	out := json.NewEncoder(os.NewFile(wordFD, "supervisor"))
-	// As init it must live until the command ends, whatever is sent to it from below.
-	signal.Notify(make(chan os.Signal, 1), deadly()...)
-	cmd, err := start(dir)
+	withstand(os.Getpid() == 1)
+	command, err := start(dir)
 	if err != nil {
 		return out.Encode(word{Err: err.Error()})
 	}
-	if err = out.Encode(word{PID: cmd.Process.Pid}); err != nil {
+	if err = out.Encode(word{PID: command}); err != nil {
 		return err
 	}
-	code, sig, err := reap(cmd.Process.Pid)
+	code, sig, err := reap(command)
 	if err != nil {
 		return err
 	}
 	return out.Encode(word{Exited: true, Code: code, Signal: sig, MaxRSS: maxRSS()})
 }
 
-// deadly are the signals that end or stop a Go program that does not ask for them, as far as they can be caught. Package
-// os/signal could be asked for all 64, but enabling one is a round trip between two threads: together 2.5 ms of every
-// start.
+// withstand lets this process live until the command ends, whatever is sent to it from below, and gives the command the usual signals.
+// The kernel keeps from the init of a pid namespace every signal that it does not handle, but those of its own faults: it handles
+// none, then. Elsewhere they are caught, and package os/signal makes of each a round trip between two threads.
+func withstand(first bool) {
+	all := append(deadly(), unheard()...)
+	if !first {
+		signal.Notify(make(chan os.Signal, 1), all...)
+		return
+	}
+	var usual [4]uintptr // struct sigaction of the kernel: SIG_DFL, no flags, no mask
+	for _, s := range all {
+		if n, ok := s.(syscall.Signal); ok {
+			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&usual)), 0, 8, 0, 0)
+		}
+	}
+}
+
+// unheard are the signals that a supervisor ignores.
+func unheard() []os.Signal {
+	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE}
+}
+
+// deadly are the signals that end or stop a Go program that does not ask for them, as far as they can be caught.
 func deadly() []os.Signal {
 	return []os.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE,
@@ -64,31 +84,44 @@ func deadly() []os.Signal {
 	}
 }
 
-// start prepares this process, whose settings the command inherits, and starts the command.
-func start(dir shim.Dir) (*exec.Cmd, error) {
+// start prepares this process, whose settings the command inherits, and starts the command, whose number it returns.
+func start(dir shim.Dir) (pid int, err error) {
 	l, err := dir.ReadLease()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if err = confine(dir, &l); err != nil {
-		return nil, fmt.Errorf("preparing to start the command: %w", err)
+		return 0, fmt.Errorf("preparing to start the command: %w", err)
 	}
 	path, err := lookPath(l.Command[0], l.WorkDir, l.Env)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	cmd := &exec.Cmd{Path: path, Args: l.Command, Env: l.Env, Dir: l.WorkDir, Stdout: os.Stdout, Stderr: os.Stderr}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if planted.In(planted.OrphanTree) {
-		cmd.SysProcAttr.Pdeathsig = 0
+		sys.Pdeathsig = 0
 	}
 	if u := l.User; u != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+		sys.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, explain(&l, path, err)
+	if pid, err = launch(path, l.Command, l.WorkDir, lastOfEach(l.Env), []*os.File{os.Stdout, os.Stderr}, sys); err != nil {
+		return 0, explain(&l, path, err)
 	}
-	return cmd, nil
+	return pid, nil
+}
+
+// lastOfEach leaves of several entries of an environment with one name the last.
+func lastOfEach(env []string) []string {
+	seen := make(map[string]bool, len(env))
+	all := make([]string, 0, len(env))
+	for _, e := range slices.Backward(env) {
+		if name, _, _ := strings.Cut(e, "="); !seen[name] {
+			seen[name] = true
+			all = append(all, e)
+		}
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // confine takes from this process what the command must not have.

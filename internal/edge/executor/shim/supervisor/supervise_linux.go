@@ -47,9 +47,9 @@ type subjob struct {
 func supervise(dir shim.Dir) error {
 	shim.SealDescriptors(3)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	// The daemon's stop, a closed terminal or a service manager must not end a subjob. They are caught rather than ignored,
-	// because the command would inherit that.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
+	// The daemon's stop, a closed terminal or a service manager must not end a subjob. The init sees to it that the command does not
+	// ignore them too.
+	signal.Ignore(unheard()...)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming the reaper of orphans: %w", err)
 	}
