@@ -42,6 +42,11 @@ type Planner struct {
 	// pending are reservations asked for and not seen in a view yet, withdrawals those asked to be withdrawn; both in order of time.
 	pending     []*pending
 	withdrawals []withdrawal
+	// hopeless: the plan hopelessAt looked at the whole line, everybody could run, and there was a placement for nobody, as in all
+	// plans since. fresh are the jobs in the line that have come or changed since.
+	hopeless   bool
+	hopelessAt uint64
+	fresh      []*Job
 	// reserved jobs are served, in order; spare is room for the next such list.
 	reserved, spare []reservation
 	survey
@@ -148,7 +153,7 @@ func (pl *Planner) Reserved() int { return len(pl.reserved) }
 // Anew has the next plan look at everything, and lines these jobs up anew: no plan is the one before. It is for tests, which hold
 // decisions against it.
 func (pl *Planner) Anew(jobs []*Job) {
-	pl.line, pl.gangs = ranking.List[*Job]{}, nil
+	pl.line, pl.gangs, pl.hopeless = ranking.List[*Job]{}, nil, false
 	pl.unlined.Clear()
 	for _, j := range jobs {
 		j.lined = false
@@ -177,6 +182,9 @@ func (pl *Planner) queueUp(j *Job) {
 		pl.line.Remove(older, j)
 	}
 	j.lined = waits
+	if waits && pl.hopeless {
+		pl.fresh = append(pl.fresh, j)
+	}
 	if j.width() > 1 {
 		i := slices.Index(pl.gangs, j)
 		switch active := j.Active(); {
@@ -270,12 +278,20 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 	if !pl.cfg.Overtake {
 		most = 1
 	}
+	if pl.stillHopeless(now, most) {
+		return
+	}
+	clear(pl.fresh)
+	hopeless := most > 0
+	pl.hopeless, pl.fresh = false, pl.fresh[:0]
 	for j := range pl.line.All() {
 		if most == 0 && j.width() == 1 || j.Waits(now) != market.Eligible {
+			hopeless = false
 			continue
 		}
 		old := j.place
 		found := pl.find(now, j, most)
+		hopeless = hopeless && !found
 		serves := found && (most > 0 || j.place.Start <= now)
 		moved := !found || !j.place.same(&old) || serves != (j.was > 0)
 		if moved && j.was > 0 {
@@ -299,6 +315,26 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 			return
 		}
 	}
+	pl.hopeless, pl.hopelessAt = hopeless, pl.nth
+}
+
+// stillHopeless says whether there is a placement for nobody, as in the plan before: no time has changed since, and those who have come
+// or changed find none either. So a long line that waits for slices which are drained is not asked again by everyone who joins it.
+// The plan then counts as the one before, which looked at the others.
+func (pl *Planner) stillHopeless(now quantity.Instant, most int) bool {
+	if !pl.hopeless || pl.altered.Next(0) >= 0 || pl.nth != pl.hopelessAt+1 {
+		return false
+	}
+	pl.nth--
+	for _, j := range pl.fresh {
+		if j.lined && (j.Waits(now) != market.Eligible || pl.find(now, j, most)) {
+			pl.nth++
+			return false
+		}
+	}
+	clear(pl.fresh)
+	pl.fresh = pl.fresh[:0]
+	return true
 }
 
 // setPlanned says whether a job waits for a place that is better than any window.
