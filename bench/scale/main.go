@@ -170,8 +170,8 @@ func (s *settings) measure(ctx context.Context, wanted []string) (r results, err
 		rows []string
 		do   func(context.Context, []string) ([]line, error)
 	}{
-		{[]string{"submit", "snapshot", "restart", "memory", "query"}, s.live},
 		{[]string{"step"}, s.steps}, {[]string{"sold"}, s.sales}, {[]string{"sim"}, s.fleets}, {[]string{"subjob"}, s.subjob}, {[]string{"shell"}, s.shell},
+		{[]string{"submit", "snapshot", "restart", "memory", "query"}, s.live},
 	} {
 		group.rows = slices.DeleteFunc(group.rows, func(row string) bool { return !slices.Contains(wanted, row) })
 		if len(group.rows) == 0 {
