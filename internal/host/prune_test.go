@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,11 +50,15 @@ func TestForgottenJobsLeaveNoSnapshots(t *testing.T) {
 		r.actors = func() actor.Set {
 			return actor.Set{Gate: &toyGate{toy{step: gate}}, Zone: z, Node: &toyNode{}}
 		}
+		var mu sync.Mutex
 		var kept [][]bool
 		s.pruned = func(keep func(string) bool) {
+			mu.Lock()
+			defer mu.Unlock()
 			kept = append(kept, []bool{keep("snap-a"), keep("snap-b"), keep("snap-c")})
 		}
 		h, stop := r.start(t)
+		synctest.Wait()
 		submit := func(name job.ID, tar string) {
 			if _, err := h.Submit(context.Background(), "", spec(name), []byte(tar)); err != nil {
 				t.Fatal(err)

@@ -69,11 +69,11 @@ func (e *Executor) PruneSnapshots(keep func(id string) bool) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		info, err := d.Info()
-		if err != nil {
-			return nil // it went meanwhile
+		if id, ok := snapshotID(d.Name()); ok && keep(id) {
+			return nil
 		}
-		if id, ok := snapshotID(d.Name()); (!ok || !keep(id)) && e.o.Now().Sub(info.ModTime()) > time.Hour {
+		info, err := d.Info() // now: whoever submits a job with it makes it young before anybody accepts the job
+		if err == nil && e.o.Now().Sub(info.ModTime()) > time.Hour {
 			return os.Remove(path)
 		}
 		return nil
