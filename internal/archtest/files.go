@@ -74,7 +74,7 @@ func Links(name, text string, exists func(string) bool) []string {
 // its table, each file below internal/core with those of its functions that follow it. read returns the text of a file.
 func Hops(text string, read func(name string) (string, bool)) []string {
 	var bad []string
-	rows := regexp.MustCompile("(?m)^\\| [0-9]+ \\|.*\\| ([^|]*) \\|$").FindAllStringSubmatch(text, -1)
+	rows := regexp.MustCompile(`(?m)^\| [0-9]+ \|.*\| ([^|]*) \|$`).FindAllStringSubmatch(text, -1)
 	for _, row := range rows {
 		file, content := "", ""
 		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
