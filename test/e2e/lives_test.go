@@ -14,8 +14,8 @@ func TestRunAgain(t *testing.T) {
 	d := up(t, "sim:custom,mem=64Mi")
 	d.must("queue", "set", "default", "--max-window", "2s")
 	mended := filepath.Join(t.TempDir(), "mended")
-	script := each(`[ $i -lt 10 ] || [ -e ` + mended + ` ] || exit 3`)
-	d.submit(spec("again", "items: {total: 40, perItem: 50ms, grid: 5}", script, "maxFailures: 2", "grace: 200ms"))
+	script := each(`[ $i -lt 10 ] || [ -e ` + mended + ` ] || exit 3; sleep 0.1`) // 3 s of a second life, to be asked about
+	d.submit(spec("again", "items: {total: 40, perItem: 150ms, grid: 5}", script, "maxFailures: 2", "grace: 200ms"))
 	if j := d.over("again"); j.State != "FAILED" || j.Progress == 0 || j.Progress == 40 {
 		t.Fatalf("%s at %d of 40: the test shows nothing", j.State, j.Progress)
 	}

@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,13 +28,17 @@ func TestNoSignalEndsTheInit(t *testing.T) {
 	})
 }
 
-// TestTheCommandIgnoresNoSignal, though its supervisor does.
+// TestTheCommandIgnoresNoSignal, though its supervisor does. Those that Go leaves to the C library are as whoever started all of this
+// has them: glibc's posix_spawn, which make uses, ignores 32 and 33.
 func TestTheCommandIgnoresNoSignal(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
 		b.run(lease(time.Minute, "grep", "SigIgn", "/proc/self/status"), job.Done)
-		if got := shim.Tail(b.dir().Stdout(), 1, 100); got != "SigIgn:\t0000000000000000" {
-			t.Errorf("the command has %q", got)
+		var mask uint64
+		const libc = 7 << 31
+		got := shim.Tail(b.dir().Stdout(), 1, 100)
+		if _, err := fmt.Sscanf(got, "SigIgn:\t%x", &mask); err != nil || mask&^libc != 0 {
+			t.Errorf("the command has %q (%v)", got, err)
 		}
 	})
 }
