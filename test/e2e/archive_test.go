@@ -280,7 +280,8 @@ func TestAnArchiveThatIsNotTheOneIsRefused(t *testing.T) {
 				t.Fatalf("it does not say how many are missing: %s", text)
 			}
 			missing, err := strconv.Atoi(said[1])
-			if err != nil || missing == 0 || missing > 4 || what == "older" && missing < 2 || what == "missing" && missing != 4 {
+			// One that the journal does not know as archived yet is hot still.
+			if err != nil || missing == 0 || missing > 4 || what == "older" && missing < 2 || what == "missing" && missing < 3 {
 				t.Errorf("missing: %s", text)
 			}
 			says(t, d.must("archive", "repair", "--data", d.data, "--without", said[1], "--change", said[2]), "may be missing")
