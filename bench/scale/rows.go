@@ -21,7 +21,8 @@ func (s *settings) steps(ctx context.Context, _ []string) (lines []line, err err
 	small, large := s.slices/100, s.slices
 	few, many := s.sizes[0], s.sizes[len(s.sizes)-1]
 	of := []string{fmt.Sprintf("%s jobs, %s slices", size(few), size(small)), fmt.Sprintf("%s jobs, %s slices", size(many), size(large))}
-	park, err := s.askAll(ctx, question{Kind: "world", Waiting: few, Slices: small, Sold: s.sold}, question{Kind: "world", Waiting: many, Slices: large, Sold: s.sold})
+	sold := 2 * large // so many that jobs end, and people act, in the large park too
+	park, err := s.askAll(ctx, question{Kind: "world", Waiting: few, Slices: small, Sold: sold}, question{Kind: "world", Waiting: many, Slices: large, Sold: sold})
 	if err != nil {
 		return nil, err
 	}
