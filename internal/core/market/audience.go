@@ -176,4 +176,9 @@ func (f *Floor) unwait(j *Job) {
 	}
 }
 
-func byWait(a, b *Job) int { return cmp.Or(cmp.Compare(a.waits, b.waits), byName(a, b)) }
+func byWait(a, b *Job) int {
+	if c := cmp.Compare(a.waits, b.waits); c != 0 {
+		return c
+	}
+	return byName(a, b)
+}

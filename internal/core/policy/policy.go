@@ -66,11 +66,10 @@ func MemoryTime(demand trp.Vector, d time.Duration) int64 {
 
 // ByAge is the common tail of every order: priority, then submission, then the id.
 func ByAge(a, b *Candidate) int {
-	return cmp.Or(
-		cmp.Compare(b.Priority, a.Priority),
-		cmp.Compare(a.Submitted, b.Submitted),
-		cmp.Compare(a.Job, b.Job),
-	)
+	if c := cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submitted, b.Submitted)); c != 0 {
+		return c // names are long, and rarely needed
+	}
+	return cmp.Compare(a.Job, b.Job)
 }
 
 // CompareShare compares a/aw with b/bw exactly, by cross-multiplying in 128 bits. Amounts are non-negative, weights at

@@ -35,7 +35,10 @@ const jobStates = int(job.Impossible) + 1
 type rosters [jobStates]roster
 
 func (e enrolled) compare(k status.JobKey) int {
-	return cmp.Or(cmp.Compare(e.submitted, k.Submitted), cmp.Compare(e.job.Job, k.Name))
+	if c := cmp.Compare(e.submitted, k.Submitted); c != 0 {
+		return c
+	}
+	return cmp.Compare(e.job.Job, k.Name)
 }
 
 func (s *state) listKey() status.JobKey { return status.JobKey{Submitted: s.Submitted, Name: s.Job} }
