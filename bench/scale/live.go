@@ -337,7 +337,8 @@ func (s *settings) snapshot(ctx context.Context, big *standing) []line {
 func written(d *daemon.Daemon) (list []string) {
 	for l := range strings.Lines(d.Said()) {
 		if _, what, ok := strings.Cut(l, "wrote a snapshot"); ok {
-			list = append(list, strings.TrimLeft(strings.TrimSpace(what), "\" "))
+			_, figures, _ := strings.Cut(what, "\" ")
+			list = append(list, strings.TrimSpace(figures))
 		}
 	}
 	return list
