@@ -31,7 +31,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation incentives scale soak kills planted mutants vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation leftover incentives scale soak kills planted mutants vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -87,6 +87,9 @@ baseline: build ## the same, and the results become bench/baseline
 
 evaluation: ## run every study and rewrite docs/evaluation.md (make evaluation DATA=../traces; DATA= for generated work)
 	$(GO) run ./bench/evaluation -data "$(DATA)"
+
+leftover: ## fill the gaps of a host scheduler and rewrite docs/leftover.md (make leftover DATA=../traces; about 5 minutes on two cores)
+	$(GO) run ./bench/leftover -data "$(DATA)"
 
 incentives: ## play the market with owners who lie and rewrite docs/incentives.md (about 5 minutes on two cores; go run ./bench/incentives -h for more seeds)
 	$(GO) run ./bench/incentives

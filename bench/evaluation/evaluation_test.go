@@ -164,6 +164,43 @@ func TestPageOfKeptResults(t *testing.T) {
 	}
 }
 
+// TestFiguresShowOursAndFourPeers: whatever ran, a figure has ours and at most four others, all of which there are.
+func TestFiguresShowOursAndFourPeers(t *testing.T) {
+	r := result{study: studies()[0]}
+	names := []string{sja, jasda}
+	for _, k := range planners.Kinds() {
+		names = append(names, k.Name)
+	}
+	for _, m := range names {
+		row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.axis.Label, Value: 0.5}}}
+		row.Metrics.Set(measure.WaitMean, 1)
+		r.Rows = append(r.Rows, row)
+	}
+	var drawn []string
+	for _, s := range r.chart(measure.WaitMean).Series {
+		drawn = append(drawn, s.Name)
+	}
+	if len(drawn) != 2+len(peers()) || len(peers()) > 4 || !slices.Equal(drawn[:2], names[:2]) {
+		t.Errorf("the figure shows %v", drawn)
+	}
+}
+
+// TestWhoStops: those that stop running work are left out where ours are compared with those that do not.
+func TestWhoStops(t *testing.T) {
+	r := result{study: studies()[0]}
+	for i, m := range append(stopping(), "easy", "sjf") {
+		row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.axis.Label, Value: 0.5}}}
+		row.Metrics.Set(measure.WaitMean, float64(1+i))
+		r.Rows = append(r.Rows, row)
+	}
+	if got, _ := r.best(0.5, measure.WaitMean, nil); got != stopping()[0] {
+		t.Errorf("the best of all is %s", got)
+	}
+	if got, _ := r.best(0.5, measure.WaitMean, stopping()); got != "easy" {
+		t.Errorf("the best of those that stop nothing is %s", got)
+	}
+}
+
 func TestPositionsOfValuesOnAnAxis(t *testing.T) {
 	if math.IsNaN(position("17500ms", 0)) || position("17500ms", 0) != 17.5 || position("10%", 0) != 0.1 || position("gang", 2) != 2 {
 		t.Error("positions of values on an axis")

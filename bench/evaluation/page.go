@@ -51,6 +51,7 @@ func (p *page) head(s *settings, done []result) {
 	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s; of JASDA's settings, at the end, the\n", seedText(s.seeds))
 	p.say("first %d, and %s jobs. Values are means over seeds with 95%% intervals by Student's t; mechanisms are compared in pairs, seed by seed. The\n", fewSeeds, fewJobs)
 	p.say("weights of JASDA's score were chosen on other seeds of the same scenario (11 to 13) and looked at no seed that is shown here.\n\n")
+	p.say("All of it is about slices that are Sluice's own; [leftover.md](leftover.md) is about slices that it borrows from a host scheduler.\n\n")
 	for i := range done {
 		if done[i].name == mainStudy {
 			p.answer(&done[i])
@@ -148,11 +149,18 @@ func (r *result) pointName(i int, x float64) string {
 	return short(x)
 }
 
-// chart is a metric over the setting, a line for each mechanism.
+// peers are the baselines that figures show beside ours: what clusters run, and the best known orders that know lengths without
+// and with stopping work, and that know none. The table has the others.
+func peers() []string { return []string{"easy", "sjf-easy", "srpt", "migrate"} }
+
+// chart is a metric over the setting, a line for each of ours and of their peers.
 func (r *result) chart(metric string) *report.Chart {
 	about := measure.About(metric)
 	c := &report.Chart{Title: r.title + ": " + strings.ToLower(about.Title), X: r.axis, Y: report.Axis{Label: about.Title, Unit: about.Unit, Log: r.spread(metric)}}
 	for _, m := range r.names() {
+		if !mine(m) && !slices.Contains(peers(), m) {
+			continue
+		}
 		s := report.Series{Name: m}
 		for _, x := range r.xs() {
 			e := measure.Mean(r.values(x, m, metric))

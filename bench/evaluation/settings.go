@@ -14,7 +14,7 @@ const (
 
 // jasdaStudies vary one setting of the market each, at the usual load, under jasda alone if they do not say otherwise.
 func jasdaStudies() []study {
-	table := []string{"waitMean", "waitP95", "waitP99", "completionMean", "completionPerWork", "boundShare", "overheadShare", "subjobs", "messagesPerAward", "variantsPerAward"}
+	table := []string{"waitMean", "waitP95", "waitP99", "completionMean", "completionOverBound", "completionPerWork", "boundShare", "overheadShare", "subjobs", "messagesPerAward", "variantsPerAward"}
 	hourly := config.Set{Path: "cluster.reservations", Value: "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 1h}]"}
 	list := []study{
 		{
@@ -110,11 +110,11 @@ func jasdaStudies() []study {
 	list = append(list,
 		study{
 			name: "jasda-overhead", title: "Cost of a restore and of a checkpoint, JASDA", axis: report.Axis{Label: "r and k, each", Unit: measure.Seconds, Log: true},
-			mechanisms: "sja,jasda,easy,migrate", question: "As above. JASDA cuts jobs into more pieces than SJA, and pays for each.", points: costs(),
+			mechanisms: "sja,jasda,easy,migrate," + byLength, question: "As above. JASDA cuts jobs into more pieces than SJA, and pays for each.", points: costs(),
 		},
 		study{
 			name: "jasda-time-error", title: "Errors of declared run times, JASDA", axis: report.Axis{Label: "sigma of the logarithm", Unit: measure.Plain},
-			mechanisms: "sja,jasda,easy,conservative,migrate", question: "As above.", points: swept("WORK.timeError.sigma", "0", "0.5", "1"),
+			mechanisms: "sja,jasda,easy,conservative,migrate," + byLength, question: "As above.", points: swept("WORK.timeError.sigma", "0", "0.5", "1"),
 			charts: []string{"waitMean", "completionPerWork"},
 		},
 	)

@@ -44,11 +44,12 @@ const (
 )
 
 // Whom a study compares: ours and every planner; ours beside the baselines that turn out hardest to beat; sja beside them;
-// sja alone.
+// sja alone. byLength are the baselines that take jobs by what they are, whether they stop work or not.
 const (
+	byLength  = "sjf,sjf-easy,easy-sjbf,wspt,saf,f1,wfp3,srpt,las"
 	everybody = "sja,jasda,all"
-	tough     = "sja,jasda,easy,conservative,bestfit,migrate"
-	sjaTough  = "sja,easy,conservative,bestfit,migrate"
+	tough     = "sja,jasda,easy,conservative,bestfit,migrate," + byLength
+	sjaTough  = "sja,easy,conservative,bestfit,migrate," + byLength
 	ours      = "sja"
 )
 
@@ -124,8 +125,8 @@ func studies() []study {
 	plain := func(label string) report.Axis { return report.Axis{Label: label, Unit: measure.Plain} }
 	seconds := func(label string) report.Axis { return report.Axis{Label: label, Unit: measure.Seconds, Log: true} }
 	headline := []string{"waitMean", "completionPerWork", "usefulWork", "boundShare"}
-	wide := []string{"waitMean", "waitP95", "completionMean", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "fairness"}
-	own := []string{"waitMean", "completionMean", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "lostShare", "memoryExcessRate", "subjobs", "messagesPerTask"}
+	wide := []string{"waitMean", "waitP95", "completionMean", "completionOverBound", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "fairness"}
+	own := []string{"waitMean", "completionMean", "completionOverBound", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "lostShare", "memoryExcessRate", "subjobs", "messagesPerTask"}
 	return append([]study{
 		{
 			name: mainStudy, title: "Load", axis: plain("load"), mechanisms: everybody, charts: headline, table: wide,
@@ -143,8 +144,8 @@ func studies() []study {
 			points:   swept("WORK.atomizable", "0%", "10%", "20%", "50%", "100%"),
 		},
 		{
-			name: "overhead", title: "Cost of a restore and of a checkpoint", axis: seconds("r and k, each"), mechanisms: "sja,easy,migrate", charts: headline, table: own,
-			question: "Every piece but the first restores, every piece but the last checkpoints. easy pays neither; migrate pays both for a preemption.",
+			name: "overhead", title: "Cost of a restore and of a checkpoint", axis: seconds("r and k, each"), mechanisms: "sja,easy,migrate," + byLength, charts: headline, table: own,
+			question: "Every piece but the first restores, every piece but the last checkpoints. Planners that stop nothing pay neither; migrate, srpt and las pay both for a preemption.",
 			points:   costs(),
 		},
 		{
@@ -178,7 +179,7 @@ func studies() []study {
 			points:   swept("mechanism.continue", "false", "true"),
 		},
 		{
-			name: "policy", title: "Policies", axis: plain("load"), mechanisms: "sja:fairness,sja:efficiency,sja:sla,sja:fifo,easy,migrate", charts: headline, table: wide,
+			name: "policy", title: "Policies", axis: plain("load"), mechanisms: "sja:fairness,sja:efficiency,sja:sla,sja:fifo,easy,migrate," + byLength, charts: headline, table: wide,
 			question: "The same market under each policy. No job has a deadline here, so that sla falls to its second key.",
 			points:   swept("WORK.load", "0.7", "0.9", "1.2"),
 		},
@@ -194,7 +195,7 @@ func studies() []study {
 			}(),
 		},
 		{
-			name: "queues", title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fairness,sja:fifo,jasda,easy,migrate",
+			name: "queues", title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fairness,sja:fifo,jasda,easy,migrate," + byLength,
 			charts: []string{"fairness", "completionPerWork"}, table: append([]string{"worstQueue"}, wide...),
 			question: "All jobs in one queue (0), as everywhere else on this page, or in the trace's own queues (1) with equal weights. The planners know no queues. Policy fairness serves the queue that has had least so far: that helps small queues and costs the mean.",
 			points: []point{

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/internal/lab/measure"
@@ -90,15 +91,15 @@ func logs(values []float64) []float64 {
 	return out
 }
 
-// best is the baseline with the best mean of a metric, of all but one.
-func (r *result) best(x float64, metric, except string) (name string, values []float64) {
+// best is the baseline with the best mean of a metric, of all but some.
+func (r *result) best(x float64, metric string, except []string) (name string, values []float64) {
 	sign := 1.0
 	if measure.About(metric).Better == measure.Lower {
 		sign = -1
 	}
 	top := math.Inf(-1)
 	for _, m := range r.names() {
-		if mine(m) || m == except {
+		if mine(m) || slices.Contains(except, m) {
 			continue
 		}
 		v := r.values(x, m, metric)

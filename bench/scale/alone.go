@@ -29,6 +29,9 @@ type question struct {
 	JASDA   bool `json:"jasda,omitempty"`
 	// Sold is how many subjobs are watched.
 	Sold int `json:"sold"`
+	// Cold is how many MiB are read between two steps, so that a step finds nothing of its actor near: what is then dearer among many is
+	// more work, and what was dearer before, memory farther away.
+	Cold int `json:"cold,omitempty"`
 	// Profile names the file that a profile of what is watched, without the setting up, is written to; empty: none.
 	Profile string `json:"profile,omitempty"`
 }

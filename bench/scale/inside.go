@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"sluice.dev/sluice/bench/sample"
 	"sluice.dev/sluice/internal/core/job"
@@ -15,8 +16,9 @@ type taken struct {
 	Median float64 `json:"median"`
 	P99    float64 `json:"p99"`
 	Steps  int     `json:"steps"`
-	// PerSold is the time of all its steps by subjob that was sold.
+	// PerSold is the time of all its steps by subjob that was sold, PerJob by job that was submitted.
 	PerSold float64 `json:"perSold"`
+	PerJob  float64 `json:"perJob"`
 }
 
 // inside is what a world that ran in a process of its own has shown. A process of its own: what one has left in memory would
@@ -66,8 +68,13 @@ func (w *world) watch(ctx context.Context, q question, err error) (r inside) {
 	if err != nil {
 		return inside{GaveUp: fmt.Sprintf("gave up setting up after %s: %s", r.SetUp, firstLine(err))}
 	}
+	runtime.GC() // what setting up has left is nothing that a subjob costs
 	w.watched, w.clock = true, newStopwatch()
-	before := w.sold
+	w.cold = make([]byte, q.Cold<<20)
+	for i := range w.cold {
+		w.cold[i] = 1 // else all of it is one page of zeros
+	}
+	before, submitted := w.sold, w.submitted
 	err = q.profiled(func() error { return w.sell(ctx, q.Sold) })
 	r.Sold = w.sold - before
 	if r.Sold < max(1, q.Sold/10) {
@@ -82,7 +89,7 @@ func (w *world) watch(ctx context.Context, q question, err error) (r inside) {
 		for _, t := range v {
 			sum += t
 		}
-		*to = taken{Median: sample.Median(v), P99: sample.Quantile(v, 99), Steps: len(v), PerSold: sum / float64(r.Sold)}
+		*to = taken{Median: sample.Median(v), P99: sample.Quantile(v, 99), Steps: len(v), PerSold: sum / float64(r.Sold), PerJob: sum / float64(max(1, w.submitted-submitted))}
 	}
 	return r
 }

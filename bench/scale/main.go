@@ -38,7 +38,7 @@ type settings struct {
 	sizes               []int
 	finished            int
 	slices, park, nodes int
-	// burst is how many jobs one round submits, rounds how often it is done. sold subjobs are watched in a world.
+	// burst is how many jobs one round submits: enough that a collection of garbage is in each of them. rounds how often it is done. sold subjobs are watched in a world.
 	burst, rounds, sold int
 	// subjobs that do nothing, and simulated ones.
 	noops, simulated int
@@ -130,7 +130,7 @@ func run(ctx context.Context) error {
 // scale sets how large everything is.
 func (s *settings) scale() {
 	s.sizes, s.slices, s.park, s.nodes = []int{1000, 10_000, 100_000, 1_000_000}, 10_000, 256, 10_000
-	s.burst, s.rounds, s.sold, s.noops, s.simulated = 2000, 5, 2000, 600, 60_000
+	s.burst, s.rounds, s.sold, s.noops, s.simulated = 6000, 5, 2000, 600, 60_000
 	if s.quick {
 		s.sizes, s.slices, s.park, s.nodes = []int{100, 1000, 10_000, 100_000}, 1000, 24, 1000
 		s.burst, s.rounds, s.sold, s.noops, s.simulated = 500, 3, 500, 100, 5000

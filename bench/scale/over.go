@@ -45,7 +45,7 @@ func (s *seeds) archive(ctx context.Context, dir string) (left []protocol.Fact, 
 	for from := 0; from < len(list); from += filedAtOnce {
 		batch := list[from:min(from+filedAtOnce, len(list))]
 		for i, name := range batch {
-			facts = s.completed(facts[:0], specOf(all, from+i, name), from+i)
+			facts = s.completed(facts[:0], job.ID(name), &all[(from+i)%len(all)], from+i)
 			for _, f := range facts {
 				apply(g, z, f)
 			}

@@ -150,7 +150,11 @@ func (s *settings) comesBack(ctx context.Context, t *standing) (b back, err erro
 		return b, fmt.Errorf("%s", t.lost(err))
 	}
 	next, err := t.d.Metrics(ctx, "go_memstats_next_gc_bytes")
-	b.heap = next[""] / 2 / (1 << 20) // the next collection is at twice what the last one left
+	if err != nil {
+		return b, err
+	}
+	percent, err := t.d.Metrics(ctx, "go_gc_gogc_percent")
+	b.heap = next[""] / (1 + percent[""]/100) / (1 << 20) // the next collection is at so much more than what the last one left
 	s.say("%s: back after %s, %s was last; %.0f MiB, at most %.0f", t.of, round(b.answer), b.slowest, b.final, b.peak)
 	return b, err
 }

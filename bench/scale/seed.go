@@ -36,7 +36,7 @@ func (s *seeds) each(to func([]protocol.Fact) error) error {
 	}
 	var facts []protocol.Fact
 	for i, name := range names(s.set, s.waiting) {
-		facts = s.accepted(facts[:0], specOf(all, i, name), i)
+		facts = s.accepted(facts[:0], job.ID(name), &all[i%len(all)], i)
 		if err := to(facts); err != nil {
 			return err
 		}
@@ -45,23 +45,23 @@ func (s *seeds) each(to func([]protocol.Fact) error) error {
 }
 
 // accepted is a job that waits: taken by the gate, taken home by the zone, confirmed.
-func (s *seeds) accepted(facts []protocol.Fact, spec *job.Spec, i int) []protocol.Fact {
+func (s *seeds) accepted(facts []protocol.Fact, name job.ID, spec *job.Spec, i int) []protocol.Fact {
 	gate, zone := protocol.Address{Role: protocol.Gate}, protocol.Address{Role: protocol.Zone, ID: string(s.zone)}
 	draw := prng.New(seed, 3, uint64(i))
 	at := s.now.Add(-time.Second - time.Duration(draw.Float64()*float64(24*time.Hour)))
 	return append(facts,
 		protocol.Fact{
-			Kind: protocol.JobAccepted, Actor: gate, Job: spec.Name, Spec: spec, Request: "seed-" + string(spec.Name), Digest: fmt.Sprintf("%016x%016x", draw.Uint64(), draw.Uint64()),
+			Kind: protocol.JobAccepted, Actor: gate, Job: name, Spec: spec, Request: "seed-" + string(name), Digest: fmt.Sprintf("%016x%016x", draw.Uint64(), draw.Uint64()),
 			Zone: s.zone, Epoch: 1, Generation: 1, At: at,
 		},
-		protocol.Fact{Kind: protocol.HomeTaken, Actor: zone, Job: spec.Name, Epoch: 1, Generation: 1, Spec: spec, At: at},
-		protocol.Fact{Kind: protocol.JobHomed, Actor: gate, Job: spec.Name, Epoch: 1},
+		protocol.Fact{Kind: protocol.HomeTaken, Actor: zone, Job: name, Epoch: 1, Generation: 1, Spec: spec, At: at},
+		protocol.Fact{Kind: protocol.JobHomed, Actor: gate, Job: name, Epoch: 1},
 	)
 }
 
 // completed is a job that ran in one piece, was published and is over, and whose verdict the gate has.
-func (s *seeds) completed(facts []protocol.Fact, spec *job.Spec, i int) []protocol.Fact {
-	facts = s.accepted(facts, spec, i)
+func (s *seeds) completed(facts []protocol.Fact, name job.ID, spec *job.Spec, i int) []protocol.Fact {
+	facts = s.accepted(facts, name, spec, i)
 	gate, zone := facts[0].Actor, facts[1].Actor
 	begin, whole := facts[0].At, job.Range{From: 0, To: spec.Total}
 	end := begin.Add(500 * time.Millisecond)
@@ -72,19 +72,20 @@ func (s *seeds) completed(facts []protocol.Fact, spec *job.Spec, i int) []protoc
 	verdict := job.Verdict{State: job.Finished}
 	return append(facts,
 		protocol.Fact{
-			Kind: protocol.Claimed, Actor: zone, Job: spec.Name, Epoch: 1, Generation: 1, Token: token, Node: "seed", Slice: "seed/gpu0", Speed: 1000, Range: whole,
+			Kind: protocol.Claimed, Actor: zone, Job: name, Epoch: 1, Generation: 1, Token: token, Node: "seed", Slice: "seed/gpu0", Speed: 1000, Range: whole,
 			Start: begin, End: end.Add(time.Second), Demand: memory, Plan: plan, At: begin,
 		},
-		protocol.Fact{Kind: protocol.Committed, Actor: zone, Job: spec.Name, Token: token, Range: whole, Result: result, At: end},
-		protocol.Fact{Kind: protocol.OutputPublished, Actor: zone, Job: spec.Name, Token: token},
-		protocol.Fact{Kind: protocol.Ended, Actor: zone, Job: spec.Name, Verdict: verdict, At: end},
-		protocol.Fact{Kind: protocol.JobClosed, Actor: gate, Job: spec.Name, Verdict: verdict, At: end},
+		protocol.Fact{Kind: protocol.Committed, Actor: zone, Job: name, Token: token, Range: whole, Result: result, At: end},
+		protocol.Fact{Kind: protocol.OutputPublished, Actor: zone, Job: name, Token: token},
+		protocol.Fact{Kind: protocol.Ended, Actor: zone, Job: name, Verdict: verdict, At: end},
+		protocol.Fact{Kind: protocol.JobClosed, Actor: gate, Job: name, Verdict: verdict, At: end},
 	)
 }
 
 // seedRecord is how much is put into one record, in bytes. A step's facts are a record each in a journal that a daemon wrote;
-// larger ones are written and read faster, and what is measured of a restart is read from a snapshot anyway.
-const seedRecord = 1 << 20
+// larger ones are written faster. There are enough of them that the daemon's first start ends with a snapshot, from which the
+// restart is then measured.
+const seedRecord = 4 << 10
 
 // write appends the seeds to the journal and the archive of a data directory, which a daemon has begun and which nobody has open.
 func (s *seeds) write(ctx context.Context, data string) (err error) {

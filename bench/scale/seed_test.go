@@ -126,8 +126,10 @@ func TestSeedsAreWhatTheActorsWrite(t *testing.T) {
 	slices.SortFunc(list, func(a, b protocol.Fact) int { return cmp.Compare(a.At, b.At) }) // time never goes back
 	for _, f := range list {
 		out.Reset()
+		spec := *f.Spec
+		spec.Name = f.Job
 		want.gate.Step(f.At, protocol.Message{
-			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: gateAt, Request: f.Request, Job: f.Job, Spec: f.Spec, Digest: f.Digest,
+			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: gateAt, Request: f.Request, Job: f.Job, Spec: &spec, Digest: f.Digest,
 		}, &out)
 		for pending := out.Effects; len(pending) > 0; {
 			m := pending[0]

@@ -87,7 +87,7 @@ func names(set string, n int) []string {
 	return slices.Compact(list)
 }
 
-// specs are the shapes as the gate is told of them; their names are to be filled in.
+// specs are the shapes as the gate is told of them; without names.
 func specs() ([]job.Spec, error) {
 	list := make([]job.Spec, shapes)
 	for i := range list {
@@ -96,11 +96,12 @@ func specs() ([]job.Spec, error) {
 			return nil, err
 		}
 		list[i] = *s
+		list[i].Name = ""
 	}
 	return list, nil
 }
 
-// specOf is shape i under a name.
+// specOf is shape i under a name, as it is submitted.
 func specOf(all []job.Spec, i int, name string) *job.Spec {
 	s := all[i%len(all)]
 	s.Name = job.ID(name)

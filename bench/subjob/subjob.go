@@ -160,7 +160,7 @@ func (s *Settings) perf(ctx context.Context, pid int) (syncs func() (float64, bo
 	}
 	args := []string{"stat", "-x,", "-e", "syscalls:sys_enter_fsync,syscalls:sys_enter_fdatasync,syscalls:sys_enter_syncfs", "-p", fmt.Sprint(pid)}
 	if s.Profile != "" {
-		args = []string{"record", "-q", "-g", "-F", "997", "-o", s.Profile, "-p", fmt.Sprint(pid)}
+		args = []string{"record", "-q", "-g", "-F", "9973", "-o", s.Profile, "-p", fmt.Sprint(pid)}
 	}
 	return watched(exec.CommandContext(ctx, "perf", args...), s.Profile == "")
 }

@@ -1,4 +1,4 @@
-// Command sluice-shim supervises one subjob so that the daemon can die and come back. Sluice starts it; people don't.
+// Command sluice-shim supervises subjobs, one at a time, so that the daemon can die and come back. Sluice starts it; people don't.
 package main
 
 import (

@@ -88,7 +88,7 @@ func CoreLevels(pkgs []Package) []string {
 	var bad []string
 	for _, p := range pkgs {
 		rest, ok := strings.CutPrefix(p.Path, "internal/core/")
-		if !ok || strings.HasSuffix(path.Base(p.Path), "test") {
+		if !ok || isSuite(p.Path) {
 			continue
 		}
 		from, own := levelOf(rest)
@@ -125,7 +125,7 @@ func levelOf(path string) (name string, level int) {
 
 // extension points, and the folders below them that are no kinds, with the reason.
 var extensionPoints = map[string][]string{
-	"internal/lab/planner":    {"book", "ends", "greedy", "place", "pool", "queue"}, // what planners are made of: those that decide about time, and (place) those about places
+	"internal/lab/planner":    {"book", "ends", "greedy", "head", "place", "pool", "preempt", "queue", "ranked"}, // what planners are made of: those that decide about time, and (place) those about places
 	"internal/core/policy":    nil,
 	"internal/edge/archive":   nil,
 	"internal/edge/executor":  {"shim"}, // files and layout that the process kind shares with the supervisor

@@ -53,7 +53,7 @@ func TestPlantedImports(t *testing.T) {
 		"face to cmd":     {Direction, []Package{imports("internal/face/cli", "cmd/sluice")}, []string{"arrows point down only"}},
 		"core to no wing": {Direction, []Package{imports("internal/core/job", "internal/archtest")}, []string{"none of the wings"}},
 
-		"levels":         {CoreLevels, []Package{imports("internal/core/zone", "internal/core/market", "internal/core/job", "slices"), imports("internal/core/policy/fifo", "internal/core/policy")}, nil},
+		"levels":         {CoreLevels, []Package{imports("internal/core/zone", "internal/core/market", "internal/core/job", "slices"), imports("internal/core/policy/shortest", "internal/core/policy")}, nil},
 		"actor to actor": {CoreLevels, []Package{imports("internal/core/zone", "internal/core/node")}, []string{"level 10"}},
 		"upward":         {CoreLevels, []Package{imports("internal/core/trp", "internal/core/job")}, []string{"trp stands on level 3"}},
 		"unknown":        {CoreLevels, []Package{imports("internal/core/helpers")}, []string{`add "helpers"`}},
@@ -78,8 +78,8 @@ func TestPlantedImports(t *testing.T) {
 		"pure": {Pure, []Package{
 			imports("internal/core/job", "slices", "internal/core/quantity"), imports("internal/core/policy/policytest", "os", "pgregory.net/rapid"),
 			imports("internal/core/zone", "os"), imports("internal/core/trp", "gonum.org/v1/gonum/stat"), imports("internal/core/gate", "sync", "internal/edge/wire"),
-			imports("internal/core/node", "internal/core/policy/policytest"), imports("internal/edge/wire", "os"),
-		}, []string{"zone imports os", "gonum", "gate imports sync", "gate imports " + Module + "/internal/edge/wire", "policytest"}},
+			imports("internal/core/node", "internal/core/policy/policytest"), imports("internal/edge/wire", "os"), imports("internal/core/policy/shortest", "os"),
+		}, []string{"zone imports os", "gonum", "gate imports sync", "gate imports " + Module + "/internal/edge/wire", "policytest", "shortest imports os"}},
 		"tests of the core": {PureTests, []Package{
 			{Path: "internal/core/zone", TestImports: []string{"testing", "os", "pgregory.net/rapid", Module + "/internal/core/policy/all"}},
 			{Path: "internal/core/timeline", TestImports: []string{Module + "/internal/lab/trace", Module + "/internal/archtest"}},

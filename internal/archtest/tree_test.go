@@ -119,7 +119,7 @@ func TestCoreIsPure(t *testing.T) {
 		for _, e := range p.Errors {
 			t.Errorf("%s: %v", p.PkgPath, e)
 		}
-		if strings.HasSuffix(p.PkgPath, "test") {
+		if isSuite(p.PkgPath) {
 			continue // conformance suites are test code
 		}
 		for _, f := range p.Syntax {

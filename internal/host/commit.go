@@ -11,7 +11,7 @@ import (
 )
 
 // commit makes the facts of the batch durable, with one sync. One record holds the facts of one step, so that a step is
-// in the log whole or not at all. While the disk is full, or no file descriptor is left, it keeps the batch, answers
+// in the journal whole or not at all. While the disk is full, or no file descriptor is left, it keeps the batch, answers
 // queries and tries again; it returns without having committed only when ctx is done, and then no effect may leave. Any
 // other error is final.
 func (h *Host) commit(ctx context.Context) error {
@@ -23,7 +23,7 @@ func (h *Host) commit(ctx context.Context) error {
 			return nil
 		}
 		if errkind.Of(err) != errkind.Exhausted {
-			return errkind.Errorf(errkind.Of(err), "the log takes no more, and nothing may be decided without it (nothing was lost; running subjobs go on): %w", err)
+			return errkind.Errorf(errkind.Of(err), "the journal takes no more, and nothing may be decided without it (nothing was lost; running subjobs go on): %w", err)
 		}
 		if h.taking != nil { // what it has written so far is room
 			if bad := h.giveUp(err); bad != nil {
@@ -39,7 +39,7 @@ func (h *Host) commit(ctx context.Context) error {
 	}
 }
 
-// append hands the facts of the batch to the log. After an error it may be called again and goes on where it was.
+// append hands the facts of the batch to the journal. After an error it may be called again and goes on where it was.
 func (h *Host) append() error {
 	if len(h.steps) == 0 {
 		return nil

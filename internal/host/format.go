@@ -17,12 +17,12 @@ const (
 	formatTemp = ".FORMAT.tmp"
 	// format names what is in a data directory of this build. Any change of a fact raises the number, so that an older
 	// build, which would drop what it does not know, refuses the directory untouched.
-	format = "sluice data 3"
+	format = "sluice data 4"
 )
 
 // readable are the formats before that this build still reads. The directory is renamed to format once all of it has been read and
 // before anything is written; test/twin/testdata holds one of each, with subjobs that ran.
-func readable() []string { return []string{"sluice data 1", "sluice data 2"} }
+func readable() []string { return []string{"sluice data 1", "sluice data 2", "sluice data 3"} }
 
 // checkFormat says whether dir is a data directory that this build reads (known), a new one (neither), or something that
 // must not be touched (an error). It changes nothing.

@@ -27,7 +27,7 @@ type toy struct {
 	facts []protocol.Fact
 	step  func(a *toy, now quantity.Instant, in protocol.Message, out *protocol.Out)
 	sum   uint64
-	parts capture.Parts // none
+	parts capture.Parts[capture.Part] // none
 	// forget makes Capture leave out the last fact: a bug that the host must notice.
 	forget bool
 }

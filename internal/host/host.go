@@ -70,7 +70,7 @@ type Host struct {
 	wakes    []quantity.Instant // earliest wanted Tick of each party; Never for none
 	clock    clock
 	position journal.Position
-	fresh    bool               // the log was empty at the start
+	fresh    bool               // the journal was empty at the start
 	first    []protocol.Message // before anything of the inbox
 	// workdirs are the stored work directories that jobs need; forgot: a job was forgotten since the others were removed, at
 	// pruned; closed: one has ended since unpacked ones were removed, at prunedUnpacked.
@@ -94,6 +94,8 @@ type Host struct {
 	// snapshotAt is the number of records since the last snapshot at which the next is due.
 	snapshotAt uint64
 	taking     *snapshotting // nil: no snapshot is being taken
+	// recovering is for how many turns of the loop at most the heap may yet grow as while the state is recovered.
+	recovering int
 }
 
 // step is one call of an actor within a batch: the end of its facts in out.Facts, and when it was.
@@ -151,6 +153,7 @@ func (h *Host) loop(ctx context.Context) error {
 			return err
 		}
 		h.answerQueries()
+		h.settle(inputs == 0 && len(h.queries) == 0)
 		if h.tape != nil {
 			h.tape.Flush()
 		}
@@ -179,7 +182,7 @@ func (h *Host) loop(ctx context.Context) error {
 // turn has its fill. It returns the number of inputs.
 //
 // What they tell each other need not wait for the sync: whoever hears it decides later facts of the same log, which keeps whole
-// steps from the first on. So of two facts no cut keeps the second alone, and nobody beyond the log has heard of either.
+// steps from the first on. So of two facts no cut keeps the second alone, and nobody beyond the journal has heard of either.
 func (h *Host) turn() (inputs int) {
 	inputs = h.ticks()
 	for inputs < maxBatch {
@@ -342,6 +345,9 @@ func (h *Host) answerQueries() {
 func (h *Host) Close() error {
 	var err error
 	h.stop.Do(func() {
+		if h.recovering > 0 {
+			collect(false)
+		}
 		h.inbox.close()
 		h.calls.close(errStopping())
 		close(h.done)

@@ -87,13 +87,13 @@ func (h *Host) archivedJobs(ctx context.Context, q status.JobQuery, at quantity.
 	if q.Before != (status.JobKey{}) {
 		before = archive.Cursor{Submitted: q.Before.Submitted, Job: q.Before.Name}
 	}
-	keep := func(e *archive.Entry) bool { return q.States.Has(e.State) && (q.Queue == "" || q.Queue == e.Queue) }
+	keep := func(e *archive.Entry) bool { return q.Queue == "" || q.Queue == e.Queue }
 	limit := maxListed
 	if q.Limit > 0 {
 		limit = q.Limit
 	}
 	a := h.archivist.archive
-	page, err := a.Page(before, limit, keep)
+	page, err := a.Page(before, limit, q.States, keep)
 	if err != nil {
 		return out, err
 	}
@@ -149,7 +149,7 @@ func (h *Host) older(q status.JobQuery, page archive.Page, keep func(*archive.En
 		size, failed := h.archivist.archive.Size()
 		return max(1, int(size.Jobs)-len(page.Entries)), failed
 	}
-	_, err = h.archivist.archive.Page(page.Next, 1, func(e *archive.Entry) bool {
+	_, err = h.archivist.archive.Page(page.Next, 1, q.States, func(e *archive.Entry) bool {
 		if keep(e) {
 			n++
 		}

@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
-// TestFactsAreDurableBeforeEffects counts, at every effect, what the log has taken by then.
+// TestFactsAreDurableBeforeEffects counts, at every effect, what the journal has taken by then.
 func TestFactsAreDurableBeforeEffects(t *testing.T) {
 	r := newRig(t)
 	var appended atomic.Int64
@@ -234,7 +234,7 @@ func TestLostRecordIsNamedByItsWitness(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	later := receipt.Position.Next([]byte("a record that the log has lost"))
+	later := receipt.Position.Next([]byte("a record that the journal has lost"))
 	r.executor.found = found(later)
 	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "1-7") || !strings.Contains(err.Error(), later.String()) {
 		t.Errorf("got %v, want kind corrupt naming subjob 1-7 and record %v", err, later)

@@ -26,9 +26,9 @@ const (
 // ArchiveDir is the folder of a data directory with the archive of jobs that are over.
 const ArchiveDir = "archive"
 
-// Open takes the data directory, recovers the actors from the log, matches it with what still runs on this machine and
+// Open takes the data directory, recovers the actors from the journal, matches it with what still runs on this machine and
 // returns a host that is ready to Run. On an error nothing was started and everything is closed. Kinds: Conflict (the
-// directory is in use), Unsupported (data of another format), Corrupt (the log lost a record that it had promised),
+// directory is in use), Unsupported (data of another format), Corrupt (the journal lost a record that it had promised),
 // Exhausted (the disk is full), Invalid (options, or facts of other actors).
 func Open(ctx context.Context, o Options) (*Host, error) {
 	if err := o.check(); err != nil {
@@ -79,7 +79,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 		return err
 	}
 	if h.journal, err = h.opts.Journal(filepath.Join(h.opts.DataDir, journalDir)); err != nil {
-		return fmt.Errorf("open the log: %w", err)
+		return fmt.Errorf("open the journal: %w", err)
 	}
 	if err = h.replay(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	}
 	h.recover()
 	if err := h.append(); err != nil {
-		return fmt.Errorf("begin a new boot in the log: %w", err)
+		return fmt.Errorf("begin a new boot in the journal: %w", err)
 	}
 	h.dispatch()
 	h.sweep()
@@ -160,8 +160,8 @@ func (h *Host) openTape() error {
 	return nil
 }
 
-// find asks the executor what is left of earlier boots and holds each witness against the log: one that the log does
-// not have means that the log lost what it had promised.
+// find asks the executor what is left of earlier boots and holds each witness against the journal: one that the journal does
+// not have means that the journal lost what it had promised.
 func (h *Host) find(ctx context.Context) ([]protocol.Found, error) {
 	found, err := h.executor.Find(ctx)
 	if err != nil {
@@ -176,8 +176,8 @@ func (h *Host) find(ctx context.Context) ([]protocol.Found, error) {
 		list = append(list, f.Found)
 	}
 	if len(lost) > 0 {
-		return nil, errkind.Errorf(errkind.Corrupt, "the log has lost records that subjobs were started under; nothing was changed, "+
-			"restore the log in %s from a copy that has them: %w", filepath.Join(h.opts.DataDir, journalDir), errors.Join(lost...))
+		return nil, errkind.Errorf(errkind.Corrupt, "the journal has lost records that subjobs were started under; nothing was changed, "+
+			"restore the journal in %s from a copy that has them: %w", filepath.Join(h.opts.DataDir, journalDir), errors.Join(lost...))
 	}
 	return list, nil
 }
@@ -187,7 +187,7 @@ func (h *Host) checkWitness(f executor.Found) error {
 		return nil // the run directory was never completed: nothing was started under it
 	}
 	if err := h.journal.Check(f.Witness); err != nil {
-		return fmt.Errorf("run directory of subjob %v of job %s (below %s) names record %s of the log: %w",
+		return fmt.Errorf("run directory of subjob %v of job %s (below %s) names record %s of the journal: %w",
 			f.Token, f.Job, h.opts.DataDir, f.Witness, err)
 	}
 	return nil

@@ -62,11 +62,11 @@ type Options struct {
 	ZoneID job.ZoneID
 	NodeID job.NodeID
 	// Actors makes fresh actors with the daemon's configuration. It is called at start, and again to prove a snapshot
-	// before it replaces the log.
+	// before it replaces the journal.
 	Actors func() actor.Set
 	// Config of the actors, as JSON, for the tape.
 	Config json.RawMessage
-	// Journal opens the log below the data directory.
+	// Journal opens the journal below the data directory.
 	Journal func(dir string) (journal.Journal, error)
 	// Archive opens the archive below the data directory; known: there must be one. Nil: jobs that are over stay in memory, and
 	// the actors must not leave any to an archive.
@@ -82,7 +82,7 @@ type Options struct {
 	Fabric fabric.Fabric
 	Log    *slog.Logger
 
-	// SnapshotRecords and SnapshotBytes say when the log is replaced by a snapshot: after so many records, or after an eighth
+	// SnapshotRecords and SnapshotBytes say when the journal is replaced by a snapshot: after so many records, or after an eighth
 	// of them beyond so many bytes. Default 100,000, or twice as many as the last snapshot has facts, and 64 MiB.
 	SnapshotRecords uint64
 	SnapshotBytes   int64

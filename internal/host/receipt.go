@@ -14,7 +14,7 @@ type Receipt struct {
 	// Generation of its present life, and how an earlier call's job ended, if it is over.
 	Generation job.Generation
 	Verdict    job.Verdict
-	// Position of the log at which the acceptance was durable: a second witness that the person holds.
+	// Position of the journal at which the acceptance was durable: a second witness that the person holds.
 	Position journal.Position
 }
 

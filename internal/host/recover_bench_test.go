@@ -28,10 +28,10 @@ import (
 	"sluice.dev/sluice/internal/edge/wire"
 )
 
-// waits is a job for which there is no slice that is large enough.
+// waits is a job for which there is no slice that is large enough, like no other, as it is said once it is accepted.
 func waits(b *testing.B, i int) *job.Spec {
 	s := &job.Spec{
-		Name: job.ID(fmt.Sprintf("train-%07d", i)), Queue: gate.DefaultQueue, Kind: job.Items, Total: 1000, Unit: "item", PerUnit: time.Second,
+		Queue: gate.DefaultQueue, Kind: job.Items, Total: 1000, Unit: "item", PerUnit: time.Second,
 		Grid: 1, Parallelism: 2, Slices: 1, MaxFailures: 3, OverheadMax: 100,
 		Launch: job.Launch{Command: []string{"python", "train.py", "--part", strconv.Itoa(i)}, Env: []string{"MODE=fast"}, Grace: 5 * time.Second},
 	}
@@ -67,14 +67,14 @@ func standing(b *testing.B, n int) Options {
 	at := h.clock.now()
 	var batch [][]byte
 	for i := range n {
-		s := waits(b, i)
+		s, name := waits(b, i), job.ID(fmt.Sprintf("train-%07d", i))
 		for _, f := range []protocol.Fact{
 			{
-				Kind: protocol.JobAccepted, Actor: gateIs, Job: s.Name, Spec: s, Request: fmt.Sprintf("%032d", i), Digest: fmt.Sprintf("%064d", i), Zone: "z",
+				Kind: protocol.JobAccepted, Actor: gateIs, Job: name, Spec: s, Request: fmt.Sprintf("%032d", i), Digest: fmt.Sprintf("%064d", i), Zone: "z",
 				Epoch: 1, Generation: 1, At: at,
 			},
-			{Kind: protocol.HomeTaken, Actor: zoneIs, Job: s.Name, Epoch: 1, Generation: 1, Spec: s, Queue: nil, At: at},
-			{Kind: protocol.JobHomed, Actor: gateIs, Job: s.Name, Epoch: 1},
+			{Kind: protocol.HomeTaken, Actor: zoneIs, Job: name, Epoch: 1, Generation: 1, Spec: s, Queue: nil, At: at},
+			{Kind: protocol.JobHomed, Actor: gateIs, Job: name, Epoch: 1},
 		} {
 			batch = append(batch, wire.AppendFacts(nil, []protocol.Fact{f}))
 		}

@@ -14,35 +14,37 @@ import (
 )
 
 const (
-	// batchFacts is how many facts the reader of the log hands over at once, and batches how many of these lists there are.
+	// batchFacts is how many facts the reader of the journal hands over at once, and batches how many of these lists there are.
 	batchFacts, batches = 512, 4
 	// collectEvery facts it is looked at how large the heap has become.
 	collectEvery = 1 << 16
 )
 
-// logReader reads and decodes the log beside the one who folds it. What it holds is bounded, however long the log is.
-type logReader struct {
+// journalReader reads and decodes the journal beside the one who folds it. What it holds is bounded, however long the journal is.
+type journalReader struct {
 	journal journal.Journal
 	decoder wire.Decoder
-	// facts that were read and not handed over yet; told is who is told each of them.
+	// facts that were read and not handed over yet; told is who is told each of them, with its encoding.
 	facts []protocol.Fact
-	told  func(*protocol.Fact)
+	told  func(f *protocol.Fact, encoded []byte)
 
 	full chan []protocol.Fact
 	free chan []protocol.Fact
 	stop chan struct{}
 
-	// To be read when full is closed: where the log ends, how many facts its snapshot has, and why it could not be read.
+	// To be read when full is closed: where the journal ends, how many facts its snapshot has, and why it could not be read.
 	end      journal.Position
 	snapshot uint64
 	err      error
 }
 
-// replay folds the log into the actors. It decides nothing.
+// replay folds the journal into the actors. It decides nothing.
 func (h *Host) replay() error {
 	begin, facts := time.Now(), 0
 	h.workdirs = newWorkdirs()
-	r := &logReader{journal: h.journal, told: h.recovered, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches), stop: make(chan struct{})}
+	h.recovering = recoveredTurns
+	collect(true)
+	r := &journalReader{journal: h.journal, told: h.recovered, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches), stop: make(chan struct{})}
 	for range batches {
 		r.free <- make([]protocol.Fact, 0, batchFacts)
 	}
@@ -54,7 +56,7 @@ func (h *Host) replay() error {
 				err = h.fold(&list[i])
 			}
 			if facts++; facts%collectEvery == 0 {
-				collect()
+				collect(true)
 			}
 		}
 		if err != nil {
@@ -71,11 +73,10 @@ func (h *Host) replay() error {
 		err = r.err
 	}
 	if err != nil {
-		return fmt.Errorf("recover from the log: %w", err)
+		return fmt.Errorf("recover from the journal: %w", err)
 	}
 	h.position, h.fresh = r.end, r.end.Seq == 0
 	h.snapshotAt = h.opts.due(r.snapshot)
-	collect()
 	h.log.Info("recovered", "facts", facts, "at", h.position.String(), "took", time.Since(begin))
 	return nil
 }
@@ -84,7 +85,7 @@ func (h *Host) replay() error {
 func (h *Host) fold(f *protocol.Fact) error {
 	i, ok := h.index[f.Actor]
 	if !ok {
-		return errkind.Errorf(errkind.Invalid, "the log in %s holds facts of %s, but this daemon is zone %s and node %s: start it with the names it had",
+		return errkind.Errorf(errkind.Invalid, "the journal in %s holds facts of %s, but this daemon is zone %s and node %s: start it with the names it had",
 			h.opts.DataDir, actor.Name(f.Actor), h.opts.ZoneID, h.opts.NodeID)
 	}
 	h.parties[i].Actor.Apply(*f)
@@ -92,9 +93,9 @@ func (h *Host) fold(f *protocol.Fact) error {
 }
 
 // recovered gives one fact to those who keep something of it besides its actor.
-func (h *Host) recovered(f *protocol.Fact) {
+func (h *Host) recovered(f *protocol.Fact, encoded []byte) {
 	if h.tape != nil {
-		h.tape.Recovered(f)
+		h.tape.Recovered(encoded)
 	}
 	h.observer.Recovered(f)
 	h.needs(f)
@@ -103,7 +104,7 @@ func (h *Host) recovered(f *protocol.Fact) {
 
 var errFolded = errors.New("nobody folds any more")
 
-func (r *logReader) run() {
+func (r *journalReader) run() {
 	defer close(r.full)
 	r.facts = <-r.free
 	r.end, r.err = r.journal.Replay(r.state, r.record)
@@ -113,12 +114,9 @@ func (r *logReader) run() {
 }
 
 // hand gives away what was read, and takes room for more.
-func (r *logReader) hand() error {
+func (r *journalReader) hand() error {
 	if len(r.facts) == 0 {
 		return nil
-	}
-	for i := range r.facts {
-		r.told(&r.facts[i])
 	}
 	r.full <- r.facts
 	select {
@@ -130,32 +128,39 @@ func (r *logReader) hand() error {
 }
 
 // state reads a snapshot.
-func (r *logReader) state(in io.Reader) error {
+func (r *journalReader) state(in io.Reader) error {
 	for facts := wire.NewFactReader(in); ; r.snapshot++ {
-		r.facts = append(r.facts, protocol.Fact{})
-		err := facts.Next(&r.decoder, &r.facts[len(r.facts)-1])
-		switch {
-		case err == nil && len(r.facts) >= batchFacts:
-			err = r.hand()
-		case err != nil:
-			r.facts = r.facts[:len(r.facts)-1]
-		}
+		encoded, err := facts.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err == nil {
+			err = r.fact(encoded)
+		}
 		if err != nil {
-			return err
+			return errkind.Errorf(errkind.Of(err), "fact %d of the snapshot: %w", r.snapshot+1, err)
 		}
 	}
 }
 
 // record reads the facts of one step.
-func (r *logReader) record(p journal.Position, data []byte) (err error) {
-	if r.facts, err = r.decoder.Facts(data, r.facts); err != nil {
+func (r *journalReader) record(p journal.Position, data []byte) error {
+	if err := wire.EachFact(data, r.fact); err != nil {
 		return errkind.Errorf(errkind.Of(err), "record %d: %w", p.Seq, err)
 	}
-	if len(r.facts) >= batchFacts {
-		return r.hand()
-	}
 	return nil
+}
+
+// fact decodes one.
+func (r *journalReader) fact(encoded []byte) error {
+	r.facts = append(r.facts, protocol.Fact{})
+	f := &r.facts[len(r.facts)-1]
+	if err := r.decoder.Fact(encoded, f); err != nil {
+		r.facts = r.facts[:len(r.facts)-1]
+		return err
+	}
+	if r.told(f, encoded); len(r.facts) < batchFacts {
+		return nil
+	}
+	return r.hand()
 }

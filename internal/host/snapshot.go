@@ -27,12 +27,12 @@ type snapshotting struct {
 	runs       []capture.Run
 	left, turn int
 	begun      time.Time
-	// size and records of the log when it began.
+	// size and records of the journal when it began.
 	size    int64
 	records uint64
 }
 
-// snapshot begins a snapshot when the log has grown enough, and goes on with the one that is being taken. It runs between
+// snapshot begins a snapshot when the journal has grown enough, and goes on with the one that is being taken. It runs between
 // batches, when state and log are the same.
 func (h *Host) snapshot() error {
 	s := h.taking
@@ -132,20 +132,20 @@ func (h *Host) endSnapshot(err error) error {
 	if err != nil {
 		return h.noSnapshot(err)
 	}
-	collect()
+	collect(false)
 	h.snapshotAt = h.opts.due(s.writer.facts)
 	h.log.Info("wrote a snapshot beside the loop", "facts", s.writer.facts, "records", s.records, "bytes", s.size, "took", time.Since(s.begun))
 	return nil
 }
 
-// noSnapshot says why there is none. The log stays as it is.
+// noSnapshot says why there is none. The journal stays as it is.
 func (h *Host) noSnapshot(err error) error {
 	_, records := h.journal.Size()
 	var bad unfoldable
 	switch {
 	case errors.As(err, &bad):
 		h.snapshotAt = records + h.opts.SnapshotRecords
-		h.log.Error("no snapshot was written, the log stays as it is; please report this", "error", err)
+		h.log.Error("no snapshot was written, the journal stays as it is; please report this", "error", err)
 	case errkind.Of(err) == errkind.Exhausted:
 		h.snapshotAt = records + h.opts.SnapshotRecords/8 + 1
 		h.log.Warn("no snapshot could be written; the journal goes on growing, and it is tried again", "error", err)

@@ -109,7 +109,7 @@ func TestTheLoopGoesOnBesideASnapshot(t *testing.T) {
 	})
 }
 
-// TestASnapshotThatFails for want of room is given up whole and tried again; the log stays as it is, and the loop goes on.
+// TestASnapshotThatFails for want of room is given up whole and tried again; the journal stays as it is, and the loop goes on.
 func TestASnapshotThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := snapshots(t)
@@ -140,7 +140,7 @@ func TestASnapshotThatFails(t *testing.T) {
 	})
 }
 
-// TestStopInTheMiddleOfASnapshot: it is given up, nothing of it stays, and the log is what it was.
+// TestStopInTheMiddleOfASnapshot: it is given up, nothing of it stays, and the journal is what it was.
 func TestStopInTheMiddleOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := snapshots(t)

@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"sluice.dev/sluice/internal/core/actor"
@@ -37,7 +38,13 @@ type snapshotWriter struct {
 	// facts written; to be read when it is done.
 	facts  uint64
 	buffer []byte
+	// decoder reads what was written, as a recovery does.
+	decoder wire.Decoder
 }
+
+// makeWay is after how many facts the writer lets others run, the loop first: the scheduler would take it off its processor after
+// 10 ms only, and whoever waits for an answer meets that at every step.
+const makeWay = 32
 
 // errStopped is what became of a snapshot that was given up.
 var errStopped = errors.New("the daemon stops")
@@ -121,7 +128,19 @@ func (w *snapshotWriter) fold(i int) (digest uint64, err error) {
 		}
 	}()
 	a := w.fresh()[i].Actor
-	if err := wire.DecodeFacts(w.buffer, func(f protocol.Fact) error { a.Apply(f); return nil }); err != nil {
+	var f protocol.Fact
+	n := 0
+	if err := wire.EachFact(w.buffer, func(encoded []byte) error {
+		if n++; n%makeWay == 0 {
+			runtime.Gosched()
+		}
+		f = protocol.Fact{}
+		if err := w.decoder.Fact(encoded, &f); err != nil {
+			return err
+		}
+		a.Apply(f)
+		return nil
+	}); err != nil {
 		return 0, err
 	}
 	return a.Digest(), nil

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -94,7 +95,7 @@ func TestKilledSupervisor(t *testing.T) {
 		for _, e := range entries {
 			if data, err := os.ReadFile(runs + "/" + e.Name() + "/shim.json"); err == nil {
 				var note struct{ PID int }
-				if json.Unmarshal(data, &note) == nil && note.PID > 1 {
+				if json.NewDecoder(bytes.NewReader(data)).Decode(&note) == nil && note.PID > 1 {
 					return syscall.Kill(note.PID, syscall.SIGKILL) == nil
 				}
 			}
@@ -113,7 +114,44 @@ func TestKilledSupervisor(t *testing.T) {
 	}
 }
 
-// supervisors are the processes that supervise a run directory below data.
+// Supervisors wait for the next subjob, and end with their daemon, however that ends: one that has a subjob when that is over.
+func TestNoProcessOutlivesItsDaemon(t *testing.T) {
+	t.Parallel()
+	d := up(t, "sim:custom,mem=64Mi+64Mi")
+	d.submit(spec("first", "items: {total: 4, perItem: 1ms, grid: 1}", each(":")), "--wait")
+	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		d.submit(spec(fmt.Sprintf("before-%d", end), "items: {total: 4, perItem: 1ms, grid: 1}", each(":")), "--wait")
+		if len(supervisors(d.data)) == 0 {
+			t.Error("no supervisor waits for the next subjob")
+		}
+		d.end(end)
+		d.until("everything to end", func() bool { return len(mentions(d.data)) == 0 })
+		d.start()
+		name := fmt.Sprintf("during-%d", end)
+		d.submit(spec(name, "items: {total: 1, perItem: 1s}", "sleep 1", "grace: 200ms"))
+		d.running(name, 1)
+		d.end(end)
+		d.until("the subjob and its supervisor to end", func() bool { return len(mentions(d.data)) == 0 })
+		d.start()
+		d.done(name)
+	}
+}
+
+// mentions are the processes that name a directory in their arguments or environment.
+func mentions(dir string) (pids []string) {
+	list, _ := os.ReadDir("/proc")
+	for _, e := range list {
+		args, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		env, _ := os.ReadFile("/proc/" + e.Name() + "/environ")
+		if strings.Contains(string(args)+string(env), dir) {
+			pids = append(pids, e.Name())
+		}
+	}
+	return pids
+}
+
+// supervisors are the processes that supervise run directories below data, or wait for one. The init of a subjob shows the arguments of
+// its supervisor.
 func supervisors(data string) map[int]bool {
 	found := map[int]bool{}
 	list, _ := os.ReadDir("/proc")
@@ -123,7 +161,8 @@ func supervisors(data string) map[int]bool {
 			continue
 		}
 		args, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		if parts := strings.Split(string(args), "\x00"); len(parts) > 2 && strings.HasSuffix(parts[0], "sluice-shim") && strings.HasPrefix(parts[2], data+"/") {
+		name, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
+		if parts := strings.Split(string(args), "\x00"); len(parts) > 2 && strings.HasSuffix(parts[0], "sluice-shim") && strings.HasPrefix(parts[2], data+"/") && !strings.HasPrefix(string(name), "sluice-init") {
 			found[pid] = true
 		}
 	}

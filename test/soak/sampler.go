@@ -166,7 +166,8 @@ func stat(pid int) (start, state string) {
 	return fields[19], fields[0]
 }
 
-// supervisors lists the processes of the supervisor program that serve this data directory.
+// supervisors lists the processes of the supervisor program that serve this data directory. The init of a subjob, which has the
+// arguments of its supervisor, is none: who kills it ends a subjob as the subjob itself might.
 func supervisors(data string) []int {
 	var out []int
 	dirs, err := os.ReadDir("/proc")
@@ -179,7 +180,8 @@ func supervisors(data string) []int {
 			continue
 		}
 		cmdline, err := os.ReadFile(filepath.Join("/proc", d.Name(), "cmdline"))
-		if err == nil && bytes.Contains(cmdline, []byte("sluice-shim")) && bytes.Contains(cmdline, []byte(data)) {
+		name, _ := os.ReadFile(filepath.Join("/proc", d.Name(), "comm"))
+		if err == nil && bytes.Contains(cmdline, []byte("sluice-shim")) && bytes.Contains(cmdline, []byte(data)) && !bytes.HasPrefix(name, []byte("sluice-init")) {
 			out = append(out, pid)
 		}
 	}

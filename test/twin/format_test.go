@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -17,13 +18,15 @@ import (
 	"sluice.dev/sluice/internal/core/policy/fairness"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/edge/archive/bolt"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/host"
 )
 
-// olderData is a data directory of a format before without its files: snapshot and records of a daemon under mechanism jasda that
-// was killed while subjobs ran.
+// olderData is a data directory of a format before without its files: snapshot, records and from format 3 on the archive of a daemon
+// under mechanism jasda that was killed while subjobs ran.
 type olderData struct {
 	dir, format string
 	written     time.Time
@@ -49,6 +52,13 @@ func olderFormats() []olderData {
 			},
 			chain: 88, cancel: []job.ID{"paused"},
 		},
+		{ // the same, and specs with the names of their jobs, two of which waited and one had begun another life
+			dir: "testdata/format-3", format: "sluice data 3", written: time.Date(2026, 11, 22, 13, 54, 42, 0, time.UTC), jobs: 12,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d3": job.Finished, "cancelled": job.Cancelled, "paused": job.Paused, "twice": job.Finished,
+			},
+			chain: 251, cancel: []job.ID{"paused"},
+		},
 	}
 }
 
@@ -58,9 +68,13 @@ func older(t *testing.T, o olderData) *live {
 	if err := os.CopyFS(l.dir, os.DirFS(o.dir)); err != nil {
 		t.Fatal(err)
 	}
+	var filed *filing.Config
+	if _, err := os.Stat(filepath.Join(o.dir, host.ArchiveDir)); err == nil {
+		filed = &filing.Config{Keep: time.Minute}
+	}
 	make, err := arrangement.Config{
-		Gate: gate.Config{Zone: "local", External: true},
-		Zone: zone.Config{ID: "local", Policy: fairness.Policy{}, Market: &market.Config{}},
+		Gate: gate.Config{Zone: "local", External: true, Archive: filed},
+		Zone: zone.Config{ID: "local", Policy: fairness.Policy{}, Market: &market.Config{}, Archive: filed},
 		Node: node.Config{ID: "vm", Zone: "local"},
 	}.Build()
 	if err != nil {
@@ -76,6 +90,9 @@ func older(t *testing.T, o olderData) *live {
 			list = append(list, s)
 		}
 		o.Inventory = list
+		if filed != nil {
+			o.Archive = func(dir string, must bool) (archive.Archive, error) { return bolt.Open(dir, must) }
+		}
 		o.Journal = func(dir string) (journal.Journal, error) {
 			j, err := local.Open(dir, local.Options{})
 			return &tap{j, l.took}, err

@@ -65,7 +65,11 @@ func fields(v reflect.Value, but ...string) string {
 		if v.Field(i).IsZero() || slices.Contains(but, name) {
 			continue
 		}
-		fmt.Fprintf(&b, " %s=%s", strings.ToLower(name), value(v.Field(i)))
+		field := v.Field(i)
+		if of := v.FieldByName("Job"); name == "Spec" && of.IsValid() {
+			field = of // whose spec it is: the story has it
+		}
+		fmt.Fprintf(&b, " %s=%s", strings.ToLower(name), value(field))
 	}
 	return b.String()
 }
@@ -79,8 +83,6 @@ func value(v reflect.Value) string {
 		return x.Sub(storyStart).String()
 	case time.Duration:
 		return x.String()
-	case *job.Spec:
-		return string(x.Name) // the story has it
 	case protocol.Slice:
 		return string(x.ID)
 	case trp.Vector:

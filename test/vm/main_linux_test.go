@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case supervisor.Supervise, supervisor.Probe, supervisor.Init, supervisor.ProbeInit:
+		case supervisor.Await, supervisor.Supervise, supervisor.Probe:
 			os.Exit(supervisor.Main(os.Args[1:]))
 		case "program":
 			os.Exit(program(os.Args[2], os.Args[3:]))

@@ -117,8 +117,15 @@ func (p *Placement) rank() quantity.Instant {
 	return p.End
 }
 
+// largest is the memory of its largest slice, in bytes.
+func (p *Placement) largest() (most quantity.Amount) {
+	for _, s := range p.Slices {
+		most = max(most, s.Class().Capacity[trp.Memory])
+	}
+	return most
+}
+
 // before orders places: the earlier first, then the one on smaller slices, then the one that starts earlier.
 func (p *Placement) before(q *Placement) bool {
-	largest := func(p *Placement) quantity.Amount { return p.Slices[len(p.Slices)-1].Class().Capacity[trp.Memory] }
-	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(largest(p), largest(q)), cmp.Compare(p.Start, q.Start)) < 0
+	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(p.largest(), q.largest()), cmp.Compare(p.Start, q.Start)) < 0
 }

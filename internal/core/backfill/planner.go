@@ -76,8 +76,8 @@ type Slice struct {
 	pending []*pending
 	// kept are the placements on it of the reserved jobs so far, of all of them when the plan is made.
 	kept []protocol.Gap
-	// node is the place of its node among the nodes. surveyed is the time and surveyedClass the class that the last plan saw.
-	node          int
+	// node that it is of. surveyed is the time and surveyedClass the class that the last plan saw.
+	node          *node
 	surveyed      []protocol.Gap
 	surveyedClass *market.Class
 }
@@ -141,8 +141,13 @@ func (pl *Planner) InvalidateSlice(s *Slice) {
 	pl.shifted.Put(s.At())
 }
 
-// LineUp brings the line of rigid jobs up to date.
-func (pl *Planner) LineUp() { pl.unlined.Drain(pl.queueUp) }
+// LineUp brings the line of rigid jobs up to date. Those that join it are sorted into it together.
+func (pl *Planner) LineUp() {
+	if pl.unlined.Len() > 0 {
+		pl.unlined.Drain(pl.queueUp)
+		pl.line.Settle(older)
+	}
+}
 
 // Gangs are the jobs of several slices, in no order.
 func (pl *Planner) Gangs() []*Job { return pl.gangs }
@@ -150,7 +155,7 @@ func (pl *Planner) Gangs() []*Job { return pl.gangs }
 // Reserved is how many jobs hold a place.
 func (pl *Planner) Reserved() int { return len(pl.reserved) }
 
-// Anew has the next plan look at everything, and lines these jobs up anew: no plan is the one before. It is for tests, which hold
+// Anew has the next plan look at everything plainly, and lines these jobs up anew: no plan is the one before. It is for tests, which hold
 // decisions against it.
 func (pl *Planner) Anew(jobs []*Job) {
 	pl.line, pl.gangs, pl.hopeless = ranking.List[*Job]{}, nil, false
@@ -159,13 +164,14 @@ func (pl *Planner) Anew(jobs []*Job) {
 		j.lined = false
 		pl.queueUp(j)
 	}
+	pl.line.Settle(older)
 	for _, s := range pl.slices {
 		s.pending = nil
 	}
 	for _, p := range pl.pending {
 		p.slice.pending = append(p.slice.pending, p)
 	}
-	pl.replan, pl.strange = true, true
+	pl.replan, pl.strange, pl.plain = true, true, true
 }
 
 // deepest is how many rigid jobs hold a place at most, whatever the discipline: what a step costs grows with it.
@@ -176,7 +182,7 @@ func (pl *Planner) queueUp(j *Job) {
 	waits := j.Waiting()
 	switch {
 	case waits && !j.lined:
-		pl.line.Insert(older, 0, j)
+		pl.line.Gather(0, j)
 		j.lookedAt = 0
 	case !waits && j.lined:
 		pl.line.Remove(older, j)
@@ -209,10 +215,16 @@ type reservation struct {
 // worse but for those that were found, so the plan stands until the first of them begins.
 func (pl *Planner) Plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	if pl.replan || pl.again <= now {
-		pl.replan = false
-		pl.again = pl.plan(now, out)
+		if pl.replan, pl.again = false, quantity.Never; !pl.idle() {
+			pl.again = pl.plan(now, out)
+		}
 	}
 	return pl.again
+}
+
+// idle: nobody waits, and nothing is reserved for anybody. Slices that have changed are looked at when somebody comes.
+func (pl *Planner) idle() bool {
+	return pl.line.Empty() && len(pl.reserved) == 0 && pl.holding.Next(0) < 0
 }
 
 // plan finds the placements of reserved jobs from what is sold alone, as if no place were reserved anywhere, and then does what leads
@@ -265,7 +277,7 @@ func (pl *Planner) serve(now quantity.Instant) {
 		pl.setPlanned(h.job, len(h.job.Spec().Speeds) > 0 && h.place.Start > now)
 	}
 	for n := pl.altered.Next(0); n >= 0; n = pl.altered.Next(n + 1) {
-		for _, s := range pl.nodes[n] {
+		for _, s := range pl.nodes[n].slices {
 			pl.sale.Reopen(s)
 		}
 	}

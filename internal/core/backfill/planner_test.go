@@ -22,6 +22,11 @@ type fake struct {
 	asks     uint64
 	started  []market.Piece
 	sent     []protocol.Message
+	// gone: the job is over. looks at the slice's time that there were.
+	gone  bool
+	looks int
+	// job as its planner keeps it, if anybody asks for it by name.
+	job *Job
 }
 
 type (
@@ -36,7 +41,7 @@ func (d *fakeJob) View() atomizer.View {
 	return atomizer.View{Spec: d.spec, Learned: &protocol.Learned{}}
 }
 func (d *fakeJob) Active() bool                                    { return true }
-func (d *fakeJob) Waiting() bool                                   { return len(d.started) == 0 }
+func (d *fakeJob) Waiting() bool                                   { return !d.gone && len(d.started) == 0 }
 func (d *fakeJob) Asking() bool                                    { return false }
 func (d *fakeJob) Waits(quantity.Instant) market.Reason            { return market.Eligible }
 func (d *fakeJob) Avoids(*Slice) bool                              { return false }
@@ -50,6 +55,7 @@ func (s *fakeSlice) Class() *market.Class             { return s.floor.Class() }
 func (s *fakeSlice) At() int                          { return s.floor.At() }
 func (s *fakeSlice) Reserved() []protocol.Reservation { return s.reserved }
 func (s *fakeSlice) Free(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
+	s.looks++
 	return append(out[:0], s.gaps...)
 }
 func (s *fakeSlice) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
@@ -63,7 +69,7 @@ func (x *fake) Send(m protocol.Message, _ *protocol.Out) { x.sent = append(x.sen
 func (x *fake) NewAsk() uint64                           { x.asks++; return x.asks }
 func (x *fake) Reopen(*Slice)                            {}
 func (x *fake) Planned(*Job)                             {}
-func (x *fake) Job(job.ID) *Job                          { return nil }
+func (x *fake) Job(job.ID) *Job                          { return x.job }
 
 // alone is a planner with one rigid job of a minute and one slice, and nothing around it.
 func alone(gaps ...protocol.Gap) (x *fake, pl *Planner, j *Job, s *Slice) {
@@ -98,6 +104,66 @@ func TestAPlannerStandsAlone(t *testing.T) {
 	pl.Plan(later, nil)
 	if len(x.started) != 1 || x.started[0].Start != later || x.started[0].Range.Empty() {
 		t.Errorf("in its time %+v was started", x.started)
+	}
+}
+
+// TestWhatTheLastJobLeavesIsWithdrawn: it is cancelled while a place is reserved for it. That is given back, and asked back again as long as a view
+// shows it; then nothing is looked at, and whoever comes next is placed by what the slice is like by then.
+func TestWhatTheLastJobLeavesIsWithdrawn(t *testing.T) {
+	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
+	x, pl, j, s := alone(protocol.Gap{Start: later, End: quantity.Never})
+	x.job = j
+	pl.Plan(now, nil)
+	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: x.sent[0].Reservation.Start, End: x.sent[0].Reservation.End}}
+	pl.Seen(s)
+	pl.Plan(now, nil)
+	x.sent, x.gone = nil, true
+	pl.InvalidateJob(j)
+	pl.LineUp()
+	pl.Plan(now, nil)
+	if _, ok := j.Placement(); ok || len(x.sent) != 1 || x.sent[0].Kind != protocol.Unreserve || x.sent[0].Reservation.ID != 7 {
+		t.Fatalf("it is placed: %v, and %+v was sent", ok, x.sent)
+	}
+	now = now.Add(2 * time.Second)
+	pl.Lapse(now)
+	if pl.Plan(now, nil); len(x.sent) != 2 {
+		t.Errorf("what was not answered is not said again: %+v", x.sent)
+	}
+	x.reserved = nil
+	pl.Seen(s)
+	pl.Lapse(now.Add(2 * time.Second))
+	if wake := pl.Plan(now.Add(2*time.Second), nil); wake != quantity.Never || len(x.sent) != 2 {
+		t.Errorf("of nobody it looks again at %v: %+v", wake, x.sent)
+	}
+	x.looks, x.gaps = 0, []protocol.Gap{{Start: later.Add(time.Hour), End: quantity.Never}}
+	pl.InvalidateSlice(s)
+	if pl.Plan(later, nil); x.looks > 0 {
+		t.Error("with nobody in line a slice was looked at")
+	}
+	x.gone = false
+	pl.InvalidateJob(j)
+	pl.LineUp()
+	pl.Plan(later, nil)
+	if p, ok := j.Placement(); !ok || p.Start != later.Add(time.Hour) {
+		t.Errorf("who comes next is placed at %+v (%v)", p, ok)
+	}
+}
+
+// TestWhatWasKeptForTheLastJobIsFree, also if no view has shown its reservation yet.
+func TestWhatWasKeptForTheLastJobIsFree(t *testing.T) {
+	now, gap := quantity.Instant(time.Second), protocol.Gap{Start: quantity.Instant(time.Hour), End: quantity.Never}
+	x, pl, j, s := alone(gap)
+	pl.Plan(now, nil)
+	if left := s.Taken([]protocol.Gap{gap}); left[0].Start == gap.Start {
+		t.Fatalf("nothing is kept: %v", left)
+	}
+	x.gone = true
+	pl.InvalidateJob(j)
+	pl.LineUp()
+	pl.Lapse(now.Add(2 * time.Second))
+	pl.Plan(now.Add(2*time.Second), nil)
+	if left := s.Taken([]protocol.Gap{gap}); len(left) != 1 || left[0] != gap {
+		t.Errorf("of %v is left %v", gap, left)
 	}
 }
 

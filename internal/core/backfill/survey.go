@@ -8,6 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -19,10 +20,12 @@ import (
 // another. It rests on this: as long as nothing changes on a node, the places there only get worse while time goes by. So a
 // place that still stands is beaten by none that it was not beaten by before, but for those on altered nodes.
 type survey struct {
-	// nodes are the slices of every node, the nodes by id. strange: they are to be listed anew. joined: slices have come since the
-	// last plan.
-	nodes           [][]*Slice
+	// nodes by id. strange: they are to be listed anew. joined: slices have come since the last plan.
+	nodes           []*node
 	strange, joined bool
+	openings        openings
+	// plain: the openings are not looked at, but all nodes are. It is for tests.
+	plain bool
 	// shifted are the slices that may have changed since the last plan, altered the nodes that have, places taken or given
 	// back by the reserved jobs before in this plan included.
 	shifted, altered bitset.Set
@@ -38,12 +41,21 @@ type survey struct {
 	speeds     []int64
 }
 
+// node is one machine: its place among the nodes, and its slices from the smallest on.
+type node struct {
+	at     int
+	slices []*Slice
+	// listed are its openings of every kind, as they were entered; unlisted: some of its time may have become another since.
+	listed   [][]opening
+	unlisted dirty.Mark
+}
+
 // replanGain is how much earlier a reserved job must be able to end before its place is moved.
 const replanGain = time.Second
 
 // look finds the nodes on which time has become another since the last plan.
 func (pl *Planner) look(now quantity.Instant) {
-	clear(pl.altered)
+	pl.altered.Clear()
 	pl.nth++
 	if pl.strange {
 		pl.sortNodes()
@@ -60,10 +72,12 @@ func (pl *Planner) look(now quantity.Instant) {
 		s := pl.slices[i]
 		fresh := s.Free(now, pl.spareGaps)
 		if s.Class() != s.surveyedClass || !sameTime(now, s.surveyed, fresh) {
-			pl.altered.Put(s.node)
+			pl.altered.Put(s.node.at)
+			pl.openings.changed(s.node)
 		}
 		s.surveyed, s.surveyedClass, pl.spareGaps = fresh, s.Class(), s.surveyed
 	}
+	pl.openings.keepUp()
 }
 
 // sameTime says whether two lists of gaps, the first of an earlier instant, leave the same from now on.
@@ -79,11 +93,13 @@ func (pl *Planner) sortNodes() {
 	if !pl.strange {
 		return
 	}
-	pl.nodes = nodesOf(pl.slices)
-	for i, node := range pl.nodes {
-		for _, s := range node {
-			s.node = i
+	pl.nodes, pl.openings = pl.nodes[:0], openings{}
+	for i, list := range nodesOf(pl.slices) {
+		n := &node{at: i, slices: list}
+		for _, s := range list {
+			s.node = n
 		}
+		pl.nodes = append(pl.nodes, n)
 	}
 }
 
@@ -110,25 +126,24 @@ func (pl *Planner) join(s *Slice) {
 	if pl.strange {
 		return
 	}
-	node, known := slices.BinarySearchFunc(pl.nodes, s.Node(), func(n []*Slice, id job.NodeID) int { return cmp.Compare(n[0].Node(), id) })
-	s.node = node
+	at, known := slices.BinarySearchFunc(pl.nodes, s.Node(), func(n *node, id job.NodeID) int { return cmp.Compare(n.slices[0].Node(), id) })
 	if known {
-		i, _ := slices.BinarySearchFunc(pl.nodes[node], s, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
-		pl.nodes[node] = slices.Insert(pl.nodes[node], i, s)
+		s.node = pl.nodes[at]
+		i, _ := slices.BinarySearchFunc(s.node.slices, s, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
+		s.node.slices = slices.Insert(s.node.slices, i, s)
 		return
 	}
-	pl.nodes = slices.Insert(pl.nodes, node, []*Slice{s})
-	for at := node + 1; at < len(pl.nodes); at++ {
-		for _, other := range pl.nodes[at] {
-			other.node = at
-		}
+	s.node = &node{slices: []*Slice{s}}
+	pl.nodes = slices.Insert(pl.nodes, at, s.node)
+	for ; at < len(pl.nodes); at++ {
+		pl.nodes[at].at = at
 	}
 }
 
 // alter says that a place was taken or given back.
 func (pl *Planner) alter(p *Placement) {
 	if len(p.Slices) > 0 {
-		pl.altered.Put(p.Slices[0].node)
+		pl.altered.Put(p.Slices[0].node.at)
 	}
 }
 
@@ -143,7 +158,7 @@ func (pl *Planner) find(now quantity.Instant, j *Job, most int) bool {
 		return had
 	}
 	pl.findFits(now, j)
-	kept := had && p.Start >= now && (known && !pl.altered.Has(p.Slices[0].node) || pl.stands(j))
+	kept := had && p.Start >= now && (known && !pl.altered.Has(p.Slices[0].node.at) || pl.stands(j))
 	var best Placement
 	found := false
 	if known && (kept || !had) {
@@ -151,9 +166,7 @@ func (pl *Planner) find(now quantity.Instant, j *Job, most int) bool {
 			best, found = pl.earlier(now, j, pl.nodes[n], best, found)
 		}
 	} else {
-		for _, node := range pl.nodes {
-			best, found = pl.earlier(now, j, node, best, found)
-		}
+		best, found = pl.earliest(now, j)
 	}
 	gain := replanGain
 	if most == 0 {
@@ -164,6 +177,14 @@ func (pl *Planner) find(now quantity.Instant, j *Job, most int) bool {
 	}
 	*p = best
 	return found
+}
+
+// scan looks for the earliest place on every node.
+func (pl *Planner) scan(now quantity.Instant, j *Job) (best Placement, found bool) {
+	for _, n := range pl.nodes {
+		best, found = pl.earlier(now, j, n, best, found)
+	}
+	return best, found
 }
 
 // findFits finds the classes of slices that a job can run on.
@@ -193,12 +214,12 @@ func (pl *Planner) stands(j *Job) bool {
 // earlier is the better one of best and of the earliest place on the slices of one node: the one that ends first, at the
 // first instant at which enough slices are free for as long as the job takes on the slowest of them. Without speeds of its
 // own it takes as long everywhere, and the earliest end is the earliest start. On a tie, the smallest slices that hold it.
-func (pl *Planner) earlier(now quantity.Instant, j *Job, node []*Slice, best Placement, found bool) (Placement, bool) {
-	if len(node) < j.width() {
+func (pl *Planner) earlier(now quantity.Instant, j *Job, n *node, best Placement, found bool) (Placement, bool) {
+	if len(n.slices) < j.width() {
 		return best, found
 	}
 	pl.rooms = pl.rooms[:0]
-	for i, s := range node {
+	for i, s := range n.slices {
 		if pl.fits[s.Class().At()] && len(s.surveyed) > 0 && !j.Avoids(s) {
 			pl.rooms = append(pl.rooms, room{s, s.Class().SpeedOf(j.Spec()), pl.roomFor(s, i)})
 		}
@@ -246,8 +267,8 @@ func (pl *Planner) Place(s *Slice, placed market.Placed) {
 		pl.slices = append(pl.slices, s)
 		slices.SortFunc(pl.slices, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
 		pl.strange = true
-		clear(pl.holding)
-		clear(pl.shifted) // the next plan looks at all of them
+		pl.holding.Clear()
+		pl.shifted.Clear() // the next plan looks at all of them
 		for _, s := range pl.slices {
 			pl.Seen(s)
 		}
@@ -260,11 +281,14 @@ func (pl *Planner) Place(s *Slice, placed market.Placed) {
 func (pl *Planner) Moved() { pl.strange = true }
 
 // Nodes are the slices of every node from the smallest on, the nodes by id. They are only read, and good until the next Place.
-func (pl *Planner) Nodes() [][]*Slice {
+func (pl *Planner) Nodes() (list [][]*Slice) {
 	if pl.strange {
 		return nodesOf(pl.slices)
 	}
-	return pl.nodes
+	for _, n := range pl.nodes {
+		list = append(list, n.slices)
+	}
+	return list
 }
 
 // Search looks for a job's placement on some nodes, given when each slice is free. It changes nothing that is decided.

@@ -5,14 +5,20 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/prng"
 )
 
 // TestSetAgainstAList: whatever is set and cleared, the way through gives the same positions as a plain list.
 func TestSetAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p, q Set
-		var list [200]bool
+		list := make([]bool, rapid.SampledFrom([]int{1, 64, 200, 4096, 10_000}).Draw(t, "length"))
 		for range rapid.IntRange(0, 60).Draw(t, "changes") {
+			if rapid.IntRange(0, 30).Draw(t, "clear") == 0 {
+				p.Clear()
+				clear(list)
+			}
 			i := rapid.IntRange(0, len(list)-1).Draw(t, "position")
 			if list[i] = rapid.Bool().Draw(t, "set"); list[i] {
 				p.Put(i)
@@ -25,7 +31,26 @@ func TestSetAgainstAList(t *testing.T) {
 			q.Put(i)
 			list[i] = true
 		}
-		p.Join(q)
+		p.Join(&q)
+		var r Set
+		for i := len(list) - 1; i >= 0; i-- {
+			r.Put(i)
+			if !list[i] {
+				r.Drop(i)
+			}
+		}
+		if !p.Equal(&r) || !r.Equal(&p) {
+			t.Fatalf("%v is not %v", p, r)
+		}
+		i := rapid.IntRange(0, len(list)-1).Draw(t, "other")
+		if list[i] {
+			r.Drop(i)
+		} else {
+			r.Put(i)
+		}
+		if p.Equal(&r) || r.Equal(&p) {
+			t.Fatalf("%v is %v", p, r)
+		}
 		var want []int
 		for i, in := range list {
 			if in {
@@ -49,9 +74,11 @@ func TestSetAgainstAList(t *testing.T) {
 func TestInsertAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Set
-		list := make([]bool, rapid.IntRange(0, 140).Draw(t, "length"))
+		list := make([]bool, rapid.SampledFrom([]int{0, 1, 63, 64, 140, 4096, 9000}).Draw(t, "length"))
+		rare := rapid.SampledFrom([]int{2, 1000}).Draw(t, "rare")
+		draw := prng.New(rapid.Uint64().Draw(t, "seed"))
 		for i := range list {
-			if list[i] = rapid.Bool().Draw(t, "in"); list[i] {
+			if list[i] = draw.IntN(rare) == 0; list[i] {
 				p.Put(i)
 			}
 		}
@@ -65,6 +92,13 @@ func TestInsertAgainstAList(t *testing.T) {
 				t.Fatalf("%d: %v", i, p.Has(i))
 			}
 		}
+		n := 0
+		for i := p.Next(0); i >= 0; i = p.Next(i + 1) {
+			n++
+		}
+		if n != p.Len() {
+			t.Fatalf("%d on the way through, %d in all", n, p.Len())
+		}
 		if p.Next(len(list)) >= 0 {
 			t.Fatal("something came in at the end")
 		}
@@ -75,18 +109,20 @@ func TestInsertAgainstAList(t *testing.T) {
 func TestLooksAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p, q Set
-		list := make([]bool, rapid.IntRange(0, 200).Draw(t, "length"))
+		list := make([]bool, rapid.SampledFrom([]int{0, 1, 63, 64, 200, 5000, 10_000}).Draw(t, "length"))
+		rare := rapid.SampledFrom([]int{5, 1000}).Draw(t, "rare")
+		draw := prng.New(rapid.Uint64().Draw(t, "seed"))
 		for i := range list {
-			if list[i] = rapid.IntRange(0, 5).Draw(t, "in") == 0; list[i] {
+			if list[i] = draw.IntN(rare) == 0; list[i] {
 				p.Put(i)
 			}
-			if list[i] && rapid.Bool().Draw(t, "out") {
+			if list[i] && draw.IntN(2) == 0 {
 				q.Put(i)
 				list[i] = false
 			}
 		}
-		p.Without(q)
-		from, below := rapid.IntRange(0, 210).Draw(t, "from"), rapid.IntRange(0, 210).Draw(t, "below")
+		p.Without(&q)
+		from, below := rapid.IntRange(0, len(list)+100).Draw(t, "from"), rapid.IntRange(0, len(list)+100).Draw(t, "below")
 		n, last := 0, -1
 		for i, in := range list {
 			if in && i < below {

@@ -5,6 +5,9 @@
 package capture
 
 import (
+	"iter"
+	"slices"
+
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -47,11 +50,14 @@ type Run interface {
 	Release()
 }
 
-// Parts are all parts of an actor's state but the small ones, and the capture that may be running over them. The zero value
-// has neither.
-type Parts struct {
+// Parts are all parts of an actor's state but the small ones, of one type, and the capture that may be running over them. The zero
+// value has neither.
+type Parts[P interface {
+	Part
+	comparable
+}] struct {
 	actor   protocol.Address
-	list    []Part // in no order that means anything
+	list    []P    // in no order that means anything
 	epoch   uint32 // how many captures have begun
 	running bool
 	// next is the first part whose turn has not come: those before it are marked. early are facts that are due before it.
@@ -60,21 +66,27 @@ type Parts struct {
 }
 
 // Add notes a part that is made now.
-func (c *Parts) Add(p Part) {
+func (c *Parts[P]) Add(p P) {
 	m := p.Captured()
 	m.index, m.taken = uint32(len(c.list)), c.epoch
 	c.list = append(c.list, p)
 }
 
+// Len is how many parts there are.
+func (c *Parts[P]) Len() int { return len(c.list) }
+
+// All yields the parts, in no order that means anything. None may be added or removed meanwhile.
+func (c *Parts[P]) All() iter.Seq[P] { return slices.Values(c.list) }
+
 // Change is called before a part changes.
-func (c *Parts) Change(p Part) {
+func (c *Parts[P]) Change(p P) {
 	if c.running && !planted.In(planted.TornCapture) {
 		c.give(p)
 	}
 }
 
 // Remove notes that a part is about to go.
-func (c *Parts) Remove(p Part) {
+func (c *Parts[P]) Remove(p P) {
 	m := p.Captured()
 	last := c.list[len(c.list)-1]
 	invariant.Check(c.list[m.index] == p, "capture: a part is removed that was never added")
@@ -86,13 +98,13 @@ func (c *Parts) Remove(p Part) {
 	}
 	c.list[m.index] = last
 	last.Captured().index = m.index
-	c.list[len(c.list)-1] = nil
+	clear(c.list[len(c.list)-1:])
 	c.list = c.list[:len(c.list)-1]
 	c.next = min(c.next, len(c.list))
 }
 
 // give takes a part now, if it was not taken before.
-func (c *Parts) give(p Part) {
+func (c *Parts[P]) give(p P) {
 	if m := p.Captured(); m.taken != c.epoch {
 		m.taken = c.epoch
 		c.early = p.AppendFacts(c.early)
@@ -100,14 +112,14 @@ func (c *Parts) give(p Part) {
 }
 
 // Begin starts a capture of an actor's parts as they are now. small are the facts of everything that is no part.
-func (c *Parts) Begin(actor protocol.Address, small []protocol.Fact) Run {
+func (c *Parts[P]) Begin(actor protocol.Address, small []protocol.Fact) Run {
 	c.epoch++
 	c.actor, c.running, c.next, c.early = actor, true, 0, small
 	return c
 }
 
 // Take implements Run.
-func (c *Parts) Take(n int, out []protocol.Fact) ([]protocol.Fact, bool) {
+func (c *Parts[P]) Take(n int, out []protocol.Fact) ([]protocol.Fact, bool) {
 	first := len(out)
 	out = append(out, c.early...)
 	clear(c.early)
@@ -130,10 +142,10 @@ func (c *Parts) Take(n int, out []protocol.Fact) ([]protocol.Fact, bool) {
 }
 
 // Early implements Run.
-func (c *Parts) Early() int { return len(c.early) }
+func (c *Parts[P]) Early() int { return len(c.early) }
 
 // Release implements Run.
-func (c *Parts) Release() { c.running, c.early = false, nil }
+func (c *Parts[P]) Release() { c.running, c.early = false, nil }
 
 // All is a whole capture at once.
 func All(s Source) []protocol.Fact {

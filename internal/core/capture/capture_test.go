@@ -25,7 +25,7 @@ func (c *counter) AppendFacts(out []protocol.Fact) []protocol.Fact {
 
 // shelf is counters by name, and how many were ever made as a small part.
 type shelf struct {
-	parts capture.Parts
+	parts capture.Parts[*counter]
 	by    map[job.ID]*counter
 	list  []*counter
 	made  uint32

@@ -2,6 +2,8 @@
 // derived from them.
 package dirty
 
+import "slices"
+
 // Set is the things that are marked, in the order in which they were. Each of them keeps a Mark of its own for each set that it may
 // be in, so that marking costs O(1) and nothing is in twice. The zero value is empty.
 type Set[T any] struct {
@@ -36,6 +38,16 @@ func (s *Set[T]) Drain(remake func(T)) {
 	s.empty()
 }
 
+// Oldest has the thing that was marked first made again, which is not marked any more by then.
+func (s *Set[T]) Oldest(remake func(T)) {
+	if len(s.list) > 0 {
+		of := s.list[0]
+		*s.marks[0] = false
+		s.list, s.marks = slices.Delete(s.list, 0, 1), slices.Delete(s.marks, 0, 1)
+		remake(of)
+	}
+}
+
 // Clear takes all things out.
 func (s *Set[T]) Clear() {
 	for _, m := range s.marks {
@@ -44,7 +56,15 @@ func (s *Set[T]) Clear() {
 	s.empty()
 }
 
+// keepRoom is for how many things a set keeps room when it is empty: everything is marked at once when an actor comes up, and hardly
+// ever again.
+const keepRoom = 1 << 14
+
 func (s *Set[T]) empty() {
+	if len(s.list) > keepRoom {
+		s.list, s.marks = nil, nil
+		return
+	}
 	clear(s.list)
 	clear(s.marks)
 	s.list, s.marks = s.list[:0], s.marks[:0]

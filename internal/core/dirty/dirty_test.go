@@ -39,6 +39,17 @@ func TestSetAgainstAList(t *testing.T) {
 			if !slices.Equal(got, want) || s.Len() != len(want) {
 				t.Fatalf("%v are marked, %d of them, want %v", got, s.Len(), want)
 			}
+			if i := rapid.IntRange(0, 2).Draw(t, "oldest"); i > 0 {
+				for range i {
+					s.Oldest(func(x *thing) {
+						if x.id != want[0] || x.mark {
+							t.Fatalf("%d is remade, marked %v, want %d", x.id, x.mark, want[0])
+						}
+						want = want[1:]
+					})
+				}
+				continue
+			}
 			again := rapid.IntRange(0, len(things)-1).Draw(t, "again")
 			var remade []int
 			s.Drain(func(x *thing) {

@@ -59,20 +59,16 @@ func smallest[T quantity.Amount | time.Duration](list []T, k int) T {
 		slices.Sort(list)
 		return list[k-1]
 	}
-	var top [9]T // the largest so far, rising
-	n := 0
-	for _, x := range list {
-		switch {
-		case n <= above:
-			n++
-		case x <= top[0]:
+	var room [9]T // the largest so far, rising
+	top := room[:copy(room[:above+1], list)]
+	slices.Sort(top)
+	for _, x := range list[above+1:] {
+		if x <= top[0] {
 			continue
-		default:
-			copy(top[:], top[1:n])
 		}
-		i := n - 1
-		for ; i > 0 && top[i-1] > x; i-- {
-			top[i] = top[i-1]
+		i := 0
+		for ; i < above && top[i+1] < x; i++ {
+			top[i] = top[i+1]
 		}
 		top[i] = x
 	}
@@ -101,31 +97,47 @@ func (r *Runs) finest() int {
 // table is Table with given ends of stretches.
 func (r *Runs) table(bounds []int64, theta int64) (t trp.Table, ok bool) {
 	k, ok := Rank(len(r.List), theta)
-	n := len(bounds)
+	n, runs := len(bounds), len(r.List)
 	t = trp.Table{Bounds: bounds, Least: make([][]quantity.Amount, n)}
-	total := bounds[n-1]
-	// The peaks of every run in the table's stretches, which may be other than the run's own.
-	fine := make([]quantity.Amount, len(r.List)*n)
-	from := int64(0)
-	for j, to := range bounds {
+	fine := r.fine(bounds)
+	peaks, room := make([]quantity.Amount, runs), make([]quantity.Amount, runs)
+	least := make([]quantity.Amount, 0, n*(n+1)/2)
+	for i := range n {
+		clear(peaks)
+		for j := i; j < n; j++ {
+			for run, peak := range fine[j*runs : (j+1)*runs] {
+				peaks[run] = max(peaks[run], peak)
+			}
+			copy(room, peaks)
+			least = append(least, smallest(room, k))
+		}
+		t.Least[i] = least[len(least)-(n-i) : len(least) : len(least)]
+	}
+	return t, ok
+}
+
+// fine are the peaks of every run in stretches that end at bounds, which may be other than the run's own: those of all runs in the first,
+// then in the second, and so on.
+func (r *Runs) fine(bounds []int64) []quantity.Amount {
+	fine := make([]quantity.Amount, 0, len(r.List)*len(bounds))
+	total, from := bounds[len(bounds)-1], int64(0)
+	for _, to := range bounds {
+		of, first, last := 0, 0, -1 // most runs have as many stretches
 		for i := range r.List {
-			fine[i*n+j] = r.List[i].over(total, from, to)
+			peaks := r.List[i].Peaks
+			if len(peaks) != of {
+				of = len(peaks)
+				first, last = stretches(of, total, from, to)
+			}
+			most := quantity.Amount(0)
+			for _, peak := range peaks[first : last+1] {
+				most = max(most, peak)
+			}
+			fine = append(fine, most)
 		}
 		from = to
 	}
-	peaks, sorted := make([]quantity.Amount, len(r.List)), make([]quantity.Amount, len(r.List))
-	for i := range n {
-		clear(peaks)
-		t.Least[i] = make([]quantity.Amount, n-i)
-		for j := i; j < n; j++ {
-			for run := range peaks {
-				peaks[run] = max(peaks[run], fine[run*n+j])
-			}
-			copy(sorted, peaks)
-			t.Least[i][j-i] = smallest(sorted, k)
-		}
-	}
-	return t, ok
+	return fine
 }
 
 // Unit is the run time of one unit at speed 1 that the next run passes with a chance of at most theta (parts per million).

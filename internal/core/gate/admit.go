@@ -49,7 +49,7 @@ func taken(e *entry, replace bool) error {
 func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 	var errs []error
 	kind := errkind.Invalid
-	if err := spec.CheckNames(); err != nil {
+	if err := spec.CheckNames(spec.Name); err != nil {
 		errs = append(errs, err)
 	}
 	if passed(now, spec) {

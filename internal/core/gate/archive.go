@@ -109,9 +109,9 @@ func (g *Gate) about(in *protocol.Message) *entry {
 	if e := g.find(name); e != nil || len(in.Filed) == 0 {
 		return e
 	}
-	e := accepted(&in.Filed[0])
+	e := g.accepted(&in.Filed[0])
 	for i := range in.Filed[1:] {
-		e.fold(&in.Filed[1+i])
+		e.fold(&in.Filed[1+i], &g.specs)
 	}
 	if f := g.farewells[name]; f != nil && e.generation <= f.last {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// crowded is a gate with n waiting jobs that its zone has taken home, and the bytes that each of them takes.
-func crowded(b *testing.B, n int) (g *Gate, each float64) {
+// crowded is a gate with n waiting jobs that its zone has taken home, and the bytes and objects that each of them takes.
+func crowded(b *testing.B, n int) (g *Gate, each, objects float64) {
 	g = testGate(b, Config{Zone: "z", MaxJobs: 2 << 20})
 	spec := &job.Spec{Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}
 	runtime.GC()
@@ -24,15 +24,15 @@ func crowded(b *testing.B, n int) (g *Gate, each float64) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	return g, float64(after.HeapAlloc-before.HeapAlloc) / float64(n)
+	return g, float64(after.HeapAlloc-before.HeapAlloc) / float64(n), float64(after.HeapObjects-before.HeapObjects) / float64(n)
 }
 
 // BenchmarkStep is a step of a job's life at the gate (accepted, adopted, closed, deleted, purged, forgotten) where so many others
-// wait. B/job is what each of those takes, its spec shared.
+// wait. B/job and objects/job are what each of those takes, its name among them, its spec shared.
 func BenchmarkStep(b *testing.B) {
 	for _, n := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			g, each := crowded(b, n)
+			g, each, objects := crowded(b, n)
 			var out protocol.Out
 			g.Recover(1e9, &out)
 			now, zone, person := quantity.Instant(1e9), protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
@@ -63,6 +63,7 @@ func BenchmarkStep(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/6, "ns/step")
 			b.ReportMetric(each, "B/job")
+			b.ReportMetric(objects, "objects/job")
 		})
 	}
 }
@@ -72,7 +73,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkStepOfAny(b *testing.B) {
 	for _, n := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			g, _ := crowded(b, n)
+			g, _, _ := crowded(b, n)
 			var out protocol.Out
 			g.Recover(1e9, &out)
 			now, zone, person := quantity.Instant(1e9), protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}

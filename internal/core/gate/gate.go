@@ -67,7 +67,7 @@ type Gate struct {
 
 	// Durable, changed by Apply alone. entries are the jobs as captures go over them.
 	jobs    map[job.ID]*entry
-	entries capture.Parts
+	entries capture.Parts[*entry]
 	queues  []*queue // by name
 	// farewells are the names that earlier lives have not left yet; floor is the highest generation that was ever forgotten, so
 	// that the next life of any name is above every one that anybody may still hear of.
@@ -75,6 +75,8 @@ type Gate struct {
 	floor     job.Generation
 	archived  archived
 	sum       uint64
+	// specs are what jobs that are alike share; they follow from the facts.
+	specs job.Pool
 
 	// unfinished counts the jobs without a verdict, unfinishedOf those of each queue.
 	unfinished   int
@@ -195,9 +197,9 @@ func (e *entry) hash() uint64 {
 	return b.verdict.Mix(h.Bool(e.homed, e.held).Text(b.dropping)).Int(int64(b.ended)).Sum()
 }
 
-// sumSubmitted is what hash takes of what was submitted.
-func (e *entry) sumSubmitted() uint64 {
-	h := digest.Optional(digest.New(), e.spec).Text(string(e.id)).Text(e.request).Text(e.digest).Text(string(e.zone))
+// sumSubmitted is what hash takes of what was submitted, of which the spec has a sum already.
+func (e *entry) sumSubmitted(spec uint64) uint64 {
+	h := digest.New().Int(int64(spec)).Text(string(e.id)).Text(e.request).Text(e.digest).Text(string(e.zone))
 	return h.Int(int64(e.submitted)).Sum()
 }
 
@@ -244,7 +246,7 @@ func (g *Gate) applyAccepted(f *protocol.Fact) {
 	if f.Flag {
 		g.addArchived(-1, 0)
 	}
-	e := accepted(f)
+	e := g.accepted(f)
 	g.jobs[e.id] = e
 	g.entries.Add(e)
 	g.count(e, 1)
@@ -253,12 +255,13 @@ func (g *Gate) applyAccepted(f *protocol.Fact) {
 }
 
 // accepted is a job that nothing has become of.
-func accepted(f *protocol.Fact) *entry {
+func (g *Gate) accepted(f *protocol.Fact) *entry {
+	spec, sum := g.specs.Share(f.Spec)
 	e := &entry{
-		id: f.Job, spec: f.Spec, request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
+		id: f.Job, spec: spec, request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
 		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, heldKnown: true,
 	}
-	e.submittedSum = e.sumSubmitted()
+	e.submittedSum = e.sumSubmitted(sum)
 	return e
 }
 
@@ -268,7 +271,7 @@ func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
 		g.keep(e)
 		g.count(e, 1)
 	}
-	e.fold(f)
+	e.fold(f, &g.specs)
 	if f.Kind == protocol.JobClosed {
 		if !was {
 			g.count(e, -1)
@@ -281,7 +284,7 @@ func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
 }
 
 // fold changes the entry alone.
-func (e *entry) fold(f *protocol.Fact) {
+func (e *entry) fold(f *protocol.Fact, specs *job.Pool) {
 	switch f.Kind {
 	case protocol.JobHomed:
 		e.homed = true
@@ -297,8 +300,9 @@ func (e *entry) fold(f *protocol.Fact) {
 		e.generation = f.Generation
 		*e.follow() = sequel{begun: f.At, requeued: f.Request}
 		if f.Spec != nil {
-			e.spec = f.Spec
-			e.submittedSum = e.sumSubmitted()
+			var sum uint64
+			e.spec, sum = specs.Share(f.Spec)
+			e.submittedSum = e.sumSubmitted(sum)
 		}
 		e.homed, e.held, e.heldKnown = false, false, true
 	}

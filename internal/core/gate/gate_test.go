@@ -115,7 +115,7 @@ func TestALifeAtTheGate(t *testing.T) {
 		t.Fatalf("submit: %+v", r)
 	}
 	adopt := d.find(protocol.Adopt)
-	if adopt == nil || adopt.Spec.Name != "a" {
+	if adopt == nil || adopt.Job != "a" || adopt.Spec.Name != "" {
 		t.Fatal("the zone was not asked to adopt the job")
 	}
 	d.now += 2e9

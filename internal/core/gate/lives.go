@@ -126,8 +126,9 @@ func (g *Gate) accept(now quantity.Instant, in *protocol.Message, out *protocol.
 	if e := g.about(in); e != nil {
 		g.forget(e, out)
 	}
+	spec, _ := g.specs.Share(in.Spec)
 	g.fact(out, protocol.Fact{
-		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: in.Spec, Request: in.Request, Digest: in.Digest, Zone: g.cfg.Zone, Epoch: 1,
+		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: spec, Request: in.Request, Digest: in.Digest, Zone: g.cfg.Zone, Epoch: 1,
 		Generation: g.next(), At: now,
 	})
 	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Spec.Name, Generation: g.find(in.Spec.Name).generation, Flag: true})
@@ -176,6 +177,7 @@ func (g *Gate) requeueable(now quantity.Instant, e *entry, in *protocol.Message)
 		return errkind.Errorf(errkind.Conflict, "job %q is not over: there is nothing to requeue%s", e.id, e.ending())
 	}
 	s := *e.spec
+	s.Name = e.id
 	if in.At != 0 {
 		s.Deadline = in.At
 	}

@@ -24,16 +24,16 @@ func ValidName[T ~string](s T) bool {
 	return true
 }
 
-// CheckNames lists every name in the spec that is none: its own, its queue's, its template's where it has one, and those of
+// CheckNames lists every name of a job that is none: its own, its queue's, its template's where it has one, and those of
 // its options, each of which is there once. nil if all are good.
-func (s *Spec) CheckNames() error {
+func (s *Spec) CheckNames(own ID) error {
 	var errs []error
 	check := func(field, name string) {
 		if !ValidName(name) {
 			errs = append(errs, fmt.Errorf("%s: is %.80q; want %s", field, name, NameRule))
 		}
 	}
-	check("metadata.name", string(s.Name))
+	check("metadata.name", string(own))
 	check("spec.queue", s.Queue)
 	if s.Template != "" {
 		check("spec.template", s.Template)

@@ -22,11 +22,11 @@ func TestNames(t *testing.T) {
 // TestEveryNameOfASpec: all that are none are listed at once; a template may be left out.
 func TestEveryNameOfASpec(t *testing.T) {
 	good := job.Spec{Name: "a", Queue: "default", Options: []job.Option{{Name: "x"}, {Name: "y"}}}
-	if err := good.CheckNames(); err != nil {
+	if err := good.CheckNames(good.Name); err != nil {
 		t.Errorf("good names: %v", err)
 	}
 	bad := job.Spec{Queue: "a/b", Template: "T", Options: []job.Option{{Name: "x"}, {Name: ""}, {Name: "x"}}}
-	err := bad.CheckNames()
+	err := bad.CheckNames(bad.Name)
 	if err == nil {
 		t.Fatal("bad names pass")
 	}

@@ -45,8 +45,10 @@ const (
 )
 
 // Spec is a job as accepted: checked, defaults filled, profile compiled. It never changes afterwards and is shared by
-// pointer; nobody writes to it.
+// pointer; nobody writes to it. Jobs that are alike share one (Pool).
 type Spec struct {
+	// Name is what its owner calls the job that this spec is submitted for; empty in a spec that was accepted, beside which the
+	// job's name stands.
 	Name     ID
 	Queue    string
 	Priority int32

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"time"
 
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -63,53 +64,84 @@ func (f *Floor) inviteOne(now quantity.Instant, o *offer, j *Job) {
 // order, and one half have waited longest of the rest. So whoever has waited longest of all is always asked. No more of them are
 // looked at than are invited, but for chunks of those whose need is not met.
 func (f *Floor) inviteCrowd(now, at quantity.Instant, c *Class, w *window) {
-	most, from := f.cfg.Market.Audience, len(f.invited)
-	for _, g := range f.groups {
-		if c.at < len(g.rankings) {
-			f.inviteInOrder(now, at, c, g.rankings[c.at].Within(w.length(at)), from+most+1)
-		}
-	}
-	if len(f.invited)-from <= most {
+	most, from, length := f.cfg.Market.Audience, len(f.invited), w.length(at)
+	if !f.crowded(c, length, most) {
+		f.inviteFirst(now, at, c, length, from+most)
 		return
 	}
-	f.invited = f.invited[:from+most/2]
+	f.inviteFirst(now, at, c, length, from+most/2)
 	f.invitation++
 	for _, j := range f.invited[from:] {
 		j.invitation = f.invitation
 	}
-	f.inviteLongest(at, c, w, from+most)
+	f.inviteLongest(at, c, length, from+most)
+}
+
+// crowded says whether more than so many jobs of the index can use a window of a class and length.
+func (f *Floor) crowded(c *Class, length time.Duration, most int) bool {
+	for _, g := range f.groups {
+		if c.at >= len(g.rankings) {
+			continue
+		}
+		for range g.rankings[c.at].Within(length) {
+			if most--; most < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inviteFirst invites the first in the policy's order, until so many are invited altogether.
+func (f *Floor) inviteFirst(now, at quantity.Instant, c *Class, length time.Duration, until int) {
+	for _, g := range f.groups {
+		if c.at < len(g.rankings) && len(f.invited) < until {
+			f.inviteInOrder(now, at, c, g.rankings[c.at].Within(length), until)
+		}
+	}
 }
 
 // inviteInOrder invites some jobs, which come in the order of their keys, in the policy's order, until so many are invited
-// altogether. Who moves comes too early, if not in its place (foremost), and is held back until it is its turn.
+// altogether. Who moves comes too early, if not in its place (foremost), and is held back until it is its turn. If that does not come
+// it is given its place in the rankings, so that it does not come too early again.
 func (f *Floor) inviteInOrder(now, at quantity.Instant, c *Class, jobs iter.Seq[*Job], until int) {
-	held, moved := f.held[:0], f.moved[:0]
+	held := f.held[:0]
+	ahead := func(key *policy.Candidate) int {
+		i, _ := slices.BinarySearchFunc(held, key, func(h candidate, key *policy.Candidate) int { return f.cfg.Policy.Compare(&h.Candidate, key) })
+		return i
+	}
+	release := func(n int) {
+		n = min(n, until-len(f.invited))
+		for i := range held[:n] {
+			f.invited = append(f.invited, held[i].job)
+		}
+		held = slices.Delete(held, 0, n)
+	}
 	for j := range jobs {
 		if len(f.invited) >= until {
 			break
 		}
-		key := j.key
-		key.Laxity = j.answers[c.at].laxity
-		for len(held) > 0 && len(f.invited) < until && f.cfg.Policy.Compare(&held[0].Candidate, &key) < 0 {
-			f.invited = append(f.invited, held[0].job)
-			held = slices.Delete(held, 0, 1)
-		}
 		if j.moves {
-			if own, _, _ := j.Use(at); own > key.Attained {
-				key.Attained = own
-				i, _ := slices.BinarySearchFunc(held, key, func(h candidate, key policy.Candidate) int { return f.cfg.Policy.Compare(&h.Candidate, &key) })
-				held, moved = slices.Insert(held, i, candidate{key, j}), append(moved, j)
+			if own, _, _ := j.Use(at); own > j.key.Attained {
+				h := candidate{j.keyOn(c), j}
+				h.Attained = own
+				held = slices.Insert(held, ahead(&h.Candidate), h)
 				continue
 			}
 		}
-		if len(f.invited) < until {
-			f.invited = append(f.invited, j)
+		if len(held) > 0 {
+			key := j.keyOn(c)
+			release(ahead(&key))
 		}
+		if len(f.invited) >= until {
+			break
+		}
+		f.invited = append(f.invited, j)
 	}
+	release(len(held))
+	moved := f.moved[:0]
 	for i := range held {
-		if len(f.invited) < until {
-			f.invited = append(f.invited, held[i].job)
-		}
+		moved = append(moved, held[i].job)
 	}
 	f.rerank(now, moved)
 	clear(held)
@@ -117,9 +149,15 @@ func (f *Floor) inviteInOrder(now, at quantity.Instant, c *Class, jobs iter.Seq[
 	f.held, f.moved = held[:0], moved[:0]
 }
 
+// keyOn is what a job is compared by on a class.
+func (j *Job) keyOn(c *Class) policy.Candidate {
+	key := j.key
+	key.Laxity, key.Density = j.answers[c.at].laxity, j.answers[c.at].density
+	return key
+}
+
 // inviteLongest invites those that have waited longest, until so many are invited altogether.
-func (f *Floor) inviteLongest(at quantity.Instant, c *Class, w *window, until int) {
-	length := w.length(at)
+func (f *Floor) inviteLongest(at quantity.Instant, c *Class, length time.Duration, until int) {
 	longer := func(a, b *Job) int { return cmp.Or(cmp.Compare(b.Waited(at), a.Waited(at)), byName(a, b)) }
 	ahead := f.moved[:0]
 	for _, j := range f.ahead {
@@ -143,19 +181,13 @@ func (f *Floor) inviteLongest(at quantity.Instant, c *Class, w *window, until in
 	f.invited = append(f.invited, ahead[:min(len(ahead), until-len(f.invited))]...)
 }
 
-// wait enters a job among those that wait, by when its wait began. Few have been served ahead of time: they are kept apart until
-// they change, for as long as that is to come they wait as little as who comes now.
+// wait finds when a job's wait began, by which it enters among those that wait. Few have been served ahead of time: they are kept
+// apart until they change, for as long as that is to come they wait as little as who comes now.
 func (f *Floor) wait(now quantity.Instant, j *Job) {
 	j.waits = j.since()
 	if j.waits > now {
 		f.ahead = append(f.ahead, j)
 		j.ahead = len(f.ahead)
-		return
-	}
-	for i := range f.classes {
-		if need := j.answers[i].need; need != never {
-			f.waits[i].Insert(byWait, need, j)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package market
 
 import (
-	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
@@ -33,17 +32,26 @@ type bid struct {
 	offer, row int32
 	// number of its job among those that bid, and of its work.
 	number, work int32
-	// won: it is part of the plan; awarded: and sold now.
-	won, awarded bool
+	// quoted: it is of a quote. won: it is part of the plan; awarded: and sold now.
+	quoted, won, awarded bool
 }
 
-// gather collects what stands of everybody's variants for one window: those of built-in kinds by job, so that there is
-// little left to sort.
+// gather collects what everybody answers for one window: the quotes of built-in kinds, and the bids of agents.
 func (f *Floor) gather(now quantity.Instant, at int32, o *offer, w *window, r *round, uncontended bool) {
-	asked := f.invite(now, now, o, w)
-	slices.SortFunc(asked, byName)
-	for _, j := range asked {
-		f.propose(now, at, j, o, w, uncontended)
+	for _, j := range f.invite(now, now, o, w) {
+		q := f.quoteOf(now, j, o, w)
+		f.stats.Variants += q.variants
+		f.stats.Denied += q.denied
+		if q.denied > 0 {
+			j.counts.several(Denied, q.denied, now)
+		}
+		if q.refusal.Why != atomizer.Interested && !j.indexed {
+			j.counts.refusal(q.refusal, now)
+		}
+		if len(q.terms) > 0 {
+			f.read(now, q)
+			f.asks = append(f.asks, ask{quote: q, offer: at})
+		}
 	}
 	if r == nil {
 		return
@@ -74,6 +82,7 @@ func (f *Floor) gather(now quantity.Instant, at int32, o *offer, w *window, r *r
 				c.job.counts.add(Denied, now)
 			}
 		}
+		f.scale(now, f.bids[from:])
 	}
 }
 
@@ -96,26 +105,29 @@ func (f *Floor) deny(c *caller, v *protocol.Variant, why string) {
 	c.notices = append(c.notices, protocol.Notice{Kind: protocol.Denied, Window: v.Window, Variant: v.ID, Text: why})
 }
 
-// propose lets a job's atomizer answer for a window.
-func (f *Floor) propose(now quantity.Instant, at int32, j *Job, o *offer, w *window, uncontended bool) {
+// proposals lets a job's atomizer answer for a window, into f.variants; if it is not interested it says why.
+func (f *Floor) proposals(now quantity.Instant, j *Job, o *offer, w *window) atomizer.Refusal {
+	f.variants = f.variants[:0]
 	if Wide(j.Spec()) {
-		if !j.indexed {
-			j.counts.refusal(placed(j.Spec()), now)
-		}
-		return
+		return placed(j.Spec())
 	}
 	view, offered := j.View(), f.Window(j, o.slice.class, now, w.end)
-	f.variants = atomizer.Propose(&view, offered, f.cfg.Market.Variants, now, f.variants[:0])
-	if len(f.variants) == 0 {
-		p, refusal := f.Fit(j, o.slice.class, now, w.end)
-		if refusal.Why != atomizer.Interested {
-			if !j.indexed {
-				j.counts.refusal(refusal, now)
-			}
-			return
-		}
+	f.variants = atomizer.Propose(&view, offered, f.cfg.Market.Variants, now, f.variants)
+	if len(f.variants) > 0 {
+		return atomizer.Refusal{}
+	}
+	p, refusal := f.Fit(j, o.slice.class, now, w.end)
+	if refusal.Why == atomizer.Interested {
 		// The last resort of a job whose usual run time no longer fits: the whole window for its least useful piece.
 		f.variants = append(f.variants, protocol.Variant{ID: 1, Range: p.Range, Start: now, Run: p.Run, Wall: p.Wall, Demand: p.Demand})
+	}
+	return refusal
+}
+
+// propose enters what a job's atomizer answers for a window as bids.
+func (f *Floor) propose(now quantity.Instant, at int32, j *Job, o *offer, w *window, uncontended bool) {
+	if refusal := f.proposals(now, j, o, w); refusal.Why != atomizer.Interested && !j.indexed {
+		j.counts.refusal(refusal, now)
 	}
 	from := len(f.bids)
 	for i := range f.variants {
@@ -136,11 +148,22 @@ func (f *Floor) enter(now quantity.Instant, at int32, j *Job, o *offer, w *windo
 	if t.Start < now && c != nil && t.Start >= c.asked {
 		t.Start = now // its round took as long
 	}
-	if why := f.verify(now, &t, o, w); why != "" {
+	view := j.View()
+	why := f.stands(now, &t, &view, o, w, f.bids[from:])
+	if why == "" {
+		f.value(now, &t, o, w, uncontended)
+		f.bids = append(f.bids, t)
+	}
+	return why
+}
+
+// stands verifies a bid again, beside others of the same job, and says why it does not stand, empty if it does.
+func (f *Floor) stands(now quantity.Instant, t *bid, view *atomizer.View, o *offer, w *window, others []bid) string {
+	if why := f.verify(now, t, view, o, w); why != "" {
 		return why
 	}
-	for i := from; i < len(f.bids); i++ {
-		other := &f.bids[i]
+	for i := range others {
+		other := &others[i]
 		switch {
 		case other.ID == t.ID:
 			return "another variant has the same id"
@@ -148,8 +171,6 @@ func (f *Floor) enter(now quantity.Instant, at int32, j *Job, o *offer, w *windo
 			return "it is apart in time from another variant of the same work: both could be won, and the work sold twice"
 		}
 	}
-	f.value(now, &t, o, w, uncontended)
-	f.bids = append(f.bids, t)
 	return ""
 }
 
@@ -159,31 +180,43 @@ func (f *Floor) value(now quantity.Instant, t *bid, o *offer, w *window, unconte
 	v := j.View()
 	c := o.slice.class
 	offered := f.Window(j, c, now, w.end)
-	t.left = max(1, v.Left())
-	if deadline := j.deadline(); deadline != quantity.Never {
-		t.urgency = score.Laxity(j.finish(now, c), deadline)
-	}
+	f.prospects(now, t, &v, c)
 	t.calibrated = t.Score
 	if !m.Trusting {
 		record := j.Trust()
 		t.calibrated = m.Trust().Calibrated(&record, t.Score)
 	}
-	length := t.length(offered.End)
-	scale := max(1, v.Scale())
+	x := f.piece(t, &v, c, &offered)
 	own, _, weight := j.Use(now)
-	features := m.Weights.Features(&score.Variant{
-		Open: offered.Start, Shut: offered.End, Start: t.Start, End: t.Start.Add(length), Shortest: f.cfg.MinWindow,
-		Demand: t.Demand[trp.Memory], Capacity: c.Capacity[trp.Memory], Waited: j.Waited(now),
-		Attained: own / weight, Hour: policy.MemoryTime(c.Capacity, time.Hour),
-		Profile: &j.Spec().Profile, Theta: j.Spec().Theta, From: t.Range.From, To: t.Range.To,
-		Within: quantity.Amount(quantity.MulDiv(int64(c.Capacity[trp.Memory]), trp.Unscaled, scale)),
-	})
-	t.total = m.Weights.Total(t.calibrated, features)
+	x.Waited, x.Attained = j.Waited(now), own/weight
+	t.total = m.Weights.Total(t.calibrated, m.Weights.Features(&x))
 	if uncontended {
 		t.total = max(1, t.calibrated) // nobody else waits for the slice: it is as the job itself likes best
 	}
-	t.weight = quantity.MulDiv(score.Weight(t.total, length, m.PerTime), precedence(j.Spec().Priority), precedence(0))
+	t.weight = quantity.MulDiv(score.Weight(t.total, t.length(offered.End), m.PerTime), precedence(j.Spec().Priority), precedence(0))
 }
+
+// prospects notes what is left of a bid's job, and how pressing its deadline is.
+func (f *Floor) prospects(now quantity.Instant, t *bid, v *atomizer.View, c *Class) {
+	t.left = max(1, v.Left())
+	if deadline := t.job.deadline(); deadline != quantity.Never {
+		t.urgency = score.Laxity(t.job.finish(now, c), deadline)
+	}
+}
+
+// piece is what a bid is scored by, but for what its job has had and how long it waits.
+func (f *Floor) piece(t *bid, v *atomizer.View, c *Class, offered *atomizer.Window) score.Variant {
+	j, scale := t.job, max(1, v.Scale())
+	return score.Variant{
+		Open: offered.Start, Shut: offered.End, Start: t.Start, End: t.Start.Add(t.length(offered.End)), Shortest: f.cfg.MinWindow,
+		Demand: t.Demand[trp.Memory], Capacity: c.Capacity[trp.Memory], Hour: c.hour(),
+		Profile: &j.Spec().Profile, Theta: j.Spec().Theta, From: t.Range.From, To: t.Range.To,
+		Within: quantity.Amount(quantity.MulDiv(int64(c.Capacity[trp.Memory]), trp.Unscaled, scale)),
+	}
+}
+
+// hour of a slice of the class, in memory-time.
+func (c *Class) hour() int64 { return policy.MemoryTime(c.Capacity, time.Hour) }
 
 // length of the lease, as far as the window goes.
 func (t *bid) length(end quantity.Instant) time.Duration {

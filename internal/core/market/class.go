@@ -44,7 +44,11 @@ func (f *Floor) classOf(s *protocol.Slice) *Class {
 		}
 	}
 	c := &Class{at: len(f.classes), Capacity: s.Capacity, Profile: s.Profile, Speed: s.Speed}
+	dense := f.dense()
 	c.before = func(a, b *Job) int {
+		if dense {
+			a.key.Density, b.key.Density = a.answers[c.at].density, b.answers[c.at].density
+		}
 		if a.dated {
 			a.key.Laxity = a.answers[c.at].laxity
 		}
@@ -58,9 +62,14 @@ func (f *Floor) classOf(s *protocol.Slice) *Class {
 	if i, known := slices.BinarySearchFunc(f.speeds, c.Speed, func(a, b int64) int { return cmp.Compare(b, a) }); !known {
 		f.speeds = slices.Insert(f.speeds, i, c.Speed)
 	}
+	var enter []*Job
 	for _, j := range f.jobs {
-		f.extend(j, c)
+		if f.extend(j, c) {
+			enter = append(enter, j)
+		}
 	}
+	f.rankAll(enter, c.at)
+	f.lineUp(enter, c.at)
 	return c
 }
 

@@ -33,7 +33,7 @@ func (f *Floor) clearTogether(now quantity.Instant, offers []offer, r *round, un
 		f.nextRound++
 	}
 	f.refreshIndex(now)
-	f.bids = f.bids[:0]
+	f.sit()
 	for i := range offers {
 		o := &offers[i]
 		if w := o.find(); w != nil {
@@ -42,6 +42,7 @@ func (f *Floor) clearTogether(now quantity.Instant, offers []offer, r *round, un
 			f.gone(o, r)
 		}
 	}
+	f.enlist(now, offers, uncontended)
 	// By window, job and variant, so that nothing depends on who was asked or answered first.
 	slices.SortFunc(f.bids, func(a, b bid) int {
 		return cmp.Or(cmp.Compare(a.offer, b.offer), cmp.Compare(a.job.Name(), b.job.Name()), cmp.Compare(a.ID, b.ID))
@@ -56,6 +57,7 @@ func (f *Floor) clearTogether(now quantity.Instant, offers []offer, r *round, un
 			f.settle(now, &offers[i], w, int32(i), id, out)
 		}
 	}
+	f.rise()
 }
 
 // gone tells those who bid for a window that it is no longer there.
@@ -83,15 +85,10 @@ func (f *Floor) pickWinners(now quantity.Instant, offers int) {
 		f.tables[i] = f.tables[i][:0]
 	}
 	f.number()
-	f.scale(now)
 	for i := range f.bids {
 		t := &f.bids[i]
 		t.row = int32(len(f.tables[t.offer]))
-		start := int64(t.Start.Sub(now) / tick)
-		end := max(start+1, int64(f.cfg.Horizon/tick)) // of what has no end: as far as windows are sold
-		if t.end != quantity.Never {
-			end = int64((t.end.Sub(now) + tick - 1) / tick)
-		}
+		start, end := f.ticks(now, t)
 		f.tables[t.offer] = append(f.tables[t.offer], clearing.Bid{Start: start, End: end, Weight: t.weight, Job: t.number, ID: t.row, Work: t.work})
 	}
 	fixed := f.starvers(now)
@@ -109,6 +106,15 @@ func (f *Floor) pickWinners(now quantity.Instant, offers int) {
 		f.stats.Bound += f.joint.Bound
 	}
 	f.charge()
+}
+
+// ticks are where a bid begins and ends as clearing counts, from now on.
+func (f *Floor) ticks(now quantity.Instant, t *bid) (start, end int64) {
+	start = int64(t.Start.Sub(now) / tick)
+	if t.end == quantity.Never {
+		return start, max(start+1, int64(f.cfg.Horizon/tick)) // as far as windows are sold
+	}
+	return start, int64((t.end.Sub(now) + tick - 1) / tick)
 }
 
 // idle are the best bids that begin soon of windows of which nothing would be sold now, because what is planned there
@@ -218,19 +224,32 @@ func (f *Floor) number() {
 	f.order = order
 }
 
-// scale lowers the weights of the bids of queues that run short: they count as far as the queue's purse is full.
-func (f *Floor) scale(now quantity.Instant) {
+// scale lowers the weights of bids of queues that run short.
+func (f *Floor) scale(now quantity.Instant, bids []bid) {
+	for i := range bids {
+		t := &bids[i]
+		t.weight = scaled(t.weight, f.fullness(now, t.job))
+	}
+}
+
+// fullness of the purse of a job's queue, in parts per thousand: bids count as far as it is full.
+func (f *Floor) fullness(now quantity.Instant, j *Job) int64 {
 	if f.cfg.Market.Payment == Free {
-		return
+		return full
 	}
-	for i := range f.bids {
-		t := &f.bids[i]
-		purse, full := f.sale.Purse(now, t.job)
-		if purse >= full || t.weight <= 0 {
-			continue
-		}
-		t.weight = max(1, quantity.MulDiv(t.weight, max(quantity.MulDiv(purse, 1000, full), leastScale), 1000))
+	purse, most := f.sale.Purse(now, j)
+	if purse >= most {
+		return full
 	}
+	return max(quantity.MulDiv(purse, full, most), leastScale)
+}
+
+// scaled is a weight that counts so far, but not nothing.
+func scaled(weight, fullness int64) int64 {
+	if fullness >= full || weight <= 0 {
+		return weight
+	}
+	return max(1, quantity.MulDiv(weight, fullness, full))
 }
 
 // price of a bid that has won, in credits: never more than its queue can pay.
@@ -253,4 +272,6 @@ const (
 	// leastScale, in parts per thousand, is what remains of the bids of a queue without credits: they still win where nobody
 	// else wants the time, and the better of them before the worse.
 	leastScale = 1
+	// full is the fullness of a purse that is full.
+	full = 1000
 )

@@ -47,7 +47,8 @@ type Demand interface {
 	// of at least 1; in MiB-milliseconds.
 	Attained() int64
 	Use(now quantity.Instant) (own, queue, weight int64)
-	// Trust is what its declarations are held against.
+	// Trust is what its declarations are held against: its own record, or, as long as that has Seen nothing, what jobs of its queue
+	// have shown, which may change without it and is the same for all such jobs of the queue.
 	Trust() protocol.Trust
 	// Sentence says what a reason means for it, for people.
 	Sentence(r Reason) string

@@ -22,6 +22,8 @@
 //	rounds.go       rounds of mechanism jasda: which windows are offered, in which order, and repack
 //	agents.go       calls to the agents of external jobs, and their answers
 //	bids.go verify.go  variants: proposed, verified, calibrated, scored
+//	quote.go book.go   what a job proposes in windows without a known end, kept until something of it changes
+//	sift.go            which of it can win
 //	clear.go settle.go who wins (package clearing), what it costs, what is sold now and what is planned
 //	continue.go     who would get the window behind a running subjob
 //	fit.go          a job against a gap

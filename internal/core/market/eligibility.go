@@ -46,6 +46,8 @@ type entry struct {
 	// the rankings of their group, with key as what they are compared by. moves: what it has attained grows by itself since it runs,
 	// and the key's is what it had when that was last looked at, so no more than it has. dated: the key's laxity is that of the class in which it was compared last.
 	indexed, ranked, moves, dated bool
+	// shares: answers are other jobs' too, and nobody writes to them.
+	shares bool
 	// ineligible is why an indexed job does not answer at all, Eligible if it does.
 	ineligible Reason
 	key        policy.Candidate
@@ -60,6 +62,8 @@ type answer struct {
 	refusal atomizer.Refusal
 	// laxity is that of the present instant plus the instant; the longest time without a deadline.
 	laxity time.Duration
+	// density is what a millisecond of it is worth to the job.
+	density int64
 	// wall and demand bound every piece of it on this class.
 	wall   time.Duration
 	demand trp.Vector
@@ -67,6 +71,13 @@ type answer struct {
 
 // group is the ranked jobs of one queue, or of all where queues make no difference to the policy, by class.
 type group struct{ rankings []ranking.List[*Job] }
+
+// cover makes a ranking for each of so many classes.
+func (g *group) cover(classes int) {
+	for len(g.rankings) < classes {
+		g.rankings = append(g.rankings, ranking.List[*Job]{})
+	}
+}
 
 func (f *Floor) groupOf(j *Job) *group {
 	if f.cfg.Policy.Motion() != policy.WithinQueue {
@@ -86,46 +97,95 @@ func (f *Floor) groupOf(j *Job) *group {
 	return g
 }
 
-// refreshIndex makes the entries of stale jobs again.
+// refreshIndex makes the entries of stale jobs again. As long as there are no slices nobody answers to any.
 func (f *Floor) refreshIndex(now quantity.Instant) {
-	f.stale.Drain(func(j *Job) {
-		f.stopCounting(j)
-		if j.ranked {
-			f.unrank(j)
-			if f.cfg.Market != nil {
-				f.unwait(j)
-			}
-		}
-		if j.unindexed > 0 {
-			f.dropUnindexed(j)
-		}
-		j.indexed = false
-		if j.active > 0 {
-			f.refreshEntry(now, j)
-		}
-		if j.indexed {
-			f.startCounting(j)
-		}
-	})
+	if len(f.classes) == 0 {
+		return
+	}
+	f.stale.Drain(func(j *Job) { f.refreshEntry(now, j) })
+	f.rankAll(f.entering, 0)
+	f.lineUp(f.joining, 0)
+	clear(f.entering)
+	clear(f.joining)
+	f.entering, f.joining = f.entering[:0], f.joining[:0]
 }
 
-// refreshEntry makes a job's entry in the index.
+// refreshEntry makes a job's entry in the index. It enters the rankings, and those that wait, with the others; where its place is the
+// one it has it stays there: of the jobs that are told something new most answer as before.
 func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
-	f.examine(now, j, &j.entry)
-	if !j.indexed {
+	is := &f.examined
+	*is = entry{answers: is.answers[:0]}
+	if j.active > 0 {
+		f.examine(now, j, is)
+	}
+	f.book.forget(j)
+	counts := j.indexed && is.indexed && j.ineligible == Eligible && is.ineligible == Eligible && j.needsAs(is)
+	if counts {
+		f.count(j)
+	} else {
+		f.stopCounting(j)
+	}
+	ranked, waiting := j.ranked && is.ranked && j.placedAs(is), false
+	if ranked = ranked && j.group == f.groupOf(j); ranked {
+		is.key = j.key
+	}
+	if f.cfg.Market != nil && j.ranked {
+		if waiting = is.ranked && j.ahead == 0 && j.waits == j.since() && j.needsAs(is); !waiting {
+			f.unwait(j)
+		}
+	}
+	if j.ranked && !ranked {
+		f.unrank(j)
+	}
+	if j.unindexed > 0 {
+		f.dropUnindexed(j)
+	}
+	f.adopt(j, is)
+	switch {
+	case counts:
+	case j.indexed:
+		f.startCounting(j)
+	case j.active > 0:
 		f.addUnindexed(j)
 	}
 	if !j.ranked {
 		return
 	}
-	j.group = f.groupOf(j)
-	for len(j.group.rankings) < len(f.classes) {
-		j.group.rankings = append(j.group.rankings, ranking.List[*Job]{})
+	if !ranked {
+		j.group = f.groupOf(j)
+		j.group.cover(len(f.classes))
+		f.entering = append(f.entering, j)
 	}
-	f.rank(j)
-	if f.cfg.Market != nil {
+	if f.cfg.Market != nil && !waiting {
 		f.wait(now, j)
+		f.joining = append(f.joining, j)
 	}
+}
+
+// needsAs says whether a job answers with the same needs by another entry: then its places in lists that are searched by need may stay.
+func (e *entry) needsAs(is *entry) bool {
+	return slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.need == b.need })
+}
+
+// placedAs says whether a ranked job's places in the rankings are those of another entry. The key of one that moves may lag behind.
+func (e *entry) placedAs(is *entry) bool {
+	if e.dated != is.dated || !e.needsAs(is) {
+		return false
+	}
+	was, key := e.key, is.key
+	if was.Density = key.Density; !slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.density == b.density }) {
+		return false
+	}
+	if e.dated { // it is compared by the laxity of each class
+		was.Laxity = key.Laxity
+		if !slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.laxity == b.laxity }) {
+			return false
+		}
+	}
+	if is.moves && was.Attained < key.Attained {
+		was.Attained = key.Attained
+	}
+	return was == key
 }
 
 // examine finds what a job answers to windows of every class: for each the shortest that it can use. Jobs whose answers move by
@@ -149,41 +209,47 @@ func (f *Floor) examine(now quantity.Instant, j *Job, e *entry) {
 		e.answers[i] = a
 		useful = useful || a.need != never
 	}
-	if e.indexed, e.ranked = true, useful; !useful {
+	if e.indexed = true; !useful {
 		return
 	}
-	e.key = policy.Candidate{
-		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: j.Attained(), Weight: 1,
-		Laxity: math.MaxInt64,
-	}
-	e.dated = j.deadline() != quantity.Never
+	e.rankBy(j)
 	if e.moves = j.Busy() > 0; e.moves {
 		e.key.Attained, _, _ = j.Use(now)
 	}
 }
 
+// rankBy makes an entry one that is ranked, by what the job has attained with all that is over.
+func (e *entry) rankBy(j *Job) {
+	e.ranked, e.dated = true, j.deadline() != quantity.Never
+	e.key = policy.Candidate{
+		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: j.Attained(), Weight: 1,
+		Laxity: math.MaxInt64,
+	}
+}
+
 // extend completes a job's entry by its answer for a new class: the others stay as they are, and so do its places in their rankings.
-func (f *Floor) extend(j *Job, c *Class) {
+// It says whether the job is to enter that of the class.
+func (f *Floor) extend(j *Job, c *Class) (enters bool) {
 	if bool(j.stale) || len(f.classes) <= maxClasses && (!j.indexed || j.ineligible != Eligible) {
-		return
+		return false
 	}
 	a, ok := f.answer(j, c)
-	if !ok || len(f.classes) > maxClasses || a.need != never && !j.ranked {
+	first := a.need != never && !j.ranked
+	if !ok || len(f.classes) > maxClasses || first && (f.cfg.Market != nil || j.Busy() > 0) || f.outdoes(j.Spec(), c) {
 		f.InvalidateJob(j)
-		return
+		return false
 	}
-	j.answers = append(j.answers, a)
-	j.counting.entries = append(j.counting.entries, f.asked.classes[c.at].Enter(a.need))
+	f.addAnswer(j, a)
+	j.counting.add(f.asked.classes[c.at].Enter(a.need))
 	if a.need == never {
-		return
+		return false
 	}
-	for len(j.group.rankings) < len(f.classes) {
-		j.group.rankings = append(j.group.rankings, ranking.List[*Job]{})
+	if first {
+		j.rankBy(j)
+		j.group = f.groupOf(j)
 	}
-	j.group.rankings[c.at].Insert(c.before, a.need, j)
-	if f.cfg.Market != nil && j.ahead == 0 {
-		f.waits[c.at].Insert(byWait, a.need, j)
-	}
+	j.group.cover(len(f.classes))
+	return true
 }
 
 // rank puts a job into the rankings of its group, by its key.
@@ -233,7 +299,7 @@ func (f *Floor) dropUnindexed(j *Job) {
 // not computed but found by asking the atomizer itself, with windows of different length: its answer is monotone in the
 // length, and grid, checkpoint and the end of the work make a formula wrong in a few cases of a hundred.
 func (f *Floor) answer(j *Job, c *Class) (a answer, ok bool) {
-	a = answer{need: never, laxity: f.laxity(j, c, 0)}
+	a = answer{need: never, laxity: f.laxity(j, c, 0), density: f.density(j, c)}
 	v := j.View()
 	ask := func(d time.Duration) (atomizer.Piece, atomizer.Refusal) {
 		end := quantity.Instant(d)

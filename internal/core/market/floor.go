@@ -41,8 +41,8 @@ type Floor struct {
 	unsorted bool
 	// dirty are the slices whose unsold time changed, open those with a window that has begun.
 	dirty, open bitset.Set
-	// turn are the slices whose windows are offered in this step, loud room for those of open that are not quiet.
-	turn, loud bitset.Set
+	// turn are the slices whose windows are offered in this step, eligible room for those of open that are not quiet.
+	turn, eligible bitset.Set
 	// opens and closes are when the next window of a slice opens, and when one becomes too short.
 	opens, closes alarm.Heap[*Slice]
 	// turning is room for a list of slices, spare for one of windows.
@@ -62,11 +62,19 @@ type Floor struct {
 	// stale are the jobs whose entries in the index are to be made again, unindexed those that are asked each time.
 	stale     dirty.Set[*Job]
 	unindexed []*Job
+	// entering and joining are room for jobs that are about to enter the rankings and those that wait, examined for an entry.
+	entering, joining []*Job
+	examined          entry
+	alike             alike
 	// waits are by class the ranked jobs by how long they have waited, where jobs bid, but for those in ahead, which have been served
 	// before their time. invitation counts the audiences that were chosen.
 	waits      []ranking.List[*Job]
 	ahead      []*Job
 	invitation uint64
+	// book has the quotes that are kept, tills what is read of queues, by name; sittings are counted.
+	book    book
+	tills   map[string]*till
+	sitting uint64
 	// generation counts the changes that can make a job eligible; fresh are the jobs that changed after the generation seen: windows
 	// that stand are offered to them alone.
 	generation, seen uint64
@@ -88,7 +96,7 @@ type Floor struct {
 
 // NewFloor makes an empty floor. Market in the config has its defaults filled in.
 func NewFloor(cfg FloorConfig, sale Sale) *Floor {
-	return &Floor{cfg: cfg, sale: sale, byQueue: map[string]*group{}}
+	return &Floor{cfg: cfg, sale: sale, byQueue: map[string]*group{}, tills: map[string]*till{}}
 }
 
 // Sell offers every window that has begun, to every job that is eligible or to those that have changed since, and asks for what is

@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/policy/fifo"
@@ -29,6 +30,7 @@ type fakeJob struct {
 	learned                      protocol.Learned
 	paused, volatile             bool
 	avoided                      *Slice
+	sale                         *fakeSale
 	longest                      time.Duration
 	// attained by what is over, began when what runs did.
 	attained int64
@@ -45,8 +47,13 @@ func (d *fakeJob) RestsUntil() quantity.Instant   { return d.restUntil }
 func (d *fakeJob) Volatile() bool                 { return d.volatile || d.avoided != nil }
 func (d *fakeJob) Avoids(s *Slice) bool           { return d.avoided == s }
 func (d *fakeJob) Attained() int64                { return d.attained }
-func (d *fakeJob) Trust() protocol.Trust          { return d.learned.Trust }
-func (d *fakeJob) Sentence(r Reason) string       { return fmt.Sprint("reason ", r) }
+func (d *fakeJob) Trust() protocol.Trust {
+	if d.learned.Trust.Seen > 0 || d.sale == nil {
+		return d.learned.Trust
+	}
+	return protocol.Trust{Error: 30_000 * int64(len(d.spec.Queue)*len(d.sale.sold)%11), History: 400_000} // as others of its queue have shown
+}
+func (d *fakeJob) Sentence(r Reason) string { return fmt.Sprint("reason ", r) }
 func (d *fakeJob) Use(now quantity.Instant) (own, queue, weight int64) {
 	own = d.attained
 	for _, t := range d.began {
@@ -98,7 +105,7 @@ type fakeSale struct {
 }
 
 func (x *fakeSale) Ask(now quantity.Instant, j *Job, s *Slice, p Piece, _ *protocol.Out) {
-	x.sold = append(x.sold, fmt.Sprintf("%d: %s %v on %s [%d,%d) window %d round %d", now/1e6, j.Name(), p.Range, s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round))
+	x.sold = append(x.sold, fmt.Sprintf("%d: %s %v %s on %s [%d,%d) window %d round %d, bid %+v", now/1e6, j.Name(), p.Range, p.Option, s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round, p.Bid))
 	d, slice := j.Demand.(*fakeJob), s.Supply.(*fakeSlice)
 	d.claimed, d.busy, d.served, d.began = d.claimed.Add(p.Range), d.busy+1, p.Start, append(slices.Clone(d.began), now)
 	x.f.Served(j)
@@ -127,7 +134,10 @@ func (x *fakeSale) Ask(now quantity.Instant, j *Job, s *Slice, p Piece, _ *proto
 
 func (x *fakeSale) Withdraw(_, _ quantity.Instant, _ *Slice, _ *protocol.Out) int { return 0 }
 
-func (x *fakeSale) Purse(quantity.Instant, *Job) (has, full int64) { return 1000, 1000 }
+// Purse of a queue is empty now and then.
+func (x *fakeSale) Purse(_ quantity.Instant, j *Job) (has, full int64) {
+	return int64(1200 - 130*(len(j.Spec().Queue)*len(x.sold)%10)), 1000
+}
 
 // frugal asks first who has had least, whatever the queue.
 type frugal struct{}
@@ -158,6 +168,7 @@ func newFakeWorld(cfg FloorConfig, plain bool) *fakeWorld {
 }
 
 func (w *fakeWorld) submit(d fakeJob) {
+	d.sale = w.sale
 	j := &Job{Demand: &d}
 	w.jobs = append(w.jobs, j)
 	w.f.Activate(j)
@@ -194,7 +205,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			Policy: rapid.SampledFrom(append(all.Policies(), frugal{})).Draw(t, "policy"), Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second,
 		}
 		if rapid.Bool().Draw(t, "bids") {
-			c := Config{Audience: rapid.IntRange(2, 6).Draw(t, "audience"), Payment: Free}.WithDefaults()
+			c := drawConfig(t)
 			cfg.Market = &c
 			// Where queues come first the plain one would have to know the order in which they were first heard of.
 			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, sla.Policy{}, frugal{}}).Draw(t, "who is asked")
@@ -215,16 +226,30 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 		submit := func() {
 			s := benchSpec(t, rapid.IntRange(0, 999).Draw(t, "spec"))
 			s.Name, s.Queue = job.ID(fmt.Sprint("j", len(worlds[0].jobs))), rapid.SampledFrom([]string{"q", "qq"}).Draw(t, "queue")
-			s.Total = rapid.Int64Range(10, 300).Draw(t, "total")
+			s.Total, s.Priority = rapid.Int64Range(10, 300).Draw(t, "total"), int32(rapid.IntRange(-2, 2).Draw(t, "priority")*50)
+			if rapid.Bool().Draw(t, "deadline") {
+				s.Deadline = now.Add(time.Duration(rapid.IntRange(1, 300).Draw(t, "within")) * time.Minute)
+			}
+			if rapid.IntRange(0, 4).Draw(t, "option") == 0 {
+				s.Options = []job.Option{{Name: "other", Speed: rapid.Int64Range(500, 1500).Draw(t, "faster"), Memory: rapid.Int64Range(500, 1500).Draw(t, "less")}}
+			}
 			if rapid.Bool().Draw(t, "items") {
 				s.Kind, s.Parallelism, s.Restore, s.Checkpoint = job.Items, rapid.IntRange(1, 3).Draw(t, "parallelism"), 0, 0
 			}
+			if rapid.IntRange(0, 4).Draw(t, "rigid") == 0 {
+				s.Kind, s.Walltime = job.Rigid, time.Duration(rapid.IntRange(0, 5).Draw(t, "walltime"))*time.Minute
+			}
 			s.Profile.Phases = []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(rapid.Int64Range(3, 8).Draw(t, "mean") << 30)}}
 			s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
-			d := fakeJob{spec: s, submitted: now, volatile: rapid.IntRange(0, 4).Draw(t, "volatile") == 0, longest: time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
+			d := fakeJob{spec: s, submitted: now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Second), volatile: rapid.IntRange(0, 4).Draw(t, "volatile") == 0, longest: time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
+			d.learned.Trust = protocol.Trust{Error: rapid.Int64Range(0, 900_000).Draw(t, "error"), History: rapid.Int64Range(0, 1_000_000).Draw(t, "history"), Seen: rapid.Int64Range(0, 2).Draw(t, "seen")}
 			both(func(w *fakeWorld) { w.submit(d) })
 		}
-		for range rapid.IntRange(0, 10).Draw(t, "crowd") {
+		crowd := rapid.IntRange(0, 10).Draw(t, "crowd")
+		if rapid.IntRange(0, 9).Draw(t, "large") == 0 {
+			crowd += atOnce + 8 // those that are volatile have no rank
+		}
+		for range crowd {
 			submit()
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -271,12 +296,43 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			if !slices.Equal(worlds[0].sale.sold, worlds[1].sale.sold) {
 				t.Fatalf("at %d the floor has sold\n%q\nthe plain one\n%q", now/1e6, worlds[0].sale.sold, worlds[1].sale.sold)
 			}
+			for i, j := range worlds[0].jobs {
+				if a, b := j.Losses(), worlds[1].jobs[i].Losses(); !slices.Equal(a, b) {
+					t.Fatalf("at %d %s has lost\n%+v\nby the plain floor\n%+v", now/1e6, j.Name(), a, b)
+				}
+			}
 			now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Second)
 			if wake != quantity.Never && rapid.Bool().Draw(t, "on time") {
 				now = max(now, wake)
 			}
 		}
 	})
+}
+
+// drawConfig is a market of any kind.
+func drawConfig(t *rapid.T) Config {
+	c := Config{
+		Audience: rapid.IntRange(2, 12).Draw(t, "audience"), Variants: rapid.IntRange(1, 8).Draw(t, "variants"),
+		PerTime: rapid.Bool().Draw(t, "per time"), Exclusive: rapid.IntRange(0, 4).Draw(t, "exclusive") == 0, Joint: rapid.IntRange(0, 4).Draw(t, "joint") == 0,
+		Repack: Repack(rapid.IntRange(0, 2).Draw(t, "repack")), Freeze: time.Duration(rapid.IntRange(0, 3).Draw(t, "freeze")) * 40 * time.Second,
+		Starve: rapid.SampledFrom([]time.Duration{-1, time.Minute, 0}).Draw(t, "starve"), Trusting: rapid.IntRange(0, 4).Draw(t, "trusting") == 0,
+		Payment: Payment(rapid.IntRange(0, 2).Draw(t, "payment")),
+	}
+	if c.Payment == VCG {
+		c.Exclusive, c.Joint = false, false
+	}
+	if rapid.Bool().Draw(t, "weights") {
+		left := int64(score.One)
+		part := func(name string) int64 {
+			n := rapid.Int64Range(0, left).Draw(t, name)
+			left -= n
+			return n
+		}
+		s := score.System{Time: part("time"), Memory: part("memory"), Residue: part("residue"), Headroom: part("headroom"), Age: part("age"), Share: part("share")}
+		s.Brevity = left
+		c.Weights = score.Weights{Lambda: rapid.Int64Range(0, score.One).Draw(t, "lambda"), System: s}
+	}
+	return c.WithDefaults()
 }
 
 // TestAFloorStandsAlone: it sells what it is given to whoever is there, with no zone around it.

@@ -82,7 +82,7 @@ func (f *Floor) best(now quantity.Instant, c *Class, w *window, but *Job, pick *
 			continue
 		}
 		r := &g.rankings[c.at]
-		if motion == policy.Still || motion == policy.WithinQueue {
+		if motion.Kept() {
 			if j := f.foremost(now, c, r.Within(length), but); j != nil {
 				f.consider(now, j, c, w.end, &atomizer.Piece{}, pick)
 			}
@@ -108,7 +108,7 @@ func (f *Floor) foremost(now quantity.Instant, c *Class, jobs iter.Seq[*Job], bu
 			continue
 		}
 		key := j.key
-		key.Laxity = j.answers[c.at].laxity
+		key.Laxity, key.Density = j.answers[c.at].laxity, j.answers[c.at].density
 		if best != nil && f.cfg.Policy.Compare(&least, &key) < 0 {
 			break
 		}
@@ -148,8 +148,7 @@ func (f *Floor) offer(now quantity.Instant, j *Job, s *Slice, w *window, length 
 			j.countIn(c.at, length, now)
 			return
 		}
-		motion := f.cfg.Policy.Motion()
-		needsPiece = motion != policy.Still && motion != policy.WithinQueue
+		needsPiece = !f.cfg.Policy.Motion().Kept()
 	} else if why := j.Ineligible(now); why != Eligible {
 		j.counts.add(why, now)
 		return
@@ -182,7 +181,7 @@ func (f *Floor) candidate(now quantity.Instant, j *Job, c *Class, end quantity.I
 	window := f.Window(j, c, now, end)
 	return policy.Candidate{
 		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: own, QueueAttained: queue,
-		Weight: weight, Laxity: f.laxity(j, c, now),
+		Weight: weight, Laxity: f.laxity(j, c, now), Density: f.density(j, c),
 		Used: policy.MiB(p.Demand) * p.Wall.Milliseconds(), Offered: policy.MiB(c.Capacity) * max(1, window.End.Sub(window.Start).Milliseconds()),
 	}
 }

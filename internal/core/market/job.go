@@ -18,6 +18,8 @@ type Job struct {
 	// losses since it was last served, one for each class of slices.
 	losses []loss
 	eligibility
+	// quotes that are kept of it, one for each class for whose windows it was asked lately.
+	quotes *quote
 	// agent of an external job; nil if none ever was there.
 	agent *agent
 }

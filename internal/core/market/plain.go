@@ -204,7 +204,7 @@ func (p *plain) elsewhere(now quantity.Instant, waiting int, j *Job, c *protocol
 // Verifying, scoring and telling are the floor's own: they look at one variant.
 func (p *plain) negotiate(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
 	f := p.f
-	clear(f.open)
+	f.open.Clear()
 	for _, s := range f.slices {
 		if s.stands = s.standing(now); s.stands {
 			f.open.Put(s.at)
@@ -350,6 +350,7 @@ func (p *plain) clearTogether(now quantity.Instant, offers []offer, r *round, un
 		return cmp.Or(cmp.Compare(a.offer, b.offer), byName(a.job, b.job), cmp.Compare(a.ID, b.ID))
 	})
 	f.clearer = clearing.Clearer{}
+	f.scale(now, f.bids)
 	f.pickWinners(now, len(offers))
 	p.judge(now, len(offers))
 	id := f.nextRound
@@ -463,6 +464,7 @@ func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked []*Job)
 			own, _, _ := j.Use(now)
 			return &policy.Candidate{
 				Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: own, Weight: 1, Laxity: f.laxity(j, c, 0),
+				Density: f.density(j, c),
 			}
 		}
 		slices.SortFunc(crowd, func(a, b *Job) int { return f.cfg.Policy.Compare(key(a), key(b)) })

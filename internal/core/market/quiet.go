@@ -150,14 +150,15 @@ func (p *pass) count() {
 // finds by itself. A slice in turn is not quiet.
 func (f *Floor) stir() {
 	if f.cfg.Market != nil {
-		f.turn.Join(f.open)
+		f.turn.Join(&f.open)
 		return
 	}
-	f.loud = append(f.loud[:0], f.open...)
+	f.eligible.Clear()
+	f.eligible.Join(&f.open)
 	for _, c := range f.classes {
-		f.loud.Without(c.quiet)
+		f.eligible.Without(&c.quiet)
 	}
-	f.turn.Join(f.loud)
+	f.turn.Join(&f.eligible)
 }
 
 // quiets are the sets of quiet slices, by class.

@@ -22,7 +22,7 @@ func (f *Floor) Rank(now quantity.Instant, j *Job) status.Rank {
 		return r
 	}
 	count := f.heldAgainst
-	if m := f.cfg.Policy.Motion(); len(f.jobs) > mostRanked && (m == policy.Still || m == policy.WithinQueue) {
+	if m := f.cfg.Policy.Motion(); len(f.jobs) > mostRanked && m.Kept() {
 		count = f.placed
 	}
 	ahead, of, about := count(now, j, s.class, &own)

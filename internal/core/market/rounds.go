@@ -18,10 +18,14 @@ type scratch struct {
 	moved  []*Job
 	held   []candidate
 	offers []offer
-	// invited are asked for a window, variants what one of them proposes, bids what stands of it, for all windows that are cleared
-	// together, by window, job and variant.
+	// invited are asked for a window, variants what one of them proposes; asks are the quotes of all that do, for all windows that are
+	// cleared together, fleeting those of them that are not kept, and bids what may win of them and of what agents say, by window, job
+	// and variant.
 	invited                []*Job
 	variants               []protocol.Variant
+	asks                   []ask
+	fleeting               []*quote
+	pieces                 []piece
 	bids                   []bid
 	winners                []*bid
 	order, starving, first []int32

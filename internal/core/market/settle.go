@@ -64,7 +64,7 @@ func (f *Floor) settle(now quantity.Instant, o *offer, w *window, at int32, id u
 		f.arm(o.slice, now)
 	}
 	winners := f.winnersOf(bids)
-	f.loses(now, o, bids, winners)
+	f.loses(now, o, at, bids, winners)
 	tellAll(bids, winners)
 }
 

@@ -98,9 +98,9 @@ func (f *Floor) classify(s *Slice, c *Class) {
 func (f *Floor) resort() {
 	f.unsorted = false
 	slices.SortFunc(f.slices, smaller)
-	clear(f.dirty)
-	clear(f.open)
-	f.quiets(func(q *bitset.Set) { clear(*q) }) // they come up again in turn, and are
+	f.dirty.Clear()
+	f.open.Clear()
+	f.quiets(func(q *bitset.Set) { q.Clear() }) // they come up again in turn, and are
 	for i, s := range f.slices {
 		s.at = i
 		if s.dirty {

@@ -27,6 +27,14 @@ type counting struct {
 	entries []tally.Entry // by class, of a job that is eligible
 }
 
+// add makes room for one more entry and no others: there are as many as classes, which seldom change.
+func (c *counting) add(e tally.Entry) {
+	if len(c.entries) == cap(c.entries) {
+		c.entries = append(make([]tally.Entry, 0, len(c.entries)+1), c.entries...)
+	}
+	c.entries = append(c.entries, e)
+}
+
 // remember adds a round that every waiting job was asked in.
 func (f *Floor) remember(class int, length time.Duration, now quantity.Instant) {
 	f.asked.all.Note(uint64(f.asked.all.N+1), now)
@@ -40,7 +48,7 @@ func (f *Floor) startCounting(j *Job) {
 		return
 	}
 	for i := range j.answers {
-		j.counting.entries = append(j.counting.entries, f.asked.classes[i].Enter(j.answers[i].need))
+		j.counting.add(f.asked.classes[i].Enter(j.answers[i].need))
 	}
 }
 

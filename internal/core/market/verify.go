@@ -17,9 +17,9 @@ const longestPlan = 1 << 58
 // verify holds a variant against everything that must be true of it, whatever was declared: work that is for sale, on the
 // grid, within the window, useful, and safe by the job's profile. It fills in what the scheduler takes instead of the
 // agent's word: the memory, the speed and the end of the lease. It says what is wrong, empty if nothing is.
-func (f *Floor) verify(now quantity.Instant, t *bid, o *offer, w *window) string {
-	j := t.job
-	s, v := j.Spec(), j.View()
+func (f *Floor) verify(now quantity.Instant, t *bid, view *atomizer.View, o *offer, w *window) string {
+	j, v := t.job, view
+	s := j.Spec()
 	offered := f.Window(j, o.slice.class, now, w.end)
 	t.speed = offered.Speed
 	if t.Option != "" {
@@ -27,7 +27,9 @@ func (f *Floor) verify(now quantity.Instant, t *bid, o *offer, w *window) string
 		if option == nil {
 			return fmt.Sprintf("the job has no option %.40q", t.Option)
 		}
-		t.speed, v.Option = max(1, quantity.MulDiv(t.speed, option.Speed, 1000)), option
+		other := *view
+		other.Option = option
+		t.speed, v = max(1, quantity.MulDiv(t.speed, option.Speed, 1000)), &other
 	}
 	switch {
 	case offered.Speed == 0:
@@ -49,7 +51,7 @@ func (f *Floor) verify(now quantity.Instant, t *bid, o *offer, w *window) string
 		return why
 	}
 	t.Start = now.Add((t.Start.Sub(now) + tick - 1) / tick * tick) // as clearing counts
-	if t.end = t.Start.Add(f.paced(t, &v) + s.Launch.Grace); s.Kind == job.Rigid && s.Walltime == 0 {
+	if t.end = t.Start.Add(f.paced(t, v) + s.Launch.Grace); s.Kind == job.Rigid && s.Walltime == 0 {
 		if w.end != quantity.Never {
 			return "a job without a walltime needs a window without an end"
 		}

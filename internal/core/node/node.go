@@ -37,11 +37,13 @@ type Node struct {
 	lastID   uint64 // the last reservation id given out
 	leases   map[job.Token]*lease
 	slices   []*slice
-	sum      uint64        // the digest, kept incrementally
-	applying int           // facts applied; for messages of broken invariants
-	parts    capture.Parts // none: all of it is small
+	sum      uint64                      // the digest, kept incrementally
+	applying int                         // facts applied; for messages of broken invariants
+	parts    capture.Parts[capture.Part] // none: all of it is small
 
-	// Indexes of it. reserved has the slice of every durable reservation by its id, ofJob the leases of every job, in no order.
+	// Indexes of it. byID are the slices, reserved has the slice of every durable reservation by its id, ofJob the leases of every job,
+	// in no order.
+	byID     map[job.SliceID]*slice
 	reserved map[uint64]*slice
 	ofJob    map[job.ID][]*lease
 
@@ -161,7 +163,7 @@ func New(cfg Config) *Node {
 	return &Node{
 		cfg:    cfg.withDefaults(),
 		self:   protocol.Address{Role: protocol.Node, ID: string(cfg.ID)},
-		leases: map[job.Token]*lease{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID][]*lease{}, asked: map[question]*grant{},
+		leases: map[job.Token]*lease{}, byID: map[job.SliceID]*slice{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID][]*lease{}, asked: map[question]*grant{},
 	}
 }
 
@@ -169,24 +171,17 @@ func New(cfg Config) *Node {
 func (n *Node) lease(t job.Token) *lease { return n.leases[t] }
 
 // slice returns the record of a slice, nil if nothing is known of it.
-func (n *Node) slice(id job.SliceID) *slice {
-	if i, ok := n.findSlice(id); ok {
-		return n.slices[i]
-	}
-	return nil
-}
-
-func (n *Node) findSlice(id job.SliceID) (int, bool) {
-	return slices.BinarySearchFunc(n.slices, id, func(s *slice, id job.SliceID) int { return cmp.Compare(s.id, id) })
-}
+func (n *Node) slice(id job.SliceID) *slice { return n.byID[id] }
 
 // record returns the record of a slice and makes it if there is none.
 func (n *Node) record(id job.SliceID) *slice {
-	i, ok := n.findSlice(id)
-	if !ok {
-		n.slices = slices.Insert(n.slices, i, &slice{id: id, desc: protocol.Slice{ID: id}})
+	s := n.byID[id]
+	if s == nil {
+		s = &slice{id: id, desc: protocol.Slice{ID: id}}
+		i, _ := slices.BinarySearchFunc(n.slices, id, func(s *slice, id job.SliceID) int { return cmp.Compare(s.id, id) })
+		n.slices, n.byID[id] = slices.Insert(n.slices, i, s), s
 	}
-	return n.slices[i]
+	return s
 }
 
 // each calls f for every slice of a lease or grant, the named one first.

@@ -84,6 +84,8 @@ const (
 	ForgetStale Bug = "forget-stale"
 	// KeepUnsold leaves the free time of a slice as it was before a reservation there was refused. (backfill)
 	KeepUnsold Bug = "keep-unsold"
+	// KeepOpenings leaves the openings of a node as they were before its time became another. (backfill)
+	KeepOpenings Bug = "keep-openings"
 	// ForgetPhase leaves a paused job in the list, and the count, of those that wait. (zone)
 	ForgetPhase Bug = "forget-phase"
 	// ForgetStir leaves the alarm of a lease as it was before the lease changed. (node)

@@ -24,6 +24,9 @@ type Candidate struct {
 	Weight int64
 	// Laxity is the time to the owner's deadline less the run time still needed; the longest duration without a deadline.
 	Laxity time.Duration
+	// Density is what a millisecond of a slice of this class is worth to the job, 0 where it can't run: the greater, the sooner the job
+	// would be over there for its priority, and the less it would gain by another class instead.
+	Density int64
 	// Used is the piece's run time times its memory, Offered the window's time times its memory: how well it fits.
 	// Both in MiB-milliseconds; Offered at least 1.
 	Used, Offered int64
@@ -50,11 +53,16 @@ const (
 	Still Motion = iota + 1
 	// WithinQueue: as Still between jobs of one queue; between queues with what the queues have had.
 	WithinQueue
+	// ByClass: as Still, but it reads Density, which is another on each class of slices.
+	ByClass
 	// ByUse: with every window, and whose piece uses more of it is asked first.
 	ByUse
 	// Free: with every window, in a way that only Compare knows.
 	Free
 )
+
+// Kept says whether an order stands while nothing happens to the jobs, so that a market may keep it.
+func (m Motion) Kept() bool { return m == Still || m == WithinQueue || m == ByClass }
 
 // MiB is the memory of a demand, in MiB and a little more: never nothing.
 func MiB(demand trp.Vector) int64 { return int64(demand[trp.Memory]>>20) + 1 }

@@ -90,3 +90,15 @@ type Past struct {
 
 // Wall is the planned length of the claim without its grace.
 func (c *Claim) Wall() time.Duration { return c.Plan.Wall }
+
+// Worked says whether anything of the job was ever sold, or is kept of earlier lives.
+func (r *Record) Worked() bool {
+	return len(r.Committed)+len(r.Claimed)+len(r.Skipped)+len(r.Claims)+len(r.Past)+len(r.Unpublished) > 0 || r.Resume != (job.Token{}) ||
+		r.Attained != 0 || r.Started != 0 || r.Served != 0 || r.Forgiven != 0
+}
+
+// Zero says whether nothing was learned.
+func (l *Learned) Zero() bool {
+	return len(l.Rates)+len(l.Prepares)+len(l.Suspects) == 0 && l.Safe == nil && l.LastDetail == "" && l.Peak == (trp.Vector{}) && l.Trust == (Trust{}) &&
+		l.Rate|l.Prepare == 0 && l.Margin|l.MemoryScale|l.Spread|l.Runs == 0 && l.FailedAt|l.KilledAt == 0 && l.Failures|l.Kills == 0
+}

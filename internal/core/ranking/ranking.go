@@ -11,12 +11,15 @@ import (
 // List is things in an order, such as waiting jobs as a policy asks them, each with a need, such as the shortest window that it
 // could use. It answers "who is the first that can use a window of this length" by looking at one number for each chunk of up to
 // chunkSize things and then into one chunk. The zero value is empty.
-type List[T any] struct {
+type List[T comparable] struct {
 	chunks [][]entry[T]
-	// least need of each chunk.
+	// least need of each chunk, and what comes first in it: what is looked at to find the chunk lies together.
 	least []time.Duration
+	first []T
 	// spare is room for a first chunk.
 	spare []entry[T]
+	// gathered is what has no place yet.
+	gathered []entry[T]
 }
 
 type entry[T any] struct {
@@ -34,7 +37,7 @@ type Order[T any] func(a, b T) int
 func (r *List[T]) Insert(before Order[T], need time.Duration, of T) {
 	e := entry[T]{need, of}
 	if len(r.chunks) == 0 {
-		r.chunks, r.least = append(r.chunks, append(r.spare, e)), append(r.least, e.need)
+		r.chunks, r.least, r.first = append(r.chunks, append(r.spare, e)), append(r.least, e.need), append(r.first, of)
 		r.spare = nil
 		return
 	}
@@ -44,7 +47,7 @@ func (r *List[T]) Insert(before Order[T], need time.Duration, of T) {
 		half := append(make([]entry[T], 0, chunkSize), r.chunks[c][chunkSize/2:]...)
 		clear(r.chunks[c][chunkSize/2:])
 		r.chunks[c] = r.chunks[c][:chunkSize/2]
-		r.chunks, r.least = slices.Insert(r.chunks, c+1, half), slices.Insert(r.least, c+1, 0)
+		r.chunks, r.least, r.first = slices.Insert(r.chunks, c+1, half), slices.Insert(r.least, c+1, 0), slices.Insert(r.first, c+1, half[0].of)
 		r.measure(c)
 		r.measure(c + 1)
 		if i > chunkSize/2 {
@@ -52,30 +55,90 @@ func (r *List[T]) Insert(before Order[T], need time.Duration, of T) {
 		}
 	}
 	r.chunks[c] = slices.Insert(r.chunks[c], i, e)
-	r.least[c] = min(r.least[c], e.need)
+	r.least[c], r.first[c] = min(r.least[c], e.need), r.chunks[c][0].of
+}
+
+// Gather puts something in that gets its place from Settle, with all else that was gathered: until then the list is as if it were not
+// in. For many things that is faster than Insert.
+func (r *List[T]) Gather(need time.Duration, of T) {
+	r.gathered = append(r.gathered, entry[T]{need, of})
+}
+
+// fewOf those in the list, as a divisor: so few are put in one by one, more are merged with all of the list.
+const fewOf = 16
+
+// Settle puts what was gathered into its places. What was gathered in order is not sorted again.
+func (r *List[T]) Settle(before Order[T]) {
+	more := r.gathered
+	if len(more) <= 1+len(r.chunks)*chunkSize/fewOf {
+		for _, e := range more {
+			r.Insert(before, e.need, e.of)
+		}
+		clear(more)
+		r.gathered = more[:0]
+		return
+	}
+	r.gathered = nil
+	order := func(a, b entry[T]) int { return before(a.of, b.of) }
+	if !slices.IsSortedFunc(more, order) {
+		slices.SortFunc(more, order)
+	}
+	old := r.chunks
+	r.chunks, r.least, r.first, r.spare = nil, nil, nil, nil
+	for _, c := range old {
+		for _, e := range c {
+			for len(more) > 0 && order(more[0], e) < 0 {
+				r.push(more[0])
+				more = more[1:]
+			}
+			r.push(e)
+		}
+	}
+	for _, e := range more {
+		r.push(e)
+	}
+}
+
+// push puts something behind all that is in.
+func (r *List[T]) push(e entry[T]) {
+	last := len(r.chunks) - 1
+	switch {
+	case last < 0:
+		r.chunks, r.least, r.first, last = append(r.chunks, nil), append(r.least, e.need), append(r.first, e.of), 0
+	case len(r.chunks[last]) == chunkSize:
+		r.chunks, r.least, r.first = append(r.chunks, make([]entry[T], 0, chunkSize)), append(r.least, e.need), append(r.first, e.of)
+		last++
+	}
+	r.chunks[last], r.least[last] = append(r.chunks[last], e), min(r.least[last], e.need)
 }
 
 // Remove takes out something that is in, in the place that before gives it.
 func (r *List[T]) Remove(before Order[T], s T) {
+	if len(r.chunks) == 0 {
+		return
+	}
 	c := r.chunk(before, s)
-	i, found := slices.BinarySearchFunc(r.chunks[c], s, func(x entry[T], s T) int { return before(x.of, s) })
-	if !found {
+	// What lies in a chunk is seen at once; to compare it each thing would have to be looked up.
+	i := slices.IndexFunc(r.chunks[c], func(x entry[T]) bool { return x.of == s })
+	if i < 0 {
 		return
 	}
 	need := r.chunks[c][i].need
 	r.chunks[c] = slices.Delete(r.chunks[c], i, i+1)
-	switch {
-	case len(r.chunks[c]) == 0:
+	if len(r.chunks[c]) == 0 {
 		r.spare = r.chunks[c]
-		r.chunks, r.least = slices.Delete(r.chunks, c, c+1), slices.Delete(r.least, c, c+1)
-	case need == r.least[c]:
+		r.chunks, r.least, r.first = slices.Delete(r.chunks, c, c+1), slices.Delete(r.least, c, c+1), slices.Delete(r.first, c, c+1)
+		return
+	}
+	r.first[c] = r.chunks[c][0].of
+	if need == r.least[c] {
 		r.measure(c)
 	}
 }
 
 // chunk is the last one whose first thing does not come after s.
 func (r *List[T]) chunk(before Order[T], s T) int {
-	i, found := slices.BinarySearchFunc(r.chunks, s, func(c []entry[T], s T) int { return before(c[0].of, s) })
+	i, found := slices.BinarySearchFunc(r.first, s, before)
 	if found {
 		return i
 	}
@@ -118,6 +181,9 @@ func (r *List[T]) Ahead(is func(T) bool) (ahead, all int) {
 	return ahead, all
 }
 
+// Empty says whether nothing has a place.
+func (r *List[T]) Empty() bool { return len(r.chunks) == 0 }
+
 // First is the first with a need of at most this length; ok is false if there is none.
 func (r *List[T]) First(length time.Duration) (of T, ok bool) {
 	for of := range r.Within(length) {
@@ -135,6 +201,27 @@ func (r *List[T]) Within(length time.Duration) func(yield func(T) bool) {
 			}
 			for i := range r.chunks[c] {
 				if e := &r.chunks[c][i]; e.need <= length && !yield(e.of) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Behind yields in order what comes after s, which need not be in. The list must not change meanwhile.
+func (r *List[T]) Behind(before Order[T], s T) func(yield func(T) bool) {
+	return func(yield func(T) bool) {
+		if len(r.chunks) == 0 {
+			return
+		}
+		c := r.chunk(before, s)
+		i, found := slices.BinarySearchFunc(r.chunks[c], s, func(x entry[T], s T) int { return before(x.of, s) })
+		if found {
+			i++
+		}
+		for ; c < len(r.chunks); c, i = c+1, 0 {
+			for _, e := range r.chunks[c][i:] {
+				if !yield(e.of) {
 					return
 				}
 			}

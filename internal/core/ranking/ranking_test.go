@@ -11,7 +11,7 @@ import (
 
 type thing struct{ name, size int }
 
-// TestRanking against a scan in order, with enough things for several chunks.
+// TestRanking against a scan in order, with enough things for several chunks, which come one by one and many at once.
 func TestRanking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := func(a, b *thing) int { return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.name, b.name)) }
@@ -27,11 +27,28 @@ func TestRanking(t *testing.T) {
 				i := draw(len(all))
 				r.Remove(before, all[i].of)
 				all = slices.Delete(all, i, i+1)
+				if r.Empty() != (len(all) == 0) {
+					t.Fatalf("of %d things: empty %v", len(all), r.Empty())
+				}
 				continue
 			}
 			e := entry[*thing]{time.Duration(draw(100)), &thing{name: n, size: draw(50)}}
 			all = append(all, e)
-			r.Insert(before, e.need, e.of)
+			if draw(100) > 0 {
+				r.Insert(before, e.need, e.of)
+				continue
+			}
+			r.Gather(e.need, e.of)
+			sorted := draw(2) == 0
+			for m := range draw(700) {
+				e := entry[*thing]{time.Duration(draw(100)), &thing{name: 10_000*(n+1) + m, size: draw(50)}}
+				if sorted {
+					e.of.size = 25
+				}
+				all = append(all, e)
+				r.Gather(e.need, e.of)
+			}
+			r.Settle(before)
 		}
 		slices.SortFunc(all, func(a, b entry[*thing]) int { return before(a.of, b.of) })
 		for length := time.Duration(-1); length < 101; length += 3 {
@@ -53,6 +70,24 @@ func TestRanking(t *testing.T) {
 			}
 			if !slices.Equal(within, list) {
 				t.Fatalf("of %d things %d are within %d, want %d", len(all), len(within), length, len(list))
+			}
+		}
+		for range 20 {
+			at := &thing{name: draw(1500), size: draw(52) - 1} // mostly one that is not in
+			if len(all) > 0 && draw(2) == 0 {
+				at = all[draw(len(all))].of
+			}
+			var behind, list []*thing
+			for _, e := range all {
+				if before(e.of, at) > 0 {
+					list = append(list, e.of)
+				}
+			}
+			for got := range r.Behind(before, at) {
+				behind = append(behind, got)
+			}
+			if !slices.Equal(behind, list) {
+				t.Fatalf("of %d things %d are behind %v, want %d", len(all), len(behind), *at, len(list))
 			}
 		}
 	})

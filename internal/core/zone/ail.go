@@ -29,7 +29,7 @@ func (z *Zone) ail(now quantity.Instant, s *state, r *job.Result) {
 	a.times++
 	a.text = r.Detail
 	a.until = now.Add(min(mostPause, z.cfg.Backoff<<min(a.times-1, 10)))
-	if s.notBefore < a.until && s.alive > 0 {
+	if s.met().notBefore < a.until && s.alive > 0 {
 		z.rest(now, s, a.until.Sub(now))
 	}
 }

@@ -26,16 +26,12 @@ func (z *Zone) fact(out *protocol.Out, f protocol.Fact) {
 func (z *Zone) Apply(f protocol.Fact) {
 	switch f.Kind {
 	case protocol.HomeTaken:
-		z.adopt(protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation.Number(), Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
+		z.adopt(&protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
 	case protocol.HomeKept:
-		r := *f.Record
 		if f.Flag {
-			z.attainedArchived(z.queue(r.Queue), -r.Attained)
+			z.attainedArchived(z.queue(f.Record.Queue), -f.Record.Attained)
 		}
-		r.Generation = r.Generation.Number()
-		r.Claims, r.Past, r.Unpublished = slices.Clone(r.Claims), slices.Clone(r.Past), slices.Clone(r.Unpublished)
-		r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
-		z.adopt(r)
+		z.adopt(f.Record)
 	case protocol.HomeDropped:
 		if s := z.jobs[f.Job]; s != nil {
 			z.remove(s)
@@ -47,7 +43,7 @@ func (z *Zone) Apply(f protocol.Fact) {
 	case protocol.HomeArchived:
 		if s := z.jobs[f.Job]; s != nil {
 			z.remove(s)
-			z.attainedArchived(s.q, s.Attained)
+			z.attainedArchived(s.q, s.work().attained)
 		}
 	case protocol.QueueKnown:
 		q := z.queue(f.Queue.Name)
@@ -72,18 +68,11 @@ func (z *Zone) Apply(f protocol.Fact) {
 		z.records.Change(s)
 		z.applyJob(s, &f)
 		z.enroll(s)
-		sum := recordSum(&s.Record, s.parts)
+		z.list(s)
+		sum := s.hash()
 		z.sum += sum - s.sum
 		s.sum = sum
 	}
-}
-
-// newState is a job with what its floor asks of it.
-func newState(q *queue, r protocol.Record) *state {
-	s := &state{Record: r, q: q}
-	s.floor.Demand = (*demand)(s)
-	s.keepRigid()
-	return s
 }
 
 // remove takes a job out of memory. What it had attained counts on for its queue until the zone comes up again.
@@ -92,20 +81,25 @@ func (z *Zone) remove(s *state) {
 	z.sum -= s.sum
 	z.retire(s)
 	z.strike(s)
-	z.busy.drop(s, busySlot)
 	z.stay(s)
-	z.publishing.Set(&s.slots.publishing, s, quantity.Never)
+	if s.sold != nil {
+		z.busy.drop(s, busySlot)
+		z.publishing.Set(&s.sold.slots.publishing, s, quantity.Never)
+	}
 	delete(z.jobs, s.Job)
 }
 
-func (z *Zone) adopt(r protocol.Record) {
+func (z *Zone) adopt(r *protocol.Record) {
 	s := newState(z.queue(r.Queue), r)
-	for i := range s.Claims {
-		s.leases = append(s.leases, lease{token: s.Claims[i].Token})
-		z.hold(s, &s.Claims[i])
+	s.Spec, s.specSum = z.specs.Share(r.Spec)
+	if w := s.sold; w != nil {
+		for i := range w.claims {
+			w.leases = append(w.leases, lease{token: w.claims[i].Token})
+			z.hold(s, &w.claims[i])
+		}
 	}
 	s.q.attained += r.Attained
-	z.jobs[r.Job] = s
+	z.jobs[s.Job] = s
 	switch {
 	case r.Verdict.State.Final():
 		z.close(s)
@@ -113,26 +107,15 @@ func (z *Zone) adopt(r protocol.Record) {
 		z.enliven(s)
 	}
 	z.armPublications(s)
-	if len(s.Claims) > 0 {
+	if len(s.work().claims) > 0 {
 		z.busy.add(s, busySlot)
 	}
-	s.parts = sumsOf(&s.Record)
-	s.sum = recordSum(&s.Record, s.parts)
+	s.sum = s.hash()
 	z.sum += s.sum
 	z.records.Add(s)
-	for i := range s.Past {
-		s.fruitless += fruitlessOf(&s.Past[i])
-	}
 	z.enroll(s)
+	z.list(s)
 	z.changed(s)
-}
-
-// fruitlessOf is 1 for a subjob that committed nothing.
-func fruitlessOf(p *protocol.Past) int {
-	if p.Committed.Empty() {
-		return 1
-	}
-	return 0
 }
 
 func (z *Zone) applyJob(s *state, f *protocol.Fact) {
@@ -140,9 +123,9 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 	case protocol.Claimed:
 		z.applyClaim(s, f)
 	case protocol.ClaimExtended:
-		c := &s.Claims[z.mustClaim(s, f.Token)]
-		s.Claimed = s.Claimed.Remove(c.Range).Add(f.Range)
-		invariant.Check(!s.Committed.Overlaps(f.Range), "job %s: the extension %v of %v overlaps committed work", s.Job, f.Range, f.Token)
+		c, w := &s.work().claims[z.mustClaim(s, f.Token)], s.makeWork()
+		w.claimed = w.claimed.Remove(c.Range).Add(f.Range)
+		invariant.Check(!w.committed.Overlaps(f.Range), "job %s: the extension %v of %v overlaps committed work", s.Job, f.Range, f.Token)
 		c.Plan.Extended += f.End.Sub(c.End)
 		c.Range, c.End = f.Range, f.End
 		z.resell(s, c)
@@ -152,18 +135,18 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 	case protocol.Released:
 		z.settle(s, f, job.Range{})
 	case protocol.Committed:
-		c := s.Claims[z.mustClaim(s, f.Token)]
-		invariant.Check(!f.Range.Empty() && c.Range.Contains(f.Range) && !s.Committed.Overlaps(f.Range),
+		c, w := s.work().claims[z.mustClaim(s, f.Token)], s.makeWork()
+		invariant.Check(!f.Range.Empty() && c.Range.Contains(f.Range) && !w.committed.Overlaps(f.Range),
 			"job %s: committing %v of claim %v a second time or beyond it", s.Job, f.Range, c.Range)
 		z.settle(s, f, f.Range)
-		s.Committed = s.Committed.Add(f.Range)
+		w.committed = w.committed.Add(f.Range)
 		if f.Skipped { // there is nothing to publish of what was given up
-			s.Skipped = s.Skipped.Add(f.Range)
+			w.skipped = w.skipped.Add(f.Range)
 		} else {
 			z.awaitPublication(s, &c, f.Range)
 		}
-		if s.Spec.Kind == job.Steps && f.Result.Checkpoint && (s.Resume.Zero() || !planted.In(planted.StaleCheckpoint)) {
-			s.Resume = f.Token
+		if s.Spec.Kind == job.Steps && f.Result.Checkpoint && (w.resume.Zero() || !planted.In(planted.StaleCheckpoint)) {
+			w.resume = f.Token
 		}
 		if s.complete() {
 			z.retire(s) // it has no use for a window any more
@@ -171,10 +154,7 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 	case protocol.OutputPublished:
 		z.applyPublished(s, f.Token)
 	case protocol.Calibrated:
-		if f.Learned.Safe != s.Learned.Safe {
-			s.parts.safe = safeSum(f.Learned)
-		}
-		s.Learned = *f.Learned
+		s.learn(f.Learned)
 		s.rigid.LookAnew()
 		z.touch(s)
 	case protocol.HomeHeld:
@@ -182,7 +162,8 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 		s.foreseen.told = false // how long its owner pauses it is nobody's estimate
 		z.changed(s)
 	case protocol.Ended:
-		s.Verdict, s.Ended = f.Verdict, f.At
+		end := s.makeFate()
+		end.verdict, end.ended = f.Verdict, f.At
 		z.retire(s)
 		z.close(s)
 	case protocol.HomeReopened:
@@ -191,7 +172,8 @@ func (z *Zone) applyJob(s *state, f *protocol.Fact) {
 }
 
 func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
-	free := !s.Committed.Overlaps(f.Range) && !s.Claimed.Overlaps(f.Range) && !f.Range.Empty()
+	w := s.makeWork()
+	free := !w.committed.Overlaps(f.Range) && !w.claimed.Overlaps(f.Range) && !f.Range.Empty()
 	invariant.Check(free, "job %s: %v is sold a second time", s.Job, f.Range)
 	c := protocol.Claim{
 		Token: f.Token, Generation: s.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
@@ -200,28 +182,28 @@ func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
 	if c.Bid != nil {
 		z.credit(s.q, -c.Bid.Price)
 	}
-	s.Served = max(s.Served, f.Start)
-	i, found := slices.BinarySearchFunc(s.Claims, c.Token, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
+	w.served = max(w.served, f.Start)
+	i, found := slices.BinarySearchFunc(w.claims, c.Token, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
 	invariant.Check(!found, "job %s: token %v is claimed twice", s.Job, c.Token)
-	s.Claims = slices.Insert(s.Claims, i, c)
-	s.Claimed = s.Claimed.Add(f.Range)
-	s.leases = append(s.leases, lease{token: c.Token})
-	z.hold(s, &s.Claims[i])
+	w.claims = slices.Insert(w.claims, i, c)
+	w.claimed = w.claimed.Add(f.Range)
+	w.leases = append(w.leases, lease{token: c.Token})
+	z.hold(s, &w.claims[i])
 	z.busy.add(s, busySlot)
 	z.touch(s)
 }
 
 // settle ends a claim: what it held is free again but for committed, and it becomes part of the past.
 func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
-	i := z.mustClaim(s, f.Token)
-	c := s.Claims[i]
-	s.Claims = slices.Delete(s.Claims, i, i+1)
-	s.Claimed = s.Claimed.Remove(c.Range)
+	i, w := z.mustClaim(s, f.Token), s.makeWork()
+	c := w.claims[i]
+	w.claims = slices.Delete(w.claims, i, i+1)
+	w.claimed = w.claimed.Remove(c.Range)
 	if l := s.lease(f.Token); l.running != 0 {
 		s.q.going.remove(l.running, policy.MiB(c.Demand))
 	}
-	s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.token == f.Token })
-	if len(s.Claims) == 0 {
+	w.leases = slices.DeleteFunc(w.leases, func(l lease) bool { return l.token == f.Token })
+	if len(w.claims) == 0 {
 		z.busy.drop(s, busySlot)
 	}
 	z.release(s, &c)
@@ -235,22 +217,22 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 			p.Detail = r.Detail
 		}
 		attained := policy.MemoryTime(c.Demand, r.Ran())
-		s.Attained += attained
+		w.attained += attained
 		q.attained += attained
-		if r.Start != 0 && (s.Started == 0 || r.Start < s.Started) {
-			s.Started = r.Start
+		if r.Start != 0 && (w.started == 0 || r.Start < w.started) {
+			w.started = r.Start
 		}
 	}
-	s.Past = append(s.Past, p)
-	s.fruitless += fruitlessOf(&p)
-	s.parts.past += pastSum(&s.Record, len(s.Past)-1)
+	w.past = append(w.past, p)
+	w.fruitless += fruitlessOf(&p)
+	w.pastSum += pastSum(w.past, len(w.past)-1)
 	if p.RealStart == 0 && c.Bid != nil {
 		if !planted.In(planted.ForgetWait) {
-			s.Served = c.Bid.Since // it was not served after all
+			w.served = c.Bid.Since // it was not served after all
 		}
 		z.credit(q, c.Bid.Price)
 	} else {
-		s.Served = max(s.Served, f.At)
+		w.served = max(w.served, f.At)
 	}
 	if f.At.Add(z.cfg.MinWindow) < c.End {
 		z.onSlices(&c, func(s *slice) { z.floor.EndedEarly(&s.floor) })
@@ -267,8 +249,8 @@ func (z *Zone) mustClaim(s *state, t job.Token) int {
 // Capture implements capture.Source. Graves go first: one folds before a later life of its job.
 func (z *Zone) Capture() capture.Run {
 	var small []protocol.Fact
-	for _, g := range z.buried {
-		small = append(small, protocol.Fact{Kind: protocol.HomeDropped, Job: g.id, Generation: g.last})
+	for id, last := range z.buried.all() {
+		small = append(small, protocol.Fact{Kind: protocol.HomeDropped, Job: id, Generation: last})
 	}
 	for _, name := range z.queueNames() {
 		q := z.queues[name].Queue
@@ -282,19 +264,6 @@ func (z *Zone) Capture() capture.Run {
 		}
 	}
 	return z.records.Begin(z.self, small)
-}
-
-// AppendFacts implements capture.Part.
-func (s *state) AppendFacts(out []protocol.Fact) []protocol.Fact {
-	r := s.Record
-	r.Claims, r.Past, r.Unpublished = slices.Clone(r.Claims), slices.Clone(r.Past), slices.Clone(r.Unpublished)
-	r.Committed, r.Claimed, r.Skipped = slices.Clone(r.Committed), slices.Clone(r.Claimed), slices.Clone(r.Skipped)
-	if planted.In(planted.ForgetPast) {
-		for i := range max(0, len(r.Past)-1) {
-			r.Past[i].Committed = job.Range{}
-		}
-	}
-	return append(out, protocol.Fact{Kind: protocol.HomeKept, Job: s.Job, Record: &r})
 }
 
 // all are the jobs by id.

@@ -19,19 +19,23 @@ import (
 const mostClosing = 1024
 
 // close has the gate told of a job's verdict.
-func (z *Zone) close(s *state) { s.closing = z.closing.Say(s.closing, s) }
+func (z *Zone) close(s *state) {
+	f := s.makeFate()
+	f.closing = z.closing.Say(f.closing, s)
+}
 
 // stay takes a job out of those that are closed, and of those that leave.
 func (z *Zone) stay(s *state) {
-	s.closing = z.closing.Confirm(s.closing)
-	s.leaving = z.leaving.Drop(s.leaving)
+	if f := s.sealed; f != nil {
+		f.closing, f.leaving = z.closing.Confirm(f.closing), z.leaving.Drop(f.leaving)
+	}
 }
 
 // mayLeave has a job leave in its time if nothing more is to become of it: the gate has its verdict, and all of its output is in
 // its place.
 func (z *Zone) mayLeave(s *state) {
-	if s.acked && s.Verdict.State.Final() && (len(s.Unpublished) == 0 || planted.In(planted.LeaveUnpublished)) {
-		s.leaving = z.leaving.Put(s.leaving, s, s.Ended)
+	if f := s.sealed; f != nil && f.acked && f.verdict.State.Final() && (len(s.work().unpublished) == 0 || planted.In(planted.LeaveUnpublished)) {
+		f.leaving = z.leaving.Put(f.leaving, s, f.ended)
 	}
 }
 
@@ -41,12 +45,12 @@ func (z *Zone) sayClosed(now quantity.Instant, out *protocol.Out) {
 	for s, ok := z.closing.Next(now); ok; s, ok = z.closing.Next(now) {
 		z.looking = append(z.looking, s)
 		if planted.In(planted.ForgetClosing) {
-			s.closing = z.closing.Confirm(s.closing)
+			s.sealed.closing = z.closing.Confirm(s.sealed.closing)
 		}
 	}
 	slices.SortFunc(z.looking, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
 	for _, s := range z.looking {
-		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
+		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.fate().verdict, At: s.fate().ended})
 	}
 	due := z.leaving.Due(now)
 	slices.SortFunc(due, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
@@ -59,7 +63,7 @@ func (z *Zone) sayClosed(now quantity.Instant, out *protocol.Out) {
 
 // filed lets go of a job that the archive has. What it has of an earlier life changes nothing.
 func (z *Zone) filed(in *protocol.Message, out *protocol.Out) {
-	if s := z.jobs[in.Job]; s != nil && s.leaving != nil && s.Generation == in.Generation.Number() {
+	if s := z.jobs[in.Job]; s != nil && s.fate().leaving != nil && s.Generation == in.Generation.Number() {
 		z.fact(out, protocol.Fact{Kind: protocol.HomeArchived, Job: s.Job, Generation: s.Generation})
 	}
 }
@@ -90,9 +94,8 @@ func (z *Zone) recalled(in *protocol.Message) *state {
 	if len(in.Filed) == 0 || z.jobs[in.Job] != nil || in.Filed[0].Record == nil {
 		return nil
 	}
-	s := &state{Record: *in.Filed[0].Record}
-	s.Generation = s.Generation.Number()
-	if slices.ContainsFunc(z.buried, func(g grave) bool { return g.id == s.Job && s.Generation <= g.last }) {
+	s := z.outsider(in.Filed[0].Record)
+	if s.Generation <= z.buried.last(s.Job) {
 		return nil
 	}
 	return s
@@ -101,7 +104,7 @@ func (z *Zone) recalled(in *protocol.Message) *state {
 // answerArchived takes a message about an archived job in. It is false where the message is to be taken in as any other: the job
 // was taken back for its next life, or made way for another one of its name.
 func (z *Zone) answerArchived(s *state, in *protocol.Message, out *protocol.Out) bool {
-	dropped := protocol.Fact{Kind: protocol.HomeDropped, Job: s.Job, Generation: s.Generation, Count: s.Attained, Text: s.Queue}
+	dropped := protocol.Fact{Kind: protocol.HomeDropped, Job: s.Job, Generation: s.Generation, Count: s.work().attained, Text: s.q.Name}
 	switch of := in.Generation.Number(); in.Kind {
 	case protocol.Adopt:
 		switch {

@@ -59,15 +59,10 @@ func (a *shelved) step(now quantity.Instant, in protocol.Message) (said []protoc
 // words draws what the gate and nodes may say of two jobs, old words too.
 func words(t *rapid.T, z *Zone, now quantity.Instant) protocol.Message {
 	name := rapid.SampledFrom([]job.ID{"a", "b"}).Draw(t, "job")
-	of, last := job.Generation(1), job.Generation(0)
+	of, last := job.Generation(1), z.buried.last(name)
 	var spec *job.Spec
 	if s := z.jobs[name]; s != nil {
 		of, spec = s.Generation, s.Spec
-	}
-	for _, g := range z.buried {
-		if g.id == name {
-			last = g.last
-		}
 	}
 	gate := protocol.Address{Role: protocol.Gate}
 	m := protocol.Message{From: gate, Job: name, Epoch: 1, Generation: max(1, of-job.Generation(rapid.IntRange(0, 5).Draw(t, "earlier")/5)), At: now}
@@ -148,11 +143,11 @@ func TestAnArchivedRecordAnswersAsAHotOne(t *testing.T) {
 			for _, id := range []job.ID{"a", "b"} {
 				h, s := hot.jobs[id], cold.jobs[id]
 				if s == nil && h != nil { // what the archive has of it is what the other one has
-					if p := a.parts[id]; len(p.Filed) == 0 || !h.Verdict.State.Final() || !reflect.DeepEqual(*p.Filed[0].Record, h.Record) {
-						rt.Fatalf("job %s: the archive has %+v, the other zone %+v", id, p.Filed, h.Record)
+					if p := a.parts[id]; len(p.Filed) == 0 || !h.fate().verdict.State.Final() || !reflect.DeepEqual(p.Filed[0].Record, h.record()) {
+						rt.Fatalf("job %s: the archive has %+v, the other zone %+v", id, p.Filed, h.record())
 					}
 				}
-				if s != nil && (h == nil || recordSum(&h.Record, h.parts) != recordSum(&s.Record, s.parts)) {
+				if s != nil && (h == nil || h.hash() != s.hash()) {
 					rt.Fatalf("job %s: %+v, in the other zone %+v", id, s, h)
 				}
 			}

@@ -28,6 +28,9 @@ const silent = "its node does not answer"
 type trouble struct {
 	backoff backoff
 	ailed   ailed
+	// notBefore pauses the job after a subjob without progress, or refusals.
+	notBefore quantity.Instant
+	slots     struct{ resting, avoiding int }
 }
 
 // troubled makes room for a job's trouble.
@@ -98,7 +101,7 @@ func (z *Zone) backOff(now quantity.Instant, s *state, on []*slice, ask uint64, 
 	}
 	if b.refusals >= refusedOften {
 		b.until = now.Add(pause)
-		if s.notBefore < b.until {
+		if s.met().notBefore < b.until {
 			z.rest(now, s, b.until.Sub(now))
 		}
 	}
@@ -121,7 +124,7 @@ func (z *Zone) avoidedAnew(s *state) {
 	for i := range s.met().backoff.avoided {
 		next = min(next, s.met().backoff.avoided[i].until)
 	}
-	z.avoiding.Set(&s.slots.avoiding, s, next)
+	z.avoiding.Set(&s.troubled().slots.avoiding, s, next)
 	s.rigid.LookAnew()
 	z.changed(s)
 }
@@ -177,7 +180,7 @@ func (z *Zone) taken(s *state, t job.Token) {
 	if s.trouble != nil {
 		s.trouble.backoff.refusals, s.trouble.backoff.text = 0, ""
 	}
-	c := &s.Claims[s.claim(t)]
+	c := &s.work().claims[s.claim(t)]
 	z.site(c.Slice).trust()
 	for _, id := range c.Also {
 		z.site(id).trust()

@@ -45,7 +45,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 		return
 	}
 	s := a.job
-	if s.Verdict.State.Final() || s.Generation != a.generation || s.dropping.State != job.Waiting || s.Committed.Overlaps(a.piece.Range) || s.Claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.End || s.claim(in.Token) >= 0 {
+	if s.fate().verdict.State.Final() || s.Generation != a.generation || s.fate().dropping.State != job.Waiting || s.work().committed.Overlaps(a.piece.Range) || s.work().claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.End || s.claim(in.Token) >= 0 {
 		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
 		z.changed(s)
 		return
@@ -54,13 +54,13 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 	z.fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
 		Speed: a.piece.Speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
-		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.Resume, Window: a.piece.Window, Round: a.piece.Round, Option: a.piece.Option},
+		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.work().resume, Window: a.piece.Window, Round: a.piece.Round, Option: a.piece.Option},
 		Bid:  a.piece.Bid, At: a.asked,
 	})
 	l := s.lease(in.Token)
 	l.sent, l.won = now, a.id
 	z.stir(s)
-	c := s.Claims[s.claim(in.Token)]
+	c := s.work().claims[s.claim(in.Token)]
 	z.redeem(s, &c, out)
 }
 
@@ -119,8 +119,9 @@ func (z *Zone) takeAsk(id uint64) *ask {
 	a := z.asks[i]
 	z.asks = slices.Delete(z.asks, i, i+1)
 	a.on(z, func(s *slice) { s.asks = slices.DeleteFunc(s.asks, func(b *ask) bool { return a == b }) })
-	a.job.asked = a.job.asked.Remove(a.piece.Range)
-	a.job.asking--
+	w := a.job.makeWork()
+	w.asked = w.asked.Remove(a.piece.Range)
+	w.asking--
 	a.job.q.asking -= 1 + len(a.also)
 	if b := a.piece.Bid; b != nil && !planted.In(planted.ForgetPledged) {
 		a.job.q.pledged -= b.Price

@@ -19,7 +19,7 @@ func (z *Zone) Costs(cuts []status.Cut) []status.Cut {
 				c.Reported = max(0, min(l.progress, c.Range.To)-c.Range.From)
 				if !c.Withdrawn {
 					c.Ran = max(0, c.At.Sub(c.Started))
-					c.AtRisk = s.atRisk(s.Claims[s.claim(c.Token)].Speed, &c)
+					c.AtRisk = s.atRisk(s.work().claims[s.claim(c.Token)].Speed, &c)
 				}
 			}
 		}
@@ -34,8 +34,8 @@ func (s *state) atRisk(speed int64, c *status.Cut) time.Duration {
 		return c.Ran
 	}
 	unit := s.Spec.PerUnit
-	if s.Learned.Rate > 0 {
-		unit = s.Learned.Rate
+	if s.learned().Rate > 0 {
+		unit = s.learned().Rate
 	}
 	if speed <= 0 {
 		return c.Ran

@@ -7,8 +7,7 @@ type crowd []*state
 type slot func(*state) *int
 
 func aliveSlot(s *state) *int { return &s.alive }
-func busySlot(s *state) *int  { return &s.slots.busy }
-func alikeSlot(s *state) *int { return &s.slots.alike }
+func busySlot(s *state) *int  { return &s.makeWork().slots.busy }
 
 // add puts a job in, if it is not.
 func (c *crowd) add(s *state, in slot) {

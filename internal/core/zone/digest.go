@@ -16,31 +16,29 @@ func queueSum(q *queue) uint64 {
 	return h.Sum()
 }
 
-// sums of the parts of a record that are long and seldom change, so that a fact costs what it changes and not the record:
-// the spec, the profile that was learned (Learned.Safe), and the sum over the past of each entry's hash with its place.
-type sums struct{ spec, safe, past uint64 }
-
-func sumsOf(r *protocol.Record) sums {
-	s := sums{spec: digest.Optional(digest.New(), r.Spec).Sum(), safe: safeSum(&r.Learned)}
-	for i := range r.Past {
-		s.past += pastSum(r, i)
-	}
-	return s
-}
+// A record's long parts that seldom change have sums of their own, so that a fact costs what it changes and not the record: the spec
+// (job.Pool), the profile that was learned (Learned.Safe), and the past.
 
 func safeSum(l *protocol.Learned) uint64 { return digest.Optional(digest.New(), l.Safe).Sum() }
 
-func pastSum(r *protocol.Record, i int) uint64 {
-	return r.Past[i].Mix(digest.New().Int(int64(i))).Sum()
+// unsafeSum is that of a job of which no profile was learned.
+var unsafeSum = safeSum(&protocol.Learned{}) //nolint:gochecknoglobals // read-only by use
+
+func pastSum(past []protocol.Past, i int) uint64 {
+	return past[i].Mix(digest.New().Int(int64(i))).Sum()
 }
 
-// recordSum hashes a job's record; its long parts are told.
-func recordSum(r *protocol.Record, parts sums) uint64 {
-	h := digest.New().Text(string(r.Job)).Int(int64(r.Epoch), int64(r.Generation), int64(parts.spec), int64(r.Submitted), r.Forgiven).Text(r.Queue).Bool(r.Held)
-	h = r.Skipped.Mix(r.Claimed.Mix(r.Committed.Mix(h)))
-	h = learnedHash(digest.List(h, r.Claims), &r.Learned).Int(int64(parts.safe))
-	h = r.Resume.Mix(h).Int(r.Attained, int64(r.Started), int64(len(r.Past)), int64(parts.past))
-	return r.Verdict.Mix(digest.List(h, r.Unpublished)).Int(int64(r.Ended), int64(r.Served)).Sum()
+// hash is the job's part of the digest.
+func (s *state) hash() uint64 {
+	w, l, f, safe := s.work(), s.learned(), s.fate(), unsafeSum
+	if s.lessons != nil {
+		safe = s.lessons.safeSum
+	}
+	h := digest.New().Text(string(s.Job)).Int(int64(s.Epoch), int64(s.Generation), int64(s.specSum), int64(s.Submitted), w.forgiven).Text(s.q.Name).Bool(s.Held)
+	h = w.skipped.Mix(w.claimed.Mix(w.committed.Mix(h)))
+	h = learnedHash(digest.List(h, w.claims), l).Int(int64(safe))
+	h = w.resume.Mix(h).Int(w.attained, int64(w.started), int64(len(w.past)), int64(w.pastSum))
+	return f.verdict.Mix(digest.List(h, w.unpublished)).Int(int64(f.ended), int64(w.served)).Sum()
 }
 
 // learnedHash leaves out Safe, which has a sum of its own.

@@ -19,36 +19,36 @@ import (
 // why is the reason of a job's present state in one sentence.
 func (z *Zone) why(now quantity.Instant, s *state) string {
 	switch {
-	case s.Verdict.State.Final():
-		return s.Verdict.Reason
-	case s.dropping.State == job.Failed && len(s.Claims) == 0 && len(s.Unpublished) > 0:
-		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", s.dropping.Reason, s.Unpublished[0].Node)
-	case s.dropping.State != job.Waiting:
-		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", s.dropping.Reason, len(s.Claims))
-	case s.complete() && len(s.Unpublished) > 0:
-		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", s.Unpublished[0].Node)
-	case s.Held && len(s.Claims) > 0:
-		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(s.Claims))
-	case len(s.Claims) == 1:
-		return "running on " + string(s.Claims[0].Slice)
-	case len(s.Claims) > 1:
+	case s.fate().verdict.State.Final():
+		return s.fate().verdict.Reason
+	case s.fate().dropping.State == job.Failed && len(s.work().claims) == 0 && len(s.work().unpublished) > 0:
+		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", s.fate().dropping.Reason, s.work().unpublished[0].Node)
+	case s.fate().dropping.State != job.Waiting:
+		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", s.fate().dropping.Reason, len(s.work().claims))
+	case s.complete() && len(s.work().unpublished) > 0:
+		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", s.work().unpublished[0].Node)
+	case s.Held && len(s.work().claims) > 0:
+		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(s.work().claims))
+	case len(s.work().claims) == 1:
+		return "running on " + string(s.work().claims[0].Slice)
+	case len(s.work().claims) > 1:
 		var at []string
-		for i := range s.Claims {
-			at = append(at, string(s.Claims[i].Slice))
+		for i := range s.work().claims {
+			at = append(at, string(s.work().claims[i].Slice))
 		}
 		return "running on " + strings.Join(at, ", ")
 	case s.Held:
 		return "paused by its owner"
-	case s.asking > 0:
+	case s.work().asking > 0:
 		return "a window was won, its node is being asked"
-	case s.notBefore > now && s.met().ailed.until >= s.notBefore:
+	case s.met().notBefore > now && s.met().ailed.until >= s.met().notBefore:
 		return fmt.Sprintf("(Node) its node could not run it, %d times in a row (%s); it is tried again in %v",
-			s.met().ailed.times, s.met().ailed.text, s.notBefore.Sub(now).Round(time.Millisecond))
-	case s.notBefore > now && s.met().backoff.until >= s.notBefore:
+			s.met().ailed.times, s.met().ailed.text, s.met().notBefore.Sub(now).Round(time.Millisecond))
+	case s.met().notBefore > now && s.met().backoff.until >= s.met().notBefore:
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
-			s.met().backoff.refusals, s.met().backoff.text, s.notBefore.Sub(now).Round(time.Millisecond))
-	case s.notBefore > now:
-		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", s.notBefore.Sub(now).Round(time.Millisecond), s.Learned.LastDetail)
+			s.met().backoff.refusals, s.met().backoff.text, s.met().notBefore.Sub(now).Round(time.Millisecond))
+	case s.met().notBefore > now:
+		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", s.met().notBefore.Sub(now).Round(time.Millisecond), s.learned().LastDetail)
 	case !z.usable():
 		return "no slice is usable" + z.unusable()
 	}
@@ -95,7 +95,7 @@ func (z *Zone) sentence(s *state, c *market.Cause) string {
 	case market.Ending:
 		return "it is ending"
 	case market.QueueCap:
-		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.Queue, s.q.Cap)
+		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.q.Name, s.q.Cap)
 	case market.Unattended:
 		if z.cfg.Market == nil {
 			return "it is external, and this daemon asks no agents: start it with --mechanism jasda"
@@ -147,11 +147,7 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 
 // ExplainFiled says the same of a job that was left to the archive, from its record, which is not kept.
 func (z *Zone) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation {
-	q := z.queues[r.Queue]
-	if q == nil {
-		q = z.newQueue(r.Queue) // for this question alone
-	}
-	return z.explain(now, newState(q, *r))
+	return z.explain(now, z.outsider(r))
 }
 
 func (z *Zone) explain(now quantity.Instant, s *state) status.Explanation {
@@ -170,11 +166,7 @@ func (z *Zone) explain(now quantity.Instant, s *state) status.Explanation {
 
 // DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.
 func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
-	q := z.queues[spec.Queue]
-	if q == nil {
-		q = z.newQueue(spec.Queue) // for this question alone
-	}
-	s, v := newState(q, protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), z.viewer(now)
+	s, v := z.outsider(&protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), z.viewer(now)
 	e := status.Explanation{Job: v.show(s), Slices: z.matches(now, s)}
 	early, found := v.nextStart(s)
 	switch {
@@ -216,8 +208,8 @@ func (z *Zone) match(now quantity.Instant, s *state, c *market.Class) *status.Sl
 	v := s.view()
 	v.Running = 0
 	f := &status.SliceFit{Capacity: c.Capacity[trp.Memory]}
-	if free := job.NextFree(0, s.Spec.Total, s.Committed); !free.Empty() {
-		f.Least = s.safe().LeastOver(free.From, free.From+1, s.Learned.MemoryScale)
+	if free := job.NextFree(0, s.Spec.Total, s.work().committed); !free.Empty() {
+		f.Least = s.safe().LeastOver(free.From, free.From+1, s.learned().MemoryScale)
 	}
 	end := quantity.Never
 	if s.Spec.Kind != job.Rigid {

@@ -14,9 +14,9 @@ import (
 func (z *Zone) continuations(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	wake := quantity.Never
 	for _, st := range z.due(&z.continuing, now) {
-		for i := range st.leases {
-			l := &st.leases[i]
-			c := &st.Claims[st.claim(l.token)]
+		for i := range st.work().leases {
+			l := &st.work().leases[i]
+			c := &st.work().claims[st.claim(l.token)]
 			if st.bidsAt(c, l) > now {
 				continue
 			}
@@ -44,7 +44,7 @@ func (s *state) extends() bool {
 // bidsAt is when a running subjob bids for the window that follows its own: late enough to judge the present queue, early
 // enough for the program to see its new end. Never if it does not; an external job's agent plans its subjobs itself.
 func (s *state) bidsAt(c *protocol.Claim, l *lease) quantity.Instant {
-	if !s.extends() && (!s.Spec.Continue || s.Spec.External) || l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || s.dropping.State != job.Waiting || len(c.Also) > 0 {
+	if !s.extends() && (!s.Spec.Continue || s.Spec.External) || l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || s.fate().dropping.State != job.Waiting || len(c.Also) > 0 {
 		return quantity.Never
 	}
 	return c.End.Add(-s.Spec.Launch.Grace - max(2*time.Second, c.Wall()/4))

@@ -22,15 +22,15 @@ type demand state
 func stateOf(j *market.Job) *state { return (*state)(j.Demand.(*demand)) }
 
 func (d *demand) Name() job.ID                   { return d.Job }
-func (d *demand) Spec() *job.Spec                { return d.Record.Spec }
-func (d *demand) Queue() (string, time.Duration) { return d.Record.Queue, d.q.MaxWindow }
+func (d *demand) Spec() *job.Spec                { return d.accepted.Spec }
+func (d *demand) Queue() (string, time.Duration) { return d.q.Name, d.q.MaxWindow }
 func (d *demand) View() atomizer.View            { return (*state)(d).view() }
-func (d *demand) Busy() int                      { return len(d.Claims) + d.asking }
-func (d *demand) Submitted() quantity.Instant    { return d.Record.Submitted }
-func (d *demand) Served() quantity.Instant       { return d.Record.Served }
-func (d *demand) RestsUntil() quantity.Instant   { return d.notBefore }
-func (d *demand) Attained() int64                { return d.Record.Attained }
-func (d *demand) Trust() protocol.Trust          { return (*state)(d).record() }
+func (d *demand) Busy() int                      { return len((*state)(d).work().claims) + (*state)(d).work().asking }
+func (d *demand) Submitted() quantity.Instant    { return d.accepted.Submitted }
+func (d *demand) Served() quantity.Instant       { return (*state)(d).work().served }
+func (d *demand) RestsUntil() quantity.Instant   { return (*state)(d).met().notBefore }
+func (d *demand) Attained() int64                { return (*state)(d).work().attained }
+func (d *demand) Trust() protocol.Trust          { return (*state)(d).trust() }
 
 func (d *demand) Ineligible(now quantity.Instant) market.Reason {
 	return d.q.zone.ineligible(now, (*state)(d))
@@ -44,7 +44,7 @@ func (d *demand) Volatile() bool {
 func (d *demand) Avoids(s *market.Slice) bool { return (*state)(d).avoids(sliceOf(s)) }
 
 func (d *demand) Use(now quantity.Instant) (own, queue, weight int64) {
-	return d.Record.Attained + (*state)(d).had(now), d.q.attained + d.q.going.at(now), max(1, d.q.Weight)
+	return (*state)(d).work().attained + (*state)(d).had(now), d.q.attained + d.q.going.at(now), max(1, d.q.Weight)
 }
 
 func (d *demand) Sentence(r market.Reason) string {
@@ -91,11 +91,11 @@ func (z *seller) Ask(now quantity.Instant, j *market.Job, s *market.Slice, p mar
 func (z *seller) Withdraw(now, from quantity.Instant, s *market.Slice, out *protocol.Out) (n int) {
 	for _, x := range sliceOf(s).sold {
 		l := x.job.lease(x.token)
-		if x.start <= from || l.running != 0 || l.ask != 0 || x.job.dropping.State != job.Waiting {
+		if x.start <= from || l.running != 0 || l.ask != 0 || x.job.fate().dropping.State != job.Waiting {
 			continue
 		}
 		l.withdrawn = true
-		(*Zone)(z).sendWithdrawal(x.job, &x.job.Claims[x.job.claim(x.token)], l, now, out)
+		(*Zone)(z).sendWithdrawal(x.job, &x.job.work().claims[x.job.claim(x.token)], l, now, out)
 		(*Zone)(z).armLeases(x.job)
 		n++
 	}
@@ -159,8 +159,9 @@ func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID
 	}
 	z.asks = append(z.asks, a)
 	a.on(z, func(s *slice) { s.asks = append(s.asks, a) })
-	st.asked = st.asked.Add(p.Range)
-	st.asking++
+	w := st.makeWork()
+	w.asked = w.asked.Add(p.Range)
+	w.asking++
 	z.floor.Served(&st.floor)
 	st.q.asking += 1 + len(also)
 	if p.Bid != nil && !planted.In(planted.ForgetPledged) {

@@ -9,12 +9,12 @@ import (
 )
 
 // Every job is told when it is likely to start, as a range that is to hold 80% of the waits. The plain estimate is Little's law: as
-// many jobs as wait before it, at the pace at which jobs have begun lately. What it gets wrong, for it knows nothing of the
+// many jobs as wait before it, at the rate at which jobs have begun lately. What it gets wrong, for it knows nothing of the
 // policy's order, of sizes or of memory, is learned from the waits that are over: the range is the plain estimate times the
 // quantiles of (real / estimated). All of it is soft.
 
 const (
-	// mostRatios are remembered, startsSeen are the latest first starts that give the pace.
+	// mostRatios are remembered, startsSeen are the latest first starts that give the rate.
 	mostRatios, startsSeen = 256, 64
 	// floorWait is added on both sides of a ratio, so that waits around 0 are alike.
 	floorWait = time.Second
@@ -38,6 +38,8 @@ type foresight struct {
 type misses struct {
 	// ratios of real over estimated waits, in parts per thousand, newest last; ordered are the same from the least on.
 	ratios, ordered []int64
+	// assumed are the ordered with what is assumed beside few of them; nil: to be made anew.
+	assumed []int64
 	// low and high are the quantiles that the range goes from and to, in parts per thousand, once begun.
 	low, high int64
 }
@@ -55,9 +57,11 @@ func (e *misses) sorted() []int64 {
 	if len(e.ordered) >= fewRatios {
 		return e.ordered
 	}
-	list := append([]int64{125, 250, 500, 1000, 1000, 2000, 4000, 8000}, e.ordered...)
-	slices.Sort(list)
-	return list
+	if e.assumed == nil {
+		e.assumed = append([]int64{125, 250, 500, 1000, 1000, 2000, 4000, 8000}, e.ordered...)
+		slices.Sort(e.assumed)
+	}
+	return e.assumed
 }
 
 // levels are the quantiles in use.
@@ -106,7 +110,7 @@ func (e *misses) learn(f *foreseen, real time.Duration) {
 	}
 	ratio := quantity.MulDiv(int64(real+floorWait), 1000, int64(f.wait+floorWait))
 	i, _ := slices.BinarySearch(e.ordered, ratio)
-	e.ratios, e.ordered = append(e.ratios, ratio), slices.Insert(e.ordered, i, ratio)
+	e.ratios, e.ordered, e.assumed = append(e.ratios, ratio), slices.Insert(e.ordered, i, ratio), nil
 }
 
 // of is the record of misses that an estimate belongs to.
@@ -127,10 +131,10 @@ func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
 		return 0
 	}
 	if n := len(z.foresight.starts); n >= 4 {
-		pace := now.Sub(z.foresight.starts[0]) / time.Duration(n)
-		return max(floorWait, time.Duration(quantity.MulDiv(int64(pace), waiting, 1)))
+		interval := now.Sub(z.foresight.starts[0]) / time.Duration(n)
+		return max(floorWait, time.Duration(quantity.MulDiv(int64(interval), waiting, 1)))
 	}
-	// Nothing is known of the pace: it is as if all that wait were as long as this job, and the slices went round.
+	// Nothing is known of the rate: it is as if all that wait were as long as this job, and the slices went round.
 	places, speed := int64(0), int64(0)
 	for _, c := range z.floor.Classes() {
 		if on := c.SpeedOf(s.Spec); on > 0 && c.Usable() > 0 {
@@ -153,7 +157,7 @@ func (z *Zone) waiting() int { return len(z.live) - len(z.busy) }
 
 // foresee tells a job that has just come how long it is likely to wait.
 func (z *Zone) foresee(now quantity.Instant, s *state) {
-	if s.alive == 0 || s.Started != 0 || len(s.Claims) > 0 || s.Held {
+	if s.alive == 0 || s.work().started != 0 || len(s.work().claims) > 0 || s.Held {
 		return
 	}
 	f := &s.foreseen

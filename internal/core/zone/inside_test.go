@@ -53,7 +53,7 @@ func Durable(z *Zone) (all struct {
 	Queues  []Queue
 }) {
 	for _, s := range z.all() {
-		r := s.Record
+		r := *s.record()
 		for _, list := range []*job.Ranges{&r.Committed, &r.Claimed, &r.Skipped} {
 			*list = append(job.Ranges(nil), *list...)
 		}
@@ -84,7 +84,7 @@ type Listed struct {
 // Everybody is all jobs of the zone in the order of lists, found without its rosters.
 func Everybody(z *Zone) (all []Listed) {
 	for _, s := range z.jobs { //sluice:sorted sorted below
-		all = append(all, Listed{s.listKey(), s.Queue, s.phase()})
+		all = append(all, Listed{s.listKey(), s.q.Name, s.phase()})
 	}
 	slices.SortFunc(all, func(a, b Listed) int { return a.Compare(b.JobKey) })
 	return all

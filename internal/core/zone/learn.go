@@ -28,7 +28,7 @@ const (
 // Failures are counted in waves: what was asked for before the last one was counted ran beside it, and what there was to learn
 // from that had not been learned.
 func (z *Zone) learn(now quantity.Instant, s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
-	l = s.Learned
+	l = *s.learned()
 	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
 	learnPrepare(&l, r)
 	l.Peak = l.Peak.Max(r.Peak)

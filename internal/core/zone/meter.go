@@ -15,9 +15,13 @@ import (
 // right, as the result fits.
 type meter struct {
 	memory, memoryTime int64
-	tree               [meterRests + 1]int64
-	rests              [meterRests][]started
 	latest             quantity.Instant
+	*meterTree         // nil until something runs: most queues that anybody asks about are of one question
+}
+
+type meterTree struct {
+	tree  [meterRests + 1]int64
+	rests [meterRests][]started
 }
 
 // meterRests divides a millisecond into about a microsecond each.
@@ -48,6 +52,9 @@ func (m *meter) remove(start quantity.Instant, memory int64) {
 }
 
 func (m *meter) change(start quantity.Instant, memory int64) {
+	if m.meterTree == nil {
+		m.meterTree = &meterTree{}
+	}
 	m.memory += memory
 	m.memoryTime += memory * (int64(start) / 1e6)
 	for i := restOf(start) + 1; i <= meterRests; i += i & -i {
@@ -85,9 +92,9 @@ func (m *meter) at(now quantity.Instant) int64 {
 
 // had is what a job's running subjobs have had so far, in MiB-milliseconds.
 func (s *state) had(now quantity.Instant) (sum int64) {
-	for i := range s.Claims {
-		if l := s.lease(s.Claims[i].Token); l.running != 0 && l.running < now {
-			sum += policy.MemoryTime(s.Claims[i].Demand, now.Sub(l.running))
+	for i := range s.work().claims {
+		if l := s.lease(s.work().claims[i].Token); l.running != 0 && l.running < now {
+			sum += policy.MemoryTime(s.work().claims[i].Demand, now.Sub(l.running))
 		}
 	}
 	return sum
@@ -95,7 +102,7 @@ func (s *state) had(now quantity.Instant) (sum int64) {
 
 // runs notes when a subjob began.
 func (z *Zone) runs(s *state, l *lease, at quantity.Instant) {
-	memory := policy.MiB(s.Claims[s.claim(l.token)].Demand)
+	memory := policy.MiB(s.work().claims[s.claim(l.token)].Demand)
 	if l.running != 0 {
 		s.q.going.remove(l.running, memory)
 	}

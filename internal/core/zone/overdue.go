@@ -2,6 +2,7 @@ package zone
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/alarm"
@@ -14,7 +15,7 @@ import (
 // when to look again. Of each of these it looks at the jobs whose time has come, by id.
 func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	for _, s := range z.due(&z.deadlines, now) {
-		if s.dropping.State == job.Waiting {
+		if s.fate().dropping.State == job.Waiting {
 			z.end(now, s, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
 		}
 	}
@@ -27,7 +28,7 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 	z.rearm()
 	wake = min(wake, z.leases.Next())
 	z.sayClosed(now, out)
-	for _, s := range z.due(&z.publishing, now) {
+	for _, s := range z.firstDue(&z.publishing, now, mostPublishing) {
 		z.askPublications(now, s, out)
 	}
 	for _, s := range z.due(&z.resting, now) {
@@ -41,8 +42,8 @@ func (z *Zone) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 
 // repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.
 func (z *Zone) repeat(now quantity.Instant, s *state, out *protocol.Out) {
-	for j := 0; j < len(s.leases); j++ {
-		c, l := s.Claims[s.claim(s.leases[j].token)], &s.leases[j]
+	for j := 0; j < len(s.work().leases); j++ {
+		c, l := s.work().claims[s.claim(s.work().leases[j].token)], &s.work().leases[j]
 		if z.givenUp(&c) <= now {
 			const why = "its node reported nothing by the lease's end"
 			won := l.won
@@ -64,21 +65,21 @@ func (z *Zone) repeat(now quantity.Instant, s *state, out *protocol.Out) {
 		if l.ask != 0 {
 			z.sendExtend(s, &c, l, out)
 		}
-		if !l.known || s.dropping.State != job.Waiting {
+		if !l.known || s.fate().dropping.State != job.Waiting {
 			z.redeem(s, &c, out)
 		}
-		if s.dropping.State != job.Waiting {
-			z.send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.Job, Text: s.dropping.Reason})
+		if s.fate().dropping.State != job.Waiting {
+			z.send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.Job, Text: s.fate().dropping.Reason})
 		}
 	}
-	if len(s.Claims) == 0 {
+	if len(s.work().claims) == 0 {
 		z.settled(now, s, out)
 	}
 }
 
 // settled says that nothing about the lease waits for an answer.
 func (l *lease) settled(s *state) bool {
-	return l.known && l.ask == 0 && !l.withdrawn && s.dropping.State == job.Waiting
+	return l.known && l.ask == 0 && !l.withdrawn && s.fate().dropping.State == job.Waiting
 }
 
 // givenUp is when a claim is given up if its node stays silent.
@@ -93,24 +94,29 @@ func (z *Zone) rearm() {
 
 // armLeases sets the alarms of a job by its leases.
 func (z *Zone) armLeases(s *state) {
-	again, bids := quantity.Never, quantity.Never
-	for i := range s.leases {
-		l := &s.leases[i]
-		c := &s.Claims[s.claim(l.token)]
+	again, bids, slots := quantity.Never, quantity.Never, &s.makeWork().slots
+	for i := range s.work().leases {
+		l := &s.work().leases[i]
+		c := &s.work().claims[s.claim(l.token)]
 		again = min(again, z.givenUp(c))
 		if !l.settled(s) {
 			again = min(again, l.sent.Add(z.cfg.Retry))
 		}
 		bids = min(bids, s.bidsAt(c, l))
 	}
-	z.leases.Set(&s.slots.leases, s, again)
-	z.continuing.Set(&s.slots.continuing, s, bids)
+	z.leases.Set(&slots.leases, s, again)
+	z.continuing.Set(&slots.continuing, s, bids)
 }
 
 // due takes the jobs out of a list of alarms whose time has come, by id. They are good until the next call.
 func (z *Zone) due(of *alarm.Heap[*state], now quantity.Instant) []*state {
+	return z.firstDue(of, now, math.MaxInt)
+}
+
+// firstDue is no more than so many of them, those whose time came first. The others are due in the next step.
+func (z *Zone) firstDue(of *alarm.Heap[*state], now quantity.Instant, most int) []*state {
 	z.looking = z.looking[:0]
-	for {
+	for len(z.looking) < most {
 		s, ok := of.Due(now)
 		if !ok {
 			break

@@ -71,22 +71,22 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 	for _, s := range p.live() {
 		if s.deadline() > now {
 			wake = min(wake, s.deadline())
-		} else if s.dropping.State == job.Waiting {
+		} else if s.fate().dropping.State == job.Waiting {
 			z.end(now, s, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
 		}
 	}
 	for _, s := range p.busy() {
 		z.repeat(now, s, out)
-		for i := range s.leases {
-			l := &s.leases[i]
-			wake = min(wake, z.givenUp(&s.Claims[s.claim(l.token)]))
+		for i := range s.work().leases {
+			l := &s.work().leases[i]
+			wake = min(wake, z.givenUp(&s.work().claims[s.claim(l.token)]))
 			if !l.settled(s) {
 				wake = min(wake, l.sent.Add(z.cfg.Retry))
 			}
 		}
 	}
 	for _, s := range z.all() {
-		if !s.Verdict.State.Final() || s.acked {
+		if !s.fate().verdict.State.Final() || s.fate().acked {
 			delete(p.closed, s)
 			continue
 		}
@@ -94,18 +94,18 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 		if c.at <= now {
 			c = plainClosed{now.Add(z.cfg.Retry << min(c.tries, outbox.Doublings)), c.tries + 1}
 			p.closed[s] = c
-			z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.Verdict, At: s.Ended})
+			z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.fate().verdict, At: s.fate().ended})
 		}
 		wake = min(wake, c.at)
 	}
 	for _, s := range z.all() {
-		if len(s.Unpublished) == 0 {
+		if len(s.work().unpublished) == 0 {
 			continue
 		}
-		if z.publishAgain(s) <= now {
+		if z.publishAgain(s.work()) <= now {
 			z.askPublications(now, s, out)
 		}
-		wake = min(wake, z.publishAgain(s))
+		wake = min(wake, z.publishAgain(s.work()))
 	}
 	if z.cfg.Market != nil { // an agent that won nothing is called again too
 		for _, s := range z.due(&z.resting, now) {
@@ -128,12 +128,12 @@ func (p *plain) rest(now quantity.Instant) quantity.Instant {
 	z, wake := p.z, quantity.Never
 	for _, s := range z.all() {
 		switch {
-		case s.notBefore == p.rested[s]:
-		case s.notBefore <= now:
-			p.rested[s] = s.notBefore
+		case s.met().notBefore == p.rested[s]:
+		case s.met().notBefore <= now:
+			p.rested[s] = s.met().notBefore
 			z.changed(s)
 		default:
-			wake = min(wake, s.notBefore)
+			wake = min(wake, s.met().notBefore)
 		}
 	}
 	return wake
@@ -143,8 +143,8 @@ func (p *plain) rest(now quantity.Instant) quantity.Instant {
 func (p *plain) refusals(now quantity.Instant) quantity.Instant {
 	wake := quantity.Never
 	for _, s := range p.live() {
-		if s.notBefore > now {
-			wake = min(wake, s.notBefore)
+		if s.met().notBefore > now {
+			wake = min(wake, s.met().notBefore)
 		}
 		for _, a := range s.met().backoff.avoided {
 			wake = min(wake, a.until)
@@ -156,9 +156,9 @@ func (p *plain) refusals(now quantity.Instant) quantity.Instant {
 func (p *plain) continuations(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z, wake := p.z, quantity.Never
 	for _, st := range p.busy() {
-		for i := range st.leases {
-			l := &st.leases[i]
-			c := &st.Claims[st.claim(l.token)]
+		for i := range st.work().leases {
+			l := &st.work().leases[i]
+			c := &st.work().claims[st.claim(l.token)]
 			at := st.bidsAt(c, l)
 			if at > now {
 				wake = min(wake, at)
@@ -199,8 +199,8 @@ func (p *plain) stirSlices() {
 		z.floor.InvalidateSlice(&s.floor)
 		s.sold, s.asks = nil, nil
 		for _, st := range z.busy {
-			for i := range st.Claims {
-				if c := &st.Claims[i]; c.Slice == s.id || slices.Contains(c.Also, s.id) {
+			for i := range st.work().claims {
+				if c := &st.work().claims[i]; c.Slice == s.id || slices.Contains(c.Also, s.id) {
 					s.sold = append(s.sold, sale{c.Token, st, c.Start, c.End})
 				}
 			}

@@ -30,7 +30,7 @@ func (z *Zone) compare(now quantity.Instant, s *state, e *status.Explanation) {
 	}
 	switch {
 	case e.Job.StartLate <= now:
-	case s.Started == 0:
+	case s.work().started == 0:
 		parts = append(parts, "likely to start "+within(now, e.Job.StartEarly, e.Job.StartLate))
 	default:
 		parts = append(parts, "likely to go on "+within(now, e.Job.StartEarly, e.Job.StartLate))

@@ -23,7 +23,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 		return
 	}
 	i := s.claim(in.Token)
-	if i < 0 || s.Claims[i].Generation.Number() != in.Generation.Number() {
+	if i < 0 || s.work().claims[i].Generation.Number() != in.Generation.Number() {
 		ack.Range = s.answered(in.Token)
 		if planted.In(planted.CommitWithoutClaim) || planted.In(planted.PublishReleased) && ack.Range.Empty() {
 			ack.Range = job.Range{From: in.Range.From, To: max(in.Range.From, min(in.Result.Progress, in.Range.To))}
@@ -32,7 +32,7 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 		return
 	}
 	z.taken(s, in.Token)
-	c, r := s.Claims[i], in.Result
+	c, r := s.work().claims[i], in.Result
 	if r.Start != 0 {
 		z.begun(s, r.Start) // Running was lost
 	}
@@ -55,7 +55,8 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 	if s.complete() {
 		z.teach(s, out)
 	}
-	s.publishAsked, s.publishTries = now, 0
+	w := s.makeWork()
+	w.publishAsked, w.publishTries = now, 0
 	z.armPublications(s)
 	ack.Range = done
 	if planted.In(planted.PublishAll) {
@@ -71,8 +72,8 @@ func (z *Zone) result(now quantity.Instant, in *protocol.Message, out *protocol.
 
 // answered is the part of a settled subjob that was published.
 func (s *state) answered(t job.Token) job.Range {
-	for i := len(s.Past) - 1; i >= 0; i-- {
-		if p := &s.Past[i]; p.Token == t {
+	for i := len(s.work().past) - 1; i >= 0; i-- {
+		if p := &s.work().past[i]; p.Token == t {
 			if p.Skipped && !planted.In(planted.PublishSkipped) {
 				return job.Range{}
 			}
@@ -105,16 +106,16 @@ func (s *state) completed(c *protocol.Claim, r *job.Result) job.Range {
 // settled decides, after a claim is settled, whether the job is over.
 func (z *Zone) settled(now quantity.Instant, s *state, out *protocol.Out) {
 	switch {
-	case s.Verdict.State.Final():
+	case s.fate().verdict.State.Final():
 	case s.complete() && !s.finished():
 	case s.complete():
 		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
-		if n := s.Skipped.Len(); n > 0 {
-			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %v", n, unitName(s.Spec), first(s.Skipped, 5))
+		if n := s.work().skipped.Len(); n > 0 {
+			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %v", n, unitName(s.Spec), first(s.work().skipped, 5))
 		}
 		z.end(now, s, v, out)
-	case s.dropping.State != job.Waiting:
-		z.end(now, s, s.dropping, out)
+	case s.fate().dropping.State != job.Waiting:
+		z.end(now, s, s.fate().dropping, out)
 	default:
 		if why := z.hopeless(s); why != "" {
 			z.end(now, s, job.Verdict{State: job.Failed, Reason: why}, out)
@@ -124,7 +125,7 @@ func (z *Zone) settled(now quantity.Instant, s *state, out *protocol.Out) {
 
 // hopeless says why a job can not go on, empty if it can.
 func (z *Zone) hopeless(s *state) string {
-	l := &s.Learned
+	l := s.learned()
 	last := l.LastDetail
 	if last != "" {
 		last = ": " + last
@@ -140,7 +141,7 @@ func (z *Zone) hopeless(s *state) string {
 			return fmt.Sprintf("%s %d fails whenever it runs alone%s", unitName(s.Spec), bad.Range.From, last)
 		}
 	}
-	if bad, most := s.Skipped.Len()-s.Forgiven, max(16, s.Spec.Total/100); bad > most {
+	if bad, most := s.work().skipped.Len()-s.work().forgiven, max(16, s.Spec.Total/100); bad > most {
 		return fmt.Sprintf("%d %ss were bad, more than the %d that may be skipped%s", bad, unitName(s.Spec), most, last)
 	}
 	if why := z.tooSlow(s); why != "" {
@@ -152,9 +153,9 @@ func (z *Zone) hopeless(s *state) string {
 // outgrown: its profile was raised after a memory kill, and now the job would be interested in no window that any slice
 // there is could ever offer. Empty if it still would.
 func (z *Zone) outgrown(s *state) string {
-	scale := s.Learned.MemoryScale
-	free := job.NextFree(0, s.Spec.Total, s.Committed, s.Claimed)
-	if free.Empty() || scale <= trp.Unscaled || len(s.Claims) > 0 {
+	scale := s.learned().MemoryScale
+	free := job.NextFree(0, s.Spec.Total, s.work().committed, s.work().claimed)
+	if free.Empty() || scale <= trp.Unscaled || len(s.work().claims) > 0 {
 		return ""
 	}
 	most := z.largest(s.Spec)
@@ -192,7 +193,7 @@ func (z *Zone) outgrown(s *state) string {
 
 // tooSlow: by the fastest run observed, not even the least useful piece fits the longest window there can be.
 func (z *Zone) tooSlow(s *state) string {
-	if s.Spec.Kind == job.Rigid || len(s.Learned.Rates) == 0 || len(z.floor.Slices()) == 0 {
+	if s.Spec.Kind == job.Rigid || len(s.learned().Rates) == 0 || len(z.floor.Slices()) == 0 {
 		return ""
 	}
 	v, fastest := s.view(), int64(0)
@@ -207,7 +208,7 @@ func (z *Zone) tooSlow(s *state) string {
 	v.Hopeful = true
 	if need, longest := atomizer.LeastWindow(&v, fastest), z.floor.Longest(&s.floor); need > longest {
 		return fmt.Sprintf("a %s takes %v at best: the least useful piece needs a window of %v, the longest is %v; a smaller grid would help",
-			unitName(s.Spec), slices.Min(s.Learned.Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)
+			unitName(s.Spec), slices.Min(s.learned().Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)
 	}
 	return ""
 }

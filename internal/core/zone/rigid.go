@@ -14,7 +14,7 @@ import (
 
 // keepRigid makes room for what the planner keeps of a rigid job.
 func (s *state) keepRigid() {
-	if s.Spec.Kind == job.Rigid && s.rigid == nil {
+	if s.Spec != nil && s.Spec.Kind == job.Rigid && s.rigid == nil {
 		s.rigid = &backfill.Job{Demand: (*rigidDemand)(s)}
 	}
 }
@@ -25,13 +25,15 @@ type rigidDemand state
 // rigidOf is the job that the planner speaks of.
 func rigidOf(j *backfill.Job) *state { return (*state)(j.Demand.(*rigidDemand)) }
 
-func (d *rigidDemand) Name() job.ID                  { return d.Job }
-func (d *rigidDemand) Spec() *job.Spec               { return d.Record.Spec }
-func (d *rigidDemand) Submitted() quantity.Instant   { return d.Record.Submitted }
-func (d *rigidDemand) View() atomizer.View           { return (*state)(d).view() }
-func (d *rigidDemand) Active() bool                  { return d.alive > 0 }
-func (d *rigidDemand) Waiting() bool                 { return d.alive > 0 && len(d.Claims) == 0 && d.asking == 0 }
-func (d *rigidDemand) Asking() bool                  { return d.asking > 0 }
+func (d *rigidDemand) Name() job.ID                { return d.Job }
+func (d *rigidDemand) Spec() *job.Spec             { return d.accepted.Spec }
+func (d *rigidDemand) Submitted() quantity.Instant { return d.accepted.Submitted }
+func (d *rigidDemand) View() atomizer.View         { return (*state)(d).view() }
+func (d *rigidDemand) Active() bool                { return d.alive > 0 }
+func (d *rigidDemand) Waiting() bool {
+	return d.alive > 0 && len((*state)(d).work().claims) == 0 && (*state)(d).work().asking == 0
+}
+func (d *rigidDemand) Asking() bool                  { return (*state)(d).work().asking > 0 }
 func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return (*state)(d).avoids(keptSlice(s)) }
 
 func (d *rigidDemand) Waits(now quantity.Instant) market.Reason {

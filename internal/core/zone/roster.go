@@ -12,7 +12,7 @@ import (
 
 // roster is the jobs of one queue in one state, in the order of status.JobKey. It answers "the newest before this key" and "how
 // many stand before it" by looking at O(log n) jobs, and its length is the count that people see. It follows from the durable
-// state: every job of the zone is in the one roster of its queue and state.
+// state: once enlist has begun them, every job of the zone is in the one roster of its queue and state.
 type roster struct {
 	// chunks are in order and never empty; one that is full is split, at its end if it is the last: jobs mostly come in order.
 	chunks [][]enrolled
@@ -102,8 +102,54 @@ func (r *roster) rank(c, i int) int {
 	return i
 }
 
+// enlist begins the rosters with the jobs that there are: sorted once, since a search for the place of each of a million takes longer.
+// Until then, while a zone is recovered or where a snapshot is proven, none are kept.
+func (z *Zone) enlist() {
+	if z.enlisted {
+		return
+	}
+	z.enlisted = true
+	type place struct {
+		submitted quantity.Instant
+		of        int32 // of jobs; no pointer, so that sorting is nothing that the collector minds
+	}
+	jobs, order := make([]*state, 0, z.records.Len()), make([]place, 0, z.records.Len())
+	for s := range z.records.All() {
+		order = append(order, place{s.Submitted, int32(len(jobs))}) //nolint:gosec // memory ends long before 2^31 jobs
+		jobs = append(jobs, s)
+	}
+	slices.SortFunc(order, func(a, b place) int {
+		if c := cmp.Compare(a.submitted, b.submitted); c != 0 {
+			return c
+		}
+		return cmp.Compare(jobs[a.of].Job, jobs[b.of].Job)
+	})
+	for _, p := range order {
+		s := jobs[p.of]
+		s.enrolledIn = &s.q.rosters[s.phase()]
+		s.enrolledIn.append(s)
+	}
+	z.listAll(jobs)
+}
+
+// append puts a job behind all others.
+func (r *roster) append(s *state) {
+	r.n++
+	last := len(r.chunks) - 1
+	switch {
+	case last < 0:
+		r.chunks, last = append(r.chunks, nil), 0
+	case len(r.chunks[last]) == rosterChunk:
+		r.chunks, last = append(r.chunks, make([]enrolled, 0, rosterChunk)), last+1
+	}
+	r.chunks[last] = append(r.chunks[last], enrolled{s.Submitted, s})
+}
+
 // enroll puts a job into the roster of its queue and its present state, and takes it out of the one that it was in.
 func (z *Zone) enroll(s *state) {
+	if !z.enlisted {
+		return
+	}
 	r := &s.q.rosters[s.phase()]
 	if r == s.enrolledIn || planted.In(planted.ForgetPhase) && s.Held {
 		return
@@ -218,6 +264,7 @@ func (z *Zone) newest(q status.JobQuery) (found []*state, older int) {
 
 // rostersOf are the rosters in which jobs may match a query.
 func (z *Zone) rostersOf(q status.JobQuery) (out []*roster) {
+	z.enlist()
 	for _, name := range z.queueNames() {
 		if q.Queue != "" && q.Queue != name {
 			continue

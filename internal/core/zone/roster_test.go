@@ -97,12 +97,13 @@ func checkPages(t *rapid.T, w *world, draw func(int) int) {
 	}
 }
 
-// TestPagesOfManyJobs that came in any order, with many at one instant, so that chunks are split and emptied everywhere.
+// TestPagesOfManyJobs that came in any order, with many at one instant, so that chunks are split and emptied everywhere: half of
+// them before the first list, which is sorted at once, and half behind it.
 func TestPagesOfManyJobs(t *testing.T) {
 	w := newWorld(t, 512)
 	spec := items(t, "any", 5, 1000, 1) // too large to run
 	const n = 5000
-	for i := range n {
+	take := func(i int) {
 		s := *spec
 		at := quantity.Instant(1 + i*7919%n/3) // three at each instant
 		s.Name = job.ID(fmt.Sprintf("j%04d", i))
@@ -131,6 +132,13 @@ func TestPagesOfManyJobs(t *testing.T) {
 			}
 			q.Before = page.Next
 		}
+	}
+	for i := range n / 2 {
+		take(i)
+	}
+	read(n / 2)
+	for i := n / 2; i < n; i++ {
+		take(i)
 	}
 	read(n)
 	for i := range n {

@@ -38,8 +38,9 @@ func TestWhatAJobShows(t *testing.T) {
 		{"another way, but it did nothing", "t", nil, []protocol.Past{piece(0, 8, 0, 5, job.ExitFailed, "half"), piece(0, 16, 16, 5, job.Done, "")}, []quantity.Amount{5, 5, 5, 5}},
 		{"some is skipped", "t", job.Ranges{{From: 3, To: 4}}, []protocol.Past{piece(0, 16, 16, 5, job.Done, "")}, nil},
 	} {
-		s := state{Record: protocol.Record{Spec: &job.Spec{Template: c.template, Total: 16}, Past: c.past, Skipped: c.skipped}}
-		s.Learned.Rates = []time.Duration{9, 2, 4}
+		s := newState(nil, &protocol.Record{
+			Spec: &job.Spec{Template: c.template, Total: 16}, Past: c.past, Skipped: c.skipped, Learned: protocol.Learned{Rates: []time.Duration{9, 2, 4}},
+		})
 		run, ok := s.shown()
 		var got []quantity.Amount
 		if ok {

@@ -21,7 +21,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Cancel:
 		z.drop(now, &in, out)
 	case protocol.PauseJob:
-		if s := z.jobs[in.Job]; s != nil && s.lives(&in) && s.Held != in.Flag && !s.Verdict.State.Final() {
+		if s := z.jobs[in.Job]; s != nil && s.lives(&in) && s.Held != in.Flag && !s.fate().verdict.State.Final() {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: in.Flag})
 		}
 		z.send(out, protocol.Message{Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation, Flag: in.Flag})
@@ -33,8 +33,8 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		z.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Queue: in.Queue})
 	case protocol.ClosedAck:
 		if s := z.jobs[in.Job]; s != nil && s.lives(&in) {
-			s.acked = true
-			s.closing = z.closing.Confirm(s.closing)
+			f := s.makeFate()
+			f.acked, f.closing = true, z.closing.Confirm(f.closing)
 			z.mayLeave(s)
 		}
 	case protocol.Archived:
@@ -93,6 +93,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 // Recover is called once, after the last fact. Everything outstanding is sent again from state.
 func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 	z.since = now
+	z.enlist()
 	for _, s := range z.busy {
 		z.stir(s)
 	}
@@ -102,7 +103,7 @@ func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 	if planted.In(planted.CommitWithoutClaim) {
 		for len(z.busy) > 0 {
 			s := z.busy[0]
-			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: s.Claims[0].Token, At: now})
+			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: s.work().claims[0].Token, At: now})
 		}
 	}
 	z.after(now, out)
@@ -150,7 +151,7 @@ func (z *Zone) takeHome(now quantity.Instant, in *protocol.Message, out *protoco
 		if in.Flag {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: true})
 		}
-		if err := in.Spec.CheckNames(); err != nil {
+		if err := in.Spec.CheckNames(in.Job); err != nil {
 			z.end(now, s, job.Verdict{State: job.Impossible, Reason: "it was accepted under a name that is none: " + err.Error()}, out)
 		}
 	}
@@ -170,14 +171,14 @@ func (z *Zone) drop(now quantity.Instant, in *protocol.Message, out *protocol.Ou
 // published: that is all there will be of it. Its owner's word waits for no node, but comes too late for a job of which all is
 // committed: that one finishes.
 func (z *Zone) end(now quantity.Instant, s *state, v job.Verdict, out *protocol.Out) {
-	if s.Verdict.State.Final() || s.complete() && v.State != job.Finished {
+	if s.fate().verdict.State.Final() || s.complete() && v.State != job.Finished {
 		return
 	}
-	if len(s.Claims) > 0 || v.State == job.Failed && len(s.Unpublished) > 0 {
-		if s.dropping.State != v.State {
-			s.dropping = v
-			for i := range s.leases {
-				s.leases[i].sent = 0 // Stop goes out with the next look at what is overdue
+	if len(s.work().claims) > 0 || v.State == job.Failed && len(s.work().unpublished) > 0 {
+		if s.fate().dropping.State != v.State {
+			s.makeFate().dropping = v
+			for i := range s.work().leases {
+				s.work().leases[i].sent = 0 // Stop goes out with the next look at what is overdue
 			}
 			z.touch(s)
 		}
@@ -216,8 +217,9 @@ func nodeOf(c *protocol.Claim) protocol.Address {
 
 // rest pauses a job for d.
 func (z *Zone) rest(now quantity.Instant, s *state, d time.Duration) {
-	s.notBefore = now.Add(d)
-	z.resting.Set(&s.slots.resting, s, s.notBefore)
+	t := s.troubled()
+	t.notBefore = now.Add(d)
+	z.resting.Set(&t.slots.resting, s, t.notBefore)
 	z.floor.DropRecall(&s.floor)
 	z.touch(s)
 }

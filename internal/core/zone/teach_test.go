@@ -2,8 +2,14 @@ package zone
 
 import (
 	"fmt"
+	"maps"
+	"math/bits"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
@@ -19,28 +25,35 @@ func classroom(t testing.TB, waiting int) (z *Zone, done *state) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out protocol.Out
 	for i := range waiting + 1 {
-		spec := &job.Spec{
-			Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Template: "t", Kind: job.Steps, Total: 32, Grid: 1, Parallelism: 1,
-			PerUnit: time.Second, Theta: 50_000, Deadline: quantity.Never, Safe: trp.Table{Bounds: []int64{32}, Least: [][]quantity.Amount{{100}}},
-		}
-		out.Reset()
-		z.Step(1, protocol.Message{Kind: protocol.Adopt, Job: spec.Name, Epoch: 1, Spec: spec, At: quantity.Instant(1 + i)}, &out)
+		pupil(z, i, 0)
 	}
 	done = z.jobs["j00000"]
-	done.Committed, done.Started = job.Ranges{{From: 0, To: 32}}, 1
-	done.Past = []protocol.Past{{Committed: job.Range{From: 0, To: 32}, Outcome: job.Done, Peak: trp.Vector{40}}}
+	z.Apply(protocol.Fact{Kind: protocol.Claimed, Job: done.Job, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s", Range: job.Range{From: 0, To: 32}, Start: 1, End: 2})
+	z.Apply(protocol.Fact{
+		Kind: protocol.Committed, Job: done.Job, Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{From: 0, To: 32}, At: 2,
+		Result: &job.Result{Outcome: job.Done, Progress: 32, Start: 1, End: 2, Peak: trp.Vector{40}},
+	})
 	return z, done
 }
 
-// TestTheOldestAreTold, and not more at once than a step should carry; the others when a while has passed.
-func TestTheOldestAreTold(t *testing.T) {
-	const waiting = mostTold + 1000
+// pupil has another job of the template come.
+func pupil(z *Zone, i int, priority int32) *state {
+	spec := &job.Spec{
+		Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Template: "t", Kind: job.Steps, Total: 32, Grid: 1, Parallelism: 1, Priority: priority,
+		PerUnit: time.Second, Theta: 50_000, Deadline: quantity.Never, Safe: trp.Table{Bounds: []int64{32}, Least: [][]quantity.Amount{{100}}},
+	}
+	z.Step(1, protocol.Message{Kind: protocol.Adopt, Job: spec.Name, Epoch: 1, Spec: spec, At: quantity.Instant(1 + i)}, &protocol.Out{})
+	return z.jobs[spec.Name]
+}
+
+// TestTheFirstAreTold, and not more at once than a step should carry; the others in turn, when a while has passed.
+func TestTheFirstAreTold(t *testing.T) {
+	const waiting = mostTold + 40
 	z, done := classroom(t, waiting)
 	youngest := z.jobs[job.ID(fmt.Sprintf("j%05d", waiting))]
 	var told [][2]int // lesson, jobs
-	for n := 1; n <= forecast.MaxRuns+tellAgain; n++ {
+	for n := 1; n <= forecast.MaxRuns+3*tellAgain; n++ {
 		var out protocol.Out
 		z.teach(done, &out)
 		facts := len(out.Facts) - 1
@@ -51,15 +64,135 @@ func TestTheOldestAreTold(t *testing.T) {
 			t.Fatalf("lesson %d was told %s before the oldest", n, out.Facts[1].Job)
 		}
 	}
-	// 19 runs are just enough. At 32 the oldest know enough of it, and so it is the turn of the others; after the last doubling
-	// theirs comes when a while has passed.
-	all := mostTold
-	if want := [][2]int{{1, all}, {2, all}, {4, all}, {8, all}, {16, all}, {19, all}, {32, 1000}, {64, all}, {128, all}, {256, all}, {512, 1000}}; fmt.Sprint(told) != fmt.Sprint(want) {
+	// 19 runs are just enough. The others hear of them at the 48th lesson, and of 144 they know about as much as of 256.
+	all, others := mostTold, waiting-mostTold
+	want := [][2]int{{1, all}, {2, all}, {4, all}, {8, all}, {16, all}, {19, all}, {48, others}, {64, all}, {128, all}, {144, others}, {256, all}}
+	if fmt.Sprint(told) != fmt.Sprint(want) {
 		t.Errorf("jobs were told at lessons %v, want %v", told, want)
 	}
-	if l := youngest.Learned; l.Runs != forecast.MaxRuns || l.Safe.Peak(trp.Unscaled) != 40 {
+	if l := *youngest.learned(); l.Runs != 144 || l.Safe.Peak(trp.Unscaled) != 40 {
 		t.Errorf("the youngest was told of %d runs", l.Runs)
 	}
+}
+
+// school is what lessons come to by definition: every job is looked at each time.
+type school struct {
+	z            *Zone
+	runs, untold int
+	heard        *state
+	done         bool
+	lessons      int
+	// atOnce is how many runs each job knew if all that are behind were told at every doubling.
+	atOnce map[*state]int
+}
+
+// behind is what it is to know too little of n runs at a theta of .05.
+func behind(told, n int) bool { return 2*told <= n || told < 19 && n >= 19 }
+
+func (m *school) unbegun() []*state {
+	all := slices.SortedFunc(maps.Values(m.z.jobs), byAge)
+	return slices.DeleteFunc(all, func(s *state) bool {
+		return s.alive == 0 || s.work().started != 0 || len(s.work().claims) > 0 || len(s.work().committed) > 0
+	})
+}
+
+// lesson is who is told of the next one, in order.
+func (m *school) lesson() (told []job.ID) {
+	m.lessons++
+	m.runs = min(m.lessons, forecast.MaxRuns)
+	all, much := m.unbegun(), m.runs == m.lessons && (bits.OnesCount(uint(m.runs)) == 1 || m.runs == 19)
+	m.untold++
+	if much {
+		m.heard, m.done = nil, false
+		for _, s := range all {
+			if behind(m.atOnce[s], m.runs) {
+				m.atOnce[s] = m.runs
+			}
+		}
+	} else if m.done || m.untold < tellAgain {
+		return nil
+	}
+	m.untold, m.done = 0, true
+	looked := 0
+	for _, s := range all {
+		if m.heard != nil && byAge(s, m.heard) <= 0 {
+			continue
+		}
+		if looked++; looked > mostTold {
+			m.done = false
+			break
+		}
+		m.heard = s
+		if behind(int(s.learned().Runs), m.runs) {
+			told = append(told, s.Job)
+		}
+	}
+	return told
+}
+
+// TestTellingInTurnsTellsAll: random lessons, while jobs come, begin and end. Who is told is held against a plain look at all jobs; where
+// they are few, what they know against telling everybody at once; and in the end nobody is behind.
+func TestTellingInTurnsTellsAll(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		draw := func(n int) int {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			return int(seed>>33) % n
+		}
+		z, done := classroom(t, 0)
+		m := &school{z: z, atOnce: map[*state]int{}}
+		teach := func() {
+			want := m.lesson()
+			var out protocol.Out
+			z.teach(done, &out)
+			var got []job.ID
+			for _, f := range out.Facts[1:] {
+				got = append(got, f.Job)
+			}
+			if !slices.Equal(got, want) {
+				rt.Fatalf("lesson %d was told to %v, want %v", m.lessons, got, want)
+			}
+		}
+		most, jobs, crowd := rapid.SampledFrom([]int{5, mostTold, 4 * mostTold}).Draw(rt, "jobs"), 0, 0
+		for range rapid.IntRange(1, 400).Draw(rt, "changes") {
+			switch all := m.unbegun(); {
+			case len(all) < most && draw(3) > 0:
+				for range 1 + draw(most-len(all)) {
+					jobs++
+					m.atOnce[pupil(z, jobs, int32(draw(3)))] = m.runs
+				}
+			case len(all) > 0 && draw(4) == 0:
+				s, token := all[draw(len(all))], job.Token{Epoch: 1, Seq: uint64(1 + jobs)}
+				jobs++
+				if draw(2) == 0 {
+					z.Apply(protocol.Fact{Kind: protocol.Ended, Job: s.Job, Verdict: job.Verdict{State: job.Cancelled}, At: 3})
+					break
+				}
+				z.Apply(protocol.Fact{Kind: protocol.Claimed, Job: s.Job, Token: token, Slice: "s", Range: job.Range{From: 0, To: 8}, Start: 3, End: 4})
+				if draw(2) == 0 { // it was not begun after all
+					z.Apply(protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: token, At: 3})
+				}
+			default:
+				teach()
+			}
+			crowd = max(crowd, len(m.unbegun()))
+		}
+		if crowd <= mostTold {
+			for _, s := range m.unbegun() {
+				if told := m.atOnce[s]; int(s.learned().Runs) != told {
+					rt.Fatalf("%s knows of %d runs, told at once it would of %d", s.Job, s.learned().Runs, told)
+				}
+			}
+		}
+		for m.lessons < forecast.MaxRuns+tellAgain*(crowd/mostTold+1) {
+			teach()
+		}
+		for _, s := range m.unbegun() {
+			if behind(int(s.learned().Runs), m.runs) || !reflect.DeepEqual(*s.learned().Safe, *s.q.templates[0].table(s.Spec)) {
+				rt.Fatalf("%s knows of %d runs: %v", s.Job, s.learned().Runs, s.learned().Safe)
+			}
+		}
+	})
 }
 
 // BenchmarkAdoptTaught is of a job whose template has taught a full memory, when another lesson has come since the last and

@@ -1,7 +1,6 @@
 package zone
 
 import (
-	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/forecast"
@@ -26,8 +25,10 @@ const (
 	mostTemplates = 64
 	// mostTables are kept of one template, for jobs of different lengths and thetas.
 	mostTables = 8
-	// mostTold are told at once: each is a fact. Others that wait are told tellAgain lessons later.
-	mostTold, tellAgain = 4096, 256
+	// mostTold waiting jobs are looked at when their template has something to tell, and as many of the others tellAgain lessons
+	// later: each that is told is a fact, and is ranked anew. So a lesson costs a few of them, however many wait, and about one
+	// begins for each.
+	mostTold, tellAgain = 64, 16
 	// slowTheta is the chance that a job takes longer a unit than its template has taught: 1 - quantilePermille.
 	slowTheta = (1000 - quantilePermille) * forecast.One / 1000
 )
@@ -37,8 +38,11 @@ type template struct {
 	name string
 	runs forecast.Runs
 	sum  uint64
-	// untold is how many lessons ago jobs that wait were told, or since a crash: it is soft.
+	// untold is how many lessons ago jobs that wait were looked at, heard the last of them, nil if the first is next, and done that
+	// none is left behind it. All three are soft.
 	untold int
+	heard  *state
+	done   bool
 	// tables made of these runs. They are soft: made again from the same runs they are the same.
 	tables []taught
 }
@@ -80,8 +84,8 @@ func (z *Zone) heed(l *protocol.Lesson) {
 }
 
 // teach adds what a job of which all is committed now has used to what is known of its template. Jobs of it that have not begun are told
-// where that changes much: at every doubling, when the runs are just enough for a guarantee, and now and then those that could
-// not be told with the others, the oldest first.
+// where that changes much: at every doubling, and when the runs are just enough for a guarantee; those first that policies ask
+// first, and now and then some of the others.
 func (z *Zone) teach(s *state, out *protocol.Out) {
 	run, ok := s.shown()
 	if !ok || !s.complete() {
@@ -91,32 +95,42 @@ func (z *Zone) teach(s *state, out *protocol.Out) {
 	if t := s.q.template(s.Spec.Template); t != nil {
 		before = len(t.runs.List)
 	}
-	z.fact(out, protocol.Fact{Kind: protocol.Taught, Lesson: &protocol.Lesson{Queue: s.Queue, Template: s.Spec.Template, Runs: []forecast.Run{run}}})
+	z.fact(out, protocol.Fact{Kind: protocol.Taught, Lesson: &protocol.Lesson{Queue: s.q.Name, Template: s.Spec.Template, Runs: []forecast.Run{run}}})
 	t := s.q.template(s.Spec.Template)
 	n := len(t.runs.List)
 	t.untold++
 	much := n > before && (n&(n-1) == 0 || n == forecast.LeastRuns(s.Spec.Theta))
-	if !much && t.untold < tellAgain {
+	switch {
+	case much:
+		t.heard, t.done = nil, false
+	case t.done || t.untold < tellAgain:
 		return
 	}
-	t.untold = 0
-	var behind []*state
-	for _, o := range s.q.alike[t.name] {
-		if o.Started == 0 && len(o.Claims) == 0 && len(o.Committed) == 0 && o.behind(n) {
-			behind = append(behind, o)
+	t.tell(z, s.q, out)
+}
+
+// tell tells the next jobs of a queue that have not begun what the template has taught, but for those that know about as much.
+func (t *template) tell(z *Zone, q *queue, out *protocol.Out) {
+	z.enlist()
+	t.untold, t.done = 0, true
+	looked := 0
+	for s := range q.unbegun[t.name].behind(t.heard) {
+		if looked == mostTold {
+			t.done = false
+			return
+		}
+		looked++
+		t.heard = s
+		if s.behind(len(t.runs.List)) {
+			z.instruct(s, out)
 		}
 	}
-	slices.SortFunc(behind, func(a, b *state) int {
-		return cmp.Or(cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.Job, b.Job))
-	})
-	for _, o := range behind[:min(len(behind), mostTold)] {
-		z.instruct(o, out)
-	}
+	t.heard = nil
 }
 
 // behind says that n runs tell a job much that it was not told: twice as many, or enough for a guarantee.
 func (s *state) behind(n int) bool {
-	told, least := int(s.Learned.Runs), forecast.LeastRuns(s.Spec.Theta)
+	told, least := int(s.learned().Runs), forecast.LeastRuns(s.Spec.Theta)
 	return 2*told <= n || told < least && least <= n
 }
 
@@ -124,12 +138,12 @@ func (s *state) behind(n int) bool {
 // skipped, ran another way (an option), or nobody saw their memory. The peak of a piece that outgrew its slice may be
 // anywhere in its range, and it counts: without it only what fitted would ever be learned.
 func (s *state) shown() (forecast.Run, bool) {
-	if s.Spec.Template == "" || len(s.Skipped) > 0 {
+	if s.Spec.Template == "" || len(s.work().skipped) > 0 {
 		return forecast.Run{}, false
 	}
 	trail := forecast.Trail{Total: s.Spec.Total}
-	for i := range s.Past {
-		p := &s.Past[i]
+	for i := range s.work().past {
+		p := &s.work().past[i]
 		where, peak := p.Committed, p.Peak[trp.Memory]
 		if p.Outcome == job.MemoryKilled {
 			where, peak = p.Range, max(peak, p.Demand[trp.Memory]+1) // the last sample may have missed the top
@@ -143,7 +157,7 @@ func (s *state) shown() (forecast.Run, bool) {
 		}
 	}
 	run := forecast.Run{Peaks: trail.Peaks}
-	if rates := slices.Sorted(slices.Values(s.Learned.Rates)); len(rates) > 0 {
+	if rates := slices.Sorted(slices.Values(s.learned().Rates)); len(rates) > 0 {
 		run.Unit = rates[len(rates)/2]
 	}
 	return run, true
@@ -155,7 +169,7 @@ func (z *Zone) instruct(s *state, out *protocol.Out) {
 	if t == nil {
 		return
 	}
-	l := s.Learned
+	l := *s.learned()
 	l.Safe, l.Runs = t.table(s.Spec), int64(len(t.runs.List))
 	if unit, ok := t.runs.Unit(slowTheta); ok && s.Spec.Kind != job.Rigid {
 		l.Rate, l.Margin = unit, leastMargin
@@ -181,8 +195,8 @@ func (t *template) table(s *job.Spec) *trp.Table {
 
 // safe is the profile that plans use.
 func (s *state) safe() *trp.Table {
-	if s.Learned.Safe != nil {
-		return s.Learned.Safe
+	if s.learned().Safe != nil {
+		return s.learned().Safe
 	}
 	return &s.Spec.Safe
 }
@@ -202,7 +216,7 @@ func along(bounds []int64, t *trp.Table) trp.Table {
 
 // profile says where the job's profile is from.
 func (s *state) profile() status.Profile {
-	p := status.Profile{Source: forecast.Declared, Runs: s.Learned.Runs, Spread: s.Learned.Spread}
+	p := status.Profile{Source: forecast.Declared, Runs: s.learned().Runs, Spread: s.learned().Spread}
 	if _, enough := forecast.Rank(int(p.Runs), s.Spec.Theta); enough && p.Runs > 0 {
 		p.Source = forecast.Taught
 	}

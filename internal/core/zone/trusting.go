@@ -15,13 +15,13 @@ func (z *Zone) trusted(t *protocol.Trust) status.Trust {
 	return status.Trust{Trust: *t, Believed: z.cfg.Market.Trust().Rho(t)}
 }
 
-// record is what a job's declarations are held against: its own, and until it has one its queue's, so that a queue whose jobs
+// trust is what a job's declarations are held against: its own, and until it has one its queue's, so that a queue whose jobs
 // lie gains nothing by many new ones.
-func (s *state) record() protocol.Trust {
-	if s.Learned.Trust.Seen == 0 {
+func (s *state) trust() protocol.Trust {
+	if s.learned().Trust.Seen == 0 {
 		return trust.Fresh(s.q.standing.Trust)
 	}
-	return s.Learned.Trust
+	return s.learned().Trust
 }
 
 // observe holds what was declared for a subjob against its result, for the job and for its queue. What was ended from
@@ -44,8 +44,8 @@ func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Rang
 		o.Observed, o.Risk, o.Planned = o.Declared, 0, 0
 	}
 	q := s.q.standing
-	q.Queue = s.Queue
-	l.Trust = s.record()
+	q.Queue = s.q.Name
+	l.Trust = s.trust()
 	if c.Bid != nil {
 		z.cfg.Market.Trust().Observe(&l.Trust, o)
 		o.Theta = 0 // its jobs have thetas of their own

@@ -34,10 +34,10 @@ func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 
 func (z *Zone) detail(now quantity.Instant, s *state) status.Job {
 	j := z.viewer(now).show(s)
-	j.HistoryDropped = max(0, len(s.Past)-historyShown)
-	j.History = make([]status.Subjob, 0, len(s.Past)-j.HistoryDropped+len(s.Claims))
-	for i := range s.Past[j.HistoryDropped:] {
-		p := &s.Past[j.HistoryDropped+i]
+	j.HistoryDropped = max(0, len(s.work().past)-historyShown)
+	j.History = make([]status.Subjob, 0, len(s.work().past)-j.HistoryDropped+len(s.work().claims))
+	for i := range s.work().past[j.HistoryDropped:] {
+		p := &s.work().past[j.HistoryDropped+i]
 		sub := showClaim(&p.Claim)
 		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
 		sub.Outcome, sub.Detail, sub.Prepare = p.Outcome.String(), p.Detail, p.Prepare
@@ -49,8 +49,8 @@ func (z *Zone) detail(now quantity.Instant, s *state) status.Job {
 		}
 		j.History = append(j.History, sub)
 	}
-	for i := range s.Claims {
-		c := &s.Claims[i]
+	for i := range s.work().claims {
+		c := &s.work().claims[i]
 		sub := showClaim(c)
 		sub.Running, sub.Outcome = true, "starting"
 		l := s.lease(c.Token)
@@ -89,20 +89,20 @@ func showClaim(c *protocol.Claim) status.Subjob {
 func (v *viewer) show(s *state) status.Job {
 	z, now := v.z, v.now
 	j := status.Job{
-		Name: s.Job, Generation: s.Generation, Queue: s.Queue, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
-		Progress: s.Committed.Len() - s.unpublished(), Skipped: s.Skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
-		Running: len(s.Claims), Submitted: s.Submitted, Started: s.Started, Ended: s.Ended,
-		MemoryScale: s.Learned.MemoryScale, Spec: s.Spec,
+		Name: s.Job, Generation: s.Generation, Queue: s.q.Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
+		Progress: s.work().committed.Len() - s.unpublished(), Skipped: s.work().skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
+		Running: len(s.work().claims), Submitted: s.Submitted, Started: s.work().started, Ended: s.fate().ended,
+		MemoryScale: s.learned().MemoryScale, Spec: s.Spec,
 		Profile: s.profile(),
 	}
-	j.Lost, j.Subjobs = s.fruitless, len(s.Past)-s.fruitless-len(s.Unpublished)
-	for i := range s.Claims {
-		c := &s.Claims[i]
+	j.Lost, j.Subjobs = s.work().fruitless, len(s.work().past)-s.work().fruitless-len(s.work().unpublished)
+	for i := range s.work().claims {
+		c := &s.work().claims[i]
 		j.Reported += s.lease(c.Token).reported(c) - c.Range.From
 	}
-	started := s.Started
-	for i := range s.leases {
-		if t := s.leases[i].running; t != 0 && (started == 0 || t < started) {
+	started := s.work().started
+	for i := range s.work().leases {
+		if t := s.work().leases[i].running; t != 0 && (started == 0 || t < started) {
 			started = t
 		}
 	}
@@ -110,18 +110,18 @@ func (v *viewer) show(s *state) status.Job {
 	switch {
 	case started != 0:
 		j.Wait = max(0, started.Sub(s.Submitted))
-	case s.Ended != 0:
-		j.Wait = max(0, s.Ended.Sub(s.Submitted))
+	case s.fate().ended != 0:
+		j.Wait = max(0, s.fate().ended.Sub(s.Submitted))
 	default:
 		j.Wait = max(0, now.Sub(s.Submitted))
 	}
 	view := s.view()
-	j.Prepare, j.PrepareSeen = view.Prepare(), s.Learned.Prepare > 0 && s.Spec.Kind != job.Rigid
-	if rates := slices.Sorted(slices.Values(s.Learned.Rates)); len(rates) > 0 {
-		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned.Rate
+	j.Prepare, j.PrepareSeen = view.Prepare(), s.learned().Prepare > 0 && s.Spec.Kind != job.Rigid
+	if rates := slices.Sorted(slices.Values(s.learned().Rates)); len(rates) > 0 {
+		j.RateP50, j.RateP95 = rates[len(rates)/2], s.learned().Rate
 	}
 	if z.cfg.Market != nil {
-		j.Trust, j.Spread = z.trusted(&s.Learned.Trust), s.Learned.Spread
+		j.Trust, j.Spread = z.trusted(&s.learned().Trust), s.learned().Spread
 	}
 	v.estimate(s, &j)
 	return j
@@ -130,9 +130,9 @@ func (v *viewer) show(s *state) status.Job {
 // phase is the state people see.
 func (s *state) phase() job.State {
 	switch {
-	case s.Verdict.State.Final():
-		return s.Verdict.State
-	case len(s.Claims) > 0 || s.complete():
+	case s.fate().verdict.State.Final():
+		return s.fate().verdict.State
+	case len(s.work().claims) > 0 || s.complete():
 		return job.Running
 	case s.Held:
 		return job.Paused
@@ -157,6 +157,7 @@ func (z *Zone) Windows(now quantity.Instant) []status.Window {
 
 // Queues lists the queues with their use, by name.
 func (z *Zone) Queues(now quantity.Instant) []status.Queue {
+	z.enlist()
 	var out []status.Queue
 	for _, name := range z.queueNames() {
 		q := z.queues[name]
@@ -179,13 +180,13 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 		return
 	}
 	early, late, found := now, now, true
-	if len(s.Claims) == 0 {
+	if len(s.work().claims) == 0 {
 		early, found = v.nextStart(s)
 		late = early
 	}
 	_, reserved := s.rigid.Placement()
 	switch {
-	case len(s.Claims) > 0:
+	case len(s.work().claims) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
 	case !found:
 	case reserved || s.alive == 0 && s.Spec.Kind == job.Rigid && z.planner.Reserved() < z.cfg.Rigid.Reserve: // its place is known, or would be
@@ -201,8 +202,8 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 	if s.Spec.Kind == job.Rigid {
 		if s.Spec.Walltime > 0 {
 			end, wall := early, time.Duration(0)
-			if len(s.Claims) > 0 {
-				wall = s.Claims[0].Wall()
+			if len(s.work().claims) > 0 {
+				wall = s.work().claims[0].Wall()
 				if j.Started != 0 {
 					end = j.Started
 				}
@@ -215,7 +216,7 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 	}
 	usable, slow, fast := 0, int64(0), int64(0)
 	view := s.view()
-	free := job.NextFree(0, s.Spec.Total, s.Committed)
+	free := job.NextFree(0, s.Spec.Total, s.work().committed)
 	for _, c := range z.floor.Classes() {
 		if speed, ok := s.runsOn(c, free.From); ok {
 			usable += c.Usable()
@@ -228,18 +229,18 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 	if usable == 0 {
 		return
 	}
-	left := s.Spec.Total - s.Committed.Len()
+	left := s.Spec.Total - s.work().committed.Len()
 	at := max(1, min(usable, s.Spec.Parallelism))
 	best := view.RunTime(left, fast) / time.Duration(at)
-	if s.Learned.Rate > 0 && j.RateP50 > 0 {
+	if s.learned().Rate > 0 && j.RateP50 > 0 {
 		best = time.Duration(quantity.MulDiv(int64(j.RateP50), left*1000, fast)) / time.Duration(at)
 	}
 	worst := view.RunTime(left, slow)
-	if len(s.Claims) > 1 {
-		worst /= time.Duration(len(s.Claims))
+	if len(s.work().claims) > 1 {
+		worst /= time.Duration(len(s.work().claims))
 	}
 	// What it has waited so far between its subjobs is likely to come again for what is left.
-	if done := s.Committed.Len(); done > 0 {
+	if done := s.work().committed.Len(); done > 0 {
 		waited := max(0, now.Sub(s.Submitted)-view.RunTime(done, fast)/time.Duration(at))
 		worst += time.Duration(quantity.MulDiv(int64(waited), left, done))
 	} else {

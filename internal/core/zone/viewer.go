@@ -112,7 +112,7 @@ func (v *viewer) rigidPlace(s *state) (backfill.Placement, bool) {
 	}
 	view := s.view()
 	key := shape{s.width(), atomizer.RigidLength(s.Spec, 1000), view.Safe().LeastOver(0, s.Spec.Total, view.Scale())}
-	alike := len(s.Spec.Speeds) == 0 && s.Committed == nil && s.Claimed == nil
+	alike := len(s.Spec.Speeds) == 0 && s.work().committed == nil && s.work().claimed == nil
 	if f, known := v.places[key]; known && alike {
 		return f.Placement, f.ok
 	}
@@ -162,5 +162,5 @@ func (z *Zone) usable() bool {
 // runsOn says whether the job's next piece is safe on the usable slices of a class, and how fast it is there.
 func (s *state) runsOn(c *market.Class, from int64) (speed int64, ok bool) {
 	speed = c.SpeedOf(s.Spec)
-	return speed, speed > 0 && c.Usable() > 0 && s.safe().Reach(from, c.Capacity[trp.Memory], s.Spec.Total, s.Learned.MemoryScale) > from
+	return speed, speed > 0 && c.Usable() > 0 && s.safe().Reach(from, c.Capacity[trp.Memory], s.Spec.Total, s.learned().MemoryScale) > from
 }

@@ -14,22 +14,22 @@ import (
 // view is what the atomizer may know. Ranges that a node was asked for count as claimed.
 func (s *state) view() atomizer.View {
 	v := atomizer.View{
-		Spec: s.Spec, Committed: s.Committed, Claimed: s.Claimed, Running: len(s.Claims), Learned: &s.Learned, Resume: s.Resume,
-		Skipped: s.Skipped.Len(),
+		Spec: s.Spec, Committed: s.work().committed, Claimed: s.work().claimed, Running: len(s.work().claims), Learned: s.learned(), Resume: s.work().resume,
+		Skipped: s.work().skipped.Len(),
 	}
 	if planted.In(planted.SellTwice) {
 		v.Claimed = nil
 		return v
 	}
-	if len(s.asked) > 0 {
+	if len(s.work().asked) > 0 {
 		v.Claimed = nil
-		for _, r := range s.Claimed {
+		for _, r := range s.work().claimed {
 			v.Claimed = v.Claimed.Add(r)
 		}
-		for _, r := range s.asked {
+		for _, r := range s.work().asked {
 			v.Claimed = v.Claimed.Add(r)
 		}
-		v.Running += s.asking
+		v.Running += s.work().asking
 	}
 	return v
 }
@@ -38,11 +38,11 @@ func (s *state) view() atomizer.View {
 func (z *Zone) waits(now quantity.Instant, s *state) market.Reason {
 	q := s.q
 	switch {
-	case s.dropping.State != job.Waiting:
+	case s.fate().dropping.State != job.Waiting:
 		return market.Ending
 	case s.Held:
 		return market.Held
-	case s.notBefore > now:
+	case s.met().notBefore > now:
 		return market.Resting
 	case q.Cap > 0 && q.held+q.asking+s.width() > q.Cap:
 		return market.QueueCap
@@ -79,7 +79,7 @@ func (z *Zone) keepCaps(now quantity.Instant) {
 	for _, j := range z.planner.Gangs() {
 		s := rigidOf(j)
 		q := s.q
-		if q.Cap == 0 || s.width() > q.Cap || len(s.Claims) > 0 || s.asking > 0 || s.Held || s.notBefore > now || s.dropping.State != job.Waiting {
+		if q.Cap == 0 || s.width() > q.Cap || len(s.work().claims) > 0 || s.work().asking > 0 || s.Held || s.met().notBefore > now || s.fate().dropping.State != job.Waiting {
 			continue
 		}
 		if i := slices.IndexFunc(kept, func(k *state) bool { return k.q == q }); i < 0 {

@@ -27,11 +27,15 @@ type Zone struct {
 
 	// Durable, changed by Apply alone.
 	jobs    map[job.ID]*state
-	records capture.Parts // the jobs as captures go over them
-	queues  map[string]*queue
-	// buried are the jobs that were dropped last, the newest behind.
-	buried []grave
+	records capture.Parts[*state] // the jobs as captures go over them
+	// enlisted: the rosters of the queues are kept.
+	enlisted bool
+	queues   map[string]*queue
+	// buried are the jobs that were dropped last.
+	buried graves
 	sum    uint64
+	// specs are what jobs that are alike share; they follow from the facts.
+	specs job.Pool
 	// weights of all queues that have jobs without a final verdict, together.
 	weights int64
 
@@ -76,47 +80,45 @@ type soft struct {
 	woken quantity.Instant
 }
 
-// state is one job: its durable record and what is only known until the next crash.
+// state is one job, as most are: accepted, and waiting. What came of it is in records of their own (record.go).
 type state struct {
-	protocol.Record
+	accepted
+	// q is its queue.
+	q *queue
+
 	capture.Mark
-	// sum of the record, and of its long parts.
-	sum   uint64
-	parts sums
-	// q is the job's queue, enrolledIn its roster there; fruitless is how many of its past subjobs committed nothing.
-	q          *queue
+	// sum of the record, and of its spec.
+	sum, specSum uint64
+	// sold, lessons and sealed are read by work, learned and fate; nil where there is nothing.
+	sold    *work
+	lessons *lessons
+	sealed  *fate
+	// trouble is what nodes had with it lately, read by met, rigid what is kept of a rigid job; nil if there is none of it.
+	trouble *trouble
+	rigid   *backfill.Job
+	// enrolledIn is its roster in the queue.
 	enrolledIn *roster
-	fruitless  int
 
 	// floor is what the floor keeps of it.
-	floor market.Job
-	// notBefore pauses the job after a subjob without progress, or refusals.
-	notBefore quantity.Instant
-	// asked are the ranges in asks that no node has answered yet, asking how many asks those are.
-	asked  job.Ranges
-	asking int
-	// dropping is the verdict the job ends with once its claims are settled; its State is Waiting (zero) while none.
-	dropping job.Verdict
-	// closing is the verdict as the gate is told of it, nil if it need not be; acked that it has it. leaving: it goes to the
-	// archive.
-	closing *outbox.Item[*state]
-	acked   bool
-	leaving *filing.Sheet[*state]
-	// leases is what is known of the standing claims, in their order.
-	leases []lease
-	// publishAsked is when nodes were last asked about output that is not published, publishTurn the publication asked about
-	// last.
-	publishAsked quantity.Instant
-	publishTries int // since anything was published or committed
-	publishTurn  int
-	// rigid is what is kept of a rigid job, trouble what nodes had with it lately; nil if there is none of it.
-	rigid   *backfill.Job
-	trouble *trouble
-	// stirred: it is in the list of that name. alive is 1 + its place among the live jobs.
-	stirred  dirty.Mark
-	alive    int
-	slots    struct{ deadline, leases, continuing, publishing, resting, avoiding, busy, alike int }
+	floor    market.Job
 	foreseen foreseen
+	// alive is 1 + its place among the live jobs; the slots are its places among the alarms and crowds that they name.
+	alive int
+	slots struct{ deadline int }
+	// stirred: it is in the list of that name.
+	stirred dirty.Mark
+	// unbegun: it is in its template's list of that name.
+	unbegun bool
+}
+
+// accepted is what every job has: durable, as protocol.Record has it.
+type accepted struct {
+	Job        job.ID
+	Spec       *job.Spec
+	Submitted  quantity.Instant
+	Epoch      uint32
+	Generation job.Generation
+	Held       bool
 }
 
 // lease is what the zone has heard of one claim since it came up.
@@ -156,8 +158,8 @@ type queue struct {
 	pledged  int64
 	// templates that finished jobs of it have taught, the one that was taught last behind.
 	templates []*template
-	// alike are the jobs without a final verdict of each template.
-	alike map[string]crowd
+	// unbegun are the jobs of each template that have not begun; no template without any is in it.
+	unbegun map[string]*unbegun
 	// alive is how many jobs without a final verdict it has, rosters all its jobs.
 	alive   int
 	rosters rosters
@@ -196,12 +198,12 @@ func (z *Zone) queue(name string) *queue {
 }
 
 func (z *Zone) newQueue(name string) *queue {
-	return &queue{Queue: protocol.Queue{Name: name, Weight: 1}, zone: z, alike: map[string]crowd{}}
+	return &queue{Queue: protocol.Queue{Name: name, Weight: 1}, zone: z, unbegun: map[string]*unbegun{}}
 }
 
 // claim finds a standing claim; -1 if there is none under this token.
 func (s *state) claim(t job.Token) int {
-	i, found := slices.BinarySearchFunc(s.Claims, t, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
+	i, found := slices.BinarySearchFunc(s.work().claims, t, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
 	if !found {
 		return -1
 	}
@@ -210,9 +212,9 @@ func (s *state) claim(t job.Token) int {
 
 // lease finds what is known of a standing claim.
 func (s *state) lease(t job.Token) *lease {
-	for i := range s.leases {
-		if s.leases[i].token == t {
-			return &s.leases[i]
+	for i := range s.work().leases {
+		if s.work().leases[i].token == t {
+			return &s.work().leases[i]
 		}
 	}
 	return nil
@@ -256,17 +258,14 @@ func (z *Zone) touched(s *state) {
 
 // stir marks a job whose leases have changed: its alarms are set anew.
 func (z *Zone) stir(s *state) {
-	z.stirred.Add(&s.stirred, s)
+	if s.sold != nil {
+		z.stirred.Add(&s.stirred, s)
+	}
 }
 
 // enliven adds a job to those without a final verdict, retire takes it out.
 func (z *Zone) enliven(s *state) {
 	z.live.add(s, aliveSlot)
-	if t := s.Spec.Template; t != "" {
-		c := s.q.alike[t]
-		c.add(s, alikeSlot)
-		s.q.alike[t] = c
-	}
 	z.floor.Activate(&s.floor)
 	z.populate(s.q, 1)
 	if s.deadline() != quantity.Never {
@@ -279,21 +278,14 @@ func (z *Zone) retire(s *state) {
 		return
 	}
 	z.live.drop(s, aliveSlot)
-	if t := s.Spec.Template; t != "" {
-		c := s.q.alike[t]
-		if c.drop(s, alikeSlot); len(c) == 0 {
-			delete(s.q.alike, t)
-		} else {
-			s.q.alike[t] = c
-		}
-	}
+	z.unlist(s)
 	z.populate(s.q, -1)
 	z.floor.Retire(&s.floor)
 	z.deadlines.Set(&s.slots.deadline, s, quantity.Never)
 	if s.trouble != nil {
 		s.trouble.backoff = backoff{}
+		z.avoiding.Set(&s.trouble.slots.avoiding, s, quantity.Never)
 	}
-	z.avoiding.Set(&s.slots.avoiding, s, quantity.Never)
 	z.touched(s)
 }
 

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 )
 
 // Part is what one actor has filed of one job.
@@ -89,9 +90,9 @@ type Archive interface {
 	Recall(role protocol.Role, name job.ID) (p Part, ok bool, err error)
 	// Discard durably removes parts of all actors up to a generation; what is not there is no error. At most MaxParts.
 	Discard(list []Discarded) error
-	// Page lists jobs before a cursor, newest first, at most n of those that keep takes (nil: all). It looks at no more than
-	// MaxLooked of them in one call, and says where to go on. keep must not call the archive.
-	Page(before Cursor, n int, keep func(*Entry) bool) (Page, error)
+	// Page lists jobs of some states before a cursor, newest first, at most n of those that keep takes (nil: all). It looks at no
+	// more than MaxLooked of them in one call, at none of another state, and says where to go on. keep must not call the archive.
+	Page(before Cursor, n int, states status.JobStates, keep func(*Entry) bool) (Page, error)
 	// Outdated lists the jobs that ended before a time, and the oldest beyond the number most to keep, oldest end first and then
 	// by name, at most n.
 	Outdated(before quantity.Instant, most int64, n int) ([]Ended, error)
@@ -124,6 +125,6 @@ const (
 	MaxFiling = 64 << 20
 	// MaxParts is how many parts one call takes.
 	MaxParts = 4096
-	// MaxLooked is how many jobs one call of Page looks at.
+	// MaxLooked is how many jobs of its states one call of Page looks at.
 	MaxLooked = 20_000
 )

@@ -51,12 +51,12 @@ type Journal interface {
 	// Snapshot begins one of the state as of the last appended record. Its bytes follow, beside what is appended meanwhile;
 	// until its Commit has come back nothing is changed by it. There is one at a time. Errors are as of Append.
 	Snapshot() (Snapshot, error)
-	// Check compares a witness with the log: nil if the log has that record with that digest, or if it is older than the
+	// Check compares a witness with the journal: nil if the journal has that record with that digest, or if it is older than the
 	// latest snapshot; an error of kind Corrupt that names what is missing otherwise. It is called after Replay.
 	Check(witness Position) error
 	// Size is the number of bytes on disk and the number of records since the last snapshot.
 	Size() (bytes int64, records uint64)
-	// Close releases the log. What was appended is durable without it. A snapshot that is being written is over first.
+	// Close releases the journal. What was appended is durable without it. A snapshot that is being written is over first.
 	Close() error
 }
 

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"github.com/prometheus/client_golang/prometheus"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -16,16 +18,17 @@ type (
 // lease, so the gate's limits and the slices bound it.
 type jobs struct {
 	metrics *metrics
-	open    map[jobKey]*openJob
-	leases  map[tokenKey]jobKey
+	// gauges of the states that jobs have been in, found once.
+	gauges [job.Impossible + 1]prometheus.Gauge
+	open   map[jobKey]openJob
+	leases map[tokenKey]jobKey
 }
 
 type openJob struct {
-	state     job.State
-	held      bool
-	submitted quantity.Instant
-	started   bool
-	leases    int
+	submitted     quantity.Instant
+	leases        int32
+	state         job.State
+	held, started bool
 }
 
 // fact follows a job from JobAccepted to Ended. counted is false for facts of earlier boots, which were counted then.
@@ -39,9 +42,8 @@ func (j *jobs) fact(f *protocol.Fact, counted bool) {
 		j.see(f.Job, f.At)
 	case protocol.HomeKept:
 		if r := f.Record; r != nil && !r.Verdict.State.Final() {
-			o := j.see(r.Job, r.Submitted)
-			o.held, o.started = r.Held, r.Started != 0
-			j.update(o)
+			j.see(r.Job, r.Submitted)
+			j.change(r.Job, func(o *openJob) { o.held, o.started = r.Held, r.Started != 0 })
 		} else if r != nil {
 			j.drop(r.Job)
 		}
@@ -56,54 +58,59 @@ func (j *jobs) fact(f *protocol.Fact, counted bool) {
 	case protocol.JobForgotten, protocol.HomeDropped:
 		j.drop(f.Job)
 	case protocol.JobHeld, protocol.HomeHeld:
-		if o := j.open[f.Job]; o != nil {
-			o.held = f.Flag
-			j.update(o)
-		}
+		j.change(f.Job, func(o *openJob) { o.held = f.Flag })
 	case protocol.LeaseMade:
 		j.leases[f.Token] = f.Job
-		if o := j.open[f.Job]; o != nil {
-			o.leases++
-			j.update(o)
-		}
+		j.change(f.Job, func(o *openJob) { o.leases++ })
 	case protocol.SubjobStarted:
-		if o := j.open[j.leases[f.Token]]; o != nil && !o.started {
-			o.started = true
-			if counted {
+		j.change(j.leases[f.Token], func(o *openJob) {
+			if counted && !o.started {
 				j.metrics.wait.Observe(max(0, f.At.Sub(o.submitted)).Seconds())
 			}
-		}
+			o.started = true
+		})
 	case protocol.SubjobEnded:
-		o := j.open[j.leases[f.Token]]
-		if _, ok := j.leases[f.Token]; ok && o != nil {
-			o.leases--
-			j.update(o)
+		if id, ok := j.leases[f.Token]; ok {
+			j.change(id, func(o *openJob) { o.leases-- })
 		}
 		delete(j.leases, f.Token)
 	}
 }
 
-func (j *jobs) see(id job.ID, submitted quantity.Instant) *openJob {
-	o := j.open[id]
-	if o == nil {
-		o = &openJob{submitted: submitted}
-		j.open[id] = o
-		j.metrics.jobs.WithLabelValues(o.state.String()).Inc()
+// in counts the jobs in a state.
+func (j *jobs) in(s job.State) prometheus.Gauge {
+	if j.gauges[s] == nil {
+		j.gauges[s] = j.metrics.jobs.WithLabelValues(s.String())
 	}
-	return o
+	return j.gauges[s]
+}
+
+// see makes the record of a job that has none.
+func (j *jobs) see(id job.ID, submitted quantity.Instant) {
+	if _, known := j.open[id]; !known {
+		o := openJob{submitted: submitted}
+		j.open[id] = o
+		j.in(o.state).Inc()
+	}
 }
 
 func (j *jobs) drop(id job.ID) bool {
-	o := j.open[id]
-	if o == nil {
+	o, known := j.open[id]
+	if !known {
 		return false
 	}
 	delete(j.open, id)
-	j.metrics.jobs.WithLabelValues(o.state.String()).Dec()
+	j.in(o.state).Dec()
 	return true
 }
 
-func (j *jobs) update(o *openJob) {
+// change changes the record of a job that has one, and counts the job by the state that follows.
+func (j *jobs) change(id job.ID, how func(*openJob)) {
+	o, known := j.open[id]
+	if !known {
+		return
+	}
+	how(&o)
 	s := job.Waiting
 	switch {
 	case o.leases > 0:
@@ -112,8 +119,9 @@ func (j *jobs) update(o *openJob) {
 		s = job.Paused
 	}
 	if s != o.state {
-		j.metrics.jobs.WithLabelValues(o.state.String()).Dec()
-		j.metrics.jobs.WithLabelValues(s.String()).Inc()
+		j.in(o.state).Dec()
+		j.in(s).Inc()
 		o.state = s
 	}
+	j.open[id] = o
 }

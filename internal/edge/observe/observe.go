@@ -46,7 +46,7 @@ func New(o Options) *Observer {
 	return &Observer{
 		metrics: m,
 		lines:   lines{o.Log},
-		jobs:    jobs{metrics: m, open: map[jobKey]*openJob{}, leases: map[tokenKey]jobKey{}},
+		jobs:    jobs{metrics: m, open: map[jobKey]openJob{}, leases: map[tokenKey]jobKey{}},
 		windows: windows{metrics: m, slices: map[sliceKey]*offered{}},
 		market:  newMarket(m.registry),
 		history: history{reach: o.HistoryFor, slices: map[sliceKey]*past{}, leases: map[tokenKey]*lease{}},

@@ -2,13 +2,10 @@ package picture
 
 import (
 	"bytes"
-	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +16,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/picture/picturetest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // origin of the test histories; only differences are shown.
 const origin = quantity.Instant(1_700_000_000_000_000_000)
@@ -80,24 +76,6 @@ func example() []Panel {
 	return []Panel{{Title: "Atoms", History: atoms}, {Title: "Rigid blocks <&>", History: blocks}}
 }
 
-// golden compares with testdata/name, or rewrites it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the picture differs from %s; see what changed with `make golden`:\n%s", file, got)
-	}
-}
-
 func TestSVG(t *testing.T) {
 	var first, second bytes.Buffer
 	for _, w := range []*bytes.Buffer{&first, &second} {
@@ -108,21 +86,8 @@ func TestSVG(t *testing.T) {
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("two pictures of the same panels differ")
 	}
-	wellFormed(t, first.Bytes())
-	golden(t, "example.svg", first.Bytes())
-}
-
-func wellFormed(t *testing.T, svg []byte) {
-	t.Helper()
-	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-		_, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatalf("not well-formed: %v", err)
-		}
-	}
+	picturetest.WellFormed(t, first.Bytes())
+	picturetest.Golden(t, "example.svg", first.Bytes())
 }
 
 func TestTerminal(t *testing.T) {
@@ -149,7 +114,7 @@ func TestTerminal(t *testing.T) {
 					}
 				}
 			}
-			golden(t, c.name, out.Bytes())
+			picturetest.Golden(t, c.name, out.Bytes())
 		})
 	}
 }
@@ -160,7 +125,7 @@ func TestNothingToDraw(t *testing.T) {
 		if err := errors.Join(SVG(&svg, panels), Terminal(&text, panels, 0, false)); err != nil {
 			t.Fatal(err)
 		}
-		wellFormed(t, svg.Bytes())
+		picturetest.WellFormed(t, svg.Bytes())
 		for _, broken := range []string{"NaN", "Inf", "%!"} {
 			if strings.Contains(svg.String()+text.String(), broken) {
 				t.Errorf("%d panels: the picture contains %s", len(panels), broken)
@@ -189,7 +154,7 @@ func TestManyJobs(t *testing.T) {
 	if err := errors.Join(SVG(&out, []Panel{{History: h}}), Terminal(io.Discard, []Panel{{History: h}}, 80, true)); err != nil {
 		t.Fatal(err)
 	}
-	wellFormed(t, out.Bytes())
+	picturetest.WellFormed(t, out.Bytes())
 }
 
 // failing writes nothing.

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/wire"
 )
 
 var zone = protocol.Address{Role: protocol.Zone, ID: "z"}
@@ -25,7 +26,7 @@ func header(boot string) Header {
 // write puts n calls on a tape and returns what a reader must see.
 func write(w *Writer, n int) []Entry {
 	f := protocol.Fact{Kind: protocol.JobClosed, Actor: protocol.Address{Role: protocol.Gate}, Job: "old", At: 4}
-	w.Recovered(&f)
+	w.Recovered(wire.AppendFact(nil, &f))
 	w.RecoverCall(zone, 80)
 	w.Digest(5)
 	want := []Entry{{Kind: Recovered, Fact: f}, {Kind: RecoverCall, Actor: zone, Now: 80}, {Kind: Digest, Digest: 5}}
@@ -107,7 +108,7 @@ func TestALargeStateIsLeftOut(t *testing.T) {
 	w := NewWriter(dir, header("boot-1"), Limits{Segment: 2000, Cap: 8000}, noTrouble(t))
 	f := protocol.Fact{Kind: protocol.JobHomed, Job: "a-job-with-a-name"}
 	for range 1000 {
-		w.Recovered(&f)
+		w.Recovered(wire.AppendFact(nil, &f))
 	}
 	w.RecoverCall(zone, 80)
 	w.Digest(5)

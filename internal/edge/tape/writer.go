@@ -62,9 +62,9 @@ func NewWriter(dir string, h Header, l Limits, trouble func(error)) *Writer {
 	return &Writer{dir: dir, header: h, limits: l, trouble: trouble, now: h.Started}
 }
 
-// Recovered records a fact that was applied at boot. Those of a large state leave the inputs behind them no room under the cap,
+// Recovered records a fact that was applied at boot, as package wire encodes it. Those of a large state leave the inputs behind them no room under the cap,
 // and a tape without its beginning can't be played: beyond half of the cap they are only counted as missing.
-func (w *Writer) Recovered(f *protocol.Fact) {
+func (w *Writer) Recovered(fact []byte) {
 	if w.recovered > w.limits.Cap/2 {
 		if w.file != nil {
 			if err := w.Close(); err != nil {
@@ -74,7 +74,7 @@ func (w *Writer) Recovered(f *protocol.Fact) {
 		w.number++
 		return
 	}
-	b := wire.AppendFact(w.begin(Recovered), f)
+	b := append(w.begin(Recovered), fact...)
 	w.recovered += int64(frame + len(b))
 	w.put(b)
 }

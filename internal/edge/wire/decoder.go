@@ -5,20 +5,23 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
 // Decoder decodes many facts and shares what they have in common: short texts, which are mostly names that come again and
-// again, and specs, since the gate and the home of a job have the same. The zero value is ready to use. It holds every spec
-// that it has met an odd number of times, so it is for reading a journal and then let go.
+// again, and specs, since jobs that are alike have the same, and the gate and the home of a job in any case. The zero value is
+// ready to use. It holds every spec that is like no other until it has come for the second time, so it is for reading a journal
+// and then let go.
 type Decoder struct {
 	seed  maphash.Seed
 	check maphash.Seed
 	texts []string
-	specs map[specKey]*job.Spec
-	coder coder
+	// recent are the specs that came last, one for each remainder of their hashes; single those that came once.
+	recent []recentSpec
+	single map[specKey]*job.Spec
+	pool   job.Pool // of profiles
+	coder  coder
 }
 
 const (
@@ -26,32 +29,24 @@ const (
 	// their hashes.
 	maxShared   = 64
 	sharedTexts = 1 << 13
+	// sharedSpecs is how many specs are held for jobs that are alike.
+	sharedSpecs = 1 << 12
 )
 
 // specKey is two hashes of a spec's encoding.
 type specKey [2]uint64
 
-// Facts appends to out what DecodeFacts would hand over.
-func (d *Decoder) Facts(b []byte, out []protocol.Fact) ([]protocol.Fact, error) {
-	for i := 1; len(b) > 0; i++ {
-		one, n, err := nextFact(b, i)
-		if err != nil {
-			return out, err
-		}
-		out = append(out, protocol.Fact{})
-		if err := d.Fact(one, &out[len(out)-1]); err != nil {
-			return out[:len(out)-1], errkind.Errorf(errkind.Of(err), "fact %d of the list: %w", i, err)
-		}
-		b = b[n:]
-	}
-	return out, nil
+type recentSpec struct {
+	key  specKey
+	spec *job.Spec
 }
 
 // Fact is DecodeFact into f, which must be zero.
 func (d *Decoder) Fact(b []byte, f *protocol.Fact) error {
 	if d.texts == nil {
 		d.seed, d.check = maphash.MakeSeed(), maphash.MakeSeed()
-		d.texts, d.specs = make([]string, sharedTexts), map[specKey]*job.Spec{}
+		d.texts, d.single = make([]string, sharedTexts), map[specKey]*job.Spec{}
+		d.recent = make([]recentSpec, sharedSpecs)
 	}
 	d.coder.shared = d
 	return decodeFact(b, f, &d.coder)
@@ -69,7 +64,8 @@ func (d *Decoder) text(b []byte) string {
 	return *at
 }
 
-// sharedSpec is a spec that may be absent. One that was read before from the same bytes is that one: it is held until then.
+// sharedSpec is a spec that may be absent. One that was read before from the same bytes is that one, if it came lately or once
+// alone.
 func sharedSpec(c *coder, n protowire.Number, v **job.Spec) {
 	if c.writing || c.shared == nil {
 		pointer(c, n, v, specFields)
@@ -85,14 +81,22 @@ func sharedSpec(c *coder, n protowire.Number, v **job.Spec) {
 	}
 	d := c.shared
 	key := specKey{maphash.Bytes(d.seed, b), maphash.Bytes(d.check, b)}
-	if *v = d.specs[key]; *v != nil {
-		delete(d.specs, key)
-		return
+	at := &d.recent[key[0]%sharedSpecs]
+	known := d.single[key]
+	if known != nil {
+		delete(d.single, key)
+	} else if at.key == key {
+		known = at.spec
 	}
-	c.pos = begin
-	*v = new(job.Spec)
-	c.within(func() { specFields(c, *v) })
-	if c.err == nil {
-		d.specs[key] = *v
+	if *v = known; known == nil {
+		c.pos = begin
+		*v = new(job.Spec)
+		c.within(func() { specFields(c, *v) })
+		if c.err != nil {
+			return
+		}
+		d.pool.Profile(*v)
+		d.single[key] = *v
 	}
+	*at = recentSpec{key, *v}
 }

@@ -26,12 +26,17 @@ func NewFactReader(r io.Reader) *FactReader {
 // ReadFacts is DecodeFacts of a stream.
 func ReadFacts(r io.Reader, f func(protocol.Fact) error) error {
 	var d Decoder
-	for in := NewFactReader(r); ; {
-		var fact protocol.Fact
-		if err := in.Next(&d, &fact); errors.Is(err, io.EOF) {
+	for in, i := NewFactReader(r), 1; ; i++ {
+		encoded, err := in.Next()
+		if errors.Is(err, io.EOF) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
+		}
+		var fact protocol.Fact
+		if err := d.Fact(encoded, &fact); err != nil {
+			return errkind.Errorf(errkind.Of(err), "fact %d of the list: %w", i, err)
 		}
 		if err := f(fact); err != nil {
 			return err
@@ -39,11 +44,14 @@ func ReadFacts(r io.Reader, f func(protocol.Fact) error) error {
 	}
 }
 
-// Next reads one fact, with what d shares, into f, which must be zero. The error is io.EOF behind the last one, one of r as it
-// is, or one of the bytes as DecodeFacts has it.
-func (r *FactReader) Next(d *Decoder, f *protocol.Fact) error {
+// Next is the encoding of the next fact, good until the one after it is asked for. The error is io.EOF behind the last one, one of
+// the reader as it is, or of kind Corrupt.
+func (r *FactReader) Next() ([]byte, error) {
+	if cap(r.room) > keepRoom {
+		r.room = nil
+	}
 	if _, err := r.r.Peek(1); err != nil {
-		return err
+		return nil, err
 	}
 	r.n++
 	size, err := binary.ReadUvarint(r.r)
@@ -51,19 +59,13 @@ func (r *FactReader) Next(d *Decoder, f *protocol.Fact) error {
 		err = errkind.Errorf(errkind.Corrupt, "fact %d of the list: its length, %d bytes, is damaged", r.n, size)
 	}
 	if err != nil {
-		return cut(r.n, err)
+		return nil, cut(r.n, err)
 	}
 	r.room = slices.Grow(r.room[:0], int(size))[:size]
 	if _, err := io.ReadFull(r.r, r.room); err != nil {
-		return cut(r.n, err)
+		return nil, cut(r.n, err)
 	}
-	if err := d.Fact(r.room, f); err != nil {
-		return errkind.Errorf(errkind.Of(err), "fact %d of the list: %w", r.n, err)
-	}
-	if cap(r.room) > keepRoom {
-		r.room = nil
-	}
-	return nil
+	return r.room, nil
 }
 
 const (

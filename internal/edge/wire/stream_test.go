@@ -13,6 +13,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // all reads a stream to its end.
@@ -36,7 +38,14 @@ func TestWhatIsSharedIsTheSame(t *testing.T) {
 			t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
 		}
 		var d Decoder
-		if got, err = d.Facts(b, nil); err != nil || !reflect.DeepEqual(got, want) {
+		got = nil
+		err = EachFact(b, func(encoded []byte) error {
+			var f protocol.Fact
+			err := d.Fact(encoded, &f)
+			got = append(got, f)
+			return err
+		})
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
 		}
 	})
@@ -55,6 +64,47 @@ func TestASpecIsSharedByTheTwoWhoHaveIt(t *testing.T) {
 	}
 	if got[0].Spec != got[2].Spec || got[1].Spec != got[3].Record.Spec || got[0].Spec == got[1].Spec {
 		t.Errorf("specs: %p %p %p %p", got[0].Spec, got[1].Spec, got[2].Spec, got[3].Record.Spec)
+	}
+}
+
+// TestJobsThatAreAlikeShareASpec however many they are, and whoever has another one between them; after many others, two have it.
+func TestJobsThatAreAlikeShareASpec(t *testing.T) {
+	alike, other := &job.Spec{Queue: "q", Total: 7}, func(i int) *job.Spec { return &job.Spec{Queue: "q", Total: int64(100 + i)} }
+	facts := []protocol.Fact{{Kind: protocol.JobAccepted, Spec: alike}, {Kind: protocol.JobAccepted, Spec: other(0)}, {Kind: protocol.JobAccepted, Spec: alike}, {Kind: protocol.HomeTaken, Spec: alike}}
+	for i := range 8 * sharedSpecs {
+		facts = append(facts, protocol.Fact{Kind: protocol.JobAccepted, Spec: other(i)})
+	}
+	for range 4 {
+		facts = append(facts, protocol.Fact{Kind: protocol.JobAccepted, Spec: alike})
+	}
+	got, err := all(bytes.NewReader(AppendFacts(nil, facts)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Spec != got[2].Spec || got[0].Spec != got[3].Spec || got[0].Spec == got[1].Spec {
+		t.Errorf("specs: %p %p %p %p", got[0].Spec, got[1].Spec, got[2].Spec, got[3].Spec)
+	}
+	if last := got[len(got)-4:]; last[1].Spec != last[2].Spec || last[2].Spec != last[3].Spec {
+		t.Errorf("after many others: %p %p %p %p", last[0].Spec, last[1].Spec, last[2].Spec, last[3].Spec)
+	}
+}
+
+// TestSpecsThatDifferShareTheirProfile where they have the same, and no other.
+func TestSpecsThatDifferShareTheirProfile(t *testing.T) {
+	spec := func(i int, mean quantity.Amount) *job.Spec {
+		return &job.Spec{
+			Total: int64(i), Profile: trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 10, Mean: mean}}},
+			Safe: trp.Table{Bounds: []int64{10}, Least: [][]quantity.Amount{{mean}}},
+		}
+	}
+	want := []protocol.Fact{{Kind: protocol.JobAccepted, Spec: spec(1, 5)}, {Kind: protocol.JobAccepted, Spec: spec(2, 6)}, {Kind: protocol.JobAccepted, Spec: spec(3, 5)}}
+	got, err := all(bytes.NewReader(AppendFacts(nil, want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
+	}
+	a, b, c := got[0].Spec, got[1].Spec, got[2].Spec
+	if &a.Profile.Phases[0] != &c.Profile.Phases[0] || &a.Safe.Least[0] != &c.Safe.Least[0] || &a.Profile.Phases[0] == &b.Profile.Phases[0] {
+		t.Errorf("%+v, %+v and %+v", a, b, c)
 	}
 }
 

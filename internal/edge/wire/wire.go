@@ -80,16 +80,26 @@ func AppendFacts(dst []byte, facts []protocol.Fact) []byte {
 // DecodeFacts reads what AppendFacts wrote and hands each fact to f in order. An error of f ends it and is returned as
 // it is; errors of the bytes are those of DecodeFact, with the number of the fact (from 1).
 func DecodeFacts(b []byte, f func(protocol.Fact) error) error {
+	i := 0
+	return EachFact(b, func(encoded []byte) error {
+		i++
+		fact, err := DecodeFact(encoded)
+		if err != nil {
+			return errkind.Errorf(errkind.Of(err), "fact %d of the list: %w", i, err)
+		}
+		return f(fact)
+	})
+}
+
+// EachFact hands over the encodings in what AppendFacts wrote, in order; they are parts of b. An error of f ends it and is returned
+// as it is; those of the bytes are of kind Corrupt.
+func EachFact(b []byte, f func(encoded []byte) error) error {
 	for i := 1; len(b) > 0; i++ {
 		one, n, err := nextFact(b, i)
 		if err != nil {
 			return err
 		}
-		fact, err := DecodeFact(one)
-		if err != nil {
-			return errkind.Errorf(errkind.Of(err), "fact %d of the list: %w", i, err)
-		}
-		if err := f(fact); err != nil {
+		if err := f(one); err != nil {
 			return err
 		}
 		b = b[n:]

@@ -442,3 +442,16 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+// TestAJobShowsTheFileItCameFrom, under its name, which the spec that jobs like it share does not have.
+func TestAJobShowsTheFileItCameFrom(t *testing.T) {
+	fake := apitest.New()
+	url, _ := serve(t, api.Options{Service: fake})
+	file := "apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: one-of-many}\nspec:\n  command: [sh]\n  memory: 64Mi\n  items: {total: 10, perItem: 1s}\n"
+	if code, answer := post(t, url, "Submit", string(mustJSON(map[string]string{"job": file}))); code != 200 {
+		t.Fatalf("submit: %d %s", code, answer)
+	}
+	if code, answer := post(t, url, "GetJob", `{"name": "one-of-many"}`); code != 200 || !strings.Contains(answer, `name: one-of-many\n`) {
+		t.Errorf("%d %s", code, answer)
+	}
+}

@@ -232,7 +232,9 @@ func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobReques
 		if j.Spec.Launch.Snapshot != "" {
 			workdir = "."
 		}
-		text, err := config.RenderJob(j.Spec, workdir)
+		spec := *j.Spec // what was accepted has no name, a job file has
+		spec.Name = j.Name
+		text, err := config.RenderJob(&spec, workdir)
 		if err != nil {
 			return nil, wire(err)
 		}

@@ -117,8 +117,8 @@ func (r *room) slowest(now time.Time) (slow *guest) {
 		if g.whole || age < r.grace {
 			continue
 		}
-		if pace := float64(g.got) / age.Seconds(); pace < float64(r.rate) && (slow == nil || pace < least) {
-			slow, least = g, pace
+		if rate := float64(g.got) / age.Seconds(); rate < float64(r.rate) && (slow == nil || rate < least) {
+			slow, least = g, rate
 		}
 	}
 	return slow

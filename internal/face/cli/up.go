@@ -122,7 +122,7 @@ says it:
 	c.Flags().StringVar(&o.DataDir, "data", defaultData(a.Getenv), "the directory for everything durable")
 	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
-	c.Flags().StringVar(&o.Policy, "policy", "fairness", "who gets a window: fairness, efficiency, sla or fifo")
+	c.Flags().StringVar(&o.Policy, "policy", "fairness", "who gets a window: fairness, efficiency, sla, fifo or shortest")
 	c.Flags().StringVar(&o.Rigid, "rigid", arrangement.DefaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")

@@ -60,6 +60,9 @@ type Window struct{ From, To quantity.Instant }
 // length in seconds.
 func (w Window) length() float64 { return w.To.Sub(w.From).Seconds() }
 
+// holds says whether a job is submitted in the window.
+func (w Window) holds(j *Job) bool { return w.From <= j.Submit && j.Submit < w.To }
+
 // Options bound the size of the linear program.
 type Options struct {
 	// Buckets of time; default 12. Work is taken to be there from the start of the bucket in which it comes.
@@ -78,10 +81,11 @@ type Result struct {
 	LP float64
 	// Exact is by enumeration of what is finished, 0 where the scenario is too large for it.
 	Exact float64
-	// Completion is what the mean time from submission to completion of all jobs is at least, in seconds, if all are run to
-	// their end, without regard of the window. Of at most 8 whole jobs with one slice each, on at most 2 slices, it is the
-	// least there is without interruption.
+	// Completion is what the mean time from submission to completion is at least, in seconds, of the Completing jobs that are submitted in
+	// the window and can run somewhere, if all are run to their end, however long that takes. Of at most 8 whole jobs with one slice
+	// each, on at most 2 slices, it is the least there is without interruption.
 	Completion float64
+	Completing int
 	Size       Size
 	// How says in words what was solved.
 	How string

@@ -160,7 +160,7 @@ func TestSchedulesStayWithin(t *testing.T) {
 		on := classOf(classes)
 		free, done := make([]float64, len(on)), 0.
 		ready := make([]float64, len(jobs))
-		completions := 0.
+		completions, counted := 0., 0
 		order := rapid.Permutation(indices(len(jobs))).Draw(t, "order")
 		for _, i := range order {
 			j := &jobs[i]
@@ -193,7 +193,10 @@ func TestSchedulesStayWithin(t *testing.T) {
 			if !j.Whole || ready[i] <= w.To.Sub(0).Seconds() {
 				done += inside
 			}
-			completions += ready[i] - j.Submit.Sub(0).Seconds()
+			if w.holds(j) {
+				completions += ready[i] - j.Submit.Sub(0).Seconds()
+				counted++
+			}
 		}
 		r, err := For(classes, jobs, w, Options{})
 		if err != nil {
@@ -202,8 +205,8 @@ func TestSchedulesStayWithin(t *testing.T) {
 		if !within(done, r.Exact) || !within(done, r.LP) || !within(done, r.Area) {
 			t.Fatalf("completed %.6f of at most exact %.6f, LP %.6f, area %.6f", done, r.Exact, r.LP, r.Area)
 		}
-		if mean := completions / float64(len(jobs)); !within(r.Completion, mean) {
-			t.Fatalf("mean completion is %.6f, the bound %.6f", mean, r.Completion)
+		if mean := completions / float64(max(1, counted)); r.Completing != counted || !within(r.Completion, mean) {
+			t.Fatalf("mean completion of %d is %.6f, the bound of %d is %.6f", counted, mean, r.Completing, r.Completion)
 		}
 	})
 }
@@ -236,11 +239,12 @@ func part(work time.Duration, speeds ...int64) []Part {
 // The least mean completion without interruption is that of every order on every slice, each job as early as it goes.
 func TestUnbrokenIsTheBestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		classes, jobs, w := scenario(t, 4, []int64{0, 300, 1000})
+		classes, jobs, _ := scenario(t, 4, []int64{0, 300, 1000})
 		for i := range jobs {
 			jobs[i].Whole, jobs[i].Parts = true, jobs[i].Parts[:1]
 			jobs[i].Parts[0].Speeds[0] = max(jobs[i].Parts[0].Speeds[0], 100)
 		}
+		w := Window{0, 100 * second}
 		on := classOf(classes)
 		best := math.Inf(1)
 		free := make([]float64, len(on))
@@ -292,11 +296,11 @@ func TestByHand(t *testing.T) {
 		{"two whole jobs of 6 s in 10 s: one", two[:1],
 			[]Job{{Parts: part(6*time.Second, 1000), Width: 1, Whole: true}, {Parts: part(6*time.Second, 1000), Width: 1, Whole: true}}, 10, 6, 10, 10, 9},
 		{"each where it is fast", two,
-			[]Job{{Parts: part(20*time.Second, 1000, 400), Width: 1}, {Parts: part(20*time.Second, 900, 800), Width: 1}}, 10, 18, 18, 18, 190. / 9},
+			[]Job{{Parts: part(20*time.Second, 1000, 400), Width: 1}, {Parts: part(20*time.Second, 900, 800), Width: 1}}, 10, 18, 18, 18, 65. / 3},
 		{"a job comes late", two[:1],
 			[]Job{{Submit: 6 * second, Parts: part(20*time.Second, 1000), Width: 1}}, 10, 4, 4, 4, 20},
 		{"memory keeps a part off the small slice", two,
-			[]Job{{Parts: []Part{part(10*time.Second, 1000, 1000)[0], part(20*time.Second, 1000, 0)[0]}, Width: 2}}, 10, 20, 20, 20, 17.5},
+			[]Job{{Parts: []Part{part(10*time.Second, 1000, 1000)[0], part(20*time.Second, 1000, 0)[0]}, Width: 2}}, 10, 20, 20, 20, 20},
 	} {
 		r, err := For(c.classes, c.jobs, Window{0, quantity.Instant(c.window) * second}, Options{Buckets: 5})
 		if err != nil {
@@ -326,6 +330,43 @@ func TestRate(t *testing.T) {
 	if got := m.Rate(); math.Abs(got-8./3) > 1e-9 {
 		t.Errorf("rate %v, want 8/3", got)
 	}
+}
+
+// The prices of classes are a dual solution of the capacity: the cluster is worth its rate, and work in the proportions of the mix,
+// each type where it is cheapest, costs at least 1 a second.
+func TestPricesAreTheDualOfTheRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		classes := []Class{{Name: "a", Count: rapid.IntRange(1, 3).Draw(t, "a")}, {Name: "b", Count: rapid.IntRange(1, 3).Draw(t, "b")}, {Name: "c", Count: 1}}
+		m := NewMix(classes, Window{}, Options{})
+		total, jobs := 0., make([]Part, rapid.IntRange(1, 6).Draw(t, "types"))
+		for i := range jobs {
+			run := time.Duration(rapid.IntRange(1, 9).Draw(t, "work")) * time.Second
+			var v [3]int64
+			for c := range v {
+				v[c] = rapid.SampledFrom([]int64{0, 200, 500, 900, 1000}).Draw(t, "speed")
+			}
+			v[0] = max(v[0], 100)
+			jobs[i] = part(run, v[:]...)[0]
+			m.Add(&Job{Parts: jobs[i : i+1], Width: 1})
+			total += run.Seconds()
+		}
+		prices, worth, cost := m.Prices(), 0., 0.
+		for c, class := range classes {
+			worth += float64(class.Count) * prices[c]
+		}
+		for _, p := range jobs {
+			least := math.Inf(1)
+			for c := range classes {
+				if p.Speeds[c] > 0 {
+					least = min(least, prices[c]/speed(p.Speeds[c]))
+				}
+			}
+			cost += p.Work.Seconds() / total * least
+		}
+		if math.Abs(worth-m.Rate()) > near*(1+worth) || cost < 1-near {
+			t.Fatalf("at prices %v the cluster is worth %.6f, its rate is %.6f, and a second's work costs %.6f", prices[:3], worth, m.Rate(), cost)
+		}
+	})
 }
 
 // However many kinds of speeds there are, the program keeps its size, and the bound only grows when kinds are merged.

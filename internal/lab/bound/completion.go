@@ -1,19 +1,34 @@
 package bound
 
 import (
-	"container/heap"
+	"math"
 
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // completion bounds the mean time from submission to completion from below, for all jobs that can run somewhere. It is the
-// larger of
+// largest of three bounds on the sum over jobs j of C_j, the time from submission r_j to completion.
 //
-//   - the mean time that each takes alone on its best slices, and
-//   - the mean under the shortest remaining time first on one machine that is as fast as all slices together, which is the
-//     best schedule for one machine (Schrage, 1968). For weights v_c of the classes the machine has the speed sum of n_c v_c
-//     and a job the size of its work times the least v_c/s_c: any schedule of the cluster is one of that machine too. The
-//     bound holds for any weights; three are tried: all alike, and the best and the mean speed of the first jobs on the class.
+// Alone: each job takes at least alone_j, its parts one after the other on its best slices with nobody else there.
+//
+// The other two look at one machine. For any weights v_c >= 0 of the classes, let a second of a slice of class c give v_c units,
+// and let part p of job j have the size z_p = work_p min_c v_c/s_pc over the classes that it runs on. A slice of class c does
+// at most v_c units of size in a second, so all slices together do at most V = sum of n_c v_c: whatever the cluster does can be
+// done by one machine of V units a second that works on any number of jobs at once, without a job's being done later.
+//
+//   - Shortest remaining first on that machine is its best schedule (Schrage, 1968): the sum of its completions.
+//   - Let F_j(t) be the share of the size of j that is done by t, and M_j = integral of t dF_j(t) its mean busy time. The sum of
+//     M_j is the integral of t times the sum of dF_j: units of size z_j each count 1/z_j. So it is least on the machine if at each
+//     instant a job of those that have come and are not done with the greatest 1/z_j is worked on: shortest size first, with
+//     preemption (Goemans, SODA 1997). And C_j - M_j = integral of (C_j - t) dF_j, which no cluster makes smaller than D_j: in the last s
+//     seconds of j at most the share G_j(s) of its size is done, where G_j fills the seconds with the part that is quickest
+//     in size first, at its best speed on all Width slices, so the integral is at least D_j = integral of 1 - G_j(s) ds. For a job
+//     of one part D_j = alone_j / 2. Hence sum C_j >= sum of the least M_j - r_j + sum D_j, on m alike slices with everybody
+//     there the bound of Eastman, Even and Isaacs (Management Science 1964). A job without a size, on classes of weight 0,
+//     is left to itself, and counts alone_j.
+//
+// They hold for any weights. Four are tried, found from the first jobs: all alike, the best and the mean speed on each class, and
+// the prices at which the classes are scarce (Mix.Prices).
 //
 // Jobs come in the order of their submission, and only those that the machines have not finished are kept.
 type completion struct {
@@ -31,15 +46,8 @@ type completion struct {
 const weighed = 1000
 
 func (c *completion) add(j *Job) {
-	alone, runs := 0., len(j.Parts) > 0
-	for i := range j.Parts {
-		best := j.Parts[i].bestOf(c.classes)
-		runs = runs && best > 0
-		if runs {
-			alone += j.Parts[i].Work.Seconds() / (float64(max(j.Width, 1)) * speed(best))
-		}
-	}
-	if !runs {
+	alone := j.alone(c.classes)
+	if len(j.Parts) == 0 || math.IsInf(alone, 1) {
 		return
 	}
 	if !c.begun {
@@ -57,13 +65,29 @@ func (c *completion) add(j *Job) {
 	}
 }
 
+// alone is the time in seconds that a job takes with the whole cluster for itself; infinite if a part runs nowhere.
+func (j *Job) alone(classes []Class) float64 {
+	sum := 0.
+	for i := range j.Parts {
+		best := j.Parts[i].bestOf(classes)
+		if best == 0 {
+			return math.Inf(1)
+		}
+		sum += j.Parts[i].Work.Seconds() / (float64(max(j.Width, 1)) * speed(best))
+	}
+	return sum
+}
+
 // weigh makes the machines and gives them the first jobs.
 func (c *completion) weigh() {
 	var alike, top, mean [MaxClasses]float64
 	for i := range alike {
 		alike[i] = 1
 	}
-	for _, j := range c.first {
+	mix := NewMix(c.classes, Window{}, Options{})
+	for i := range c.first {
+		j := &c.first[i]
+		mix.Add(j)
 		for _, p := range j.Parts {
 			for i := range c.classes {
 				top[i] = max(top[i], speed(p.Speeds[i]))
@@ -71,7 +95,7 @@ func (c *completion) weigh() {
 			}
 		}
 	}
-	for _, v := range [...][MaxClasses]float64{alike, top, mean} {
+	for _, v := range [...][MaxClasses]float64{alike, top, mean, mix.Prices()} {
 		m := machine{v: v}
 		for i, class := range c.classes {
 			m.rate += float64(class.Count) * v[i]
@@ -102,77 +126,7 @@ func (c *completion) mean() float64 {
 	}
 	best := c.alone
 	for i := range c.machines {
-		best = max(best, c.machines[i].drain())
+		best = max(best, c.machines[i].sum())
 	}
 	return best / float64(c.jobs)
-}
-
-// machine runs the shortest remaining time first.
-type machine struct {
-	v    [MaxClasses]float64
-	rate float64
-	// queue of what is not done, now in seconds, and the sum of the times to completion so far.
-	queue    sizes
-	now, sum float64
-}
-
-func (m *machine) add(classes []Class, j *Job, submit float64) {
-	for len(m.queue) > 0 && m.now+m.queue[0].seconds <= submit {
-		m.finish()
-	}
-	if len(m.queue) > 0 {
-		m.queue[0].seconds -= submit - m.now
-	}
-	m.now = submit
-	heap.Push(&m.queue, remaining{m.size(classes, j) / m.rate, submit})
-}
-
-func (m *machine) finish() {
-	done := heap.Pop(&m.queue).(remaining)
-	m.now += done.seconds
-	m.sum += m.now - done.submit
-}
-
-func (m *machine) drain() float64 {
-	for len(m.queue) > 0 {
-		m.finish()
-	}
-	return m.sum
-}
-
-// size of a job: its work at the least weight for its speed.
-func (m *machine) size(classes []Class, j *Job) float64 {
-	sum := 0.
-	for _, p := range j.Parts {
-		least, any := 0., false
-		for c, class := range classes {
-			if class.Count == 0 || p.Speeds[c] == 0 {
-				continue
-			}
-			if x := m.v[c] / speed(p.Speeds[c]); !any || x < least {
-				least, any = x, true
-			}
-		}
-		sum += p.Work.Seconds() * least
-	}
-	return sum
-}
-
-type remaining struct{ seconds, submit float64 }
-
-// sizes is a heap with the least time on top.
-type sizes []remaining
-
-func (s sizes) Len() int           { return len(s) }
-func (s sizes) Less(i, j int) bool { return s[i].seconds < s[j].seconds }
-func (s sizes) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-
-// Push is heap.Interface.
-func (s *sizes) Push(x any) { *s = append(*s, x.(remaining)) }
-
-// Pop is heap.Interface.
-func (s *sizes) Pop() any {
-	last := (*s)[len(*s)-1]
-	*s = (*s)[:len(*s)-1]
-	return last
 }

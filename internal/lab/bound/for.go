@@ -3,6 +3,7 @@ package bound
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -42,7 +43,9 @@ func (b *Bounds) Add(j *Job) {
 	b.disorder = b.disorder || j.Submit < b.last
 	b.last = max(b.last, j.Submit)
 	b.mix.Add(j)
-	b.completion.add(j)
+	if b.window.holds(j) {
+		b.completion.add(j)
+	}
 	switch {
 	case b.many:
 	case len(b.few) == exactJobs:
@@ -60,13 +63,14 @@ func (b *Bounds) Result() (Result, error) {
 	var r Result
 	r.Area = b.mix.area()
 	r.LP = min(r.Area, b.mix.lp(&r.Size))
-	r.Completion = b.completion.mean()
+	r.Completion, r.Completing = b.completion.mean(), b.completion.jobs
 	enumerated := "too large to enumerate"
 	if !b.many {
 		r.Exact, r.Size.Subsets = exact(b.classes, b.few, b.window)
 		enumerated = fmt.Sprintf("%d subsets of whole jobs enumerated", r.Size.Subsets)
-		if sum, ok := unbroken(b.classes, b.few); ok {
-			r.Completion = max(r.Completion, sum/float64(len(b.few)))
+		counted := slices.DeleteFunc(b.few, func(j Job) bool { return !b.window.holds(&j) })
+		if sum, ok := unbroken(b.classes, counted); ok {
+			r.Completion = max(r.Completion, sum/float64(len(counted)))
 			enumerated += ", and all orders for the least mean completion"
 		}
 	}

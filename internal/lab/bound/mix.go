@@ -175,10 +175,28 @@ func work(list []kind) float64 {
 // type i with the share w_i of the work, sum over c of s_ic x_ic >= r w_i, and for every class c, sum over i of x_ic <= its count.
 // 0 for an empty mix.
 func (m *Mix) Rate() float64 {
+	t := m.capacity()
+	if t == nil {
+		return 0
+	}
+	return t.value(0)
+}
+
+// Prices are what a slice of each class is worth for this mix: the dual values of Rate's program, in GPU-seconds of the reference
+// per second. At these prices the work comes to no more than the cluster is worth, as far as that can be. 0 for an empty mix.
+func (m *Mix) Prices() (v [MaxClasses]float64) {
+	if t := m.capacity(); t != nil {
+		copy(v[:], t.dual()[len(t.basic)-len(m.classes):])
+	}
+	return v
+}
+
+// capacity is Rate's program, solved: a row for every type, then one for every class; nil for an empty mix.
+func (m *Mix) capacity() *tableau {
 	types := m.merged(rateTypes)
 	total := work(types)
 	if total == 0 {
-		return 0
+		return nil
 	}
 	n, classes := len(types), len(m.classes)
 	t := newTableau(1+n*classes, n+classes, 1)
@@ -197,5 +215,5 @@ func (m *Mix) Rate() float64 {
 		t.constraint(n + c)[t.columns] = float64(m.classes[c].Count)
 	}
 	t.solve(pivotLimit(t))
-	return t.value(0)
+	return t
 }

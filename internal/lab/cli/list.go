@@ -100,8 +100,8 @@ func scenarioColumns() []command.Column[listed] {
 			return command.Short(f.MeanGap)
 		}),
 		measured("meanJobSeconds", "JOB", func(f *scenario.Facts) any { return f.MeanJob.Seconds() }, func(f *scenario.Facts) string { return command.Short(f.MeanJob) }),
-		{Key: "needsData", Head: "NEEDS", Value: func(l listed) any { return l.Workload.NeedsData() }, Text: func(l listed) string {
-			if l.Workload.NeedsData() {
+		{Key: "needsData", Head: "NEEDS", Value: func(l listed) any { return l.NeedsData() }, Text: func(l listed) string {
+			if l.NeedsData() {
 				return "data"
 			}
 			return ""

@@ -40,7 +40,8 @@ is measured: docs/metrics.md defines each figure. What the scenario expects is c
 
 sja is the gate, the zone and the nodes of the daemon; sja:efficiency and so on run them
 under that policy. jasda is the same with jobs that bid and a market that clears. Every
-other mechanism is a planner that runs each job as one block.
+other mechanism is a planner that runs each job as one block; in a scenario with a host it
+is a filler of the gaps that the host leaves, such as requeue or checkpoint:10m.
 
 Interrupted, it prints what it has and says so.
 
@@ -50,6 +51,7 @@ or a wrong file; 130 interrupted.`,
   sluice sim run small --mechanism sja,jasda --set market.lambda=0.3
   sluice sim run small --mechanism sja,sja:efficiency,easy --seeds 1-20 -o json
   sluice sim run philly-mig --data ./data --mechanism all
+  sluice sim run stories/host-hours -m all,checkpoint:5m
   sluice sim run small --set workload.synthetic.0.load=0.8 --set mechanism.horizon=30m
   sluice sim run small -m sja,easy --report small.html --perfetto small.json
   sluice sim run bug.yml -o wide`,
@@ -274,13 +276,18 @@ func overview(out io.Writer, results []scenario.Result) error {
 	columns := []column{
 		{"USE", measure.Utilization}, {"USEFUL", measure.UsefulUtilization}, {"WAIT", measure.WaitMean}, {"WAIT-P95", measure.WaitP95},
 		{"COMPLETION", measure.CompletionMean}, {"SLOWDOWN", measure.SlowdownMean}, {"PIECES", measure.Subjobs},
-		{"OVERHEAD", measure.OverheadShare}, {"LOST", measure.LostShare}, {"UNFINISHED", measure.Unfinished}, {"BOUND", measure.BoundShare},
+		{"OVERHEAD", measure.OverheadShare}, {"LOST", measure.LostShare}, {"UNFINISHED", measure.Unfinished}, {"BOUND", measure.BoundShare}, {"/LEAST", measure.CompletionOverBound},
+	}
+	if slices.ContainsFunc(results, func(r scenario.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.Gaps)) }) {
+		columns = append([]column{
+			{"LEFTOVER", measure.LeftoverUseful}, {"LOST-WORK", measure.LostWork}, {"HOST-DELAY", measure.HostDelayMean},
+		}, columns[4:10]...) // of what a host leaves, use and waits are no measure
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	heads := []string{"MECHANISM", "SEEDS", "FINISHED"}
 	for _, bad := range []column{{"REJECTED", measure.Rejected}, {"FAILED", measure.Failed}} { // what is not done looks like speed
 		if slices.ContainsFunc(results, func(r scenario.Result) bool { return r.Metrics.Get(bad.metric) > 0 }) {
-			columns = slices.Insert(columns, len(columns)-1, bad)
+			columns = slices.Insert(columns, len(columns)-2, bad)
 		}
 	}
 	for _, c := range columns {

@@ -12,6 +12,8 @@ import (
 	"sluice.dev/sluice/internal/lab/planner/conservative"
 	"sluice.dev/sluice/internal/lab/planner/easy"
 	"sluice.dev/sluice/internal/lab/planner/fcfs"
+	"sluice.dev/sluice/internal/lab/planner/sjf"
+	"sluice.dev/sluice/internal/lab/planner/sjfeasy"
 	"sluice.dev/sluice/internal/lab/planner/skip"
 )
 
@@ -83,13 +85,16 @@ func (l *loop) pop() due {
 	return top
 }
 
+// typical is for planners that look at what is yet to come.
+var typical = []planner.Typical{{Task: planner.Task{Devices: 1, Share: planner.Whole, Classes: 1}, Count: 1}}
+
 // newLoop has machines of eight devices of one class.
 func newLoop(tb testing.TB, kind planner.Kind, devices int, draw func(*prng.Stream) (int32, time.Duration, time.Duration)) *loop {
 	m := cluster.Machines{Classes: []planner.Class{{Name: "gpu", Weight: planner.Whole}}}
 	for n := 0; n < devices; n += 8 {
 		m.Nodes = append(m.Nodes, planner.Node{Devices: make([]uint8, min(8, devices-n))})
 	}
-	p, err := kind.New(planner.Options{Cluster: m})
+	p, err := kind.New(planner.Options{Cluster: m, Typical: typical})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -203,6 +208,15 @@ func BenchmarkConservative(b *testing.B) {
 func BenchmarkSkip(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("%d/%d", n, n), func(b *testing.B) { backlog(b, skip.Kind(), n, n) })
+	}
+}
+
+// BenchmarkSJF is the shortest first, passing over who does not fit and with a reservation: every plan looks at all that wait.
+func BenchmarkSJF(b *testing.B) {
+	for _, kind := range []planner.Kind{sjf.Kind(), sjfeasy.Kind()} {
+		for _, waiting := range []int{100, 1_000, 10_000} {
+			b.Run(fmt.Sprintf("%s/1000/%d", kind.Name, waiting), func(b *testing.B) { backlog(b, kind, 1_000, waiting) })
+		}
 	}
 }
 

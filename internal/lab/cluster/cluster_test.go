@@ -14,11 +14,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/cluster"
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/conservative"
-	"sluice.dev/sluice/internal/lab/planner/easy"
+	"sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/planner/fcfs"
 	"sluice.dev/sluice/internal/lab/planner/migrate"
-	"sluice.dev/sluice/internal/lab/planner/skip"
 )
 
 const second = quantity.Instant(time.Second)
@@ -193,13 +191,13 @@ func TestPreemption(t *testing.T) {
 
 // TestSameInstant: ends and cancels of one instant in another order give the same effects and the same digest.
 func TestSameInstant(t *testing.T) {
-	kinds := []planner.Kind{fcfs.Kind(), skip.Kind(), easy.Kind(), conservative.Kind(), migrate.Kind()}
+	kinds := all.Kinds()
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
 		m := machines()
 		var cs [2]*cluster.Cluster
 		for i := range cs {
-			p, err := kind.New(planner.Options{Cluster: m})
+			p, err := kind.New(planner.Options{Cluster: m, Typical: typical})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +252,10 @@ func TestInputIsSmall(t *testing.T) {
 
 // TestNoAllocation runs a thousand instants of each planner after its tables have grown.
 func TestNoAllocation(t *testing.T) {
-	for _, kind := range []planner.Kind{fcfs.Kind(), skip.Kind(), easy.Kind(), conservative.Kind()} {
+	for _, kind := range all.Kinds() {
+		if kind.Preempts {
+			continue // the loop knows no stops; plannertest counts theirs
+		}
 		t.Run(kind.Name, func(t *testing.T) {
 			l := newLoop(t, kind, 256, parallel)
 			l.backlog = 100

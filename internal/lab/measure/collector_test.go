@@ -190,8 +190,8 @@ func near(a, b float64) bool {
 func TestAllMetricsInOrder(t *testing.T) {
 	got := collector(t, []measure.Class{{Count: 1, Weight: 1}}, measure.Window{}).Finish(sec(1))
 	table := measure.Table()
-	if len(got) != len(table)-2 || table[len(got)].Name != measure.WaitCoverage || table[len(got)+1].Name != measure.BoundShare {
-		t.Fatalf("%d metrics; want the %d of the table but its last two, waitCoverage and boundShare, set by others", len(got), len(table)-2)
+	if len(got) != len(table)-3 || table[len(got)].Name != measure.WaitCoverage || table[len(got)+1].Name != measure.BoundShare || table[len(got)+2].Name != measure.CompletionOverBound {
+		t.Fatalf("%d metrics; want the %d of the table but its last three, set by others", len(got), len(table)-3)
 	}
 	for i, v := range got {
 		if v.Name != table[i].Name {

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Finish ends the run at an instant not before the last event and gives the metrics, all of Table but the last and in its
+// Finish ends the run at an instant not before the last event and gives the metrics, all of Table but the last three and in its
 // order, then those of every group of jobs, by name. What could not be measured (a mean of no jobs) is NaN. Jobs that have not come to their end count with the time
 // that they took so far. It can be called once.
 func (m *Collector) Finish(at quantity.Instant) Metrics {

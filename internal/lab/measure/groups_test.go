@@ -37,7 +37,7 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, v, want)
 		}
 	}
-	if n := len(measure.Table()) - 2; len(got) != n+2*len(measure.GroupTable()) || got[n].Name != "jobs@a" || got[n+len(measure.GroupTable())].Name != "jobs@b" {
+	if n := len(measure.Table()) - 3; len(got) != n+2*len(measure.GroupTable()) || got[n].Name != "jobs@a" || got[n+len(measure.GroupTable())].Name != "jobs@b" {
 		t.Errorf("metrics are %v", got)
 	}
 	if i := measure.About("waitMean@a"); i.Title != "Wait, mean (a)" || i.Unit != measure.Seconds || i.Better != measure.Lower || i.Name != "waitMean@a" {

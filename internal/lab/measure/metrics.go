@@ -35,6 +35,8 @@ const (
 	Makespan          = "makespan"
 	// BoundShare is set by who knows the bound of the whole scenario.
 	BoundShare = "boundShare"
+	// CompletionOverBound too.
+	CompletionOverBound = "completionOverBound"
 	// WaitCoverage is set of mechanisms that tell a job when it will start.
 	WaitCoverage = "waitCoverage"
 )
@@ -98,16 +100,17 @@ var infoTable = []Info{
 	{Makespan, "Makespan", Seconds, Lower},
 	{WaitCoverage, "Waits within their 80% range", Share, Neither},
 	{BoundShare, "Share of the bound", Share, Higher},
+	{CompletionOverBound, "Completion, mean / least possible", Plain, Lower},
 }
 
-// Table lists the metrics in the order in which they are given; WaitCoverage and BoundShare, which others set, are the last.
+// Table lists the metrics in the order in which they are given; WaitCoverage, BoundShare and CompletionOverBound, which others set, are the last.
 func Table() []Info { return append([]Info(nil), infoTable...) }
 
 // About is what is known of a metric, of all jobs or of a group; a name that is in no table is its own title and a plain
 // number.
 func About(name string) Info {
 	metric, group := Group(name)
-	for _, table := range [][]Info{infoTable, negotiationTable} {
+	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable} {
 		for _, i := range table {
 			switch i.Name {
 			case name:

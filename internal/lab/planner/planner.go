@@ -59,6 +59,8 @@ type Task struct {
 	// CPU in thousandths of a core and Memory in MiB that it needs of its node. A host without either has no limit, and a
 	// task that spreads asks nothing of hosts.
 	CPU, Memory int64
+	// Weight is how much its completion counts beside that of others, for planners that weigh them; 0 counts as 1.
+	Weight int64
 	// Run is the planned run time on each class, an upper bound in the eyes of its owner; nil where no planner may know it. A
 	// task that runs past it is planned as ending in the next nanosecond.
 	// It is shared and not written to while the task is known.

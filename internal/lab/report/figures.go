@@ -10,7 +10,7 @@ import (
 func headline() []string {
 	return []string{
 		measure.BoundShare, measure.UsefulUtilization, measure.Utilization, measure.WaitMean, measure.WaitP95, measure.CompletionMean,
-		measure.CompletionPerWork, measure.SlowdownMean, measure.MemoryExcessRate, measure.OverheadShare, measure.LostShare, measure.Unsellable,
+		measure.CompletionOverBound, measure.CompletionPerWork, measure.SlowdownMean, measure.MemoryExcessRate, measure.OverheadShare, measure.LostShare, measure.Unsellable,
 	}
 }
 

@@ -2,51 +2,13 @@ package report
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
-	"flag"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
+	"sluice.dev/sluice/internal/edge/picture/picturetest"
 	"sluice.dev/sluice/internal/lab/measure"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares with testdata/name, or rewrites it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the picture differs from %s; see what changed with `make golden`:\n%s", file, got)
-	}
-}
-
-func wellFormed(t *testing.T, svg []byte) {
-	t.Helper()
-	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-		_, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatalf("not well-formed: %v", err)
-		}
-	}
-}
 
 // exampleCharts has one chart of each kind, with a value that is missing and names that need care.
 func exampleCharts() map[string]*Chart {
@@ -80,11 +42,11 @@ func TestCharts(t *testing.T) {
 			if err := c.SVG(&out); err != nil {
 				t.Fatal(err)
 			}
-			wellFormed(t, out.Bytes())
+			picturetest.WellFormed(t, out.Bytes())
 			if bytes.Contains(out.Bytes(), []byte("NaN")) || bytes.Contains(out.Bytes(), []byte("Inf")) {
 				t.Error("a value that is missing was drawn")
 			}
-			golden(t, "chart-"+name+".svg", out.Bytes())
+			picturetest.Golden(t, "chart-"+name+".svg", out.Bytes())
 		})
 	}
 }
@@ -100,7 +62,7 @@ func TestChartsOfLittle(t *testing.T) {
 		if err := c.SVG(&out); err != nil {
 			t.Fatal(err)
 		}
-		wellFormed(t, out.Bytes())
+		picturetest.WellFormed(t, out.Bytes())
 		if bytes.Contains(out.Bytes(), []byte("NaN")) || bytes.Contains(out.Bytes(), []byte("Inf")) || out.Len() > 20000 {
 			t.Errorf("%+v gives %s", c, out.String())
 		}
@@ -186,6 +148,7 @@ func TestFigures(t *testing.T) {
 func TestStylesAreFixedAndDiffer(t *testing.T) {
 	seen := map[style]string{}
 	for _, name := range []string{"sja", "jasda", "fcfs", "skip", "easy", "conservative", "bestfit", "fgd", "staticmig", "migrate", "random", "dotproduct", "clustering", "packing",
+		"sjf", "sjf-easy", "easy-sjbf", "wspt", "saf", "f1", "wfp3", "srpt", "las",
 		"sja:efficiency", "sja:sla", "sja:fifo", "sja:fairness"} {
 		s := styleOf(name)
 		if other := seen[s]; other != "" {

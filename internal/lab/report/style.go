@@ -31,6 +31,15 @@ var styleTable = map[string]style{
 	"dotproduct":   {"#009E73", "6 3", 'o'},
 	"clustering":   {"#E69F00", "6 3", 's'},
 	"packing":      {"#56B4E9", "6 3", 'o'},
+	"sjf":          {"#009E73", "2 3", 's'},
+	"sjf-easy":     {"#009E73", "", 'o'},
+	"easy-sjbf":    {"#0072B2", "6 3", 'o'},
+	"wspt":         {"#009E73", "8 3 2 3", 't'},
+	"saf":          {"#56B4E9", "2 3", 'd'},
+	"f1":           {"#A6761D", "6 3", 'o'},
+	"wfp3":         {"#A6761D", "2 3", 't'},
+	"srpt":         {"#E69F00", "", 's'},
+	"las":          {"#CC79A7", "2 3", 'd'},
 }
 
 // policyNames give a mechanism's variants ("sja:efficiency") dashes and marks of their own.

@@ -14,8 +14,12 @@ import (
 func (s *Scenario) Assumptions(data *Traces) ([]string, error) {
 	var out []string
 	seen := map[string]bool{}
-	for i := range s.Workload.Streams {
-		t := &s.Workload.Streams[i]
+	list := s.Workload.Streams
+	if s.Host != nil {
+		list = slices.Concat(s.Host.Streams, list)
+	}
+	for i := range list {
+		t := &list[i]
 		in, err := t.inputs(data)
 		if err != nil {
 			return nil, err
@@ -33,7 +37,7 @@ func (s *Scenario) Assumptions(data *Traces) ([]string, error) {
 // Account says of the generated and composed work under a seed what was found in the files it is made of, how what they lack
 // or have otherwise was taken, and what was left out: a line each, with its count. It is empty where there is nothing to say.
 func (s *Scenario) Account(ctx context.Context, seed uint64, data *Traces) ([]string, error) {
-	streams, err := s.openStreams(ctx, seed, data)
+	streams, err := s.openStreams(ctx, s.Workload.Streams, s.composeClasses(), seed, data)
 	if err != nil {
 		return nil, err
 	}

@@ -37,14 +37,14 @@ const gapJobs = 6_000
 // Measure finds the facts. Without data, a scenario that needs some is not measured.
 func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Facts, error) {
 	f := Facts{Slices: s.slices()}
-	if s.Workload.NeedsData() && data.Dir == "" {
+	if s.NeedsData() && data.Dir == "" {
 		return f, nil
 	}
 	if m.Policy == nil {
 		return f, errkind.Errorf(errkind.Invalid, "mechanism %s does not sell gaps; measure with sja", m.Name)
 	}
 	var w world
-	if _, err := w.see(ctx, s, s.Seeds[0], data); err != nil {
+	if _, err := w.see(ctx, s, &m, s.Seeds[0], data); err != nil {
 		return f, err
 	}
 	f.Measured, f.Jobs = true, w.jobs
@@ -53,6 +53,10 @@ func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Fact
 	}
 	f.MeanJob = seconds(w.length / float64(w.jobs))
 	f.RigidShare = w.rigid / w.work
+	if s.Host != nil {
+		f.MeanGap = meanGap(w.host.Gaps(s.Window.Warmup, s.Window.Until))
+		return f, nil
+	}
 	if !w.generated {
 		return f, nil
 	}
@@ -68,6 +72,15 @@ func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Fact
 		f.MeanGap = gap
 	}
 	return f, nil
+}
+
+// meanGap is the mean length of a host's gaps.
+func meanGap(gaps []measure.Gap) time.Duration {
+	sum := 0.0 // seconds
+	for _, g := range gaps {
+		sum += g.To.Sub(g.From).Seconds()
+	}
+	return seconds(sum / float64(max(1, len(gaps))))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

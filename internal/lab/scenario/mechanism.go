@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/filler"
 	"sluice.dev/sluice/internal/lab/planner"
 )
 
@@ -23,8 +24,11 @@ type Mechanism struct {
 	Rigid  backfill.Discipline
 	// Market negotiates; nil for all but jasda.
 	Market *market.Config
-	// Planner; nil for sja and jasda.
+	// Planner of the whole cluster, or Filler of a host's gaps; nil for sja and jasda.
 	Planner *planner.Kind
+	Filler  *filler.Discipline
+	// Host places the work of the scenario's host; nil where there is none.
+	Host *planner.Kind
 }
 
 // The mechanisms that are ours; with a policy of their own they are called sja:efficiency and so on.
@@ -54,15 +58,26 @@ func (t Table) Names() []string {
 	for i := range t.Planners {
 		names = append(names, t.Planners[i].Name)
 	}
+	for _, d := range filler.Disciplines() {
+		if !slices.Contains(names, d.Name) {
+			names = append(names, d.Name)
+		}
+	}
 	return names
 }
 
-// Find gives the mechanisms of these names, each once, in this order; all is sja, jasda and every planner. sja alone runs
+// Find gives the mechanisms of these names, each once, in this order; all is sja, jasda and every planner, or beside a host every
+// filler. sja alone runs
 // under the scenario's policy, and so does jasda, whose policy orders rigid jobs. The error lists every name that is not known, with what was perhaps meant.
 func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
 	var out []Mechanism
 	var problems []error
+	host, err := t.hostOf(s)
+	if err != nil {
+		return nil, err
+	}
 	add := func(m Mechanism) {
+		m.Host = host
 		if !slices.ContainsFunc(out, func(o Mechanism) bool { return o.Name == m.Name }) {
 			out = append(out, m)
 		}
@@ -73,6 +88,12 @@ func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
 		}
 	}
 	for _, name := range names {
+		if name == All && host != nil {
+			for _, d := range filler.Disciplines() {
+				add(fills(d))
+			}
+			continue
+		}
 		if name == All {
 			for i := range t.Planners {
 				add(t.planner(i))
@@ -97,7 +118,15 @@ func (t Table) planner(i int) Mechanism {
 	return Mechanism{Name: k.Name, Summary: k.Summary, Planner: k}
 }
 
+// fills is a filler as a mechanism.
+func fills(d filler.Discipline) Mechanism {
+	return Mechanism{Name: d.Name, Summary: d.Summary, Filler: &d}
+}
+
 func (t Table) find(s *Scenario, name string) (Mechanism, error) {
+	if d, known, err := filler.Named(name); known && s.Host != nil {
+		return fills(d), err
+	}
 	for i := range t.Planners {
 		if t.Planners[i].Name == name {
 			return t.planner(i), nil
@@ -105,6 +134,9 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	}
 	base, wanted, own := strings.Cut(name, ":")
 	if base != SJA && base != JASDA {
+		if _, known, _ := filler.Named(name); known {
+			return Mechanism{}, fmt.Errorf("mechanism %s: it fills the gaps of a host, and scenario %s has none", name, s.Name)
+		}
 		return Mechanism{}, fmt.Errorf("there is no mechanism %q; %s", name, config.Suggest(name, append(t.Names(), All)))
 	}
 	if !own {

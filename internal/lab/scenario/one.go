@@ -16,7 +16,7 @@ func (o *Options) check() error {
 	if len(o.Mechanisms) == 0 {
 		problems = append(problems, errors.New("no mechanism is given"))
 	}
-	if o.Scenario.Workload.NeedsData() && o.Data.Dir == "" {
+	if o.Scenario.NeedsData() && o.Data.Dir == "" {
 		problems = append(problems, fmt.Errorf("scenario %s is composed of published traces; give their folder with --data DIR", o.Scenario.Name))
 	}
 	for i := range o.Mechanisms {
@@ -37,7 +37,7 @@ type runner struct {
 // one runs the scenario once. There is no result if ctx ends before anything has happened.
 func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(quantity.Instant, int)) (*Result, error) {
 	s := r.Scenario
-	w, err := r.worlds[seed].see(ctx, s, r.Seeds[seed], r.Data)
+	w, err := r.worlds[seed].see(ctx, s, m, r.Seeds[seed], r.Data)
 	if err != nil {
 		return nil, unbegun(ctx, err)
 	}
@@ -53,14 +53,22 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	witness := newWitness(from.named, s.slices())
 	observers := measure.Observers{witness, collector}
+	var leftover *measure.Leftover
+	if s.Host != nil {
+		leftover = s.leftover(w)
+		observers = append(observers, leftover)
+	}
 	var recorder *measure.Recorder
 	if r.Spans > 0 && seed == 0 {
 		recorder = measure.NewRecorder(w.measured, r.Spans)
 		observers = append(observers, recorder)
 	}
 	play := s.playProtocol
-	if m.Planner != nil {
+	switch {
+	case m.Planner != nil:
 		play = s.playPlanner
+	case m.Filler != nil:
+		play = s.playFiller
 	}
 	var market measure.Negotiation
 	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market})
@@ -77,6 +85,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	if over && witness.live > 0 {
 		out.Broken = append(out.Broken, fmt.Sprintf("%d jobs are lost: the run is over and they have no final state", witness.live))
 	}
+	if leftover != nil {
+		leftover.Set(&out.Metrics)
+	}
 	if m.Market != nil {
 		market.Set(&out.Metrics, collector.Messages())
 	}
@@ -86,6 +97,7 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	if !out.Partial {
 		out.Metrics.Set(measure.BoundShare, w.share(out.Metrics.Get(measure.UsefulWork)))
+		out.Metrics.Set(measure.CompletionOverBound, w.times(out.Metrics))
 	}
 	if recorder != nil {
 		out.Recording = recorder.Recording()

@@ -54,7 +54,7 @@ func (r Reader) Parse(name string, data []byte, sets ...config.Set) (*Scenario, 
 }
 
 func (s *Scenario) read(root config.Value) {
-	o := root.Object("scenario", "doc", "cluster", "queues", "mechanism", "market", "workload", "model", "faults", "window", "seeds", "expect")
+	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "workload", "model", "faults", "window", "seeds", "expect")
 	s.Name = o.Need("scenario", "small").Text("a name such as small", "")
 	if s.Name != "" && !goodName(s.Name) {
 		o.Get("scenario").Wrong("is %q; want words of a-z, 0-9 and -, joined by / if several", s.Name)
@@ -66,6 +66,7 @@ func (s *Scenario) read(root config.Value) {
 	s.Settings.Market = o.Get("market").Market()
 	s.window(o.Get("window"))
 	s.model(o.Get("model"))
+	s.host(o.Get("host"))
 	s.work(o.Need("workload", "{jobs: [{at: 0s, name: a, rigid: {walltime: 5m}, memory: 4Gi}]}"))
 	s.faults(o.Get("faults"))
 	s.seeds(o.Get("seeds"))

@@ -37,7 +37,7 @@ func (s *Scenario) work(v config.Value) {
 	for i := range s.Workload.Jobs {
 		s.Workload.Jobs[i].Number = int64(i)
 	}
-	s.streams(o)
+	s.Workload.Streams = s.streams(o)
 }
 
 // jobLine reads one line of explicit jobs: one job, or count of them every so often.

@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/measure"
@@ -39,7 +41,7 @@ type Fate struct {
 // metricNames lists what a comparison may name.
 func (s *Scenario) metricNames() []string {
 	var out []string
-	for _, m := range append(measure.Table(), measure.NegotiationTable()...) {
+	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable()) {
 		out = append(out, m.Name)
 	}
 	for _, group := range s.groups() {

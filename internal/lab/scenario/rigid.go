@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/cluster"
 	"sluice.dev/sluice/internal/lab/planner"
@@ -16,13 +17,16 @@ import (
 // playable is an error if a mechanism can't play the scenario. Planners place rigid blocks on slices that are always there,
 // whosever they are.
 func (s *Scenario) playable(m *Mechanism) error {
-	if m.Planner == nil {
+	if m.Planner == nil && m.Filler == nil {
 		return nil
 	}
 	for i := range s.Queues {
 		if q := &s.Queues[i]; q.Cap+q.MaxJobs > 0 {
 			return fmt.Errorf("mechanism %s: planners know no limits of queues, and queue %s has some; run sja alone, or leave out cap and maxJobs", m.Name, q.Name)
 		}
+	}
+	if s.Host != nil {
+		return s.fillable(m)
 	}
 	if len(s.Reservations)+len(s.Faults) > 0 {
 		return fmt.Errorf("mechanism %s: planners know no reservations and no faults, and scenario %s has some; run sja alone, or take them out with --set cluster.reservations=[] --set faults=[]", m.Name, s.Name)
@@ -44,7 +48,7 @@ func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant,
 	if s.Settings.StopAll {
 		source = charged{on.from, &s.Settings}
 	}
-	tasks := &tasks{judge{classes: on.world.classes}, s.Settings.StopAll}
+	tasks := &tasks{judge{classes: on.world.classes}, s.Settings.StopAll, s.Queues}
 	world, err := sim.NewRigid(sim.RigidOptions{
 		Actor: cluster.New(on.world.machines, p), Machines: on.world.machines,
 		Source: source, Task: tasks.task, Observer: on.to, Progress: on.progress,
@@ -79,6 +83,17 @@ func (c charged) Next(j *workload.Job) (bool, error) {
 type tasks struct {
 	judge
 	stopAll bool
+	queues  []protocol.Queue
+}
+
+// weight of a queue: 1 of one that only jobs name.
+func (k *tasks) weight(name string) int64 {
+	for i := range k.queues {
+		if k.queues[i].Name == name {
+			return k.queues[i].Weight
+		}
+	}
+	return 1
 }
 
 func (k *tasks) task(j *workload.Job, t *cluster.Task) error {
@@ -87,6 +102,7 @@ func (k *tasks) task(j *workload.Job, t *cluster.Task) error {
 		return err
 	}
 	t.Devices, t.Share, t.Spread = int32(j.Slices), planner.Whole, j.Slices > 1
+	t.Weight = k.weight(j.Queue)
 	t.Classes, t.Fixed = uint32(k.whole(spec)), j.Kind == job.Rigid && !k.stopAll
 	if j.Declared == 0 {
 		t.Run = nil // a rigid job without a walltime

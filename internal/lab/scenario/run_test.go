@@ -26,7 +26,7 @@ func TestShippedScenariosAreAsExpected(t *testing.T) {
 	for _, name := range scenario.Shipped() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := scenario.Load(name)
+			s, err := reader().Load(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +34,7 @@ func TestShippedScenariosAreAsExpected(t *testing.T) {
 				t.Errorf("the file of %s calls itself %s", name, s.Name)
 			}
 			traces := &scenario.Traces{}
-			if s.Workload.NeedsData() {
+			if s.NeedsData() {
 				traces.Dir = filepath.Dir(filepath.Dir(tracetest.Data(t, compose.PhillyFile)))
 			}
 			m, err := table().Find(s, s.Settings.Use)

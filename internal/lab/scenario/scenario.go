@@ -18,14 +18,16 @@ type Scenario struct {
 	Name, Doc    string
 	Nodes        []Node
 	Reservations []Reservation
-	Queues       []protocol.Queue
-	Settings     Settings
-	Workload     Workload
-	Model        Model
-	Faults       []Fault
-	Window       Window
-	Seeds        []uint64
-	Expect       []Expectation
+	// Host owns the slices; nil where they are the mechanisms' own.
+	Host     *Host
+	Queues   []protocol.Queue
+	Settings Settings
+	Workload Workload
+	Model    Model
+	Faults   []Fault
+	Window   Window
+	Seeds    []uint64
+	Expect   []Expectation
 
 	same    []job.SpeedOn  // shared by explicit rigid jobs
 	formats []trace.Format // of files of arrivals
@@ -78,8 +80,15 @@ type Workload struct {
 }
 
 // NeedsData says whether it is composed of published traces, which lie below a folder of their own.
-func (w *Workload) NeedsData() bool {
-	return slices.ContainsFunc(w.Streams, func(s Stream) bool { return s.Measured })
+func (w *Workload) NeedsData() bool { return measured(w.Streams) }
+
+// NeedsData says whether any of the work, the host's included, is composed of published traces.
+func (s *Scenario) NeedsData() bool {
+	return s.Workload.NeedsData() || s.Host != nil && measured(s.Host.Streams)
+}
+
+func measured(streams []Stream) bool {
+	return slices.ContainsFunc(streams, func(s Stream) bool { return s.Measured })
 }
 
 // Job is an explicit job.

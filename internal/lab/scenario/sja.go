@@ -52,14 +52,21 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	for i := range s.Nodes {
 		o.Nodes = append(o.Nodes, sim.Node{ID: s.Nodes[i].ID, Actor: node.New(actors.node(s.Nodes[i].ID)), Slices: s.Nodes[i].Slices})
 	}
+	host := &landlord{lifts: map[string]quantity.Instant{}}
+	o.Reply = host.answered
 	world, err := sim.New(o)
 	if err != nil {
 		return 0, false, err
 	}
+	host.world = world
 	s.prepare(world, on.world.queues)
+	if s.Host != nil {
+		host.tell(s.Nodes, on.world.host)
+	}
 	over, err := world.RunOut(ctx, s.Window.Limit.Add(epoch))
 	at := world.Now().Add(-epoch)
 	*on.market = world.Negotiation()
+	err = errors.Join(err, host.refused)
 	if err != nil && ctx.Err() == nil {
 		return at, false, err
 	}
@@ -127,6 +134,9 @@ func (a actorsOf) node(id job.NodeID) node.Config {
 	c := node.Config{
 		ID: id, Zone: zoneID, Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
 		GrantTTL: 200*time.Millisecond + a.s.Model.Network.slack(),
+	}
+	if a.s.Host != nil {
+		c.CutGrace = atOnce
 	}
 	c.Number = slices.IndexFunc(a.s.Nodes, func(n Node) bool { return n.ID == id })
 	if a.s.Model.Network.Loss > 0 || len(a.s.Faults) > 0 {

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/workload"
+	"sluice.dev/sluice/internal/lab/workload/compose"
 )
 
 // offered is the workload of a scenario under one seed: the explicit jobs and the streams, merged by submission and
@@ -40,19 +41,30 @@ func (s *Scenario) offer(ctx context.Context, seed uint64, data *Traces) (*offer
 		e := &explicit{jobs: s.Workload.Jobs, seed: seed}
 		o.parts = append(o.parts, part{of: e, names: e})
 	}
-	streams, err := s.openStreams(ctx, seed, data)
+	return o, s.add(ctx, o, s.Workload.Streams, s.composeClasses(), seed, data)
+}
+
+// offerOf opens streams alone, on these classes of slices.
+func (s *Scenario) offerOf(ctx context.Context, streams []Stream, classes []compose.Class, seed uint64, data *Traces) (*offered, error) {
+	o := &offered{until: s.Window.Until, seed: seed}
+	return o, s.add(ctx, o, streams, classes, seed, data)
+}
+
+// add opens streams and pulls the first job of every part.
+func (s *Scenario) add(ctx context.Context, o *offered, streams []Stream, classes []compose.Class, seed uint64, data *Traces) error {
+	list, err := s.openStreams(ctx, streams, classes, seed, data)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, x := range streams {
+	for _, x := range list {
 		o.parts = append(o.parts, part{of: x})
 	}
 	for i := range o.parts {
 		if err := o.parts[i].pull(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return o, nil
+	return nil
 }
 
 func (p *part) pull() error {

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/bound"
+	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/workload"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 	"sluice.dev/sluice/internal/lab/workload/synthetic"
@@ -34,15 +35,11 @@ type Stream struct {
 	Options compose.Options
 }
 
-// openStreams opens the generated and composed work. Every stream draws from its own seed.
-func (s *Scenario) openStreams(ctx context.Context, seed uint64, data *Traces) ([]opened, error) {
-	if len(s.Workload.Streams) == 0 {
-		return nil, nil
-	}
-	classes := s.composeClasses()
-	out := make([]opened, 0, len(s.Workload.Streams))
-	for i := range s.Workload.Streams {
-		t := &s.Workload.Streams[i]
+// openStreams opens generated and composed work for these classes of slices. Every stream draws from its own seed.
+func (s *Scenario) openStreams(ctx context.Context, streams []Stream, classes []compose.Class, seed uint64, data *Traces) ([]opened, error) {
+	out := make([]opened, 0, len(streams))
+	for i := range streams {
+		t := &streams[i]
 		in, err := t.inputs(data)
 		if err != nil {
 			return nil, err
@@ -139,6 +136,21 @@ func (s *Scenario) composeClasses() []compose.Class {
 	return out
 }
 
+// hostClasses are the same with as many slices of each as there are in a host's machines. A class of which there are none stays: it
+// is no more than unused.
+func (s *Scenario) hostClasses(machines planner.Cluster) []compose.Class {
+	out := s.composeClasses()
+	for i := range out {
+		out[i].Count = 0
+	}
+	for _, n := range machines.Nodes {
+		for _, class := range n.Devices {
+			out[class].Count++
+		}
+	}
+	return out
+}
+
 // computeSlices of the GPU's seven that a class has, by its profile's name; 0 for made-up slices.
 func computeSlices(c bound.Class) int {
 	if c.Name == "gpu" {
@@ -153,7 +165,7 @@ func computeSlices(c bound.Class) int {
 }
 
 // streams reads the generated and composed work.
-func (s *Scenario) streams(o config.Object) {
+func (s *Scenario) streams(o config.Object) (out []Stream) {
 	for _, kind := range []string{"synthetic", "compose"} {
 		v := o.Get(kind)
 		list := []config.Value{v}
@@ -162,16 +174,17 @@ func (s *Scenario) streams(o config.Object) {
 		}
 		for _, e := range list {
 			if e.Given() {
-				s.stream(e, kind == "synthetic")
+				out = append(out, s.stream(e, kind == "synthetic"))
 			}
 		}
 	}
+	return out
 }
 
 // streamKeys are what every stream may say; what follows is for generated ones.
 func streamKeys(generated bool) []string {
 	keys := []string{
-		"arrivals", "queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "startup", "theta", "noise", "timeError", "memoryError",
+		"arrivals", "queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "saves", "startup", "theta", "noise", "timeError", "memoryError",
 	}
 	if generated {
 		return append(keys, "diurnal", "durations", "gpus", "queues", "seed")
@@ -179,7 +192,7 @@ func streamKeys(generated bool) []string {
 	return append(keys, "programs")
 }
 
-func (s *Scenario) stream(e config.Value, generated bool) {
+func (s *Scenario) stream(e config.Value, generated bool) Stream {
 	o := e.Object(streamKeys(generated)...)
 	t := Stream{Agent: s.agentName(o.Get("agent"))}
 	if q := o.Get("queue"); q.Text("a queue, or \"\" for those of the arrivals", "") != "" { // a replacement takes the one in the file away
@@ -200,6 +213,7 @@ func (s *Scenario) stream(e config.Value, generated bool) {
 	c.Grain = o.Get("grain").Duration(time.Second, MaxSpan, time.Minute)
 	c.Restore = o.Get("restore").Duration(0, time.Hour, 20*time.Second)
 	c.Checkpoint = o.Get("checkpoint").Duration(0, time.Hour, 15*time.Second)
+	c.Saves = o.Get("saves").Duration(0, MaxSpan, 0)
 	c.Startup = o.Get("startup").Duration(0, time.Hour, config.DefaultStartup)
 	c.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, 0)
 	c.Noise = o.Get("noise").Fraction(1000, 1, 500, 20)
@@ -211,7 +225,7 @@ func (s *Scenario) stream(e config.Value, generated bool) {
 			e.Wrong("has only jobs with several GPUs, and these are dropped; write multi: gang or split, or give weight to 1 GPU")
 		}
 	}
-	s.Workload.Streams = append(s.Workload.Streams, t)
+	return t
 }
 
 // errorOf reads how declarations are off: a factor exp(bias + sigma z) on the truth.

@@ -5,12 +5,14 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/lab/bound"
+	"sluice.dev/sluice/internal/lab/hostwork"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/sim"
@@ -35,21 +37,26 @@ type world struct {
 	work, rigid, length float64          // seconds on the reference of all jobs over all their slices, of those that can't be cut, and of all jobs added up
 	rate                float64          // work per second that the cluster can do for this mix, in seconds of the reference
 	most                float64          // useful work that no schedule can pass, in seconds; NaN if not known
+	soonest             float64          // mean completion that no schedule betters, in seconds, of so many jobs; NaN if not known
+	completing          int
 	generated           bool
+
+	host  hostwork.Log  // what the host did; nil where there is none
+	least time.Duration // that a filler spends on starting, restoring and leaving a checkpoint
 }
 
 // boundJobs is the largest workload whose upper bound is found.
 const boundJobs = 2_000_000
 
 // see finds it, once.
-func (w *world) see(ctx context.Context, s *Scenario, seed uint64, data *Traces) (*world, error) {
-	w.once.Do(func() { w.err = w.survey(ctx, s, seed, data) })
+func (w *world) see(ctx context.Context, s *Scenario, m *Mechanism, seed uint64, data *Traces) (*world, error) {
+	w.once.Do(func() { w.err = w.survey(ctx, s, m, seed, data) })
 	return w, w.err
 }
 
-func (w *world) survey(ctx context.Context, s *Scenario, seed uint64, data *Traces) error {
+func (w *world) survey(ctx context.Context, s *Scenario, m *Mechanism, seed uint64, data *Traces) error {
 	w.lay(s)
-	w.most, w.generated = math.NaN(), len(s.Workload.Streams) > 0
+	w.most, w.soonest, w.generated = math.NaN(), math.NaN(), len(s.Workload.Streams) > 0
 	from, err := s.offer(ctx, seed, data)
 	if err != nil {
 		return err
@@ -64,6 +71,9 @@ func (w *world) survey(ctx context.Context, s *Scenario, seed uint64, data *Trac
 		}
 		if !more {
 			break
+		}
+		if c := cost(&j); w.jobs == 0 || c < w.least {
+			w.least = c
 		}
 		w.jobs++
 		w.last = j.Submit
@@ -99,10 +109,14 @@ func (w *world) survey(ctx context.Context, s *Scenario, seed uint64, data *Trac
 		}
 		return int(int64(a.Task.Classes) - int64(b.Task.Classes))
 	})
+	if s.Host != nil {
+		w.host, err = s.hostLog(ctx, w, seed, data, m.Host)
+		return err // what nobody can pass is what the host leaves
+	}
 	return w.bind(ctx, s, seed, data)
 }
 
-// bind finds the upper bound, where the window of the figures is known before a run.
+// bind finds the bounds, where the window of the figures is known before a run.
 func (w *world) bind(ctx context.Context, s *Scenario, seed uint64, data *Traces) error {
 	window := w.window(s)
 	if window.To <= window.From || w.jobs > boundJobs || len(s.Reservations) > 0 {
@@ -137,7 +151,7 @@ func (w *world) bind(ctx context.Context, s *Scenario, seed uint64, data *Traces
 	if err != nil {
 		return errkind.Errorf(errkind.Of(err), "the upper bound: %w", err)
 	}
-	w.most = r.Best()
+	w.most, w.soonest, w.completing = r.Best(), r.Completion, r.Completing
 	return nil
 }
 
@@ -147,6 +161,19 @@ func (w *world) share(useful float64) float64 {
 		return math.NaN()
 	}
 	return useful / w.most
+}
+
+// strays is how many in a thousand of the jobs that the bound is of may be missing in a mean that is held against it.
+const strays = 1
+
+// times is a mean completion as a multiple of what no schedule betters; NaN where that is not known, or is of other jobs: where
+// more than a few were turned away, failed, or were not ended.
+func (w *world) times(m measure.Metrics) float64 {
+	ended := m.Get(measure.Jobs) - m.Get(measure.Rejected) - m.Get(measure.Failed) - m.Get(measure.Unfinished)
+	if w.soonest <= 0 || 1000*math.Abs(ended-float64(w.completing)) > strays*float64(w.completing) {
+		return math.NaN()
+	}
+	return m.Get(measure.CompletionMean) / w.soonest
 }
 
 // window is what the figures are about: from the end of the warm-up to the last moment at which jobs may arrive, or where

@@ -57,7 +57,9 @@ func (a *agents) learn(f *protocol.Fact) {
 		if i, ok := a.sim.slots[f.Job]; ok {
 			j = &a.sim.jobs[i].Job
 		}
-		if agent := a.sim.o.Agent(j, f.Spec); agent != nil {
+		spec := *f.Spec // an agent knows its own
+		spec.Name = f.Job
+		if agent := a.sim.o.Agent(j, &spec); agent != nil {
 			x := &attendant{Agent: agent, job: f.Job, key: uint64(protocol.Bidder)<<56 ^ prng.Name(string(f.Job))}
 			a.of[f.Job] = x
 			a.attend(x)

@@ -13,6 +13,8 @@ import (
 type Behaviour struct {
 	// Restore passes before the first unit, PerUnit is the true time of one unit, Checkpoint passes after the last.
 	Restore, PerUnit, Checkpoint time.Duration
+	// Saves is after how many units it leaves a checkpoint on its way, as the spec says what that takes; 0: never.
+	Saves int64
 	// Peak is the use it reports.
 	Peak trp.Vector
 	// Fails is how it ends FailAfter its start, unless it is over by then; 0: it does not fail.
@@ -81,7 +83,29 @@ func (r *run) grace() time.Duration {
 
 // reaches is when the units up to one are complete.
 func (r *run) reaches(unit int64) quantity.Instant {
-	return r.begin.Add(r.Restore).Add(time.Duration(quantity.MulDiv(unit-r.rng.From, int64(r.PerUnit), 1)))
+	return r.begin.Add(r.Restore).Add(time.Duration(quantity.MulDiv(unit-r.rng.From, int64(r.PerUnit), 1))).Add(r.saving(unit))
+}
+
+// saving is what the checkpoints take that are left on the way to the end of a unit, that which follows it left out.
+func (r *run) saving(unit int64) time.Duration {
+	if r.Saves == 0 || unit <= r.rng.From {
+		return 0
+	}
+	return time.Duration((unit-r.rng.From-1)/r.Saves) * r.start.Spec.Checkpoint
+}
+
+// cycle is the work between two checkpoints on the way, with one of them.
+func (r *run) cycle() time.Duration {
+	return time.Duration(quantity.MulDiv(r.Saves, int64(r.PerUnit), 1)) + r.start.Spec.Checkpoint
+}
+
+// saved is the unit up to which such checkpoints are complete at t.
+func (r *run) saved(t quantity.Instant) int64 {
+	ran := t.Sub(r.begin) - r.Restore
+	if r.Saves == 0 || ran < 0 {
+		return r.rng.From
+	}
+	return r.rng.From + min(int64(ran/r.cycle()), (r.rng.Len()-1)/r.Saves)*r.Saves
 }
 
 // complete is the unit up to which work is complete at t.
@@ -92,6 +116,9 @@ func (r *run) complete(t quantity.Instant) int64 {
 		return r.rng.From
 	case r.PerUnit <= 0:
 		return r.rng.To
+	case r.Saves > 0:
+		cycle := r.cycle()
+		return r.rng.From + min(r.rng.Len(), int64(ran/cycle)*r.Saves+min(r.Saves, int64(ran%cycle/r.PerUnit)))
 	}
 	return r.rng.From + min(r.rng.Len(), int64(ran/r.PerUnit))
 }
@@ -174,8 +201,7 @@ func (r *run) yields(now, kill quantity.Instant) quantity.Instant {
 }
 
 // outcome is the result of a run that ends at an instant. What counts of one that is cut short: all up to the checkpoint of
-// one that yields, whole units of items on the grid, nothing of a chain or a rigid job, which leave no checkpoints on their
-// way.
+// one that yields, whole units of items on the grid, of a chain what checkpoints on its way have saved, nothing of a rigid job.
 func (r *run) outcome(how job.Outcome, at quantity.Instant) *job.Result {
 	res := &job.Result{Outcome: how, Progress: r.rng.To, Start: r.shown, End: r.clock.shows(at), Peak: r.Peak}
 	spec := r.start.Spec
@@ -189,9 +215,11 @@ func (r *run) outcome(how job.Outcome, at quantity.Instant) *job.Result {
 	case job.ExitFailed:
 		res.ExitCode, res.Detail = 1, "it failed"
 		res.Progress = r.kept(at)
+		res.Checkpoint = chain && res.Progress > r.rng.From
 	default:
 		res.ExitCode, res.Signal = -1, 9
 		res.Progress = r.kept(at)
+		res.Checkpoint = chain && res.Progress > r.rng.From
 	}
 	if first := r.reaches(r.rng.From + 1); first <= at {
 		res.FirstProgress = r.clock.shows(first)
@@ -201,8 +229,11 @@ func (r *run) outcome(how job.Outcome, at quantity.Instant) *job.Result {
 
 // kept is the unit up to which work counts if the run is killed.
 func (r *run) kept(at quantity.Instant) int64 {
-	if spec := r.start.Spec; spec == nil || spec.Kind != job.Items {
+	switch spec := r.start.Spec; {
+	case spec == nil || spec.Kind == job.Rigid:
 		return r.rng.From
+	case spec.Kind == job.Steps:
+		return r.saved(at)
 	}
 	return r.onGrid(r.complete(at))
 }

@@ -209,11 +209,11 @@ func (s *Sim) piece(r *run) measure.Piece {
 		p.Work = worth(&j.Job, r.committed.To, j.spec.Total) - worth(&j.Job, r.committed.From, j.spec.Total)
 		p.Useful = min(held, time.Duration(n)*r.PerUnit)
 	}
-	p.Overhead = r.Restore
+	p.Overhead = r.Restore + r.saving(r.committed.To)
 	switch {
 	case p.Outcome == job.Done:
 		p.Overhead += r.last()
-	case p.Outcome == job.Yielded && p.Work > 0:
+	case p.Work > 0 && (p.Outcome == job.Yielded || r.Saves > 0): // the last that counts
 		p.Overhead += j.spec.Checkpoint
 	}
 	p.Overhead = min(p.Overhead, held-p.Useful)

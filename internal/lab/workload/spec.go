@@ -157,6 +157,7 @@ func (j *Job) check() error {
 	want(j.Parallelism == 1 || j.Parallelism > 1 && j.Kind == job.Items, "a parallelism of %d; want 1, or more for items", j.Parallelism)
 	want(!j.External || j.Kind != job.Rigid, "an agent of a rigid job; want none")
 	want(j.Restore >= 0 && j.Checkpoint >= 0 && j.Startup >= 0, "restore %s, checkpoint %s, startup %s; want none below 0", j.Restore, j.Checkpoint, j.Startup)
+	want(j.Saves == 0 || j.Saves > 0 && j.Kind == job.Steps && j.Saves%max(1, j.Grid) == 0, "a checkpoint after every %d units; want a multiple of the grid, of steps", j.Saves)
 	n := len(j.Memory.Phases)
 	want(n > 0 && rising(j.Memory.Phases, j.Units), "%d phases of true memory; want ends that rise to the %d units", n, j.Units)
 	if len(list) == 0 {

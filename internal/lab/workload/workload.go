@@ -30,6 +30,9 @@ type Job struct {
 	Work, Declared time.Duration
 	// Restore and Checkpoint are r and k; Startup is what each process takes before its first unit.
 	Restore, Checkpoint, Startup time.Duration
+	// Saves is after how many units of steps its program leaves a checkpoint on its way, which then counts however the run ends and
+	// takes Checkpoint each; 0: only at the end of a run. A multiple of Grid. Nobody is told.
+	Saves int64
 	// Speeds on each kind of slice, as declared and true; a profile not listed runs at the slice's own speed.
 	Speeds []job.SpeedOn
 

@@ -83,10 +83,11 @@ func (w Weights) Validate() error {
 
 // Of is the system's score of a variant with these features under the weights w, which add up to One: their weighted sum in
 // millionths, rounded to the nearest, 0 to One.
-func (f System) Of(w System) int64 { return (f.sum(w) + One/2) / One }
+func (f System) Of(w System) int64 { return (f.Sum(w) + One/2) / One }
 
-// sum is the weighted sum in 1/One of a millionth, at most One x One. What is out of range counts as the nearest that is not.
-func (f System) sum(w System) int64 {
+// Sum is the weighted sum in 1/One of a millionth, at most One x One. What is out of range counts as the nearest that is not. Sums of
+// some features and of the others add up to that of all.
+func (f System) Sum(w System) int64 {
 	return unit(f.Time)*w.Time + unit(f.Memory)*w.Memory + unit(f.Residue)*w.Residue + unit(f.Headroom)*w.Headroom + unit(f.Age)*w.Age +
 		unit(f.Share)*w.Share + unit(f.Brevity)*w.Brevity
 }
@@ -94,9 +95,12 @@ func (f System) sum(w System) int64 {
 // Total is the score of a variant that clearing compares: Lambda x job + (1 - Lambda) x the system's score of its features, in
 // millionths, 0 to One for weights that Validate accepts. job is the job's own score of it, calibrated (trust.Calibrated). It
 // is rounded once, to the nearest, and so may differ in the last digit from what the rounded parts would add up to.
-func (w Weights) Total(job int64, f System) int64 {
+func (w Weights) Total(job int64, f System) int64 { return w.TotalOf(job, f.Sum(w.System)) }
+
+// TotalOf is Total by the sum of the system's features (System.Sum), 0 to One x One.
+func (w Weights) TotalOf(job, sum int64) int64 {
 	const square = One * One
-	return (w.Lambda*unit(job)*One + (One-w.Lambda)*f.sum(w.System) + square/2) / square
+	return (w.Lambda*unit(job)*One + (One-w.Lambda)*sum + square/2) / square
 }
 
 // MaxWeight bounds the weight of one variant, so that the sum of 100,000 stays below 1<<62. It is a score of One for 12.8

@@ -59,7 +59,21 @@ func (s Settings) rho(t *protocol.Trust) float64 {
 // Calibrated is the declared score as far as it is believed, and the job's history for the rest: rho x declared +
 // (1 - rho) x History, in millionths, 0 to One. It lies between the two.
 func (s Settings) Calibrated(t *protocol.Trust, declared int64) int64 {
-	return t.History + int64(math.Round(s.rho(t)*float64(declared-t.History)))
+	return s.Belief(t).In(declared)
+}
+
+// Belief is how far what a job declares is believed by its record, for many declarations.
+type Belief struct {
+	rho     float64
+	history int64
+}
+
+// Belief by a record.
+func (s Settings) Belief(t *protocol.Trust) Belief { return Belief{s.rho(t), t.History} }
+
+// In is the declared score, calibrated.
+func (b Belief) In(declared int64) int64 {
+	return b.history + int64(math.Round(b.rho*float64(declared-b.history)))
 }
 
 // recede is how many times slower Risk falls than it rises. A tiny honest subjob takes Eta/4 of its own risk off the typical

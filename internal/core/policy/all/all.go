@@ -9,12 +9,13 @@ import (
 	"sluice.dev/sluice/internal/core/policy/efficiency"
 	"sluice.dev/sluice/internal/core/policy/fairness"
 	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/policy/sla"
 )
 
 // Policies in the order they are shown; the first is the default.
 func Policies() []policy.Policy {
-	return []policy.Policy{fairness.Policy{}, efficiency.Policy{}, sla.Policy{}, fifo.Policy{}}
+	return []policy.Policy{fairness.Policy{}, efficiency.Policy{}, sla.Policy{}, fifo.Policy{}, shortest.Policy{}}
 }
 
 // Names of all policies.

@@ -76,7 +76,7 @@ func moves(t *testing.T, p policy.Policy) {
 			return
 		case policy.WithinQueue:
 			b.QueueAttained, b.Weight = a.QueueAttained, a.Weight
-		case policy.Still:
+		case policy.Still, policy.ByClass:
 		default:
 			t.Fatalf("motion %d is none there is", p.Motion())
 		}
@@ -87,7 +87,7 @@ func moves(t *testing.T, p policy.Policy) {
 			c.QueueAttained += had
 			c.Used, c.Offered = rapid.Int64Range(0, 9).Draw(t, "used"), 10
 		}
-		if p.Motion() == policy.Still {
+		if p.Motion() != policy.WithinQueue {
 			b.QueueAttained, b.Weight = rapid.Int64Range(0, 9).Draw(t, "other queue"), rapid.Int64Range(1, 9).Draw(t, "its weight")
 		}
 		if after := p.Compare(&a, &b); sign(after) != sign(before) {
@@ -110,6 +110,7 @@ func Candidates(t *rapid.T) []policy.Candidate {
 			QueueAttained: small.Draw(t, "queue attained") * rapid.SampledFrom([]int64{1, 1 << 58}).Draw(t, "scale"),
 			Weight:        1 + small.Draw(t, "weight"),
 			Laxity:        time.Duration(small.Draw(t, "laxity")),
+			Density:       small.Draw(t, "density"),
 			Used:          small.Draw(t, "used"),
 			Offered:       10,
 		}

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/archive"
 )
 
@@ -40,6 +41,7 @@ func Run(t *testing.T, k Kind) {
 		"WorkDirectoriesAreCounted":    workDirectories,
 		"PagesJoin":                    pagesJoin,
 		"ACallLooksAtSoManyAndGoesOn":  looksAtSoMany,
+		"ACallLooksAtNoOtherState":     looksAtNoOtherState,
 		"RetentionByAgeAndNumber":      retention,
 		"BadPartsAreRefusedWhole":      badParts,
 		"ReadersBesideAWriter":         readersBesideAWriter,
@@ -119,9 +121,9 @@ func (d *desk) size() archive.Size {
 	return s
 }
 
-func (d *desk) list(before archive.Cursor, n int, keep func(*archive.Entry) bool) archive.Page {
+func (d *desk) list(before archive.Cursor, n int, states status.JobStates, keep func(*archive.Entry) bool) archive.Page {
 	d.Helper()
-	p, err := d.Page(before, n, keep)
+	p, err := d.Page(before, n, states, keep)
 	d.must(err)
 	return p
 }
@@ -147,7 +149,7 @@ func emptyIsEmpty(t *testing.T, k Kind) {
 		if _, ok := d.recall(protocol.Gate, "a"); ok {
 			t.Error("something was recalled")
 		}
-		if p := d.list(archive.End(), 10, nil); len(p.Entries) != 0 || !p.Done {
+		if p := d.list(archive.End(), 10, 0, nil); len(p.Entries) != 0 || !p.Done {
 			t.Errorf("page: %+v", p)
 		}
 		if list := d.outdated(quantity.Never, 0, 10); len(list) != 0 {
@@ -202,7 +204,7 @@ func factsComeBack(t *testing.T, k Kind) {
 		t.Errorf("%v: %+v", err, got)
 	}
 	want := archive.Entry{Job: "a", Generation: 4, Queue: "research", State: job.Failed, Submitted: 70, Ended: 99}
-	if page := d.list(archive.End(), 1, nil); len(page.Entries) != 1 || page.Entries[0] != want {
+	if page := d.list(archive.End(), 1, 0, nil); len(page.Entries) != 1 || page.Entries[0] != want {
 		t.Errorf("entry: %+v", page.Entries)
 	}
 	if p, ok := d.recall(protocol.Zone, "a"); !ok || p.Entry != nil {
@@ -245,7 +247,7 @@ func partsAreApart(t *testing.T, k Kind) {
 	if _, ok := d.recall(protocol.Gate, "a"); ok {
 		t.Error("the gate has filed nothing")
 	}
-	if p := d.list(archive.End(), 1, nil); len(p.Entries) != 0 {
+	if p := d.list(archive.End(), 1, 0, nil); len(p.Entries) != 0 {
 		t.Error("a job is in the list that the gate has not filed")
 	}
 	d.file(parts[:1])
@@ -277,7 +279,7 @@ func aDiscardKnowsItsLife(t *testing.T, k Kind) {
 	d.file(Job("a", 3, 1, 2), Job("b", 3, 3, 4), Job("c", 1, 5, 6)[1:])
 	d.must(d.Discard([]archive.Discarded{{Job: "a", UpTo: 2}, {Job: "b", UpTo: 3}, {Job: "c", UpTo: 7}, {Job: "d", UpTo: 1}}))
 	for range 2 {
-		if p := d.list(archive.End(), 9, nil); names(p.Entries) != "a" {
+		if p := d.list(archive.End(), 9, 0, nil); names(p.Entries) != "a" {
 			t.Errorf("list: %v", p.Entries)
 		}
 		if list := d.outdated(quantity.Never, 0, 9); len(list) != 1 || list[0] != (archive.Ended{At: 2, Job: "a", Generation: 3}) {
@@ -301,7 +303,7 @@ func aRequeuedJobMoves(t *testing.T, k Kind) {
 	d := begin(t, k)
 	d.file(Job("a", 1, 10, 11), Job("b", 1, 20, 21), Job("c", 1, 30, 31))
 	d.file(Job("a", 4, 40, 41))
-	if p := d.list(archive.End(), 9, nil); names(p.Entries) != "a c b" {
+	if p := d.list(archive.End(), 9, 0, nil); names(p.Entries) != "a c b" {
 		t.Errorf("list: %s", names(p.Entries))
 	}
 	if list := d.outdated(40, 9, 9); len(list) != 2 {
@@ -312,14 +314,14 @@ func aRequeuedJobMoves(t *testing.T, k Kind) {
 func namesThatBeginAlike(t *testing.T, k Kind) {
 	d := begin(t, k)
 	d.file(Job("a-1", 1, 10, 20), Job("a", 1, 10, 20), Job("a-10", 1, 10, 20))
-	if p := d.list(archive.End(), 9, nil); names(p.Entries) != "a-10 a-1 a" {
+	if p := d.list(archive.End(), 9, 0, nil); names(p.Entries) != "a-10 a-1 a" {
 		t.Errorf("list: %s", names(p.Entries))
 	}
-	if p := d.list(archive.Cursor{Submitted: 10, Job: "a-10"}, 9, nil); names(p.Entries) != "a-1 a" {
+	if p := d.list(archive.Cursor{Submitted: 10, Job: "a-10"}, 9, 0, nil); names(p.Entries) != "a-1 a" {
 		t.Errorf("before a-10: %s", names(p.Entries))
 	}
 	d.must(d.Discard([]archive.Discarded{{Job: "a-1", UpTo: 1}}))
-	if p := d.list(archive.End(), 9, nil); names(p.Entries) != "a-10 a" {
+	if p := d.list(archive.End(), 9, 0, nil); names(p.Entries) != "a-10 a" {
 		t.Errorf("list: %s", names(p.Entries))
 	}
 }
@@ -406,7 +408,7 @@ func readersBesideAWriter(t *testing.T, k Kind) {
 					t.Errorf("beside a writer: %q, %v, %v", p.Data, ok, err)
 					return
 				}
-				page, err := d.Page(archive.End(), 50, nil)
+				page, err := d.Page(archive.End(), 50, 0, nil)
 				if err != nil || !slices.IsSortedFunc(page.Entries, func(a, b archive.Entry) int { return b.Cursor().Compare(a.Cursor()) }) {
 					t.Errorf("beside a writer: %v, %v", page.Entries, err)
 					return

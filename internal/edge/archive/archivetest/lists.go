@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/archive"
 )
 
@@ -37,7 +38,7 @@ func pagesJoin(t *testing.T, k Kind) {
 	for _, n := range []int{1, 7, 499, 500, 501} {
 		var got []archive.Entry
 		for at, calls := archive.End(), 0; ; calls++ {
-			p := d.list(at, n, nil)
+			p := d.list(at, n, 0, nil)
 			got = append(got, p.Entries...)
 			if p.Done {
 				break
@@ -51,12 +52,12 @@ func pagesJoin(t *testing.T, k Kind) {
 		}
 	}
 	failed := func(e *archive.Entry) bool { return e.State == job.Failed }
-	p := d.list(archive.End(), 10, failed)
+	p := d.list(archive.End(), 10, 0, failed)
 	wantFailed := slices.DeleteFunc(slices.Clone(want), func(e archive.Entry) bool { return !failed(&e) })
 	if !slices.Equal(p.Entries, wantFailed[:10]) || p.Done {
 		t.Errorf("filtered: %v", names(p.Entries))
 	}
-	if p := d.list(archive.Cursor{}, 10, nil); len(p.Entries) != 0 || !p.Done {
+	if p := d.list(archive.Cursor{}, 10, 0, nil); len(p.Entries) != 0 || !p.Done {
 		t.Errorf("before everything: %+v", p)
 	}
 }
@@ -70,12 +71,34 @@ func looksAtSoMany(t *testing.T, k Kind) {
 	}
 	oldest := parts[0].Entry.Job
 	only := func(e *archive.Entry) bool { return e.Job == oldest }
-	p := d.list(archive.End(), 1, only)
+	p := d.list(archive.End(), 1, 0, only)
 	if len(p.Entries) != 0 || p.Done {
 		t.Fatalf("it looked at everything: %+v", p)
 	}
-	if p = d.list(p.Next, 1, only); len(p.Entries) != 1 {
+	if p = d.list(p.Next, 1, 0, only); len(p.Entries) != 1 {
 		t.Errorf("going on it did not find %s: %+v", oldest, p)
+	}
+}
+
+// looksAtNoOtherState: the one job that was cancelled is found at once, behind more of other states than one call looks at.
+func looksAtNoOtherState(t *testing.T, k Kind) {
+	d := begin(t, k)
+	parts := many(archive.MaxLooked + archive.MaxParts)
+	oldest := parts[0].Entry
+	oldest.State = job.Cancelled
+	for piece := range slices.Chunk(parts, archive.MaxParts) {
+		d.file(piece)
+	}
+	all := func(*archive.Entry) bool { return true }
+	p := d.list(archive.End(), 1, status.JobStates(0).With(job.Cancelled), all)
+	if len(p.Entries) != 1 || p.Entries[0] != *oldest || !p.Done {
+		t.Errorf("one cancelled job: %+v, want %+v", p, *oldest)
+	}
+	if p = d.list(archive.End(), 1, status.JobStates(0).With(job.Expired), all); len(p.Entries) != 0 || !p.Done {
+		t.Errorf("no expired job: %+v", p)
+	}
+	if p = d.list(archive.End(), 1, status.JobStates(0).With(job.Running), all); len(p.Entries) != 0 || !p.Done {
+		t.Errorf("of a state that nobody is filed in: %+v", p)
 	}
 }
 
@@ -179,7 +202,7 @@ func anyHistory(t *testing.T, k Kind) {
 				for range rapid.IntRange(1, 3).Draw(rt, "parts") {
 					submitted := at.Draw(rt, "submitted")
 					p := Job(name.Draw(rt, "job"), job.Generation(life.Draw(rt, "generation")), quantity.Instant(submitted), quantity.Instant(submitted+at.Draw(rt, "took")))
-					p[0].Entry.State = rapid.SampledFrom([]job.State{job.Finished, job.Failed}).Draw(rt, "state")
+					p[0].Entry.State = rapid.SampledFrom([]job.State{job.Finished, job.Failed, job.Cancelled}).Draw(rt, "state")
 					parts = append(parts, p[rapid.IntRange(0, 1).Draw(rt, "who")])
 				}
 				d.must(d.File(parts))
@@ -204,8 +227,10 @@ func compare(d *desk, m plain, rt *rapid.T) {
 	n := rapid.IntRange(1, 6).Draw(rt, "n")
 	failed := func(e *archive.Entry) bool { return e.State == job.Failed }
 	cursor := archive.Cursor{Submitted: quantity.Instant(rapid.Int64Range(0, 21).Draw(rt, "before")), Job: "b"}
+	states := rapid.SampledFrom([]status.JobStates{0, status.JobStates(0).With(job.Failed), status.JobStates(0).With(job.Finished), status.JobStates(0).With(job.Failed).With(job.Cancelled)}).Draw(rt, "states")
 	for _, keep := range []func(*archive.Entry) bool{failed, func(*archive.Entry) bool { return true }} {
-		if got, want := d.list(cursor, n, keep), m.page(cursor, n, keep); !slices.Equal(got.Entries, want) || got.Done && len(m.page(cursor, n+1, keep)) > n {
+		those := func(e *archive.Entry) bool { return states.Has(e.State) && keep(e) }
+		if got, want := d.list(cursor, n, states, keep), m.page(cursor, n, those); !slices.Equal(got.Entries, want) || got.Done && len(m.page(cursor, n+1, those)) > n {
 			rt.Fatalf("page: %+v, want %v", got, want)
 		}
 	}

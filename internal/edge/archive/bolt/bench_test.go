@@ -66,7 +66,7 @@ func BenchmarkArchive(b *testing.B) {
 	})
 	b.Run("page", func(b *testing.B) {
 		for b.Loop() {
-			if p, err := a.Page(archive.End(), 100, nil); err != nil || len(p.Entries) != 100 {
+			if p, err := a.Page(archive.End(), 100, 0, nil); err != nil || len(p.Entries) != 100 {
 				b.Fatal(len(p.Entries), err)
 			}
 		}

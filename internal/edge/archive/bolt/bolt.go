@@ -33,7 +33,7 @@ const (
 // Names of the tree's buckets, and of the keys of info.
 const (
 	partsBucket = "parts" // role and name: what was filed
-	orderBucket = "order" // submitted and name: the list
+	listsBucket = "lists" // state, submitted and name: the list of each state
 	endedBucket = "ended" // ended and name: retention
 	usesBucket  = "uses"  // id of a stored work directory: how many jobs have it
 	infoBucket  = "info"
@@ -42,11 +42,11 @@ const (
 )
 
 func buckets() []string {
-	return []string{partsBucket, orderBucket, endedBucket, usesBucket, infoBucket}
+	return []string{partsBucket, listsBucket, endedBucket, usesBucket, infoBucket}
 }
 
 // format names what is in the file. A change of a value raises its own version; a change of the buckets raises this.
-const format = "sluice archive 1"
+const format = "sluice archive 2"
 
 // Archive is one open file.
 type Archive struct {
@@ -84,7 +84,10 @@ func Open(dir string, known bool) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.check(); err != nil {
+	if err = a.upgrade(); err == nil {
+		err = a.check()
+	}
+	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -189,17 +192,31 @@ func (a *Archive) check() error {
 		if info.Size() < tx.Size() {
 			return a.corrupt(fmt.Errorf("it was cut: it has %d bytes of %d", info.Size(), tx.Size()))
 		}
+		if got, ok := formatOf(tx); ok && got != format {
+			return a.unknown(got)
+		}
 		for _, name := range buckets() {
 			if tx.Bucket([]byte(name)) == nil {
 				return a.corrupt(fmt.Errorf("it has no %q", name))
 			}
 		}
-		if got := string(tx.Bucket([]byte(infoBucket)).Get([]byte(formatKey))); got != format {
-			return errkind.Errorf(errkind.Unsupported, "archive %s is of format %.40q, this build knows %q: use the build that wrote it; nothing was changed", a.path, got, format)
-		}
 		_, err = a.totals(tx)
 		return err
 	})
+}
+
+// formatOf is what the file says that it is; false if it does not say.
+func formatOf(tx *bbolt.Tx) (string, bool) {
+	b := tx.Bucket([]byte(infoBucket))
+	if b == nil {
+		return "", false
+	}
+	return string(b.Get([]byte(formatKey))), true
+}
+
+// unknown refuses an archive of a format that this build does not know.
+func (a *Archive) unknown(got string) error {
+	return errkind.Errorf(errkind.Unsupported, "archive %s is of format %.40q, this build knows %q: use the build that wrote it; nothing was changed", a.path, got, format)
 }
 
 func (a *Archive) totals(tx *bbolt.Tx) (totals, error) {

@@ -19,7 +19,7 @@ func roles() []protocol.Role { return []protocol.Role{protocol.Gate, protocol.Zo
 // change is one transaction, with the totals that it leaves.
 type change struct {
 	a                           *Archive
-	parts, order, endings, uses *bbolt.Bucket
+	parts, lists, endings, uses *bbolt.Bucket
 	info                        *bbolt.Bucket
 	totals                      totals
 	changed                     bool
@@ -110,8 +110,8 @@ func (c *change) list(e *archive.Entry) error {
 	if e == nil {
 		return nil
 	}
-	key := timeKey(e.Submitted, e.Job)
-	if err := c.order.Put(key, sealEntry(key, e)); err != nil {
+	key := listKey(e.State, e.Cursor())
+	if err := c.lists.Put(key, sealEntry(key, e)); err != nil {
 		return err
 	}
 	key = timeKey(e.Ended, e.Job)
@@ -125,7 +125,7 @@ func (c *change) unlist(e *archive.Entry) error {
 	if e == nil {
 		return nil
 	}
-	if err := c.order.Delete(timeKey(e.Submitted, e.Job)); err != nil {
+	if err := c.lists.Delete(listKey(e.State, e.Cursor())); err != nil {
 		return err
 	}
 	if err := c.endings.Delete(timeKey(e.Ended, e.Job)); err != nil {
@@ -177,10 +177,10 @@ func (a *Archive) update(f func(*change) error) error {
 		}
 		defer func() { _ = tx.Rollback() }() // of what was not committed
 		c := change{
-			a: a, parts: tx.Bucket([]byte(partsBucket)), order: tx.Bucket([]byte(orderBucket)),
+			a: a, parts: tx.Bucket([]byte(partsBucket)), lists: tx.Bucket([]byte(listsBucket)),
 			endings: tx.Bucket([]byte(endedBucket)), uses: tx.Bucket([]byte(usesBucket)), info: tx.Bucket([]byte(infoBucket)),
 		}
-		c.parts.FillPercent, c.order.FillPercent, c.endings.FillPercent = 0.9, 0.9, 0.9
+		c.parts.FillPercent, c.lists.FillPercent, c.endings.FillPercent = 0.9, 0.9, 0.9
 		if c.totals, err = a.totals(tx); err != nil {
 			return err
 		}

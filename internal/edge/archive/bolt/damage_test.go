@@ -203,7 +203,7 @@ func TestARepairFindsWhatTheTreeHasLost(t *testing.T) {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	a := reopened(t, dir)
-	if p, err := a.Page(archive.End(), jobs, nil); err != nil || len(p.Entries) != jobs {
+	if p, err := a.Page(archive.End(), jobs, 0, nil); err != nil || len(p.Entries) != jobs {
 		t.Errorf("%d in the list, %v", len(p.Entries), err)
 	}
 	closing(t, a, nil)
@@ -235,7 +235,7 @@ func TestARepairGivesSpaceBack(t *testing.T) {
 
 func TestStrangeFilesAreRefused(t *testing.T) {
 	dir := filled(t, 3)
-	rewrite(t, dir, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(format), []byte("sluice archive 2")) })
+	rewrite(t, dir, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(format), []byte("sluice archive 3")) })
 	if _, err := Open(dir, false); errkind.Of(err) != errkind.Unsupported {
 		t.Errorf("a newer format: %v", err)
 	}

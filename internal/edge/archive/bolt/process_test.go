@@ -119,7 +119,7 @@ func TestKilled(t *testing.T) {
 				}
 			}
 		}
-		page, err := a.Page(archive.End(), 10_000, nil)
+		page, err := a.Page(archive.End(), 10_000, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

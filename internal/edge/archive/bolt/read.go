@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/archive"
 )
 
@@ -65,30 +66,67 @@ func (a *Archive) NeedsSnapshot(id string) (needs bool, err error) {
 }
 
 // Page is archive.Archive's.
-func (a *Archive) Page(before archive.Cursor, n int, keep func(*archive.Entry) bool) (page archive.Page, err error) {
+func (a *Archive) Page(before archive.Cursor, n int, states status.JobStates, keep func(*archive.Entry) bool) (page archive.Page, err error) {
 	page.Next = before
 	err = a.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket([]byte(orderBucket)).Cursor()
-		k, v := last(c, timeKey(before.Submitted, before.Job))
-		for looked := 0; len(page.Entries) < n && looked < archive.MaxLooked; looked++ {
-			if k == nil {
+		lists := listsOf(tx, states, before)
+		for looked := 0; ; looked++ {
+			l := newest(lists)
+			if l == nil {
 				page.Done = true
 				return nil
 			}
-			e, damaged := openEntry(k, v)
+			if len(page.Entries) == n || looked == archive.MaxLooked {
+				return nil
+			}
+			e, damaged := openEntry(l.key, l.value)
 			if damaged != nil {
-				return a.damagedJob(string(k[min(8, len(k)):]), damaged)
+				return a.damagedJob(string(l.key[min(9, len(l.key)):]), damaged)
 			}
 			page.Next = e.Cursor()
 			if keep == nil || keep(&e) {
 				page.Entries = append(page.Entries, e)
 			}
-			k, v = c.Prev()
+			l.step(l.cursor.Prev())
 		}
-		page.Done = k == nil
-		return nil
 	})
 	return page, err
+}
+
+// list is a place in the list of one state: the next entry, as it is stored, nil behind the last.
+type list struct {
+	cursor     *bbolt.Cursor
+	state      byte
+	key, value []byte
+}
+
+// listsOf are the lists of some states, from before a cursor on.
+func listsOf(tx *bbolt.Tx, states status.JobStates, before archive.Cursor) (out []*list) {
+	for state := range job.Impossible + 1 {
+		if state.Final() && states.Has(state) {
+			l := &list{cursor: tx.Bucket([]byte(listsBucket)).Cursor(), state: stateMark | byte(state)}
+			l.step(last(l.cursor, listKey(state, before)))
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// step takes in the entry that the cursor is at, if it is of the list.
+func (l *list) step(key, value []byte) {
+	if l.key, l.value = nil, nil; len(key) > 0 && key[0] == l.state {
+		l.key, l.value = key, value
+	}
+}
+
+// newest is the list whose next entry is; nil if all are over.
+func newest(lists []*list) (first *list) {
+	for _, l := range lists {
+		if l.key != nil && (first == nil || bytes.Compare(l.key[1:], first.key[1:]) > 0) {
+			first = l
+		}
+	}
+	return first
 }
 
 // last moves a cursor to the last key before one.

@@ -73,13 +73,11 @@ func Repair(dir string, givenUp int64, changes uint64) (r Repaired, err error) {
 func (a *Archive) known() error {
 	var got string
 	err := a.view(func(tx *bbolt.Tx) error {
-		if b := tx.Bucket([]byte(infoBucket)); b != nil {
-			got = string(b.Get([]byte(formatKey)))
-		}
+		got, _ = formatOf(tx)
 		return nil
 	})
-	if err == nil && got != "" && got != format {
-		return errkind.Errorf(errkind.Unsupported, "archive %s is of format %.40q, this build knows %q: use the build that wrote it; nothing was changed", a.path, got, format)
+	if err == nil && got != "" && got != format && got != unlisted {
+		return a.unknown(got)
 	}
 	return nil
 }

@@ -58,6 +58,13 @@ func readTimeKey(key []byte) (quantity.Instant, job.ID, bool) {
 	return quantity.Instant(binary.BigEndian.Uint64(key) ^ 1<<63), job.ID(key[8:]), true
 }
 
+// A list's key is the state, marked so that no role looks like it (scan), and the place in the list.
+const stateMark = 0x80
+
+func listKey(state job.State, at archive.Cursor) []byte {
+	return append([]byte{stateMark | byte(state)}, timeKey(at.Submitted, at.Job)...)
+}
+
 // appendEntry writes what the list's index says besides its key.
 func appendEntry(dst []byte, e *archive.Entry) []byte {
 	dst = binary.AppendUvarint(dst, uint64(e.Generation))
@@ -157,8 +164,20 @@ func sealEntry(key []byte, e *archive.Entry) []byte {
 	return seal(appendEntry([]byte{version}, e), key)
 }
 
-func openEntry(key, value []byte) (e archive.Entry, err error) {
-	at, name, ok := readTimeKey(key)
+func openEntry(key, value []byte) (archive.Entry, error) {
+	e, err := entryAt(key[1:], key, value)
+	if err == nil && key[0] != stateMark|byte(e.State) {
+		err = errDamaged
+	}
+	return e, err
+}
+
+// openOrdered reads an entry of the first format's list, whose key has no state.
+func openOrdered(key, value []byte) (archive.Entry, error) { return entryAt(key, key, value) }
+
+// entryAt reads the value under a key that ends with a place in the list.
+func entryAt(place, key, value []byte) (e archive.Entry, err error) {
+	at, name, ok := readTimeKey(place)
 	body, err := opened(key, value)
 	if err != nil {
 		return e, err

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/archive"
 )
 
@@ -17,8 +18,8 @@ import (
 type Archive struct {
 	mu    sync.Mutex
 	parts map[key]archive.Part
-	// order and ended are sorted as they are listed; the newest is appended, the oldest goes first.
-	order []archive.Entry
+	// lists, one for each state, and ended are sorted as they are listed; the newest is appended, the oldest goes first.
+	lists [job.Impossible + 1][]archive.Entry
 	ended []archive.Ended
 	// uses counts jobs by their stored work directory.
 	uses map[string]int
@@ -75,8 +76,9 @@ func (a *Archive) file(p archive.Part) bool {
 	e := *p.Entry
 	a.size.Jobs++
 	a.use(e.Snapshot, 1)
-	i, _ := slices.BinarySearchFunc(a.order, e, byOrder)
-	a.order = slices.Insert(a.order, i, e)
+	list := &a.lists[e.State]
+	i, _ := slices.BinarySearchFunc(*list, e, byOrder)
+	*list = slices.Insert(*list, i, e)
 	end := archive.Ended{At: e.Ended, Job: e.Job, Generation: e.Generation}
 	i, _ = slices.BinarySearchFunc(a.ended, end, byEnd)
 	a.ended = slices.Insert(a.ended, i, end)
@@ -109,8 +111,9 @@ func (a *Archive) remove(k key, p *archive.Part) {
 	}
 	a.size.Jobs--
 	a.use(p.Entry.Snapshot, -1)
-	if i, found := slices.BinarySearchFunc(a.order, *p.Entry, byOrder); found {
-		a.order = slices.Delete(a.order, i, i+1)
+	list := &a.lists[p.Entry.State]
+	if i, found := slices.BinarySearchFunc(*list, *p.Entry, byOrder); found {
+		*list = slices.Delete(*list, i, i+1)
 	}
 	if i, found := slices.BinarySearchFunc(a.ended, archive.Ended{At: p.Entry.Ended, Job: p.Job}, byEnd); found {
 		a.ended = slices.Delete(a.ended, i, i+1)
@@ -169,21 +172,33 @@ func (a *Archive) Discard(list []archive.Discarded) error {
 }
 
 // Page is archive.Archive's.
-func (a *Archive) Page(before archive.Cursor, n int, keep func(*archive.Entry) bool) (archive.Page, error) {
+func (a *Archive) Page(before archive.Cursor, n int, states status.JobStates, keep func(*archive.Entry) bool) (archive.Page, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	var at [len(a.lists)]int // how many of each list are left
+	for state := range a.lists {
+		if states.Has(job.State(state)) {
+			at[state], _ = slices.BinarySearchFunc(a.lists[state], before, func(e archive.Entry, c archive.Cursor) int { return e.Cursor().Compare(c) })
+		}
+	}
 	page := archive.Page{Next: before}
-	i, _ := slices.BinarySearchFunc(a.order, before, func(e archive.Entry, c archive.Cursor) int { return e.Cursor().Compare(c) })
-	for looked := 0; i > 0 && len(page.Entries) < n && looked < archive.MaxLooked; looked++ {
-		i--
-		e := a.order[i]
+	for looked := 0; ; looked++ {
+		newest := -1
+		for state := range at {
+			if at[state] > 0 && (newest < 0 || byOrder(a.lists[state][at[state]-1], a.lists[newest][at[newest]-1]) > 0) {
+				newest = state
+			}
+		}
+		if page.Done = newest < 0; page.Done || len(page.Entries) == n || looked == archive.MaxLooked {
+			return page, nil
+		}
+		at[newest]--
+		e := a.lists[newest][at[newest]]
 		page.Next = e.Cursor()
 		if keep == nil || keep(&e) {
 			page.Entries = append(page.Entries, e)
 		}
 	}
-	page.Done = i == 0
-	return page, nil
 }
 
 // Outdated is archive.Archive's.

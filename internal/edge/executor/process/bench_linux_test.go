@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/journal"
 )
@@ -171,7 +172,12 @@ func (b *bench) events() (all []shim.Event) {
 	return all
 }
 
-// living returns the processes that mention a data directory in their environment or arguments.
+// idle says whether a process is a supervisor that waits for its next subjob.
+func idle(pid int, args string) bool {
+	return strings.Contains(args, "\x00"+supervisor.Await+"\x00") && len(tree.Below(pid)) == 0
+}
+
+// living returns the processes that mention a data directory in their environment or arguments, without idle supervisors.
 func living(dataDir string) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -185,7 +191,7 @@ func living(dataDir string) (pids []int) {
 		}
 		env, _ := os.ReadFile("/proc/" + e.Name() + "/environ")
 		args, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		if strings.Contains(string(env)+string(args), dataDir) {
+		if strings.Contains(string(env)+string(args), dataDir) && !idle(pid, string(args)) {
 			pids = append(pids, pid)
 		}
 	}

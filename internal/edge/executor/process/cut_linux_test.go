@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/journal"
 )
@@ -34,7 +35,7 @@ func (left image) put(root string) {
 // anybody is put away.
 func TestAPowerCutIsTakenUp(t *testing.T) {
 	const draws = 2
-	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}} {
+	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}, "in another's place": {second: true}} {
 		t.Run(name, func(t *testing.T) {
 			h, p := l.recorded(t)
 			disk := platter{}
@@ -42,6 +43,9 @@ func TestAPowerCutIsTakenUp(t *testing.T) {
 			for i := range h {
 				m := &h[i]
 				for seed := range draws {
+					if i < h.before() {
+						break
+					}
 					state := uint64(i*1000 + seed + 1)
 					draw := func(n int) int {
 						state = state*6364136223846793005 + 1442695040888963407
@@ -85,6 +89,7 @@ func takeUp(t *testing.T, what string, left image, p *promises, told, settling b
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+	found = slices.DeleteFunc(found, func(f executor.Found) bool { return f.Token != token }) // one that came before may come back
 	if told && (len(found) != 1 || found[0].Result == nil || found[0].Result.Progress != 10) {
 		t.Fatalf("%s: found %+v, want the result that was told", what, found)
 	}

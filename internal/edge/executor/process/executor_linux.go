@@ -31,6 +31,7 @@ type Executor struct {
 	originals *originals
 	iso       shim.Isolation
 	box       *executor.Outbox
+	pool      pool
 	done      chan struct{}
 	tasks     sync.WaitGroup
 
@@ -42,7 +43,8 @@ type Executor struct {
 	// cut: the machine was started anew since run directories were last looked at. Find's alone.
 	cut bool
 	// over are run directories that are done with and wait to be removed.
-	over chan string
+	over  chan over
+	rooms rooms
 	// logs and lost are what is kept of subjobs that are: what they said, and what they left that does not count.
 	logs, lost shelf
 	// lives are the files that say which life of a job has its folders.
@@ -80,7 +82,8 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{o: o, s: store(o.DataDir), originals: newOriginals(store(o.DataDir).in("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
 	e.names, e.bootID, e.past = &gathered{path: e.s.in("runs")}, o.BootID, memory{most: max(1, o.KeepSettled)}
-	e.over = make(chan string, waitingRemovals)
+	e.over, e.rooms.runs = make(chan over, waitingRemovals), e.s.in("runs")
+	e.pool.program, e.pool.runs = o.ShimPath, e.s.in("runs")
 	warn := func(path string, err error) {
 		o.Logger.Warn("removing what is too old to keep", "path", path, "err", err)
 	}
@@ -205,6 +208,7 @@ func (e *Executor) Close() error {
 	if !e.closed {
 		e.closed = true
 		close(e.done)
+		e.pool.close()
 	}
 	e.mu.Unlock()
 	e.box.Close()

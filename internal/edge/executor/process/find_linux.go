@@ -143,7 +143,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		}
 		f.Alive, f.Started = !f.Stuck, note.At
 		s := r.adopted(tree.Process{PID: note.PID, Started: note.Started})
-		e.tasks.Go(func() { r.watch(s) })
+		e.tasks.Go(func() { _ = r.watch(s) })
 	default:
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (r *run) awaitNote(ctx context.Context) (shim.Note, error) {
 			return note, err
 		}
 		if time.Now().After(until) {
-			return note, fmt.Errorf("locked by a process that is no supervisor, or by one that hangs: see who has %s open", r.dir.Lock())
+			return note, fmt.Errorf("locked by a process that is no supervisor, or by one that hangs: see who has %s open", r.dir.Note())
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):

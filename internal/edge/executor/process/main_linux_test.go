@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	durable.OnSync = record
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case supervisor.Supervise, supervisor.Probe, supervisor.Init, supervisor.ProbeInit:
+		case supervisor.Await, supervisor.Supervise, supervisor.Probe:
 			os.Exit(supervisor.Main(os.Args[1:]))
 		case "program":
 			program(os.Args[2:])
@@ -85,6 +85,13 @@ func program(args []string) {
 			time.Sleep(time.Second / time.Duration(n))
 		}
 		os.Exit(len(kept) & 1)
+	case "attribute": // gives a file an attribute of its own, or removes it
+		if len(args) > 2 {
+			must(syscall.Removexattr(args[1], "user.x"))
+		} else {
+			must(syscall.Setxattr(args[1], "user.x", []byte("1"), 0))
+		}
+		os.Exit(0)
 	case "steps": // leaves a checkpoint at the unit given and exits with the code given
 		dir := os.Getenv("SLUICE_CHECKPOINT_DIR")
 		if args[1] != "0" {

@@ -1,4 +1,4 @@
-// Package process runs subjobs as processes of this machine, each below a supervisor of its own (cmd/sluice-shim) that
+// Package process runs subjobs as processes of this machine, each below a supervisor (cmd/sluice-shim) that has no other at the time and
 // outlives the daemon. What it knows is in run directories; when the daemon comes back it reads them. It must not know
 // how a lease was decided, and never starts a command itself.
 package process

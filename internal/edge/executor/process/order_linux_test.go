@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
 // promises is what must hold of whatever a power cut leaves.
@@ -40,7 +41,7 @@ func (p *promises) wrong(left image) (all []string) {
 			add("%s is torn: %q", name, data)
 		}
 	}
-	_, result := left[runDir+"/result.json"]
+	result := of(left[runDir+"/result.json"])
 	if p.exited && !p.settling && !result {
 		add("the result that was told is gone")
 	}
@@ -56,6 +57,12 @@ func (p *promises) wrong(left image) (all []string) {
 		p.whole(left, p.checkpoint, p.checkpointPublished, p.checkpointPublished, add)
 	}
 	return all
+}
+
+// of says whether a result is of the subjob: one of an earlier subjob in the same directory may have come back.
+func of(data []byte) bool {
+	var r struct{ Lease struct{ Token job.Token } }
+	return json.Unmarshal(data, &r) == nil && r.Lease.Token == token
 }
 
 // whole insists that files are where they were written or where they are published.
@@ -76,8 +83,8 @@ func (p promises) judge(h history, without int, seeds int) (wrong []string) {
 	for i := range h {
 		m := &h[i]
 		for seed := range seeds {
-			if i <= without {
-				break // so far nothing is missing
+			if i <= max(without, h.before()) {
+				break // so far nothing is missing, or it is about others
 			}
 			state := uint64(i*1000 + seed + 1)
 			draw := func(n int) int {
@@ -110,11 +117,18 @@ func (p promises) judge(h history, without int, seeds int) (wrong []string) {
 	return nil
 }
 
+// before is the moment before which the recording is about other subjobs.
+func (h history) before() int {
+	return slices.IndexFunc(h, func(m moment) bool { return m.Said == "begins" })
+}
+
 // life is one subjob from its start until it is settled.
 type life struct {
 	// killed: its supervisor dies once it has reported all. moved: what it wrote was moved by a daemon that died before that
 	// was durable.
 	killed, moved bool
+	// second: its run directory was another subjob's before.
+	second bool
 }
 
 // recorded plays it and returns what was made durable when.
@@ -127,7 +141,18 @@ func (l life) recorded(t *testing.T) (history, promises) {
 			t.Fatal(err)
 		}
 	})
-	text := `mkdir $SLUICE_OUTPUT_DIR/d && echo one >$SLUICE_OUTPUT_DIR/d/f && echo two >$SLUICE_OUTPUT_DIR/g && echo state >$SLUICE_CHECKPOINT_DIR/s
+	if l.second {
+		for i := range 3 { // the first has a new one, the second one that was made in its place, the third that of the second
+			m := lease(time.Minute, "sh", "-c", "stat -c %i .")
+			m.Token.Epoch, m.Token.Seq = 0, uint64(i+1)
+			b.run(m, job.Done)
+			b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Range: m.Range, Flag: true})
+			b.next(protocol.Settled)
+			time.Sleep(80 * time.Millisecond)
+		}
+	}
+	r.said("begins")
+	text := `stat -c %i .; mkdir $SLUICE_OUTPUT_DIR/d && echo one >$SLUICE_OUTPUT_DIR/d/f && echo two >$SLUICE_OUTPUT_DIR/g && echo state >$SLUICE_CHECKPOINT_DIR/s
 		echo '{"progress":10,"checkpoint":true}' >$SLUICE_PROGRESS_FILE.new && mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE`
 	if l.killed {
 		text += "; sleep 1000"
@@ -148,6 +173,12 @@ func (l life) recorded(t *testing.T) (history, promises) {
 	r.said("exited")
 	if got.Result.Progress != 10 || !got.Result.Checkpoint {
 		t.Fatalf("result %+v, want all of it with its checkpoint", got.Result)
+	}
+	if l.second {
+		before, _ := process.LogPath(b.o.DataDir, "j", job.Token{Seq: 3}, false)
+		if was, is := shim.Tail(before, 1, 100), shim.Tail(b.dir().Stdout(), 1, 100); was != is || was == "" {
+			t.Fatalf("its work folder is %q, that of the one before was %q: want the same", is, was)
+		}
 	}
 	p := promises{
 		output: map[string]string{"d/f": "one\n", "g": "two\n"}, outputIn: runDir + "/output", outputPublished: "output/j/000000000000-000000000010",
@@ -181,7 +212,7 @@ const draws = 64
 // settled, and looks at what any disk may have kept: what was told stands, a result that is there is whole and has its output
 // and checkpoint, and these are in the run directory or published at any time.
 func TestAPowerCutTakesNothingThatCounts(t *testing.T) {
-	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}, "moved before": {moved: true}} {
+	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}, "moved before": {moved: true}, "in another's place": {second: true}} {
 		t.Run(name, func(t *testing.T) {
 			h, p := l.recorded(t)
 			for _, w := range p.judge(h, -1, draws) {
@@ -195,9 +226,10 @@ func TestAPowerCutTakesNothingThatCounts(t *testing.T) {
 			for i := range h {
 				m := &h[i]
 				// Those of the data directory are of its own folders and of the name of this start of the machine. That of the run
-				// directory behind a move keeps what was moved from being in both places, where a file system allows that.
-				needless := m.Path == "." || path.Dir(m.Path) == "." || m.Path == runDir && (i > settling || l.moved)
-				if m.Said == "" && !needless && p.judge(h, i, draws) == nil {
+				// directory behind a move keeps what was moved from being in both places, where a file system allows that; in one that
+				// was another's the names of the folders are on the disk since then.
+				needless := m.Path == "." || path.Dir(m.Path) == "." || m.Path == runDir && (i > settling || l.moved || l.second)
+				if m.Said == "" && i > h.before() && !needless && p.judge(h, i, draws) == nil {
 					t.Errorf("moment %d: nothing that counts is lost without the sync of %s", i, m.Path)
 				}
 			}

@@ -20,10 +20,12 @@ type run struct {
 	// asked is when the start was asked for by the node's clock.
 	asked quantity.Instant
 	// base is the unpacked work directory that the subjob gets an overlay of, unpacked when it was there if it was waited for, and
-	// copied what of it was copied instead. All three are prepare's.
+	// copied what of it was copied instead. All of these are prepare's.
 	base     string
 	unpacked quantity.Instant
 	copied   foreign.Usage
+	// room is what its run directory was made of; nil for one that was found.
+	room *room
 
 	mu sync.Mutex
 	// placed: the run directory is there, so that control.json can be.

@@ -82,23 +82,33 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 	if err := os.Rename(string(dir), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	done := over{path: old}
+	if r != nil {
+		done.room = r.room
+	}
 	select {
-	case e.over <- old:
+	case e.over <- done:
 		return nil
 	default: // whoever removes them can't keep up: no more start than end
 		return foreign.Remove(old)
 	}
 }
 
-// clean removes the run directories that are done with. What it does not come to before the end, the next start removes.
+// over is a run directory that is done with, and what it was made of.
+type over struct {
+	path string
+	room *room
+}
+
+// clean puts away the run directories that are done with. What it does not come to before the end, the next start removes.
 func (e *Executor) clean() {
 	for {
 		select {
 		case <-e.done:
 			return
 		case old := <-e.over:
-			if err := foreign.Remove(old); err != nil {
-				e.o.Logger.Warn("removing a run directory; it is tried again at the next start", "path", old, "err", err)
+			if err := e.rooms.done(old.path, old.room); err != nil {
+				e.o.Logger.Warn("removing a run directory; it is tried again at the next start", "path", old.path, "err", err)
 			}
 		}
 	}

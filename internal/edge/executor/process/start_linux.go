@@ -32,7 +32,9 @@ func (r *run) launch(witness journal.Position) {
 		return
 	}
 	if err := r.prepare(witness); err != nil {
-		_ = foreign.Remove(r.building()) // the next attempt, or Find, removes what is left
+		if r.room != nil {
+			_ = foreign.Remove(string(r.room.dir)) // the next attempt, or Find, removes what is left
+		}
 		outcome := job.StartFailed
 		if ofTheNode(err) {
 			outcome = job.NodeFailed
@@ -44,19 +46,30 @@ func (r *run) launch(witness journal.Position) {
 	r.placed = true
 	r.mu.Unlock()
 	r.pass()
-	s, err := r.spawn()
-	if err != nil {
-		if ofTheNode(err) {
-			r.trouble = err
+	for again := true; again; {
+		s, err := r.e.pool.start(r.token.String())
+		if err != nil {
+			if ofTheNode(err) {
+				r.trouble = err
+			}
+			_ = os.WriteFile(r.dir.Log(), []byte(err.Error()+"\n"), 0o600) // where the end looks for a reason
+			r.conclude()
+			return
 		}
-		_ = os.WriteFile(r.dir.Log(), []byte(err.Error()+"\n"), 0o600) // where the end looks for a reason
-		r.conclude()
-		return
+		again = r.watch(s)
 	}
-	r.watch(s)
 }
 
-func (r *run) building() string { return r.e.s.in("runs", ".new-"+r.token.String()) }
+// furnished gives the subjob a room to begin in. What has a work directory gets a new one: it is closed while that is copied, so
+// that it becomes its user's own before it is whole.
+func (r *run) furnished(user *shim.User) (*room, error) {
+	if r.start.Spec.Launch.Snapshot == "" {
+		if old := r.e.rooms.take(user); old != nil {
+			return old, nil
+		}
+	}
+	return makeRoom(r.e.s.in("runs", ".new-"+r.token.String()), user)
+}
 
 // prepare builds the run directory under another name and puts it in place whole.
 func (r *run) prepare(witness journal.Position) error {
@@ -78,19 +91,10 @@ func (r *run) prepare(witness journal.Position) error {
 	if err != nil {
 		return err
 	}
-	build := shim.Dir(r.building())
-	if err := foreign.Remove(string(build)); err != nil {
+	if r.room, err = r.furnished(user); err != nil {
 		return err
 	}
-	// Closed while it is being built: what is unpacked becomes its user's own before it is whole.
-	if err := os.Mkdir(string(build), 0o700); err != nil {
-		return err
-	}
-	for _, d := range []string{build.Work(), build.Output(), build.Checkpoint(), build.ProgressDir(), build.Tmp()} {
-		if err := errors.Join(os.Mkdir(d, 0o700), give(d, user)); err != nil {
-			return err
-		}
-	}
+	build := r.room.dir
 	if err := r.workDir(build, user); err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func (r *run) prepare(witness journal.Position) error {
 		return errkind.Errorf(errkind.Invalid, "subdirectory %q leads out of the work directory", spec.Launch.Subdir)
 	}
 	lease := r.makeLease(user, resume, witness)
-	if err := errors.Join(build.WriteTerms(m.Range.To, m.End), build.WriteLease(&lease)); err != nil {
+	if err := build.Begin(&lease); err != nil {
 		return err
 	}
 	if err := os.Chmod(string(build), 0o711); err != nil { //sluice:trusted runs/ is the daemon's alone

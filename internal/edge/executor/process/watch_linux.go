@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -26,8 +27,9 @@ const (
 	patience = 2 * time.Second
 )
 
-// watch stays with a subjob until its supervisor is gone, and then says how it ended.
-func (r *run) watch(s *spawned) {
+// watch stays with a subjob until its supervisor is gone, and then says how it ended. again: nothing of it has begun, since the
+// supervisor, which had looked after others, was gone before it heard of it.
+func (r *run) watch(s *spawned) (again bool) {
 	rep := reporter{r: r, next: time.Now().Add(r.e.o.Report)}
 	defer func() { rep.meter.Stores.Close() }()
 	glances := time.NewTicker(glance)
@@ -36,17 +38,23 @@ func (r *run) watch(s *spawned) {
 		if planted.In(planted.SellBeforeGone) {
 			if res, err := r.dir.ReadResult(); err == nil {
 				r.over(res)
-				return
+				return false
 			}
 		}
 		select {
 		case <-r.e.done:
-			return
+			return false
 		case <-s.gone:
+			if s.used && !s.well && r.untouched() {
+				return true
+			}
 			r.well = s.well
+			if len(s.last) > 0 {
+				_ = os.WriteFile(r.dir.Log(), s.last, 0o600)
+			}
 			r.look(&rep)
 			r.conclude()
-			return
+			return false
 		case <-begun:
 			begun = nil
 		case <-glances.C:
@@ -57,6 +65,12 @@ func (r *run) watch(s *spawned) {
 			_ = s.kill()
 		}
 	}
+}
+
+// untouched says whether no supervisor has looked at the run directory.
+func (r *run) untouched() bool {
+	_, err := os.Lstat(r.dir.Note())
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // look says what is new: that it started, that it is stuck, how far it is.

@@ -51,7 +51,17 @@ func putFile(path string, data []byte, mode os.FileMode) error {
 	return replace(path, data, mode, func(*os.File) error { return nil })
 }
 
-// writeJSON replaces a file that is the executor's and the supervisor's alone, by WriteFile or putFile.
+// makeFile writes a new file.
+func makeFile(path string, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Chmod(mode), f.Close()) // whatever the umask is
+}
+
+// writeJSON writes a file that is the executor's and the supervisor's alone, by WriteFile, putFile or makeFile.
 func writeJSON(path string, v any, write func(path string, data []byte, mode os.FileMode) error) error {
 	data, err := json.Marshal(v)
 	if err == nil {
@@ -68,6 +78,11 @@ func readJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
+	return parse(path, data, v)
+}
+
+// parse reads what was found at a path.
+func parse(path string, data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
 		return errkind.Errorf(errkind.Corrupt, "%s is damaged: %w; move its directory away after making sure that nothing of it runs", path, err)
 	}

@@ -1,8 +1,13 @@
 package shim
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -96,7 +101,7 @@ type Control struct {
 	Cause     string
 }
 
-// Note is shim.json.
+// Note is a line of shim.json.
 type Note struct {
 	// PID of the supervisor, Started its start time in clock ticks since boot (field 22 of /proc/PID/stat): together they
 	// name a process that a reused number does not match.
@@ -136,14 +141,20 @@ func (d Dir) ReadProgress() (p Progress, ok bool) {
 
 // WriteTerms writes the program's lease file: how far it may work and until when.
 func (d Dir) WriteTerms(to int64, deadline quantity.Instant) error {
-	data, err := json.Marshal(map[string]any{"to": to, "deadline": Deadline(deadline)})
-	if err == nil {
-		err = putFile(d.Terms(), append(data, '\n'), 0o644)
-	}
+	return d.writeTerms(to, deadline, putFile)
+}
+
+func (d Dir) writeTerms(to int64, deadline quantity.Instant, write func(path string, data []byte, mode os.FileMode) error) error {
+	err := write(d.Terms(), fmt.Appendf(nil, "{\"deadline\":%q,\"to\":%d}\n", Deadline(deadline), to), 0o644)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", d.Terms(), err)
 	}
 	return nil
+}
+
+// Begin writes the files that a subjob begins with into a run directory that is not in its place yet: nobody sees a half of them.
+func (d Dir) Begin(l *Lease) error {
+	return errors.Join(d.writeTerms(l.Range.To, l.End, makeFile), writeJSON(d.Lease(), l, makeFile))
 }
 
 // Deadline is an instant as programs read it: RFC 3339 in UTC, cut to milliseconds (which never makes it later); empty if
@@ -155,9 +166,22 @@ func Deadline(t quantity.Instant) string {
 	return t.Time().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
+// foreign refuses what lies at a path if it is of another subjob than the run directory: a directory may have been an earlier one's,
+// and a power cut may bring back what that had in it.
+func (d Dir) foreign(path string, of job.Token) error {
+	own, err := job.ParseToken(filepath.Base(string(d)))
+	if err != nil || own == of {
+		return nil //nolint:nilerr // it is no run directory in its place, then
+	}
+	return &fs.PathError{Op: "reading what is left of subjob " + of.String() + " in", Path: path, Err: fs.ErrNotExist}
+}
+
 // ReadLease reads lease.json, or what the result says of the lease where a power cut has taken that file.
 func (d Dir) ReadLease() (l Lease, err error) {
 	if err = readJSON(d.Lease(), &l); err == nil {
+		err = d.foreign(d.Lease(), l.Token)
+	}
+	if err == nil {
 		return l, nil
 	}
 	if r, failed := d.readResult(); failed == nil && r.Lease != nil {
@@ -166,20 +190,25 @@ func (d Dir) ReadLease() (l Lease, err error) {
 	return l, err
 }
 
-// WriteLease writes lease.json.
-func (d Dir) WriteLease(l *Lease) error { return writeJSON(d.Lease(), l, putFile) }
-
 // ReadControl reads control.json; an error that is fs.ErrNotExist means that nothing has changed.
 func (d Dir) ReadControl() (c Control, err error) { return c, readJSON(d.Control(), &c) }
 
 // WriteControl writes control.json.
 func (d Dir) WriteControl(c *Control) error { return writeJSON(d.Control(), c, putFile) }
 
-// ReadNote reads shim.json; an error that is fs.ErrNotExist means that no supervisor was here.
-func (d Dir) ReadNote() (n Note, err error) { return n, readJSON(d.Note(), &n) }
-
-// WriteNote writes shim.json.
-func (d Dir) WriteNote(n *Note) error { return writeJSON(d.Note(), n, putFile) }
+// ReadNote reads the last whole line of shim.json; an error that is fs.ErrNotExist means that no supervisor was here, or that it has
+// written nothing yet, and so started nothing.
+func (d Dir) ReadNote() (n Note, err error) {
+	data, err := os.ReadFile(d.Note())
+	if err != nil {
+		return n, err
+	}
+	end := bytes.LastIndexByte(data, '\n')
+	if end < 0 {
+		return n, &fs.PathError{Op: "reading a line of", Path: d.Note(), Err: fs.ErrNotExist}
+	}
+	return n, parse(d.Note(), data[bytes.LastIndexByte(data[:end], '\n')+1:end], &n)
+}
 
 // SyncWork makes what the subjob wrote to its checkpoint and output directories durable, with the names of these, and says how many
 // files the checkpoint has. A result may only be written after it.
@@ -201,7 +230,12 @@ type result struct {
 	Lease *Lease
 }
 
-func (d Dir) readResult() (r result, err error) { return r, readJSON(d.Result(), &r) }
+func (d Dir) readResult() (r result, err error) {
+	if err = readJSON(d.Result(), &r); err == nil && r.Lease != nil {
+		err = d.foreign(d.Result(), r.Lease.Token)
+	}
+	return r, err
+}
 
 // ReadResult reads result.json; an error that is fs.ErrNotExist means that there is none yet.
 func (d Dir) ReadResult() (job.Result, error) {

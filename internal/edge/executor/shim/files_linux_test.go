@@ -21,7 +21,7 @@ func TestFilesComeBackAsWritten(t *testing.T) {
 	d := Dir(t.TempDir())
 	l := Lease{Token: job.Token{Epoch: 3, Seq: 4}, Job: "j", Range: job.Range{From: 1, To: 2}, End: quantity.Never, Env: []string{"A=b\nc"}, User: &User{UID: 7}}
 	l.Witness.Digest[31] = 9
-	if err := d.WriteLease(&l); err != nil {
+	if err := d.Begin(&l); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := d.ReadLease(); err != nil || !reflect.DeepEqual(got, l) {
@@ -127,6 +127,97 @@ func TestProgressFileMayHoldAnything(t *testing.T) {
 		if p, ok := d.ReadProgress(); p != c.want || ok != c.ok {
 			t.Errorf("%s: read as %+v, %v", name, p, ok)
 		}
+	}
+}
+
+// TestTheLastWholeLineOfTheNoteCounts: whoever reads it while a line is being written, or after the disk was full, finds the one before.
+func TestTheLastWholeLineOfTheNoteCounts(t *testing.T) {
+	d := Dir(t.TempDir())
+	l, err := d.TryLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	if _, err := d.ReadNote(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an empty note: %v, want none", err)
+	}
+	for i := range 3 {
+		if err := l.WriteNote(&Note{PID: i + 1}); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := os.ReadFile(d.Note())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(d.Note(), append(whole, `{"PID":9`...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := d.ReadNote(); err != nil || n.PID != i+1 {
+			t.Errorf("with half a line behind: %+v, %v; want that of %d", n, err, i+1)
+		}
+		if err := os.Truncate(d.Note(), int64(len(whole))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Truncate(d.Note(), 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ReadNote(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half a line alone: %v, want none", err)
+	}
+}
+
+// TestALockOfAnOlderVersionCounts: its supervisor has locked another file, and lives.
+func TestALockOfAnOlderVersionCounts(t *testing.T) {
+	d := Dir(t.TempDir())
+	f, err := os.Create(d.OlderLock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.TryLock(); !Held(err) {
+		t.Errorf("%v, want it held", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := d.TryLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	if f, err = os.Open(d.OlderLock()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+		t.Errorf("an older supervisor that comes late gets its lock: %v", err)
+	}
+}
+
+// TestWhatIsOfAnotherSubjobIsNotThere: a directory that was used again shows it after a power cut.
+func TestWhatIsOfAnotherSubjobIsNotThere(t *testing.T) {
+	d := Dir(filepath.Join(t.TempDir(), "1-2"))
+	if err := os.Mkdir(string(d), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old, own := Lease{Token: job.Token{Epoch: 1, Seq: 1}, Job: "old"}, Lease{Token: job.Token{Epoch: 1, Seq: 2}, Job: "own"}
+	if err := errors.Join(d.Begin(&old), d.WriteResult(&job.Result{Outcome: job.Done}, &old)); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := d.ReadLease(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("lease %+v, %v; want none", l, err)
+	}
+	if r, err := d.ReadResult(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("result %+v, %v; want none", r, err)
+	}
+	if err := d.WriteResult(&job.Result{Outcome: job.Done}, &own); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := d.ReadLease(); err != nil || l.Job != "own" {
+		t.Errorf("lease %+v, %v; want the one that the result has", l, err)
 	}
 }
 

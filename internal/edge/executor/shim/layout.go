@@ -15,8 +15,8 @@ type Dir string
 // them (whoever holds the lock) fenced, and the program what is in its own directories.
 func (d Dir) file(name string) string { return filepath.Join(string(d), name) }
 
-// Lock is held by the supervisor from before it reads anything until it is gone.
-func (d Dir) Lock() string { return d.file("lock") }
+// OlderLock is what supervisors of older versions lock. Nobody makes it any more.
+func (d Dir) OlderLock() string { return d.file("lock") }
 
 // Fenced stands once nothing may be started here any more.
 func (d Dir) Fenced() string { return d.file("fenced") }
@@ -27,7 +27,7 @@ func (d Dir) Lease() string { return d.file("lease.json") }
 // Control is what changed since: a moved end, a request to stop.
 func (d Dir) Control() string { return d.file("control.json") }
 
-// Note is written by the supervisor before it starts anything.
+// Note is locked by the supervisor from before it reads anything until it is done, and has a line from before it starts anything.
 func (d Dir) Note() string { return d.file("shim.json") }
 
 // Result is final once it is there.

@@ -1,7 +1,9 @@
 package shim
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -15,10 +17,29 @@ var errHeld = errors.New("the run directory is locked: its supervisor lives")
 // Held says whether err of TryLock means that somebody holds the lock.
 func Held(err error) bool { return errors.Is(err, errHeld) }
 
-// TryLock takes the run directory's lock without waiting. The kernel gives it back when the file is closed or its holder
-// dies. Whoever holds it may look for a note, a fence or a result and act on it: nobody else can then write them.
-func (d Dir) TryLock() (*os.File, error) {
-	f, err := os.OpenFile(d.Lock(), os.O_RDWR|os.O_CREATE, 0o600)
+// Lock is the right to act on a run directory. Whoever holds it may look for a note, a fence or a result and act on it: nobody
+// else can then write them.
+type Lock struct {
+	// note is shim.json, older the file that supervisors of older versions lock, where there is one.
+	note, older *os.File
+}
+
+// TryLock takes the run directory's lock without waiting. The kernel gives it back when it is closed or its holder dies.
+func (d Dir) TryLock() (*Lock, error) {
+	l := &Lock{}
+	var err error
+	if l.note, err = tryLock(d.Note(), os.O_RDWR|os.O_APPEND|os.O_CREATE); err != nil {
+		return nil, err
+	}
+	if l.older, err = tryLock(d.OlderLock(), os.O_RDWR); err != nil && !errors.Is(err, os.ErrNotExist) {
+		_ = l.note.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func tryLock(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, how, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +51,33 @@ func (d Dir) TryLock() (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// Close gives the lock back.
+func (l *Lock) Close() error {
+	err := l.note.Close()
+	if l.older != nil {
+		err = errors.Join(err, l.older.Close())
+	}
+	return err
+}
+
+// WriteNote adds a line to shim.json. The last one counts.
+func (l *Lock) WriteNote(n *Note) error {
+	line, err := json.Marshal(n)
+	if err == nil {
+		_, err = l.note.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", l.note.Name(), err)
+	}
+	return nil
+}
+
+// Removed says whether the run directory was removed meanwhile.
+func (l *Lock) Removed() bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(l.note.Fd()), &st) == nil && st.Nlink == 0
 }
 
 // Fence makes sure that nothing is ever started in the run directory. The caller holds the lock.

@@ -65,7 +65,7 @@ func (j *log) Check(w journal.Position) error {
 		}
 	}
 	if found != w {
-		return errkind.Errorf(errkind.Corrupt, "journal %s: record %d has the digest %s, and %s was promised: this is not the log that made the promise; %s",
+		return errkind.Errorf(errkind.Corrupt, "journal %s: record %d has the digest %s, and %s was promised: this is not the journal that made the promise; %s",
 			j.d, w.Seq, found, w, restore)
 	}
 	return nil

@@ -107,7 +107,7 @@ func problems(d disk.FS) error {
 	return corrupt(d, report.Problems)
 }
 
-// Replay implements journal.Journal. Only when all of the log is proven is anything changed: files that a crash left
+// Replay implements journal.Journal. Only when all of the journal is proven is anything changed: files that a crash left
 // over are removed, and an unfinished write is cut off.
 func (j *log) Replay(snapshot func(io.Reader) error, record func(journal.Position, []byte) error) (journal.Position, error) {
 	if j.replayed || j.broken != nil {
@@ -203,7 +203,7 @@ func (j *log) openHead() error {
 	}
 	j.head = head{f, l.headNewest}
 	if len(l.headBad) > 0 {
-		j.o.Notice(fmt.Sprintf("journal %s: %s was damaged (%v) and was written again at record %d; the log itself is whole", j.d, headName, errors.Join(l.headBad...), j.last.Seq))
+		j.o.Notice(fmt.Sprintf("journal %s: %s was damaged (%v) and was written again at record %d; the journal itself is whole", j.d, headName, errors.Join(l.headBad...), j.last.Seq))
 	}
 	if !l.headThere || (len(l.headBad) == 0 && l.headAt == j.last) {
 		return nil

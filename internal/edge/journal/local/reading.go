@@ -73,7 +73,7 @@ func (l *layout) read(d disk.FS, emit func(s segment, off int64, records []entry
 	if len(r.problems) == 0 && l.headKnown {
 		switch {
 		case l.headAt.Seq > r.at.Seq:
-			how := "the log ends"
+			how := "the journal ends"
 			if r.dropped != nil {
 				how = r.dropped.why
 			}
@@ -81,7 +81,7 @@ func (l *layout) read(d disk.FS, emit func(s segment, off int64, records []entry
 				What: fmt.Sprintf("%s, and the head says that record %d was acknowledged: %d records are missing", how, l.headAt.Seq, l.headAt.Seq-r.at.Seq), Do: restore})
 		case headSeen && headDigest != l.headAt.Digest:
 			r.problems = append(r.problems, Problem{File: headName, Seq: l.headAt.Seq,
-				What: "the head has another digest than the log there: they are of two journals", Do: restore})
+				What: "the head has another digest than the journal there: they are of two journals", Do: restore})
 		}
 	}
 	return r, nil

@@ -14,7 +14,7 @@ type stop struct {
 	unfinished bool
 }
 
-// scan reads the frames of one segment from offset off, where the log stands at position at. It calls emit for every
+// scan reads the frames of one segment from offset off, where the journal stands at position at. It calls emit for every
 // frame that is whole and proven, and returns how far it came. b is the whole content of the file. An error is emit's.
 func scan(b []byte, off int64, at journal.Position, emit func(off int64, records []entry) error) (int64, journal.Position, *stop, error) {
 	var records []entry

@@ -13,7 +13,7 @@ import (
 )
 
 // chunksASync is after how many chunks what was written of a snapshot is synced. Only so much of it is ever waiting for the
-// disk: a sync of the log beside it, whose turn may come after all that, stays short.
+// disk: a sync of the journal beside it, whose turn may come after all that, stays short.
 const chunksASync = 4
 
 // snapshot is a snapshot that is being written, under another name. In this order, each durable before the next: a new

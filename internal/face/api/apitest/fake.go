@@ -191,7 +191,9 @@ func (f *Fake) submit(request string, spec *job.Spec, snapshot []byte) (host.Rec
 		return host.Receipt{}, errkind.Errorf(errkind.Exists, "job %s exists already with other content: choose another name", spec.Name)
 	}
 	if !exists {
-		f.Set(status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, Submitted: At(0), Spec: spec})
+		kept := *spec
+		kept.Name = "" // as the gate keeps it
+		f.Set(status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, Submitted: At(0), Spec: &kept})
 	}
 	return host.Receipt{Name: spec.Name, Created: !exists, Position: journal.Position{Seq: 9, Digest: [32]byte{1, 2, 3}}}, nil
 }

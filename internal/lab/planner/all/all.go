@@ -8,13 +8,22 @@ import (
 	"sluice.dev/sluice/internal/lab/planner/conservative"
 	"sluice.dev/sluice/internal/lab/planner/dotproduct"
 	"sluice.dev/sluice/internal/lab/planner/easy"
+	"sluice.dev/sluice/internal/lab/planner/easysjbf"
+	"sluice.dev/sluice/internal/lab/planner/f1"
 	"sluice.dev/sluice/internal/lab/planner/fcfs"
 	"sluice.dev/sluice/internal/lab/planner/fgd"
+	"sluice.dev/sluice/internal/lab/planner/las"
 	"sluice.dev/sluice/internal/lab/planner/migrate"
 	"sluice.dev/sluice/internal/lab/planner/packing"
 	"sluice.dev/sluice/internal/lab/planner/random"
+	"sluice.dev/sluice/internal/lab/planner/saf"
+	"sluice.dev/sluice/internal/lab/planner/sjf"
+	"sluice.dev/sluice/internal/lab/planner/sjfeasy"
 	"sluice.dev/sluice/internal/lab/planner/skip"
+	"sluice.dev/sluice/internal/lab/planner/srpt"
 	"sluice.dev/sluice/internal/lab/planner/staticmig"
+	"sluice.dev/sluice/internal/lab/planner/wfp3"
+	"sluice.dev/sluice/internal/lab/planner/wspt"
 )
 
 // Kinds in the order they are shown; the first is the default.
@@ -22,6 +31,7 @@ func Kinds() []planner.Kind {
 	return []planner.Kind{
 		fcfs.Kind(), skip.Kind(), easy.Kind(), conservative.Kind(),
 		bestfit.Kind(), random.Kind(), dotproduct.Kind(), clustering.Kind(), packing.Kind(), fgd.Kind(),
-		staticmig.Kind(), migrate.Kind(),
+		sjf.Kind(), sjfeasy.Kind(), easysjbf.Kind(), wspt.Kind(), saf.Kind(), f1.Kind(), wfp3.Kind(),
+		staticmig.Kind(), migrate.Kind(), srpt.Kind(), las.Kind(),
 	}
 }

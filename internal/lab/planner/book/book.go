@@ -28,6 +28,8 @@ type Entry struct {
 	Task planner.Task
 	// Seq numbers arrivals: it is the queue's order, and tells a task from an earlier one of the same id.
 	Seq int64
+	// Since is when it arrived; of a task that was stopped, when what is left of it did.
+	Since quantity.Instant
 	// End is the planned end.
 	End   quantity.Instant
 	Class uint8
@@ -42,6 +44,15 @@ func (e *Entry) Run(class int) int64 {
 		return Unknown
 	}
 	return min(int64(e.Task.Run[class]), Unknown)
+}
+
+// Shortest is the planned run time, in nanoseconds, on the class where that is shortest; Unknown if it is not known.
+func (e *Entry) Shortest() int64 {
+	best := int64(Unknown)
+	for m := e.Task.Classes; m != 0; m &= m - 1 {
+		best = min(best, e.Run(bits.TrailingZeros32(m)))
+	}
+	return best
 }
 
 // Unknown is the run time of tasks that have none: longer than all others, and below the largest integer, which the
@@ -77,7 +88,7 @@ func New(c planner.Cluster) (*Book, error) {
 func (b *Book) At(id planner.ID) *Entry { return &b.entries[id] }
 
 // Arrive notes a task. It returns nil for one that can never run; Refuse will say so.
-func (b *Book) Arrive(t planner.Task) *Entry {
+func (b *Book) Arrive(now quantity.Instant, t planner.Task) *Entry {
 	for int(t.ID) >= len(b.entries) {
 		b.entries = append(b.entries, Entry{})
 	}
@@ -86,7 +97,7 @@ func (b *Book) Arrive(t planner.Task) *Entry {
 		invariant.Check(false, "planner: task %d arrives and is there already", t.ID)
 	}
 	b.seq++
-	*e = Entry{Task: t, Seq: b.seq, State: Waiting, Loose: b.Pool.Loose(&t)}
+	*e = Entry{Task: t, Seq: b.seq, Since: now, State: Waiting, Loose: b.Pool.Loose(&t)}
 	e.Task.Classes = b.possible(&e.Task)
 	if e.Task.Classes == 0 {
 		e.State = Refused

@@ -95,11 +95,11 @@ func newConservative(o planner.Options) (*conservative, error) {
 	return p, nil
 }
 
-func (p *conservative) Arrive(_ quantity.Instant, t planner.Task) {
+func (p *conservative) Arrive(now quantity.Instant, t planner.Task) {
 	for int(t.ID) >= len(p.slots) {
 		p.slots = append(p.slots, slot{})
 	}
-	if e := p.book.Arrive(t); e != nil {
+	if e := p.book.Arrive(now, t); e != nil {
 		p.line.Push(queue.Place{ID: t.ID, Seq: e.Seq})
 	}
 }

@@ -22,8 +22,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/planner/book"
-	"sluice.dev/sluice/internal/lab/planner/ends"
-	"sluice.dev/sluice/internal/lab/planner/pool"
+	"sluice.dev/sluice/internal/lab/planner/head"
 	"sluice.dev/sluice/internal/lab/planner/queue"
 )
 
@@ -48,8 +47,9 @@ type easy struct {
 	book    *book.Book
 	line    queue.Line
 	index   queue.Index
-	running [planner.MaxClasses]ends.List
-	head    reservation
+	running head.Running
+	keeper  *head.Keeper // of the plain pass
+	head    head.Reservation
 	// dirty: somebody who waits may be able to start who was not at the last plan; tested is the last arrival that had its
 	// turn.
 	dirty  bool
@@ -57,15 +57,6 @@ type easy struct {
 	// plain makes every plan a pass over the queue; tests compare.
 	plain  bool
 	places []queue.Place
-	pass   pass
-}
-
-// reservation of the head: on class at an instant, with spare devices beyond its own then.
-type reservation struct {
-	class int
-	at    quantity.Instant
-	end   quantity.Instant
-	spare int32
 }
 
 func newEasy(o planner.Options) (*easy, error) {
@@ -74,12 +65,12 @@ func newEasy(o planner.Options) (*easy, error) {
 		return nil, err
 	}
 	p := &easy{book: b}
-	p.pass.pool, err = pool.New(o.Cluster)
+	p.keeper, err = head.New(o.Cluster, b, &p.running)
 	return p, err
 }
 
-func (p *easy) Arrive(_ quantity.Instant, t planner.Task) {
-	if e := p.book.Arrive(t); e != nil {
+func (p *easy) Arrive(now quantity.Instant, t planner.Task) {
+	if e := p.book.Arrive(now, t); e != nil {
 		p.line.Push(queue.Place{ID: t.ID, Seq: e.Seq})
 		p.index.Put(e)
 		// The first of a queue has no reservation yet; and one that must be counted in more than devices changes the way.
@@ -95,7 +86,7 @@ func (p *easy) Leave(_ quantity.Instant, id planner.ID) {
 		p.unqueue(&e)
 	case book.Running:
 		p.dirty = true
-		p.running[e.Class].Remove(ends.Task{End: e.End, ID: id, Devices: e.Task.Devices})
+		p.running.Ended(&e)
 	case book.Absent, book.Refused:
 	}
 }
@@ -109,7 +100,7 @@ func (p *easy) unqueue(e *book.Entry) {
 func (p *easy) start(now quantity.Instant, e *book.Entry, class int, out *planner.Out) {
 	p.book.Start(now, e, class, out)
 	p.unqueue(e)
-	p.running[class].Add(ends.Task{End: e.End, ID: e.Task.ID, Devices: e.Task.Devices})
+	p.running.Began(e)
 }
 
 func (p *easy) Plan(now quantity.Instant, out *planner.Out) {
@@ -163,47 +154,23 @@ func (p *easy) planAll(now quantity.Instant, out *planner.Out) {
 // moved says whether time alone made more possible: running tasks past their plan shift the reservation, to another class
 // or to an instant at which more is free. It brings the reservation up to date.
 func (p *easy) moved(now quantity.Instant) bool {
-	if p.head.at > now {
+	if p.head.At > now {
 		return false
 	}
 	was := p.head
 	p.head = p.reserve(now, p.book.At(p.line.First().ID))
-	return p.head.class != was.class || p.head.spare > was.spare
+	return p.head.Class != was.Class || p.head.Spare > was.Spare
 }
 
 // reserve finds class and time for a task that fits nowhere now, if all tasks are loose.
-func (p *easy) reserve(now quantity.Instant, e *book.Entry) reservation {
-	best := reservation{class: -1}
+func (p *easy) reserve(now quantity.Instant, e *book.Entry) head.Reservation {
+	best := head.None()
 	for m := e.Task.Classes; m != 0; m &= m - 1 {
 		c := bits.TrailingZeros32(m)
 		at, free := p.running[c].Shadow(now, p.book.Pool.Free(c), e.Task.Devices)
-		best = best.or(reservation{class: c, at: at, end: end(at, e, c), spare: free - e.Task.Devices})
+		best = best.Or(head.Reservation{Class: c, At: at, End: head.End(at, e, c), Spare: free - e.Task.Devices})
 	}
 	return best
-}
-
-// or is the better of two: the one that ends first, then the one that starts first, then r.
-func (r reservation) or(s reservation) reservation {
-	if r.class < 0 || s.end < r.end || s.end == r.end && s.at < r.at {
-		return s
-	}
-	return r
-}
-
-// end is when a task that starts at an instant on a class is planned to end.
-func end(at quantity.Instant, e *book.Entry, class int) quantity.Instant {
-	if e.Task.Run == nil {
-		return quantity.Never
-	}
-	return at.Add(e.Task.Run[class])
-}
-
-// limit is the longest run that ends by the reserved time.
-func (r *reservation) limit(now quantity.Instant) int64 {
-	if r.at == quantity.Never {
-		return queue.Any
-	}
-	return int64(r.at - now)
 }
 
 // first is the first task in the queue that may start.
@@ -214,8 +181,8 @@ func (p *easy) first(now quantity.Instant) (best queue.Place, ok bool) {
 			continue
 		}
 		spare, limit := int32(math.MaxInt32), int64(queue.Any)
-		if c == p.head.class {
-			spare, limit = p.head.spare, p.head.limit(now)
+		if c == p.head.Class {
+			spare, limit = p.head.Spare, p.head.Limit(now)
 		}
 		if q, found := p.index.First(c, free, spare, limit); found && (!ok || q.Seq < best.Seq) {
 			best, ok = q, true
@@ -234,15 +201,15 @@ func (p *easy) backfill(now quantity.Instant, e *book.Entry, out *planner.Out) b
 		if n > p.book.Pool.Free(c) || class >= 0 && run >= best {
 			continue
 		}
-		if c != p.head.class || n <= p.head.spare || run <= p.head.limit(now) {
+		if c != p.head.Class || n <= p.head.Spare || run <= p.head.Limit(now) {
 			class, best = c, run
 		}
 	}
 	if class < 0 {
 		return false
 	}
-	if class == p.head.class && best > p.head.limit(now) {
-		p.head.spare -= n
+	if class == p.head.Class && best > p.head.Limit(now) {
+		p.head.Spare -= n
 	}
 	p.start(now, e, class, out)
 	return true
@@ -257,11 +224,11 @@ func (p *easy) Reservations(now quantity.Instant, out []planner.Reservation) []p
 	if _, fits := p.book.Fastest(e); fits {
 		return out // it starts with the next plan
 	}
-	r := reservation{}
+	var r head.Reservation
 	if p.plain || p.book.Bound > 0 {
-		r = p.reservePlain(now, e)
+		r = p.keeper.Reserve(now, e)
 	} else {
 		r = p.reserve(now, e)
 	}
-	return append(out, planner.Reservation{Task: e.Task.ID, Class: uint8(r.class), Start: r.at, End: r.end})
+	return append(out, planner.Reservation{Task: e.Task.ID, Class: uint8(r.Class), Start: r.At, End: r.End})
 }

@@ -31,8 +31,8 @@ type fcfs struct {
 	stuck bool
 }
 
-func (p *fcfs) Arrive(_ quantity.Instant, t planner.Task) {
-	if e := p.book.Arrive(t); e != nil {
+func (p *fcfs) Arrive(now quantity.Instant, t planner.Task) {
+	if e := p.book.Arrive(now, t); e != nil {
 		p.line.Push(queue.Place{ID: t.ID, Seq: e.Seq})
 	}
 }

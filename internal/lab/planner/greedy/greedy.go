@@ -36,8 +36,8 @@ func New(o planner.Options, rank func(e *book.Entry, class int) int64) (*Planner
 }
 
 // Arrive is the contract's.
-func (p *Planner) Arrive(_ quantity.Instant, t planner.Task) {
-	if e := p.book.Arrive(t); e != nil {
+func (p *Planner) Arrive(now quantity.Instant, t planner.Task) {
+	if e := p.book.Arrive(now, t); e != nil {
 		p.line.Push(queue.Place{ID: t.ID, Seq: e.Seq})
 		p.index.Put(e)
 	}

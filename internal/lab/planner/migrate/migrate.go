@@ -1,155 +1,44 @@
 // Package migrate is the baseline that stops running work: least attained service with discrete levels, as Tiresias (Gu et
-// al., NSDI 2019) has it, and migration to a faster class of devices, as Gandiva (Xiao et al., OSDI 2018) has it. Every stop
-// costs Options.Checkpoint, during which the devices stay taken, and every later start Options.Restore.
+// al., NSDI 2019) has it, and migration to a faster class of devices, as Gandiva (Xiao et al., OSDI 2018) has it. How work is
+// stopped, moved and set going again is package preempt's.
 //
 // A task's level follows from the device time that it has had: below 15 minutes it is 0, and each next level is four times
 // as wide, up to level 5 from 64 hours on (Tiresias uses two levels whose border is tuned to the trace; these need no
-// tuning). Whoever waits is served by level, then by first arrival. Who fits starts on the class with room where it ends
-// first. Who does not may stop running tasks of higher levels, the highest and latest first, until it fits.
+// tuning). Whoever waits is served by level, then by first arrival, and may stop running tasks of higher levels.
 //
 // Tasks that are Fixed are never stopped; the schedulers named assume that every job can be.
 //
-// Against thrashing: only a task that has run for four times the cost of a stop is stopped, so that a stop costs at most a
-// fifth of what was done; and none that is planned to end within that cost. Against starving: a task that has run and
-// then waits for eight times as long as it ran begins again at level 0 (Tiresias' PROMOTEKNOB).
-//
-// A running task is moved to a faster class that nobody who waits wants, if it is planned to end sooner by more than
-// the cost of the move, that cost already paid.
+// Against starving: a task that has run and then waits for eight times as long as it ran begins again at level 0 (Tiresias'
+// PROMOTEKNOB).
 package migrate
 
 import (
-	"errors"
-	"math/bits"
-	"slices"
 	"time"
 
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/planner/book"
-	"sluice.dev/sluice/internal/lab/planner/pool"
+	"sluice.dev/sluice/internal/lab/planner/preempt"
 )
 
 const (
 	// levels, and the device time at which the second begins.
 	levels = 6
 	first  = 15 * time.Minute
-	// patience is how many times its cost a task runs before it may be stopped.
-	patience = 4
 	// knob is how many times its run a task waits before it begins at level 0 again.
 	knob = 8
-	// seekers is how many of those who wait may look for tasks to stop in one plan. It bounds the work, and nothing else:
-	// whoever looks in vain now is there at the next plan.
-	seekers = 16
 )
 
 // Kind is the kind.
 func Kind() planner.Kind {
-	return planner.Kind{
-		Name:     "migrate",
-		Summary:  "checkpoint, preempt and migrate: least attained service (Tiresias, NSDI'19) with moves to faster classes (Gandiva, OSDI'18)",
-		Preempts: true,
-		New: func(o planner.Options) (planner.Planner, error) {
-			p, err := newMigrate(o)
-			if err != nil {
-				return nil, err
-			}
-			return p, nil
-		},
-	}
+	return preempt.Kind("migrate", "checkpoint, preempt and migrate: least attained service (Tiresias, NSDI'19) with moves to faster classes (Gandiva, OSDI'18)",
+		func(planner.Options) preempt.Rule {
+			return preempt.Rule{Rank: rank, Rises: rises, Anew: anew, Moves: true}
+		})
 }
 
-// anywhere is the target of a stopped task that is not moved.
-const anywhere = -1
-
-// record is what is known of a task beyond its entry. It survives a stop.
-type record struct {
-	// attained device time before the present run, and how long that took.
-	attained, ran time.Duration
-	// order is the number of its first arrival; since when it waits or runs.
-	order int64
-	since quantity.Instant
-	// stopped: it has a checkpoint, and its next start restores it. leaving: it makes one.
-	stopped, leaving bool
-	// to is the class that it leaves for, or anywhere.
-	to int
-	// level while it waits.
-	level int
-	// left is the instant at which it gave its devices back after a stop.
-	left quantity.Instant
-}
-
-// migrate is the planner. Invariants: waiting is sorted by level, then order; running and leaving are sorted by id.
-type migrate struct {
-	book             *book.Book
-	ahead            *pool.Pool // what will be free when those who leave are gone, less what is kept for others
-	records          []record   // by id
-	waiting          []planner.ID
-	running, leaving []planner.ID
-	victims          []planner.ID
-	room             []planner.Device
-	cost             time.Duration
-	restore          time.Duration
-	news             bool
-	planned          quantity.Instant
-}
-
-func newMigrate(o planner.Options) (*migrate, error) {
-	b, err := book.New(o.Cluster)
-	if o.Restore < 0 || o.Checkpoint < 0 {
-		err = errors.Join(err, errkind.Errorf(errkind.Invalid, "a restore of %v and a checkpoint of %v: give 0 or more for both", o.Restore, o.Checkpoint))
-	}
-	if err != nil {
-		return nil, &errkind.Error{Kind: errkind.Invalid, Err: err}
-	}
-	p := &migrate{book: b, cost: o.Restore + o.Checkpoint, restore: o.Restore, planned: -1 << 63}
-	p.ahead, err = pool.New(o.Cluster)
-	return p, err
-}
-
-func (p *migrate) Arrive(now quantity.Instant, t planner.Task) {
-	p.news = true
-	for int(t.ID) >= len(p.records) {
-		p.records = append(p.records, record{})
-	}
-	e := p.book.Arrive(t)
-	if e == nil {
-		return
-	}
-	r := &p.records[t.ID]
-	// Who gave its devices back in this instant is here again. (A stopped task that ended instead, and whose id is used
-	// anew in the very same instant, leaves its level to the new one.)
-	if !r.stopped || r.left != now {
-		*r = record{order: e.Seq}
-	}
-	r.since, r.to, r.level = now, anywhere, level(r.attained)
-	p.enqueue(t.ID)
-}
-
-func (p *migrate) Leave(now quantity.Instant, id planner.ID) {
-	p.news = true
-	e, r := p.book.Leave(id), &p.records[id]
-	switch e.State {
-	case book.Waiting:
-		p.dequeue(id)
-		r.stopped = false
-	case book.Running:
-		r.attained, r.ran = p.attained(now, &e, r), r.ran+now.Sub(r.since)
-		from := &p.running
-		if r.leaving {
-			from = &p.leaving
-		}
-		i, _ := slices.BinarySearch(*from, id)
-		*from = slices.Delete(*from, i, i+1)
-		r.stopped, r.leaving, r.left = r.leaving, false, now
-	case book.Absent, book.Refused:
-	}
-}
-
-// attained is the device time that a running task has had by now.
-func (p *migrate) attained(now quantity.Instant, e *book.Entry, r *record) time.Duration {
-	// Microseconds, lest a thousand devices pass 63 bits within months.
-	return r.attained + now.Sub(r.since)/time.Microsecond*time.Duration(e.Task.Devices)*time.Duration(e.Task.Share)/planner.Whole*time.Microsecond
+func rank(now quantity.Instant, e *book.Entry, r *preempt.Record) int64 {
+	return int64(level(r.Had(now, e)))
 }
 
 // level of a device time.
@@ -161,272 +50,20 @@ func level(t time.Duration) int {
 	return n
 }
 
-// compare orders those who wait.
-func (p *migrate) compare(a, b planner.ID) int {
-	x, y := &p.records[a], &p.records[b]
-	if x.level != y.level {
-		return x.level - y.level
+// rises is when a running task comes to the next level.
+func rises(now quantity.Instant, e *book.Entry, r *preempt.Record) quantity.Instant {
+	had := r.Had(now, e)
+	l := level(had)
+	if l == levels-1 {
+		return quantity.Never
 	}
-	return int(x.order - y.order)
+	return preempt.HasHad(now, e, r, first<<(2*l))
 }
 
-func (p *migrate) enqueue(id planner.ID) {
-	i, _ := slices.BinarySearchFunc(p.waiting, id, p.compare)
-	p.waiting = slices.Insert(p.waiting, i, id)
-}
-
-func (p *migrate) dequeue(id planner.ID) {
-	i, _ := slices.BinarySearchFunc(p.waiting, id, p.compare)
-	p.waiting = slices.Delete(p.waiting, i, i+1)
-}
-
-// Plan is the contract's.
-func (p *migrate) Plan(now quantity.Instant, out *planner.Out) {
-	p.book.Refuse(out)
-	if !p.news && p.planned == now {
-		return
+// anew: whoever is above level 0 begins again.
+func anew(r *preempt.Record) time.Duration {
+	if level(r.Attained) == 0 {
+		return 0
 	}
-	p.news, p.planned = false, now
-	p.promote(now)
-	p.look()
-	p.rank(now)
-	sought := 0
-	for i := 0; i < len(p.waiting); {
-		id := p.waiting[i]
-		switch {
-		case sought == seekers && p.ahead.Full() && p.book.At(id).Task.Devices > 0:
-		case p.start(now, id, out):
-			continue // the next one stands in its place
-		case p.keep(id):
-		case sought < seekers:
-			sought++
-			p.makeRoom(id, out)
-		}
-		i++
-	}
-	p.migrate(now, out)
-}
-
-// promote brings those who waited too long back to level 0.
-func (p *migrate) promote(now quantity.Instant) {
-	for i := 0; i < len(p.waiting); i++ {
-		id := p.waiting[i]
-		if r := &p.records[id]; r.level > 0 && now.Sub(r.since) >= knob*r.ran {
-			p.dequeue(id)
-			r.attained, r.ran, r.level = 0, 0, 0
-			p.enqueue(id) // before i: nobody is passed over
-		}
-	}
-}
-
-// look makes ahead what is free once those who leave are gone, less what those who move are to have.
-func (p *migrate) look() {
-	p.ahead.CopyFrom(p.book.Pool)
-	for _, id := range p.leaving {
-		p.ahead.Give(&p.book.At(id).Task)
-	}
-	for _, id := range p.leaving {
-		if r := &p.records[id]; r.to != anywhere {
-			p.take(&p.book.At(id).Task, r.to)
-		}
-	}
-}
-
-// start starts a task on the class where it ends first, unless what is free there is kept for others.
-func (p *migrate) start(now quantity.Instant, id planner.ID, out *planner.Out) bool {
-	e, r := p.book.At(id), &p.records[id]
-	class, ok := p.book.Fastest(e)
-	if !ok || !p.ahead.Fits(&e.Task, class) {
-		return false
-	}
-	from, said := len(out.Devices), len(out.Decisions)
-	p.book.Start(now, e, class, out)
-	at := out.Decisions[said].Node
-	if p.ahead.CanHold(&e.Task, at, out.Devices[from:]) {
-		p.ahead.Hold(&e.Task, at, out.Devices[from:])
-	} else {
-		// Others were promised these very devices; they will find as many elsewhere.
-		p.take(&e.Task, class)
-	}
-	p.dequeue(id)
-	if r.stopped && e.End != quantity.Never {
-		e.End = e.End.Add(p.restore)
-	}
-	r.stopped, r.since = false, now
-	i, _ := slices.BinarySearch(p.running, id)
-	p.running = slices.Insert(p.running, i, id)
-	return true
-}
-
-// keep sets room that is coming aside for a task, on the class where it ends first.
-func (p *migrate) keep(id planner.ID) bool {
-	e := p.book.At(id)
-	class := -1
-	for m := e.Task.Classes; m != 0; m &= m - 1 {
-		if c := bits.TrailingZeros32(m); (class < 0 || e.Run(c) < e.Run(class)) && p.ahead.Fits(&e.Task, c) {
-			class = c
-		}
-	}
-	if class >= 0 {
-		p.take(&e.Task, class)
-	}
-	return class >= 0
-}
-
-// rank lists the tasks that may be stopped, the highest level first and of one level the latest.
-func (p *migrate) rank(now quantity.Instant) {
-	p.victims = p.victims[:0]
-	for _, id := range p.running {
-		e, r := p.book.At(id), &p.records[id]
-		r.level = level(p.attained(now, e, r))
-		if r.level > 0 && p.stoppable(now, e, r) {
-			p.victims = append(p.victims, id)
-		}
-	}
-	slices.SortFunc(p.victims, func(a, b planner.ID) int { return p.compare(b, a) })
-}
-
-func (p *migrate) stoppable(now quantity.Instant, e *book.Entry, r *record) bool {
-	return !e.Task.Fixed && now.Sub(r.since) >= patience*p.cost && e.End > now.Add(p.cost)
-}
-
-// makeRoom stops tasks of higher levels on one class, if that lets a task start there; on the class where it ends first.
-func (p *migrate) makeRoom(id planner.ID, out *planner.Out) {
-	e, r := p.book.At(id), &p.records[id]
-	for open := e.Task.Classes; open != 0; {
-		class := -1
-		for m := open; m != 0; m &= m - 1 {
-			if c := bits.TrailingZeros32(m); class < 0 || e.Run(c) < e.Run(class) {
-				class = c
-			}
-		}
-		open &^= 1 << class
-		if p.stopFor(e, r.level, class, out) {
-			return
-		}
-	}
-}
-
-// stopFor stops as many tasks as it takes, and nobody if all would not do.
-func (p *migrate) stopFor(e *book.Entry, level, class int, out *planner.Out) bool {
-	n := 0
-	for ; n < len(p.victims) && !p.ahead.Fits(&e.Task, class); n++ {
-		v := p.book.At(p.victims[n])
-		if p.records[v.Task.ID].level <= level {
-			break
-		}
-		if int(v.Class) == class {
-			p.ahead.Give(&v.Task)
-		}
-	}
-	fits := p.ahead.Fits(&e.Task, class)
-	// From the last one back: who is not needed after all goes on.
-	for i := n - 1; i >= 0; i-- {
-		v := p.book.At(p.victims[i])
-		if int(v.Class) != class {
-			continue
-		}
-		p.again(v)
-		if fits && !p.ahead.Fits(&e.Task, class) {
-			p.ahead.Give(&v.Task)
-			p.stop(v.Task.ID, anywhere, out)
-			p.victims = slices.Delete(p.victims, i, i+1)
-		}
-	}
-	if fits {
-		p.take(&e.Task, class)
-	}
-	return fits
-}
-
-// again puts a running task back where it is, in what is ahead.
-func (p *migrate) again(e *book.Entry) {
-	at, devices := p.book.Pool.Where(&e.Task, p.room[:0])
-	p.ahead.Hold(&e.Task, at, devices)
-	p.room = devices
-}
-
-// take sets devices of a class aside for a task in what is ahead, if there are enough; which ones is of no matter.
-func (p *migrate) take(t *planner.Task, class int) {
-	p.room, _, _ = p.ahead.Take(t, class, p.room[:0])
-}
-
-// stop tells a running task to leave.
-func (p *migrate) stop(id planner.ID, to int, out *planner.Out) {
-	i, _ := slices.BinarySearch(p.running, id)
-	p.running = slices.Delete(p.running, i, i+1)
-	i, _ = slices.BinarySearch(p.leaving, id)
-	p.leaving = slices.Insert(p.leaving, i, id)
-	p.records[id].leaving, p.records[id].to = true, to
-	out.Decisions = append(out.Decisions, planner.Decision{Verb: planner.Preempt, Task: id})
-}
-
-// migrate moves running tasks to faster classes that are free.
-func (p *migrate) migrate(now quantity.Instant, out *planner.Out) {
-	for i := 0; i < len(p.running); i++ {
-		id := p.running[i]
-		e, r := p.book.At(id), &p.records[id]
-		if e.Task.Run == nil || e.Task.Devices == 0 || !p.stoppable(now, e, r) {
-			continue
-		}
-		if class := p.faster(now, e); class >= 0 {
-			p.ahead.Give(&e.Task)
-			p.take(&e.Task, class)
-			p.stop(id, class, out)
-			i-- // the next one stands in its place
-		}
-	}
-}
-
-// faster is the class with room where a running task would end first, with a gain above the cost; -1 if there is none.
-func (p *migrate) faster(now quantity.Instant, e *book.Entry) int {
-	here := e.Run(int(e.Class))
-	left := int64(e.End.Sub(now))
-	best, class := left-2*int64(p.cost), -1
-	for m := e.Task.Classes; m != 0; m &= m - 1 {
-		c := bits.TrailingZeros32(m)
-		if run := e.Run(c); run < here && p.ahead.Fits(&e.Task, c) && p.book.Pool.Fits(&e.Task, c) {
-			if there := quantity.MulDiv(left, run, here); there < best {
-				best, class = there, c
-			}
-		}
-	}
-	return class
-}
-
-// Wake is the next instant at which a level, the patience with a running task or that of a waiting one changes what may
-// be done for those who wait.
-func (p *migrate) Wake(now quantity.Instant) quantity.Instant {
-	at := quantity.Never
-	if len(p.waiting) == 0 {
-		return at
-	}
-	soon := func(t quantity.Instant) {
-		if t > now {
-			at = min(at, t)
-		}
-	}
-	for _, id := range p.running {
-		e, r := p.book.At(id), &p.records[id]
-		soon(r.since.Add(patience * p.cost))
-		if e.Task.Devices == 0 {
-			continue
-		}
-		had := p.attained(now, e, r)
-		if l := level(had); l < levels-1 {
-			border := first << (2 * l)
-			soon(now.Add(time.Duration(quantity.MulDiv(int64(border-had), planner.Whole, int64(e.Task.Devices)*int64(e.Task.Share))) + time.Microsecond))
-		}
-	}
-	for _, id := range p.waiting {
-		if r := &p.records[id]; r.level > 0 {
-			soon(r.since.Add(knob * r.ran))
-		}
-	}
-	return at
-}
-
-// Reservations are none.
-func (p *migrate) Reservations(_ quantity.Instant, out []planner.Reservation) []planner.Reservation {
-	return out
+	return knob * r.Ran
 }

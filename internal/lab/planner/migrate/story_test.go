@@ -55,7 +55,7 @@ func start(id planner.ID, class uint8) planner.Decision {
 	return planner.Decision{Verb: planner.Start, Task: id, Class: class}
 }
 
-func preempt(id planner.ID) planner.Decision {
+func stop(id planner.ID) planner.Decision {
 	return planner.Decision{Verb: planner.Preempt, Task: id}
 }
 
@@ -66,7 +66,7 @@ func TestNobodyStarves(t *testing.T) {
 	s.arrive(0, 0, 100*h)
 	s.says(t, 0, start(0, 0))
 	s.arrive(h, 1, 14*time.Minute)
-	s.says(t, h, preempt(0))
+	s.says(t, h, stop(0))
 	back := h + time.Second
 	s.p.Leave(quantity.Instant(back), 0)
 	s.arrive(back, 0, 99*h)
@@ -97,7 +97,7 @@ func TestMove(t *testing.T) {
 	s.says(t, 0, start(1, 0))
 	s.p.Leave(quantity.Instant(10*minute), 0)
 	// 80 minutes are left here and 26:40 there: a gain of more than twice the two minutes.
-	s.says(t, 10*minute, preempt(1))
+	s.says(t, 10*minute, stop(1))
 	// Whoever comes now does not take its place, and gets the one it leaves.
 	s.arrive(10*minute+1, 2, 20*minute, 10*minute)
 	s.says(t, 10*minute+1)

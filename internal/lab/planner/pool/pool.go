@@ -104,6 +104,16 @@ func (p *Pool) Classes() int { return p.classes }
 // Free is how many devices of a class are wholly free.
 func (p *Pool) Free(class int) int32 { return p.count[class] }
 
+// Roomy is the set of classes with a device that is wholly free.
+func (p *Pool) Roomy() (set uint32) {
+	for c := range p.classes {
+		if p.count[c] > 0 {
+			set |= 1 << c
+		}
+	}
+	return set
+}
+
 // Full says whether no device has room for anything.
 func (p *Pool) Full() bool {
 	for c := range p.classes {

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -72,4 +73,53 @@ func inLine(t *rapid.T, line *queue.Line, plain []book.Entry, from int64) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("behind %d stand %v, want %v", from, got, want)
 	}
+}
+
+// TestOrderAgainstSort keeps an order next to a plain list that is sorted for every question, with few ranks so that many tie.
+func TestOrderAgainstSort(t *testing.T) {
+	type waiting struct {
+		queue.Place
+		rank int64
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var order queue.Order
+		var plain []waiting
+		seq := int64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0, 1, 2:
+				seq++
+				// Ids are used again: the number of the arrival is what tells tasks apart.
+				id := planner.ID(0)
+				for slices.ContainsFunc(plain, func(w waiting) bool { return w.ID == id }) {
+					id++
+				}
+				w := waiting{queue.Place{ID: id, Seq: seq}, rapid.Int64Range(-3, 3).Draw(t, "rank")}
+				plain = append(plain, w)
+				order.Put(w.Place, w.rank)
+			case 3, 4:
+				if len(plain) > 0 {
+					i := rapid.IntRange(0, len(plain)-1).Draw(t, "leaves")
+					order.Remove(plain[i].Place)
+					plain = slices.Delete(plain, i, i+1)
+				}
+			case 5:
+				turn := rapid.Int64Range(-3, 3).Draw(t, "anew")
+				rank := func(p queue.Place) int64 { return (p.Seq * turn) % 4 }
+				for i := range plain {
+					plain[i].rank = rank(plain[i].Place)
+				}
+				order.Rerank(rank)
+			}
+			sorted := slices.Clone(plain)
+			slices.SortFunc(sorted, func(a, b waiting) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Seq, b.Seq)) })
+			var want []queue.Place
+			for _, w := range sorted {
+				want = append(want, w.Place)
+			}
+			if got := order.Append(nil); !slices.Equal(got, want) || order.Len() != len(want) || len(want) > 0 && order.First() != want[0] {
+				t.Fatalf("in order are %v, want %v", got, want)
+			}
+		}
+	})
 }

@@ -71,6 +71,8 @@ type Options struct {
 	// (GenTD26, half and 90% of them within): a base model 22.7 and 42.0 s, a LoRA 4.4 and 6.1 s, a whole pipeline 8.5 and
 	// 26.8 s; the published example of SJA has r = 20 s and k = 15 s.
 	Restore, Checkpoint, Startup time.Duration
+	// Saves is how much work lies between two checkpoints that the programs of jobs in steps leave on their way; 0: none.
+	Saves time.Duration
 	// Theta in parts per million [job.DefaultTheta].
 	Theta int64
 	// Noise is the deviation of the peak of a phase from run to run, in thousandths of its mean [20].

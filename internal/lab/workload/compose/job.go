@@ -62,6 +62,10 @@ func (c *composer) job(a *workload.Arrival, copy uint64, j *workload.Job) {
 		j.Kind = job.Steps
 	}
 
+	if j.Kind == job.Steps && c.o.Saves > 0 {
+		j.Saves = max(1, (int64(c.o.Saves)+int64(c.o.Grain)-1)/int64(c.o.Grain))
+	}
+
 	s = draw("burst")
 	noise := float64(c.o.Noise) / 1000
 	peak := c.in.Programs[program].Peak

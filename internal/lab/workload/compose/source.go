@@ -253,7 +253,7 @@ func check(in Inputs, o Options) error {
 	want(o.Atomizable >= 0 && o.Atomizable <= 1, "atomizable: %g; want 0 to 1", o.Atomizable)
 	want(o.Multi <= Gang, "multi: %d; want drop, split or gang", o.Multi)
 	want(o.Grain >= time.Millisecond, "grain: %s; want at least 1ms", o.Grain)
-	want(o.Cap >= 0 && o.Restore >= 0 && o.Checkpoint >= 0 && o.Startup >= 0, "cap, restore, checkpoint and startup: want none below 0")
+	want(o.Cap >= 0 && o.Restore >= 0 && o.Checkpoint >= 0 && o.Startup >= 0 && o.Saves >= 0, "cap, restore, checkpoint, startup and saves: want none below 0")
 	want(o.Noise >= 0 && o.Noise <= 500, "noise: %d thousandths; want 0 to 500", o.Noise)
 	for i, e := range [...]Error{o.TimeError, o.MemoryError} {
 		want(math.Abs(e.Bias) <= 5 && e.Sigma >= 0 && e.Sigma <= 5, "%s error: %+v; want a bias from -5 to 5 and a sigma from 0 to 5", [...]string{"time", "memory"}[i], e)

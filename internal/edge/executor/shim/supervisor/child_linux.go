@@ -1,157 +1,155 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// ownTasks is room for the init's own threads where the kernel counts them with the subjob's.
-const ownTasks = 32
+// ownTasks is room for the init where the kernel counts it with the subjob.
+const ownTasks = 1
 
 // child is the init with everything below it.
 type child struct {
-	// sys are the surroundings that the init is started in.
-	sys   *syscall.SysProcAttr
+	// birth is how the init began.
+	birth *birth
 	init  tree.Process
 	group tree.Group
-	// words are what the init says; closed when it can't say more. gone is closed when it was reaped.
-	words chan word
-	gone  chan struct{}
-	// reaped: gone was seen closed.
-	reaped bool
+	// ears are what is listened to: the init's words and its end, and what the command writes to stdout and stderr as long as that is
+	// nothing. Negative descriptors are closed, or somebody else's to read.
+	ears [4]unix.PollFd
+	logs *logs
 	// outgrew, known once it is closed: the kernel ended it because it passed the group's memory limit.
 	outgrew bool
-	logs    sync.WaitGroup
-	// pipes are the ends the logs are read from.
-	pipes []*os.File
 }
 
+// What the ears of a child hear.
+const (
+	earWords = iota
+	earEnd
+	earStdout
+	earStderr
+)
+
 // startChild starts the init in its surroundings.
-func startChild(dir shim.Dir, l *shim.Lease) (*child, error) {
-	c := &child{words: make(chan word, 4), gone: make(chan struct{})}
-	c.sys = surroundings(l.Isolation)
-	if l.Isolation.Cgroup != "" {
-		bounds := tree.Bounds{Memory: int64(l.Memory)}
-		if l.Limits.Processes > 0 {
-			bounds.Processes = l.Limits.Processes + ownTasks
-		}
-		g, err := tree.MakeGroup(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Token, os.Getpid()), bounds)
-		if err != nil {
-			return nil, err
-		}
-		c.group = g
-		fd, err := os.Open(string(g))
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = fd.Close() }()
-		c.sys.UseCgroupFD, c.sys.CgroupFD = true, int(fd.Fd())
+func startChild(dir shim.Dir, l *shim.Lease) (_ *child, err error) {
+	c := &child{logs: newLogs(dir, l.LogLimit)}
+	for i := range c.ears {
+		c.ears[i] = unix.PollFd{Fd: -1, Events: unix.POLLIN}
 	}
-	if err := c.start(dir, l); err != nil {
-		_ = c.group.Remove()
+	var files [groupFD + 1]*os.File
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // the init has its own
+		}
+		if err != nil {
+			c.close()
+		}
+	}()
+	if l.Isolation.Cgroup != "" {
+		if c.group, err = tree.MakeGroup(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Token, os.Getpid()), tree.Bounds{Memory: int64(l.Memory), Processes: l.Limits.Processes}); err != nil {
+			return nil, err
+		}
+		if files[groupFD], err = os.Open(string(c.group)); err != nil {
+			return nil, err
+		}
+	}
+	if files[0], err = os.Open(os.DevNull); err != nil {
 		return nil, err
+	}
+	for i, ear := range [wordFD + 1]int{1: earStdout, 2: earStderr, wordFD: earWords} {
+		if i == 0 {
+			continue
+		}
+		var p [2]int
+		if err = unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			return nil, os.NewSyscallError("pipe2", err)
+		}
+		c.ears[ear].Fd, files[i] = int32(p[0]), os.NewFile(uintptr(p[1]), "")
+	}
+	if c.birth, err = newBirth(dir, l, files); err != nil {
+		return nil, err
+	}
+	pid, err := c.birth.fork()
+	if err != nil {
+		return nil, fmt.Errorf("starting the init of the subjob: %w", err)
+	}
+	// It can't be reaped before it is waited for, so the number is its own.
+	c.init, _ = tree.Look(pid)
+	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+		c.ears[earEnd].Fd = int32(fd)
 	}
 	return c, nil
 }
 
-func (c *child) start(dir shim.Dir, l *shim.Lease) error {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
+// hear waits for the init's next word, for patience at most; the zero word: there was none. It has somebody else read what the command
+// writes. All this is done without a goroutine: to hand over to one and back would cost a short subjob a third of its
+// supervisor's time.
+func (c *child) hear(patience time.Duration) (w word) {
+	if !c.listen(patience) || c.ears[earWords].Revents|c.ears[earEnd].Revents == 0 {
+		return w
 	}
-	defer func() { _ = w.Close() }()
-	budget := new(atomic.Int64)
-	budget.Store(l.LogLimit)
-	out, err := c.logTo(dir.Stdout(), budget)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = out.Close() }()
-	errs, err := c.logTo(dir.Stderr(), budget)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = errs.Close() }()
-	self := "/proc/self/exe"
-	pid, err := launch(self, []string{self, Init, string(dir)}, "", os.Environ(), []*os.File{out, errs, w}, c.sys)
-	if err != nil {
-		_ = r.Close()
-		return fmt.Errorf("starting the init of the subjob: %w", err)
-	}
-	c.init, _ = tree.Look(pid) // it can't be reaped before it is waited for, so the number is its own
-	go c.listen(r)
-	go func() {
-		for { // how the command ended is said in words
-			if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
-				break
-			}
+	if c.ears[earWords].Revents != 0 {
+		if n, err := unix.Read(int(c.ears[earWords].Fd), w.bytes()); err == nil && n == int(wordSize) { // it is written at once, or not at all
+			return w
 		}
-		close(c.gone)
-	}()
-	return nil
+	}
+	c.shut(earWords)
+	return word{Kind: silent, Code: -1, Signal: int32(syscall.SIGKILL)}
 }
 
-// launch starts a program with an empty stdin and these files from stdout on. Package os/exec would first start a process of its own, to
-// see what the kernel can do, and wait for it.
-func launch(path string, args []string, dir string, env []string, files []*os.File, sys *syscall.SysProcAttr) (pid int, err error) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return 0, err
+// listen waits until there is something to hear, for patience at most, and says whether there is.
+func (c *child) listen(patience time.Duration) bool {
+	wait := unix.NsecToTimespec(max(0, patience).Nanoseconds())
+	n, err := unix.Ppoll(c.ears[:], &wait, nil)
+	if err != nil || n == 0 {
+		return false
 	}
-	defer func() { _ = null.Close() }()
-	attr := &syscall.ProcAttr{Dir: dir, Env: env, Files: []uintptr{null.Fd()}, Sys: sys}
-	for _, f := range files {
-		attr.Files = append(attr.Files, f.Fd())
-	}
-	pid, _, err = syscall.StartProcess(path, args, attr)
-	runtime.KeepAlive(files)
-	return pid, err
-}
-
-func (c *child) listen(r *os.File) {
-	defer close(c.words)
-	defer func() { _ = r.Close() }()
-	for in := json.NewDecoder(r); ; {
-		var w word
-		if in.Decode(&w) != nil {
-			return
+	for _, ear := range []int{earStdout, earStderr} {
+		if c.ears[ear].Revents != 0 {
+			c.logs.read(ear-earStdout, int(c.ears[ear].Fd), c.ears[ear].Revents&unix.POLLIN != 0)
+			c.ears[ear].Fd = -1
 		}
-		c.words <- w
 	}
+	return true
 }
 
-// first waits for what the init says first: the command runs (PID), or does not (Err).
-func (c *child) first() word {
-	w, ok := <-c.words
-	if !ok {
-		w.Err = "the init of the subjob ended before it could start the command; see shim.log"
+// first waits for what the init says first: nil, the command runs, or why it does not.
+func (c *child) first(l *shim.Lease) error {
+	for {
+		switch w := c.hear(tick); w.Kind {
+		case 0:
+		case running:
+			return nil
+		case silent:
+			return errors.New("the init of the subjob ended before it could start the command")
+		default:
+			return c.birth.explain(l, w)
+		}
 	}
-	return w
 }
 
 // end kills everything below this process and waits until nothing is left, for patience at most. It returns what is. The
 // kernel's word decides and not a look at /proc, which can miss what moves meanwhile: this process is the reaper of all
 // below it, so when it has no child left there is none.
 func (c *child) end(patience time.Duration) []tree.Process {
-	_ = c.init.Signal(syscall.SIGKILL)
+	if fd := c.ears[earEnd].Fd; fd >= 0 {
+		_ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
+	} else {
+		_ = c.init.Signal(syscall.SIGKILL)
+	}
 	_ = c.group.Kill()
 	until := time.Now().Add(patience)
 	// Mostly the init takes all with it. A look at every process of the machine costs more than a whole subjob that does nothing.
 	if !c.alone() {
-		select {
-		case <-time.After(tick):
-		case <-c.dead():
-		}
+		c.gone(tick)
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		if c.alone() {
@@ -165,48 +163,51 @@ func (c *child) end(patience time.Duration) []tree.Process {
 			return left
 		}
 		tree.Kill(left)
-		select {
-		case <-time.After(pause):
-		case <-c.dead():
-		}
+		c.gone(pause)
 	}
 }
 
-// dead is closed once the init was reaped; nil, which never is ready, when that is known.
-func (c *child) dead() <-chan struct{} {
-	if c.reaped {
-		return nil
+// gone waits for the end of the init, for patience at most.
+func (c *child) gone(patience time.Duration) {
+	fd := c.ears[earEnd].Fd
+	if fd < 0 { // before Linux 5.3, or it was reaped
+		patience = min(patience, 5*time.Millisecond)
 	}
-	return c.gone
+	wait := unix.NsecToTimespec(patience.Nanoseconds())
+	_, _ = unix.Ppoll([]unix.PollFd{{Fd: fd, Events: unix.POLLIN}}, &wait, nil)
 }
 
 // alone reaps what can be reaped and says whether no child is left. In a pid namespace the init can be reaped only
 // when the namespace is empty.
 func (c *child) alone() bool {
-	select {
-	case <-c.gone:
-		c.reaped = true
-	default:
-	}
-	for c.reaped { // before that, waiting for any child would take the init's end from who waits for it
+	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		switch {
 		case errors.Is(err, syscall.ECHILD):
 			return true
 		case err == nil && pid == 0:
 			return false
+		case pid == c.init.PID:
+			c.shut(earEnd)
 		}
 	}
-	return false
+}
+
+func (c *child) shut(ear int) {
+	if fd := &c.ears[ear].Fd; *fd >= 0 {
+		_ = unix.Close(int(*fd))
+		*fd = -1
+	}
 }
 
 // close reads what is still in the pipes and lets go of everything. All writers are gone.
 func (c *child) close() {
-	deadline := time.Now().Add(patience)
-	for _, p := range c.pipes {
-		_ = p.SetReadDeadline(deadline) // somebody outside may have been handed the other end
-	}
-	c.logs.Wait()
+	c.shut(earWords)
+	c.shut(earEnd)
+	c.listen(0)
+	c.shut(earStdout)
+	c.shut(earStderr)
+	c.logs.close()
 	c.outgrew = c.group.OutOfMemory() // the group knows it, and goes
 	_ = c.group.Remove()
 }

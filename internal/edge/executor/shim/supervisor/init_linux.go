@@ -1,12 +1,10 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,95 +17,128 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// word is one line the init says to the supervisor, through descriptor 3.
-type word struct {
-	// Err: the command could not be started, and why.
-	Err string
-	// PID of the command as the init sees it, once it runs.
-	PID int
-	// Exited: the command ended with Code (-1: by Signal).
-	Exited       bool
-	Code, Signal int
-	// MaxRSS in bytes is the most one process of the tree had resident; 0 if it is not known to be the tree's.
-	MaxRSS int64
-}
-
-const wordFD = 3
-
-// initialize is the init of a subjob: it starts the command, reaps what is orphaned, passes on how the command ended, and
-// ends; in a pid namespace the kernel then ends the rest.
-func initialize(dir shim.Dir) error {
-	shim.SealDescriptors(wordFD)
-	out := json.NewEncoder(os.NewFile(wordFD, "supervisor"))
-	withstand(os.Getpid() == 1)
-	command, err := start(dir)
-	if err != nil {
-		return out.Encode(word{Err: err.Error()})
-	}
-	if err = out.Encode(word{PID: command}); err != nil {
-		return err
-	}
-	code, sig, err := reap(command)
-	if err != nil {
-		return err
-	}
-	return out.Encode(word{Exited: true, Code: code, Signal: sig, MaxRSS: maxRSS()})
-}
-
-// withstand lets this process live until the command ends, whatever is sent to it from below, and gives the command the usual signals.
-// The kernel keeps from the init of a pid namespace every signal that it does not handle, but those of its own faults: it handles
-// none, then. Elsewhere they are caught, and package os/signal makes of each a round trip between two threads.
-func withstand(first bool) {
-	all := append(deadly(), unheard()...)
-	if !first {
-		signal.Notify(make(chan os.Signal, 1), all...)
-		return
-	}
-	var usual [4]uintptr // struct sigaction of the kernel: SIG_DFL, no flags, no mask
-	for _, s := range all {
-		if n, ok := s.(syscall.Signal); ok {
-			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&usual)), 0, 8, 0, 0)
+// newBirth writes down how the init of a subjob and its command are to begin. files are its descriptors: without the last, there is no
+// control group.
+func newBirth(dir shim.Dir, l *shim.Lease, files [groupFD + 1]*os.File) (*birth, error) {
+	b := &birth{dir: dir, grouped: files[groupFD] != nil}
+	b.surround(l.Isolation)
+	for i, f := range files {
+		if f != nil {
+			b.files[i] = f.Fd()
 		}
 	}
+	b.prepare.held = append(b.prepare.held, files)
+	var err error
+	if b.path, err = lookPath(l); err != nil {
+		return nil, err
+	}
+	if err = b.prepare.confine(dir, l); err != nil {
+		return nil, fmt.Errorf("preparing to start the command: %w", err)
+	}
+	b.command.settle(l)
+	b.program.exec(b.path, l.Command, lastOfEach(l.Env))
+	return b, nil
+}
+
+// surround gives the init its namespaces.
+func (b *birth) surround(iso shim.Isolation) {
+	s := &b.prepare
+	s.next = wordFD + 1
+	if b.grouped {
+		s.next = groupFD + 1
+	}
+	b.command.next = s.next
+	s.do("taking a name", unix.SYS_PRCTL, unix.PR_SET_NAME, s.text("sluice-init")) // its arguments are the supervisor's
+	if planted.In(planted.OrphanTree) || planted.In(planted.SellBeforeGone) {
+		b.survives = true
+		return
+	}
+	if !iso.PIDNamespace {
+		return
+	}
+	b.spaces = unix.CLONE_NEWPID
+	if iso.Proc {
+		b.spaces |= unix.CLONE_NEWNS
+		s.private = true
+	}
+	if iso.Own {
+		b.spaces |= unix.CLONE_NEWIPC
+	}
+	if iso.UserNamespace {
+		b.spaces |= unix.CLONE_NEWUSER
+		uid, gid := os.Geteuid(), os.Getegid()
+		s.put("/proc/self/setgroups", "deny")
+		s.put("/proc/self/uid_map", fmt.Sprintf("%d %d 1", uid, uid))
+		s.put("/proc/self/gid_map", fmt.Sprintf("%d %d 1", gid, gid))
+	}
+}
+
+// confine takes from the init what the command must not have.
+func (s *script) confine(dir shim.Dir, l *shim.Lease) error {
+	if !l.Isolation.PIDNamespace { // orphans come here rather than to the machine's init
+		s.do("becoming the reaper of orphans", unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1)
+	}
+	if l.Isolation.Proc {
+		if err := s.arrange(dir, l); err != nil {
+			return err
+		}
+	}
+	s.do("giving up capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
+	s.do("giving up privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)
+	s.limit(unix.RLIMIT_CORE, 0)
+	if n := l.Limits.Processes; n > 0 && l.Isolation.UserNamespace && l.Isolation.KernelProcesses {
+		s.limit(unix.RLIMIT_NPROC, uint64(n)+ownTasks) // elsewhere it counts what is not the subjob's
+	}
+	if n := l.Limits.OpenFiles; n > 0 {
+		s.limit(unix.RLIMIT_NOFILE, n)
+	}
+	s.do("setting the umask", unix.SYS_UMASK, 0o077)
+	return nil
+}
+
+// settle gives the command its session, its user, its place and the usual signals.
+func (s *script) settle(l *shim.Lease) {
+	s.do("making a session", unix.SYS_SETSID)
+	// When the machine itself is out of memory, a subjob goes before the daemon. Not being allowed to say so is no reason not to run. It
+	// must not be said of the init, whose memory is the supervisor's.
+	s.offer("/proc/self/oom_score_adj", "500")
+	if u := l.User; u != nil {
+		groups := slices.Concat(u.Groups, []uint32{0}) // never empty, so that it lies somewhere
+		s.do("setting its groups", unix.SYS_SETGROUPS, uintptr(len(u.Groups)), s.pointer(unsafe.Pointer(&groups[0]), groups))
+		s.do("setting its group", unix.SYS_SETGID, uintptr(u.GID))
+		s.do("setting its user", unix.SYS_SETUID, uintptr(u.UID))
+	}
+	s.do("going to "+l.WorkDir, unix.SYS_CHDIR, s.text(l.WorkDir))
+	// The supervisor ignores some signals, and whoever started all of this may ignore others.
+	usual := new([4]uintptr) // struct sigaction of the kernel: SIG_DFL, no flags, no mask. It serves as an empty mask too
+	at := s.pointer(unsafe.Pointer(usual), usual)
+	for _, n := range signals() {
+		s.do("resetting a signal", unix.SYS_RT_SIGACTION, uintptr(n), at, 0, 8)
+	}
+	s.do("letting signals through", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, at, 0, 8)
+}
+
+// exec is the start of a program.
+func (s *script) exec(path string, args, env []string) {
+	s.do("starting "+path, unix.SYS_EXECVE, s.text(path), s.texts(args), s.texts(env))
+}
+
+// signals are those that a program that was just started may find ignored, where somebody above it does so.
+func signals() []syscall.Signal {
+	all := []syscall.Signal{
+		unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGSYS,
+	}
+	for _, s := range unheard() {
+		if n, ok := s.(syscall.Signal); ok {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // unheard are the signals that a supervisor ignores.
 func unheard() []os.Signal {
 	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE}
-}
-
-// deadly are the signals that end or stop a Go program that does not ask for them, as far as they can be caught.
-func deadly() []os.Signal {
-	return []os.Signal{
-		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE,
-		unix.SIGSEGV, unix.SIGPIPE, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGSYS,
-	}
-}
-
-// start prepares this process, whose settings the command inherits, and starts the command, whose number it returns.
-func start(dir shim.Dir) (pid int, err error) {
-	l, err := dir.ReadLease()
-	if err != nil {
-		return 0, err
-	}
-	if err = confine(dir, &l); err != nil {
-		return 0, fmt.Errorf("preparing to start the command: %w", err)
-	}
-	path, err := lookPath(l.Command[0], l.WorkDir, l.Env)
-	if err != nil {
-		return 0, err
-	}
-	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if planted.In(planted.OrphanTree) {
-		sys.Pdeathsig = 0
-	}
-	if u := l.User; u != nil {
-		sys.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
-	}
-	if pid, err = launch(path, l.Command, l.WorkDir, lastOfEach(l.Env), []*os.File{os.Stdout, os.Stderr}, sys); err != nil {
-		return 0, explain(&l, path, err)
-	}
-	return pid, nil
 }
 
 // lastOfEach leaves of several entries of an environment with one name the last.
@@ -124,60 +155,24 @@ func lastOfEach(env []string) []string {
 	return all
 }
 
-// confine takes from this process what the command must not have.
-func confine(dir shim.Dir, l *shim.Lease) error {
-	var errs []error
-	if !l.Isolation.PIDNamespace { // orphans come here rather than to the machine's init
-		errs = append(errs, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-	}
-	if l.Isolation.Proc {
-		errs = append(errs, arrange(dir, l))
-	}
-	errs = append(errs,
-		unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0),
-		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), // of this thread, which is the one that forks
-		limit(unix.RLIMIT_CORE, 0),
-	)
-	if n := l.Limits.Processes; n > 0 && l.Isolation.UserNamespace && l.Isolation.KernelProcesses {
-		errs = append(errs, limit(unix.RLIMIT_NPROC, uint64(n)+ownTasks)) // elsewhere it counts what is not the subjob's
-	}
-	if n := l.Limits.OpenFiles; n > 0 {
-		errs = append(errs, limit(unix.RLIMIT_NOFILE, n))
-	}
-	unix.Umask(0o077)
-	// When the machine itself is out of memory, a subjob goes before the daemon. Not being allowed to say so is no reason
-	// not to run.
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0o600)
-	return errors.Join(errs...)
-}
-
-// limit sets a resource limit, not above what this process has.
-func limit(resource int, n uint64) error {
-	var now syscall.Rlimit
-	if err := syscall.Getrlimit(resource, &now); err != nil {
-		return err
-	}
-	n = min(n, now.Max)
-	// Through package syscall: it stops restoring the open-file limit it found when the program started.
-	return syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n})
-}
-
-// lookPath finds a command as a shell in the work directory would, by the job's own PATH.
-func lookPath(name, workDir string, env []string) (string, error) {
+// lookPath finds a command as a shell in the work directory would, by the job's own PATH. What lies where the subjob will have an
+// empty place of its own is not there for it.
+func lookPath(l *shim.Lease) (string, error) {
+	name := l.Command[0]
 	if strings.ContainsRune(name, '/') {
 		if !filepath.IsAbs(name) {
-			name = filepath.Join(workDir, name)
+			name = filepath.Join(l.WorkDir, name)
 		}
 		return name, nil
 	}
 	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	for _, e := range env {
+	for _, e := range l.Env {
 		if p, ok := strings.CutPrefix(e, "PATH="); ok {
 			path = p
 		}
 	}
 	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
+		if !filepath.IsAbs(dir) || l.Isolation.Own && inOwnPlace(dir+"/") {
 			continue // never run what happens to lie in the work directory
 		}
 		p := filepath.Join(dir, name)
@@ -188,15 +183,30 @@ func lookPath(name, workDir string, env []string) (string, error) {
 	return "", fmt.Errorf("command %q: not found in PATH=%s; give its full path, or ./%s for a file of the work directory", name, path, name)
 }
 
-// explain says why a command did not start.
-func explain(l *shim.Lease, path string, err error) error {
-	name := l.Command[0]
-	_, statErr := os.Stat(path)
+// explain says why a command did not start, by what the init said.
+func (b *birth) explain(l *shim.Lease, said word) error {
+	name, errno := l.Command[0], error(said.Errno)
+	at := func(s *script) string { return s.calls[said.Where].what }
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && statErr != nil && l.Isolation.Own && inOwnPlace(path):
+	case said.Kind == unprepared:
+		return fmt.Errorf("preparing to start the command: %s: %w", at(&b.prepare), errno)
+	case said.Kind == unready:
+		return fmt.Errorf("command %q: %s: %w", name, at(&b.command), errno)
+	case said.Where < 0:
+		return fmt.Errorf("command %q: making a process for it: %w", name, errno)
+	}
+	return explain(b.dir, l, b.path, errno)
+}
+
+func explain(dir shim.Dir, l *shim.Lease, path string, err error) error {
+	name := l.Command[0]
+	outside, hidden := fromOutside(dir, l, path)
+	_, statErr := os.Stat(outside)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && hidden:
 		return fmt.Errorf("command %q: no file %s: a subjob has /tmp and /dev/shm of its own, empty at first: put the program into the work directory, or elsewhere", name, path)
 	case errors.Is(err, fs.ErrNotExist) && statErr == nil:
-		return fmt.Errorf("command %q: %s is there, but not its interpreter (first line), its loader, or the directory to start in", name, path)
+		return fmt.Errorf("command %q: %s is there, but not its interpreter (first line) or its loader", name, path)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("command %q: no file %s", name, path)
 	case errors.Is(err, fs.ErrPermission):
@@ -207,32 +217,14 @@ func explain(l *shim.Lease, path string, err error) error {
 	return fmt.Errorf("command %q: %w", name, err)
 }
 
-// reap waits for all children until the command has ended.
-func reap(command int) (code, sig int, err error) {
-	for {
-		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, 0, nil)
-		switch {
-		case errors.Is(err, syscall.EINTR) || (err == nil && pid != command):
-			continue
-		case err != nil:
-			return 0, 0, fmt.Errorf("waiting for the command: %w", err)
-		case ws.Signaled():
-			return -1, int(ws.Signal()), nil
-		}
-		return ws.ExitStatus(), 0, nil
+// fromOutside is where what a subjob has at a path lies as seen from outside. hidden: nowhere, since it has an empty place of its own
+// there.
+func fromOutside(dir shim.Dir, l *shim.Lease, path string) (outside string, hidden bool) {
+	if rest, ok := strings.CutPrefix(path, dir.Work()+"/"); ok && l.Base != "" {
+		return filepath.Join(l.Base, rest), false
 	}
-}
-
-// maxRSS is the largest resident size of a reaped process. A child starts by sharing this process's memory, so a
-// figure not above this process's own says nothing.
-func maxRSS() int64 {
-	var self, children syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &self) != nil || syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) != nil {
-		return 0
+	if !l.Isolation.Own || !inOwnPlace(path) {
+		return path, false
 	}
-	if children.Maxrss <= self.Maxrss {
-		return 0
-	}
-	return children.Maxrss << 10
+	return path, !slices.ContainsFunc(sights([]string{string(dir), l.Resume}), func(kept string) bool { return strings.HasPrefix(path, kept+"/") })
 }

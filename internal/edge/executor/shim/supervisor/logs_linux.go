@@ -4,18 +4,27 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
 // logFile is a log that is made when something is written to it: most programs say nothing.
 type logFile struct {
 	path string
-	file *os.File
+	// flags say what becomes of what is there (O_TRUNC, O_APPEND), mode who may read it.
+	flags int
+	mode  os.FileMode
+	file  *os.File
 }
 
 func (f *logFile) Write(p []byte) (n int, err error) {
 	if f.file == nil {
-		if f.file, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
+		if f.file, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|f.flags, f.mode); err != nil {
 			f.file = nil
 			return 0, err
 		}
@@ -30,24 +39,49 @@ func (f *logFile) Close() error {
 	return f.file.Close()
 }
 
-// logTo returns the end of a pipe that is written into a log file as long as the budget, in bytes, lasts. The rest is read and
-// dropped, so that the program never blocks, and one line says how much it was.
-func (c *child) logTo(path string, budget *atomic.Int64) (*os.File, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
+// logs are what the command writes to stdout and stderr. It goes into their files as long as the budget, in bytes, lasts. The rest is read
+// and dropped, so that the program never blocks, and one line says how much it was.
+type logs struct {
+	paths  [2]string
+	budget atomic.Int64
+	pipes  []*os.File
+	under  sync.WaitGroup
+}
+
+func newLogs(dir shim.Dir, limit int64) *logs {
+	l := &logs{paths: [2]string{dir.Stdout(), dir.Stderr()}}
+	l.budget.Store(limit)
+	return l
+}
+
+// read reads the end of a pipe until nobody writes to it any more, in the background: the disk may not keep up, and deadlines do not
+// wait for it. Where there is nothing to read nobody does any more, and it is closed.
+func (l *logs) read(which, fd int, some bool) {
+	if !some {
+		_ = unix.Close(fd)
+		return
 	}
-	f := &logFile{path: path}
-	c.pipes = append(c.pipes, r)
-	c.logs.Go(func() {
-		if dropped := pour(f, r, budget); dropped > 0 {
+	_ = unix.SetNonblock(fd, true)
+	r := os.NewFile(uintptr(fd), "")
+	l.pipes = append(l.pipes, r)
+	l.under.Go(func() {
+		f := &logFile{path: l.paths[which], flags: os.O_TRUNC, mode: 0o644}
+		if dropped := pour(f, r, &l.budget); dropped > 0 {
 			// Best effort: a disk that refused the log may refuse this line too.
 			_, _ = fmt.Fprintf(f, "\n[sluice: the log limit was reached or the disk is full; %d bytes were dropped]\n", dropped)
 		}
 		_ = f.Close()
 		_ = r.Close()
 	})
-	return w, nil
+}
+
+// close waits until all is written that was to be read. The writers are gone.
+func (l *logs) close() {
+	deadline := time.Now().Add(patience)
+	for _, p := range l.pipes {
+		_ = p.SetReadDeadline(deadline) // somebody outside may have been handed the other end
+	}
+	l.under.Wait()
 }
 
 // pour copies r to w while the budget lasts and returns how many bytes it dropped.

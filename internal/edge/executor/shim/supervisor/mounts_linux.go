@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,153 +17,107 @@ import (
 
 // arrange shapes the init's mount namespace: a /proc of its own, places in memory of its own, the checkpoint read-only, and
 // the work directory as an overlay. What is needed of places that will be covered is opened before.
-func arrange(dir shim.Dir, l *shim.Lease) error {
-	unix.Umask(0o022) // whatever the daemon's is: folders made here are to be passed through
-	if err := mountProc(); err != nil {
-		return fmt.Errorf("mounting /proc: %w", err)
-	}
-	var base *os.File
+func (s *script) arrange(dir shim.Dir, l *shim.Lease) error {
+	s.do("setting the umask", unix.SYS_UMASK, 0o022) // whatever the daemon's is: folders made here are to be passed through
+	s.mountProc()
+	base := s.next
 	if l.Base != "" {
-		var err error
-		if base, err = openPath(l.Base); err != nil {
-			return err
-		}
-		defer func() { _ = base.Close() }()
+		base = s.open(l.Base)
 	}
 	if l.Isolation.Own {
-		if err := ownPlaces(int64(l.Memory), string(dir), l.Resume); err != nil {
-			return err
-		}
+		s.ownPlaces(int64(l.Memory), string(dir), l.Resume)
 	}
 	if l.Resume != "" {
-		if err := mountReadOnly(l.Resume); err != nil {
+		if err := s.mountReadOnly(l.Resume); err != nil {
 			return err
 		}
 	}
-	if base == nil {
-		return nil
+	if l.Base != "" {
+		upper, work := s.open(dir.Upper()), s.open(dir.Overlay())
+		s.mountOverlay(base, upper, work, dir.Work(), l.Isolation.UserNamespace)
+		s.cover(filepath.Dir(l.Base))
 	}
-	upper, err := openPath(dir.Upper())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = upper.Close() }()
-	work, err := openPath(dir.Overlay())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = work.Close() }()
-	if err := mountOverlay(base, upper, work, dir.Work(), l.Isolation.UserNamespace); err != nil {
-		return fmt.Errorf("showing the work directory: %w", err)
-	}
-	return cover(filepath.Dir(l.Base))
+	s.shut(base)
+	return nil
 }
 
 // mountProc gives a new mount namespace its own /proc. Mounts are made private first, or they would show outside.
-func mountProc() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return err
-	}
-	return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+func (s *script) mountProc() {
+	s.mount("making mounts private", "", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	s.mount("mounting /proc", "proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
 // mountReadOnly makes a directory read-only for the whole namespace, whoever owns it.
-func mountReadOnly(path string) error {
-	if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("binding %s: %w", path, err)
-	}
+func (s *script) mountReadOnly(path string) error {
+	s.mount("binding "+path, path, path, "", unix.MS_BIND, "")
 	// In a user namespace flags that are set outside may not be dropped: keep them.
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
-		return err
+		return &fs.PathError{Op: "looking at", Path: path, Err: err}
 	}
 	keep := uintptr(st.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME)
-	return unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|keep, "")
+	s.mount("making read-only "+path, "", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|keep, "")
+	return nil
 }
 
 // mountOverlay shows base at a path, with what is written there going to upper. The directories are given as descriptors, so
 // that their names may hold anything and be covered meanwhile. The content of a work directory is nobody's after its subjob,
 // so nothing of it need be synced (volatile, Linux 5.10). Folders of base can be renamed where the mount is root's own
 // (redirect_dir); in a user namespace rename(2) of one says EXDEV, as between file systems.
-func mountOverlay(base, upper, work *os.File, at string, userNamespace bool) (err error) {
+func (s *script) mountOverlay(base, upper, work int, at string, userNamespace bool) {
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", again(base), again(upper), again(work))
 	tries := []string{",index=off,redirect_dir=on,volatile", ",redirect_dir=on", ""}
 	if userNamespace {
 		tries = []string{",userxattr,volatile", ",userxattr"}
 	}
-	for _, more := range tries {
-		if err = unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options+more); err == nil {
-			return nil
-		}
+	for i, more := range tries {
+		c := s.mount("showing the work directory: mounting an overlay", "overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options+more)
+		c.enough = len(tries) - 1 - i
+		c.optional = c.enough > 0
 	}
-	return fmt.Errorf("mounting an overlay: %w", err)
 }
 
 // cover hides what is at a path from the subjob, if it is still to be seen. Nobody may write there, whoever he is.
-func cover(path string) error {
-	err := unix.Mount("tmpfs", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=000")
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	return fmt.Errorf("covering %s: %w", path, err)
+func (s *script) cover(path string) {
+	c := s.mount("covering "+path, "tmpfs", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=000")
+	c.tolerated = unix.ENOENT
 }
 
 // ownPlaces puts an empty file system in memory at /tmp and /dev/shm, of at most so many bytes each (0: as the kernel likes),
 // with those of the directories kept in sight that lie below, and bounds System V shared memory likewise. A place that
 // does not exist is left out.
-func ownPlaces(most int64, kept ...string) error {
+func (s *script) ownPlaces(most int64, kept ...string) {
 	for _, place := range tree.OwnPlaces() {
 		if info, err := os.Stat(place); err != nil || !info.IsDir() {
 			continue
 		}
-		if err := ownPlace(place, most, kept); err != nil {
-			return fmt.Errorf("giving the subjob its own %s: %w", place, err)
-		}
+		s.ownPlace(place, most, kept)
 	}
 	if most > 0 {
 		// Best effort: the name space has it since Linux 3.19, and before 6.4 only real root may write it.
-		_ = os.WriteFile("/proc/sys/kernel/shmall", []byte(strconv.FormatInt(most/int64(os.Getpagesize())+1, 10)), 0)
+		s.offer("/proc/sys/kernel/shmall", strconv.FormatInt(most/int64(os.Getpagesize())+1, 10))
 	}
-	return nil
 }
 
-func ownPlace(place string, most int64, kept []string) (err error) {
-	type hold struct {
-		path string
-		file *os.File
-	}
-	var held []hold
-	defer func() {
-		for _, h := range held {
-			_ = h.file.Close()
-		}
-	}()
+func (s *script) ownPlace(place string, most int64, kept []string) {
+	first := s.next
+	var held []string
 	for _, path := range sights(kept) {
-		if !below(path, place) {
-			continue
+		if below(path, place) {
+			s.open(path)
+			held = append(held, path)
 		}
-		f, failed := openPath(path)
-		if failed != nil {
-			return failed
-		}
-		held = append(held, hold{path, f})
 	}
 	options := "mode=1777"
 	if most > 0 {
 		options += ",size=" + strconv.FormatInt(most, 10)
 	}
-	if err = unix.Mount("tmpfs", place, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
-		return err
+	s.mount("giving the subjob its own "+place, "tmpfs", place, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
+	for i, path := range held {
+		s.mkdirs(path, 0o711) // to pass through, as outside; not to be listed
+		s.mount("keeping "+path+" in sight", again(first+i), path, "", unix.MS_BIND|unix.MS_REC, "")
 	}
-	for _, h := range held {
-		if err = os.MkdirAll(h.path, 0o711); err != nil { // to pass through, as outside; not to be listed
-			return err
-		}
-		if err = unix.Mount(again(h.file), h.path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-			return fmt.Errorf("keeping %s in sight: %w", h.path, err)
-		}
-	}
-	return nil
+	s.shut(first)
 }
 
 // sights are the paths under which directories are known: as they are given, and without links.
@@ -192,15 +145,3 @@ func below(path, place string) bool {
 func inOwnPlace(path string) bool {
 	return slices.ContainsFunc(tree.OwnPlaces(), func(place string) bool { return below(path, place) })
 }
-
-// openPath opens a directory to name it later.
-func openPath(path string) (*os.File, error) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
-// again is a path to what a descriptor stands for.
-func again(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }

@@ -119,7 +119,7 @@ func TestLookPath(t *testing.T) {
 		{"./tool", dir, filepath.Join(work, "tool")},
 		{"/bin/x", dir, "/bin/x"},
 	} {
-		got, err := lookPath(c.name, work, []string{"PATH=/other", "PATH=" + c.path})
+		got, err := lookPath(&shim.Lease{Command: []string{c.name}, WorkDir: work, Env: []string{"PATH=/other", "PATH=" + c.path}})
 		if got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%+v: %q, %v", c, got, err)
 		}
@@ -127,7 +127,7 @@ func TestLookPath(t *testing.T) {
 }
 
 func TestMainRefusesWrongUse(t *testing.T) {
-	for _, args := range [][]string{nil, {"x"}, {Supervise}, {Probe}, {Init}} {
+	for _, args := range [][]string{nil, {"x"}, {Supervise}, {Probe}, {"init", "x"}} {
 		if code := Main(args); code != 2 {
 			t.Errorf("%q: exit %d, want 2", args, code)
 		}

@@ -1,17 +1,14 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
@@ -54,70 +51,78 @@ func probeWork(iso shim.Isolation, dir string) string {
 
 // works says whether an init with these surroundings can be started and arranges itself.
 func works(iso shim.Isolation, dir string) bool {
-	wanted, err := json.Marshal(iso)
+	b := &birth{}
+	b.surround(iso)
+	s := &b.prepare
+	if iso.Proc {
+		s.mountProc()
+	}
+	switch {
+	case iso.Proc && iso.Work == shim.WorkOverlay:
+		trial, err := tryOverlay(s, dir, iso.UserNamespace)
+		defer func() { _ = foreign.Remove(trial) }()
+		if err != nil {
+			return false
+		}
+		return b.ends() && untouched(trial)
+	case iso.Own:
+		s.ownPlaces(1 << 20)
+	}
+	return b.ends()
+}
+
+// ends forks an init without a command and says whether it has done all that it was to do.
+func (b *birth) ends() bool {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return false
 	}
-	cmd := exec.Command("/proc/self/exe", ProbeInit, string(wanted), dir)
-	cmd.SysProcAttr = surroundings(iso)
-	return cmd.Run() == nil
-}
-
-// probeInit is an init that only tries its surroundings.
-func probeInit(wanted, dir string) error {
-	var iso shim.Isolation
-	if err := json.Unmarshal([]byte(wanted), &iso); err != nil {
-		return err
+	defer func() { _ = null.Close() }()
+	for i := range b.files {
+		b.files[i] = null.Fd()
 	}
-	if os.Getpid() != 1 {
-		return errors.New("not the init of a namespace")
-	}
-	if !iso.Proc {
-		return nil
-	}
-	if err := mountProc(); err != nil {
-		return err
-	}
-	if iso.Work == shim.WorkOverlay {
-		return tryOverlay(dir, iso.UserNamespace)
-	}
-	if iso.Own {
-		return ownPlaces(1 << 20)
-	}
-	return nil
-}
-
-// tryOverlay does to an overlay what programs do to a work directory, and looks whether the original is as it was.
-func tryOverlay(dir string, userNamespace bool) (err error) {
-	trial, err := os.MkdirTemp(dir, ".probe-*")
+	pid, err := b.fork()
 	if err != nil {
-		return err
+		return false
 	}
-	defer func() { err = errors.Join(err, foreign.Remove(trial)) }()
-	in := func(name string) string { return filepath.Join(trial, name) }
-	open := func(name string) (*os.File, error) {
-		if err := os.Mkdir(in(name), 0o700); err != nil {
-			return nil, err
+	for {
+		var ws syscall.WaitStatus
+		if _, err := syscall.Wait4(pid, &ws, 0, nil); !errors.Is(err, syscall.EINTR) {
+			return err == nil && ws.Exited() && ws.ExitStatus() == 0
 		}
-		return openPath(in(name))
 	}
-	base, errBase := open("base")
-	upper, errUpper := open("upper")
-	work, errWork := open("overlay")
-	if err := errors.Join(errBase, errUpper, errWork, os.Mkdir(in("work"), 0o700), os.Mkdir(in("base/d"), 0o700),
-		os.WriteFile(in("base/f"), []byte("old"), 0o600), os.WriteFile(in("base/d/g"), nil, 0o600)); err != nil {
-		return err
+}
+
+// tryOverlay has an init do to an overlay what programs do to a work directory. All of it lies in trial, to be removed.
+func tryOverlay(s *script, dir string, userNamespace bool) (trial string, err error) {
+	if trial, err = os.MkdirTemp(dir, ".probe-*"); err != nil {
+		return "", err
 	}
-	if err := mountOverlay(base, upper, work, in("work"), userNamespace); err != nil {
-		return err
+	in := func(name string) string { return filepath.Join(trial, name) }
+	for _, name := range []string{"base", "upper", "overlay", "work", "base/d"} {
+		err = errors.Join(err, os.Mkdir(in(name), 0o700))
 	}
-	done := errors.Join(os.WriteFile(in("work/f"), []byte("new"), 0o600), os.Rename(in("work/f"), in("work/e")), os.Remove(in("work/d/g")),
-		os.Mkdir(in("work/d/h"), 0o700), os.RemoveAll(in("work/d")), //sluice:trusted made by this function
-		unix.Unmount(in("work"), 0))
-	if data, err := os.ReadFile(in("base/f")); err != nil || string(data) != "old" {
-		return errors.Join(done, fmt.Errorf("the original was written to: %q, %w", data, err))
+	if err = errors.Join(err, os.WriteFile(in("base/f"), []byte("old"), 0o600), os.WriteFile(in("base/d/g"), nil, 0o600)); err != nil {
+		return trial, err
 	}
-	return done
+	base, upper, work := s.open(in("base")), s.open(in("upper")), s.open(in("overlay"))
+	s.mountOverlay(base, upper, work, in("work"), userNamespace)
+	s.shut(base)
+	s.put(in("work/f"), "new")
+	s.do("renaming", unix.SYS_RENAMEAT2, here, s.text(in("work/f")), here, s.text(in("work/e")), 0)
+	s.do("removing", unix.SYS_UNLINKAT, here, s.text(in("work/d/g")), 0)
+	s.do("making", unix.SYS_MKDIRAT, here, s.text(in("work/d/h")), 0o700)
+	s.do("removing", unix.SYS_UNLINKAT, here, s.text(in("work/d/h")), unix.AT_REMOVEDIR)
+	s.do("removing", unix.SYS_UNLINKAT, here, s.text(in("work/d")), unix.AT_REMOVEDIR)
+	s.do("unmounting", unix.SYS_UMOUNT2, s.text(in("work")), 0)
+	return trial, nil
+}
+
+// untouched says whether the original of a trial is as it was.
+func untouched(trial string) bool {
+	data, err := os.ReadFile(filepath.Join(trial, "base", "f"))
+	_, gone := os.Stat(filepath.Join(trial, "base", "d", "g"))
+	return err == nil && string(data) == "old" && gone == nil
 }
 
 // reflinks says whether a file in a directory can share its blocks with another.
@@ -145,32 +150,4 @@ func kernelIs(major, minor int) bool {
 	}
 	n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &a, &b)
 	return n == 2 && (a > major || a == major && b >= minor)
-}
-
-// surroundings are the namespaces of the init, and its end with its parent's.
-func surroundings(iso shim.Isolation) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if planted.In(planted.OrphanTree) || planted.In(planted.SellBeforeGone) {
-		return &syscall.SysProcAttr{Setsid: true}
-	}
-	if !iso.PIDNamespace {
-		return attr
-	}
-	attr.Cloneflags = unix.CLONE_NEWPID
-	if iso.Proc {
-		attr.Cloneflags |= unix.CLONE_NEWNS
-	}
-	if iso.Own {
-		attr.Cloneflags |= unix.CLONE_NEWIPC
-	}
-	if iso.UserNamespace {
-		attr.Cloneflags |= unix.CLONE_NEWUSER
-		uid, gid := os.Geteuid(), os.Getegid()
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
-		// An exec by anyone but root drops the capabilities that the new namespace gave. Mounting needs one, and an overlay the
-		// second: its kernel side keeps a directory that is closed to everybody. The command gets neither.
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE}
-	}
-	return attr
 }

@@ -1,12 +1,15 @@
 package supervisor
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -24,13 +27,15 @@ import (
 // tick is how often control.json, memory and the clock are looked at.
 const tick = 50 * time.Millisecond
 
-// subjob is the one subjob of this process.
+// subjob is the subjob that this process supervises now.
 type subjob struct {
 	dir   shim.Dir
-	lock  *os.File
+	lock  *shim.Lock
 	lease shim.Lease
 	note  shim.Note
 	log   *slog.Logger
+	// say is where the daemon listens, if it is there.
+	say io.Writer
 
 	terms terms
 	child *child
@@ -42,17 +47,61 @@ type subjob struct {
 	detail        string
 }
 
-// supervise runs the subjob of a run directory to its end. It returns nil without having done anything if the directory
-// is fenced or was used before.
-func supervise(dir shim.Dir) error {
-	shim.SealDescriptors(3)
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	// The daemon's stop, a closed terminal or a service manager must not end a subjob. The init sees to it that the command does not
-	// ignore them too.
-	signal.Ignore(unheard()...)
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("becoming the reaper of orphans: %w", err)
+// await supervises the subjobs of one daemon, one after another. orders has a line for each, with the name of its run directory below
+// runs, and ends with the daemon, or when that wants no more. What is said: "begun" when the command runs, and "done", or
+// "failed", when it is over with all that belongs to it and the next order may come.
+func await(runs string, orders io.Reader, say io.Writer) error {
+	me, err := withstand()
+	if err != nil {
+		return err
 	}
+	lines := bufio.NewScanner(orders)
+	for lines.Scan() {
+		how := "done"
+		if err := supervise(shim.Dir(filepath.Join(runs, lines.Text())), me, say); err != nil {
+			how = "failed"
+		}
+		_, _ = fmt.Fprintln(say, how) // to nobody, if the daemon is gone
+	}
+	return lines.Err()
+}
+
+// superviseOne runs the subjob of one run directory.
+func superviseOne(dir shim.Dir, say io.Writer) error {
+	me, err := withstand()
+	if err != nil {
+		return err
+	}
+	return supervise(dir, me, say)
+}
+
+// withstand prepares this process for its subjobs, and says which it is. The daemon's stop, a closed terminal or a service manager must not end one. The
+// init sees to it that the command does not ignore them too.
+func withstand() (me tree.Process, err error) {
+	shim.SealDescriptors(3)
+	signal.Ignore(unheard()...)
+	restoreFileLimit()
+	if err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return me, fmt.Errorf("becoming the reaper of orphans: %w", err)
+	}
+	me, ok := tree.Look(os.Getpid())
+	if !ok {
+		return me, errors.New("can't see itself in /proc: is it mounted?")
+	}
+	return me, nil
+}
+
+// supervise runs the subjob of a run directory to its end. It returns nil without having done anything if the directory
+// is fenced or was used before. An error is in the directory's log.
+func supervise(dir shim.Dir, me tree.Process, say io.Writer) (err error) {
+	told := &logFile{path: dir.Log(), flags: os.O_APPEND, mode: 0o600}
+	log := slog.New(slog.NewTextHandler(told, nil))
+	defer func() {
+		if err != nil {
+			log.Error(err.Error())
+		}
+		_ = told.Close()
+	}()
 	lock, err := dir.TryLock()
 	if shim.Held(err) {
 		return nil
@@ -68,16 +117,17 @@ func supervise(dir shim.Dir) error {
 	if err != nil {
 		return err
 	}
-	me, ok := tree.Look(os.Getpid())
-	if !ok {
-		return errors.New("can't see itself in /proc: is it mounted?")
-	}
-	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, terms: newTerms(&lease), note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID()}}
-	if err := dir.WriteNote(&s.note); err != nil {
+	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID()}}
+	if err := lock.WriteNote(&s.note); err != nil {
 		return err
 	}
 	return s.run()
 }
+
+// restoreFileLimit gives this process, whose limits a fork inherits, back the limit of open files that it was started with. Go raises it
+// at the start of a program, keeps to itself what it was, and takes that back for what package os starts and in an Exec: this one
+// starts nothing.
+func restoreFileLimit() { _ = syscall.Exec("", nil, nil) }
 
 // used says whether something was started here before, or may not be started any more.
 func used(dir shim.Dir) (bool, error) {
@@ -96,7 +146,7 @@ func (s *subjob) run() error {
 	for {
 		s.terms.read(s.dir, s.log)
 		switch {
-		case s.removed():
+		case s.lock.Removed():
 			return errRemoved
 		case s.terms.stop:
 			return s.neverStarted(job.Stopped, "stopped before the start: "+s.terms.why)
@@ -115,19 +165,19 @@ func (s *subjob) run() error {
 	}
 	s.child = c
 	s.note.Init, s.note.InitStarted, s.note.Cgroup = c.init.PID, c.init.Started, string(c.group)
-	if said := c.first(); said.PID == 0 {
+	if err := c.first(&s.lease); err != nil {
 		s.end()
-		return s.neverStarted(job.StartFailed, said.Err)
+		return s.neverStarted(job.StartFailed, err.Error())
 	}
 	s.note.At = s.terms.now()
 	s.watch = newWatch(s.dir, &s.lease, c)
 	s.event("start", "")
-	if err := s.dir.WriteNote(&s.note); err != nil {
+	if err := s.lock.WriteNote(&s.note); err != nil {
 		s.log.Error("the start can't be noted: the command is stopped again", "err", err)
 		s.end()
 		return s.neverStarted(job.StartFailed, err.Error())
 	}
-	fmt.Println("begun") // the daemon, if it is there, looks at the note
+	_, _ = fmt.Fprintln(s.say, "begun") // the daemon, if it is there, looks at the note
 	said := s.stay()
 	if planted.In(planted.SellBeforeGone) {
 		err := s.finish(said)
@@ -139,42 +189,31 @@ func (s *subjob) run() error {
 	return s.finish(said)
 }
 
+// errRemoved: nobody can learn of the subjob any more, or stop it, and what it writes is lost.
 var errRemoved = errors.New("somebody has removed the run directory")
-
-// removed says whether the run directory was removed below the supervisor. Nobody can learn of the subjob any more, or stop it,
-// and what it writes is lost.
-func (s *subjob) removed() bool {
-	info, err := s.lock.Stat()
-	if err != nil {
-		return false
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink == 0
-}
 
 // stay looks after the command until it has ended by itself or was killed; said is what the init knows of its end.
 func (s *subjob) stay() (said word) {
 	for {
-		select {
-		case w, ok := <-s.child.words:
-			if !ok {
-				w = word{Code: -1, Signal: int(syscall.SIGKILL)}
+		until := time.Now().Add(min(s.watch.every(), s.next()))
+		for wait := time.Duration(1); wait > 0; {
+			wait = time.Until(until)
+			if w := s.child.hear(wait); w.Kind != 0 {
+				return w
 			}
-			return w
-		case <-time.After(min(s.watch.every(), max(0, s.next()))):
 		}
-		if s.removed() {
+		if s.lock.Removed() {
 			s.cause, s.forced, s.detail = job.Stopped, true, errRemoved.Error()
-			return word{Code: -1, Signal: int(syscall.SIGKILL)}
+			return word{Code: -1, Signal: int32(syscall.SIGKILL)}
 		}
 		s.terms.read(s.dir, s.log)
 		members := tree.Below(s.child.init.PID)
 		if cause, text := s.watch.look(members, s.terms.now()); cause != 0 {
 			s.cause, s.forced, s.detail = cause, true, text
-			return word{Code: -1, Signal: int(syscall.SIGKILL)}
+			return word{Code: -1, Signal: int32(syscall.SIGKILL)}
 		}
 		if s.hold(members) {
-			return word{Code: -1, Signal: int(syscall.SIGKILL)}
+			return word{Code: -1, Signal: int32(syscall.SIGKILL)}
 		}
 	}
 }
@@ -253,7 +292,7 @@ func (s *subjob) finish(said word) error {
 		s.detail = fmt.Sprintf("the kernel ended it: it wanted more than the %d bytes of memory the slice has", s.lease.Memory)
 	}
 	l := &s.lease
-	e := shim.Ending{ExitCode: said.Code, Signal: said.Signal, Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
+	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
 	e.Said, e.Spoke = s.dir.ReadProgress()
 	if planted.In(planted.ResultBeforeSync) {
 		r := shim.Judge(l, e)
@@ -304,7 +343,7 @@ func (s *subjob) write(r *job.Result) error {
 	}
 	var err error
 	for range 60 {
-		if err = s.dir.WriteResult(r, &s.lease); err == nil || s.removed() {
+		if err = s.dir.WriteResult(r, &s.lease); err == nil || s.lock.Removed() {
 			return err
 		}
 		s.log.Error("the result can't be written; trying again", "err", err)

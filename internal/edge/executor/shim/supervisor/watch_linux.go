@@ -23,8 +23,10 @@ type watch struct {
 	tasks   int64
 	group   tree.Group
 	meter   tree.Meter
-	memory  pace
-	size    pace
+	// stores is the process whose own places are the subjob's too, 0 if there are none; opened at the first look.
+	stores int
+	memory pace
+	size   pace
 	// near: the last look found more than three quarters of the limit, so the next one comes soon.
 	near bool
 	// first is when progress was first seen to be beyond from; 0 while it was not.
@@ -46,7 +48,7 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 		w.scratch.Files += l.Copied.Files
 	}
 	if l.Isolation.Own && l.Memory > 0 {
-		w.meter.Stores = tree.OpenStores(c.init.PID)
+		w.stores = c.init.PID
 	}
 	return w
 }
@@ -54,6 +56,9 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 // look returns what the subjob is to be killed for now, with a text; 0 for nothing.
 func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Outcome, text string) {
 	w.progress(now)
+	if w.stores != 0 {
+		w.meter.Stores, w.stores = tree.OpenStores(w.stores), 0
+	}
 	if text = w.crowd(members); text != "" {
 		return job.LimitKilled, text
 	}

@@ -1,0 +1,313 @@
+package backfill
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// opening is a stretch of time in which enough slices of one node are free together. It is the survey's: places of reserved jobs are
+// not taken out of it, and who avoids a slice is not asked. So it may promise too much and never too little: a place on the node lies
+// in an opening of it that has begun by then and is as long.
+type opening struct {
+	node       *node
+	start, end quantity.Instant
+	// largest is a bound, in bytes: the largest slice of a place in it is no smaller.
+	largest quantity.Amount
+}
+
+func bySize(a, b opening) int {
+	return cmp.Or(cmp.Compare(a.largest, b.largest), cmp.Compare(a.node.at, b.node.at), cmp.Compare(a.start, b.start))
+}
+
+func byStart(a, b opening) int {
+	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.largest, b.largest), cmp.Compare(a.node.at, b.node.at))
+}
+
+// kind is what openings are of: so many slices of one node, of these classes.
+type kind struct {
+	// at is its place among the kinds.
+	at, width int
+	classes   bitset.Set
+	// begun are the openings that had begun by the instant turned, by size, each with its negative end as what it needs; coming are
+	// the others, by start, with their negative lengths.
+	turned        quantity.Instant
+	begun, coming ranking.List[opening]
+}
+
+// openings finds the nodes on which a job could be placed soonest, without a look at the others. All of it is derived from the survey,
+// for the kinds that somebody has asked for, when somebody asks.
+type openings struct {
+	kinds []*kind
+	// single are the kinds of one slice by its class, nil where nobody has asked; gangs those of several.
+	single, gangs []*kind
+	// unlisted are the nodes whose openings are to be found anew.
+	unlisted dirty.Set[*node]
+	// The rest is room for what is looked at.
+	ways  []way
+	gaps  []sized
+	ends  []quantity.Instant
+	sizes []quantity.Amount
+	fresh []opening
+}
+
+// mostUnlisted nodes and no more are left to be found anew by who asks, unless more than that change in one plan.
+const mostUnlisted = 8
+
+// mostGangs bounds the kinds of several slices: each costs something whenever a node's time changes. Who needs one more has all nodes
+// looked at.
+const mostGangs = 64
+
+// sized is a gap of a slice of this class and size.
+type sized struct {
+	protocol.Gap
+	class int
+	size  quantity.Amount
+}
+
+// way is one of the ways in which a job could be placed: in openings of this kind, at this speed.
+type way struct {
+	kind  *kind
+	speed int64
+}
+
+// earliest finds the earliest of all places that a job could have, as scan does.
+func (pl *Planner) earliest(now quantity.Instant, j *Job) (best Placement, found bool) {
+	if pl.plain || !pl.findWays(j) {
+		return pl.scan(now, j)
+	}
+	for _, w := range pl.openings.ways {
+		end, length := endAt(j.Spec(), now, w.speed), time.Duration(math.MaxInt64)
+		if end != quantity.Never {
+			length = end.Sub(now)
+		}
+		w.kind.turn(now)
+		best, found = pl.visit(now, j, w.speed, w.kind.begun.Within(-time.Duration(end)), best, found)
+		best, found = pl.visit(now, j, w.speed, w.kind.coming.Within(-length), best, found)
+	}
+	return best, found
+}
+
+// visit is the better one of best and of the earliest place on the nodes of a list of openings, in whose order no place is better than
+// what its opening promises, nor that better than what was promised before. A tie goes to the first node.
+func (pl *Planner) visit(now quantity.Instant, j *Job, speed int64, list func(func(opening) bool), best Placement, found bool) (Placement, bool) {
+	for o := range list {
+		if found {
+			at := best.Slices[0].node
+			if o.node == at {
+				continue
+			}
+			start := max(now, o.start)
+			bound := Placement{Start: start, End: endAt(j.Spec(), start, speed)}
+			if cmp.Or(cmp.Compare(bound.rank(), best.rank()), cmp.Compare(o.largest, best.largest()), cmp.Compare(start, best.Start), cmp.Compare(o.node.at, at.at)) > 0 {
+				break
+			}
+		}
+		p, ok := pl.earlier(now, j, o.node, Placement{}, false)
+		if ok && (!found || p.before(&best) || !best.before(&p) && o.node.at < best.Slices[0].node.at) {
+			best, found = p, true
+		}
+	}
+	return best, found
+}
+
+// findWays finds the ways in which a job could be placed, with their openings as they are now. A gang's slices may be of different
+// classes, and it runs as fast as the slowest: for each speed it is asked for on all that are as fast. It returns whether all kinds
+// are kept.
+func (pl *Planner) findWays(j *Job) bool {
+	x := &pl.openings
+	x.unlisted.Drain(x.relist)
+	x.ways = x.ways[:0]
+	spec, width := j.Spec(), j.width()
+	for _, c := range pl.floor.Classes() {
+		if speed := c.SpeedOf(spec); pl.fits[c.At()] && !slices.ContainsFunc(x.ways, func(w way) bool { return width > 1 && w.speed == speed }) {
+			x.ways = append(x.ways, way{speed: speed})
+			if width == 1 {
+				x.ways[len(x.ways)-1].kind = pl.single(c.At())
+			}
+		}
+	}
+	if width == 1 {
+		return true
+	}
+	if len(spec.Speeds) == 0 && len(x.ways) > 0 { // as long on all of them
+		x.ways = append(x.ways[:0], slices.MinFunc(x.ways, func(a, b way) int { return cmp.Compare(a.speed, b.speed) }))
+	}
+	for i := range x.ways {
+		w := &x.ways[i]
+		var classes bitset.Set
+		for _, c := range pl.floor.Classes() {
+			if pl.fits[c.At()] && c.SpeedOf(spec) >= w.speed {
+				classes.Put(c.At())
+			}
+		}
+		if w.kind = pl.gang(width, classes); w.kind == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// single is the kind of one slice of a class.
+func (pl *Planner) single(class int) *kind {
+	x := &pl.openings
+	for len(x.single) <= class {
+		x.single = append(x.single, nil)
+	}
+	if x.single[class] == nil {
+		var classes bitset.Set
+		classes.Put(class)
+		x.single[class] = pl.newKind(1, classes)
+	}
+	return x.single[class]
+}
+
+// gang is the kind of several slices of these classes, nil if it is one too many.
+func (pl *Planner) gang(width int, classes bitset.Set) *kind {
+	x := &pl.openings
+	for _, k := range x.gangs {
+		if k.width == width && k.classes.Equal(&classes) {
+			return k
+		}
+	}
+	if len(x.gangs) == mostGangs {
+		return nil
+	}
+	x.gangs = append(x.gangs, pl.newKind(width, classes))
+	return x.gangs[len(x.gangs)-1]
+}
+
+// newKind enters the openings of one more kind.
+func (pl *Planner) newKind(width int, classes bitset.Set) *kind {
+	x := &pl.openings
+	k := &kind{at: len(x.kinds), width: width, classes: classes}
+	x.kinds = append(x.kinds, k)
+	for _, n := range pl.nodes {
+		x.findGaps(n)
+		x.list(k, n)
+	}
+	return k
+}
+
+// changed says that time has become another on a node.
+func (x *openings) changed(n *node) {
+	if len(x.kinds) > 0 && !planted.In(planted.KeepOpenings) {
+		x.unlisted.Add(&n.unlisted, n)
+	}
+}
+
+// keepUp finds the openings of nodes that changed a while ago: a node mostly changes several times in a row, and who asks after a long
+// time would have to wait for all of them.
+func (x *openings) keepUp() {
+	for range min(2, x.unlisted.Len()-mostUnlisted) {
+		x.unlisted.Oldest(x.relist)
+	}
+}
+
+// relist finds a node's openings anew.
+func (x *openings) relist(n *node) {
+	x.findGaps(n)
+	for _, k := range x.kinds {
+		x.list(k, n)
+	}
+}
+
+// findGaps lists the gaps of a node's slices by start.
+func (x *openings) findGaps(n *node) {
+	x.gaps = x.gaps[:0]
+	for _, s := range n.slices {
+		if c := s.surveyedClass; c != nil {
+			for _, g := range s.surveyed {
+				x.gaps = append(x.gaps, sized{g, c.At(), c.Capacity[trp.Memory]})
+			}
+		}
+	}
+	slices.SortFunc(x.gaps, func(a, b sized) int { return cmp.Compare(a.Start, b.Start) })
+}
+
+// list enters a node's openings of a kind, in place of those that it had.
+func (x *openings) list(k *kind, n *node) {
+	for len(n.listed) <= k.at {
+		n.listed = append(n.listed, nil)
+	}
+	x.find(k, n)
+	if old := n.listed[k.at]; !slices.Equal(old, x.fresh) {
+		for _, o := range old {
+			k.remove(o)
+		}
+		for _, o := range x.fresh {
+			k.insert(o)
+		}
+		n.listed[k.at] = append(old[:0], x.fresh...)
+	}
+}
+
+// find finds a node's openings of a kind from its gaps. At each instant at which a gap begins, enough slices are free until the last end
+// but width-1 of all gaps so far; it is an opening unless the one before promises as much.
+func (x *openings) find(k *kind, n *node) {
+	x.fresh, x.ends, x.sizes = x.fresh[:0], x.ends[:0], x.sizes[:0]
+	for i := range x.gaps {
+		g := &x.gaps[i]
+		if !k.classes.Has(g.class) {
+			continue
+		}
+		x.ends = keepFirst(x.ends, k.width, g.End, func(a, b quantity.Instant) int { return cmp.Compare(b, a) })
+		x.sizes = keepFirst(x.sizes, k.width, g.size, cmp.Compare)
+		if len(x.ends) < k.width || x.ends[k.width-1] <= g.Start {
+			continue
+		}
+		o := opening{n, g.Start, x.ends[k.width-1], x.sizes[k.width-1]}
+		switch last := len(x.fresh) - 1; {
+		case last >= 0 && x.fresh[last].end == o.end && x.fresh[last].largest == o.largest: // neither ever gets worse
+		case last >= 0 && x.fresh[last].start == o.start:
+			x.fresh[last] = o
+		default:
+			x.fresh = append(x.fresh, o)
+		}
+	}
+}
+
+// keepFirst puts v into an ordered list, of which the first n are kept.
+func keepFirst[T any](list []T, n int, v T, before func(a, b T) int) []T {
+	i, _ := slices.BinarySearchFunc(list, v, before)
+	list = slices.Insert(list, i, v)
+	return list[:min(n, len(list))]
+}
+
+func (k *kind) insert(o opening) {
+	if o.start <= k.turned {
+		k.begun.Insert(bySize, -time.Duration(o.end), o)
+	} else {
+		k.coming.Insert(byStart, -o.end.Sub(o.start), o)
+	}
+}
+
+func (k *kind) remove(o opening) {
+	if o.start <= k.turned {
+		k.begun.Remove(bySize, o)
+	} else {
+		k.coming.Remove(byStart, o)
+	}
+}
+
+// turn moves the openings that have begun by now.
+func (k *kind) turn(now quantity.Instant) {
+	for {
+		o, ok := k.coming.First(math.MaxInt64)
+		if !ok || o.start > now {
+			k.turned = max(k.turned, now)
+			return
+		}
+		k.coming.Remove(byStart, o)
+		k.begun.Insert(bySize, -time.Duration(o.end), o)
+	}
+}

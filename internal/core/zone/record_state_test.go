@@ -1,0 +1,69 @@
+package zone
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// TestMain also sees to it that no test wrote to what jobs share that have nothing of their own yet: one job's change would be
+// every job's.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for name, shared := range map[string]any{"work": unsold, "lessons": unlearned, "fate": unsealed, "trouble": untroubled} {
+		if !reflect.ValueOf(shared).IsZero() {
+			fmt.Printf("the %s of jobs without any was written to: %+v\n", name, shared)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// TestARecordComesBackWhole: whichever of its fields alone says something, a job made of a record says the same again, and one that
+// says nothing but that it was accepted has no records of its own.
+func TestARecordComesBackWhole(t *testing.T) {
+	empty := func() *protocol.Record { return &protocol.Record{Generation: 1, Spec: &job.Spec{Kind: job.Items}} }
+	kept := func(r *protocol.Record) *state { return newState(&queue{Queue: protocol.Queue{Name: r.Queue}}, r) }
+	if s := kept(empty()); s.sold != nil || s.lessons != nil || s.sealed != nil || s.trouble != nil {
+		t.Errorf("a job that only waits has records of its own: %+v", s)
+	}
+	leaves := 0
+	var each func(path string, at func(*protocol.Record) reflect.Value)
+	each = func(path string, at func(*protocol.Record) reflect.Value) {
+		r := empty()
+		v := at(r)
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				each(path+"."+v.Type().Field(i).Name, func(r *protocol.Record) reflect.Value { return at(r).Field(i) })
+			}
+			return
+		case reflect.Array:
+			v.Index(0).SetInt(7)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+			v.SetUint(7)
+		default:
+			v.SetInt(7)
+		}
+		leaves++
+		if got := kept(r).record(); !reflect.DeepEqual(got, r) {
+			t.Errorf("%s: of\n%+v came\n%+v", path, r, got)
+		}
+	}
+	each("Record", func(r *protocol.Record) reflect.Value { return reflect.ValueOf(r).Elem() })
+	if leaves < 40 {
+		t.Errorf("only %d fields were tried", leaves)
+	}
+}

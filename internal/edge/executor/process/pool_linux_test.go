@@ -1,0 +1,188 @@
+package process_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+)
+
+// nth is a lease with a token of its own.
+func nth(n int, command ...string) protocol.Message {
+	m := lease(time.Minute, command...)
+	m.Token.Seq = uint64(n)
+	return m
+}
+
+// at is the run directory of a subjob.
+func (b *bench) at(t job.Token) shim.Dir {
+	return shim.Dir(filepath.Join(b.o.DataDir, "runs", t.String()))
+}
+
+// supervisors are the processes that supervise subjobs of a data directory, or wait for one; inits are none.
+func supervisors(dataDir string) (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		args, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		name, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
+		if strings.Contains(string(args), "\x00"+supervisor.Await+"\x00"+dataDir) && string(name) != "sluice-init\n" {
+			var pid int
+			_, _ = fmt.Sscan(e.Name(), &pid)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// TestASupervisorTakesTheNext: one process looks after many subjobs, one after another, and none of them leaves anything in it: no
+// descriptor, no process, no thread more than the first few needed.
+func TestASupervisorTakesTheNext(t *testing.T) {
+	both(t, func(t *testing.T, change func(*process.Options)) {
+		b := newBench(t, change)
+		var note shim.Note
+		files, threads := 0, 0
+		for i := range 40 {
+			m := nth(i+1, "sh", "-c", "echo x; echo y >&2; (sleep 100 &); exit 0")
+			b.run(m, job.Done)
+			now, err := b.at(m.Token).ReadNote()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 && now.PID != note.PID {
+				t.Fatalf("subjob %d has supervisor %d, the one before %d", i+1, now.PID, note.PID)
+			}
+			note = now
+			if left := living(b.o.DataDir); len(left) != 0 {
+				t.Fatalf("processes %v remain of subjob %d", left, i+1)
+			}
+			fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", note.PID))
+			tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", note.PID))
+			if i == 20 {
+				files, threads = len(fds), len(tasks)
+			}
+			if i > 20 && (len(fds) > files || len(tasks) > threads+2) {
+				t.Fatalf("after subjob %d the supervisor has %d files and %d threads, after 20 it had %d and %d", i+1, len(fds), len(tasks), files, threads)
+			}
+			b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Flag: true, Range: m.Range})
+			b.next(protocol.Settled)
+		}
+	})
+}
+
+// TestASupervisorThatIsKilledWhileItWaits is no subjob's failure, whether it is gone or hears of the subjob just before.
+func TestASupervisorThatIsKilledWhileItWaits(t *testing.T) {
+	b := newBench(t, nil)
+	b.run(nth(1, "true"), job.Done)
+	idle := supervisors(b.o.DataDir)
+	if len(idle) != 1 {
+		t.Fatalf("supervisors %v, want one that waits", idle)
+	}
+	kill(t, idle[0])
+	b.run(nth(2, "true"), job.Done)
+	// Now one that gets its order, and is killed before it reads it.
+	idle = supervisors(b.o.DataDir)
+	if len(idle) != 1 {
+		t.Fatalf("supervisors %v, want one that waits", idle)
+	}
+	if err := syscall.Kill(idle[0], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	m := nth(3, "sh", "-c", "echo once >>$SLUICE_OUTPUT_DIR/runs")
+	b.do(m)
+	b.await("the run directory", func() bool { _, err := b.at(m.Token).ReadLease(); return err == nil })
+	time.Sleep(50 * time.Millisecond)
+	kill(t, idle[0])
+	b.next(protocol.Started)
+	b.exited(job.Done)
+	if got, _ := os.ReadFile(filepath.Join(b.at(m.Token).Output(), "runs")); string(got) != "once\n" {
+		t.Errorf("the command ran as often as %q says", got)
+	}
+}
+
+// TestSupervisorsEndWithTheirDaemon: those that wait at once, and who has a subjob when that is over.
+func TestSupervisorsEndWithTheirDaemon(t *testing.T) {
+	b := newBench(t, nil)
+	b.do(nth(1, "sleep", "0.2"))
+	b.do(nth(2, "sleep", "0.2"))
+	for range 2 {
+		b.next(protocol.Started)
+	}
+	for range 2 {
+		b.exited(job.Done)
+	}
+	busy := nth(3, "sh", "-c", "until [ -e $TMPDIR/go ]; do sleep 0.02; done")
+	b.do(busy)
+	b.next(protocol.Started)
+	if all := supervisors(b.o.DataDir); len(all) != 2 {
+		t.Fatalf("supervisors %v, want one that waits and one that does not", all)
+	}
+	if err := b.ex.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.await("the idle one to end", func() bool { return len(supervisors(b.o.DataDir)) == 1 })
+	time.Sleep(100 * time.Millisecond)
+	if all := supervisors(b.o.DataDir); len(all) != 1 || len(tree.Below(all[0])) == 0 {
+		t.Fatalf("supervisors %v, want the one that has a subjob", all)
+	}
+	must(os.WriteFile(filepath.Join(b.at(busy.Token).Tmp(), "go"), nil, 0o600))
+	b.await("the other one to end", func() bool { return len(supervisors(b.o.DataDir)) == 0 })
+	found := b.open()
+	if len(found) != 3 || found[2].Result == nil || found[2].Result.Outcome != job.Done {
+		t.Errorf("found %+v, want three that ended", found)
+	}
+}
+
+// TestASupervisorIsKilledAtAnyMoment of a subjob's life, in which most of it is start and end. Its command is started at most once, what is
+// said of it is said once, and when its end is known nothing of it lives.
+func TestASupervisorIsKilledAtAnyMoment(t *testing.T) {
+	both(t, func(t *testing.T, change func(*process.Options)) {
+		b := newBench(t, change)
+		outcomes := map[job.Outcome]int{}
+		const lives = 60
+		for i := range lives {
+			ran := filepath.Join(b.o.DataDir, "ran")
+			_ = os.Remove(ran)
+			m := nth(i+1, "sh", "-c", "echo x >>"+ran+"; setsid sleep 100 & exit 0")
+			at := time.Now().Add(time.Duration(i) * 500 * time.Microsecond)
+			b.do(m)
+			for time.Now().Before(at) {
+				time.Sleep(50 * time.Microsecond)
+			}
+			for _, pid := range supervisors(b.o.DataDir) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			var r *job.Result
+			for r == nil {
+				select {
+				case said := <-b.said:
+					r = said.Result
+				case <-time.After(patience):
+					t.Fatalf("subjob %d, killed after %v: no end; supervisor says: %s", i+1, time.Duration(i)*500*time.Microsecond, shim.Tail(b.at(m.Token).Log(), 20, 4096))
+				}
+			}
+			outcomes[r.Outcome]++
+			if left := living(b.o.DataDir); len(left) != 0 {
+				t.Errorf("subjob %d ended as %v, but processes %v live", i+1, r.Outcome, left)
+			}
+			if data, _ := os.ReadFile(ran); string(data) != "" && string(data) != "x\n" || string(data) == "" && r.Outcome == job.Done {
+				t.Errorf("subjob %d ended as %v, and its command wrote %q", i+1, r.Outcome, data)
+			}
+			b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Flag: true, Range: m.Range})
+			b.next(protocol.Settled)
+		}
+		t.Logf("%v", outcomes)
+		if len(outcomes) < 2 {
+			t.Errorf("all ended as %v: no moment was hit", outcomes)
+		}
+	})
+}

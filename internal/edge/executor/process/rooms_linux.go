@@ -1,0 +1,170 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+)
+
+// room is a run directory without files, for a subjob to come or after one: the folders that are a program's own, empty.
+type room struct {
+	dir  shim.Dir
+	user *shim.User
+	// made is when, marks how it was then.
+	made  time.Time
+	marks marks
+}
+
+// marks tell a room in which nothing was done from any other: when the inode of each folder was changed last (what is made or removed
+// in it changes that, and owner, rights and attributes do), and the names of the attributes of the run directory.
+type marks struct {
+	folders    [5]unix.Timespec
+	attributes string
+}
+
+// folders of a run directory that are the program's own.
+func folders(dir shim.Dir) [5]string {
+	return [5]string{dir.Work(), dir.Output(), dir.Checkpoint(), dir.ProgressDir(), dir.Tmp()}
+}
+
+// makeRoom makes a room at a path where nobody looks. It is closed to others. After an error there may be a part of it.
+func makeRoom(at string, user *shim.User) (*room, error) {
+	r := &room{dir: shim.Dir(at), user: user}
+	err := os.Mkdir(at, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		if err = foreign.Remove(at); err == nil {
+			err = os.Mkdir(at, 0o700)
+		}
+	}
+	for _, d := range folders(r.dir) {
+		if err == nil {
+			err = errors.Join(os.Mkdir(d, 0o700), give(d, user))
+		}
+	}
+	if err == nil {
+		r.marks, err = look(r.dir)
+	}
+	r.made = time.Now()
+	return r, err
+}
+
+// look reads the marks of a run directory.
+func look(dir shim.Dir) (m marks, err error) {
+	for i, path := range folders(dir) {
+		var st unix.Stat_t
+		if err = unix.Lstat(path, &st); err != nil {
+			return m, &os.PathError{Op: "lstat", Path: path, Err: err}
+		}
+		m.folders[i] = st.Ctim
+	}
+	names := make([]byte, 256)
+	n, err := unix.Llistxattr(string(dir), names)
+	if errors.Is(err, unix.ENOTSUP) {
+		n, err = 0, nil
+	}
+	if err != nil {
+		return m, &os.PathError{Op: "llistxattr", Path: string(dir), Err: err}
+	}
+	m.attributes = string(names[:n])
+	return m, nil
+}
+
+// rooms keeps rooms of subjobs that are over and have left no trace in them, for the next ones of the same user. To make six folders
+// and remove them again costs more than all else that a daemon does for a subjob which writes nothing. It is safe for
+// concurrent use.
+type rooms struct {
+	runs string
+
+	mu   sync.Mutex
+	kept []*room
+	last int
+}
+
+const (
+	// mostRooms are kept.
+	mostRooms = 32
+	// settled is how old the marks of a room are before it is used, so that a change made then shows: the kernel's clock for them ticks
+	// every 1 to 10 ms.
+	settled = 50 * time.Millisecond
+)
+
+// take takes a room that a user may have, nil if there is none.
+func (s *rooms) take(u *shim.User) *room {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, r := range s.kept {
+		if sameUser(r.user, u) && time.Since(r.made) >= settled {
+			s.kept = append(s.kept[:i], s.kept[i+1:]...)
+			return r
+		}
+	}
+	return nil
+}
+
+func sameUser(a, b *shim.User) bool {
+	return a == b || a != nil && b != nil && a.UID == b.UID && a.GID == b.GID
+}
+
+// done takes back the run directory of a subjob that is over, which nobody looks at any more. If it is no room any more it is removed
+// and, if more are wanted, another made in its place.
+func (s *rooms) done(path string, r *room) error {
+	s.mu.Lock()
+	wanted := r != nil && len(s.kept) < mostRooms
+	s.last++
+	another := filepath.Join(s.runs, fmt.Sprintf(".room-%d", s.last))
+	s.mu.Unlock()
+	if wanted && time.Since(r.made) >= settled && r.cleared(shim.Dir(path)) {
+		s.keep(r)
+		return nil
+	}
+	if err := foreign.Remove(path); err != nil {
+		return err
+	}
+	if wanted {
+		if next, err := makeRoom(another, r.user); err == nil {
+			s.keep(next)
+		} else {
+			_ = foreign.Remove(another)
+		}
+	}
+	return nil
+}
+
+func (s *rooms) keep(r *room) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = append(s.kept, r)
+}
+
+// cleared removes the files of a run directory and says whether it is then as it was when it was made.
+func (r *room) cleared(now shim.Dir) bool {
+	for _, file := range []string{now.Terms(), now.Lease(), now.Note(), now.Result()} {
+		if err := unix.Unlink(file); err != nil {
+			return false
+		}
+	}
+	var st unix.Stat_t
+	if unix.Lstat(string(now), &st) != nil || st.Mode != unix.S_IFDIR|0o711 || int(st.Uid) != os.Geteuid() {
+		return false
+	}
+	d, err := os.Open(string(now))
+	if err != nil {
+		return false
+	}
+	names, err := d.Readdirnames(len(r.marks.folders) + 1)
+	_ = d.Close()
+	if err != nil || len(names) != len(r.marks.folders) {
+		return false
+	}
+	m, err := look(now)
+	r.dir = now
+	return err == nil && m == r.marks
+}

@@ -1,0 +1,421 @@
+package filler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/hostwork"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/workload"
+)
+
+// Options of a run. All but Notice, Least and Progress are needed.
+type Options struct {
+	Discipline Discipline
+	// Host is who owns the slices, Notice how long before it takes one it preempts what runs there.
+	Host   hostwork.Log
+	Notice time.Duration
+	// Classes of slices, and by slice which it is of.
+	Classes []measure.Class
+	ClassOf []uint8
+	// Least is the shortest walltime that a job asks for (--time-min), without what it starts and ends with.
+	Least time.Duration
+
+	Source workload.Source
+	// Usable are the classes on which a job could run as a whole, as a set of bits.
+	Usable   func(*workload.Job) uint64
+	Observer measure.Observer
+	Progress func(now quantity.Instant, live int)
+}
+
+// Play fills the gaps up to limit, and says how far it came and whether all jobs were over then. The host never waits: what still
+// runs when it takes a slice is killed there. Errors are those of the source and of the context; what the observer has heard by
+// then is whole and in order.
+func Play(ctx context.Context, o Options, limit quantity.Instant) (quantity.Instant, bool, error) {
+	p := &play{Options: o, slices: make([]slice, len(o.Host))}
+	for i := range p.slices {
+		s := &p.slices[i]
+		s.number, s.class, s.stays = int32(i), o.ClassOf[i], o.Host[i]
+		s.words = heard(s.stays, o)
+		p.set(s)
+	}
+	if err := p.pull(); err != nil {
+		return 0, false, err
+	}
+	for turn := 0; ; turn++ {
+		if turn%4096 == 0 {
+			if err := ctx.Err(); err != nil {
+				return p.now, false, errkind.Errorf(errkind.Unavailable, "simulation: stopped at %v: %w", time.Duration(p.now), err)
+			}
+			if o.Progress != nil {
+				o.Progress(p.now, p.live)
+			}
+		}
+		next := p.alarms.Next()
+		if p.next != nil {
+			next = min(next, p.next.Submit)
+		}
+		if p.next == nil && p.live == 0 {
+			return p.now, true, nil
+		}
+		if next > limit || next == quantity.Never {
+			return max(p.now, limit), false, nil
+		}
+		p.now = max(p.now, next)
+		if err := p.instant(); err != nil {
+			return p.now, false, err
+		}
+	}
+}
+
+// heard is what a discipline hears of the host, in order of time: the host's plans where it looks at them, and where it leaves
+// checkpoints or looks at nothing the preemption itself.
+func heard(stays []hostwork.Stay, o Options) (out []word) {
+	for i, s := range stays {
+		if d := o.Discipline; d.Fits == Whole || d.Fits == Part {
+			for _, w := range s.Words {
+				out = append(out, word{at: w.At, from: w.From, stay: i})
+			}
+		}
+		out = append(out, word{at: max(0, s.From.Add(-o.Notice)), from: s.From, stay: i, wanted: true})
+	}
+	slices.SortStableFunc(out, func(a, b word) int { return cmp.Compare(a.at, b.at) })
+	return out
+}
+
+// word is what is heard of a stay at an instant; wanted: what runs there is preempted for it.
+type word struct {
+	at, from quantity.Instant
+	stay     int
+	wanted   bool
+}
+
+// play is a discipline at work.
+type play struct {
+	Options
+	now    quantity.Instant
+	slices []slice
+	alarms alarm.Heap[*slice]
+	due    []*slice
+	jobs   []*filling
+	free   []*filling
+	// waiting are the jobs that hold no slice, in the order in which they came.
+	waiting []*filling
+	next    *filling
+	live    int
+	piece   measure.Piece
+}
+
+// slice is one slice as its fillers see it.
+type slice struct {
+	number int32
+	class  uint8
+	stays  []hostwork.Stay // from the present or next one on are those from at
+	at     int
+	host   bool // holds it
+	words  []word
+	told   map[int]quantity.Instant // when stays to come begin, as was last said
+	run    *stint
+	alarm  int
+}
+
+// filling is one job of the source from its arrival to its end.
+type filling struct {
+	workload.Job
+	slot    measure.Slot
+	usable  uint64
+	kept    int64 // units that are done for good
+	began   bool
+	attempt int64
+}
+
+var errNoFiller = errors.New("only jobs that may be cut fill gaps beside a host; write atomizable: 100%, or items or steps")
+
+func (p *play) pull() error {
+	var f *filling
+	if n := len(p.free); n > 0 {
+		f, p.free = p.free[n-1], p.free[:n-1]
+	} else {
+		f = &filling{slot: measure.Slot(len(p.jobs))}
+		p.jobs = append(p.jobs, f)
+	}
+	more, err := p.Source.Next(&f.Job)
+	switch {
+	case err != nil:
+		return errkind.Errorf(errkind.Of(err), "simulation: the source of jobs: %w", err)
+	case more && f.Kind == job.Rigid:
+		return errkind.Errorf(errkind.Invalid, "simulation: job %d of the source: %w", f.Number, errNoFiller)
+	case more:
+		p.next = f
+	default:
+		p.next = nil
+	}
+	return nil
+}
+
+// set plans when a slice is looked at next: its run ends, the host comes or goes, or something is said.
+func (p *play) set(s *slice) {
+	next := quantity.Never
+	if s.run != nil {
+		next = s.run.end
+	}
+	if s.at < len(s.stays) {
+		if at := s.stays[s.at].From; !s.host {
+			next = min(next, at)
+		} else {
+			next = min(next, s.stays[s.at].To)
+		}
+	}
+	if len(s.words) > 0 {
+		next = min(next, s.words[0].at)
+	}
+	p.alarms.Set(&s.alarm, s, next)
+}
+
+// instant takes in what is due, slice by slice, then arrivals, and fills what is idle.
+func (p *play) instant() error {
+	p.due = p.due[:0]
+	for s, ok := p.alarms.Due(p.now); ok; s, ok = p.alarms.Due(p.now) {
+		p.due = append(p.due, s)
+	}
+	slices.SortFunc(p.due, func(a, b *slice) int { return cmp.Compare(a.number, b.number) })
+	for _, s := range p.due {
+		p.look(s)
+		p.set(s)
+	}
+	for p.next != nil && p.next.Submit <= p.now {
+		if err := p.arrive(); err != nil {
+			return err
+		}
+	}
+	for i := range p.slices {
+		if len(p.waiting) == 0 {
+			break
+		}
+		if s := &p.slices[i]; !s.host && s.run == nil && p.fill(s) {
+			p.set(s)
+		}
+	}
+	return nil
+}
+
+// look brings a slice up to the present.
+func (p *play) look(s *slice) {
+	if s.host && s.stays[s.at].To <= p.now {
+		s.host = false
+		s.at++
+	}
+	for len(s.words) > 0 && s.words[0].at <= p.now {
+		w := s.words[0]
+		s.words = s.words[1:]
+		if s.told == nil {
+			s.told = map[int]quantity.Instant{}
+		}
+		s.told[w.stay] = w.from
+		if w.wanted && s.run != nil {
+			s.run.wanted(p.now, w.from, p.Discipline)
+		}
+	}
+	if r := s.run; r != nil && r.end <= p.now {
+		p.over(s)
+	}
+	if !s.host && s.at < len(s.stays) && s.stays[s.at].From <= p.now {
+		s.host = true
+		delete(s.told, s.at)
+		if s.run != nil { // it was not heard of in time
+			s.run.kill(p.now, p.Discipline.Notices)
+			p.over(s)
+		}
+	}
+}
+
+// known is the first end of the present gap that was said, Never if nothing was.
+func (s *slice) known() quantity.Instant {
+	end := quantity.Never
+	for stay, from := range s.told {
+		if stay >= s.at {
+			end = min(end, from)
+		}
+	}
+	return end
+}
+
+func (p *play) arrive() error {
+	f := p.next
+	f.kept, f.began, f.attempt = 0, false, 0
+	f.usable = p.Usable(&f.Job)
+	p.live++
+	p.Observer.Arrived(p.now, f.slot, &f.Job)
+	if f.usable == 0 {
+		p.done(f, job.Impossible)
+	} else {
+		p.wait(f)
+	}
+	return p.pull()
+}
+
+// wait puts a job back to where it stood.
+func (p *play) wait(f *filling) {
+	i, _ := slices.BinarySearchFunc(p.waiting, f.Number, func(g *filling, n int64) int { return cmp.Compare(g.Number, n) })
+	p.waiting = slices.Insert(p.waiting, i, f)
+}
+
+func (p *play) done(f *filling, state job.State) {
+	p.live--
+	p.Observer.Done(p.now, f.slot, state)
+	p.free = append(p.free, f)
+}
+
+// fill starts the first job that may run on a slice, in the discipline's order; it says whether there was one.
+func (p *play) fill(s *slice) bool {
+	if p.Discipline.Fits == Nothing {
+		return false
+	}
+	best, end := -1, s.known()
+	for i, f := range p.waiting {
+		if f.usable>>s.class&1 == 0 || !p.fits(f, s, end) {
+			continue
+		}
+		if best < 0 || p.planTime(f, s) < p.planTime(p.waiting[best], s) {
+			best = i
+		}
+		if !p.Discipline.Shortest {
+			break
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	f := p.waiting[best]
+	p.waiting = slices.Delete(p.waiting, best, best+1)
+	p.start(f, s, end)
+	return true
+}
+
+// wanted says whether the host has said that it takes a slice at the end of the present gap, and when that is.
+func (p *play) wanted(s *slice) (quantity.Instant, bool) {
+	if s.at == len(s.stays) {
+		return 0, false
+	}
+	from := s.stays[s.at].From
+	return from, from.Add(-p.Notice) <= p.now
+}
+
+// fits says whether a job may start where the gap is known to end at end.
+func (p *play) fits(f *filling, s *slice, end quantity.Instant) bool {
+	if at, wanted := p.wanted(s); wanted && p.Discipline.Fits == Anything { // what could not save a thing is not begun
+		return p.Discipline.Notices && at.Sub(p.now) >= p.before(f)+p.least(f, s)+f.Checkpoint
+	}
+	if end == quantity.Never {
+		return true
+	}
+	left := end.Sub(p.now)
+	switch p.Discipline.Fits {
+	case Whole:
+		return p.planTime(f, s) <= left
+	case Part:
+		return p.planTime(f, s) <= left || left >= p.before(f)+p.Least+f.Checkpoint
+	default:
+		return true
+	}
+}
+
+// least is the time to the first cut point of what is left of a job on a slice.
+func (p *play) least(f *filling, s *slice) time.Duration {
+	units := min(f.Grid-f.kept%f.Grid, f.Units-f.kept)
+	return time.Duration(quantity.MulDiv(quantity.MulDiv(int64(f.Work), units, f.Units), 1000, max(1, p.speed(f, s))))
+}
+
+// before is what passes before a run's first unit.
+func (p *play) before(f *filling) time.Duration {
+	if f.kept > 0 {
+		return f.Startup + f.Restore
+	}
+	return f.Startup
+}
+
+// planTime is how long the rest of a job takes on a slice, as its owner declares.
+func (p *play) planTime(f *filling, s *slice) time.Duration {
+	left := quantity.MulDiv(int64(f.Declared), f.Units-f.kept, f.Units)
+	return p.before(f) + time.Duration(quantity.MulDiv(left, 1000, max(1, p.speed(f, s))))
+}
+
+// speed is how fast a job runs on a slice, in parts per thousand.
+func (p *play) speed(f *filling, s *slice) int64 {
+	spec := job.Spec{Speeds: f.Speeds}
+	return spec.SpeedOn(p.Classes[s.class].Name, p.Classes[s.class].Weight)
+}
+
+// start begins a run.
+func (p *play) start(f *filling, s *slice, known quantity.Instant) {
+	r := &stint{job: f, begin: p.now, before: p.before(f), from: f.kept, attempt: f.attempt, stop: quantity.Never}
+	r.perUnit = max(1, time.Duration(quantity.MulDiv(int64(f.Work), 1000, max(1, p.speed(f, s))*f.Units)))
+	switch d := p.Discipline; {
+	case d.Every == 0 && d.Notices:
+		r.every = f.Saves // its program's own
+	case d.Every > 0:
+		r.every = max(1, int64((d.Every+r.perUnit-1)/r.perUnit))
+		r.every = (r.every + f.Grid - 1) / f.Grid * f.Grid
+	}
+	capacity := p.Classes[s.class].Memory
+	r.peak, r.reach = f.Memory.Run(f.kept, f.Units, f.attempt, capacity)
+	f.attempt++
+	f.began = true
+	s.run = r
+	r.plan(p.Discipline.Notices)
+	if from, wanted := p.wanted(s); wanted {
+		r.wanted(p.now, from, p.Discipline)
+	} else if p.Discipline.Fits == Part && known != quantity.Never {
+		r.wanted(p.now, known, p.Discipline)
+	}
+	p.Observer.Began(p.now, f.slot, s.class, 1)
+}
+
+// over ends a slice's run.
+func (p *play) over(s *slice) {
+	r := s.run
+	f := r.job
+	s.run = nil
+	units := r.keeps - r.from
+	if r.how != job.MemoryKilled { // the peaks of phases that it did not enter were never reached
+		r.peak, _ = f.Memory.Run(r.from, min(f.Units, r.from+r.complete(r.end)+1), r.attempt, p.Classes[s.class].Memory)
+	}
+	q := &p.piece
+	*q = measure.Piece{
+		Slot: f.slot, Units: job.Range{From: r.from, To: f.Units}, Class: s.class, First: s.number, Slices: 1, Start: r.begin, End: r.end,
+		Work: worth(&f.Job, r.keeps) - worth(&f.Job, r.from), Outcome: r.how, Peak: r.peak, Excess: r.how == job.MemoryKilled,
+	}
+	held := q.End.Sub(q.Start)
+	q.Useful = min(held, time.Duration(units)*r.perUnit)
+	q.Overhead = min(r.overhead(), held-q.Useful)
+	f.kept = r.keeps
+	p.Observer.Ended(p.now, q)
+	if r.how == job.Done {
+		p.done(f, job.Finished)
+		return
+	}
+	if r.how == job.MemoryKilled {
+		for c := range p.Classes {
+			if p.Classes[c].Memory <= p.Classes[s.class].Memory {
+				f.usable &^= 1 << c
+			}
+		}
+	}
+	if f.usable == 0 {
+		p.done(f, job.Failed)
+		return
+	}
+	p.wait(f)
+}
+
+// worth is the work of the units before n: differences add up to the job's exactly.
+func worth(j *workload.Job, n int64) time.Duration {
+	return time.Duration(quantity.MulDiv(int64(j.Work), n, j.Units))
+}

@@ -1,0 +1,36 @@
+// Package las is least attained service: whoever has had the least device time goes first, and takes the place of a running task
+// that has had a quantum more. It asks nobody how long a task will be: where lengths are heavy-tailed, who has had little is
+// likely to be over soon (Righter and Shanthikumar, Probability in the Engineering and Informational Sciences 1989; for gangs,
+// with devices x time, the 2D-LAS of Tiresias, NSDI 2019). Tasks that have had equally much take turns of a quantum.
+//
+// It differs from migrate in that it has no levels, moves nothing, and nobody who waits long is served as if new. How work is
+// stopped and set going again is package preempt's.
+package las
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/planner/book"
+	"sluice.dev/sluice/internal/lab/planner/preempt"
+)
+
+// quantum of device time.
+const quantum = 15 * time.Minute
+
+// Kind is the kind.
+func Kind() planner.Kind {
+	return preempt.Kind("las", "least attained service: checkpoint and preempt for who has had less, in quanta of 15 minutes (2D-LAS of Tiresias, NSDI'19)",
+		func(planner.Options) preempt.Rule { return preempt.Rule{Rank: had, Rises: rises} })
+}
+
+// had is how many quanta a task has had.
+func had(now quantity.Instant, e *book.Entry, r *preempt.Record) int64 {
+	return int64(r.Had(now, e) / quantum)
+}
+
+// rises is when a running task begins its next quantum.
+func rises(now quantity.Instant, e *book.Entry, r *preempt.Record) quantity.Instant {
+	return preempt.HasHad(now, e, r, time.Duration(had(now, e, r)+1)*quantum)
+}
