@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -105,7 +104,7 @@ func New(o Options) (*Executor, error) {
 	if err := shim.SyncDir(o.DataDir); err != nil { // what is made durable below them is found again by these names
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
-	if err := e.discard(e.s.in("settled")); err != nil && !errors.Is(err, fs.ErrNotExist) { // older versions remembered there
+	if _, err := e.discard(e.s.in("settled")); err != nil { // older versions remembered there
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
 	e.tasks.Go(e.clean)

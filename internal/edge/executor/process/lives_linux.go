@@ -1,6 +1,7 @@
 package process
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -115,10 +116,10 @@ func (e *Executor) clear(j job.ID, before job.Generation) error {
 	var errs []error
 	moved := map[string]bool{}
 	for _, path := range paths {
-		if err := e.discard(path); err == nil {
+		gone, err := e.discard(path)
+		errs = append(errs, err)
+		if gone {
 			moved[filepath.Dir(path)] = true
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
 		}
 	}
 	for dir := range moved {
@@ -136,16 +137,14 @@ func (e *Executor) clear(j job.ID, before job.Generation) error {
 	return nil
 }
 
-// discard moves a tree into the trash, under a name of its own.
-func (e *Executor) discard(path string) error {
-	if _, err := os.Lstat(path); err != nil {
-		return err
+// discard moves a tree, if it is there, into the trash, under a name of its own.
+func (e *Executor) discard(path string) (moved bool, err error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	bin, err := os.MkdirTemp(e.s.in("trash"), "")
-	if err != nil {
-		return err
-	}
-	return os.Rename(path, filepath.Join(bin, filepath.Base(path)))
+	// No folder is made for it there: emptyTrash could remove that before the tree is in it.
+	err = os.Rename(path, e.s.in("trash", rand.Text()))
+	return err == nil, err
 }
 
 // emptyTrash removes what was purged.

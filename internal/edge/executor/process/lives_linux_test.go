@@ -1,13 +1,17 @@
 package process_test
 
 import (
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process"
 )
 
 // committed runs a subjob of a life that writes which one it is, and publishes it as [0, 10).
@@ -92,5 +96,57 @@ func TestALateSettleOfAnEarlierLife(t *testing.T) {
 	b.next(protocol.Settled)
 	if got := b.published(); got != "" {
 		t.Errorf("published %q beside another life's", got)
+	}
+}
+
+// TestPurgesAtOnce: while the trash is emptied others are thrown into it, and none of them stays where it was.
+func TestPurgesAtOnce(t *testing.T) {
+	b := newBench(t, nil)
+	const jobs = 300
+	for i := range jobs {
+		name := job.ID(fmt.Sprint("j", i))
+		if err := os.MkdirAll(filepath.Join(b.o.DataDir, "output", string(name), "000000000000-000000000010"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		b.do(protocol.Message{Kind: protocol.Purge, Job: name, Generation: 2, From: protocol.Address{Role: protocol.Gate}})
+	}
+	for range jobs {
+		b.next(protocol.Purged)
+	}
+	left, err := os.ReadDir(filepath.Join(b.o.DataDir, "output"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d of %d are left, %v", len(left), jobs, err)
+	}
+}
+
+// lines is a log that is read line by line.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// TestNoPurgeWithoutTrash: what can't be moved there is not said to be gone.
+func TestNoPurgeWithoutTrash(t *testing.T) {
+	logged := make(lines, 16)
+	b := newBench(t, func(o *process.Options) { o.Logger = slog.New(slog.NewTextHandler(logged, nil)) })
+	b.committed(1)
+	trash := filepath.Join(b.o.DataDir, "trash")
+	if err := os.Remove(trash); err != nil {
+		t.Fatal(err)
+	}
+	b.do(protocol.Message{Kind: protocol.Purge, Job: "j", Generation: 2, From: protocol.Address{Role: protocol.Gate}})
+	for !strings.Contains(<-logged, "removing what is kept of a job") {
+	}
+	if got := b.published(); got == "" {
+		t.Error("it is gone")
+	}
+	if err := os.Mkdir(trash, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.purge(2)
+	if got := b.published(); got != "" {
+		t.Errorf("%q is left", got)
 	}
 }
