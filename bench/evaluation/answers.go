@@ -170,7 +170,7 @@ const reasons = `Why:
   of the node, also for those too wide, and the slowest of them holds all the others up. And gangs go before the market: where
   they are most of the work, jobs that may be cut run in what they leave.
 - *Share of the bound.* It is measured at the end of arrivals. A mechanism that takes the large jobs first has less left over then;
-  sja under fairness and jasda take those who have had least.
+  sja under fair and jasda take those who have had least.
 - *jasda against sja.* It cuts jobs into more pieces, and pays a restore and a checkpoint for each: more overhead, and a little less of
   the slices' time is useful. Where these cost a minute and more it has nothing left to gain in waits. Those that it puts off
   wait longer than under sja (wait, p99).

@@ -83,7 +83,7 @@ func TestMemory(t *testing.T) {
 		}
 		return s
 	}
-	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	table := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
 	var past memory
 	run := func(s *scenario.Scenario, mechanisms string, seeds ...uint64) (out []scenario.Result) {
 		m, err := table.Find(s, strings.Split(mechanisms, ","))

@@ -18,7 +18,7 @@ import (
 // options are what is to be run at each point.
 func (t study) options(s *settings) ([]scenario.Options, error) {
 	name, work := s.base(t.generated)
-	table := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	table := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
 	seeds := s.seeds
 	if t.seeds > 0 {
 		seeds = seeds[:min(t.seeds, len(seeds))]

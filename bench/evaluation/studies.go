@@ -179,8 +179,8 @@ func studies() []study {
 			points:   swept("mechanism.continue", "false", "true"),
 		},
 		{
-			name: "policy", title: "Policies", axis: plain("load"), mechanisms: "sja:fairness,sja:efficiency,sja:sla,sja:fifo,easy,migrate," + byLength, charts: headline, table: wide,
-			question: "The same market under each policy. No job has a deadline here, so that sla falls to its second key.",
+			name: "policy", title: "Policies", axis: plain("load"), mechanisms: "sja:fair,sja:throughput,sja:deadline,sja:fifo,easy,migrate," + byLength, charts: headline, table: wide,
+			question: "The same market under each policy. No job has a deadline here, so that deadline falls to its second key.",
 			points:   swept("WORK.load", "0.7", "0.9", "1.2"),
 		},
 		{
@@ -195,9 +195,9 @@ func studies() []study {
 			}(),
 		},
 		{
-			name: "queues", title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fairness,sja:fifo,jasda,easy,migrate," + byLength,
+			name: "queues", title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fair,sja:fifo,jasda,easy,migrate," + byLength,
 			charts: []string{"fairness", "completionPerWork"}, table: append([]string{"worstQueue"}, wide...),
-			question: "All jobs in one queue (0), as everywhere else on this page, or in the trace's own queues (1) with equal weights. The planners know no queues. Policy fairness serves the queue that has had least so far: that helps small queues and costs the mean.",
+			question: "All jobs in one queue (0), as everywhere else on this page, or in the trace's own queues (1) with equal weights. The planners know no queues. Policy fair serves the queue that has had least so far: that helps small queues and costs the mean.",
 			points: []point{
 				{label: "one queue", x: 0},
 				{label: "the trace's own", x: 1, sets: []config.Set{{Path: "WORK.queue", Value: `""`}}},

@@ -74,7 +74,7 @@ func (s *settings) play(ctx context.Context, p point, progress io.Writer) (outco
 	if names == nil {
 		names = x.Settings.Use
 	}
-	m, err := scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}.Find(x, names)
+	m, err := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}.Find(x, names)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -116,7 +116,7 @@ func newWorld(ctx context.Context, q question) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := zone.New(zone.Config{ID: zoneID, Policy: fairness.Policy{}, Market: negotiates})
+	z, err := zone.New(zone.Config{ID: zoneID, Policy: fair.Policy{}, Market: negotiates})
 	if err != nil {
 		return nil, err
 	}

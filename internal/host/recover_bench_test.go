@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
@@ -48,7 +48,7 @@ func waits(b *testing.B, i int) *job.Spec {
 func standing(b *testing.B, n int) Options {
 	b.Helper()
 	build, err := arrangement.Config{
-		Gate: gate.Config{Zone: "z", MaxJobs: 2 * n}, Zone: zone.Config{ID: "z", Policy: fairness.Policy{}}, Node: node.Config{ID: "n", Zone: "z"},
+		Gate: gate.Config{Zone: "z", MaxJobs: 2 * n}, Zone: zone.Config{ID: "z", Policy: fair.Policy{}}, Node: node.Config{ID: "n", Zone: "z"},
 	}.Build()
 	if err != nil {
 		b.Fatal(err)

@@ -17,7 +17,7 @@ func TestBadFlags(t *testing.T) {
 		words []string
 	}{
 		{[]string{"--gpus", "sim:nonsense"}, []string{"nonsense"}},
-		{[]string{"--policy", "nope", "--mechanism", "auction", "--listen", "0.0.0.0:1"}, []string{`policy "nope"`, "fairness", `mechanism "auction"`, "--listen 0.0.0.0:1"}},
+		{[]string{"--policy", "nope", "--mechanism", "auction", "--listen", "0.0.0.0:1"}, []string{`policy "nope"`, "fair", `mechanism "auction"`, "--listen 0.0.0.0:1"}},
 		{[]string{"--horizon", "0s"}, []string{"--horizon"}},
 		{[]string{"--log", "loud"}, []string{"--log", "debug"}},
 		{[]string{"--listen", "here"}, []string{"--listen"}},

@@ -94,7 +94,7 @@ func TestQueuesKeepTheirCaps(t *testing.T) {
 
 func TestPoliciesFinishTheSameWork(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []string{"fairness", "efficiency", "sla", "fifo", "shortest"} {
+	for _, policy := range []string{"fair", "throughput", "deadline", "fifo", "shortest"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			d := up(t, three, "--policy", policy)

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/edge/archive"
@@ -74,7 +74,7 @@ func older(t *testing.T, o olderData) *live {
 	}
 	make, err := arrangement.Config{
 		Gate: gate.Config{Zone: "local", External: true, Archive: filed},
-		Zone: zone.Config{ID: "local", Policy: fairness.Policy{}, Market: &market.Config{}, Archive: filed},
+		Zone: zone.Config{ID: "local", Policy: fair.Policy{}, Market: &market.Config{}, Archive: filed},
 		Node: node.Config{ID: "vm", Zone: "local"},
 	}.Build()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -76,7 +76,7 @@ func newVillage(t failer, draw func(int) int, archive *filing.Config) *village {
 	}
 	make, err := arrangement.Config{
 		Gate: gate.Config{Zone: zoneID, Archive: archive},
-		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
+		Zone: zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
 		Node: node.Config{ID: nodeID, Zone: zoneID, Refresh: 5 * time.Second}, // an actor may restart alone
 	}.Build()
 	if err != nil {

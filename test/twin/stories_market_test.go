@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy/efficiency"
-	"sluice.dev/sluice/internal/core/policy/fairness"
-	"sluice.dev/sluice/internal/core/policy/sla"
+	"sluice.dev/sluice/internal/core/policy/deadline"
+	"sluice.dev/sluice/internal/core/policy/fair"
+	"sluice.dev/sluice/internal/core/policy/throughput"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -74,7 +74,7 @@ func TestPhasesFindTheirSlices(t *testing.T) {
 
 // TestMaxWindowBoundsEveryPiece of its queue.
 func TestMaxWindowBoundsEveryPiece(t *testing.T) {
-	s := newStory(t, setting{slices: one(10), policy: fairness.Policy{}})
+	s := newStory(t, setting{slices: one(10), policy: fair.Policy{}})
 	s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Request: "q", Queue: &protocol.Queue{Name: "short", Weight: 1, MaxWindow: time.Minute}})
 	s.submit(time.Second, with(spec(t, "a", job.Steps, 500, time.Second), func(s *job.Spec) { s.Queue = "short" }))
 	s.submit(2*time.Second, spec(t, "urgent", job.Items, 5, time.Second))
@@ -88,7 +88,7 @@ func TestMaxWindowBoundsEveryPiece(t *testing.T) {
 
 // TestWeightsShareASlice: two queues of weights 1 and 3 get about that share of the slice while both have work.
 func TestWeightsShareASlice(t *testing.T) {
-	s := newStory(t, setting{slices: one(10), policy: fairness.Policy{}})
+	s := newStory(t, setting{slices: one(10), policy: fair.Policy{}})
 	for i, q := range []string{"light", "heavy"} {
 		s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Request: q, Queue: &protocol.Queue{Name: q, Weight: int64(1 + 2*i), MaxWindow: time.Minute}})
 		s.submit(time.Second, with(spec(t, job.ID(q), job.Items, 6000, time.Second), func(s *job.Spec) { s.Queue, s.Parallelism = q, 1 }))
@@ -102,7 +102,7 @@ func TestWeightsShareASlice(t *testing.T) {
 
 // TestLaxity: of three equal jobs the one whose deadline leaves least time goes first, the one without one last.
 func TestLaxity(t *testing.T) {
-	s := newStory(t, setting{slices: one(10), policy: sla.Policy{}})
+	s := newStory(t, setting{slices: one(10), policy: deadline.Policy{}})
 	s.submit(0, spec(t, "before", job.Items, 10, time.Second))
 	for i, d := range []quantity.Instant{quantity.Never, at(30 * time.Minute), at(20 * time.Minute)} {
 		s.submit(time.Second, with(spec(t, job.ID(fmt.Sprint("d", i)), job.Items, 200, time.Second), func(s *job.Spec) { s.Deadline = d }))
@@ -116,7 +116,7 @@ func TestLaxity(t *testing.T) {
 
 // TestEfficiencyStillServesSmallJobs once the large ones are through.
 func TestEfficiencyStillServesSmallJobs(t *testing.T) {
-	s := newStory(t, setting{slices: one(10), policy: efficiency.Policy{}})
+	s := newStory(t, setting{slices: one(10), policy: throughput.Policy{}})
 	s.submit(0, spec(t, "small", job.Items, 3, time.Second), spec(t, "large", job.Items, 2000, time.Second))
 	s.run(2 * time.Hour)
 	s.ended(job.Finished, time.Hour, "small", "large")
@@ -146,7 +146,7 @@ func TestALearnedRateHoldsOnEverySlice(t *testing.T) {
 
 // TestContinuation: alone a job keeps its slice; when another would be preferred it ends and gives way.
 func TestContinuation(t *testing.T) {
-	s := newStory(t, setting{slices: one(10), policy: fairness.Policy{}, model: sim.Planned})
+	s := newStory(t, setting{slices: one(10), policy: fair.Policy{}, model: sim.Planned})
 	s.submit(0, with(spec(t, "a", job.Steps, 3000, time.Second), func(s *job.Spec) { s.Continue = true }))
 	s.run(25 * time.Minute)
 	if n := s.job("a").Pieces; n != 1 {

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -48,7 +48,7 @@ func build(t failer) func() actor.Set { return buildWith(t, nil) }
 func buildWith(t failer, archive *filing.Config) func() actor.Set {
 	make, err := arrangement.Config{
 		Gate: gate.Config{Zone: zoneID, Archive: archive},
-		Zone: zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
+		Zone: zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
 		Node: node.Config{ID: nodeID, Zone: zoneID},
 	}.Build()
 	if err != nil {
@@ -338,7 +338,7 @@ func (l *live) openTape(back int) *tape.Reader {
 
 // otherZone is a zone that decides otherwise than build's.
 func otherZone(t failer) actor.Zone {
-	z, err := zone.New(zone.Config{ID: zoneID, Policy: fairness.Policy{}, Horizon: time.Minute})
+	z, err := zone.New(zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: time.Minute})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -29,7 +29,7 @@ type Options struct {
 	Nodes int
 	// Waiting is how many jobs wait beside those that run, as far as the stream can keep it; 0 is one for every four slices.
 	Waiting int
-	// Negotiates runs mechanism jasda; otherwise sja under fairness.
+	// Negotiates runs mechanism jasda; otherwise sja under fair.
 	Negotiates bool
 	Seed       uint64
 }
@@ -72,7 +72,7 @@ func New(o Options) (*Fleet, error) {
 	if o.Waiting == 0 {
 		o.Waiting = f.slices / 4
 	}
-	zc := zone.Config{ID: "zone", Policy: fairness.Policy{}, Horizon: horizon}
+	zc := zone.Config{ID: "zone", Policy: fair.Policy{}, Horizon: horizon}
 	if o.Negotiates {
 		zc.Market = &market.Config{}
 	}

@@ -91,7 +91,7 @@ type Spec struct {
 	TauMin time.Duration
 	// OverheadMax is o_max in parts per thousand: (r+k)/wall may not exceed it. Default 100.
 	OverheadMax int
-	// Deadline the owner gave, for policy sla; Never if none.
+	// Deadline the owner gave, for policy deadline; Never if none.
 	Deadline quantity.Instant
 	// External: the job's own agent proposes its subjobs; PerUnit is then an estimate for people.
 	External bool

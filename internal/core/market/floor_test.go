@@ -14,8 +14,8 @@ import (
 	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/policy/deadline"
 	"sluice.dev/sluice/internal/core/policy/fifo"
-	"sluice.dev/sluice/internal/core/policy/sla"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -208,7 +208,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			c := drawConfig(t)
 			cfg.Market = &c
 			// Where queues come first the plain one would have to know the order in which they were first heard of.
-			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, sla.Policy{}, frugal{}}).Draw(t, "who is asked")
+			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, deadline.Policy{}, frugal{}}).Draw(t, "who is asked")
 		}
 		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true)}
 		both := func(do func(w *fakeWorld)) {

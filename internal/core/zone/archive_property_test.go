@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -107,7 +107,7 @@ func words(t *rapid.T, z *Zone, now quantity.Instant) protocol.Message {
 func TestAnArchivedRecordAnswersAsAHotOne(t *testing.T) {
 	left, back := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		cfg := Config{ID: "z", Policy: fairness.Policy{}}
+		cfg := Config{ID: "z", Policy: fair.Policy{}}
 		hot, _ := New(cfg)
 		cfg.Archive = &filing.Config{Keep: 1}
 		cold, _ := New(cfg)

@@ -7,7 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -109,7 +109,7 @@ func BenchmarkLife(b *testing.B) {
 	} {
 		b.Run(fmt.Sprintf("waiting=%d/slices=%d", c.waiting, c.slices), func(b *testing.B) {
 			takesLong(b, c.waiting > 10_000 || c.slices > 256)
-			l := newLives(b, fairness.Policy{}, c.waiting, c.slices)
+			l := newLives(b, fair.Policy{}, c.waiting, c.slices)
 			for range 2 * c.slices {
 				l.life()
 			}
@@ -127,7 +127,7 @@ func BenchmarkLife(b *testing.B) {
 func BenchmarkNothing(b *testing.B) {
 	for _, slices := range []int{16, 256, 4096} {
 		b.Run(fmt.Sprintf("waiting=10000/slices=%d", slices), func(b *testing.B) {
-			l := newLives(b, fairness.Policy{}, 10_000, slices)
+			l := newLives(b, fair.Policy{}, 10_000, slices)
 			m := l.report()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -145,7 +145,7 @@ func (l *lives) report() protocol.Message {
 
 // TestNothingIsAllocatedForNothing: what changes nothing allocates nothing.
 func TestNothingIsAllocatedForNothing(t *testing.T) {
-	l := newLives(t, fairness.Policy{}, 200, 16)
+	l := newLives(t, fair.Policy{}, 200, 16)
 	report := l.report()
 	if report.Token.Zero() {
 		t.Fatal("nothing runs on the first slice")

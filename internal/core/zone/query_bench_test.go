@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -18,7 +18,7 @@ import (
 func BenchmarkQueries(b *testing.B) {
 	for _, n := range []int{1000, 1_000_000} {
 		takesLong(b, n > 10_000)
-		z := backlog(b, fairness.Policy{}, n)
+		z := backlog(b, fair.Policy{}, n)
 		now, out := quantity.Instant(1e12), protocol.Out{}
 		for i := range 8 {
 			z.Step(now, protocol.Message{Kind: protocol.Offer, Epoch: 1, View: &protocol.SliceView{

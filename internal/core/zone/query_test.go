@@ -14,9 +14,9 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/core/policy/efficiency"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/policy/throughput"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -78,7 +78,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 // TestManyJobsAreCountedBySample: of more jobs than are asked, those asked stand for all, in what is said of windows and, under a
 // policy whose order moves with every window, of ranks. Under others a rank is exact.
 func TestManyJobsAreCountedBySample(t *testing.T) {
-	for _, p := range []policy.Policy{fifo.Policy{}, fairness.Policy{}, efficiency.Policy{}} {
+	for _, p := range []policy.Policy{fifo.Policy{}, fair.Policy{}, throughput.Policy{}} {
 		t.Run(p.Name(), func(t *testing.T) { countsMany(t, p) })
 	}
 }

@@ -56,7 +56,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := json.Marshal(map[string]any{"mechanism": o.Mechanism, "market": config.Zone.Market, "policy": o.Policy, "rigid": o.Rigid, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name, "archive": config.Gate.Archive})
+	shown, err := json.Marshal(map[string]any{"mechanism": o.Mechanism, "market": config.Zone.Market, "policy": config.Zone.Policy.Name(), "rigid": o.Rigid, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name, "archive": config.Gate.Archive})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 			return x, files, failed
 		},
 		Inventory: inv, Ours: host.OursByMark, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
-		Mechanism: o.Mechanism, Policy: o.Policy, Listen: o.Listen, SingleUser: single,
+		Mechanism: o.Mechanism, Policy: config.Zone.Policy.Name(), Listen: o.Listen, SingleUser: single,
 	})
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func TestRigid(t *testing.T) {
 		{name: "fgd", why: `planner "fgd" is none for live work; choose one of fcfs, skip, easy, conservative`},
 		{name: "best", why: `planner "best" is none for live work; choose one of fcfs, skip, easy, conservative`},
 	} {
-		got, err := actorConfig(UpOptions{Policy: "fairness", Mechanism: "sja", Rigid: c.name}, "n")
+		got, err := actorConfig(UpOptions{Policy: "fair", Mechanism: "sja", Rigid: c.name}, "n")
 		switch {
 		case c.why == "":
 			if err != nil || got.Zone.Rigid != c.want {
@@ -62,7 +62,7 @@ func TestMechanism(t *testing.T) {
 		{mechanism: "sja", given: &slow, why: "start with --mechanism jasda"},
 		{mechanism: "JASDA", why: `mechanism "JASDA" is not known; want sja or jasda`},
 	} {
-		got, err := actorConfig(UpOptions{Policy: "fairness", Mechanism: c.mechanism, Market: c.given}, "n")
+		got, err := actorConfig(UpOptions{Policy: "fair", Mechanism: c.mechanism, Market: c.given}, "n")
 		switch {
 		case c.why == "":
 			if err != nil || !reflect.DeepEqual(got.Zone.Market, c.want) || got.Gate.External != (c.want != nil) {
@@ -71,5 +71,13 @@ func TestMechanism(t *testing.T) {
 		case err == nil || !strings.Contains(err.Error(), c.why) || errkind.Of(err) != errkind.Invalid:
 			t.Errorf("%s: %v, want %q", c.mechanism, err, c.why)
 		}
+	}
+}
+
+func TestPolicyByANameOfBefore(t *testing.T) {
+	t.Parallel()
+	got, err := actorConfig(UpOptions{Policy: "sla", Mechanism: "sja"}, "n")
+	if err != nil || got.Zone.Policy.Name() != "deadline" {
+		t.Errorf("--policy sla: %v, %v; want deadline", got.Zone.Policy, err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/market"
+	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
@@ -110,7 +111,7 @@ says it:
   subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}
   retention: {age: 168h, jobs: 1000000}`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
-  sluice up --data /var/lib/sluice --gpus nvml --policy fairness
+  sluice up --data /var/lib/sluice --gpus nvml --policy fair
   sluice up --gpus nvml --rigid conservative
   sluice up --mechanism jasda --config market.yml
   SLUICE_TOKEN=... sluice up --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem`,
@@ -122,7 +123,7 @@ says it:
 	c.Flags().StringVar(&o.DataDir, "data", defaultData(a.Getenv), "the directory for everything durable")
 	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
-	c.Flags().StringVar(&o.Policy, "policy", "fairness", "who gets a window: fairness, efficiency, sla, fifo or shortest")
+	c.Flags().StringVar(&o.Policy, "policy", policies.Default().Name(), "who gets a window: "+strings.Join(policies.Names(), ", "))
 	c.Flags().StringVar(&o.Rigid, "rigid", arrangement.DefaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")

@@ -38,7 +38,7 @@ func (a *app) simRunCmd() *cobra.Command {
 		Long: `Run a scenario under one mechanism or several, with one seed or several, and print what
 is measured: docs/metrics.md defines each figure. What the scenario expects is checked.
 
-sja is the gate, the zone and the nodes of the daemon; sja:efficiency and so on run them
+sja is the gate, the zone and the nodes of the daemon; sja:throughput and so on run them
 under that policy. jasda is the same with jobs that bid and a market that clears. Every
 other mechanism is a planner that runs each job as one block; in a scenario with a host it
 is a filler of the gaps that the host leaves, such as requeue or checkpoint:10m.
@@ -49,7 +49,7 @@ Exit codes: 0 done, and what the scenario expects holds; 1 it does not; 2 wrong 
 or a wrong file; 130 interrupted.`,
 		Example: `  sluice sim run small
   sluice sim run small --mechanism sja,jasda --set market.lambda=0.3
-  sluice sim run small --mechanism sja,sja:efficiency,easy --seeds 1-20 -o json
+  sluice sim run small --mechanism sja,sja:throughput,easy --seeds 1-20 -o json
   sluice sim run philly-mig --data ./data --mechanism all
   sluice sim run stories/host-hours -m all,checkpoint:5m
   sluice sim run small --set workload.synthetic.0.load=0.8 --set mechanism.horizon=30m

@@ -36,7 +36,7 @@ program. The same scenario, mechanism and seed give the same bytes on every mach
 
 // mechanisms is what a simulation can run.
 func mechanisms() scenario.Table {
-	return scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	return scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
 }
 
 // scenarios reads them, with arrivals from files of every format.
@@ -55,7 +55,7 @@ func (f *simFlags) add(a *app, c *cobra.Command) {
 	c.Flags().StringSliceVarP(&f.mechanisms, "mechanism", "m", nil, "mechanisms: "+strings.Join(mechanisms().Names(), ", ")+", or all (default: the scenario's own)")
 	c.Flags().StringVar(&f.seeds, "seeds", "", "seeds such as 1-20 or 1,3,9 (default: the scenario's own)")
 	c.Flags().StringVar(&f.data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA), for scenarios that need it")
-	c.Flags().StringArrayVar(&f.sets, "set", nil, "replace a value of the scenario, such as mechanism.policy=efficiency; may be repeated")
+	c.Flags().StringArrayVar(&f.sets, "set", nil, "replace a value of the scenario, such as mechanism.policy=throughput; may be repeated")
 	c.Flags().IntVar(&f.workers, "workers", 0, "how many runs go at once (default: one for each processor)")
 	_ = c.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(append(mechanisms().Names(), scenario.All), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
@@ -96,7 +96,7 @@ func replacements(texts []string) ([]config.Set, error) {
 	for _, t := range texts {
 		path, value, ok := strings.Cut(t, "=")
 		if !ok || path == "" {
-			return nil, command.Usage("--set %q: want a path of keys and a value, such as mechanism.policy=efficiency", t)
+			return nil, command.Usage("--set %q: want a path of keys and a value, such as mechanism.policy=throughput", t)
 		}
 		out = append(out, config.Set{Path: path, Value: value})
 	}

@@ -63,7 +63,7 @@ func TestSimAnswers(t *testing.T) {
 	var all strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(`
 sim run stories/backfill
-sim run stories/backfill -m sja:fairness,easy --seeds 1-2
+sim run stories/backfill -m sja:fair,easy --seeds 1-2
 sim run stories/backfill --set mechanism.horizon=1m
 sim run stories/backfill --seeds 2 -o csv
 sim run storys/backfill

@@ -22,7 +22,7 @@ func exampleCharts() map[string]*Chart {
 	return map[string]*Chart{
 		"lines": {
 			Title: "Wait, mean <small>", X: Axis{Label: "load"}, Y: Axis{Label: "Wait, mean", Unit: measure.Seconds},
-			Series: []Series{{"sja", dots(200, 300, 500, 700)}, {"sja:efficiency", dots(180, 330, 450, 760)}, {"easy", dots(400, nan, 900, 2400)}, {"fcfs", dots(500, 900, 2500, 7000)}, {"a mechanism of one's own", dots(100, 100, 100, 100)}},
+			Series: []Series{{"sja", dots(200, 300, 500, 700)}, {"sja:throughput", dots(180, 330, 450, 760)}, {"easy", dots(400, nan, 900, 2400)}, {"fcfs", dots(500, 900, 2500, 7000)}, {"a mechanism of one's own", dots(100, 100, 100, 100)}},
 		},
 		"bars": {
 			Title: "Useful utilization", Kind: Bars, Y: Axis{Label: "Useful utilization", Unit: measure.Share},
@@ -149,14 +149,14 @@ func TestStylesAreFixedAndDiffer(t *testing.T) {
 	seen := map[style]string{}
 	for _, name := range []string{"sja", "jasda", "fcfs", "skip", "easy", "conservative", "bestfit", "fgd", "staticmig", "migrate", "random", "dotproduct", "clustering", "packing",
 		"sjf", "sjf-easy", "easy-sjbf", "wspt", "saf", "f1", "wfp3", "srpt", "las",
-		"sja:efficiency", "sja:sla", "sja:fifo", "sja:fairness"} {
+		"sja:throughput", "sja:deadline", "sja:fifo", "sja:fair"} {
 		s := styleOf(name)
 		if other := seen[s]; other != "" {
 			t.Errorf("%s looks like %s", name, other)
 		}
 		seen[s] = name
 	}
-	if styleOf("sja").color != styleOf("sja:sla").color || styleOf("mine:other").color != styleOf("mine").color {
+	if styleOf("sja").color != styleOf("sja:deadline").color || styleOf("mine:other").color != styleOf("mine").color {
 		t.Error("a mechanism does not keep its color")
 	}
 }

@@ -42,8 +42,8 @@ var styleTable = map[string]style{
 	"las":          {"#CC79A7", "2 3", 'd'},
 }
 
-// policyNames give a mechanism's variants ("sja:efficiency") dashes and marks of their own.
-var policyNames = []string{"", "fifo", "efficiency", "sla", "fairness"}
+// policyNames give a mechanism's variants ("sja:throughput") dashes and marks of their own.
+var policyNames = []string{"", "fifo", "throughput", "deadline", "fair", "shortest"}
 
 // styleOf a mechanism. One that is not in the table draws its style from its name.
 func styleOf(name string) style {
@@ -59,7 +59,7 @@ func styleOf(name string) style {
 		if n < 0 {
 			n = 1 + number(variant)%4
 		}
-		s.dash, s.marker = []string{s.dash, "6 3", "2 3", "10 3 2 3", "1 2"}[n], "otdso"[n]
+		s.dash, s.marker = []string{s.dash, "6 3", "2 3", "10 3 2 3", "1 2", "4 2"}[n], "otdsos"[n]
 	}
 	return s
 }

@@ -93,7 +93,7 @@ func runs(t *testing.T, sets ...config.Set) measure.Metrics {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Table{Policies: policies.Policies()}.Find(s, []string{JASDA})
+	m, err := Table{Policies: policies.Policies(), Policy: policies.ByName}.Find(s, []string{JASDA})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/policy"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/measure"
 )
@@ -19,7 +18,7 @@ func BenchmarkNegotiation(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			m, err := Table{Policies: []policy.Policy{fairness.Policy{}}}.Find(s, []string{JASDA})
+			m, err := Table{Policies: policies.Policies(), Policy: policies.ByName}.Find(s, []string{JASDA + ":fair"})
 			if err != nil {
 				b.Fatal(err)
 			}

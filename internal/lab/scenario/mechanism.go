@@ -31,7 +31,7 @@ type Mechanism struct {
 	Host *planner.Kind
 }
 
-// The mechanisms that are ours; with a policy of their own they are called sja:efficiency and so on.
+// The mechanisms that are ours; with a policy of their own they are called sja:throughput and so on.
 const (
 	// SJA: the scheduler picks among the jobs that are interested in a window.
 	SJA = "sja"
@@ -42,9 +42,10 @@ const (
 // All stands for every mechanism there is.
 const All = "all"
 
-// Table is what mechanisms there are. The first policy is the default.
+// Table is what mechanisms there are. The first policy is the default; Policy finds one by its name, or a name it had before.
 type Table struct {
 	Policies []policy.Policy
+	Policy   func(name string) (policy.Policy, error)
 	Planners []planner.Kind
 }
 
@@ -149,19 +150,23 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	if err != nil {
 		return Mechanism{}, fmt.Errorf("mechanism %s: %w", name, err)
 	}
-	var known []string
-	for _, p := range t.Policies {
-		if p.Name() == wanted {
-			m := Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + wanted, Policy: p, Rigid: rigid}
-			if base == JASDA {
-				m.Summary = "jobs bid for gaps and a market clears, rigid jobs by policy " + wanted
-				m.Market = &s.Settings.Market
-			}
-			return m, nil
+	p, err := t.Policy(wanted)
+	if err != nil {
+		var known []string
+		for _, p := range t.Policies {
+			known = append(known, p.Name())
 		}
-		known = append(known, p.Name())
+		return Mechanism{}, fmt.Errorf("mechanism %s: there is no policy %q; %s", name, wanted, config.Suggest(wanted, known))
 	}
-	return Mechanism{}, fmt.Errorf("mechanism %s: there is no policy %q; %s", name, wanted, config.Suggest(wanted, known))
+	if own {
+		name = base + ":" + p.Name()
+	}
+	m := Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + p.Name(), Policy: p, Rigid: rigid}
+	if base == JASDA {
+		m.Summary = "jobs bid for gaps and a market clears, rigid jobs by policy " + p.Name()
+		m.Market = &s.Settings.Market
+	}
+	return m, nil
 }
 
 // discipline is how a zone plans its rigid jobs; empty is the zone's own default.

@@ -217,7 +217,7 @@ func (s *Scenario) settings(v config.Value) {
 	if len(t.Use) == 0 {
 		t.Use = []string{"sja"}
 	}
-	t.Policy = o.Get("policy").Text("a policy such as fairness", "")
+	t.Policy = o.Get("policy").Text("a policy such as fair", "")
 	t.Rigid = o.Get("rigid").Text("a planner such as easy", "")
 	t.Horizon = o.Get("horizon").Duration(time.Second, MaxSpan, time.Hour)
 	t.MinWindow = o.Get("minWindow").Duration(time.Millisecond, MaxSpan, time.Second)

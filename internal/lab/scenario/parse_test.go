@@ -27,7 +27,7 @@ cluster:
     - {kind: drain, at: 5m, start: 10m, for: 1m, slices: "b/gpu1", truncate: true}
 queues:
   - {name: research, weight: 3, cap: 4, maxWindow: 15m}
-mechanism: {use: [sja, easy], policy: fairness, horizon: 30m, tauMin: 2m, theta: 2%, overheadMax: 5%, grace: 1s, continue: true}
+mechanism: {use: [sja, easy], policy: fair, horizon: 30m, tauMin: 2m, theta: 2%, overheadMax: 5%, grace: 1s, continue: true}
 workload:
   jobs:
     - at: 10s

@@ -18,7 +18,7 @@ import (
 )
 
 func table() scenario.Table {
-	return scenario.Table{Policies: policies.Policies(), Planners: planners.Kinds()}
+	return scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
 }
 
 // TestShippedScenariosAreAsExpected runs every scenario as its file says; those of published traces where these are.
@@ -83,7 +83,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := table().Find(s, []string{"sja", "sja:efficiency", "jasda", "easy", "fgd"})
+	m, err := table().Find(s, []string{"sja", "sja:throughput", "jasda", "easy", "fgd"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,15 +153,19 @@ func TestAnInterruptionKeepsWhatThereIs(t *testing.T) {
 func TestMechanismsByName(t *testing.T) {
 	s := &scenario.Scenario{Settings: scenario.Settings{Policy: "sla"}}
 	m, err := table().Find(s, []string{"easy", "sja", "sja:fifo", "easy"})
-	if err != nil || len(m) != 3 || m[0].Planner == nil || m[1].Policy.Name() != "sla" || m[2].Policy.Name() != "fifo" {
+	if err != nil || len(m) != 3 || m[0].Planner == nil || m[1].Policy.Name() != "deadline" || m[2].Policy.Name() != "fifo" {
 		t.Errorf("%+v, %v", m, err)
+	}
+	aliased, err := table().Find(s, []string{"sja:fairness", "sja:fair", "jasda:efficiency"})
+	if err != nil || len(aliased) != 2 || aliased[0].Name != "sja:fair" || aliased[1].Name != "jasda:throughput" || !strings.HasSuffix(aliased[1].Summary, "policy throughput") {
+		t.Errorf("names of before: %+v, %v", aliased, err)
 	}
 	all, err := table().Find(s, []string{"all"})
 	if err != nil || len(all) != 2+len(table().Planners) || all[0].Name != "sja" || all[1].Name != "jasda" {
 		t.Errorf("all: %+v, %v", all, err)
 	}
 	j, err := table().Find(s, []string{"jasda", "jasda:fifo"})
-	if err != nil || len(j) != 2 || j[0].Market != &s.Settings.Market || j[0].Policy.Name() != "sla" || j[1].Policy.Name() != "fifo" || m[1].Market != nil {
+	if err != nil || len(j) != 2 || j[0].Market != &s.Settings.Market || j[0].Policy.Name() != "deadline" || j[1].Policy.Name() != "fifo" || m[1].Market != nil {
 		t.Errorf("jasda: %+v, %v", j, err)
 	}
 	s.Settings.Rigid = "fcfs"
@@ -173,8 +177,8 @@ func TestMechanismsByName(t *testing.T) {
 		t.Errorf("a planner that preempts: %v", err)
 	}
 	s.Settings.Rigid = ""
-	_, err = table().Find(s, []string{"esay", "sja:fairnes", "sjaa"})
-	for _, want := range []string{`"esay"; did you mean "easy"?`, `"fairnes"; did you mean "fairness"?`, `"sjaa"; did you mean "sja"?`} {
+	_, err = table().Find(s, []string{"esay", "sja:fiar", "sjaa"})
+	for _, want := range []string{`"esay"; did you mean "easy"?`, `"fiar"; did you mean "fair"?`, `"sjaa"; did you mean "sja"?`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %s in %v", want, err)
 		}

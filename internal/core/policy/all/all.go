@@ -1,4 +1,5 @@
-// Package all is the ordered table of allocation policies. Adding one is a folder and a line here.
+// Package all is the ordered table of allocation policies, each named for its objective, and the only place of their names. Adding one
+// is a folder and a line here.
 package all
 
 import (
@@ -6,19 +7,29 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/policy"
-	"sluice.dev/sluice/internal/core/policy/efficiency"
-	"sluice.dev/sluice/internal/core/policy/fairness"
+	"sluice.dev/sluice/internal/core/policy/deadline"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/policy/shortest"
-	"sluice.dev/sluice/internal/core/policy/sla"
+	"sluice.dev/sluice/internal/core/policy/throughput"
 )
 
 // Policies in the order they are shown; the first is the default.
 func Policies() []policy.Policy {
-	return []policy.Policy{fairness.Policy{}, efficiency.Policy{}, sla.Policy{}, fifo.Policy{}, shortest.Policy{}}
+	return []policy.Policy{fair.Policy{}, shortest.Policy{}, deadline.Policy{}, throughput.Policy{}, fifo.Policy{}}
 }
 
-// Names of all policies.
+// aliases are the names of before. They still choose, in files, flags and tapes; what is shown is the policy's own name.
+var aliases = []struct{ was, is string }{
+	{"fairness", "fair"},
+	{"sla", "deadline"},
+	{"efficiency", "throughput"},
+}
+
+// Default is the policy where none is named.
+func Default() policy.Policy { return Policies()[0] }
+
+// Names of all policies, without aliases.
 func Names() []string {
 	var names []string
 	for _, p := range Policies() {
@@ -27,10 +38,16 @@ func Names() []string {
 	return names
 }
 
-// ByName finds a policy; the error names those there are.
+// ByName finds a policy by its name or an alias of it; the error, of kind Invalid, names those there are.
 func ByName(name string) (policy.Policy, error) {
+	own := name
+	for _, a := range aliases {
+		if a.was == name {
+			own = a.is
+		}
+	}
 	for _, p := range Policies() {
-		if p.Name() == name {
+		if p.Name() == own {
 			return p, nil
 		}
 	}

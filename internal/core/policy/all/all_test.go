@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/policy/policytest"
@@ -22,7 +23,12 @@ func TestByName(t *testing.T) {
 			t.Errorf("ByName(%q) = %v, %v", name, p, err)
 		}
 	}
-	if _, err := all.ByName("fairnes"); err == nil || !strings.Contains(err.Error(), "fairness, efficiency, sla, fifo, shortest") {
+	for alias, name := range map[string]string{"fairness": "fair", "sla": "deadline", "efficiency": "throughput"} {
+		if p, err := all.ByName(alias); err != nil || p.Name() != name {
+			t.Errorf("ByName(%q) = %v, %v; want %s", alias, p, err, name)
+		}
+	}
+	if _, err := all.ByName("fairnes"); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), strings.Join(all.Names(), ", ")) {
 		t.Errorf("an unknown name must be answered with the known ones, got %v", err)
 	}
 }
@@ -33,7 +39,7 @@ func TestWhoIsAskedFirst(t *testing.T) {
 	heavy := policy.Candidate{Job: "heavy", Submitted: 5, QueueAttained: 60, Attained: 60, Weight: 4, Laxity: time.Hour, Used: 30}
 	urgent := policy.Candidate{Job: "urgent", Submitted: 7, QueueAttained: 500, Attained: 500, Weight: 1, Laxity: time.Second, Used: 5}
 	brief := policy.Candidate{Job: "brief", Submitted: 8, Attained: 400, QueueAttained: 400, Weight: 1, Laxity: time.Hour, Density: 7, Used: 5}
-	want := map[string]*policy.Candidate{"fairness": &heavy, "efficiency": &heavy, "sla": &urgent, "fifo": &old, "shortest": &brief}
+	want := map[string]*policy.Candidate{"fair": &heavy, "throughput": &heavy, "deadline": &urgent, "fifo": &old, "shortest": &brief}
 	for _, p := range all.Policies() {
 		best := &old
 		for _, c := range []*policy.Candidate{&starved, &heavy, &urgent, &brief} {

@@ -82,9 +82,9 @@ func New() *Fake {
 		QueueList:  []status.Queue{{Queue: protocol.Queue{Name: "default", Weight: 1}, Pending: 1, Running: 1, Held: 1, Attained: 1234.5}},
 		OutputList: []status.Output{},
 		Told: map[job.ID]Standing{"train": {
-			Prospect: "3 of the 7 that wait for a slice such as node-1/0/3g.40gb, by policy fairness: 2 jobs are ahead of it; " +
+			Prospect: "3 of the 7 that wait for a slice such as node-1/0/3g.40gb, by policy fair: 2 jobs are ahead of it; " +
 				"the last window it could have used, on node-1/0/3g.40gb, went to count-words of queue default 10s ago; likely to start within 10m to 30m",
-			Rank: status.Rank{Place: 3, Of: 7, Policy: "fairness", Profile: "3g.40gb", Slice: slice.ID, Latest: status.Given{
+			Rank: status.Rank{Place: 3, Of: 7, Policy: "fair", Profile: "3g.40gb", Slice: slice.ID, Latest: status.Given{
 				Slice: slice.ID, Length: time.Hour, At: At(-10 * time.Second), Winner: "count-words", WinnerQueue: "default",
 			}},
 		}},
@@ -446,6 +446,6 @@ func (f *Fake) History(context.Context, quantity.Instant) (status.History, error
 
 // About says what a daemon says.
 func (f *Fake) About(context.Context) (status.About, error) {
-	return status.About{Version: "v1", Commit: "abc", Go: "go1.26", Node: "node-1", DataDir: "/data", Listen: "127.0.0.1:7117", Mechanism: "sja", Policy: "fairness",
+	return status.About{Version: "v1", Commit: "abc", Go: "go1.26", Node: "node-1", DataDir: "/data", Listen: "127.0.0.1:7117", Mechanism: "sja", Policy: "fair",
 		Isolation: "cgroup", Inventory: "sim", SingleUser: true, Started: At(-time.Hour), Uptime: time.Hour, JournalBytes: 4096, JournalSeq: 9, Trouble: ""}, f.Err
 }

@@ -1,5 +1,5 @@
-// Package efficiency asks the job whose piece fills the window best in time times memory (our definition, ADR 0005).
-package efficiency
+// Package throughput asks the job whose piece fills the window best in time times memory (our definition, ADR 0005).
+package throughput
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 // Policy is the order.
 type Policy struct{}
 
-// Name is "efficiency".
-func (Policy) Name() string { return "efficiency" }
+// Name is "throughput".
+func (Policy) Name() string { return "throughput" }
 
 // Compare orders by the share of the window's time times memory that the piece uses, largest first, then by age. All
 // candidates of one round answer the same window, so Offered is the same for all.

@@ -1,6 +1,6 @@
-// Package sla asks the job with the least laxity: the time to its owner's deadline less the run time it still needs
+// Package deadline asks the job with the least laxity: the time to its owner's deadline less the run time it still needs
 // (our definition, ADR 0005). Jobs without a deadline come last, by priority.
-package sla
+package deadline
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 // Policy is the order.
 type Policy struct{}
 
-// Name is "sla".
-func (Policy) Name() string { return "sla" }
+// Name is "deadline".
+func (Policy) Name() string { return "deadline" }
 
 // Compare orders by laxity, then priority and age.
 func (Policy) Compare(a, b *policy.Candidate) int {

@@ -1,6 +1,6 @@
-// Package fairness asks the job of the queue that has had the least memory-time for its weight, then the job in it that
+// Package fair asks the job of the queue that has had the least memory-time for its weight, then the job in it that
 // has had the least (SYSTEMS.md 1.2: least attained memory-seconds over weight; our definition, ADR 0005).
-package fairness
+package fair
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 // Policy is the order.
 type Policy struct{}
 
-// Name is "fairness".
-func (Policy) Name() string { return "fairness" }
+// Name is "fair".
+func (Policy) Name() string { return "fair" }
 
 // Compare orders by the queue's attained share, then priority, then the job's attained share, then age.
 func (Policy) Compare(a, b *policy.Candidate) int {
