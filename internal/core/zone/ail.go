@@ -15,22 +15,22 @@ type ailed struct {
 }
 
 // ail takes note of how a subjob ended: any but NodeFailed ends the count.
-func (z *Zone) ail(now quantity.Instant, s *state, r *job.Result) {
+func (z *Zone) ail(now quantity.Instant, j *Job, r *job.Result) {
 	if r.Outcome != job.NodeFailed {
-		if s.trouble != nil {
-			s.trouble.ailed = ailed{}
+		if j.trouble != nil {
+			j.trouble.ailed = ailed{}
 		}
 		return
 	}
-	a := &s.troubled().ailed
+	a := &j.troubled().ailed
 	if now < a.until { // one that was started beside it
 		return
 	}
 	a.times++
 	a.text = r.Detail
 	a.until = now.Add(min(mostPause, z.cfg.Backoff<<min(a.times-1, 10)))
-	if s.met().notBefore < a.until && s.alive > 0 {
-		z.rest(now, s, a.until.Sub(now))
+	if j.met().notBefore < a.until && j.alive > 0 {
+		z.rest(now, j, a.until.Sub(now))
 	}
 }
 

@@ -33,17 +33,17 @@ func (z *Zone) Apply(f protocol.Fact) {
 		}
 		z.adopt(f.Record)
 	case protocol.HomeDropped:
-		if s := z.jobs[f.Job]; s != nil {
-			z.remove(s)
+		if j := z.jobs[f.Job]; j != nil {
+			z.remove(j)
 		}
 		if f.Count > 0 {
 			z.attainedArchived(z.queue(f.Text), -f.Count)
 		}
 		z.bury(f.Job, f.Generation)
 	case protocol.HomeArchived:
-		if s := z.jobs[f.Job]; s != nil {
-			z.remove(s)
-			z.attainedArchived(s.q, s.work().attained)
+		if j := z.jobs[f.Job]; j != nil {
+			z.remove(j)
+			z.attainedArchived(j.q, j.work().attained)
 		}
 	case protocol.QueueKnown:
 		q := z.queue(f.Queue.Name)
@@ -63,151 +63,151 @@ func (z *Zone) Apply(f protocol.Fact) {
 	case protocol.Taught:
 		z.heed(f.Lesson)
 	default:
-		s := z.jobs[f.Job]
-		invariant.Check(s != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
-		z.records.Change(s)
-		z.applyJob(s, &f)
-		z.enroll(s)
-		z.list(s)
-		sum := s.hash()
-		z.sum += sum - s.sum
-		s.sum = sum
+		j := z.jobs[f.Job]
+		invariant.Check(j != nil, "zone %s: fact %d is about job %q, which it does not have", z.cfg.ID, f.Kind, f.Job)
+		z.records.Change(j)
+		z.applyJob(j, &f)
+		z.enroll(j)
+		z.list(j)
+		sum := j.hash()
+		z.sum += sum - j.sum
+		j.sum = sum
 	}
 }
 
 // remove takes a job out of memory. What it had attained counts on for its queue until the zone comes up again.
-func (z *Zone) remove(s *state) {
-	z.records.Remove(s)
-	z.sum -= s.sum
-	z.retire(s)
-	z.strike(s)
-	z.stay(s)
-	if s.sold != nil {
-		z.busy.drop(s, busySlot)
-		z.publishing.Set(&s.sold.slots.publishing, s, quantity.Never)
+func (z *Zone) remove(j *Job) {
+	z.records.Remove(j)
+	z.sum -= j.sum
+	z.retire(j)
+	z.strike(j)
+	z.stay(j)
+	if j.sold != nil {
+		z.busy.drop(j, busySlot)
+		z.publishing.Set(&j.sold.slots.publishing, j, quantity.Never)
 	}
-	delete(z.jobs, s.Job)
+	delete(z.jobs, j.ID)
 }
 
 func (z *Zone) adopt(r *protocol.Record) {
-	s := newState(z.queue(r.Queue), r)
-	s.Spec, s.specSum = z.specs.Share(r.Spec)
-	if w := s.sold; w != nil {
+	j := z.newEntry(z.queue(r.Queue), r)
+	j.Spec, j.specSum = z.specs.Share(r.Spec)
+	if w := j.sold; w != nil {
 		for i := range w.claims {
 			w.leases = append(w.leases, lease{token: w.claims[i].Token})
-			z.hold(s, &w.claims[i])
+			z.hold(j, &w.claims[i])
 		}
 	}
-	s.q.attained += r.Attained
-	z.jobs[s.Job] = s
+	j.q.attained += r.Attained
+	z.jobs[j.ID] = j
 	switch {
 	case r.Verdict.State.Final():
-		z.close(s)
-	case !s.complete():
-		z.enliven(s)
+		z.close(j)
+	case !j.complete():
+		z.enliven(j)
 	}
-	z.armPublications(s)
-	if len(s.work().claims) > 0 {
-		z.busy.add(s, busySlot)
+	z.armPublications(j)
+	if len(j.work().claims) > 0 {
+		z.busy.add(j, busySlot)
 	}
-	s.sum = s.hash()
-	z.sum += s.sum
-	z.records.Add(s)
-	z.enroll(s)
-	z.list(s)
-	z.changed(s)
+	j.sum = j.hash()
+	z.sum += j.sum
+	z.records.Add(j)
+	z.enroll(j)
+	z.list(j)
+	z.changed(j)
 }
 
-func (z *Zone) applyJob(s *state, f *protocol.Fact) {
+func (z *Zone) applyJob(j *Job, f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.Claimed:
-		z.applyClaim(s, f)
+		z.applyClaim(j, f)
 	case protocol.ClaimExtended:
-		c, w := &s.work().claims[z.mustClaim(s, f.Token)], s.makeWork()
+		c, w := &j.work().claims[z.mustClaim(j, f.Token)], j.makeWork()
 		w.claimed = w.claimed.Remove(c.Range).Add(f.Range)
-		invariant.Check(!w.committed.Overlaps(f.Range), "job %s: the extension %v of %v overlaps committed work", s.Job, f.Range, f.Token)
+		invariant.Check(!w.committed.Overlaps(f.Range), "job %s: the extension %v of %v overlaps committed work", j.ID, f.Range, f.Token)
 		c.Plan.Extended += f.End.Sub(c.End)
 		c.Range, c.End = f.Range, f.End
-		z.resell(s, c)
+		z.resell(j, c)
 		if !planted.In(planted.ForgetStale) {
-			z.touch(s)
+			z.touch(j)
 		}
 	case protocol.Released:
-		z.settle(s, f, job.Range{})
+		z.settle(j, f, job.Range{})
 	case protocol.Committed:
-		c, w := s.work().claims[z.mustClaim(s, f.Token)], s.makeWork()
+		c, w := j.work().claims[z.mustClaim(j, f.Token)], j.makeWork()
 		invariant.Check(!f.Range.Empty() && c.Range.Contains(f.Range) && !w.committed.Overlaps(f.Range),
-			"job %s: committing %v of claim %v a second time or beyond it", s.Job, f.Range, c.Range)
-		z.settle(s, f, f.Range)
+			"job %s: committing %v of claim %v a second time or beyond it", j.ID, f.Range, c.Range)
+		z.settle(j, f, f.Range)
 		w.committed = w.committed.Add(f.Range)
 		if f.Skipped { // there is nothing to publish of what was given up
 			w.skipped = w.skipped.Add(f.Range)
 		} else {
-			z.awaitPublication(s, &c, f.Range)
+			z.awaitPublication(j, &c, f.Range)
 		}
-		if s.Spec.Kind == job.Steps && f.Result.Checkpoint && (w.resume.Zero() || !planted.In(planted.StaleCheckpoint)) {
+		if j.Spec.Kind == job.Steps && f.Result.Checkpoint && (w.resume.Zero() || !planted.In(planted.StaleCheckpoint)) {
 			w.resume = f.Token
 		}
-		if s.complete() {
-			z.retire(s) // it has no use for a window any more
+		if j.complete() {
+			z.retire(j) // it has no use for a window any more
 		}
 	case protocol.OutputPublished:
-		z.applyPublished(s, f.Token)
+		z.applyPublished(j, f.Token)
 	case protocol.Calibrated:
-		s.learn(f.Learned)
-		s.rigid.LookAnew()
-		z.touch(s)
+		j.learn(f.Learned)
+		entryOf(j).rigid.LookAnew()
+		z.touch(j)
 	case protocol.HomeHeld:
-		s.Held = f.Flag
-		s.foreseen.told = false // how long its owner pauses it is nobody's estimate
-		z.changed(s)
+		j.Held = f.Flag
+		entryOf(j).foreseen.told = false // how long its owner pauses it is nobody's estimate
+		z.changed(j)
 	case protocol.Ended:
-		end := s.makeFate()
+		end := j.makeFate()
 		end.verdict, end.ended = f.Verdict, f.At
-		z.retire(s)
-		z.close(s)
+		z.retire(j)
+		z.close(j)
 	case protocol.HomeReopened:
-		z.applyReopened(s, f)
+		z.applyReopened(j, f)
 	}
 }
 
-func (z *Zone) applyClaim(s *state, f *protocol.Fact) {
-	w := s.makeWork()
+func (z *Zone) applyClaim(j *Job, f *protocol.Fact) {
+	w := j.makeWork()
 	free := !w.committed.Overlaps(f.Range) && !w.claimed.Overlaps(f.Range) && !f.Range.Empty()
-	invariant.Check(free, "job %s: %v is sold a second time", s.Job, f.Range)
+	invariant.Check(free, "job %s: %v is sold a second time", j.ID, f.Range)
 	c := protocol.Claim{
-		Token: f.Token, Generation: s.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
+		Token: f.Token, Generation: j.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
 		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan, Bid: f.Bid, Asked: f.At,
 	}
 	if c.Bid != nil {
-		z.credit(s.q, -c.Bid.Price)
+		z.credit(j.q, -c.Bid.Price)
 	}
 	w.served = max(w.served, f.Start)
 	i, found := slices.BinarySearchFunc(w.claims, c.Token, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
-	invariant.Check(!found, "job %s: token %v is claimed twice", s.Job, c.Token)
+	invariant.Check(!found, "job %s: token %v is claimed twice", j.ID, c.Token)
 	w.claims = slices.Insert(w.claims, i, c)
 	w.claimed = w.claimed.Add(f.Range)
 	w.leases = append(w.leases, lease{token: c.Token})
-	z.hold(s, &w.claims[i])
-	z.busy.add(s, busySlot)
-	z.touch(s)
+	z.hold(j, &w.claims[i])
+	z.busy.add(j, busySlot)
+	z.touch(j)
 }
 
 // settle ends a claim: what it held is free again but for committed, and it becomes part of the past.
-func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
-	i, w := z.mustClaim(s, f.Token), s.makeWork()
+func (z *Zone) settle(j *Job, f *protocol.Fact, committed job.Range) {
+	i, w := z.mustClaim(j, f.Token), j.makeWork()
 	c := w.claims[i]
 	w.claims = slices.Delete(w.claims, i, i+1)
 	w.claimed = w.claimed.Remove(c.Range)
-	if l := s.lease(f.Token); l.running != 0 {
-		s.q.going.remove(l.running, policy.MiB(c.Demand))
+	if l := j.lease(f.Token); l.running != 0 {
+		j.q.going.remove(l.running, policy.MiB(c.Demand))
 	}
 	w.leases = slices.DeleteFunc(w.leases, func(l lease) bool { return l.token == f.Token })
 	if len(w.claims) == 0 {
-		z.busy.drop(s, busySlot)
+		z.busy.drop(j, busySlot)
 	}
-	z.release(s, &c)
-	q := s.q
+	z.release(j, &c)
+	q := j.q
 	z.freed(q)
 
 	p := protocol.Past{Claim: c, Committed: committed, Skipped: f.Skipped, Outcome: job.Lost, Detail: f.Text}
@@ -237,12 +237,12 @@ func (z *Zone) settle(s *state, f *protocol.Fact, committed job.Range) {
 	if f.At.Add(z.cfg.MinWindow) < c.End {
 		z.onSlices(&c, func(s *slice) { z.floor.EndedEarly(&s.floor) })
 	}
-	z.changed(s)
+	z.changed(j)
 }
 
-func (z *Zone) mustClaim(s *state, t job.Token) int {
-	i := s.claim(t)
-	invariant.Check(i >= 0, "job %s: token %v has no claim", s.Job, t)
+func (z *Zone) mustClaim(j *Job, t job.Token) int {
+	i := j.claim(t)
+	invariant.Check(i >= 0, "job %s: token %v has no claim", j.ID, t)
 	return i
 }
 
@@ -267,12 +267,12 @@ func (z *Zone) Capture() capture.Run {
 }
 
 // all are the jobs by id.
-func (z *Zone) all() []*state {
-	all := make([]*state, 0, len(z.jobs))
-	for _, s := range z.jobs { //sluice:sorted the jobs are sorted before anybody sees them
-		all = append(all, s)
+func (z *Zone) all() []*Job {
+	all := make([]*Job, 0, len(z.jobs))
+	for _, j := range z.jobs { //sluice:sorted the jobs are sorted before anybody sees them
+		all = append(all, j)
 	}
-	slices.SortFunc(all, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+	slices.SortFunc(all, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 

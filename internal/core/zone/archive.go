@@ -19,57 +19,57 @@ import (
 const mostClosing = 1024
 
 // close has the gate told of a job's verdict.
-func (z *Zone) close(s *state) {
-	f := s.makeFate()
-	f.closing = z.closing.Say(f.closing, s)
+func (z *Zone) close(j *Job) {
+	f := j.makeFate()
+	f.closing = z.closing.Say(f.closing, j)
 }
 
 // stay takes a job out of those that are closed, and of those that leave.
-func (z *Zone) stay(s *state) {
-	if f := s.sealed; f != nil {
+func (z *Zone) stay(j *Job) {
+	if f := j.sealed; f != nil {
 		f.closing, f.leaving = z.closing.Confirm(f.closing), z.leaving.Drop(f.leaving)
 	}
 }
 
 // mayLeave has a job leave in its time if nothing more is to become of it: the gate has its verdict, and all of its output is in
 // its place.
-func (z *Zone) mayLeave(s *state) {
-	if f := s.sealed; f != nil && f.acked && f.verdict.State.Final() && (len(s.work().unpublished) == 0 || planted.In(planted.LeaveUnpublished)) {
-		f.leaving = z.leaving.Put(f.leaving, s, f.ended)
+func (z *Zone) mayLeave(j *Job) {
+	if f := j.sealed; f != nil && f.acked && f.verdict.State.Final() && (len(j.work().unpublished) == 0 || planted.In(planted.LeaveUnpublished)) {
+		f.leaving = z.leaving.Put(f.leaving, j, f.ended)
 	}
 }
 
 // sayClosed tells the gate of verdicts, and the archive of jobs that leave.
 func (z *Zone) sayClosed(now quantity.Instant, out *protocol.Out) {
 	z.looking = z.looking[:0]
-	for s, ok := z.closing.Next(now); ok; s, ok = z.closing.Next(now) {
-		z.looking = append(z.looking, s)
+	for j, ok := z.closing.Next(now); ok; j, ok = z.closing.Next(now) {
+		z.looking = append(z.looking, j)
 		if planted.In(planted.ForgetClosing) {
-			s.sealed.closing = z.closing.Confirm(s.sealed.closing)
+			j.sealed.closing = z.closing.Confirm(j.sealed.closing)
 		}
 	}
-	slices.SortFunc(z.looking, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
-	for _, s := range z.looking {
-		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.fate().verdict, At: s.fate().ended})
+	slices.SortFunc(z.looking, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
+	for _, j := range z.looking {
+		z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Verdict: j.fate().verdict, At: j.fate().ended})
 	}
 	due := z.leaving.Due(now)
-	slices.SortFunc(due, func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
-	for _, s := range due {
-		filed := s.AppendFacts(nil)
+	slices.SortFunc(due, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
+	for _, j := range due {
+		filed := j.AppendFacts(nil)
 		filed[0].Actor = z.self
-		z.send(out, protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: s.Job, Generation: s.Generation, Filed: filed})
+		z.send(out, protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: j.ID, Generation: j.Generation, Filed: filed})
 	}
 }
 
 // filed lets go of a job that the archive has. What it has of an earlier life changes nothing.
 func (z *Zone) filed(in *protocol.Message, out *protocol.Out) {
-	if s := z.jobs[in.Job]; s != nil && s.fate().leaving != nil && s.Generation == in.Generation.Number() {
-		z.fact(out, protocol.Fact{Kind: protocol.HomeArchived, Job: s.Job, Generation: s.Generation})
+	if j := z.jobs[in.Job]; j != nil && j.fate().leaving != nil && j.Generation == in.Generation.Number() {
+		z.fact(out, protocol.Fact{Kind: protocol.HomeArchived, Job: j.ID, Generation: j.Generation})
 	}
 }
 
 // attainedArchived adds to what archived jobs of a queue have attained. Jobs that leave attain no less for their queue by it.
-func (z *Zone) attainedArchived(q *queue, more int64) {
+func (z *Zone) attainedArchived(q *Queue, more int64) {
 	z.sum -= queueSum(q)
 	was := q.standing.Archived
 	q.standing.Queue, q.standing.Archived = q.Name, max(0, was+more)
@@ -90,46 +90,46 @@ func (z *Zone) Recalls(m *protocol.Message) (name job.ID, ok bool) {
 
 // recalled is the archived record of the job that a message is about; nil if the job is here, if there is none, or if it was
 // forgotten and is on its way out.
-func (z *Zone) recalled(in *protocol.Message) *state {
+func (z *Zone) recalled(in *protocol.Message) *Job {
 	if len(in.Filed) == 0 || z.jobs[in.Job] != nil || in.Filed[0].Record == nil {
 		return nil
 	}
-	s := z.outsider(in.Filed[0].Record)
-	if s.Generation <= z.buried.last(s.Job) {
+	j := z.outsider(in.Filed[0].Record)
+	if j.Generation <= z.buried.last(j.ID) {
 		return nil
 	}
-	return s
+	return j
 }
 
 // answerArchived takes a message about an archived job in. It is false where the message is to be taken in as any other: the job
 // was taken back for its next life, or made way for another one of its name.
-func (z *Zone) answerArchived(s *state, in *protocol.Message, out *protocol.Out) bool {
-	dropped := protocol.Fact{Kind: protocol.HomeDropped, Job: s.Job, Generation: s.Generation, Count: s.work().attained, Text: s.q.Name}
+func (z *Zone) answerArchived(j *Job, in *protocol.Message, out *protocol.Out) bool {
+	dropped := protocol.Fact{Kind: protocol.HomeDropped, Job: j.ID, Generation: j.Generation, Count: j.work().attained, Text: j.q.Name}
 	switch of := in.Generation.Number(); in.Kind {
 	case protocol.Adopt:
 		switch {
-		case of == s.Generation && s.Submitted < in.At: // as admits has it
+		case of == j.Generation && j.Submitted < in.At: // as admits has it
 			dropped.Generation = 0
 			z.fact(out, dropped)
 			return false
-		case in.Since.Number() > s.Generation:
+		case in.Since.Number() > j.Generation:
 			z.fact(out, dropped)
 			return false
-		case of > s.Generation:
-			z.fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: s.Job, Record: in.Filed[0].Record, Flag: true})
+		case of > j.Generation:
+			z.fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: in.Filed[0].Record, Flag: true})
 			return false
-		case s.lives(in):
-			z.send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch, Generation: s.Generation})
+		case j.lives(in):
+			z.send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch, Generation: j.Generation})
 		}
 	case protocol.Forget:
-		if s.Epoch == in.Epoch && s.Generation <= of {
+		if j.Epoch == in.Epoch && j.Generation <= of {
 			z.fact(out, dropped)
 		}
 		z.send(out, protocol.Message{Kind: protocol.Forgotten, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
 	case protocol.Result:
 		ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job}
-		if s.Epoch == in.Epoch {
-			ack.Range = s.answered(in.Token)
+		if j.Epoch == in.Epoch {
+			ack.Range = j.answered(in.Token)
 		}
 		z.send(out, ack)
 	default:

@@ -61,8 +61,8 @@ func words(t *rapid.T, z *Zone, now quantity.Instant) protocol.Message {
 	name := rapid.SampledFrom([]job.ID{"a", "b"}).Draw(t, "job")
 	of, last := job.Generation(1), z.buried.last(name)
 	var spec *job.Spec
-	if s := z.jobs[name]; s != nil {
-		of, spec = s.Generation, s.Spec
+	if j := z.jobs[name]; j != nil {
+		of, spec = j.Generation, j.Spec
 	}
 	gate := protocol.Address{Role: protocol.Gate}
 	m := protocol.Message{From: gate, Job: name, Epoch: 1, Generation: max(1, of-job.Generation(rapid.IntRange(0, 5).Draw(t, "earlier")/5)), At: now}
@@ -94,8 +94,8 @@ func words(t *rapid.T, z *Zone, now quantity.Instant) protocol.Message {
 		if spec == nil || m.Since == m.Generation {
 			spec = &job.Spec{Name: name, Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second}
 		}
-		if s := z.jobs[name]; s != nil && rapid.IntRange(0, 3).Draw(t, "doubled") > 0 {
-			m.At = s.Submitted
+		if j := z.jobs[name]; j != nil && rapid.IntRange(0, 3).Draw(t, "doubled") > 0 {
+			m.At = j.Submitted
 		}
 		m.Spec, m.Queue = spec, &protocol.Queue{Name: "q", Weight: 1}
 	}
@@ -141,14 +141,14 @@ func TestAnArchivedRecordAnswersAsAHotOne(t *testing.T) {
 				rt.Fatalf("%+v:\n got %+v\nwant %+v", in, got, want)
 			}
 			for _, id := range []job.ID{"a", "b"} {
-				h, s := hot.jobs[id], cold.jobs[id]
-				if s == nil && h != nil { // what the archive has of it is what the other one has
+				h, j := hot.jobs[id], cold.jobs[id]
+				if j == nil && h != nil { // what the archive has of it is what the other one has
 					if p := a.parts[id]; len(p.Filed) == 0 || !h.fate().verdict.State.Final() || !reflect.DeepEqual(p.Filed[0].Record, h.record()) {
 						rt.Fatalf("job %s: the archive has %+v, the other zone %+v", id, p.Filed, h.record())
 					}
 				}
-				if s != nil && (h == nil || h.hash() != s.hash()) {
-					rt.Fatalf("job %s: %+v, in the other zone %+v", id, s, h)
+				if j != nil && (h == nil || h.hash() != j.hash()) {
+					rt.Fatalf("job %s: %+v, in the other zone %+v", id, j, h)
 				}
 			}
 			again, _ := New(cfg)

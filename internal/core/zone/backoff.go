@@ -34,19 +34,19 @@ type trouble struct {
 }
 
 // troubled makes room for a job's trouble.
-func (s *state) troubled() *trouble {
-	if s.trouble == nil {
-		s.trouble = &trouble{}
+func (j *Job) troubled() *trouble {
+	if j.trouble == nil {
+		j.trouble = &trouble{}
 	}
-	return s.trouble
+	return j.trouble
 }
 
 // met is the trouble that a job has met, for reading.
-func (s *state) met() *trouble {
-	if s.trouble == nil {
+func (j *Job) met() *trouble {
+	if j.trouble == nil {
 		return &untroubled
 	}
-	return s.trouble
+	return j.trouble
 }
 
 // untroubled is that of most jobs; it is never written to.
@@ -76,12 +76,12 @@ type avoided struct {
 
 // backOff notes that a job got no place that it asked for; ask is 0 if that was before the zone came up. It avoids the slices it
 // was refused on, none if what it was refused for is no longer on offer.
-func (z *Zone) backOff(now quantity.Instant, s *state, on []*slice, ask uint64, text string) {
-	z.changed(s)
-	if s.alive == 0 {
+func (z *Zone) backOff(now quantity.Instant, j *Job, on []*slice, ask uint64, text string) {
+	z.changed(j)
+	if j.alive == 0 {
 		return
 	}
-	b := &s.troubled().backoff
+	b := &j.troubled().backoff
 	if now.Sub(b.last) > 2*mostPause {
 		b.refusals = 0
 	}
@@ -94,51 +94,51 @@ func (z *Zone) backOff(now quantity.Instant, s *state, on []*slice, ask uint64, 
 	if text == silent {
 		pause = min(pause, mostSilence)
 	}
-	s.floor.Count(market.TurnedDown, now)
+	entryOf(j).floor.Count(market.TurnedDown, now)
 	for _, sl := range on {
-		z.avoid(s, sl, now.Add(pause))
-		z.doubt(now, sl, s)
+		z.avoid(j, sl, now.Add(pause))
+		z.doubt(now, sl, j)
 	}
 	if b.refusals >= refusedOften {
 		b.until = now.Add(pause)
-		if s.met().notBefore < b.until {
-			z.rest(now, s, b.until.Sub(now))
+		if j.met().notBefore < b.until {
+			z.rest(now, j, b.until.Sub(now))
 		}
 	}
 }
 
 // avoid leaves a slice to other jobs until then.
-func (z *Zone) avoid(s *state, sl *slice, until quantity.Instant) {
-	b := &s.troubled().backoff
+func (z *Zone) avoid(j *Job, sl *slice, until quantity.Instant) {
+	b := &j.troubled().backoff
 	if i := slices.IndexFunc(b.avoided, func(a avoided) bool { return a.slice == sl }); i >= 0 {
 		b.avoided[i].until = max(b.avoided[i].until, until)
 	} else {
 		b.avoided = append(b.avoided, avoided{sl, until})
 	}
-	z.avoidedAnew(s)
+	z.avoidedAnew(j)
 }
 
 // avoidedAnew sets the job's alarm for when it avoids a slice less, and has its place looked for anew if it is rigid.
-func (z *Zone) avoidedAnew(s *state) {
+func (z *Zone) avoidedAnew(j *Job) {
 	next := quantity.Never
-	for i := range s.met().backoff.avoided {
-		next = min(next, s.met().backoff.avoided[i].until)
+	for i := range j.met().backoff.avoided {
+		next = min(next, j.met().backoff.avoided[i].until)
 	}
-	z.avoiding.Set(&s.troubled().slots.avoiding, s, next)
-	s.rigid.LookAnew()
-	z.changed(s)
+	z.avoiding.Set(&j.troubled().slots.avoiding, j, next)
+	entryOf(j).rigid.LookAnew()
+	z.changed(j)
 }
 
 // forgive ends what a job avoids for as long as it was to.
-func (z *Zone) forgive(now quantity.Instant, s *state) {
-	s.troubled().backoff.avoided = slices.DeleteFunc(s.met().backoff.avoided, func(a avoided) bool { return a.until <= now })
-	z.avoidedAnew(s)
+func (z *Zone) forgive(now quantity.Instant, j *Job) {
+	j.troubled().backoff.avoided = slices.DeleteFunc(j.met().backoff.avoided, func(a avoided) bool { return a.until <= now })
+	z.avoidedAnew(j)
 }
 
 // avoids says whether the job leaves the slice to others.
-func (s *state) avoids(sl *slice) bool {
-	for i := range s.met().backoff.avoided {
-		if s.met().backoff.avoided[i].slice == sl {
+func (j *Job) avoids(sl *slice) bool {
+	for i := range j.met().backoff.avoided {
+		if j.met().backoff.avoided[i].slice == sl {
 			return true
 		}
 	}
@@ -147,11 +147,11 @@ func (s *state) avoids(sl *slice) bool {
 
 // doubt counts the different jobs in a row that a slice's node refused on its present view, and leaves the slice alone for
 // AskTTL when they are many: what was refused to all of them is not asked again and again of the same view.
-func (z *Zone) doubt(now quantity.Instant, sl *slice, s *state) {
-	if sl.doubter == s {
+func (z *Zone) doubt(now quantity.Instant, sl *slice, j *Job) {
+	if sl.doubter == j {
 		return
 	}
-	sl.doubter = s
+	sl.doubter = j
 	if sl.doubts++; sl.doubts >= doubtedOften {
 		z.setStale(sl, now.Add(z.cfg.AskTTL))
 	}
@@ -167,20 +167,20 @@ func (z *Zone) looksAnother(sl *slice) {
 	if z.avoiding.Len() == 0 {
 		return
 	}
-	for _, s := range z.avoiding.All() {
-		if s.met().backoff.refusals < refusedOften && s.avoids(sl) {
-			s.troubled().backoff.avoided = slices.DeleteFunc(s.met().backoff.avoided, func(a avoided) bool { return a.slice == sl })
-			z.avoidedAnew(s)
+	for _, j := range z.avoiding.All() {
+		if j.met().backoff.refusals < refusedOften && j.avoids(sl) {
+			j.troubled().backoff.avoided = slices.DeleteFunc(j.met().backoff.avoided, func(a avoided) bool { return a.slice == sl })
+			z.avoidedAnew(j)
 		}
 	}
 }
 
 // taken: a node took what the zone sold it, so neither the job nor the slice is to be doubted.
-func (z *Zone) taken(s *state, t job.Token) {
-	if s.trouble != nil {
-		s.trouble.backoff.refusals, s.trouble.backoff.text = 0, ""
+func (z *Zone) taken(j *Job, t job.Token) {
+	if j.trouble != nil {
+		j.trouble.backoff.refusals, j.trouble.backoff.text = 0, ""
 	}
-	c := &s.work().claims[s.claim(t)]
+	c := &j.work().claims[j.claim(t)]
 	z.site(c.Slice).trust()
 	for _, id := range c.Also {
 		z.site(id).trust()

@@ -14,7 +14,7 @@ import (
 // ask is an unanswered Ask: soft, the node's grant is fenced by its own epoch.
 type ask struct {
 	id  uint64
-	job *state
+	job *Job
 	// generation of the job that it was decided for.
 	generation job.Generation
 	slice      *slice
@@ -41,55 +41,55 @@ func (a *ask) on(z *Zone, do func(*slice)) {
 // ranges. A grant nobody waits for any more is left to lapse.
 func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	a := z.takeAsk(in.Ask)
-	if a == nil || in.Job != a.job.Job {
+	if a == nil || in.Job != a.job.ID {
 		return
 	}
-	s := a.job
-	if s.fate().verdict.State.Final() || s.Generation != a.generation || s.fate().dropping.State != job.Waiting || s.work().committed.Overlaps(a.piece.Range) || s.work().claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.End || s.claim(in.Token) >= 0 {
+	j := a.job
+	if j.fate().verdict.State.Final() || j.Generation != a.generation || j.fate().dropping.State != job.Waiting || j.work().committed.Overlaps(a.piece.Range) || j.work().claimed.Overlaps(a.piece.Range) && !planted.In(planted.SellTwice) || in.End < a.piece.End || j.claim(in.Token) >= 0 {
 		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
-		z.changed(s)
+		z.changed(j)
 		return
 	}
-	z.pay(now, s.q, a.piece.Bid, out)
+	z.pay(now, j.q, a.piece.Bid, out)
 	z.fact(out, protocol.Fact{
-		Kind: protocol.Claimed, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
+		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: in.Token, Node: a.slice.view.Node, Slice: a.slice.id, Also: a.also,
 		Speed: a.piece.Speed, Range: a.piece.Range, Start: in.Start, End: in.End, Demand: a.piece.Demand,
-		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: s.work().resume, Window: a.piece.Window, Round: a.piece.Round, Option: a.piece.Option},
+		Plan: protocol.Plan{Run: a.piece.Run, Wall: a.piece.Wall, Resume: j.work().resume, Window: a.piece.Window, Round: a.piece.Round, Option: a.piece.Option},
 		Bid:  a.piece.Bid, At: a.asked,
 	})
-	l := s.lease(in.Token)
+	l := j.lease(in.Token)
 	l.sent, l.won = now, a.id
-	z.stir(s)
-	c := s.work().claims[s.claim(in.Token)]
-	z.redeem(s, &c, out)
+	z.stir(j)
+	c := j.work().claims[j.claim(in.Token)]
+	z.redeem(j, &c, out)
 }
 
 // redeem sends the third step. It is repeated until the node answers, and idempotent by the token.
-func (z *Zone) redeem(s *state, c *protocol.Claim, out *protocol.Out) {
+func (z *Zone) redeem(j *Job, c *protocol.Claim, out *protocol.Out) {
 	z.send(out, protocol.Message{
-		Kind: protocol.Redeem, To: nodeOf(c), Token: c.Token, Job: s.Job, Epoch: s.Epoch, Generation: c.Generation.Number(), Slice: c.Slice, Also: c.Also,
-		Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Plan: c.Plan, Spec: s.Spec,
+		Kind: protocol.Redeem, To: nodeOf(c), Token: c.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(), Slice: c.Slice, Also: c.Also,
+		Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Plan: c.Plan, Spec: j.Spec,
 	})
 }
 
 // refused: the view was stale, a fresh Offer follows; or an extension was not to be had.
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.takeAsk(in.Ask); a != nil {
-		a.job.rigid.Refused(now)
+		entryOf(a.job).rigid.Refused(now)
 		z.backOff(now, a.job, z.present(a.version, a.slice.id, a.also), a.id, in.Text)
 		return
 	}
 	if id, sl, version, ok := z.planner.Refuse(in.Ask); ok {
-		if s := z.jobs[id]; s != nil && s.alive > 0 {
-			z.backOff(now, s, z.present(version, sl.Name(), nil), in.Ask, in.Text)
+		if j := z.jobs[id]; j != nil && j.alive > 0 {
+			z.backOff(now, j, z.present(version, sl.Name(), nil), in.Ask, in.Text)
 		}
 		return
 	}
-	if s, l := z.standing(in); s != nil && l.ask == in.Ask && in.Ask != 0 {
+	if j, l := z.standing(in); j != nil && l.ask == in.Ask && in.Ask != 0 {
 		l.ask = 0
-		z.stir(s)
-		z.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: s.Job, Token: in.Token, Range: l.before.Range, End: l.before.End})
-		z.changed(s)
+		z.stir(j)
+		z.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: l.before.Range, End: l.before.End})
+		z.changed(j)
 	}
 }
 
@@ -104,9 +104,9 @@ func (z *Zone) present(version uint64, id job.SliceID, also []job.SliceID) []*sl
 
 // extended: the node has moved the lease's end; the claim was extended before it was asked.
 func (z *Zone) extended(in *protocol.Message) {
-	if s, l := z.standing(in); l != nil && l.ask == in.Ask {
+	if j, l := z.standing(in); l != nil && l.ask == in.Ask {
 		l.ask = 0
-		z.stir(s)
+		z.stir(j)
 	}
 }
 

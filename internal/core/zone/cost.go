@@ -13,13 +13,13 @@ import (
 func (z *Zone) Costs(cuts []status.Cut) []status.Cut {
 	out := make([]status.Cut, 0, len(cuts))
 	for _, c := range cuts {
-		if s := z.jobs[c.Job]; s != nil {
-			c.Kind = s.Spec.Kind
-			if l := s.lease(c.Token); l != nil {
+		if j := z.jobs[c.Job]; j != nil {
+			c.Kind = j.Spec.Kind
+			if l := j.lease(c.Token); l != nil {
 				c.Reported = max(0, min(l.progress, c.Range.To)-c.Range.From)
 				if !c.Withdrawn {
 					c.Ran = max(0, c.At.Sub(c.Started))
-					c.AtRisk = s.atRisk(s.work().claims[s.claim(c.Token)].Speed, &c)
+					c.AtRisk = j.atRisk(j.work().claims[j.claim(c.Token)].Speed, &c)
 				}
 			}
 		}
@@ -29,13 +29,13 @@ func (z *Zone) Costs(cuts []status.Cut) []status.Cut {
 }
 
 // atRisk is how much of what a subjob ran is done again if it is cut and leaves no checkpoint when it is warned.
-func (s *state) atRisk(speed int64, c *status.Cut) time.Duration {
-	if s.Spec.Kind == job.Rigid {
+func (j *Job) atRisk(speed int64, c *status.Cut) time.Duration {
+	if j.Spec.Kind == job.Rigid {
 		return c.Ran
 	}
-	unit := s.Spec.PerUnit
-	if s.learned().Rate > 0 {
-		unit = s.learned().Rate
+	unit := j.Spec.PerUnit
+	if j.learned().Rate > 0 {
+		unit = j.learned().Rate
 	}
 	if speed <= 0 {
 		return c.Ran

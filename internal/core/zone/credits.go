@@ -12,15 +12,15 @@ import (
 // something is to be paid; the price itself is in the claim, so that no crash comes between what is sold and what is paid.
 
 // full is what a queue's purse holds, and is refilled by in market.PurseTime, as the cluster and the other queues now are.
-func (z *Zone) full(q *queue) int64 {
+func (z *Zone) full(q *Queue) int64 {
 	return max(1, quantity.MulDiv(z.cfg.Market.Refill*int64(len(z.floor.Slices())), q.share(), max(q.share(), z.weights)))
 }
 
 // share is what a queue counts for among those with jobs.
-func (q *queue) share() int64 { return max(1, q.Weight) }
+func (q *Queue) share() int64 { return max(1, q.Weight) }
 
 // refilled is a queue's standing with what time has brought it. A queue that never paid begins with a full purse.
-func (z *Zone) refilled(now quantity.Instant, q *queue) protocol.Standing {
+func (z *Zone) refilled(now quantity.Instant, q *Queue) protocol.Standing {
 	s, full := q.standing, z.full(q)
 	s.Queue = q.Name
 	if s.Refilled == 0 {
@@ -35,12 +35,12 @@ func (z *Zone) refilled(now quantity.Instant, q *queue) protocol.Standing {
 }
 
 // purse is what a queue can still pay: what it has, less what it has offered in asks that are not answered yet.
-func (z *Zone) purse(now quantity.Instant, q *queue) int64 {
+func (z *Zone) purse(now quantity.Instant, q *Queue) int64 {
 	return max(0, z.refilled(now, q).Credits-q.pledged)
 }
 
 // pay says what a queue has, in the step in which something is claimed for it at a price, and holds the price to it.
-func (z *Zone) pay(now quantity.Instant, q *queue, b *protocol.Bid, out *protocol.Out) {
+func (z *Zone) pay(now quantity.Instant, q *Queue, b *protocol.Bid, out *protocol.Out) {
 	if b == nil || b.Price == 0 {
 		return
 	}
@@ -50,7 +50,7 @@ func (z *Zone) pay(now quantity.Instant, q *queue, b *protocol.Bid, out *protoco
 }
 
 // credit adds to what a queue has; what it pays is below 0.
-func (z *Zone) credit(q *queue, more int64) {
+func (z *Zone) credit(q *Queue, more int64) {
 	if more == 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func (z *Zone) credit(q *queue, more int64) {
 }
 
 // populate keeps how many jobs without a verdict a queue has, and what all queues with any weigh together.
-func (z *Zone) populate(q *queue, more int) {
+func (z *Zone) populate(q *Queue, more int) {
 	if q.alive > 0 {
 		z.weights -= q.share()
 	}

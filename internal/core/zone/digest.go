@@ -5,7 +5,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-func queueSum(q *queue) uint64 {
+func queueSum(q *Queue) uint64 {
 	if q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.standing == (protocol.Standing{}) {
 		return 0 // as good as never heard of: reading a queue makes one
 	}
@@ -29,12 +29,12 @@ func pastSum(past []protocol.Past, i int) uint64 {
 }
 
 // hash is the job's part of the digest.
-func (s *state) hash() uint64 {
-	w, l, f, safe := s.work(), s.learned(), s.fate(), unsafeSum
-	if s.lessons != nil {
-		safe = s.lessons.safeSum
+func (j *Job) hash() uint64 {
+	w, l, f, safe := j.work(), j.learned(), j.fate(), unsafeSum
+	if j.lessons != nil {
+		safe = j.lessons.safeSum
 	}
-	h := digest.New().Text(string(s.Job)).Int(int64(s.Epoch), int64(s.Generation), int64(s.specSum), int64(s.Submitted), w.forgiven).Text(s.q.Name).Bool(s.Held)
+	h := digest.New().Text(string(j.ID)).Int(int64(j.Epoch), int64(j.Generation), int64(j.specSum), int64(j.Submitted), w.forgiven).Text(j.q.Name).Bool(j.Held)
 	h = w.skipped.Mix(w.claimed.Mix(w.committed.Mix(h)))
 	h = learnedHash(digest.List(h, w.claims), l).Int(int64(safe))
 	h = w.resume.Mix(h).Int(w.attained, int64(w.started), int64(len(w.past)), int64(w.pastSum))

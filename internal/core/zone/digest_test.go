@@ -11,16 +11,16 @@ import (
 // TestEveryDurableFieldMovesTheDigest: facts that lose one would fold to what looks like the same state. A spec has its own
 // test, at the gate.
 func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
-	of := func(r *protocol.Record) *state {
-		s := newState(&queue{Queue: protocol.Queue{Name: r.Queue}}, r)
-		s.specSum = digest.Optional(digest.New(), r.Spec).Sum()
-		return s
+	of := func(r *protocol.Record) *Job {
+		j := alone(&Queue{Queue: protocol.Queue{Name: r.Queue}}, r)
+		j.specSum = digest.Optional(digest.New(), r.Spec).Sum()
+		return j
 	}
 	r := &protocol.Record{Generation: 1}
 	digesttest.EveryField(t, r, func() uint64 { return of(r).hash() })
-	q := &queue{}
+	q := &Queue{}
 	digesttest.EveryField(t, q, func() uint64 { return queueSum(q) },
-		"zone", "attained", "held", "asking", "going", "kept", "pledged", "templates", "alive", "unbegun", "rosters")
+		"attained", "held", "asking", "going", "pledged", "templates", "alive", "unbegun", "rosters")
 	l := &template{}
 	digesttest.EveryField(t, l, func() uint64 { return templateSum("q", l) }, "sum", "untold", "heard", "done", "tables")
 }

@@ -17,53 +17,53 @@ import (
 )
 
 // why is the reason of a job's present state in one sentence.
-func (z *Zone) why(now quantity.Instant, s *state) string {
+func (z *Zone) why(now quantity.Instant, j *Job) string {
 	switch {
-	case s.fate().verdict.State.Final():
-		return s.fate().verdict.Reason
-	case s.fate().dropping.State == job.Failed && len(s.work().claims) == 0 && len(s.work().unpublished) > 0:
-		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", s.fate().dropping.Reason, s.work().unpublished[0].Node)
-	case s.fate().dropping.State != job.Waiting:
-		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", s.fate().dropping.Reason, len(s.work().claims))
-	case s.complete() && len(s.work().unpublished) > 0:
-		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", s.work().unpublished[0].Node)
-	case s.Held && len(s.work().claims) > 0:
-		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(s.work().claims))
-	case len(s.work().claims) == 1:
-		return "running on " + string(s.work().claims[0].Slice)
-	case len(s.work().claims) > 1:
+	case j.fate().verdict.State.Final():
+		return j.fate().verdict.Reason
+	case j.fate().dropping.State == job.Failed && len(j.work().claims) == 0 && len(j.work().unpublished) > 0:
+		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", j.fate().dropping.Reason, j.work().unpublished[0].Node)
+	case j.fate().dropping.State != job.Waiting:
+		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.fate().dropping.Reason, len(j.work().claims))
+	case j.complete() && len(j.work().unpublished) > 0:
+		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", j.work().unpublished[0].Node)
+	case j.Held && len(j.work().claims) > 0:
+		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(j.work().claims))
+	case len(j.work().claims) == 1:
+		return "running on " + string(j.work().claims[0].Slice)
+	case len(j.work().claims) > 1:
 		var at []string
-		for i := range s.work().claims {
-			at = append(at, string(s.work().claims[i].Slice))
+		for i := range j.work().claims {
+			at = append(at, string(j.work().claims[i].Slice))
 		}
 		return "running on " + strings.Join(at, ", ")
-	case s.Held:
+	case j.Held:
 		return "paused by its owner"
-	case s.work().asking > 0:
+	case j.work().asking > 0:
 		return "a window was won, its node is being asked"
-	case s.met().notBefore > now && s.met().ailed.until >= s.met().notBefore:
+	case j.met().notBefore > now && j.met().ailed.until >= j.met().notBefore:
 		return fmt.Sprintf("(Node) its node could not run it, %d times in a row (%s); it is tried again in %v",
-			s.met().ailed.times, s.met().ailed.text, s.met().notBefore.Sub(now).Round(time.Millisecond))
-	case s.met().notBefore > now && s.met().backoff.until >= s.met().notBefore:
+			j.met().ailed.times, j.met().ailed.text, j.met().notBefore.Sub(now).Round(time.Millisecond))
+	case j.met().notBefore > now && j.met().backoff.until >= j.met().notBefore:
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
-			s.met().backoff.refusals, s.met().backoff.text, s.met().notBefore.Sub(now).Round(time.Millisecond))
-	case s.met().notBefore > now:
-		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", s.met().notBefore.Sub(now).Round(time.Millisecond), s.learned().LastDetail)
+			j.met().backoff.refusals, j.met().backoff.text, j.met().notBefore.Sub(now).Round(time.Millisecond))
+	case j.met().notBefore > now:
+		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.met().notBefore.Sub(now).Round(time.Millisecond), j.learned().LastDetail)
 	case !z.usable():
 		return "no slice is usable" + z.unusable()
 	}
-	if sl, r := z.planner.ReservedFor(s.Job); r != nil {
+	if sl, r := z.planner.ReservedFor(j.ID); r != nil {
 		return fmt.Sprintf("(Resources) reserved on %s in %v", sl.Name(), r.Start.Sub(now).Round(time.Second))
 	}
-	so := z.floor.Counts(&s.floor)
+	so := z.floor.Counts(&entryOf(j).floor)
 	c := so.Latest()
-	if s.Spec.External && !s.floor.Attended() {
+	if j.Spec.External && !entryOf(j).floor.Attended() {
 		c = market.Cause{Reason: market.Unattended}
 	}
 	if c.Reason == market.Eligible {
 		return "(Resources) every slice is taken; it is asked when a window opens"
 	}
-	return "(" + slurmReason(c.Reason) + ") " + z.sentence(s, &c)
+	return "(" + slurmReason(c.Reason) + ") " + z.sentence(j, &c)
 }
 
 // slurmReason is the short word that users of Slurm know.
@@ -85,7 +85,7 @@ func slurmReason(r market.Reason) string {
 }
 
 // sentence says what a counted reason means, with what would be needed.
-func (z *Zone) sentence(s *state, c *market.Cause) string {
+func (z *Zone) sentence(j *Job, c *market.Cause) string {
 	f := &c.Refusal
 	switch c.Reason {
 	case market.Held:
@@ -95,7 +95,7 @@ func (z *Zone) sentence(s *state, c *market.Cause) string {
 	case market.Ending:
 		return "it is ending"
 	case market.QueueCap:
-		return fmt.Sprintf("queue %s may hold %d slices at once and does", s.q.Name, s.q.Cap)
+		return fmt.Sprintf("queue %s may hold %d slices at once and does", j.q.Name, j.q.Cap)
 	case market.Unattended:
 		if z.cfg.Market == nil {
 			return "it is external, and this daemon asks no agents: start it with --mechanism jasda"
@@ -106,7 +106,7 @@ func (z *Zone) sentence(s *state, c *market.Cause) string {
 	case market.Denied:
 		return "a variant that it proposed broke a rule; its agent was told which"
 	case market.TurnedDown:
-		return "a place that it had won was refused (" + cmp.Or(s.met().backoff.text, "its node has taken it since") + "); it asks there again after a pause"
+		return "a place that it had won was refused (" + cmp.Or(j.met().backoff.text, "its node has taken it since") + "); it asks there again after a pause"
 	case market.LostToPolicy:
 		if z.cfg.Market != nil {
 			return "others in its time were worth more, or wait longer"
@@ -115,11 +115,11 @@ func (z *Zone) sentence(s *state, c *market.Cause) string {
 	case market.NoFreeWork:
 		return "all its work is claimed or committed"
 	case market.AtParallelism:
-		return fmt.Sprintf("it already runs the %d subjobs its parallelism allows", s.Spec.Parallelism)
+		return fmt.Sprintf("it already runs the %d subjobs its parallelism allows", j.Spec.Parallelism)
 	case market.Unsafe:
 		return fmt.Sprintf("its next piece needs %d MiB, more than the slices that are free have", f.Least>>20)
 	case market.TooShort:
-		if n := s.width(); n > 1 {
+		if n := j.width(); n > 1 {
 			return fmt.Sprintf("it needs %d slices at once: its place is planned when no rigid job waits before it", n)
 		}
 		return fmt.Sprintf("the free windows are too short: the least useful piece takes %v", f.Need.Round(time.Millisecond))
@@ -138,11 +138,11 @@ func (z *Zone) sentence(s *state, c *market.Cause) string {
 
 // Explain says why a job waits or where it runs: counts of every reason, and how it matches each slice.
 func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, bool) {
-	s := z.jobs[id]
-	if s == nil {
+	j := z.jobs[id]
+	if j == nil {
 		return status.Explanation{}, false
 	}
-	return z.explain(now, s), true
+	return z.explain(now, j), true
 }
 
 // ExplainFiled says the same of a job that was left to the archive, from its record, which is not kept.
@@ -150,10 +150,10 @@ func (z *Zone) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Exp
 	return z.explain(now, z.outsider(r))
 }
 
-func (z *Zone) explain(now quantity.Instant, s *state) status.Explanation {
+func (z *Zone) explain(now quantity.Instant, s *Job) status.Explanation {
 	j := z.detail(now, s)
-	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", s.Job, j.State, j.Reason)}
-	for _, c := range z.floor.Counts(&s.floor).List {
+	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", s.ID, j.State, j.Reason)}
+	for _, c := range z.floor.Counts(&entryOf(s).floor).List {
 		if c.Reason != market.Eligible {
 			e.Reasons = append(e.Reasons, status.Reason{Text: z.sentence(s, &c), Count: c.N, Last: c.Last})
 		}
@@ -166,13 +166,13 @@ func (z *Zone) explain(now quantity.Instant, s *state) status.Explanation {
 
 // DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.
 func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
-	s, v := z.outsider(&protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), z.viewer(now)
-	e := status.Explanation{Job: v.show(s), Slices: z.matches(now, s)}
-	early, found := v.nextStart(s)
+	j, v := z.outsider(&protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), z.viewer(now)
+	e := status.Explanation{Job: v.show(j), Slices: z.matches(now, j)}
+	early, found := v.nextStart(j)
 	switch {
 	case !found:
 		e.Summary = "it would wait: no free window holds its first piece now"
-	case early <= now && z.guess(now, s) == 0, e.Job.StartLate <= now:
+	case early <= now && z.guess(now, j) == 0, e.Job.StartLate <= now:
 		e.Summary = "it would start at once"
 	default:
 		e.Summary = "it is likely to start " + within(now, e.Job.StartEarly, e.Job.StartLate)
@@ -186,13 +186,13 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 }
 
 // matches says for every slice what the job's next piece would need there.
-func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
+func (z *Zone) matches(now quantity.Instant, j *Job) []status.SliceFit {
 	out := make([]status.SliceFit, 0, len(z.floor.Slices()))
 	fits := make([]*status.SliceFit, len(z.floor.Classes()))
 	for sl := range z.offeredSlices() {
 		c := sl.floor.Class()
 		if fits[c.At()] == nil {
-			fits[c.At()] = z.match(now, s, c)
+			fits[c.At()] = z.match(now, j, c)
 		}
 		f := *fits[c.At()]
 		if f.Slice = sl.id; !sl.view.Usable {
@@ -204,18 +204,18 @@ func (z *Zone) matches(now quantity.Instant, s *state) []status.SliceFit {
 }
 
 // match says what the job's next piece would need on a usable slice of a class.
-func (z *Zone) match(now quantity.Instant, s *state, c *market.Class) *status.SliceFit {
-	v := s.view()
+func (z *Zone) match(now quantity.Instant, j *Job, c *market.Class) *status.SliceFit {
+	v := j.view()
 	v.Running = 0
 	f := &status.SliceFit{Capacity: c.Capacity[trp.Memory]}
-	if free := job.NextFree(0, s.Spec.Total, s.work().committed); !free.Empty() {
-		f.Least = s.safe().LeastOver(free.From, free.From+1, s.learned().MemoryScale)
+	if free := job.NextFree(0, j.Spec.Total, j.work().committed); !free.Empty() {
+		f.Least = j.safe().LeastOver(free.From, free.From+1, j.learned().MemoryScale)
 	}
 	end := quantity.Never
-	if s.Spec.Kind != job.Rigid {
+	if j.Spec.Kind != job.Rigid {
 		end = now.Add(z.cfg.Horizon)
 	}
-	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(s.Spec), Start: now, End: end})
+	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: now, End: end})
 	switch r.Why {
 	case atomizer.Interested:
 		f.Fits, f.Reach = true, p.Range

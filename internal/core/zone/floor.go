@@ -16,39 +16,39 @@ import (
 // The zone's side of its floor: what a job, a slice and the zone itself answer to it (market.Demand, market.Supply, market.Sale).
 
 // demand is a job as the floor sees it.
-type demand state
+type demand entry
 
 // stateOf is the job that the floor speaks of.
-func stateOf(j *market.Job) *state { return (*state)(j.Demand.(*demand)) }
+func jobOf(j *market.Job) *Job { return &j.Demand.(*demand).Job }
 
-func (d *demand) Name() job.ID                   { return d.Job }
+func (d *demand) Name() job.ID                   { return d.ID }
 func (d *demand) Spec() *job.Spec                { return d.accepted.Spec }
 func (d *demand) Queue() (string, time.Duration) { return d.q.Name, d.q.MaxWindow }
-func (d *demand) View() atomizer.View            { return (*state)(d).view() }
-func (d *demand) Busy() int                      { return len((*state)(d).work().claims) + (*state)(d).work().asking }
+func (d *demand) View() atomizer.View            { return d.view() }
+func (d *demand) Busy() int                      { return len(d.work().claims) + d.work().asking }
 func (d *demand) Submitted() quantity.Instant    { return d.accepted.Submitted }
-func (d *demand) Served() quantity.Instant       { return (*state)(d).work().served }
-func (d *demand) RestsUntil() quantity.Instant   { return (*state)(d).met().notBefore }
-func (d *demand) Attained() int64                { return (*state)(d).work().attained }
-func (d *demand) Trust() protocol.Trust          { return (*state)(d).trust() }
+func (d *demand) Served() quantity.Instant       { return d.work().served }
+func (d *demand) RestsUntil() quantity.Instant   { return d.met().notBefore }
+func (d *demand) Attained() int64                { return d.work().attained }
+func (d *demand) Trust() protocol.Trust          { return d.trust() }
 
 func (d *demand) Ineligible(now quantity.Instant) market.Reason {
-	return d.q.zone.ineligible(now, (*state)(d))
+	return d.zone.ineligible(now, &d.Job)
 }
 
 // Volatile jobs are those whose queue has a cap, and those that avoid slices.
 func (d *demand) Volatile() bool {
-	return d.q.Cap > 0 || d.q.kept != nil || len((*state)(d).met().backoff.avoided) > 0
+	return d.q.Cap > 0 || d.zone.kept[d.q] != nil || len(d.met().backoff.avoided) > 0
 }
 
-func (d *demand) Avoids(s *market.Slice) bool { return (*state)(d).avoids(sliceOf(s)) }
+func (d *demand) Avoids(s *market.Slice) bool { return d.avoids(sliceOf(s)) }
 
 func (d *demand) Use(now quantity.Instant) (own, queue, weight int64) {
-	return (*state)(d).work().attained + (*state)(d).had(now), d.q.attained + d.q.going.at(now), max(1, d.q.Weight)
+	return d.work().attained + d.had(now), d.q.attained + d.q.going.at(now), max(1, d.q.Weight)
 }
 
 func (d *demand) Sentence(r market.Reason) string {
-	return d.q.zone.sentence((*state)(d), &market.Cause{Reason: r})
+	return d.zone.sentence(&d.Job, &market.Cause{Reason: r})
 }
 
 // sliceOf is the slice that the floor speaks of.
@@ -84,7 +84,7 @@ func (z *Zone) plannerConfig() backfill.Config {
 type seller Zone
 
 func (z *seller) Ask(now quantity.Instant, j *market.Job, s *market.Slice, p market.Piece, out *protocol.Out) {
-	(*Zone)(z).ask(now, stateOf(j), sliceOf(s), nil, p, 0, out)
+	(*Zone)(z).ask(now, jobOf(j), sliceOf(s), nil, p, 0, out)
 }
 
 // Withdraw asks the slice's node to give up what was sold there and has not begun.
@@ -103,15 +103,15 @@ func (z *seller) Withdraw(now, from quantity.Instant, s *market.Slice, out *prot
 }
 
 func (z *seller) Purse(now quantity.Instant, j *market.Job) (has, full int64) {
-	q := stateOf(j).q
+	q := jobOf(j).q
 	return (*Zone)(z).purse(now, q), (*Zone)(z).full(q)
 }
 
 // sendWithdrawal is repeated until the lease is over or has begun, and idempotent.
-func (z *Zone) sendWithdrawal(s *state, c *protocol.Claim, l *lease, now quantity.Instant, out *protocol.Out) {
+func (z *Zone) sendWithdrawal(j *Job, c *protocol.Claim, l *lease, now quantity.Instant, out *protocol.Out) {
 	l.sent = now
 	z.send(out, protocol.Message{
-		Kind: protocol.Stop, To: nodeOf(c), Token: c.Token, Job: s.Job, Flag: true, Text: "withdrawn before it began: something better is known",
+		Kind: protocol.Stop, To: nodeOf(c), Token: c.Token, Job: j.ID, Flag: true, Text: "withdrawn before it began: something better is known",
 	})
 }
 
@@ -152,28 +152,28 @@ func (z *Zone) turnSlices(now quantity.Instant) {
 }
 
 // ask proposes a piece to the node, which alone decides: the first of the five steps.
-func (z *Zone) ask(now quantity.Instant, st *state, s *slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
+func (z *Zone) ask(now quantity.Instant, j *Job, s *slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
 	id := z.newAsk()
 	a := &ask{
-		id: id, job: st, generation: st.Generation, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL), asked: now, version: s.view.Version,
+		id: id, job: j, generation: j.Generation, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL), asked: now, version: s.view.Version,
 	}
 	z.asks = append(z.asks, a)
 	a.on(z, func(s *slice) { s.asks = append(s.asks, a) })
-	w := st.makeWork()
+	w := j.makeWork()
 	w.asked = w.asked.Add(p.Range)
 	w.asking++
-	z.floor.Served(&st.floor)
-	st.q.asking += 1 + len(also)
+	z.floor.Served(&entryOf(j).floor)
+	j.q.asking += 1 + len(also)
 	if p.Bid != nil && !planted.In(planted.ForgetPledged) {
-		st.q.pledged += p.Bid.Price
+		j.q.pledged += p.Bid.Price
 	}
-	z.touch(st)
+	z.touch(j)
 	m := protocol.Message{
-		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: st.Job, Epoch: st.Epoch,
-		Generation: st.Generation, Slice: s.id, Also: also, Start: p.Start, End: p.End, Demand: p.Demand,
+		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: j.ID, Epoch: j.Epoch,
+		Generation: j.Generation, Slice: s.id, Also: also, Start: p.Start, End: p.End, Demand: p.Demand,
 	}
 	if reservation != 0 {
-		m.Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: st.Job}
+		m.Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: j.ID}
 	}
 	z.send(out, m)
 }

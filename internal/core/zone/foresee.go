@@ -122,9 +122,9 @@ func (f *foresight) of(wait time.Duration) *misses {
 }
 
 // guess is the plain estimate of a wait that begins now: none where a window is open for everybody who waits.
-func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
+func (z *Zone) guess(now quantity.Instant, j *Job) time.Duration {
 	waiting := int64(z.waiting())
-	if s.alive == 0 {
+	if j.alive == 0 {
 		waiting++ // it is not among them: a dry run
 	}
 	if waiting <= int64(z.floor.Open()) {
@@ -137,17 +137,17 @@ func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
 	// Nothing is known of the rate: it is as if all that wait were as long as this job, and the slices went round.
 	places, speed := int64(0), int64(0)
 	for _, c := range z.floor.Classes() {
-		if on := c.SpeedOf(s.Spec); on > 0 && c.Usable() > 0 {
+		if on := c.SpeedOf(j.Spec); on > 0 && c.Usable() > 0 {
 			places, speed = places+int64(c.Usable()), max(speed, on)
 		}
 	}
 	if places == 0 {
 		return floorWait
 	}
-	own := s.Spec.WalltimeAt(speed)
-	if s.Spec.Divisible() {
-		v := s.view()
-		own = v.RunTime(s.Spec.Total, speed)
+	own := j.Spec.WalltimeAt(speed)
+	if j.Spec.Divisible() {
+		v := j.view()
+		own = v.RunTime(j.Spec.Total, speed)
 	}
 	return max(floorWait, time.Duration(quantity.MulDiv(int64(own), waiting, places)))
 }
@@ -156,18 +156,18 @@ func (z *Zone) guess(now quantity.Instant, s *state) time.Duration {
 func (z *Zone) waiting() int { return len(z.live) - len(z.busy) }
 
 // foresee tells a job that has just come how long it is likely to wait.
-func (z *Zone) foresee(now quantity.Instant, s *state) {
-	if s.alive == 0 || s.work().started != 0 || len(s.work().claims) > 0 || s.Held {
+func (z *Zone) foresee(now quantity.Instant, j *Job) {
+	if j.alive == 0 || j.work().started != 0 || len(j.work().claims) > 0 || j.Held {
 		return
 	}
-	f := &s.foreseen
-	f.at, f.wait, f.told = now, z.guess(now, s), true
+	f := &entryOf(j).foreseen
+	f.at, f.wait, f.told = now, z.guess(now, j), true
 	f.low, f.high = z.foresight.of(f.wait).between(f.wait, 0)
 }
 
 // begun notes that a job has begun: its wait is over, and the next estimates learn from it.
-func (z *Zone) begun(s *state, at quantity.Instant) {
-	f := &s.foreseen
+func (z *Zone) begun(j *Job, at quantity.Instant) {
+	f := &entryOf(j).foreseen
 	if !f.told {
 		return
 	}
@@ -190,10 +190,10 @@ func (z *Zone) begun(s *state, at quantity.Instant) {
 }
 
 // expect is when a waiting job is likely to start: the range that 80% of such waits end in, less what has passed of it.
-func (z *Zone) expect(now quantity.Instant, s *state) (early, late quantity.Instant) {
-	f := s.foreseen
+func (z *Zone) expect(now quantity.Instant, j *Job) (early, late quantity.Instant) {
+	f := entryOf(j).foreseen
 	if !f.told {
-		f.at, f.wait = now, z.guess(now, s)
+		f.at, f.wait = now, z.guess(now, j)
 	}
 	low, high := z.foresight.of(f.wait).between(f.wait, max(0, now.Sub(f.at)))
 	return max(now, f.at.Add(low)), max(now, f.at.Add(high))

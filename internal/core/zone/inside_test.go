@@ -14,7 +14,7 @@ import (
 
 // Count is how often a job was not served for each reason, and when last.
 func Count(z *Zone, id job.ID) (n [market.TurnedDown + 1]int64, last [market.TurnedDown + 1]quantity.Instant) {
-	for _, c := range z.floor.Counts(&z.jobs[id].floor).List {
+	for _, c := range z.floor.Counts(&entryOf(z.jobs[id]).floor).List {
 		if c.Reason != market.Eligible { // who is noted for having kept another from continuing is the one difference
 			n[c.Reason], last[c.Reason] = c.N, c.Last
 		}
@@ -40,8 +40,8 @@ func Viewed(z *Zone, id job.SliceID) uint64 { return z.slice(id).view.Version }
 // Woken is when the zone has last asked to be woken.
 func Woken(z *Zone) quantity.Instant { return z.woken }
 
-// Queue is all that is durable of a queue.
-type Queue struct {
+// KeptQueue is all that is durable of a queue.
+type KeptQueue struct {
 	protocol.Queue
 	Standing  protocol.Standing
 	Templates map[string]any
@@ -50,10 +50,10 @@ type Queue struct {
 // Durable is all that is durable of a zone, for comparison: an empty list is none.
 func Durable(z *Zone) (all struct {
 	Records []protocol.Record
-	Queues  []Queue
+	Queues  []KeptQueue
 }) {
-	for _, s := range z.all() {
-		r := *s.record()
+	for _, j := range z.all() {
+		r := *j.record()
 		for _, list := range []*job.Ranges{&r.Committed, &r.Claimed, &r.Skipped} {
 			*list = append(job.Ranges(nil), *list...)
 		}
@@ -63,7 +63,7 @@ func Durable(z *Zone) (all struct {
 	}
 	for _, name := range z.queueNames() {
 		q := z.queues[name]
-		d := Queue{Queue: q.Queue, Standing: q.standing, Templates: map[string]any{}}
+		d := KeptQueue{Queue: q.Queue, Standing: q.standing, Templates: map[string]any{}}
 		for _, t := range q.templates {
 			d.Templates[t.name] = t.runs.List
 		}
@@ -83,8 +83,8 @@ type Listed struct {
 
 // Everybody is all jobs of the zone in the order of lists, found without its rosters.
 func Everybody(z *Zone) (all []Listed) {
-	for _, s := range z.jobs { //sluice:sorted sorted below
-		all = append(all, Listed{s.listKey(), s.q.Name, s.phase()})
+	for _, j := range z.jobs { //sluice:sorted sorted below
+		all = append(all, Listed{j.listKey(), j.q.Name, j.phase()})
 	}
 	slices.SortFunc(all, func(a, b Listed) int { return a.Compare(b.JobKey) })
 	return all

@@ -27,8 +27,8 @@ const (
 //
 // Failures are counted in waves: what was asked for before the last one was counted ran beside it, and what there was to learn
 // from that had not been learned.
-func (z *Zone) learn(now quantity.Instant, s *state, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
-	l = *s.learned()
+func (z *Zone) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
+	l = *j.learned()
 	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
 	learnPrepare(&l, r)
 	l.Peak = l.Peak.Max(r.Peak)
@@ -54,8 +54,8 @@ func (z *Zone) learn(now quantity.Instant, s *state, c *protocol.Claim, r *job.R
 	}
 	if !done.Empty() {
 		l.Failures, l.Kills, l.LastDetail = 0, 0, ""
-		learnRate(&l, s, c, r, done)
-		l.Suspects = passed(l.Suspects, done, int64(s.Spec.Parallelism))
+		learnRate(&l, j, c, r, done)
+		l.Suspects = passed(l.Suspects, done, int64(j.Spec.Parallelism))
 	}
 	switch r.Outcome {
 	case job.MemoryKilled:
@@ -63,7 +63,7 @@ func (z *Zone) learn(now quantity.Instant, s *state, c *protocol.Claim, r *job.R
 		if sl := z.slice(c.Slice); sl != nil {
 			here = sl.view.Slice.Capacity[trp.Memory]
 		}
-		raiseMemory(&l, s, c, r, here, z.largest(s.Spec))
+		raiseMemory(&l, j, c, r, here, z.largest(j.Spec))
 	case job.DeadlineKilled:
 		if !done.Empty() || failing {
 			missed(&l, done)
@@ -84,9 +84,9 @@ func (z *Zone) learn(now quantity.Instant, s *state, c *protocol.Claim, r *job.R
 			if done.Empty() {
 				kill(r.Detail)
 			}
-		case s.Spec.Kind == job.Items:
+		case j.Spec.Kind == job.Items:
 			where, bad := job.Range{From: done.To, To: c.Range.To}, false
-			if l.Suspects, bad = failed(l.Suspects, where, int64(s.Spec.Parallelism)); bad && s.Spec.OnBadItem == job.BadItemSkips {
+			if l.Suspects, bad = failed(l.Suspects, where, int64(j.Spec.Parallelism)); bad && j.Spec.OnBadItem == job.BadItemSkips {
 				skip = true
 			} else if bad {
 				l.Suspects = append(l.Suspects, protocol.Suspect{Range: where, Limit: -1})
@@ -113,18 +113,18 @@ const sigkill = 9
 
 // learnRate adds the run time of one unit at speed 1. What restore and checkpoint were declared to cost is taken off, but
 // never more than half of what was observed.
-func learnRate(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, done job.Range) {
+func learnRate(l *protocol.Learned, j *Job, c *protocol.Claim, r *job.Result, done job.Range) {
 	whole := r.Outcome == job.Done || r.Outcome == job.Yielded || r.Outcome == job.DeadlineKilled
 	work := ran(r)
-	if s.Spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 {
+	if j.Spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 {
 		return // short runs tell how long a process takes to start, ended ones where they were ended
 	}
-	overhead := s.Spec.Startup
+	overhead := j.Spec.Startup
 	if !c.Plan.Resume.Zero() {
-		overhead += s.Spec.Restore
+		overhead += j.Spec.Restore
 	}
-	if done.To < s.Spec.Total {
-		overhead += s.Spec.Checkpoint
+	if done.To < j.Spec.Total {
+		overhead += j.Spec.Checkpoint
 	}
 	work -= min(overhead, work/2)
 	l.Rates = append(l.Rates, max(1, time.Duration(quantity.MulDiv(int64(work), c.Speed, 1000*done.Len()))))
@@ -154,15 +154,15 @@ func missed(l *protocol.Learned, done job.Range) {
 // raiseMemory scales the whole profile so that the stretch which outgrew its slice, here, would have been refused there.
 // How much more it needs is not known, so there is a headroom; but no headroom is worth the job: where with it the profile
 // would fit no slice any more, it is raised only as far as the largest one holds, unless that is where it was killed.
-func raiseMemory(l *protocol.Learned, s *state, c *protocol.Claim, r *job.Result, here, largest quantity.Amount) {
+func raiseMemory(l *protocol.Learned, j *Job, c *protocol.Claim, r *job.Result, here, largest quantity.Amount) {
 	scale := quantity.MulDiv(l.MemoryScale, memoryStep, 1000)
-	least := int64(s.safe().LeastOver(c.Range.From, c.Range.To, trp.Unscaled))
+	least := int64(j.safe().LeastOver(c.Range.From, c.Range.To, trp.Unscaled))
 	if least > 0 {
 		scale = max(scale, quantity.MulDiv(int64(r.Peak[trp.Memory]), memoryHeadroom, least))
 	}
-	peak := int64(s.safe().Peak(trp.Unscaled))
-	if s.Spec.Kind == job.Rigid {
-		peak = int64(s.safe().LeastOver(0, s.Spec.Total, trp.Unscaled))
+	peak := int64(j.safe().Peak(trp.Unscaled))
+	if j.Spec.Kind == job.Rigid {
+		peak = int64(j.safe().LeastOver(0, j.Spec.Total, trp.Unscaled))
 	}
 	if 0 < here && here < largest && least > 0 && peak > 0 {
 		refused := int64(here)/least*1000 + int64(here)%least*1000/least + 1

@@ -32,9 +32,9 @@ func TestRaiseMemory(t *testing.T) {
 		{"nothing is known of the slices", job.Steps, job.Range{From: 0, To: 50}, 10 * gib, 0, 0, 1375},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newState(nil, &protocol.Record{Spec: &job.Spec{Kind: c.kind, Total: 100, Grid: 1, Safe: table}})
+			j := alone(nil, &protocol.Record{Spec: &job.Spec{Kind: c.kind, Total: 100, Grid: 1, Safe: table}})
 			l := protocol.Learned{MemoryScale: trp.Unscaled}
-			raiseMemory(&l, s, &protocol.Claim{Range: c.rng}, &job.Result{Peak: trp.Vector{trp.Memory: c.peak}}, c.here, c.largest)
+			raiseMemory(&l, j, &protocol.Claim{Range: c.rng}, &job.Result{Peak: trp.Vector{trp.Memory: c.peak}}, c.here, c.largest)
 			if l.MemoryScale != c.want {
 				t.Errorf("scale %d, want %d", l.MemoryScale, c.want)
 			}
@@ -59,13 +59,13 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 	}
 	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true, Version: 1}
 	z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
-	s := newState(z.queue(""), &protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}}})
+	j := z.newEntry(z.queue(""), &protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}}})
 	for _, c := range []struct {
 		scale int64
 		waits bool
 	}{{1000, true}, {1050, true}, {1150, false}} {
-		s.learn(&protocol.Learned{MemoryScale: c.scale})
-		if why := z.hopeless(s); (why == "") != c.waits {
+		j.learn(&protocol.Learned{MemoryScale: c.scale})
+		if why := z.hopeless(j); (why == "") != c.waits {
 			t.Errorf("scale %d: %q", c.scale, why)
 		}
 	}
@@ -86,13 +86,13 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
 		z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
 	}
-	s := newState(z.queue(""), &protocol.Record{Spec: spec})
+	j := z.newEntry(z.queue(""), &protocol.Record{Spec: spec})
 	for _, c := range []struct {
 		scale int64
 		waits bool
 	}{{1000, true}, {1150, true}, {1250, false}} {
-		s.learn(&protocol.Learned{MemoryScale: c.scale})
-		if why := z.hopeless(s); (why == "") != c.waits {
+		j.learn(&protocol.Learned{MemoryScale: c.scale})
+		if why := z.hopeless(j); (why == "") != c.waits {
 			t.Errorf("scale %d: %q", c.scale, why)
 		}
 	}

@@ -7,89 +7,89 @@ import (
 )
 
 // lives says whether a message of the gate is about the present life of the job.
-func (s *state) lives(in *protocol.Message) bool {
-	return s.Epoch == in.Epoch && s.Generation == in.Generation.Number()
+func (j *Job) lives(in *protocol.Message) bool {
+	return j.Epoch == in.Epoch && j.Generation == in.Generation.Number()
 }
 
 // admits makes way for the life that an Adopt brings, and says whether it is, or may now become, the present one. A later
 // life of the same work goes on from the record that is here; of other work nothing is kept.
-func (z *Zone) admits(now quantity.Instant, s *state, in *protocol.Message, out *protocol.Out) bool {
+func (z *Zone) admits(now quantity.Instant, j *Job, in *protocol.Message, out *protocol.Out) bool {
 	of := in.Generation.Number()
 	switch {
-	case s == nil:
+	case j == nil:
 		return of > z.buried.last(in.Job)
-	case of == s.Generation:
-		if s.fate().verdict.State.Final() && s.Submitted < in.At {
+	case of == j.Generation:
+		if j.fate().verdict.State.Final() && j.Submitted < in.At {
 			// Both are from before there were lives: the gate had forgotten the one that is here, and Forget was lost.
 			z.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job})
 		}
 		return true
-	case of < s.Generation:
+	case of < j.Generation:
 		return false // it was long under way
-	case !s.fate().verdict.State.Final():
+	case !j.fate().verdict.State.Final():
 		// The gate knows it as over: it was taken home by an Adopt that came when it had been dropped.
-		z.end(now, s, job.Verdict{State: job.Cancelled, Reason: "a later life of it has begun"}, out)
+		z.end(now, j, job.Verdict{State: job.Cancelled, Reason: "a later life of it has begun"}, out)
 		return false
-	case in.Since.Number() > s.Generation:
-		z.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: s.Generation})
+	case in.Since.Number() > j.Generation:
+		z.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
 		return true
 	}
-	z.reopenHome(now, s, in, out)
+	z.reopenHome(now, j, in, out)
 	return true
 }
 
 // reopenHome begins another life of a job that is over. What it has committed stays, and what was learned of its run time and
 // memory, unless that would end it again before anything ran.
-func (z *Zone) reopenHome(now quantity.Instant, s *state, in *protocol.Message, out *protocol.Out) {
-	z.fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: s.Job, Generation: in.Generation.Number(), Spec: in.Spec, At: in.At})
+func (z *Zone) reopenHome(now quantity.Instant, j *Job, in *protocol.Message, out *protocol.Out) {
+	z.fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: j.ID, Generation: in.Generation.Number(), Spec: in.Spec, At: in.At})
 	if in.Flag {
-		z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: s.Job, Flag: true})
+		z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Flag: true})
 	}
-	if z.hopeless(s) != "" {
-		z.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: s.Job, Learned: &protocol.Learned{Trust: s.learned().Trust, Peak: s.learned().Peak}})
-		z.instruct(s, out)
+	if z.hopeless(j) != "" {
+		z.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &protocol.Learned{Trust: j.learned().Trust, Peak: j.learned().Peak}})
+		z.instruct(j, out)
 	}
-	z.settled(now, s, out)
+	z.settled(now, j, out)
 }
 
 // applyReopened makes a job that is over one that waits. Its wait begins anew: it is not put before those that came while it
 // was over. What ended it counts no more.
-func (z *Zone) applyReopened(s *state, f *protocol.Fact) {
-	z.strike(s) // it stands elsewhere in lists from now on
-	s.Generation, s.Submitted = f.Generation, f.At
-	s.Spec, s.specSum = z.specs.Share(f.Spec)
-	s.Held = false
-	z.stay(s)
-	s.sealed = nil
-	if w := s.sold; w != nil {
+func (z *Zone) applyReopened(j *Job, f *protocol.Fact) {
+	z.strike(j) // it stands elsewhere in lists from now on
+	j.Generation, j.Submitted = f.Generation, f.At
+	j.Spec, j.specSum = z.specs.Share(f.Spec)
+	j.Held = false
+	z.stay(j)
+	j.sealed = nil
+	if w := j.sold; w != nil {
 		w.started, w.served, w.forgiven = 0, 0, w.skipped.Len()
 	}
-	if l := s.lessons; l != nil {
+	if l := j.lessons; l != nil {
 		l.Failures, l.Kills, l.LastDetail, l.Suspects = 0, 0, "", nil
 	}
-	if t := s.trouble; t != nil {
+	if t := j.trouble; t != nil {
 		t.ailed, t.notBefore = ailed{}, 0
-		z.resting.Set(&t.slots.resting, s, quantity.Never)
+		z.resting.Set(&t.slots.resting, j, quantity.Never)
 	}
-	s.keepRigid()
-	s.rigid.LookAnew()
-	s.floor.Forgive()
-	z.floor.DropRecall(&s.floor)
-	z.enliven(s)
-	z.changed(s)
+	entryOf(j).keepRigid()
+	entryOf(j).rigid.LookAnew()
+	entryOf(j).floor.Forgive()
+	z.floor.DropRecall(&entryOf(j).floor)
+	z.enliven(j)
+	z.changed(j)
 }
 
 // forget drops a job that is over. One that is not is ended first: the gate does not know it any more.
 func (z *Zone) forget(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	s, of := z.jobs[in.Job], in.Generation.Number()
-	if s != nil && s.Epoch == in.Epoch && s.Generation <= of {
-		if !s.fate().verdict.State.Final() {
-			z.end(now, s, job.Verdict{State: job.Cancelled, Reason: "it was forgotten"}, out)
+	j, of := z.jobs[in.Job], in.Generation.Number()
+	if j != nil && j.Epoch == in.Epoch && j.Generation <= of {
+		if !j.fate().verdict.State.Final() {
+			z.end(now, j, job.Verdict{State: job.Cancelled, Reason: "it was forgotten"}, out)
 		}
-		if !s.fate().verdict.State.Final() {
+		if !j.fate().verdict.State.Final() {
 			return // the gate asks again
 		}
-		z.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: s.Generation})
+		z.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
 	}
 	z.send(out, protocol.Message{Kind: protocol.Forgotten, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
 }

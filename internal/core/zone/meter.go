@@ -91,31 +91,31 @@ func (m *meter) at(now quantity.Instant) int64 {
 }
 
 // had is what a job's running subjobs have had so far, in MiB-milliseconds.
-func (s *state) had(now quantity.Instant) (sum int64) {
-	for i := range s.work().claims {
-		if l := s.lease(s.work().claims[i].Token); l.running != 0 && l.running < now {
-			sum += policy.MemoryTime(s.work().claims[i].Demand, now.Sub(l.running))
+func (j *Job) had(now quantity.Instant) (sum int64) {
+	for i := range j.work().claims {
+		if l := j.lease(j.work().claims[i].Token); l.running != 0 && l.running < now {
+			sum += policy.MemoryTime(j.work().claims[i].Demand, now.Sub(l.running))
 		}
 	}
 	return sum
 }
 
 // runs notes when a subjob began.
-func (z *Zone) runs(s *state, l *lease, at quantity.Instant) {
-	memory := policy.MiB(s.work().claims[s.claim(l.token)].Demand)
+func (z *Zone) runs(j *Job, l *lease, at quantity.Instant) {
+	memory := policy.MiB(j.work().claims[j.claim(l.token)].Demand)
 	if l.running != 0 {
-		s.q.going.remove(l.running, memory)
+		j.q.going.remove(l.running, memory)
 	}
 	if !l.known {
-		z.taken(s, l.token)
+		z.taken(j, l.token)
 	}
 	if at > l.running && l.running != 0 {
-		z.touch(s) // it has had less than was thought
+		z.touch(j) // it has had less than was thought
 	}
 	l.known, l.running, l.withdrawn = true, at, false
 	if at != 0 {
-		s.q.going.add(at, memory)
-		z.begun(s, at)
+		j.q.going.add(at, memory)
+		z.begun(j, at)
 	}
-	z.stir(s)
+	z.stir(j)
 }

@@ -25,12 +25,12 @@ func TestPausesGrowAndBeginAnew(t *testing.T) {
 			Name: "a", Queue: "default", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second, MaxFailures: 3, Deadline: quantity.Never,
 			Safe: trp.Table{Bounds: []int64{10}, Least: [][]quantity.Amount{{1 << 20}}},
 		}}, &out)
-		s := z.jobs["a"]
-		b := &s.troubled().backoff
+		j := z.jobs["a"]
+		b := &j.troubled().backoff
 		for i := range 10 {
 			asked := z.newAsk()
-			z.backOff(now, s, nil, asked, text)
-			z.backOff(now, s, nil, asked, text) // one that was asked for beside it
+			z.backOff(now, j, nil, asked, text)
+			z.backOff(now, j, nil, asked, text) // one that was asked for beside it
 			if b.refusals != i+1 {
 				t.Fatalf("%s: %d refusals in a row are counted after %d", text, b.refusals, i+1)
 			}
@@ -40,7 +40,7 @@ func TestPausesGrowAndBeginAnew(t *testing.T) {
 			now = max(now, b.until).Add(time.Second)
 		}
 		now = now.Add(2*mostPause + 1)
-		if z.backOff(now, s, nil, z.newAsk(), text); b.refusals != 1 {
+		if z.backOff(now, j, nil, z.newAsk(), text); b.refusals != 1 {
 			t.Errorf("%s: %d refusals in a row, the one before was long ago", text, b.refusals)
 		}
 	}
@@ -52,18 +52,18 @@ func TestTroublesCountInARow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, now := &state{}, quantity.Instant(time.Hour)
+	j, now := &Job{}, quantity.Instant(time.Hour)
 	trouble := &job.Result{Outcome: job.NodeFailed, Detail: "no space left"}
 	for i := range 10 {
-		z.ail(now, s, trouble)
-		z.ail(now, s, trouble)
-		if want := min(mostPause, z.cfg.Backoff<<i); s.met().ailed.times != i+1 || s.met().ailed.until.Sub(now) != want {
-			t.Fatalf("after %d troubles in a row: %+v, want a pause of %v", i+1, s.met().ailed, want)
+		z.ail(now, j, trouble)
+		z.ail(now, j, trouble)
+		if want := min(mostPause, z.cfg.Backoff<<i); j.met().ailed.times != i+1 || j.met().ailed.until.Sub(now) != want {
+			t.Fatalf("after %d troubles in a row: %+v, want a pause of %v", i+1, j.met().ailed, want)
 		}
-		now = s.met().ailed.until
+		now = j.met().ailed.until
 	}
-	z.ail(now, s, &job.Result{Outcome: job.ExitFailed})
-	if z.ail(now, s, trouble); s.met().ailed.times != 1 {
-		t.Errorf("after a subjob that met none: %+v", s.met().ailed)
+	z.ail(now, j, &job.Result{Outcome: job.ExitFailed})
+	if z.ail(now, j, trouble); j.met().ailed.times != 1 {
+		t.Errorf("after a subjob that met none: %+v", j.met().ailed)
 	}
 }

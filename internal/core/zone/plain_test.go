@@ -16,7 +16,7 @@ import (
 // Plain makes a zone do after every input what the definition says and nothing less: every slice, every claim and every
 // waiting job is looked at, and what a queue has pledged is added up from its asks. It is the oracle of what looks only at changes.
 func Plain(z *Zone) {
-	p := &plain{z: z, rested: map[*state]quantity.Instant{}, closed: map[*state]plainClosed{}}
+	p := &plain{z: z, rested: map[*Job]quantity.Instant{}, closed: map[*Job]plainClosed{}}
 	z.pass = p.pass
 	z.floor = market.NewFloor(z.floorConfig(), plainSeller{(*seller)(z)})
 	z.floor.Plainly()
@@ -27,7 +27,7 @@ func Plain(z *Zone) {
 type plainSeller struct{ *seller }
 
 func (p plainSeller) Purse(now quantity.Instant, j *market.Job) (has, full int64) {
-	q := stateOf(j).q
+	q := jobOf(j).q
 	q.pledged = 0
 	for _, a := range p.asks {
 		if a.piece.Bid != nil && a.job.q == q {
@@ -39,8 +39,8 @@ func (p plainSeller) Purse(now quantity.Instant, j *market.Job) (has, full int64
 
 type plain struct {
 	z      *Zone
-	rested map[*state]quantity.Instant
-	closed map[*state]plainClosed
+	rested map[*Job]quantity.Instant
+	closed map[*Job]plainClosed
 }
 
 // plainClosed is how often the gate was told of a verdict, and when it is told again.
@@ -50,12 +50,12 @@ type plainClosed struct {
 }
 
 // busy are the jobs with claims, by id.
-func (p *plain) busy() []*state {
-	return slices.SortedFunc(slices.Values(p.z.busy), func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+func (p *plain) busy() []*Job {
+	return slices.SortedFunc(slices.Values(p.z.busy), func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-func (p *plain) live() []*state {
-	return slices.SortedFunc(slices.Values(p.z.live), func(a, b *state) int { return cmp.Compare(a.Job, b.Job) })
+func (p *plain) live() []*Job {
+	return slices.SortedFunc(slices.Values(p.z.live), func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
@@ -68,56 +68,56 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 
 func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z, wake := p.z, quantity.Never
-	for _, s := range p.live() {
-		if s.deadline() > now {
-			wake = min(wake, s.deadline())
-		} else if s.fate().dropping.State == job.Waiting {
-			z.end(now, s, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
+	for _, j := range p.live() {
+		if j.deadline() > now {
+			wake = min(wake, j.deadline())
+		} else if j.fate().dropping.State == job.Waiting {
+			z.end(now, j, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
 		}
 	}
-	for _, s := range p.busy() {
-		z.repeat(now, s, out)
-		for i := range s.work().leases {
-			l := &s.work().leases[i]
-			wake = min(wake, z.givenUp(&s.work().claims[s.claim(l.token)]))
-			if !l.settled(s) {
+	for _, j := range p.busy() {
+		z.repeat(now, j, out)
+		for i := range j.work().leases {
+			l := &j.work().leases[i]
+			wake = min(wake, z.givenUp(&j.work().claims[j.claim(l.token)]))
+			if !l.settled(j) {
 				wake = min(wake, l.sent.Add(z.cfg.Retry))
 			}
 		}
 	}
-	for _, s := range z.all() {
-		if !s.fate().verdict.State.Final() || s.fate().acked {
-			delete(p.closed, s)
+	for _, j := range z.all() {
+		if !j.fate().verdict.State.Final() || j.fate().acked {
+			delete(p.closed, j)
 			continue
 		}
-		c := p.closed[s]
+		c := p.closed[j]
 		if c.at <= now {
 			c = plainClosed{now.Add(z.cfg.Retry << min(c.tries, outbox.Doublings)), c.tries + 1}
-			p.closed[s] = c
-			z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Verdict: s.fate().verdict, At: s.fate().ended})
+			p.closed[j] = c
+			z.send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Verdict: j.fate().verdict, At: j.fate().ended})
 		}
 		wake = min(wake, c.at)
 	}
-	for _, s := range z.all() {
-		if len(s.work().unpublished) == 0 {
+	for _, j := range z.all() {
+		if len(j.work().unpublished) == 0 {
 			continue
 		}
-		if z.publishAgain(s.work()) <= now {
-			z.askPublications(now, s, out)
+		if z.publishAgain(j.work()) <= now {
+			z.askPublications(now, j, out)
 		}
-		wake = min(wake, z.publishAgain(s.work()))
+		wake = min(wake, z.publishAgain(j.work()))
 	}
 	if z.cfg.Market != nil { // an agent that won nothing is called again too
-		for _, s := range z.due(&z.resting, now) {
-			z.changed(s)
+		for _, j := range z.due(&z.resting, now) {
+			z.changed(j)
 		}
 		wake = min(wake, z.resting.Next())
 	} else {
 		wake = min(wake, p.rest(now))
 	}
-	for _, s := range z.all() {
-		if slices.ContainsFunc(s.met().backoff.avoided, func(a avoided) bool { return a.until <= now }) {
-			z.forgive(now, s)
+	for _, j := range z.all() {
+		if slices.ContainsFunc(j.met().backoff.avoided, func(a avoided) bool { return a.until <= now }) {
+			z.forgive(now, j)
 		}
 	}
 	return wake
@@ -126,14 +126,14 @@ func (p *plain) overdue(now quantity.Instant, out *protocol.Out) quantity.Instan
 // rest has the jobs whose pause is over answer again, and returns when the next one's is.
 func (p *plain) rest(now quantity.Instant) quantity.Instant {
 	z, wake := p.z, quantity.Never
-	for _, s := range z.all() {
+	for _, j := range z.all() {
 		switch {
-		case s.met().notBefore == p.rested[s]:
-		case s.met().notBefore <= now:
-			p.rested[s] = s.met().notBefore
-			z.changed(s)
+		case j.met().notBefore == p.rested[j]:
+		case j.met().notBefore <= now:
+			p.rested[j] = j.met().notBefore
+			z.changed(j)
 		default:
-			wake = min(wake, s.met().notBefore)
+			wake = min(wake, j.met().notBefore)
 		}
 	}
 	return wake
@@ -142,11 +142,11 @@ func (p *plain) rest(now quantity.Instant) quantity.Instant {
 // refusals is when what the market's own step has noted of refusals is to be looked at.
 func (p *plain) refusals(now quantity.Instant) quantity.Instant {
 	wake := quantity.Never
-	for _, s := range p.live() {
-		if s.met().notBefore > now {
-			wake = min(wake, s.met().notBefore)
+	for _, j := range p.live() {
+		if j.met().notBefore > now {
+			wake = min(wake, j.met().notBefore)
 		}
-		for _, a := range s.met().backoff.avoided {
+		for _, a := range j.met().backoff.avoided {
 			wake = min(wake, a.until)
 		}
 	}
@@ -155,21 +155,21 @@ func (p *plain) refusals(now quantity.Instant) quantity.Instant {
 
 func (p *plain) continuations(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z, wake := p.z, quantity.Never
-	for _, st := range p.busy() {
-		for i := range st.work().leases {
-			l := &st.work().leases[i]
-			c := &st.work().claims[st.claim(l.token)]
-			at := st.bidsAt(c, l)
+	for _, j := range p.busy() {
+		for i := range j.work().leases {
+			l := &j.work().leases[i]
+			c := &j.work().claims[j.claim(l.token)]
+			at := j.bidsAt(c, l)
 			if at > now {
 				wake = min(wake, at)
 				continue
 			}
 			l.tried = c.End
 			p.stirSlices()
-			if s, g := z.following(now, c); s != nil && st.extends() {
-				z.overrun(now, st, c, l, out)
+			if s, g := z.following(now, c); s != nil && j.extends() {
+				z.overrun(now, j, c, l, out)
 			} else if s != nil {
-				p.continueInto(now, st, c, l, s, g, out)
+				p.continueInto(now, j, c, l, s, g, out)
 			}
 			if l.ask != 0 {
 				wake = min(wake, now.Add(z.cfg.Retry))
@@ -179,17 +179,17 @@ func (p *plain) continuations(now quantity.Instant, out *protocol.Out) quantity.
 	return wake
 }
 
-func (p *plain) continueInto(now quantity.Instant, st *state, c *protocol.Claim, l *lease, s *slice, g protocol.Gap, out *protocol.Out) {
-	z, v := p.z, st.view()
+func (p *plain) continueInto(now quantity.Instant, j *Job, c *protocol.Claim, l *lease, s *slice, g protocol.Gap, out *protocol.Out) {
+	z, v := p.z, j.view()
 	v.Continues, v.Running = c.Range, v.Running-1
-	mine, r := atomizer.Fit(&v, z.floor.Window(&st.floor, s.floor.Class(), c.End, g.End))
+	mine, r := atomizer.Fit(&v, z.floor.Window(&entryOf(j).floor, s.floor.Class(), c.End, g.End))
 	if r.Why != atomizer.Interested {
 		return
 	}
-	if z.floor.Elsewhere(now, z.waiting(), &st.floor, c) || z.floor.Displaces(now, &st.floor, &s.floor, c, g.End, &mine) != nil {
+	if z.floor.Elsewhere(now, z.waiting(), &entryOf(j).floor, c) || z.floor.Displaces(now, &entryOf(j).floor, &s.floor, c, g.End, &mine) != nil {
 		return
 	}
-	z.extend(now, st, c, l, job.Range{From: c.Range.From, To: mine.Range.To}, c.End.Add(mine.Wall), out)
+	z.extend(now, j, c, l, job.Range{From: c.Range.From, To: mine.Range.To}, c.End.Add(mine.Wall), out)
 }
 
 // stirSlices has every slice's free time computed anew, from all claims, asks and plans there are.
@@ -198,10 +198,10 @@ func (p *plain) stirSlices() {
 	for s := range z.offeredSlices() {
 		z.floor.InvalidateSlice(&s.floor)
 		s.sold, s.asks = nil, nil
-		for _, st := range z.busy {
-			for i := range st.work().claims {
-				if c := &st.work().claims[i]; c.Slice == s.id || slices.Contains(c.Also, s.id) {
-					s.sold = append(s.sold, sale{c.Token, st, c.Start, c.End})
+		for _, j := range z.busy {
+			for i := range j.work().claims {
+				if c := &j.work().claims[i]; c.Slice == s.id || slices.Contains(c.Also, s.id) {
+					s.sold = append(s.sold, sale{c.Token, j, c.Start, c.End})
 				}
 			}
 		}
@@ -221,9 +221,9 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 		stale = stale || s.stale > now
 	}
 	var rigid []*backfill.Job
-	for _, s := range p.live() {
-		if s.rigid != nil {
-			rigid = append(rigid, s.rigid)
+	for _, j := range p.live() {
+		if entryOf(j).rigid != nil {
+			rigid = append(rigid, entryOf(j).rigid)
 		}
 	}
 	z.planner.Anew(rigid)

@@ -15,22 +15,22 @@ import (
 
 // compare tells a waiting job how it stands against others: what it lost its bids to, or its place in the policy's order, and
 // when it is likely to be served.
-func (z *Zone) compare(now quantity.Instant, s *state, e *status.Explanation) {
+func (z *Zone) compare(now quantity.Instant, j *Job, e *status.Explanation) {
 	if e.Job.State != job.Waiting {
 		return
 	}
 	var parts []string
 	if z.cfg.Market != nil {
-		e.Losses = s.floor.Losses()
+		e.Losses = entryOf(j).floor.Losses()
 		if text := lossesText(e.Losses); text != "" {
 			parts = append(parts, text)
 		}
-	} else if e.Rank = z.floor.Rank(now, &s.floor); e.Rank.Place > 0 {
+	} else if e.Rank = z.floor.Rank(now, &entryOf(j).floor); e.Rank.Place > 0 {
 		parts = append(parts, rankText(now, &e.Rank))
 	}
 	switch {
 	case e.Job.StartLate <= now:
-	case s.work().started == 0:
+	case j.work().started == 0:
 		parts = append(parts, "likely to start "+within(now, e.Job.StartEarly, e.Job.StartLate))
 	default:
 		parts = append(parts, "likely to go on "+within(now, e.Job.StartEarly, e.Job.StartLate))

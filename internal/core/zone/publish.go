@@ -20,42 +20,42 @@ const mostAsked = 16
 const mostPublishing = 256
 
 // complete says that all of the job is committed, whether or not all of it is published.
-func (s *state) complete() bool { return s.work().committed.Len() == s.Spec.Total }
+func (j *Job) complete() bool { return j.work().committed.Len() == j.Spec.Total }
 
 // unpublished is how many committed units nobody is told of yet.
-func (s *state) unpublished() (n int64) {
-	for i := range s.work().unpublished {
-		n += s.work().unpublished[i].Range.Len()
+func (j *Job) unpublished() (n int64) {
+	for i := range j.work().unpublished {
+		n += j.work().unpublished[i].Range.Len()
 	}
 	return n
 }
 
-func (s *state) publication(t job.Token) (int, bool) {
-	return slices.BinarySearchFunc(s.work().unpublished, t, func(p protocol.Publication, t job.Token) int { return p.Token.Compare(t) })
+func (j *Job) publication(t job.Token) (int, bool) {
+	return slices.BinarySearchFunc(j.work().unpublished, t, func(p protocol.Publication, t job.Token) int { return p.Token.Compare(t) })
 }
 
 // awaitPublication notes a commit whose output is to be published.
-func (z *Zone) awaitPublication(s *state, c *protocol.Claim, committed job.Range) {
-	w := s.makeWork()
-	if i, found := s.publication(c.Token); !found {
+func (z *Zone) awaitPublication(j *Job, c *protocol.Claim, committed job.Range) {
+	w := j.makeWork()
+	if i, found := j.publication(c.Token); !found {
 		w.unpublished = slices.Insert(w.unpublished, i, protocol.Publication{Token: c.Token, Node: c.Node, Range: committed})
 	}
-	z.armPublications(s)
+	z.armPublications(j)
 }
 
 // applyPublished folds an OutputPublished.
-func (z *Zone) applyPublished(s *state, t job.Token) {
-	w := s.makeWork()
-	if i, found := s.publication(t); found {
+func (z *Zone) applyPublished(j *Job, t job.Token) {
+	w := j.makeWork()
+	if i, found := j.publication(t); found {
 		w.unpublished = slices.Delete(w.unpublished, i, i+1)
 	}
 	w.publishTries = 0 // nodes publish
-	z.armPublications(s)
-	z.mayLeave(s)
+	z.armPublications(j)
+	z.mayLeave(j)
 }
 
-func (z *Zone) armPublications(s *state) {
-	w := s.sold
+func (z *Zone) armPublications(j *Job) {
+	w := j.sold
 	if w == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func (z *Zone) armPublications(s *state) {
 	if len(w.unpublished) > 0 {
 		at = z.publishAgain(w)
 	}
-	z.publishing.Set(&w.slots.publishing, s, at)
+	z.publishing.Set(&w.slots.publishing, j, at)
 }
 
 // publishAgain is when nodes are asked again about a job's output: after Retry, which doubles while nothing is published.
@@ -73,36 +73,36 @@ func (z *Zone) publishAgain(w *work) quantity.Instant {
 
 // published: the output of a commit is in its place.
 func (z *Zone) published(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	s := z.jobs[in.Job]
-	if s == nil {
+	j := z.jobs[in.Job]
+	if j == nil {
 		return
 	}
-	if _, found := s.publication(in.Token); !found {
+	if _, found := j.publication(in.Token); !found {
 		return
 	}
-	z.fact(out, protocol.Fact{Kind: protocol.OutputPublished, Job: s.Job, Token: in.Token})
-	if len(s.work().claims) == 0 {
-		z.settled(now, s, out)
+	z.fact(out, protocol.Fact{Kind: protocol.OutputPublished, Job: j.ID, Token: in.Token})
+	if len(j.work().claims) == 0 {
+		z.settled(now, j, out)
 	}
 }
 
 // askPublications says again what was committed, to nodes that have not said that it is published: what they said may be
 // lost, or they may have forgotten it in a crash.
-func (z *Zone) askPublications(now quantity.Instant, s *state, out *protocol.Out) {
-	w := s.makeWork()
+func (z *Zone) askPublications(now quantity.Instant, j *Job, out *protocol.Out) {
+	w := j.makeWork()
 	w.publishAsked = now
 	w.publishTries++
 	for range min(mostAsked, len(w.unpublished)) {
 		w.publishTurn = (w.publishTurn + 1) % len(w.unpublished)
 		p := &w.unpublished[w.publishTurn]
 		z.send(out, protocol.Message{
-			Kind: protocol.ResultAck, To: protocol.Address{Role: protocol.Node, ID: string(p.Node)}, Token: p.Token, Job: s.Job, Range: p.Range,
+			Kind: protocol.ResultAck, To: protocol.Address{Role: protocol.Node, ID: string(p.Node)}, Token: p.Token, Job: j.ID, Range: p.Range,
 		})
 	}
-	z.armPublications(s)
+	z.armPublications(j)
 }
 
 // finished says that nothing of a job is left to wait for.
-func (s *state) finished() bool {
-	return s.complete() && (len(s.work().unpublished) == 0 || planted.In(planted.FinishUnpublished))
+func (j *Job) finished() bool {
+	return j.complete() && (len(j.work().unpublished) == 0 || planted.In(planted.FinishUnpublished))
 }

@@ -62,9 +62,9 @@ type fate struct {
 	dropping job.Verdict
 	// closing is the verdict as the gate is told of it, nil if it need not be; acked that it has it. leaving: it goes to the
 	// archive.
-	closing *outbox.Item[*state]
+	closing *outbox.Item[*Job]
 	acked   bool
-	leaving *filing.Sheet[*state]
+	leaving *filing.Sheet[*Job]
 }
 
 // What is read of jobs that have no such record. None of them is ever written to: TestMain sees to it.
@@ -75,75 +75,71 @@ var (
 )
 
 // work is what was sold of the job, for reading.
-func (s *state) work() *work {
-	if s.sold == nil {
+func (j *Job) work() *work {
+	if j.sold == nil {
 		return &unsold
 	}
-	return s.sold
+	return j.sold
 }
 
 // makeWork makes room for it.
-func (s *state) makeWork() *work {
-	if s.sold == nil {
-		s.sold = &work{}
+func (j *Job) makeWork() *work {
+	if j.sold == nil {
+		j.sold = &work{}
 	}
-	return s.sold
+	return j.sold
 }
 
 // learned is what the job has taught, for reading.
-func (s *state) learned() *protocol.Learned {
-	if s.lessons == nil {
+func (j *Job) learned() *protocol.Learned {
+	if j.lessons == nil {
 		return &unlearned.Learned
 	}
-	return &s.lessons.Learned
+	return &j.lessons.Learned
 }
 
 // learn replaces what was learned of the job.
-func (s *state) learn(l *protocol.Learned) {
-	known := s.lessons
+func (j *Job) learn(l *protocol.Learned) {
+	known := j.lessons
 	switch {
 	case known == nil:
 		known = &lessons{safeSum: safeSum(l)}
 	case known.Safe != l.Safe:
 		known.safeSum = safeSum(l)
 	}
-	known.Learned, s.lessons = *l, known
+	known.Learned, j.lessons = *l, known
 }
 
 // fate is how the job ends, for reading.
-func (s *state) fate() *fate {
-	if s.sealed == nil {
+func (j *Job) fate() *fate {
+	if j.sealed == nil {
 		return &unsealed
 	}
-	return s.sealed
+	return j.sealed
 }
 
 // makeFate makes room for it.
-func (s *state) makeFate() *fate {
-	if s.sealed == nil {
-		s.sealed = &fate{}
+func (j *Job) makeFate() *fate {
+	if j.sealed == nil {
+		j.sealed = &fate{}
 	}
-	return s.sealed
+	return j.sealed
 }
 
-// newState is the job of a record, with what its floor asks of it.
-func newState(q *queue, r *protocol.Record) *state {
-	s := &state{
-		accepted: accepted{Job: r.Job, Epoch: r.Epoch, Generation: r.Generation.Number(), Spec: r.Spec, Submitted: r.Submitted, Held: r.Held},
-		q:        q,
-	}
-	s.floor.Demand = (*demand)(s)
-	s.keepRigid()
+// fill makes a job that has nothing yet the one of a record.
+func (j *Job) fill(q *Queue, r *protocol.Record) {
+	j.accepted = accepted{ID: r.Job, Epoch: r.Epoch, Generation: r.Generation.Number(), Spec: r.Spec, Submitted: r.Submitted, Held: r.Held}
+	j.q = q
 	if !r.Learned.Zero() {
-		s.learn(&r.Learned)
+		j.learn(&r.Learned)
 	}
 	if r.Verdict != (job.Verdict{}) || r.Ended != 0 {
-		*s.makeFate() = fate{verdict: r.Verdict, ended: r.Ended}
+		*j.makeFate() = fate{verdict: r.Verdict, ended: r.Ended}
 	}
 	if !r.Worked() {
-		return s
+		return
 	}
-	w := s.makeWork()
+	w := j.makeWork()
 	*w = work{
 		committed: slices.Clone(r.Committed), claimed: slices.Clone(r.Claimed), skipped: slices.Clone(r.Skipped), claims: slices.Clone(r.Claims),
 		resume: r.Resume, attained: r.Attained, started: r.Started, past: slices.Clone(r.Past), unpublished: slices.Clone(r.Unpublished),
@@ -153,25 +149,24 @@ func newState(q *queue, r *protocol.Record) *state {
 		w.pastSum += pastSum(w.past, i)
 		w.fruitless += fruitlessOf(&w.past[i])
 	}
-	return s
 }
 
 // outsider is a job that is not the zone's, for one question about it.
-func (z *Zone) outsider(r *protocol.Record) *state {
+func (z *Zone) outsider(r *protocol.Record) *Job {
 	q := z.queues[r.Queue]
 	if q == nil {
-		q = z.newQueue(r.Queue) // for this question alone
+		q = newQueue(r.Queue) // for this question alone
 	}
-	return newState(q, r)
+	return z.newEntry(q, r)
 }
 
 // record is the job as a snapshot and the archive keep it. It shares nothing with the job that is ever changed in place.
-func (s *state) record() *protocol.Record {
-	w, f := s.work(), s.fate()
+func (j *Job) record() *protocol.Record {
+	w, f := j.work(), j.fate()
 	r := &protocol.Record{
-		Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Spec: s.Spec, Queue: s.q.Name, Submitted: s.Submitted, Held: s.Held,
+		Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Spec: j.Spec, Queue: j.q.Name, Submitted: j.Submitted, Held: j.Held,
 		Committed: slices.Clone(w.committed), Claimed: slices.Clone(w.claimed), Skipped: slices.Clone(w.skipped), Claims: slices.Clone(w.claims),
-		Learned: *s.learned(), Resume: w.resume, Attained: w.attained, Started: w.started, Past: slices.Clone(w.past),
+		Learned: *j.learned(), Resume: w.resume, Attained: w.attained, Started: w.started, Past: slices.Clone(w.past),
 		Verdict: f.verdict, Ended: f.ended, Unpublished: slices.Clone(w.unpublished), Served: w.served, Forgiven: w.forgiven,
 	}
 	if planted.In(planted.ForgetPast) {
@@ -183,11 +178,11 @@ func (s *state) record() *protocol.Record {
 }
 
 // AppendFacts implements capture.Part. A job to which nothing has happened is said as it came, which most are.
-func (s *state) AppendFacts(out []protocol.Fact) []protocol.Fact {
-	if s.sold == nil && s.lessons == nil && s.sealed == nil && !s.Held && s.q.Name == s.Spec.Queue {
-		return append(out, protocol.Fact{Kind: protocol.HomeTaken, Job: s.Job, Epoch: s.Epoch, Generation: s.Generation, Spec: s.Spec, At: s.Submitted})
+func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
+	if j.sold == nil && j.lessons == nil && j.sealed == nil && !j.Held && j.q.Name == j.Spec.Queue {
+		return append(out, protocol.Fact{Kind: protocol.HomeTaken, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Spec: j.Spec, At: j.Submitted})
 	}
-	return append(out, protocol.Fact{Kind: protocol.HomeKept, Job: s.Job, Record: s.record()})
+	return append(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: j.record()})
 }
 
 // fruitlessOf is 1 for a subjob that committed nothing.

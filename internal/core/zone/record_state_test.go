@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 // says nothing but that it was accepted has no records of its own.
 func TestARecordComesBackWhole(t *testing.T) {
 	empty := func() *protocol.Record { return &protocol.Record{Generation: 1, Spec: &job.Spec{Kind: job.Items}} }
-	kept := func(r *protocol.Record) *state { return newState(&queue{Queue: protocol.Queue{Name: r.Queue}}, r) }
-	if s := kept(empty()); s.sold != nil || s.lessons != nil || s.sealed != nil || s.trouble != nil {
-		t.Errorf("a job that only waits has records of its own: %+v", s)
+	kept := func(r *protocol.Record) *Job { return alone(&Queue{Queue: protocol.Queue{Name: r.Queue}}, r) }
+	if j := kept(empty()); j.sold != nil || j.lessons != nil || j.sealed != nil || j.trouble != nil {
+		t.Errorf("a job that only waits has records of its own: %+v", j)
 	}
 	leaves := 0
 	var each func(path string, at func(*protocol.Record) reflect.Value)
@@ -66,4 +66,11 @@ func TestARecordComesBackWhole(t *testing.T) {
 	if leaves < 40 {
 		t.Errorf("only %d fields were tried", leaves)
 	}
+}
+
+// alone is the job of a record with nothing beside it.
+func alone(q *Queue, r *protocol.Record) *Job {
+	j := &Job{}
+	j.fill(q, r)
+	return j
 }

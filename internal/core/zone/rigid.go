@@ -12,32 +12,25 @@ import (
 // The zone's side of its planner for rigid jobs: what a job, a slice and the zone itself answer to it (backfill.Demand,
 // backfill.Supply, backfill.Sale).
 
-// keepRigid makes room for what the planner keeps of a rigid job.
-func (s *state) keepRigid() {
-	if s.Spec != nil && s.Spec.Kind == job.Rigid && s.rigid == nil {
-		s.rigid = &backfill.Job{Demand: (*rigidDemand)(s)}
-	}
-}
-
 // rigidDemand is a rigid job as the planner sees it.
-type rigidDemand state
+type rigidDemand entry
 
 // rigidOf is the job that the planner speaks of.
-func rigidOf(j *backfill.Job) *state { return (*state)(j.Demand.(*rigidDemand)) }
+func rigidOf(j *backfill.Job) *Job { return &j.Demand.(*rigidDemand).Job }
 
-func (d *rigidDemand) Name() job.ID                { return d.Job }
+func (d *rigidDemand) Name() job.ID                { return d.ID }
 func (d *rigidDemand) Spec() *job.Spec             { return d.accepted.Spec }
 func (d *rigidDemand) Submitted() quantity.Instant { return d.accepted.Submitted }
-func (d *rigidDemand) View() atomizer.View         { return (*state)(d).view() }
+func (d *rigidDemand) View() atomizer.View         { return d.view() }
 func (d *rigidDemand) Active() bool                { return d.alive > 0 }
 func (d *rigidDemand) Waiting() bool {
-	return d.alive > 0 && len((*state)(d).work().claims) == 0 && (*state)(d).work().asking == 0
+	return d.alive > 0 && len(d.work().claims) == 0 && d.work().asking == 0
 }
-func (d *rigidDemand) Asking() bool                  { return (*state)(d).work().asking > 0 }
-func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return (*state)(d).avoids(keptSlice(s)) }
+func (d *rigidDemand) Asking() bool                  { return d.work().asking > 0 }
+func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return d.avoids(keptSlice(s)) }
 
 func (d *rigidDemand) Waits(now quantity.Instant) market.Reason {
-	return d.q.zone.waits(now, (*state)(d))
+	return d.zone.waits(now, &d.Job)
 }
 
 func (d *rigidDemand) CountRefusal(why atomizer.Refusal, now quantity.Instant) {
@@ -84,8 +77,8 @@ func (z *placer) Reopen(s *backfill.Slice) { (*Zone)(z).reopen(keptSlice(s)) }
 func (z *placer) Planned(j *backfill.Job) { (*Zone)(z).touch(rigidOf(j)) }
 
 func (z *placer) Job(id job.ID) *backfill.Job {
-	if s := z.jobs[id]; s != nil {
-		return s.rigid
+	if j := z.jobs[id]; j != nil {
+		return entryOf(j).rigid
 	}
 	return nil
 }

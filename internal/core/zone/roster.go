@@ -22,7 +22,7 @@ type roster struct {
 // enrolled is a job in a roster, beside its instant of submission, so that a search looks at few jobs themselves.
 type enrolled struct {
 	submitted quantity.Instant
-	job       *state
+	job       *Job
 }
 
 // rosterChunk is the most jobs of one chunk: a change moves half a chunk, and a count adds up n/rosterChunk numbers.
@@ -38,20 +38,20 @@ func (e enrolled) compare(k status.JobKey) int {
 	if c := cmp.Compare(e.submitted, k.Submitted); c != 0 {
 		return c
 	}
-	return cmp.Compare(e.job.Job, k.Name)
+	return cmp.Compare(e.job.ID, k.Name)
 }
 
-func (s *state) listKey() status.JobKey { return status.JobKey{Submitted: s.Submitted, Name: s.Job} }
+func (j *Job) listKey() status.JobKey { return status.JobKey{Submitted: j.Submitted, Name: j.ID} }
 
 // insert puts a job in its place.
-func (r *roster) insert(s *state) {
-	e := enrolled{s.Submitted, s}
+func (r *roster) insert(j *Job) {
+	e := enrolled{j.Submitted, j}
 	r.n++
 	if len(r.chunks) == 0 {
 		r.chunks = append(r.chunks, []enrolled{e})
 		return
 	}
-	c, i := r.seek(s.listKey())
+	c, i := r.seek(j.listKey())
 	if c == len(r.chunks) {
 		c--
 		i = len(r.chunks[c])
@@ -73,8 +73,8 @@ func (r *roster) insert(s *state) {
 }
 
 // remove takes out a job, which must be there.
-func (r *roster) remove(s *state) {
-	c, i := r.seek(s.listKey())
+func (r *roster) remove(j *Job) {
+	c, i := r.seek(j.listKey())
 	r.n--
 	if r.chunks[c] = slices.Delete(r.chunks[c], i, i+1); len(r.chunks[c]) == 0 {
 		r.chunks = slices.Delete(r.chunks, c, c+1)
@@ -113,27 +113,27 @@ func (z *Zone) enlist() {
 		submitted quantity.Instant
 		of        int32 // of jobs; no pointer, so that sorting is nothing that the collector minds
 	}
-	jobs, order := make([]*state, 0, z.records.Len()), make([]place, 0, z.records.Len())
-	for s := range z.records.All() {
-		order = append(order, place{s.Submitted, int32(len(jobs))}) //nolint:gosec // memory ends long before 2^31 jobs
-		jobs = append(jobs, s)
+	jobs, order := make([]*Job, 0, z.records.Len()), make([]place, 0, z.records.Len())
+	for j := range z.records.All() {
+		order = append(order, place{j.Submitted, int32(len(jobs))}) //nolint:gosec // memory ends long before 2^31 jobs
+		jobs = append(jobs, j)
 	}
 	slices.SortFunc(order, func(a, b place) int {
 		if c := cmp.Compare(a.submitted, b.submitted); c != 0 {
 			return c
 		}
-		return cmp.Compare(jobs[a.of].Job, jobs[b.of].Job)
+		return cmp.Compare(jobs[a.of].ID, jobs[b.of].ID)
 	})
 	for _, p := range order {
-		s := jobs[p.of]
-		s.enrolledIn = &s.q.rosters[s.phase()]
-		s.enrolledIn.append(s)
+		j := jobs[p.of]
+		j.enrolledIn = &j.q.rosters[j.phase()]
+		j.enrolledIn.append(j)
 	}
 	z.listAll(jobs)
 }
 
 // append puts a job behind all others.
-func (r *roster) append(s *state) {
+func (r *roster) append(j *Job) {
 	r.n++
 	last := len(r.chunks) - 1
 	switch {
@@ -142,28 +142,28 @@ func (r *roster) append(s *state) {
 	case len(r.chunks[last]) == rosterChunk:
 		r.chunks, last = append(r.chunks, make([]enrolled, 0, rosterChunk)), last+1
 	}
-	r.chunks[last] = append(r.chunks[last], enrolled{s.Submitted, s})
+	r.chunks[last] = append(r.chunks[last], enrolled{j.Submitted, j})
 }
 
 // enroll puts a job into the roster of its queue and its present state, and takes it out of the one that it was in.
-func (z *Zone) enroll(s *state) {
+func (z *Zone) enroll(j *Job) {
 	if !z.enlisted {
 		return
 	}
-	r := &s.q.rosters[s.phase()]
-	if r == s.enrolledIn || planted.In(planted.ForgetPhase) && s.Held {
+	r := &j.q.rosters[j.phase()]
+	if r == j.enrolledIn || planted.In(planted.ForgetPhase) && j.Held {
 		return
 	}
-	z.strike(s)
-	r.insert(s)
-	s.enrolledIn = r
+	z.strike(j)
+	r.insert(j)
+	j.enrolledIn = r
 }
 
 // strike takes a job out of its roster.
-func (z *Zone) strike(s *state) {
-	if s.enrolledIn != nil {
-		s.enrolledIn.remove(s)
-		s.enrolledIn = nil
+func (z *Zone) strike(j *Job) {
+	if j.enrolledIn != nil {
+		j.enrolledIn.remove(j)
+		j.enrolledIn = nil
 	}
 }
 
@@ -177,8 +177,8 @@ func (z *Zone) Page(now quantity.Instant, q status.JobQuery) status.JobPage {
 	}
 	page.Jobs = make([]status.Job, len(found))
 	v := z.viewer(now)
-	for i, s := range found {
-		page.Jobs[i] = v.show(s)
+	for i, j := range found {
+		page.Jobs[i] = v.show(j)
 	}
 	return page
 }
@@ -209,7 +209,7 @@ func (c *cursor) back() bool {
 }
 
 // newest are the newest jobs that match a query, the oldest of them first, and how many more do.
-func (z *Zone) newest(q status.JobQuery) (found []*state, older int) {
+func (z *Zone) newest(q status.JobQuery) (found []*Job, older int) {
 	var heap []cursor // the newest job on top
 	newer := func(i, j int) bool {
 		a, b := heap[i].last(), heap[j].last()
@@ -249,7 +249,7 @@ func (z *Zone) newest(q status.JobQuery) (found []*state, older int) {
 	if q.Limit > 0 {
 		n = min(n, q.Limit)
 	}
-	found = make([]*state, n)
+	found = make([]*Job, n)
 	for i := n - 1; i >= 0; i-- {
 		top := &heap[0]
 		found[i] = top.last().job

@@ -38,10 +38,10 @@ func TestWhatAJobShows(t *testing.T) {
 		{"another way, but it did nothing", "t", nil, []protocol.Past{piece(0, 8, 0, 5, job.ExitFailed, "half"), piece(0, 16, 16, 5, job.Done, "")}, []quantity.Amount{5, 5, 5, 5}},
 		{"some is skipped", "t", job.Ranges{{From: 3, To: 4}}, []protocol.Past{piece(0, 16, 16, 5, job.Done, "")}, nil},
 	} {
-		s := newState(nil, &protocol.Record{
+		j := alone(nil, &protocol.Record{
 			Spec: &job.Spec{Template: c.template, Total: 16}, Past: c.past, Skipped: c.skipped, Learned: protocol.Learned{Rates: []time.Duration{9, 2, 4}},
 		})
-		run, ok := s.shown()
+		run, ok := j.shown()
 		var got []quantity.Amount
 		if ok {
 			got = []quantity.Amount{run.Peaks[0], run.Peaks[4], run.Peaks[8], run.Peaks[12]}

@@ -31,14 +31,14 @@ type slice struct {
 	// begun: the first gap of the view follows nothing, so it has begun, whatever our clock says of its node's.
 	begun bool
 	// doubter is the job that was last refused on this view, doubts how many in a row.
-	doubter *state
+	doubter *Job
 	doubts  int
 }
 
 // sale is a claim as its slice sees it.
 type sale struct {
 	token      job.Token
-	job        *state
+	job        *Job
 	start, end quantity.Instant
 }
 
@@ -98,22 +98,22 @@ func (z *Zone) setStale(s *slice, until quantity.Instant) {
 }
 
 // hold enters a claim of a job at its slices, release takes it out, resell moves its end.
-func (z *Zone) hold(st *state, c *protocol.Claim) {
-	st.q.held += 1 + len(c.Also)
-	z.onSlices(c, func(s *slice) { s.sold = append(s.sold, sale{c.Token, st, c.Start, c.End}) })
+func (z *Zone) hold(j *Job, c *protocol.Claim) {
+	j.q.held += 1 + len(c.Also)
+	z.onSlices(c, func(s *slice) { s.sold = append(s.sold, sale{c.Token, j, c.Start, c.End}) })
 }
 
-func (z *Zone) release(st *state, c *protocol.Claim) {
-	st.q.held -= 1 + len(c.Also)
+func (z *Zone) release(j *Job, c *protocol.Claim) {
+	j.q.held -= 1 + len(c.Also)
 	z.onSlices(c, func(s *slice) {
-		s.sold = slices.DeleteFunc(s.sold, func(x sale) bool { return x.token == c.Token && x.job == st })
+		s.sold = slices.DeleteFunc(s.sold, func(x sale) bool { return x.token == c.Token && x.job == j })
 	})
 }
 
-func (z *Zone) resell(st *state, c *protocol.Claim) {
+func (z *Zone) resell(j *Job, c *protocol.Claim) {
 	z.onSlices(c, func(s *slice) {
 		for i := range s.sold {
-			if s.sold[i].token == c.Token && s.sold[i].job == st {
+			if s.sold[i].token == c.Token && s.sold[i].job == j {
 				s.sold[i].end = c.End
 			}
 		}

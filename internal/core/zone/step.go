@@ -21,7 +21,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Cancel:
 		z.drop(now, &in, out)
 	case protocol.PauseJob:
-		if s := z.jobs[in.Job]; s != nil && s.lives(&in) && s.Held != in.Flag && !s.fate().verdict.State.Final() {
+		if j := z.jobs[in.Job]; j != nil && j.lives(&in) && j.Held != in.Flag && !j.fate().verdict.State.Final() {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: in.Flag})
 		}
 		z.send(out, protocol.Message{Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation, Flag: in.Flag})
@@ -32,10 +32,10 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 		z.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Queue: in.Queue})
 	case protocol.ClosedAck:
-		if s := z.jobs[in.Job]; s != nil && s.lives(&in) {
-			f := s.makeFate()
+		if j := z.jobs[in.Job]; j != nil && j.lives(&in) {
+			f := j.makeFate()
 			f.acked, f.closing = true, z.closing.Confirm(f.closing)
-			z.mayLeave(s)
+			z.mayLeave(j)
 		}
 	case protocol.Archived:
 		z.filed(&in, out)
@@ -48,26 +48,26 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Refused:
 		z.refused(now, &in, out)
 	case protocol.Leased:
-		if s, l := z.standing(&in); l != nil && !l.known {
+		if j, l := z.standing(&in); l != nil && !l.known {
 			l.known = true
-			z.taken(s, in.Token)
-			z.stir(s)
+			z.taken(j, in.Token)
+			z.stir(j)
 		}
 	case protocol.RedeemRefused:
-		if s, l := z.standing(&in); s != nil {
-			z.backOff(now, s, nil, l.won, in.Text)
+		if j, l := z.standing(&in); j != nil {
+			z.backOff(now, j, nil, l.won, in.Text)
 			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, Text: in.Text, At: now})
-			z.settled(now, s, out)
+			z.settled(now, j, out)
 		}
 	case protocol.Running:
-		if s, l := z.standing(&in); l != nil {
-			z.runs(s, l, in.At)
+		if j, l := z.standing(&in); l != nil {
+			z.runs(j, l, in.At)
 		}
 	case protocol.Report:
-		if s, l := z.standing(&in); l != nil {
+		if j, l := z.standing(&in); l != nil {
 			l.progress = max(l.progress, in.Progress)
 			if l.running == 0 { // Running was lost
-				z.runs(s, l, in.At)
+				z.runs(j, l, in.At)
 			}
 		}
 	case protocol.Result:
@@ -79,12 +79,12 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Tick:
 		z.woken = 0 // no wake-up stands any more
 	case protocol.Attend:
-		if s := z.jobs[in.Job]; s != nil {
-			z.floor.Attend(&s.floor, in.Session, in.Flag)
+		if j := z.jobs[in.Job]; j != nil {
+			z.floor.Attend(&entryOf(j).floor, in.Session, in.Flag)
 		}
 	case protocol.Answer:
-		if s := z.jobs[in.Job]; s != nil {
-			z.floor.Answer(now, &s.floor, &in)
+		if j := z.jobs[in.Job]; j != nil {
+			z.floor.Answer(now, &entryOf(j).floor, &in)
 		}
 	}
 	z.after(now, out)
@@ -94,16 +94,16 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 	z.since = now
 	z.enlist()
-	for _, s := range z.busy {
-		z.stir(s)
+	for _, j := range z.busy {
+		z.stir(j)
 	}
-	for _, s := range z.live {
-		z.foresee(now, s)
+	for _, j := range z.live {
+		z.foresee(now, j)
 	}
 	if planted.In(planted.CommitWithoutClaim) {
 		for len(z.busy) > 0 {
-			s := z.busy[0]
-			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: s.work().claims[0].Token, At: now})
+			j := z.busy[0]
+			z.fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: j.work().claims[0].Token, At: now})
 		}
 	}
 	z.after(now, out)
@@ -133,11 +133,11 @@ func (z *Zone) wakeAt(now, wake quantity.Instant, out *protocol.Out) {
 // takeHome makes the zone a job's home. A job with a name that is none is ended where it arrives: nobody could ask for a place
 // under it, and who submitted it is told why.
 func (z *Zone) takeHome(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	s := z.jobs[in.Job]
-	if !z.admits(now, s, in, out) {
+	j := z.jobs[in.Job]
+	if !z.admits(now, j, in, out) {
 		return
 	}
-	if s = z.jobs[in.Job]; s == nil {
+	if j = z.jobs[in.Job]; j == nil {
 		z.fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Spec: in.Spec, At: in.At})
 		if in.Queue != nil && job.ValidName(in.Queue.Name) && z.queue(in.Queue.Name).Queue != *in.Queue {
 			z.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
@@ -145,64 +145,64 @@ func (z *Zone) takeHome(now quantity.Instant, in *protocol.Message, out *protoco
 			// An Adopt that was long under way brings old settings: the gate sees which these are and corrects them.
 			z.send(out, protocol.Message{Kind: protocol.QueueChanged, To: protocol.Address{Role: protocol.Gate}, Queue: in.Queue})
 		}
-		s = z.jobs[in.Job]
-		z.foresee(now, s)
-		z.instruct(s, out)
+		j = z.jobs[in.Job]
+		z.foresee(now, j)
+		z.instruct(j, out)
 		if in.Flag {
 			z.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: true})
 		}
 		if err := in.Spec.CheckNames(in.Job); err != nil {
-			z.end(now, s, job.Verdict{State: job.Impossible, Reason: "it was accepted under a name that is none: " + err.Error()}, out)
+			z.end(now, j, job.Verdict{State: job.Impossible, Reason: "it was accepted under a name that is none: " + err.Error()}, out)
 		}
 	}
-	if s.lives(in) {
-		z.send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch, Generation: s.Generation})
+	if j.lives(in) {
+		z.send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch, Generation: j.Generation})
 	}
 }
 
 // drop ends a job on its owner's word: at once if nothing of it runs, else when the last subjob is settled.
 func (z *Zone) drop(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	if s := z.jobs[in.Job]; s != nil && s.lives(in) {
-		z.end(now, s, job.Verdict{State: job.Cancelled, Reason: in.Text}, out)
+	if j := z.jobs[in.Job]; j != nil && j.lives(in) {
+		z.end(now, j, job.Verdict{State: job.Cancelled, Reason: in.Text}, out)
 	}
 }
 
 // end gives a job its final verdict as soon as no claim stands, and, where it failed, as soon as what counts of it is
 // published: that is all there will be of it. Its owner's word waits for no node, but comes too late for a job of which all is
 // committed: that one finishes.
-func (z *Zone) end(now quantity.Instant, s *state, v job.Verdict, out *protocol.Out) {
-	if s.fate().verdict.State.Final() || s.complete() && v.State != job.Finished {
+func (z *Zone) end(now quantity.Instant, j *Job, v job.Verdict, out *protocol.Out) {
+	if j.fate().verdict.State.Final() || j.complete() && v.State != job.Finished {
 		return
 	}
-	if len(s.work().claims) > 0 || v.State == job.Failed && len(s.work().unpublished) > 0 {
-		if s.fate().dropping.State != v.State {
-			s.makeFate().dropping = v
-			for i := range s.work().leases {
-				s.work().leases[i].sent = 0 // Stop goes out with the next look at what is overdue
+	if len(j.work().claims) > 0 || v.State == job.Failed && len(j.work().unpublished) > 0 {
+		if j.fate().dropping.State != v.State {
+			j.makeFate().dropping = v
+			for i := range j.work().leases {
+				j.work().leases[i].sent = 0 // Stop goes out with the next look at what is overdue
 			}
-			z.touch(s)
+			z.touch(j)
 		}
 		return
 	}
-	z.fact(out, protocol.Fact{Kind: protocol.Ended, Job: s.Job, Verdict: v, At: now})
+	z.fact(out, protocol.Fact{Kind: protocol.Ended, Job: j.ID, Verdict: v, At: now})
 }
 
 // standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
-func (z *Zone) standing(in *protocol.Message) (*state, *lease) {
-	s := z.jobs[in.Job]
-	if s == nil {
+func (z *Zone) standing(in *protocol.Message) (*Job, *lease) {
+	j := z.jobs[in.Job]
+	if j == nil {
 		return nil, nil
 	}
-	l := s.lease(in.Token)
+	l := j.lease(in.Token)
 	if l == nil {
 		return nil, nil
 	}
-	return s, l
+	return j, l
 }
 
 func (z *Zone) changedAll() {
-	for _, s := range z.live {
-		z.changed(s)
+	for _, j := range z.live {
+		z.changed(j)
 	}
 }
 
@@ -216,10 +216,10 @@ func nodeOf(c *protocol.Claim) protocol.Address {
 }
 
 // rest pauses a job for d.
-func (z *Zone) rest(now quantity.Instant, s *state, d time.Duration) {
-	t := s.troubled()
+func (z *Zone) rest(now quantity.Instant, j *Job, d time.Duration) {
+	t := j.troubled()
 	t.notBefore = now.Add(d)
-	z.resting.Set(&t.slots.resting, s, t.notBefore)
-	z.floor.DropRecall(&s.floor)
-	z.touch(s)
+	z.resting.Set(&t.slots.resting, j, t.notBefore)
+	z.floor.DropRecall(&entryOf(j).floor)
+	z.touch(j)
 }

@@ -52,8 +52,8 @@ func failed(list []protocol.Suspect, where job.Range, parts int64) (out []protoc
 }
 
 // suspected says whether a unit lies in a suspect stretch.
-func (s *state) suspected(unit int64) bool {
-	for _, bad := range s.learned().Suspects {
+func (j *Job) suspected(unit int64) bool {
+	for _, bad := range j.learned().Suspects {
 		if bad.Range.From <= unit && unit < bad.Range.To {
 			return true
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 // classroom is a zone with jobs of one template that wait, and one that has finished.
-func classroom(t testing.TB, waiting int) (z *Zone, done *state) {
+func classroom(t testing.TB, waiting int) (z *Zone, done *Job) {
 	z, err := New(Config{ID: "z", Policy: fifo.Policy{}})
 	if err != nil {
 		t.Fatal(err)
@@ -29,16 +29,16 @@ func classroom(t testing.TB, waiting int) (z *Zone, done *state) {
 		pupil(z, i, 0)
 	}
 	done = z.jobs["j00000"]
-	z.Apply(protocol.Fact{Kind: protocol.Claimed, Job: done.Job, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s", Range: job.Range{From: 0, To: 32}, Start: 1, End: 2})
+	z.Apply(protocol.Fact{Kind: protocol.Claimed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s", Range: job.Range{From: 0, To: 32}, Start: 1, End: 2})
 	z.Apply(protocol.Fact{
-		Kind: protocol.Committed, Job: done.Job, Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{From: 0, To: 32}, At: 2,
+		Kind: protocol.Committed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{From: 0, To: 32}, At: 2,
 		Result: &job.Result{Outcome: job.Done, Progress: 32, Start: 1, End: 2, Peak: trp.Vector{40}},
 	})
 	return z, done
 }
 
 // pupil has another job of the template come.
-func pupil(z *Zone, i int, priority int32) *state {
+func pupil(z *Zone, i int, priority int32) *Job {
 	spec := &job.Spec{
 		Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Template: "t", Kind: job.Steps, Total: 32, Grid: 1, Parallelism: 1, Priority: priority,
 		PerUnit: time.Second, Theta: 50_000, Deadline: quantity.Never, Safe: trp.Table{Bounds: []int64{32}, Least: [][]quantity.Amount{{100}}},
@@ -79,20 +79,20 @@ func TestTheFirstAreTold(t *testing.T) {
 type school struct {
 	z            *Zone
 	runs, untold int
-	heard        *state
+	heard        *Job
 	done         bool
 	lessons      int
 	// atOnce is how many runs each job knew if all that are behind were told at every doubling.
-	atOnce map[*state]int
+	atOnce map[*Job]int
 }
 
 // behind is what it is to know too little of n runs at a theta of .05.
 func behind(told, n int) bool { return 2*told <= n || told < 19 && n >= 19 }
 
-func (m *school) unbegun() []*state {
+func (m *school) unbegun() []*Job {
 	all := slices.SortedFunc(maps.Values(m.z.jobs), byAge)
-	return slices.DeleteFunc(all, func(s *state) bool {
-		return s.alive == 0 || s.work().started != 0 || len(s.work().claims) > 0 || len(s.work().committed) > 0
+	return slices.DeleteFunc(all, func(j *Job) bool {
+		return j.alive == 0 || j.work().started != 0 || len(j.work().claims) > 0 || len(j.work().committed) > 0
 	})
 }
 
@@ -104,9 +104,9 @@ func (m *school) lesson() (told []job.ID) {
 	m.untold++
 	if much {
 		m.heard, m.done = nil, false
-		for _, s := range all {
-			if behind(m.atOnce[s], m.runs) {
-				m.atOnce[s] = m.runs
+		for _, j := range all {
+			if behind(m.atOnce[j], m.runs) {
+				m.atOnce[j] = m.runs
 			}
 		}
 	} else if m.done || m.untold < tellAgain {
@@ -114,17 +114,17 @@ func (m *school) lesson() (told []job.ID) {
 	}
 	m.untold, m.done = 0, true
 	looked := 0
-	for _, s := range all {
-		if m.heard != nil && byAge(s, m.heard) <= 0 {
+	for _, j := range all {
+		if m.heard != nil && byAge(j, m.heard) <= 0 {
 			continue
 		}
 		if looked++; looked > mostTold {
 			m.done = false
 			break
 		}
-		m.heard = s
-		if behind(int(s.learned().Runs), m.runs) {
-			told = append(told, s.Job)
+		m.heard = j
+		if behind(int(j.learned().Runs), m.runs) {
+			told = append(told, j.ID)
 		}
 	}
 	return told
@@ -140,7 +140,7 @@ func TestTellingInTurnsTellsAll(t *testing.T) {
 			return int(seed>>33) % n
 		}
 		z, done := classroom(t, 0)
-		m := &school{z: z, atOnce: map[*state]int{}}
+		m := &school{z: z, atOnce: map[*Job]int{}}
 		teach := func() {
 			want := m.lesson()
 			var out protocol.Out
@@ -162,15 +162,15 @@ func TestTellingInTurnsTellsAll(t *testing.T) {
 					m.atOnce[pupil(z, jobs, int32(draw(3)))] = m.runs
 				}
 			case len(all) > 0 && draw(4) == 0:
-				s, token := all[draw(len(all))], job.Token{Epoch: 1, Seq: uint64(1 + jobs)}
+				j, token := all[draw(len(all))], job.Token{Epoch: 1, Seq: uint64(1 + jobs)}
 				jobs++
 				if draw(2) == 0 {
-					z.Apply(protocol.Fact{Kind: protocol.Ended, Job: s.Job, Verdict: job.Verdict{State: job.Cancelled}, At: 3})
+					z.Apply(protocol.Fact{Kind: protocol.Ended, Job: j.ID, Verdict: job.Verdict{State: job.Cancelled}, At: 3})
 					break
 				}
-				z.Apply(protocol.Fact{Kind: protocol.Claimed, Job: s.Job, Token: token, Slice: "s", Range: job.Range{From: 0, To: 8}, Start: 3, End: 4})
+				z.Apply(protocol.Fact{Kind: protocol.Claimed, Job: j.ID, Token: token, Slice: "s", Range: job.Range{From: 0, To: 8}, Start: 3, End: 4})
 				if draw(2) == 0 { // it was not begun after all
-					z.Apply(protocol.Fact{Kind: protocol.Released, Job: s.Job, Token: token, At: 3})
+					z.Apply(protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: token, At: 3})
 				}
 			default:
 				teach()
@@ -178,18 +178,18 @@ func TestTellingInTurnsTellsAll(t *testing.T) {
 			crowd = max(crowd, len(m.unbegun()))
 		}
 		if crowd <= mostTold {
-			for _, s := range m.unbegun() {
-				if told := m.atOnce[s]; int(s.learned().Runs) != told {
-					rt.Fatalf("%s knows of %d runs, told at once it would of %d", s.Job, s.learned().Runs, told)
+			for _, j := range m.unbegun() {
+				if told := m.atOnce[j]; int(j.learned().Runs) != told {
+					rt.Fatalf("%s knows of %d runs, told at once it would of %d", j.ID, j.learned().Runs, told)
 				}
 			}
 		}
 		for m.lessons < forecast.MaxRuns+tellAgain*(crowd/mostTold+1) {
 			teach()
 		}
-		for _, s := range m.unbegun() {
-			if behind(int(s.learned().Runs), m.runs) || !reflect.DeepEqual(*s.learned().Safe, *s.q.templates[0].table(s.Spec)) {
-				rt.Fatalf("%s knows of %d runs: %v", s.Job, s.learned().Runs, s.learned().Safe)
+		for _, j := range m.unbegun() {
+			if behind(int(j.learned().Runs), m.runs) || !reflect.DeepEqual(*j.learned().Safe, *j.q.templates[0].table(j.Spec)) {
+				rt.Fatalf("%s knows of %d runs: %v", j.ID, j.learned().Runs, j.learned().Safe)
 			}
 		}
 	})

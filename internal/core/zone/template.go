@@ -41,7 +41,7 @@ type template struct {
 	// untold is how many lessons ago jobs that wait were looked at, heard the last of them, nil if the first is next, and done that
 	// none is left behind it. All three are soft.
 	untold int
-	heard  *state
+	heard  *Job
 	done   bool
 	// tables made of these runs. They are soft: made again from the same runs they are the same.
 	tables []taught
@@ -53,7 +53,7 @@ type taught struct {
 }
 
 // template finds what a template has been taught; nil if nothing.
-func (q *queue) template(name string) *template {
+func (q *Queue) template(name string) *template {
 	for _, t := range q.templates {
 		if t.name == name {
 			return t
@@ -86,64 +86,64 @@ func (z *Zone) heed(l *protocol.Lesson) {
 // teach adds what a job of which all is committed now has used to what is known of its template. Jobs of it that have not begun are told
 // where that changes much: at every doubling, and when the runs are just enough for a guarantee; those first that policies ask
 // first, and now and then some of the others.
-func (z *Zone) teach(s *state, out *protocol.Out) {
-	run, ok := s.shown()
-	if !ok || !s.complete() {
+func (z *Zone) teach(j *Job, out *protocol.Out) {
+	run, ok := j.shown()
+	if !ok || !j.complete() {
 		return
 	}
 	before := 0
-	if t := s.q.template(s.Spec.Template); t != nil {
+	if t := j.q.template(j.Spec.Template); t != nil {
 		before = len(t.runs.List)
 	}
-	z.fact(out, protocol.Fact{Kind: protocol.Taught, Lesson: &protocol.Lesson{Queue: s.q.Name, Template: s.Spec.Template, Runs: []forecast.Run{run}}})
-	t := s.q.template(s.Spec.Template)
+	z.fact(out, protocol.Fact{Kind: protocol.Taught, Lesson: &protocol.Lesson{Queue: j.q.Name, Template: j.Spec.Template, Runs: []forecast.Run{run}}})
+	t := j.q.template(j.Spec.Template)
 	n := len(t.runs.List)
 	t.untold++
-	much := n > before && (n&(n-1) == 0 || n == forecast.LeastRuns(s.Spec.Theta))
+	much := n > before && (n&(n-1) == 0 || n == forecast.LeastRuns(j.Spec.Theta))
 	switch {
 	case much:
 		t.heard, t.done = nil, false
 	case t.done || t.untold < tellAgain:
 		return
 	}
-	t.tell(z, s.q, out)
+	t.tell(z, j.q, out)
 }
 
 // tell tells the next jobs of a queue that have not begun what the template has taught, but for those that know about as much.
-func (t *template) tell(z *Zone, q *queue, out *protocol.Out) {
+func (t *template) tell(z *Zone, q *Queue, out *protocol.Out) {
 	z.enlist()
 	t.untold, t.done = 0, true
 	looked := 0
-	for s := range q.unbegun[t.name].behind(t.heard) {
+	for j := range q.unbegun[t.name].behind(t.heard) {
 		if looked == mostTold {
 			t.done = false
 			return
 		}
 		looked++
-		t.heard = s
-		if s.behind(len(t.runs.List)) {
-			z.instruct(s, out)
+		t.heard = j
+		if j.behind(len(t.runs.List)) {
+			z.instruct(j, out)
 		}
 	}
 	t.heard = nil
 }
 
 // behind says that n runs tell a job much that it was not told: twice as many, or enough for a guarantee.
-func (s *state) behind(n int) bool {
-	told, least := int(s.learned().Runs), forecast.LeastRuns(s.Spec.Theta)
+func (j *Job) behind(n int) bool {
+	told, least := int(j.learned().Runs), forecast.LeastRuns(j.Spec.Theta)
 	return 2*told <= n || told < least && least <= n
 }
 
 // shown is what a job of a template used, as one run. It is false for one that shows nothing of the next: parts of it were
 // skipped, ran another way (an option), or nobody saw their memory. The peak of a piece that outgrew its slice may be
 // anywhere in its range, and it counts: without it only what fitted would ever be learned.
-func (s *state) shown() (forecast.Run, bool) {
-	if s.Spec.Template == "" || len(s.work().skipped) > 0 {
+func (j *Job) shown() (forecast.Run, bool) {
+	if j.Spec.Template == "" || len(j.work().skipped) > 0 {
 		return forecast.Run{}, false
 	}
-	trail := forecast.Trail{Total: s.Spec.Total}
-	for i := range s.work().past {
-		p := &s.work().past[i]
+	trail := forecast.Trail{Total: j.Spec.Total}
+	for i := range j.work().past {
+		p := &j.work().past[i]
 		where, peak := p.Committed, p.Peak[trp.Memory]
 		if p.Outcome == job.MemoryKilled {
 			where, peak = p.Range, max(peak, p.Demand[trp.Memory]+1) // the last sample may have missed the top
@@ -157,25 +157,25 @@ func (s *state) shown() (forecast.Run, bool) {
 		}
 	}
 	run := forecast.Run{Peaks: trail.Peaks}
-	if rates := slices.Sorted(slices.Values(s.learned().Rates)); len(rates) > 0 {
+	if rates := slices.Sorted(slices.Values(j.learned().Rates)); len(rates) > 0 {
 		run.Unit = rates[len(rates)/2]
 	}
 	return run, true
 }
 
 // instruct tells a job that has not begun what its template has taught: what its pieces use, and how long a unit takes.
-func (z *Zone) instruct(s *state, out *protocol.Out) {
-	t := s.q.template(s.Spec.Template)
+func (z *Zone) instruct(j *Job, out *protocol.Out) {
+	t := j.q.template(j.Spec.Template)
 	if t == nil {
 		return
 	}
-	l := *s.learned()
-	l.Safe, l.Runs = t.table(s.Spec), int64(len(t.runs.List))
-	if unit, ok := t.runs.Unit(slowTheta); ok && s.Spec.Kind != job.Rigid {
+	l := *j.learned()
+	l.Safe, l.Runs = t.table(j.Spec), int64(len(t.runs.List))
+	if unit, ok := t.runs.Unit(slowTheta); ok && j.Spec.Kind != job.Rigid {
 		l.Rate, l.Margin = unit, leastMargin
 	}
-	z.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: s.Job, Learned: &l})
-	z.changed(s)
+	z.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &l})
+	z.changed(j)
 }
 
 // table is the profile of a job of the template.
@@ -194,11 +194,11 @@ func (t *template) table(s *job.Spec) *trp.Table {
 }
 
 // safe is the profile that plans use.
-func (s *state) safe() *trp.Table {
-	if s.learned().Safe != nil {
-		return s.learned().Safe
+func (j *Job) safe() *trp.Table {
+	if j.learned().Safe != nil {
+		return j.learned().Safe
 	}
-	return &s.Spec.Safe
+	return &j.Spec.Safe
 }
 
 // along is a table with other stretches of the same units, no piece of it below what the table asks for.
@@ -215,9 +215,9 @@ func along(bounds []int64, t *trp.Table) trp.Table {
 }
 
 // profile says where the job's profile is from.
-func (s *state) profile() status.Profile {
-	p := status.Profile{Source: forecast.Declared, Runs: s.learned().Runs, Spread: s.learned().Spread}
-	if _, enough := forecast.Rank(int(p.Runs), s.Spec.Theta); enough && p.Runs > 0 {
+func (j *Job) profile() status.Profile {
+	p := status.Profile{Source: forecast.Declared, Runs: j.learned().Runs, Spread: j.learned().Spread}
+	if _, enough := forecast.Rank(int(p.Runs), j.Spec.Theta); enough && p.Runs > 0 {
 		p.Source = forecast.Taught
 	}
 	return p

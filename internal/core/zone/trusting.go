@@ -17,57 +17,57 @@ func (z *Zone) trusted(t *protocol.Trust) status.Trust {
 
 // trust is what a job's declarations are held against: its own, and until it has one its queue's, so that a queue whose jobs
 // lie gains nothing by many new ones.
-func (s *state) trust() protocol.Trust {
-	if s.learned().Trust.Seen == 0 {
-		return trust.Fresh(s.q.standing.Trust)
+func (j *Job) trust() protocol.Trust {
+	if j.learned().Trust.Seen == 0 {
+		return trust.Fresh(j.q.standing.Trust)
 	}
-	return s.learned().Trust
+	return j.learned().Trust
 }
 
 // observe holds what was declared for a subjob against its result, for the job and for its queue. What was ended from
 // outside says nothing about either.
-func (z *Zone) observe(s *state, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, out *protocol.Out) {
+func (z *Zone) observe(j *Job, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, out *protocol.Out) {
 	if z.cfg.Market == nil || r.Outcome == job.Stopped || r.Outcome == job.Lost || r.Outcome == job.NodeFailed || r.Start == 0 {
 		return
 	}
 	o := trust.Observation{
 		Risk: c.End.Sub(c.Start).Milliseconds(), Planned: c.Plan.Wall, Ran: r.Ran(),
-		Predicted: c.Demand[trp.Memory], Peak: r.Peak[trp.Memory], Theta: s.Spec.Theta,
+		Predicted: c.Demand[trp.Memory], Peak: r.Peak[trp.Memory], Theta: j.Spec.Theta,
 	}
 	if r.Outcome == job.MemoryKilled {
 		o.Peak = max(o.Peak, o.Predicted+1) // the last sample may have missed the top
 	}
 	if c.Bid != nil {
-		o.Declared, o.Observed = c.Bid.Score, score.Observed(s.Spec, c, done, r)
+		o.Declared, o.Observed = c.Bid.Score, score.Observed(j.Spec, c, done, r)
 	}
 	if c.Plan.Extended != 0 { // it became another than the one that was declared: of that only the memory can be held against it
 		o.Observed, o.Risk, o.Planned = o.Declared, 0, 0
 	}
-	q := s.q.standing
-	q.Queue = s.q.Name
-	l.Trust = s.trust()
+	q := j.q.standing
+	q.Queue = j.q.Name
+	l.Trust = j.trust()
 	if c.Bid != nil {
 		z.cfg.Market.Trust().Observe(&l.Trust, o)
 		o.Theta = 0 // its jobs have thetas of their own
 		z.cfg.Market.Trust().Observe(&q.Trust, o)
 		z.fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &q})
 	}
-	if !trust.Unsafe(&l.Trust, s.Spec.Theta) {
+	if !trust.Unsafe(&l.Trust, j.Spec.Theta) {
 		return
 	}
 	spread := trust.Inflate(&l.Trust, l.Spread)
-	table, err := trp.Spread(s.Spec.Profile, s.Spec.Total, s.Spec.Theta, spread)
+	table, err := trp.Spread(j.Spec.Profile, j.Spec.Total, j.Spec.Theta, spread)
 	if err != nil {
 		return // the profile compiled at submission; with more spread it has nothing to object to
 	}
 	// What its template has taught stays a floor: a job that is not like the others is given more by this, never less.
-	now := along(table.Bounds, s.safe())
+	now := along(table.Bounds, j.safe())
 	for i, row := range table.Least {
 		for k := range row {
 			row[k] = max(row[k], now.Least[i][k])
 		}
 	}
-	withinReach(&table, &now, z.largest(s.Spec), l.MemoryScale)
+	withinReach(&table, &now, z.largest(j.Spec), l.MemoryScale)
 	l.Spread, l.Safe = spread, &table
 }
 

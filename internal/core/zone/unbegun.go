@@ -11,52 +11,52 @@ import (
 // what the template learns may still change. It follows from the durable
 // state, and is kept from when the rosters are.
 type unbegun struct {
-	ranking.List[*state]
+	ranking.List[*Job]
 	n int
 }
 
 // byAge is that order: priority, then submission, then the name.
-func byAge(a, b *state) int {
+func byAge(a, b *Job) int {
 	if c := cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), cmp.Compare(a.Submitted, b.Submitted)); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.Job, b.Job)
+	return cmp.Compare(a.ID, b.ID)
 }
 
 // behind yields those behind a job, or behind where it stood; all if it is nil.
-func (u *unbegun) behind(s *state) iter.Seq[*state] {
+func (u *unbegun) behind(j *Job) iter.Seq[*Job] {
 	switch {
 	case u == nil:
-		return func(func(*state) bool) {}
-	case s == nil:
+		return func(func(*Job) bool) {}
+	case j == nil:
 		return u.All()
 	}
-	return u.Behind(byAge, s)
+	return u.Behind(byAge, j)
 }
 
 // begins says whether a job of a template is still to begin.
-func (s *state) begins() bool {
-	w := s.work()
-	return s.Spec.Template != "" && s.alive > 0 && w.started == 0 && len(w.claims) == 0 && len(w.committed) == 0
+func (j *Job) begins() bool {
+	w := j.work()
+	return j.Spec.Template != "" && j.alive > 0 && w.started == 0 && len(w.claims) == 0 && len(w.committed) == 0
 }
 
 // joins is the list that a job joins.
-func (s *state) joins() *unbegun {
-	u := s.q.unbegun[s.Spec.Template]
+func (j *Job) joins() *unbegun {
+	u := j.q.unbegun[j.Spec.Template]
 	if u == nil {
 		u = &unbegun{}
-		s.q.unbegun[s.Spec.Template] = u
+		j.q.unbegun[j.Spec.Template] = u
 	}
 	u.n++
-	s.unbegun = true
+	j.unbegun = true
 	return u
 }
 
 // listAll begins the lists with the jobs that there are, when the rosters are begun.
-func (z *Zone) listAll(jobs []*state) {
-	for _, s := range jobs {
-		if s.begins() {
-			s.joins().Gather(0, s)
+func (z *Zone) listAll(jobs []*Job) {
+	for _, j := range jobs {
+		if j.begins() {
+			j.joins().Gather(0, j)
 		}
 	}
 	for _, q := range z.queues { //sluice:sorted each list for itself
@@ -67,25 +67,25 @@ func (z *Zone) listAll(jobs []*state) {
 }
 
 // list keeps a job in the list of those that have not begun for as long as it is one.
-func (z *Zone) list(s *state) {
-	switch begins := z.enlisted && s.begins(); {
-	case begins == s.unbegun:
+func (z *Zone) list(j *Job) {
+	switch begins := z.enlisted && j.begins(); {
+	case begins == j.unbegun:
 	case begins:
-		s.joins().Insert(byAge, 0, s)
+		j.joins().Insert(byAge, 0, j)
 	default:
-		z.unlist(s)
+		z.unlist(j)
 	}
 }
 
 // unlist takes a job out of it.
-func (z *Zone) unlist(s *state) {
-	if !s.unbegun {
+func (z *Zone) unlist(j *Job) {
+	if !j.unbegun {
 		return
 	}
-	s.unbegun = false
-	u := s.q.unbegun[s.Spec.Template]
-	u.Remove(byAge, s)
+	j.unbegun = false
+	u := j.q.unbegun[j.Spec.Template]
+	u.Remove(byAge, j)
 	if u.n--; u.n == 0 {
-		delete(s.q.unbegun, s.Spec.Template)
+		delete(j.q.unbegun, j.Spec.Template)
 	}
 }

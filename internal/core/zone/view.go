@@ -16,23 +16,23 @@ const historyShown = 10_000
 
 // Brief shows one job without its subjobs.
 func (z *Zone) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
-	s := z.jobs[id]
-	if s == nil {
+	j := z.jobs[id]
+	if j == nil {
 		return status.Job{}, false
 	}
-	return z.viewer(now).show(s), true
+	return z.viewer(now).show(j), true
 }
 
 // Job shows one job with its subjobs.
 func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
-	s := z.jobs[id]
-	if s == nil {
+	j := z.jobs[id]
+	if j == nil {
 		return status.Job{}, false
 	}
-	return z.detail(now, s), true
+	return z.detail(now, j), true
 }
 
-func (z *Zone) detail(now quantity.Instant, s *state) status.Job {
+func (z *Zone) detail(now quantity.Instant, s *Job) status.Job {
 	j := z.viewer(now).show(s)
 	j.HistoryDropped = max(0, len(s.work().past)-historyShown)
 	j.History = make([]status.Subjob, 0, len(s.work().past)-j.HistoryDropped+len(s.work().claims))
@@ -86,10 +86,10 @@ func showClaim(c *protocol.Claim) status.Subjob {
 }
 
 // show is a job without its subjobs.
-func (v *viewer) show(s *state) status.Job {
+func (v *viewer) show(s *Job) status.Job {
 	z, now := v.z, v.now
 	j := status.Job{
-		Name: s.Job, Generation: s.Generation, Queue: s.q.Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
+		Name: s.ID, Generation: s.Generation, Queue: s.q.Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
 		Progress: s.work().committed.Len() - s.unpublished(), Skipped: s.work().skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
 		Running: len(s.work().claims), Submitted: s.Submitted, Started: s.work().started, Ended: s.fate().ended,
 		MemoryScale: s.learned().MemoryScale, Spec: s.Spec,
@@ -128,13 +128,13 @@ func (v *viewer) show(s *state) status.Job {
 }
 
 // phase is the state people see.
-func (s *state) phase() job.State {
+func (j *Job) phase() job.State {
 	switch {
-	case s.fate().verdict.State.Final():
-		return s.fate().verdict.State
-	case len(s.work().claims) > 0 || s.complete():
+	case j.fate().verdict.State.Final():
+		return j.fate().verdict.State
+	case len(j.work().claims) > 0 || j.complete():
 		return job.Running
-	case s.Held:
+	case j.Held:
 		return job.Paused
 	}
 	return job.Waiting
@@ -174,7 +174,7 @@ func (z *Zone) Queues(now quantity.Instant) []status.Queue {
 
 // estimate fills in when a job is likely to start and finish, as a range: work left at the learned or declared rate, on
 // as many slices as it may use, the early end without waiting and the late end with what it waited so far per subjob.
-func (v *viewer) estimate(s *state, j *status.Job) {
+func (v *viewer) estimate(s *Job, j *status.Job) {
 	z, now := v.z, v.now
 	if j.State.Final() || s.Held {
 		return
@@ -184,7 +184,7 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 		early, found = v.nextStart(s)
 		late = early
 	}
-	_, reserved := s.rigid.Placement()
+	_, reserved := entryOf(s).rigid.Placement()
 	switch {
 	case len(s.work().claims) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
@@ -250,12 +250,12 @@ func (v *viewer) estimate(s *state, j *status.Job) {
 }
 
 // nextStart is the earliest instant at which a waiting job could start.
-func (v *viewer) nextStart(s *state) (early quantity.Instant, found bool) {
-	if s.Spec.Kind == job.Rigid {
-		p, ok := v.rigidPlace(s)
+func (v *viewer) nextStart(j *Job) (early quantity.Instant, found bool) {
+	if j.Spec.Kind == job.Rigid {
+		p, ok := v.rigidPlace(j)
 		return p.Start, ok
 	}
-	return v.opening(s)
+	return v.opening(j)
 }
 
 // Negotiation is what the market has done since it came up; zero for one that does not negotiate.

@@ -50,7 +50,7 @@ const searchedSlices, fewSearches = 1 << 13, 2
 func (z *Zone) viewer(now quantity.Instant) *viewer { return &viewer{z: z, now: now} }
 
 // opening finds the earliest instant at which the job's next piece could begin.
-func (v *viewer) opening(s *state) (early quantity.Instant, ok bool) {
+func (v *viewer) opening(j *Job) (early quantity.Instant, ok bool) {
 	z := v.z
 	if v.openings == nil {
 		v.openings = make([][]protocol.Gap, len(z.floor.Classes()))
@@ -69,7 +69,7 @@ func (v *viewer) opening(s *state) (early quantity.Instant, ok bool) {
 			if g.Start >= early {
 				break
 			}
-			if p, r := z.floor.Fit(&s.floor, c, g.Start, g.End); r.Why == atomizer.Interested && !p.Range.Empty() {
+			if p, r := z.floor.Fit(&entryOf(j).floor, c, g.Start, g.End); r.Why == atomizer.Interested && !p.Range.Empty() {
 				early = g.Start
 			}
 		}
@@ -105,22 +105,22 @@ func widen(list []protocol.Gap, g protocol.Gap) []protocol.Gap {
 }
 
 // rigidPlace is where a rigid job that waits would run as things are.
-func (v *viewer) rigidPlace(s *state) (backfill.Placement, bool) {
+func (v *viewer) rigidPlace(j *Job) (backfill.Placement, bool) {
 	z := v.z
-	if p, reserved := s.rigid.Placement(); reserved {
+	if p, reserved := entryOf(j).rigid.Placement(); reserved {
 		return p, true
 	}
-	view := s.view()
-	key := shape{s.width(), atomizer.RigidLength(s.Spec, 1000), view.Safe().LeastOver(0, s.Spec.Total, view.Scale())}
-	alike := len(s.Spec.Speeds) == 0 && s.work().committed == nil && s.work().claimed == nil
+	view := j.view()
+	key := shape{j.width(), atomizer.RigidLength(j.Spec, 1000), view.Safe().LeastOver(0, j.Spec.Total, view.Scale())}
+	alike := len(j.Spec.Speeds) == 0 && j.work().committed == nil && j.work().claimed == nil
 	if f, known := v.places[key]; known && alike {
 		return f.Placement, f.ok
 	}
 	if v.searches++; v.searches > max(fewSearches, searchedSlices/max(1, len(z.floor.Slices()))) {
-		speed := v.fastest(s)
+		speed := v.fastest(j)
 		return backfill.Placement{Start: v.now, Speed: speed}, speed > 0
 	}
-	f := v.search(s)
+	f := v.search(j)
 	if alike {
 		if v.places == nil {
 			v.places = map[shape]found{}
@@ -131,7 +131,7 @@ func (v *viewer) rigidPlace(s *state) (backfill.Placement, bool) {
 }
 
 // search looks for a rigid job's place on every node.
-func (v *viewer) search(s *state) (f found) {
+func (v *viewer) search(j *Job) (f found) {
 	z := v.z
 	if v.nodes == nil {
 		v.nodes = z.planner.Nodes()
@@ -140,15 +140,15 @@ func (v *viewer) search(s *state) (f found) {
 			v.free[sl.floor.At()] = z.floor.Shown(&sl.floor, v.now)
 		}
 	}
-	f.Placement, f.ok = z.planner.Search(v.now, s.rigid, v.nodes, func(sl *backfill.Slice) []protocol.Gap { return v.free[sl.At()] })
+	f.Placement, f.ok = z.planner.Search(v.now, entryOf(j).rigid, v.nodes, func(sl *backfill.Slice) []protocol.Gap { return v.free[sl.At()] })
 	return f
 }
 
 // fastest is the highest speed that the job has on a usable slice, in parts per thousand; 0 if it can run on none.
-func (v *viewer) fastest(s *state) (speed int64) {
+func (v *viewer) fastest(j *Job) (speed int64) {
 	for _, c := range v.z.floor.Classes() {
 		if c.Usable() > 0 {
-			speed = max(speed, c.SpeedOf(s.Spec))
+			speed = max(speed, c.SpeedOf(j.Spec))
 		}
 	}
 	return speed
@@ -160,7 +160,7 @@ func (z *Zone) usable() bool {
 }
 
 // runsOn says whether the job's next piece is safe on the usable slices of a class, and how fast it is there.
-func (s *state) runsOn(c *market.Class, from int64) (speed int64, ok bool) {
-	speed = c.SpeedOf(s.Spec)
-	return speed, speed > 0 && c.Usable() > 0 && s.safe().Reach(from, c.Capacity[trp.Memory], s.Spec.Total, s.learned().MemoryScale) > from
+func (j *Job) runsOn(c *market.Class, from int64) (speed int64, ok bool) {
+	speed = c.SpeedOf(j.Spec)
+	return speed, speed > 0 && c.Usable() > 0 && j.safe().Reach(from, c.Capacity[trp.Memory], j.Spec.Total, j.learned().MemoryScale) > from
 }

@@ -26,11 +26,11 @@ type Zone struct {
 	self protocol.Address
 
 	// Durable, changed by Apply alone.
-	jobs    map[job.ID]*state
-	records capture.Parts[*state] // the jobs as captures go over them
+	jobs    map[job.ID]*Job
+	records capture.Parts[*Job] // the jobs as captures go over them
 	// enlisted: the rosters of the queues are kept.
 	enlisted bool
-	queues   map[string]*queue
+	queues   map[string]*Queue
 	// buried are the jobs that were dropped last.
 	buried graves
 	sum    uint64
@@ -58,8 +58,10 @@ type Zone struct {
 type soft struct {
 	// since is when this zone came up: a node gets the time to report before its claims are given up.
 	since quantity.Instant
-	// keeping are the gangs that their queue's cap is kept for; spareKept is room for the next such list.
-	keeping, spareKept []*state
+	// kept is the gang of a queue that waits for the cap to have room; what comes after it in the queue waits too. keeping are all
+	// of these, spareKept is room for the next such list.
+	kept               map[*Queue]*Job
+	keeping, spareKept []*Job
 	foresight          foresight
 	// asks in order of id, and so of expiry.
 	asks    []*ask
@@ -67,24 +69,26 @@ type soft struct {
 	// What is to be looked at again when time has come: jobs by the deadline of their owner, by their leases (answers that
 	// are overdue, nodes that are silent), by the window they may continue into, by output that is not published, by
 	// their pause after a failure, and those that avoid slices.
-	deadlines, leases, continuing, publishing, resting, avoiding alarm.Heap[*state]
+	deadlines, leases, continuing, publishing, resting, avoiding alarm.Heap[*Job]
 	// closing has the gate told of verdicts until it confirms them, leaving the jobs go to the archive that may (nil: none do).
-	closing outbox.Box[*state]
-	leaving *filing.Tray[*state]
+	closing outbox.Box[*Job]
+	leaving *filing.Tray[*Job]
 	// stales are when slices that are left alone are to be looked at.
 	stales alarm.Heap[*slice]
 	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
-	stirred dirty.Set[*state]
-	looking []*state
+	stirred dirty.Set[*Job]
+	looking []*Job
 	// woken is the earliest wake-up already asked for.
 	woken quantity.Instant
 }
 
-// state is one job, as most are: accepted, and waiting. What came of it is in records of their own (record.go).
-type state struct {
+// Job is one job, as most are: accepted, and waiting. What came of it is in records of their own (record.go).
+type Job struct {
 	accepted
+	// Beside is what whoever made room for it keeps of it beside this.
+	Beside any
 	// q is its queue.
-	q *queue
+	q *Queue
 
 	capture.Mark
 	// sum of the record, and of its spec.
@@ -93,15 +97,11 @@ type state struct {
 	sold    *work
 	lessons *lessons
 	sealed  *fate
-	// trouble is what nodes had with it lately, read by met, rigid what is kept of a rigid job; nil if there is none of it.
+	// trouble is what nodes had with it lately, read by met; nil if there is none.
 	trouble *trouble
-	rigid   *backfill.Job
 	// enrolledIn is its roster in the queue.
 	enrolledIn *roster
 
-	// floor is what the floor keeps of it.
-	floor    market.Job
-	foreseen foreseen
 	// alive is 1 + its place among the live jobs; the slots are its places among the alarms and crowds that they name.
 	alive int
 	slots struct{ deadline int }
@@ -113,7 +113,7 @@ type state struct {
 
 // accepted is what every job has: durable, as protocol.Record has it.
 type accepted struct {
-	Job        job.ID
+	ID         job.ID
 	Spec       *job.Spec
 	Submitted  quantity.Instant
 	Epoch      uint32
@@ -141,8 +141,8 @@ type lease struct {
 	withdrawn bool
 }
 
-// queue is a queue's settings and use.
-type queue struct {
+// Queue is a queue's settings and use.
+type Queue struct {
 	protocol.Queue
 	// attained is the sum over its jobs, those included that the archive alone has, in MiB-milliseconds.
 	attained int64
@@ -150,9 +150,6 @@ type queue struct {
 	held, asking int
 	// going is what its running subjobs have had so far.
 	going meter
-	zone  *Zone
-	// kept is the gang that waits for the cap to have room; what comes after it in the queue waits too.
-	kept *state
 	// standing is what the market has learned of it, and its credits; pledged is what its unanswered asks will take of them.
 	standing protocol.Standing
 	pledged  int64
@@ -173,13 +170,13 @@ func New(cfg Config) (*Zone, error) {
 	cfg = cfg.withDefaults()
 	z := &Zone{
 		cfg: cfg, self: protocol.Address{Role: protocol.Zone, ID: string(cfg.ID)},
-		jobs: map[job.ID]*state{}, queues: map[string]*queue{}, sites: map[job.SliceID]*slice{},
+		jobs: map[job.ID]*Job{}, queues: map[string]*Queue{}, sites: map[job.SliceID]*slice{}, soft: soft{kept: map[*Queue]*Job{}},
 	}
 	z.floor = market.NewFloor(z.floorConfig(), (*seller)(z))
 	z.planner = backfill.New(z.plannerConfig(), z.floor, (*placer)(z))
-	z.closing = outbox.New[*state](cfg.Retry, mostClosing)
+	z.closing = outbox.New[*Job](cfg.Retry, mostClosing)
 	if cfg.Archive != nil {
-		z.leaving = filing.New[*state](*cfg.Archive, cfg.Retry)
+		z.leaving = filing.New[*Job](*cfg.Archive, cfg.Retry)
 	}
 	return z, nil
 }
@@ -188,22 +185,22 @@ func New(cfg Config) (*Zone, error) {
 func (z *Zone) Digest() uint64 { return z.sum }
 
 // queue returns the named queue; an unknown one has weight 1 and no caps.
-func (z *Zone) queue(name string) *queue {
+func (z *Zone) queue(name string) *Queue {
 	q := z.queues[name]
 	if q == nil {
-		q = z.newQueue(name)
+		q = newQueue(name)
 		z.queues[name] = q
 	}
 	return q
 }
 
-func (z *Zone) newQueue(name string) *queue {
-	return &queue{Queue: protocol.Queue{Name: name, Weight: 1}, zone: z, unbegun: map[string]*unbegun{}}
+func newQueue(name string) *Queue {
+	return &Queue{Queue: protocol.Queue{Name: name, Weight: 1}, unbegun: map[string]*unbegun{}}
 }
 
 // claim finds a standing claim; -1 if there is none under this token.
-func (s *state) claim(t job.Token) int {
-	i, found := slices.BinarySearchFunc(s.work().claims, t, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
+func (j *Job) claim(t job.Token) int {
+	i, found := slices.BinarySearchFunc(j.work().claims, t, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
 	if !found {
 		return -1
 	}
@@ -211,88 +208,88 @@ func (s *state) claim(t job.Token) int {
 }
 
 // lease finds what is known of a standing claim.
-func (s *state) lease(t job.Token) *lease {
-	for i := range s.work().leases {
-		if s.work().leases[i].token == t {
-			return &s.work().leases[i]
+func (j *Job) lease(t job.Token) *lease {
+	for i := range j.work().leases {
+		if j.work().leases[i].token == t {
+			return &j.work().leases[i]
 		}
 	}
 	return nil
 }
 
 // freed tells the other jobs of a capped queue that it holds a slice less.
-func (z *Zone) freed(q *queue) {
+func (z *Zone) freed(q *Queue) {
 	if q.Cap > 0 {
 		z.changedIn(q)
 	}
 }
 
 // changedIn marks all jobs of a queue.
-func (z *Zone) changedIn(q *queue) {
-	for _, s := range z.live {
-		if s.q == q {
-			z.changed(s)
+func (z *Zone) changedIn(q *Queue) {
+	for _, j := range z.live {
+		if j.q == q {
+			z.changed(j)
 		}
 	}
 }
 
 // changed marks a job as possibly eligible where it was not before.
-func (z *Zone) changed(s *state) {
-	z.floor.Changed(&s.floor)
-	z.touched(s)
+func (z *Zone) changed(j *Job) {
+	z.floor.Changed(&entryOf(j).floor)
+	z.touched(j)
 }
 
 // touch marks a job whose answers to windows may be others than before.
-func (z *Zone) touch(s *state) {
-	z.floor.InvalidateJob(&s.floor)
-	z.touched(s)
+func (z *Zone) touch(j *Job) {
+	z.floor.InvalidateJob(&entryOf(j).floor)
+	z.touched(j)
 }
 
 // touched has a job looked at that is not the market's alone: rigid ones are planned, and all have leases.
-func (z *Zone) touched(s *state) {
-	if s.Spec.Kind == job.Rigid {
-		z.planner.InvalidateJob(s.rigid)
+func (z *Zone) touched(j *Job) {
+	if j.Spec.Kind == job.Rigid {
+		z.planner.InvalidateJob(entryOf(j).rigid)
 	}
-	z.stir(s)
+	z.stir(j)
 }
 
 // stir marks a job whose leases have changed: its alarms are set anew.
-func (z *Zone) stir(s *state) {
-	if s.sold != nil {
-		z.stirred.Add(&s.stirred, s)
+func (z *Zone) stir(j *Job) {
+	if j.sold != nil {
+		z.stirred.Add(&j.stirred, j)
 	}
 }
 
 // enliven adds a job to those without a final verdict, retire takes it out.
-func (z *Zone) enliven(s *state) {
-	z.live.add(s, aliveSlot)
-	z.floor.Activate(&s.floor)
-	z.populate(s.q, 1)
-	if s.deadline() != quantity.Never {
-		z.deadlines.Set(&s.slots.deadline, s, s.deadline())
+func (z *Zone) enliven(j *Job) {
+	z.live.add(j, aliveSlot)
+	z.floor.Activate(&entryOf(j).floor)
+	z.populate(j.q, 1)
+	if j.deadline() != quantity.Never {
+		z.deadlines.Set(&j.slots.deadline, j, j.deadline())
 	}
 }
 
-func (z *Zone) retire(s *state) {
-	if s.alive == 0 {
+func (z *Zone) retire(j *Job) {
+	if j.alive == 0 {
 		return
 	}
-	z.live.drop(s, aliveSlot)
-	z.unlist(s)
-	z.populate(s.q, -1)
-	z.floor.Retire(&s.floor)
-	z.deadlines.Set(&s.slots.deadline, s, quantity.Never)
-	if s.trouble != nil {
-		s.trouble.backoff = backoff{}
-		z.avoiding.Set(&s.trouble.slots.avoiding, s, quantity.Never)
+	z.live.drop(j, aliveSlot)
+	z.unlist(j)
+	z.populate(j.q, -1)
+	z.floor.Retire(&entryOf(j).floor)
+	z.deadlines.Set(&j.slots.deadline, j, quantity.Never)
+	if j.trouble != nil {
+		j.trouble.backoff = backoff{}
+		z.avoiding.Set(&j.trouble.slots.avoiding, j, quantity.Never)
 	}
-	z.touched(s)
+	z.touched(j)
 }
 
 // deadline is the owner's, Never if none was given.
-func (s *state) deadline() quantity.Instant {
-	if s.Spec.Deadline == 0 {
+func (j *Job) deadline() quantity.Instant {
+	if j.Spec.Deadline == 0 {
 		return quantity.Never
 	}
-	return s.Spec.Deadline
+	return j.Spec.Deadline
 }
