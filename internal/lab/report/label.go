@@ -5,7 +5,6 @@ import (
 	"html"
 	"math"
 	"slices"
-	"strings"
 )
 
 // named is how many series of a chart have a name and their color; the others are drawn faint, for the whole picture.
@@ -17,8 +16,7 @@ func (c *Chart) featured() []bool {
 	left := named
 	for _, ours := range []bool{true, false} {
 		for i, s := range c.Series {
-			base, _, _ := strings.Cut(s.Name, ":")
-			if left > 0 && (base == "sja" || base == "jasda") == ours {
+			if left > 0 && s.ours() == ours {
 				out[i] = true
 				left--
 			}

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
-// Chart is a plot: lines over a parameter, steps of a distribution, or bars with one dot for each series.
+// Chart is a plot: lines over a parameter, steps of a distribution, or, with one dot for each series, bars or points.
 type Chart struct {
 	Title string
 	Kind  ChartKind
@@ -28,6 +28,8 @@ const (
 	Lines ChartKind = iota
 	Steps
 	Bars
+	// Points are measured two ways, and the best of them are joined: those that no other betters in both.
+	Points
 )
 
 // Axis of a chart.
@@ -36,6 +38,8 @@ type Axis struct {
 	Unit  measure.Unit
 	// Log draws decades, from the smallest value above 0 on; what is 0 lies at the beginning.
 	Log bool
+	// Better says which end is the good one; points alone ask.
+	Better measure.Better
 }
 
 // Series is the values of one mechanism.
@@ -71,9 +75,12 @@ func (c *Chart) SVG(w io.Writer) error {
 func (c *Chart) draw(alone bool) string {
 	p := &plot{Chart: c}
 	var height float64
-	if c.Kind == Bars {
+	switch c.Kind {
+	case Bars:
 		height = p.bars()
-	} else {
+	case Points:
+		height = p.points()
+	default:
 		height = p.lines()
 	}
 	var out strings.Builder
@@ -139,7 +146,6 @@ func most(d Dot) float64 {
 
 // lines draws dots over X.
 func (p *plot) lines() float64 {
-	p.text(chartLeft, 18, `font-size="14" font-weight="600"`, p.Title)
 	bottom := float64(chartTop + chartHeight)
 	from, to := p.span(func(d Dot) float64 { return d.X }, func(d Dot) float64 { return d.X })
 	if p.X.Log {
@@ -167,17 +173,7 @@ func (p *plot) lines() float64 {
 	}
 	y := newScale(p.Y, from, to, bottom, chartTop, 6)
 
-	for _, t := range y.ticks {
-		p.put(`<path d="M%d %.1f H%d" stroke="currentColor" stroke-opacity="0.15"/>`, chartLeft, y.at(t), chartWidth-chartNames)
-		p.text(chartLeft-8, y.at(t)+4, `text-anchor="end"`, y.label(t))
-	}
-	for _, t := range x.ticks {
-		p.put(`<path d="M%.1f %.1f v5" stroke="currentColor" stroke-opacity="0.5"/>`, x.at(t), bottom)
-		p.text(x.at(t), bottom+18, `text-anchor="middle"`, x.label(t))
-	}
-	p.put(`<path d="M%d %d V%.1f H%d" fill="none" stroke="currentColor" stroke-opacity="0.5"/>`, chartLeft, chartTop, bottom, chartWidth-chartNames)
-	p.text((chartLeft+right)/2, bottom+36, `text-anchor="middle"`, p.X.Label+x.unit)
-	p.put(`<text transform="translate(16 %d) rotate(-90)" text-anchor="middle" fill="currentColor">%s</text>`, chartTop+chartHeight/2, html.EscapeString(p.Y.Label+y.unit))
+	p.frame(x, y, right)
 	featured := p.featured()
 	for i, s := range p.Series {
 		if !featured[i] {
@@ -201,6 +197,23 @@ func (p *plot) lines() float64 {
 		p.put(`</g>`)
 	}
 	return bottom + 46
+}
+
+// frame draws the title, the grid and the axes of a chart that has both.
+func (p *plot) frame(x, y *scale, right float64) {
+	p.text(chartLeft, 18, `font-size="14" font-weight="600"`, p.Title)
+	bottom := float64(chartTop + chartHeight)
+	for _, t := range y.ticks {
+		p.put(`<path d="M%d %.1f H%.0f" stroke="currentColor" stroke-opacity="0.15"/>`, chartLeft, y.at(t), right)
+		p.text(chartLeft-8, y.at(t)+4, `text-anchor="end"`, y.label(t))
+	}
+	for _, t := range x.ticks {
+		p.put(`<path d="M%.1f %.1f v5" stroke="currentColor" stroke-opacity="0.5"/>`, x.at(t), bottom)
+		p.text(x.at(t), bottom+18, `text-anchor="middle"`, x.label(t))
+	}
+	p.put(`<path d="M%d %d V%.1f H%.0f" fill="none" stroke="currentColor" stroke-opacity="0.5"/>`, chartLeft, chartTop, bottom, right)
+	p.text((chartLeft+right)/2, bottom+36, `text-anchor="middle"`, p.X.Label+x.unit)
+	p.put(`<text transform="translate(16 %d) rotate(-90)" text-anchor="middle" fill="currentColor">%s</text>`, chartTop+chartHeight/2, html.EscapeString(p.Y.Label+y.unit))
 }
 
 // zeros says whether a value of X has no place on a logarithmic axis.

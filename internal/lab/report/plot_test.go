@@ -24,6 +24,14 @@ func exampleCharts() map[string]*Chart {
 			Title: "Wait, mean <small>", X: Axis{Label: "load"}, Y: Axis{Label: "Wait, mean", Unit: measure.Seconds},
 			Series: []Series{{"sja", dots(200, 300, 500, 700)}, {"sja:throughput", dots(180, 330, 450, 760)}, {"easy", dots(400, nan, 900, 2400)}, {"fcfs", dots(500, 900, 2500, 7000)}, {"a mechanism of one's own", dots(100, 100, 100, 100)}},
 		},
+		"points": {
+			Title: "Completion, in the mean and at worst", Kind: Points,
+			X: Axis{Label: "Completion, mean", Unit: measure.Seconds, Better: measure.Lower}, Y: Axis{Label: "Share of the bound", Unit: measure.Share, Better: measure.Higher},
+			Series: []Series{
+				{"fcfs", []Dot{{X: 9000, Y: .8}}}, {"easy", []Dot{{X: 8900, Y: .81}}}, {"sjf", []Dot{{X: 4000, Y: .83}}}, {"migrate", []Dot{{X: nan, Y: 1}}},
+				{"sja:shortest", []Dot{{X: 3800, Y: .86}}}, {"sja:throughput", []Dot{{X: 7000, Y: .94}}}, {"jasda", []Dot{{X: 3800, Y: .86}}}, {"las", nil},
+			},
+		},
 		"bars": {
 			Title: "Useful utilization", Kind: Bars, Y: Axis{Label: "Useful utilization", Unit: measure.Share},
 			Series: []Series{{"sja", []Dot{{Y: .83, Low: .8, High: .86}}}, {"easy", []Dot{{Y: .71, Low: nan, High: nan}}}, {"random", []Dot{{Y: nan}}}, {"fcfs", nil}},
@@ -53,7 +61,7 @@ func TestCharts(t *testing.T) {
 
 func TestChartsOfLittle(t *testing.T) {
 	for _, c := range []*Chart{
-		{}, {Kind: Bars}, {Kind: Steps, X: Axis{Log: true}},
+		{}, {Kind: Bars}, {Kind: Points}, {Kind: Points, X: Axis{Log: true, Better: measure.Lower}, Y: Axis{Better: measure.Higher}, Series: []Series{{"a", []Dot{{X: 0, Y: 1}}}}}, {Kind: Steps, X: Axis{Log: true}},
 		{Series: []Series{{"a", []Dot{{X: 3, Y: 0}}}}},
 		{Kind: Bars, Series: []Series{{"a", []Dot{{Y: -2, Low: -3, High: -1}}}}},
 		{Series: []Series{{"a", []Dot{{X: 1e-9, Y: 1e12}, {X: 1e9, Y: 1e-12}}}}},
