@@ -71,7 +71,7 @@ func (p *page) unstopped(done []result) {
 	}
 	p.say("## Against planners that stop nothing, by the share of jobs that may be cut\n\n")
 	p.say("The same at load %s, with the best of the planners that never stop running work, as ours do not: all but %s.\n\n", usualLoad, strings.Join(stopping(), ", "))
-	for _, metric := range []string{measure.WaitMean, measure.CompletionMean} {
+	for _, metric := range []string{measure.CompletionMean, measure.CompletionPerWork} {
 		p.against(&done[i], "**"+measure.About(metric).Title+"**", metric, stopping())
 	}
 }

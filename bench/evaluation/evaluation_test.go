@@ -51,6 +51,11 @@ func TestEveryPointIsAScenario(t *testing.T) {
 				t.Errorf("study %s: there is no metric %s", study.name, metric)
 			}
 		}
+		for _, pair := range study.frontier {
+			if measure.About(pair[0]).Better == measure.Neither || measure.About(pair[1]).Better == measure.Neither {
+				t.Errorf("study %s: of %v nobody knows which is better", study.name, pair)
+			}
+		}
 	}
 }
 
@@ -121,7 +126,7 @@ func TestPageOfKeptResults(t *testing.T) {
 				wait *= 3
 			}
 			row := report.Row{Scenario: "small", Mechanism: m, Seed: seed, Params: []report.Param{{Name: r.axis.Label, Value: 0.5}}}
-			row.Metrics.Set(measure.WaitMean, wait)
+			row.Metrics.Set(measure.CompletionMean, wait)
 			row.Metrics.Set(measure.Rejected, float64(seed))
 			r.Rows = append(r.Rows, row)
 		}
@@ -146,7 +151,7 @@ func TestPageOfKeptResults(t *testing.T) {
 	if pages[0] != pages[1] {
 		t.Errorf("the page of kept results differs:\n%s\n%s", pages[0], pages[1])
 	}
-	for _, want := range []string{"| load | 0.5 | Wait, mean | 10m0s | easy | 3m20s | 3.00", "| 0.5 | easy, skip |", "Jobs rejected"} {
+	for _, want := range []string{"| load | 0.5 | Completion, mean | 10m0s | easy | 3m20s | 3.00", "| 0.5 | easy, skip |", "Jobs rejected"} {
 		if !strings.Contains(pages[0], want) {
 			t.Errorf("the page does not have %q:\n%s", want, pages[0])
 		}
@@ -182,6 +187,37 @@ func TestFiguresShowOursAndFourPeers(t *testing.T) {
 	}
 	if len(drawn) != 2+len(peers()) || len(peers()) > 4 || !slices.Equal(drawn[:2], names[:2]) {
 		t.Errorf("the figure shows %v", drawn)
+	}
+}
+
+// TestFrontiers: the figures have every mechanism, at every point, and the page shows them.
+func TestFrontiers(t *testing.T) {
+	i := slices.IndexFunc(studies(), func(s study) bool { return len(s.frontier) > 0 })
+	r := result{study: studies()[i]}
+	for _, m := range []string{"sja:fair", "jasda:shortest", "easy"} {
+		for i, x := range []float64{0.5, 0.9} {
+			row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.axis.Label, Value: x}}}
+			row.Metrics.Set(measure.CompletionMean, float64(10*(i+1)))
+			row.Metrics.Set(measure.CompletionP99, 100)
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	c := r.against([2]string{measure.CompletionMean, measure.CompletionP99}, 1, 0.9)
+	if len(c.Series) != 3 || c.Series[0].Dots[0] != (report.Dot{X: 20, Y: 100}) || c.X.Better != measure.Lower {
+		t.Errorf("%+v", c)
+	}
+	p := &page{dir: t.TempDir()}
+	if err := p.frontiers(&r); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(p.dir)
+	if err != nil || len(files) != 2*len(r.frontier) || strings.Count(p.String(), "![") != len(files) {
+		t.Errorf("%d figures, %v:\n%s", len(files), err, p)
+	}
+	for _, f := range files {
+		if !strings.Contains(p.String(), "(evaluation/"+f.Name()+")") {
+			t.Errorf("the page does not show %s", f.Name())
+		}
 	}
 }
 

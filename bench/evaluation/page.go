@@ -51,6 +51,8 @@ func (p *page) head(s *settings, done []result) {
 	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s; of JASDA's settings, at the end, the\n", seedText(s.seeds))
 	p.say("first %d, and %s jobs. Values are means over seeds with 95%% intervals by Student's t; mechanisms are compared in pairs, seed by seed. The\n", fewSeeds, fewJobs)
 	p.say("weights of JASDA's score were chosen on other seeds of the same scenario (11 to 13) and looked at no seed that is shown here.\n\n")
+	p.say("Mechanisms are judged by completion. The wait until a job first starts stands in the tables, with a caveat: who cuts jobs shortens it by\n")
+	p.say("that alone, whether they end sooner or not.\n\n")
 	p.say("All of it is about slices that are Sluice's own; [leftover.md](leftover.md) is about slices that it borrows from a host scheduler.\n\n")
 	for i := range done {
 		if done[i].name == mainStudy {
@@ -91,6 +93,9 @@ func (p *page) study(r *result) error {
 			return err
 		}
 		p.say("![%s](evaluation/%s)\n", c.Title, file)
+	}
+	if err := p.frontiers(r); err != nil {
+		return err
 	}
 	table := r.columns()
 	p.say("\n| %s | mechanism |", r.axis.Label)

@@ -115,7 +115,7 @@ func jasdaStudies() []study {
 		study{
 			name: "jasda-time-error", title: "Errors of declared run times, JASDA", axis: report.Axis{Label: "sigma of the logarithm", Unit: measure.Plain},
 			mechanisms: "sja,jasda,easy,conservative,migrate," + byLength, question: "As above.", points: swept("WORK.timeError.sigma", "0", "0.5", "1"),
-			charts: []string{"waitMean", "completionPerWork"},
+			charts: []string{"completionMean", "completionPerWork"},
 		},
 	)
 	for i := range list {
@@ -132,7 +132,7 @@ func jasdaStudies() []study {
 			s.table = table
 		}
 		if s.charts == nil && (s.axis.Log || s.axis.Unit == measure.Share) { // of words there is nothing to draw
-			s.charts = []string{"waitMean", "completionPerWork"}
+			s.charts = []string{"completionMean", "completionPerWork"}
 		}
 	}
 	return list

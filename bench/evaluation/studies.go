@@ -2,8 +2,10 @@ package main
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
+	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
@@ -28,6 +30,8 @@ type study struct {
 	paired []string
 	// charts are the metrics drawn, table those in the page's table.
 	charts, table []string
+	// frontier are the pairs of metrics that are drawn against each other at every point.
+	frontier [][2]string
 }
 
 // point is one setting. In paths, WORK. stands for where the work stands in the scenario.
@@ -52,6 +56,25 @@ const (
 	sjaTough  = "sja,easy,conservative,bestfit,migrate," + byLength
 	ours      = "sja"
 )
+
+// objectives are ours under each policy.
+func objectives() string {
+	var names []string
+	for _, m := range []string{sja, jasda} {
+		for _, p := range policies.Names() {
+			names = append(names, m+":"+p)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// frontiers are what is gained at the cost of the mean completion: for the last jobs, for small queues, for the work done.
+func frontiers() (pairs [][2]string) {
+	for _, y := range []string{measure.CompletionP99, measure.Fairness, measure.BoundShare} {
+		pairs = append(pairs, [2]string{measure.CompletionMean, y})
+	}
+	return pairs
+}
 
 // swept makes the points of a setting. Values are as the scenario file has them, and numbers for the axis.
 func swept(path string, values ...string) (list []point) {
@@ -124,7 +147,7 @@ func studies() []study {
 	share := func(label string) report.Axis { return report.Axis{Label: label, Unit: measure.Share} }
 	plain := func(label string) report.Axis { return report.Axis{Label: label, Unit: measure.Plain} }
 	seconds := func(label string) report.Axis { return report.Axis{Label: label, Unit: measure.Seconds, Log: true} }
-	headline := []string{"waitMean", "completionPerWork", "usefulWork", "boundShare"}
+	headline := []string{"completionMean", "completionPerWork", "usefulWork", "boundShare"}
 	wide := []string{"waitMean", "waitP95", "completionMean", "completionOverBound", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "fairness"}
 	own := []string{"waitMean", "completionMean", "completionOverBound", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "lostShare", "memoryExcessRate", "subjobs", "messagesPerTask"}
 	return append([]study{
@@ -149,7 +172,7 @@ func studies() []study {
 			points:   costs(),
 		},
 		{
-			name: "time-error", title: "Errors of declared run times", axis: plain("sigma of the logarithm"), mechanisms: sjaTough, charts: []string{"waitMean", "completionPerWork"}, table: own,
+			name: "time-error", title: "Errors of declared run times", axis: plain("sigma of the logarithm"), mechanisms: sjaTough, charts: []string{"completionMean", "completionPerWork"}, table: own,
 			question: "Owners are off by a factor exp(sigma z). Walltimes of rigid jobs are never below the truth; run times of jobs that may be cut are off both ways and are learned.",
 			points:   swept("WORK.timeError.sigma", "0", "0.25", "0.5", "1"),
 		},
@@ -159,7 +182,7 @@ func studies() []study {
 			points:   swept("WORK.memoryError.bias", "-0.3", "-0.15", "0", "0.15", "0.3"),
 		},
 		{
-			name: "tau-min", title: "The least useful piece (tau_min)", axis: seconds("tau_min"), mechanisms: ours, charts: []string{"waitMean", "overheadShare"}, table: own,
+			name: "tau-min", title: "The least useful piece (tau_min)", axis: seconds("tau_min"), mechanisms: ours, charts: []string{"completionMean", "overheadShare"}, table: own,
 			question: "0 is the core's rule: (r+k)(1-o_max)/o_max, which is 315 s for r+k of 35 s and 10%.",
 			points:   swept("mechanism.tauMin", "0s", "60s", "120s", "600s", "1800s"),
 		},
@@ -169,7 +192,7 @@ func studies() []study {
 			points:   with(swept("mechanism.theta", "0.1%", "1%", "5%", "20%"), config.Set{Path: "WORK.noise", Value: "10%"}),
 		},
 		{
-			name: "horizon", title: "Horizon: the longest piece", axis: seconds("horizon"), mechanisms: ours, charts: []string{"waitMean", "completionPerWork"}, table: own,
+			name: "horizon", title: "Horizon: the longest piece", axis: seconds("horizon"), mechanisms: ours, charts: []string{"completionMean", "completionPerWork"}, table: own,
 			question: "A short horizon shares the slices in time and pays for it in overhead, unless a running piece may go on.",
 			points:   swept("mechanism.horizon", "10m", "30m", "1h", "4h", "24h"),
 		},
@@ -179,9 +202,9 @@ func studies() []study {
 			points:   swept("mechanism.continue", "false", "true"),
 		},
 		{
-			name: "policy", title: "Policies", axis: plain("load"), mechanisms: "sja:fair,sja:throughput,sja:deadline,sja:fifo,easy,migrate," + byLength, charts: headline, table: wide,
-			question: "The same market under each policy. No job has a deadline here, so that deadline falls to its second key.",
-			points:   swept("WORK.load", "0.7", "0.9", "1.2"),
+			name: "objectives", title: "Objectives", axis: plain("load"), mechanisms: objectives() + ",all", frontier: frontiers(), table: append([]string{"completionP99", "worstQueue"}, wide...),
+			question: "What each of the market's objectives reaches beside every planner: no one is the best in all. Jobs are in the trace's own queues, which share equally; the planners know no queues. No job has a deadline here, so that deadline falls to its second key. The line joins those that none betters in both measures.",
+			points:   with(swept("WORK.load", "0.5", "0.9", "1.2"), config.Set{Path: "WORK.queue", Value: `""`}),
 		},
 		{
 			name: "gangs", title: "Jobs with several GPUs", axis: plain("left out, split, gangs"), mechanisms: tough, charts: headline, table: wide,
@@ -204,7 +227,7 @@ func studies() []study {
 			},
 		},
 		{
-			name: "windows", title: "Windows that end at maintenance", axis: share("time reserved on half of the GPUs"), mechanisms: ours, charts: []string{"waitMean", "completionPerWork"}, table: own,
+			name: "windows", title: "Windows that end at maintenance", axis: share("time reserved on half of the GPUs"), mechanisms: ours, charts: []string{"completionMean", "completionPerWork"}, table: own,
 			question: "Maintenance that comes again and again on half of the GPUs. The planners know pools of devices and no calendars, so sja is compared with itself; the bound does not know the maintenance either.",
 			points:   windows(),
 		},
