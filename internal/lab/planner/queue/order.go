@@ -25,7 +25,7 @@ func (a ranked) compare(b ranked) int {
 func (o *Order) Len() int { return len(o.line) }
 
 // First is the task of the lowest rank; there must be one.
-func (o *Order) First() Place { return o.line[0].Place }
+func (o *Order) First() Place { return o.At(0) }
 
 // Put adds a task that is not there.
 func (o *Order) Put(p Place, rank int64) {
@@ -44,13 +44,8 @@ func (o *Order) Remove(p Place) {
 	o.line = slices.Delete(o.line, i, i+1)
 }
 
-// Append appends all tasks in order.
-func (o *Order) Append(out []Place) []Place {
-	for i := range o.line {
-		out = append(out, o.line[i].Place)
-	}
-	return out
-}
+// At is the task in a place of the line, from 0 on. Who is taken out leaves its place to the next.
+func (o *Order) At(i int) Place { return o.line[i].Place }
 
 // Rerank gives every task a rank anew.
 func (o *Order) Rerank(rank func(Place) int64) {

@@ -3,10 +3,13 @@
 // not fit is passed over, or, under a rule that keeps a reservation, the first that does not fit is reserved a place as EASY
 // reserves it (package head), and those behind it may start if that does not delay it.
 //
-// Every plan looks at all that wait; a task for which no device of its classes is free costs a comparison.
+// A plan looks at those who wait until no device is free of a class that any of them could use; on the way a task for which no
+// device of its own classes is free costs a comparison.
 package ranked
 
 import (
+	"math/bits"
+
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/planner/book"
@@ -40,7 +43,9 @@ type Planner struct {
 	// news: something came or left since the last plan, which was at planned.
 	news    bool
 	planned quantity.Instant
-	places  []queue.Place // scratch
+	// wants counts those who wait by the classes that they could use, wanted is the set of classes for which it is not 0.
+	wants  [planner.MaxClasses]int32
+	wanted uint32
 }
 
 // New is a planner under a rule.
@@ -65,6 +70,10 @@ func (p *Planner) Arrive(now quantity.Instant, t planner.Task) {
 	if p.rule.Behind != nil {
 		p.behind.Put(placeOf(e), p.rule.Behind(now, e))
 	}
+	for m := e.Task.Classes; m != 0; m &= m - 1 {
+		p.wants[bits.TrailingZeros32(m)]++
+	}
+	p.wanted |= e.Task.Classes
 }
 
 func placeOf(e *book.Entry) queue.Place { return queue.Place{ID: e.Task.ID, Seq: e.Seq} }
@@ -86,6 +95,12 @@ func (p *Planner) unqueue(e *book.Entry) {
 	if p.rule.Behind != nil {
 		p.behind.Remove(placeOf(e))
 	}
+	for m := e.Task.Classes; m != 0; m &= m - 1 {
+		c := bits.TrailingZeros32(m)
+		if p.wants[c]--; p.wants[c] == 0 {
+			p.wanted &^= 1 << c
+		}
+	}
 }
 
 // Plan is the contract's.
@@ -99,16 +114,17 @@ func (p *Planner) Plan(now quantity.Instant, out *planner.Out) {
 		p.first.Rerank(func(q queue.Place) int64 { return p.rule.First(now, p.book.At(q.ID)) })
 	}
 	if !p.rule.Keeps {
-		p.places = p.first.Append(p.places[:0])
-		for _, q := range p.places {
-			e := p.book.At(q.ID)
+		for i := 0; i < p.first.Len() && p.room(); {
+			e := p.book.At(p.first.At(i).ID)
 			if class, ok := p.fits(e); ok {
 				p.start(now, e, class, out)
+			} else {
+				i++
 			}
 		}
 		return
 	}
-	for p.first.Len() > 0 {
+	for p.first.Len() > 0 && p.room() {
 		e := p.book.At(p.first.First().ID)
 		class, ok := p.fits(e)
 		if !ok {
@@ -126,16 +142,21 @@ func (p *Planner) overtake(now quantity.Instant, blocked *book.Entry, out *plann
 		order = &p.behind
 	}
 	r := p.keeper.Reserve(now, blocked)
-	p.places = order.Append(p.places[:0])
-	for _, q := range p.places {
-		e := p.book.At(q.ID)
-		if e == blocked || p.full(e) {
-			continue
+	for i := 0; i < order.Len() && p.room(); {
+		e := p.book.At(order.At(i).ID)
+		if e != blocked && !p.full(e) {
+			if class, ok := p.keeper.Overtakes(now, &r, blocked, e); ok {
+				p.start(now, e, class, out)
+				continue
+			}
 		}
-		if class, ok := p.keeper.Overtakes(now, &r, blocked, e); ok {
-			p.start(now, e, class, out)
-		}
+		i++
 	}
+}
+
+// room: somebody who waits may not be full. It is said for all at once where counting is enough for all.
+func (p *Planner) room() bool {
+	return p.book.Bound > 0 || p.wanted&p.book.Pool.Roomy() != 0
 }
 
 // full says, of tasks for which counting is enough, that no device of their classes is free.
