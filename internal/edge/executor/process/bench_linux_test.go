@@ -143,6 +143,13 @@ func (b *bench) settle(committed bool, r job.Range) {
 	b.next(protocol.Settled)
 }
 
+// commit settles a subjob that ended: all of its range counts.
+func (b *bench) commit(m protocol.Message) {
+	b.Helper()
+	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Range: m.Range, Flag: true})
+	b.next(protocol.Settled)
+}
+
 func (b *bench) dir() shim.Dir { return shim.Dir(filepath.Join(b.o.DataDir, "runs", token.String())) }
 
 // await waits until ok says so.

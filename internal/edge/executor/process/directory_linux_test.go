@@ -100,8 +100,7 @@ func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
 	if got, _ := os.ReadFile(out); string(got) != "4" {
 		t.Errorf("the second subjob read %q from its checkpoint, want 4 and nothing writable", got)
 	}
-	b.do(protocol.Message{Kind: protocol.Settle, Token: second.Token, Job: "j", Range: second.Range, Flag: true})
-	b.next(protocol.Settled)
+	b.commit(second)
 	left, err := os.ReadDir(filepath.Join(b.o.DataDir, "checkpoints", "j"))
 	if err != nil || len(left) != 1 || left[0].Name() != "1-2" {
 		t.Errorf("checkpoints kept: %v, %v; want the newest alone", left, err)

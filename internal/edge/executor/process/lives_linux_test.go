@@ -20,8 +20,7 @@ func (b *bench) committed(of job.Generation) {
 	m := lease(time.Minute, "sh", "-c", "echo words; echo $SLUICE_SUBJOB >$SLUICE_OUTPUT_DIR/f")
 	m.Token, m.Generation = job.Token{Epoch: 1, Seq: uint64(of)}, of
 	b.run(m, job.Done)
-	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Range: job.Range{From: 0, To: 10}, Flag: true})
-	b.next(protocol.Settled)
+	b.commit(m)
 }
 
 func (b *bench) purge(before job.Generation) {
@@ -92,8 +91,7 @@ func TestALateSettleOfAnEarlierLife(t *testing.T) {
 	m.Generation = 1
 	b.run(m, job.Done)
 	b.purge(2)
-	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Range: m.Range, Flag: true})
-	b.next(protocol.Settled)
+	b.commit(m)
 	if got := b.published(); got != "" {
 		t.Errorf("published %q beside another life's", got)
 	}

@@ -146,8 +146,7 @@ func (l life) recorded(t *testing.T) (history, promises) {
 			m := lease(time.Minute, "sh", "-c", "stat -c %i .")
 			m.Token.Epoch, m.Token.Seq = 0, uint64(i+1)
 			b.run(m, job.Done)
-			b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Range: m.Range, Flag: true})
-			b.next(protocol.Settled)
+			b.commit(m)
 			time.Sleep(80 * time.Millisecond)
 		}
 	}
@@ -194,8 +193,7 @@ func (l life) recorded(t *testing.T) (history, promises) {
 		p.unsaid = true
 	}
 	r.said("settling")
-	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Range: job.Range{From: 0, To: 10}, Flag: true})
-	b.next(protocol.Settled)
+	b.settle(true, job.Range{From: 0, To: 10})
 	r.said("settled")
 	r.said("over")
 	h, err := r.history()

@@ -73,8 +73,7 @@ func TestASupervisorTakesTheNext(t *testing.T) {
 			if i > 20 && (len(fds) > files || len(tasks) > threads+2) {
 				t.Fatalf("after subjob %d the supervisor has %d files and %d threads, after 20 it had %d and %d", i+1, len(fds), len(tasks), files, threads)
 			}
-			b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Flag: true, Range: m.Range})
-			b.next(protocol.Settled)
+			b.commit(m)
 		}
 	})
 }
@@ -177,8 +176,7 @@ func TestASupervisorIsKilledAtAnyMoment(t *testing.T) {
 			if data, _ := os.ReadFile(ran); string(data) != "" && string(data) != "x\n" || string(data) == "" && r.Outcome == job.Done {
 				t.Errorf("subjob %d ended as %v, and its command wrote %q", i+1, r.Outcome, data)
 			}
-			b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Flag: true, Range: m.Range})
-			b.next(protocol.Settled)
+			b.commit(m)
 		}
 		t.Logf("%v", outcomes)
 		if len(outcomes) < 2 {

@@ -31,8 +31,7 @@ func (b *bench) through(users []string, commands ...string) (said []string) {
 		}
 		b.run(m, job.Done)
 		said = append(said, shim.Tail(b.at(m.Token).Stdout(), 100, 10_000))
-		b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Flag: true, Range: m.Range})
-		b.next(protocol.Settled)
+		b.commit(m)
 		time.Sleep(80 * time.Millisecond)
 	}
 	return said
