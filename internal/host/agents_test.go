@@ -111,13 +111,20 @@ func opened(t *testing.T, h *Host) (session, round uint64) {
 	return got.Session, got.Events[0].Round
 }
 
+// attended starts a host with an external job and its agent, in a session that has heard of a round.
+func attended(t *testing.T, r *rig) (h *Host, stop func() error, session, round uint64) {
+	t.Helper()
+	h, stop = r.start(t)
+	submitExternal(t, h)
+	session, round = opened(t, h)
+	return h, stop, session, round
+}
+
 // TestNegotiation: an agent opens a session, hears a round, answers it once, with no more than the round looks at, and hears
 // what became of that; and the tape of it all gives the same digests.
 func TestNegotiation(t *testing.T) {
 	r, b := agentRig(t)
-	h, stop := r.start(t)
-	submitExternal(t, h)
-	session, round := opened(t, h)
+	h, stop, session, round := attended(t, r)
 	variants := make([]protocol.Variant, 5)
 	for i := range variants {
 		variants[i].ID = uint32(i)
@@ -225,9 +232,7 @@ func TestKeys(t *testing.T) {
 // TestTheNewestAgentWins: the one that waits is told at once, and its later calls as well.
 func TestTheNewestAgentWins(t *testing.T) {
 	r, b := agentRig(t)
-	h, _ := r.start(t)
-	submitExternal(t, h)
-	first, round := opened(t, h)
+	h, _, first, round := attended(t, r)
 	waits := make(chan error, 1)
 	go func() {
 		_, err := h.Negotiate(t.Context(), Negotiation{Job: "a", Session: first, Wait: time.Minute})
@@ -254,9 +259,7 @@ func TestTheNewestAgentWins(t *testing.T) {
 func TestSilentAgentIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, b := agentRig(t)
-		h, stop := r.start(t)
-		submitExternal(t, h)
-		session, _ := opened(t, h)
+		h, stop, session, _ := attended(t, r)
 		gone := func() (n int) {
 			synctest.Wait()
 			for _, m := range b.all(protocol.Attend) {
@@ -300,9 +303,7 @@ func TestSilentAgentIsGone(t *testing.T) {
 // TestJobOver: an agent hears the last notice and then that there is nothing left to do.
 func TestJobOver(t *testing.T) {
 	r, _ := agentRig(t)
-	h, stop := r.start(t)
-	submitExternal(t, h)
-	session, round := opened(t, h)
+	h, stop, session, round := attended(t, r)
 	got, err := h.Negotiate(t.Context(), Negotiation{Job: "a", Session: session, Wait: time.Minute, Answers: []Answer{{Round: round}}})
 	if err != nil || len(got.Events) != 1 || got.Events[0].Notices[0].Kind != protocol.Concluded {
 		t.Fatalf("%+v, %v", got, err)
@@ -402,9 +403,7 @@ func TestMailboxIsBounded(t *testing.T) {
 func TestWhatWasLostWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, b := agentRig(t)
-		h, stop := r.start(t)
-		submitExternal(t, h)
-		session, round := opened(t, h)
+		h, stop, session, round := attended(t, r)
 		begin := time.Now()
 		poll := func(answers ...Answer) (Heard, time.Duration) {
 			got, err := h.Negotiate(t.Context(), Negotiation{Job: "a", Session: session, Wait: MaxWait, Answers: answers})
@@ -503,9 +502,7 @@ func TestFloods(t *testing.T) {
 // TestManyCalls: of several calls of one agent at once only the latest waits, so that it holds one place and no more.
 func TestManyCalls(t *testing.T) {
 	r, _ := agentRig(t)
-	h, _ := r.start(t)
-	submitExternal(t, h)
-	session, _ := opened(t, h)
+	h, _, session, _ := attended(t, r)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 20)
 	for range cap(done) {

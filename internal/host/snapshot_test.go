@@ -54,6 +54,15 @@ func comesBack(t *testing.T, r *rig, h *Host, stop func() error) (*Host, func() 
 	return h, stop
 }
 
+// comesBackOnce is comesBack, and then all is over.
+func comesBackOnce(t *testing.T, r *rig, h *Host, stop func() error) {
+	t.Helper()
+	_, stop = comesBack(t, r, h, stop)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := snapshots(t)
@@ -62,10 +71,7 @@ func TestSnapshots(t *testing.T) {
 		if n := since(h); n >= 25 {
 			t.Errorf("%d records since the last snapshot: there was none", n)
 		}
-		_, stop = comesBack(t, r, h, stop)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		comesBackOnce(t, r, h, stop)
 
 		// A snapshot that would lose something is not used.
 		good := r.actors
@@ -79,10 +85,7 @@ func TestSnapshots(t *testing.T) {
 		if n := since(h); n < 25 {
 			t.Errorf("%d records since the last snapshot: a false one is used", n)
 		}
-		_, stop = comesBack(t, r, h, stop)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		comesBackOnce(t, r, h, stop)
 	})
 }
 
@@ -102,10 +105,7 @@ func TestTheLoopGoesOnBesideASnapshot(t *testing.T) {
 		if n := since(h); n >= 30 {
 			t.Errorf("%d records since the last snapshot, and one was begun in the middle of 30", n)
 		}
-		_, stop = comesBack(t, r, h, stop)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		comesBackOnce(t, r, h, stop)
 	})
 }
 
@@ -133,10 +133,7 @@ func TestASnapshotThatFails(t *testing.T) {
 		if n := since(h); n >= 30 {
 			t.Errorf("%d records since the last snapshot, and there is room", n)
 		}
-		_, stop = comesBack(t, r, h, stop)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		comesBackOnce(t, r, h, stop)
 	})
 }
 
@@ -219,9 +216,6 @@ func TestASnapshotMakesRoomForTheLog(t *testing.T) {
 		if refused == 0 {
 			t.Error("no snapshot was in the way: the test shows nothing")
 		}
-		_, stop = comesBack(t, r, h, stop)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		comesBackOnce(t, r, h, stop)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -119,19 +118,22 @@ func (p proc) alive() bool {
 	return start == p.start && state != "Z" && state != "X"
 }
 
+// processes are all that there are.
+func processes() (pids []int) {
+	dirs, _ := os.ReadDir("/proc")
+	for _, d := range dirs {
+		if pid, err := strconv.Atoi(d.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // subjobs lists the processes whose environment says that they belong to a subjob of this data directory.
 func subjobs(data string) []proc {
 	var out []proc
-	dirs, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, d := range dirs {
-		pid, err := strconv.Atoi(d.Name())
-		if err != nil {
-			continue
-		}
-		environ, err := os.ReadFile(filepath.Join("/proc", d.Name(), "environ"))
+	for _, pid := range processes() {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil || !bytes.Contains(environ, []byte("SLUICE_OUTPUT_DIR="+data)) {
 			continue
 		}
@@ -170,17 +172,9 @@ func stat(pid int) (start, state string) {
 // arguments of its supervisor, is none: who kills it ends a subjob as the subjob itself might.
 func supervisors(data string) []int {
 	var out []int
-	dirs, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, d := range dirs {
-		pid, err := strconv.Atoi(d.Name())
-		if err != nil {
-			continue
-		}
-		cmdline, err := os.ReadFile(filepath.Join("/proc", d.Name(), "cmdline"))
-		name, _ := os.ReadFile(filepath.Join("/proc", d.Name(), "comm"))
+	for _, pid := range processes() {
+		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 		if err == nil && bytes.Contains(cmdline, []byte("sluice-shim")) && bytes.Contains(cmdline, []byte(data)) && !bytes.HasPrefix(name, []byte("sluice-init")) {
 			out = append(out, pid)
 		}

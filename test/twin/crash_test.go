@@ -87,7 +87,7 @@ func small(t failer) []arrival {
 }
 
 // TestKilledAtEveryAppend stops the daemon at each append in turn, just before and just after it is durable, and starts
-// it again from the log while the subjobs went on: every job finishes, and each unit is committed once.
+// it again from its journal while the subjobs went on: every job finishes, and each unit is committed once.
 func TestKilledAtEveryAppend(t *testing.T) {
 	appends := killAt(t, 0, false)
 	if appends < 30 {
@@ -109,15 +109,38 @@ func killAt(t *testing.T, k int, after bool) (appends int) {
 	l := newLive(t)
 	l.journal = func(j journal.Journal) journal.Journal { return &failing{j, &appends, k, after} }
 	l.options = func(o *host.Options) { o.NoTape = true }
+	l.playKilled(t, jobs)
+	checkOnce(t, l.logged(t), jobs)
+	return appends
+}
+
+// openWith opens a daemon and submits jobs to it.
+func (l *live) openWith(t *testing.T, jobs []arrival) {
+	t.Helper()
+	if err := l.open(); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range jobs {
+		l.submit(t, a)
+	}
+}
+
+// openKilled opens a daemon that may be killed before it is open, and then once more.
+func (l *live) openKilled(t *testing.T) {
+	t.Helper()
+	err := l.open()
+	if errors.Is(err, errKilled) {
+		err = l.open()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// playKilled plays arrivals with a daemon that is started again whenever it was killed.
+func (l *live) playKilled(t *testing.T, jobs []arrival) {
 	synctest.Test(t, func(t *testing.T) {
-		if err := l.open(); err != nil {
-			if !errors.Is(err, errKilled) {
-				t.Fatal(err)
-			}
-			if err := l.open(); err != nil {
-				t.Fatal(err)
-			}
-		}
+		l.openKilled(t)
 		for _, a := range jobs {
 			l.submit(t, a)
 			time.Sleep(time.Second)
@@ -132,18 +155,16 @@ func killAt(t *testing.T, k int, after bool) (appends int) {
 			t.Error(err)
 		}
 	})
-	checkOnce(t, l.logged(t), jobs)
-	return appends
 }
 
-// logged reads the facts back from the log: what is durable, whoever was told.
+// logged reads the facts back from the journal: what is durable, whoever was told.
 func (l *live) logged(t *testing.T) []protocol.Fact {
 	t.Helper()
 	l.mu.Lock()
 	l.facts = nil
 	l.mu.Unlock()
 	l.journal = nil
-	j, err := l.openLog()
+	j, err := l.openJournal()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,12 +182,7 @@ func TestManyKills(t *testing.T) {
 	jobs := scenario(t)
 	l := newLive(t)
 	synctest.Test(t, func(t *testing.T) {
-		if err := l.open(); err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range jobs {
-			l.submit(t, a)
-		}
+		l.openWith(t, jobs)
 		for i := 0; !l.finished(len(jobs), time.Duration(7+i%5)*time.Second); i++ {
 			if i > 400 {
 				t.Fatal("the jobs don't finish")
@@ -207,12 +223,7 @@ func TestPowerCut(t *testing.T) {
 	jobs := scenario(t)
 	l := newLive(t)
 	synctest.Test(t, func(t *testing.T) {
-		if err := l.open(); err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range jobs {
-			l.submit(t, a)
-		}
+		l.openWith(t, jobs)
 		for range 4 {
 			time.Sleep(23 * time.Second)
 			l.fake.PowerCut()

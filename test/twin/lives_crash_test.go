@@ -74,14 +74,7 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 	l.archives(3 * time.Second)
 	l.options = func(o *host.Options) { o.NoTape = true }
 	synctest.Test(t, func(t *testing.T) {
-		if err := l.open(); err != nil {
-			if !errors.Is(err, errKilled) {
-				t.Fatal(err)
-			}
-			if err := l.open(); err != nil {
-				t.Fatal(err)
-			}
-		}
+		l.openKilled(t)
 		submit := func(request string, s *job.Spec) {
 			l.insist(t, request, func() error { _, err := l.host.Submit(ctx, request, s, nil); return err })
 		}

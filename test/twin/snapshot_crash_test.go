@@ -5,8 +5,6 @@ import (
 	"io"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -131,29 +129,7 @@ func killAround(t *testing.T, at int, after bool) *killer {
 	l := newLive(t)
 	l.journal = func(j journal.Journal) journal.Journal { return killed{j, k} }
 	l.options = func(o *host.Options) { o.NoTape, o.SnapshotRecords = true, 4 }
-	synctest.Test(t, func(t *testing.T) {
-		if err := l.open(); err != nil {
-			if !errors.Is(err, errKilled) {
-				t.Fatal(err)
-			}
-			if err := l.open(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, a := range jobs {
-			l.submit(t, a)
-			time.Sleep(time.Second)
-		}
-		for range 3 {
-			if l.finished(len(jobs), time.Hour) {
-				break
-			}
-			l.revive(t)
-		}
-		if err := l.stop(); err != nil && !errors.Is(err, errKilled) {
-			t.Error(err)
-		}
-	})
+	l.playKilled(t, jobs)
 	checkOnce(t, k.facts, jobs)
 	l.recovers(t)
 	return k
@@ -163,7 +139,7 @@ func killAround(t *testing.T, at int, after bool) *killer {
 func (l *live) recovers(t *testing.T) {
 	t.Helper()
 	l.journal = nil
-	j, err := l.openLog()
+	j, err := l.openJournal()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
-	logdisk "sluice.dev/sluice/internal/edge/journal/memory"
+	journaldisk "sluice.dev/sluice/internal/edge/journal/memory"
 	"sluice.dev/sluice/internal/edge/tape"
 	"sluice.dev/sluice/internal/edge/wire"
 	"sluice.dev/sluice/internal/host"
@@ -139,7 +139,7 @@ type live struct {
 	t       *testing.T
 	dir     string
 	build   func() actor.Set
-	disk    *logdisk.Disk
+	disk    *journaldisk.Disk
 	model   fake.Model
 	fake    *fake.Executor
 	fabric  func() fabric.Fabric
@@ -150,11 +150,11 @@ type live struct {
 	stop func() error
 
 	mu    sync.Mutex
-	facts []protocol.Fact // as the log took them
+	facts []protocol.Fact // as the journal took them
 }
 
 func newLive(t *testing.T) *live {
-	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t), disk: logdisk.New(), model: planned}
+	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t), disk: journaldisk.New(), model: planned}
 }
 
 // archives has jobs leave memory so long after their end. The archive outlives the daemon, as one on disk would.
@@ -162,7 +162,7 @@ func (l *live) archives(keep time.Duration) {
 	l.kept, l.build = archivememory.New(), buildWith(l.t, &filing.Config{Keep: keep})
 }
 
-// tap tells what the log has taken.
+// tap tells what the journal has taken.
 type tap struct {
 	journal.Journal
 	took func(records [][]byte)
@@ -180,7 +180,7 @@ func (l *live) open() error {
 	o := host.Options{
 		DataDir: l.dir, Version: "test", ZoneID: zoneID, NodeID: nodeID, Actors: l.build, Inventory: fixed(machine("")),
 		Journal: func(string) (journal.Journal, error) {
-			j, err := l.openLog()
+			j, err := l.openJournal()
 			if err != nil {
 				return nil, err
 			}
@@ -345,5 +345,5 @@ func otherZone(t failer) actor.Zone {
 	return z
 }
 
-// openLog opens the log: the local kind on a disk in memory, since the tests here are not about files.
-func (l *live) openLog() (journal.Journal, error) { return logdisk.Open(l.disk, local.Options{}) }
+// openJournal opens the journal: the local kind on a disk in memory, since the tests here are not about files.
+func (l *live) openJournal() (journal.Journal, error) { return journaldisk.Open(l.disk, local.Options{}) }

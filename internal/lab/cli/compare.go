@@ -20,7 +20,6 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
-	"sluice.dev/sluice/internal/lab/scenario"
 )
 
 func (a *app) simCompareCmd() *cobra.Command {
@@ -95,20 +94,10 @@ func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics 
 	if err = errors.Join(err, writable("--report", p.report)); err != nil {
 		return err
 	}
-	if p != (pictures{}) {
-		o.Spans = maxSpans
-	}
 	if len(o.Mechanisms) < 2 {
 		return command.Usage("one mechanism has nothing to be compared with; give --mechanism a,b")
 	}
-	show, stop := a.simProgress()
-	o.Progress = show
-	results, err := scenario.Run(ctx, o)
-	stop()
-	if err != nil {
-		return err
-	}
-	account, err := a.account(ctx, &o)
+	results, account, err := a.play(ctx, &o, p)
 	if err != nil {
 		return err
 	}

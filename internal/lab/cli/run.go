@@ -70,17 +70,7 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 	if err = errors.Join(err, writable("--report", p.report), writable("--perfetto", p.perfetto)); err != nil {
 		return err
 	}
-	if p != (pictures{}) {
-		o.Spans = maxSpans
-	}
-	show, stop := a.simProgress()
-	o.Progress = show
-	results, err := scenario.Run(ctx, o)
-	stop()
-	if err != nil {
-		return err
-	}
-	account, err := a.account(ctx, &o)
+	results, account, err := a.play(ctx, &o, p)
 	if err != nil {
 		return err
 	}
@@ -116,6 +106,21 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 		}
 	}
 	return nil
+}
+
+// play plays what the options say, in sight of whoever waits, and shows what its work is made of.
+func (a *app) play(ctx context.Context, o *scenario.Options, p pictures) (results []scenario.Result, account []string, err error) {
+	if p != (pictures{}) {
+		o.Spans = maxSpans
+	}
+	show, stop := a.simProgress()
+	o.Progress = show
+	results, err = scenario.Run(ctx, *o)
+	stop()
+	if err == nil {
+		account, err = a.account(ctx, o)
+	}
+	return results, account, err
 }
 
 // account shows what was found in the files that the work is made of, and what was left out, under the first seed. It is

@@ -122,8 +122,8 @@ func life(s Store) error {
 	return errors.Join(err, j.Close())
 }
 
-// oneOf opens and closes the journal, which must be like one of the models, and returns that.
-func oneOf(t *testing.T, s Store, models []*model, what string) *model {
+// readBack opens a journal and reads what is there.
+func readBack(t *testing.T, s Store, what string) (journal.Journal, *held) {
 	t.Helper()
 	j, err := s.Open(func(string) {})
 	if err != nil {
@@ -133,10 +133,18 @@ func oneOf(t *testing.T, s Store, models []*model, what string) *model {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+	return j, h
+}
+
+// oneOf opens and closes the journal, which must be like one of the models, and returns that.
+func oneOf(t *testing.T, s Store, models []*model, what string) *model {
+	t.Helper()
+	j, h := readBack(t, s, what)
 	shut(t, j)
 	var differ []error
 	for _, m := range models {
-		if err = h.equal(m); err == nil {
+		err := h.equal(m)
+		if err == nil {
 			return m
 		}
 		differ = append(differ, err)
@@ -162,14 +170,7 @@ func killedAndThenPowerCut(t *testing.T, k Kind) {
 			p.CutAfter(at)
 			acked, maybe, _ := script(p)
 			p.Kill()
-			j, err := p.Open(func(string) {})
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			h, err := replay(j)
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
+			_, h := readBack(t, p, what)
 			var told *model
 			for _, m := range append(maybe, acked) {
 				if h.equal(m) == nil {
