@@ -346,4 +346,6 @@ func otherZone(t failer) actor.Zone {
 }
 
 // openJournal opens the journal: the local kind on a disk in memory, since the tests here are not about files.
-func (l *live) openJournal() (journal.Journal, error) { return journaldisk.Open(l.disk, local.Options{}) }
+func (l *live) openJournal() (journal.Journal, error) {
+	return journaldisk.Open(l.disk, local.Options{})
+}
