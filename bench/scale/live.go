@@ -89,7 +89,7 @@ func (s *settings) live(ctx context.Context, rows []string) (lines []line, err e
 		return nil, err
 	}
 	if big.boot(s) {
-		s.say("%s: served after %s from the log alone", big.of, round(big.d.Served))
+		s.say("%s: served after %s from the journal alone", big.of, round(big.d.Served))
 	}
 	big.settle(s)
 	if wants("restart") || wants("memory") {

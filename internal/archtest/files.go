@@ -70,6 +70,21 @@ func Links(name, text string, exists func(string) bool) []string {
 	return bad
 }
 
+// Paths finds files and folders of the repository that a document names, `like/this`, and that are not there. Below internal the
+// wing is enough. Decisions and the change log speak of their time, and are not asked.
+func Paths(name, text string, exists func(string) bool) []string {
+	var bad []string
+	if strings.HasPrefix(name, "docs/adr/") || name == "CHANGELOG.md" {
+		return nil
+	}
+	for _, m := range regexp.MustCompile("`((?:internal|cmd|test|bench|sdk|tools|docs|core|edge|lab|host|face)/[\\w./-]*\\w)`").FindAllStringSubmatch(text, -1) {
+		if !exists(m[1]) && !exists("internal/"+m[1]) {
+			bad = append(bad, fmt.Sprintf("%s names %s, which does not exist", name, m[1]))
+		}
+	}
+	return bad
+}
+
 // Hops finds names that the walk through the core in docs/ARCHITECTURE.md gives to functions which are not there: in the last column of
 // its table, each file below internal/core with those of its functions that follow it. read returns the text of a file.
 func Hops(text string, read func(name string) (string, bool)) []string {

@@ -240,6 +240,11 @@ func TestPlantedFiles(t *testing.T) {
 	exists := func(name string) bool { return name == "docs/A.md" || name == "README.md" }
 	want(t, Links("docs/B.md", "[a](A.md#x) [r](../README.md) [w](https://example.org/x) [h](#here)\n```\n[x](y)\n```\n", exists))
 	want(t, Links("docs/B.md", "[a](C.md) and [b](/README.md)", exists), "C.md", "/README.md")
+
+	exists = func(name string) bool { return name == "internal/core/zone" || name == "test/twin" }
+	want(t, Paths("docs/B.md", "`core/zone`, `internal/core/zone`, `test/twin`, `go test ./test/soak`, core/node", exists))
+	want(t, Paths("docs/B.md", "`core/node` and `test/soak/x_test.go`", exists), "core/node", "test/soak/x_test.go")
+	want(t, Paths("docs/adr/0001-one.md", "`core/node`", exists))
 }
 
 func TestHops(t *testing.T) {

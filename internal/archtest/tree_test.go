@@ -246,6 +246,7 @@ func TestDocuments(t *testing.T) {
 	walk(t, func(name string) {
 		if strings.HasSuffix(name, ".md") {
 			report(t, Links(name, string(read(t, name)), exists))
+			report(t, Paths(name, string(read(t, name)), exists))
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/edge/journal/local"
 )
 
-// BenchmarkSubmit has many callers submit at once to a toy gate, over a real log: what the shell itself costs, with every
+// BenchmarkSubmit has many callers submit at once to a toy gate, over a real journal: what the shell itself costs, with every
 // answer durable. Batches form by themselves.
 func BenchmarkSubmit(b *testing.B) {
 	var inv inventory.Inventory = fixed{}

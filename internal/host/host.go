@@ -181,7 +181,7 @@ func (h *Host) loop(ctx context.Context) error {
 // turn steps what waits and is due, and what the actors of this journal tell each other because of it: until they are silent, or the
 // turn has its fill. It returns the number of inputs.
 //
-// What they tell each other need not wait for the sync: whoever hears it decides later facts of the same log, which keeps whole
+// What they tell each other need not wait for the sync: whoever hears it decides later facts of the same journal, which keeps whole
 // steps from the first on. So of two facts no cut keeps the second alone, and nobody beyond the journal has heard of either.
 func (h *Host) turn() (inputs int) {
 	inputs = h.ticks()
@@ -219,7 +219,7 @@ func (h *Host) relay() (n int) {
 	return n
 }
 
-// ours says whether a message is for an actor whose facts are in the same log, or for its own clock.
+// ours says whether a message is for an actor whose facts are in the same journal, or for its own clock.
 func (h *Host) ours(m *protocol.Message) bool {
 	_, ours := h.index[m.To]
 	return ours || m.To.Role == protocol.Timer

@@ -33,7 +33,7 @@ type snapshotting struct {
 }
 
 // snapshot begins a snapshot when the journal has grown enough, and goes on with the one that is being taken. It runs between
-// batches, when state and log are the same.
+// batches, when state and journal are the same.
 func (h *Host) snapshot() error {
 	s := h.taking
 	if s == nil {

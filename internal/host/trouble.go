@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// trouble is what keeps the daemon from deciding anything: its log takes no more for now.
+// trouble is what keeps the daemon from deciding anything: its journal takes no more for now.
 type trouble struct{ cause error }
 
 func (t *trouble) err() error {
@@ -19,7 +19,7 @@ func (t *trouble) text() string {
 	return "nothing new can be made durable, so nothing new is decided (running subjobs go on): " + t.cause.Error()
 }
 
-// Retries of a log that takes no more for now begin at retryFirst and double up to retryLast.
+// Retries of a journal that takes no more for now begin at retryFirst and double up to retryLast.
 const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = 5 * time.Second

@@ -95,7 +95,7 @@ func New(o Options) (*Fleet, error) {
 		}
 		so.Nodes = append(so.Nodes, n)
 	}
-	so.Source = &stream{fleet: f, target: f.slices + o.Waiting, pace: f.pace()}
+	so.Source = &stream{fleet: f, target: f.slices + o.Waiting, spacing: f.spacing()}
 	classes := sim.Classes(so.Nodes)
 	var err error
 	if f.Metrics, err = measure.New(measure.Config{Classes: classes, Usable: func(*workload.Job) uint64 { return 1<<len(classes) - 1 }}); err != nil {

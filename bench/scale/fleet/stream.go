@@ -19,14 +19,14 @@ func queueName(i int) string { return fmt.Sprint("q", i) }
 // stream gives jobs for ever: as many at once as keep every slice busy and some waiting, and from then on as many as end. It
 // looks at the fleet each time, so that no rate has to be guessed.
 type stream struct {
-	fleet  *Fleet
-	target int
-	pace   time.Duration
-	number int64
+	fleet   *Fleet
+	target  int
+	spacing time.Duration
+	number  int64
 }
 
-// pace is the time in which about one job ends where all slices are busy.
-func (f *Fleet) pace() time.Duration { return meanWork * 2 / time.Duration(f.slices) }
+// spacing is the time in which about one job ends where all slices are busy.
+func (f *Fleet) spacing() time.Duration { return meanWork * 2 / time.Duration(f.slices) }
 
 // meanWork of a job on the reference; the slices are half as fast.
 const meanWork = 20 * time.Minute
@@ -38,9 +38,9 @@ func (s *stream) Next(j *workload.Job) (bool, error) {
 	if f.Sim != nil {
 		at = max(at, f.Now())
 		if f.Live() >= s.target {
-			at = at.Add(16 * s.pace)
+			at = at.Add(16 * s.spacing)
 		} else if s.number > int64(s.target) {
-			at = at.Add(s.pace / 4)
+			at = at.Add(s.spacing / 4)
 		}
 	}
 	*j = shape(s.number, at)

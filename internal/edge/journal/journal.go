@@ -1,4 +1,4 @@
-// Package journal is the contract of the store that makes facts durable: an ordered log of records with a snapshot.
+// Package journal is the contract of the store that makes facts durable: an ordered sequence of records with a snapshot.
 // Kinds live in folders below; every kind passes journaltest. A record that Append returned for is never lost
 // silently: what was synced and is missing or damaged is found by Open or Replay, named and refused; what was never
 // acknowledged may be dropped. It must not know what a record means.
@@ -13,7 +13,7 @@ import (
 
 // Position names a record and everything before it: its sequence number (from 1) and the chained digest up to it. The
 // zero Position is before the first record. A Position handed to somebody else (a lease in a run directory, an
-// acknowledgement to a client) is a second witness: a log that ends before it, or has another digest there, has lost
+// acknowledgement to a client) is a second witness: a journal that ends before it, or has another digest there, has lost
 // what it promised.
 type Position struct {
 	Seq    uint64
@@ -36,7 +36,7 @@ func (p Position) Next(record []byte) Position {
 	return n
 }
 
-// Journal is one open log with a single writer. It is not safe for concurrent use, but for a Snapshot that is written beside.
+// Journal is one open journal with a single writer. It is not safe for concurrent use, but for a Snapshot that is written beside.
 type Journal interface {
 	// Replay hands over the latest snapshot, if there is one (the callback is not called otherwise), then every record
 	// after it in order, and returns the position of the last. It is called once, before the first Append. An error of

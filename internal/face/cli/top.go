@@ -310,14 +310,14 @@ func (t *top) head(columns int, notice string) []terminal.Row {
 			unanswered++
 		}
 	}
-	pace := ""
+	committed := ""
 	if r, ok := t.rate(""); ok {
-		pace = ", " + perSecond(r) + " committed"
+		committed = ", " + perSecond(r) + " committed"
 	}
 	rows := []terminal.Row{
 		{Text: title, Style: terminal.Title},
 		{Text: fmt.Sprintf("jobs     %d running  %d waiting  %s%d over", t.counts[0], t.counts[1], some(t.counts[2], "paused"), t.counts[3])},
-		{Text: fmt.Sprintf("subjobs  %d running%s", subjobs, pace)},
+		{Text: fmt.Sprintf("subjobs  %d running%s", subjobs, committed)},
 		{Text: fmt.Sprintf("slices   %d of %d busy %s  %s%s%s", busy["running"], len(t.slices), bar(busy["running"], len(t.slices)),
 			some(busy["reserved"], "reserved"), some(busy["idle"], "idle"), some(busy["quarantined"]+busy["unconfirmed"], "not usable"))},
 		{Text: fmt.Sprintf("windows  %d on offer  %s", len(t.windows), some(unanswered, "unanswered"))},

@@ -10,7 +10,7 @@ import (
 )
 
 // Append implements journal.Journal.
-func (j *log) Append(records [][]byte) (journal.Position, error) {
+func (j *opened) Append(records [][]byte) (journal.Position, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.usable(); err != nil {
@@ -59,7 +59,7 @@ func (j *log) Append(records [][]byte) (journal.Position, error) {
 // keepBuffer is how much memory for encoding is kept from one Append to the next, in bytes.
 const keepBuffer = 1 << 20
 
-func (j *log) usable() error {
+func (j *opened) usable() error {
 	if j.broken == nil && !j.replayed {
 		return errkind.Errorf(errkind.Invalid, "journal %s: replay it before writing to it", j.d)
 	}
@@ -69,7 +69,7 @@ func (j *log) usable() error {
 // undo takes back a batch that did not get through. With a full disk the file is cut back to what counts, durably, and
 // the journal goes on. After any other error of a write or a sync nobody can know what is on the disk (the kernel may
 // have dropped the pages and forgotten the error), so the journal is not used again: the next start reads what is there.
-func (j *log) undo(doing string, err error) error {
+func (j *opened) undo(doing string, err error) error {
 	err = fmt.Errorf("journal %s: cannot %s %s: %w", j.d, doing, j.tailName, err)
 	if !disk.Full(err) {
 		return j.breakOff(err)
@@ -83,14 +83,14 @@ func (j *log) undo(doing string, err error) error {
 	return kindOf(err)
 }
 
-func (j *log) breakOff(err error) error {
+func (j *opened) breakOff(err error) error {
 	j.broken = errkind.Errorf(errkind.Unavailable, "%w: the journal is not written to any more; look at the disk, then start Sluice again", err)
 	return j.broken
 }
 
 // rotate begins a new segment behind the last record. On a full disk, or without a file descriptor, the old one stays in
 // use.
-func (j *log) rotate() error {
+func (j *opened) rotate() error {
 	old, before := j.tail, closed{size: j.off}
 	before.first, _ = parseName(j.tailName, segmentSuffix)
 	if err := j.begin(); err != nil {
@@ -107,7 +107,7 @@ func (j *log) rotate() error {
 // begin makes an empty segment for what follows the last record and makes it the tail. What fails for want of room or of
 // a file descriptor has changed nothing. From when the segment has its name on, nothing but it may be written: an old one
 // that grew past the name of the next is damage to whoever reads them.
-func (j *log) begin() error {
+func (j *opened) begin() error {
 	name := segmentName(j.last.Seq + 1)
 	f, err := disk.Make(j.d, name, segmentTemp, segmentHeader(j.last))
 	if err != nil {
@@ -127,7 +127,7 @@ func (j *log) begin() error {
 
 // setHead notes the last position. The record is durable already, so a head that can't be written is no reason to say
 // otherwise: it stays behind, which is safe, and is told once.
-func (j *log) setHead() {
+func (j *opened) setHead() {
 	if j.head.f == nil {
 		return
 	}
@@ -136,7 +136,7 @@ func (j *log) setHead() {
 	}
 }
 
-func (j *log) syncHead() {
+func (j *opened) syncHead() {
 	if j.head.f == nil {
 		return
 	}
@@ -145,7 +145,7 @@ func (j *log) syncHead() {
 	}
 }
 
-func (j *log) loseHead(err error) {
+func (j *opened) loseHead(err error) {
 	j.o.Notice(fmt.Sprintf("journal %s: %s cannot be written and stays behind until the next start: %v", j.d, headName, err))
 	_ = j.head.f.Close() // what it could say was said
 	j.head.f = nil

@@ -21,7 +21,7 @@ type mark struct {
 const markEvery = 4096
 
 // mark notes a batch that was read.
-func (j *log) mark(name string, off int64, records []entry) {
+func (j *opened) mark(name string, off int64, records []entry) {
 	before := journal.Position{Seq: records[0].at.Seq - 1}
 	if before.Seq == j.layout.stateAt.Seq {
 		before = j.layout.stateAt
@@ -33,7 +33,7 @@ func (j *log) mark(name string, off int64, records []entry) {
 }
 
 // markFrame notes the batch at off, which follows before, if it begins a segment or is far enough from the last mark.
-func (j *log) markFrame(name string, off int64, before journal.Position) {
+func (j *opened) markFrame(name string, off int64, before journal.Position) {
 	if n := len(j.marks); n > 0 && off != segmentHeaderSize && before.Seq-j.marks[n-1].before.Seq < markEvery {
 		return
 	}
@@ -41,7 +41,7 @@ func (j *log) markFrame(name string, off int64, before journal.Position) {
 }
 
 // Check implements journal.Journal.
-func (j *log) Check(w journal.Position) error {
+func (j *opened) Check(w journal.Position) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.usable(); err != nil {
@@ -72,7 +72,7 @@ func (j *log) Check(w journal.Position) error {
 }
 
 // find reads the position of record seq, which lies between the snapshot and the last record.
-func (j *log) find(seq uint64) (journal.Position, error) {
+func (j *opened) find(seq uint64) (journal.Position, error) {
 	i, exact := slices.BinarySearchFunc(j.marks, seq, func(m mark, seq uint64) int {
 		switch {
 		case m.before.Seq+1 < seq:

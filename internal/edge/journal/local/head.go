@@ -9,7 +9,7 @@ import (
 
 // The head is a second witness of the end of the journal that lies beside it: the position of the last acknowledged record.
 // It is written after every batch and synced only with a new segment, as a snapshot begins one, and Close. So it is exact after any end
-// of the process, behind after a power cut, and never ahead of what was promised: a log that ends before it has lost
+// of the process, behind after a power cut, and never ahead of what was promised: a journal that ends before it has lost
 // records. It has two copies in two sectors, written in turn, so that a torn write leaves one.
 type head struct {
 	f disk.File

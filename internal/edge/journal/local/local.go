@@ -33,8 +33,8 @@ type Options struct {
 
 const defaultSegmentBytes = 16 << 20
 
-// log is one open journal. It implements journal.Journal.
-type log struct {
+// opened is one open journal. It implements journal.Journal.
+type opened struct {
 	d    disk.FS
 	o    Options
 	lock io.Closer
@@ -95,7 +95,7 @@ func OpenOn(d disk.FS, o Options) (journal.Journal, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &log{d: d, o: o, lock: lock, layout: l}, nil
+	return &opened{d: d, o: o, lock: lock, layout: l}, nil
 }
 
 // problems reads everything and makes one error of all that is wrong.
@@ -109,7 +109,7 @@ func problems(d disk.FS) error {
 
 // Replay implements journal.Journal. Only when all of the journal is proven is anything changed: files that a crash left
 // over are removed, and an unfinished write is cut off.
-func (j *log) Replay(snapshot func(io.Reader) error, record func(journal.Position, []byte) error) (journal.Position, error) {
+func (j *opened) Replay(snapshot func(io.Reader) error, record func(journal.Position, []byte) error) (journal.Position, error) {
 	if j.replayed || j.broken != nil {
 		return journal.Position{}, errkind.Errorf(errkind.Invalid, "journal %s: replayed already", j.d)
 	}
@@ -146,8 +146,8 @@ func (j *log) Replay(snapshot func(io.Reader) error, record func(journal.Positio
 	return j.last, nil
 }
 
-// settle makes a proven log ready for appending.
-func (j *log) settle(r reading) error {
+// settle makes a proven journal ready for appending.
+func (j *opened) settle(r reading) error {
 	l := j.layout
 	j.last, j.off = r.at, r.off
 	j.stateName, j.stateAt, j.stateSize = l.state, l.stateAt, l.sizes[l.state]
@@ -189,7 +189,7 @@ func (j *log) settle(r reading) error {
 }
 
 // openHead opens the head, or makes it, and brings it up to date.
-func (j *log) openHead() error {
+func (j *opened) openHead() error {
 	l := j.layout
 	if !l.headThere { // the journal is new
 		if err := disk.Put(j.d, headName, headTemp, headContent(j.last)); err != nil {
@@ -220,7 +220,7 @@ func (j *log) openHead() error {
 }
 
 // Size implements journal.Journal.
-func (j *log) Size() (bytes int64, records uint64) {
+func (j *opened) Size() (bytes int64, records uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	bytes = j.headSize + j.stateSize + j.off
@@ -231,7 +231,7 @@ func (j *log) Size() (bytes int64, records uint64) {
 }
 
 // Close implements journal.Journal.
-func (j *log) Close() error {
+func (j *opened) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var errs []error

@@ -11,7 +11,7 @@ type delayed struct {
 
 // later keeps frames in memory for a while, as a machine without a sync does, so that a kill loses what was
 // acknowledged last.
-func (j *log) later(at journal.Position) {
+func (j *opened) later(at journal.Position) {
 	d := &j.delayed
 	if d.frames == 0 {
 		d.at = j.off

@@ -18,9 +18,9 @@ const chunksASync = 4
 
 // snapshot is a snapshot that is being written, under another name. In this order, each durable before the next: a new
 // segment begins behind its position; its content is synced; it gets its name; what it covers is removed. So a snapshot
-// always has the segment that follows it, and a crash in between leaves either the old log whole or files that nobody needs.
+// always has the segment that follows it, and a crash in between leaves either the old journal whole or files that nobody needs.
 type snapshot struct {
-	j    *log
+	j    *opened
 	head stateHeader
 	f    disk.File // nil when it is over
 	off  int64
@@ -33,7 +33,7 @@ type snapshot struct {
 }
 
 // Snapshot implements journal.Journal.
-func (j *log) Snapshot() (journal.Snapshot, error) {
+func (j *opened) Snapshot() (journal.Snapshot, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.usable(); err != nil {
@@ -59,10 +59,10 @@ func (j *log) Snapshot() (journal.Snapshot, error) {
 }
 
 // chunkBytes is smaller where segments are, as in tests.
-func (j *log) chunkBytes() int { return int(min(chunkBytes, j.o.SegmentBytes)) }
+func (j *opened) chunkBytes() int { return int(min(chunkBytes, j.o.SegmentBytes)) }
 
 // kindly classifies an error of the file system; one that does not pass is the end.
-func (j *log) kindly(err error) error {
+func (j *opened) kindly(err error) error {
 	if passes(err) {
 		return kindOf(err)
 	}
@@ -169,7 +169,7 @@ func (s *snapshot) Abort() error {
 }
 
 // supersede makes a snapshot that is durable the one that counts, and returns the files that do not any more.
-func (j *log) supersede(s *snapshot) (old []string) {
+func (j *opened) supersede(s *snapshot) (old []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	name := stateName(s.head.at.Seq)
@@ -189,7 +189,7 @@ func (j *log) supersede(s *snapshot) (old []string) {
 }
 
 // drop deletes files that do not count any more. A name may come back after a power cut; then the next start removes it.
-func (j *log) drop(names []string) error {
+func (j *opened) drop(names []string) error {
 	for _, name := range names {
 		if err := j.d.Remove(name); err != nil {
 			j.mu.Lock()

@@ -25,8 +25,8 @@ type watch struct {
 	meter   tree.Meter
 	// stores is the process whose own places are the subjob's too, 0 if there are none; opened at the first look.
 	stores int
-	memory pace
-	size   pace
+	memory duty
+	size   duty
 	// near: the last look found more than three quarters of the limit, so the next one comes soon.
 	near bool
 	// first is when progress was first seen to be beyond from; 0 while it was not.
@@ -39,7 +39,7 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 	w := watch{
 		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, group: c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
-		meter:   tree.Meter{Limit: int64(l.Memory)}, size: pace{every: 500 * time.Millisecond},
+		meter:   tree.Meter{Limit: int64(l.Memory)}, size: duty{every: 500 * time.Millisecond},
 	}
 	if w.scratch.Bytes > 0 {
 		w.scratch.Bytes += l.Copied.Bytes
@@ -159,20 +159,20 @@ func (w *watch) peak(maxRSS int64, held bool) quantity.Amount {
 	return peak
 }
 
-// pace keeps something that costs time to a share of it.
-type pace struct {
+// duty keeps something that costs time to a share of it.
+type duty struct {
 	every       time.Duration
 	began, next time.Time
 }
 
 // due says whether it is time, and notes the beginning.
-func (p *pace) due() bool {
+func (p *duty) due() bool {
 	p.began = time.Now()
 	return !p.began.Before(p.next)
 }
 
 // done sets the next time by how soon it is wanted and what this one took.
-func (p *pace) done(every time.Duration) {
+func (p *duty) done(every time.Duration) {
 	now := time.Now()
 	p.next = now.Add(max(every/2, 20*now.Sub(p.began)))
 }
