@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -203,6 +204,9 @@ func TestTheEarliestPlaceIsTheOneThatAScanFinds(t *testing.T) {
 			if ok != wanted || !got.same(&want) || got.Speed != want.Speed {
 				rt.Fatalf("at %d, of %d slices by width and %v:\nindexed %v %s\nplain   %v %s", p.now, j.width(), j.Spec().Speeds, ok, shown(&got), wanted, shown(&want))
 			}
+			if wrong := p.pl.openings.audit(p.pl.nodes); wrong != "" {
+				rt.Fatalf("at %d %s", p.now, wrong)
+			}
 			switch {
 			case !ok:
 				none++
@@ -217,6 +221,32 @@ func TestTheEarliestPlaceIsTheOneThatAScanFinds(t *testing.T) {
 	if t.Logf("none %d, later %d, of several slices %d", none, later, wide); min(none, later, wide) == 0 && !t.Failed() {
 		t.Error("a case was never met")
 	}
+}
+
+// audit says what the lists of openings have but no node, or the other way round.
+func (x *openings) audit(nodes []*node) string {
+	for _, k := range x.kinds {
+		entered := map[opening]int{}
+		for _, n := range nodes {
+			for _, o := range n.listed[k.at] {
+				entered[o]++
+			}
+		}
+		for list, begun := range map[*ranking.List[opening]]bool{&k.begun: true, &k.coming: false} {
+			for o := range list.All() {
+				if begun != (o.start <= k.turned) {
+					return fmt.Sprintf("an opening from %d on is entered as if begun is %v at %d", o.start, begun, k.turned)
+				}
+				entered[o]--
+			}
+		}
+		for o, n := range entered {
+			if n != 0 {
+				return fmt.Sprintf("an opening of node %d from %d to %d is entered %d times too few", o.node.at, o.start, o.end, n)
+			}
+		}
+	}
+	return ""
 }
 
 // TestASearchLooksAtFewNodes: of a thousand with some idle slices each, and others that are busy until now or then, with gaps before

@@ -87,11 +87,14 @@ func TestACaptureIsOfOneInstant(t *testing.T) {
 				run = nil
 			case op == "take" && run != nil:
 				n, early := rapid.IntRange(0, 5).Draw(rt, "n"), run.Early()
-				before := len(got)
+				before, all := len(got), n > 0 && n >= s.parts.Len()
 				var done bool
 				got, done = run.Take(n, got)
 				if len(got)-before > early+2*n || run.Early() != 0 {
 					rt.Fatalf("%d facts of %d parts, %d were held and %d are", len(got)-before, n, early, run.Early())
+				}
+				if all && !done {
+					rt.Fatalf("it goes on behind %d of %d parts", n, s.parts.Len())
 				}
 				if done {
 					same(rt, got, want)

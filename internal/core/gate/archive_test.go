@@ -154,3 +154,110 @@ func TestAnArchivedJobAnswersAsAHotOne(t *testing.T) {
 		t.Errorf("%d jobs were archived, %d taken back: the test shows nothing", left, back)
 	}
 }
+
+// TestAnArchivedLifeGoesByItself: what is said of an earlier life, in its time and late, takes nothing of a later one along, and
+// a name is free of its last life once its home, the executor and the archive have said so, each of that life.
+func TestAnArchivedLifeGoesByItself(t *testing.T) {
+	g := testGate(t, Config{Zone: "z", Retain: 1000 * time.Hour, Archive: &filing.Config{Keep: 1}})
+	zone, executor, person := g.zone("z"), protocol.Address{Role: protocol.Executor}, protocol.Address{Role: protocol.Person}
+	now, filed := quantity.Instant(1e9), []protocol.Fact(nil)
+	step := func(m protocol.Message) (out protocol.Out) {
+		t.Helper()
+		now = now.Add(2 * time.Second)
+		if name, ok := g.Recalls(&m); ok && name == "a" {
+			m.Filed = filed
+		}
+		g.Step(now, m, &out)
+		return out
+	}
+	said := func(out protocol.Out, k protocol.Kind, to protocol.Role) (list []job.Generation) {
+		for _, m := range out.Effects {
+			if m.Kind == k && m.To.Role == to {
+				list = append(list, m.Generation)
+			}
+		}
+		return list
+	}
+	fact := func(out protocol.Out, k protocol.FactKind) bool {
+		return slices.ContainsFunc(out.Facts, func(f protocol.Fact) bool { return f.Kind == k })
+	}
+	adopted := func(of job.Generation) {
+		step(protocol.Message{Kind: protocol.Adopted, From: zone, Job: "a", Epoch: 1, Generation: of})
+	}
+	leave := func(of job.Generation) {
+		t.Helper()
+		step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "a", Epoch: 1, Generation: of, Verdict: job.Verdict{State: job.Cancelled}, At: now})
+		out := step(protocol.Message{Kind: protocol.Tick})
+		for _, m := range out.Effects {
+			if m.Kind == protocol.File {
+				filed = m.Filed
+			}
+		}
+		if got := said(out, protocol.File, protocol.Archive); !slices.Equal(got, []job.Generation{of}) {
+			t.Fatalf("life %d leaves: %v is filed", of, got)
+		}
+		step(protocol.Message{Kind: protocol.Archived, From: archive(), Job: "a", Generation: of, Ask: uint64(of)})
+		if g.find("a") != nil {
+			t.Fatalf("life %d is here still", of)
+		}
+	}
+	outdated := func(of job.Generation) protocol.Out {
+		return step(protocol.Message{Kind: protocol.Outdated, From: archive(), Job: "a", Generation: of})
+	}
+
+	spec := &job.Spec{Name: "a", Queue: DefaultQueue, Kind: job.Items, Total: 8, Grid: 1, Parallelism: 1, PerUnit: time.Second}
+	step(protocol.Message{Kind: protocol.Submit, From: person, Request: "r", Digest: "d", Spec: spec})
+	adopted(1)
+	leave(1)
+	step(protocol.Message{Kind: protocol.Requeue, From: person, Request: "again", Job: "a"})
+	if e := g.find("a"); e == nil || e.generation != 2 {
+		t.Fatalf("requeued it is %+v", e)
+	}
+	if purged := said(outdated(1), protocol.Purge, protocol.Archive); purged != nil {
+		t.Errorf("what its home has not taken back is purged: %v", purged)
+	}
+	adopted(2)
+	if purged := said(outdated(1), protocol.Purge, protocol.Archive); !slices.Equal(purged, []job.Generation{2}) {
+		t.Errorf("what its home has taken back is purged before life %v, want 2", purged)
+	}
+	leave(2)
+	if out := outdated(1); fact(out, protocol.JobForgotten) {
+		t.Error("the first life was kept long enough, and the second is forgotten")
+	}
+	out := outdated(2)
+	if !fact(out, protocol.JobForgotten) {
+		t.Fatal("the second life was kept long enough, and is not forgotten")
+	}
+	if purged := said(out, protocol.Purge, protocol.Archive); purged != nil {
+		t.Errorf("its home may still look for it, and the archive is told to purge before %v", purged)
+	}
+	asked := false
+	for _, x := range []struct {
+		what string
+		from protocol.Address
+		kind protocol.Kind
+		of   job.Generation
+		// asks: from here on the archive may be asked; free: the name is free.
+		asks, free bool
+	}{
+		{"the archive has purged the first life", archive(), protocol.Purged, 2, false, false},
+		{"the executor has purged the second", executor, protocol.Purged, 3, false, false},
+		{"the home has forgotten the first", zone, protocol.Forgotten, 1, false, false},
+		{"the home has forgotten the second", zone, protocol.Forgotten, 2, true, false},
+		{"the archive has purged the first, said late", archive(), protocol.Purged, 2, true, false},
+		{"the archive has purged the second", archive(), protocol.Purged, 3, true, true},
+	} {
+		out := step(protocol.Message{Kind: x.kind, From: x.from, Job: "a", Epoch: 1, Generation: x.of})
+		if free := fact(out, protocol.JobPurged); free != x.free {
+			t.Fatalf("%s: the name is free is %v", x.what, free)
+		}
+		purged := said(out, protocol.Purge, protocol.Archive)
+		if len(purged) > 0 && (!x.asks || purged[0] != 3) {
+			t.Errorf("%s: the archive is told to purge before %v", x.what, purged)
+		}
+		asked = asked || len(purged) > 0
+	}
+	if !asked {
+		t.Error("the archive is never asked")
+	}
+}

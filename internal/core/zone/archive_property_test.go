@@ -89,6 +89,7 @@ func words(t *rapid.T, z *Zone, now quantity.Instant) protocol.Message {
 		m.Kind, m.Flag = protocol.PauseJob, rapid.Bool().Draw(t, "flag")
 	case "result":
 		m.Kind, m.From, m.Token, m.Result = protocol.Result, protocol.Address{Role: protocol.Node, ID: "n"}, job.Token{Epoch: 1, Seq: 7}, &job.Result{}
+		m.Epoch += uint32(rapid.IntRange(0, 3).Draw(t, "another home") / 3)
 	}
 	if m.Kind == protocol.Adopt {
 		if spec == nil || m.Since == m.Generation {

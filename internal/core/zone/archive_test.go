@@ -100,6 +100,7 @@ func TestACancelledJobStaysUntilItsOutputIsThere(t *testing.T) {
 		facts int
 	}{
 		{"the gate has not confirmed it", protocol.Message{Kind: protocol.Tick}, 0, 0},
+		{"it was not filed yet", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 1}, 0, 0},
 		{"its output is not known to be there", protocol.Message{Kind: protocol.ClosedAck, Job: "j000000", Epoch: 1, Generation: 1}, 0, 0},
 		{"it is", protocol.Message{Kind: protocol.Published, Job: "j000000", Token: token}, 1, 1},
 		{"of another life", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 2}, 1, 0},
@@ -115,6 +116,30 @@ func TestACancelledJobStaysUntilItsOutputIsThere(t *testing.T) {
 	}
 	if _, ok := z.Job(now, "j000000"); ok {
 		t.Error("the zone still has it")
+	}
+}
+
+// TestAJobStaysUntilTheGateHasItsVerdict, also when its output is there first: who leaves is told of no more.
+func TestAJobStaysUntilTheGateHasItsVerdict(t *testing.T) {
+	token := job.Token{Epoch: 1, Seq: 1}
+	z := ended(t, 1, &filing.Config{Keep: time.Second}, protocol.Publication{Token: token, Node: "n", Range: job.Range{To: 1}})
+	now := quantity.Instant(1e12)
+	for _, step := range []struct {
+		what          string
+		in            protocol.Message
+		closed, filed int
+	}{
+		{"nobody has said anything", protocol.Message{Kind: protocol.Tick}, 1, 0},
+		{"its output is there", protocol.Message{Kind: protocol.Published, Job: "j000000", Token: token}, 1, 0},
+		{"the gate still does not know it", protocol.Message{Kind: protocol.Tick}, 1, 0},
+		{"the gate knows it", protocol.Message{Kind: protocol.ClosedAck, Job: "j000000", Epoch: 1, Generation: 1}, 0, 1},
+	} {
+		now = now.Add(10 * time.Minute)
+		var out protocol.Out
+		z.Step(now, step.in, &out)
+		if closed, filed := told(&out, protocol.Closed), told(&out, protocol.File); len(closed) != step.closed || len(filed) != step.filed {
+			t.Fatalf("%s: the gate is told %d times, %d are filed", step.what, len(closed), len(filed))
+		}
 	}
 }
 

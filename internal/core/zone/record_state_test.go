@@ -58,8 +58,19 @@ func TestARecordComesBackWhole(t *testing.T) {
 			v.SetInt(7)
 		}
 		leaves++
-		if got := kept(r).record(); !reflect.DeepEqual(got, r) {
+		s := kept(r)
+		if got := s.record(); !reflect.DeepEqual(got, r) {
 			t.Errorf("%s: of\n%+v came\n%+v", path, r, got)
+		}
+		f := s.AppendFacts(nil)[0]
+		if f.Kind == protocol.HomeTaken { // as Apply takes it
+			f.Record = &protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At}
+		}
+		if !reflect.DeepEqual(f.Record, r) {
+			t.Errorf("%s: a snapshot says of\n%+v\n%+v", path, r, f.Record)
+		}
+		if len(s.work().past) != s.work().fruitless { // none of the past here has committed anything
+			t.Errorf("%s: of %d subjobs %d are said to have committed nothing", path, len(s.work().past), s.work().fruitless)
 		}
 	}
 	each("Record", func(r *protocol.Record) reflect.Value { return reflect.ValueOf(r).Elem() })

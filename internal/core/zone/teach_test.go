@@ -75,6 +75,17 @@ func TestTheFirstAreTold(t *testing.T) {
 	}
 }
 
+// TestTheUrgentAreToldFirst, though others came before them.
+func TestTheUrgentAreToldFirst(t *testing.T) {
+	z, done := classroom(t, mostTold)
+	urgent := pupil(z, mostTold+1, 3)
+	var out protocol.Out
+	z.teach(done, &out)
+	if len(out.Facts) != 1+mostTold || out.Facts[1].Job != urgent.Job || out.Facts[2].Job != "j00001" {
+		t.Errorf("%d jobs are told, the first of them is %s, then %s", len(out.Facts)-1, out.Facts[1].Job, out.Facts[2].Job)
+	}
+}
+
 // school is what lessons come to by definition: every job is looked at each time.
 type school struct {
 	z            *Zone
