@@ -81,7 +81,7 @@ func TestTheUrgentAreToldFirst(t *testing.T) {
 	urgent := pupil(z, mostTold+1, 3)
 	var out protocol.Out
 	z.teach(done, &out)
-	if len(out.Facts) != 1+mostTold || out.Facts[1].Job != urgent.Job || out.Facts[2].Job != "j00001" {
+	if len(out.Facts) != 1+mostTold || out.Facts[1].Job != urgent.ID || out.Facts[2].Job != "j00001" {
 		t.Errorf("%d jobs are told, the first of them is %s, then %s", len(out.Facts)-1, out.Facts[1].Job, out.Facts[2].Job)
 	}
 }
