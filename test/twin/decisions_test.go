@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy"
-	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone"
@@ -170,7 +170,7 @@ func tales() []tale {
 	bids := func(s *job.Spec) { s.Worth, s.TauMin = job.DefaultWorth, 20*time.Second }
 	return []tale{
 		{
-			name: "sja", slices: machine("n/"), policy: fair.Policy{}, until: 30 * time.Minute, shows: []string{"fact Committed"},
+			name: "sja", slices: machine("n/"), policy: shortest.Policy{}, until: 30 * time.Minute, shows: []string{"fact Committed"},
 			tell: func(t *testing.T, s *story) {
 				s.submit(0, spec(t, "count", job.Items, 900, time.Second))
 				s.submit(10*time.Second, spec(t, "train", job.Steps, 300, time.Second))
@@ -207,7 +207,7 @@ func tales() []tale {
 			},
 		},
 		{
-			name: "continuation", slices: one(10), policy: fair.Policy{}, model: sim.Planned, until: 40 * time.Minute, shows: []string{"fact ClaimExtended", "Extended"},
+			name: "continuation", slices: one(10), policy: shortest.Policy{}, model: sim.Planned, until: 40 * time.Minute, shows: []string{"fact ClaimExtended", "Extended"},
 			tell: func(t *testing.T, s *story) {
 				s.submit(0, with(spec(t, "a", job.Steps, 1500, time.Second), func(s *job.Spec) { s.Continue, s.TauMin = true, time.Minute }))
 				s.submit(15*time.Minute, spec(t, "b", job.Items, 60, time.Second))

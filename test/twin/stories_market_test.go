@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy/deadline"
 	"sluice.dev/sluice/internal/core/policy/fair"
+	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/policy/throughput"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -114,12 +115,19 @@ func TestLaxity(t *testing.T) {
 	}
 }
 
-// TestEfficiencyStillServesSmallJobs once the large ones are through.
-func TestEfficiencyStillServesSmallJobs(t *testing.T) {
-	s := newStory(t, setting{slices: one(10), policy: throughput.Policy{}})
-	s.submit(0, spec(t, "small", job.Items, 3, time.Second), spec(t, "large", job.Items, 2000, time.Second))
+// TestThroughputLeavesSlicesToWhomTheyHelp: of two jobs the one that is faster on a slice for what it is goes first, though it is longer, and the
+// other once it is through.
+func TestThroughputLeavesSlicesToWhomTheyHelp(t *testing.T) {
+	on := one(10)
+	on[0].Profile = "whole"
+	s := newStory(t, setting{slices: on, policy: throughput.Policy{}})
+	s.submit(0, spec(t, "before", job.Items, 10, time.Second))
+	s.submit(time.Second, with(spec(t, "slow", job.Items, 200, time.Second), func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "whole", Permille: 500}} }), spec(t, "fast", job.Items, 2000, time.Second))
 	s.run(2 * time.Hour)
-	s.ended(job.Finished, time.Hour, "small", "large")
+	s.ended(job.Finished, 2*time.Hour, "slow", "fast")
+	if slow, fast := s.job("slow").Started, s.job("fast").Ended; slow < fast {
+		t.Errorf("the slower job started at %v, before the faster was over at %v", slow, fast)
+	}
 }
 
 // TestALearnedRateHoldsOnEverySlice: what is learned on a slow slice is not taken for the run time on a fast one.
@@ -146,7 +154,7 @@ func TestALearnedRateHoldsOnEverySlice(t *testing.T) {
 
 // TestContinuation: alone a job keeps its slice; when another would be preferred it ends and gives way.
 func TestContinuation(t *testing.T) {
-	s := newStory(t, setting{slices: one(10), policy: fair.Policy{}, model: sim.Planned})
+	s := newStory(t, setting{slices: one(10), policy: shortest.Policy{}, model: sim.Planned})
 	s.submit(0, with(spec(t, "a", job.Steps, 3000, time.Second), func(s *job.Spec) { s.Continue = true }))
 	s.run(25 * time.Minute)
 	if n := s.job("a").Pieces; n != 1 {

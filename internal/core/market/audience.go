@@ -152,7 +152,7 @@ func (f *Floor) inviteInOrder(now, at quantity.Instant, c *Class, jobs iter.Seq[
 // keyOn is what a job is compared by on a class.
 func (j *Job) keyOn(c *Class) policy.Candidate {
 	key := j.key
-	key.Laxity, key.Density = j.answers[c.at].laxity, j.answers[c.at].density
+	key.Laxity, key.Index = j.answers[c.at].laxity, j.answers[c.at].index
 	return key
 }
 

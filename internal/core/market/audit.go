@@ -31,7 +31,7 @@ func (f *Floor) Audit(now quantity.Instant) (wrong []string) {
 		var e entry
 		f.examine(now, j, &e)
 		kept := j.entry
-		kept.key.Density = e.key.Density // that of the class in which it was compared last
+		kept.key.Index = e.key.Index // that of the class in which it was compared last
 		if kept.dated {
 			kept.key.Laxity = e.key.Laxity // likewise
 		}

@@ -44,10 +44,9 @@ func (f *Floor) classOf(s *protocol.Slice) *Class {
 		}
 	}
 	c := &Class{at: len(f.classes), Capacity: s.Capacity, Profile: s.Profile, Speed: s.Speed}
-	dense := f.dense()
 	c.before = func(a, b *Job) int {
-		if dense {
-			a.key.Density, b.key.Density = a.answers[c.at].density, b.answers[c.at].density
+		if f.indexer != nil {
+			a.key.Index, b.key.Index = a.answers[c.at].index, b.answers[c.at].index
 		}
 		if a.dated {
 			a.key.Laxity = a.answers[c.at].laxity

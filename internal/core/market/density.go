@@ -9,22 +9,38 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// density is what a millisecond of a slice of a class is worth to a job: the value of having the job over, spread over the time that
-// what is left of it takes there (Smith's rule: W. E. Smith, Naval Research Logistics Quarterly 3, 1956), times its advantage there as
-// a share of its best (adr 0031). So of two jobs that are as long the one that is no faster on a large slice leaves it to the other.
-// It changes with the job alone. For a policy that does not read it it is 0.
-func (f *Floor) density(j *Job, c *Class) int64 {
-	spec := j.Spec()
-	speed := c.SpeedOf(spec)
-	if speed == 0 || !f.dense() {
+// index is what the policy makes of a job on a class of slices, 0 if it can't run there or the policy has no index: what it costs to
+// find is then not spent.
+func (f *Floor) index(j *Job, c *Class) int64 {
+	if f.indexer == nil {
 		return 0
 	}
-	worth := quantity.MulDiv(job1, precedence(spec.Priority), precedence(0)) / max(1, f.left(j, speed).Milliseconds())
-	return quantity.MulDiv(worth, c.advantage(spec), f.advantage(spec))
+	if o, runs := f.outlook(j, c); runs {
+		return f.indexer.Index(&o)
+	}
+	return 0
 }
 
-// dense says whether the policy reads densities.
-func (f *Floor) dense() bool { return f.cfg.Policy.Motion() == policy.ByClass }
+// density is what a millisecond of a slice of a class is worth to a job, whatever the policy; 0 if it can't run there.
+func (f *Floor) density(j *Job, c *Class) int64 {
+	if o, runs := f.outlook(j, c); runs {
+		return o.Density()
+	}
+	return 0
+}
+
+// outlook of a job on a class that it can run on. It changes with the job alone.
+func (f *Floor) outlook(j *Job, c *Class) (o policy.Outlook, runs bool) {
+	spec := j.Spec()
+	speed := c.SpeedOf(spec)
+	if speed == 0 {
+		return policy.Outlook{}, false
+	}
+	return policy.Outlook{
+		Worth: quantity.MulDiv(job1, precedence(spec.Priority), precedence(0)), Left: f.left(j, speed),
+		Advantage: c.advantage(spec), Best: f.advantage(spec),
+	}, true
+}
 
 // job1 is what having a job of priority 0 over is worth: so much that the densities of jobs of a year differ still, and those of a
 // millisecond and the highest priority stay within 63 bits.
@@ -60,9 +76,9 @@ func (f *Floor) advantage(spec *job.Spec) int64 {
 	return best
 }
 
-// outdoes says whether a job has a greater advantage on the newest class than on all others: what it is worth there is less now.
+// outdoes says whether a job has a greater advantage on the newest class than on all others: its index on those is another now.
 func (f *Floor) outdoes(spec *job.Spec, newest *Class) bool {
-	if !f.dense() {
+	if f.indexer == nil {
 		return false
 	}
 	best := int64(math.MinInt64)

@@ -62,8 +62,8 @@ type answer struct {
 	refusal atomizer.Refusal
 	// laxity is that of the present instant plus the instant; the longest time without a deadline.
 	laxity time.Duration
-	// density is what a millisecond of it is worth to the job.
-	density int64
+	// index is what the policy makes of the job there.
+	index int64
 	// wall and demand bound every piece of it on this class.
 	wall   time.Duration
 	demand trp.Vector
@@ -173,7 +173,7 @@ func (e *entry) placedAs(is *entry) bool {
 		return false
 	}
 	was, key := e.key, is.key
-	if was.Density = key.Density; !slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.density == b.density }) {
+	if was.Index = key.Index; !slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.index == b.index }) {
 		return false
 	}
 	if e.dated { // it is compared by the laxity of each class
@@ -299,7 +299,7 @@ func (f *Floor) dropUnindexed(j *Job) {
 // not computed but found by asking the atomizer itself, with windows of different length: its answer is monotone in the
 // length, and grid, checkpoint and the end of the work make a formula wrong in a few cases of a hundred.
 func (f *Floor) answer(j *Job, c *Class) (a answer, ok bool) {
-	a = answer{need: never, laxity: f.laxity(j, c, 0), density: f.density(j, c)}
+	a = answer{need: never, laxity: f.laxity(j, c, 0), index: f.index(j, c)}
 	v := j.View()
 	ask := func(d time.Duration) (atomizer.Piece, atomizer.Refusal) {
 		end := quantity.Instant(d)

@@ -31,8 +31,10 @@ type FloorConfig struct {
 // and not safe for concurrent use. All that it keeps is soft. It looks only at what it is told has changed: at jobs (Changed,
 // InvalidateJob), at slices (InvalidateSlice), and at windows that open and close with time (Turning).
 type Floor struct {
-	cfg  FloorConfig
-	sale Sale
+	cfg FloorConfig
+	// indexer is the policy if it has an index, else nil.
+	indexer policy.Indexer
+	sale    Sale
 
 	// jobs that may be sold something, in no order.
 	jobs []*Job
@@ -96,7 +98,8 @@ type Floor struct {
 
 // NewFloor makes an empty floor. Market in the config has its defaults filled in.
 func NewFloor(cfg FloorConfig, sale Sale) *Floor {
-	return &Floor{cfg: cfg, sale: sale, byQueue: map[string]*group{}, tills: map[string]*till{}}
+	indexer, _ := cfg.Policy.(policy.Indexer)
+	return &Floor{cfg: cfg, indexer: indexer, sale: sale, byQueue: map[string]*group{}, tills: map[string]*till{}}
 }
 
 // Sell offers every window that has begun, to every job that is eligible or to those that have changed since, and asks for what is

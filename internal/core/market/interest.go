@@ -108,7 +108,7 @@ func (f *Floor) foremost(now quantity.Instant, c *Class, jobs iter.Seq[*Job], bu
 			continue
 		}
 		key := j.key
-		key.Laxity, key.Density = j.answers[c.at].laxity, j.answers[c.at].density
+		key.Laxity, key.Index = j.answers[c.at].laxity, j.answers[c.at].index
 		if best != nil && f.cfg.Policy.Compare(&least, &key) < 0 {
 			break
 		}
@@ -181,7 +181,7 @@ func (f *Floor) candidate(now quantity.Instant, j *Job, c *Class, end quantity.I
 	window := f.Window(j, c, now, end)
 	return policy.Candidate{
 		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: own, QueueAttained: queue,
-		Weight: weight, Laxity: f.laxity(j, c, now), Density: f.density(j, c),
+		Weight: weight, Laxity: f.laxity(j, c, now), Index: f.index(j, c),
 		Used: policy.MiB(p.Demand) * p.Wall.Milliseconds(), Offered: policy.MiB(c.Capacity) * max(1, window.End.Sub(window.Start).Milliseconds()),
 	}
 }

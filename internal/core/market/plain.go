@@ -464,7 +464,7 @@ func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked []*Job)
 			own, _, _ := j.Use(now)
 			return &policy.Candidate{
 				Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: own, Weight: 1, Laxity: f.laxity(j, c, 0),
-				Density: f.density(j, c),
+				Index: f.index(j, c),
 			}
 		}
 		slices.SortFunc(crowd, func(a, b *Job) int { return f.cfg.Policy.Compare(key(a), key(b)) })

@@ -24,9 +24,8 @@ type Candidate struct {
 	Weight int64
 	// Laxity is the time to the owner's deadline less the run time still needed; the longest duration without a deadline.
 	Laxity time.Duration
-	// Density is what a millisecond of a slice of this class is worth to the job, 0 where it can't run: the greater, the sooner the job
-	// would be over there for its priority, and the less it would gain by another class instead.
-	Density int64
+	// Index is what the policy itself makes of the job on slices of this class (Indexer), 0 where it can't run or the policy has none.
+	Index int64
 	// Used is the piece's run time times its memory, Offered the window's time times its memory: how well it fits.
 	// Both in MiB-milliseconds; Offered at least 1.
 	Used, Offered int64
@@ -53,7 +52,7 @@ const (
 	Still Motion = iota + 1
 	// WithinQueue: as Still between jobs of one queue; between queues with what the queues have had.
 	WithinQueue
-	// ByClass: as Still, but it reads Density, which is another on each class of slices.
+	// ByClass: as Still, but it reads Index, which is another on each class of slices. Such a policy is an Indexer.
 	ByClass
 	// ByUse: with every window, and whose piece uses more of it is asked first.
 	ByUse

@@ -110,7 +110,7 @@ func Candidates(t *rapid.T) []policy.Candidate {
 			QueueAttained: small.Draw(t, "queue attained") * rapid.SampledFrom([]int64{1, 1 << 58}).Draw(t, "scale"),
 			Weight:        1 + small.Draw(t, "weight"),
 			Laxity:        time.Duration(small.Draw(t, "laxity")),
-			Density:       small.Draw(t, "density"),
+			Index:         small.Draw(t, "index"),
 			Used:          small.Draw(t, "used"),
 			Offered:       10,
 		}

@@ -17,11 +17,14 @@ func (Policy) Name() string { return "shortest" }
 
 // Compare orders by density, the greatest first, then by age.
 func (Policy) Compare(a, b *policy.Candidate) int {
-	if c := cmp.Compare(b.Density, a.Density); c != 0 {
+	if c := cmp.Compare(b.Index, a.Index); c != 0 {
 		return c
 	}
 	return policy.ByAge(a, b)
 }
+
+// Index is the job's density.
+func (Policy) Index(o *policy.Outlook) int64 { return o.Density() }
 
 // Motion: the density of a job is its own, on each class of slices.
 func (Policy) Motion() policy.Motion { return policy.ByClass }

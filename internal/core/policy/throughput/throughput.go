@@ -1,10 +1,13 @@
-// Package throughput asks the job whose piece fills the window best in time times memory (our definition, ADR 0005).
+// Package throughput asks the job that makes the most of the slices: who is fastest on them for what they are, and who could not be as
+// fast elsewhere. Of jobs that are alike in that the shortest is asked first, so that most are done (adr 0031). It has the most useful
+// work of the policies where jobs' speeds differ from class to class; a job that is slow everywhere waits for all others.
 package throughput
 
 import (
 	"cmp"
 
 	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // Policy is the order.
@@ -13,14 +16,28 @@ type Policy struct{}
 // Name is "throughput".
 func (Policy) Name() string { return "throughput" }
 
-// Compare orders by the share of the window's time times memory that the piece uses, largest first, then by age. All
-// candidates of one round answer the same window, so Offered is the same for all.
+// Compare orders by index, the greatest first, then by age.
 func (Policy) Compare(a, b *policy.Candidate) int {
-	return cmp.Or(
-		cmp.Compare(b.Used, a.Used),
-		policy.ByAge(a, b),
-	)
+	if c := cmp.Compare(b.Index, a.Index); c != 0 {
+		return c
+	}
+	return policy.ByAge(a, b)
 }
 
-// Motion: how well a piece fits depends on the window.
-func (Policy) Motion() policy.Motion { return policy.ByUse }
+// An index is the gain in thousandths above the bits of the brevity.
+const (
+	brevityBits = 43
+	mostGain    = 1<<(63-brevityBits) - 1
+	mostBrevity = 1<<brevityBits - 1
+)
+
+// Index is the job's gain, its advantage times the share that this is of its best, and where that is the same its brevity: what a
+// millisecond of having it over is worth.
+func (Policy) Index(o *policy.Outlook) int64 {
+	gain := quantity.MulDiv(o.Advantage, o.Advantage, o.Best) / 1000
+	brevity := o.Worth / max(1, o.Left.Milliseconds()) >> 12 // 3,000 steps still for a job of a day
+	return min(gain, mostGain)<<brevityBits | min(brevity, mostBrevity)
+}
+
+// Motion: the advantage of a job is its own, on each class of slices.
+func (Policy) Motion() policy.Motion { return policy.ByClass }
