@@ -24,16 +24,13 @@ import (
 // ZoneName is the one zone of a machine that runs alone.
 const ZoneName = "local"
 
-// DefaultRigid is how rigid jobs wait for one another when nothing is said.
-const DefaultRigid = "easy"
-
 // Choice is what people choose of a machine that runs alone.
 type Choice struct {
 	Policy policy.Policy
 	// Mechanism is sja or jasda; Market how jasda negotiates, nil: with the defaults.
 	Mechanism string
 	Market    *market.Config
-	// Rigid is how rigid jobs wait for one another (backfill.Named); empty: DefaultRigid, as in tapes of before there was a choice.
+	// Rigid is how rigid jobs wait for one another (backfill.Named); empty: backfill.Default.
 	Rigid string
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
@@ -45,7 +42,7 @@ type Choice struct {
 // Config checks the choice. The error, of kind Invalid, says everything that is wrong.
 func (c Choice) Config() (Config, error) {
 	negotiates, unknown := c.market()
-	rigid, unplanned := backfill.Named(cmp.Or(c.Rigid, DefaultRigid))
+	rigid, unplanned := backfill.Named(cmp.Or(c.Rigid, backfill.Default))
 	if err := errors.Join(unknown, unplanned); err != nil {
 		return Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}

@@ -13,14 +13,22 @@ type Discipline struct {
 	Reserve int
 	// Overtake says that those behind them may start out of order.
 	Overtake bool
+	// Gangs says that only jobs of several slices are in that order. Those of one slice answer windows and nothing else, as
+	// divisible jobs do: the policy orders them together.
+	Gangs bool
 }
 
+// Default is the name of the discipline when none is named.
+const Default = "gangs"
+
 // Names of the disciplines, in the order in which they are told.
-func Names() []string { return []string{"fcfs", "skip", "easy", "conservative"} }
+func Names() []string { return []string{"gangs", "fcfs", "skip", "easy", "conservative"} }
 
 // Named finds a discipline. The error, of kind Invalid, names those there are.
 func Named(name string) (Discipline, error) {
 	switch name {
+	case "gangs":
+		return Discipline{Reserve: 1, Overtake: true, Gangs: true}, nil
 	case "fcfs":
 		return Discipline{Reserve: 1}, nil
 	case "skip":
@@ -32,3 +40,6 @@ func Named(name string) (Discipline, error) {
 	}
 	return Discipline{}, errkind.Errorf(errkind.Invalid, "planner %q is none for live work; choose one of %s", name, strings.Join(Names(), ", "))
 }
+
+// Lines says whether a job of so many slices waits in line for a reservation.
+func (d Discipline) Lines(width int) bool { return !d.Gangs || width > 1 }

@@ -62,7 +62,7 @@ type Job struct {
 	lookedAt uint64
 	// reservedAt is when its placement was last asked to be kept, refusedAt when an ask of it was refused.
 	reservedAt, refusedAt quantity.Instant
-	// lined: it is in the line; unlined: whether it belongs there is to be looked at.
+	// lined: it is in the line, which is for those alone that the discipline lines up; unlined: whether it belongs there is to be looked at.
 	lined   bool
 	unlined dirty.Mark
 	// planned: its placement is later, and better than what the market could give it now.
@@ -179,7 +179,7 @@ const deepest = 128
 
 // queueUp gives a rigid job its place in the line, or takes it out if it does not wait.
 func (pl *Planner) queueUp(j *Job) {
-	waits := j.Waiting()
+	waits := j.Waiting() && pl.cfg.Lines(j.width())
 	switch {
 	case waits && !j.lined:
 		pl.line.Gather(0, j)

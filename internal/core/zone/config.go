@@ -34,7 +34,7 @@ type Config struct {
 	// Backoff is the first pause of a job after a subjob without progress; it doubles with each in a row. Default 500 ms.
 	Backoff time.Duration
 	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
-	// EASY backfill: one does, and they may. With Reserve 0 and Overtake it is first fit: none does. More than 128 never do.
+	// EASY backfill: one does, and they may (backfill.Default is another). With Reserve 0 and Overtake it is first fit: none does. More than 128 never do.
 	Rigid backfill.Discipline
 	// Archive has jobs that are over leave to the archive; nil: they stay until the gate has them forgotten.
 	Archive *filing.Config

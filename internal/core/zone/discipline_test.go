@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -23,6 +24,7 @@ func TestDisciplines(t *testing.T) {
 		{"easy", backfill.Discipline{}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
 		{"strict first come", backfill.Discipline{Reserve: 1}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 160 * time.Second}},
 		{"first fit", backfill.Discipline{Overtake: true}, map[job.ID]time.Duration{"pair": 300 * time.Second, "long": 0, "short": 100 * time.Second}},
+		{"gangs alone", backfill.Discipline{Reserve: 1, Overtake: true, Gangs: true}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
 		{"conservative", backfill.Discipline{Reserve: 99, Overtake: true}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
 	} {
 		w := newWorld(t, 1024, 1024)
@@ -46,6 +48,33 @@ func TestDisciplines(t *testing.T) {
 				t.Errorf("%s: %s started after %v, want %v", c.name, name, j.Started.Sub(begin), want)
 			}
 		}
+	}
+}
+
+// TestPolicyOrdersJobsOfOneSlice: where gangs alone stand in line no place is kept for the others, and the policy puts the short one first, though
+// it came last.
+func TestPolicyOrdersJobsOfOneSlice(t *testing.T) {
+	w := newWorld(t, 1024)
+	w.config.Rigid, w.config.Policy = backfill.Discipline{Reserve: 1, Overtake: true, Gangs: true}, shortest.Policy{}
+	w.z = w.make()
+	for _, s := range []*job.Spec{rigid(t, "first", 50*time.Second, 800, 1), rigid(t, "long", 300*time.Second, 800, 1), rigid(t, "short", 90*time.Second, 800, 1)} {
+		w.submit(s)
+		w.settle()
+		w.now = w.now.Add(time.Millisecond)
+		for _, r := range w.slices[0].busy {
+			if r.Kind == protocol.ForRigid {
+				t.Errorf("a place is kept for %s", r.Job)
+			}
+		}
+	}
+	if e, _ := w.z.Explain(w.now, "long"); e.Job.StartLate == 0 || !strings.Contains(e.Prospect, "1 job is ahead") {
+		t.Errorf("long can start until %v: %s", e.Job.StartLate, e.Prospect)
+	}
+	w.until(30 * time.Minute)
+	finished(t, w, "first", "long", "short")
+	long, _ := w.z.Job(w.now, "long")
+	if short, _ := w.z.Job(w.now, "short"); short.Started >= long.Started {
+		t.Errorf("short started at %v, long at %v", short.Started, long.Started)
 	}
 }
 

@@ -189,7 +189,7 @@ func (v *viewer) estimate(s *Job, j *status.Job) {
 	case len(s.work().claims) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
 	case !found:
-	case reserved || s.alive == 0 && s.Spec.Kind == job.Rigid && z.planner.Reserved() < z.cfg.Rigid.Reserve: // its place is known, or would be
+	case reserved || s.alive == 0 && s.Spec.Kind == job.Rigid && z.cfg.Rigid.Lines(s.width()) && z.planner.Reserved() < z.cfg.Rigid.Reserve: // its place is known, or would be
 		j.StartEarly, j.StartLate = early, late
 	default:
 		low, high := z.expect(now, s)

@@ -11,6 +11,8 @@ import (
 type Daemon struct {
 	// Queues to create or change at the start, in the order of the file.
 	Queues []protocol.Queue
+	// Policy is the name of the objective; empty if the file does not say.
+	Policy string
 	// Market is how mechanism jasda negotiates; nil if the file does not say.
 	Market *market.Config
 	// Subjobs are bounds of every subjob.
@@ -19,14 +21,15 @@ type Daemon struct {
 	Retention Retention
 }
 
-// ParseDaemon reads the daemon's file: {queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, subjobs: {...},
+// ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, subjobs: {...},
 // retention: {age, jobs}}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
 // they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
 	var d Daemon
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("queues", "market", "subjobs", "retention")
+		top := value{c: c, node: doc}.object("policy", "queues", "market", "subjobs", "retention")
+		d.Policy = top.get("policy").text("a policy such as shortest", "")
 		d.Queues = top.get("queues").Queues()
 		if top.has("market") {
 			m := top.get("market").Market()

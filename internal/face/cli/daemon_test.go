@@ -18,13 +18,14 @@ func TestRigid(t *testing.T) {
 		want backfill.Discipline
 		why  string // what the error says
 	}{
-		{name: "", want: backfill.Discipline{Reserve: 1, Overtake: true}},
+		{name: "", want: backfill.Discipline{Reserve: 1, Overtake: true, Gangs: true}},
+		{name: "gangs", want: backfill.Discipline{Reserve: 1, Overtake: true, Gangs: true}},
 		{name: "easy", want: backfill.Discipline{Reserve: 1, Overtake: true}},
 		{name: "fcfs", want: backfill.Discipline{Reserve: 1}},
 		{name: "skip", want: backfill.Discipline{Overtake: true}},
-		{name: "migrate", why: `planner "migrate" is none for live work; choose one of fcfs, skip, easy, conservative`},
-		{name: "fgd", why: `planner "fgd" is none for live work; choose one of fcfs, skip, easy, conservative`},
-		{name: "best", why: `planner "best" is none for live work; choose one of fcfs, skip, easy, conservative`},
+		{name: "migrate", why: `planner "migrate" is none for live work; choose one of gangs, fcfs, skip, easy, conservative`},
+		{name: "fgd", why: `planner "fgd" is none for live work; choose one of gangs, fcfs, skip, easy, conservative`},
+		{name: "best", why: `planner "best" is none for live work; choose one of gangs, fcfs, skip, easy, conservative`},
 	} {
 		got, err := actorConfig(UpOptions{Policy: "fair", Mechanism: "sja", Rigid: c.name}, "n")
 		switch {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/market"
 	policies "sluice.dev/sluice/internal/core/policy/all"
@@ -33,7 +33,7 @@ type UpOptions struct {
 	Listen string
 	// GPUs names the inventory, and how its GPUs are cut.
 	GPUs string
-	// Policy and Mechanism choose among what this build has, Rigid the planner whose way it has with rigid jobs; none is easy.
+	// Policy and Mechanism choose among what this build has, Rigid the planner whose way it has with rigid jobs; none is backfill.Default.
 	Policy, Mechanism, Rigid string
 	// Market is how mechanism jasda negotiates; nil: with the defaults.
 	Market *market.Config
@@ -96,14 +96,24 @@ it is sent.
 picks; with jasda they bid, an external job through its own agent, and the market
 clears.
 
+--policy is the objective, of both and of rigid jobs:
+  shortest    who is over soonest for its priority, on the slices that suit it best:
+              the least mean completion; long jobs wait while short ones come
+  fair        the queue that has had least for its weight, and in it the oldest job:
+              the least p99 completion; short jobs wait behind long ones
+  deadline    who has least time to spare until its deadline
+  throughput  who makes most of a slice: the most work done; slow jobs wait
+  fifo        the oldest job
+
 Jobs that are over are kept on disk, for --retain and as long as there are no more than
 --retain-jobs of them; then they are forgotten, and their output is removed.
 
---config names a file of queues, of how mechanism jasda negotiates, of bounds of every
+--config names a file of the policy, of queues, of how mechanism jasda negotiates, of bounds of every
 subjob (processes with threads, what it writes besides output and checkpoints, and
 whether /tmp and /dev/shm are its own), and of when jobs are forgotten, where no flag
 says it:
 
+  policy: shortest
   queues:
     - {name: default, weight: 1}
     - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}
@@ -123,15 +133,15 @@ says it:
 	c.Flags().StringVar(&o.DataDir, "data", defaultData(a.Getenv), "the directory for everything durable")
 	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
-	c.Flags().StringVar(&o.Policy, "policy", policies.Default().Name(), "who gets a window: "+strings.Join(policies.Names(), ", "))
-	c.Flags().StringVar(&o.Rigid, "rigid", arrangement.DefaultRigid, "how rigid jobs are planned: fcfs (in order, one place is kept), skip (as they fit, none), easy (one) or conservative (many)")
+	c.Flags().StringVar(&o.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+policies.Default().Name()+")")
+	c.Flags().StringVar(&o.Rigid, "rigid", backfill.Default, "how rigid jobs wait: gangs (as the policy has it, like all work; a place is kept for one of several slices), skip (none is kept), fcfs (in order, one), easy (as they fit, one) or conservative (many)")
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
 	c.Flags().Var(&f.retain, "retain", "how long a job is kept after its end (default 168h)")
 	c.Flags().Int64Var(&o.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
 	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
-	c.Flags().StringVar(&f.config, "config", "", "a file of queues, of the market's settings, of bounds of subjobs and of retention")
+	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of bounds of subjobs and of retention")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
@@ -175,9 +185,11 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 		if err != nil {
 			return err
 		}
+		o.Policy = cmp.Or(o.Policy, d.Policy)
 		o.Queues, o.Market, o.Subjobs = d.Queues, d.Market, d.Subjobs
 		o.Retention.Age, o.Retention.Jobs = cmp.Or(o.Retention.Age, d.Retention.Age), cmp.Or(o.Retention.Jobs, d.Retention.Jobs)
 	}
+	o.Policy = cmp.Or(o.Policy, policies.Default().Name())
 	if a.token == "" {
 		a.token = a.Getenv("SLUICE_TOKEN")
 	}

@@ -84,8 +84,9 @@ func (a *app) replay(dir, boot string) (err error) {
 	if err != nil {
 		return err
 	}
+	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
-		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: shown.Rigid, Horizon: horizon, Node: job.NodeID(shown.Node),
+		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Horizon: horizon, Node: job.NodeID(shown.Node),
 		Archive: shown.Archive,
 	}.Config()
 	if err != nil {

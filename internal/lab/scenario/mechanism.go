@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -146,7 +147,7 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	if wanted == "" && len(t.Policies) > 0 {
 		wanted = t.Policies[0].Name()
 	}
-	rigid, err := discipline(s.Settings.Rigid)
+	rigid, err := backfill.Named(cmp.Or(s.Settings.Rigid, backfill.Default))
 	if err != nil {
 		return Mechanism{}, fmt.Errorf("mechanism %s: %w", name, err)
 	}
@@ -167,12 +168,4 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 		m.Market = &s.Settings.Market
 	}
 	return m, nil
-}
-
-// discipline is how a zone plans its rigid jobs; empty is the zone's own default.
-func discipline(name string) (backfill.Discipline, error) {
-	if name == "" {
-		return backfill.Discipline{}, nil
-	}
-	return backfill.Named(name)
 }

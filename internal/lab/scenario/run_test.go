@@ -173,7 +173,7 @@ func TestMechanismsByName(t *testing.T) {
 		t.Errorf("strict first-come: %+v, %v", m, err)
 	}
 	s.Settings.Rigid = "migrate"
-	if _, err := table().Find(s, []string{"sja"}); err == nil || !strings.Contains(err.Error(), `planner "migrate" is none for live work; choose one of fcfs, skip, easy, conservative`) {
+	if _, err := table().Find(s, []string{"sja"}); err == nil || !strings.Contains(err.Error(), `planner "migrate" is none for live work; choose one of gangs, fcfs, skip, easy, conservative`) {
 		t.Errorf("a planner that preempts: %v", err)
 	}
 	s.Settings.Rigid = ""

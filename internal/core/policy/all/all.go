@@ -16,7 +16,7 @@ import (
 
 // Policies in the order they are shown; the first is the default.
 func Policies() []policy.Policy {
-	return []policy.Policy{fair.Policy{}, shortest.Policy{}, deadline.Policy{}, throughput.Policy{}, fifo.Policy{}}
+	return []policy.Policy{shortest.Policy{}, fair.Policy{}, deadline.Policy{}, throughput.Policy{}, fifo.Policy{}}
 }
 
 // aliases are the names of before. They still choose, in files, flags and tapes; what is shown is the policy's own name.
