@@ -99,10 +99,29 @@ func named(t fataler, name string) Discipline {
 	return d
 }
 
+// each plays the same under several disciplines, and wants of each what it is to do, line by line.
+func each(t *testing.T, notice time.Duration, host hostwork.Log, jobs []workload.Job, want map[string]string) {
+	t.Helper()
+	for name, want := range want {
+		t.Run(name, func(t *testing.T) {
+			d := fill(t, named(t, name), notice, 1000*s, host, jobs...)
+			var lines []string
+			for l := range strings.Lines(want) {
+				if l = strings.TrimSpace(l); l != "" {
+					lines = append(lines, l)
+				}
+			}
+			if !slices.Equal(d.lines, lines) {
+				t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(d.lines, "\n\t"), strings.Join(lines, "\n\t"))
+			}
+		})
+	}
+}
+
 // TestWhatEachDoesWithAGap: one slice that is the host's over [100, 150) s, which is foretold at 60 s, with ten seconds' notice; a job
 // of 30 steps of ten seconds, and one of four behind it. All figures are by hand.
 func TestWhatEachDoesWithAGap(t *testing.T) {
-	for name, want := range map[string]string{
+	each(t, 10*time.Second, hostwork.Log{{stay(100, 150, 60)}}, []workload.Job{steps(0, 30), steps(1, 4)}, map[string]string{
 		"nothing": ``,
 		// Both are killed at 100 and begin anew.
 		"requeue": `
@@ -147,40 +166,31 @@ func TestWhatEachDoesWithAGap(t *testing.T) {
 			0: 41-100 useful 0 overhead 1 lost 58
 			0: 150-451 useful 300 overhead 1 lost 0
 			0: COMPLETED at 451`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := fill(t, named(t, name), 10*time.Second, 1000*s, hostwork.Log{{stay(100, 150, 60)}}, steps(0, 30), steps(1, 4))
-			same(t, d, want)
-		})
-	}
+	})
 }
 
 // TestWhatIsForetold: the host says at once that it comes at 30 s, and nothing of 150 s until it is there.
 func TestWhatIsForetold(t *testing.T) {
-	host := hostwork.Log{{stay(30, 50, 0), stay(150, 200, 150)}}
-	for name, want := range map[string]string{
+	each(t, 0, hostwork.Log{{stay(30, 50, 0), stay(150, 200, 150)}}, []workload.Job{steps(0, 25)}, map[string]string{
 		// 20 s at least, with a second before and three behind: two steps fit before 30.
 		"time-min": `
 			0: 0-24 useful 20 overhead 4 lost 0
 			0: 50-150 useful 0 overhead 6 lost 94
-			0: 200-436 useful 230 overhead 6 lost 0`,
+			0: 200-436 useful 230 overhead 6 lost 0
+			0: COMPLETED at 436`,
 		// The long job does not fit and waits for an open end, which comes without notice.
 		"sjf": `
 			0: 50-150 useful 0 overhead 1 lost 99
-			0: 200-451 useful 250 overhead 1 lost 0`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := fill(t, named(t, name), 0, 1000*s, host, steps(0, 25))
-			d.lines = d.lines[:len(d.lines)-1]
-			same(t, d, want)
-		})
-	}
+			0: 200-451 useful 250 overhead 1 lost 0
+			0: COMPLETED at 451`,
+	})
 }
 
 // TestWithinANotice: the host wants its slice from 60 s on and has it at 100; at 61 the first job is over. What can leave a checkpoint
 // before then begins, and nothing else does: not even what could where there is no time for a step.
 func TestWithinANotice(t *testing.T) {
-	for name, want := range map[string]string{
+	jobs := []workload.Job{steps(0, 6), steps(1, 4)}
+	each(t, 40*time.Second, hostwork.Log{{stay(100, 150, 60)}}, jobs, map[string]string{
 		"requeue": `
 			0: 0-61 useful 60 overhead 1 lost 0
 			0: COMPLETED at 61
@@ -192,17 +202,12 @@ func TestWithinANotice(t *testing.T) {
 			1: 61-95 useful 30 overhead 4 lost 0
 			1: 150-166 useful 10 overhead 6 lost 0
 			1: COMPLETED at 166`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			same(t, fill(t, named(t, name), 40*time.Second, 1000*s, hostwork.Log{{stay(100, 150, 60)}}, steps(0, 6), steps(1, 4)), want)
-		})
-	}
-	d := fill(t, named(t, "checkpoint"), 40*time.Second, 1000*s, hostwork.Log{{stay(74, 150, 34)}}, steps(0, 6), steps(1, 4))
-	same(t, d, `
+	})
+	each(t, 40*time.Second, hostwork.Log{{stay(74, 150, 34)}}, jobs, map[string]string{"checkpoint": `
 		0: 0-61 useful 60 overhead 1 lost 0
 		0: COMPLETED at 61
 		1: 150-191 useful 40 overhead 1 lost 0
-		1: COMPLETED at 191`)
+		1: COMPLETED at 191`})
 }
 
 // TestItemsThatAreDoneAreDone: of items what is done on the grid counts where they are not run again, without a checkpoint.
@@ -211,33 +216,19 @@ func TestItemsThatAreDoneAreDone(t *testing.T) {
 		Kind: job.Items, Slices: 1, Units: 100, Grid: 4, Parallelism: 1, Work: 200 * time.Second, Declared: 200 * time.Second,
 		Memory: workload.Memory{Phases: []trp.Phase{{UpTo: 100, Mean: 1}}},
 	}
-	d := fill(t, named(t, "checkpoint"), 0, 1000*s, hostwork.Log{{stay(15, 20, 15)}}, items)
-	same(t, d, `
+	each(t, 0, hostwork.Log{{stay(15, 20, 15)}}, []workload.Job{items}, map[string]string{"checkpoint": `
 		0: 0-15 useful 8 overhead 0 lost 7
 		0: 20-212 useful 192 overhead 0 lost 0
-		0: COMPLETED at 212`)
+		0: COMPLETED at 212`})
 }
 
 // TestAPhaseThatDoesNotFit: a run that enters a phase beyond its slice's memory ends there, with what its checkpoints saved.
 func TestAPhaseThatDoesNotFit(t *testing.T) {
 	j := steps(0, 9)
 	j.Memory.Phases = []trp.Phase{{UpTo: 4, Mean: 1}, {UpTo: 9, Mean: 11}}
-	same(t, fill(t, named(t, "pilot:20s"), 0, 1000*s, hostwork.Log{{}}, j), `
+	each(t, 0, hostwork.Log{{}}, []workload.Job{j}, map[string]string{"pilot:20s": `
 		0: 0-47 useful 40 overhead 7 lost 0
-		0: FAILED at 47`)
-}
-
-func same(t *testing.T, d *diary, want string) {
-	t.Helper()
-	var lines []string
-	for _, l := range strings.Split(strings.TrimSpace(want), "\n") {
-		if l = strings.TrimSpace(l); l != "" {
-			lines = append(lines, l)
-		}
-	}
-	if !slices.Equal(d.lines, lines) {
-		t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(d.lines, "\n\t"), strings.Join(lines, "\n\t"))
-	}
+		0: FAILED at 47`})
 }
 
 // TestACourseStepByStep: what a run has done and saved at any instant is what a walk through its steps and checkpoints finds.

@@ -149,11 +149,10 @@ func (l *Leftover) Set(values *Metrics) {
 		}
 	}
 	second := float64(time.Second)
-	for i, v := range []float64{
-		ratio(l.useful.float(), usable.float()), ratio(l.lost.float(), l.lost.float()+l.useful.float()),
-		ratio(l.delay.float()/second, float64(taken)), ratio(length.float()/second, float64(len(l.gaps))), float64(len(l.gaps)),
-		ratio(float64(l.dry), float64(l.window.To.Sub(l.window.From))),
-	} {
-		values.Set(leftoverTable[i].Name, v)
-	}
+	values.Set(LeftoverUseful, ratio(l.useful.float(), usable.float()))
+	values.Set(LostWork, ratio(l.lost.float(), l.lost.float()+l.useful.float()))
+	values.Set(HostDelayMean, ratio(l.delay.float()/second, float64(taken)))
+	values.Set(GapMean, ratio(length.float()/second, float64(len(l.gaps))))
+	values.Set(Gaps, float64(len(l.gaps)))
+	values.Set(BacklogDry, ratio(float64(l.dry), float64(l.window.To.Sub(l.window.From))))
 }
