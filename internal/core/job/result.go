@@ -23,7 +23,7 @@ const (
 	DeadlineKilled
 	// Stopped: cancelled, truncated or drained by us.
 	Stopped
-	// LimitKilled: it wrote more log or output than its cap allows.
+	// LimitKilled: it wrote more than its caps allow, or wanted more processes.
 	LimitKilled
 	// StartFailed: the process could not be started (missing command, no permission). Detail says why.
 	StartFailed

@@ -12,7 +12,7 @@ type Ending struct {
 	// ExitCode, or -1; Signal that ended it, or 0.
 	ExitCode, Signal int
 	// Cause is what the supervisor ended it for, 0 if it did not: MemoryKilled, LimitKilled, or DeadlineKilled and Stopped
-	// from SIGTERM on.
+	// from SIGTERM on. LimitKilled too where it failed by itself, of a process that it was refused.
 	Cause job.Outcome
 	// Forced: it was SIGKILLed for Cause rather than only asked.
 	Forced bool

@@ -188,6 +188,12 @@ func live() {
 	b.tell()
 	b.reap(command)
 	b.tell()
+	if b.status != 0 {
+		// With this process everything in its namespace ends, and of a command that has failed somebody may want to see what it has left. It
+		// is killed when that was seen; the supervisor's end is heard.
+		b.poll.Fd = wordFD
+		_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&b.poll)), 1, 0, 0, 0, 0)
+	}
 	quit(0)
 }
 

@@ -86,14 +86,20 @@ func (s *script) confine(dir shim.Dir, l *shim.Lease) error {
 	s.do("giving up capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
 	s.do("giving up privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)
 	s.limit(unix.RLIMIT_CORE, 0)
-	if n := l.Limits.Processes; n > 0 && l.Isolation.UserNamespace && l.Isolation.KernelProcesses {
-		s.limit(unix.RLIMIT_NPROC, uint64(n)+ownTasks) // elsewhere it counts what is not the subjob's
+	if heldByKernel(l) {
+		s.limit(unix.RLIMIT_NPROC, uint64(l.Limits.Processes)+ownTasks)
 	}
 	if n := l.Limits.OpenFiles; n > 0 {
 		s.limit(unix.RLIMIT_NOFILE, n)
 	}
 	s.do("setting the umask", unix.SYS_UMASK, 0o077)
 	return nil
+}
+
+// heldByKernel says whether a limit of the user's processes is one of the subjob's. Outside a user namespace it counts what is not the
+// subjob's.
+func heldByKernel(l *shim.Lease) bool {
+	return l.Limits.Processes > 0 && l.Isolation.UserNamespace && l.Isolation.KernelProcesses
 }
 
 // settle gives the command its session, its user, its place and the usual signals.

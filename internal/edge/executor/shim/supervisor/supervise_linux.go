@@ -199,6 +199,7 @@ func (s *subjob) stay() (said word) {
 		for wait := time.Duration(1); wait > 0; {
 			wait = time.Until(until)
 			if w := s.child.hear(wait); w.Kind != 0 {
+				s.ended(w)
 				return w
 			}
 		}
@@ -215,6 +216,16 @@ func (s *subjob) stay() (said word) {
 		if s.hold(members) {
 			return word{Code: -1, Signal: int32(syscall.SIGKILL)}
 		}
+	}
+}
+
+// ended looks at what a command leaves behind that has failed by itself.
+func (s *subjob) ended(said word) {
+	if s.cause != 0 || said.Code == 0 && said.Signal == 0 || s.watch.tasks <= 0 {
+		return
+	}
+	if text := s.watch.refused(tree.Below(s.child.init.PID)); text != "" {
+		s.cause, s.detail = job.LimitKilled, text
 	}
 }
 

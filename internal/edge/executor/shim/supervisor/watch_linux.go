@@ -20,9 +20,12 @@ type watch struct {
 	limit   quantity.Amount
 	output  int64
 	scratch foreign.Usage
-	tasks   int64
-	group   tree.Group
-	meter   tree.Meter
+	// tasks are the processes and threads that it may have, most those that were seen at once; held: the kernel holds it to them, so that
+	// a program can end of a process that it was refused before anybody has looked.
+	tasks, most int64
+	held        bool
+	group       tree.Group
+	meter       tree.Meter
 	// stores is the process whose own places are the subjob's too, 0 if there are none; opened at the first look.
 	stores int
 	memory duty
@@ -37,7 +40,7 @@ type watch struct {
 // newWatch watches a subjob whose command has started.
 func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 	w := watch{
-		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, group: c.group,
+		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l), group: c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
 		meter:   tree.Meter{Limit: int64(l.Memory)}, size: duty{every: 500 * time.Millisecond},
 	}
@@ -89,13 +92,34 @@ func (w *watch) crowd(members []tree.Member) string {
 	if w.tasks <= 0 {
 		return ""
 	}
-	tasks := int64(0)
-	for i := range members {
-		tasks += int64(members[i].Threads)
-	}
+	tasks := w.count(members)
 	if tasks <= w.tasks && !w.group.OutOfProcesses() {
 		return ""
 	}
+	return w.crowded(tasks)
+}
+
+// refused says of a command that has failed, and left members behind, that it had all the processes that it may have; empty if not.
+func (w *watch) refused(members []tree.Member) string {
+	if w.tasks <= 0 {
+		return ""
+	}
+	w.count(members)
+	if !w.group.OutOfProcesses() && (!w.held || w.most+1 < w.tasks) { // the command itself is gone already
+		return ""
+	}
+	return w.crowded(max(w.most, w.tasks))
+}
+
+func (w *watch) count(members []tree.Member) (tasks int64) {
+	for i := range members {
+		tasks += int64(members[i].Threads)
+	}
+	w.most = max(w.most, tasks)
+	return tasks
+}
+
+func (w *watch) crowded(tasks int64) string {
 	return fmt.Sprintf("it had %d processes and threads and wanted more than the limit of %d: start fewer workers, or raise subjobs.processes in the daemon's --config", tasks, w.tasks)
 }
 
