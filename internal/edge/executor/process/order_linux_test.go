@@ -147,7 +147,7 @@ func (l life) recorded(t *testing.T) (history, promises) {
 			m.Token.Epoch, m.Token.Seq = 0, uint64(i+1)
 			b.run(m, job.Done)
 			b.commit(m)
-			time.Sleep(80 * time.Millisecond)
+			b.cleaned(m.Token, i+1)
 		}
 	}
 	r.said("begins")
