@@ -8,7 +8,7 @@
 //
 // A variant is complete: what is sold runs and counts even if the agent is gone by then. The scheduler verifies every variant
 // again, and holds what is declared against what is observed: who declares more than it delivers wins less. An agent that is
-// slow or silent loses windows and harms nobody.
+// slow or silent loses windows and harms nobody. Under mechanism sja the same program signals and then cuts (Call.Wanted).
 //
 // The key comes from `sluice agent key JOB`. It opens one job's negotiation and nothing else.
 package agent
@@ -18,9 +18,25 @@ import (
 	"time"
 )
 
+// What a call asks for. A program that answers every call with the pieces it would run need not look: its pieces are bids, signals
+// and the piece itself.
+const (
+	// Bids (mechanism jasda): variants compete, and what wins is sold as it was declared.
+	Bids = "bids"
+	// Interest (mechanism sja): which of the windows the job could use. Nothing is sold by it, so nothing need be worked out: a
+	// Variant of its Window alone is enough.
+	Interest = "interest"
+	// Subjob (mechanism sja): the policy has picked the job for the one window of this call. The first variant that fits is sold. None
+	// declines, and so does an answer that comes late or does not fit: the next in order is asked, and the job rests for a second,
+	// twice as long with each time in a row, up to a minute.
+	Subjob = "subjob"
+)
+
 // Call is a round of the market: windows on offer, and the work that could be done in them.
 type Call struct {
 	Round uint64
+	// Wanted is Bids, Interest or Subjob.
+	Wanted string
 	// Closes is when it is cleared at the latest, by the daemon's clock. An answer that comes later is not looked at. It is
 	// cleared earlier once all agents have answered.
 	Closes time.Time
@@ -58,7 +74,7 @@ type Window struct {
 // Length of the window. A piece with its restore, its checkpoint and the job's grace must fit.
 func (w Window) Length() time.Duration { return w.End.Sub(w.Start) }
 
-// Variant is one piece that the job would run. Two variants of one answer in one window must overlap in time or have disjoint
+// Variant is one piece that the job would run; with its Window alone a signal of interest. Two variants of one answer in one window must overlap in time or have disjoint
 // ranges, or both could be sold.
 type Variant struct {
 	// ID is the agent's own number, to know it again in notices. Left out in all of an answer, they are numbered from 1.
@@ -83,9 +99,9 @@ const (
 	Awarded = "awarded"
 	// Planned: it is part of the best plan, but begins too late to be sold now; the window is announced again.
 	Planned = "planned"
-	// Lost: others were worth more.
+	// Lost: others were worth more, or came first by policy.
 	Lost = "lost"
-	// Denied: it breaks a rule, which Text says.
+	// Denied: it breaks a rule, which Text says; or no piece came that fits, and the job rests.
 	Denied = "denied"
 	// Concluded: a piece that was won has ended.
 	Concluded = "concluded"

@@ -20,8 +20,11 @@ func perThousand(n int64) float64 {
 }
 
 func callOf(c *pb.AgentCall) Call {
-	out := Call{Round: c.Round, Closes: c.Closes.AsTime(), Most: int(c.Most), Left: c.Left, First: c.First}
+	out := Call{Round: c.Round, Wanted: Bids, Closes: c.Closes.AsTime(), Most: int(c.Most), Left: c.Left, First: c.First}
 	out.MemoryScale, out.Pace = perThousand(c.MemoryScale), perThousand(c.Pace)
+	if c.Wanted != "" { // a daemon that does not say negotiates by bids alone
+		out.Wanted = c.Wanted
+	}
 	for _, r := range c.Free {
 		out.Free = append(out.Free, rangeOf(r))
 	}
@@ -48,6 +51,14 @@ func answerOf(c *Call, variants []Variant) *pb.AgentAnswer {
 	for i, v := range variants {
 		if !numbered {
 			v.ID = uint32(i + 1)
+		}
+		if v.Range == (Range{}) && v.Run == 0 && v.Start.IsZero() { // a signal of interest
+			signal := &pb.AgentVariant{Id: v.ID, Window: v.Window, MemoryBytes: v.Memory, Option: v.Option, Score: v.Score}
+			if v.Wall > 0 {
+				signal.Wall = durationpb.New(v.Wall)
+			}
+			out.Variants = append(out.Variants, signal)
+			continue
 		}
 		if v.Start.IsZero() {
 			v.Start = starts[v.Window]

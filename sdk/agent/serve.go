@@ -45,7 +45,7 @@ type Options struct {
 }
 
 // Serve answers the calls to a job's rounds with what propose returns until the job is over; then it returns nil. An empty
-// answer says that the job is not interested. Propose is called for one round after another; one that takes longer than the
+// answer says that the job is not interested, or declines. Propose is called for one round after another; one that takes longer than the
 // round waits (200 ms unless the daemon is set otherwise) loses the round. When the daemon can not be reached, or was started
 // again, Serve tries again without end. Errors: ErrKey, ErrSuperseded, ErrRefused, or that of ctx.
 func Serve(ctx context.Context, o Options, propose func(Call) []Variant) error {

@@ -67,7 +67,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := agent.Call{
-		Round: 5, Closes: apitest.Now().Add(time.Second), Most: 4, Free: []agent.Range{{From: 10, To: 90}}, Left: 80, First: true, MemoryScale: 1, Pace: 1.1,
+		Round: 5, Wanted: agent.Bids, Closes: apitest.Now().Add(time.Second), Most: 4, Free: []agent.Range{{From: 10, To: 90}}, Left: 80, First: true, MemoryScale: 1, Pace: 1.1,
 		Windows: []agent.Window{{ID: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: .5, Memory: 1 << 30, Start: apitest.Now().Add(1), End: apitest.Now().Add(time.Minute), Open: true}},
 	}
 	if len(heard) != 1 || !reflect.DeepEqual(heard[0], want) || heard[0].Windows[0].Length() != time.Minute-1 {
@@ -136,5 +136,40 @@ func TestServeEnds(t *testing.T) {
 	})
 	if err := agent.Serve(ctx, o, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestServeSignals: what is wanted is said, and a variant of its window alone is a signal.
+func TestServeSignals(t *testing.T) {
+	var calls []host.Negotiation
+	o := daemon(t, func(_ context.Context, n host.Negotiation) (host.Heard, error) {
+		calls = append(calls, n)
+		c := round()
+		switch len(calls) {
+		case 1:
+			c.Wanted = protocol.Interest
+		case 2:
+			c.Wanted = protocol.Subjob
+		default:
+			return host.Heard{Session: 9, Over: true}, nil
+		}
+		return host.Heard{Session: 9, Events: []host.Event{{Round: 5, Call: c}}}, nil
+	})
+	var wanted []string
+	err := agent.Serve(t.Context(), o, func(c agent.Call) []agent.Variant {
+		if wanted = append(wanted, c.Wanted); c.Wanted == agent.Interest {
+			return []agent.Variant{{Window: c.Windows[0].ID}, {Window: c.Windows[0].ID, Wall: time.Minute, Memory: 7}}
+		}
+		return nil
+	})
+	if err != nil || !reflect.DeepEqual(wanted, []string{agent.Interest, agent.Subjob}) {
+		t.Fatalf("%v, asked for %q", err, wanted)
+	}
+	signals := []host.Answer{{Round: 5, Variants: []protocol.Variant{{ID: 1, Window: 3}, {ID: 2, Window: 3, Wall: time.Minute, Demand: trp.Vector{7}}}}}
+	if !reflect.DeepEqual(calls[1].Answers, signals) {
+		t.Errorf("signalled %+v\nwant      %+v", calls[1].Answers, signals)
+	}
+	if len(calls[2].Answers) != 1 || len(calls[2].Answers[0].Variants) != 0 {
+		t.Errorf("declined with %+v", calls[2].Answers)
 	}
 }

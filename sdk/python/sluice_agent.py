@@ -18,6 +18,7 @@ One file, standard library only, Python 3.8 or later. Copy it next to your progr
 
 A variant is complete: what is sold runs and counts even if the agent is gone by then. The scheduler verifies every variant
 again, and holds what is declared against what is observed. An agent that is slow or silent loses windows and harms nobody.
+Under mechanism sja the same program signals first and then cuts: look at call.wanted only to save work, or to decline.
 Two variants of one answer in one window must overlap in time or have disjoint ranges, or both could be sold.
 """
 
@@ -84,6 +85,9 @@ class Call:
     """A round of the market: windows on offer, and the work that could be done in them.
 
     round      its number
+    wanted     what is asked for: "bids" (mechanism jasda: variants compete), "interest" (mechanism sja: which windows the job could
+               use; Variant(window) is enough), or "subjob" (mechanism sja: the job was picked for the one window; the first piece
+               that fits is sold, and no piece declines)
     closes     Unix time at which it is cleared at the latest, by the daemon's clock
     most       so many variants are looked at for each window
     free       the units for sale as (from, to), in order; of a chain only the first stretch, from its beginning
@@ -97,6 +101,7 @@ class Call:
 
     def __init__(self, message):
         self.round = int(message["round"])
+        self.wanted = message.get("wanted") or "bids"
         self.closes = _nanoseconds(message["closes"]) / 1e9 if message.get("closes") else None
         self.most, self.left, self.first = int(message.get("most", 0)), int(message.get("left", 0)), bool(message.get("first"))
         self.free = [(int(r.get("from", 0)), int(r.get("to", 0))) for r in message.get("free", [])]
@@ -106,7 +111,7 @@ class Call:
 
 
 class Variant:
-    """One piece that the job would run: units [from_, to) in a window.
+    """One piece that the job would run: units [from_, to) in a window. With its window alone a signal of interest.
 
     run      seconds of the work itself, more than 0
     wall     seconds with restore and checkpoint; None: there are none
@@ -117,11 +122,16 @@ class Variant:
     id       the agent's own number, to know it again in notices; None: numbered from 1 within the answer
     """
 
-    def __init__(self, window, from_, to, run, wall=None, after=0.0, memory=0, option="", score=1.0, id=None):
+    def __init__(self, window, from_=None, to=None, run=None, wall=None, after=0.0, memory=0, option="", score=1.0, id=None):
         self.window, self.from_, self.to, self.run, self.wall = window, from_, to, run, wall
         self.after, self.memory, self.option, self.score, self.id = after, memory, option, score, id
 
     def _message(self, number):
+        if self.from_ is None and self.run is None:
+            signal = {"id": number if self.id is None else self.id, "window": str(self.window.id), "memoryBytes": str(int(self.memory))}
+            if self.wall is not None:
+                signal["wall"] = "%.9fs" % self.wall
+            return signal
         wall = self.run if self.wall is None else max(self.wall, self.run)
         return {
             "id": number if self.id is None else self.id,

@@ -99,6 +99,25 @@ class Serve(unittest.TestCase):
         self.assertEqual((n.kind, n.round, n.window, n.subjob, n.from_, n.to, n.outcome, n.ran, n.peak, n.score), ("concluded", 5, 3, "1-2", 10, 20, "done", 1.25, 7, 0.5))
         self.assertEqual(len(log), 2)
 
+    def test_signals(self):
+        wanted = []
+
+        def propose(call):
+            wanted.append(call.wanted)
+            if call.wanted == "interest":
+                return [sa.Variant(call.windows[0]), sa.Variant(call.windows[0], wall=2, memory=11)]
+
+        self.serve([
+            (200, {"session": "1", "events": [{"call": dict(CALL, wanted="interest")}]}),
+            (200, {"session": "1", "events": [{"call": dict(CALL, wanted="subjob")}]}),
+            (200, {"session": "1", "over": True}),
+        ], propose)
+        self.assertEqual(wanted, ["interest", "subjob"])
+        self.assertEqual(self.said[1]["answers"][0]["variants"], [
+            {"id": 1, "window": "3", "memoryBytes": "0"}, {"id": 2, "window": "3", "memoryBytes": "11", "wall": "2.000000000s"},
+        ])
+        self.assertEqual(self.said[2]["answers"], [{"round": "5", "variants": []}])
+
     def test_comes_back(self):
         self.serve([
             (200, {"session": "1", "events": [{"call": CALL}]}),

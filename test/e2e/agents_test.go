@@ -1,17 +1,21 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/sdk/agent"
 )
 
 // running is an agent's process, with what it said.
@@ -141,15 +145,58 @@ func TestTwoAgents(t *testing.T) {
 	d.once("shared", 60)
 }
 
-// TestAgentsAreNotForSja: a job that nobody would ask is refused, with what to do.
-func TestAgentsAreNotForSja(t *testing.T) {
+// TestAgentsUnderSja: an agent of sdk/agent signals, declines when it is picked for the first time, and cuts the piece from then on;
+// beside it works one in Python that knows nothing of signals. What the daemon decided on the way is the same again.
+func TestAgentsUnderSja(t *testing.T) {
 	t.Parallel()
-	d := up(t, three)
-	_, errs, code := d.as([]byte(spec("lonely", "external: {total: 20, perUnit: 50ms}", "true")), "submit", "-f", "-")
-	if code != 2 {
-		t.Errorf("exit %d", code)
+	d := up(t, "sim:custom,mem=64Mi+64Mi")
+	d.submit(spec("picky", "external: {total: 20, perUnit: 50ms}", each("sleep 0.05"), "grace: 1s") +
+		spec("simple", "external: {total: 20, perUnit: 50ms}", each("sleep 0.05"), "grace: 1s"))
+	d.agent("simple", 150*time.Millisecond, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var mu sync.Mutex
+	var asked []string
+	declined := make(chan struct{})
+	served := make(chan error, 1)
+	go func() {
+		key := strings.TrimSpace(d.must("agent", "key", "picky"))
+		served <- agent.Serve(ctx, agent.Options{Addr: d.addr, Job: "picky", Key: key}, func(c agent.Call) (out []agent.Variant) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, c.Wanted)
+			first := slices.Index(asked, agent.Subjob) == len(asked)-1
+			for _, w := range c.Windows {
+				switch {
+				case c.Wanted == agent.Interest:
+					out = append(out, agent.Variant{Window: w.ID})
+				case first:
+					close(declined)
+				default:
+					out = append(out, agent.Variant{Window: w.ID, Range: agent.Range{From: c.Free[0].From, To: min(c.Free[0].To, c.Free[0].From+10)}, Run: 2 * time.Second, Score: 1})
+				}
+			}
+			return out
+		})
+	}()
+	<-declined
+	d.until("it is said that it declined, and why", func() bool {
+		return strings.Contains(d.must("explain", "picky"), "declined (its agent cut no piece)")
+	})
+	d.done("picky")
+	d.done("simple")
+	if err := <-served; err != nil {
+		t.Errorf("the agent ended with %v", err)
 	}
-	says(t, errs, "lonely", "jasda")
+	d.once("picky", 20)
+	d.once("simple", 20)
+	mu.Lock()
+	defer mu.Unlock()
+	if slices.Contains(asked, agent.Bids) || !slices.Contains(asked, agent.Interest) {
+		t.Errorf("it was asked for %q", asked)
+	}
+	d.end(syscall.SIGTERM)
+	says(t, d.must("sim", "replay", d.data), "all equal")
 }
 
 // TestHostileAgents: while strangers and an agent with a key of its own send garbage, floods and endless requests, people are

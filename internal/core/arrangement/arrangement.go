@@ -47,7 +47,7 @@ func (c Choice) Config() (Config, error) {
 		return Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
 	return Config{
-		Gate: gate.Config{Zone: ZoneName, Horizon: c.Horizon, External: negotiates != nil, Archive: c.Archive},
+		Gate: gate.Config{Zone: ZoneName, Horizon: c.Horizon, External: true, Archive: c.Archive},
 		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Archive: c.Archive},
 		Node: node.Config{ID: c.Node, Zone: ZoneName, Horizon: c.Horizon},
 	}, nil

@@ -71,7 +71,7 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 			spec.Slices, spec.Queue, g.queues[i].Cap))
 	}
 	if spec.External && !g.cfg.External {
-		errs = append(errs, errors.New("spec.external: an external job is cut by its own agent, and nobody asks agents here; start the daemon with --mechanism jasda, or describe the work as items or steps"))
+		errs = append(errs, errors.New("spec.external: an external job is cut by its own agent, and nobody asks agents here; describe the work as items or steps"))
 	}
 	if why, nearest := atomizer.Impossible(spec, &g.inventory.kinds, longest); why != "" {
 		errs = append(errs, fmt.Errorf("it could never run here: %s; what would fit: %s", why, nearest))

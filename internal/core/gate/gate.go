@@ -35,7 +35,7 @@ type Config struct {
 	MaxJobs int
 	// Archive has jobs that are over leave to the archive; nil: they stay until their retention is over.
 	Archive *filing.Config
-	// External accepts jobs whose own agents cut them: the market asks agents (mechanism jasda).
+	// External accepts jobs whose own agents cut them: agents are asked.
 	External bool
 }
 

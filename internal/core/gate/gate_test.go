@@ -97,8 +97,8 @@ func TestExternalJobs(t *testing.T) {
 	d := newDesk(t)
 	m := submit(t, "a", "r1", "d1")
 	m.Spec.External = true
-	if r := d.call(m); errkind.Of(r.Err) != errkind.Invalid || !strings.Contains(r.Err.Error(), "--mechanism jasda") || d.g.Life("a") != 0 {
-		t.Errorf("without a market that asks agents: %v", r.Err)
+	if r := d.call(m); errkind.Of(r.Err) != errkind.Invalid || !strings.Contains(r.Err.Error(), "nobody asks agents here") || d.g.Life("a") != 0 {
+		t.Errorf("where nobody asks agents: %v", r.Err)
 	}
 	g, err := gate.New(gate.Config{Zone: "z", External: true})
 	if err != nil {

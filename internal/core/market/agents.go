@@ -18,6 +18,8 @@ type agent struct {
 	// round that was cleared without waiting for it, and when that would have closed: it may still show that it is prompt.
 	round  uint64
 	closes quantity.Instant
+	// cutting is the round in which it is asked for its piece of a window, 0 if in none (mechanism sja).
+	cutting uint64
 	// recall is its alarm among those of jobs whose agents are called again.
 	recall int
 }
@@ -96,7 +98,7 @@ func (f *Floor) suits(now quantity.Instant, j *Job, o *offer) bool {
 // announceTo opens a round for the offers that one of those asked could use, and returns the offers that none could.
 func (f *Floor) announceTo(now quantity.Instant, offers []offer, asked []caller, out *protocol.Out) (rest []offer) {
 	f.nextRound++
-	r := &round{id: f.nextRound, closes: now.Add(f.cfg.Market.Close), asked: asked, generation: f.generation}
+	r := &round{id: f.nextRound, closes: now.Add(f.cfg.Close), asked: asked, generation: f.generation, most: f.cfg.Market.Variants}
 	calls := make([]*protocol.Call, len(asked))
 	for _, o := range offers {
 		w, wanted := o.find(), false
@@ -105,11 +107,7 @@ func (f *Floor) announceTo(now quantity.Instant, offers []offer, asked []caller,
 				if calls[i] == nil {
 					calls[i] = f.call(j, r)
 				}
-				offered := f.Window(j, o.slice.class, now, w.end)
-				calls[i].Windows = append(calls[i].Windows, protocol.Advert{
-					Window: w.id, Slice: o.slice.Name(), Profile: o.slice.class.Profile, Speed: offered.Speed, Capacity: offered.Capacity,
-					Start: offered.Start, End: offered.End, Open: offered.Open,
-				})
+				calls[i].Windows = append(calls[i].Windows, f.advert(j, o.slice, w, now))
 				wanted = true
 			}
 		}
@@ -142,6 +140,15 @@ func (f *Floor) announceTo(now quantity.Instant, offers []offer, asked []caller,
 	return offers
 }
 
+// advert is a window as a job hears of it.
+func (f *Floor) advert(j *Job, s *Slice, w *window, now quantity.Instant) protocol.Advert {
+	offered := f.Window(j, s.class, now, w.end)
+	return protocol.Advert{
+		Window: w.id, Slice: s.Name(), Profile: s.class.Profile, Speed: offered.Speed, Capacity: offered.Capacity,
+		Start: offered.Start, End: offered.End, Open: offered.Open,
+	}
+}
+
 // callAgain asks a job whose agent won nothing once more, though nothing else may happen: a message may have been lost, the agent
 // may have been busy or made a mistake, or see things otherwise later. Each round in vain doubles the pause.
 func (f *Floor) callAgain(now quantity.Instant, j *Job) {
@@ -159,7 +166,7 @@ func (f *Floor) callAgain(now quantity.Instant, j *Job) {
 func (f *Floor) call(j *Job, r *round) *protocol.Call {
 	v := j.View()
 	c := &protocol.Call{
-		Round: r.id, Closes: r.closes, Most: f.cfg.Market.Variants, First: v.Resume.Zero(),
+		Round: r.id, Closes: r.closes, Most: r.most, First: v.Resume.Zero(),
 		Left:   v.Left(),
 		Memory: max(trp.Unscaled, v.Learned.MemoryScale), Pace: f.slowdown(j, &v),
 	}
@@ -179,7 +186,7 @@ func (f *Floor) tell(c *caller, m protocol.Message, out *protocol.Out) {
 // Attend: an agent of a job has come, or the one of this session has gone. The latest session counts; one that has gone is not
 // waited for.
 func (f *Floor) Attend(j *Job, session uint64, here bool) {
-	if f.cfg.Market == nil || !j.Spec().External || j.active == 0 || session == 0 {
+	if !j.Spec().External || j.active == 0 || session == 0 {
 		return
 	}
 	if j.agent == nil {
@@ -236,8 +243,8 @@ func (f *Floor) Answer(now quantity.Instant, j *Job, in *protocol.Message) {
 		return
 	}
 	c := &r.asked[k]
-	c.answered, c.variants = true, in.Variants
-	if most := f.cfg.Market.Variants * len(r.offers); len(c.variants) > most {
+	c.answered, c.said, c.variants = true, true, in.Variants
+	if most := r.most * len(r.offers); len(c.variants) > most {
 		f.stats.Denied += int64(len(c.variants) - most)
 		c.variants = c.variants[:most]
 	}

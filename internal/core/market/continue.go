@@ -94,14 +94,15 @@ func (f *Floor) sooner(now quantity.Instant, j *Job, c *protocol.Claim, s *Slice
 	return r.Why == atomizer.Interested
 }
 
-// rival is the job that the policy would ask first for a window that is yet to begin, j apart; without a job if there is none.
+// rival is the job that the policy would ask first for a window that is yet to begin, j apart; without a job if there is none. Agents
+// are not asked.
 func (f *Floor) rival(now quantity.Instant, j *Job, s *Slice, w *window) *candidate {
 	c := s.class
 	f.refreshIndex(now)
 	pick := f.pick.none()
 	f.best(now, c, w, j, pick)
 	for _, other := range f.unindexed {
-		if other == j || other.Ineligible(now) != Eligible || other.Avoids(s) {
+		if other == j || other.Spec().External || other.Ineligible(now) != Eligible || other.Avoids(s) {
 			continue
 		}
 		if p, r := f.Fit(other, c, max(w.start, now), w.end); r.Why == atomizer.Interested {

@@ -37,6 +37,10 @@ const (
 	Denied
 	// TurnedDown: a node refused what it had won.
 	TurnedDown
+	// Declined: it was first in order for a window and cut no piece that fits. Aside: it rests because of that, and is in no order
+	// meanwhile.
+	Declined
+	Aside
 )
 
 // Counts of why a job was not served, since the floor came up: one entry for each reason that there was, in their order. Most jobs
@@ -88,6 +92,9 @@ var reasonOf = [...]Reason{
 	atomizer.Interested: Eligible, atomizer.NoFreeWork: NoFreeWork, atomizer.AtParallelism: AtParallelism,
 	atomizer.Unsafe: Unsafe, atomizer.TooShort: TooShort, atomizer.NotForever: NotForever, atomizer.Barred: Barred,
 }
+
+// ReasonOf is what an atomizer's refusal is counted as.
+func ReasonOf(why atomizer.Why) Reason { return reasonOf[why] }
 
 // Latest is the reason counted last, of several at one instant the last in their order; Eligible if none was.
 func (c *Counts) Latest() (best Cause) {

@@ -23,8 +23,10 @@ type FloorConfig struct {
 	Market *Config
 	// Horizon is how far a gap without a known end is offered, MinWindow the shortest gap that is offered at all.
 	Horizon, MinWindow time.Duration
-	// Retry is the first pause after which an agent that won nothing is called again.
+	// Retry is the first pause after which an agent that won nothing is called again, and the first rest of a job that declined.
 	Retry time.Duration
+	// Close is how long a round waits for agents that have not answered.
+	Close time.Duration
 }
 
 // Floor is where windows are offered, asked for and cleared. It is a part of an actor: deterministic, without clock or transport,
@@ -89,7 +91,10 @@ type Floor struct {
 	// attending are how many external jobs have an agent; recalls when one that won nothing is called again.
 	attending int
 	recalls   alarm.Heap[*Job]
-	stats     status.Negotiation
+	// resting are the jobs that declined, calling who is told of windows in this pass (mechanism sja).
+	resting alarm.Heap[*Job]
+	calling calling
+	stats   status.Negotiation
 
 	scratch
 	// plain does what is done by definition; nil but in tests.
@@ -109,6 +114,7 @@ func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 		return f.plain.sell(now, waiting, out)
 	}
 	f.recall(now)
+	f.wakeDecliners(now)
 	f.refreshIndex(now)
 	f.turn, f.dirty = f.dirty, f.turn
 	for i := f.turn.Next(0); i >= 0; i = f.turn.Next(i + 1) {
@@ -119,6 +125,11 @@ func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 		} else {
 			f.open.Drop(i)
 		}
+	}
+	if f.cfg.Market == nil {
+		f.concludeSignals(now, out)
+		f.refreshIndex(now)
+		f.beginCalls(now)
 	}
 	news := f.generation != f.seen
 	if news {
@@ -136,9 +147,13 @@ func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 	} else {
 		f.offerTurn(now, anySpeed, news, out)
 	}
+	if f.cfg.Market == nil {
+		f.endCalls(now, out)
+		wake = f.nextClose()
+	}
 	f.fresh.Clear()
 	f.seen = f.generation
-	return min(wake, f.opens.Next(), f.recalls.Next())
+	return min(wake, f.opens.Next(), f.recalls.Next(), f.resting.Next())
 }
 
 // anySpeed stands for slices of every speed.
@@ -165,5 +180,5 @@ func (f *Floor) Turning(now quantity.Instant) []*Slice {
 	return f.turning
 }
 
-// Stats is what the market has done since it came up; zero for one that does not negotiate.
+// Stats is what the market has done since it came up. Of one that does not negotiate: with agents, and declines.
 func (f *Floor) Stats() status.Negotiation { return f.stats }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
-	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -27,51 +26,118 @@ func (c *candidate) none() *candidate {
 
 // ask offers one window: signals of interest from every waiting job, an order by policy, and only then the piece. A
 // window that was announced before is offered only to the jobs that have changed since: between changes nobody becomes
-// eligible, since the window only shrinks.
-func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, out *protocol.Out) {
+// eligible, since the window only shrinks. Whoever is first in order is asked for its piece, and may decline; then the next is. Where
+// agents have signalled (t) all who signal are in one order with them.
+func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *protocol.Out) {
+	if f.plain != nil {
+		f.plain.ask(now, s, w, t, out)
+		return
+	}
 	f.refreshIndex(now)
 	f.nextRound++
+	length, full := w.length(now), !w.offered
 	pick := f.pick.none()
-	length := w.length(now)
 	list := f.fresh.List()
-	if !w.offered {
+	if full || t != nil {
 		list = f.unindexed
 		f.best(now, s.class, w, nil, pick)
 	}
-	fromIndex := pick.job
 	for _, j := range list {
-		f.offer(now, j, s, w, length, pick)
+		if !full && t == nil && j.generation <= w.heard {
+			j.bids = false
+			continue
+		}
+		if full || t == nil {
+			f.offer(now, j, s, w, length, pick)
+		} else {
+			f.reconsider(now, j, nil, s, w, pick) // it has counted this window when it was announced
+		}
+	}
+	f.considerSignals(now, s, w, t, nil, pick)
+	var p atomizer.Piece
+	for pick.job != nil && !pick.job.Spec().External {
+		// The first in order, and nobody else, cuts its piece now, with its progress as it is now.
+		var refusal atomizer.Refusal
+		if p, refusal = f.Fit(pick.job, s.class, now, w.end); refusal.Why == atomizer.Interested {
+			break
+		}
+		f.decline(now, pick.job, refusal, "")
+		f.refreshIndex(now) // who has declined rests, and is in no order
+		f.firstOf(now, s, w, full, t, nil, f.pick.none())
 	}
 	j := pick.job
-	if !w.offered {
-		if j != nil && j == fromIndex {
+	if full {
+		if j != nil && j.indexed {
 			f.count(j) // the winner has not lost this round
-			f.remember(s.class.at, length, now)
+		}
+		f.remember(s.class.at, length, now)
+		if j != nil && j.indexed {
 			f.discount(j)
-		} else {
-			f.remember(s.class.at, length, now)
 		}
 	}
 	w.offered = true
+	if t != nil {
+		w.heard = f.generation
+	}
 	if j == nil {
 		return
 	}
-	for _, other := range list {
-		if other != j && other.bids {
-			other.counts.add(LostToPolicy, now)
+	if full || t == nil {
+		for _, other := range list {
+			if other != j && other.bids {
+				other.counts.add(LostToPolicy, now)
+			}
 		}
 	}
-	// The winner, and nobody else, cuts its piece now, with its progress as it is now.
-	p, refusal := f.Fit(j, s.class, now, w.end)
-	invariant.Check(refusal.Why == atomizer.Interested, "job %s answered window %d of %s and declines it in the same instant", j.Name(), w.id, s.Name())
+	if j.Spec().External {
+		f.askAgent(now, s, w, t, pick, out)
+		return
+	}
 	end := now.Add(p.Length)
 	if p.Length == time.Duration(math.MaxInt64) || j.Spec().Kind == job.Rigid && j.Spec().Walltime == 0 {
 		end = quantity.Never
 	}
-	f.sale.Ask(now, j, s, Piece{Piece: p, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound}, out)
+	f.give(now, j, s, w, Piece{Piece: p, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound}, out)
+	f.tellLosers(now, t, w, j, out)
+}
+
+// give asks the slice's node for a piece that a job has cut of a window.
+func (f *Floor) give(now quantity.Instant, j *Job, s *Slice, w *window, p Piece, out *protocol.Out) {
+	length := w.length(now)
+	f.accepts(j)
+	f.sale.Ask(now, j, s, p, out)
 	queue, _ := j.Queue()
 	s.class.give(given{slice: s, length: length, at: now, to: rival{job: j.Name(), queue: queue}})
 	w.offered, w.won = false, true // what is left of it is announced again
+}
+
+// firstOf finds the first in order of those who signal for a window, but for one that is not meant: nothing is counted.
+func (f *Floor) firstOf(now quantity.Instant, s *Slice, w *window, full bool, t *turn, but *Job, pick *candidate) {
+	if f.plain != nil {
+		f.plain.firstOf(now, s, w, full, t, but, pick)
+		return
+	}
+	list := f.fresh.List()
+	if full || t != nil {
+		list = f.unindexed
+		f.best(now, s.class, w, but, pick)
+	}
+	for _, j := range list {
+		if full || t != nil || j.generation > w.heard {
+			f.reconsider(now, j, but, s, w, pick)
+		}
+	}
+	f.considerSignals(now, s, w, t, but, pick)
+}
+
+// reconsider has a job signal that has been counted.
+func (f *Floor) reconsider(now quantity.Instant, j, but *Job, s *Slice, w *window, pick *candidate) {
+	if j == but || j.active == 0 || j.Spec().External || j.Ineligible(now) != Eligible || j.Avoids(s) {
+		return
+	}
+	if p, refusal := f.Fit(j, s.class, now, w.end); refusal.Why == atomizer.Interested {
+		f.consider(now, j, s.class, w.end, &p, pick)
+	}
 }
 
 // best finds the indexed job, but for one that is not meant, that the policy asks first for a window of a class.
@@ -139,6 +205,12 @@ func (f *Floor) offer(now quantity.Instant, j *Job, s *Slice, w *window, length 
 	c := s.class
 	j.bids = false
 	if j.active == 0 {
+		return
+	}
+	if j.Spec().External { // its agent answers for it
+		if !j.Attended() {
+			j.counts.add(Unattended, now)
+		}
 		return
 	}
 	var p atomizer.Piece

@@ -22,6 +22,8 @@ type Job struct {
 	quotes *quote
 	// agent of an external job; nil if none ever was there.
 	agent *agent
+	// declines of it lately; nil if it never did.
+	declines *declines
 }
 
 // Activate brings a job to the floor. What changed of it before was nobody's news.
@@ -47,6 +49,7 @@ func (f *Floor) Retire(j *Job) {
 		*j.agent = agent{recall: j.agent.recall}
 	}
 	j.losses = nil
+	f.forgetDeclines(j)
 	f.InvalidateJob(j)
 }
 

@@ -19,19 +19,14 @@ import (
 // Plainly has a floor do after every input what the definition says and nothing less: every slice and every job is looked at, and
 // nothing is remembered of what was answered. It is the oracle of what looks only at changes, for tests of whoever embeds a
 // floor; it costs too much for anything else.
-func (f *Floor) Plainly() { f.plain = &plain{f: f, windows: map[*Slice][]plainWindow{}} }
+func (f *Floor) Plainly() { f.plain = &plain{f: f, seen: map[uint64]uint64{}} }
 
 type plain struct {
-	f       *Floor
-	windows map[*Slice][]plainWindow
+	f *Floor
+	// seen is by window the generation of the floor in which all were asked (mechanism sja).
+	seen map[uint64]uint64
 	// begun is how many slices have a window that has begun.
 	begun int
-}
-
-// plainWindow is a window with the generation of the floor in which all were asked, 0 if they are to be.
-type plainWindow struct {
-	window
-	generation uint64
 }
 
 // live are the jobs by name.
@@ -41,19 +36,12 @@ func (p *plain) live() []*Job { return slices.SortedFunc(slices.Values(p.f.jobs)
 func (p *plain) sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
 	f := p.f
 	f.recall(now)
+	f.wakeDecliners(now)
 	p.begun = 0
 	for _, s := range f.slices {
 		s.dirty = true
-		if f.cfg.Market == nil {
-			p.announce(s, now)
-		} else {
-			f.announce(s, now)
-			p.windows[s] = nil
-			for _, w := range s.windows {
-				p.windows[s] = append(p.windows[s], plainWindow{window: w})
-			}
-		}
-		if slices.ContainsFunc(p.windows[s], func(w plainWindow) bool { return w.start <= now }) {
+		f.announce(s, now)
+		if s.standing(now) {
 			p.begun++
 		}
 	}
@@ -64,24 +52,30 @@ func (p *plain) sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 	wake := offer(now, waiting, out)
 	f.stale.Clear()
 	f.fresh.Clear()
-	return min(wake, f.recalls.Next())
+	f.seen = f.generation
+	return min(wake, f.recalls.Next(), f.resting.Next())
 }
 
 // signal offers every window to everybody (mechanism sja).
 func (p *plain) signal(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
 	f, wake := p.f, quantity.Never
+	f.unindexed = p.live() // whoever attends is asked by what it could use
+	f.concludeSignals(now, out)
+	f.beginCalls(now)
 	for _, s := range p.order(waiting) {
-		ws := p.windows[s]
-		for i := range ws {
-			switch w := &ws[i]; {
+		for i := range s.windows {
+			w := &s.windows[i]
+			switch {
 			case w.start > now:
 				wake = min(wake, w.start)
-			case w.generation != f.generation:
-				p.ask(now, s, w, out)
+			case f.generation == 0 || w.offered && p.seen[w.id] == f.generation || w.round != 0 || w.sold(s):
+			case !f.callFor(now, s, w, func(j *Job) bool { return j.generation > p.seen[w.id] }):
+				p.ask(now, s, w, nil, out)
 			}
 		}
 	}
-	return wake
+	f.endCalls(now, out)
+	return min(wake, f.nextClose())
 }
 
 // order is that of the slices: the fast ones first where nobody waits for them, else the small ones.
@@ -93,57 +87,47 @@ func (p *plain) order(waiting int) []*Slice {
 	return order
 }
 
-func (p *plain) announce(s *Slice, now quantity.Instant) {
-	f, old := p.f, p.windows[s]
-	var next []plainWindow
-	for _, g := range f.Unsold(s, now) {
-		if g.End.Sub(g.Start) < f.cfg.MinWindow {
-			continue
-		}
-		w := plainWindow{window: window{start: g.Start, end: g.End, until: g.Until}}
-		i := slices.IndexFunc(old, func(o plainWindow) bool {
-			return o.end == g.End && o.until == g.Until && (o.start == g.Start || o.start <= now && g.Start <= now)
-		})
-		if i >= 0 {
-			w = old[i]
-			w.start = g.Start
-		} else {
-			f.nextWindow++
-			w.id = f.nextWindow
-		}
-		next = append(next, w)
-	}
-	p.windows[s] = next
-}
-
-func (p *plain) ask(now quantity.Instant, s *Slice, w *plainWindow, out *protocol.Out) {
-	f, full := p.f, w.generation == 0
+// ask is Floor.ask.
+func (p *plain) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *protocol.Out) {
+	f, full := p.f, !w.offered
 	f.nextRound++
-	var best candidate
 	var losers []*Job
 	for _, j := range p.live() {
-		if !full && j.generation <= w.generation {
-			continue
-		}
-		if why := j.Ineligible(now); why != Eligible {
-			j.counts.add(why, now)
-			continue
-		}
-		if j.Avoids(s) {
-			j.counts.add(TurnedDown, now)
-			continue
+		if !full && t == nil && j.generation <= p.seen[w.id] || !full && t != nil {
+			continue // it has counted this window
 		}
 		piece, refusal := f.Fit(j, s.class, now, w.end)
-		if refusal.Why != atomizer.Interested {
+		switch why := j.Ineligible(now); {
+		case j.Spec().External:
+			if !j.Attended() {
+				j.counts.add(Unattended, now)
+			}
+		case why != Eligible:
+			j.counts.add(why, now)
+		case j.Avoids(s):
+			j.counts.add(TurnedDown, now)
+		case refusal.Why != atomizer.Interested:
 			j.counts.refusal(refusal, now)
-			continue
-		}
-		losers = append(losers, j)
-		if c := f.candidate(now, j, s.class, w.end, &piece); best.job == nil || f.cfg.Policy.Compare(&c, &best.Candidate) < 0 {
-			best = candidate{c, j}
+		case !piece.Range.Empty():
+			losers = append(losers, j)
 		}
 	}
-	w.generation = f.generation
+	var best candidate
+	var cut atomizer.Piece
+	for {
+		p.firstOf(now, s, w, full, t, nil, best.none())
+		if best.job == nil || best.job.Spec().External {
+			break
+		}
+		var refusal atomizer.Refusal
+		if cut, refusal = f.Fit(best.job, s.class, now, w.end); refusal.Why == atomizer.Interested {
+			break
+		}
+		f.decline(now, best.job, refusal, "")
+		losers = slices.DeleteFunc(losers, func(j *Job) bool { return j == best.job })
+	}
+	w.offered = true
+	p.seen[w.id] = f.generation
 	j := best.job
 	if j == nil {
 		return
@@ -153,13 +137,34 @@ func (p *plain) ask(now quantity.Instant, s *Slice, w *plainWindow, out *protoco
 			loser.counts.add(LostToPolicy, now)
 		}
 	}
-	cut, _ := f.Fit(j, s.class, now, w.end)
+	if j.Spec().External {
+		f.askAgent(now, s, w, t, &best, out)
+		return
+	}
 	end := now.Add(cut.Length)
 	if cut.Length == time.Duration(math.MaxInt64) || j.Spec().Kind == job.Rigid && j.Spec().Walltime == 0 {
 		end = quantity.Never
 	}
+	f.accepts(j)
 	f.sale.Ask(now, j, s, Piece{Piece: cut, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound}, out)
-	w.generation = 0
+	w.offered, w.won = false, true
+	f.tellLosers(now, t, w, j, out)
+}
+
+// firstOf is Floor.firstOf.
+func (p *plain) firstOf(now quantity.Instant, s *Slice, w *window, full bool, t *turn, but *Job, best *candidate) {
+	f := p.f
+	for _, j := range p.live() {
+		if j == but || j.Spec().External || j.Ineligible(now) != Eligible || j.Avoids(s) || !full && t == nil && j.generation <= p.seen[w.id] {
+			continue
+		}
+		if piece, refusal := f.Fit(j, s.class, now, w.end); refusal.Why == atomizer.Interested {
+			if c := f.candidate(now, j, s.class, w.end, &piece); best.job == nil || f.cfg.Policy.Compare(&c, &best.Candidate) < 0 {
+				*best = candidate{c, j}
+			}
+		}
+	}
+	f.considerSignals(now, s, w, t, but, best)
 }
 
 // displaces is Floor.Displaces.
@@ -170,7 +175,7 @@ func (p *plain) displaces(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 	}
 	mine := f.candidate(now, j, s.class, end, piece)
 	for _, other := range p.live() {
-		if other == j || other.Ineligible(now) != Eligible || other.Avoids(s) {
+		if other == j || other.Spec().External || other.Ineligible(now) != Eligible || other.Avoids(s) {
 			continue
 		}
 		theirs, refusal := f.Fit(other, s.class, max(c.End, now), end)
@@ -190,8 +195,8 @@ func (p *plain) elsewhere(now quantity.Instant, waiting int, j *Job, c *protocol
 		return false
 	}
 	for _, s := range p.f.slices {
-		for i := range p.windows[s] {
-			if p.f.sooner(now, j, c, s, &p.windows[s][i].window) {
+		for i := range s.windows {
+			if p.f.sooner(now, j, c, s, &s.windows[i]) {
 				return true
 			}
 		}
@@ -245,7 +250,6 @@ func (p *plain) negotiate(now quantity.Instant, waiting int, out *protocol.Out) 
 			}
 		}
 	}
-	f.seen = f.generation
 	return wake
 }
 

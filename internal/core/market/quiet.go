@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// A slice is quiet while its window has begun and everybody has been asked: then only jobs that change may use it, and most that
+// A slice is quiet while its window has begun, everybody has been asked and no agent is waited for: then only jobs that change may use it, and most that
 // change may not. A pass visits the slices in turn, and the quiet ones of classes that such a job could use. For the others it
 // counts the rounds that would have been in vain, many at once. Where jobs bid no slice is quiet.
 
@@ -106,11 +106,15 @@ func (p *pass) visit(i int, out *protocol.Out) {
 	f.turn.Drop(i)
 	s.class.quiet.Drop(i)
 	for k := range s.windows {
-		if w := &s.windows[k]; w.start <= p.now && (!w.offered || p.news) && f.generation > 0 {
-			f.ask(p.now, s, w, out)
+		w := &s.windows[k]
+		switch {
+		case w.start > p.now || w.offered && (!p.news || w.heard == f.generation) || f.generation == 0:
+		case w.round != 0 || w.sold(s): // agents are waited for; what is left is announced in the next step
+		case !f.callFor(p.now, s, w, func(j *Job) bool { return bool(j.fresh) && j.generation > w.heard }):
+			f.ask(p.now, s, w, nil, out)
 		}
 	}
-	if slices.ContainsFunc(s.windows, func(w window) bool { return w.start <= p.now && w.offered }) {
+	if slices.ContainsFunc(s.windows, func(w window) bool { return w.start <= p.now && w.offered }) && !s.inRound() {
 		s.class.quiet.Put(i)
 	}
 }

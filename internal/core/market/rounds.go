@@ -56,6 +56,11 @@ type round struct {
 	waiting int
 	// generation of the floor when it was opened: who has come since was not asked.
 	generation uint64
+	// most variants of an answer are looked at for each window.
+	most int
+	// signals: it collects interest. turn is of the one window of a round in which an agent is asked for its piece. Neither: bids.
+	signals bool
+	turn    *turn
 }
 
 // caller is an external job that was asked, with its answer.
@@ -65,6 +70,8 @@ type caller struct {
 	asked    quantity.Instant
 	prompt   bool
 	answered bool
+	// said: what it answered came in a message; otherwise it has gone.
+	said bool
 	// won: something of what it answered is sold or planned.
 	won      bool
 	variants []protocol.Variant
@@ -170,12 +177,35 @@ func (o *offer) find() *window {
 // conclude clears a round that has waited for agents and tells each what became of its variants.
 func (f *Floor) conclude(now quantity.Instant, r *round, uncontended bool, out *protocol.Out) {
 	late := r.generation != f.generation
-	windows := make([]uint64, len(r.offers))
 	for i := range r.offers {
-		windows[i] = r.offers[i].window
 		if w := r.offers[i].find(); w != nil {
 			w.round = 0
 		}
+	}
+	f.takeIn(now, r)
+	f.clear(now, r.offers, r, uncontended, out)
+	for i := range r.offers {
+		if w := r.offers[i].find(); w != nil && late { // what is left is for those too that came while it was open
+			w.offered = false
+			f.turn.Put(r.offers[i].slice.at)
+		}
+	}
+	for i := range r.asked {
+		c := &r.asked[i]
+		if c.won {
+			c.job.agent.vain = 0
+		} else {
+			f.callAgain(now, c.job)
+		}
+		f.tellNotices(r, c, out)
+	}
+}
+
+// takeIn puts the answers to a round that is over in order, and counts who did not answer.
+func (f *Floor) takeIn(now quantity.Instant, r *round) {
+	windows := make([]uint64, len(r.offers))
+	for i := range r.offers {
+		windows[i] = r.offers[i].window
 	}
 	slices.Sort(windows)
 	for i := range r.asked {
@@ -196,24 +226,13 @@ func (f *Floor) conclude(now quantity.Instant, r *round, uncontended bool, out *
 			}
 		}
 	}
-	f.clear(now, r.offers, r, uncontended, out)
-	for i := range r.offers {
-		if w := r.offers[i].find(); w != nil && late { // what is left is for those too that came while it was open
-			w.offered = false
-			f.turn.Put(r.offers[i].slice.at)
-		}
-	}
-	for i := range r.asked {
-		c := &r.asked[i]
-		if c.won {
-			c.job.agent.vain = 0
-		} else {
-			f.callAgain(now, c.job)
-		}
-		if len(c.notices) > 0 {
-			slices.SortStableFunc(c.notices, func(a, b protocol.Notice) int { return cmp.Compare(a.Variant, b.Variant) })
-			f.tell(c, protocol.Message{Kind: protocol.Told, Round: r.id, Notices: c.notices}, out)
-		}
+}
+
+// tellNotices tells an agent what became of its answer to a round.
+func (f *Floor) tellNotices(r *round, c *caller, out *protocol.Out) {
+	if len(c.notices) > 0 {
+		slices.SortStableFunc(c.notices, func(a, b protocol.Notice) int { return cmp.Compare(a.Variant, b.Variant) })
+		f.tell(c, protocol.Message{Kind: protocol.Told, Round: r.id, Notices: c.notices}, out)
 	}
 }
 

@@ -81,7 +81,7 @@ func (f *Floor) paced(t *bid, v *atomizer.View) time.Duration {
 // slowdown is what a plan of a job is multiplied by, in parts per thousand.
 func (f *Floor) slowdown(j *Job, v *atomizer.View) int64 {
 	p := &v.Learned.Trust
-	if !j.Spec().External || f.cfg.Market.Trusting || p.Seen < leastPaced {
+	if !j.Spec().External || f.cfg.Market == nil || f.cfg.Market.Trusting || p.Seen < leastPaced {
 		return 1000
 	}
 	return min(max(p.Pace, 1000), mostSlowdown)

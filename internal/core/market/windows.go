@@ -17,6 +17,9 @@ type window struct {
 	offered bool
 	// won: somebody was asked for it, and what is left is not announced yet.
 	won bool
+	// heard is the generation of the floor in which all who had signalled were asked (mechanism sja, with agents): those that had
+	// changed by then have been, too.
+	heard uint64
 	// round that it is in while agents are waited for, 0 if it is in none.
 	round uint64
 	// planned is when the first part of its plan that is not sold comes up for sale, 0 if there is none.
@@ -81,4 +84,12 @@ func (w *window) length(now quantity.Instant) time.Duration {
 		return open
 	}
 	return min(open-1, w.end.Sub(max(w.start, now)))
+}
+
+// sold says whether some of the window was sold in this step, so that it is not what it was.
+func (w *window) sold(s *Slice) bool { return s.dirty && w.won && !w.offered }
+
+// inRound says whether agents are waited for before a window of the slice is sold.
+func (s *Slice) inRound() bool {
+	return slices.ContainsFunc(s.windows, func(w window) bool { return w.round != 0 })
 }

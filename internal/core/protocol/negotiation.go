@@ -11,22 +11,48 @@ import (
 // Bidder is the agent of one external job; its address has the job's name for an id.
 const Bidder Role = Timer + 1
 
-// Zone <-> the agent of an external job (JASDA, arXiv 2510.14599). All of it is soft: a round that a crash forgets is
-// announced again under a new number, and a variant is complete, so an agent that dies after it won changes nothing.
+// Zone <-> the agent of an external job (JASDA, arXiv 2510.14599; under SJA the same messages carry signals of interest and the
+// piece of who was picked). All of it is soft: a round that a crash forgets is announced again under a new number, and a variant is
+// complete, so an agent that dies after it won changes nothing.
 const (
 	// Attend: an agent has come (Flag) or gone: Job, Session. Bidder -> zone. The latest session of a job counts.
 	Attend Kind = iota + 112
 	// Announce a round to an agent: Job, Session, Call. Zone -> bidder.
 	Announce
-	// Answer a round: Job, Session, Round, Variants (none: not interested). Bidder -> zone. The first answer counts.
+	// Answer a round: Job, Session, Round, Variants (none: not interested, or it declines). Bidder -> zone. The first answer counts.
 	Answer
 	// Told: what became of an answer, or of a subjob that was won: Job, Session, Round, Notices. Zone -> bidder.
 	Told
 )
 
+// Wanted is what a round asks an agent for.
+type Wanted uint8
+
+const (
+	// Bids: variants that compete (mechanism jasda). What wins is sold as it was declared.
+	Bids Wanted = iota
+	// Interest: which of the windows the job could use (mechanism sja). Nothing is sold by it: of a variant only the window counts,
+	// and for a policy that orders by it how much of the window the piece would use.
+	Interest
+	// Subjob: the piece for the one window that the policy has picked the job for, cut by its progress as it is now. No variant: the
+	// job declines.
+	Subjob
+)
+
+var wantedNames = [...]string{"bids", "interest", "subjob"}
+
+// String is the name on the wire and for people.
+func (w Wanted) String() string {
+	if int(w) < len(wantedNames) {
+		return wantedNames[w]
+	}
+	return "unknown"
+}
+
 // Call is a round as a job hears of it: everything it needs to propose variants, and nothing about other jobs.
 type Call struct {
-	Round uint64
+	Round  uint64
+	Wanted Wanted
 	// Closes is when the answers are cleared at the latest.
 	Closes quantity.Instant
 	// Most variants are looked at for each window.

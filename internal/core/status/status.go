@@ -274,6 +274,8 @@ type Negotiation struct {
 	Rounds, Calls, Answers, Missed int64
 	// Variants looked at; Denied for breaking a rule; Awards made; Planned for later.
 	Variants, Denied, Awards, Planned int64
+	// Declined: a job that the policy picked cut no piece that fits, and the next in order was asked.
+	Declined int64
 	// Withdrawn before they began, for something better.
 	Withdrawn int64
 	// Of windows cleared together: the weight of what won, what no plan passes, and what clearing them one after another would

@@ -31,6 +31,8 @@ type Config struct {
 	AskTTL time.Duration
 	// Skew is the clock skew allowed for before the claim of a silent node is given up after its lease's end. Default 5 s.
 	Skew time.Duration
+	// Close is how long a round of mechanism sja waits for agents that have not answered; jasda has its own. Default 200 ms.
+	Close time.Duration
 	// Backoff is the first pause of a job after a subjob without progress; it doubles with each in a row. Default 500 ms.
 	Backoff time.Duration
 	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
@@ -48,7 +50,7 @@ func (c Config) withDefaults() Config {
 		value time.Duration
 	}{
 		{&c.Horizon, time.Hour}, {&c.MinWindow, time.Second}, {&c.Retry, time.Second},
-		{&c.AskTTL, time.Second}, {&c.Skew, 5 * time.Second}, {&c.Backoff, 500 * time.Millisecond},
+		{&c.AskTTL, time.Second}, {&c.Skew, 5 * time.Second}, {&c.Backoff, 500 * time.Millisecond}, {&c.Close, 200 * time.Millisecond},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -86,7 +88,7 @@ func (c Config) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"horizon", c.Horizon}, {"minWindow", c.MinWindow}, {"retry", c.Retry}, {"askTTL", c.AskTTL}, {"skew", c.Skew}, {"backoff", c.Backoff},
+		{"horizon", c.Horizon}, {"minWindow", c.MinWindow}, {"retry", c.Retry}, {"askTTL", c.AskTTL}, {"skew", c.Skew}, {"backoff", c.Backoff}, {"close", c.Close},
 	} {
 		if d.value < 0 {
 			errs = append(errs, fmt.Errorf("zone: %s is %v, it must be positive", d.name, d.value))

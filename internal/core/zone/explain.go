@@ -71,7 +71,7 @@ func slurmReason(r market.Reason) string {
 	switch r {
 	case market.Held:
 		return "JobHeldUser"
-	case market.Resting, market.TurnedDown:
+	case market.Resting, market.TurnedDown, market.Declined, market.Aside:
 		return "Backoff"
 	case market.QueueCap:
 		return "QueueCap"
@@ -97,9 +97,6 @@ func (z *Zone) sentence(j *Job, c *market.Cause) string {
 	case market.QueueCap:
 		return fmt.Sprintf("queue %s may hold %d slices at once and does", j.q.Name, j.q.Cap)
 	case market.Unattended:
-		if z.cfg.Market == nil {
-			return "it is external, and this daemon asks no agents: start it with --mechanism jasda"
-		}
 		return "it is external and no agent of it is connected: start one with its key (sluice agent key)"
 	case market.Unanswered:
 		return "its agent did not answer before the round closed"
@@ -107,6 +104,10 @@ func (z *Zone) sentence(j *Job, c *market.Cause) string {
 		return "a variant that it proposed broke a rule; its agent was told which"
 	case market.TurnedDown:
 		return "a place that it had won was refused (" + cmp.Or(j.met().backoff.text, "its node has taken it since") + "); it asks there again after a pause"
+	case market.Declined:
+		return z.declined(j)
+	case market.Aside:
+		return "it rests after it declined a window that it was picked for"
 	case market.LostToPolicy:
 		if z.cfg.Market != nil {
 			return "others in its time were worth more, or wait longer"
@@ -134,6 +135,15 @@ func (z *Zone) sentence(j *Job, c *market.Cause) string {
 	default:
 		return "it is asked when a window opens"
 	}
+}
+
+// declined says for what a job has declined a window that it was picked for.
+func (z *Zone) declined(j *Job) string {
+	refusal, text, _ := entryOf(j).floor.Declining()
+	if text == "" {
+		text = "what it may use is not what it was: " + z.sentence(j, &market.Cause{Reason: market.ReasonOf(refusal.Why), Refusal: refusal})
+	}
+	return "it was picked for a window and declined (" + text + "); the next in order was asked, and it is asked again after a pause"
 }
 
 // Explain says why a job waits or where it runs: counts of every reason, and how it matches each slice.

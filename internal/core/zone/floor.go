@@ -70,9 +70,14 @@ func (s *slice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap 
 
 // floorConfig is how the zone's floor works.
 func (z *Zone) floorConfig() market.FloorConfig {
-	return market.FloorConfig{
+	c := market.FloorConfig{
 		Self: z.self, Policy: z.cfg.Policy, Market: z.cfg.Market, Horizon: z.cfg.Horizon, MinWindow: z.cfg.MinWindow, Retry: z.cfg.Retry,
+		Close: z.cfg.Close,
 	}
+	if c.Market != nil {
+		c.Close = c.Market.Close
+	}
+	return c
 }
 
 // plannerConfig is how the planner of rigid jobs works.

@@ -13,7 +13,7 @@ import (
 )
 
 // Count is how often a job was not served for each reason, and when last.
-func Count(z *Zone, id job.ID) (n [market.TurnedDown + 1]int64, last [market.TurnedDown + 1]quantity.Instant) {
+func Count(z *Zone, id job.ID) (n [market.Aside + 1]int64, last [market.Aside + 1]quantity.Instant) {
 	for _, c := range z.floor.Counts(&entryOf(z.jobs[id]).floor).List {
 		if c.Reason != market.Eligible { // who is noted for having kept another from continuing is the one difference
 			n[c.Reason], last[c.Reason] = c.N, c.Last

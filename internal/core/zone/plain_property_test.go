@@ -2,6 +2,7 @@ package zone_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -115,15 +116,22 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
 		w.settle()
+		agents := rapid.Bool().Draw(rt, "agents")
+		w.bidders = map[job.ID]func(*protocol.Message) []protocol.Message{}
 		jobs, crash := rapid.IntRange(1, 30).Draw(rt, "jobs"), rapid.SampledFrom([]int{0, 0, 40}).Draw(rt, "restart every")
 		for i := 0; i < 400 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
 			if n := len(w.adopted); n < jobs && draw(3) > 0 {
-				w.submit(w.drawJob(rt, draw, n))
+				if s := w.drawJob(rt, draw, n); agents && s.Divisible() && draw(3) == 0 {
+					w.attend(s, []func(*protocol.Message) []protocol.Message{honest(s), hostile(s, draw), mute, only(protocol.Interest, honest(s))}[draw(4)])
+				} else {
+					w.submit(s)
+				}
 			}
 			w.disturb(draw)
 			w.tick()
 			if crash > 0 && i%crash == crash-1 {
 				w.restart()
+				w.attendAgain()
 			}
 		}
 	})
@@ -176,14 +184,19 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 			w.tick()
 			if crash > 0 && i%crash == crash-1 {
 				w.restart()
-				for name, s := range w.adopted {
-					if s.External {
-						w.post(protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Flag: true, To: protocol.Address{Role: protocol.Zone}})
-					}
-				}
+				w.attendAgain()
 			}
 		}
 	})
+}
+
+// attendAgain has the agents of all external jobs come back to a zone that has forgotten them.
+func (w *world) attendAgain() {
+	for _, name := range slices.Sorted(maps.Keys(w.adopted)) {
+		if w.adopted[name].External {
+			w.post(protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Flag: true, To: protocol.Address{Role: protocol.Zone}})
+		}
+	}
 }
 
 // rough draws how messages fare: lost, doubled, and delayed, so that they overtake one another.

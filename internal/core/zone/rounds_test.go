@@ -435,14 +435,14 @@ func TestNobodyStarves(t *testing.T) {
 	}
 }
 
-// TestAnExternalJobIsNotCutWithoutItsAgent: one that was accepted under jasda, where the daemon now runs sja, waits and says why.
+// TestAnExternalJobIsNotCutWithoutItsAgent under sja: it waits and says why.
 func TestAnExternalJobIsNotCutWithoutItsAgent(t *testing.T) {
 	w := newWorld(t, 512)
 	s := steps(t, "a", 100, 10, 300)
 	s.External = true
 	w.submit(s)
 	w.until(time.Minute)
-	if j, _ := w.z.Job(w.now, "a"); len(j.History) > 0 || !strings.Contains(j.Reason, "--mechanism jasda") {
+	if j, _ := w.z.Job(w.now, "a"); len(j.History) > 0 || !strings.Contains(j.Reason, "no agent of it is connected") {
 		t.Errorf("%s, %d subjobs", j.Reason, len(j.History))
 	}
 }

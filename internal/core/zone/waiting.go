@@ -58,9 +58,6 @@ func (z *Zone) ineligible(now quantity.Instant, j *Job) market.Reason {
 	if entryOf(j).rigid.Planned() {
 		return market.Reserved
 	}
-	if j.Spec.External && z.cfg.Market == nil {
-		return market.Unattended // it was accepted where agents were asked
-	}
 	if why := z.waits(now, j); why != market.Eligible || j.Spec.Kind != job.Rigid || z.cfg.Rigid.Overtake {
 		return why
 	}

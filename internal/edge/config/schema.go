@@ -25,7 +25,7 @@ func specFields() []field {
 		{key: "items", form: itemsForm(), example: "{total: 10000, perItem: 20ms, grid: 10, parallelism: 4}", doc: "Work of independent units: any range may run anywhere, several at once. A job has exactly one of items, steps, rigid and external."},
 		{key: "steps", form: stepsForm(), example: "{total: 90000, perStep: 35ms, every: 500, restore: 3s, checkpoint: 2s}", doc: "Work in one chain of checkpoints: each subjob begins where the last committed one ended."},
 		{key: "rigid", form: rigidForm(), example: "{walltime: 40m}", doc: "Work that is not divisible: one run, on one or several slices at once."},
-		{key: "external", form: externalForm(), example: "{total: 10000, perUnit: 20ms}", doc: "Work that its owner's own agent cuts: a program that bids for windows over the API. It needs a daemon with mechanism jasda."},
+		{key: "external", form: externalForm(), example: "{total: 10000, perUnit: 20ms}", doc: "Work that its owner's own agent cuts: a program that answers for windows over the API."},
 
 		{key: "memory", need: true, form: plainOr(anAmount(1), memoryForm()), example: "600Mi", doc: "The GPU memory that a subjob uses at its peak: one size for the whole job, or how it changes with progress."},
 		{key: "command", need: true, form: aList("a list such as "+commandExample, aText("text"), maxArguments), example: commandExample, doc: "The program with its arguments. It works on units [$SLUICE_FROM, $SLUICE_TO), reports in $SLUICE_PROGRESS_FILE, and writes to $SLUICE_OUTPUT_DIR."},

@@ -33,6 +33,7 @@ func newMarket(r *prometheus.Registry) market {
 	counter("sluice_market_variants_total", "Variants that were looked at, of jobs of all kinds.", func(n *status.Negotiation) int64 { return n.Variants })
 	counter("sluice_market_denied_total", "Variants that broke a rule.", func(n *status.Negotiation) int64 { return n.Denied })
 	counter("sluice_market_awards_total", "Variants that were sold.", func(n *status.Negotiation) int64 { return n.Awards })
+	counter("sluice_market_declined_total", "Times that a job which the policy picked (mechanism sja) cut no piece that fits, and the next in order was asked.", func(n *status.Negotiation) int64 { return n.Declined })
 	counter("sluice_market_planned_total", "Variants that were part of a plan and began too late to be sold.", func(n *status.Negotiation) int64 { return n.Planned })
 	counter("sluice_market_withdrawn_total", "Subjobs withdrawn before they began, for something better.", func(n *status.Negotiation) int64 { return n.Withdrawn })
 	joint := prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -16,6 +16,7 @@ import (
 var lasts = map[reflect.Type]uint64{
 	reflect.TypeFor[protocol.Role]():            uint64(protocol.Archive),
 	reflect.TypeFor[protocol.NoticeKind]():      uint64(protocol.Concluded),
+	reflect.TypeFor[protocol.Wanted]():          uint64(protocol.Subjob),
 	reflect.TypeFor[protocol.ReservationKind](): uint64(protocol.ForHold),
 	reflect.TypeFor[job.Kind]():                 uint64(job.Rigid),
 	reflect.TypeFor[job.OnBadItem]():            uint64(job.BadItemSkips),

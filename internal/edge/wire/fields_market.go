@@ -55,6 +55,7 @@ func callFields(c *coder, l *protocol.Call) {
 	list(c, 7, &l.Windows, advertFields)
 	signed(c, 8, &l.Memory)
 	signed(c, 9, &l.Pace)
+	enum(c, 10, &l.Wanted, protocol.Subjob)
 }
 
 func advertFields(c *coder, a *protocol.Advert) {

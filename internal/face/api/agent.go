@@ -102,19 +102,9 @@ func (f *fields) variant(where string, v *pb.AgentVariant) protocol.Variant {
 	if out.Window == 0 {
 		f.wrong(where+"window", "is missing; the call says it")
 	}
-	if out.Range.From < 0 || out.Range.To <= out.Range.From {
-		f.wrong(where+"range", "is [%d, %d); want units of the job, at least one", out.Range.From, out.Range.To)
-	}
-	if v.GetStart() == nil {
-		f.wrong(where+"start", "is missing; want a moment within the window")
-	}
-	switch {
-	case v.GetRun() == nil || out.Run == 0:
-		f.wrong(where+"run", "is missing; want the planned time of the work, more than 0s")
-	case v.GetWall() == nil:
-		out.Wall = out.Run
-	case out.Wall < out.Run:
-		f.wrong(where+"wall", "is %s, shorter than run, %s; want run with restore and checkpoint", out.Wall, out.Run)
+	// One that names its window and no piece is a signal of interest; wall and memory say what the piece would use, if they are there.
+	if v.GetRange() != nil || v.GetStart() != nil || v.GetRun() != nil {
+		f.piece(where, v, &out)
 	}
 	if b := v.GetMemoryBytes(); b < 0 || b > int64(trp.MaxAmount) {
 		f.wrong(where+"memory_bytes", "is %d; want 0 to %d", b, int64(trp.MaxAmount))
@@ -132,6 +122,24 @@ func (f *fields) variant(where string, v *pb.AgentVariant) protocol.Variant {
 	return out
 }
 
+// piece checks what a proposed subjob must say of itself.
+func (f *fields) piece(where string, v *pb.AgentVariant, out *protocol.Variant) {
+	if out.Range.From < 0 || out.Range.To <= out.Range.From {
+		f.wrong(where+"range", "is [%d, %d); want units of the job, at least one", out.Range.From, out.Range.To)
+	}
+	if v.GetStart() == nil {
+		f.wrong(where+"start", "is missing; want a moment within the window")
+	}
+	switch {
+	case v.GetRun() == nil || out.Run == 0:
+		f.wrong(where+"run", "is missing; want the planned time of the work, more than 0s")
+	case v.GetWall() == nil:
+		out.Wall = out.Run
+	case out.Wall < out.Run:
+		f.wrong(where+"wall", "is %s, shorter than run, %s; want run with restore and checkpoint", out.Wall, out.Run)
+	}
+}
+
 func eventMessage(e *host.Event) *pb.AgentEvent {
 	if e.Call != nil {
 		return &pb.AgentEvent{Event: &pb.AgentEvent_Call{Call: callMessage(e.Call)}}
@@ -142,7 +150,7 @@ func eventMessage(e *host.Event) *pb.AgentEvent {
 func callMessage(c *protocol.Call) *pb.AgentCall {
 	return &pb.AgentCall{
 		Round: c.Round, Closes: stamp(c.Closes), Most: count(c.Most), Left: c.Left, First: c.First,
-		MemoryScale: c.Memory, Pace: c.Pace,
+		MemoryScale: c.Memory, Pace: c.Pace, Wanted: c.Wanted.String(),
 		Free:    each(c.Free, func(r *job.Range) *pb.Range { return &pb.Range{From: r.From, To: r.To} }),
 		Windows: each(c.Windows, advertMessage),
 	}

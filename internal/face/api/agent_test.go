@@ -87,6 +87,25 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
+// TestNegotiateTakesSignals: a variant of its window alone is a signal of interest; with a part of a piece it is a piece that lacks the rest.
+func TestNegotiateTakesSignals(t *testing.T) {
+	fake := apitest.New()
+	var heard []host.Answer
+	fake.Agent = func(_ context.Context, n host.Negotiation) (host.Heard, error) {
+		heard = n.Answers
+		return host.Heard{Session: 7, Events: []host.Event{{Call: &protocol.Call{Round: 9, Wanted: protocol.Subjob}}}}, nil
+	}
+	h := Handler(Options{Service: fake})
+	code, body := call(t, h, `{"job": "a", "session": "7", "answers": [{"round": "8", "variants": [{"window": "3"}, {"id": 2, "window": "4", "wall": "9s", "memoryBytes": "7"}]}]}`)
+	want := []host.Answer{{Round: 8, Variants: []protocol.Variant{{Window: 3}, {ID: 2, Window: 4, Wall: 9 * time.Second, Demand: trp.Vector{7}}}}}
+	if code != 200 || !reflect.DeepEqual(heard, want) || !strings.Contains(body, `"wanted":"subjob"`) {
+		t.Errorf("%d %s, heard %+v", code, body, heard)
+	}
+	if code, body := call(t, h, `{"job": "a", "session": "7", "answers": [{"round": "8", "variants": [{"window": "3", "run": "1s"}]}]}`); code == 200 || !strings.Contains(body, "range: is [0, 0)") || !strings.Contains(body, "start: is missing") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
 // TestNegotiateNamesEveryProblem: one answer lists all that is wrong, with its place, and nothing is delivered.
 func TestNegotiateNamesEveryProblem(t *testing.T) {
 	fake := apitest.New()
@@ -234,6 +253,7 @@ func TestAgentHangsUp(t *testing.T) {
 func FuzzNegotiate(f *testing.F) {
 	f.Add([]byte(said))
 	f.Add([]byte(`{"job": "a", "key": "k"}`))
+	f.Add([]byte(`{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [{"window": 1}, {"id": 2, "window": 1, "wall": "9s", "memoryBytes": "7"}]}]}`))
 	f.Add([]byte(`{"job": "a", "session": "18446744073709551615", "answers": [{"round": 1, "variants": [null, {"score": "-Infinity"}]}]}`))
 	f.Add([]byte(`{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [{"window": 1, "range": {"from": "-9223372036854775808", "to": "9223372036854775807"}, "start": "0001-01-01T00:00:00Z", "run": "315576000000s"}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -251,8 +271,10 @@ func FuzzNegotiate(f *testing.F) {
 		for _, a := range n.Answers {
 			ids := map[uint32]bool{}
 			for _, v := range a.Variants {
-				if a.Round == 0 || ids[v.ID] || v.Window == 0 || v.Range.From < 0 || v.Range.Empty() || v.Run <= 0 || v.Wall < v.Run || v.Wall > config.MaxTime ||
-					v.Score < 0 || v.Score > score.One || v.Demand[trp.Memory] < 0 || v.Start < quantity.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) || v.Start.Add(v.Wall) == quantity.Never {
+				signal := v.Range == job.Range{} && v.Run == 0 && v.Start == 0
+				piece := v.Range.From >= 0 && !v.Range.Empty() && v.Run > 0 && v.Start >= quantity.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) && v.Start.Add(v.Wall) != quantity.Never
+				if a.Round == 0 || ids[v.ID] || v.Window == 0 || !signal && !piece || v.Wall < v.Run || v.Wall > config.MaxTime ||
+					v.Score < 0 || v.Score > score.One || v.Demand[trp.Memory] < 0 {
 					t.Fatalf("accepted %+v", v)
 				}
 				ids[v.ID] = true

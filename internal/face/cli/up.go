@@ -93,8 +93,8 @@ TLS and a token of your own, which then everybody has to show, because Sluice ru
 it is sent.
 
 --mechanism says how windows are sold: with sja jobs signal interest and the policy
-picks; with jasda they bid, an external job through its own agent, and the market
-clears.
+picks; with jasda they bid, and the market clears. An external job does either
+through its own agent.
 
 --policy is the objective, of both and of rigid jobs:
   shortest    who is over soonest for its priority, on the slices that suit it best:

@@ -39,8 +39,12 @@ type AgentCall struct {
 	Windows []*Advert `protobuf:"bytes,7,rep,name=windows,proto3" json:"windows,omitempty"`
 	// What memory kills have taught to multiply the job's profile by, and how long its subjobs take over what was planned for
 	// them, which the daemon adds to a plan; in parts per thousand.
-	MemoryScale   int64 `protobuf:"varint,8,opt,name=memory_scale,json=memoryScale,proto3" json:"memory_scale,omitempty"`
-	Pace          int64 `protobuf:"varint,9,opt,name=pace,proto3" json:"pace,omitempty"`
+	MemoryScale int64 `protobuf:"varint,8,opt,name=memory_scale,json=memoryScale,proto3" json:"memory_scale,omitempty"`
+	Pace        int64 `protobuf:"varint,9,opt,name=pace,proto3" json:"pace,omitempty"`
+	// What is asked for: bids (mechanism jasda: variants that compete), interest (mechanism sja: which windows the job could use;
+	// nothing is sold by it, and a variant may name its window alone), or subjob (mechanism sja: the policy has picked the job for the
+	// one window of this call; the first variant that fits is sold, none declines).
+	Wanted        string `protobuf:"bytes,10,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -136,6 +140,13 @@ func (x *AgentCall) GetPace() int64 {
 		return x.Pace
 	}
 	return 0
+}
+
+func (x *AgentCall) GetWanted() string {
+	if x != nil {
+		return x.Wanted
+	}
+	return ""
 }
 
 // Advert is one window on offer.
@@ -297,7 +308,7 @@ func (x *AgentAnswer) GetVariants() []*AgentVariant {
 }
 
 // AgentVariant is one proposed subjob. Two variants of one answer in one window must overlap in time or have disjoint ranges,
-// or both could be sold.
+// or both could be sold. One that names its window alone is a signal of interest (see AgentCall.wanted).
 type AgentVariant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agent's own number; no two in one answer are the same.
@@ -681,7 +692,7 @@ var File_sluice_v1alpha1_agent_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1bsluice/v1alpha1/agent.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19sluice/v1alpha1/job.proto\"\xa9\x02\n" +
+	"\x1bsluice/v1alpha1/agent.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19sluice/v1alpha1/job.proto\"\xc1\x02\n" +
 	"\tAgentCall\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x122\n" +
 	"\x06closes\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06closes\x12\x12\n" +
@@ -691,7 +702,9 @@ const file_sluice_v1alpha1_agent_proto_rawDesc = "" +
 	"\x05first\x18\x06 \x01(\bR\x05first\x121\n" +
 	"\awindows\x18\a \x03(\v2\x17.sluice.v1alpha1.AdvertR\awindows\x12!\n" +
 	"\fmemory_scale\x18\b \x01(\x03R\vmemoryScale\x12\x12\n" +
-	"\x04pace\x18\t \x01(\x03R\x04pace\"\xfd\x01\n" +
+	"\x04pace\x18\t \x01(\x03R\x04pace\x12\x16\n" +
+	"\x06wanted\x18\n" +
+	" \x01(\tR\x06wanted\"\xfd\x01\n" +
 	"\x06Advert\x12\x16\n" +
 	"\x06window\x18\x01 \x01(\x04R\x06window\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x18\n" +
