@@ -46,7 +46,7 @@ func TestRigid(t *testing.T) {
 	}
 }
 
-// TestMechanism: jasda has a market and lets external jobs in, sja has none; a market without jasda is a mistake.
+// TestMechanism: jasda has a market, sja has none, and both let external jobs in; a market without jasda is a mistake.
 func TestMechanism(t *testing.T) {
 	slow := market.Config{Close: time.Second}.WithDefaults()
 	preset := market.Config{}.WithDefaults()
@@ -66,7 +66,7 @@ func TestMechanism(t *testing.T) {
 		got, err := actorConfig(UpOptions{Policy: "fair", Mechanism: c.mechanism, Market: c.given}, "n")
 		switch {
 		case c.why == "":
-			if err != nil || !reflect.DeepEqual(got.Zone.Market, c.want) || got.Gate.External != (c.want != nil) {
+			if err != nil || !reflect.DeepEqual(got.Zone.Market, c.want) || !got.Gate.External {
 				t.Errorf("%s: %+v %v, want %+v", c.mechanism, got.Zone.Market, err, c.want)
 			}
 		case err == nil || !strings.Contains(err.Error(), c.why) || errkind.Of(err) != errkind.Invalid:
