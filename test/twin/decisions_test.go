@@ -46,7 +46,7 @@ type tale struct {
 	shows []string
 }
 
-// TestDecisions holds every message and every fact of ten small stories against testdata/decisions: what is decided, and in which
+// TestDecisions holds every message and every fact of small stories against testdata/decisions: what is decided, and in which
 // order, is seen in review. Change it on purpose with -update (make golden).
 func TestDecisions(t *testing.T) {
 	for _, story := range tales() {
@@ -122,7 +122,7 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 	}
 	horizon := 10 * time.Minute
 	build, err := arrangement.Config{
-		Gate: gate.Config{Zone: zoneID, Horizon: horizon, External: x.market != nil},
+		Gate: gate.Config{Zone: zoneID, Horizon: horizon, External: true},
 		Zone: zone.Config{ID: zoneID, Policy: x.policy, Horizon: horizon, Market: x.market},
 		Node: node.Config{ID: nodeID, Zone: zoneID, Horizon: horizon},
 	}.Build()
@@ -168,7 +168,7 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 func tales() []tale {
 	alone := func(s *job.Spec) { s.Parallelism = 1 }
 	bids := func(s *job.Spec) { s.Worth, s.TauMin = job.DefaultWorth, 20*time.Second }
-	return []tale{
+	return append(declineTales(), []tale{
 		{
 			name: "sja", slices: machine("n/"), policy: shortest.Policy{}, until: 30 * time.Minute, shows: []string{"fact Committed"},
 			tell: func(t *testing.T, s *story) {
@@ -292,5 +292,5 @@ func tales() []tale {
 				s.submit(time.Second, spec(t, "train", job.Steps, 200, time.Second), gang(t, "head", time.Minute, 1))
 			},
 		},
-	}
+	}...)
 }
