@@ -107,6 +107,43 @@ func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
 	}
 }
 
+// TestACheckpointStaysWhileASubjobReadsIt, though others have come since: what was sold again may be done before the subjob that was
+// given up has ended. So it is with a daemon that has only found that one.
+func TestACheckpointStaysWhileASubjobReadsIt(t *testing.T) {
+	b := newBench(t, nil)
+	first := lease(time.Minute, self(t, "steps", "4", "85")...)
+	first.Spec.Kind = job.Steps
+	b.run(first, job.Yielded)
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Range: job.Range{From: 0, To: 4}, Flag: true})
+	b.next(protocol.Settled)
+	resumes := func(n int, command ...string) protocol.Message {
+		m := nth(n, command...)
+		m.Range, m.Plan.Resume, m.Spec.Kind = job.Range{From: 4, To: 8}, token, job.Steps
+		return m
+	}
+	slow := resumes(2, "sh", "-c", "until [ -e $TMPDIR/go ]; do sleep 0.02; done; cat $SLUICE_RESUME_DIR/state; echo new >$SLUICE_CHECKPOINT_DIR/state")
+	b.do(slow)
+	b.next(protocol.Started)
+	for n := 3; n <= 4; n++ {
+		m := resumes(n, self(t, "steps", "8", "0")...)
+		b.run(m, job.Done)
+		b.commit(m)
+		left, err := filepath.Glob(filepath.Join(b.o.DataDir, "checkpoints", "j", "*"))
+		if err != nil || len(left) != 2 || filepath.Base(left[0]) != "1-1" || filepath.Base(left[1]) != m.Token.String() {
+			t.Fatalf("when subjob %d has committed checkpoints %v are left, want that which is read and its own", n, left)
+		}
+		if err := b.ex.Close(); err != nil {
+			t.Fatal(err)
+		}
+		b.open()
+	}
+	must(os.WriteFile(filepath.Join(b.at(slow.Token).Tmp(), "go"), nil, 0o600))
+	b.exited(job.Done)
+	if got := shim.Tail(b.at(slow.Token).Stdout(), 1, 100); got != "4" {
+		t.Errorf("it read %q, want 4", got)
+	}
+}
+
 func TestSettleUnpublishedWorkIsKeptApart(t *testing.T) {
 	b := newBench(t, func(o *process.Options) { o.KeepLost = 1 })
 	b.run(lease(time.Minute, "sh", "-c", "echo words; echo data >$SLUICE_OUTPUT_DIR/f; exit 1"), job.ExitFailed)

@@ -146,8 +146,7 @@ func (l life) recorded(t *testing.T) (history, promises) {
 			m := lease(time.Minute, "sh", "-c", "stat -c %i .")
 			m.Token.Epoch, m.Token.Seq = 0, uint64(i+1)
 			b.run(m, job.Done)
-			b.commit(m)
-			b.cleaned(m.Token, i+1)
+			b.vacate(m)
 		}
 	}
 	r.said("begins")

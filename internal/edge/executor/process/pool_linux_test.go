@@ -111,15 +111,23 @@ func TestASupervisorThatIsKilledWhileItWaits(t *testing.T) {
 // TestSupervisorsEndWithTheirDaemon: those that wait at once, and who has a subjob when that is over.
 func TestSupervisorsEndWithTheirDaemon(t *testing.T) {
 	b := newBench(t, nil)
-	b.do(nth(1, "sleep", "0.2"))
-	b.do(nth(2, "sleep", "0.2"))
-	for range 2 {
+	waits := func(n int) (m protocol.Message, end func()) {
+		m = nth(n, "sh", "-c", "until [ -e $TMPDIR/go ]; do sleep 0.02; done")
+		return m, func() { must(os.WriteFile(filepath.Join(b.at(m.Token).Tmp(), "go"), nil, 0o600)) }
+	}
+	first, endFirst := waits(1)
+	second, endSecond := waits(2)
+	b.do(first)
+	b.do(second)
+	for range 2 { // both run at once, however slow the machine is
 		b.next(protocol.Started)
 	}
+	endFirst()
+	endSecond()
 	for range 2 {
 		b.exited(job.Done)
 	}
-	busy := nth(3, "sh", "-c", "until [ -e $TMPDIR/go ]; do sleep 0.02; done")
+	busy, endBusy := waits(3)
 	b.do(busy)
 	b.next(protocol.Started)
 	if all := supervisors(b.o.DataDir); len(all) != 2 {
@@ -133,7 +141,7 @@ func TestSupervisorsEndWithTheirDaemon(t *testing.T) {
 	if all := supervisors(b.o.DataDir); len(all) != 1 || len(tree.Below(all[0])) == 0 {
 		t.Fatalf("supervisors %v, want the one that has a subjob", all)
 	}
-	must(os.WriteFile(filepath.Join(b.at(busy.Token).Tmp(), "go"), nil, 0o600))
+	endBusy()
 	b.await("the other one to end", func() bool { return len(supervisors(b.o.DataDir)) == 0 })
 	found := b.open()
 	if len(found) != 3 || found[2].Result == nil || found[2].Result.Outcome != job.Done {

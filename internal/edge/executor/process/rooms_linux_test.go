@@ -20,25 +20,14 @@ import (
 const folders = `for d in . $SLUICE_OUTPUT_DIR $SLUICE_CHECKPOINT_DIR $(dirname $SLUICE_PROGRESS_FILE) $TMPDIR; do
 	echo $(stat -c '%i/%w' $d | tr -d ' ') $(stat -c '%a %u %g' $d); ls -A $d; done; `
 
-// cleaned waits until the run directory of the nth subjob that was settled is a room again, or another was made in its place, and that is
-// old enough to be used.
-func (b *bench) cleaned(of job.Token, nth int) {
+// vacate settles a subjob that ended and waits until its run directory is put away, or another made in its place, and a while longer:
+// a room that was just made is none to be used again.
+func (b *bench) vacate(m protocol.Message) {
 	b.Helper()
-	runs := filepath.Dir(string(b.at(of)))
-	ready := func() bool {
-		if left, err := os.ReadDir(filepath.Join(runs, ".old-"+of.String())); err == nil {
-			return len(left) == 5
-		}
-		_, err := os.Stat(filepath.Join(runs, fmt.Sprintf(".room-%d", nth), filepath.Base(b.at(of).Tmp())))
-		return err == nil
-	}
-	b.await("a room", func() bool {
-		if !ready() {
-			return false
-		}
-		time.Sleep(80 * time.Millisecond)
-		return ready() // it was not on its way out
-	})
+	kept := b.ex.Kept()
+	b.commit(m)
+	b.await("the run directory to be put away", func() bool { return b.ex.Kept() > kept })
+	time.Sleep(80 * time.Millisecond)
 }
 
 // through runs one subjob after the other, settling each, and returns what they printed.
@@ -51,8 +40,7 @@ func (b *bench) through(users []string, commands ...string) (said []string) {
 		}
 		b.run(m, job.Done)
 		said = append(said, shim.Tail(b.at(m.Token).Stdout(), 100, 10_000))
-		b.commit(m)
-		b.cleaned(m.Token, i+1)
+		b.vacate(m)
 	}
 	return said
 }

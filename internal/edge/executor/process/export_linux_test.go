@@ -1,0 +1,8 @@
+package process
+
+// Kept is how many rooms there are for subjobs to come.
+func (e *Executor) Kept() int {
+	e.rooms.mu.Lock()
+	defer e.rooms.mu.Unlock()
+	return len(e.rooms.kept)
+}
