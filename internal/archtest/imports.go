@@ -80,7 +80,7 @@ func Direction(pkgs []Package) []string {
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "trp": 3, "job": 4,
 	"forecast": 4, "protocol": 5, "status": 6, "timeline": 6, "market/score": 6, "market/trust": 6, "market/clearing": 6, "policy": 7, "atomizer": 7, "capture": 6,
-	"actor": 7, "market": 8, "backfill": 9, "gate": 10, "zone": 10, "node": 10, "arrangement": 11,
+	"actor": 7, "market": 8, "home": 8, "backfill": 9, "gate": 10, "zone": 10, "node": 10, "arrangement": 11,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
@@ -217,9 +217,11 @@ var forbidden = []Forbidden{
 	{In: "internal/lab/sim", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/lab/planner", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/backfill", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/sim", Import: "internal/core/home", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/backfill", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/host", Import: "internal/core/home", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/policy", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},

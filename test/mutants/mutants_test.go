@@ -20,6 +20,7 @@ import (
 const (
 	module = "sluice.dev/sluice/internal/"
 	zone   = module + "core/zone"
+	home   = module + "core/home"
 	gate   = module + "core/gate"
 	node   = module + "core/node"
 	runs   = module + "edge/executor/process"
@@ -33,8 +34,8 @@ const (
 var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.LeaveUnconfirmed:  {gate, "TestAnArchivedJobAnswersAsAHotOne"},
 	planted.ForgetRecall:      {gate, "TestAnArchivedJobAnswersAsAHotOne"},
-	planted.LeaveUnpublished:  {zone, "TestACancelledJobStaysUntilItsOutputIsThere"},
-	planted.ForgetClosing:     {zone, "TestARestartWithManyFinishedJobsIsQuiet"},
+	planted.LeaveUnpublished:  {home, "TestACancelledJobStaysUntilItsOutputIsThere"},
+	planted.ForgetClosing:     {home, "TestARestartWithManyFinishedJobsIsQuiet"},
 	planted.ForgetUntold:      {gate, "TestReplaceWaitsUntilTheFormerIsGone"},
 	planted.ResultBeforeSync:  {runs, "TestAPowerCutTakesNothingThatCounts"},
 	planted.TellBeforeLasting: {runs, "TestAPowerCutTakesNothingThatCounts"},

@@ -158,3 +158,11 @@ func (s *Spec) Option(name string) *Option {
 	}
 	return nil
 }
+
+// UnitName is what a unit is called.
+func (s *Spec) UnitName() string {
+	if s.Unit == "" {
+		return "unit"
+	}
+	return s.Unit
+}

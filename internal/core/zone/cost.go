@@ -3,6 +3,7 @@ package zone
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -13,13 +14,13 @@ import (
 func (z *Zone) Costs(cuts []status.Cut) []status.Cut {
 	out := make([]status.Cut, 0, len(cuts))
 	for _, c := range cuts {
-		if j := z.jobs[c.Job]; j != nil {
+		if j := z.home.Job(c.Job); j != nil {
 			c.Kind = j.Spec.Kind
-			if l := j.lease(c.Token); l != nil {
-				c.Reported = max(0, min(l.progress, c.Range.To)-c.Range.From)
+			if l := j.Lease(c.Token); l != nil {
+				c.Reported = max(0, min(l.Progress(), c.Range.To)-c.Range.From)
 				if !c.Withdrawn {
 					c.Ran = max(0, c.At.Sub(c.Started))
-					c.AtRisk = j.atRisk(j.work().claims[j.claim(c.Token)].Speed, &c)
+					c.AtRisk = atRisk(j, j.Claim(c.Token).Speed, &c)
 				}
 			}
 		}
@@ -29,13 +30,13 @@ func (z *Zone) Costs(cuts []status.Cut) []status.Cut {
 }
 
 // atRisk is how much of what a subjob ran is done again if it is cut and leaves no checkpoint when it is warned.
-func (j *Job) atRisk(speed int64, c *status.Cut) time.Duration {
+func atRisk(j *home.Job, speed int64, c *status.Cut) time.Duration {
 	if j.Spec.Kind == job.Rigid {
 		return c.Ran
 	}
 	unit := j.Spec.PerUnit
-	if j.learned().Rate > 0 {
-		unit = j.learned().Rate
+	if j.Learned().Rate > 0 {
+		unit = j.Learned().Rate
 	}
 	if speed <= 0 {
 		return c.Ran

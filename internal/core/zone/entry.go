@@ -2,14 +2,14 @@ package zone
 
 import (
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/protocol"
 )
 
 // entry is one job of the zone: what the ledger knows of it, and beside that what the other parts keep.
 type entry struct {
-	Job
+	home.Job
 	zone *Zone
 	// floor is what the floor keeps of it, rigid what the planner does; nil unless it is rigid.
 	floor market.Job
@@ -18,21 +18,20 @@ type entry struct {
 	foreseen foreseen
 }
 
-// newEntry is the job of a record.
-func (z *Zone) newEntry(q *Queue, r *protocol.Record) *Job {
+// newEntry makes room for a job.
+func (z *Zone) newEntry(spec *job.Spec) *home.Job {
 	e := &entry{zone: z}
 	e.Beside, e.floor.Demand = e, (*demand)(e)
-	e.fill(q, r)
-	e.keepRigid()
+	e.keepRigid(spec)
 	return &e.Job
 }
 
 // keepRigid makes room for what the planner keeps of a rigid job.
-func (e *entry) keepRigid() {
-	if e.Spec != nil && e.Spec.Kind == job.Rigid && e.rigid == nil {
+func (e *entry) keepRigid(spec *job.Spec) {
+	if spec != nil && spec.Kind == job.Rigid && e.rigid == nil {
 		e.rigid = &backfill.Job{Demand: (*rigidDemand)(e)}
 	}
 }
 
 // entryOf is the entry of a job of the zone.
-func entryOf(j *Job) *entry { return j.Beside.(*entry) }
+func entryOf(j *home.Job) *entry { return j.Beside.(*entry) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -17,38 +18,38 @@ import (
 )
 
 // why is the reason of a job's present state in one sentence.
-func (z *Zone) why(now quantity.Instant, j *Job) string {
+func (z *Zone) why(now quantity.Instant, j *home.Job) string {
 	switch {
-	case j.fate().verdict.State.Final():
-		return j.fate().verdict.Reason
-	case j.fate().dropping.State == job.Failed && len(j.work().claims) == 0 && len(j.work().unpublished) > 0:
-		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", j.fate().dropping.Reason, j.work().unpublished[0].Node)
-	case j.fate().dropping.State != job.Waiting:
-		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.fate().dropping.Reason, len(j.work().claims))
-	case j.complete() && len(j.work().unpublished) > 0:
-		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", j.work().unpublished[0].Node)
-	case j.Held && len(j.work().claims) > 0:
-		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(j.work().claims))
-	case len(j.work().claims) == 1:
-		return "running on " + string(j.work().claims[0].Slice)
-	case len(j.work().claims) > 1:
+	case j.Verdict().State.Final():
+		return j.Verdict().Reason
+	case j.Ending().State == job.Failed && len(j.Claims()) == 0 && len(j.Publishing()) > 0:
+		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", j.Ending().Reason, j.Publishing()[0].Node)
+	case j.Ending().State != job.Waiting:
+		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.Ending().Reason, len(j.Claims()))
+	case j.Complete() && len(j.Publishing()) > 0:
+		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", j.Publishing()[0].Node)
+	case j.Held && len(j.Claims()) > 0:
+		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(j.Claims()))
+	case len(j.Claims()) == 1:
+		return "running on " + string(j.Claims()[0].Slice)
+	case len(j.Claims()) > 1:
 		var at []string
-		for i := range j.work().claims {
-			at = append(at, string(j.work().claims[i].Slice))
+		for i := range j.Claims() {
+			at = append(at, string(j.Claims()[i].Slice))
 		}
 		return "running on " + strings.Join(at, ", ")
 	case j.Held:
 		return "paused by its owner"
-	case j.work().asking > 0:
+	case j.Asking() > 0:
 		return "a window was won, its node is being asked"
-	case j.met().notBefore > now && j.met().ailed.until >= j.met().notBefore:
+	case j.RestsUntil() > now && j.Ailed().Until >= j.RestsUntil():
 		return fmt.Sprintf("(Node) its node could not run it, %d times in a row (%s); it is tried again in %v",
-			j.met().ailed.times, j.met().ailed.text, j.met().notBefore.Sub(now).Round(time.Millisecond))
-	case j.met().notBefore > now && j.met().backoff.until >= j.met().notBefore:
+			j.Ailed().Times, j.Ailed().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
+	case j.RestsUntil() > now && j.Refused().Until >= j.RestsUntil():
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
-			j.met().backoff.refusals, j.met().backoff.text, j.met().notBefore.Sub(now).Round(time.Millisecond))
-	case j.met().notBefore > now:
-		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.met().notBefore.Sub(now).Round(time.Millisecond), j.learned().LastDetail)
+			j.Refused().Times, j.Refused().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
+	case j.RestsUntil() > now:
+		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.RestsUntil().Sub(now).Round(time.Millisecond), j.Learned().LastDetail)
 	case !z.usable():
 		return "no slice is usable" + z.unusable()
 	}
@@ -85,7 +86,7 @@ func slurmReason(r market.Reason) string {
 }
 
 // sentence says what a counted reason means, with what would be needed.
-func (z *Zone) sentence(j *Job, c *market.Cause) string {
+func (z *Zone) sentence(j *home.Job, c *market.Cause) string {
 	f := &c.Refusal
 	switch c.Reason {
 	case market.Held:
@@ -95,7 +96,7 @@ func (z *Zone) sentence(j *Job, c *market.Cause) string {
 	case market.Ending:
 		return "it is ending"
 	case market.QueueCap:
-		return fmt.Sprintf("queue %s may hold %d slices at once and does", j.q.Name, j.q.Cap)
+		return fmt.Sprintf("queue %s may hold %d slices at once and does", j.Queue().Name, j.Queue().Cap)
 	case market.Unattended:
 		return "it is external and no agent of it is connected: start one with its key (sluice agent key)"
 	case market.Unanswered:
@@ -103,7 +104,7 @@ func (z *Zone) sentence(j *Job, c *market.Cause) string {
 	case market.Denied:
 		return "a variant that it proposed broke a rule; its agent was told which"
 	case market.TurnedDown:
-		return "a place that it had won was refused (" + cmp.Or(j.met().backoff.text, "its node has taken it since") + "); it asks there again after a pause"
+		return "a place that it had won was refused (" + cmp.Or(j.Refused().Text, "its node has taken it since") + "); it asks there again after a pause"
 	case market.Declined:
 		return z.declined(j)
 	case market.Aside:
@@ -120,7 +121,7 @@ func (z *Zone) sentence(j *Job, c *market.Cause) string {
 	case market.Unsafe:
 		return fmt.Sprintf("its next piece needs %d MiB, more than the slices that are free have", f.Least>>20)
 	case market.TooShort:
-		if n := j.width(); n > 1 {
+		if n := j.Width(); n > 1 {
 			return fmt.Sprintf("it needs %d slices at once: its place is planned when no rigid job waits before it", n)
 		}
 		return fmt.Sprintf("the free windows are too short: the least useful piece takes %v", f.Need.Round(time.Millisecond))
@@ -138,7 +139,7 @@ func (z *Zone) sentence(j *Job, c *market.Cause) string {
 }
 
 // declined says for what a job has declined a window that it was picked for.
-func (z *Zone) declined(j *Job) string {
+func (z *Zone) declined(j *home.Job) string {
 	refusal, text, _ := entryOf(j).floor.Declining()
 	if text == "" {
 		text = "what it may use is not what it was: " + z.sentence(j, &market.Cause{Reason: market.ReasonOf(refusal.Why), Refusal: refusal})
@@ -148,7 +149,7 @@ func (z *Zone) declined(j *Job) string {
 
 // Explain says why a job waits or where it runs: counts of every reason, and how it matches each slice.
 func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, bool) {
-	j := z.jobs[id]
+	j := z.home.Job(id)
 	if j == nil {
 		return status.Explanation{}, false
 	}
@@ -157,10 +158,10 @@ func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 
 // ExplainFiled says the same of a job that was left to the archive, from its record, which is not kept.
 func (z *Zone) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation {
-	return z.explain(now, z.outsider(r))
+	return z.explain(now, z.home.Outsider(r))
 }
 
-func (z *Zone) explain(now quantity.Instant, s *Job) status.Explanation {
+func (z *Zone) explain(now quantity.Instant, s *home.Job) status.Explanation {
 	j := z.detail(now, s)
 	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", s.ID, j.State, j.Reason)}
 	for _, c := range z.floor.Counts(&entryOf(s).floor).List {
@@ -176,7 +177,7 @@ func (z *Zone) explain(now quantity.Instant, s *Job) status.Explanation {
 
 // DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.
 func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
-	j, v := z.outsider(&protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), z.viewer(now)
+	j, v := z.home.Outsider(&protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), z.viewer(now)
 	e := status.Explanation{Job: v.show(j), Slices: z.matches(now, j)}
 	early, found := v.nextStart(j)
 	switch {
@@ -187,7 +188,7 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 	default:
 		e.Summary = "it is likely to start " + within(now, e.Job.StartEarly, e.Job.StartLate)
 	}
-	if n := z.waiting(); n > 0 && found && z.cfg.Market != nil {
+	if n := z.home.Waiting(); n > 0 && found && z.cfg.Market != nil {
 		e.Summary += fmt.Sprintf("; %d waiting jobs may bid more", n)
 	} else if n > 0 && found {
 		e.Summary += fmt.Sprintf("; %d waiting jobs could be asked before it, by policy %s", n, z.cfg.Policy.Name())
@@ -196,7 +197,7 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 }
 
 // matches says for every slice what the job's next piece would need there.
-func (z *Zone) matches(now quantity.Instant, j *Job) []status.SliceFit {
+func (z *Zone) matches(now quantity.Instant, j *home.Job) []status.SliceFit {
 	out := make([]status.SliceFit, 0, len(z.floor.Slices()))
 	fits := make([]*status.SliceFit, len(z.floor.Classes()))
 	for sl := range z.offeredSlices() {
@@ -214,12 +215,12 @@ func (z *Zone) matches(now quantity.Instant, j *Job) []status.SliceFit {
 }
 
 // match says what the job's next piece would need on a usable slice of a class.
-func (z *Zone) match(now quantity.Instant, j *Job, c *market.Class) *status.SliceFit {
-	v := j.view()
+func (z *Zone) match(now quantity.Instant, j *home.Job, c *market.Class) *status.SliceFit {
+	v := j.View()
 	v.Running = 0
 	f := &status.SliceFit{Capacity: c.Capacity[trp.Memory]}
-	if free := job.NextFree(0, j.Spec.Total, j.work().committed); !free.Empty() {
-		f.Least = j.safe().LeastOver(free.From, free.From+1, j.learned().MemoryScale)
+	if free := job.NextFree(0, j.Spec.Total, j.Committed()); !free.Empty() {
+		f.Least = j.Safe().LeastOver(free.From, free.From+1, j.Learned().MemoryScale)
 	}
 	end := quantity.Never
 	if j.Spec.Kind != job.Rigid {
@@ -240,4 +241,14 @@ func (z *Zone) match(now quantity.Instant, j *Job, c *market.Class) *status.Slic
 		f.Why = "nothing of it is left to run"
 	}
 	return f
+}
+
+// unusable says why no slice is usable, in the words of the first that says; empty if none does.
+func (z *Zone) unusable() string {
+	for sl := range z.offeredSlices() {
+		if sl.view.Why != "" {
+			return ": " + sl.view.Why
+		}
+	}
+	return ""
 }

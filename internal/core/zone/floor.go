@@ -4,33 +4,26 @@ import (
 	"iter"
 	"time"
 
-	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // The zone's side of its floor: what a job, a slice and the zone itself answer to it (market.Demand, market.Supply, market.Sale).
 
-// demand is a job as the floor sees it.
+// demand is a job as the floor sees it: what it does not say itself the ledger's record does.
 type demand entry
 
-// stateOf is the job that the floor speaks of.
-func jobOf(j *market.Job) *Job { return &j.Demand.(*demand).Job }
+// jobOf is the job that the floor speaks of.
+func jobOf(j *market.Job) *home.Job { return &j.Demand.(*demand).Job }
 
 func (d *demand) Name() job.ID                   { return d.ID }
-func (d *demand) Spec() *job.Spec                { return d.accepted.Spec }
-func (d *demand) Queue() (string, time.Duration) { return d.q.Name, d.q.MaxWindow }
-func (d *demand) View() atomizer.View            { return d.view() }
-func (d *demand) Busy() int                      { return len(d.work().claims) + d.work().asking }
-func (d *demand) Submitted() quantity.Instant    { return d.accepted.Submitted }
-func (d *demand) Served() quantity.Instant       { return d.work().served }
-func (d *demand) RestsUntil() quantity.Instant   { return d.met().notBefore }
-func (d *demand) Attained() int64                { return d.work().attained }
-func (d *demand) Trust() protocol.Trust          { return d.trust() }
+func (d *demand) Spec() *job.Spec                { return d.Job.Spec }
+func (d *demand) Queue() (string, time.Duration) { return d.Job.Queue().Name, d.Job.Queue().MaxWindow }
+func (d *demand) Submitted() quantity.Instant    { return d.Job.Submitted }
 
 func (d *demand) Ineligible(now quantity.Instant) market.Reason {
 	return d.zone.ineligible(now, &d.Job)
@@ -38,13 +31,15 @@ func (d *demand) Ineligible(now quantity.Instant) market.Reason {
 
 // Volatile jobs are those whose queue has a cap, and those that avoid slices.
 func (d *demand) Volatile() bool {
-	return d.q.Cap > 0 || d.zone.kept[d.q] != nil || len(d.met().backoff.avoided) > 0
+	q := d.Job.Queue()
+	return q.Cap > 0 || d.zone.kept[q] != nil || d.Avoiding()
 }
 
-func (d *demand) Avoids(s *market.Slice) bool { return d.avoids(sliceOf(s)) }
+func (d *demand) Avoids(s *market.Slice) bool { return d.Job.Avoids(sliceOf(s).id) }
 
 func (d *demand) Use(now quantity.Instant) (own, queue, weight int64) {
-	return d.work().attained + d.had(now), d.q.attained + d.q.going.at(now), max(1, d.q.Weight)
+	q := d.Job.Queue()
+	return d.Attained() + d.Had(now), q.Use(now), max(1, q.Weight)
 }
 
 func (d *demand) Sentence(r market.Reason) string {
@@ -95,29 +90,15 @@ func (z *seller) Ask(now quantity.Instant, j *market.Job, s *market.Slice, p mar
 // Withdraw asks the slice's node to give up what was sold there and has not begun.
 func (z *seller) Withdraw(now, from quantity.Instant, s *market.Slice, out *protocol.Out) (n int) {
 	for _, x := range sliceOf(s).sold {
-		l := x.job.lease(x.token)
-		if x.start <= from || l.running != 0 || l.ask != 0 || x.job.fate().dropping.State != job.Waiting {
-			continue
+		if x.start > from && z.home.Withdraw(now, x.job, x.token, out) {
+			n++
 		}
-		l.withdrawn = true
-		(*Zone)(z).sendWithdrawal(x.job, &x.job.work().claims[x.job.claim(x.token)], l, now, out)
-		(*Zone)(z).armLeases(x.job)
-		n++
 	}
 	return n
 }
 
 func (z *seller) Purse(now quantity.Instant, j *market.Job) (has, full int64) {
-	q := jobOf(j).q
-	return (*Zone)(z).purse(now, q), (*Zone)(z).full(q)
-}
-
-// sendWithdrawal is repeated until the lease is over or has begun, and idempotent.
-func (z *Zone) sendWithdrawal(j *Job, c *protocol.Claim, l *lease, now quantity.Instant, out *protocol.Out) {
-	l.sent = now
-	z.send(out, protocol.Message{
-		Kind: protocol.Stop, To: nodeOf(c), Token: c.Token, Job: j.ID, Flag: true, Text: "withdrawn before it began: something better is known",
-	})
+	return z.home.Purse(now, jobOf(j).Queue())
 }
 
 // offeredSlices yields the slices that nodes have offered, by capacity, then id.
@@ -138,8 +119,8 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.planner.LineUp()
 	z.keepCaps(now)
 	wake := z.planRigid(now, out)
-	wake = min(wake, z.floor.Sell(now, z.waiting(), out))
-	return min(wake, z.unanswered(), z.leases.Next())
+	wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
+	return min(wake, z.planner.Unanswered(), z.stales.Next(), z.home.Next(now))
 }
 
 // turnSlices marks the slices whose windows open or close now, or that are no longer left alone.
@@ -154,38 +135,4 @@ func (z *Zone) turnSlices(now quantity.Instant) {
 		}
 		z.mark(s)
 	}
-}
-
-// ask proposes a piece to the node, which alone decides: the first of the five steps.
-func (z *Zone) ask(now quantity.Instant, j *Job, s *slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
-	id := z.newAsk()
-	a := &ask{
-		id: id, job: j, generation: j.Generation, slice: s, also: also, piece: p, expires: now.Add(z.cfg.AskTTL), asked: now, version: s.view.Version,
-	}
-	z.asks = append(z.asks, a)
-	a.on(z, func(s *slice) { s.asks = append(s.asks, a) })
-	w := j.makeWork()
-	w.asked = w.asked.Add(p.Range)
-	w.asking++
-	z.floor.Served(&entryOf(j).floor)
-	j.q.asking += 1 + len(also)
-	if p.Bid != nil && !planted.In(planted.ForgetPledged) {
-		j.q.pledged += p.Bid.Price
-	}
-	z.touch(j)
-	m := protocol.Message{
-		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(s.view.Node)}, Ask: id, Job: j.ID, Epoch: j.Epoch,
-		Generation: j.Generation, Slice: s.id, Also: also, Start: p.Start, End: p.End, Demand: p.Demand,
-	}
-	if reservation != 0 {
-		m.Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: j.ID}
-	}
-	z.send(out, m)
-}
-
-// newAsk numbers an ask. Ids of different lives of this zone are distinct, since a node answers a repeated id with the
-// same grant: they start from the instant the zone came up, in nanoseconds, and no life makes one a nanosecond.
-func (z *Zone) newAsk() uint64 {
-	z.nextAsk = max(z.nextAsk, uint64(z.since)) + 1
-	return z.nextAsk
 }

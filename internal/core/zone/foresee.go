@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
@@ -122,9 +123,9 @@ func (f *foresight) of(wait time.Duration) *misses {
 }
 
 // guess is the plain estimate of a wait that begins now: none where a window is open for everybody who waits.
-func (z *Zone) guess(now quantity.Instant, j *Job) time.Duration {
-	waiting := int64(z.waiting())
-	if j.alive == 0 {
+func (z *Zone) guess(now quantity.Instant, j *home.Job) time.Duration {
+	waiting := int64(z.home.Waiting())
+	if !j.Active() {
 		waiting++ // it is not among them: a dry run
 	}
 	if waiting <= int64(z.floor.Open()) {
@@ -146,18 +147,15 @@ func (z *Zone) guess(now quantity.Instant, j *Job) time.Duration {
 	}
 	own := j.Spec.WalltimeAt(speed)
 	if j.Spec.Divisible() {
-		v := j.view()
+		v := j.View()
 		own = v.RunTime(j.Spec.Total, speed)
 	}
 	return max(floorWait, time.Duration(quantity.MulDiv(int64(own), waiting, places)))
 }
 
-// waiting is how many jobs wait for their first start or their next window.
-func (z *Zone) waiting() int { return len(z.live) - len(z.busy) }
-
 // foresee tells a job that has just come how long it is likely to wait.
-func (z *Zone) foresee(now quantity.Instant, j *Job) {
-	if j.alive == 0 || j.work().started != 0 || len(j.work().claims) > 0 || j.Held {
+func (z *Zone) foresee(now quantity.Instant, j *home.Job) {
+	if !j.Active() || j.Started() != 0 || len(j.Claims()) > 0 || j.Held {
 		return
 	}
 	f := &entryOf(j).foreseen
@@ -166,7 +164,7 @@ func (z *Zone) foresee(now quantity.Instant, j *Job) {
 }
 
 // begun notes that a job has begun: its wait is over, and the next estimates learn from it.
-func (z *Zone) begun(j *Job, at quantity.Instant) {
+func (z *Zone) begun(j *home.Job, at quantity.Instant) {
 	f := &entryOf(j).foreseen
 	if !f.told {
 		return
@@ -190,7 +188,7 @@ func (z *Zone) begun(j *Job, at quantity.Instant) {
 }
 
 // expect is when a waiting job is likely to start: the range that 80% of such waits end in, less what has passed of it.
-func (z *Zone) expect(now quantity.Instant, j *Job) (early, late quantity.Instant) {
+func (z *Zone) expect(now quantity.Instant, j *home.Job) (early, late quantity.Instant) {
 	f := entryOf(j).foreseen
 	if !f.told {
 		f.at, f.wait = now, z.guess(now, j)

@@ -1,10 +1,12 @@
 package zone
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -14,7 +16,7 @@ import (
 
 // Count is how often a job was not served for each reason, and when last.
 func Count(z *Zone, id job.ID) (n [market.Aside + 1]int64, last [market.Aside + 1]quantity.Instant) {
-	for _, c := range z.floor.Counts(&entryOf(z.jobs[id]).floor).List {
+	for _, c := range z.floor.Counts(&entryOf(z.home.Job(id)).floor).List {
 		if c.Reason != market.Eligible { // who is noted for having kept another from continuing is the one difference
 			n[c.Reason], last[c.Reason] = c.N, c.Last
 		}
@@ -22,9 +24,9 @@ func Count(z *Zone, id job.ID) (n [market.Aside + 1]int64, last [market.Aside + 
 	return n, last
 }
 
-// Audit says what the zone's floor keeps that is not so, and which slices with a rigid job's place are not known as such.
+// Audit says what the zone's ledger and floor keep that is not so, and which slices with a rigid job's place are not known as such.
 func Audit(z *Zone, now quantity.Instant) []string {
-	wrong := z.floor.Audit(now)
+	wrong := append(z.home.Audit(), z.floor.Audit(now)...)
 	for s := range z.offeredSlices() {
 		holds := slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid })
 		if holds != z.planner.Holds(&s.kept) {
@@ -47,30 +49,44 @@ type KeptQueue struct {
 	Templates map[string]any
 }
 
-// Durable is all that is durable of a zone, for comparison: an empty list is none.
+// Durable is all that is durable of a zone, as a capture says it, for comparison: an empty list is none.
 func Durable(z *Zone) (all struct {
 	Records []protocol.Record
 	Queues  []KeptQueue
 }) {
-	for _, j := range z.all() {
-		r := *j.record()
-		for _, list := range []*job.Ranges{&r.Committed, &r.Claimed, &r.Skipped} {
-			*list = append(job.Ranges(nil), *list...)
+	queue := func(name string) *KeptQueue {
+		i := slices.IndexFunc(all.Queues, func(q KeptQueue) bool { return q.Name == name })
+		if i < 0 {
+			i = len(all.Queues)
+			all.Queues = append(all.Queues, KeptQueue{Queue: protocol.Queue{Name: name, Weight: 1}, Templates: map[string]any{}})
 		}
-		r.Claims, r.Past = append([]protocol.Claim(nil), r.Claims...), append([]protocol.Past(nil), r.Past...)
-		r.Learned.Rates, r.Learned.Suspects = append([]time.Duration(nil), r.Learned.Rates...), append([]protocol.Suspect(nil), r.Learned.Suspects...)
-		all.Records = append(all.Records, r)
+		return &all.Queues[i]
 	}
-	for _, name := range z.queueNames() {
-		q := z.queues[name]
-		d := KeptQueue{Queue: q.Queue, Standing: q.standing, Templates: map[string]any{}}
-		for _, t := range q.templates {
-			d.Templates[t.name] = t.runs.List
-		}
-		if d.Queue != (protocol.Queue{Name: name, Weight: 1}) || d.Standing != (protocol.Standing{}) || len(d.Templates) > 0 {
-			all.Queues = append(all.Queues, d) // others are as good as never heard of
+	for _, f := range capture.All(z) {
+		switch f.Kind {
+		case protocol.HomeTaken:
+			all.Records = append(all.Records, protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
+		case protocol.HomeKept:
+			r := *f.Record
+			for _, list := range []*job.Ranges{&r.Committed, &r.Claimed, &r.Skipped} {
+				*list = append(job.Ranges(nil), *list...)
+			}
+			r.Claims, r.Past = append([]protocol.Claim(nil), r.Claims...), append([]protocol.Past(nil), r.Past...)
+			r.Unpublished = append([]protocol.Publication(nil), r.Unpublished...)
+			r.Learned.Rates, r.Learned.Suspects = append([]time.Duration(nil), r.Learned.Rates...), append([]protocol.Suspect(nil), r.Learned.Suspects...)
+			all.Records = append(all.Records, r)
+		case protocol.QueueKnown:
+			queue(f.Queue.Name).Queue = *f.Queue
+		case protocol.QueueCalibrated:
+			queue(f.Standing.Queue).Standing = *f.Standing
+		case protocol.Taught:
+			queue(f.Lesson.Queue).Templates[f.Lesson.Template] = f.Lesson.Runs
 		}
 	}
+	slices.SortFunc(all.Records, func(a, b protocol.Record) int { return cmp.Compare(a.Job, b.Job) })
+	all.Queues = slices.DeleteFunc(all.Queues, func(q KeptQueue) bool { // others are as good as never heard of
+		return q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.Standing == (protocol.Standing{}) && len(q.Templates) == 0
+	})
 	return all
 }
 
@@ -83,8 +99,8 @@ type Listed struct {
 
 // Everybody is all jobs of the zone in the order of lists, found without its rosters.
 func Everybody(z *Zone) (all []Listed) {
-	for _, j := range z.jobs { //sluice:sorted sorted below
-		all = append(all, Listed{j.listKey(), j.q.Name, j.phase()})
+	for j := range z.home.Jobs() {
+		all = append(all, Listed{j.ListKey(), j.Queue().Name, j.Phase()})
 	}
 	slices.SortFunc(all, func(a, b Listed) int { return a.Compare(b.JobKey) })
 	return all

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -15,7 +16,7 @@ import (
 
 // compare tells a waiting job how it stands against others: what it lost its bids to, or its place in the policy's order, and
 // when it is likely to be served.
-func (z *Zone) compare(now quantity.Instant, j *Job, e *status.Explanation) {
+func (z *Zone) compare(now quantity.Instant, j *home.Job, e *status.Explanation) {
 	if e.Job.State != job.Waiting {
 		return
 	}
@@ -30,7 +31,7 @@ func (z *Zone) compare(now quantity.Instant, j *Job, e *status.Explanation) {
 	}
 	switch {
 	case e.Job.StartLate <= now:
-	case j.work().started == 0:
+	case j.Started() == 0:
 		parts = append(parts, "likely to start "+within(now, e.Job.StartEarly, e.Job.StartLate))
 	default:
 		parts = append(parts, "likely to go on "+within(now, e.Job.StartEarly, e.Job.StartLate))

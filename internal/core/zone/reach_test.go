@@ -2,30 +2,62 @@ package zone
 
 import (
 	"testing"
+	"time"
 
-	"pgregory.net/rapid"
-
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// TestWideningLeavesAPlace: what fitted the largest slice at a scale still does, however much wider the profile was to become.
-func TestWideningLeavesAPlace(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		largest := quantity.Amount(rapid.Int64Range(1000, 1<<40).Draw(t, "largest"))
-		scale := rapid.Int64Range(trp.Unscaled, 4000).Draw(t, "scale")
-		table := func(need quantity.Amount) *trp.Table {
-			return &trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{need}}}
+// TestOutgrownJobsDoNotWait: a chain whose raised profile leaves no useful piece on any slice is told so, though its next
+// unit alone would fit.
+func TestOutgrownJobsDoNotWait(t *testing.T) {
+	const gib = quantity.Amount(1) << 30
+	spec := &job.Spec{
+		Kind: job.Steps, Total: 100, Grid: 1, PerUnit: time.Second, Parallelism: 1, TauMin: 30 * time.Second, MaxFailures: 3,
+		Safe: trp.Table{Bounds: []int64{50, 100}, Least: [][]quantity.Amount{{8 * gib, 16 * gib}, {16 * gib}}},
+	}
+	z, err := New(Config{ID: "z", Policy: fifo.Policy{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true, Version: 1}
+	z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
+	for _, c := range []struct {
+		scale int64
+		waits bool
+	}{{1000, true}, {1050, true}, {1150, false}} {
+		j := z.home.Outsider(&protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}}, Learned: protocol.Learned{MemoryScale: c.scale}})
+		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
+			t.Errorf("scale %d: %q", c.scale, why)
 		}
-		now := table(quantity.Amount(rapid.Int64Range(1, int64(largest)).Draw(t, "now")))
-		wider := table(now.Least[0][0] + quantity.Amount(rapid.Int64Range(0, 1<<40).Draw(t, "more")))
-		before := wider.Least[0][0]
-		withinReach(wider, now, largest, scale)
-		switch got := wider.Least[0][0]; {
-		case now.Peak(scale) <= largest && wider.Peak(scale) > largest:
-			t.Fatalf("at %d it needed %d of %d, now %d", scale, now.Peak(scale), largest, wider.Peak(scale))
-		case got < now.Least[0][0] || got > before:
-			t.Fatalf("%d became %d; it was to be between %d and that", before, got, now.Least[0][0])
+	}
+}
+
+// TestOutgrownGangsDoNotWait: a gang that fits the largest slice of every node, but not two of one, is told so.
+func TestOutgrownGangsDoNotWait(t *testing.T) {
+	const gib = quantity.Amount(1) << 30
+	spec := &job.Spec{Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 2, MaxFailures: 3, Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{10 * gib}}}}
+	z, err := New(Config{ID: "z", Policy: fifo.Policy{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range []struct {
+		node job.NodeID
+		gib  quantity.Amount
+	}{{"a", 20}, {"a", 12}, {"a", 5}, {"b", 20}, {"b", 10}} {
+		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
+		z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
+	}
+	for _, c := range []struct {
+		scale int64
+		waits bool
+	}{{1000, true}, {1150, true}, {1250, false}} {
+		j := z.home.Outsider(&protocol.Record{Spec: spec, Learned: protocol.Learned{MemoryScale: c.scale}})
+		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
+			t.Errorf("scale %d: %q", c.scale, why)
 		}
-	})
+	}
 }

@@ -3,6 +3,7 @@ package zone
 import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -16,18 +17,16 @@ import (
 type rigidDemand entry
 
 // rigidOf is the job that the planner speaks of.
-func rigidOf(j *backfill.Job) *Job { return &j.Demand.(*rigidDemand).Job }
+func rigidOf(j *backfill.Job) *home.Job { return &j.Demand.(*rigidDemand).Job }
 
 func (d *rigidDemand) Name() job.ID                { return d.ID }
-func (d *rigidDemand) Spec() *job.Spec             { return d.accepted.Spec }
-func (d *rigidDemand) Submitted() quantity.Instant { return d.accepted.Submitted }
-func (d *rigidDemand) View() atomizer.View         { return d.view() }
-func (d *rigidDemand) Active() bool                { return d.alive > 0 }
+func (d *rigidDemand) Spec() *job.Spec             { return d.Job.Spec }
+func (d *rigidDemand) Submitted() quantity.Instant { return d.Job.Submitted }
 func (d *rigidDemand) Waiting() bool {
-	return d.alive > 0 && len(d.work().claims) == 0 && d.work().asking == 0
+	return d.Active() && len(d.Claims()) == 0 && d.Job.Asking() == 0
 }
-func (d *rigidDemand) Asking() bool                  { return d.work().asking > 0 }
-func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return d.avoids(keptSlice(s)) }
+func (d *rigidDemand) Asking() bool                  { return d.Job.Asking() > 0 }
+func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return d.Job.Avoids(keptSlice(s).id) }
 
 func (d *rigidDemand) Waits(now quantity.Instant) market.Reason {
 	return d.zone.waits(now, &d.Job)
@@ -68,16 +67,16 @@ func (z *placer) Start(now quantity.Instant, j *backfill.Job, on []*backfill.Sli
 	(*Zone)(z).ask(now, rigidOf(j), keptSlice(on[0]), also, p, reservation, out)
 }
 
-func (z *placer) Send(m protocol.Message, out *protocol.Out) { (*Zone)(z).send(out, m) }
+func (z *placer) Send(m protocol.Message, out *protocol.Out) { z.home.Send(out, m) }
 
-func (z *placer) NewAsk() uint64 { return (*Zone)(z).newAsk() }
+func (z *placer) NewAsk() uint64 { return z.home.NewAsk() }
 
 func (z *placer) Reopen(s *backfill.Slice) { (*Zone)(z).reopen(keptSlice(s)) }
 
-func (z *placer) Planned(j *backfill.Job) { (*Zone)(z).touch(rigidOf(j)) }
+func (z *placer) Planned(j *backfill.Job) { (*watcher)(z).Touched(rigidOf(j)) }
 
 func (z *placer) Job(id job.ID) *backfill.Job {
-	if j := z.jobs[id]; j != nil {
+	if j := z.home.Job(id); j != nil {
 		return entryOf(j).rigid
 	}
 	return nil

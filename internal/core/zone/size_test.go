@@ -60,8 +60,8 @@ func waiting(b *testing.B, m *market.Config, own bool) {
 		bytes, all := heap()
 		b.ReportMetric(float64(bytes-before)/jobs, "B/job")
 		b.ReportMetric(float64(all-objects)/jobs, "objects/job")
-		if len(z.live) != jobs {
-			b.Fatalf("%d jobs wait", len(z.live))
+		if z.home.Waiting() != jobs {
+			b.Fatalf("%d jobs wait", z.home.Waiting())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/planted"
@@ -25,20 +26,20 @@ type slice struct {
 	staleSlot int
 	// sold are the claims on it, asks what was asked for and is not in a view yet.
 	sold []sale
-	asks []*ask
+	asks []*home.Ask
 	// kept is what the planner of rigid jobs keeps of it.
 	kept backfill.Slice
 	// begun: the first gap of the view follows nothing, so it has begun, whatever our clock says of its node's.
 	begun bool
 	// doubter is the job that was last refused on this view, doubts how many in a row.
-	doubter *Job
+	doubter *home.Job
 	doubts  int
 }
 
 // sale is a claim as its slice sees it.
 type sale struct {
 	token      job.Token
-	job        *Job
+	job        *home.Job
 	start, end quantity.Instant
 }
 
@@ -51,7 +52,7 @@ func (z *Zone) offered(in *protocol.Message) {
 	case (in.Epoch < s.epoch || in.Epoch == s.epoch && v.Version <= s.view.Version) && !planted.In(planted.OlderOffer):
 		return
 	default:
-		if (s.doubter != nil || z.avoiding.Len() > 0) && !sameView(s.view, v) {
+		if (s.doubter != nil || z.home.Avoiding()) && !sameView(s.view, v) {
 			z.looksAnother(s)
 		}
 		if s.view.Node != v.Node {
@@ -97,34 +98,12 @@ func (z *Zone) setStale(s *slice, until quantity.Instant) {
 	z.mark(s)
 }
 
-// hold enters a claim of a job at its slices, release takes it out, resell moves its end.
-func (z *Zone) hold(j *Job, c *protocol.Claim) {
-	j.q.held += 1 + len(c.Also)
-	z.onSlices(c, func(s *slice) { s.sold = append(s.sold, sale{c.Token, j, c.Start, c.End}) })
-}
-
-func (z *Zone) release(j *Job, c *protocol.Claim) {
-	j.q.held -= 1 + len(c.Also)
-	z.onSlices(c, func(s *slice) {
-		s.sold = slices.DeleteFunc(s.sold, func(x sale) bool { return x.token == c.Token && x.job == j })
-	})
-}
-
-func (z *Zone) resell(j *Job, c *protocol.Claim) {
-	z.onSlices(c, func(s *slice) {
-		for i := range s.sold {
-			if s.sold[i].token == c.Token && s.sold[i].job == j {
-				s.sold[i].end = c.End
-			}
-		}
-	})
-}
-
-func (z *Zone) onSlices(c *protocol.Claim, do func(*slice)) {
-	s := z.site(c.Slice)
+// onSlices does something to every slice of a claim or an ask, whose free time is no longer what it was then.
+func (z *Zone) onSlices(first job.SliceID, also []job.SliceID, do func(*slice)) {
+	s := z.site(first)
 	do(s)
 	z.mark(s)
-	for _, id := range c.Also {
+	for _, id := range also {
 		s := z.site(id)
 		do(s)
 		z.mark(s)
@@ -169,7 +148,7 @@ func (s *slice) free(now quantity.Instant, whose party, out []protocol.Gap) []pr
 		out = timeline.Carve(out, s.sold[i].start, s.sold[i].end, protocol.ForLease)
 	}
 	for _, a := range s.asks {
-		out = timeline.Carve(out, a.piece.Start, a.piece.End, protocol.ForLease)
+		out = timeline.Carve(out, a.Start, a.End, protocol.ForLease)
 	}
 	if whose == anyRigid {
 		return out

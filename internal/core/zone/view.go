@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -16,7 +17,7 @@ const historyShown = 10_000
 
 // Brief shows one job without its subjobs.
 func (z *Zone) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
-	j := z.jobs[id]
+	j := z.home.Job(id)
 	if j == nil {
 		return status.Job{}, false
 	}
@@ -25,39 +26,39 @@ func (z *Zone) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
 
 // Job shows one job with its subjobs.
 func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
-	j := z.jobs[id]
+	j := z.home.Job(id)
 	if j == nil {
 		return status.Job{}, false
 	}
 	return z.detail(now, j), true
 }
 
-func (z *Zone) detail(now quantity.Instant, s *Job) status.Job {
+func (z *Zone) detail(now quantity.Instant, s *home.Job) status.Job {
 	j := z.viewer(now).show(s)
-	j.HistoryDropped = max(0, len(s.work().past)-historyShown)
-	j.History = make([]status.Subjob, 0, len(s.work().past)-j.HistoryDropped+len(s.work().claims))
-	for i := range s.work().past[j.HistoryDropped:] {
-		p := &s.work().past[j.HistoryDropped+i]
+	j.HistoryDropped = max(0, len(s.Past())-historyShown)
+	j.History = make([]status.Subjob, 0, len(s.Past())-j.HistoryDropped+len(s.Claims()))
+	for i := range s.Past()[j.HistoryDropped:] {
+		p := &s.Past()[j.HistoryDropped+i]
 		sub := showClaim(&p.Claim)
 		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
 		sub.Outcome, sub.Detail, sub.Prepare = p.Outcome.String(), p.Detail, p.Prepare
 		if p.Skipped {
 			sub.Outcome = "skipped"
 		}
-		if _, publishing := s.publication(p.Token); publishing {
+		if _, publishing := s.Publication(p.Token); publishing {
 			sub.Outcome, sub.Committed = "publishing", job.Range{}
 		}
 		j.History = append(j.History, sub)
 	}
-	for i := range s.work().claims {
-		c := &s.work().claims[i]
+	for i := range s.Claims() {
+		c := &s.Claims()[i]
 		sub := showClaim(c)
 		sub.Running, sub.Outcome = true, "starting"
-		l := s.lease(c.Token)
-		if l.running != 0 {
-			sub.Start, sub.Outcome = l.running, "running"
+		l := s.Lease(c.Token)
+		if t := l.Running(); t != 0 {
+			sub.Start, sub.Outcome = t, "running"
 		}
-		sub.Progress = l.reported(c)
+		sub.Progress = l.Reported(c)
 		j.History = append(j.History, sub)
 	}
 	byToken := func(a, b status.Subjob) int { return a.Token.Compare(b.Token) }
@@ -65,12 +66,6 @@ func (z *Zone) detail(now quantity.Instant, s *Job) status.Job {
 		slices.SortStableFunc(j.History, byToken)
 	}
 	return j
-}
-
-// reported is the unit up to which a running subjob says it is complete. What it says of units beyond its claim is not
-// shown.
-func (l *lease) reported(c *protocol.Claim) int64 {
-	return max(c.Range.From, min(l.progress, c.Range.To))
 }
 
 func showClaim(c *protocol.Claim) status.Subjob {
@@ -86,58 +81,40 @@ func showClaim(c *protocol.Claim) status.Subjob {
 }
 
 // show is a job without its subjobs.
-func (v *viewer) show(s *Job) status.Job {
+func (v *viewer) show(s *home.Job) status.Job {
 	z, now := v.z, v.now
 	j := status.Job{
-		Name: s.ID, Generation: s.Generation, Queue: s.q.Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.phase(), Reason: z.why(now, s),
-		Progress: s.work().committed.Len() - s.unpublished(), Skipped: s.work().skipped.Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
-		Running: len(s.work().claims), Submitted: s.Submitted, Started: s.work().started, Ended: s.fate().ended,
-		MemoryScale: s.learned().MemoryScale, Spec: s.Spec,
-		Profile: s.profile(),
+		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.Phase(), Reason: z.why(now, s),
+		Progress: s.Committed().Len() - s.Unpublished(), Skipped: s.Skipped().Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
+		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.Started(), Ended: s.Ended(),
+		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec,
+		Profile: s.Profile(),
 	}
-	j.Lost, j.Subjobs = s.work().fruitless, len(s.work().past)-s.work().fruitless-len(s.work().unpublished)
-	for i := range s.work().claims {
-		c := &s.work().claims[i]
-		j.Reported += s.lease(c.Token).reported(c) - c.Range.From
+	j.Lost, j.Subjobs = s.Fruitless(), len(s.Past())-s.Fruitless()-len(s.Publishing())
+	for i := range s.Claims() {
+		c := &s.Claims()[i]
+		j.Reported += s.Lease(c.Token).Reported(c) - c.Range.From
 	}
-	started := s.work().started
-	for i := range s.work().leases {
-		if t := s.work().leases[i].running; t != 0 && (started == 0 || t < started) {
-			started = t
-		}
-	}
+	started := s.Began()
 	j.Started = started
 	switch {
 	case started != 0:
 		j.Wait = max(0, started.Sub(s.Submitted))
-	case s.fate().ended != 0:
-		j.Wait = max(0, s.fate().ended.Sub(s.Submitted))
+	case s.Ended() != 0:
+		j.Wait = max(0, s.Ended().Sub(s.Submitted))
 	default:
 		j.Wait = max(0, now.Sub(s.Submitted))
 	}
-	view := s.view()
-	j.Prepare, j.PrepareSeen = view.Prepare(), s.learned().Prepare > 0 && s.Spec.Kind != job.Rigid
-	if rates := slices.Sorted(slices.Values(s.learned().Rates)); len(rates) > 0 {
-		j.RateP50, j.RateP95 = rates[len(rates)/2], s.learned().Rate
+	view := s.View()
+	j.Prepare, j.PrepareSeen = view.Prepare(), s.Learned().Prepare > 0 && s.Spec.Kind != job.Rigid
+	if rates := slices.Sorted(slices.Values(s.Learned().Rates)); len(rates) > 0 {
+		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned().Rate
 	}
 	if z.cfg.Market != nil {
-		j.Trust, j.Spread = z.trusted(&s.learned().Trust), s.learned().Spread
+		j.Trust, j.Spread = z.trusted(&s.Learned().Trust), s.Learned().Spread
 	}
 	v.estimate(s, &j)
 	return j
-}
-
-// phase is the state people see.
-func (j *Job) phase() job.State {
-	switch {
-	case j.fate().verdict.State.Final():
-		return j.fate().verdict.State
-	case len(j.work().claims) > 0 || j.complete():
-		return job.Running
-	case j.Held:
-		return job.Paused
-	}
-	return job.Waiting
 }
 
 // Windows lists what is advertised now, by slice, then start.
@@ -147,8 +124,8 @@ func (z *Zone) Windows(now quantity.Instant) []status.Window {
 	for s := range z.offeredSlices() {
 		out = look.Windows(&s.floor, out)
 		for _, a := range s.asks {
-			if a.slice == s {
-				out = append(out, status.Window{ID: a.piece.Window, Slice: s.id, Start: a.piece.Start, End: a.piece.End, State: "pending", Answers: 1, Asked: 1})
+			if a.Slice == s.id {
+				out = append(out, status.Window{ID: a.Plan.Window, Slice: s.id, Start: a.Start, End: a.End, State: "pending", Answers: 1, Asked: 1})
 			}
 		}
 	}
@@ -157,16 +134,13 @@ func (z *Zone) Windows(now quantity.Instant) []status.Window {
 
 // Queues lists the queues with their use, by name.
 func (z *Zone) Queues(now quantity.Instant) []status.Queue {
-	z.enlist()
 	var out []status.Queue
-	for _, name := range z.queueNames() {
-		q := z.queues[name]
-		v := status.Queue{Queue: q.Queue, Held: q.held, Attained: float64(q.attained) / 1024 / 1000}
+	for _, q := range z.home.Queues() {
+		v := status.Queue{Queue: q.Queue, Held: q.Held(), Attained: float64(q.Attained()) / 1024 / 1000}
 		if z.cfg.Market != nil {
-			v.Trust, v.Credits = z.trusted(&q.standing.Trust), z.refilled(now, q).Credits
+			v.Trust, v.Credits = z.trusted(q.Trust()), z.home.Credits(now, q)
 		}
-		of := &q.rosters
-		v.Pending, v.Running = of[job.Waiting].n+of[job.Paused].n, of[job.Running].n
+		v.Pending, v.Running = q.Count(job.Waiting)+q.Count(job.Paused), q.Count(job.Running)
 		out = append(out, v)
 	}
 	return out
@@ -174,22 +148,22 @@ func (z *Zone) Queues(now quantity.Instant) []status.Queue {
 
 // estimate fills in when a job is likely to start and finish, as a range: work left at the learned or declared rate, on
 // as many slices as it may use, the early end without waiting and the late end with what it waited so far per subjob.
-func (v *viewer) estimate(s *Job, j *status.Job) {
+func (v *viewer) estimate(s *home.Job, j *status.Job) {
 	z, now := v.z, v.now
 	if j.State.Final() || s.Held {
 		return
 	}
 	early, late, found := now, now, true
-	if len(s.work().claims) == 0 {
+	if len(s.Claims()) == 0 {
 		early, found = v.nextStart(s)
 		late = early
 	}
 	_, reserved := entryOf(s).rigid.Placement()
 	switch {
-	case len(s.work().claims) > 0:
+	case len(s.Claims()) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
 	case !found:
-	case reserved || s.alive == 0 && s.Spec.Kind == job.Rigid && z.cfg.Rigid.Lines(s.width()) && z.planner.Reserved() < z.cfg.Rigid.Reserve: // its place is known, or would be
+	case reserved || !s.Active() && s.Spec.Kind == job.Rigid && z.cfg.Rigid.Lines(s.Width()) && z.planner.Reserved() < z.cfg.Rigid.Reserve: // its place is known, or would be
 		j.StartEarly, j.StartLate = early, late
 	default:
 		low, high := z.expect(now, s)
@@ -202,8 +176,8 @@ func (v *viewer) estimate(s *Job, j *status.Job) {
 	if s.Spec.Kind == job.Rigid {
 		if s.Spec.Walltime > 0 {
 			end, wall := early, time.Duration(0)
-			if len(s.work().claims) > 0 {
-				wall = s.work().claims[0].Wall()
+			if len(s.Claims()) > 0 {
+				wall = s.Claims()[0].Wall()
 				if j.Started != 0 {
 					end = j.Started
 				}
@@ -215,10 +189,10 @@ func (v *viewer) estimate(s *Job, j *status.Job) {
 		return
 	}
 	usable, slow, fast := 0, int64(0), int64(0)
-	view := s.view()
-	free := job.NextFree(0, s.Spec.Total, s.work().committed)
+	view := s.View()
+	free := job.NextFree(0, s.Spec.Total, s.Committed())
 	for _, c := range z.floor.Classes() {
-		if speed, ok := s.runsOn(c, free.From); ok {
+		if speed, ok := runsOn(s, c, free.From); ok {
 			usable += c.Usable()
 			if slow == 0 || speed < slow {
 				slow = speed
@@ -229,18 +203,18 @@ func (v *viewer) estimate(s *Job, j *status.Job) {
 	if usable == 0 {
 		return
 	}
-	left := s.Spec.Total - s.work().committed.Len()
+	left := s.Spec.Total - s.Committed().Len()
 	at := max(1, min(usable, s.Spec.Parallelism))
 	best := view.RunTime(left, fast) / time.Duration(at)
-	if s.learned().Rate > 0 && j.RateP50 > 0 {
+	if s.Learned().Rate > 0 && j.RateP50 > 0 {
 		best = time.Duration(quantity.MulDiv(int64(j.RateP50), left*1000, fast)) / time.Duration(at)
 	}
 	worst := view.RunTime(left, slow)
-	if len(s.work().claims) > 1 {
-		worst /= time.Duration(len(s.work().claims))
+	if len(s.Claims()) > 1 {
+		worst /= time.Duration(len(s.Claims()))
 	}
 	// What it has waited so far between its subjobs is likely to come again for what is left.
-	if done := s.work().committed.Len(); done > 0 {
+	if done := s.Committed().Len(); done > 0 {
 		waited := max(0, now.Sub(s.Submitted)-view.RunTime(done, fast)/time.Duration(at))
 		worst += time.Duration(quantity.MulDiv(int64(waited), left, done))
 	} else {
@@ -250,7 +224,7 @@ func (v *viewer) estimate(s *Job, j *status.Job) {
 }
 
 // nextStart is the earliest instant at which a waiting job could start.
-func (v *viewer) nextStart(j *Job) (early quantity.Instant, found bool) {
+func (v *viewer) nextStart(j *home.Job) (early quantity.Instant, found bool) {
 	if j.Spec.Kind == job.Rigid {
 		p, ok := v.rigidPlace(j)
 		return p.Start, ok
@@ -260,3 +234,8 @@ func (v *viewer) nextStart(j *Job) (early quantity.Instant, found bool) {
 
 // Negotiation is what the market has done since it came up; zero for one that does not negotiate.
 func (z *Zone) Negotiation() status.Negotiation { return z.floor.Stats() }
+
+// trusted is a record for people.
+func (z *Zone) trusted(t *protocol.Trust) status.Trust {
+	return status.Trust{Trust: *t, Believed: z.cfg.Market.Trust().Rho(t)}
+}

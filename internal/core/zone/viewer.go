@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -50,7 +51,7 @@ const searchedSlices, fewSearches = 1 << 13, 2
 func (z *Zone) viewer(now quantity.Instant) *viewer { return &viewer{z: z, now: now} }
 
 // opening finds the earliest instant at which the job's next piece could begin.
-func (v *viewer) opening(j *Job) (early quantity.Instant, ok bool) {
+func (v *viewer) opening(j *home.Job) (early quantity.Instant, ok bool) {
 	z := v.z
 	if v.openings == nil {
 		v.openings = make([][]protocol.Gap, len(z.floor.Classes()))
@@ -105,14 +106,14 @@ func widen(list []protocol.Gap, g protocol.Gap) []protocol.Gap {
 }
 
 // rigidPlace is where a rigid job that waits would run as things are.
-func (v *viewer) rigidPlace(j *Job) (backfill.Placement, bool) {
+func (v *viewer) rigidPlace(j *home.Job) (backfill.Placement, bool) {
 	z := v.z
 	if p, reserved := entryOf(j).rigid.Placement(); reserved {
 		return p, true
 	}
-	view := j.view()
-	key := shape{j.width(), atomizer.RigidLength(j.Spec, 1000), view.Safe().LeastOver(0, j.Spec.Total, view.Scale())}
-	alike := len(j.Spec.Speeds) == 0 && j.work().committed == nil && j.work().claimed == nil
+	view := j.View()
+	key := shape{j.Width(), atomizer.RigidLength(j.Spec, 1000), view.Safe().LeastOver(0, j.Spec.Total, view.Scale())}
+	alike := len(j.Spec.Speeds) == 0 && j.Committed() == nil && j.Claimed() == nil
 	if f, known := v.places[key]; known && alike {
 		return f.Placement, f.ok
 	}
@@ -131,7 +132,7 @@ func (v *viewer) rigidPlace(j *Job) (backfill.Placement, bool) {
 }
 
 // search looks for a rigid job's place on every node.
-func (v *viewer) search(j *Job) (f found) {
+func (v *viewer) search(j *home.Job) (f found) {
 	z := v.z
 	if v.nodes == nil {
 		v.nodes = z.planner.Nodes()
@@ -145,7 +146,7 @@ func (v *viewer) search(j *Job) (f found) {
 }
 
 // fastest is the highest speed that the job has on a usable slice, in parts per thousand; 0 if it can run on none.
-func (v *viewer) fastest(j *Job) (speed int64) {
+func (v *viewer) fastest(j *home.Job) (speed int64) {
 	for _, c := range v.z.floor.Classes() {
 		if c.Usable() > 0 {
 			speed = max(speed, c.SpeedOf(j.Spec))
@@ -160,7 +161,7 @@ func (z *Zone) usable() bool {
 }
 
 // runsOn says whether the job's next piece is safe on the usable slices of a class, and how fast it is there.
-func (j *Job) runsOn(c *market.Class, from int64) (speed int64, ok bool) {
+func runsOn(j *home.Job, c *market.Class, from int64) (speed int64, ok bool) {
 	speed = c.SpeedOf(j.Spec)
-	return speed, speed > 0 && c.Usable() > 0 && j.safe().Reach(from, c.Capacity[trp.Memory], j.Spec.Total, j.learned().MemoryScale) > from
+	return speed, speed > 0 && c.Usable() > 0 && j.Safe().Reach(from, c.Capacity[trp.Memory], j.Spec.Total, j.Learned().MemoryScale) > from
 }

@@ -3,58 +3,34 @@ package zone
 import (
 	"slices"
 
-	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// view is what the atomizer may know. Ranges that a node was asked for count as claimed.
-func (j *Job) view() atomizer.View {
-	v := atomizer.View{
-		Spec: j.Spec, Committed: j.work().committed, Claimed: j.work().claimed, Running: len(j.work().claims), Learned: j.learned(), Resume: j.work().resume,
-		Skipped: j.work().skipped.Len(),
-	}
-	if planted.In(planted.SellTwice) {
-		v.Claimed = nil
-		return v
-	}
-	if len(j.work().asked) > 0 {
-		v.Claimed = nil
-		for _, r := range j.work().claimed {
-			v.Claimed = v.Claimed.Add(r)
-		}
-		for _, r := range j.work().asked {
-			v.Claimed = v.Claimed.Add(r)
-		}
-		v.Running += j.work().asking
-	}
-	return v
-}
-
 // waits says why a job is not asked at all.
-func (z *Zone) waits(now quantity.Instant, j *Job) market.Reason {
-	q := j.q
+func (z *Zone) waits(now quantity.Instant, j *home.Job) market.Reason {
+	q := j.Queue()
 	switch {
-	case j.fate().dropping.State != job.Waiting:
+	case j.Ending().State != job.Waiting:
 		return market.Ending
 	case j.Held:
 		return market.Held
-	case j.met().notBefore > now:
+	case j.RestsUntil() > now:
 		return market.Resting
-	case q.Cap > 0 && q.held+q.asking+j.width() > q.Cap:
+	case q.Cap > 0 && q.Holding()+j.Width() > q.Cap:
 		return market.QueueCap
 	}
-	if k := z.kept[q]; k != nil && k != j && older(k, j) < 0 && q.held+q.asking+j.width()+k.width() > q.Cap {
+	if k := z.kept[q]; k != nil && k != j && older(k, j) < 0 && q.Holding()+j.Width()+k.Width() > q.Cap {
 		return market.QueueCap
 	}
 	return market.Eligible
 }
 
 // ineligible says why a job does not answer windows: it waits, or a better place than any of them is planned for it.
-func (z *Zone) ineligible(now quantity.Instant, j *Job) market.Reason {
+func (z *Zone) ineligible(now quantity.Instant, j *home.Job) market.Reason {
 	if entryOf(j).rigid.Planned() {
 		return market.Reserved
 	}
@@ -63,9 +39,6 @@ func (z *Zone) ineligible(now quantity.Instant, j *Job) market.Reason {
 	}
 	return market.InLine
 }
-
-// width is how many slices one subjob of the job holds.
-func (j *Job) width() int { return max(1, j.Spec.Slices) }
 
 // keepCaps finds, for every capped queue, the first gang that its cap keeps from running. What comes after it in the queue
 // does not take the slices it waits for, or it would wait for ever.
@@ -76,30 +49,30 @@ func (z *Zone) keepCaps(now quantity.Instant) {
 	kept := z.spareKept[:0]
 	for _, j := range z.planner.Gangs() {
 		s := rigidOf(j)
-		q := s.q
-		if q.Cap == 0 || s.width() > q.Cap || len(s.work().claims) > 0 || s.work().asking > 0 || s.Held || s.met().notBefore > now || s.fate().dropping.State != job.Waiting {
+		q := s.Queue()
+		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Asking() > 0 || s.Held || s.RestsUntil() > now || s.Ending().State != job.Waiting {
 			continue
 		}
-		if i := slices.IndexFunc(kept, func(k *Job) bool { return k.q == q }); i < 0 {
+		if i := slices.IndexFunc(kept, func(k *home.Job) bool { return k.Queue() == q }); i < 0 {
 			kept = append(kept, s)
 		} else if older(s, kept[i]) < 0 {
 			kept[i] = s
 		}
 	}
 	for _, k := range z.keeping {
-		if !slices.Contains(kept, k) && z.kept[k.q] == k {
-			delete(z.kept, k.q)
-			z.changedIn(k.q) // the cap itself may be gone
+		if !slices.Contains(kept, k) && z.kept[k.Queue()] == k {
+			delete(z.kept, k.Queue())
+			z.home.ChangedIn(k.Queue()) // the cap itself may be gone
 		}
 	}
 	for _, k := range kept {
-		z.kept[k.q] = k
+		z.kept[k.Queue()] = k
 	}
 	z.keeping, z.spareKept = kept, z.keeping
 }
 
 // older orders jobs as rigid ones are served: by priority, then age.
-func older(a, b *Job) int {
+func older(a, b *home.Job) int {
 	return policy.ByAge(
 		&policy.Candidate{Job: a.ID, Priority: a.Spec.Priority, Submitted: a.Submitted},
 		&policy.Candidate{Job: b.ID, Priority: b.Spec.Priority, Submitted: b.Submitted},

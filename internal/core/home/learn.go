@@ -1,0 +1,169 @@
+package home
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+const (
+	// quantilePermille of the observed run times is what plans use (T, SYSTEMS 1.2: default .95).
+	quantilePermille = 950
+	// leastMargin stays on a learned run time, startMargin stands on a declared one; both in parts per thousand.
+	leastMargin, startMargin, mostMargin = 1050, 1250, 100_000
+	// leastSample is the shortest run that teaches a run time once one is known.
+	leastSample = 500 * time.Millisecond
+	// memoryStep is the least a memory kill raises the profile by, memoryHeadroom what is added to the observed peak.
+	memoryStep, memoryHeadroom = 1150, 1100
+)
+
+// learn folds one result into what is known of the job. skip says that the claim was a single unit which keeps failing
+// alone and is given up.
+//
+// Failures are counted in waves: what was asked for before the last one was counted ran beside it, and what there was to learn
+// from that had not been learned.
+func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
+	l = *j.Learned()
+	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
+	learnPrepare(&l, r)
+	l.Peak = l.Peak.Max(r.Peak)
+	if l.Margin == 0 {
+		l.Margin = startMargin
+	}
+	if l.MemoryScale == 0 {
+		l.MemoryScale = trp.Unscaled
+	}
+	failing := done.Empty() && (l.FailedAt == 0 || c.Asked > l.FailedAt)
+	killing := done.Empty() && (l.KilledAt == 0 || c.Asked > l.KilledAt)
+	fail := func(detail string) {
+		l.LastDetail = detail
+		if failing {
+			l.Failures, l.FailedAt = l.Failures+1, now
+		}
+	}
+	kill := func(detail string) {
+		l.LastDetail = detail
+		if killing {
+			l.Kills, l.KilledAt = l.Kills+1, now
+		}
+	}
+	if !done.Empty() {
+		l.Failures, l.Kills, l.LastDetail = 0, 0, ""
+		learnRate(&l, j, c, r, done)
+		l.Suspects = passed(l.Suspects, done, int64(j.Spec.Parallelism))
+	}
+	switch r.Outcome {
+	case job.MemoryKilled:
+		raiseMemory(&l, j, c, r, h.supply.Memory(c.Slice), h.supply.Largest(j.Spec))
+	case job.DeadlineKilled:
+		if !done.Empty() || failing {
+			missed(&l, done)
+		}
+		if done.Empty() {
+			fail("it was still running at its deadline and had completed nothing")
+		}
+	case job.Stopped, job.NodeFailed:
+	case job.Lost:
+		if done.Empty() {
+			kill(cmp.Or(r.Detail, "its supervisor was ended from outside"))
+		}
+	case job.ExitFailed, job.LimitKilled:
+		l.LastDetail = r.Detail
+		switch {
+		case r.Outcome == job.ExitFailed && r.Signal == sigkill:
+			// Nobody of ours sent it: the machine's own out-of-memory killer or an operator.
+			if done.Empty() {
+				kill(r.Detail)
+			}
+		case j.Spec.Kind == job.Items:
+			where, bad := job.Range{From: done.To, To: c.Range.To}, false
+			if l.Suspects, bad = failed(l.Suspects, where, int64(j.Spec.Parallelism)); bad && j.Spec.OnBadItem == job.BadItemSkips {
+				skip = true
+			} else if bad {
+				l.Suspects = append(l.Suspects, protocol.Suspect{Range: where, Limit: -1})
+			}
+		case done.Empty():
+			fail(r.Detail)
+		}
+	case job.StartFailed, job.Yielded, job.Done:
+		switch {
+		case !done.Empty():
+		case r.Outcome == job.Yielded:
+			if failing { // its time was too short for it to begin: the next piece gets more
+				missed(&l, done)
+			}
+			fail(cmp.Or(r.Detail, "it yielded without having completed anything"))
+		default:
+			fail(r.Detail)
+		}
+	}
+	return l, skip
+}
+
+const sigkill = 9
+
+// learnRate adds the run time of one unit at speed 1. What restore and checkpoint were declared to cost is taken off, but
+// never more than half of what was observed.
+func learnRate(l *protocol.Learned, j *Job, c *protocol.Claim, r *job.Result, done job.Range) {
+	whole := r.Outcome == job.Done || r.Outcome == job.Yielded || r.Outcome == job.DeadlineKilled
+	work := ran(r)
+	if j.Spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 {
+		return // short runs tell how long a process takes to start, ended ones where they were ended
+	}
+	overhead := j.Spec.Startup
+	if !c.Plan.Resume.Zero() {
+		overhead += j.Spec.Restore
+	}
+	if done.To < j.Spec.Total {
+		overhead += j.Spec.Checkpoint
+	}
+	work -= min(overhead, work/2)
+	l.Rates = append(l.Rates, max(1, time.Duration(quantity.MulDiv(int64(work), c.Speed, 1000*done.Len()))))
+	if n := len(l.Rates); n > protocol.MaxRates {
+		l.Rates = slices.Delete(l.Rates, 0, n-protocol.MaxRates)
+	}
+	sorted := slices.Sorted(slices.Values(l.Rates))
+	l.Rate = sorted[(len(sorted)*quantilePermille+999)/1000-1]
+	if r.Outcome != job.DeadlineKilled {
+		l.Margin = max(leastMargin, 1000+(min(l.Margin, startMargin)-1000)*3/4)
+	}
+}
+
+// missed gives the next piece more time after a deadline. Where something was completed its run time is known now and
+// the margin needs little; where nothing ever was, the declared time may be wrong by any factor, and there are few tries.
+func missed(l *protocol.Learned, done job.Range) {
+	switch {
+	case !done.Empty():
+		l.Margin = min(l.Margin, startMargin) * 3 / 2
+	case len(l.Rates) > 0:
+		l.Margin = min(mostMargin, l.Margin*2)
+	default:
+		l.Margin = min(mostMargin, l.Margin*8)
+	}
+}
+
+// raiseMemory scales the whole profile so that the stretch which outgrew its slice, here, would have been refused there.
+// How much more it needs is not known, so there is a headroom; but no headroom is worth the job: where with it the profile
+// would fit no slice any more, it is raised only as far as the largest one holds, unless that is where it was killed.
+func raiseMemory(l *protocol.Learned, j *Job, c *protocol.Claim, r *job.Result, here, largest quantity.Amount) {
+	scale := quantity.MulDiv(l.MemoryScale, memoryStep, 1000)
+	least := int64(j.Safe().LeastOver(c.Range.From, c.Range.To, trp.Unscaled))
+	if least > 0 {
+		scale = max(scale, quantity.MulDiv(int64(r.Peak[trp.Memory]), memoryHeadroom, least))
+	}
+	peak := int64(j.Safe().Peak(trp.Unscaled))
+	if j.Spec.Kind == job.Rigid {
+		peak = int64(j.Safe().LeastOver(0, j.Spec.Total, trp.Unscaled))
+	}
+	if 0 < here && here < largest && least > 0 && peak > 0 {
+		refused := int64(here)/least*1000 + int64(here)%least*1000/least + 1
+		holds := quantity.MulDiv(int64(largest), 1000, peak) - 1
+		scale = min(scale, max(holds, refused, l.MemoryScale))
+	}
+	l.MemoryScale = scale
+}

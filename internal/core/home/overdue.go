@@ -1,0 +1,150 @@
+package home
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Overdue repeats what nobody has answered, gives up claims of silent nodes, ends jobs whose time is over, and returns
+// when to look again. Of each of these it looks at the jobs whose time has come, by id.
+func (h *Ledger) Overdue(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	if h.plain != nil {
+		return h.overduePlainly(now, out)
+	}
+	for _, j := range h.due(&h.deadlines, now) {
+		if j.fate().dropping.State == job.Waiting {
+			h.end(now, j, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
+		}
+	}
+	wake := h.deadlines.Next()
+	h.rearm()
+	for _, j := range h.due(&h.leases, now) {
+		h.repeat(now, j, out)
+		h.stir(j)
+	}
+	h.rearm()
+	wake = min(wake, h.leases.Next())
+	h.sayClosed(now, out)
+	for _, j := range h.firstDue(&h.publishing, now, mostPublishing) {
+		h.askPublications(now, j, out)
+	}
+	for _, j := range h.due(&h.resting, now) {
+		h.changed(j)
+	}
+	for _, j := range h.due(&h.avoiding, now) {
+		h.forgive(now, j)
+	}
+	return min(wake, h.closing.Wake(), h.leaving.Wake(), h.publishing.Next(), h.resting.Next(), h.avoiding.Next())
+}
+
+// repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.
+func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
+	for j := 0; j < len(s.work().leases); j++ {
+		c, l := s.work().claims[s.claim(s.work().leases[j].token)], &s.work().leases[j]
+		if h.givenUp(&c) <= now {
+			const why = "its node reported nothing by the lease's end"
+			won := l.won
+			h.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.ID, Token: c.Token, At: now, Text: why})
+			h.BackOff(now, s, all(c.Slice, c.Also), won, Silent)
+			j--
+			continue
+		}
+		if l.settled(s) || l.sent.Add(h.cfg.Retry) > now {
+			continue
+		}
+		if !l.known && l.sent != 0 { // until its node says something, nothing more of the job is asked of it
+			h.BackOff(now, s, all(c.Slice, c.Also), l.won, Silent)
+		}
+		l.sent = now
+		if l.withdrawn {
+			h.sendWithdrawal(s, &c, l, now, out)
+		}
+		if l.ask != 0 {
+			h.sendExtend(s, &c, l, out)
+		}
+		if !l.known || s.fate().dropping.State != job.Waiting {
+			h.redeem(s, &c, out)
+		}
+		if s.fate().dropping.State != job.Waiting {
+			h.Send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.ID, Text: s.fate().dropping.Reason})
+		}
+	}
+	if len(s.work().claims) == 0 {
+		h.settled(now, s, out)
+	}
+}
+
+// settled says that nothing about the lease waits for an answer.
+func (l *Lease) settled(j *Job) bool {
+	return l.known && l.ask == 0 && !l.withdrawn && j.fate().dropping.State == job.Waiting
+}
+
+// givenUp is when a claim is given up if its node stays silent.
+func (h *Ledger) givenUp(c *protocol.Claim) quantity.Instant {
+	return max(c.End, h.since).Add(h.cfg.Skew)
+}
+
+// rearm sets the alarms of jobs whose leases have changed.
+func (h *Ledger) rearm() {
+	h.stirred.Drain(h.armLeases)
+}
+
+// armLeases sets the alarms of a job by its leases.
+func (h *Ledger) armLeases(j *Job) {
+	again, bids, slots := quantity.Never, quantity.Never, &j.makeWork().slots
+	for i := range j.work().leases {
+		l := &j.work().leases[i]
+		c := &j.work().claims[j.claim(l.token)]
+		again = min(again, h.givenUp(c))
+		if !l.settled(j) {
+			again = min(again, l.sent.Add(h.cfg.Retry))
+		}
+		bids = min(bids, j.bidsAt(c, l))
+	}
+	h.leases.Set(&slots.leases, j, again)
+	h.continuing.Set(&slots.continuing, j, bids)
+}
+
+// due takes the jobs out of a list of alarms whose time has come, by id. They are good until the next call.
+func (h *Ledger) due(of *alarm.Heap[*Job], now quantity.Instant) []*Job {
+	return h.firstDue(of, now, math.MaxInt)
+}
+
+// firstDue is no more than so many of them, those whose time came first. The others are due in the next step.
+func (h *Ledger) firstDue(of *alarm.Heap[*Job], now quantity.Instant, most int) []*Job {
+	h.looking = h.looking[:0]
+	for len(h.looking) < most {
+		j, ok := of.Due(now)
+		if !ok {
+			break
+		}
+		h.looking = append(h.looking, j)
+	}
+	if len(h.looking) > 1 {
+		slices.SortFunc(h.looking, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return h.looking
+}
+
+// Next is when what this ledger asked of nodes, or has wait, is to be looked at again.
+func (h *Ledger) Next(now quantity.Instant) quantity.Instant {
+	if h.plain != nil {
+		return h.nextPlainly(now)
+	}
+	wake := min(h.resting.Next(), h.avoiding.Next(), h.leases.Next())
+	if len(h.asks) > 0 {
+		wake = min(wake, h.asks[0].expires)
+	}
+	return wake
+}
+
+// all are the slices of an ask or a claim.
+func all(first job.SliceID, also []job.SliceID) []job.SliceID {
+	return append(append(make([]job.SliceID, 0, 1+len(also)), first), also...)
+}

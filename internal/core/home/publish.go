@@ -1,0 +1,108 @@
+package home
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/outbox"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// A commit says that a range counts; its output is moved to its place only then, by its node. Until the node has said
+// Published nobody is told that the range is committed, and no job that it is COMPLETED: whoever is told finds it.
+
+// mostAsked bounds how many publications of one job are asked about at once.
+const mostAsked = 16
+
+// mostPublishing bounds of how many jobs the publications are asked about in one step: after a restart all are due at once.
+const mostPublishing = 256
+
+// Complete says that all of the job is committed, whether or not all of it is published.
+func (j *Job) Complete() bool { return j.work().committed.Len() == j.Spec.Total }
+
+// Unpublished is how many committed units nobody is told of yet.
+func (j *Job) Unpublished() (n int64) {
+	for i := range j.work().unpublished {
+		n += j.work().unpublished[i].Range.Len()
+	}
+	return n
+}
+
+func (j *Job) Publication(t job.Token) (int, bool) {
+	return slices.BinarySearchFunc(j.work().unpublished, t, func(p protocol.Publication, t job.Token) int { return p.Token.Compare(t) })
+}
+
+// awaitPublication notes a commit whose output is to be published.
+func (h *Ledger) awaitPublication(j *Job, c *protocol.Claim, committed job.Range) {
+	w := j.makeWork()
+	if i, found := j.Publication(c.Token); !found {
+		w.unpublished = slices.Insert(w.unpublished, i, protocol.Publication{Token: c.Token, Node: c.Node, Range: committed})
+	}
+	h.armPublications(j)
+}
+
+// applyPublished folds an OutputPublished.
+func (h *Ledger) applyPublished(j *Job, t job.Token) {
+	w := j.makeWork()
+	if i, found := j.Publication(t); found {
+		w.unpublished = slices.Delete(w.unpublished, i, i+1)
+	}
+	w.publishTries = 0 // nodes publish
+	h.armPublications(j)
+	h.mayLeave(j)
+}
+
+func (h *Ledger) armPublications(j *Job) {
+	w := j.sold
+	if w == nil {
+		return
+	}
+	at := quantity.Never
+	if len(w.unpublished) > 0 {
+		at = h.publishAgain(w)
+	}
+	h.publishing.Set(&w.slots.publishing, j, at)
+}
+
+// publishAgain is when nodes are asked again about a job's output: after Retry, which doubles while nothing is published.
+func (h *Ledger) publishAgain(w *work) quantity.Instant {
+	return w.publishAsked.Add(h.cfg.Retry << min(w.publishTries, outbox.Doublings))
+}
+
+// Published: the output of a commit is in its place.
+func (h *Ledger) Published(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	j := h.jobs[in.Job]
+	if j == nil {
+		return
+	}
+	if _, found := j.Publication(in.Token); !found {
+		return
+	}
+	h.fact(out, protocol.Fact{Kind: protocol.OutputPublished, Job: j.ID, Token: in.Token})
+	if len(j.work().claims) == 0 {
+		h.settled(now, j, out)
+	}
+}
+
+// askPublications says again what was committed, to nodes that have not said that it is published: what they said may be
+// lost, or they may have forgotten it in a crash.
+func (h *Ledger) askPublications(now quantity.Instant, j *Job, out *protocol.Out) {
+	w := j.makeWork()
+	w.publishAsked = now
+	w.publishTries++
+	for range min(mostAsked, len(w.unpublished)) {
+		w.publishTurn = (w.publishTurn + 1) % len(w.unpublished)
+		p := &w.unpublished[w.publishTurn]
+		h.Send(out, protocol.Message{
+			Kind: protocol.ResultAck, To: protocol.Address{Role: protocol.Node, ID: string(p.Node)}, Token: p.Token, Job: j.ID, Range: p.Range,
+		})
+	}
+	h.armPublications(j)
+}
+
+// finished says that nothing of a job is left to wait for.
+func (j *Job) finished() bool {
+	return j.Complete() && (len(j.work().unpublished) == 0 || planted.In(planted.FinishUnpublished))
+}

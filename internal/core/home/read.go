@@ -1,0 +1,111 @@
+package home
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// What others read of a job and of a queue. Lists are the ledger's own: they are only read, and good until the next fact.
+
+// Queue that it is in.
+func (j *Job) Queue() *Queue { return j.q }
+
+// Committed, Claimed and Skipped are ranges of the job: done, sold, and given up.
+func (j *Job) Committed() job.Ranges { return j.work().committed }
+func (j *Job) Claimed() job.Ranges   { return j.work().claimed }
+func (j *Job) Skipped() job.Ranges   { return j.work().skipped }
+
+// Claims are those that stand, by token, Asking how many asks wait for an answer.
+func (j *Job) Claims() []protocol.Claim { return j.work().claims }
+func (j *Job) Asking() int              { return j.work().asking }
+
+// Busy is how many subjobs run or are asked for.
+func (j *Job) Busy() int { return len(j.work().claims) + j.work().asking }
+
+// Claim under a token; nil if none stands.
+func (j *Job) Claim(t job.Token) *protocol.Claim {
+	if i := j.claim(t); i >= 0 {
+		return &j.work().claims[i]
+	}
+	return nil
+}
+
+// Past are the claims that were settled, oldest first, Fruitless how many of them committed nothing.
+func (j *Job) Past() []protocol.Past { return j.work().past }
+func (j *Job) Fruitless() int        { return j.work().fruitless }
+
+// Publishing is what was committed and is not in its place yet, by token.
+func (j *Job) Publishing() []protocol.Publication { return j.work().unpublished }
+
+// Attained is the memory-time of ended subjobs, in MiB-milliseconds.
+func (j *Job) Attained() int64 { return j.work().attained }
+
+// Started is when the first subjob began of those that have ended; 0 if none has. Served is when it last got something.
+func (j *Job) Started() quantity.Instant { return j.work().started }
+func (j *Job) Served() quantity.Instant  { return j.work().served }
+
+// Began is when the first subjob began, of those that run too; 0 if none has.
+func (j *Job) Began() quantity.Instant {
+	began := j.work().started
+	for i := range j.work().leases {
+		if t := j.work().leases[i].running; t != 0 && (began == 0 || t < began) {
+			began = t
+		}
+	}
+	return began
+}
+
+// Verdict is how it ended, at Ended. Ending is the verdict it ends with once its claims are settled; its State is Waiting (zero) while
+// there is none.
+func (j *Job) Verdict() job.Verdict    { return j.fate().verdict }
+func (j *Job) Ended() quantity.Instant { return j.fate().ended }
+func (j *Job) Ending() job.Verdict     { return j.fate().dropping }
+
+// Safe is the profile that plans use.
+func (j *Job) Safe() *trp.Table {
+	if j.Learned().Safe != nil {
+		return j.Learned().Safe
+	}
+	return &j.Spec.Safe
+}
+
+// RestsUntil is when its pause is over; 0 if it never had one.
+func (j *Job) RestsUntil() quantity.Instant { return j.met().notBefore }
+
+// Pause is why a job pauses: so many times in a row, and what was said last. Until then it does for this reason.
+type Pause struct {
+	Times int
+	Text  string
+	Until quantity.Instant
+}
+
+// Ailed are troubles of nodes with it, Refused places that it had won and did not get.
+func (j *Job) Ailed() Pause {
+	a := &j.met().ailed
+	return Pause{a.times, a.text, a.until}
+}
+
+func (j *Job) Refused() Pause {
+	b := &j.met().backoff
+	return Pause{b.refusals, b.text, b.until}
+}
+
+// Avoiding says whether it leaves any slice to others.
+func (j *Job) Avoiding() bool { return len(j.met().backoff.avoided) > 0 }
+
+// Running since then; 0 if that was not heard of.
+func (l *Lease) Running() quantity.Instant { return l.running }
+
+// Progress last reported.
+func (l *Lease) Progress() int64 { return l.progress }
+
+// Held is how many slices its claims hold, Holding the same with those of asks.
+func (q *Queue) Held() int    { return q.held }
+func (q *Queue) Holding() int { return q.held + q.asking }
+
+// Attained is what its jobs have had, those included that the archive alone has, Use the same with what runs now; in MiB-milliseconds.
+func (q *Queue) Attained() int64                { return q.attained }
+func (q *Queue) Use(now quantity.Instant) int64 { return q.attained + q.going.at(now) }
+func (q *Queue) Trust() *protocol.Trust         { return &q.standing.Trust }

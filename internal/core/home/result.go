@@ -1,0 +1,150 @@
+package home
+
+import (
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Result is the fifth step. It commits only if the claim is current; a Result of a released claim is refused, and one
+// that was settled before gets the same answer again.
+func (h *Ledger) Result(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job}
+	j := h.jobs[in.Job]
+	if j == nil || j.Epoch != in.Epoch {
+		h.Send(out, ack)
+		return
+	}
+	i := j.claim(in.Token)
+	if i < 0 || j.work().claims[i].Generation.Number() != in.Generation.Number() {
+		ack.Range = j.answered(in.Token)
+		if planted.In(planted.CommitWithoutClaim) || planted.In(planted.PublishReleased) && ack.Range.Empty() {
+			ack.Range = job.Range{From: in.Range.From, To: max(in.Range.From, min(in.Result.Progress, in.Range.To))}
+		}
+		h.Send(out, ack)
+		return
+	}
+	h.taken(j, in.Token)
+	c, r := j.work().claims[i], in.Result
+	if r.Start != 0 {
+		h.watch.Began(j, r.Start) // Running was lost
+	}
+	done := j.completed(&c, r)
+	learned, skip := h.learn(now, j, &c, r, done)
+	if skip {
+		done = c.Range
+	}
+	h.observe(j, &c, r, done, &learned, out)
+	h.watch.Ends(j, &c, r, done, out)
+	if done.Empty() {
+		h.fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, Result: r, At: now})
+	} else {
+		h.fact(out, protocol.Fact{Kind: protocol.Committed, Job: j.ID, Token: c.Token, Range: done, Result: r, Skipped: skip, At: now})
+	}
+	h.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &learned})
+	if skip {
+		done = job.Range{} // there is nothing to publish
+	}
+	if j.Complete() {
+		h.teach(j, out)
+	}
+	w := j.makeWork()
+	w.publishAsked, w.publishTries = now, 0
+	h.armPublications(j)
+	ack.Range = done
+	if planted.In(planted.PublishAll) {
+		ack.Range = c.Range
+	}
+	h.Send(out, ack)
+	h.ail(now, j, r)
+	if bad := learned.Failures + learned.Kills; bad > 0 && !j.Complete() {
+		h.rest(now, j, h.cfg.Backoff<<min(bad-1, 6))
+	}
+	h.settled(now, j, out)
+}
+
+// answered is the part of a settled subjob that was published.
+func (j *Job) answered(t job.Token) job.Range {
+	for i := len(j.work().past) - 1; i >= 0; i-- {
+		if p := &j.work().past[i]; p.Token == t {
+			if p.Skipped && !planted.In(planted.PublishSkipped) {
+				return job.Range{}
+			}
+			return p.Committed
+		}
+	}
+	return job.Range{}
+}
+
+// completed is the part of a claim that a result completes: as far as the result says and within the claim, on the grid or
+// at its end, and for steps only with the checkpoint that belongs to it, unless it finishes the job. Success alone says
+// nothing about the claim's end: it may have been extended without the node, or without the program, having heard of it.
+func (j *Job) completed(c *protocol.Claim, r *job.Result) job.Range {
+	to := min(r.Progress, c.Range.To)
+	if planted.In(planted.TrustProgress) && to > c.Range.From {
+		to = c.Range.To
+	}
+	if j.Spec.Kind == job.Rigid && r.Outcome != job.Done {
+		to = c.Range.From
+	}
+	if to < c.Range.To && !j.suspected(c.Range.From) {
+		to = max(c.Range.From, to/j.Spec.Grid*j.Spec.Grid)
+	}
+	if j.Spec.Kind == job.Steps && !r.Checkpoint && to < j.Spec.Total {
+		to = c.Range.From
+	}
+	return job.Range{From: c.Range.From, To: max(to, c.Range.From)}
+}
+
+// settled decides, after a claim is settled, whether the job is over.
+func (h *Ledger) settled(now quantity.Instant, j *Job, out *protocol.Out) {
+	switch {
+	case j.fate().verdict.State.Final():
+	case j.Complete() && !j.finished():
+	case j.Complete():
+		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
+		if n := j.work().skipped.Len(); n > 0 {
+			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %v", n, j.Spec.UnitName(), first(j.work().skipped, 5))
+		}
+		h.end(now, j, v, out)
+	case j.fate().dropping.State != job.Waiting:
+		h.end(now, j, j.fate().dropping, out)
+	default:
+		if why := h.hopeless(j); why != "" {
+			h.end(now, j, job.Verdict{State: job.Failed, Reason: why}, out)
+		}
+	}
+}
+
+// hopeless says why a job can not go on, empty if it can.
+func (h *Ledger) hopeless(j *Job) string {
+	l := j.Learned()
+	last := l.LastDetail
+	if last != "" {
+		last = ": " + last
+	}
+	if l.Failures >= max(1, j.Spec.MaxFailures) {
+		return fmt.Sprintf("%d times in a row its subjobs ended without progress%s", l.Failures, last)
+	}
+	if l.Kills >= h.cfg.MaxKills {
+		return fmt.Sprintf("%d times in a row its subjobs were ended from outside%s", l.Kills, last)
+	}
+	for _, bad := range l.Suspects {
+		if bad.Limit < 0 {
+			return fmt.Sprintf("%s %d fails whenever it runs alone%s", j.Spec.UnitName(), bad.Range.From, last)
+		}
+	}
+	if bad, most := j.work().skipped.Len()-j.work().forgiven, max(16, j.Spec.Total/100); bad > most {
+		return fmt.Sprintf("%d %ss were bad, more than the %d that may be skipped%s", bad, j.Spec.UnitName(), most, last)
+	}
+	return h.supply.Beyond(j)
+}
+
+func first(s job.Ranges, n int) job.Ranges { return s[:min(n, len(s))] }
+
+// length of a range of time as a duration, for learning.
+func ran(r *job.Result) time.Duration { return max(0, r.Ran()) }

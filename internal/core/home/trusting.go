@@ -1,0 +1,80 @@
+package home
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/score"
+	"sluice.dev/sluice/internal/core/market/trust"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Trust is what a job's declarations are held against: its own, and until it has one its queue's, so that a queue whose jobs
+// lie gains nothing by many new ones.
+func (j *Job) Trust() protocol.Trust {
+	if j.Learned().Trust.Seen == 0 {
+		return trust.Fresh(j.q.standing.Trust)
+	}
+	return j.Learned().Trust
+}
+
+// observe holds what was declared for a subjob against its result, for the job and for its queue. What was ended from
+// outside says nothing about either.
+func (h *Ledger) observe(j *Job, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, out *protocol.Out) {
+	if h.cfg.Trust == nil || r.Outcome == job.Stopped || r.Outcome == job.Lost || r.Outcome == job.NodeFailed || r.Start == 0 {
+		return
+	}
+	o := trust.Observation{
+		Risk: c.End.Sub(c.Start).Milliseconds(), Planned: c.Plan.Wall, Ran: r.Ran(),
+		Predicted: c.Demand[trp.Memory], Peak: r.Peak[trp.Memory], Theta: j.Spec.Theta,
+	}
+	if r.Outcome == job.MemoryKilled {
+		o.Peak = max(o.Peak, o.Predicted+1) // the last sample may have missed the top
+	}
+	if c.Bid != nil {
+		o.Declared, o.Observed = c.Bid.Score, score.Observed(j.Spec, c, done, r)
+	}
+	if c.Plan.Extended != 0 { // it became another than the one that was declared: of that only the memory can be held against it
+		o.Observed, o.Risk, o.Planned = o.Declared, 0, 0
+	}
+	q := j.q.standing
+	q.Queue = j.q.Name
+	l.Trust = j.Trust()
+	if c.Bid != nil {
+		h.cfg.Trust.Observe(&l.Trust, o)
+		o.Theta = 0 // its jobs have thetas of their own
+		h.cfg.Trust.Observe(&q.Trust, o)
+		h.fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &q})
+	}
+	if !trust.Unsafe(&l.Trust, j.Spec.Theta) {
+		return
+	}
+	spread := trust.Inflate(&l.Trust, l.Spread)
+	table, err := trp.Spread(j.Spec.Profile, j.Spec.Total, j.Spec.Theta, spread)
+	if err != nil {
+		return // the profile compiled at submission; with more spread it has nothing to object to
+	}
+	// What its template has taught stays a floor: a job that is not like the others is given more by this, never less.
+	now := along(table.Bounds, j.Safe())
+	for i, row := range table.Least {
+		for k := range row {
+			row[k] = max(row[k], now.Least[i][k])
+		}
+	}
+	withinReach(&table, &now, h.supply.Largest(j.Spec), l.MemoryScale)
+	l.Spread, l.Safe = spread, &table
+}
+
+// withinReach lowers what a wider profile needs to the largest slice where the present one fits there: no headroom is worth
+// the job.
+func withinReach(wider, now *trp.Table, largest quantity.Amount, scale int64) {
+	if largest == 0 {
+		return
+	}
+	holds := quantity.Amount(quantity.MulDiv(int64(largest), trp.Unscaled, max(trp.Unscaled, scale))) - 1 // both round up
+	for i, row := range wider.Least {
+		for k := range row {
+			row[k] = min(row[k], max(now.Least[i][k], holds))
+		}
+	}
+}

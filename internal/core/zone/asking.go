@@ -1,0 +1,72 @@
+package zone
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// ask has the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
+func (z *Zone) ask(now quantity.Instant, j *home.Job, s *slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
+	a := &home.Ask{
+		Job: j, Slice: s.id, Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Bid: p.Bid, Version: s.view.Version,
+		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall, Window: p.Window, Round: p.Round, Option: p.Option},
+	}
+	z.onSlices(a.Slice, a.Also, func(s *slice) { s.asks = append(s.asks, a) })
+	z.floor.Served(&entryOf(j).floor)
+	z.home.Ask(now, a, reservation, out)
+}
+
+// take takes an ask out of the ledger and off its slices; nil if nobody waits for it any more.
+func (z *Zone) take(id uint64) *home.Ask {
+	a := z.home.TakeAsk(id)
+	if a != nil {
+		z.onSlices(a.Slice, a.Also, func(s *slice) { s.asks = slices.DeleteFunc(s.asks, func(b *home.Ask) bool { return a == b }) })
+	}
+	return a
+}
+
+// granted hands a node's grant on to the ledger.
+func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	if a := z.take(in.Ask); a != nil {
+		z.home.Granted(now, a, in, out)
+	}
+}
+
+// refused: the view was stale, a fresh Offer follows; or an extension was not to be had.
+func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	if a := z.take(in.Ask); a != nil {
+		entryOf(a.Job).rigid.Refused(now)
+		z.home.BackOff(now, a.Job, z.present(a.Version, a.Slices()), a.ID(), in.Text)
+		return
+	}
+	if id, sl, version, ok := z.planner.Refuse(in.Ask); ok {
+		if j := z.home.Job(id); j != nil && j.Active() {
+			z.home.BackOff(now, j, z.present(version, []job.SliceID{sl.Name()}), in.Ask, in.Text)
+		}
+		return
+	}
+	z.home.NotExtended(in, out)
+}
+
+// present are the slices that something was asked of, as long as the first shows the view that this was decided on: what was
+// refused on an older one is no longer on offer.
+func (z *Zone) present(version uint64, on []job.SliceID) []job.SliceID {
+	if s := z.site(on[0]); s.view != nil && s.view.Version > version {
+		return nil
+	}
+	return on
+}
+
+// lapse forgets what nobody answered in time.
+func (z *Zone) lapse(now quantity.Instant) {
+	for id := z.home.Lapsed(now); id != 0; id = z.home.Lapsed(now) {
+		a := z.take(id)
+		z.home.BackOff(now, a.Job, a.Slices(), id, home.Silent)
+	}
+	z.planner.Lapse(now)
+}
