@@ -188,6 +188,43 @@ func TestAFilingIsAnsweredWhenItIsDurable(t *testing.T) {
 	})
 }
 
+// What can't be filed is not answered, wherever it stands among others that are: its actor would forget the only record of it.
+func TestWhatCanNotBeFiledIsNotAnswered(t *testing.T) {
+	for at := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			r, g, c := archiveRig(t)
+			list := []protocol.Message{filing("a", 1), filing("b", 1), filing("c", 1)}
+			bad := list[at].Job
+			list[at].Filed[0].Job = "another"
+			g.say = func(in *protocol.Message) []protocol.Message {
+				if in.Kind == protocol.Cancel {
+					return list
+				}
+				return nil
+			}
+			h, stop := r.start(t)
+			if err := h.Cancel(context.Background(), "", "a"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * gather)
+			synctest.Wait()
+			answered := map[job.ID]bool{}
+			for _, m := range g.hears(protocol.Archived) {
+				answered[m.Job] = true
+			}
+			for _, m := range list {
+				_, there, err := c.Archive.Recall(protocol.Gate, m.Job)
+				if want := m.Job != bad; err != nil || there != want || answered[m.Job] != want {
+					t.Errorf("job %s, with %s bad: it is archived is %v, said is %v; %v", m.Job, bad, there, answered[m.Job], err)
+				}
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // A purge behind a filing removes what was filed, though both waited together.
 func TestWhatIsPurgedIsNotFiledBehindIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -478,6 +515,19 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 		}
 		if j, err := h.Job(context.Background(), "c"); errkind.Of(err) != errkind.NotFound {
 			t.Errorf("a job that was deleted: %+v, %v", j, err)
+		}
+		// Of job d the gate has filed the next life, and its home has not yet.
+		if err := c.Archive.File([]archive.Part{gatePart(t, "d", 1, 1), gatePart(t, "d", 2, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		zone, err := archive.NewPart(protocol.Zone, "d", 1, []protocol.Fact{{
+			Kind: protocol.HomeKept, Job: "d", Record: &protocol.Record{Job: "d", Generation: 1, Spec: spec("d"), Verdict: job.Verdict{State: job.Failed}},
+		}})
+		if err == nil {
+			err = c.Archive.File([]archive.Part{zone})
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 		page, err := h.Jobs(context.Background(), status.JobQuery{Limit: 5})
 		if err != nil || len(page.Jobs) != 1 || page.Jobs[0].Name != "b" {
