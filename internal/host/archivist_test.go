@@ -465,7 +465,7 @@ func (z *shelved) Job(_ quantity.Instant, name job.ID) (j status.Job, ok bool) {
 	if z.record == nil {
 		return j, false
 	}
-	return status.Job{Name: name, Generation: z.record.Generation, State: z.record.Verdict.State}, true
+	return status.Job{Name: name, Generation: z.record.Generation, State: z.record.Verdict.State, Submitted: z.record.Submitted}, true
 }
 
 func (z *shelved) Brief(now quantity.Instant, name job.ID) (status.Job, bool) {
@@ -488,6 +488,33 @@ func (g *requeued) Life(id job.ID) job.Generation {
 		return 2
 	}
 	return 0
+}
+
+// A list says how many archived jobs are older than those that it shows.
+func TestAListSaysHowManyAreOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, g, c := archiveRig(t)
+		r.actors = func() actor.Set { return actor.Set{Gate: g, Zone: &shelved{}, Node: &toyNode{}} }
+		h, stop := r.start(t)
+		for i, name := range []job.ID{"a", "b", "c", "d", "e"} {
+			zone, err := archive.NewPart(protocol.Zone, name, 1, []protocol.Fact{{
+				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: 1, Spec: spec(name), Submitted: quantity.Instant(1 + i), Verdict: job.Verdict{State: job.Finished}},
+			}})
+			if err == nil {
+				err = c.Archive.File([]archive.Part{gatePart(t, name, 1, quantity.Instant(1+i)), zone})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		page, err := h.Jobs(context.Background(), status.JobQuery{Limit: 2})
+		if err != nil || len(page.Jobs) != 2 || page.Jobs[0].Name != "d" || page.Older != 3 {
+			t.Errorf("%+v, %v; want d and e, and three that are older", page, err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Whoever has just requeued an archived job is not told how its last life ended: what its home has filed is of that one.
@@ -515,6 +542,15 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 		}
 		if j, err := h.Job(context.Background(), "c"); errkind.Of(err) != errkind.NotFound {
 			t.Errorf("a job that was deleted: %+v, %v", j, err)
+		}
+		if err := c.Archive.File([]archive.Part{gatePart(t, "e", 1, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := h.Job(context.Background(), "e"); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "restore") {
+			t.Errorf("a job of which the archive has lost a part: %+v, %v", j, err)
+		}
+		if err := c.Archive.Discard([]archive.Discarded{{Job: "e", UpTo: 1}}); err != nil {
+			t.Fatal(err)
 		}
 		// Of job d the gate has filed the next life, and its home has not yet.
 		if err := c.Archive.File([]archive.Part{gatePart(t, "d", 1, 1), gatePart(t, "d", 2, 1)}); err != nil {

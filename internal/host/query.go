@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -111,7 +112,8 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 			return zero, err
 		}
 		// Asked first and looked up then: what has left memory by now is in the archive.
-		if r.present == 0 {
+		cold := r.present == 0
+		if cold {
 			if r.present, err = h.archivedLife(name); err != nil {
 				return zero, err
 			}
@@ -125,7 +127,8 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 		if r.present == 0 {
 			return zero, errkind.Errorf(errkind.NotFound, "there is no job %q; see the list of jobs for those there are", name)
 		}
-		if v, of, err := archivedView(h, name, filed, life); err != nil || of == r.present || of != 0 && planted.In(planted.ShowEarlierLife) {
+		v, of, err := archivedView(h, name, filed, life)
+		if err != nil || of == r.present || of != 0 && planted.In(planted.ShowEarlierLife) {
 			return v, err
 		}
 		select {
@@ -133,6 +136,10 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 		case <-ctx.Done():
 			return zero, errkind.Errorf(errkind.Unavailable, "job %s was accepted and is on its way to its home: ask again: %w", name, ctx.Err())
 		case <-limit.C:
+			if cold && of == 0 && !r.ok { // the gate let go of it, and its home has done so before
+				return zero, errkind.Errorf(errkind.Corrupt, "archive %s: what the home of job %q filed is missing: restore the archive's directory from a backup; or go on without the job: `sluice delete %s`",
+					filepath.Join(h.opts.DataDir, ArchiveDir), name, name)
+			}
 			return zero, errkind.Errorf(errkind.Unavailable, "job %s was accepted and is on its way to its home: ask again", name)
 		case <-h.done:
 			return zero, errStopping()

@@ -78,6 +78,35 @@ func TestASupervisorTakesTheNext(t *testing.T) {
 	})
 }
 
+// TestASupervisorHandsNothingOn: what a subjob is, and what it does to itself, is not to be seen in the next one of its supervisor.
+func TestASupervisorHandsNothingOn(t *testing.T) {
+	both(t, func(t *testing.T, change func(*process.Options)) {
+		b := newBench(t, change)
+		const is = `env | grep -v -e ^SLUICE_ -e ^TMPDIR= -e ^PWD= -e ^HOME= -e ^_= | sort; umask; grep -v -i pending /proc/self/limits; grep -e ^SigBlk -e ^SigIgn -e ^SigCgt -e ^Cap -e ^Groups /proc/self/status
+			cat /proc/self/oom_score_adj; nice; ls /proc/self/fd | wc -l; ls -A . ; `
+		does := is + `umask 0; ulimit -n 17; ulimit -f 3; trap "" USR1 HUP; renice -n 5 $$; cd /; exit 0`
+		said := map[int]string{}
+		for i, command := range []string{is, does, is} {
+			m := nth(i+1, "sh", "-c", command)
+			if i == 1 {
+				m.Spec.Launch.Env = []string{"FORMER=1"}
+			}
+			b.run(m, job.Done)
+			said[i] = shim.Tail(b.at(m.Token).Stdout(), 1000, 100_000)
+			b.commit(m)
+		}
+		if !strings.Contains(said[1], "FORMER=1") || said[0] == "" {
+			t.Fatalf("the second subjob was %q, want one with a variable of its own", said[1])
+		}
+		if said[2] != said[0] {
+			t.Errorf("behind another subjob the next one is\n%s\nwithout it\n%s", said[2], said[0])
+		}
+		if all := supervisors(b.o.DataDir); len(all) != 1 {
+			t.Errorf("supervisors %v, want one for all", all)
+		}
+	})
+}
+
 // TestASupervisorThatIsKilledWhileItWaits is no subjob's failure, whether it is gone or hears of the subjob just before.
 func TestASupervisorThatIsKilledWhileItWaits(t *testing.T) {
 	b := newBench(t, nil)
