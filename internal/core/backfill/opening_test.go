@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy/fifo"
@@ -38,7 +37,7 @@ type (
 		kept  Slice
 	}
 	parkJob struct {
-		spec   *job.Spec
+		rigidJob
 		avoids []*Slice
 		// asked counts the slices of which it was asked whether it avoids them.
 		asked int
@@ -65,18 +64,6 @@ func (s *parkSlice) Free(now quantity.Instant, out []protocol.Gap) []protocol.Ga
 	}
 	return out
 }
-
-func (d *parkJob) Name() job.ID                { return d.spec.Name }
-func (d *parkJob) Spec() *job.Spec             { return d.spec }
-func (d *parkJob) Submitted() quantity.Instant { return 1 }
-func (d *parkJob) View() atomizer.View {
-	return atomizer.View{Spec: d.spec, Learned: &protocol.Learned{}}
-}
-func (d *parkJob) Active() bool                                    { return true }
-func (d *parkJob) Waiting() bool                                   { return true }
-func (d *parkJob) Asking() bool                                    { return false }
-func (d *parkJob) Waits(quantity.Instant) market.Reason            { return market.Eligible }
-func (d *parkJob) CountRefusal(atomizer.Refusal, quantity.Instant) {}
 
 func (d *parkJob) Avoids(s *Slice) bool {
 	d.asked++
@@ -131,11 +118,11 @@ func (p *park) gaps() (list []protocol.Gap) {
 
 // job is one with a walltime or none, of one slice or several, that is as fast on every slice or not, and may avoid some.
 func (p *park) job() *Job {
-	d := &parkJob{spec: &job.Spec{
+	d := &parkJob{rigidJob: rigidJob{&job.Spec{
 		Name: "j", Queue: "default", Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 1, Deadline: quantity.Never,
 		Walltime: time.Duration(1+p.draw(20)) * 30 * time.Second,
 		Safe:     trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{quantity.Amount([]int64{1, 6, 12, 20}[p.draw(4)] << 30)}}},
-	}}
+	}}}
 	switch p.draw(4) {
 	case 0:
 		d.spec.Slices = 1 + p.draw(4)

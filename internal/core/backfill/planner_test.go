@@ -13,9 +13,12 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
+// rigidJob is the owner's side of a job that waits.
+type rigidJob struct{ spec *job.Spec }
+
 // fake is the owner of one job, one slice and all that is asked for.
 type fake struct {
-	spec     *job.Spec
+	rigidJob
 	floor    market.Slice
 	gaps     []protocol.Gap
 	reserved []protocol.Reservation
@@ -34,18 +37,20 @@ type (
 	fakeSlice fake
 )
 
-func (d *fakeJob) Name() job.ID                { return d.spec.Name }
-func (d *fakeJob) Spec() *job.Spec             { return d.spec }
-func (d *fakeJob) Submitted() quantity.Instant { return 1 }
-func (d *fakeJob) View() atomizer.View {
+func (d rigidJob) Name() job.ID                { return d.spec.Name }
+func (d rigidJob) Spec() *job.Spec             { return d.spec }
+func (d rigidJob) Submitted() quantity.Instant { return 1 }
+func (d rigidJob) View() atomizer.View {
 	return atomizer.View{Spec: d.spec, Learned: &protocol.Learned{}}
 }
-func (d *fakeJob) Active() bool                                    { return true }
-func (d *fakeJob) Waiting() bool                                   { return !d.gone && len(d.started) == 0 }
-func (d *fakeJob) Asking() bool                                    { return false }
-func (d *fakeJob) Waits(quantity.Instant) market.Reason            { return market.Eligible }
-func (d *fakeJob) Avoids(*Slice) bool                              { return false }
-func (d *fakeJob) CountRefusal(atomizer.Refusal, quantity.Instant) {}
+func (d rigidJob) Active() bool                                    { return true }
+func (d rigidJob) Waiting() bool                                   { return true }
+func (d rigidJob) Asking() bool                                    { return false }
+func (d rigidJob) Waits(quantity.Instant) market.Reason            { return market.Eligible }
+func (d rigidJob) Avoids(*Slice) bool                              { return false }
+func (d rigidJob) CountRefusal(atomizer.Refusal, quantity.Instant) {}
+
+func (d *fakeJob) Waiting() bool { return !d.gone && len(d.started) == 0 }
 
 func (s *fakeSlice) Name() job.SliceID                { return "s" }
 func (s *fakeSlice) Node() job.NodeID                 { return "n" }
@@ -73,10 +78,10 @@ func (x *fake) Job(job.ID) *Job                          { return x.job }
 
 // alone is a planner with one rigid job of a minute and one slice, and nothing around it.
 func alone(gaps ...protocol.Gap) (x *fake, pl *Planner, j *Job, s *Slice) {
-	x = &fake{gaps: gaps, spec: &job.Spec{
+	x = &fake{gaps: gaps, rigidJob: rigidJob{&job.Spec{
 		Name: "a", Queue: "default", Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, MaxFailures: 3, Deadline: quantity.Never,
 		Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{1 << 20}}},
-	}}
+	}}}
 	floor := market.NewFloor(market.FloorConfig{Policy: fifo.Policy{}}, nil)
 	x.floor.Supply = (*fakeSlice)(x)
 	pl = New(Config{Discipline: Discipline{Reserve: 1, Overtake: true}, Retry: time.Second, AskTTL: time.Second}, floor, x)
