@@ -54,12 +54,12 @@ func (p *plot) around(a Axis, of func(Dot) float64, low, high float64) *scale {
 
 // point draws one dot and its name, which goes where it hides nothing; a name that finds no such place is left to the title.
 func (p *plot) point(s Series, x, y, right float64, taken *[]box) {
-	style := styleOf(s.Name)
+	look := styleOf(s.Name)
 	ink := `fill="currentColor" fill-opacity="0.75"`
 	if s.ours() {
-		ink = fmt.Sprintf(`fill="%s" font-weight="600"`, style.color)
+		ink = fmt.Sprintf(`fill="%s" font-weight="600"`, look.color)
 	}
-	p.put(`<g class="series"><title>%s: %s, %s</title>%s`, html.EscapeString(s.Name), figure(s.Dots[0].X, p.X.Unit), figure(s.Dots[0].Y, p.Y.Unit), style.mark(x, y))
+	p.put(`<g class="series"><title>%s: %s, %s</title>%s`, html.EscapeString(s.Name), figure(s.Dots[0].X, p.X.Unit), figure(s.Dots[0].Y, p.Y.Unit), look.mark(x, y))
 	if b, ok := beside(x, y, s.Name, right, *taken); ok {
 		*taken = append(*taken, b)
 		p.put(`<text x="%.1f" y="%.1f" font-size="11" %s>%s</text>`, b.x, b.y+b.height-3, ink, html.EscapeString(s.Name))
@@ -121,12 +121,14 @@ func (p *plot) corner(right, bottom float64) {
 		return
 	case measure.Lower:
 		x, anchor, arrow = chartLeft+8, "start", "↙"
+	case measure.Higher: // the right
 	}
 	switch p.Y.Better {
 	case measure.Neither:
 		return
 	case measure.Higher:
 		y, arrow = chartTop+14, map[string]string{"↘": "↗", "↙": "↖"}[arrow]
+	case measure.Lower: // the bottom
 	}
 	p.text(x, y, fmt.Sprintf(`text-anchor="%s" fill-opacity="0.6"`, anchor), arrow+" better")
 }

@@ -19,8 +19,8 @@ func Policies() []policy.Policy {
 	return []policy.Policy{shortest.Policy{}, fair.Policy{}, deadline.Policy{}, throughput.Policy{}, fifo.Policy{}}
 }
 
-// aliases are the names of before. They still choose, in files, flags and tapes; what is shown is the policy's own name.
-var aliases = []struct{ was, is string }{
+// aliasTable has the names of before. They still choose, in files, flags and tapes; what is shown is the policy's own name.
+var aliasTable = []struct{ was, is string }{
 	{"fairness", "fair"},
 	{"sla", "deadline"},
 	{"efficiency", "throughput"},
@@ -41,7 +41,7 @@ func Names() []string {
 // ByName finds a policy by its name or an alias of it; the error, of kind Invalid, names those there are.
 func ByName(name string) (policy.Policy, error) {
 	own := name
-	for _, a := range aliases {
+	for _, a := range aliasTable {
 		if a.was == name {
 			own = a.is
 		}

@@ -139,7 +139,7 @@ func (e *Executor) clear(j job.ID, before job.Generation) error {
 
 // discard moves a tree, if it is there, into the trash, under a name of its own.
 func (e *Executor) discard(path string) (moved bool, err error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err = os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	// No folder is made for it there: emptyTrash could remove that before the tree is in it.
