@@ -141,7 +141,7 @@ func TestSubjobsOutliveTheirDaemon(t *testing.T) {
 // A rigid job is promised a time behind what runs; the promise outlives the daemon.
 func TestKilledWhileARigidJobHasAReservation(t *testing.T) {
 	t.Parallel()
-	d := up(t, "sim:custom,mem=64Mi")
+	d := up(t, "sim:custom,mem=64Mi", "--rigid", "easy")
 	d.submit(spec("before", "items: {total: 20, perItem: 100ms, grid: 20}", each("sleep 0.05")))
 	d.running("before", 1)
 	d.submit(spec("head", "rigid: {walltime: 2s}", `echo whole > "$SLUICE_OUTPUT_DIR/o"`))
