@@ -20,7 +20,7 @@ func (a *alike) share(list []answer) []answer {
 	h := digest.New()
 	for i := range list {
 		x := &list[i]
-		h = x.demand.Mix(h.Int(int64(x.need), int64(x.refusal.Why), int64(x.refusal.Least), int64(x.refusal.Need), int64(x.laxity), int64(x.wall)))
+		h = h.Int(int64(x.need), int64(x.refusal.Why), int64(x.refusal.Least), int64(x.refusal.Need), int64(x.laxity), x.index)
 	}
 	sum := h.Sum()
 	if known := (*a)[sum]; slices.Equal(known, list) {

@@ -16,7 +16,7 @@ func (f *Floor) index(j *Job, c *Class) int64 {
 		return 0
 	}
 	if o, runs := f.outlook(j, c); runs {
-		return f.indexer.Index(&o)
+		return f.indexer.Index(o)
 	}
 	return 0
 }

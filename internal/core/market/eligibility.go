@@ -11,7 +11,6 @@ import (
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Lengths of windows and needs of jobs.
@@ -64,9 +63,6 @@ type answer struct {
 	laxity time.Duration
 	// index is what the policy makes of the job there.
 	index int64
-	// wall and demand bound every piece of it on this class.
-	wall   time.Duration
-	demand trp.Vector
 }
 
 // group is the ranked jobs of one queue, or of all where queues make no difference to the policy, by class.
@@ -319,7 +315,7 @@ func (f *Floor) answer(j *Job, c *Class) (a answer, ok bool) {
 			return a, true
 		}
 		_, a.refusal = ask(0)
-		a.need, a.wall, a.demand = p.Length, p.Wall, p.Demand
+		a.need = p.Length
 		if j.Spec().Walltime == 0 {
 			a.need = open
 		}
@@ -338,13 +334,6 @@ func (f *Floor) answer(j *Job, c *Class) (a answer, ok bool) {
 		guess = 0
 	}
 	a.need = leastLength(yes, guess, longest)
-	if f.cfg.Policy.Motion() == policy.ByUse {
-		p, _ := ask(open - 1)
-		a.wall, a.demand = p.Wall, p.Demand
-		if j.Spec().Kind == job.Items {
-			a.demand = c.Capacity // a shorter piece may lie elsewhere, where more is needed
-		}
-	}
 	return a, true
 }
 
@@ -355,15 +344,13 @@ func (f *Floor) hopes(j *Job, c *Class, a answer) (answer, bool) {
 	fit := func(d time.Duration) (atomizer.Piece, atomizer.Refusal) {
 		return atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec()), End: quantity.Instant(d)})
 	}
-	whole, _ := fit(open - 1)
 	v.Hopeful = true
 	_, r := fit(longest)
 	if r.Why != atomizer.Interested {
 		_, most := j.Queue()
 		return a, 0 < most && most <= longest && r == a.refusal // others are longer yet, where something known ends them
 	}
-	hoped, _ := fit(open - 1)
-	a.need, a.wall, a.demand = longest, max(whole.Wall, hoped.Wall), c.Capacity
+	a.need = longest
 	return a, true
 }
 

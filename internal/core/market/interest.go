@@ -142,20 +142,20 @@ func (f *Floor) reconsider(now quantity.Instant, j, but *Job, s *Slice, w *windo
 
 // best finds the indexed job, but for one that is not meant, that the policy asks first for a window of a class.
 func (f *Floor) best(now quantity.Instant, c *Class, w *window, but *Job, pick *candidate) {
-	motion, length := f.cfg.Policy.Motion(), w.length(now)
+	kept, length := f.cfg.Policy.Motion().Kept(), w.length(now)
 	for _, g := range f.groups {
 		if c.at >= len(g.rankings) {
 			continue
 		}
 		r := &g.rankings[c.at]
-		if motion.Kept() {
+		if kept {
 			if j := f.foremost(now, c, r.Within(length), but); j != nil {
 				f.consider(now, j, c, w.end, &atomizer.Piece{}, pick)
 			}
 			continue
 		}
 		for j := range r.Within(length) {
-			if j == but || motion == policy.ByUse && pick.job != nil && j.uses(c, length) < pick.Used {
+			if j == but {
 				continue
 			}
 			p, _ := f.Fit(j, c, max(w.start, now), w.end)
@@ -192,12 +192,6 @@ func (f *Floor) foremost(now quantity.Instant, c *Class, jobs iter.Seq[*Job], bu
 	clear(moved)
 	f.moved = moved[:0]
 	return best
-}
-
-// uses bounds what any piece of an indexed job uses of a window, in MiB-milliseconds.
-func (j *Job) uses(c *Class, length time.Duration) int64 {
-	a := &j.answers[c.at]
-	return policy.MiB(a.demand) * min(a.wall, length).Milliseconds()
 }
 
 // offer asks one job and counts why it is not interested. bids says whether it is.

@@ -239,7 +239,7 @@ func (f *Floor) cuts(now quantity.Instant, g *signal, s *Slice, w *window) bool 
 func (f *Floor) askAgent(now quantity.Instant, s *Slice, w *window, t *turn, pick *candidate, out *protocol.Out) {
 	j := pick.job
 	t.first, t.second = pick.Candidate, policy.Candidate{}
-	if f.cfg.Policy.Motion() == policy.ByUse || f.cfg.Policy.Motion() == policy.Free {
+	if !f.cfg.Policy.Motion().Kept() {
 		var second candidate
 		f.firstOf(now, s, w, true, t, j, &second)
 		t.second = second.Candidate

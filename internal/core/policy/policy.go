@@ -54,8 +54,6 @@ const (
 	WithinQueue
 	// ByClass: as Still, but it reads Index, which is another on each class of slices. Such a policy is an Indexer.
 	ByClass
-	// ByUse: with every window, and whose piece uses more of it is asked first.
-	ByUse
 	// Free: with every window, in a way that only Compare knows.
 	Free
 )

@@ -78,7 +78,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 // TestManyJobsAreCountedBySample: of more jobs than are asked, those asked stand for all, in what is said of windows and, under a
 // policy whose order moves with every window, of ranks. Under others a rank is exact.
 func TestManyJobsAreCountedBySample(t *testing.T) {
-	for _, p := range []policy.Policy{fifo.Policy{}, fair.Policy{}, throughput.Policy{}} {
+	for _, p := range []policy.Policy{fifo.Policy{}, fair.Policy{}, throughput.Policy{}, free{}} {
 		t.Run(p.Name(), func(t *testing.T) { countsMany(t, p) })
 	}
 }
@@ -119,7 +119,7 @@ func countsMany(t *testing.T, p policy.Policy) {
 	}
 	w.step(protocol.Message{Kind: protocol.Tick})
 	e, _ := w.z.Explain(w.now, "j10003") // the middle one of 5,000, of which the first was just asked
-	r, moves := e.Rank, p.Motion() == policy.ByUse
+	r, moves := e.Rank, !p.Motion().Kept()
 	if r.About != moves || strings.Contains(e.Prospect, "about ") != moves || !moves && (r.Place < 2500 || r.Place > 2501 || r.Of < 4999 || r.Of > 5000) {
 		t.Errorf("%+v, %q", r, e.Prospect)
 	}

@@ -288,7 +288,7 @@ func TestAHostileAgentHoldsNoWindow(t *testing.T) {
 type filling struct{}
 
 func (filling) Name() string          { return "filling" }
-func (filling) Motion() policy.Motion { return policy.ByUse }
+func (filling) Motion() policy.Motion { return policy.Free }
 func (filling) Compare(a, b *policy.Candidate) int {
 	return cmp.Or(cmp.Compare(b.Used, a.Used), policy.ByAge(a, b))
 }

@@ -69,11 +69,6 @@ func moves(t *testing.T, p policy.Policy) {
 		switch p.Motion() {
 		case policy.Free:
 			return
-		case policy.ByUse:
-			if a.Used > b.Used && p.Compare(&a, &b) > 0 {
-				t.Fatalf("%+v uses more than %+v and comes after it", a, b)
-			}
-			return
 		case policy.WithinQueue:
 			b.QueueAttained, b.Weight = a.QueueAttained, a.Weight
 		case policy.Still, policy.ByClass:

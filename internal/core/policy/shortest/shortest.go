@@ -24,7 +24,7 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 }
 
 // Index is the job's density.
-func (Policy) Index(o *policy.Outlook) int64 { return o.Density() }
+func (Policy) Index(o policy.Outlook) int64 { return o.Density() }
 
 // Motion: the density of a job is its own, on each class of slices.
 func (Policy) Motion() policy.Motion { return policy.ByClass }

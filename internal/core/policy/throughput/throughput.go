@@ -33,7 +33,7 @@ const (
 
 // Index is the job's gain, its advantage times the share that this is of its best, and where that is the same its brevity: what a
 // millisecond of having it over is worth.
-func (Policy) Index(o *policy.Outlook) int64 {
+func (Policy) Index(o policy.Outlook) int64 {
 	gain := quantity.MulDiv(o.Advantage, o.Advantage, o.Best) / 1000
 	brevity := o.Worth / max(1, o.Left.Milliseconds()) >> 12 // 3,000 steps still for a job of a day
 	return min(gain, mostGain)<<brevityBits | min(brevity, mostBrevity)

@@ -10,12 +10,12 @@ import (
 
 func TestIndex(t *testing.T) {
 	const day = 24 * time.Hour
-	of := func(left time.Duration, advantage, best int64) *policy.Outlook {
-		return &policy.Outlook{Worth: 1 << 50, Left: left, Advantage: advantage, Best: best}
+	of := func(left time.Duration, advantage, best int64) policy.Outlook {
+		return policy.Outlook{Worth: 1 << 50, Left: left, Advantage: advantage, Best: best}
 	}
 	for _, c := range []struct {
 		name       string
-		less, more *policy.Outlook
+		less, more policy.Outlook
 	}{
 		{"a greater advantage", of(time.Second, 1_000_000, 1_000_000), of(day, 1_500_000, 1_500_000)},
 		{"as great, and a smaller share of its best", of(time.Second, 1_500_000, 3_000_000), of(day, 1_500_000, 1_500_000)},
