@@ -61,20 +61,80 @@ func (f *Floor) inviteOne(now quantity.Instant, o *offer, j *Job) {
 }
 
 // inviteCrowd invites those in the index: where there are more than the audience holds, one half are the first in the policy's
-// order, and one half have waited longest of the rest. So whoever has waited longest of all is always asked. No more of them are
-// looked at than are invited, but for chunks of those whose need is not met.
+// order, and one half have waited longest of the rest. So whoever has waited longest of all is always asked. Where bids go by the
+// policy's index all of the audience are the first in its order, and to them come those that go first since they have waited too long, at
+// most half as many. No more of them are looked at than are invited, but for chunks of those whose need is not met.
 func (f *Floor) inviteCrowd(now, at quantity.Instant, c *Class, w *window) {
 	most, from, length := f.cfg.Market.Audience, len(f.invited), w.length(at)
+	first, all, waited := most/2, most, time.Duration(-1)
+	if f.ranksBids() {
+		first, all, waited = most, most+most/2, f.cfg.Market.Starve
+	}
+	f.invitation++
 	if !f.crowded(c, length, most) {
 		f.inviteFirst(now, at, c, length, from+most)
 		return
 	}
-	f.inviteFirst(now, at, c, length, from+most/2)
-	f.invitation++
+	f.inviteFirst(now, at, c, length, from+first)
 	for _, j := range f.invited[from:] {
 		j.invitation = f.invitation
 	}
-	f.inviteLongest(at, c, length, from+most)
+	if f.ranksBids() && waited < 0 {
+		return
+	}
+	f.inviteLongest(at, c, length, from+all, waited)
+}
+
+// ranksBids says whether the rankings are in the order of what jobs could bid at most: bids go by the policy's index.
+func (f *Floor) ranksBids() bool { return f.indexer != nil && f.cfg.Market.Weights.Rates() }
+
+// askBeyond asks who is eligible and was not invited, for as long as it could bid more for a millisecond than everybody who was asked
+// does. So no bid that is not heard is better than the best that is: the index bounds what a job bids, and the fullness of its queue's purse.
+// Where bids do not go by the index nobody is asked beyond the audience.
+func (f *Floor) askBeyond(now quantity.Instant, at int32, o *offer, w *window) {
+	c, length := o.slice.class, w.length(now)
+	if !o.full || !f.ranksBids() || !f.crowded(c, length, f.cfg.Market.Audience) {
+		return
+	}
+	best, m := int64(0), f.cfg.Market
+	heard := func(from int) {
+		for i := from; i < len(f.asks); i++ {
+			if a := &f.asks[i]; a.offer == at {
+				best = max(best, f.bestRate(&reckoning{now: now, offer: o}, a.quote))
+			}
+		}
+	}
+	heard(0)
+	for _, g := range f.groups {
+		if c.at >= len(g.rankings) {
+			continue
+		}
+		for j := range g.rankings[c.at].Within(length) {
+			most := m.Weights.MostRate(j.answers[c.at].index, precedence(mostPrecedence))
+			if most <= best {
+				break
+			}
+			if j.invitation == f.invitation || scaled(f.mostRate(j, c), f.fullness(now, j)) <= best {
+				continue
+			}
+			n := len(f.asks)
+			f.hear(now, at, j, o, w)
+			heard(n)
+		}
+	}
+}
+
+// mostRate bounds the rate of any variant of an indexed job on a class.
+func (f *Floor) mostRate(j *Job, c *Class) int64 {
+	return f.cfg.Market.Weights.MostRate(j.answers[c.at].index, precedence(j.Spec().Priority))
+}
+
+// bestRate is the most that a variant of a quote is worth in a millisecond of its lease.
+func (f *Floor) bestRate(r *reckoning, q *quote) (best int64) {
+	for i := range q.terms {
+		best = max(best, f.rate(r, q, i))
+	}
+	return best
 }
 
 // crowded says whether more than so many jobs of the index can use a window of a class and length.
@@ -156,18 +216,21 @@ func (j *Job) keyOn(c *Class) policy.Candidate {
 	return key
 }
 
-// inviteLongest invites those that have waited longest, until so many are invited altogether.
-func (f *Floor) inviteLongest(at quantity.Instant, c *Class, length time.Duration, until int) {
+// inviteLongest invites those that have waited longest, and longer than a time, until so many are invited altogether.
+func (f *Floor) inviteLongest(at quantity.Instant, c *Class, length time.Duration, until int, than time.Duration) {
 	longer := func(a, b *Job) int { return cmp.Or(cmp.Compare(b.Waited(at), a.Waited(at)), byName(a, b)) }
 	ahead := f.moved[:0]
 	for _, j := range f.ahead {
-		if j.invitation != f.invitation && j.answers[c.at].need <= length {
+		if j.invitation != f.invitation && j.answers[c.at].need <= length && j.Waited(at) > than {
 			ahead = append(ahead, j)
 		}
 	}
 	slices.SortFunc(ahead, longer)
 	f.moved = ahead[:0]
 	for j := range f.waits[c.at].Within(length) {
+		if j.Waited(at) <= than {
+			break
+		}
 		for len(ahead) > 0 && len(f.invited) < until && longer(ahead[0], j) < 0 {
 			f.invited, ahead = append(f.invited, ahead[0]), ahead[1:]
 		}
@@ -175,7 +238,7 @@ func (f *Floor) inviteLongest(at quantity.Instant, c *Class, length time.Duratio
 			return
 		}
 		if j.invitation != f.invitation {
-			f.invited = append(f.invited, j)
+			f.invited, j.invitation = append(f.invited, j), f.invitation
 		}
 	}
 	f.invited = append(f.invited, ahead[:min(len(ahead), until-len(f.invited))]...)

@@ -24,7 +24,9 @@ type bid struct {
 	speed int64
 	// calibrated score of the job, total of both sides, and the weight it is cleared with.
 	calibrated, total, weight int64
-	left, urgency             int64
+	// rate is what a millisecond of it is worth, where scores are logarithms of that.
+	rate          int64
+	left, urgency int64
 	// price in the measure of weights; free: it goes first because its job starves, and pays nothing.
 	price int64
 	free  bool
@@ -39,20 +41,9 @@ type bid struct {
 // gather collects what everybody answers for one window: the quotes of built-in kinds, and the bids of agents.
 func (f *Floor) gather(now quantity.Instant, at int32, o *offer, w *window, r *round, uncontended bool) {
 	for _, j := range f.invite(now, now, o, w) {
-		q := f.quoteOf(now, j, o, w)
-		f.stats.Variants += q.variants
-		f.stats.Denied += q.denied
-		if q.denied > 0 {
-			j.counts.several(Denied, q.denied, now)
-		}
-		if q.refusal.Why != atomizer.Interested && !j.indexed {
-			j.counts.refusal(q.refusal, now)
-		}
-		if len(q.terms) > 0 {
-			f.read(now, q)
-			f.asks = append(f.asks, ask{quote: q, offer: at})
-		}
+		f.hear(now, at, j, o, w)
 	}
+	f.askBeyond(now, at, o, w)
 	if r == nil {
 		return
 	}
@@ -83,6 +74,23 @@ func (f *Floor) gather(now quantity.Instant, at int32, o *offer, w *window, r *r
 			}
 		}
 		f.scale(now, f.bids[from:])
+	}
+}
+
+// hear has a job of a built-in kind quote for a window.
+func (f *Floor) hear(now quantity.Instant, at int32, j *Job, o *offer, w *window) {
+	q := f.quoteOf(now, j, o, w)
+	f.stats.Variants += q.variants
+	f.stats.Denied += q.denied
+	if q.denied > 0 {
+		j.counts.several(Denied, q.denied, now)
+	}
+	if q.refusal.Why != atomizer.Interested && !j.indexed {
+		j.counts.refusal(q.refusal, now)
+	}
+	if len(q.terms) > 0 {
+		f.read(now, q)
+		f.asks = append(f.asks, ask{quote: q, offer: at})
 	}
 }
 
@@ -189,11 +197,17 @@ func (f *Floor) value(now quantity.Instant, t *bid, o *offer, w *window, unconte
 	x := f.piece(t, &v, c, &offered)
 	own, _, weight := j.Use(now)
 	x.Waited, x.Attained = j.Waited(now), own/weight
-	t.total = m.Weights.Total(t.calibrated, m.Weights.Features(&x))
+	sum, length, first := m.Weights.Features(&x).Sum(m.Weights.System), t.length(offered.End), precedence(j.Spec().Priority)
+	t.total = m.Weights.TotalOf(t.calibrated, sum)
+	if m.Weights.Rates() {
+		t.rate = m.Weights.Rate(t.calibrated, sum, x.Index, first)
+		t.weight = score.Worth(t.rate, t.Run.Milliseconds(), length.Milliseconds(), m.PerTime || w.end != quantity.Never)
+		return
+	}
 	if uncontended {
 		t.total = max(1, t.calibrated) // nobody else waits for the slice: it is as the job itself likes best
 	}
-	t.weight = quantity.MulDiv(score.Weight(t.total, t.length(offered.End), m.PerTime), precedence(j.Spec().Priority), precedence(0))
+	t.weight = quantity.MulDiv(score.Weight(t.total, length, m.PerTime), first, precedence(0))
 }
 
 // prospects notes what is left of a bid's job, and how pressing its deadline is.
@@ -210,7 +224,7 @@ func (f *Floor) piece(t *bid, v *atomizer.View, c *Class, offered *atomizer.Wind
 	return score.Variant{
 		Open: offered.Start, Shut: offered.End, Start: t.Start, End: t.Start.Add(t.length(offered.End)), Shortest: f.cfg.MinWindow,
 		Demand: t.Demand[trp.Memory], Capacity: c.Capacity[trp.Memory], Hour: c.hour(),
-		Profile: &j.Spec().Profile, Theta: j.Spec().Theta, From: t.Range.From, To: t.Range.To,
+		Index: f.trusted(j, c), Profile: &j.Spec().Profile, Theta: j.Spec().Theta, From: t.Range.From, To: t.Range.To,
 		Within: quantity.Amount(quantity.MulDiv(int64(c.Capacity[trp.Memory]), trp.Unscaled, scale)),
 	}
 }

@@ -105,7 +105,7 @@ func (f *Floor) pickWinners(now quantity.Instant, offers int) {
 		f.stats.Value += f.joint.Value
 		f.stats.Bound += f.joint.Bound
 	}
-	f.charge()
+	f.charge(now)
 }
 
 // ticks are where a bid begins and ends as clearing counts, from now on.
@@ -180,20 +180,32 @@ func (f *Floor) pickJointly(fixed []int32) {
 
 // charge says what each winner pays: of one window, where prices are VCG's, those that won in it. Who goes first because it has
 // waited too long did not win by its bid, and pays nothing.
-func (f *Floor) charge() {
+func (f *Floor) charge(now quantity.Instant) {
 	switch f.cfg.Market.Payment {
 	case FirstPrice:
 		for i := range f.bids {
 			if t := &f.bids[i]; t.won && !t.free {
-				t.price = t.weight
+				t.price = f.offered(now, t)
 			}
 		}
 	case Free:
 	case VCG:
 		for k, price := range f.clearer.Prices(f.tables[0], f.won) {
-			f.bids[f.won[k]].price = price
+			t := &f.bids[f.won[k]]
+			t.price = price
+			if f.cfg.Market.Weights.Rates() {
+				t.price = quantity.MulDiv(f.offered(now, t), price, max(1, t.weight))
+			}
 		}
 	}
+}
+
+// offered is what a bid offers to pay. Where weights are rates it is the score, so that a credit is a millisecond at a score of 1 there too.
+func (f *Floor) offered(now quantity.Instant, t *bid) int64 {
+	if f.cfg.Market.Weights.Rates() {
+		return scaled(t.total, f.fullness(now, t.job))
+	}
+	return t.weight
 }
 
 // number gives the jobs of the bids dense numbers, and their work: two bids of one job are of one work if they share
@@ -258,7 +270,7 @@ func (f *Floor) price(now quantity.Instant, t *bid) int64 {
 		return 0
 	}
 	credits := t.price / score.One
-	if !f.cfg.Market.PerTime { // weights have no time in them, and who takes a window for longer pays for longer
+	if !f.cfg.Market.PerTime || f.cfg.Market.Weights.Rates() { // weights have no time in them, and who takes a window for longer pays for longer
 		credits = quantity.MulDiv(t.price, min(t.end.Sub(t.Start), PurseTime).Milliseconds(), score.One)
 	}
 	purse, _ := f.sale.Purse(now, t.job)

@@ -8,11 +8,12 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/market/trust"
+	"sluice.dev/sluice/internal/core/policy"
 )
 
 // Config of a market that negotiates.
 type Config struct {
-	// Weights of the score.
+	// Weights of the score. What is left out is that of the objective (Under).
 	Weights score.Weights
 	// Variants is how many of one job are looked at for each window (V_max). Default 4, at most 64.
 	Variants int
@@ -29,7 +30,8 @@ type Config struct {
 	Repack Repack
 	// Freeze is how soon a subjob must begin to be sold for good. Default 30 s.
 	Freeze time.Duration
-	// Starve is how long a job waits until it goes first (T_starve). Default 72 h; 0 is the default, negative never.
+	// Starve is how long a job waits until it goes first (T_starve). Negative: never; 0 is the default of the objective: 72 h, and 30 days
+	// where the index is weighed.
 	Starve time.Duration
 	// Close is how long a round waits for agents that have not answered. Default 200 ms.
 	Close time.Duration
@@ -79,11 +81,8 @@ const (
 // PaymentNames are the names of the payments, in order.
 var PaymentNames = []string{"first", "free", "vcg"}
 
-// WithDefaults fills in what is zero.
+// WithDefaults fills in what is zero, but for what the objective decides (Under).
 func (c Config) WithDefaults() Config {
-	if c.Weights == (score.Weights{}) {
-		c.Weights = score.Default
-	}
 	for _, n := range []struct {
 		field *int
 		value int
@@ -95,7 +94,7 @@ func (c Config) WithDefaults() Config {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.Freeze, 30 * time.Second}, {&c.Starve, 72 * time.Hour}, {&c.Close, 200 * time.Millisecond}} {
+	}{{&c.Freeze, 30 * time.Second}, {&c.Close, 200 * time.Millisecond}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -110,6 +109,21 @@ func (c Config) WithDefaults() Config {
 		c.Refill = time.Hour.Milliseconds() / 4
 	}
 	return c
+}
+
+// starves is T_starve where nothing is said of it, and starvesLate where the index is weighed: who is served last by them waits long in every backlog, and at 72 h the rule took
+// a tenth of what the order gains (docs/adr/0031-density.md).
+const starves, starvesLate = 72 * time.Hour, 30 * 24 * time.Hour
+
+// Under fills in what is zero for a market under a policy: the weights of its objective, and the rest as WithDefaults does.
+func (c Config) Under(p policy.Policy) Config {
+	c.Weights = c.Weights.Or(score.Of(p.Name()))
+	if c.Starve == 0 {
+		if c.Starve = starves; c.Weights.Rates() {
+			c.Starve = starvesLate
+		}
+	}
+	return c.WithDefaults()
 }
 
 // Trust is how declarations are held against what was observed.
@@ -135,7 +149,7 @@ func (c Config) Validate() error {
 	wrong(c.Payment > VCG, "payment %d is not known", c.Payment)
 	wrong(c.Refill < 0, "refill is %d credits; want 0 or more", c.Refill)
 	wrong(c.Payment == VCG && (c.Exclusive || c.Joint), "exclusive and joint plans may not be the best there are, and then VCG prices are not truthful; take payment first or free")
-	if err := c.Weights.Validate(); err != nil {
+	if err := c.Weights.Or(score.Of("")).Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -19,6 +20,17 @@ func (f *Floor) index(j *Job, c *Class) int64 {
 		return f.indexer.Index(o)
 	}
 	return 0
+}
+
+// trusted is the index of a job as far as it is believed. What an agent says of its work decides how long the job seems, and so its index
+// counts by its record, or its queue's. What built-in kinds say of theirs is learned from what they ran.
+func (f *Floor) trusted(j *Job, c *Class) int64 {
+	x := f.index(j, c)
+	if x == 0 || !j.Spec().External || f.cfg.Market.Trusting {
+		return x
+	}
+	record := j.Trust()
+	return max(1, quantity.MulDiv(x, f.cfg.Market.Trust().Rho(&record), score.One))
 }
 
 // density is what a millisecond of a slice of a class is worth to a job, whatever the policy; 0 if it can't run there.
@@ -51,7 +63,7 @@ func (f *Floor) left(j *Job, speed int64) time.Duration {
 	switch spec := j.Spec(); {
 	case spec.Kind != job.Rigid:
 		v := j.View()
-		return v.RunTime(v.Left(), speed)
+		return time.Duration(quantity.MulDiv(int64(v.RunTime(v.Left(), speed)), f.slowdown(j, &v), 1000))
 	case spec.Walltime == 0:
 		return f.cfg.Horizon // nobody knows: neither before all others nor for ever behind them
 	default:

@@ -101,8 +101,12 @@ type Floor struct {
 	plain *plain
 }
 
-// NewFloor makes an empty floor. Market in the config has its defaults filled in.
+// NewFloor makes an empty floor.
 func NewFloor(cfg FloorConfig, sale Sale) *Floor {
+	if cfg.Market != nil {
+		m := cfg.Market.Under(cfg.Policy)
+		cfg.Market = &m
+	}
 	indexer, _ := cfg.Policy.(policy.Indexer)
 	return &Floor{cfg: cfg, indexer: indexer, sale: sale, byQueue: map[string]*group{}, tills: map[string]*till{}}
 }

@@ -16,6 +16,8 @@ import (
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/policy/deadline"
 	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/policy/shortest"
+	"sluice.dev/sluice/internal/core/policy/throughput"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -208,7 +210,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			c := drawConfig(t)
 			cfg.Market = &c
 			// Where queues come first the plain one would have to know the order in which they were first heard of.
-			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, deadline.Policy{}, frugal{}}).Draw(t, "who is asked")
+			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, deadline.Policy{}, frugal{}, shortest.Policy{}, throughput.Policy{}}).Draw(t, "who is asked")
 		}
 		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true)}
 		both := func(do func(w *fakeWorld)) {
@@ -329,7 +331,8 @@ func drawConfig(t *rapid.T) Config {
 			return n
 		}
 		s := score.System{Time: part("time"), Memory: part("memory"), Residue: part("residue"), Headroom: part("headroom"), Age: part("age"), Share: part("share")}
-		s.Brevity = left
+		s.Brevity = part("brevity")
+		s.Index = left
 		c.Weights = score.Weights{Lambda: rapid.Int64Range(0, score.One).Draw(t, "lambda"), System: s}
 	}
 	return c.WithDefaults()

@@ -418,8 +418,24 @@ func (p *plain) judge(now quantity.Instant, offers int) {
 
 func (p *plain) gather(now quantity.Instant, at int32, o *offer, w *window, r *round, uncontended bool) {
 	f := p.f
-	for _, j := range p.invite(now, o, w) {
+	from := len(f.bids)
+	asked, beyond := p.invite(now, o, w)
+	for _, j := range asked {
 		f.propose(now, at, j, o, w, uncontended)
+	}
+	best := func() (best int64) {
+		for i := from; i < len(f.bids); i++ {
+			t := &f.bids[i]
+			offered := f.Window(t.job, o.slice.class, now, w.end)
+			rate := score.Worth(t.rate, t.Run.Milliseconds(), t.length(offered.End).Milliseconds(), false)
+			best = max(best, scaled(rate, f.fullness(now, t.job)))
+		}
+		return best
+	}
+	for _, j := range beyond {
+		if most := f.cfg.Market.Weights.MostRate(f.index(j, o.slice.class), precedence(j.Spec().Priority)); scaled(most, f.fullness(now, j)) > best() {
+			f.propose(now, at, j, o, w, uncontended)
+		}
 	}
 	if r == nil {
 		return
@@ -447,8 +463,9 @@ func (p *plain) gather(now quantity.Instant, at int32, o *offer, w *window, r *r
 }
 
 // invite lists, by name, the jobs with an atomizer that answer for a window: of those whose answers do not move by
-// themselves no more than the audience holds, the first of the policy and those that have waited longest.
-func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked []*Job) {
+// themselves no more than the audience holds, the first of the policy and those that have waited longest. Where bids go by the policy's
+// index those that have waited too long come to it, and the rest is returned too, in the policy's order.
+func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked, beyond []*Job) {
 	f, c := p.f, o.slice.class
 	var crowd []*Job
 	for _, j := range p.live() {
@@ -472,14 +489,34 @@ func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked []*Job)
 			}
 		}
 		slices.SortFunc(crowd, func(a, b *Job) int { return f.cfg.Policy.Compare(key(a), key(b)) })
-		slices.SortStableFunc(crowd[most/2:], func(a, b *Job) int {
-			return cmp.Or(cmp.Compare(b.Waited(now), a.Waited(now)), byName(a, b))
-		})
-		crowd = crowd[:most]
+		longest := func(list []*Job) {
+			slices.SortStableFunc(list, func(a, b *Job) int {
+				return cmp.Or(cmp.Compare(b.Waited(now), a.Waited(now)), byName(a, b))
+			})
+		}
+		if f.ranksBids() {
+			var starving []*Job
+			for _, j := range crowd[most:] {
+				if f.cfg.Market.Starve >= 0 && j.Waited(now) > f.cfg.Market.Starve {
+					starving = append(starving, j)
+				}
+			}
+			longest(starving)
+			starving = starving[:min(len(starving), most/2)]
+			for _, j := range crowd[most:] {
+				if !slices.Contains(starving, j) {
+					beyond = append(beyond, j)
+				}
+			}
+			crowd = append(crowd[:most:most], starving...)
+		} else {
+			longest(crowd[most/2:])
+			crowd = crowd[:most]
+		}
 	}
 	asked = append(asked, crowd...)
 	slices.SortFunc(asked, byName)
-	return asked
+	return asked, beyond
 }
 
 // unindexed says whether a job is asked each time, whatever the audience holds: its answers are not simple.
@@ -509,7 +546,8 @@ func (p *plain) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 	}}
 	o, w := offer{slice: s, full: true}, window{start: at, end: end}
 	f.value(at, &mine, &o, &w, false)
-	for _, other := range p.invite(at, &o, &w) {
+	asked, _ := p.invite(at, &o, &w)
+	for _, other := range asked {
 		if other == j || other.RestsUntil() > now {
 			continue
 		}

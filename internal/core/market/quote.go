@@ -39,6 +39,9 @@ type quote struct {
 	// share is the feature, of what is attained by weight.
 	share, shareOf, shareBy int64
 	precedence              int64
+	// index of the job on the class, as far as it is believed; ends: what is bid for ends, or is weighed by time.
+	index int64
+	ends  bool
 }
 
 // term is one variant as clearing sees it.
@@ -47,6 +50,8 @@ type term struct {
 	start, end int64
 	// begins and ends are how far behind the start of the window that is, length how long its lease is.
 	begins, ends, length time.Duration
+	// run and lease are its times in milliseconds.
+	run, lease int64
 	// declared score, and sum of the system's features that are known with the variant.
 	declared, sum int64
 	// endless: the window has no end for it, and what share of it the variant fills depends on the instant. open: the variant has none
@@ -102,6 +107,7 @@ func (f *Floor) fill(now quantity.Instant, q *quote, j *Job, o *offer, w *window
 		q.until = deadline.Add(-score.SlackFull - j.finish(now, c).Sub(now))
 	}
 	offered := f.Window(j, c, now, w.end)
+	q.index, q.ends = f.trusted(j, c), m.PerTime || w.end != quantity.Never
 	for i := range f.variants {
 		x := &f.variants[i]
 		x.Window = w.id
@@ -116,8 +122,9 @@ func (f *Floor) fill(now quantity.Instant, q *quote, j *Job, o *offer, w *window
 		features := m.Weights.Features(&piece)
 		features.Age, features.Share = 0, 0
 		r := term{
-			begins: t.Start.Sub(now), ends: t.end.Sub(now), length: t.length(offered.End), declared: t.Score, endless: offered.End == quantity.Never, open: t.end == quantity.Never,
+			begins: t.Start.Sub(now), ends: t.end.Sub(now), length: t.length(offered.End), run: t.Run.Milliseconds(), declared: t.Score, endless: offered.End == quantity.Never, open: t.end == quantity.Never,
 		}
+		r.lease = r.length.Milliseconds()
 		if r.endless {
 			features.Time = 0
 		}
@@ -159,17 +166,15 @@ func (f *Floor) weigh(r *reckoning, q *quote, i int) (calibrated, total, weight 
 		f.value(r.now, &b, r.offer, w, r.uncontended)
 		return b.calibrated, b.total, scaled(b.weight, q.till.fullness)
 	}
-	calibrated = t.declared
+	calibrated = f.calibrated(q, t)
 	switch {
-	case m.Trusting:
-	case q.recorded:
-		calibrated = q.belief.In(t.declared)
-	default:
-		calibrated = q.till.belief.In(t.declared)
-	}
-	if r.uncontended {
+	case m.Weights.Rates():
+		sum := t.sum + f.due(r, q, t)
+		rate := m.Weights.Rate(calibrated, sum, q.index, q.precedence)
+		return calibrated, m.Weights.TotalOf(calibrated, sum), scaled(score.Worth(rate, t.run, t.lease, q.ends), q.till.fullness)
+	case r.uncontended:
 		total = max(1, calibrated)
-	} else {
+	default:
 		total = m.Weights.TotalOf(calibrated, t.sum+f.due(r, q, t))
 	}
 	weight = score.Weight(total, t.length, m.PerTime)
@@ -177,6 +182,33 @@ func (f *Floor) weigh(r *reckoning, q *quote, i int) (calibrated, total, weight 
 		weight = quantity.MulDiv(weight, q.precedence, precedence(0))
 	}
 	return calibrated, total, scaled(weight, q.till.fullness)
+}
+
+// calibrated is what a variant declares, as far as that is believed.
+func (f *Floor) calibrated(q *quote, t *term) int64 {
+	switch {
+	case f.cfg.Market.Trusting:
+		return t.declared
+	case q.recorded:
+		return q.belief.In(t.declared)
+	}
+	return q.till.belief.In(t.declared)
+}
+
+// rate is what a millisecond of the lease of a quote's variant is worth, where weights are rates.
+func (f *Floor) rate(r *reckoning, q *quote, i int) int64 {
+	t, m := &q.terms[i], f.cfg.Market
+	if t.open {
+		w := r.offer.find()
+		b := q.bid(i, r.now, w)
+		f.value(r.now, &b, r.offer, w, false)
+		return scaled(b.rate, q.till.fullness)
+	}
+	rate := q.index
+	if !m.Weights.ByIndex() {
+		rate = m.Weights.Rate(f.calibrated(q, t), t.sum+f.due(r, q, t), q.index, q.precedence)
+	}
+	return scaled(score.Worth(rate, t.run, t.lease, false), q.till.fullness)
 }
 
 // due is the sum of the system's features that depend on when the window is, and on what the job has had by then.

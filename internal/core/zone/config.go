@@ -64,6 +64,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Market != nil {
 		m := c.Market.WithDefaults()
+		if c.Policy != nil {
+			m = c.Market.Under(c.Policy)
+		}
 		c.Market = &m
 	}
 	return c

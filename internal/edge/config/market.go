@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/score"
 )
 
-// Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity},
+// Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity, index},
 // variants, weigh: score|time, exclusive, joint, rounds, repack: rolling|withdraw|never, freeze, starve, close, audience,
 // trusting, eta, kappa, payment: first|free|vcg, refill}. What is left out has its default; a weight that is left out
 // where others are given is 0. `starve: never` lets a job wait without end.
@@ -46,16 +46,23 @@ func (v value) Market() market.Config {
 	return c
 }
 
-// weights of the score. The system's are given together, since they add up to 1.
-func weights(o object) score.Weights {
-	w := score.Default
-	w.Lambda = o.get("lambda").fraction(score.One, 0, score.One, w.Lambda)
+// weights of the score. The system's are given together, since they add up to 1. What is left out is that of the objective.
+func weights(o object) (w score.Weights) {
+	if w.Lambda = o.get("lambda").fraction(score.One, 0, score.One, score.Usual); w.Lambda == 0 {
+		w.Lambda = score.None
+	}
 	if !o.has("weights") {
+		if w.Lambda == score.Usual {
+			return score.Weights{}
+		}
 		return w
 	}
-	of := o.get("weights").object("time", "memory", "residue", "headroom", "age", "share", "brevity")
+	of := o.get("weights").object("time", "memory", "residue", "headroom", "age", "share", "brevity", "index")
 	one := func(key string) int64 { return of.get(key).fraction(score.One, 0, score.One, 0) }
-	w.System = score.System{Time: one("time"), Memory: one("memory"), Residue: one("residue"), Headroom: one("headroom"), Age: one("age"), Share: one("share"), Brevity: one("brevity")}
+	w.System = score.System{
+		Time: one("time"), Memory: one("memory"), Residue: one("residue"), Headroom: one("headroom"), Age: one("age"), Share: one("share"), Brevity: one("brevity"),
+		Index: one("index"),
+	}
 	return w
 }
 

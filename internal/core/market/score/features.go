@@ -26,6 +26,8 @@ type Variant struct {
 	Waited time.Duration
 	// Attained is what its job has had so far, in units of memory-time of its queue's weight, and Hour an hour of the slice.
 	Attained, Hour int64
+	// Index of its job on the slice's class, by the market's policy.
+	Index int64
 	// Profile of the job, Theta in parts per million, and the units From to To; Within is the capacity to judge them by
 	// (Capacity over the job's memory scale). They are looked at only where Headroom has a weight.
 	Profile  *trp.Profile
@@ -43,6 +45,7 @@ func (w Weights) Features(v *Variant) System {
 		Age:     Age(v.Waited),
 		Share:   Share(v.Attained, v.Hour),
 		Brevity: Brevity(v.End.Sub(v.Start)),
+		Index:   Index(v.Index),
 	}
 	if w.System.Headroom > 0 {
 		f.Headroom = Headroom(*v.Profile, v.From, v.To, v.Within, v.Theta)

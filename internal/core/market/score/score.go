@@ -36,6 +36,8 @@ type System struct {
 	Share int64
 	// Brevity is how soon the variant gives its slice back: BrevityHalf/(BrevityHalf + duration).
 	Brevity int64
+	// Index is what the market's policy makes of its job on that class of slices, by octaves (Index); 0 for policies without one.
+	Index int64
 }
 
 // BrevityHalf is the duration whose brevity is one half.
@@ -44,9 +46,39 @@ const BrevityHalf = 10 * time.Minute
 // AgeFull is the wait that counts as 1 (T_age).
 const AgeFull = 20 * time.Minute
 
-// Default weights, chosen on seeds of philly-mig that the evaluation does not use (docs/adr/0013-negotiation.md). Lambda is as
-// small as it can be for a piece that finishes its job to be worth more than a quarter of it, which gives its slice back sooner.
-var Default = Weights{Lambda: One / 4, System: System{Time: 100_000, Share: 450_000, Brevity: 450_000}} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+// What stands for a Lambda: Usual is that of the objective, None is 0 where the system's weights are the objective's.
+const (
+	Usual = -1
+	None  = -2
+)
+
+// Of is the weights of an objective, by the name of its policy. Those with an index are weighed by it alone (docs/adr/0031-density.md).
+// The others', fair, deadline and fifo, were chosen on seeds of philly-mig that the evaluation does not use
+// (docs/adr/0013-negotiation.md): Lambda is as small as it can be for a piece that finishes its job to be worth more than a quarter of it,
+// which gives its slice back sooner.
+func Of(objective string) Weights {
+	switch objective {
+	case "shortest", "throughput":
+		return Weights{System: System{Index: One}}
+	}
+	return Weights{Lambda: One / 4, System: System{Time: 100_000, Share: 450_000, Brevity: 450_000}}
+}
+
+// Or completes weights of which some, or all, are left to the objective, by those that it has.
+func (w Weights) Or(usual Weights) Weights {
+	switch {
+	case w == Weights{}:
+		return usual
+	case w.Lambda == Usual:
+		w.Lambda = usual.Lambda
+	case w.Lambda == None:
+		w.Lambda = 0
+	}
+	if w.System == (System{}) {
+		w.System = usual.System
+	}
+	return w
+}
 
 // Job has one number for each of the job's features, all from 0 to One.
 type Job struct {
@@ -69,7 +101,7 @@ func (w Weights) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share}, {"brevity", s.Brevity}} {
+	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share}, {"brevity", s.Brevity}, {"index", s.Index}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("market: the weight of %s is %d millionths; want 0 or more", f.name, f.value))
 		}
@@ -89,7 +121,7 @@ func (f System) Of(w System) int64 { return (f.Sum(w) + One/2) / One }
 // some features and of the others add up to that of all.
 func (f System) Sum(w System) int64 {
 	return unit(f.Time)*w.Time + unit(f.Memory)*w.Memory + unit(f.Residue)*w.Residue + unit(f.Headroom)*w.Headroom + unit(f.Age)*w.Age +
-		unit(f.Share)*w.Share + unit(f.Brevity)*w.Brevity
+		unit(f.Share)*w.Share + unit(f.Brevity)*w.Brevity + unit(f.Index)*w.Index
 }
 
 // Total is the score of a variant that clearing compares: Lambda x job + (1 - Lambda) x the system's score of its features, in

@@ -31,7 +31,7 @@ func BenchmarkCalibrateAndScore(b *testing.B) {
 	var sum int64
 	for i := 0; b.Loop(); i++ {
 		v := &variants[i%n]
-		total := score.Default.Total(settings.Calibrated(&records[i%n], declared[i%n]), score.Default.Features(v))
+		total := score.Of("fair").Total(settings.Calibrated(&records[i%n], declared[i%n]), score.Of("fair").Features(v))
 		sum += score.Weight(total, v.End.Sub(v.Start), true) >> 20
 	}
 	if sum == 0 {
