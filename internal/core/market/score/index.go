@@ -22,7 +22,7 @@ func Index(x int64) int64 {
 	if x <= 1 {
 		return 0
 	}
-	return min(One, int64(log2(uint64(x))*(One/octaves)>>fraction))
+	return min(One, int64(log2(uint64(x))*One/(octaves<<fraction)))
 }
 
 // log2 of a number above 0, with fraction binary digits, rounded down.
