@@ -124,6 +124,24 @@ func TestARunDirectoryIsUsedAgainByItsUserAlone(t *testing.T) {
 	}
 }
 
+// TestASubjobHasTheGroupsOfItsUser, and none of the daemon's; and no signal is blocked in it. No shell, which would see to that itself.
+func TestASubjobHasTheGroupsOfItsUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start a subjob as another user")
+	}
+	b := newBench(t, func(o *process.Options) {
+		o.User = func(string) (*shim.User, error) {
+			return &shim.User{Name: "a", UID: 65534, GID: 65534, Groups: []uint32{65531, 65532}}, nil
+		}
+	})
+	open(t, b.o.DataDir)
+	m := nth(1, "grep", "-e", "^Groups:", "-e", "^SigBlk:", "/proc/self/status")
+	b.run(m, job.Done)
+	if got := strings.Fields(shim.Tail(b.at(m.Token).Stdout(), 2, 1000)); strings.Join(got, " ") != "Groups: 65531 65532 SigBlk: 0000000000000000" {
+		t.Errorf("it has %q", got)
+	}
+}
+
 // TestMarkedProcessesAreOfTheSubjob: a directory that is used again gives the processes of a subjob another mark.
 func TestMarkedProcessesAreOfTheSubjob(t *testing.T) {
 	b := newBench(t, nil)
