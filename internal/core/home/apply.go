@@ -214,7 +214,6 @@ func (h *Ledger) settle(j *Job, f *protocol.Fact, committed job.Range) {
 	}
 	q := j.q
 	q.held -= 1 + len(c.Also)
-	h.watch.Freed(j, &c, f.At)
 	h.freed(q)
 
 	p := protocol.Past{Claim: c, Committed: committed, Skipped: f.Skipped, Outcome: job.Lost, Detail: f.Text}
@@ -233,6 +232,7 @@ func (h *Ledger) settle(j *Job, f *protocol.Fact, committed job.Range) {
 	w.past = append(w.past, p)
 	w.fruitless += fruitlessOf(&p)
 	w.pastSum += pastSum(w.past, len(w.past)-1)
+	h.watch.Freed(j, &w.past[len(w.past)-1].Claim, f.At)
 	if p.RealStart == 0 && c.Bid != nil {
 		if !planted.In(planted.ForgetWait) {
 			w.served = c.Bid.Since // it was not served after all

@@ -39,7 +39,7 @@ func (h *Ledger) Result(now quantity.Instant, in *protocol.Message, out *protoco
 		done = c.Range
 	}
 	h.observe(j, &c, r, done, &learned, out)
-	h.watch.Ends(j, &c, r, done, out)
+	h.watch.Ends(j, &j.work().claims[i], r, done, out)
 	if done.Empty() {
 		h.fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, Result: r, At: now})
 	} else {
