@@ -18,8 +18,6 @@ type desk struct {
 	open map[*Job]bool
 }
 
-type fataler interface{ Fatalf(string, ...any) }
-
 // newDesk makes one, with the ordinary times.
 func newDesk(c Config) *desk {
 	c.Self = protocol.Address{Role: protocol.Zone, ID: "z"}

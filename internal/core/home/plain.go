@@ -31,8 +31,10 @@ func (h *Ledger) Plainly() {
 	h.plain = &plainly{rested: map[*Job]quantity.Instant{}, closed: map[*Job]plainClosed{}}
 }
 
-// Live are the jobs without a verdict, Busy those with claims, by id.
+// Live are the jobs without a verdict, by id.
 func (h *Ledger) Live() []*Job { return h.live.sorted() }
+
+// Busy are the jobs with claims, by id.
 func (h *Ledger) Busy() []*Job { return h.busy.sorted() }
 
 // Asks are those that are not answered, by id.

@@ -30,6 +30,7 @@ func (j *Job) Unpublished() (n int64) {
 	return n
 }
 
+// Publication is where among the publishing the one under a token stands, or would.
 func (j *Job) Publication(t job.Token) (int, bool) {
 	return slices.BinarySearchFunc(j.work().unpublished, t, func(p protocol.Publication, t job.Token) int { return p.Token.Compare(t) })
 }

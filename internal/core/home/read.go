@@ -12,14 +12,20 @@ import (
 // Queue that it is in.
 func (j *Job) Queue() *Queue { return j.q }
 
-// Committed, Claimed and Skipped are ranges of the job: done, sold, and given up.
+// Committed is what of the job is done.
 func (j *Job) Committed() job.Ranges { return j.work().committed }
-func (j *Job) Claimed() job.Ranges   { return j.work().claimed }
-func (j *Job) Skipped() job.Ranges   { return j.work().skipped }
 
-// Claims are those that stand, by token, Asking how many asks wait for an answer.
+// Claimed is what of it is sold.
+func (j *Job) Claimed() job.Ranges { return j.work().claimed }
+
+// Skipped is what of it was given up.
+func (j *Job) Skipped() job.Ranges { return j.work().skipped }
+
+// Claims are those that stand, by token.
 func (j *Job) Claims() []protocol.Claim { return j.work().claims }
-func (j *Job) Asking() int              { return j.work().asking }
+
+// Asking is how many asks wait for an answer.
+func (j *Job) Asking() int { return j.work().asking }
 
 // Busy is how many subjobs run or are asked for.
 func (j *Job) Busy() int { return len(j.work().claims) + j.work().asking }
@@ -32,9 +38,11 @@ func (j *Job) Claim(t job.Token) *protocol.Claim {
 	return nil
 }
 
-// Past are the claims that were settled, oldest first, Fruitless how many of them committed nothing.
+// Past are the claims that were settled, oldest first.
 func (j *Job) Past() []protocol.Past { return j.work().past }
-func (j *Job) Fruitless() int        { return j.work().fruitless }
+
+// Fruitless is how many of these committed nothing.
+func (j *Job) Fruitless() int { return j.work().fruitless }
 
 // Publishing is what was committed and is not in its place yet, by token.
 func (j *Job) Publishing() []protocol.Publication { return j.work().unpublished }
@@ -42,9 +50,11 @@ func (j *Job) Publishing() []protocol.Publication { return j.work().unpublished 
 // Attained is the memory-time of ended subjobs, in MiB-milliseconds.
 func (j *Job) Attained() int64 { return j.work().attained }
 
-// Started is when the first subjob began of those that have ended; 0 if none has. Served is when it last got something.
+// Started is when the first subjob began of those that have ended; 0 if none has.
 func (j *Job) Started() quantity.Instant { return j.work().started }
-func (j *Job) Served() quantity.Instant  { return j.work().served }
+
+// Served is when it last got something.
+func (j *Job) Served() quantity.Instant { return j.work().served }
 
 // Began is when the first subjob began, of those that run too; 0 if none has.
 func (j *Job) Began() quantity.Instant {
@@ -57,11 +67,14 @@ func (j *Job) Began() quantity.Instant {
 	return began
 }
 
-// Verdict is how it ended, at Ended. Ending is the verdict it ends with once its claims are settled; its State is Waiting (zero) while
-// there is none.
-func (j *Job) Verdict() job.Verdict    { return j.fate().verdict }
+// Verdict is how it ended; its State is Waiting (zero) while there is none.
+func (j *Job) Verdict() job.Verdict { return j.fate().verdict }
+
+// Ended is when it got its verdict.
 func (j *Job) Ended() quantity.Instant { return j.fate().ended }
-func (j *Job) Ending() job.Verdict     { return j.fate().dropping }
+
+// Ending is the verdict that it ends with once its claims are settled; its State is Waiting while there is none.
+func (j *Job) Ending() job.Verdict { return j.fate().dropping }
 
 // Safe is the profile that plans use.
 func (j *Job) Safe() *trp.Table {
@@ -81,12 +94,13 @@ type Pause struct {
 	Until quantity.Instant
 }
 
-// Ailed are troubles of nodes with it, Refused places that it had won and did not get.
+// Ailed are troubles of nodes with it.
 func (j *Job) Ailed() Pause {
 	a := &j.met().ailed
 	return Pause{a.times, a.text, a.until}
 }
 
+// Refused are places that it had won and did not get.
 func (j *Job) Refused() Pause {
 	b := &j.met().backoff
 	return Pause{b.refusals, b.text, b.until}
@@ -101,11 +115,17 @@ func (l *Lease) Running() quantity.Instant { return l.running }
 // Progress last reported.
 func (l *Lease) Progress() int64 { return l.progress }
 
-// Held is how many slices its claims hold, Holding the same with those of asks.
-func (q *Queue) Held() int    { return q.held }
+// Held is how many slices its claims hold.
+func (q *Queue) Held() int { return q.held }
+
+// Holding is the same with the slices of asks.
 func (q *Queue) Holding() int { return q.held + q.asking }
 
-// Attained is what its jobs have had, those included that the archive alone has, Use the same with what runs now; in MiB-milliseconds.
-func (q *Queue) Attained() int64                { return q.attained }
+// Attained is what its jobs have had, those included that the archive alone has, in MiB-milliseconds.
+func (q *Queue) Attained() int64 { return q.attained }
+
+// Use is the same with what runs now.
 func (q *Queue) Use(now quantity.Instant) int64 { return q.attained + q.going.at(now) }
-func (q *Queue) Trust() *protocol.Trust         { return &q.standing.Trust }
+
+// Trust is what was observed of its declarations.
+func (q *Queue) Trust() *protocol.Trust { return &q.standing.Trust }

@@ -42,6 +42,7 @@ func (e enrolled) compare(k status.JobKey) int {
 	return cmp.Compare(e.job.ID, k.Name)
 }
 
+// ListKey is its place in lists of jobs.
 func (j *Job) ListKey() status.JobKey { return status.JobKey{Submitted: j.Submitted, Name: j.ID} }
 
 // insert puts a job in its place.

@@ -330,7 +330,7 @@ func (f *Floor) fitting(now quantity.Instant, r *round, c *caller, o *offer, w *
 			wrong = "it begins later than the window: under sja a piece begins at once"
 		}
 		if wrong == "" {
-			wrong = f.lessThanSignalled(r.turn, &b, o.slice.class, w)
+			wrong = f.lessThanSignalled(r.turn, &b)
 		}
 		if wrong == "" {
 			return b, ""
@@ -345,7 +345,7 @@ func (f *Floor) fitting(now quantity.Instant, r *round, c *caller, o *offer, w *
 
 // lessThanSignalled holds the piece against what the job was picked for, where the policy orders by what pieces use: with the piece in
 // place of the signal it must still come before who was next.
-func (f *Floor) lessThanSignalled(t *turn, b *bid, c *Class, w *window) string {
+func (f *Floor) lessThanSignalled(t *turn, b *bid) string {
 	if t.second.Job == "" {
 		return ""
 	}

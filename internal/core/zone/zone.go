@@ -88,6 +88,3 @@ func (z *Zone) Capture() capture.Run { return z.home.Capture() }
 
 // Recalls implements protocol.Archivist.
 func (z *Zone) Recalls(m *protocol.Message) (name job.ID, ok bool) { return z.home.Recalls(m) }
-
-// send sends a message as the zone.
-func (z *Zone) send(out *protocol.Out, m protocol.Message) { z.home.Send(out, m) }
