@@ -8,6 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
 )
 
 // invite lists the jobs of built-in kinds that are asked for a window: all that are eligible as far as the audience goes, the
@@ -62,7 +63,7 @@ func (f *Floor) inviteOne(now quantity.Instant, o *offer, j *Job) {
 
 // inviteCrowd invites those in the index: where there are more than the audience holds, one half are the first in the policy's
 // order, and one half have waited longest of the rest. So whoever has waited longest of all is always asked. Where bids go by the
-// policy's index all of the audience are the first in its order, and to them come those that go first since they have waited too long, at
+// policy's index all of the audience are those that could bid most by it and by their queues' purses, and to them come those that go first since they have waited too long, at
 // most half as many. No more of them are looked at than are invited, but for chunks of those whose need is not met.
 func (f *Floor) inviteCrowd(now, at quantity.Instant, c *Class, w *window) {
 	most, from, length := f.cfg.Market.Audience, len(f.invited), w.length(at)
@@ -71,11 +72,18 @@ func (f *Floor) inviteCrowd(now, at quantity.Instant, c *Class, w *window) {
 		first, all, waited = most, most+most/2, f.cfg.Market.Starve
 	}
 	f.invitation++
-	if !f.crowded(c, length, most) {
+	switch {
+	case f.ranksBids():
+		f.inviteByIndex(now, c, length, from+most)
+		if len(f.heads) == 0 {
+			return // all are asked
+		}
+	case !f.crowded(c, length, most):
 		f.inviteFirst(now, at, c, length, from+most)
 		return
+	default:
+		f.inviteFirst(now, at, c, length, from+first)
 	}
-	f.inviteFirst(now, at, c, length, from+first)
 	for _, j := range f.invited[from:] {
 		j.invitation = f.invitation
 	}
@@ -85,48 +93,99 @@ func (f *Floor) inviteCrowd(now, at quantity.Instant, c *Class, w *window) {
 	f.inviteLongest(at, c, length, from+all, waited)
 }
 
-// ranksBids says whether the rankings are in the order of what jobs could bid at most: bids go by the policy's index.
+// ranksBids says whether the rankings are in the order of what jobs could bid at most: bids go by the policy's index. Then each queue has
+// its own, since its purse counts in all of its bids.
 func (f *Floor) ranksBids() bool { return f.indexer != nil && f.cfg.Market.Weights.Rates() }
 
+// head is the first job of a queue's ranking that was not looked at yet, with the fullness of the queue's purse. bound is the most that it,
+// or any behind it, could bid for a millisecond.
+type head struct {
+	job             *Job
+	list            *ranking.List[*Job]
+	cursor          ranking.Cursor
+	fullness, bound int64
+}
+
+// mostRate bounds the rate of a job with an index and a precedence.
+func (f *Floor) mostRate(x, precedence, fullness int64) int64 {
+	return scaled(f.cfg.Market.Weights.MostRate(x, precedence), fullness)
+}
+
+// lineUpHeads finds the heads of all queues for windows of a class and length, in the order in which they could bid.
+func (f *Floor) lineUpHeads(now quantity.Instant, c *Class, length time.Duration) {
+	f.heads = f.heads[:0]
+	for _, g := range f.groups {
+		if c.at >= len(g.rankings) {
+			continue
+		}
+		h := head{list: &g.rankings[c.at]}
+		if j, ok := h.list.Next(&h.cursor, length); ok {
+			h.job, h.fullness = j, f.fullness(now, j)
+			f.insertHead(c, h)
+		}
+	}
+}
+
+// insertHead gives a head its place.
+func (f *Floor) insertHead(c *Class, h head) {
+	h.bound = f.mostRate(h.job.answers[c.at].index, precedence(mostPrecedence), h.fullness)
+	i, _ := slices.BinarySearchFunc(f.heads, h, func(a, b head) int {
+		if by := cmp.Compare(b.bound, a.bound); by != 0 {
+			return by
+		}
+		x, y := a.job.keyOn(c), b.job.keyOn(c)
+		return f.cfg.Policy.Compare(&x, &y)
+	})
+	f.heads = slices.Insert(f.heads, i, h)
+}
+
+// nextHead takes the first of the heads, behind which the next of its queue comes to stand.
+func (f *Floor) nextHead(c *Class, length time.Duration) *Job {
+	h := f.heads[0]
+	f.heads = slices.Delete(f.heads, 0, 1)
+	j := h.job
+	if next, ok := h.list.Next(&h.cursor, length); ok {
+		h.job = next
+		f.insertHead(c, h)
+	}
+	return j
+}
+
+// inviteByIndex invites those that could bid most, until so many are invited altogether.
+func (f *Floor) inviteByIndex(now quantity.Instant, c *Class, length time.Duration, until int) {
+	f.lineUpHeads(now, c, length)
+	for len(f.heads) > 0 && len(f.invited) < until {
+		f.invited = append(f.invited, f.nextHead(c, length))
+	}
+}
+
 // askBeyond asks who is eligible and was not invited, for as long as it could bid more for a millisecond than everybody who was asked
-// does. So no bid that is not heard is better than the best that is: the index bounds what a job bids, and the fullness of its queue's purse.
-// Where bids do not go by the index nobody is asked beyond the audience.
+// does. So no bid that is not heard is better than the best that is: the index bounds what a job bids, and the fullness of its queue's
+// purse; no more jobs are looked at than could. Where bids do not go by the index nobody is asked beyond the audience.
 func (f *Floor) askBeyond(now quantity.Instant, at int32, o *offer, w *window) {
-	c, length := o.slice.class, w.length(now)
-	if !o.full || !f.ranksBids() || !f.crowded(c, length, f.cfg.Market.Audience) {
+	if !o.full || !f.ranksBids() || len(f.heads) == 0 {
 		return
 	}
-	best, m := int64(0), f.cfg.Market
+	c, length, best := o.slice.class, w.length(now), int64(0)
 	heard := func(from int) {
-		for i := from; i < len(f.asks); i++ {
+		for i := from; i < len(f.asks) && best < f.heads[0].bound; i++ {
 			if a := &f.asks[i]; a.offer == at {
 				best = max(best, f.bestRate(&reckoning{now: now, offer: o}, a.quote))
 			}
 		}
 	}
 	heard(0)
-	for _, g := range f.groups {
-		if c.at >= len(g.rankings) {
+	for len(f.heads) > 0 && f.heads[0].bound > best {
+		fullness := f.heads[0].fullness
+		j := f.nextHead(c, length)
+		if j.invitation == f.invitation || f.mostRate(j.answers[c.at].index, precedence(j.Spec().Priority), fullness) <= best {
 			continue
 		}
-		for j := range g.rankings[c.at].Within(length) {
-			most := m.Weights.MostRate(j.answers[c.at].index, precedence(mostPrecedence))
-			if most <= best {
-				break
-			}
-			if j.invitation == f.invitation || scaled(f.mostRate(j, c), f.fullness(now, j)) <= best {
-				continue
-			}
-			n := len(f.asks)
-			f.hear(now, at, j, o, w)
+		n := len(f.asks)
+		if f.hear(now, at, j, o, w); len(f.heads) > 0 {
 			heard(n)
 		}
 	}
-}
-
-// mostRate bounds the rate of any variant of an indexed job on a class.
-func (f *Floor) mostRate(j *Job, c *Class) int64 {
-	return f.cfg.Market.Weights.MostRate(j.answers[c.at].index, precedence(j.Spec().Priority))
 }
 
 // bestRate is the most that a variant of a quote is worth in a millisecond of its lease.

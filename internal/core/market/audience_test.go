@@ -27,13 +27,13 @@ func TestTheBestBidIsHeard(t *testing.T) {
 			Audience: rapid.IntRange(2, 6).Draw(t, "audience"), Payment: Payment(rapid.IntRange(0, 1).Draw(t, "payment")),
 			Starve: rapid.SampledFrom([]time.Duration{-1, time.Hour}).Draw(t, "starve"), PerTime: rapid.Bool().Draw(t, "per time"),
 		}
-		if rapid.Bool().Draw(t, "weights") {
+		p := rapid.SampledFrom([]policy.Policy{shortest.Policy{}, throughput.Policy{}}).Draw(t, "policy")
+		if rapid.Bool().Draw(t, "weights") || p.Name() != "shortest" {
 			s := score.System{Index: rapid.Int64Range(1, score.One).Draw(t, "index")}
 			s.Brevity = rapid.Int64Range(0, score.One-s.Index).Draw(t, "brevity")
 			s.Share = score.One - s.Index - s.Brevity
 			c.Weights = score.Weights{Lambda: rapid.Int64Range(0, score.One-1).Draw(t, "lambda"), System: s}
 		}
-		p := rapid.SampledFrom([]policy.Policy{shortest.Policy{}, throughput.Policy{}}).Draw(t, "policy")
 		w := newFakeWorld(FloorConfig{Policy: p, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, false)
 		end := rapid.SampledFrom([]quantity.Instant{quantity.Never, now.Add(20 * time.Minute)}).Draw(t, "end")
 		w.offer("s", 10, 1000, protocol.Gap{Start: now, End: end})

@@ -65,7 +65,7 @@ type answer struct {
 	index int64
 }
 
-// group is the ranked jobs of one queue, or of all where queues make no difference to the policy, by class.
+// group is the ranked jobs of one queue, or of all where queues make no difference to the policy nor by their purses, by class.
 type group struct{ rankings []ranking.List[*Job] }
 
 // cover makes a ranking for each of so many classes.
@@ -76,7 +76,7 @@ func (g *group) cover(classes int) {
 }
 
 func (f *Floor) groupOf(j *Job) *group {
-	if f.cfg.Policy.Motion() != policy.WithinQueue {
+	if f.cfg.Policy.Motion() != policy.WithinQueue && (f.cfg.Market == nil || !f.ranksBids()) {
 		if f.everybody == nil {
 			f.everybody = &group{}
 			f.groups = append(f.groups, f.everybody)

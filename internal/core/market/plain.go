@@ -433,7 +433,7 @@ func (p *plain) gather(now quantity.Instant, at int32, o *offer, w *window, r *r
 		return best
 	}
 	for _, j := range beyond {
-		if most := f.cfg.Market.Weights.MostRate(f.index(j, o.slice.class), precedence(j.Spec().Priority)); scaled(most, f.fullness(now, j)) > best() {
+		if f.mostRate(f.index(j, o.slice.class), precedence(j.Spec().Priority), f.fullness(now, j)) > best() {
 			f.propose(now, at, j, o, w, uncontended)
 		}
 	}
@@ -495,6 +495,10 @@ func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked, beyond
 			})
 		}
 		if f.ranksBids() {
+			bound := func(j *Job) int64 {
+				return f.mostRate(f.index(j, c), precedence(mostPrecedence), f.fullness(now, j))
+			}
+			slices.SortStableFunc(crowd, func(a, b *Job) int { return cmp.Compare(bound(b), bound(a)) })
 			var starving []*Job
 			for _, j := range crowd[most:] {
 				if f.cfg.Market.Starve >= 0 && j.Waited(now) > f.cfg.Market.Starve {

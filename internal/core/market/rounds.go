@@ -15,8 +15,10 @@ type scratch struct {
 	// pick and next are the best candidate of those looked at, and the one that is compared with it.
 	pick, next candidate
 	// moved are jobs whose places in the rankings are to be others, held those that are held back until it is their turn.
-	moved  []*Job
-	held   []candidate
+	moved []*Job
+	held  []candidate
+	// heads are the first of each queue who were not invited, where bids go by the index.
+	heads  []head
 	offers []offer
 	// invited are asked for a window, variants what one of them proposes; asks are the quotes of all that do, for all windows that are
 	// cleared together, fleeting those of them that are not kept, and bids what may win of them and of what agents say, by window, job

@@ -208,6 +208,25 @@ func (r *List[T]) Within(length time.Duration) func(yield func(T) bool) {
 	}
 }
 
+// Cursor is a place in a list; the zero value is before all. It means nothing once the list has changed.
+type Cursor struct{ chunk, at int }
+
+// Next is what comes next with a need of at most this length; ok is false if nothing does.
+func (r *List[T]) Next(c *Cursor, length time.Duration) (of T, ok bool) {
+	for ; c.chunk < len(r.chunks); c.chunk, c.at = c.chunk+1, 0 {
+		if r.least[c.chunk] > length {
+			continue
+		}
+		for list := r.chunks[c.chunk]; c.at < len(list); {
+			e := &list[c.at]
+			if c.at++; e.need <= length {
+				return e.of, true
+			}
+		}
+	}
+	return of, false
+}
+
 // Behind yields in order what comes after s, which need not be in. The list must not change meanwhile.
 func (r *List[T]) Behind(before Order[T], s T) func(yield func(T) bool) {
 	return func(yield func(T) bool) {

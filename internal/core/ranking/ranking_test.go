@@ -119,3 +119,23 @@ func TestAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestNextIsWithin: a cursor meets what Within yields, in the same order.
+func TestNextIsWithin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r List[int]
+		for i := range rapid.IntRange(0, 3*chunkSize).Draw(t, "n") {
+			r.Insert(cmp.Compare[int], time.Duration(rapid.IntRange(0, 3).Draw(t, "need")), i)
+		}
+		length := time.Duration(rapid.IntRange(0, 3).Draw(t, "length"))
+		var c Cursor
+		for want := range r.Within(length) {
+			if got, ok := r.Next(&c, length); !ok || got != want {
+				t.Fatalf("next is %d, %v, want %d", got, ok, want)
+			}
+		}
+		if got, ok := r.Next(&c, length); ok {
+			t.Fatalf("next is %d behind all", got)
+		}
+	})
+}
