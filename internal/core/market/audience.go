@@ -126,9 +126,14 @@ func (f *Floor) lineUpHeads(now quantity.Instant, c *Class, length time.Duration
 	}
 }
 
+// boundOf is the most that a head, or any behind it, could bid.
+func (f *Floor) boundOf(c *Class, h *head) int64 {
+	return f.mostRate(h.job.answers[c.at].index, precedence(mostPrecedence), h.fullness)
+}
+
 // insertHead gives a head its place.
 func (f *Floor) insertHead(c *Class, h head) {
-	h.bound = f.mostRate(h.job.answers[c.at].index, precedence(mostPrecedence), h.fullness)
+	h.bound = f.boundOf(c, &h)
 	i, _ := slices.BinarySearchFunc(f.heads, h, func(a, b head) int {
 		if by := cmp.Compare(b.bound, a.bound); by != 0 {
 			return by
@@ -141,12 +146,18 @@ func (f *Floor) insertHead(c *Class, h head) {
 
 // nextHead takes the first of the heads, behind which the next of its queue comes to stand.
 func (f *Floor) nextHead(c *Class, length time.Duration) *Job {
-	h := f.heads[0]
+	h := &f.heads[0]
+	j, ok := h.job, false
+	if h.job, ok = h.list.Next(&h.cursor, length); ok {
+		h.bound = f.boundOf(c, h)
+		if len(f.heads) == 1 || h.bound > f.heads[1].bound {
+			return j // it is the first still
+		}
+	}
+	was := *h
 	f.heads = slices.Delete(f.heads, 0, 1)
-	j := h.job
-	if next, ok := h.list.Next(&h.cursor, length); ok {
-		h.job = next
-		f.insertHead(c, h)
+	if ok {
+		f.insertHead(c, was)
 	}
 	return j
 }
@@ -159,8 +170,8 @@ func (f *Floor) inviteByIndex(now quantity.Instant, c *Class, length time.Durati
 	}
 }
 
-// askBeyond asks who is eligible and was not invited, for as long as it could bid more for a millisecond than everybody who was asked
-// does. So no bid that is not heard is better than the best that is: the index bounds what a job bids, and the fullness of its queue's
+// askBeyond asks who is eligible and was not invited, for as long as it could bid more for a millisecond of its run than everybody who was
+// asked does; what start, restore and checkpoint take off a lease is not counted here, or thousands of alike jobs would be asked. So no bid that is not heard is better than the best that is: the index bounds what a job bids, and the fullness of its queue's
 // purse; no more jobs are looked at than could. Where bids do not go by the index nobody is asked beyond the audience.
 func (f *Floor) askBeyond(now quantity.Instant, at int32, o *offer, w *window) {
 	if !o.full || !f.ranksBids() || len(f.heads) == 0 {
@@ -188,7 +199,7 @@ func (f *Floor) askBeyond(now quantity.Instant, at int32, o *offer, w *window) {
 	}
 }
 
-// bestRate is the most that a variant of a quote is worth in a millisecond of its lease.
+// bestRate is the most that a variant of a quote is worth in a millisecond of its run.
 func (f *Floor) bestRate(r *reckoning, q *quote) (best int64) {
 	for i := range q.terms {
 		best = max(best, f.rate(r, q, i))

@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestTheBestBidIsHeard: where bids go by the policy's index no job that is not asked would bid more for a millisecond than the best of
-// those that are, whatever the weights, purses and waits, and however few the audience holds. The oracle asks everybody.
+// TestTheBestBidIsHeard: where bids go by the policy's index no job that is not asked would bid more for a millisecond of its run than the best
+// of those that are, whatever the weights, purses and waits, and however few the audience holds. The oracle asks everybody.
 func TestTheBestBidIsHeard(t *testing.T) {
 	beyond := 0
 	rapid.Check(t, func(t *rapid.T) {

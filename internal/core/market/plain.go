@@ -426,9 +426,7 @@ func (p *plain) gather(now quantity.Instant, at int32, o *offer, w *window, r *r
 	best := func() (best int64) {
 		for i := from; i < len(f.bids); i++ {
 			t := &f.bids[i]
-			offered := f.Window(t.job, o.slice.class, now, w.end)
-			rate := score.Worth(t.rate, t.Run.Milliseconds(), t.length(offered.End).Milliseconds(), false)
-			best = max(best, scaled(rate, f.fullness(now, t.job)))
+			best = max(best, scaled(t.rate, f.fullness(now, t.job)))
 		}
 		return best
 	}

@@ -195,7 +195,7 @@ func (f *Floor) calibrated(q *quote, t *term) int64 {
 	return q.till.belief.In(t.declared)
 }
 
-// rate is what a millisecond of the lease of a quote's variant is worth, where weights are rates.
+// rate is what a millisecond of the run of a quote's variant is worth, where weights are rates.
 func (f *Floor) rate(r *reckoning, q *quote, i int) int64 {
 	t, m := &q.terms[i], f.cfg.Market
 	if t.open {
@@ -204,11 +204,11 @@ func (f *Floor) rate(r *reckoning, q *quote, i int) int64 {
 		f.value(r.now, &b, r.offer, w, false)
 		return scaled(b.rate, q.till.fullness)
 	}
-	rate := q.index
+	rate := max(1, min(q.index, score.MaxWeight))
 	if !m.Weights.ByIndex() {
 		rate = m.Weights.Rate(f.calibrated(q, t), t.sum+f.due(r, q, t), q.index, q.precedence)
 	}
-	return scaled(score.Worth(rate, t.run, t.lease, false), q.till.fullness)
+	return scaled(rate, q.till.fullness)
 }
 
 // due is the sum of the system's features that depend on when the window is, and on what the job has had by then.

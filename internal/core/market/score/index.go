@@ -82,6 +82,9 @@ func (w Weights) Rate(job, sum, index, precedence int64) int64 {
 
 // MostRate is the greatest Rate of a variant of a job with this index and precedence, whatever else is said of it.
 func (w Weights) MostRate(index, precedence int64) int64 {
+	if w.ByIndex() {
+		return max(1, min(index, MaxWeight))
+	}
 	return w.Rate(One, (One-w.System.Index)*One+Index(index)*w.System.Index, index, precedence)
 }
 
