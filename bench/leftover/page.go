@@ -35,7 +35,7 @@ func write(ctx context.Context, s *settings, progress io.Writer) error {
 		return err
 	}
 	p.head()
-	for _, section := range []func() error{p.noticed, p.logs, p.unannounced, p.ends, p.training, p.ablation} {
+	for _, section := range []func() error{p.noticed, p.logs, p.unannounced, p.learned, p.ends, p.training, p.ablation} {
 		if err := section(); err != nil {
 			return err
 		}
@@ -152,13 +152,13 @@ func (p *page) unannounced() error {
 	}
 	p.against(o, []string{"sja", "jasda"}, []string{best, "pilot", "sjf", "requeue"})
 	short, err := p.play(p.ctx, point{
-		label: "short windows", scenario: "leftover-unannounced", mechanisms: ours(), sets: []string{"workload.synthetic.saves=0s", "mechanism.horizon=7m", "mechanism.continue=false"},
+		label: "short windows", scenario: "leftover-unannounced", mechanisms: ours(), sets: []string{"workload.synthetic.saves=0s", "mechanism.horizon=7m", "mechanism.continue=false", "mechanism.ends=0"},
 	}, p.progress)
 	if err != nil {
 		return err
 	}
-	p.say("Where programs leave no checkpoint on their way, the interval is the length of a subjob. With a horizon of seven minutes and without\n")
-	p.say("continuation, each with its start and restore, %s of the time is useful under sja and %s under jasda.\n\n",
+	p.say("Where programs leave no checkpoint on their way, the interval is the length of a subjob. With a horizon of seven minutes, chosen by hand, and\n")
+	p.say("without continuation and learned ends, each with its start and restore, %s of the time is useful under sja and %s under jasda.\n\n",
 		estimate(measure.LeftoverUseful, measure.Mean(short.values("sja", measure.LeftoverUseful))), estimate(measure.LeftoverUseful, measure.Mean(short.values("jasda", measure.LeftoverUseful))))
 	p.say("The same programs under ours and under the filler, by how much work lies between two of their checkpoints:\n\n")
 	c := &report.Chart{

@@ -35,6 +35,9 @@ type Choice struct {
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
 	Node    job.NodeID
+	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0, as in tapes of before there was a
+	// choice: none is made.
+	Ends int64
 	// Archive has jobs that are over leave to the archive; nil, as in tapes of before there was one: they stay.
 	Archive *filing.Config
 }
@@ -48,7 +51,7 @@ func (c Choice) Config() (Config, error) {
 	}
 	return Config{
 		Gate: gate.Config{Zone: ZoneName, Horizon: c.Horizon, External: true, Archive: c.Archive},
-		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Archive: c.Archive},
+		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Ends: c.Ends, Archive: c.Archive},
 		Node: node.Config{ID: c.Node, Zone: ZoneName, Horizon: c.Horizon},
 	}, nil
 }

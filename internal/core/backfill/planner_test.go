@@ -63,6 +63,8 @@ func (s *fakeSlice) Free(_ quantity.Instant, out []protocol.Gap) []protocol.Gap 
 	s.looks++
 	return append(out[:0], s.gaps...)
 }
+func (s *fakeSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
+
 func (s *fakeSlice) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	return append(out[:0], s.gaps...)
 }

@@ -142,7 +142,7 @@ func (f *Floor) announceTo(now quantity.Instant, offers []offer, asked []caller,
 
 // advert is a window as a job hears of it.
 func (f *Floor) advert(j *Job, s *Slice, w *window, now quantity.Instant) protocol.Advert {
-	offered := f.Window(j, s.class, now, w.end)
+	offered := f.Within(j, s, now, w.end)
 	return protocol.Advert{
 		Window: w.id, Slice: s.Name(), Profile: s.class.Profile, Speed: offered.Speed, Capacity: offered.Capacity,
 		Start: offered.Start, End: offered.End, Open: offered.Open,

@@ -119,7 +119,7 @@ func (f *Floor) proposals(now quantity.Instant, j *Job, o *offer, w *window) ato
 	if Wide(j.Spec()) {
 		return placed(j.Spec())
 	}
-	view, offered := j.View(), f.Window(j, o.slice.class, now, w.end)
+	view, offered := j.View(), f.Within(j, o.slice, now, w.end)
 	f.variants = atomizer.Propose(&view, offered, f.cfg.Market.Variants, now, f.variants)
 	if len(f.variants) > 0 {
 		return atomizer.Refusal{}
@@ -187,7 +187,7 @@ func (f *Floor) value(now quantity.Instant, t *bid, o *offer, w *window, unconte
 	j, m := t.job, f.cfg.Market
 	v := j.View()
 	c := o.slice.class
-	offered := f.Window(j, c, now, w.end)
+	offered := f.Within(j, o.slice, now, w.end)
 	f.prospects(now, t, &v, c)
 	t.calibrated = t.Score
 	if !m.Trusting {

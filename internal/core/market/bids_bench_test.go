@@ -25,7 +25,7 @@ func BenchmarkVerify(b *testing.B) {
 	const jobs = 1000
 	now := quantity.Instant(1e15)
 	end := now.Add(40 * time.Minute)
-	o := &offer{slice: &Slice{class: &Class{Capacity: trp.Vector{20 << 30}, Speed: 1000}}, full: true}
+	o := &offer{slice: &Slice{Supply: &fakeSlice{}, class: &Class{Capacity: trp.Vector{20 << 30}, Speed: 1000}}, full: true}
 	w := &window{id: 1, start: now, end: end}
 	type proposed struct {
 		j *Job
@@ -130,7 +130,7 @@ func TestPriorityCounts(t *testing.T) {
 	c := Config{}.WithDefaults()
 	f := NewFloor(FloorConfig{Policy: fifo.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, &fakeSale{})
 	now := quantity.Instant(1e15)
-	o, w := &offer{slice: &Slice{class: &Class{Capacity: trp.Vector{20 << 30}, Speed: 1000}}, full: true}, &window{id: 1, start: now, end: now.Add(40 * time.Minute)}
+	o, w := &offer{slice: &Slice{Supply: &fakeSlice{}, class: &Class{Capacity: trp.Vector{20 << 30}, Speed: 1000}}, full: true}, &window{id: 1, start: now, end: now.Add(40 * time.Minute)}
 	for _, priority := range []int32{-1000, -500, -250, -100, -1, 0, 1, 50, 100, 101, 499, 500, 10_000} {
 		d := &fakeJob{spec: benchSpec(t, 1), submitted: now.Add(-time.Hour)}
 		d.spec.Priority = priority

@@ -18,6 +18,8 @@ type Supply interface {
 	Usable() bool
 	// Unsold puts its gaps from now on into out, in order: time that nothing is reserved, sold or asked for in.
 	Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap
+	// Safe is until when a gap that is there at an instant is likely to last, whatever end it is offered with; Never where nothing is known of that.
+	Safe(from quantity.Instant) quantity.Instant
 }
 
 // Demand is what a floor asks whoever owns a job: its view, and through that its answer where an atomizer gives it at once. An
@@ -43,6 +45,8 @@ type Demand interface {
 	Volatile() bool
 	// Avoids says whether it leaves the slice to others.
 	Avoids(s *Slice) bool
+	// Loses says whether most of what it works on is lost where its window ends before its time.
+	Loses() bool
 	// Attained is the memory-time that it has had, Use the same with what runs now, of it and of its queue, with the queue's weight
 	// of at least 1; in MiB-milliseconds.
 	Attained() int64

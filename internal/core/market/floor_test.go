@@ -47,6 +47,7 @@ func (d *fakeJob) Submitted() quantity.Instant    { return d.submitted }
 func (d *fakeJob) Served() quantity.Instant       { return d.served }
 func (d *fakeJob) RestsUntil() quantity.Instant   { return d.restUntil }
 func (d *fakeJob) Volatile() bool                 { return d.volatile || d.avoided != nil }
+func (d *fakeJob) Loses() bool                    { return false }
 func (d *fakeJob) Avoids(s *Slice) bool           { return d.avoided == s }
 func (d *fakeJob) Attained() int64                { return d.attained }
 func (d *fakeJob) Trust() protocol.Trust {
@@ -85,9 +86,10 @@ type fakeSlice struct {
 	gaps []protocol.Gap
 }
 
-func (s *fakeSlice) Name() job.SliceID { return s.name }
-func (s *fakeSlice) Node() job.NodeID  { return s.node }
-func (s *fakeSlice) Usable() bool      { return true }
+func (s *fakeSlice) Name() job.SliceID                      { return s.name }
+func (s *fakeSlice) Node() job.NodeID                       { return s.node }
+func (s *fakeSlice) Usable() bool                           { return true }
+func (s *fakeSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 func (s *fakeSlice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	out = out[:0]
 	for _, g := range s.gaps {

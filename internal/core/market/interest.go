@@ -58,7 +58,7 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *pro
 	for pick.job != nil && !pick.job.Spec().External {
 		// The first in order, and nobody else, cuts its piece now, with its progress as it is now.
 		var refusal atomizer.Refusal
-		if p, refusal = f.Fit(pick.job, s.class, now, w.end); refusal.Why == atomizer.Interested {
+		if p, refusal = f.carve(pick.job, s, now, w.end); refusal.Why == atomizer.Interested {
 			break
 		}
 		f.decline(now, pick.job, refusal, "")

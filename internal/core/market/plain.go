@@ -120,7 +120,7 @@ func (p *plain) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *pro
 			break
 		}
 		var refusal atomizer.Refusal
-		if cut, refusal = f.Fit(best.job, s.class, now, w.end); refusal.Why == atomizer.Interested {
+		if cut, refusal = f.carve(best.job, s, now, w.end); refusal.Why == atomizer.Interested {
 			break
 		}
 		f.decline(now, best.job, refusal, "")

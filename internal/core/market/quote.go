@@ -71,7 +71,7 @@ type till struct {
 // quoteOf is the job's answer to a window as it is offered now: one that is kept, or a new one.
 func (f *Floor) quoteOf(now quantity.Instant, j *Job, o *offer, w *window) *quote {
 	c := o.slice.class
-	lasting := w.end == quantity.Never && j.indexed
+	lasting := w.end == quantity.Never && j.indexed && (o.slice.Safe(now) == quantity.Never || !j.Loses())
 	if lasting {
 		for q := j.quotes; q != nil; q = q.next {
 			if q.class == c && now <= q.until {
@@ -106,7 +106,7 @@ func (f *Floor) fill(now quantity.Instant, q *quote, j *Job, o *offer, w *window
 	if deadline := j.deadline(); deadline != quantity.Never {
 		q.until = deadline.Add(-score.SlackFull - j.finish(now, c).Sub(now))
 	}
-	offered := f.Window(j, c, now, w.end)
+	offered := f.Within(j, o.slice, now, w.end)
 	q.index, q.ends = f.trusted(j, c), m.PerTime || w.end != quantity.Never
 	for i := range f.variants {
 		x := &f.variants[i]

@@ -20,7 +20,7 @@ const longestPlan = 1 << 58
 func (f *Floor) verify(now quantity.Instant, t *bid, view *atomizer.View, o *offer, w *window) string {
 	j, v := t.job, view
 	s := j.Spec()
-	offered := f.Window(j, o.slice.class, now, w.end)
+	offered := f.Within(j, o.slice, now, w.end)
 	t.speed = offered.Speed
 	if t.Option != "" {
 		option := s.Option(t.Option)

@@ -18,6 +18,7 @@ func (z *Zone) ask(now quantity.Instant, j *home.Job, s *slice, also []job.Slice
 	}
 	z.onSlices(a.Slice, a.Also, func(s *slice) { s.asks = append(s.asks, a) })
 	z.floor.Served(&entryOf(j).floor)
+	z.wager(a)
 	z.home.Ask(now, a, reservation, out)
 }
 
@@ -33,7 +34,11 @@ func (z *Zone) take(id uint64) *home.Ask {
 // granted hands a node's grant on to the ledger.
 func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.take(in.Ask); a != nil {
+		z.won(a, in.Token)
 		z.home.Granted(now, a, in, out)
+		if a.Job.Lease(in.Token) == nil { // what was asked for is for sale again
+			z.site(a.Slice).dropWager(in.Token)
+		}
 	}
 }
 
@@ -41,6 +46,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.take(in.Ask); a != nil {
 		entryOf(a.Job).rigid.Refused(now)
+		z.forgo(a)
 		z.home.BackOff(now, a.Job, z.present(a.Version, a.Slices()), a.ID(), in.Text)
 		return
 	}
@@ -66,6 +72,7 @@ func (z *Zone) present(version uint64, on []job.SliceID) []job.SliceID {
 func (z *Zone) lapse(now quantity.Instant) {
 	for id := z.home.Lapsed(now); id != 0; id = z.home.Lapsed(now) {
 		a := z.take(id)
+		z.forgo(a)
 		z.home.BackOff(now, a.Job, a.Slices(), id, home.Silent)
 	}
 	z.planner.Lapse(now)

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy"
@@ -40,6 +41,9 @@ type Config struct {
 	Rigid backfill.Discipline
 	// Archive has jobs that are over leave to the archive; nil: they stay until the gate has them forgotten.
 	Archive *filing.Config
+	// Ends is the share of subjobs, in parts per million, that the end of their gap may cut short where that is learned and they would
+	// lose their work (core/ends); 0: it is not learned.
+	Ends int64
 	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed. Default 1000.
 	MaxKills int
 }
@@ -99,6 +103,9 @@ func (c Config) Validate() error {
 	}
 	if c.Rigid.Reserve < 0 {
 		errs = append(errs, fmt.Errorf("zone: %d rigid jobs are to hold a reservation, it must be 0 or more", c.Rigid.Reserve))
+	}
+	if c.Ends < 0 || c.Ends >= forecast.One {
+		errs = append(errs, fmt.Errorf("zone: a share of %d in a million subjobs may be cut short, it must be at least 0 and below 1", c.Ends))
 	}
 	if c.Archive != nil {
 		if err := c.Archive.Validate(); err != nil {

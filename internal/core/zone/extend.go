@@ -49,9 +49,13 @@ func (z *Zone) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim
 	if s == nil {
 		return
 	}
+	w := z.floor.Window(&entryOf(j).floor, s.floor.Class(), c.End, g.End)
+	if b := s.wagerOf(c.Token); b != nil && !b.bet.None() {
+		w.End = min(w.End, b.bet.Until) // what it was sold on: it is to be over, and its work saved, by then
+	}
 	v := j.View()
 	v.Continues, v.Running = c.Range, v.Running-1
-	p, r := atomizer.Fit(&v, z.floor.Window(&entryOf(j).floor, s.floor.Class(), c.End, g.End))
+	p, r := atomizer.Fit(&v, w)
 	// The grace is already at the end of the lease; it moves along.
 	if r.Why != atomizer.Interested || z.floor.Elsewhere(now, z.home.Waiting(), &entryOf(j).floor, c) {
 		return

@@ -35,6 +35,9 @@ func (d *demand) Volatile() bool {
 	return q.Cap > 0 || d.zone.kept[q] != nil || d.Avoiding()
 }
 
+// Loses says whether most of its work would be lost where its gap ends unforeseen.
+func (d *demand) Loses() bool { return d.zone.loses(&d.Job) }
+
 func (d *demand) Avoids(s *market.Slice) bool { return d.Job.Avoids(sliceOf(s).id) }
 
 func (d *demand) Use(now quantity.Instant) (own, queue, weight int64) {

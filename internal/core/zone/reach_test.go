@@ -24,7 +24,7 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true, Version: 1}
-	z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
+	z.offered(1, &protocol.Message{Kind: protocol.Offer, View: view})
 	for _, c := range []struct {
 		scale int64
 		waits bool
@@ -49,7 +49,7 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 		gib  quantity.Amount
 	}{{"a", 20}, {"a", 12}, {"a", 5}, {"b", 20}, {"b", 10}} {
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
-		z.offered(&protocol.Message{Kind: protocol.Offer, View: view})
+		z.offered(1, &protocol.Message{Kind: protocol.Offer, View: view})
 	}
 	for _, c := range []struct {
 		scale int64

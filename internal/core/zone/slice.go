@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -31,6 +32,10 @@ type slice struct {
 	kept backfill.Slice
 	// begun: the first gap of the view follows nothing, so it has begun, whatever our clock says of its node's.
 	begun bool
+	// gap is what is known of the time that others leave on it, wagers what was asked for and sold there.
+	gap    ends.Gap
+	ends   *ends.Learner
+	wagers []wager
 	// doubter is the job that was last refused on this view, doubts how many in a row.
 	doubter *home.Job
 	doubts  int
@@ -44,7 +49,7 @@ type sale struct {
 }
 
 // offered takes in a node's view of a slice. A view older than the one at hand is dropped.
-func (z *Zone) offered(in *protocol.Message) {
+func (z *Zone) offered(now quantity.Instant, in *protocol.Message) {
 	v := in.View
 	s := z.site(v.Slice.ID)
 	switch {
@@ -62,6 +67,7 @@ func (z *Zone) offered(in *protocol.Message) {
 	s.view, s.epoch, s.begun = v, in.Epoch, begun(v)
 	z.planner.Place(&s.kept, z.floor.Place(&s.floor, &v.Slice))
 	z.planner.Seen(&s.kept)
+	z.watch(now, s)
 	z.mark(s)
 }
 
@@ -69,7 +75,7 @@ func (z *Zone) offered(in *protocol.Message) {
 func (z *Zone) site(id job.SliceID) *slice {
 	s := z.sites[id]
 	if s == nil {
-		s = &slice{id: id}
+		s = &slice{id: id, ends: z.ends}
 		s.floor.Supply, s.kept.Supply = s, s
 		z.sites[id] = s
 	}

@@ -27,7 +27,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Forget:
 		z.home.Forget(now, &in, out)
 	case protocol.Offer:
-		z.offered(&in)
+		z.offered(now, &in)
 	case protocol.Granted:
 		z.granted(now, &in, out)
 	case protocol.Refused:

@@ -65,6 +65,7 @@ func (z *watcher) Freed(j *home.Job, c *protocol.Claim, at quantity.Instant) {
 	early := at.Add(z.cfg.MinWindow) < c.End
 	(*Zone)(z).onSlices(c.Slice, c.Also, func(s *slice) {
 		s.sold = slices.DeleteFunc(s.sold, func(x sale) bool { return x.token == c.Token && x.job == j })
+		s.dropWager(c.Token)
 		if early {
 			z.floor.EndedEarly(&s.floor)
 		}
@@ -105,6 +106,7 @@ func (z *watcher) Rests(j *home.Job) { z.floor.DropRecall(&entryOf(j).floor) }
 func (z *watcher) Began(j *home.Job, at quantity.Instant) { (*Zone)(z).begun(j, at) }
 
 func (z *watcher) Ends(j *home.Job, c *protocol.Claim, r *job.Result, done job.Range, out *protocol.Out) {
+	(*Zone)(z).settleWager(j, c, r, done)
 	z.floor.TellEnd(&entryOf(j).floor, c, r, done, out)
 }
 

@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -43,6 +44,8 @@ type soft struct {
 	kept               map[*home.Queue]*home.Job
 	keeping, spareKept []*home.Job
 	foresight          foresight
+	// ends is what is learned of the ends of gaps; nil: nothing is.
+	ends *ends.Learner
 	// stales are when slices that are left alone are to be looked at.
 	stales alarm.Heap[*slice]
 	// woken is the earliest wake-up already asked for.
@@ -61,6 +64,9 @@ func New(cfg Config) (*Zone, error) {
 	}
 	z.floor = market.NewFloor(z.floorConfig(), (*seller)(z))
 	z.planner = backfill.New(z.plannerConfig(), z.floor, (*placer)(z))
+	if cfg.Ends > 0 {
+		z.ends = ends.New(cfg.Ends)
+	}
 	z.home = home.New(z.ledgerConfig(), (*watcher)(z), (*fleet)(z))
 	return z, nil
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/ends"
+	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 )
@@ -17,18 +19,23 @@ type Daemon struct {
 	Market *market.Config
 	// Subjobs are bounds of every subjob.
 	Subjobs Subjobs
+	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0: none is made.
+	Ends int64
 	// Retention says when jobs that are over are forgotten.
 	Retention Retention
 }
 
+// MostEnds is the largest share that may fail.
+const MostEnds = forecast.One * 9 / 10
+
 // ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, subjobs: {...},
-// retention: {age, jobs}}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
+// ends: {theta}, retention: {age, jobs}}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
 // they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
-	var d Daemon
+	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("policy", "queues", "market", "subjobs", "retention")
+		top := value{c: c, node: doc}.object("policy", "queues", "market", "subjobs", "ends", "retention")
 		d.Policy = top.get("policy").text("a policy such as shortest", "")
 		d.Queues = top.get("queues").Queues()
 		if top.has("market") {
@@ -36,6 +43,7 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 			d.Market = &m
 		}
 		d.Subjobs = top.get("subjobs").Subjobs()
+		d.Ends = top.get("ends").object("theta").get("theta").fraction(forecast.One, 0, MostEnds, ends.DefaultTheta)
 		d.Retention = top.get("retention").Retention()
 	}
 	if err := c.err(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/market"
 	policies "sluice.dev/sluice/internal/core/policy/all"
@@ -41,6 +42,8 @@ type UpOptions struct {
 	Subjobs config.Subjobs
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
+	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0: none is made.
+	Ends int64
 	// SnapshotRecords is after how many records the journal is replaced by a snapshot; 0: as package host has it.
 	SnapshotRecords uint64
 	// Retention says when jobs that are over are forgotten; 0: as package host has it.
@@ -110,8 +113,9 @@ Jobs that are over are kept on disk, for --retain and as long as there are no mo
 
 --config names a file of the policy, of queues, of how mechanism jasda negotiates, of bounds of every
 subjob (processes with threads, what it writes besides output and checkpoints, and
-whether /tmp and /dev/shm are its own), and of when jobs are forgotten, where no flag
-says it:
+whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
+wrong where others come and go on slices (ends), and of when jobs are forgotten, where
+no flag says it:
 
   policy: shortest
   queues:
@@ -119,6 +123,7 @@ says it:
     - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}
   market: {lambda: 0.5, close: 200ms}
   subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}
+  ends: {theta: 0.1}
   retention: {age: 168h, jobs: 1000000}`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fair
@@ -141,7 +146,7 @@ says it:
 	c.Flags().Int64Var(&o.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
 	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
-	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of bounds of subjobs and of retention")
+	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of bounds of subjobs, of ends of gaps and of retention")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
@@ -180,13 +185,14 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 	}
 	o.Log = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 	o.Version, o.Commit = a.deps.Version, a.deps.Commit
+	o.Ends = ends.DefaultTheta
 	if f.config != "" {
 		d, err := readDaemon(f.config)
 		if err != nil {
 			return err
 		}
 		o.Policy = cmp.Or(o.Policy, d.Policy)
-		o.Queues, o.Market, o.Subjobs = d.Queues, d.Market, d.Subjobs
+		o.Queues, o.Market, o.Subjobs, o.Ends = d.Queues, d.Market, d.Subjobs, d.Ends
 		o.Retention.Age, o.Retention.Jobs = cmp.Or(o.Retention.Age, d.Retention.Age), cmp.Or(o.Retention.Jobs, d.Retention.Jobs)
 	}
 	o.Policy = cmp.Or(o.Policy, policies.Default().Name())

@@ -72,6 +72,7 @@ func (a *app) replay(dir, boot string) (err error) {
 		Mechanism, Policy, Rigid, Horizon, Node string
 		Market                                  *market.Config
 		Archive                                 *filing.Config
+		Ends                                    int64
 	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
@@ -87,7 +88,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
 		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Horizon: horizon, Node: job.NodeID(shown.Node),
-		Archive: shown.Archive,
+		Archive: shown.Archive, Ends: shown.Ends,
 	}.Config()
 	if err != nil {
 		return err

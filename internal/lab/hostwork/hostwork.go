@@ -25,6 +25,8 @@ type Stay struct {
 	// Words are in order of At, each taking the place of the one before. Invariant: there is one at least, and the last says when
 	// the slice is really taken, or earlier.
 	Words []Word
+	// Source is whose it is, as the host says: user/template. Empty for the calendar.
+	Source string
 	// Calendar: it is a reservation of the scenario, which everybody knows from there.
 	Calendar bool
 }

@@ -3,6 +3,7 @@ package hostwork
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -175,9 +176,14 @@ func (p *placing) start(now quantity.Instant, t *placed, class uint8, on []clust
 	end := begin.Add(max(1, min(p.takes(&t.job, class), longest)))
 	for _, d := range on {
 		slice := p.Slices[d]
-		p.log[slice] = append(p.log[slice], Stay{From: begin, To: end, Words: t.words})
+		p.log[slice] = append(p.log[slice], Stay{From: begin, To: end, Words: t.words, Source: source(&t.job)})
 	}
 	p.ends.Set(&t.alarm, t, end)
+}
+
+// source is whose a job is: its queue's, of its template, or else of those that take as many slices.
+func source(j *workload.Job) string {
+	return cmp.Or(j.Queue, "host") + "/" + cmp.Or(j.Template, fmt.Sprintf("%d-slices", j.Slices))
 }
 
 // takes is the true run time of a job on a class.

@@ -17,6 +17,7 @@ const (
 	GapMean        = "gapMean"
 	Gaps           = "gaps"
 	BacklogDry     = "backlogDry"
+	CutShort       = "cutShort"
 )
 
 var leftoverTable = []Info{
@@ -26,6 +27,7 @@ var leftoverTable = []Info{
 	{GapMean, "Gap, mean", Seconds, Neither},
 	{Gaps, "Gaps", Plain, Neither},
 	{BacklogDry, "Time without a waiting filler", Share, Lower},
+	{CutShort, "Subjobs cut short within a learned end", Share, Lower},
 }
 
 // LeftoverTable lists what is measured beside a host, in the order in which it is given.

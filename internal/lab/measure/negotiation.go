@@ -47,6 +47,8 @@ type Negotiation struct {
 	Value, Bound, Regret int64
 	// Waits of jobs that were told a range for it, and how many ended Sooner or Later than that; of every mechanism with a zone.
 	Waits, Sooner, Later int64
+	// Kept are subjobs that were sold on a learned end of their gap, CutShort those of them that it cut short.
+	Kept, CutShort int64
 	// AgentMessages went from and to agents of external jobs.
 	AgentMessages int64
 }

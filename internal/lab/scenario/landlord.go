@@ -50,7 +50,7 @@ func (l *landlord) stay(node job.NodeID, slice job.SliceID, k int, s *hostwork.S
 			l.lifts[request] = lifted
 		}
 		r := protocol.Reservation{
-			Kind: protocol.ForOwner, Slice: slice, Start: w.From.Add(epoch), End: w.To.Add(epoch), Truncate: true, Source: fmt.Sprintf("host job %d", k),
+			Kind: protocol.ForOwner, Slice: slice, Start: w.From.Add(epoch), End: w.To.Add(epoch), Truncate: true, Source: fmt.Sprintf("%s job %d", s.Source, k),
 		}
 		l.world.At(w.At.Add(epoch), l.call(protocol.Reserve, node, request, &r))
 	}

@@ -95,6 +95,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 		out.Metrics.Set(measure.WaitCoverage, 1-float64(market.Sooner+market.Later)/float64(market.Waits))
 		out.Told, out.Sooner, out.Later = market.Waits, market.Sooner, market.Later
 	}
+	if market.Kept > 0 {
+		out.Metrics.Set(measure.CutShort, float64(market.CutShort)/float64(market.Kept))
+	}
 	if !out.Partial {
 		out.Metrics.Set(measure.BoundShare, w.share(out.Metrics.Get(measure.UsefulWork)))
 		out.Metrics.Set(measure.CompletionOverBound, w.times(out.Metrics))

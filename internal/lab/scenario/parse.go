@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -207,7 +208,7 @@ func matches(pattern, id string) bool {
 
 func (s *Scenario) settings(v config.Value) {
 	o := v.Object("use", "policy", "rigid", "horizon", "minWindow", "theta", "tauMin", "overheadMax", "grace",
-		"continue", "preempt", "restore", "checkpoint")
+		"continue", "ends", "preempt", "restore", "checkpoint")
 	t := &s.Settings
 	for _, e := range o.Get("use").List("a list of mechanisms such as [sja, easy]", 100) {
 		if name := e.Text("a mechanism such as sja", ""); name != "" {
@@ -228,6 +229,7 @@ func (s *Scenario) settings(v config.Value) {
 	t.TauMin = o.Get("tauMin").Duration(0, MaxSpan, 0)
 	t.OverheadMax = int(o.Get("overheadMax").Fraction(1000, 1, 1000, job.DefaultOverheadMax))
 	t.Grace = o.Get("grace").Duration(0, time.Hour, config.DefaultGrace)
+	t.Ends = o.Get("ends").Fraction(1_000_000, 0, config.MostEnds, ends.DefaultTheta)
 	t.Continue = o.Get("continue").Boolean(false)
 	t.StopAll = o.Get("preempt").Choice("divisible", "all") == 1
 	t.Restore = o.Get("restore").Duration(0, time.Hour, 20*time.Second)

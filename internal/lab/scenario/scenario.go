@@ -56,6 +56,8 @@ type Settings struct {
 	Horizon, MinWindow time.Duration
 	// Theta in parts per million is what jobs accept that do not say.
 	Theta int64
+	// Ends is the share of subjobs in parts per million that may be cut short where the ends of gaps are learned; 0: they are not.
+	Ends int64
 	// Continue: a running subjob may be given the window that follows its own.
 	Continue bool
 	// TauMin is the least useful run of every divisible job; 0: by the rule of the core. OverheadMax in parts per thousand.

@@ -66,6 +66,8 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	over, err := world.RunOut(ctx, s.Window.Limit.Add(epoch))
 	at := world.Now().Add(-epoch)
 	*on.market = world.Negotiation()
+	e := z.Ends()
+	on.market.Kept, on.market.CutShort = e.Kept.N, e.Kept.Cut
 	err = errors.Join(err, host.refused)
 	if err != nil && ctx.Err() == nil {
 		return at, false, err
@@ -119,7 +121,7 @@ func (a actorsOf) gate() gate.Config {
 
 func (a actorsOf) zone() zone.Config {
 	c := zone.Config{
-		ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow,
+		ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow, Ends: a.s.Settings.Ends,
 		AskTTL: time.Second + a.s.Model.Network.slack(), Retry: time.Second + a.s.Model.Network.slack(),
 	}
 	if a.m.Market != nil {

@@ -1,0 +1,125 @@
+package ends
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Learner knows how long gaps last, how far claimed ends are kept, and what it costs jobs when one comes unforeseen.
+type Learner struct {
+	// gaps are curves of lengths, words those of the share of claimed time that came true.
+	gaps, words book
+	// known guards predictions where nothing is claimed, claimed those where something is.
+	known, claimed Guard
+	tolls          tolls
+	stats          Stats
+}
+
+// Stats count what has become of predictions.
+type Stats struct {
+	// Gaps that were seen from their begin to their end.
+	Gaps int64
+	// Kept are subjobs that were planned to end within their bet, Beyond those whose least useful piece was longer.
+	Kept, Beyond Count
+	// Failed are the bets of both that failed.
+	Failed int64
+}
+
+// Count of subjobs that have ended, and of those among them that the end of their gap cut short.
+type Count struct{ N, Cut int64 }
+
+// New begins without knowledge, for a theta in parts per million.
+func New(theta int64) *Learner {
+	return &Learner{gaps: newBook(), words: newBook(), known: NewGuard(theta), claimed: NewGuard(theta), tolls: newTolls()}
+}
+
+// Stats of what was predicted since it began.
+func (l *Learner) Stats() Stats { return l.stats }
+
+// Look takes in who holds a slice of a class now, and means to: stays in order of their start, those that repeat as they come next.
+// Looks come in order of time, and whenever that has changed.
+func (l *Learner) Look(now quantity.Instant, g *Gap, class string, stays []Stay) {
+	var present, next *Stay
+	for i := range stays {
+		switch s := &stays[i]; {
+		case s.End <= now:
+		case s.Start > now:
+			if next == nil && !s.Calendar {
+				next = s
+			}
+		case present == nil:
+			present = s
+		}
+	}
+	gone := present == nil && g.foretold <= now // it came and went since the last look
+	if g.seen && !g.taken && (present != nil || gone) {
+		if gone {
+			l.end(g, g.foretold, false)
+		} else {
+			l.end(g, max(g.since, present.Start), present.Calendar)
+		}
+		g.taken, g.words = true, g.words[:0]
+	}
+	g.foretold = quantity.Never
+	if present != nil {
+		g.seen, g.taken, g.source = true, true, present.Source
+		return
+	}
+	if !g.seen || g.taken {
+		g.whole = g.seen
+		g.seen, g.taken, g.since = true, false, now
+		g.keys = KeysOf(class, g.source)
+		if g.whole {
+			l.gaps.open(&g.keys, now)
+		}
+	}
+	if next == nil {
+		return
+	}
+	g.foretold = next.Start
+	if g.claimed(next.Start) == nil { // words that stand no more count all the same when the gap is over
+		g.words = append(g.words, word{now, next.Start, KeysOf(distance(next.Start.Sub(now)), next.Source)})
+		if len(g.words) > mostWords {
+			g.words = append(g.words[:0], g.words[1:]...)
+		}
+	}
+}
+
+// end takes in that a gap is over; cut: not by those whose comings are learned.
+func (l *Learner) end(g *Gap, at quantity.Instant, cut bool) {
+	if g.whole {
+		l.stats.Gaps++
+		l.gaps.shut(&g.keys, g.since, at.Sub(g.since), cut)
+	}
+	for i := range g.words {
+		w := &g.words[i]
+		l.words.shut(&w.keys, w.at, w.share(at), cut)
+	}
+}
+
+// Safe is what a subjob that begins at an instant is sold on: until when the gap is likely to last.
+func (l *Learner) Safe(from quantity.Instant, g *Gap) Bet {
+	if !g.seen || g.taken || from < g.since {
+		return Bet{}
+	}
+	if g.foretold == quantity.Never {
+		left, ok := l.gaps.residual(&g.keys, from, from.Sub(g.since), l.known.At())
+		if !ok || left == None {
+			return Bet{}
+		}
+		return Bet{Until: from.Add(left)}
+	}
+	w := g.claimed(g.foretold)
+	if w == nil || from < w.at {
+		return Bet{}
+	}
+	left, ok := l.words.residual(&w.keys, from, w.share(from), l.claimed.At())
+	if !ok || left == None {
+		return Bet{}
+	}
+	return Bet{Until: from.Add(time.Duration(quantity.MulDiv(int64(left), int64(w.until.Sub(w.at)), one))), Claimed: true}
+}
+
+// Kinds is how many kinds of gaps there are curves of.
+func (l *Learner) Kinds() int { return len(l.gaps.curves) }
