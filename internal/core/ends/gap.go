@@ -28,6 +28,15 @@ type Gap struct {
 	foretold quantity.Instant
 	// words are the ends that were claimed of it, the latest behind.
 	words []word
+	// said is the latest prediction. The market asks for it once for every job.
+	said said
+}
+
+// said is what was predicted at an instant, under a version of what was learned.
+type said struct {
+	version uint64
+	from    quantity.Instant
+	bet     Bet
 }
 
 // word is one claim: said at an instant, that the gap lasts until another.

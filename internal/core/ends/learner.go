@@ -14,6 +14,8 @@ type Learner struct {
 	known, claimed Guard
 	tolls          tolls
 	stats          Stats
+	// version counts what was learned: what was said at one instant under the same version is said again.
+	version uint64
 }
 
 // Stats count what has become of predictions.
@@ -31,7 +33,7 @@ type Count struct{ N, Cut int64 }
 
 // New begins without knowledge, for a theta in parts per million.
 func New(theta int64) *Learner {
-	return &Learner{gaps: newBook(), words: newBook(), known: NewGuard(theta), claimed: NewGuard(theta), tolls: newTolls()}
+	return &Learner{gaps: newBook(), words: newBook(), version: 1, known: NewGuard(theta), claimed: NewGuard(theta), tolls: newTolls()}
 }
 
 // Stats of what was predicted since it began.
@@ -40,6 +42,7 @@ func (l *Learner) Stats() Stats { return l.stats }
 // Look takes in who holds a slice of a class now, and means to: stays in order of their start, those that repeat as they come next.
 // Looks come in order of time, and whenever that has changed.
 func (l *Learner) Look(now quantity.Instant, g *Gap, class string, stays []Stay) {
+	l.version++
 	var present, next *Stay
 	for i := range stays {
 		switch s := &stays[i]; {
@@ -100,6 +103,13 @@ func (l *Learner) end(g *Gap, at quantity.Instant, cut bool) {
 
 // Safe is what a subjob that begins at an instant is sold on: until when the gap is likely to last.
 func (l *Learner) Safe(from quantity.Instant, g *Gap) Bet {
+	if g.said.version != l.version || g.said.from != from {
+		g.said = said{l.version, from, l.predict(from, g)}
+	}
+	return g.said.bet
+}
+
+func (l *Learner) predict(from quantity.Instant, g *Gap) Bet {
 	if !g.seen || g.taken || from < g.since {
 		return Bet{}
 	}

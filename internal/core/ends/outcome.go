@@ -27,6 +27,7 @@ func (l *Learner) Ended(b Bet, o Outcome) {
 	if b.None() {
 		return
 	}
+	l.version++
 	failed := o.Cut && o.Ended < b.Until
 	at := &l.stats.Kept
 	if o.Planned > b.Until {
