@@ -44,7 +44,7 @@ func (p *page) learned() error {
 			p.say("\n")
 		}
 	}
-	p.say("\nBy theta, where programs never save (the first row is without): useful, lost work, and the share of the subjobs within their prediction that\nwere cut short all the same, which is to be theta in the long run and is of few subjobs here:\n\n")
+	p.say("\nBy theta, where programs never save (the first row is without): useful, lost work, and the share of the subjobs within their prediction that\nwere cut short all the same. The promise is about all predictions, those too that are shorter than the least useful piece; of the subjobs\nthat can keep to theirs it may be a little more than theta:\n\n")
 	p.say("| theta | sja | jasda |\n|---|---|---|\n")
 	for _, theta := range []string{"0", "0.02", "0.05", "0.1", "0.2", "0.3", "0.4"} {
 		o, err := p.play(p.ctx, point{label: "theta " + theta, scenario: "leftover-unannounced", mechanisms: ours(), sets: []string{"workload.synthetic.saves=0s", "mechanism.ends=" + theta}}, p.progress)
