@@ -15,7 +15,7 @@ type surprise struct {
 // learned shows what it is worth that the ends of gaps are learned: the same with and without.
 func (p *page) learned() error {
 	p.say("## Learned ends\n\nHow long gaps last is learned as they come and go, and how much of a foretold gap comes true; jobs that lose their work when they are\n")
-	p.say("killed get windows that end before the gap is likely to ([0033](adr/0033-learned-ends.md)). As shipped (theta 0.1), minus the same without (`mechanism.ends=0`), on\n")
+	p.say("killed get windows that end before the gap is likely to ([0034](adr/0034-learned-ends.md)). As shipped (theta 0.1), minus the same without (`mechanism.ends=0`), on\n")
 	p.say("the same seeds. Where programs save often enough, or a notice suffices to save, nothing is decided by it, and the difference is 0 to the digit.\n\n")
 	p.say("| scenario | mechanism | useful without | with | difference | lost work without | with | difference |\n|---|---|---|---|---|---|---|---|\n")
 	for _, c := range []surprise{
