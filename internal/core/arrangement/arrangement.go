@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/zone"
@@ -32,6 +33,8 @@ type Choice struct {
 	Market    *market.Config
 	// Rigid is how rigid jobs wait for one another (backfill.Named); empty: backfill.Default.
 	Rigid string
+	// Starvation is when a job has waited too long; zero: the defaults.
+	Starvation starvation.Limit
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
 	Node    job.NodeID
@@ -51,7 +54,7 @@ func (c Choice) Config() (Config, error) {
 	}
 	return Config{
 		Gate: gate.Config{Zone: ZoneName, Horizon: c.Horizon, External: true, Archive: c.Archive},
-		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Ends: c.Ends, Archive: c.Archive},
+		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Starvation: c.Starvation, Ends: c.Ends, Archive: c.Archive},
 		Node: node.Config{ID: c.Node, Zone: ZoneName, Horizon: c.Horizon},
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/market"
@@ -18,6 +19,8 @@ type Config struct {
 	Discipline
 	// Retry is after how long a job's placement is asked for again, AskTTL how long what is asked for may stay unanswered.
 	Retry, AskTTL time.Duration
+	// Late is how many gangs that are late may hold a place at once where nobody else does.
+	Late int
 }
 
 // Planner keeps placements for rigid jobs that no window holds, or that are first in line. It is a part of an actor, deterministic and
@@ -49,6 +52,7 @@ type Planner struct {
 	fresh      []*Job
 	// reserved jobs are served, in order; spare is room for the next such list.
 	reserved, spare []reservation
+	late
 	survey
 }
 
@@ -65,6 +69,13 @@ type Job struct {
 	// lined: it is in the line, which is for those alone that the discipline lines up; unlined: whether it belongs there is to be looked at.
 	lined   bool
 	unlined dirty.Mark
+	// due is when it is late, if it is a gang, and dueSlot keeps its alarm; late: it is. paid is what the budget has paid for its place since heldSince, 0 if it holds
+	// none by being late, and speeds those of its slices then.
+	due          quantity.Instant
+	dueSlot      int
+	isLate       bool
+	paid, speeds int64
+	heldSince    quantity.Instant
 	// planned: its placement is later, and better than what the market could give it now.
 	planned bool
 }
@@ -159,6 +170,13 @@ func (pl *Planner) Reserved() int { return len(pl.reserved) }
 // decisions against it.
 func (pl *Planner) Anew(jobs []*Job) {
 	pl.line, pl.gangs, pl.hopeless = ranking.List[*Job]{}, nil, false
+	for j := range pl.late.waiting.All() {
+		j.isLate = false
+	}
+	for _, j := range pl.dues.All() {
+		j.dueSlot = 0
+	}
+	pl.late.waiting, pl.late.dues = ranking.List[*Job]{}, alarm.Heap[*Job]{}
 	pl.unlined.Clear()
 	for _, j := range jobs {
 		j.lined = false
@@ -188,6 +206,7 @@ func (pl *Planner) queueUp(j *Job) {
 		pl.line.Remove(older, j)
 	}
 	j.lined = waits
+	pl.expect(j)
 	if waits && pl.hopeless {
 		pl.fresh = append(pl.fresh, j)
 	}
@@ -214,17 +233,18 @@ type reservation struct {
 // is no window of the market's, so nobody else would wake the zone when it begins. As long as nothing changes, placements only get
 // worse but for those that were found, so the plan stands until the first of them begins.
 func (pl *Planner) Plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	pl.ripen(now)
 	if pl.replan || pl.again <= now {
 		if pl.replan, pl.again = false, quantity.Never; !pl.idle() {
 			pl.again = pl.plan(now, out)
 		}
 	}
-	return pl.again
+	return min(pl.again, pl.dues.Next(), pl.solvent(now))
 }
 
 // idle: nobody waits, and nothing is reserved for anybody. Slices that have changed are looked at when somebody comes.
 func (pl *Planner) idle() bool {
-	return pl.line.Empty() && len(pl.reserved) == 0 && pl.holding.Next(0) < 0
+	return pl.line.Empty() && len(pl.reserved) == 0 && len(pl.holders) == 0 && pl.holding.Next(0) < 0
 }
 
 // plan finds the placements of reserved jobs from what is sold alone, as if no place were reserved anywhere, and then does what leads
@@ -296,38 +316,46 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 	clear(pl.fresh)
 	hopeless := most > 0
 	pl.hopeless, pl.fresh = false, pl.fresh[:0]
+	pl.serveLate(now)
 	for j := range pl.line.All() {
-		if most == 0 && j.width() == 1 || j.Waits(now) != market.Eligible {
+		if most == 0 && j.width() == 1 || j.isLate || j.Waits(now) != market.Eligible {
 			hopeless = false
 			continue
 		}
-		old := j.place
-		found := pl.find(now, j, most)
+		found := pl.consider(now, j, most, func() bool { return most > 0 || j.place.Start <= now })
 		hopeless = hopeless && !found
-		serves := found && (most > 0 || j.place.Start <= now)
-		moved := !found || !j.place.same(&old) || serves != (j.was > 0)
-		if moved && j.was > 0 {
-			pl.alter(&old)
-		}
-		if !serves {
-			if found {
-				pl.ready = min(pl.ready, j.place.Start)
-			}
-			continue
-		}
-		if moved {
-			pl.alter(&j.place)
-		}
-		pl.reserved = append(pl.reserved, reservation{j, j.place})
-		j.rank = len(pl.reserved)
-		for _, s := range j.place.Slices {
-			s.kept = append(s.kept, protocol.Gap{Start: j.place.Start, End: j.place.End})
-		}
 		if most > 0 && len(pl.reserved) == most {
 			return
 		}
 	}
 	pl.hopeless, pl.hopelessAt = hopeless, pl.nth
+}
+
+// consider finds a job's placement, around those of the reserved jobs before it, and makes the job one of them if it is to be served there. It says
+// whether there is one.
+func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func() bool) (found bool) {
+	old := j.place
+	found = pl.find(now, j, most)
+	serves := found && serve()
+	moved := !found || !j.place.same(&old) || serves != (j.was > 0)
+	if moved && j.was > 0 {
+		pl.alter(&old)
+	}
+	if !serves {
+		if found {
+			pl.ready = min(pl.ready, j.place.Start)
+		}
+		return found
+	}
+	if moved {
+		pl.alter(&j.place)
+	}
+	pl.reserved = append(pl.reserved, reservation{j, j.place})
+	j.rank = len(pl.reserved)
+	for _, s := range j.place.Slices {
+		s.kept = append(s.kept, protocol.Gap{Start: j.place.Start, End: j.place.End})
+	}
+	return true
 }
 
 // stillHopeless says whether there is a placement for nobody, as in the plan before: no time has changed since, and those who have come

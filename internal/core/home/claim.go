@@ -25,6 +25,8 @@ type Ask struct {
 	Bid        *protocol.Bid
 	// Version of the slice's view that it was decided on.
 	Version uint64
+	// Late is what was spent for it of the budget of jobs that are late.
+	Late int64
 
 	id uint64
 	// generation of the job that it was decided for.
@@ -71,15 +73,15 @@ func (h *Ledger) NewAsk() uint64 {
 
 // Granted turns a grant into a claim, the second of the five steps: a compare-and-set against committed and claimed
 // ranges. The ask was taken (TakeAsk); a grant nobody waits for any more is left to lapse.
-func (h *Ledger) Granted(now quantity.Instant, a *Ask, in *protocol.Message, out *protocol.Out) {
+func (h *Ledger) Granted(now quantity.Instant, a *Ask, in *protocol.Message, out *protocol.Out) (sold bool) {
 	j := a.Job
 	if in.Job != j.ID {
-		return
+		return false
 	}
 	if j.fate().verdict.State.Final() || j.Generation != a.generation || j.fate().dropping.State != job.Waiting || j.work().committed.Overlaps(a.Range) || j.work().claimed.Overlaps(a.Range) && !planted.In(planted.SellTwice) || in.End < a.End || j.claim(in.Token) >= 0 {
 		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
 		h.changed(j)
-		return
+		return false
 	}
 	h.pay(now, j.q, a.Bid, out)
 	plan := a.Plan
@@ -93,6 +95,7 @@ func (h *Ledger) Granted(now quantity.Instant, a *Ask, in *protocol.Message, out
 	h.stir(j)
 	c := j.work().claims[j.claim(in.Token)]
 	h.redeem(j, &c, out)
+	return true
 }
 
 // redeem sends the third step. It is repeated until the node answers, and idempotent by the token.

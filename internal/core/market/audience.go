@@ -62,14 +62,14 @@ func (f *Floor) inviteOne(now quantity.Instant, o *offer, j *Job) {
 }
 
 // inviteCrowd invites those in the index: where there are more than the audience holds, one half are the first in the policy's
-// order, and one half have waited longest of the rest. So whoever has waited longest of all is always asked. Where bids go by the
-// policy's index all of the audience are those that could bid most by it and by their queues' purses, and to them come those that go first since they have waited too long, at
-// most half as many. No more of them are looked at than are invited, but for chunks of those whose need is not met.
+// order, and the others the first that is late and those of the rest that have waited longest. So who is late is asked in its turn. Where bids go by the
+// policy's index all of the audience are those that could bid most by it and by their queues' purses, and to them comes the first that is late. No more of
+// them are looked at than are invited, but for chunks of those whose need is not met.
 func (f *Floor) inviteCrowd(now, at quantity.Instant, c *Class, w *window) {
 	most, from, length := f.cfg.Market.Audience, len(f.invited), w.length(at)
-	first, all, waited := most/2, most, time.Duration(-1)
+	first := most / 2
 	if f.ranksBids() {
-		first, all, waited = most, most+most/2, f.cfg.Market.Starve
+		first = most
 	}
 	f.invitation++
 	switch {
@@ -87,10 +87,13 @@ func (f *Floor) inviteCrowd(now, at quantity.Instant, c *Class, w *window) {
 	for _, j := range f.invited[from:] {
 		j.invitation = f.invitation
 	}
-	if f.ranksBids() && waited < 0 {
-		return
+	if late, ok := f.late[c.at].First(length); ok && late.invitation != f.invitation && f.budget.Credit() > 0 {
+		late.invitation = f.invitation
+		f.invited = append(f.invited, late)
 	}
-	f.inviteLongest(at, c, length, from+all, waited)
+	if !f.ranksBids() {
+		f.inviteLongest(at, c, length, from+most)
+	}
 }
 
 // ranksBids says whether the rankings are in the order of what jobs could bid at most: bids go by the policy's index. Then each queue has
@@ -287,20 +290,17 @@ func (j *Job) keyOn(c *Class) policy.Candidate {
 }
 
 // inviteLongest invites those that have waited longest, and longer than a time, until so many are invited altogether.
-func (f *Floor) inviteLongest(at quantity.Instant, c *Class, length time.Duration, until int, than time.Duration) {
+func (f *Floor) inviteLongest(at quantity.Instant, c *Class, length time.Duration, until int) {
 	longer := func(a, b *Job) int { return cmp.Or(cmp.Compare(b.Waited(at), a.Waited(at)), byName(a, b)) }
 	ahead := f.moved[:0]
 	for _, j := range f.ahead {
-		if j.invitation != f.invitation && j.answers[c.at].need <= length && j.Waited(at) > than {
+		if j.invitation != f.invitation && j.answers[c.at].need <= length {
 			ahead = append(ahead, j)
 		}
 	}
 	slices.SortFunc(ahead, longer)
 	f.moved = ahead[:0]
 	for j := range f.waits[c.at].Within(length) {
-		if j.Waited(at) <= than {
-			break
-		}
 		for len(ahead) > 0 && len(f.invited) < until && longer(ahead[0], j) < 0 {
 			f.invited, ahead = append(f.invited, ahead[0]), ahead[1:]
 		}

@@ -48,6 +48,7 @@ func (f *Floor) Audit(now quantity.Instant) (wrong []string) {
 				places++
 			}
 		}
+		note(j.inLate != (e.ranked && j.knownLate()), "job %s: among those that are late: %v", j.Name(), j.inLate)
 		note(ranked[j] != places, "job %s: it is in %d rankings, should be in %d", j.Name(), ranked[j], places)
 		note((j.unindexed > 0) == e.indexed, "job %s: indexed %v, and asked each time %v", j.Name(), e.indexed, j.unindexed > 0)
 	}

@@ -57,7 +57,7 @@ func (f *Floor) classOf(s *protocol.Slice) *Class {
 		return f.cfg.Policy.Compare(&a.key, &b.key)
 	}
 	f.classes, f.asked.classes = append(f.classes, c), append(f.asked.classes, &tally.Tally{})
-	f.waits = append(f.waits, ranking.List[*Job]{})
+	f.waits, f.late = append(f.waits, ranking.List[*Job]{}), append(f.late, ranking.List[*Job]{})
 	if i, known := slices.BinarySearchFunc(f.speeds, c.Speed, func(a, b int64) int { return cmp.Compare(b, a) }); !known {
 		f.speeds = slices.Insert(f.speeds, i, c.Speed)
 	}

@@ -47,7 +47,7 @@ func (f *Floor) clearTogether(now quantity.Instant, offers []offer, r *round, un
 	slices.SortFunc(f.bids, func(a, b bid) int {
 		return cmp.Or(cmp.Compare(a.offer, b.offer), cmp.Compare(a.job.Name(), b.job.Name()), cmp.Compare(a.ID, b.ID))
 	})
-	f.pickWinners(now, len(offers))
+	f.pickWinners(now, offers)
 	id := f.nextRound
 	if r != nil {
 		id = r.id
@@ -77,9 +77,10 @@ func (f *Floor) gone(o *offer, r *round) {
 // tick is the unit of time in clearing.
 const tick = time.Millisecond
 
-// pickWinners clears the bids of offers of windows and marks those that win: the jobs that have waited too long first,
+// pickWinners clears the bids of offers of windows and marks those that win: the jobs that are late first, as far as they may,
 // the rest for the largest sum.
-func (f *Floor) pickWinners(now quantity.Instant, offers int) {
+func (f *Floor) pickWinners(now quantity.Instant, list []offer) {
+	offers := len(list)
 	f.tables = slices.Grow(f.tables[:0], offers)[:offers]
 	for i := range f.tables {
 		f.tables[i] = f.tables[i][:0]
@@ -91,7 +92,7 @@ func (f *Floor) pickWinners(now quantity.Instant, offers int) {
 		start, end := f.ticks(now, t)
 		f.tables[t.offer] = append(f.tables[t.offer], clearing.Bid{Start: start, End: end, Weight: t.weight, Job: t.number, ID: t.row, Work: t.work})
 	}
-	fixed := f.starvers(now)
+	fixed := f.lateBids(now, list)
 	pick := f.pickOne
 	if offers > 1 {
 		pick = f.pickJointly

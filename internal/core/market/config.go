@@ -30,8 +30,7 @@ type Config struct {
 	Repack Repack
 	// Freeze is how soon a subjob must begin to be sold for good. Default 30 s.
 	Freeze time.Duration
-	// Starve is how long a job waits until it goes first (T_starve). Negative: never; 0 is the default of the objective: 72 h, and 30 days
-	// where the index is weighed.
+	// Starve is an older name of FloorConfig.Starvation.After, which it overrides unless it is 0.
 	Starve time.Duration
 	// Close is how long a round waits for agents that have not answered. Default 200 ms.
 	Close time.Duration
@@ -111,18 +110,9 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// starves is T_starve where nothing is said of it, and starvesLate where the index is weighed: who is served last by them waits long in every backlog, and at 72 h the rule took
-// a tenth of what the order gains (docs/adr/0031-density.md).
-const starves, starvesLate = 72 * time.Hour, 30 * 24 * time.Hour
-
 // Under fills in what is zero for a market under a policy: the weights of its objective, and the rest as WithDefaults does.
 func (c Config) Under(p policy.Policy) Config {
 	c.Weights = c.Weights.Or(score.Of(p.Name()))
-	if c.Starve == 0 {
-		if c.Starve = starves; c.Weights.Rates() {
-			c.Starve = starvesLate
-		}
-	}
 	return c.WithDefaults()
 }
 

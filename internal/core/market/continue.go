@@ -19,6 +19,8 @@ func (f *Floor) Displaces(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 	var other *Job
 	if f.cfg.Market != nil {
 		other = f.outbidder(now, j, s, c, end, p)
+	} else if late := f.lateRival(now, j, s, &window{start: c.End, end: end}); late != nil {
+		other = late
 	} else if pick := f.rival(now, j, s, &window{start: c.End, end: end}); pick.job != nil {
 		mine := f.candidate(now, j, s.class, end, p)
 		if f.cfg.Policy.Compare(&pick.Candidate, &mine) < 0 {
@@ -54,8 +56,7 @@ func (f *Floor) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 		}
 		f.bids = f.bids[:0]
 		f.propose(at, 0, other, &o, &w, false)
-		starves := f.cfg.Market.Starve >= 0 && other.Waited(at) > f.cfg.Market.Starve
-		if slices.ContainsFunc(f.bids, func(t bid) bool { return starves || t.weight > mine.weight }) {
+		if slices.ContainsFunc(f.bids, func(t bid) bool { return t.weight > mine.weight || f.precedes(now, &t, s.class) }) {
 			return other
 		}
 	}
@@ -92,6 +93,15 @@ func (f *Floor) sooner(now quantity.Instant, j *Job, c *protocol.Claim, s *Slice
 	v.Committed, v.Claimed, v.Running = slices.Clone(v.Committed).Add(c.Range), nil, 0
 	_, r := atomizer.Fit(&v, f.Window(j, s.class, now, w.end))
 	return r.Why == atomizer.Interested
+}
+
+// lateRival is the late job that would be given a window that is yet to begin before others; nil if there is none.
+func (f *Floor) lateRival(now quantity.Instant, j *Job, s *Slice, w *window) *Job {
+	if f.budget.Credit() <= 0 {
+		return nil
+	}
+	other, _ := f.entitled(now, f.firstLateFor(now, s, w), j, s.class, w)
+	return other
 }
 
 // rival is the job that the policy would ask first for a window that is yet to begin, j apart; without a job if there is none. Agents

@@ -80,4 +80,6 @@ type Piece struct {
 	// Option it runs with, and the bid that won it; nil where nobody bid.
 	Option string
 	Bid    *protocol.Bid
+	// Late is what was spent of the budget of the late for it.
+	Late int64
 }

@@ -23,6 +23,7 @@
 //	agents.go       calls to the agents of external jobs, and their answers
 //	bids.go verify.go  variants: proposed, verified, calibrated, scored
 //	quote.go book.go   what a job proposes in windows without a known end, kept until something of it changes
+//	late.go            who has waited too long, and what is given to them before others (package starvation)
 //	sift.go            which of it can win
 //	clear.go settle.go who wins (package clearing), what it costs, what is sold now and what is planned
 //	continue.go     who would get the window behind a running subjob
@@ -30,5 +31,5 @@
 //	tally.go counts.go losses.go answers.go rank.go  what people are told
 //	plain.go        the same decisions without an index, for tests
 //
-// Below it lie what bids are made of: clearing, score and trust.
+// Below it lie what bids are made of: clearing, score and trust; and starvation.
 package market

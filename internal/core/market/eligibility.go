@@ -98,6 +98,7 @@ func (f *Floor) refreshIndex(now quantity.Instant) {
 	if len(f.classes) == 0 {
 		return
 	}
+	f.ripen(now)
 	f.stale.Drain(func(j *Job) { f.refreshEntry(now, j) })
 	f.rankAll(f.entering, 0)
 	f.lineUp(f.joining, 0)
@@ -115,6 +116,7 @@ func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
 		f.examine(now, j, is)
 	}
 	f.book.forget(j)
+	f.leaveLate(j)
 	counts := j.indexed && is.indexed && j.ineligible == Eligible && is.ineligible == Eligible && j.needsAs(is)
 	if counts {
 		f.count(j)
@@ -147,6 +149,7 @@ func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
 	if !j.ranked {
 		return
 	}
+	f.enterLate(j)
 	if !ranked {
 		j.group = f.groupOf(j)
 		j.group.cover(len(f.classes))
@@ -231,7 +234,7 @@ func (f *Floor) extend(j *Job, c *Class) (enters bool) {
 	}
 	a, ok := f.answer(j, c)
 	first := a.need != never && !j.ranked
-	if !ok || len(f.classes) > maxClasses || first && (f.cfg.Market != nil || j.Busy() > 0) || f.outdoes(j.Spec(), c) {
+	if !ok || len(f.classes) > maxClasses || first && (f.cfg.Market != nil || j.Busy() > 0) || j.knownLate() || f.outdoes(j.Spec(), c) {
 		f.InvalidateJob(j)
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -23,6 +24,8 @@ type FloorConfig struct {
 	Market *Config
 	// Horizon is how far a gap without a known end is offered, MinWindow the shortest gap that is offered at all.
 	Horizon, MinWindow time.Duration
+	// Starvation is when a job has waited too long, and what it may then be given before others.
+	Starvation starvation.Limit
 	// Retry is the first pause after which an agent that won nothing is called again, and the first rest of a job that declined.
 	Retry time.Duration
 	// Close is how long a round waits for agents that have not answered.
@@ -96,6 +99,7 @@ type Floor struct {
 	calling calling
 	stats   status.Negotiation
 
+	lateness
 	scratch
 	// plain does what is done by definition; nil but in tests.
 	plain *plain
@@ -108,12 +112,20 @@ func NewFloor(cfg FloorConfig, sale Sale) *Floor {
 		cfg.Market = &m
 	}
 	indexer, _ := cfg.Policy.(policy.Indexer)
-	return &Floor{cfg: cfg, indexer: indexer, sale: sale, byQueue: map[string]*group{}, tills: map[string]*till{}}
+	if cfg.Market != nil && cfg.Market.Starve != 0 {
+		cfg.Starvation.After = cfg.Market.Starve
+	}
+	cfg.Starvation = cfg.Starvation.WithDefaults()
+	f := &Floor{cfg: cfg, indexer: indexer, sale: sale, byQueue: map[string]*group{}, tills: map[string]*till{}}
+	f.budget.SetShare(cfg.Starvation.Share)
+	f.heeded = Nobody()
+	return f
 }
 
 // Sell offers every window that has begun, to every job that is eligible or to those that have changed since, and asks for what is
 // won. Waiting is how many jobs run nowhere. It returns when to look again.
 func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
+	f.budget.Fill(now)
 	if f.plain != nil {
 		return f.plain.sell(now, waiting, out)
 	}

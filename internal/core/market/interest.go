@@ -66,6 +66,11 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *pro
 		f.firstOf(now, s, w, full, t, nil, f.pick.none())
 	}
 	j := pick.job
+	late, cost := f.lateFor(now, j, s, w, list, full || t != nil)
+	if late != nil {
+		j = late
+		p, _ = f.Fit(j, s.class, now, w.end)
+	}
 	if full {
 		if j != nil && j.indexed {
 			f.count(j) // the winner has not lost this round
@@ -97,7 +102,8 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *pro
 	if p.Length == time.Duration(math.MaxInt64) || j.Spec().Kind == job.Rigid && j.Spec().Walltime == 0 {
 		end = quantity.Never
 	}
-	f.give(now, j, s, w, Piece{Piece: p, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound}, out)
+	f.budget.Spend(cost)
+	f.give(now, j, s, w, Piece{Piece: p, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound, Late: cost}, out)
 	f.tellLosers(now, t, w, j, out)
 }
 

@@ -17,6 +17,10 @@ type Job struct {
 	counts     Counts
 	// losses since it was last served, one for each class of slices.
 	losses []loss
+	// due is when the job is late, Never if it is not to be; slots keep its alarm, inLate: it is among those that are.
+	due    quantity.Instant
+	slots  struct{ due int }
+	inLate bool
 	eligibility
 	// quotes that are kept of it, one for each class for whose windows it was asked lately.
 	quotes *quote
@@ -31,6 +35,7 @@ func (f *Floor) Activate(j *Job) {
 	j.generation = 0
 	f.jobs = append(f.jobs, j)
 	j.active = len(f.jobs)
+	f.expect(j)
 }
 
 // Retire takes a job off the floor: it is over, or nothing of it is left to sell.
@@ -50,6 +55,7 @@ func (f *Floor) Retire(j *Job) {
 	}
 	j.losses = nil
 	f.forgetDeclines(j)
+	f.dues.Set(&j.slots.due, j, quantity.Never)
 	f.InvalidateJob(j)
 }
 

@@ -10,8 +10,6 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/clearing"
-	"sluice.dev/sluice/internal/core/market/score"
-	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -127,8 +125,13 @@ func (p *plain) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *pro
 		losers = slices.DeleteFunc(losers, func(j *Job) bool { return j == best.job })
 	}
 	w.offered = true
-	p.seen[w.id] = f.generation
 	j := best.job
+	late, cost := f.entitled(now, firstLate(now, p.able(now, s, w, !full && t == nil)), j, s.class, w)
+	if late != nil {
+		j = late
+		cut, _ = f.Fit(j, s.class, now, w.end)
+	}
+	p.seen[w.id] = f.generation
 	if j == nil {
 		return
 	}
@@ -145,8 +148,9 @@ func (p *plain) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *pro
 	if cut.Length == time.Duration(math.MaxInt64) || j.Spec().Kind == job.Rigid && j.Spec().Walltime == 0 {
 		end = quantity.Never
 	}
+	f.Spend(cost)
 	f.accepts(j)
-	f.sale.Ask(now, j, s, Piece{Piece: cut, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound}, out)
+	f.sale.Ask(now, j, s, Piece{Piece: cut, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound, Late: cost}, out)
 	w.offered, w.won = false, true
 	f.tellLosers(now, t, w, j, out)
 }
@@ -174,8 +178,17 @@ func (p *plain) displaces(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 		return p.outbidder(now, j, s, c, end, piece)
 	}
 	mine := f.candidate(now, j, s.class, end, piece)
+	var able []*Job
 	for _, other := range p.live() {
-		if other == j || other.Spec().External || other.Ineligible(now) != Eligible || other.Avoids(s) {
+		if _, refusal := f.Fit(other, s.class, max(c.End, now), end); !other.Spec().External && other.Ineligible(now) == Eligible && !other.Avoids(s) && refusal.Why == atomizer.Interested {
+			able = append(able, other)
+		}
+	}
+	if late, _ := f.entitled(now, firstLate(now, able), j, s.class, &window{start: c.End, end: end}); late != nil {
+		return late
+	}
+	for _, other := range able {
+		if other == j {
 			continue
 		}
 		theirs, refusal := f.Fit(other, s.class, max(c.End, now), end)
@@ -187,6 +200,29 @@ func (p *plain) displaces(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 		}
 	}
 	return nil
+}
+
+// able are the jobs with an atomizer that could have a window, those alone that changed since it was offered if it is said so.
+func (p *plain) able(now quantity.Instant, s *Slice, w *window, changed bool) (able []*Job) {
+	for _, j := range p.live() {
+		if j.Spec().External || j.Ineligible(now) != Eligible || j.Avoids(s) || changed && j.generation <= p.seen[w.id] {
+			continue
+		}
+		if _, refusal := p.f.Fit(j, s.class, now, w.end); refusal.Why == atomizer.Interested {
+			able = append(able, j)
+		}
+	}
+	return able
+}
+
+// firstLate is the first of some jobs that are late; nil if none is.
+func firstLate(now quantity.Instant, list []*Job) (late *Job) {
+	for _, j := range list {
+		if j.isLate(now) && (late == nil || byTurn(j, late) < 0) {
+			late = j
+		}
+	}
+	return late
 }
 
 // elsewhere is Floor.Elsewhere.
@@ -355,7 +391,7 @@ func (p *plain) clearTogether(now quantity.Instant, offers []offer, r *round, un
 	})
 	f.clearer = clearing.Clearer{}
 	f.scale(now, f.bids)
-	f.pickWinners(now, len(offers))
+	f.pickWinners(now, offers)
 	p.judge(now, len(offers))
 	id := f.nextRound
 	if r != nil {
@@ -419,7 +455,7 @@ func (p *plain) judge(now quantity.Instant, offers int) {
 func (p *plain) gather(now quantity.Instant, at int32, o *offer, w *window, r *round, uncontended bool) {
 	f := p.f
 	from := len(f.bids)
-	asked, beyond := p.invite(now, o, w)
+	asked, beyond := p.invite(now, now, o, w)
 	for _, j := range asked {
 		f.propose(now, at, j, o, w, uncontended)
 	}
@@ -458,107 +494,4 @@ func (p *plain) gather(now quantity.Instant, at int32, o *offer, w *window, r *r
 			}
 		}
 	}
-}
-
-// invite lists, by name, the jobs with an atomizer that answer for a window: of those whose answers do not move by
-// themselves no more than the audience holds, the first of the policy and those that have waited longest. Where bids go by the policy's
-// index those that have waited too long come to it, and the rest is returned too, in the policy's order.
-func (p *plain) invite(now quantity.Instant, o *offer, w *window) (asked, beyond []*Job) {
-	f, c := p.f, o.slice.class
-	var crowd []*Job
-	for _, j := range p.live() {
-		if j.Spec().External || j.Ineligible(now) != Eligible || j.Avoids(o.slice) || !o.full && j.generation <= f.seen {
-			continue
-		}
-		if o.full && !p.unindexed(j) {
-			if _, r := f.Fit(j, c, now, w.end); r.Why == atomizer.Interested {
-				crowd = append(crowd, j)
-			}
-			continue
-		}
-		asked = append(asked, j)
-	}
-	if most := f.cfg.Market.Audience; len(crowd) > most {
-		key := func(j *Job) *policy.Candidate {
-			own, _, _ := j.Use(now)
-			return &policy.Candidate{
-				Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: own, Weight: 1, Laxity: f.laxity(j, c, 0),
-				Index: f.index(j, c),
-			}
-		}
-		slices.SortFunc(crowd, func(a, b *Job) int { return f.cfg.Policy.Compare(key(a), key(b)) })
-		longest := func(list []*Job) {
-			slices.SortStableFunc(list, func(a, b *Job) int {
-				return cmp.Or(cmp.Compare(b.Waited(now), a.Waited(now)), byName(a, b))
-			})
-		}
-		if f.ranksBids() {
-			bound := func(j *Job) int64 {
-				return f.mostRate(f.index(j, c), precedence(mostPrecedence), f.fullness(now, j))
-			}
-			slices.SortStableFunc(crowd, func(a, b *Job) int { return cmp.Compare(bound(b), bound(a)) })
-			var starving []*Job
-			for _, j := range crowd[most:] {
-				if f.cfg.Market.Starve >= 0 && j.Waited(now) > f.cfg.Market.Starve {
-					starving = append(starving, j)
-				}
-			}
-			longest(starving)
-			starving = starving[:min(len(starving), most/2)]
-			for _, j := range crowd[most:] {
-				if !slices.Contains(starving, j) {
-					beyond = append(beyond, j)
-				}
-			}
-			crowd = append(crowd[:most:most], starving...)
-		} else {
-			longest(crowd[most/2:])
-			crowd = crowd[:most]
-		}
-	}
-	asked = append(asked, crowd...)
-	slices.SortFunc(asked, byName)
-	return asked, beyond
-}
-
-// unindexed says whether a job is asked each time, whatever the audience holds: its answers are not simple.
-func (p *plain) unindexed(s *Job) bool {
-	f := p.f
-	if s.Spec().External || s.Volatile() {
-		return true
-	}
-	for _, c := range f.classes {
-		if _, simple := f.answer(s, c); !simple {
-			return true
-		}
-	}
-	return false
-}
-
-// outbidder is a job that wants the time behind a running subjob more than that one does.
-func (p *plain) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Claim, end quantity.Instant, piece *atomizer.Piece) *Job {
-	f, at := p.f, c.End
-	v := j.View()
-	more := job.Range{From: c.Range.To, To: piece.Range.To}
-	mine := bid{job: j, end: at.Add(piece.Wall), speed: c.Speed, Variant: protocol.Variant{
-		Range: more, Start: at, Run: piece.Run, Wall: piece.Wall, Demand: piece.Demand,
-		Score: score.Job{
-			Progress: score.Progress(more.Len(), max(1, v.Left())), Laxity: score.Laxity(j.finish(at, s.class), j.deadline()), Overhead: score.One,
-		}.Of(j.Spec().Worth),
-	}}
-	o, w := offer{slice: s, full: true}, window{start: at, end: end}
-	f.value(at, &mine, &o, &w, false)
-	asked, _ := p.invite(at, &o, &w)
-	for _, other := range asked {
-		if other == j || other.RestsUntil() > now {
-			continue
-		}
-		f.bids = nil
-		f.propose(at, 0, other, &o, &w, false)
-		starves := f.cfg.Market.Starve >= 0 && other.Waited(at) > f.cfg.Market.Starve
-		if slices.ContainsFunc(f.bids, func(t bid) bool { return starves || t.weight > mine.weight }) {
-			return other
-		}
-	}
-	return nil
 }

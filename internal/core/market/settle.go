@@ -82,9 +82,14 @@ func (f *Floor) refuses(now quantity.Instant, t *bid) bool {
 // award asks the node for the place of a bid that has won.
 func (f *Floor) award(now quantity.Instant, t *bid, o *offer, w *window, id uint64, out *protocol.Out) {
 	f.stats.Awards++
+	late := int64(0)
+	if t.free {
+		late = t.cost(o.slice.class)
+		f.budget.Spend(late)
+	}
 	f.sale.Ask(now, t.job, o.slice, Piece{
 		Piece: atomizer.Piece{Range: t.Range, Run: t.Run, Wall: t.Wall, Length: t.end.Sub(t.Start), Demand: t.Demand},
-		Start: t.Start, End: t.end, Speed: t.speed, Window: w.id, Round: id, Option: t.Option,
+		Start: t.Start, End: t.end, Speed: t.speed, Window: w.id, Round: id, Option: t.Option, Late: late,
 		Bid: &protocol.Bid{
 			Score: t.Score, Calibrated: t.calibrated, Weight: t.weight, Left: t.left, Urgency: t.urgency, Price: f.price(now, t), Option: t.Option,
 			Since: t.job.since(),
@@ -92,31 +97,43 @@ func (f *Floor) award(now quantity.Instant, t *bid, o *offer, w *window, id uint
 	}, out)
 }
 
-// starvers are the bids of the jobs that have waited longer than T_starve which begin first, the best of them, the longest
-// waiting job first: they go first whatever others are worth (trap T3; docs/adr). What is sold ahead may be withdrawn, so a
-// better piece that begins later is no service.
-func (f *Floor) starvers(now quantity.Instant) []int32 {
+// lateBids are of the late jobs' bids those that go first whatever others are worth (trap T3; adr 0035), in turn: of each the one that
+// begins first, the best of them, as far as the budget goes. What is sold ahead may be withdrawn, so a better piece that begins later is no service.
+func (f *Floor) lateBids(now quantity.Instant, offers []offer) []int32 {
 	f.starving = f.starving[:0]
-	if f.cfg.Market.Starve < 0 {
+	credit := f.budget.Credit()
+	if credit <= 0 {
 		return nil
 	}
 	sold := f.horizonOf(now)
 	for i := range f.bids {
-		if t := &f.bids[i]; t.Start <= sold && t.job.Waited(now) > f.cfg.Market.Starve {
+		if t := &f.bids[i]; t.Start <= sold && t.job.isLate(now) {
 			f.starving = append(f.starving, int32(i))
 		}
 	}
+	if len(f.starving) == 0 {
+		return nil
+	}
 	slices.SortFunc(f.starving, func(i, k int32) int {
 		a, b := &f.bids[i], &f.bids[k]
-		return cmp.Or(cmp.Compare(b.job.Waited(now), a.job.Waited(now)), cmp.Compare(a.job.Name(), b.job.Name()), cmp.Compare(a.Start, b.Start), cmp.Compare(b.weight, a.weight), cmp.Compare(i, k))
+		return cmp.Or(byTurn(a.job, b.job), cmp.Compare(a.Start, b.Start), cmp.Compare(b.weight, a.weight), cmp.Compare(i, k))
 	})
-	// One for each job: it is served, and waits anew.
+	// One for each job.
 	f.starving = slices.CompactFunc(f.starving, func(i, k int32) bool { return f.bids[i].job == f.bids[k].job })
+	first, n := f.firstTurn(now), 0
 	for _, i := range f.starving {
-		f.bids[i].free = true
+		t := &f.bids[i]
+		if cost := t.cost(offers[t.offer].slice.class); entitled(t.job.turn(), first, credit, cost) {
+			t.free = true
+			f.starving[n], n, credit = i, n+1, credit-cost
+		}
 	}
+	f.starving = f.starving[:n]
 	return f.starving
 }
+
+// cost is what a bid for a slice of a class takes of the budget of the late.
+func (t *bid) cost(c *Class) int64 { return c.cost(t.end.Sub(t.Start)) }
 
 // winnersOf are the bids for one window that are sold or planned.
 func (f *Floor) winnersOf(bids []bid) []*bid {

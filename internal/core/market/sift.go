@@ -72,7 +72,7 @@ func (f *Floor) enlist(now quantity.Instant, offers []offer, uncontended bool) {
 	for i := range f.asks {
 		a := &f.asks[i]
 		q, r := a.quote, reckoning{now, &offers[a.offer], uncontended}
-		fixed := m.Starve >= 0 && now.Sub(q.since) > m.Starve
+		fixed := q.job.isLate(now)
 		a.weight = -1
 		for k := len(q.terms) - 1; k >= 0; k-- { // the shorter ones come last, and beat the longer ones
 			t := &q.terms[k]

@@ -19,7 +19,7 @@ import (
 // ties and jobs that have waited too long included.
 func TestWhatIsBeatenDecidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := Config{Starve: time.Hour, Payment: Free, Freeze: time.Duration(rapid.IntRange(1, 6).Draw(t, "freeze")) * tick}.WithDefaults()
+		c := Config{Payment: Free, Freeze: time.Duration(rapid.IntRange(1, 6).Draw(t, "freeze")) * tick}.WithDefaults()
 		now := quantity.Instant(1e15)
 		var sifter Floor
 		var pieces []piece
@@ -34,17 +34,20 @@ func TestWhatIsBeatenDecidesNothing(t *testing.T) {
 		sold := func(list []piece) (out []string) {
 			f := NewFloor(FloorConfig{Policy: fifo.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: tick}, nil)
 			for _, x := range list {
-				d := &fakeJob{spec: &job.Spec{Name: sifter.asks[x.ask].quote.name, Parallelism: 1}, submitted: now}
+				d, due := &fakeJob{spec: &job.Spec{Name: sifter.asks[x.ask].quote.name, Parallelism: 1}, submitted: now}, quantity.Never
 				if x.fixed {
-					d.submitted = now.Add(-2 * time.Hour)
+					due = now
 				}
 				f.bids = append(f.bids, bid{
 					Variant: protocol.Variant{ID: 1, Start: now.Add(time.Duration(x.start) * tick), Range: job.Range{From: 0, To: 1}},
-					job:     &Job{Demand: d}, end: now.Add(time.Duration(x.end) * tick), weight: x.weight,
+					job:     &Job{Demand: d, due: due}, end: now.Add(time.Duration(x.end) * tick), weight: x.weight,
 				})
 			}
 			slices.SortFunc(f.bids, func(a, b bid) int { return cmp.Compare(a.job.Name(), b.job.Name()) })
-			f.pickWinners(now, 1)
+			f.budget.Capacity(1_000_000)
+			f.budget.Fill(now.Add(-time.Hour))
+			f.budget.Fill(now)
+			f.pickWinners(now, []offer{{slice: &Slice{class: &Class{Speed: 1000}}}})
 			for i := range f.bids {
 				if b := &f.bids[i]; b.won {
 					out = append(out, fmt.Sprint(b.job.Name(), b.free, b.price))

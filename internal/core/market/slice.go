@@ -3,6 +3,7 @@ package market
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -85,12 +86,14 @@ func (f *Floor) classify(s *Slice, c *Class) {
 		s.class.slices--
 		if s.usable {
 			s.class.usable--
+			f.budget.Capacity(-s.class.cost(time.Millisecond))
 		}
 	}
 	s.class, s.usable = c, s.Usable()
 	c.slices++
 	if s.usable {
 		c.usable++
+		f.budget.Capacity(c.cost(time.Millisecond))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // ask has the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
 func (z *Zone) ask(now quantity.Instant, j *home.Job, s *slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
 	a := &home.Ask{
-		Job: j, Slice: s.id, Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Bid: p.Bid, Version: s.view.Version,
+		Job: j, Slice: s.id, Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Bid: p.Bid, Version: s.view.Version, Late: p.Late,
 		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall, Window: p.Window, Round: p.Round, Option: p.Option},
 	}
 	z.onSlices(a.Slice, a.Also, func(s *slice) { s.asks = append(s.asks, a) })
@@ -35,8 +35,10 @@ func (z *Zone) take(id uint64) *home.Ask {
 func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if a := z.take(in.Ask); a != nil {
 		z.won(a, in.Token)
-		z.home.Granted(now, a, in, out)
-		if a.Job.Lease(in.Token) == nil { // what was asked for is for sale again
+		if !z.home.Granted(now, a, in, out) { // what was asked for is for sale again
+			z.floor.Spend(-a.Late)
+		}
+		if a.Job.Lease(in.Token) == nil {
 			z.site(a.Slice).dropWager(in.Token)
 		}
 	}
@@ -47,6 +49,7 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol
 	if a := z.take(in.Ask); a != nil {
 		entryOf(a.Job).rigid.Refused(now)
 		z.forgo(a)
+		z.floor.Spend(-a.Late)
 		z.home.BackOff(now, a.Job, z.present(a.Version, a.Slices()), a.ID(), in.Text)
 		return
 	}
@@ -73,6 +76,7 @@ func (z *Zone) lapse(now quantity.Instant) {
 	for id := z.home.Lapsed(now); id != 0; id = z.home.Lapsed(now) {
 		a := z.take(id)
 		z.forgo(a)
+		z.floor.Spend(-a.Late)
 		z.home.BackOff(now, a.Job, a.Slices(), id, home.Silent)
 	}
 	z.planner.Lapse(now)

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy"
 )
 
@@ -39,6 +40,8 @@ type Config struct {
 	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
 	// EASY backfill: one does, and they may (backfill.Default is another). With Reserve 0 and Overtake it is first fit: none does. More than 128 never do.
 	Rigid backfill.Discipline
+	// Starvation is when a job has waited too long, and what it may then be given before others.
+	Starvation starvation.Limit
 	// Archive has jobs that are over leave to the archive; nil: they stay until the gate has them forgotten.
 	Archive *filing.Config
 	// Ends is the share of subjobs, in parts per million, that the end of their gap may cut short where that is learned and they would
@@ -106,6 +109,9 @@ func (c Config) Validate() error {
 	}
 	if c.Ends < 0 || c.Ends >= forecast.One {
 		errs = append(errs, fmt.Errorf("zone: a share of %d in a million subjobs may be cut short, it must be at least 0 and below 1", c.Ends))
+	}
+	if err := c.Starvation.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("zone: %w", err))
 	}
 	if c.Archive != nil {
 		if err := c.Archive.Validate(); err != nil {

@@ -70,7 +70,8 @@ func (s *slice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap 
 func (z *Zone) floorConfig() market.FloorConfig {
 	c := market.FloorConfig{
 		Self: z.self, Policy: z.cfg.Policy, Market: z.cfg.Market, Horizon: z.cfg.Horizon, MinWindow: z.cfg.MinWindow, Retry: z.cfg.Retry,
-		Close: z.cfg.Close,
+		Close:      z.cfg.Close,
+		Starvation: z.cfg.Starvation,
 	}
 	if c.Market != nil {
 		c.Close = c.Market.Close
@@ -80,7 +81,7 @@ func (z *Zone) floorConfig() market.FloorConfig {
 
 // plannerConfig is how the planner of rigid jobs works.
 func (z *Zone) plannerConfig() backfill.Config {
-	return backfill.Config{Discipline: z.cfg.Rigid, Retry: z.cfg.Retry, AskTTL: z.cfg.AskTTL}
+	return backfill.Config{Discipline: z.cfg.Rigid, Retry: z.cfg.Retry, AskTTL: z.cfg.AskTTL, Late: max(0, z.cfg.Starvation.WithDefaults().Places)}
 }
 
 // seller is the zone as its floor sees it.

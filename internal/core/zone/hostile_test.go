@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -244,7 +245,9 @@ func TestTimeThatWasJustSoldIsNotOffered(t *testing.T) {
 // TestWhoHasWaitedTooLongIsServedAtOnce: not with the piece that is worth most but later, which may be withdrawn again and again
 // before it begins.
 func TestWhoHasWaitedTooLongIsServedAtOnce(t *testing.T) {
-	w := newMarket(t, market.Config{Repack: market.Withdraw, Starve: time.Minute}, 512)
+	w := newMarket(t, market.Config{Repack: market.Withdraw}, 512)
+	w.config.Starvation = starvation.Limit{After: time.Minute, Slowdown: 1, Share: 1000}
+	w.z = w.make()
 	w.submit(items(t, "first", 100, 300, 1))
 	w.tick()
 	asked, answer := []protocol.Message(nil), keen(20)

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -75,6 +76,15 @@ func same[T any](w *world, step int, what string, got, want []T) {
 	}
 }
 
+// drawLimit draws a starvation limit that nearly everybody comes to, or that nobody does.
+func drawLimit(draw func(int) int) starvation.Limit {
+	l := starvation.Limit{After: time.Duration(5+draw(600)) * time.Second, Slowdown: int64(1 + draw(4)), Share: int64(1 + draw(1000)), Places: draw(4) - 1}
+	if draw(4) == 0 {
+		l.After = -1
+	}
+	return l
+}
+
 // free is a policy whose order follows no rule that an index could use.
 type free struct{}
 
@@ -106,6 +116,7 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 		w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy")
 		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, {Reserve: 1}, {Reserve: 2, Overtake: true}, {Reserve: 99, Overtake: true}}).Draw(rt, "rigid")
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
+		w.config.Starvation = drawLimit(draw)
 		w.z, w.twin, w.draw = w.make(), &twin{}, draw
 		w.twin.restart(w)
 		w.rough(rt)
@@ -148,7 +159,7 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 		}
 		c := market.Config{
 			Variants: 1 + draw(4), PerTime: draw(2) == 0, Rounds: 1 + draw(3), Repack: []market.Repack{market.Rolling, market.Never}[draw(2)], Payment: market.Payment(draw(3)),
-			Refill: []int64{0, 1000, 100_000}[draw(3)], Starve: time.Duration(60+draw(3000)) * time.Second, Trusting: draw(4) == 0, Audience: 2 + draw(20),
+			Refill: []int64{0, 1000, 100_000}[draw(3)], Trusting: draw(4) == 0, Audience: 2 + draw(20),
 		}
 		if c.Payment != market.VCG {
 			c.Joint, c.Exclusive = draw(3) == 0, draw(3) == 0
@@ -160,6 +171,7 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 				Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
 			}})
 		}
+		w.config.Starvation = drawLimit(draw)
 		w.config.Rigid = backfill.Discipline{Overtake: true} // places that are kept are held against the plain pass above
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.z, w.twin, w.draw = w.make(), &twin{}, draw

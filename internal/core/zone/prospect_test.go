@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -74,15 +75,18 @@ func TestALoserIsToldByHowMuch(t *testing.T) {
 
 // TestWhoHasStarvedIsNamed: a job whose bid weighs more than that of one which has waited too long is told that this is why.
 func TestWhoHasStarvedIsNamed(t *testing.T) {
-	w := newMarket(t, market.Config{Payment: market.Free, Starve: time.Minute})
+	w := newMarket(t, market.Config{Payment: market.Free}, 512)
+	w.config.Starvation = starvation.Limit{After: time.Minute, Slowdown: 1}
+	w.z = w.make()
+	w.slices[0].busy = []protocol.Reservation{{ID: 99, Kind: protocol.ForServing, Start: w.now, End: w.now.Add(230 * time.Second)}}
+	w.settle()
 	poor := steps(t, "poor", 200, 10, 300)
 	poor.Priority = -300
 	w.submit(poor)
-	w.until(2 * time.Minute)
+	w.until(220 * time.Second)
 	rich := steps(t, "rich", 200, 10, 300)
 	rich.Priority = 300
 	w.submit(rich)
-	w.slices = newWorld(t, 512).slices
 	for len(w.claims()) == 0 {
 		w.tick()
 	}

@@ -12,7 +12,7 @@ import (
 // Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity, index},
 // variants, weigh: score|time, exclusive, joint, rounds, repack: rolling|withdraw|never, freeze, starve, close, audience,
 // trusting, eta, kappa, payment: first|free|vcg, refill}. What is left out has its default; a weight that is left out
-// where others are given is 0. `starve: never` lets a job wait without end.
+// where others are given is 0. starve is an older name of `starve: {after}` beside the market.
 func (v value) Market() market.Config {
 	o, found := v.object(
 		"lambda", "weights", "variants", "weigh", "exclusive", "joint", "rounds", "repack", "freeze", "starve", "close", "audience",
@@ -27,7 +27,7 @@ func (v value) Market() market.Config {
 		Rounds:    int(o.get("rounds").integer(1, 16, 0)),
 		Repack:    market.Repack(o.get("repack").choice(market.RepackNames...)),
 		Freeze:    o.get("freeze").duration(time.Millisecond, MaxTime, 0),
-		Starve:    starve(o.get("starve")),
+		Starve:    after(o.get("starve")),
 		Close:     o.get("close").duration(time.Millisecond, time.Minute, 0),
 		Audience:  int(o.get("audience").integer(2, math.MaxInt32, 0)),
 		Trusting:  o.get("trusting").boolean(),
@@ -64,12 +64,4 @@ func weights(o object) (w score.Weights) {
 		Index: one("index"),
 	}
 	return w
-}
-
-// starve is how long a job waits until it goes first; negative: it never does.
-func starve(v value) time.Duration {
-	if v.Plain() && v.node.Value == "never" {
-		return -1
-	}
-	return v.duration(time.Second, MaxTime, 0)
 }

@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -17,6 +18,8 @@ type Daemon struct {
 	Policy string
 	// Market is how mechanism jasda negotiates; nil if the file does not say.
 	Market *market.Config
+	// Starvation is when a job has waited too long.
+	Starvation starvation.Limit
 	// Subjobs are bounds of every subjob.
 	Subjobs Subjobs
 	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0: none is made.
@@ -28,20 +31,21 @@ type Daemon struct {
 // MostEnds is the largest share that may fail.
 const MostEnds = forecast.One * 9 / 10
 
-// ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, subjobs: {...},
+// ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, starve: {...}, subjobs: {...},
 // ends: {theta}, retention: {age, jobs}}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
 // they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
 	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("policy", "queues", "market", "subjobs", "ends", "retention")
+		top := value{c: c, node: doc}.object("policy", "queues", "market", "starve", "subjobs", "ends", "retention")
 		d.Policy = top.get("policy").text("a policy such as shortest", "")
 		d.Queues = top.get("queues").Queues()
 		if top.has("market") {
 			m := top.get("market").Market()
 			d.Market = &m
 		}
+		d.Starvation = top.get("starve").Starvation()
 		d.Subjobs = top.get("subjobs").Subjobs()
 		d.Ends = top.get("ends").object("theta").get("theta").fraction(forecast.One, 0, MostEnds, ends.DefaultTheta)
 		d.Retention = top.get("retention").Retention()

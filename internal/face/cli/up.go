@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/command"
@@ -38,6 +39,8 @@ type UpOptions struct {
 	Policy, Mechanism, Rigid string
 	// Market is how mechanism jasda negotiates; nil: with the defaults.
 	Market *market.Config
+	// Starvation is when a job has waited too long.
+	Starvation starvation.Limit
 	// Subjobs are bounds of every subjob.
 	Subjobs config.Subjobs
 	// Horizon is how far ahead windows are offered.
@@ -146,7 +149,7 @@ no flag says it:
 	c.Flags().Int64Var(&o.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
 	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
-	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of bounds of subjobs, of ends of gaps and of retention")
+	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited too long, of bounds of subjobs, of ends of gaps and of retention")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
@@ -192,7 +195,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 			return err
 		}
 		o.Policy = cmp.Or(o.Policy, d.Policy)
-		o.Queues, o.Market, o.Subjobs, o.Ends = d.Queues, d.Market, d.Subjobs, d.Ends
+		o.Queues, o.Market, o.Starvation, o.Subjobs, o.Ends = d.Queues, d.Market, d.Starvation, d.Subjobs, d.Ends
 		o.Retention.Age, o.Retention.Jobs = cmp.Or(o.Retention.Age, d.Retention.Age), cmp.Or(o.Retention.Jobs, d.Retention.Jobs)
 	}
 	o.Policy = cmp.Or(o.Policy, policies.Default().Name())

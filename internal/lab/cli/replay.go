@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/tape"
@@ -71,6 +72,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	var shown struct {
 		Mechanism, Policy, Rigid, Horizon, Node string
 		Market                                  *market.Config
+		Starve                                  starvation.Limit
 		Archive                                 *filing.Config
 		Ends                                    int64
 	}
@@ -87,7 +89,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	}
 	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
-		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Horizon: horizon, Node: job.NodeID(shown.Node),
+		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
 		Archive: shown.Archive, Ends: shown.Ends,
 	}.Config()
 	if err != nil {

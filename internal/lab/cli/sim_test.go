@@ -66,6 +66,10 @@ sim run stories/backfill
 sim run stories/backfill -m sja:fair,easy --seeds 1-2
 sim run stories/backfill --set mechanism.horizon=1m
 sim run stories/backfill --seeds 2 -o csv
+sim run stories/late -m sja
+sim run stories/late -m jasda
+sim run stories/late --set mechanism.starve=never
+sim run stories/late -m jasda --set mechanism.starve=never
 sim run storys/backfill
 sim run DIR/bad.yml
 sim run DIR/nowhere.yml

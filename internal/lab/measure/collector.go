@@ -73,6 +73,8 @@ type Collector struct {
 
 	wait, completion                             *histogram
 	slowdown, stretch                            float64 // sums
+	longest                                      time.Duration
+	worst                                        float64 // of all stretches
 	arrived, submitted, began                    int64
 	finished, failed, rejected, unfinished, runs int64
 	pieces, excesses, theta                      int64
@@ -306,6 +308,7 @@ func (m *Collector) settle(at quantity.Instant, j *live, state job.State) {
 	m.completion.add(took)
 	stretch := float64(took) / float64(max(j.work, Bound))
 	m.stretch += stretch
+	m.longest, m.worst = max(m.longest, took), max(m.worst, stretch)
 	q := &m.queues[j.queue]
 	q.n++
 	q.stretch += stretch

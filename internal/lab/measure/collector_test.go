@@ -57,7 +57,7 @@ func TestSmallSchedules(t *testing.T) {
 		want    map[string]float64
 	}{
 		{"nothing happens", one, measure.Window{}, func(*measure.Collector) {}, 10, map[string]float64{
-			"utilization": 0, "usefulUtilization": 0, "waitMean": nan, "waitP99": nan, "completionMean": nan, "completionPerWork": nan, "slowdownMean": nan,
+			"utilization": 0, "usefulUtilization": 0, "waitMean": nan, "waitP99": nan, "completionMean": nan, "completionPerWork": nan, "slowdownMean": nan, "completionMax": nan, "worstJob": nan,
 			"jobs": 0, "rejected": 0, "failed": 0, "unfinished": 0, "memoryExcessRate": nan, "theta": nan, "subjobs": nan, "overheadShare": nan, "lostShare": nan,
 			"fragmentation": nan, "unsellable": 0, "fairness": nan, "worstQueue": nan, "messagesPerTask": nan, "usefulWork": 0, "makespan": nan,
 		}},

@@ -39,6 +39,12 @@ func (m *Collector) Finish(at quantity.Instant) Metrics {
 	set(MemoryUtilization, ratio(m.peak.float(), memory))
 	setQuantiles(&values, m.wait, WaitMean, WaitP50, WaitP95, WaitP99)
 	setQuantiles(&values, m.completion, CompletionMean, CompletionP50, CompletionP95, CompletionP99)
+	set(CompletionMax, math.NaN())
+	set(WorstJob, math.NaN())
+	if m.completion.n > 0 {
+		set(CompletionMax, m.longest.Seconds())
+		set(WorstJob, m.worst)
+	}
 	set(CompletionPerWork, ratio(m.stretch, float64(m.completion.n)))
 	set(SlowdownMean, ratio(m.slowdown, float64(m.finished)))
 	set(Jobs, float64(m.submitted))

@@ -15,6 +15,8 @@ const (
 	CompletionP50     = "completionP50"
 	CompletionP95     = "completionP95"
 	CompletionP99     = "completionP99"
+	CompletionMax     = "completionMax"
+	WorstJob          = "worstJob"
 	CompletionPerWork = "completionPerWork"
 	SlowdownMean      = "slowdownMean"
 	Jobs              = "jobs"
@@ -80,6 +82,8 @@ var infoTable = []Info{
 	{CompletionP50, "Completion, p50", Seconds, Lower},
 	{CompletionP95, "Completion, p95", Seconds, Lower},
 	{CompletionP99, "Completion, p99", Seconds, Lower},
+	{CompletionMax, "Completion, longest", Seconds, Lower},
+	{WorstJob, "Completion per work, worst job", Plain, Lower},
 	{CompletionPerWork, "Completion per work", Plain, Lower},
 	{SlowdownMean, "Bounded slowdown, mean", Plain, Lower},
 	{Jobs, "Jobs", Plain, Neither},

@@ -238,6 +238,12 @@ func (h *history) ends(out *measure.Metrics) {
 		}
 	}
 	out.Set("completionPerWork", mean(stretches))
+	out.Set("completionMax", math.NaN())
+	out.Set("worstJob", math.NaN())
+	if len(completions) > 0 {
+		out.Set("completionMax", slices.Max(completions))
+		out.Set("worstJob", slices.Max(stretches))
+	}
 	out.Set("slowdownMean", mean(slowdowns))
 	out.Set("subjobs", over(runs, ran))
 	var speeds, squares []float64

@@ -207,7 +207,7 @@ func matches(pattern, id string) bool {
 }
 
 func (s *Scenario) settings(v config.Value) {
-	o := v.Object("use", "policy", "rigid", "horizon", "minWindow", "theta", "tauMin", "overheadMax", "grace",
+	o := v.Object("use", "policy", "rigid", "starve", "horizon", "minWindow", "theta", "tauMin", "overheadMax", "grace",
 		"continue", "ends", "preempt", "restore", "checkpoint")
 	t := &s.Settings
 	for _, e := range o.Get("use").List("a list of mechanisms such as [sja, easy]", 100) {
@@ -219,6 +219,7 @@ func (s *Scenario) settings(v config.Value) {
 		t.Use = []string{"sja"}
 	}
 	t.Policy = o.Get("policy").Text("a policy such as fair", "")
+	t.Starvation = o.Get("starve").Starvation()
 	t.Rigid = o.Get("rigid").Text("a planner such as easy", "")
 	t.Horizon = o.Get("horizon").Duration(time.Second, MaxSpan, time.Hour)
 	t.MinWindow = o.Get("minWindow").Duration(time.Millisecond, MaxSpan, time.Second)

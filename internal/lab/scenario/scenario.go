@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/trace"
@@ -52,6 +53,8 @@ type Settings struct {
 	Use []string
 	// Policy of sja, and the planner whose way its zone has with rigid jobs; empty for the defaults.
 	Policy, Rigid string
+	// Starvation is when a job of sja or jasda has waited too long.
+	Starvation starvation.Limit
 	// Horizon, MinWindow and so on as in the daemon.
 	Horizon, MinWindow time.Duration
 	// Theta in parts per million is what jobs accept that do not say.

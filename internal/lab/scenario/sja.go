@@ -121,7 +121,7 @@ func (a actorsOf) gate() gate.Config {
 
 func (a actorsOf) zone() zone.Config {
 	c := zone.Config{
-		ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow, Ends: a.s.Settings.Ends,
+		ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Starvation: a.s.Settings.Starvation, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow, Ends: a.s.Settings.Ends,
 		AskTTL: time.Second + a.s.Model.Network.slack(), Retry: time.Second + a.s.Model.Network.slack(),
 	}
 	if a.m.Market != nil {
