@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/score"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/measure"
@@ -33,7 +36,13 @@ func TestEveryPointIsAScenario(t *testing.T) {
 				t.Errorf("study %s has no point %q", study.name, study.usualPoint)
 				continue
 			}
-			plain, err := scenario.Load("synthetic-mig")
+			var under []config.Set // the policy decides what the market's defaults are
+			for _, set := range study.points[i].sets {
+				if set.Path == "mechanism.policy" {
+					under = append(under, set)
+				}
+			}
+			plain, err := scenario.Load("synthetic-mig", under...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +50,7 @@ func TestEveryPointIsAScenario(t *testing.T) {
 				if !strings.HasPrefix(set.Path, "market.") {
 					continue
 				}
-				if same, err := scenario.Load("synthetic-mig", set); err != nil || !reflect.DeepEqual(plain, same) {
+				if same, err := scenario.Load("synthetic-mig", append(under, set)...); err != nil || !reflect.DeepEqual(plain, same) {
 					t.Errorf("study %s: %v is not the default: %v", study.name, set, err)
 				}
 			}
@@ -56,6 +65,17 @@ func TestEveryPointIsAScenario(t *testing.T) {
 				t.Errorf("study %s: of %v nobody knows which is better", study.name, pair)
 			}
 		}
+	}
+}
+
+// TestUsualLambda: the study of lambda calls its default what it is.
+func TestUsualLambda(t *testing.T) {
+	p, err := policies.ByName("fair")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := fmt.Sprintf("market.lambda=%g", float64((market.Config{}).Under(p).Weights.Lambda)/score.One); is != usualLambda {
+		t.Errorf("the default is %s, not %s", is, usualLambda)
 	}
 }
 

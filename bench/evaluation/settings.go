@@ -10,12 +10,15 @@ import (
 const (
 	fewSeeds = 3
 	fewJobs  = "1500"
+	// usualLambda is the default of fair.
+	usualLambda = "market.lambda=0.25"
 )
 
 // jasdaStudies vary one setting of the market each, at the usual load, under jasda alone if they do not say otherwise.
 func jasdaStudies() []study {
 	table := []string{"waitMean", "waitP95", "waitP99", "completionMean", "completionOverBound", "completionPerWork", "boundShare", "overheadShare", "subjobs", "messagesPerAward", "variantsPerAward"}
 	hourly := config.Set{Path: "cluster.reservations", Value: "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 1h}]"}
+	fair := config.Set{Path: "mechanism.policy", Value: "fair"}
 	list := []study{
 		{
 			name: "external", title: "External jobs", axis: places("who answers"),
@@ -32,19 +35,19 @@ func jasdaStudies() []study {
 		},
 		{
 			name: "lambda", title: "Whose score counts (lambda)", axis: report.Axis{Label: "lambda", Unit: measure.Share},
-			question: "The share of the score that is the job's own; the rest is the system's.",
-			points:   swept("market.lambda", "0", "0.1", "0.25", "0.5", "0.8"), usualPoint: "market.lambda=0.25",
+			question: "The share of the score that is the job's own; the rest is the system's. Under fair: where the index is weighed it is 0.",
+			points:   with(append(swept("market.lambda", "0", "0.1", "0.5", "0.8"), point{label: usualLambda, x: 0.25}), fair), usualPoint: usualLambda,
 		},
 		{
 			name: "weights", title: "What the system values", axis: places("weights"),
-			question: "The system's part of the score: the default, each of its parts alone, and the weights with time, memory and age of the definition's example (20 minutes of waiting count as 1).",
-			points: numbered(
+			question: "The system's part of the score, under fair: the default, each of its parts alone, and the weights with time, memory and age of the definition's example (20 minutes of waiting count as 1).",
+			points: with(numbered(
 				point{label: "default"},
 				point{label: "share alone", sets: weights("{share: 1}")},
 				point{label: "brevity alone", sets: weights("{brevity: 1}")},
 				point{label: "time alone", sets: weights("{time: 1}")},
 				point{label: "time, memory, age", sets: weights("{time: 0.4, memory: 0.2, age: 0.4}")},
-			),
+			), fair),
 			usualPoint: "default",
 		},
 		{
@@ -74,9 +77,9 @@ func jasdaStudies() []study {
 			points:   with(numbered(swept("market.repack", "rolling", "withdraw", "never")...), hourly), usualPoint: "market.repack=rolling",
 		},
 		{
-			name: "starve", title: "When a waiting job goes first (T_starve)", axis: places("T_starve"),
-			question: "Whoever has waited longer goes first, whatever its score (T3). In a cluster with a backlog nearly everybody has waited an hour: then the rule is a queue by waiting, and the score decides nothing. The longest waits say what it is for.",
-			points:   numbered(swept("market.starve", "1h", "24h", "72h", "168h", "never")...), usualPoint: "market.starve=72h",
+			name: "starve", title: "When a job has waited too long (starve)", axis: places("starve"), table: append([]string{"completionP99", "completionMax", "worstJob"}, table...),
+			question: "Whoever has waited too long goes first, whatever its score, as long as the late have had no more than their share. In a cluster with a backlog nearly everybody has waited for days: the larger the share and the smaller the slowdown, the more is the rule a queue by waiting, and the score decides nothing.",
+			points:   numbered(append(swept("mechanism.starve", "never", "{after: 24h, slowdown: 5}", "{share: 5%}", "{share: 10%, slowdown: 10}"), point{label: "default"})...), usualPoint: "default",
 		},
 		{
 			name: "rounds", title: "Rounds in one instant", axis: places("rounds"),
@@ -91,8 +94,8 @@ func jasdaStudies() []study {
 		{
 			name: "trust", title: "Calibration, and liars", axis: places("who bids, who is believed"),
 			table:    []string{"waitMean@liars", "waitMean@own", "completionMean@liars", "completionMean@own", "completionPerWork", "boundShare", "overheadShare", "subjobs"},
-			question: "The jobs of one group, 30% of the divisible ones, have agents called liars, who declare the highest score for everything, or are honest; the others answer for themselves. Either declarations are calibrated by what was observed, or every one is taken at its word. What lying gains is the difference between two rows in which only it differs, for the same jobs. The job's own score counts for a quarter by default (lambda .25), and more at .5.",
-			points:   numbered(liars()...), usualPoint: "honest",
+			question: "The jobs of one group, 30% of the divisible ones, have agents called liars, who declare the highest score for everything, or are honest; the others answer for themselves. Either declarations are calibrated by what was observed, or every one is taken at its word. What lying gains is the difference between two rows in which only it differs, for the same jobs. Under fair, where the job's own score counts for a quarter by default (lambda .25), and more at .5; under shortest it counts for nothing.",
+			points:   with(numbered(liars()...), fair), usualPoint: "honest",
 			paired: []string{"waitMean@liars", "completionMean@liars", "waitMean@own", "completionMean@own", "completionPerWork"},
 		},
 		{
@@ -154,18 +157,22 @@ func weights(w string) []config.Set { return []config.Set{{Path: "market.weights
 // liars are the agents of a group, lying or not, believed or not.
 func liars() (list []point) {
 	for _, p := range []struct{ label, strategy, trusting, lambda string }{
-		{"honest", "honest", "false", "0.25"},
-		{"honest, believed", "honest", "true", "0.25"},
-		{"liars, calibrated", "inflate", "false", "0.25"},
-		{"liars, believed", "inflate", "true", "0.25"},
+		{"honest", "honest", "false", ""},
+		{"honest, believed", "honest", "true", ""},
+		{"liars, calibrated", "inflate", "false", ""},
+		{"liars, believed", "inflate", "true", ""},
 		{"honest, lambda .5", "honest", "false", "0.5"},
 		{"liars, calibrated, lambda .5", "inflate", "false", "0.5"},
 		{"liars, believed, lambda .5", "inflate", "true", "0.5"},
 	} {
-		list = append(list, point{label: p.label, sets: []config.Set{
+		sets := []config.Set{
 			{Path: "workload.agents", Value: "[{name: liars, strategy: " + p.strategy + ", share: 30%}]"},
-			{Path: "market.trusting", Value: p.trusting}, {Path: "market.lambda", Value: p.lambda},
-		}})
+			{Path: "market.trusting", Value: p.trusting},
+		}
+		if p.lambda != "" {
+			sets = append(sets, config.Set{Path: "market.lambda", Value: p.lambda})
+		}
+		list = append(list, point{label: p.label, sets: sets})
 	}
 	return list
 }

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy/fair"
+	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/edge/archive"
@@ -27,7 +27,7 @@ func (s *seeds) archive(ctx context.Context, dir string) (left []protocol.Fact, 
 	if err != nil {
 		return nil, err
 	}
-	z, err := zone.New(zone.Config{ID: s.zone, Policy: fair.Policy{}})
+	z, err := zone.New(zone.Config{ID: s.zone, Policy: policies.Default()})
 	if err != nil {
 		return nil, err
 	}

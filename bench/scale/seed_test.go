@@ -11,7 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy/fair"
+	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -35,7 +35,7 @@ func newPair(t *testing.T) pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	z, err := zone.New(zone.Config{ID: zoneID, Policy: fair.Policy{}})
+	z, err := zone.New(zone.Config{ID: zoneID, Policy: policies.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/policy/fair"
+	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -109,14 +109,14 @@ func newWorld(ctx context.Context, q question) (*world, error) {
 	w := emptyWorld()
 	var negotiates *market.Config
 	if q.JASDA {
-		m := market.Config{}.WithDefaults()
+		m := market.Config{}.Under(policies.Default())
 		negotiates = &m
 	}
 	g, err := gate.New(gate.Config{Zone: zoneID, MaxJobs: 4 * max(q.Waiting, 1000)})
 	if err != nil {
 		return nil, err
 	}
-	z, err := zone.New(zone.Config{ID: zoneID, Policy: fair.Policy{}, Market: negotiates})
+	z, err := zone.New(zone.Config{ID: zoneID, Policy: policies.Default(), Market: negotiates})
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (p *Placement) cost(from quantity.Instant) (sum int64) {
 }
 
 // settle has the budget pay what the place of a late gang that starts now costs from when it was held: the slices may have stood idle since.
-func (pl *Planner) settle(now quantity.Instant, h *reservation) {
+func (pl *Planner) settle(h *reservation) {
 	if j := h.job; j.paid != 0 {
 		cost := h.place.cost(j.heldSince)
 		pl.floor.Spend(cost - j.paid)

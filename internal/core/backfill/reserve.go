@@ -79,7 +79,7 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 			held = r.ID
 		}
 	}
-	pl.settle(now, h)
+	pl.settle(h)
 	pl.sale.Start(now, h.job, h.place.Slices, market.Piece{Piece: p, Start: now, End: h.place.End, Speed: h.place.Speed}, held, out)
 	return quantity.Never
 }

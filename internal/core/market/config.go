@@ -35,7 +35,8 @@ type Config struct {
 	// Close is how long a round waits for agents that have not answered. Default 200 ms.
 	Close time.Duration
 	// Audience bounds how many waiting jobs are asked for a window: half of them the first in the policy's order, half those
-	// that have waited longest. Default 256, at least 2.
+	// that have waited longest. Default 256, or 64 where the index alone is weighed: who could bid most is asked first, and nobody is left out who
+	// could bid more. At least 2.
 	Audience int
 	// Trusting takes every declaration at its word: no calibration.
 	Trusting bool
@@ -113,6 +114,9 @@ func (c Config) WithDefaults() Config {
 // Under fills in what is zero for a market under a policy: the weights of its objective, and the rest as WithDefaults does.
 func (c Config) Under(p policy.Policy) Config {
 	c.Weights = c.Weights.Or(score.Of(p.Name()))
+	if c.Audience == 0 && c.Weights.ByIndex() {
+		c.Audience = 64
+	}
 	return c.WithDefaults()
 }
 

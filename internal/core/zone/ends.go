@@ -26,6 +26,7 @@ func (z *Zone) watch(now quantity.Instant, s *slice) {
 		switch r.Kind {
 		case protocol.ForLease, protocol.ForHold, protocol.ForRigid:
 			continue
+		default: // somebody else's
 		}
 		if r.Every != 0 {
 			if o, hit := timeline.Overlap(&r, now, now+1); hit {
