@@ -41,6 +41,11 @@ func born(t *testing.T, l *shim.Lease) (b *birth, said []word) {
 			break
 		}
 		said = append(said, w)
+		if w.Kind == exited && (w.Code != 0 || w.Signal != 0) { // it stays until what it has left was looked at
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
 		t.Fatal(err)
