@@ -52,7 +52,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
 	planted.ForgetStale:       {zone, "TestTheIndexDecidesAsThePlainPassDoes"},
 	planted.KeepUnsold:        {zone, "TestTheIndexDecidesAsThePlainPassDoes"},
-	planted.KeepOpenings:      {zone, "TestTheIndexDecidesAsThePlainPassDoes"},
+	planted.KeepOpenings:      {zone, "TestARigidJobOfTwoSlicesStartsOnBothAtOnce"},
 	planted.DiscardAnyLife:    {filed, "TestConformance"},
 	planted.AnswerUnfiled:     {driver, "TestAFilingIsAnsweredWhenItIsDurable"},
 	planted.ShowEarlierLife:   {driver, "TestAnEarlierLifeIsNotShown"},
