@@ -43,32 +43,45 @@ func Impossible(spec *job.Spec, there *Kinds, longest time.Duration) (why, neare
 	if spec.External {
 		return "", "" // how long a piece takes is its agent's to know
 	}
-	// The slice and window that would hold the least useful piece, where it is hardest.
+	return tooLong(spec, all, longest)
+}
+
+// tooLong looks at the least useful piece where it is hardest, and for the slice that would hold it. The window that a job needs is the
+// longest that any of its points needs on the slice that is best there.
+func tooLong(spec *job.Spec, all []kind, longest time.Duration) (why, nearest string) {
 	v := View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}}
-	for _, from = range hardest(spec) {
-		reason := Refusal{}
-		ok := false
+	var horizon time.Duration
+	for _, from := range hardest(spec) {
+		v.Committed = job.Ranges{}.Add(job.Range{From: 0, To: from})
+		var least Refusal
 		for i := range all {
 			s := &all[i]
-			w := Window{Capacity: s.Capacity, Speed: spec.SpeedOn(s.Profile, s.Speed), End: quantity.Instant(0).Add(longest)}
-			v.Committed = job.Ranges{}.Add(job.Range{From: 0, To: from})
-			_, r := fitOne(&v, w, from)
+			_, r := fitOne(&v, Window{Capacity: s.Capacity, Speed: spec.SpeedOn(s.Profile, s.Speed), End: quantity.Instant(0).Add(longest)}, from)
+			if i == 0 || r.Why == Interested || r.Why == TooShort && (least.Why != TooShort || r.Need < least.Need) {
+				least = r
+			}
 			if r.Why == Interested {
-				ok = true
 				break
 			}
-			reason = r
 		}
-		if !ok {
-			if reason.Why == TooShort {
-				return fmt.Sprintf("the least useful piece from unit %d takes %v, longer than the longest window of %v", from, reason.Need.Round(time.Millisecond), longest),
-					"a smaller grid, a smaller tauMin, or a longer maxWindow of its queue"
-			}
-			return fmt.Sprintf("no slice safely runs a useful piece from unit %d on: it needs %d MiB over tauMin %v", from, mib(reason.Least), spec.TauMin),
+		switch {
+		case least.Why == TooShort && least.Need > horizon:
+			horizon = least.Need
+			why = fmt.Sprintf("the least useful piece from unit %d takes %v, longer than the longest window of %v", from, roundUp(horizon), longest)
+		case least.Why != TooShort && least.Why != Interested:
+			return fmt.Sprintf("no slice safely runs a useful piece from unit %d on: it needs %d MiB over tauMin %v", from, mib(least.Least), spec.TauMin),
 				"a smaller tauMin, or lower memory where a phase begins"
 		}
 	}
-	return "", ""
+	if why == "" {
+		return "", ""
+	}
+	return why, fmt.Sprintf("a horizon, and a maxWindow of its queue, of at least %v; or a smaller grid or tauMin", roundUp(horizon))
+}
+
+// roundUp is a time in milliseconds that is no shorter.
+func roundUp(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // usable are the slices that the job's speeds let it run on; all of them if it declares none.

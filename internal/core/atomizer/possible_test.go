@@ -83,6 +83,17 @@ func TestWhatIsAcceptedCanFinish(t *testing.T) {
 				if nearest == "" {
 					t.Fatalf("%q, and nothing said of what would fit", why)
 				}
+				var horizon time.Duration
+				if _, after, says := strings.Cut(nearest, "of at least "); says {
+					text, _, _ := strings.Cut(after, ";")
+					var err error
+					if horizon, err = time.ParseDuration(text); err != nil || horizon <= longest {
+						t.Fatalf("%q names a horizon of %q where %v is too short", nearest, text, longest)
+					}
+				}
+				if why, nearest := atomizer.Impossible(q.spec, kinds(all), horizon); horizon > 0 && why != "" {
+					t.Fatalf("with the horizon of %v that was named it is refused: %s; %s", horizon, why, nearest)
+				}
 				return
 			}
 			pick := rapid.IntRange(0, 2).Draw(t, "first")
@@ -136,11 +147,11 @@ func TestWhyAJobIsImpossible(t *testing.T) {
 	}{
 		{"without slices nothing is known", make(job.Items, 1, 500, same), nil, "", ""},
 		{"too much memory", make(job.Items, 1, 500, same), []protocol.Slice{slice(400, 1000)}, "need 500 MiB", "at most 400 MiB"},
-		{"too slow", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100)}, "longer than the longest window", "smaller grid"},
+		{"too slow", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100)}, "longer than the longest window", "of at least 2m5s; or a smaller grid"},
 		{"fast enough on one of them", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100), slice(400, 1000)}, "", ""},
 		{"tau_min beyond the window", make(job.Steps, 1, 100, func(s *job.Spec) { s.TauMin = 80 * time.Second }), []protocol.Slice{slice(400, 1000)}, "longer than the longest", "tauMin"},
 		{"its speeds bar all there is", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: ""}} }), []protocol.Slice{slice(400, 1000)}, "no kind of slice", "above 0"},
-		{"its speed makes it too slow", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "", Permille: 100}} }), []protocol.Slice{slice(400, 1000)}, "longer than the longest window", "smaller grid"},
+		{"its speed makes it too slow", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "", Permille: 100}} }), []protocol.Slice{slice(400, 1000)}, "longer than the longest window", "a smaller grid"},
 		{"an agent knows how long its pieces take", make(job.Steps, 1, 100, func(s *job.Spec) { s.External, s.TauMin = true, 80*time.Second }), []protocol.Slice{slice(400, 100)}, "", ""},
 		{"an agent's job that is too large", make(job.Items, 1, 500, func(s *job.Spec) { s.External = true }), []protocol.Slice{slice(400, 1000)}, "need 500 MiB", "at most 400 MiB"},
 		{"a rigid job that fits", make(job.Rigid, 1, 100, same), []protocol.Slice{slice(400, 1000)}, "", ""},

@@ -184,7 +184,7 @@ func TestWhatCanNeverRunIsToldSo(t *testing.T) {
 	}{
 		{big, []string{`there is no queue "nowhere"`, "need 2000 MiB", "at most 1024 MiB"}},
 		{rigid, []string{"2 slices of 600 MiB at once, there are 1", "slices: 1"}},
-		{slow, []string{"longer than the longest window of 1h0m0s", "a smaller grid"}},
+		{slow, []string{"longer than the longest window of 1h0m0s", "a horizon", "of at least ", "a smaller grid"}},
 	} {
 		r := d.call(protocol.Message{Kind: protocol.Submit, Request: "r", Digest: "d", Spec: c.s})
 		if errkind.Of(r.Err) != errkind.Invalid {
