@@ -2,6 +2,7 @@ package zone
 
 import (
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/foresight"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -14,8 +15,8 @@ type entry struct {
 	// floor is what the floor keeps of it, rigid what the planner does; nil unless it is rigid.
 	floor market.Job
 	rigid *backfill.Job
-	// foreseen is what it was told of its wait.
-	foreseen foreseen
+	// told is what it was told of its wait.
+	told foresight.Told
 }
 
 // newEntry makes room for a job.

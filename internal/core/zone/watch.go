@@ -99,11 +99,11 @@ func (z *watcher) TurnedDown(now quantity.Instant, j *home.Job, on []job.SliceID
 
 func (z *watcher) Came(now quantity.Instant, j *home.Job) { (*Zone)(z).foresee(now, j) }
 
-func (z *watcher) Paused(j *home.Job) { entryOf(j).foreseen.told = false } // how long its owner pauses it is nobody's estimate
+func (z *watcher) Paused(j *home.Job) { entryOf(j).told.Void() } // how long its owner pauses it is nobody's estimate
 
 func (z *watcher) Rests(j *home.Job) { z.floor.DropRecall(&entryOf(j).floor) }
 
-func (z *watcher) Began(j *home.Job, at quantity.Instant) { (*Zone)(z).begun(j, at) }
+func (z *watcher) Began(j *home.Job, at quantity.Instant) { z.foresight.Begun(&entryOf(j).told, at) }
 
 func (z *watcher) Ends(j *home.Job, c *protocol.Claim, r *job.Result, done job.Range, out *protocol.Out) {
 	(*Zone)(z).settleWager(j, c, r, done)

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/ends"
+	"sluice.dev/sluice/internal/core/foresight"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -43,7 +44,8 @@ type soft struct {
 	// of these, spareKept is room for the next such list.
 	kept               map[*home.Queue]*home.Job
 	keeping, spareKept []*home.Job
-	foresight          foresight
+	// foresight is what is learned of waits.
+	foresight foresight.Learner
 	// ends is what is learned of the ends of gaps; nil: nothing is.
 	ends *ends.Learner
 	// stales are when slices that are left alone are to be looked at.

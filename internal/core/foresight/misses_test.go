@@ -1,4 +1,4 @@
-package zone
+package foresight
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ func TestTheRangeHoldsFourOfFive(t *testing.T) {
 		var e misses
 		in := 0
 		for i := range 1000 {
-			f := foreseen{wait: time.Duration(1+draw(1000)) * time.Second}
+			f := Told{wait: time.Duration(1+draw(1000)) * time.Second}
 			f.low, f.high = e.between(f.wait, 0)
 			if f.low > f.high || f.low < 0 {
 				rt.Fatalf("a range from %v to %v", f.low, f.high)
@@ -43,7 +43,7 @@ func TestTheRangeHoldsFourOfFive(t *testing.T) {
 func TestWhoHasWaitedLongIsTold(t *testing.T) {
 	var e misses
 	for i := range 100 {
-		e.learn(&foreseen{wait: time.Minute, high: time.Hour}, time.Duration(i)*2*time.Second)
+		e.learn(&Told{wait: time.Minute, high: time.Hour}, time.Duration(i)*2*time.Second)
 	}
 	last := time.Duration(0)
 	for far := time.Duration(0); far < 10*time.Minute; far += 7 * time.Second {

@@ -1,0 +1,102 @@
+// Package foresight says when a job is likely to start, as a range that is to hold 80% of the waits. The plain estimate is Little's law:
+// as many jobs as wait before it, at the rate at which jobs have begun lately. What it gets wrong, for it knows nothing of the
+// policy's order, of sizes or of memory, is learned from the waits that are over: the range is the plain estimate times the
+// quantiles of (real / estimated). All of it is soft. Who waits, and for how many slices, is the caller's to know.
+package foresight
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+const (
+	// Least is the shortest plain estimate of a job that is to wait. It is added on both sides of a ratio too, so that waits around 0
+	// are alike.
+	Least = time.Second
+	// startsSeen are the latest first starts that give the rate, from fewStarts on.
+	startsSeen, fewStarts = 64, 4
+)
+
+// Learner is what is known of waits.
+type Learner struct {
+	// starts are the latest first starts of jobs, oldest first.
+	starts []quantity.Instant
+	queued misses // of jobs that were to wait
+	idle   misses // of jobs for which there was a window when they came
+	record status.Foresight
+}
+
+// Told is what a job was told when it came, or when its home came up. The zero value is a job that was told nothing.
+type Told struct {
+	at quantity.Instant
+	// wait is the plain estimate from then on, low and high the range.
+	wait, low, high time.Duration
+	stands          bool
+}
+
+// Plain is a job that was told nothing, as if it came now and this were the plain estimate of its wait.
+func Plain(now quantity.Instant, wait time.Duration) Told { return Told{at: now, wait: wait} }
+
+// Stands says whether it was told anything, and still waits for it.
+func (t *Told) Stands() bool { return t.stands }
+
+// Void takes back what a job was told: how long it waits from now on is nobody's estimate.
+func (t *Told) Void() { t.stands = false }
+
+// Tell tells a job that has just come how long it is likely to wait, by its plain estimate.
+func (l *Learner) Tell(t *Told, now quantity.Instant, wait time.Duration) {
+	t.at, t.wait, t.stands = now, wait, true
+	t.low, t.high = l.of(wait).between(wait, 0)
+}
+
+// Begun notes that a job has begun: its wait is over, and the next estimates learn from it.
+func (l *Learner) Begun(t *Told, at quantity.Instant) {
+	if !t.stands {
+		return
+	}
+	t.stands = false
+	l.starts = append(l.starts, at)
+	if n := len(l.starts); n > startsSeen {
+		l.starts = slices.Delete(l.starts, 0, 1)
+	}
+	real := max(0, at.Sub(t.at))
+	if t.wait > 0 {
+		l.record.Waits++
+		switch {
+		case real < t.low:
+			l.record.Sooner++
+		case real > t.high:
+			l.record.Later++
+		}
+	}
+	l.of(t.wait).learn(t, real)
+}
+
+// Interval is how far apart jobs have begun lately, known once a few have.
+func (l *Learner) Interval(now quantity.Instant) (interval time.Duration, known bool) {
+	n := len(l.starts)
+	if n < fewStarts {
+		return 0, false
+	}
+	return now.Sub(l.starts[0]) / time.Duration(n), true
+}
+
+// Range is when a waiting job is likely to start: the range that 80% of such waits end in, less what has passed of it.
+func (l *Learner) Range(now quantity.Instant, t Told) (early, late quantity.Instant) {
+	low, high := l.of(t.wait).between(t.wait, max(0, now.Sub(t.at)))
+	return max(now, t.at.Add(low)), max(now, t.at.Add(high))
+}
+
+// Record is how the ranges that jobs were told have come out.
+func (l *Learner) Record() status.Foresight { return l.record }
+
+// of is the record of misses that an estimate belongs to.
+func (l *Learner) of(wait time.Duration) *misses {
+	if wait == 0 {
+		return &l.idle
+	}
+	return &l.queued
+}
