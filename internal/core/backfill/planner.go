@@ -169,6 +169,9 @@ func (pl *Planner) Reserved() int { return len(pl.reserved) }
 // Anew has the next plan look at everything plainly, and lines these jobs up anew: no plan is the one before. It is for tests, which hold
 // decisions against it.
 func (pl *Planner) Anew(jobs []*Job) {
+	for j := range pl.line.All() {
+		j.lined = false // also of those that are over, and are none of these jobs
+	}
 	pl.line, pl.gangs, pl.hopeless = ranking.List[*Job]{}, nil, false
 	for j := range pl.late.waiting.All() {
 		j.isLate = false
@@ -179,7 +182,6 @@ func (pl *Planner) Anew(jobs []*Job) {
 	pl.late.waiting, pl.late.dues = ranking.List[*Job]{}, alarm.Heap[*Job]{}
 	pl.unlined.Clear()
 	for _, j := range jobs {
-		j.lined = false
 		pl.queueUp(j)
 	}
 	pl.line.Settle(older)
