@@ -114,6 +114,7 @@ func of(info *types.Info, e ast.Expr, pkg string) string {
 // floats are the files of the core that may calculate with floating-point numbers, and why: two kinds of processor may
 // round them differently, so what they decide must leave as integers.
 var floats = map[string]string{
+	"internal/core/home/view/view.go":               "for people",
 	"internal/core/market/score/features.go":        "features of a score, rounded to millionths as they are returned",
 	"internal/core/market/trust/safety.go":          "an e-value, kept as its logarithm in millionths",
 	"internal/core/market/trust/trust.go":           "exp(-kappa e), rounded to millionths",
@@ -127,7 +128,6 @@ var floats = map[string]string{
 	"internal/core/trp/ensemble.go":                 "a quantile of the beta distribution, rounded to bytes in a table",
 	"internal/core/trp/excess.go":                   "a chance, for people",
 	"internal/core/trp/phases.go":                   "quantiles, rounded up to bytes in a table",
-	"internal/core/zone/view.go":                    "for people",
 }
 
 // Floats finds floating-point numbers in a file of the core that is not listed. name is relative to the repository.

@@ -14,9 +14,9 @@ const (
 	AckBeforeFacts Bug = "ack-before-facts"
 	// ReuseToken forgets the boot epoch and starts its sequence anew, so that tokens come again. (node)
 	ReuseToken Bug = "reuse-token"
-	// CommitWithoutClaim gives claims up at a restart and publishes their results all the same. (zone)
+	// CommitWithoutClaim gives claims up at a restart and publishes their results all the same. (home)
 	CommitWithoutClaim Bug = "commit-without-claim"
-	// SellTwice does not take claimed work off the market. (zone)
+	// SellTwice does not take claimed work off the market. (home)
 	SellTwice Bug = "sell-twice"
 	// SellBeforeGone reports the end of a subjob before the last of its processes is gone. (supervisor)
 	SellBeforeGone Bug = "sell-before-gone"
@@ -26,35 +26,35 @@ const (
 	IgnoreDeadline Bug = "ignore-deadline"
 	// OrphanTree leaves the process tree alive when its supervisor dies. (supervisor)
 	OrphanTree Bug = "orphan-tree"
-	// TrustProgress counts progress without a whole checkpoint, and beyond what was done. (zone)
+	// TrustProgress counts progress without a whole checkpoint, and beyond what was done. (home)
 	TrustProgress Bug = "trust-progress"
 	// PublishLosers publishes the output of subjobs that were not committed. (executor)
 	PublishLosers Bug = "publish-losers"
-	// ForgetCommit does not record what it commits. (zone)
+	// ForgetCommit does not record what it commits. (home)
 	ForgetCommit Bug = "forget-commit"
-	// StaleCheckpoint resumes from the first checkpoint for ever. (zone)
+	// StaleCheckpoint resumes from the first checkpoint for ever. (home)
 	StaleCheckpoint Bug = "stale-checkpoint"
-	// FinishUnpublished calls a job finished before the output of its last subjobs is in its place. (zone)
+	// FinishUnpublished calls a job finished before the output of its last subjobs is in its place. (home)
 	FinishUnpublished Bug = "finish-unpublished"
-	// PublishAll publishes a subjob's whole range where only a part was committed. (zone)
+	// PublishAll publishes a subjob's whole range where only a part was committed. (home)
 	PublishAll Bug = "publish-all"
 	// ResultBeforeSync writes a subjob's result before its output is synced; a power cut in between loses it. (supervisor)
 	ResultBeforeSync Bug = "result-before-sync"
 	// TellBeforeLasting tells a result before the name of its run directory is synced; a power cut loses it. (executor)
 	TellBeforeLasting Bug = "tell-before-lasting"
-	// PublishReleased publishes the late result of a claim that was released, whose work was sold again. (zone)
+	// PublishReleased publishes the late result of a claim that was released, whose work was sold again. (home)
 	PublishReleased Bug = "publish-released"
-	// ForgetPast leaves out of a snapshot what all but the last settled subjob committed. (zone)
+	// ForgetPast leaves out of a snapshot what all but the last settled subjob committed. (home)
 	ForgetPast Bug = "forget-past"
 	// OlderOffer lets a view of a slice that was overtaken replace the newer one. (zone)
 	OlderOffer Bug = "older-offer"
-	// PublishSkipped answers the repeated result of a skipped unit as if it had been committed. (zone)
+	// PublishSkipped answers the repeated result of a skipped unit as if it had been committed. (home)
 	PublishSkipped Bug = "publish-skipped"
-	// ForgetPledged bids with credits that unanswered asks will take. (zone)
+	// ForgetPledged bids with credits that unanswered asks will take. (home)
 	ForgetPledged Bug = "forget-pledged"
-	// ForgetWait counts a job as served by a subjob that never ran. (zone)
+	// ForgetWait counts a job as served by a subjob that never ran. (home)
 	ForgetWait Bug = "forget-wait"
-	// IgnorePriority leaves a job's priority out of its bids. (zone)
+	// IgnorePriority leaves a job's priority out of its bids. (market)
 	IgnorePriority Bug = "ignore-priority"
 	// DiscardAnyLife lets the purge of an earlier life of a job remove what is filed of a later one. (archive)
 	DiscardAnyLife Bug = "discard-any-life"
@@ -70,23 +70,23 @@ const (
 	LeaveUnconfirmed Bug = "leave-unconfirmed"
 	// ForgetRecall does not ask the archive for a job that is to run again. (gate)
 	ForgetRecall Bug = "forget-recall"
-	// ForgetClosing says a verdict once, whether or not the gate confirms it. (zone)
+	// ForgetClosing says a verdict once, whether or not the gate confirms it. (home)
 	ForgetClosing Bug = "forget-closing"
-	// LeaveUnpublished lets go of a cancelled job whose output is not in its place yet. (zone)
+	// LeaveUnpublished lets go of a cancelled job whose output is not in its place yet. (home)
 	LeaveUnpublished Bug = "leave-unpublished"
 	// ForgetUntold leaves a job that waited for a farewell out of those whose home is to be told. (gate)
 	ForgetUntold Bug = "forget-untold"
 	// SkipCapture forgets the part that takes the place of a removed one behind the capture's back. (capture)
 	SkipCapture Bug = "skip-capture"
-	// SkipTie goes on behind every job that shares its instant of submission with the last one of a page. (zone)
+	// SkipTie goes on behind every job that shares its instant of submission with the last one of a page. (home)
 	SkipTie Bug = "skip-tie"
-	// ForgetStale leaves what a job answers to windows in the index as it was before its subjob went on. (zone)
+	// ForgetStale leaves what a job answers to windows in the index as it was before its subjob went on. (home)
 	ForgetStale Bug = "forget-stale"
 	// KeepUnsold leaves the free time of a slice as it was before a reservation there was refused. (backfill)
 	KeepUnsold Bug = "keep-unsold"
 	// KeepOpenings leaves the openings of a node as they were before its time became another. (backfill)
 	KeepOpenings Bug = "keep-openings"
-	// ForgetPhase leaves a paused job in the list, and the count, of those that wait. (zone)
+	// ForgetPhase leaves a paused job in the list, and the count, of those that wait. (home)
 	ForgetPhase Bug = "forget-phase"
 	// ForgetStir leaves the alarm of a lease as it was before the lease changed. (node)
 	ForgetStir Bug = "forget-stir"

@@ -46,7 +46,7 @@ func (d *demand) Use(now quantity.Instant) (own, queue, weight int64) {
 }
 
 func (d *demand) Sentence(r market.Reason) string {
-	return d.zone.sentence(&d.Job, &market.Cause{Reason: r})
+	return d.zone.Sentence(&d.Job, &market.Cause{Reason: r})
 }
 
 // sliceOf is the slice that the floor speaks of.

@@ -97,7 +97,13 @@ func (z *watcher) TurnedDown(now quantity.Instant, j *home.Job, on []job.SliceID
 	}
 }
 
-func (z *watcher) Came(now quantity.Instant, j *home.Job) { (*Zone)(z).foresee(now, j) }
+// Came tells a job how long it is likely to wait.
+func (z *watcher) Came(now quantity.Instant, j *home.Job) {
+	if !j.Active() || j.Started() != 0 || len(j.Claims()) > 0 || j.Held {
+		return
+	}
+	z.foresight.Tell(&entryOf(j).told, now, z.Guess(now, j))
+}
 
 func (z *watcher) Paused(j *home.Job) { entryOf(j).told.Void() } // how long its owner pauses it is nobody's estimate
 

@@ -1,8 +1,9 @@
 // Package zone is the home of jobs with a market beside it: it is composed of the ledger (home.Ledger), which owns their progress,
 // claims and what was learned of them, of the floor (market.Floor), which turns idle slice-time into windows and windows into subjobs
-// (SJA as published: one market at the zone, every waiting job is asked), and of the planner of rigid jobs (backfill.Planner). Its own
-// are the views of slices and what is sold on them, the order of a step, and what people ask. It is a deterministic state machine:
-// what is durable is the ledger's, everything else is soft and forgotten by a crash. It knows no clock, no store and no transport.
+// (SJA as published: one market at the zone, every waiting job is asked), of the planner of rigid jobs (backfill.Planner), and of the
+// view, which answers what people ask (view.View). Its own are the views of slices and what is sold on them, and the order of a step.
+// It is a deterministic state machine: what is durable is the ledger's, everything else is soft and forgotten by a crash. It knows no
+// clock, no store and no transport.
 package zone
 
 import (
@@ -12,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/foresight"
 	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/home/view"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -32,6 +34,8 @@ type Zone struct {
 	floor *market.Floor
 	// planner keeps placements for rigid jobs.
 	planner *backfill.Planner
+	// View answers what people ask. It changes nothing.
+	*view.View
 
 	soft
 	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
@@ -70,6 +74,7 @@ func New(cfg Config) (*Zone, error) {
 		z.ends = ends.New(cfg.Ends)
 	}
 	z.home = home.New(z.ledgerConfig(), (*watcher)(z), (*fleet)(z))
+	z.View = view.New(z.viewConfig(), z.viewed())
 	return z, nil
 }
 

@@ -1,4 +1,4 @@
-package zone
+package view
 
 import (
 	"cmp"
@@ -16,17 +16,17 @@ import (
 
 // compare tells a waiting job how it stands against others: what it lost its bids to, or its place in the policy's order, and
 // when it is likely to be served.
-func (z *Zone) compare(now quantity.Instant, j *home.Job, e *status.Explanation) {
+func (v *View) compare(now quantity.Instant, j *home.Job, e *status.Explanation) {
 	if e.Job.State != job.Waiting {
 		return
 	}
 	var parts []string
-	if z.cfg.Market != nil {
-		e.Losses = entryOf(j).floor.Losses()
+	if v.cfg.Trust != nil {
+		e.Losses = v.floor.Losses(j)
 		if text := lossesText(e.Losses); text != "" {
 			parts = append(parts, text)
 		}
-	} else if e.Rank = z.floor.Rank(now, &entryOf(j).floor); e.Rank.Place > 0 {
+	} else if e.Rank = v.floor.Rank(now, j); e.Rank.Place > 0 {
 		parts = append(parts, rankText(now, &e.Rank))
 	}
 	switch {

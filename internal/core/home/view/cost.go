@@ -1,4 +1,4 @@
-package zone
+package view
 
 import (
 	"time"
@@ -11,10 +11,10 @@ import (
 
 // Costs completes what a node says of the subjobs that a reservation would cut: how far they are, and what would be done
 // again. A subjob of a job that is not this zone's stays as it was told.
-func (z *Zone) Costs(cuts []status.Cut) []status.Cut {
+func (v *View) Costs(cuts []status.Cut) []status.Cut {
 	out := make([]status.Cut, 0, len(cuts))
 	for _, c := range cuts {
-		if j := z.home.Job(c.Job); j != nil {
+		if j := v.home.Job(c.Job); j != nil {
 			c.Kind = j.Spec.Kind
 			if l := j.Lease(c.Token); l != nil {
 				c.Reported = max(0, min(l.Progress(), c.Range.To)-c.Range.From)

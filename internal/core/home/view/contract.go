@@ -1,0 +1,88 @@
+package view
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/foresight"
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// What a view reads of the parts of a zone. None of these methods changes what is decided; lists are their owners', and only read.
+
+// Ledger is what is read of the records of jobs and queues, beside what they say themselves (home/read.go): home.Ledger.
+type Ledger interface {
+	// Job of a name; nil if it is not here. Outsider is a job that is not, made of a record, and left to nobody.
+	Job(id job.ID) *home.Job
+	Outsider(r *protocol.Record) *home.Job
+	// Newest are the jobs of a page, oldest first, and how many there are before them.
+	Newest(q status.JobQuery) (found []*home.Job, older int)
+	// Waiting is how many jobs wait for their first start or their next window.
+	Waiting() int
+	// Queues by name, and the Credits that one may bid with.
+	Queues() []*home.Queue
+	Credits(now quantity.Instant, q *home.Queue) int64
+}
+
+// Floor is what the market says, of a job by the ledger's record of it.
+type Floor interface {
+	// Classes of slices, and the Slices, by capacity, then id.
+	Classes() []*market.Class
+	Slices() []*market.Slice
+	// Open is how many windows are open; Look shows them, with what is answered to them; Shown is what is free of a slice.
+	Open() int
+	Look(now quantity.Instant) *market.Look
+	Shown(s *market.Slice, now quantity.Instant) []protocol.Gap
+	// Fit is what a job would answer to a window of a class.
+	Fit(j *home.Job, c *market.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal)
+	// Counts are why a job was not served, Losses what it lost its bids to, Rank its place in the policy's order.
+	Counts(j *home.Job) market.Counts
+	Losses(j *home.Job) []status.Loss
+	Rank(now quantity.Instant, j *home.Job) status.Rank
+	// Attended says whether an agent of an external job is there, Declining why a job declined the window it was picked for.
+	Attended(j *home.Job) bool
+	Declining(j *home.Job) (refusal atomizer.Refusal, text string)
+	// Stats are what the market has done since it came up.
+	Stats() status.Negotiation
+}
+
+// Place is where a rigid job is to run.
+type Place struct {
+	Start quantity.Instant
+	// Speed there, in parts per thousand.
+	Speed int64
+}
+
+// Planner is what the plan for rigid jobs says.
+type Planner interface {
+	// Planned is the place that is kept for a job. Reserves says whether one would be kept for a job like this that came now.
+	Planned(j *home.Job) (Place, bool)
+	Reserves(j *home.Job) bool
+	// ReservedFor is the slice that a node has reserved for a job, and from when.
+	ReservedFor(id job.ID) (on job.SliceID, from quantity.Instant, ok bool)
+	// Search begins a search as things are now; what it returns finds the best place for a job.
+	Search(now quantity.Instant) func(j *home.Job) (Place, bool)
+}
+
+// Slices is what is known of slices beside what their market keeps of them.
+type Slices interface {
+	// Why its node can not use it; empty if it can.
+	Why(s *market.Slice) string
+	// Asks for its time that are not answered.
+	Asks(s *market.Slice) []*home.Ask
+}
+
+// Waits is what is learned of waits.
+type Waits interface {
+	// Told is what a job was told of its own.
+	Told(j *home.Job) foresight.Told
+	// Interval and Range as foresight.Learner has them, Record how its ranges have come out.
+	Interval(now quantity.Instant) (interval time.Duration, known bool)
+	Range(now quantity.Instant, t foresight.Told) (early, late quantity.Instant)
+	Record() status.Foresight
+}

@@ -1,0 +1,113 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Explain says why a job waits or where it runs: counts of every reason, and how it matches each slice.
+func (v *View) Explain(now quantity.Instant, id job.ID) (status.Explanation, bool) {
+	j := v.home.Job(id)
+	if j == nil {
+		return status.Explanation{}, false
+	}
+	return v.explain(now, j), true
+}
+
+// ExplainFiled says the same of a job that was left to the archive, from its record, which is not kept.
+func (v *View) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation {
+	return v.explain(now, v.home.Outsider(r))
+}
+
+func (v *View) explain(now quantity.Instant, s *home.Job) status.Explanation {
+	j := v.detail(now, s)
+	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", s.ID, j.State, j.Reason)}
+	for _, c := range v.floor.Counts(s).List {
+		if c.Reason != market.Eligible {
+			e.Reasons = append(e.Reasons, status.Reason{Text: v.Sentence(s, &c), Count: c.N, Last: c.Last})
+		}
+	}
+	slices.SortStableFunc(e.Reasons, func(a, b status.Reason) int { return cmp.Compare(b.Count, a.Count) })
+	e.Slices = v.matches(now, s)
+	v.compare(now, s, &e)
+	return e
+}
+
+// DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.
+func (v *View) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
+	j, l := v.home.Outsider(&protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), v.look(now)
+	e := status.Explanation{Job: l.show(j), Slices: v.matches(now, j)}
+	early, found := l.nextStart(j)
+	switch {
+	case !found:
+		e.Summary = "it would wait: no free window holds its first piece now"
+	case early <= now && v.Guess(now, j) == 0, e.Job.StartLate <= now:
+		e.Summary = "it would start at once"
+	default:
+		e.Summary = "it is likely to start " + within(now, e.Job.StartEarly, e.Job.StartLate)
+	}
+	if n := v.home.Waiting(); n > 0 && found && v.cfg.Trust != nil {
+		e.Summary += fmt.Sprintf("; %d waiting jobs may bid more", n)
+	} else if n > 0 && found {
+		e.Summary += fmt.Sprintf("; %d waiting jobs could be asked before it, by policy %s", n, v.cfg.Policy)
+	}
+	return e
+}
+
+// matches says for every slice what the job's next piece would need there.
+func (v *View) matches(now quantity.Instant, j *home.Job) []status.SliceFit {
+	out := make([]status.SliceFit, 0, len(v.floor.Slices()))
+	fits := make([]*status.SliceFit, len(v.floor.Classes()))
+	for _, sl := range v.floor.Slices() {
+		c := sl.Class()
+		if fits[c.At()] == nil {
+			fits[c.At()] = v.match(now, j, c)
+		}
+		f := *fits[c.At()]
+		if f.Slice = sl.Name(); !sl.Usable() {
+			f.Fits, f.Reach, f.Why = false, job.Range{}, v.slices.Why(sl)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// match says what the job's next piece would need on a usable slice of a class.
+func (v *View) match(now quantity.Instant, j *home.Job, c *market.Class) *status.SliceFit {
+	view := j.View()
+	view.Running = 0
+	f := &status.SliceFit{Capacity: c.Capacity[trp.Memory]}
+	if free := job.NextFree(0, j.Spec.Total, j.Committed()); !free.Empty() {
+		f.Least = j.Safe().LeastOver(free.From, free.From+1, j.Learned().MemoryScale)
+	}
+	end := quantity.Never
+	if j.Spec.Kind != job.Rigid {
+		end = now.Add(v.cfg.Horizon)
+	}
+	p, r := atomizer.Fit(&view, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: now, End: end})
+	switch r.Why {
+	case atomizer.Interested:
+		f.Fits, f.Reach = true, p.Range
+		f.Why = fmt.Sprintf("a piece %v would take %v", p.Range, p.Wall.Round(time.Millisecond))
+	case atomizer.Unsafe:
+		f.Why = fmt.Sprintf("its next piece needs %d MiB, the slice has %d MiB", r.Least>>20, f.Capacity>>20)
+	case atomizer.TooShort:
+		f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), v.cfg.Horizon)
+	case atomizer.Barred:
+		f.Why = fmt.Sprintf("its speeds say that it can not run on %s", c.Profile)
+	default:
+		f.Why = "nothing of it is left to run"
+	}
+	return f
+}

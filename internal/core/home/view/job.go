@@ -1,0 +1,117 @@
+package view
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// historyShown bounds the subjobs listed for one job; older ones are counted.
+const historyShown = 10_000
+
+// Brief shows one job without its subjobs.
+func (v *View) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
+	j := v.home.Job(id)
+	if j == nil {
+		return status.Job{}, false
+	}
+	return v.look(now).show(j), true
+}
+
+// Job shows one job with its subjobs.
+func (v *View) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
+	j := v.home.Job(id)
+	if j == nil {
+		return status.Job{}, false
+	}
+	return v.detail(now, j), true
+}
+
+func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
+	j := v.look(now).show(s)
+	j.HistoryDropped = max(0, len(s.Past())-historyShown)
+	j.History = make([]status.Subjob, 0, len(s.Past())-j.HistoryDropped+len(s.Claims()))
+	for i := range s.Past()[j.HistoryDropped:] {
+		p := &s.Past()[j.HistoryDropped+i]
+		sub := showClaim(&p.Claim)
+		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
+		sub.Outcome, sub.Detail, sub.Prepare = p.Outcome.String(), p.Detail, p.Prepare
+		if p.Skipped {
+			sub.Outcome = "skipped"
+		}
+		if _, publishing := s.Publication(p.Token); publishing {
+			sub.Outcome, sub.Committed = "publishing", job.Range{}
+		}
+		j.History = append(j.History, sub)
+	}
+	for i := range s.Claims() {
+		c := &s.Claims()[i]
+		sub := showClaim(c)
+		sub.Running, sub.Outcome = true, "starting"
+		l := s.Lease(c.Token)
+		if t := l.Running(); t != 0 {
+			sub.Start, sub.Outcome = t, "running"
+		}
+		sub.Progress = l.Reported(c)
+		j.History = append(j.History, sub)
+	}
+	byToken := func(a, b status.Subjob) int { return a.Token.Compare(b.Token) }
+	if !slices.IsSortedFunc(j.History, byToken) { // only subjobs that ran beside each other may be in another order
+		slices.SortStableFunc(j.History, byToken)
+	}
+	return j
+}
+
+func showClaim(c *protocol.Claim) status.Subjob {
+	sub := status.Subjob{
+		Token: c.Token, Slice: c.Slice, Window: c.Plan.Window, Range: c.Range, PlannedStart: c.Start, PlannedEnd: c.End,
+		Predicted: c.Demand[trp.Memory],
+	}
+	if c.Bid != nil {
+		bid := *c.Bid // what is shown outlives the step
+		sub.Bid = &bid
+	}
+	return sub
+}
+
+// show is a job without its subjobs.
+func (l *look) show(s *home.Job) status.Job {
+	v, now := l.v, l.now
+	j := status.Job{
+		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.Phase(), Reason: v.why(now, s),
+		Progress: s.Committed().Len() - s.Unpublished(), Skipped: s.Skipped().Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
+		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.Started(), Ended: s.Ended(),
+		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec,
+		Profile: s.Profile(),
+	}
+	j.Lost, j.Subjobs = s.Fruitless(), len(s.Past())-s.Fruitless()-len(s.Publishing())
+	for i := range s.Claims() {
+		c := &s.Claims()[i]
+		j.Reported += s.Lease(c.Token).Reported(c) - c.Range.From
+	}
+	started := s.Began()
+	j.Started = started
+	switch {
+	case started != 0:
+		j.Wait = max(0, started.Sub(s.Submitted))
+	case s.Ended() != 0:
+		j.Wait = max(0, s.Ended().Sub(s.Submitted))
+	default:
+		j.Wait = max(0, now.Sub(s.Submitted))
+	}
+	view := s.View()
+	j.Prepare, j.PrepareSeen = view.Prepare(), s.Learned().Prepare > 0 && s.Spec.Kind != job.Rigid
+	if rates := slices.Sorted(slices.Values(s.Learned().Rates)); len(rates) > 0 {
+		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned().Rate
+	}
+	if v.cfg.Trust != nil {
+		j.Trust, j.Spread = v.trusted(&s.Learned().Trust), s.Learned().Spread
+	}
+	l.estimate(s, &j)
+	return j
+}

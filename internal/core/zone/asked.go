@@ -1,0 +1,107 @@
+package zone
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/foresight"
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/home/view"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// The zone's side of its view: what floor, planner, slices and the learner of waits answer to it (view.Floor, view.Planner,
+// view.Slices, view.Waits). All of it is only read.
+
+// asked is the zone as its view sees it.
+type asked Zone
+
+// viewConfig is how the zone's view works.
+func (z *Zone) viewConfig() view.Config {
+	c := view.Config{Policy: z.cfg.Policy.Name(), Horizon: z.cfg.Horizon}
+	if m := z.cfg.Market; m != nil {
+		trust := m.Trust()
+		c.Trust = &trust
+	}
+	return c
+}
+
+// viewed are the parts that the view reads.
+func (z *Zone) viewed() view.Parts {
+	a := (*asked)(z)
+	return view.Parts{Ledger: z.home, Floor: a, Planner: a, Slices: a, Waits: a}
+}
+
+func (z *asked) Classes() []*market.Class               { return z.floor.Classes() }
+func (z *asked) Slices() []*market.Slice                { return z.floor.Slices() }
+func (z *asked) Open() int                              { return z.floor.Open() }
+func (z *asked) Look(now quantity.Instant) *market.Look { return z.floor.Look(now) }
+func (z *asked) Stats() status.Negotiation              { return z.floor.Stats() }
+func (z *asked) Counts(j *home.Job) market.Counts       { return z.floor.Counts(&entryOf(j).floor) }
+func (z *asked) Losses(j *home.Job) []status.Loss       { return entryOf(j).floor.Losses() }
+func (z *asked) Attended(j *home.Job) bool              { return entryOf(j).floor.Attended() }
+func (z *asked) Told(j *home.Job) foresight.Told        { return entryOf(j).told }
+func (z *asked) Record() status.Foresight               { return z.foresight.Record() }
+func (z *asked) Why(s *market.Slice) string             { return sliceOf(s).view.Why }
+func (z *asked) Asks(s *market.Slice) []*home.Ask       { return sliceOf(s).asks }
+func (z *asked) Planned(j *home.Job) (view.Place, bool) { return placeOf(entryOf(j).rigid.Placement()) }
+
+func (z *asked) Shown(s *market.Slice, now quantity.Instant) []protocol.Gap {
+	return z.floor.Shown(s, now)
+}
+
+func (z *asked) Fit(j *home.Job, c *market.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
+	return z.floor.Fit(&entryOf(j).floor, c, start, end)
+}
+
+func (z *asked) Rank(now quantity.Instant, j *home.Job) status.Rank {
+	return z.floor.Rank(now, &entryOf(j).floor)
+}
+
+func (z *asked) Declining(j *home.Job) (refusal atomizer.Refusal, text string) {
+	refusal, text, _ = entryOf(j).floor.Declining()
+	return refusal, text
+}
+
+func (z *asked) Reserves(j *home.Job) bool {
+	return z.cfg.Rigid.Lines(j.Width()) && z.planner.Reserved() < z.cfg.Rigid.Reserve
+}
+
+func (z *asked) ReservedFor(id job.ID) (on job.SliceID, from quantity.Instant, ok bool) {
+	s, r := z.planner.ReservedFor(id)
+	if r == nil {
+		return "", 0, false
+	}
+	return s.Name(), r.Start, true
+}
+
+// Search finds the free time of every slice once.
+func (z *asked) Search(now quantity.Instant) func(j *home.Job) (view.Place, bool) {
+	nodes := z.planner.Nodes()
+	free := make([][]protocol.Gap, len(z.floor.Slices()))
+	for _, s := range z.floor.Slices() {
+		free[s.At()] = z.floor.Shown(s, now)
+	}
+	at := func(s *backfill.Slice) []protocol.Gap { return free[s.At()] }
+	return func(j *home.Job) (view.Place, bool) {
+		return placeOf(z.planner.Search(now, entryOf(j).rigid, nodes, at))
+	}
+}
+
+// placeOf is what of a placement people ask for.
+func placeOf(p backfill.Placement, ok bool) (view.Place, bool) {
+	return view.Place{Start: p.Start, Speed: p.Speed}, ok
+}
+
+func (z *asked) Interval(now quantity.Instant) (interval time.Duration, known bool) {
+	return z.foresight.Interval(now)
+}
+
+func (z *asked) Range(now quantity.Instant, t foresight.Told) (early, late quantity.Instant) {
+	return z.foresight.Range(now, t)
+}
