@@ -10,9 +10,10 @@ import (
 const doubtedOften = 3
 
 // doubt counts the different jobs in a row that a slice's node refused on its present view, and leaves the slice alone for
-// AskTTL when they are many: what was refused to all of them is not asked again and again of the same view.
+// AskTTL when they are many: what was refused to all of them is not asked again and again of the same view. Where there is no view, as
+// of a node that is gone when the zone comes up, nothing is asked, and none is on its way that rigid jobs should be kept waiting for.
 func (z *Zone) doubt(now quantity.Instant, sl *slice, j *home.Job) {
-	if sl.doubter == j {
+	if sl.view == nil || sl.doubter == j {
 		return
 	}
 	sl.doubter = j
