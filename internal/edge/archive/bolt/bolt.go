@@ -147,11 +147,15 @@ func replace(dir string) error {
 
 var errEmpty = errors.New("the file is empty")
 
+// lockPatience is how long a lock is waited for. A daemon that is gone has it for a moment more: the file is in its memory, and that stays
+// until whoever is just reading there (/proc/PID/cmdline, which ps does) has done so.
+const lockPatience = 2 * time.Second
+
 // open opens a file of the store with the given flags, whatever is in it.
 func open(path string, flag int) (*Archive, error) {
 	a := &Archive{path: path}
 	o := bbolt.Options{
-		Timeout:      time.Millisecond, // whoever has it, has it for long
+		Timeout:      time.Millisecond, // who waits for another opens it anew: it may have been replaced
 		FreelistType: bbolt.FreelistMapType,
 		ReadOnly:     flag&(os.O_WRONLY|os.O_RDWR) == 0,
 		OpenFile: func(name string, _ int, mode os.FileMode) (f *os.File, err error) {
@@ -165,10 +169,14 @@ func open(path string, flag int) (*Archive, error) {
 			return a.file, nil
 		},
 	}
-	err := guard(func() (err error) {
+	attempt := func() (err error) {
 		a.db, err = bbolt.Open(path, 0o600, &o)
 		return err
-	})
+	}
+	err := guard(attempt)
+	for begin := time.Now(); errors.Is(err, berrors.ErrTimeout) && time.Since(begin) < lockPatience; err = guard(attempt) {
+		time.Sleep(10 * time.Millisecond)
+	}
 	switch {
 	case err == nil:
 		return a, nil

@@ -2,11 +2,14 @@ package bolt
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -258,6 +261,24 @@ func TestOneHasIt(t *testing.T) {
 		t.Errorf("repaired while it is open: %v", err)
 	}
 	closing(t, a, nil)
+	closing(t, reopened(t, dir), nil)
+}
+
+// TestALockOutlivesItsProcessForAMoment: as long as the file is in the memory of somebody who had it.
+func TestALockOutlivesItsProcessForAMoment(t *testing.T) {
+	dir := filled(t, 1)
+	f, err := os.Open(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := syscall.Mmap(int(f.Fd()), 0, 1, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err == nil {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { _ = syscall.Munmap(memory) })
 	closing(t, reopened(t, dir), nil)
 }
 
