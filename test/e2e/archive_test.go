@@ -64,7 +64,7 @@ func TestArchivedJobsAnswerAsBefore(t *testing.T) {
 		d.submit(tiny(name), "--request-id", "request-"+name)
 	}
 	d.submit(spec("bad", "items: {total: 4, perItem: 1ms, grid: 1}", each(`[ $i -lt 2 ] || [ -e `+mended+` ] || exit 3`), "maxFailures: 1", "grace: 200ms"))
-	d.submit(spec("late", "items: {total: 2, perItem: 1ms, grid: 2}", "sleep 500", "grace: 200ms"))
+	d.submit(spec("late", "items: {total: 2, perItem: 1m, grid: 2}", "sleep 500", "grace: 200ms"))
 	d.running("late", 1)
 	d.must("cancel", "late")
 	d.over("late")

@@ -60,7 +60,8 @@ func TestFullDisk(t *testing.T) {
 	d := onSmallDisk(t, 8<<20)
 	d.start()
 	d.submit(spec("early", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
-	d.submit(spec("runs", "items: {total: 30, perItem: 150ms, grid: 30}", `sleep 2; echo whole > "$SLUICE_OUTPUT_DIR/o"`))
+	roomy := filepath.Join(d.dir, "roomy") // beside the disk
+	d.submit(spec("runs", "items: {total: 30, perItem: 10s, grid: 30}", `until [ -e `+roomy+` ]; do sleep 0.05; done; echo whole > "$SLUICE_OUTPUT_DIR/o"`))
 	d.running("runs", 1)
 	room := d.fill()
 	var said string
@@ -73,6 +74,7 @@ func TestFullDisk(t *testing.T) {
 	d.until("about says it", func() bool { return strings.Contains(d.must("status"), "no space") })
 	says(t, d.must("jobs"), "early", "runs") // it still answers
 	room()
+	d.write("roomy", "")
 	if j := d.done("runs"); j.Subjobs != 1 {
 		t.Errorf("%d subjobs, %d lost: what ran did not survive\n%s", j.Subjobs, j.Lost, d.must("job", "runs"))
 	}

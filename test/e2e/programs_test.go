@@ -99,13 +99,11 @@ seq $SLUICE_FROM $((SLUICE_TO-1)) > "$SLUICE_OUTPUT_DIR/units"`))
 func TestDaemonizedProgramsEnd(t *testing.T) {
 	t.Parallel()
 	d := up(t, three)
-	pids := filepath.Join(d.dir, "pids")
-	d.submit(spec("hides", "items: {total: 1, perItem: 20s}",
-		`trap '' TERM INT HUP USR1; (setsid sh -c 'trap "" TERM INT HUP; (setsid sh -c "trap \"\" TERM; echo x >> `+pids+`; exec sleep 987" &) ; sleep 986' &) ; sleep 985`, "grace: 300ms"))
-	d.until("it hides", func() bool { _, err := os.Stat(pids); return err == nil })
-	if alive("sleep\x00987") == 0 {
-		t.Fatal("the hidden process can't be seen")
-	}
+	d.submit(spec("hides", "items: {total: 1, perItem: 2m}",
+		`trap '' TERM INT HUP USR1; (setsid sh -c 'trap "" TERM INT HUP; (setsid sh -c "trap \"\" TERM; exec sleep 987" &) ; sleep 986' &) ; sleep 985`, "grace: 300ms"))
+	d.until("it hides", func() bool {
+		return alive("sleep\x00987") > 0 && alive("sleep\x00986") > 0 && alive("sleep\x00985") > 0
+	})
 	d.must("cancel", "hides")
 	if j := d.over("hides"); j.State != "CANCELLED" {
 		t.Errorf("%s", j.State)

@@ -5,12 +5,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 )
 
 // TestALargeWorkDirectoryDoesNotEatTheLease: a correct job of items of 8 ms with 2,000 files and 16 MB of work directory ends
-// well with the settings as they are, and only its first subjobs wait for the files.
+// well with the settings as they are, and only its first subjobs wait for the files: on a slow disk until their leases are over.
 func TestALargeWorkDirectoryDoesNotEatTheLease(t *testing.T) {
 	t.Parallel()
 	d := up(t, three)
@@ -32,9 +33,11 @@ echo spoilt > 3/300; rm -r 4
 	d.once("large", 800)
 	var starts []float64
 	for _, s := range j.History {
-		starts = append(starts, s.PrepareSeconds)
+		if !s.Start.IsZero() {
+			starts = append(starts, s.PrepareSeconds)
+		}
 	}
-	if len(starts) == 0 || starts[0] <= 0 {
+	if len(starts) == 0 || slices.Min(starts) <= 0 {
 		t.Fatalf("what starts took is not told: %v", starts)
 	}
 	t.Logf("seconds that were gone when each subjob's process began: %.3f", starts)

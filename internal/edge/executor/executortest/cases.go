@@ -117,9 +117,12 @@ func stopTwice(b *bench) {
 func deadline(b *bench) {
 	m := b.lease(Stubborn, 1500*time.Millisecond)
 	b.do(m)
+	b.prolong(m, patience)
 	b.next(protocol.Started)
+	b.settleDown()
+	end := b.prolong(m, time.Second)
 	r := b.exited(job.DeadlineKilled)
-	b.near("end", r.End, m.End)
+	b.near("end", r.End, end)
 	if r.Progress != 5 {
 		b.Errorf("progress %d, want the 5 items that were complete", r.Progress)
 	}
@@ -128,9 +131,10 @@ func deadline(b *bench) {
 func extended(b *bench) {
 	m := b.lease(Polite, 1500*time.Millisecond)
 	b.do(m)
+	b.prolong(m, patience)
 	b.next(protocol.Started)
-	end := m.End.Add(time.Second)
-	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: end, Range: units})
+	b.settleDown()
+	end := b.prolong(m, 2500*time.Millisecond)
 	b.near("end", b.exited(job.Yielded).End, end.Add(-Grace))
 }
 
@@ -138,7 +142,8 @@ func truncated(b *bench) {
 	m := b.lease(Stubborn, time.Minute)
 	b.do(m)
 	b.next(protocol.Started)
-	end := m.Start.Add(1500 * time.Millisecond)
+	b.settleDown()
+	end := quantity.At(time.Now()).Add(1500 * time.Millisecond)
 	cut := protocol.Message{Kind: protocol.Deadline, Token: token, End: end, Text: "reclaimed"}
 	b.do(cut)
 	b.do(cut)
@@ -228,6 +233,15 @@ func (b *bench) settleDown() {
 			b.Fatalf("no report of %d complete within %v", half, patience)
 		}
 	}
+}
+
+// prolong has a lease that was given out end after d from now, but never before the end that it came with, and says when that is. So a
+// program has all the time that it needs until it heeds signals.
+func (b *bench) prolong(m protocol.Message, d time.Duration) (end quantity.Instant) {
+	b.Helper()
+	end = max(m.End, quantity.At(time.Now()).Add(d))
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: end, Range: units})
+	return end
 }
 
 // near checks an end against a planned moment. What runs on a loaded machine may be late, but only a little early.
