@@ -34,6 +34,9 @@ func byTurn(a, b *Job) int {
 	return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.Name(), b.Name()))
 }
 
+// inTurn ranks gangs so.
+var inTurn = ranking.Order[*Job]{Compare: byTurn, Key: func(j *Job) ranking.Key { return ranking.Key{int64(j.due)} }} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+
 // spares says whether late gangs may hold places where nobody else does.
 func (pl *Planner) spares() bool { return pl.cfg.Reserve == 0 && pl.cfg.Overtake && pl.cfg.Late > 0 }
 
@@ -47,7 +50,7 @@ func (pl *Planner) expect(j *Job) {
 	case !j.lined:
 		pl.dues.Set(&j.dueSlot, j, quantity.Never)
 		if j.isLate {
-			pl.late.waiting.Remove(byTurn, j)
+			pl.late.waiting.Remove(inTurn, j)
 			j.isLate = false
 		}
 	}
@@ -61,7 +64,7 @@ func (pl *Planner) ripen(now quantity.Instant) {
 			break
 		}
 		j.isLate, pl.replan = true, true
-		pl.late.waiting.Insert(byTurn, 0, j)
+		pl.late.waiting.Insert(inTurn, 0, j)
 	}
 	if pl.waits() && !pl.replan && (pl.floor.Credit(now) > pl.need || pl.floor.FirstLate(now) != pl.next) {
 		pl.replan = true

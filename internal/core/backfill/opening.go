@@ -33,6 +33,14 @@ func byStart(a, b opening) int {
 	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.largest, b.largest), cmp.Compare(a.node.at, b.node.at))
 }
 
+// smallest and soonest rank them so. Nodes may get other numbers, which leave their order: those are in no key.
+//
+//nolint:gochecknoglobals // read-only by use; Go has no constant structs
+var (
+	smallest = ranking.Order[opening]{Compare: bySize, Key: func(o opening) ranking.Key { return ranking.Key{int64(o.largest)} }}
+	soonest  = ranking.Order[opening]{Compare: byStart, Key: func(o opening) ranking.Key { return ranking.Key{int64(o.start), int64(o.largest)} }}
+)
+
 // kind is what openings are of: so many slices of one node, of these classes.
 type kind struct {
 	// at is its place among the kinds.
@@ -285,17 +293,17 @@ func keepFirst[T any](list []T, n int, v T, before func(a, b T) int) []T {
 
 func (k *kind) insert(o opening) {
 	if o.start <= k.turned {
-		k.begun.Insert(bySize, -time.Duration(o.end), o)
+		k.begun.Insert(smallest, -time.Duration(o.end), o)
 	} else {
-		k.coming.Insert(byStart, -o.end.Sub(o.start), o)
+		k.coming.Insert(soonest, -o.end.Sub(o.start), o)
 	}
 }
 
 func (k *kind) remove(o opening) {
 	if o.start <= k.turned {
-		k.begun.Remove(bySize, o)
+		k.begun.Remove(smallest, o)
 	} else {
-		k.coming.Remove(byStart, o)
+		k.coming.Remove(soonest, o)
 	}
 }
 
@@ -307,7 +315,7 @@ func (k *kind) turn(now quantity.Instant) {
 			k.turned = max(k.turned, now)
 			return
 		}
-		k.coming.Remove(byStart, o)
-		k.begun.Insert(bySize, -time.Duration(o.end), o)
+		k.coming.Remove(soonest, o)
+		k.begun.Insert(smallest, -time.Duration(o.end), o)
 	}
 }

@@ -134,6 +134,11 @@ func older(a, b *Job) int {
 	)
 }
 
+// inLine ranks them so.
+var inLine = ranking.Order[*Job]{ //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+	Compare: older, Key: func(j *Job) ranking.Key { return ranking.Key{policy.Age(j.Spec().Priority, j.Submitted())} },
+}
+
 // Invalidate says that something has changed that the plan rests on.
 func (pl *Planner) Invalidate() { pl.replan = true }
 
@@ -156,7 +161,7 @@ func (pl *Planner) InvalidateSlice(s *Slice) {
 func (pl *Planner) LineUp() {
 	if pl.unlined.Len() > 0 {
 		pl.unlined.Drain(pl.queueUp)
-		pl.line.Settle(older)
+		pl.line.Settle(inLine)
 	}
 }
 
@@ -184,7 +189,7 @@ func (pl *Planner) Anew(jobs []*Job) {
 	for _, j := range jobs {
 		pl.queueUp(j)
 	}
-	pl.line.Settle(older)
+	pl.line.Settle(inLine)
 	for _, s := range pl.slices {
 		s.pending = nil
 	}
@@ -202,10 +207,10 @@ func (pl *Planner) queueUp(j *Job) {
 	waits := j.Waiting() && pl.cfg.Lines(j.width())
 	switch {
 	case waits && !j.lined:
-		pl.line.Gather(0, j)
+		pl.line.Gather(inLine, 0, j)
 		j.lookedAt = 0
 	case !waits && j.lined:
-		pl.line.Remove(older, j)
+		pl.line.Remove(inLine, j)
 	}
 	j.lined = waits
 	pl.expect(j)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 
+	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
@@ -23,6 +24,11 @@ func byAge(a, b *Job) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
+// inTurn ranks them so.
+var inTurn = ranking.Order[*Job]{ //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+	Compare: byAge, Key: func(j *Job) ranking.Key { return ranking.Key{policy.Age(j.Spec.Priority, j.Submitted)} },
+}
+
 // behind yields those behind a job, or behind where it stood; all if it is nil.
 func (u *unbegun) behind(j *Job) iter.Seq[*Job] {
 	switch {
@@ -31,7 +37,7 @@ func (u *unbegun) behind(j *Job) iter.Seq[*Job] {
 	case j == nil:
 		return u.All()
 	}
-	return u.Behind(byAge, j)
+	return u.Behind(inTurn, j)
 }
 
 // begins says whether a job of a template is still to begin.
@@ -56,12 +62,12 @@ func (j *Job) joins() *unbegun {
 func (h *Ledger) listAll(jobs []*Job) {
 	for _, j := range jobs {
 		if j.begins() {
-			j.joins().Gather(0, j)
+			j.joins().Gather(inTurn, 0, j)
 		}
 	}
 	for _, q := range h.queues { //sluice:sorted each list for itself
 		for _, u := range q.unbegun { //sluice:sorted each list for itself
-			u.Settle(byAge)
+			u.Settle(inTurn)
 		}
 	}
 }
@@ -71,7 +77,7 @@ func (h *Ledger) list(j *Job) {
 	switch begins := h.enlisted && j.begins(); {
 	case begins == j.unbegun:
 	case begins:
-		j.joins().Insert(byAge, 0, j)
+		j.joins().Insert(inTurn, 0, j)
 	default:
 		h.unlist(j)
 	}
@@ -84,7 +90,7 @@ func (h *Ledger) unlist(j *Job) {
 	}
 	j.unbegun = false
 	u := j.q.unbegun[j.Spec.Template]
-	u.Remove(byAge, j)
+	u.Remove(inTurn, j)
 	if u.n--; u.n == 0 {
 		delete(j.q.unbegun, j.Spec.Template)
 	}

@@ -255,9 +255,7 @@ func (f *Floor) inviteInOrder(now, at quantity.Instant, c *Class, jobs iter.Seq[
 			break
 		}
 		if j.moves {
-			if own, _, _ := j.Use(at); own > j.key.Attained {
-				h := candidate{j.keyOn(c), j}
-				h.Attained = own
+			if h := (candidate{j.keyOn(c), j}); f.behind(at, j, &h.Candidate) {
 				held = slices.Insert(held, ahead(&h.Candidate), h)
 				continue
 			}
@@ -280,13 +278,6 @@ func (f *Floor) inviteInOrder(now, at quantity.Instant, c *Class, jobs iter.Seq[
 	clear(held)
 	clear(moved)
 	f.held, f.moved = held[:0], moved[:0]
-}
-
-// keyOn is what a job is compared by on a class.
-func (j *Job) keyOn(c *Class) policy.Candidate {
-	key := j.key
-	key.Laxity, key.Index = j.answers[c.at].laxity, j.answers[c.at].index
-	return key
 }
 
 // inviteLongest invites those that have waited longest, and longer than a time, until so many are invited altogether.
@@ -336,7 +327,7 @@ func (f *Floor) unwait(j *Job) {
 	}
 	for i := range j.answers {
 		if j.answers[i].need != never {
-			f.waits[i].Remove(byWait, j)
+			f.waits[i].Remove(waiting, j)
 		}
 	}
 }
@@ -347,3 +338,6 @@ func byWait(a, b *Job) int {
 	}
 	return byName(a, b)
 }
+
+// waiting ranks jobs so.
+var waiting = ranking.Order[*Job]{Compare: byWait, Key: func(j *Job) ranking.Key { return ranking.Key{int64(j.waits)} }} //nolint:gochecknoglobals // read-only by use; Go has no constant structs

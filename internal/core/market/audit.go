@@ -31,10 +31,6 @@ func (f *Floor) Audit(now quantity.Instant) (wrong []string) {
 		var e entry
 		f.examine(now, j, &e)
 		kept := j.entry
-		kept.key.Index = e.key.Index // that of the class in which it was compared last
-		if kept.dated {
-			kept.key.Laxity = e.key.Laxity // likewise
-		}
 		if e.moves && kept.moves && kept.key.Attained <= e.key.Attained {
 			kept.key.Attained = e.key.Attained // what it had when it was looked at last
 		}

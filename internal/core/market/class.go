@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/ranking"
 	"sluice.dev/sluice/internal/core/tally"
@@ -26,8 +27,8 @@ type Class struct {
 	slices, usable int
 	// quiet are the places of its slices that are.
 	quiet bitset.Set
-	// before is the policy's order on this class.
-	before ranking.Order[*Job]
+	// order is the policy's on this class.
+	order ranking.Order[*Job]
 	// given are the latest windows that somebody got, a ring; gifts counts them.
 	given [mostGiven]given
 	gifts int
@@ -44,17 +45,13 @@ func (f *Floor) classOf(s *protocol.Slice) *Class {
 		}
 	}
 	c := &Class{at: len(f.classes), Capacity: s.Capacity, Profile: s.Profile, Speed: s.Speed}
-	c.before = func(a, b *Job) int {
-		if f.indexer != nil {
-			a.key.Index, b.key.Index = a.answers[c.at].index, b.answers[c.at].index
-		}
-		if a.dated {
-			a.key.Laxity = a.answers[c.at].laxity
-		}
-		if b.dated {
-			b.key.Laxity = b.answers[c.at].laxity
-		}
-		return f.cfg.Policy.Compare(&a.key, &b.key)
+	c.order.Compare = func(a, b *Job) int {
+		f.pair = [2]policy.Candidate{a.keyOn(c), b.keyOn(c)}
+		return f.cfg.Policy.Compare(&f.pair[0], &f.pair[1])
+	}
+	c.order.Key = func(j *Job) ranking.Key {
+		f.pair[0] = j.keyOn(c)
+		return f.cfg.Policy.Key(&f.pair[0])
 	}
 	f.classes, f.asked.classes = append(f.classes, c), append(f.asked.classes, &tally.Tally{})
 	f.waits, f.late = append(f.waits, ranking.List[*Job]{}), append(f.late, ranking.List[*Job]{})

@@ -42,9 +42,9 @@ type eligibility struct {
 // entry is how a job answers windows, as far as that is kept from round to round.
 type entry struct {
 	// indexed jobs answer from what is kept; the others are asked each time. ranked ones can use a window of some class: they are in
-	// the rankings of their group, with key as what they are compared by. moves: what it has attained grows by itself since it runs,
-	// and the key's is what it had when that was last looked at, so no more than it has. dated: the key's laxity is that of the class in which it was compared last.
-	indexed, ranked, moves, dated bool
+	// the rankings of their group, with key as what they are compared by, but for what is another on each class (keyOn). moves: what it
+	// has attained grows by itself since it runs, and the key's is what it had when that was last looked at, so no more than it has.
+	indexed, ranked, moves bool
 	// shares: answers are other jobs' too, and nobody writes to them.
 	shares bool
 	// ineligible is why an indexed job does not answer at all, Eligible if it does.
@@ -123,10 +123,7 @@ func (f *Floor) refreshEntry(now quantity.Instant, j *Job) {
 	} else {
 		f.stopCounting(j)
 	}
-	ranked, waiting := j.ranked && is.ranked && j.placedAs(is), false
-	if ranked = ranked && j.group == f.groupOf(j); ranked {
-		is.key = j.key
-	}
+	ranked, waiting := j.ranked && is.ranked && j.group == f.groupOf(j) && f.placedAs(j, is), false
 	if f.cfg.Market != nil && j.ranked {
 		if waiting = is.ranked && j.ahead == 0 && j.waits == j.since() && j.needsAs(is); !waiting {
 			f.unwait(j)
@@ -166,25 +163,33 @@ func (e *entry) needsAs(is *entry) bool {
 	return slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.need == b.need })
 }
 
-// placedAs says whether a ranked job's places in the rankings are those of another entry. The key of one that moves may lag behind.
-func (e *entry) placedAs(is *entry) bool {
-	if e.dated != is.dated || !e.needsAs(is) {
+// placedAs says whether a ranked job's places in the rankings are those of another entry, by the policy itself. What has been attained by one that
+// moves may lag behind: the entry has then what it had.
+func (f *Floor) placedAs(j *Job, is *entry) bool {
+	if !j.needsAs(is) {
 		return false
 	}
-	was, key := e.key, is.key
-	if was.Index = key.Index; !slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.index == b.index }) {
-		return false
+	has := is.key.Attained
+	if is.moves {
+		is.key.Attained = min(has, j.key.Attained)
 	}
-	if e.dated { // it is compared by the laxity of each class
-		was.Laxity = key.Laxity
-		if !slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.laxity == b.laxity }) {
+	for i, c := range f.classes {
+		if j.answers[i].need == never {
+			continue
+		}
+		if f.pair = [2]policy.Candidate{j.keyOn(c), is.keyOn(c)}; f.cfg.Policy.Compare(&f.pair[0], &f.pair[1]) != 0 {
+			is.key.Attained = has
 			return false
 		}
 	}
-	if is.moves && was.Attained < key.Attained {
-		was.Attained = key.Attained
-	}
-	return was == key
+	return true
+}
+
+// keyOn is what a job is compared by on a class.
+func (e *entry) keyOn(c *Class) policy.Candidate {
+	key := e.key
+	key.Laxity, key.Index = e.answers[c.at].laxity, e.answers[c.at].index
+	return key
 }
 
 // examine finds what a job answers to windows of every class: for each the shortest that it can use. Jobs whose answers move by
@@ -219,7 +224,7 @@ func (f *Floor) examine(now quantity.Instant, j *Job, e *entry) {
 
 // rankBy makes an entry one that is ranked, by what the job has attained with all that is over.
 func (e *entry) rankBy(j *Job) {
-	e.ranked, e.dated = true, j.deadline() != quantity.Never
+	e.ranked = true
 	e.key = policy.Candidate{
 		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: j.Attained(), Weight: 1,
 		Laxity: math.MaxInt64,
@@ -256,7 +261,7 @@ func (f *Floor) rank(j *Job) {
 	j.ranked = true
 	for i, c := range f.classes {
 		if j.answers[i].need != never {
-			j.group.rankings[i].Insert(c.before, j.answers[i].need, j)
+			j.group.rankings[i].Insert(c.order, j.answers[i].need, j)
 		}
 	}
 }
@@ -274,7 +279,7 @@ func (f *Floor) rerank(now quantity.Instant, jobs []*Job) {
 func (f *Floor) unrank(j *Job) {
 	for i := range j.answers {
 		if j.answers[i].need != never {
-			j.group.rankings[i].Remove(f.classes[i].before, j)
+			j.group.rankings[i].Remove(f.classes[i].order, j)
 		}
 	}
 	j.ranked = false

@@ -150,6 +150,9 @@ func (frugal) Name() string { return "frugal" }
 func (frugal) Compare(a, b *policy.Candidate) int {
 	return cmp.Or(cmp.Compare(a.Attained, b.Attained), policy.ByAge(a, b))
 }
+func (frugal) Key(c *policy.Candidate) [2]int64 {
+	return [2]int64{c.Attained, policy.Age(c.Priority, c.Submitted)}
+}
 func (frugal) Motion() policy.Motion { return policy.Still }
 
 // fakeWorld is a floor with jobs and slices, and nothing else: no zone, no node, no claim.

@@ -179,16 +179,12 @@ func (f *Floor) foremost(now quantity.Instant, c *Class, jobs iter.Seq[*Job], bu
 		if j == but {
 			continue
 		}
-		key := j.key
-		key.Laxity, key.Index = j.answers[c.at].laxity, j.answers[c.at].index
+		key := j.keyOn(c)
 		if best != nil && f.cfg.Policy.Compare(&least, &key) < 0 {
 			break
 		}
-		if j.moves {
-			if own, _, _ := j.Use(now); own > key.Attained {
-				key.Attained = own
-				moved = append(moved, j)
-			}
+		if j.moves && f.behind(now, j, &key) {
+			moved = append(moved, j)
 		}
 		if best == nil || f.cfg.Policy.Compare(&key, &least) < 0 {
 			best, least = j, key
@@ -198,6 +194,15 @@ func (f *Floor) foremost(now quantity.Instant, c *Class, jobs iter.Seq[*Job], bu
 	clear(moved)
 	f.moved = moved[:0]
 	return best
+}
+
+// behind brings the key of a job that moves up to what it has attained by now, and says whether the policy gives it another place for that.
+func (f *Floor) behind(now quantity.Instant, j *Job, key *policy.Candidate) bool {
+	own, _, _ := j.Use(now)
+	f.pair[0], f.pair[1] = *key, *key
+	f.pair[1].Attained = max(own, key.Attained)
+	*key = f.pair[1]
+	return f.cfg.Policy.Compare(&f.pair[0], &f.pair[1]) != 0
 }
 
 // offer asks one job and counts why it is not interested. bids says whether it is.

@@ -53,6 +53,9 @@ func byTurn(a, b *Job) int {
 	return byName(a, b)
 }
 
+// inTurn ranks jobs so.
+var inTurn = ranking.Order[*Job]{Compare: byTurn, Key: func(j *Job) ranking.Key { return ranking.Key{int64(j.due)} }} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+
 // Length is a job's own length as it was declared: the run time of all its work on one slice of the reference speed. Nobody knows it of a rigid job
 // without a walltime, which counts as one of the horizon.
 func Length(spec *job.Spec, horizon time.Duration) time.Duration {
@@ -101,7 +104,7 @@ func (f *Floor) enterLate(j *Job) {
 	j.inLate = true
 	for i := range f.classes {
 		if i < len(j.answers) && j.answers[i].need != never {
-			f.late[i].Insert(byTurn, j.answers[i].need, j)
+			f.late[i].Insert(inTurn, j.answers[i].need, j)
 		}
 	}
 }
@@ -113,7 +116,7 @@ func (f *Floor) leaveLate(j *Job) {
 	j.inLate = false
 	for i := range j.answers {
 		if j.answers[i].need != never {
-			f.late[i].Remove(byTurn, j)
+			f.late[i].Remove(inTurn, j)
 		}
 	}
 }

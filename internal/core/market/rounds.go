@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/market/clearing"
+	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -14,6 +15,8 @@ import (
 type scratch struct {
 	// pick and next are the best candidate of those looked at, and the one that is compared with it.
 	pick, next candidate
+	// pair is what two jobs are compared by.
+	pair [2]policy.Candidate
 	// moved are jobs whose places in the rankings are to be others, held those that are held back until it is their turn.
 	moved []*Job
 	held  []candidate

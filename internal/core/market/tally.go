@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -17,8 +18,14 @@ type asked struct {
 	all tally.Seen
 	// by class of slices, in their order, rounds by their length.
 	classes []*tally.Tally
-	// order is room for a list of classes.
-	order []int
+	// latest is room for what a job has seen of each class.
+	latest []seen
+}
+
+// seen is how many windows of a class were long enough for a job, and how many too short.
+type seen struct {
+	class       int
+	long, short tally.Seen
 }
 
 // counting is what a job in the index had seen when its counts were last complete.
@@ -93,26 +100,21 @@ func (f *Floor) countTo(j *Job, c *Counts) {
 		}
 		return
 	}
-	order := f.asked.order[:0]
+	latest := f.asked.latest[:0]
 	for i := range j.counting.entries {
-		order = append(order, i)
-	}
-	short := func(i int) tally.Seen {
-		_, s := f.asked.classes[i].Count(&j.counting.entries[i])
-		return s
-	}
-	if len(order) > 1 {
-		slices.SortFunc(order, func(a, b int) int { return int(int64(short(a).Round) - int64(short(b).Round)) })
-	}
-	f.asked.order = order
-	for _, i := range order {
 		long, short := f.asked.classes[i].Count(&j.counting.entries[i])
-		if long.N > 0 {
-			c.several(LostToPolicy, long.N, long.At)
+		latest = append(latest, seen{i, long, short})
+	}
+	slices.SortFunc(latest, func(a, b seen) int { return cmp.Compare(a.short.Round, b.short.Round) })
+	f.asked.latest = latest
+	for i := range latest {
+		s := &latest[i]
+		if s.long.N > 0 {
+			c.several(LostToPolicy, s.long.N, s.long.At)
 		}
-		if short.N > 0 {
-			refusal := j.answers[i].refusal
-			c.several(reasonOf[refusal.Why], short.N, short.At).Refusal = refusal
+		if s.short.N > 0 {
+			refusal := j.answers[s.class].refusal
+			c.several(reasonOf[refusal.Why], s.short.N, s.short.At).Refusal = refusal
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package ranking
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -11,43 +12,84 @@ import (
 // List is things in an order, such as waiting jobs as a policy asks them, each with a need, such as the shortest window that it
 // could use. It answers "who is the first that can use a window of this length" by looking at one number for each chunk of up to
 // chunkSize things and then into one chunk. The zero value is empty.
-type List[T comparable] struct {
+type List[T any] struct {
 	chunks [][]entry[T]
 	// least need of each chunk, and what comes first in it: what is looked at to find the chunk lies together.
 	least []time.Duration
-	first []T
+	first []entry[T]
 	// spare is room for a first chunk.
 	spare []entry[T]
 	// gathered is what has no place yet.
 	gathered []entry[T]
 }
 
+// entry is a thing in the list, with its key: of a million things each that is looked up is a miss of the cache.
 type entry[T any] struct {
 	need time.Duration
+	key  Key
 	of   T
 }
 
 // chunkSize balances the search, which looks at n/chunkSize + chunkSize numbers, for 10^4 to 10^5 things.
 const chunkSize = 256
 
-// Order is negative if a comes before b. It must be the same, and total, for all that is in one list while it is there.
-type Order[T any] func(a, b T) int
+// Key is the greater part of an order in two numbers, the first of which counts more.
+type Key [2]int64
+
+// Order is how things are ranked. It must be the same, keys included, for all that is in one list while it is there.
+type Order[T any] struct {
+	// Compare is negative if a comes before b. It is total.
+	Compare func(a, b T) int
+	// Key of a thing, which is kept beside it: what has a lesser key comes before what has a greater one, and only things with equal keys
+	// are compared. Without it all keys are equal.
+	Key func(T) Key
+}
+
+// entry of a thing in this order.
+func (o *Order[T]) entry(need time.Duration, of T) entry[T] {
+	e := entry[T]{need: need, of: of}
+	if o.Key != nil {
+		e.key = o.Key(of)
+	}
+	return e
+}
+
+func (o *Order[T]) compare(a, b *entry[T]) int {
+	if a.key != b.key {
+		return cmp.Or(cmp.Compare(a.key[0], b.key[0]), cmp.Compare(a.key[1], b.key[1]))
+	}
+	return o.Compare(a.of, b.of)
+}
+
+// place of an entry among others: that of the first that does not come before it, and whether it is there.
+func (o *Order[T]) place(list []entry[T], e *entry[T]) (at int, found bool) {
+	low, high := 0, len(list)
+	for low < high {
+		if middle := int(uint(low+high) >> 1); o.compare(&list[middle], e) < 0 {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, low < len(list) && o.compare(&list[low], e) == 0
+}
 
 // Insert puts something into its place.
-func (r *List[T]) Insert(before Order[T], need time.Duration, of T) {
-	e := entry[T]{need, of}
+func (r *List[T]) Insert(by Order[T], need time.Duration, of T) { r.insert(&by, by.entry(need, of)) }
+
+func (r *List[T]) insert(by *Order[T], e entry[T]) {
 	if len(r.chunks) == 0 {
-		r.chunks, r.least, r.first = append(r.chunks, append(r.spare, e)), append(r.least, e.need), append(r.first, of)
+		r.chunks, r.least, r.first = append(r.chunks, append(r.spare, e)), append(r.least, e.need), append(r.first, e)
 		r.spare = nil
 		return
 	}
-	c := r.chunk(before, e.of)
-	i, _ := slices.BinarySearchFunc(r.chunks[c], e.of, func(x entry[T], s T) int { return before(x.of, s) })
+	c := r.chunk(by, &e)
+	i, _ := by.place(r.chunks[c], &e)
 	if len(r.chunks[c]) == chunkSize {
 		half := append(make([]entry[T], 0, chunkSize), r.chunks[c][chunkSize/2:]...)
 		clear(r.chunks[c][chunkSize/2:])
 		r.chunks[c] = r.chunks[c][:chunkSize/2]
-		r.chunks, r.least, r.first = slices.Insert(r.chunks, c+1, half), slices.Insert(r.least, c+1, 0), slices.Insert(r.first, c+1, half[0].of)
+		r.chunks, r.least, r.first = slices.Insert(r.chunks, c+1, half), slices.Insert(r.least, c+1, 0), slices.Insert(r.first, c+1, half[0])
 		r.measure(c)
 		r.measure(c + 1)
 		if i > chunkSize/2 {
@@ -55,31 +97,31 @@ func (r *List[T]) Insert(before Order[T], need time.Duration, of T) {
 		}
 	}
 	r.chunks[c] = slices.Insert(r.chunks[c], i, e)
-	r.least[c], r.first[c] = min(r.least[c], e.need), r.chunks[c][0].of
+	r.least[c], r.first[c] = min(r.least[c], e.need), r.chunks[c][0]
 }
 
 // Gather puts something in that gets its place from Settle, with all else that was gathered: until then the list is as if it were not
 // in. For many things that is faster than Insert.
-func (r *List[T]) Gather(need time.Duration, of T) {
-	r.gathered = append(r.gathered, entry[T]{need, of})
+func (r *List[T]) Gather(by Order[T], need time.Duration, of T) {
+	r.gathered = append(r.gathered, by.entry(need, of))
 }
 
 // fewOf those in the list, as a divisor: so few are put in one by one, more are merged with all of the list.
 const fewOf = 16
 
 // Settle puts what was gathered into its places. What was gathered in order is not sorted again.
-func (r *List[T]) Settle(before Order[T]) {
+func (r *List[T]) Settle(by Order[T]) {
 	more := r.gathered
 	if len(more) <= 1+len(r.chunks)*chunkSize/fewOf {
-		for _, e := range more {
-			r.Insert(before, e.need, e.of)
+		for i := range more {
+			r.insert(&by, more[i])
 		}
 		clear(more)
 		r.gathered = more[:0]
 		return
 	}
 	r.gathered = nil
-	order := func(a, b entry[T]) int { return before(a.of, b.of) }
+	order := func(a, b entry[T]) int { return by.compare(&a, &b) }
 	if !slices.IsSortedFunc(more, order) {
 		slices.SortFunc(more, order)
 	}
@@ -104,23 +146,23 @@ func (r *List[T]) push(e entry[T]) {
 	last := len(r.chunks) - 1
 	switch {
 	case last < 0:
-		r.chunks, r.least, r.first, last = append(r.chunks, nil), append(r.least, e.need), append(r.first, e.of), 0
+		r.chunks, r.least, r.first, last = append(r.chunks, nil), append(r.least, e.need), append(r.first, e), 0
 	case len(r.chunks[last]) == chunkSize:
-		r.chunks, r.least, r.first = append(r.chunks, make([]entry[T], 0, chunkSize)), append(r.least, e.need), append(r.first, e.of)
+		r.chunks, r.least, r.first = append(r.chunks, make([]entry[T], 0, chunkSize)), append(r.least, e.need), append(r.first, e)
 		last++
 	}
 	r.chunks[last], r.least[last] = append(r.chunks[last], e), min(r.least[last], e.need)
 }
 
-// Remove takes out something that is in, in the place that before gives it.
-func (r *List[T]) Remove(before Order[T], s T) {
+// Remove takes out something that is in, in the place that the order gives it.
+func (r *List[T]) Remove(by Order[T], s T) {
 	if len(r.chunks) == 0 {
 		return
 	}
-	c := r.chunk(before, s)
-	// What lies in a chunk is seen at once; to compare it each thing would have to be looked up.
-	i := slices.IndexFunc(r.chunks[c], func(x entry[T]) bool { return x.of == s })
-	if i < 0 {
+	e := by.entry(0, s)
+	c := r.chunk(&by, &e)
+	i, found := by.place(r.chunks[c], &e)
+	if !found {
 		return
 	}
 	need := r.chunks[c][i].need
@@ -130,15 +172,15 @@ func (r *List[T]) Remove(before Order[T], s T) {
 		r.chunks, r.least, r.first = slices.Delete(r.chunks, c, c+1), slices.Delete(r.least, c, c+1), slices.Delete(r.first, c, c+1)
 		return
 	}
-	r.first[c] = r.chunks[c][0].of
+	r.first[c] = r.chunks[c][0]
 	if need == r.least[c] {
 		r.measure(c)
 	}
 }
 
-// chunk is the last one whose first thing does not come after s.
-func (r *List[T]) chunk(before Order[T], s T) int {
-	i, found := slices.BinarySearchFunc(r.first, s, before)
+// chunk is the last one whose first thing does not come after e.
+func (r *List[T]) chunk(by *Order[T], e *entry[T]) int {
+	i, found := by.place(r.first, e)
 	if found {
 		return i
 	}
@@ -228,13 +270,14 @@ func (r *List[T]) Next(c *Cursor, length time.Duration) (of T, ok bool) {
 }
 
 // Behind yields in order what comes after s, which need not be in. The list must not change meanwhile.
-func (r *List[T]) Behind(before Order[T], s T) func(yield func(T) bool) {
+func (r *List[T]) Behind(by Order[T], s T) func(yield func(T) bool) {
 	return func(yield func(T) bool) {
 		if len(r.chunks) == 0 {
 			return
 		}
-		c := r.chunk(before, s)
-		i, found := slices.BinarySearchFunc(r.chunks[c], s, func(x entry[T], s T) int { return before(x.of, s) })
+		e := by.entry(0, s)
+		c := r.chunk(&by, &e)
+		i, found := by.place(r.chunks[c], &e)
 		if found {
 			i++
 		}

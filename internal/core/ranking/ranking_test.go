@@ -15,8 +15,23 @@ type thing struct{ name, size int }
 func TestRanking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := func(a, b *thing) int { return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.name, b.name)) }
+		// Keys say all, a part, or nothing of the order.
+		coarse := []int{0, 1, 3, 100}[rapid.IntRange(0, 3).Draw(t, "coarse")]
+		by := Order[*thing]{Compare: before}
+		if coarse > 0 {
+			by.Key = func(a *thing) Key {
+				if coarse == 1 {
+					return Key{int64(a.size), int64(a.name)}
+				}
+				return Key{int64(a.size / coarse)}
+			}
+		}
 		var r List[*thing]
-		var all []entry[*thing]
+		type member struct {
+			need time.Duration
+			of   *thing
+		}
+		var all []member
 		seed := rapid.Uint64().Draw(t, "seed")
 		draw := func(n int) int {
 			seed = seed*6364136223846793005 + 1442695040888963407
@@ -25,35 +40,35 @@ func TestRanking(t *testing.T) {
 		for n := range rapid.IntRange(1, 1500).Draw(t, "changes") {
 			if len(all) > 0 && draw(3) == 0 {
 				i := draw(len(all))
-				r.Remove(before, all[i].of)
+				r.Remove(by, all[i].of)
 				all = slices.Delete(all, i, i+1)
 				if r.Empty() != (len(all) == 0) {
 					t.Fatalf("of %d things: empty %v", len(all), r.Empty())
 				}
 				continue
 			}
-			e := entry[*thing]{time.Duration(draw(100)), &thing{name: n, size: draw(50)}}
+			e := member{time.Duration(draw(100)), &thing{name: n, size: draw(50)}}
 			all = append(all, e)
 			if draw(100) > 0 {
-				r.Insert(before, e.need, e.of)
+				r.Insert(by, e.need, e.of)
 				continue
 			}
-			r.Gather(e.need, e.of)
+			r.Gather(by, e.need, e.of)
 			sorted := draw(2) == 0
 			for m := range draw(700) {
-				e := entry[*thing]{time.Duration(draw(100)), &thing{name: 10_000*(n+1) + m, size: draw(50)}}
+				e := member{time.Duration(draw(100)), &thing{name: 10_000*(n+1) + m, size: draw(50)}}
 				if sorted {
 					e.of.size = 25
 				}
 				all = append(all, e)
-				r.Gather(e.need, e.of)
+				r.Gather(by, e.need, e.of)
 			}
-			r.Settle(before)
+			r.Settle(by)
 		}
-		slices.SortFunc(all, func(a, b entry[*thing]) int { return before(a.of, b.of) })
+		slices.SortFunc(all, func(a, b member) int { return before(a.of, b.of) })
 		for length := time.Duration(-1); length < 101; length += 3 {
 			var want *thing
-			if i := slices.IndexFunc(all, func(e entry[*thing]) bool { return e.need <= length }); i >= 0 {
+			if i := slices.IndexFunc(all, func(e member) bool { return e.need <= length }); i >= 0 {
 				want = all[i].of
 			}
 			if got, ok := r.First(length); got != want || ok != (want != nil) {
@@ -83,7 +98,7 @@ func TestRanking(t *testing.T) {
 					list = append(list, e.of)
 				}
 			}
-			for got := range r.Behind(before, at) {
+			for got := range r.Behind(by, at) {
 				behind = append(behind, got)
 			}
 			if !slices.Equal(behind, list) {
@@ -96,7 +111,7 @@ func TestRanking(t *testing.T) {
 // TestAhead: it is how many a plain look finds in front, wherever the boundary lies and however the chunks are.
 func TestAhead(t *testing.T) {
 	var r List[int]
-	order := func(a, b int) int { return a - b }
+	order := Order[int]{Compare: cmp.Compare[int]}
 	const n = 3000
 	for i := range n {
 		r.Insert(order, 0, i*7919%n)
@@ -125,7 +140,7 @@ func TestNextIsWithin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r List[int]
 		for i := range rapid.IntRange(0, 3*chunkSize).Draw(t, "n") {
-			r.Insert(cmp.Compare[int], time.Duration(rapid.IntRange(0, 3).Draw(t, "need")), i)
+			r.Insert(Order[int]{Compare: cmp.Compare[int]}, time.Duration(rapid.IntRange(0, 3).Draw(t, "need")), i)
 		}
 		length := time.Duration(rapid.IntRange(0, 3).Draw(t, "length"))
 		var c Cursor

@@ -88,8 +88,9 @@ func drawLimit(draw func(int) int) starvation.Limit {
 // free is a policy whose order follows no rule that an index could use.
 type free struct{}
 
-func (free) Name() string          { return "free" }
-func (free) Motion() policy.Motion { return policy.Free }
+func (free) Name() string                   { return "free" }
+func (free) Motion() policy.Motion          { return policy.Free }
+func (free) Key(*policy.Candidate) [2]int64 { return [2]int64{} }
 func (free) Compare(a, b *policy.Candidate) int {
 	if x, y := a.Used%7, b.Used%7; x != y {
 		return int(x - y)

@@ -287,8 +287,9 @@ func TestAHostileAgentHoldsNoWindow(t *testing.T) {
 // filling asks first who uses most of the window.
 type filling struct{}
 
-func (filling) Name() string          { return "filling" }
-func (filling) Motion() policy.Motion { return policy.Free }
+func (filling) Name() string                   { return "filling" }
+func (filling) Motion() policy.Motion          { return policy.Free }
+func (filling) Key(*policy.Candidate) [2]int64 { return [2]int64{} }
 func (filling) Compare(a, b *policy.Candidate) int {
 	return cmp.Or(cmp.Compare(b.Used, a.Used), policy.ByAge(a, b))
 }

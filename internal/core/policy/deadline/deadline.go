@@ -22,5 +22,10 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 	)
 }
 
+// Key is the laxity and the age.
+func (Policy) Key(c *policy.Candidate) [2]int64 {
+	return [2]int64{int64(c.Laxity), policy.Age(c.Priority, c.Submitted)}
+}
+
 // Motion: the laxity of all jobs shrinks alike.
 func (Policy) Motion() policy.Motion { return policy.Still }

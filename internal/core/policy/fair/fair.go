@@ -20,5 +20,10 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 	return policy.ByAge(a, b)
 }
 
+// Key is the age: jobs of one queue have one share.
+func (Policy) Key(c *policy.Candidate) [2]int64 {
+	return [2]int64{policy.Age(c.Priority, c.Submitted)}
+}
+
 // Motion: a queue's share grows while its jobs run.
 func (Policy) Motion() policy.Motion { return policy.WithinQueue }

@@ -38,6 +38,7 @@ func Run(t *testing.T, p policy.Policy) {
 			}
 		})
 	})
+	t.Run("key", func(t *testing.T) { keys(t, p) })
 	t.Run("motion", func(t *testing.T) { moves(t, p) })
 	t.Run("having had more", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -58,6 +59,29 @@ func Run(t *testing.T, p policy.Policy) {
 				t.Fatalf("picked %s, and %s when the answers came in another order", want, got)
 			}
 		})
+	})
+}
+
+// keys checks that who has the lesser key is asked first, of jobs of one queue, and that keys read nothing that moves by itself.
+func keys(t *testing.T, p policy.Policy) {
+	rapid.Check(t, func(t *rapid.T) {
+		cs := Candidates(t)
+		a, b := cs[0], cs[1]
+		b.QueueAttained, b.Weight = a.QueueAttained, a.Weight
+		scale := rapid.SampledFrom([]quantity.Instant{1, 1 << 21, 1 << 59}).Draw(t, "scale")
+		a.Submitted, b.Submitted = a.Submitted*scale, b.Submitted*scale
+		far := rapid.SampledFrom([]int32{1, -1, 1 << 20, -1 << 29}).Draw(t, "far")
+		a.Priority, b.Priority = a.Priority*far, b.Priority*far
+		x, y := p.Key(&a), p.Key(&b)
+		if c := slices.Compare(x[:], y[:]); c != 0 && c != sign(p.Compare(&a, &b)) {
+			t.Fatalf("%+v and %+v compare as %d, their keys %v and %v as %d", a, b, p.Compare(&a, &b), x, y, c)
+		}
+		other := a
+		other.QueueAttained, other.Weight = other.QueueAttained+1, other.Weight+1
+		other.Used, other.Offered = other.Used+1, other.Offered+1
+		if p.Key(&other) != x {
+			t.Fatalf("the key of %+v is %v, that of %+v %v", a, x, other, p.Key(&other))
+		}
 	})
 }
 

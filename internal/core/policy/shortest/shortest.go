@@ -23,6 +23,11 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 	return policy.ByAge(a, b)
 }
 
+// Key is the density and the age.
+func (Policy) Key(c *policy.Candidate) [2]int64 {
+	return [2]int64{^c.Index, policy.Age(c.Priority, c.Submitted)}
+}
+
 // Index is the job's density.
 func (Policy) Index(o policy.Outlook) int64 { return o.Density() }
 

@@ -24,6 +24,11 @@ func (Policy) Compare(a, b *policy.Candidate) int {
 	return policy.ByAge(a, b)
 }
 
+// Key is the index and the age.
+func (Policy) Key(c *policy.Candidate) [2]int64 {
+	return [2]int64{^c.Index, policy.Age(c.Priority, c.Submitted)}
+}
+
 // An index is the gain in thousandths above the bits of the brevity.
 const (
 	brevityBits = 43
