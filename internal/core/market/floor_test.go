@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/score"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/policy/deadline"
@@ -210,6 +211,10 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := FloorConfig{
 			Policy: rapid.SampledFrom(append(all.Policies(), frugal{})).Draw(t, "policy"), Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second,
+		}
+		cfg.Starvation = starvation.Limit{
+			After: time.Duration(rapid.IntRange(1, 300).Draw(t, "after")) * time.Second, Slowdown: rapid.Int64Range(1, 4).Draw(t, "slowdown"),
+			Share: rapid.Int64Range(1, 1000).Draw(t, "share of the late"),
 		}
 		if rapid.Bool().Draw(t, "bids") {
 			c := drawConfig(t)
