@@ -117,8 +117,8 @@ func readEvents(data string) ([]event, error) {
 	return all, nil
 }
 
-// checkEvents returns every pair of subjobs whose recorded lives overlap on a slice. A subjob whose supervisor was
-// killed has no recorded end: the samples of /proc judge it.
+// checkEvents returns every pair of subjobs whose recorded lives overlap on a slice, and every subjob that started or ended twice. One
+// that still runs has no recorded end: the samples of /proc judge it.
 func checkEvents(all []event) (wrong []string) {
 	type life struct {
 		token      string
@@ -127,9 +127,13 @@ func checkEvents(all []event) (wrong []string) {
 	lives := map[string][]life{}
 	ends, starts := map[string]int64{}, map[string]int{}
 	for _, e := range all {
-		if e.What == "end" {
-			ends[e.Token] = e.Boot
+		if e.What != "end" {
+			continue
 		}
+		if _, twice := ends[e.Token]; twice {
+			wrong = append(wrong, fmt.Sprintf("subjob %s ended twice", e.Token))
+		}
+		ends[e.Token] = e.Boot
 	}
 	for _, e := range all {
 		if e.What != "start" {

@@ -42,6 +42,8 @@ type run struct {
 	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. Used by the goroutine that stays with the subjob alone, as trouble is.
 	named *sharedSync
 	well  bool
+	// told: the end is known to stand in the events file, or not to belong there. Of the same goroutine.
+	told bool
 	// trouble of the node that its start, or its end, has met.
 	trouble error
 	// passing keeps writers of control.json apart, settling two Settles of the same subjob.

@@ -48,7 +48,7 @@ func (r *run) watch(s *spawned) (again bool) {
 			if s.used && !s.well && r.untouched() {
 				return true
 			}
-			r.well = s.well
+			r.well, r.told = s.well, s.well
 			if len(s.last) > 0 {
 				_ = os.WriteFile(r.dir.Log(), s.last, 0o600)
 			}
@@ -176,6 +176,7 @@ func (r *run) ended() (res job.Result, err error) {
 	if err != nil {
 		return res, err
 	}
+	r.tellEnd(&res)
 	return res, r.lasting()
 }
 
@@ -295,17 +296,5 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	if said := shim.Tail(r.dir.Stderr(), 20, 4<<10); said != "" {
 		res.Detail += "\n" + said
 	}
-	if err := r.write(&res); err != nil {
-		return res, err
-	}
-	if note.At != 0 {
-		err := shim.AppendEvent(r.lease.Events, shim.Event{
-			What: "end", Token: r.token.String(), Job: r.lease.Job, Slice: r.lease.Slice, From: r.lease.Range.From, To: to,
-			PID: note.Init, Boot: int64(shim.Boottime()), Wall: time.Now(), Outcome: res.Outcome.String(),
-		})
-		if err != nil {
-			r.e.o.Logger.Warn("telling the events file", "err", err)
-		}
-	}
-	return res, nil
+	return res, r.write(&res)
 }

@@ -1,7 +1,10 @@
 package shim
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -9,7 +12,8 @@ import (
 )
 
 // Event is one line of the events file: a command was started or its tree is gone. Supervisors write it without the
-// daemon, so that a test can hold the journal against what really ran.
+// daemon, so that a test can hold the journal against what really ran. An end is told once, by whoever holds the lock of the run
+// directory, when the result is written: so it says what the result does.
 type Event struct {
 	// What is "start" or "end".
 	What     string
@@ -40,4 +44,59 @@ func AppendEvent(path string, e Event) error {
 		err = cerr
 	}
 	return err
+}
+
+// backwards is how much of an events file is read at a time, in bytes.
+const backwards = 64 << 10
+
+// LastEvent is what an events file was told last of a subjob: "start" or "end", or "" for nothing, also if there is no file. It reads
+// from the end, where what began lately is.
+func LastEvent(path, token string) (what string, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	quoted := []byte(`"` + token + `"`)
+	var rest []byte // of a line that begins further ahead
+	for at := info.Size(); at > 0; {
+		size := min(at, backwards)
+		at -= size
+		lines := make([]byte, size, size+int64(len(rest)))
+		if _, err := f.ReadAt(lines, at); err != nil {
+			return "", err
+		}
+		lines = append(lines, rest...)
+		for {
+			i := bytes.LastIndexByte(lines, '\n')
+			if i < 0 && at > 0 {
+				break
+			}
+			if what := whatOf(lines[i+1:], quoted, token); what != "" {
+				return what, nil
+			}
+			if i < 0 {
+				break
+			}
+			lines = lines[:i]
+		}
+		rest = lines
+	}
+	return "", nil
+}
+
+// whatOf is what a line says if it is of a subjob, which has quoted in it then. One that is not whole says nothing.
+func whatOf(line, quoted []byte, token string) string {
+	var e Event
+	if !bytes.Contains(line, quoted) || json.Unmarshal(line, &e) != nil || e.Token != token {
+		return ""
+	}
+	return e.What
 }

@@ -171,7 +171,7 @@ func (s *subjob) run() error {
 	}
 	s.note.At = s.terms.now()
 	s.watch = newWatch(s.dir, &s.lease, c)
-	s.event("start", "")
+	s.tell(s.event("start", ""))
 	if err := s.lock.WriteNote(&s.note); err != nil {
 		s.log.Error("the start can't be noted: the command is stopped again", "err", err)
 		s.end()
@@ -347,12 +347,20 @@ func (s *subjob) neverStarted(o job.Outcome, why string) error {
 	return s.write(&job.Result{Outcome: o, ExitCode: -1, Progress: s.lease.Range.From, End: s.terms.now(), Detail: why})
 }
 
-// write writes the result. A full disk is waited out for a while: without a result the subjob counts as lost.
+// write writes the result, and then tells the end. A full disk is waited out for a while: without a result the subjob counts as lost.
 func (s *subjob) write(r *job.Result) error {
-	if s.note.At != 0 {
-		s.event("end", r.Outcome.String())
+	if s.note.At == 0 {
+		return s.put(r)
 	}
-	var err error
+	end := s.event("end", r.Outcome.String()) // now: nothing of it lives
+	err := s.put(r)
+	if err == nil || s.lock.Removed() {
+		s.tell(end)
+	} // else whoever finds it without a result says how it ended
+	return err
+}
+
+func (s *subjob) put(r *job.Result) (err error) {
 	for range 60 {
 		if err = s.dir.WriteResult(r, &s.lease); err == nil || s.lock.Removed() {
 			return err
@@ -363,15 +371,19 @@ func (s *subjob) write(r *job.Result) error {
 	return err
 }
 
-func (s *subjob) event(what, outcome string) {
+// event is what happens now.
+func (s *subjob) event(what, outcome string) shim.Event {
+	return shim.Event{
+		What: what, Token: s.lease.Token.String(), Job: s.lease.Job, Slice: s.lease.Slice, From: s.lease.Range.From, To: s.terms.to,
+		PID: s.child.init.PID, Boot: int64(shim.Boottime()), Wall: time.Now(), Outcome: outcome,
+	}
+}
+
+func (s *subjob) tell(e shim.Event) {
 	if s.lease.Events == "" {
 		return
 	}
-	err := shim.AppendEvent(s.lease.Events, shim.Event{
-		What: what, Token: s.lease.Token.String(), Job: s.lease.Job, Slice: s.lease.Slice, From: s.lease.Range.From, To: s.terms.to,
-		PID: s.child.init.PID, Boot: int64(shim.Boottime()), Wall: time.Now(), Outcome: outcome,
-	})
-	if err != nil {
+	if err := shim.AppendEvent(s.lease.Events, e); err != nil {
 		s.log.Warn("telling the events file", "err", err)
 	}
 }

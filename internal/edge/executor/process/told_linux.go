@@ -1,0 +1,43 @@
+package process
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+)
+
+// tellEnd tells the events file the end of a subjob whose supervisor may have died before it did so itself, behind the result; an executor
+// that made the result may have died as well. The caller holds the lock: nobody else can tell it meanwhile. What can't be
+// told is tried again by who finds the run directory next: a result never waits for it.
+func (r *run) tellEnd(res *job.Result) {
+	l := &r.lease
+	if r.told || l.Events == "" {
+		return
+	}
+	last, err := r.lastEvent()
+	note, _ := r.dir.ReadNote() // who has none was not started, unless the power was cut
+	if err == nil && (last == "start" || last == "" && note.At != 0) {
+		to := l.Range.To
+		if c, err := r.dir.ReadControl(); err == nil {
+			to = max(to, c.Range.To)
+		}
+		err = shim.AppendEvent(l.Events, shim.Event{
+			What: "end", Token: r.token.String(), Job: l.Job, Slice: l.Slice, From: l.Range.From, To: to,
+			PID: note.Init, Boot: int64(shim.Boottime()), Wall: time.Now(), Outcome: res.Outcome.String(),
+		})
+	}
+	if err != nil {
+		r.e.o.Logger.Warn("telling the events file", "err", err)
+	}
+	r.told = err == nil
+}
+
+// lastEvent is what the events files were told last of the subjob.
+func (r *run) lastEvent() (string, error) {
+	last, err := shim.LastEvent(r.lease.Events, r.token.String())
+	if last == "" && err == nil { // it may have begun before the file did
+		last, err = shim.LastEvent(OldEvents(r.e.o.DataDir), r.token.String())
+	}
+	return last, err
+}

@@ -1,0 +1,145 @@
+package process_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+)
+
+// told is what the events file says of the subjob, in its order: "start", or "end" with the outcome.
+func (b *bench) told() (all []string) {
+	b.Helper()
+	for _, e := range b.events() {
+		if e.Token == token.String() {
+			all = append(all, strings.TrimSuffix(e.What+" "+e.Outcome, " "))
+		}
+	}
+	return all
+}
+
+func (b *bench) wantTold(want ...string) {
+	b.Helper()
+	if got := b.told(); !slices.Equal(got, want) {
+		b.Errorf("the events file was told %q, want %q", got, want)
+	}
+}
+
+// running starts a subjob that ends when it is asked to, and says which process supervises it.
+func (b *bench) running() (supervisor int) {
+	b.Helper()
+	b.do(lease(time.Minute, self(b, "polite")...))
+	b.next(protocol.Started)
+	note, err := b.dir().ReadNote()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return note.PID
+}
+
+func (b *bench) stop() { b.do(protocol.Message{Kind: protocol.Stop, Token: token}) }
+
+// TestASupervisorIsKilledBeforeItsResult: what it would have said of the end is not what the executor says of it.
+func TestASupervisorIsKilledBeforeItsResult(t *testing.T) {
+	b := newBench(t, nil)
+	supervisor := b.running()
+	if err := os.Mkdir(b.dir().Result(), 0o700); err != nil { // where no file can be put
+		t.Fatal(err)
+	}
+	b.stop()
+	b.await("the supervisor to try to write its result", func() bool {
+		return strings.Contains(shim.Tail(b.dir().Log(), 20, 4096), "the result can't be written")
+	})
+	kill(t, supervisor)
+	if err := os.Remove(b.dir().Result()); err != nil {
+		t.Fatal(err)
+	}
+	b.exited(job.Lost)
+	b.wantTold("start", "end lost")
+}
+
+// TestASupervisorIsKilledBehindItsResult, before it has told the events file, which for as long is a pipe that nobody reads.
+func TestASupervisorIsKilledBehindItsResult(t *testing.T) {
+	b := newBench(t, nil)
+	supervisor := b.running()
+	events := process.Events(b.o.DataDir)
+	if err := os.Rename(events, events+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(events, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	b.await("the result", func() bool { _, err := b.dir().ReadResult(); return err == nil })
+	if err := b.ex.Close(); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, supervisor)
+	if err := os.Rename(events+".aside", events); err != nil {
+		t.Fatal(err)
+	}
+	b.wantTold("start")
+	for range 2 { // what is told once is not told again
+		if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.Yielded {
+			t.Fatalf("found %+v, want the result that the supervisor wrote", found)
+		}
+		b.wantTold("start", "end yielded")
+		if err := b.ex.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestASupervisorIsKilledBehindTheStart, before it has noted it: what was told to have started is told to have ended.
+func TestASupervisorIsKilledBehindTheStart(t *testing.T) {
+	b := newBench(t, nil)
+	supervisor := b.running()
+	if err := b.ex.Close(); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, supervisor)
+	note, err := os.ReadFile(b.dir().Note())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.dir().Note(), note[:bytes.IndexByte(note, '\n')+1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.Lost {
+		t.Fatalf("found %+v, want it lost", found)
+	}
+	b.wantTold("start", "end lost")
+}
+
+// TestTheEndIsToldBehindARotation: the start is in the file of before, and there is no other yet.
+func TestTheEndIsToldBehindARotation(t *testing.T) {
+	b := newBench(t, nil)
+	supervisor := b.running()
+	old := process.OldEvents(b.o.DataDir)
+	if err := os.Rename(process.Events(b.o.DataDir), old); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, supervisor)
+	b.exited(job.Lost)
+	b.wantTold("end lost")
+	if err := os.Rename(process.Events(b.o.DataDir), old); err != nil { // it stands in the file of before now
+		t.Fatal(err)
+	}
+	if err := b.ex.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.open()
+	if _, err := os.Stat(process.Events(b.o.DataDir)); err == nil {
+		t.Errorf("%s was told anew: %q", filepath.Base(process.Events(b.o.DataDir)), b.told())
+	}
+}
