@@ -15,7 +15,7 @@ func TestWhoBidsByTheIndexNeedsFewToBeAsked(t *testing.T) {
 		p    policy.Policy
 		set  int
 		want int
-	}{{shortest.Policy{}, 0, 64}, {shortest.Policy{}, 256, 256}, {throughput.Policy{}, 0, 256}, {fifo.Policy{}, 0, 256}} {
+	}{{shortest.Policy{}, 0, 64}, {shortest.Policy{}, 256, 256}, {throughput.Policy{}, 0, 64}, {fifo.Policy{}, 0, 256}} {
 		if got := (Config{Audience: c.set}).Under(c.p).Audience; got != c.want {
 			t.Errorf("%s, %d said: an audience of %d, want %d", c.p.Name(), c.set, got, c.want)
 		}

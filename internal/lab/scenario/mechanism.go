@@ -50,13 +50,15 @@ type Table struct {
 	Planners []planner.Kind
 }
 
-// Names lists the mechanisms: sja, sja under each policy, jasda, then the planners.
+// Names lists the mechanisms: sja and jasda, each also under every policy, then the planners.
 func (t Table) Names() []string {
-	names := []string{SJA}
-	for _, p := range t.Policies {
-		names = append(names, SJA+":"+p.Name())
+	var names []string
+	for _, ours := range []string{SJA, JASDA} {
+		names = append(names, ours)
+		for _, p := range t.Policies {
+			names = append(names, ours+":"+p.Name())
+		}
 	}
-	names = append(names, JASDA)
 	for i := range t.Planners {
 		names = append(names, t.Planners[i].Name)
 	}
@@ -69,8 +71,8 @@ func (t Table) Names() []string {
 }
 
 // Find gives the mechanisms of these names, each once, in this order; all is sja, jasda and every planner, or beside a host every
-// filler. sja alone runs
-// under the scenario's policy, and so does jasda, whose policy orders rigid jobs. The error lists every name that is not known, with what was perhaps meant.
+// filler. sja and jasda alone run under the scenario's policy. The error lists every name that is not known, with what was perhaps
+// meant.
 func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
 	var out []Mechanism
 	var problems []error
@@ -164,7 +166,7 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	}
 	m := Mechanism{Name: name, Summary: "gaps sold to subjobs, policy " + p.Name(), Policy: p, Rigid: rigid}
 	if base == JASDA {
-		m.Summary = "jobs bid for gaps and a market clears, rigid jobs by policy " + p.Name()
+		m.Summary = "jobs bid for gaps and a market clears, policy " + p.Name()
 		m.Market = &s.Settings.Market
 	}
 	return m, nil

@@ -52,12 +52,11 @@ const (
 	None  = -2
 )
 
-// Of is the weights of an objective, by the name of its policy. Under shortest the index is weighed alone (docs/adr/0031-density.md). The
-// others' were chosen on seeds of philly-mig that the evaluation does not use (docs/adr/0013-negotiation.md): Lambda is as small as it
-// can be for a piece that finishes its job to be worth more than a quarter of it, which gives its slice back sooner. The index of
-// throughput is no value: its high bits are one and its low bits another, and most of it is beyond MaxWeight.
+// Of is the weights of an objective, by the name of its policy. Under shortest and throughput the index is weighed alone
+// (docs/adr/0031-density.md). The others' were chosen on seeds of philly-mig that the evaluation does not use (docs/adr/0013-negotiation.md): Lambda is as small as it
+// can be for a piece that finishes its job to be worth more than a quarter of it, which gives its slice back sooner.
 func Of(objective string) Weights {
-	if objective == "shortest" {
+	if objective == "shortest" || objective == "throughput" {
 		return Weights{System: System{Index: One}}
 	}
 	return Weights{Lambda: One / 4, System: System{Time: 100_000, Share: 450_000, Brevity: 450_000}}
