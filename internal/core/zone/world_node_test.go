@@ -1,0 +1,183 @@
+package zone_test
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// simSlice is a slice as its node keeps it, simRun one subjob there.
+type simSlice struct {
+	view protocol.Slice
+	node job.NodeID             // "n" if empty
+	busy []protocol.Reservation // leases, holds, reservations
+	vers uint64
+	sent string
+	runs []*simRun
+}
+
+type simRun struct {
+	m      protocol.Message
+	done   quantity.Instant
+	result job.Result
+	acked  bool
+	ended  bool
+	sentAt quantity.Instant
+}
+
+func (w *world) slice(id job.SliceID) *simSlice {
+	i := slices.IndexFunc(w.slices, func(s *simSlice) bool { return s.view.ID == id })
+	return w.slices[i]
+}
+
+// node answers as the slices' owner does, in the plainest way.
+func (w *world) node(m protocol.Message) {
+	switch m.Kind {
+	case protocol.Ask:
+		if w.refuse != nil && w.refuse(&m) {
+			w.slice(m.Slice).sent = "" // a fresh view follows
+			w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Text: "no"})
+			return
+		}
+		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
+			if !w.slice(id).isFree(m.Start, m.End, m.Job, job.Token{}) {
+				w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Text: "not free"})
+				return
+			}
+		}
+		w.seq++
+		tok := job.Token{Epoch: w.epoch, Seq: w.seq}
+		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
+			s := w.slice(id)
+			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForRigid && b.Job == m.Job })
+			s.busy = append(s.busy, protocol.Reservation{ID: uint64(w.now.Add(200 * time.Millisecond)), Kind: protocol.ForHold, Start: m.Start, End: m.End, Token: tok, Job: m.Job})
+		}
+		w.reply(protocol.Message{Kind: protocol.Granted, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Token: tok, Start: m.Start, End: m.End})
+	case protocol.Redeem:
+		w.redeem(m)
+	case protocol.ResultAck:
+		if !m.Range.Empty() {
+			w.reply(protocol.Message{Kind: protocol.Published, Token: m.Token, Job: m.Job})
+		}
+		for _, s := range w.slices {
+			for _, r := range s.runs {
+				if r.m.Token == m.Token && r.ended {
+					r.acked = true
+				}
+			}
+		}
+	case protocol.Stop:
+		for _, s := range w.slices {
+			for _, r := range s.runs {
+				if r.m.Token == m.Token && !r.ended && (!m.Flag || w.now < r.m.Start) {
+					if w.now < r.m.Start {
+						r.result = job.Result{Outcome: job.Stopped, Progress: r.m.Range.From}
+					}
+					r.done, r.result.Outcome = w.now, job.Stopped
+				}
+			}
+		}
+	case protocol.Reserve:
+		s := w.slice(m.Slice)
+		if !s.isFree(m.Reservation.Start, m.Reservation.End, m.Job, job.Token{}) {
+			w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice})
+			return
+		}
+		w.ids++
+		r := *m.Reservation
+		r.ID = w.ids
+		s.busy = append(s.busy, r)
+	case protocol.Unreserve:
+		for _, s := range w.slices {
+			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.ID == m.Reservation.ID && b.ID != 0 })
+		}
+	case protocol.Extend:
+		s := w.slice(m.Slice)
+		for _, r := range s.runs {
+			if r.m.Token == m.Token && !r.ended && s.isFree(r.m.End, m.End, "", m.Token) {
+				if !w.deaf {
+					r.done = r.done.Add(time.Duration(m.Range.To-r.m.Range.To) * time.Second)
+					r.result.Progress = m.Range.To
+				}
+				r.m.Range, r.m.End = m.Range, m.End
+				for i := range s.busy {
+					if s.busy[i].Token == m.Token {
+						s.busy[i].End = m.End
+					}
+				}
+				w.reply(protocol.Message{Kind: protocol.Extended, Ask: m.Ask, Token: m.Token, Job: m.Job, Range: m.Range, End: m.End})
+				return
+			}
+		}
+		w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Token: m.Token, Job: m.Job})
+	}
+}
+
+func (w *world) redeem(m protocol.Message) {
+	s := w.slice(m.Slice)
+	for _, r := range s.runs {
+		if r.m.Token == m.Token {
+			w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job})
+			return
+		}
+	}
+	if !slices.ContainsFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForHold && b.Token == m.Token }) {
+		w.reply(protocol.Message{Kind: protocol.RedeemRefused, Token: m.Token, Job: m.Job, Text: "lapsed"})
+		return
+	}
+	for _, o := range w.slices {
+		for i := range o.busy {
+			if o.busy[i].Token == m.Token {
+				o.busy[i].ID, o.busy[i].Kind, o.busy[i].Start, o.busy[i].End = 0, protocol.ForLease, m.Start, m.End
+			}
+		}
+	}
+	run := &simRun{m: m, result: job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Start: max(w.now, m.Start)}}
+	after := m.Plan.Wall
+	if w.run != nil {
+		after, run.result = w.run(&m)
+		run.result.Start = max(w.now, m.Start, run.result.Start)
+	}
+	run.done = min(max(w.now, m.Start).Add(after), m.End)
+	s.runs = append(s.runs, run)
+	w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job})
+	if m.Start <= w.now { // Running of what begins later is lost
+		w.reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, At: w.now})
+	}
+}
+
+func (s *simSlice) isFree(start, end quantity.Instant, own job.ID, tok job.Token) bool {
+	for _, b := range s.busy {
+		if b.Start < end && start < b.End && (b.Kind != protocol.ForRigid || b.Job != own) && (b.Token != tok || tok.Zero()) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *simSlice) release(t job.Token) {
+	s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Token == t })
+}
+
+func (s *simSlice) gaps(now quantity.Instant) []protocol.Gap {
+	slices.SortFunc(s.busy, func(a, b protocol.Reservation) int { return int(min(1, max(-1, a.Start-b.Start))) })
+	var out []protocol.Gap
+	at := now
+	for _, b := range s.busy {
+		if b.Start > at {
+			out = append(out, protocol.Gap{Start: at, End: b.Start, Until: b.Kind})
+		}
+		at = max(at, b.End)
+	}
+	if at != quantity.Never {
+		// The start is kept out of the text that decides whether a new view is sent: it moves with the clock.
+		out = append(out, protocol.Gap{Start: at, End: quantity.Never})
+	}
+	if len(out) > 0 && out[0].Start == now {
+		out[0].Start = 0
+	}
+	return out
+}
