@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -116,7 +117,11 @@ func newWorld(ctx context.Context, q question) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := zone.New(zone.Config{ID: zoneID, Policy: policies.Default(), Market: negotiates})
+	rigid, err := backfill.Named(backfill.Default) // as the daemon plans, and so for the policy
+	if err != nil {
+		return nil, err
+	}
+	z, err := zone.New(zone.Config{ID: zoneID, Policy: policies.Default(), Rigid: rigid, Market: negotiates})
 	if err != nil {
 		return nil, err
 	}
