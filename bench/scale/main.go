@@ -38,8 +38,9 @@ type settings struct {
 	sizes               []int
 	finished            int
 	slices, park, nodes int
-	// burst is how many jobs one round submits: enough that a collection of garbage is in each of them. rounds how often it is done. sold subjobs are watched in a world.
-	burst, rounds, sold int
+	// burst is how many jobs one round submits: enough that a collection of garbage is in each of them. rounds how often it is done, and
+	// pairs where two are to differ by less than a round does from the next. sold subjobs are watched in a world.
+	burst, rounds, pairs, sold int
 	// subjobs that do nothing, and simulated ones.
 	noops, simulated int
 	// limit bounds each thing that is waited for, memory, in MiB, each process: beyond them it is given up.
@@ -130,10 +131,10 @@ func run(ctx context.Context) error {
 // scale sets how large everything is.
 func (s *settings) scale() {
 	s.sizes, s.slices, s.park, s.nodes = []int{1000, 10_000, 100_000, 1_000_000}, 10_000, 256, 10_000
-	s.burst, s.rounds, s.sold, s.noops, s.simulated = 6000, 5, 2000, 600, 60_000
+	s.burst, s.rounds, s.pairs, s.sold, s.noops, s.simulated = 6000, 5, 15, 2000, 600, 60_000
 	if s.quick {
 		s.sizes, s.slices, s.park, s.nodes = []int{100, 1000, 10_000, 100_000}, 1000, 24, 1000
-		s.burst, s.rounds, s.sold, s.noops, s.simulated = 500, 3, 500, 100, 5000
+		s.burst, s.rounds, s.pairs, s.sold, s.noops, s.simulated = 500, 3, 3, 500, 100, 5000
 		s.limit = min(s.limit, 20*time.Second)
 	}
 	if s.finished < 0 {
