@@ -20,10 +20,11 @@ type line struct {
 	Unit string `json:"unit"`
 	More bool   `json:"more,omitempty"`
 	// Target for people. A value is to be at most Value (at least, where More is set) in the last cell; no cell may be more
-	// than Ratio times worse than the first. 0: nothing is asked for.
+	// than Ratio times worse than the first, and where AtLast is set the last may not. 0: nothing is asked for.
 	Target string  `json:"target"`
 	Value  float64 `json:"value,omitempty"`
 	Ratio  float64 `json:"ratio,omitempty"`
+	AtLast bool    `json:"atLast,omitempty"`
 	Cells  []cell  `json:"cells"`
 	// Note is what else a reader has to know.
 	Note string `json:"note,omitempty"`
@@ -81,7 +82,7 @@ func (l *line) verdict() string {
 		if c.GaveUp != "" {
 			return missed
 		}
-		if w, ok := l.worse(c); l.Ratio > 0 && (!ok || w > l.Ratio) {
+		if w, ok := l.worse(c); l.Ratio > 0 && (!ok || w > l.Ratio) && (!l.AtLast || c == last) {
 			return missed
 		}
 	}

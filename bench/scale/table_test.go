@@ -33,6 +33,9 @@ func TestVerdicts(t *testing.T) {
 		{line{Value: 50, More: true, Cells: cells(60, 49)}, missed},
 		{line{Ratio: 2, Cells: cells(10, 20)}, met},
 		{line{Ratio: 2, Cells: cells(10, 21, 10)}, missed}, // in between too
+		{line{Ratio: 2, AtLast: true, Cells: cells(10, 21, 10)}, met},
+		{line{Ratio: 2, AtLast: true, Cells: cells(10, 10, 21)}, missed},
+		{line{Ratio: 2, AtLast: true, Cells: cells(10, -1, 10)}, missed},
 		{line{Ratio: 1.2, More: true, Cells: cells(1200, 1000)}, met},
 		{line{Ratio: 1.2, More: true, Cells: cells(1200, 999)}, missed},
 		{line{Ratio: 2, Cells: cells(10, -1)}, missed},
