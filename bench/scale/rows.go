@@ -22,17 +22,17 @@ func (s *settings) steps(ctx context.Context, _ []string) (lines []line, err err
 	few, many := s.sizes[0], s.sizes[len(s.sizes)-1]
 	of := []string{fmt.Sprintf("%s jobs, %s slices", size(few), size(small)), fmt.Sprintf("%s jobs, %s slices", size(many), size(large))}
 	sold := 2 * large // so many that jobs end, and people act, in the large park too
-	park, err := s.askAll(ctx, question{Kind: "world", Waiting: few, Slices: small, Sold: sold}, question{Kind: "world", Waiting: many, Slices: large, Sold: sold})
+	park, err := s.askAll(ctx, min(s.rounds, 3), question{Kind: "world", Waiting: few, Slices: small, Sold: sold}, question{Kind: "world", Waiting: many, Slices: large, Sold: sold})
 	if err != nil {
 		return nil, err
 	}
-	alone, err := s.askAll(ctx, question{Kind: "node", Slices: small, Sold: s.sold}, question{Kind: "node", Slices: large, Sold: s.sold})
+	alone, err := s.askAll(ctx, s.rounds, question{Kind: "node", Slices: small, Sold: s.sold}, question{Kind: "node", Slices: large, Sold: s.sold})
 	if err != nil {
 		return nil, err
 	}
 	for _, actor := range []struct {
 		name    string
-		replies []reply
+		replies [][]reply
 		of      []string
 		taken   func(r *reply) taken
 	}{
@@ -52,13 +52,8 @@ func (s *settings) steps(ctx context.Context, _ []string) (lines []line, err err
 				figure.name, figure.value = "all steps for a submitted job", func(t taken) float64 { return t.PerJob }
 			}
 			l := line{Row: "step", Name: actor.name + ": " + figure.name, Unit: figure.unit, Ratio: 2, Target: "at most 2 times"}
-			for i := range actor.replies {
-				r := &actor.replies[i]
-				if r.GaveUp != "" {
-					l.Cells = append(l.Cells, gaveUp(actor.of[i], "%s", r.GaveUp))
-				} else {
-					l.Cells = append(l.Cells, measured(actor.of[i], figure.value(actor.taken(r))))
-				}
+			for i, replies := range actor.replies {
+				l.Cells = append(l.Cells, ofAll(actor.of[i], replies, func(r *reply) float64 { return figure.value(actor.taken(r)) }))
 			}
 			lines = append(lines, l)
 		}
@@ -66,16 +61,32 @@ func (s *settings) steps(ctx context.Context, _ []string) (lines []line, err err
 	return lines, nil
 }
 
-// askAll asks one question after the other.
-func (s *settings) askAll(ctx context.Context, all ...question) (out []reply, err error) {
-	for _, q := range all {
-		r, err := s.ask(ctx, q)
-		if err != nil {
-			return nil, err
+// askAll asks one question after the other, in rounds, and has the replies to each: what lies in the processor's caches, and what others do
+// to them, is another in every process.
+func (s *settings) askAll(ctx context.Context, rounds int, all ...question) ([][]reply, error) {
+	out := make([][]reply, len(all))
+	for range rounds {
+		for i, q := range all {
+			r, err := s.ask(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = append(out[i], r)
 		}
-		out = append(out, r)
 	}
 	return out, nil
+}
+
+// ofAll is the cell of a figure in several replies; one that gave up gives all of them up.
+func ofAll(of string, replies []reply, value func(r *reply) float64) cell {
+	var values []float64
+	for i := range replies {
+		if r := &replies[i]; r.GaveUp != "" {
+			return gaveUp(of, "%s", r.GaveUp)
+		}
+		values = append(values, value(&replies[i]))
+	}
+	return measured(of, values...)
 }
 
 // sales is what processor time a sold subjob costs the zone, from its window to its commit, with more and more jobs that wait.
