@@ -4,16 +4,21 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Runs is what is remembered of the finished runs of one template or queue, at most MaxRuns, newest last. Its memory is
-// bounded: 256 runs of 64 stretches are 128 KiB. It is plain data, to be kept in a snapshot; only Add changes it.
+// bounded: 256 runs of 64 stretches are 128 KiB. A snapshot keeps the list; only Add changes it.
 //
 // All its bounds are for the next run, if that is exchangeable with those remembered: the chance is over all of them
 // together (it is marginal), not for a certain set of remembered runs.
-type Runs struct{ List []Run }
+type Runs struct {
+	List []Run
+	// sums are the digests of the runs: they are many numbers, which do not change.
+	sums []uint64
+}
 
 // Add takes one run more; the oldest goes where there are too many. A run without peaks, or with more than
 // trp.MaxStretches, teaches nothing.
@@ -22,9 +27,9 @@ func (r *Runs) Add(run Run) {
 		return
 	}
 	if n := len(r.List) - MaxRuns + 1; n > 0 {
-		r.List = slices.Delete(r.List, 0, n)
+		r.List, r.sums = slices.Delete(r.List, 0, n), slices.Delete(r.sums, 0, n)
 	}
-	r.List = append(r.List, run)
+	r.List, r.sums = append(r.List, run), append(r.sums, run.Mix(digest.New()).Sum())
 }
 
 // Over is what a piece over units [from, to) of a run of total units passes with a chance of at most theta (parts per

@@ -53,5 +53,5 @@ func learnedHash(h digest.Hash, l *protocol.Learned) digest.Hash {
 
 // templateSum hashes what is remembered of a template.
 func templateSum(queue string, t *template) uint64 {
-	return digest.List(digest.New().Text(queue).Text(t.name), t.runs.List).Sum()
+	return t.runs.Mix(digest.New().Text(queue).Text(t.name)).Sum()
 }

@@ -21,6 +21,6 @@ func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	q := &Queue{}
 	digesttest.EveryField(t, q, func() uint64 { return queueSum(q) },
 		"attained", "held", "asking", "going", "pledged", "templates", "alive", "unbegun", "rosters")
-	l := &template{}
-	digesttest.EveryField(t, l, func() uint64 { return templateSum("q", l) }, "sum", "untold", "heard", "done", "tables")
+	l := &template{} // of what runs teach there is a test in forecast
+	digesttest.EveryField(t, l, func() uint64 { return templateSum("q", l) }, "runs.List", "sum", "untold", "heard", "done", "tables")
 }
