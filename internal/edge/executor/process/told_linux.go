@@ -19,7 +19,7 @@ func (r *run) tellEnd(res *job.Result) {
 	note, _ := r.dir.ReadNote() // who has none was not started, unless the power was cut
 	if err == nil && (last == "start" || last == "" && note.At != 0) {
 		to := l.Range.To
-		if c, err := r.dir.ReadControl(); err == nil {
+		if c, failed := r.dir.ReadControl(); failed == nil {
 			to = max(to, c.Range.To)
 		}
 		err = shim.AppendEvent(l.Events, shim.Event{
