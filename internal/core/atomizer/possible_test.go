@@ -148,6 +148,8 @@ func TestWhyAJobIsImpossible(t *testing.T) {
 		{"without slices nothing is known", make(job.Items, 1, 500, same), nil, "", ""},
 		{"too much memory", make(job.Items, 1, 500, same), []protocol.Slice{slice(400, 1000)}, "need 500 MiB", "at most 400 MiB"},
 		{"too slow", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100)}, "longer than the longest window", "of at least 2m5s; or a smaller grid"},
+		{"too slow on all of them", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 50), slice(400, 100), slice(400, 25)}, "takes 2m5s, longer than the longest window", "of at least 2m5s; or"},
+		{"too slow where it is safe", make(job.Steps, 1, 100, same), []protocol.Slice{slice(50, 1000), slice(400, 100), slice(60, 1000)}, "takes 2m5s, longer than the longest window", "of at least 2m5s; or"},
 		{"fast enough on one of them", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100), slice(400, 1000)}, "", ""},
 		{"tau_min beyond the window", make(job.Steps, 1, 100, func(s *job.Spec) { s.TauMin = 80 * time.Second }), []protocol.Slice{slice(400, 1000)}, "longer than the longest", "tauMin"},
 		{"its speeds bar all there is", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: ""}} }), []protocol.Slice{slice(400, 1000)}, "no kind of slice", "above 0"},

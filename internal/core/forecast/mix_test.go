@@ -26,7 +26,10 @@ func TestTheDigestIsOfWhatIsRemembered(t *testing.T) {
 	sum := func(r *forecast.Runs) uint64 { return r.Mix(digest.New()).Sum() }
 	rapid.Check(t, func(t *rapid.T) {
 		var r, again forecast.Runs
-		for _, run := range rapid.SliceOfN(draw, 0, 2*forecast.MaxRuns).Draw(t, "runs") {
+		for i := range rapid.SampledFrom([]int{0, forecast.MaxRuns - 1, forecast.MaxRuns, 2 * forecast.MaxRuns}).Draw(t, "before") {
+			r.Add(forecast.Run{Peaks: []quantity.Amount{quantity.Amount(i)}})
+		}
+		for _, run := range rapid.SliceOfN(draw, 0, 10).Draw(t, "runs") {
 			r.Add(run)
 		}
 		for _, run := range r.List {

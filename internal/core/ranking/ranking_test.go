@@ -41,6 +41,8 @@ func TestRanking(t *testing.T) {
 			if len(all) > 0 && draw(3) == 0 {
 				i := draw(len(all))
 				r.Remove(by, all[i].of)
+				r.Remove(by, &thing{name: all[i].of.name, size: -1}) // which is not in
+				r.Remove(by, &thing{name: -1, size: all[i].of.size})
 				all = slices.Delete(all, i, i+1)
 				if r.Empty() != (len(all) == 0) {
 					t.Fatalf("of %d things: empty %v", len(all), r.Empty())
