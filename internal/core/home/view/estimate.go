@@ -43,8 +43,8 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 			end, wall := early, time.Duration(0)
 			if len(s.Claims()) > 0 {
 				wall = s.Claims()[0].Wall()
-				if j.Started != 0 {
-					end = j.Started
+				if at := s.Lease(s.Claims()[0].Token).Running(); at != 0 {
+					end, late = at, at
 				}
 			} else if p, ok := l.rigidPlace(s); ok {
 				wall = s.Spec.WalltimeAt(p.Speed)
