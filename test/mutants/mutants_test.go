@@ -58,7 +58,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ShowEarlierLife:   {driver, "TestAnEarlierLifeIsNotShown"},
 	planted.DropBeforeSync:    {kept, "TestConformance"},
 	planted.TornCapture:       {parts, "TestACaptureIsOfOneInstant"},
-	planted.SkipCapture:       {parts, "TestACaptureIsOfOneInstant"},
+	planted.SkipCapture:       {parts, "TestWhatTakesTheNextPlaceIsCaptured"},
 }
 
 // TestMutants runs when SLUICE_MUTANTS is set (make mutants).

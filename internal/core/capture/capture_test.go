@@ -109,8 +109,26 @@ func TestACaptureIsOfOneInstant(t *testing.T) {
 	})
 }
 
+// TestWhatTakesTheNextPlaceIsCaptured: the part that moves to the place of a removed one, where the capture has been, is in it still.
+func TestWhatTakesTheNextPlaceIsCaptured(t *testing.T) {
+	s := &shelf{by: map[job.ID]*counter{}}
+	for range 3 {
+		s.add()
+	}
+	run, want := s.Capture(), s.state()
+	got, done := run.Take(1, nil)
+	if done {
+		t.Fatal("one of three parts was all of them")
+	}
+	s.parts.Remove(s.list[0])
+	for !done {
+		got, done = run.Take(1, got)
+	}
+	same(t, got, want)
+}
+
 // same wants facts to say the state, and each part's to stand together.
-func same(rt *rapid.T, facts []protocol.Fact, want map[job.ID]uint32) {
+func same(rt rapid.TB, facts []protocol.Fact, want map[job.ID]uint32) {
 	got := map[job.ID]uint32{}
 	for i := 0; i < len(facts); i++ {
 		f := facts[i]
