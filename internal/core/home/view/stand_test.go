@@ -57,12 +57,19 @@ func newStand(c Config, mib []int64, from ...quantity.Instant) *stand {
 // adopt has a job come.
 func (s *stand) adopt(t testing.TB, spec *job.Spec) *home.Job {
 	t.Helper()
+	compiled(t, spec)
+	s.ledger.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: spec.Name, Epoch: 1, Generation: 1, Spec: spec, At: now})
+	return s.ledger.Job(spec.Name)
+}
+
+// compiled is a job as the ledger is given it.
+func compiled(t testing.TB, spec *job.Spec) *job.Spec {
+	t.Helper()
 	var err error
 	if spec.Safe, err = trp.Compile(spec.Profile, spec.Total, 10_000); err != nil {
 		t.Fatal(err)
 	}
-	s.ledger.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: spec.Name, Epoch: 1, Generation: 1, Spec: spec, At: now})
-	return s.ledger.Job(spec.Name)
+	return spec
 }
 
 // needs is a job that needs so many MiB: rigid with a walltime, else of so many items of a second.

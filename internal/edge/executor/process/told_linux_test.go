@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
@@ -141,5 +142,47 @@ func TestTheEndIsToldBehindARotation(t *testing.T) {
 	b.open()
 	if _, err := os.Stat(process.Events(b.o.DataDir)); err == nil {
 		t.Errorf("%s was told anew: %q", filepath.Base(process.Events(b.o.DataDir)), b.told())
+	}
+}
+
+// TestTheEndIsToldOfWhatTheNoteSaysHasStarted, where the file that had its start is gone; and with the units that the subjob was given later.
+// What neither of them says has started is not told to have ended.
+func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
+	for name, started := range map[string]bool{"started": true, "not started": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil)
+			supervisor := b.running()
+			b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: quantity.At(time.Now().Add(time.Hour)), Range: job.Range{From: 0, To: 20}})
+			b.await("the new end", func() bool { c, err := b.dir().ReadControl(); return err == nil && c.Range.To == 20 })
+			if err := b.ex.Close(); err != nil {
+				t.Fatal(err)
+			}
+			kill(t, supervisor)
+			if !started {
+				note, err := os.ReadFile(b.dir().Note())
+				if err == nil {
+					err = os.WriteFile(b.dir().Note(), note[:bytes.IndexByte(note, '\n')+1], 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Remove(process.Events(b.o.DataDir)); err != nil {
+				t.Fatal(err)
+			}
+			if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.Lost {
+				t.Fatalf("found %+v, want it lost", found)
+			}
+			if !started {
+				if _, err := os.Stat(process.Events(b.o.DataDir)); err == nil {
+					t.Errorf("it was told %q", b.told())
+				}
+				return
+			}
+			b.wantTold("end lost")
+			if e := b.events()[0]; e.From != 0 || e.To != 20 {
+				t.Errorf("it is told of units %d to %d, want 0 to 20", e.From, e.To)
+			}
+		})
 	}
 }
