@@ -32,8 +32,9 @@ type stand struct {
 	reserved job.ID
 	found    Place
 	searches int
-	// counts are why nobody was served.
+	// counts are why nobody was served, told what everybody was told of a wait.
 	counts market.Counts
+	told   foresight.Told
 }
 
 const now = quantity.Instant(1e12)
@@ -93,7 +94,7 @@ func (s *stand) Rank(quantity.Instant, *home.Job) status.Rank   { return status.
 func (s *stand) Attended(*home.Job) bool                        { return false }
 func (s *stand) Declining(*home.Job) (atomizer.Refusal, string) { return atomizer.Refusal{}, "" }
 func (s *stand) Reserves(*home.Job) bool                        { return s.reserves }
-func (s *stand) Told(*home.Job) (t foresight.Told)              { return t }
+func (s *stand) Told(*home.Job) foresight.Told                  { return s.told }
 func (s *stand) Asks(*market.Slice) []*home.Ask                 { return nil }
 func (s *stand) Planned(j *home.Job) (p Place, ok bool)         { p, ok = s.places[j.ID]; return p, ok }
 func (s *stand) ReservedFor(id job.ID) (job.SliceID, quantity.Instant, bool) {
