@@ -117,7 +117,7 @@ func newWorld(ctx context.Context, q question) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	rigid, err := backfill.Named(backfill.Default) // as the daemon plans, and so for the policy
+	rigid, err := backfill.Named(backfill.Default) // what the daemon does unless it is told otherwise, as the policy is
 	if err != nil {
 		return nil, err
 	}

@@ -53,8 +53,9 @@ const (
 )
 
 // Of is the weights of an objective, by the name of its policy. Under shortest and throughput the index is weighed alone
-// (docs/adr/0031-density.md). The others' were chosen on seeds of philly-mig that the evaluation does not use (docs/adr/0013-negotiation.md): Lambda is as small as it
-// can be for a piece that finishes its job to be worth more than a quarter of it, which gives its slice back sooner.
+// (docs/adr/0031-density.md). The others' were chosen on seeds of philly-mig that the evaluation does not use
+// (docs/adr/0013-negotiation.md): Lambda is as small as it can be for a piece that finishes its job to be worth more than a quarter of it,
+// which gives its slice back sooner.
 func Of(objective string) Weights {
 	if objective == "shortest" || objective == "throughput" {
 		return Weights{System: System{Index: One}}
