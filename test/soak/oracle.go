@@ -108,7 +108,7 @@ func readEvents(data string) ([]event, error) {
 	if err != nil && (old == nil || !errors.Is(err, fs.ErrNotExist)) { // between the two there is a moment without it
 		return nil, err
 	}
-	for line := range bytes.Lines(append(old, now...)) {
+	for line := range bytes.Lines(slices.Concat(old, []byte("\n"), now)) { // the old one may end with a line that was cut off
 		var e event
 		if json.Unmarshal(line, &e) == nil && e.Token != "" {
 			all = append(all, e)

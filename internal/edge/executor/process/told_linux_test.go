@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +70,26 @@ func TestASupervisorIsKilledBeforeItsResult(t *testing.T) {
 	b.wantTold("start", "end lost")
 }
 
-// TestASupervisorIsKilledBehindItsResult, before it has told the events file, which for as long is a pipe that nobody reads.
+// fill makes a pipe that takes no more, at a path where nothing is.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	for err == nil {
+		_, err = unix.Write(fd, make([]byte, 4096))
+	}
+	if !errors.Is(err, unix.EAGAIN) {
+		t.Fatal(err)
+	}
+}
+
+// TestASupervisorIsKilledBehindItsResult, before it has told the events file, which for as long is a pipe that is full.
 func TestASupervisorIsKilledBehindItsResult(t *testing.T) {
 	b := newBench(t, nil)
 	supervisor := b.running()
@@ -77,9 +97,7 @@ func TestASupervisorIsKilledBehindItsResult(t *testing.T) {
 	if err := os.Rename(events, events+".aside"); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mkfifo(events, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fill(t, events)
 	b.stop()
 	b.await("the result", func() bool { _, err := b.dir().ReadResult(); return err == nil })
 	if err := b.ex.Close(); err != nil {

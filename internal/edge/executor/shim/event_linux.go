@@ -29,21 +29,42 @@ type Event struct {
 	Outcome string
 }
 
-// AppendEvent appends one line with one write, so that lines of several supervisors don't mix.
+// AppendEvent appends one line with one write, so that lines of several supervisors don't mix. Behind a line that a full disk has cut off
+// it begins one of its own: what was cut off says nothing to a reader, what follows does.
 func AppendEvent(path string, e Event) error {
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(line, '\n'))
+	cut, err := endsCut(f)
+	if err == nil {
+		if line = append(line, '\n'); cut {
+			line = append([]byte{'\n'}, line...)
+		}
+		_, err = f.Write(line)
+	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	return err
+}
+
+// endsCut says whether the last line of an open events file has no end. One that is being written just now may look so: then there will be
+// an empty line behind it.
+func endsCut(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false, err
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {
+		return false, err
+	}
+	return last[0] != '\n', nil
 }
 
 // backwards is how much of an events file is read at a time, in bytes.
