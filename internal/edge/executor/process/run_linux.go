@@ -42,7 +42,8 @@ type run struct {
 	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. Used by the goroutine that stays with the subjob alone, as trouble is.
 	named *sharedSync
 	well  bool
-	// told: the end is known to stand in the events file, or not to belong there. Of the same goroutine.
+	// told: the end is known to stand in the events file, or not to belong there. Of the same goroutine until there is a result, then of
+	// who settles.
 	told bool
 	// trouble of the node that its start, or its end, has met.
 	trouble error

@@ -34,6 +34,9 @@ func (e *Executor) settle(m protocol.Message) {
 		defer r.settling.Unlock()
 	}
 	for {
+		if r != nil {
+			r.tellBehind()
+		}
 		err := e.settleOnce(m, r)
 		if err == nil {
 			break

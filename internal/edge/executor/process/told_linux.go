@@ -1,6 +1,8 @@
 package process
 
 import (
+	"errors"
+	"io/fs"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -9,7 +11,7 @@ import (
 
 // tellEnd tells the events file the end of a subjob whose supervisor may have died before it did so itself, behind the result; an executor
 // that made the result may have died as well. The caller holds the lock: nobody else can tell it meanwhile. What can't be
-// told is tried again by who finds the run directory next: a result never waits for it.
+// told is tried again before the run directory is put away, and by who finds it next: a result never waits for it.
 func (r *run) tellEnd(res *job.Result) {
 	l := &r.lease
 	if r.told || l.Events == "" {
@@ -31,6 +33,23 @@ func (r *run) tellEnd(res *job.Result) {
 		r.e.o.Logger.Warn("telling the events file", "err", err)
 	}
 	r.told = err == nil
+}
+
+// tellBehind tells the end of a subjob that has its result, if that could not be told with the result. A supervisor that is there still
+// tells it itself.
+func (r *run) tellBehind() {
+	if r.told || r.lease.Events == "" {
+		return
+	}
+	lock, err := r.dir.TryLock()
+	if err != nil {
+		if !shim.Held(err) && !errors.Is(err, fs.ErrNotExist) {
+			r.e.o.Logger.Warn("telling the events file", "err", err)
+		}
+		return
+	}
+	defer func() { _ = lock.Close() }()
+	r.tellEnd(r.result)
 }
 
 // lastEvent is what the events files were told last of the subjob.

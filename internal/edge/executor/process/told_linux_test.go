@@ -204,3 +204,25 @@ func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
 		})
 	}
 }
+
+// TestASupervisorCanNotTellTheEnd: there is no room for the line when the subjob ends, and none when the executor finds the result. It tells
+// the end before the run directory is put away.
+func TestASupervisorCanNotTellTheEnd(t *testing.T) {
+	b := newBench(t, nil)
+	b.running()
+	events := process.Events(b.o.DataDir)
+	if err := os.Rename(events, events+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(events, 0o700); err != nil { // where no line can be appended
+		t.Fatal(err)
+	}
+	b.stop()
+	b.exited(job.Yielded)
+	if err := errors.Join(os.Remove(events), os.Rename(events+".aside", events)); err != nil {
+		t.Fatal(err)
+	}
+	b.wantTold("start")
+	b.settle(false, job.Range{})
+	b.wantTold("start", "end yielded")
+}

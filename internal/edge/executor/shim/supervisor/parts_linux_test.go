@@ -133,3 +133,52 @@ func TestMainRefusesWrongUse(t *testing.T) {
 		}
 	}
 }
+
+// TestTheEndIsToldBehindTheResult: who can't write a result tells no end, since whoever finds the run directory without one does, and may
+// say otherwise; unless nobody can find it any more. An end that can't be told is an error, and the result is there.
+func TestTheEndIsToldBehindTheResult(t *testing.T) {
+	for name, c := range map[string]struct {
+		// inTheWay is made a directory before the end, gone removed.
+		inTheWay, gone     func(shim.Dir) string
+		fails, told, found bool
+	}{
+		"all is well":                    {told: true, found: true},
+		"no result can be written":       {inTheWay: shim.Dir.Result, fails: true},
+		"the run directory is removed":   {inTheWay: shim.Dir.Result, gone: shim.Dir.Note, fails: true, told: true},
+		"the events file takes no lines": {inTheWay: func(d shim.Dir) string { return string(d) + ".events" }, fails: true, found: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := shim.Dir(filepath.Join(t.TempDir(), "1-1"))
+			if err := os.Mkdir(string(dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			lock, err := dir.TryLock()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = lock.Close() }()
+			if c.inTheWay != nil {
+				if err := os.Mkdir(c.inTheWay(dir), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.gone != nil {
+				if err := os.Remove(c.gone(dir)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l := shim.Lease{Token: job.Token{Epoch: 1, Seq: 1}, Events: string(dir) + ".events"}
+			s := &subjob{dir: dir, lock: lock, lease: l, note: shim.Note{At: 1}, log: slog.New(slog.DiscardHandler), terms: newTerms(&l), child: &child{}}
+			if err := s.write(&job.Result{Outcome: job.Done}); (err != nil) != c.fails {
+				t.Errorf("it says %v; fails %v", err, c.fails)
+			}
+			if _, err := dir.ReadResult(); (err == nil) != c.found {
+				t.Errorf("the result: %v; found %v", err, c.found)
+			}
+			what, err := shim.LastEvent(l.Events, "1-1")
+			if (what == "end") != c.told {
+				t.Errorf("it was told %q (%v), told %v", what, err, c.told)
+			}
+		})
+	}
+}

@@ -44,7 +44,9 @@ type subjob struct {
 	cause         job.Outcome
 	asked, forced bool
 	warned        quantity.Instant // the end it was warned of
-	detail        string
+	// pause is how long it waits between two tries to write its result.
+	pause  time.Duration
+	detail string
 }
 
 // await supervises the subjobs of one daemon, one after another. orders has a line for each, with the name of its run directory below
@@ -117,7 +119,7 @@ func supervise(dir shim.Dir, me tree.Process, say io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID()}}
+	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), pause: time.Second, note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID()}}
 	if err := lock.WriteNote(&s.note); err != nil {
 		return err
 	}
@@ -171,7 +173,9 @@ func (s *subjob) run() error {
 	}
 	s.note.At = s.terms.now()
 	s.watch = newWatch(s.dir, &s.lease, c)
-	s.tell(s.event("start", ""))
+	if err := s.tell(s.event("start", "")); err != nil {
+		s.log.Warn(err.Error())
+	}
 	if err := s.lock.WriteNote(&s.note); err != nil {
 		s.log.Error("the start can't be noted: the command is stopped again", "err", err)
 		s.end()
@@ -347,7 +351,8 @@ func (s *subjob) neverStarted(o job.Outcome, why string) error {
 	return s.write(&job.Result{Outcome: o, ExitCode: -1, Progress: s.lease.Range.From, End: s.terms.now(), Detail: why})
 }
 
-// write writes the result, and then tells the end. A full disk is waited out for a while: without a result the subjob counts as lost.
+// write writes the result, and then tells the end. A full disk is waited out for a while: without a result the subjob counts as lost. An
+// end that can't be told is an error: the executor tells it then.
 func (s *subjob) write(r *job.Result) error {
 	if s.note.At == 0 {
 		return s.put(r)
@@ -355,18 +360,21 @@ func (s *subjob) write(r *job.Result) error {
 	end := s.event("end", r.Outcome.String()) // now: nothing of it lives
 	err := s.put(r)
 	if err == nil || s.lock.Removed() {
-		s.tell(end)
+		err = errors.Join(err, s.tell(end))
 	} // else whoever finds it without a result says how it ended
 	return err
 }
 
+// resultTries is how often a result is tried to be written, a second apart.
+const resultTries = 60
+
 func (s *subjob) put(r *job.Result) (err error) {
-	for range 60 {
+	for range resultTries {
 		if err = s.dir.WriteResult(r, &s.lease); err == nil || s.lock.Removed() {
 			return err
 		}
 		s.log.Error("the result can't be written; trying again", "err", err)
-		time.Sleep(time.Second)
+		time.Sleep(s.pause)
 	}
 	return err
 }
@@ -379,11 +387,12 @@ func (s *subjob) event(what, outcome string) shim.Event {
 	}
 }
 
-func (s *subjob) tell(e shim.Event) {
+func (s *subjob) tell(e shim.Event) error {
 	if s.lease.Events == "" {
-		return
+		return nil
 	}
 	if err := shim.AppendEvent(s.lease.Events, e); err != nil {
-		s.log.Warn("telling the events file", "err", err)
+		return fmt.Errorf("telling the events file the %s: %w", e.What, err)
 	}
+	return nil
 }
