@@ -132,6 +132,7 @@ var extensionPoints = map[string][]string{
 	"internal/edge/fabric":    nil,
 	"internal/edge/inventory": nil,
 	"internal/edge/journal":   {"disk"}, // the file system that a log is written to
+	"internal/lab/swarm":      nil,
 	"internal/lab/trace":      nil,
 }
 
@@ -216,6 +217,7 @@ type Forbidden struct {
 var forbidden = []Forbidden{
 	{In: "internal/lab/sim", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/lab/planner", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/sim", Import: "internal/lab/swarm", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/backfill", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/home", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},

@@ -14,8 +14,9 @@ import (
 // that reaches for os would pass a list of what is forbidden.
 var coreMayImport = []string{"cmp", "errors", "fmt", "iter", "maps", "math", "math/bits", "slices", "sort", "strconv", "strings", "time"}
 
-// Deterministic are the trees that calculate and do nothing else: the core, and the planners that it is compared with.
-var Deterministic = []string{"internal/core", "internal/lab/planner", "internal/lab/cluster"}
+// Deterministic are the trees that calculate and do nothing else: the core, the planners that it is compared with, and the lean
+// world with its mechanisms.
+var Deterministic = []string{"internal/core", "internal/lab/planner", "internal/lab/cluster", "internal/lab/swarm"}
 
 // inCore says whether a package belongs to them proper: conformance suites are test code.
 func inCore(p string) bool {
