@@ -16,7 +16,7 @@ var coreMayImport = []string{"cmp", "errors", "fmt", "iter", "maps", "math", "ma
 
 // Deterministic are the trees that calculate and do nothing else: the core, the planners that it is compared with, and the lean
 // world with its mechanisms.
-var Deterministic = []string{"internal/core", "internal/lab/planner", "internal/lab/cluster", "internal/lab/swarm"}
+var Deterministic = []string{"internal/core", "internal/lab/planner", "internal/lab/cluster", "internal/lab/agenda", "internal/lab/swarm"}
 
 // inCore says whether a package belongs to them proper: conformance suites are test code.
 func inCore(p string) bool {

@@ -83,7 +83,7 @@ func (a *agents) present(x *attendant) {
 	m := protocol.Message{Kind: protocol.Attend, Flag: true}
 	a.say(x, 0, &m)
 	if a.sim.network.ZoneBidder.Loss > 0 {
-		a.sim.events.put(a.sim.now.Add(attendAgain), event{kind: attends, index: a.sim.mail.post(&m)})
+		a.sim.events.Put(a.sim.now.Add(attendAgain), event{kind: attends, index: a.sim.mail.post(&m)})
 	}
 }
 

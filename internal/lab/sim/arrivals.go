@@ -61,7 +61,7 @@ func (s *Sim) pull() error {
 		return errkind.Errorf(errkind.Invalid, "simulation: job %d of the source is named %q like one that is not over; give each a name of its own", a.next.Number, a.spec.Name)
 	}
 	a.dry = false
-	s.events.put(max(s.now, a.next.Submit), event{kind: submits})
+	s.events.Put(max(s.now, a.next.Submit), event{kind: submits})
 	return nil
 }
 

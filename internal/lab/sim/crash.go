@@ -58,7 +58,7 @@ func (f *faults) begin(s *Sim) {
 			}
 		}
 		f.list = append(f.list, struck{Fault: x, party: p})
-		s.events.put(max(x.At, s.now), event{kind: strikes, index: int32(len(f.list) - 1)})
+		s.events.Put(max(x.At, s.now), event{kind: strikes, index: int32(len(f.list) - 1)})
 	}
 	for i := range o.Random {
 		for p := 2; p < len(s.parties); p++ {
@@ -91,7 +91,7 @@ func (f *faults) next(s *Sim, i int32) {
 	x.At = max(x.At, s.now).Add(time.Duration(draw.Exp() * float64(x.rate.Every)))
 	x.For = max(time.Millisecond, time.Duration(draw.Exp()*float64(x.rate.For)))
 	x.count++
-	s.events.put(x.At, event{kind: strikes, index: i})
+	s.events.Put(x.At, event{kind: strikes, index: i})
 }
 
 // strike begins a fault. The next one of a rate is drawn when it is over.
@@ -117,7 +117,7 @@ func (s *Sim) strike(i int32) {
 		s.setClock(x.party, x.Offset, x.Drift)
 	}
 	if x.For > 0 {
-		s.events.put(s.now.Add(x.For), event{kind: passes, index: i})
+		s.events.Put(s.now.Add(x.For), event{kind: passes, index: i})
 	}
 }
 

@@ -124,7 +124,7 @@ func (m *machine) drop(r *run) {
 // arm plans when the run ends if nothing else happens. An earlier plan is void.
 func (m *machine) arm(r *run) {
 	r.version++
-	m.sim.events.put(r.plan(m.sim.now), event{kind: ends, run: r, version: r.version})
+	m.sim.events.Put(r.plan(m.sim.now), event{kind: ends, run: r, version: r.version})
 }
 
 // rearm plans the end of all runs of a node again: its clock was set.
@@ -173,7 +173,7 @@ func (m *machine) over(r *run, how job.Outcome) {
 	if r.Linger > 0 && (how == job.DeadlineKilled || how == job.Stopped) {
 		r.killed = res
 		r.version++
-		m.sim.events.put(m.sim.now.Add(r.Linger), event{kind: ends, run: r, version: r.version})
+		m.sim.events.Put(m.sim.now.Add(r.Linger), event{kind: ends, run: r, version: r.version})
 		return
 	}
 	m.gone(r, res)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,40 +19,6 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/lab/workload"
 )
-
-// TestHeap compares the heap with a sorted list.
-func TestHeap(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		type thing struct {
-			at     quantity.Instant
-			number int
-		}
-		var h heap[int]
-		var want []thing
-		for i := range rapid.IntRange(1, 200).Draw(rt, "things") {
-			if rapid.IntRange(0, 2).Draw(rt, "take") == 0 && len(want) > 0 {
-				first := slices.MinFunc(want, func(a, b thing) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.number, b.number)) })
-				if h.next() != first.at {
-					rt.Fatalf("the next is at %d, want %d", h.next(), first.at)
-				}
-				if got := h.take(); got != first.number {
-					rt.Fatalf("took %d, want %d", got, first.number)
-				}
-				want = slices.DeleteFunc(want, func(x thing) bool { return x == first })
-				continue
-			}
-			x := thing{quantity.Instant(rapid.IntRange(0, 20).Draw(rt, "at")), i}
-			h.put(x.at, i)
-			want = append(want, x)
-		}
-		for range want {
-			h.take()
-		}
-		if h.next() != quantity.Never {
-			rt.Fatal("an empty heap has something to come")
-		}
-	})
-}
 
 // TestClock: whatever is done to a clock, it never goes back, and when finds the first instant at which it shows a time.
 func TestClock(t *testing.T) {

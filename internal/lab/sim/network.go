@@ -73,7 +73,7 @@ func (s *Sim) carry(l *Link, draw prng.Stream, later time.Duration, m *protocol.
 	}
 	for range copies {
 		late := later + l.Delay + time.Duration(draw.Exp()*float64(l.Jitter))
-		s.events.put(s.now.Add(late), event{kind: arrives, index: s.mail.post(m)})
+		s.events.Put(s.now.Add(late), event{kind: arrives, index: s.mail.post(m)})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/agenda"
 	"sluice.dev/sluice/internal/lab/cluster"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/workload"
@@ -46,7 +47,7 @@ type RigidOptions struct {
 type Rigid struct {
 	o      RigidOptions
 	now    quantity.Instant
-	events heap[rigidEvent]
+	events agenda.Heap[rigidEvent]
 	jobs   []*block
 	free   []*block
 	next   *block // the job that comes next, nil after the last
@@ -76,7 +77,7 @@ const (
 func due(k rigidKind, version uint32) uint32 { return version*uint32(rigidKinds) + uint32(k) }
 
 func (r *Rigid) schedule(at quantity.Instant, b *block, k rigidKind, version uint32) {
-	r.events.put(at, rigidEvent{id: b.task.ID, due: due(k, version)})
+	r.events.Put(at, rigidEvent{id: b.task.ID, due: due(k, version)})
 }
 
 // block is one job. What every event touches stands together in front.
@@ -155,7 +156,7 @@ func (r *Rigid) Run(ctx context.Context, limit quantity.Instant) (bool, error) {
 				r.o.Progress(r.now, r.live)
 			}
 		}
-		next := min(r.events.next(), r.wake)
+		next := min(r.events.Next(), r.wake)
 		if r.next != nil {
 			next = min(next, r.next.Submit)
 		}
@@ -175,8 +176,8 @@ func (r *Rigid) Run(ctx context.Context, limit quantity.Instant) (bool, error) {
 
 // instant takes in all that is due, ends first, and lets the planner decide once.
 func (r *Rigid) instant() error {
-	for r.events.next() <= r.now {
-		e := r.events.take()
+	for r.events.Next() <= r.now {
+		e := r.events.Take()
 		b := r.jobs[e.id]
 		switch e.due {
 		case due(overs, b.version):

@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/agenda"
 )
 
 // Sim is one simulation. It is not safe for concurrent use.
@@ -19,7 +20,7 @@ type Sim struct {
 	wakes   wakes
 
 	now    quantity.Instant
-	events heap[event]
+	events agenda.Heap[event]
 	mail   mail
 	queue  []int32 // numbers of the messages to be stepped at now, from head on
 	head   int
@@ -148,7 +149,7 @@ func (s *Sim) Actor(a protocol.Address) protocol.Actor {
 // At makes m arrive at t, or now if t has passed. Inputs for the same instant arrive in the order of the calls. What comes
 // from a person while its receiver is down is tried again when it is up.
 func (s *Sim) At(t quantity.Instant, m protocol.Message) {
-	s.events.put(max(t, s.now), event{kind: arrives, index: s.mail.post(&m)})
+	s.events.Put(max(t, s.now), event{kind: arrives, index: s.mail.post(&m)})
 }
 
 // Run goes on until nothing is left to happen before until; the time is then until. An error of kind Unknown means that
@@ -188,14 +189,14 @@ func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) e
 		if toTheLast && s.over() {
 			return nil
 		}
-		next := min(s.events.next(), s.wakes.next())
+		next := min(s.events.Next(), s.wakes.next())
 		if next > until || next == quantity.Never {
 			s.now = max(s.now, until)
 			return nil
 		}
 		s.now = max(s.now, next)
-		for s.events.next() <= s.now {
-			if err := s.happen(s.events.take()); err != nil {
+		for s.events.Next() <= s.now {
+			if err := s.happen(s.events.Take()); err != nil {
 				return err
 			}
 		}
@@ -232,7 +233,7 @@ func (s *Sim) arrive(i int32) {
 	p, known := s.index[m.To]
 	if known && s.parties[p].down {
 		if m.From.Role == protocol.Person {
-			s.events.put(s.parties[p].up, event{kind: arrives, index: i})
+			s.events.Put(s.parties[p].up, event{kind: arrives, index: i})
 			return
 		}
 		known = false

@@ -1,10 +1,11 @@
-package sim
+// Package agenda is a heap of what is to happen in a simulation, and when. It must not know what that is.
+package agenda
 
 import "sluice.dev/sluice/internal/core/quantity"
 
-// heap holds what is to happen, the earliest first and at one instant in the order in which it was put. It is a 4-ary heap
+// Heap holds what is to happen, the earliest first and at one instant in the order in which it was put. It is a 4-ary heap
 // of values: half as deep as a binary one, and nothing is boxed. What is large is kept elsewhere and named by a number.
-type heap[T any] struct {
+type Heap[T any] struct {
 	entries []entry[T]
 	number  uint64
 }
@@ -19,8 +20,8 @@ func (e *entry[T]) before(f *entry[T]) bool {
 	return e.at < f.at || e.at == f.at && e.number < f.number
 }
 
-// put adds what is to happen at an instant.
-func (h *heap[T]) put(at quantity.Instant, what T) {
+// Put adds what is to happen at an instant.
+func (h *Heap[T]) Put(at quantity.Instant, what T) {
 	h.number++
 	e := entry[T]{at: at, number: h.number, what: what}
 	h.entries = append(h.entries, e)
@@ -36,16 +37,19 @@ func (h *heap[T]) put(at quantity.Instant, what T) {
 	h.entries[i] = e
 }
 
-// next is when the first thing happens, Never if there is none.
-func (h *heap[T]) next() quantity.Instant {
+// Len is how much is to happen.
+func (h *Heap[T]) Len() int { return len(h.entries) }
+
+// Next is when the first thing happens, Never if there is none.
+func (h *Heap[T]) Next() quantity.Instant {
 	if len(h.entries) == 0 {
 		return quantity.Never
 	}
 	return h.entries[0].at
 }
 
-// take removes the first thing; there must be one.
-func (h *heap[T]) take() T {
+// Take removes the first thing; there must be one.
+func (h *Heap[T]) Take() T {
 	first := h.entries[0].what
 	n := len(h.entries) - 1
 	e := h.entries[n]
