@@ -36,7 +36,7 @@ type outcome struct {
 func play(ctx context.Context, m market.Config, seed uint64, moves []move) (*outcome, error) {
 	tasks, jobs, of := offer(seed, moves)
 	horizon := time.Hour
-	g, err1 := gate.New(gate.Config{Zone: "zone", Horizon: horizon, Retain: time.Second, External: true})
+	g, err1 := gate.New(gate.Config{Zones: gate.Alone("zone"), Horizon: horizon, Retain: time.Second, External: true})
 	z, err2 := zone.New(zone.Config{ID: "zone", Policy: fifo.Policy{}, Horizon: horizon, Market: &m})
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err

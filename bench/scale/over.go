@@ -23,7 +23,7 @@ func (s *seeds) archive(ctx context.Context, dir string) (left []protocol.Fact, 
 	if s.finished == 0 {
 		return nil, nil
 	}
-	g, err := gate.New(gate.Config{Zone: s.zone})
+	g, err := gate.New(gate.Config{Zones: gate.Alone(s.zone)})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type pair struct {
 
 func newPair(t *testing.T) pair {
 	t.Helper()
-	g, err := gate.New(gate.Config{Zone: zoneID})
+	g, err := gate.New(gate.Config{Zones: gate.Alone(zoneID)})
 	if err != nil {
 		t.Fatal(err)
 	}

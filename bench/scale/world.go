@@ -113,7 +113,7 @@ func newWorld(ctx context.Context, q question) (*world, error) {
 		m := market.Config{}.Under(policies.Default())
 		negotiates = &m
 	}
-	g, err := gate.New(gate.Config{Zone: zoneID, MaxJobs: 4 * max(q.Waiting, 1000)})
+	g, err := gate.New(gate.Config{Zones: gate.Alone(zoneID), MaxJobs: 4 * max(q.Waiting, 1000)})
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func waits(b *testing.B, i int) *job.Spec {
 func standing(b *testing.B, n int) Options {
 	b.Helper()
 	build, err := arrangement.Config{
-		Gate: gate.Config{Zone: "z", MaxJobs: 2 * n}, Zone: zone.Config{ID: "z", Policy: fair.Policy{}}, Node: node.Config{ID: "n", Zone: "z"},
+		Gate: gate.Config{Zones: gate.Alone("z"), MaxJobs: 2 * n}, Zone: zone.Config{ID: "z", Policy: fair.Policy{}}, Node: node.Config{ID: "n", Zone: "z"},
 	}.Build()
 	if err != nil {
 		b.Fatal(err)

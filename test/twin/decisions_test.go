@@ -122,7 +122,7 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 	}
 	horizon := 10 * time.Minute
 	build, err := arrangement.Config{
-		Gate: gate.Config{Zone: zoneID, Horizon: horizon, External: true},
+		Gate: gate.Config{Zones: gate.Alone(zoneID), Horizon: horizon, External: true},
 		Zone: zone.Config{ID: zoneID, Policy: x.policy, Horizon: horizon, Market: x.market},
 		Node: node.Config{ID: nodeID, Zone: zoneID, Horizon: horizon},
 	}.Build()

@@ -73,7 +73,7 @@ func older(t *testing.T, o olderData) *live {
 		filed = &filing.Config{Keep: time.Minute}
 	}
 	make, err := arrangement.Config{
-		Gate: gate.Config{Zone: "local", External: true, Archive: filed},
+		Gate: gate.Config{Zones: gate.Alone("local"), External: true, Archive: filed},
 		Zone: zone.Config{ID: "local", Policy: fair.Policy{}, Market: &market.Config{}, Archive: filed},
 		Node: node.Config{ID: "vm", Zone: "local"},
 	}.Build()

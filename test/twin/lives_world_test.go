@@ -75,7 +75,7 @@ func newVillage(t failer, draw func(int) int, archive *filing.Config) *village {
 		present: map[job.ID]string{}, home: map[job.ID]string{}, committed: map[string]job.Ranges{},
 	}
 	make, err := arrangement.Config{
-		Gate: gate.Config{Zone: zoneID, Archive: archive},
+		Gate: gate.Config{Zones: gate.Alone(zoneID), Archive: archive},
 		Zone: zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
 		Node: node.Config{ID: nodeID, Zone: zoneID, Refresh: 5 * time.Second}, // an actor may restart alone
 	}.Build()

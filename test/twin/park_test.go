@@ -161,7 +161,7 @@ func (p park) options(t failer) sim.Options {
 	}
 	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid, Archive: p.archive}
 	newGate := func() *gate.Gate {
-		g, err := gate.New(gate.Config{Zone: zoneID, Retain: p.retain, Horizon: time.Hour, Archive: p.archive})
+		g, err := gate.New(gate.Config{Zones: gate.Alone(zoneID), Retain: p.retain, Horizon: time.Hour, Archive: p.archive})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}

@@ -63,7 +63,7 @@ func newStory(t failer, o setting) *story {
 		n.Refresh = 5 * time.Second
 	}
 	make, err := arrangement.Config{
-		Gate: gate.Config{Zone: zoneID, Horizon: o.horizon},
+		Gate: gate.Config{Zones: gate.Alone(zoneID), Horizon: o.horizon},
 		Zone: zone.Config{ID: zoneID, Policy: o.policy, Horizon: o.horizon},
 		Node: n,
 	}.Build()

@@ -47,7 +47,7 @@ func build(t failer) func() actor.Set { return buildWith(t, nil) }
 // buildWith has jobs that are over leave to an archive.
 func buildWith(t failer, archive *filing.Config) func() actor.Set {
 	make, err := arrangement.Config{
-		Gate: gate.Config{Zone: zoneID, Archive: archive},
+		Gate: gate.Config{Zones: gate.Alone(zoneID), Archive: archive},
 		Zone: zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
 		Node: node.Config{ID: nodeID, Zone: zoneID},
 	}.Build()

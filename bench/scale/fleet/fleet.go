@@ -76,7 +76,7 @@ func New(o Options) (*Fleet, error) {
 	if o.Negotiates {
 		zc.Market = &market.Config{}
 	}
-	g, err1 := gate.New(gate.Config{Zone: zc.ID, Horizon: horizon, Retain: time.Second, MaxJobs: 1 << 30, External: o.Negotiates})
+	g, err1 := gate.New(gate.Config{Zones: gate.Alone(zc.ID), Horizon: horizon, Retain: time.Second, MaxJobs: 1 << 30, External: o.Negotiates})
 	z, err2 := zone.New(zc)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func (c Choice) Config() (Config, error) {
 		return Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
 	return Config{
-		Gate: gate.Config{Zone: ZoneName, Horizon: c.Horizon, External: true, Archive: c.Archive},
+		Gate: gate.Config{Zones: gate.Alone(ZoneName), Horizon: c.Horizon, External: true, Archive: c.Archive},
 		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Starvation: c.Starvation, Ends: c.Ends, Archive: c.Archive},
 		Node: node.Config{ID: c.Node, Zone: ZoneName, Horizon: c.Horizon},
 	}, nil
@@ -100,8 +100,8 @@ func (c Config) make() (actor.Set, error) {
 	z, err2 := zone.New(c.Zone)
 	err3 := c.Node.Validate()
 	var err4 error
-	if c.Zone.ID != c.Gate.Zone || c.Zone.ID != c.Node.Zone {
-		err4 = errkind.Errorf(errkind.Invalid, "the gate sends jobs to zone %q and the node offers to zone %q, but the zone is %q: they must be one", c.Gate.Zone, c.Node.Zone, c.Zone.ID)
+	if len(c.Gate.Zones) != 1 || c.Zone.ID != c.Gate.Zones[0].ID || c.Zone.ID != c.Node.Zone {
+		err4 = errkind.Errorf(errkind.Invalid, "the gate sends jobs to zones %v and the node offers to zone %q, but the zone is %q: they must be one", c.Gate.Zones, c.Node.Zone, c.Zone.ID)
 	}
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return actor.Set{}, err

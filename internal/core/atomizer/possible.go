@@ -133,3 +133,31 @@ func impossibleRigid(spec *job.Spec, all []kind) (why, nearest string) {
 
 // mib rounds up, so that a need is never shown smaller than it is.
 func mib(a quantity.Amount) int64 { return (int64(a) + 1<<20 - 1) >> 20 }
+
+// Fitting is how many slices could run some piece of the job, offered in windows of at most longest; of a rigid job, all of it on one.
+func Fitting(spec *job.Spec, there *Kinds, longest time.Duration) (n int) {
+	v := View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}}
+	for _, k := range usable(spec, there.list) {
+		if fits(&v, &k, longest) {
+			n += k.count
+		}
+	}
+	return n
+}
+
+// fits says whether a slice could run some piece of the job.
+func fits(v *View, k *kind, longest time.Duration) bool {
+	s := v.Spec
+	switch {
+	case s.Kind == job.Rigid:
+		return s.Safe.LeastOver(0, s.Total, trp.Unscaled) <= k.Capacity[trp.Memory]
+	case s.External: // how long a piece takes is its agent's to know
+		return slices.ContainsFunc(hardest(s), func(at int64) bool { return s.Safe.LeastOver(at, at+1, trp.Unscaled) <= k.Capacity[trp.Memory] })
+	}
+	w := Window{Capacity: k.Capacity, Speed: s.SpeedOn(k.Profile, k.Speed), End: quantity.Instant(0).Add(longest)}
+	return slices.ContainsFunc(hardest(s), func(at int64) bool {
+		v.Committed = job.Ranges{}.Add(job.Range{From: 0, To: at})
+		_, r := fitOne(v, w, at)
+		return r.Why == Interested
+	})
+}

@@ -49,6 +49,10 @@ func TestKindsCountAsTheListDoes(t *testing.T) {
 			if (why == "") != (want == "") || q.spec.Kind == job.Rigid && (why != want || nearest != fits) {
 				t.Fatalf("%d slices: %q (%q), want %q (%q)", len(all), why, nearest, want, fits)
 			}
+			fitting := atomizer.Fitting(q.spec, &k, time.Minute)
+			if n := atomizer.Fitting(q.spec, kinds(all), time.Minute); n != fitting || n > len(all) || n == 0 && want == "" {
+				t.Fatalf("%d of %d slices fit, by the list %d: %q", fitting, len(all), n, want)
+			}
 			if q.spec.Kind == job.Rigid {
 				fit := 0
 				for i := range all {
@@ -56,7 +60,7 @@ func TestKindsCountAsTheListDoes(t *testing.T) {
 						fit++
 					}
 				}
-				if (why == "") != (fit >= max(1, q.spec.Slices)) {
+				if (why == "") != (fit >= max(1, q.spec.Slices)) || fitting != fit {
 					t.Fatalf("%d of %d slices fit a job of %d: %q", fit, len(all), q.spec.Slices, why)
 				}
 			}

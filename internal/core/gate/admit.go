@@ -56,24 +56,33 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 		errs = append(errs, fmt.Errorf("spec.deadline: %s has passed, it is %s now; give a later one or leave it out", clock(spec.Deadline), clock(now)))
 	}
 	i, found := g.findQueue(spec.Queue)
-	longest := g.cfg.Horizon
 	if !found {
 		var names []string
 		for _, q := range g.queues {
 			names = append(names, q.Name)
 		}
 		errs = append(errs, fmt.Errorf("spec.queue: there is no queue %q; choose one of: %s", spec.Queue, strings.Join(names, ", ")))
-	} else if q := g.queues[i]; q.MaxWindow > 0 {
-		longest = min(longest, q.MaxWindow)
 	}
-	if found && g.queues[i].Cap > 0 && spec.Slices > g.queues[i].Cap {
-		errs = append(errs, fmt.Errorf("spec.slices: it needs %d slices at once, queue %s may hold %d; ask for fewer, choose another queue, or raise its cap",
-			spec.Slices, spec.Queue, g.queues[i].Cap))
+	if found && g.queues[i].Cap > 0 && spec.Slices > share(g.queues[i].Cap, 0, len(g.cfg.Zones)) {
+		split := ""
+		if n := len(g.cfg.Zones); n > 1 {
+			split = fmt.Sprintf(", %d of them in one of the %d zones", share(g.queues[i].Cap, 0, n), n)
+		}
+		errs = append(errs, fmt.Errorf("spec.slices: it needs %d slices at once, queue %s may hold %d%s; ask for fewer, choose another queue, or raise its cap",
+			spec.Slices, spec.Queue, g.queues[i].Cap, split))
 	}
 	if spec.External && !g.cfg.External {
 		errs = append(errs, errors.New("spec.external: an external job is cut by its own agent, and nobody asks agents here; describe the work as items or steps"))
 	}
-	if why, nearest := atomizer.Impossible(spec, &g.inventory.kinds, longest); why != "" {
+	longest := g.cfg.Horizon
+	if found {
+		longest = g.longest(i)
+	}
+	why, nearest := atomizer.Impossible(spec, &g.inventory.kinds, longest)
+	if why == "" && found {
+		why, nearest = g.nowhere(spec, i, longest)
+	}
+	if why != "" {
 		errs = append(errs, fmt.Errorf("it could never run here: %s; what would fit: %s", why, nearest))
 	}
 	if found && len(errs) == 0 {
@@ -113,6 +122,10 @@ func (g *Gate) cancel(in *protocol.Message, out *protocol.Out) {
 			text = "cancelled by its owner"
 		}
 		g.fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text, Request: in.Request})
+		if e.zone == "" { // any zone can end what is not to run
+			anywhere := g.cfg.Zones[homeDraw(e.id, e.generation, len(g.cfg.Zones))].ID
+			g.fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: e.id, Zone: anywhere, Epoch: e.epoch})
+		}
 	}
 	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
 }

@@ -115,7 +115,7 @@ func (a *archiving) check(cfg Config) {
 func TestAnArchivedJobAnswersAsAHotOne(t *testing.T) {
 	left, back := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		cfg := Config{Zone: "z", Retain: 1000 * time.Hour}
+		cfg := Config{Zones: Alone("z"), Retain: 1000 * time.Hour}
 		hot := testGate(rt, cfg)
 		cfg.Archive = &filing.Config{Keep: 1, Most: 1}
 		a := &archiving{t: rt, g: testGate(rt, cfg), parts: map[job.ID]protocol.Message{}}
@@ -158,7 +158,7 @@ func TestAnArchivedJobAnswersAsAHotOne(t *testing.T) {
 // TestAnArchivedLifeGoesByItself: what is said of an earlier life, in its time and late, takes nothing of a later one along, and
 // a name is free of its last life once its home, the executor and the archive have said so, each of that life.
 func TestAnArchivedLifeGoesByItself(t *testing.T) {
-	g := testGate(t, Config{Zone: "z", Retain: 1000 * time.Hour, Archive: &filing.Config{Keep: 1}})
+	g := testGate(t, Config{Zones: Alone("z"), Retain: 1000 * time.Hour, Archive: &filing.Config{Keep: 1}})
 	zone, executor, person := g.zone("z"), protocol.Address{Role: protocol.Executor}, protocol.Address{Role: protocol.Person}
 	now, filed := quantity.Instant(1e9), []protocol.Fact(nil)
 	step := func(m protocol.Message) (out protocol.Out) {

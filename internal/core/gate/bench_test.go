@@ -12,7 +12,7 @@ import (
 
 // crowded is a gate with n waiting jobs that its zone has taken home, and the bytes and objects that each of them takes.
 func crowded(b *testing.B, n int) (g *Gate, each, objects float64) {
-	g = testGate(b, Config{Zone: "z", MaxJobs: 2 << 20})
+	g = testGate(b, Config{Zones: Alone("z"), MaxJobs: 2 << 20})
 	spec := &job.Spec{Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}
 	runtime.GC()
 	var before, after runtime.MemStats

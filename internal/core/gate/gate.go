@@ -23,8 +23,8 @@ import (
 
 // Config of a gate.
 type Config struct {
-	// Zone that is home to every job. Required.
-	Zone job.ZoneID
+	// Zones that are home to jobs, at least one. Their order is part of what queues' caps mean: new ones go last.
+	Zones []Zone
 	// Retain is how long a job is kept after its end. Default 168 h.
 	Retain time.Duration
 	// Retry is after how long an unanswered message is repeated; it doubles up to 64 times that. Default 1 s.
@@ -42,9 +42,7 @@ type Config struct {
 // Validate lists every problem of c.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Zone == "" {
-		errs = append(errs, errors.New("gate: it needs a zone"))
-	}
+	errs = append(errs, validateZones(c.Zones)...)
 	if c.Retain < 0 || c.Retry < 0 || c.Horizon < 0 || c.MaxJobs < 0 {
 		errs = append(errs, fmt.Errorf("gate: retain %v, retry %v, horizon %v and maxJobs %d must not be negative", c.Retain, c.Retry, c.Horizon, c.MaxJobs))
 	}
@@ -68,7 +66,9 @@ type Gate struct {
 	// Durable, changed by Apply alone. entries are the jobs as captures go over them.
 	jobs    map[job.ID]*entry
 	entries capture.Parts[*entry]
-	queues  []*queue // by name
+	// homeless are the jobs whose home was not drawn yet.
+	homeless map[job.ID]*entry
+	queues   []*queue // by name
 	// farewells are the names that earlier lives have not left yet; floor is the highest generation that was ever forgotten, so
 	// that the next life of any name is above every one that anybody may still hear of.
 	farewells map[job.ID]*farewell
@@ -86,10 +86,11 @@ type Gate struct {
 	// enough, and what nodes have reported.
 	telling   outbox.Box[*entry]
 	leaves    outbox.Box[*farewell]
-	settings  outbox.Box[*queue]
+	settings  outbox.Box[setting]
 	expiring  alarm.Heap[*entry]
 	leaving   *filing.Tray[*entry] // nil: nothing is archived
 	inventory inventory
+	places    map[job.ZoneID]int // of the zones in the configuration
 	deletions []deletion
 	woken     quantity.Instant
 	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
@@ -107,8 +108,14 @@ const (
 // queue is a queue's settings.
 type queue struct {
 	*protocol.Queue
-	// telling its settings to the zone; nil: the zone has them. Soft.
-	telling *outbox.Item[*queue]
+	// telling its settings to each zone; nil: that zone has them. Soft.
+	telling []*outbox.Item[setting]
+}
+
+// setting is a queue's settings for one zone, by its place in the configuration.
+type setting struct {
+	queue *queue
+	zone  int
 }
 
 // entry is one job at the gate. Most jobs wait and are nothing but accepted: what comes later has a place of its own.
@@ -175,10 +182,13 @@ func New(cfg Config) (*Gate, error) {
 	cfg.Horizon = cmp.Or(cfg.Horizon, time.Hour)
 	cfg.MaxJobs = cmp.Or(cfg.MaxJobs, 1<<20)
 	g := &Gate{
-		cfg: cfg, self: protocol.Address{Role: protocol.Gate}, jobs: map[job.ID]*entry{}, farewells: map[job.ID]*farewell{},
-		queues: []*queue{{Queue: &protocol.Queue{Name: DefaultQueue, Weight: 1}}}, unfinishedOf: map[string]int{},
+		cfg: cfg, self: protocol.Address{Role: protocol.Gate}, jobs: map[job.ID]*entry{}, homeless: map[job.ID]*entry{}, farewells: map[job.ID]*farewell{},
+		queues: []*queue{newQueue(&cfg, &protocol.Queue{Name: DefaultQueue, Weight: 1})}, unfinishedOf: map[string]int{}, places: map[job.ZoneID]int{},
 		telling: outbox.New[*entry](cfg.Retry, mostTold), leaves: outbox.New[*farewell](cfg.Retry, mostDismissed),
-		settings: outbox.New[*queue](cfg.Retry, mostDismissed), inventory: inventory{nodes: map[string][]protocol.Slice{}},
+		settings: outbox.New[setting](cfg.Retry, mostDismissed), inventory: newInventory(&cfg),
+	}
+	for i := range cfg.Zones {
+		g.places[cfg.Zones[i].ID] = i
 	}
 	if cfg.Archive != nil {
 		g.leaving = filing.New[*entry](*cfg.Archive, cfg.Retry)
@@ -221,7 +231,7 @@ func (g *Gate) Apply(f protocol.Fact) {
 			g.sum -= g.queueSum(i)
 			g.queues[i].Queue = f.Queue
 		} else {
-			g.queues = slices.Insert(g.queues, i, &queue{Queue: f.Queue})
+			g.queues = slices.Insert(g.queues, i, newQueue(&g.cfg, f.Queue))
 		}
 		g.sum += g.queueSum(i)
 		g.announce(g.queues[i])
@@ -248,6 +258,9 @@ func (g *Gate) applyAccepted(f *protocol.Fact) {
 	}
 	e := g.accepted(f)
 	g.jobs[e.id] = e
+	if e.zone == "" {
+		g.homeless[e.id] = e
+	}
 	g.entries.Add(e)
 	g.count(e, 1)
 	g.sum += e.hash()
@@ -272,6 +285,9 @@ func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
 		g.count(e, 1)
 	}
 	e.fold(f, &g.specs)
+	if f.Kind == protocol.JobDrawn {
+		delete(g.homeless, e.id)
+	}
 	if f.Kind == protocol.JobClosed {
 		if !was {
 			g.count(e, -1)
@@ -280,7 +296,7 @@ func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
 		g.expiring.Set(&b.expires, e, b.ended.Add(g.cfg.Retain))
 		b.leaving = g.leaving.Put(b.leaving, e, b.ended)
 	}
-	g.tell(e, f.Kind == protocol.JobDropping || f.Kind == protocol.JobHeld || f.Kind == protocol.JobRequeued)
+	g.tell(e, f.Kind == protocol.JobDropping || f.Kind == protocol.JobHeld || f.Kind == protocol.JobRequeued || f.Kind == protocol.JobDrawn)
 }
 
 // fold changes the entry alone.
@@ -288,6 +304,10 @@ func (e *entry) fold(f *protocol.Fact, specs *job.Pool) {
 	switch f.Kind {
 	case protocol.JobHomed:
 		e.homed = true
+	case protocol.JobDrawn:
+		_, sum := specs.Share(e.spec)
+		e.zone = f.Zone
+		e.submittedSum = e.sumSubmitted(sum)
 	case protocol.JobDropping:
 		b := e.follow()
 		b.dropping, b.cancelled = f.Text, f.Request
@@ -371,6 +391,10 @@ func (e *entry) AppendFacts(out []protocol.Fact) []protocol.Fact {
 }
 
 func (g *Gate) find(id job.ID) *entry { return g.jobs[id] }
+
+func newQueue(cfg *Config, q *protocol.Queue) *queue {
+	return &queue{Queue: q, telling: make([]*outbox.Item[setting], len(cfg.Zones))}
+}
 
 func (g *Gate) findQueue(name string) (int, bool) {
 	return slices.BinarySearchFunc(g.queues, name, func(q *queue, name string) int { return cmp.Compare(q.Name, name) })

@@ -20,19 +20,24 @@ import (
 type desk struct {
 	t     testing.TB
 	g     *gate.Gate
+	zones []gate.Zone
 	now   quantity.Instant
 	facts []protocol.Fact
 	said  []protocol.Message
 }
 
 func newDesk(t testing.TB) *desk {
-	d := &desk{t: t, now: 1e9}
+	return newDeskOf(t, gate.Alone("z"))
+}
+
+func newDeskOf(t testing.TB, zones []gate.Zone) *desk {
+	d := &desk{t: t, zones: zones, now: 1e9}
 	d.g = d.fresh()
 	return d
 }
 
 func (d *desk) fresh() *gate.Gate {
-	g, err := gate.New(gate.Config{Zone: "z", Retain: time.Hour})
+	g, err := gate.New(gate.Config{Zones: d.zones, Retain: time.Hour})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -100,7 +105,7 @@ func TestExternalJobs(t *testing.T) {
 	if r := d.call(m); errkind.Of(r.Err) != errkind.Invalid || !strings.Contains(r.Err.Error(), "nobody asks agents here") || d.g.Life("a") != 0 {
 		t.Errorf("where nobody asks agents: %v", r.Err)
 	}
-	g, err := gate.New(gate.Config{Zone: "z", External: true})
+	g, err := gate.New(gate.Config{Zones: gate.Alone("z"), External: true})
 	if err != nil {
 		t.Fatal(err)
 	}

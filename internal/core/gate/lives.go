@@ -89,6 +89,7 @@ func (g *Gate) drop(e *entry) {
 	g.entries.Remove(e)
 	g.sum -= e.hash()
 	delete(g.jobs, e.id)
+	delete(g.homeless, e.id)
 	if e.over() {
 		g.keep(e)
 	} else {
@@ -128,8 +129,8 @@ func (g *Gate) accept(now quantity.Instant, in *protocol.Message, out *protocol.
 	}
 	spec, _ := g.specs.Share(in.Spec)
 	g.fact(out, protocol.Fact{
-		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: spec, Request: in.Request, Digest: in.Digest, Zone: g.cfg.Zone, Epoch: 1,
-		Generation: g.next(), At: now,
+		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: spec, Request: in.Request, Digest: in.Digest,
+		Zone: g.drawHome(in.Spec, in.Spec.Name, g.next()), Epoch: 1, Generation: g.next(), At: now,
 	})
 	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Spec.Name, Generation: g.find(in.Spec.Name).generation, Flag: true})
 }

@@ -29,15 +29,13 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 	case protocol.SetQueue:
 		g.setQueue(&in, out)
-	case protocol.QueueChanged: // this is what the zone has
+	case protocol.QueueChanged: // this is what a zone has
 		if i, found := g.findQueue(in.Queue.Name); found {
-			q := g.queues[i]
-			if q.telling = g.settings.Confirm(q.telling); *q.Queue != *in.Queue {
-				g.announce(q) // an older word overtook a newer one
-			}
+			g.settled(g.queues[i], &in)
 		}
 	case protocol.Inventory:
 		g.inventory.report(in.From.ID, in.Slices)
+		g.settle(out)
 	case protocol.Adopted:
 		g.adopted(&in, out)
 	case protocol.Purged, protocol.Forgotten:
@@ -74,7 +72,9 @@ func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 	}
 	for i, q := range g.queues {
 		if g.queueSum(i) == 0 {
-			q.telling = g.settings.Confirm(q.telling)
+			for z := range q.telling {
+				q.telling[z] = g.settings.Confirm(q.telling[z])
+			}
 		}
 	}
 	g.after(now, out)
@@ -134,12 +134,24 @@ func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant
 		g.dismiss(f, out)
 	}
 	settings := take(&g.settings, now)
-	slices.SortFunc(settings, func(a, b *queue) int { return cmp.Compare(a.Name, b.Name) })
-	for _, q := range settings {
-		g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zone), Queue: q.Queue})
+	slices.SortFunc(settings, func(a, b setting) int {
+		return cmp.Or(cmp.Compare(a.queue.Name, b.queue.Name), cmp.Compare(a.zone, b.zone))
+	})
+	for _, s := range settings {
+		g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zones[s.zone].ID), Queue: g.settingsOf(s.queue, s.zone)})
 	}
+	g.askInventory(now, out)
 	g.file(now, out)
-	return min(g.telling.Wake(), g.leaves.Wake(), g.settings.Wake(), g.expiring.Next(), g.leaving.Wake())
+	return min(g.telling.Wake(), g.leaves.Wake(), g.settings.Wake(), g.inventory.unheard.Wake(), g.expiring.Next(), g.leaving.Wake())
+}
+
+// askInventory asks the nodes of several zones that have not reported what they have.
+func (g *Gate) askInventory(now quantity.Instant, out *protocol.Out) {
+	unheard := take(&g.inventory.unheard, now)
+	slices.Sort(unheard)
+	for _, n := range unheard {
+		g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: string(n)}})
+	}
 }
 
 // take is all that a box has to say now.
@@ -172,7 +184,7 @@ func (g *Gate) expire(now quantity.Instant, out *protocol.Out) {
 // untold says that a job's home has not confirmed all that it is to know. A job that waits for a farewell is told of then.
 func (g *Gate) untold(e *entry) bool {
 	known := e.homed && e.heldKnown && (e.sequel == nil || e.sequel.dropping == "")
-	return !known && !e.over() && g.farewells[e.id] == nil
+	return !known && e.zone != "" && !e.over() && g.farewells[e.id] == nil
 }
 
 // tell has a job's home told what it has not confirmed; news is told at once.
@@ -185,8 +197,23 @@ func (g *Gate) tell(e *entry, news bool) {
 	}
 }
 
-// announce has the zone told a queue's settings.
-func (g *Gate) announce(q *queue) { q.telling = g.settings.Say(q.telling, q) }
+// announce has every zone told a queue's settings.
+func (g *Gate) announce(q *queue) {
+	for z := range q.telling {
+		q.telling[z] = g.settings.Say(q.telling[z], setting{q, z})
+	}
+}
+
+// settled takes down what a zone has of a queue. Where an older word overtook a newer one it is told again.
+func (g *Gate) settled(q *queue, in *protocol.Message) {
+	z := g.zoneAt(job.ZoneID(in.From.ID))
+	if z < 0 {
+		return
+	}
+	if q.telling[z] = g.settings.Confirm(q.telling[z]); *g.settingsOf(q, z) != *in.Queue {
+		q.telling[z] = g.settings.Say(q.telling[z], setting{q, z})
+	}
+}
 
 // say repeats to a job's home whatever it has not confirmed.
 func (g *Gate) say(e *entry, out *protocol.Out) {
@@ -195,7 +222,7 @@ func (g *Gate) say(e *entry, out *protocol.Out) {
 	case !e.homed:
 		i, _ := g.findQueue(e.spec.Queue)
 		g.send(out, protocol.Message{
-			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Since: e.since, Spec: e.spec, Queue: g.queues[i].Queue,
+			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Since: e.since, Spec: e.spec, Queue: g.settingsOf(g.queues[i], g.zoneAt(e.zone)),
 			At: b.begun, Flag: e.held,
 		})
 	case b.dropping != "":

@@ -41,7 +41,7 @@ func newQueue(name string) *Queue {
 
 // freed tells the other jobs of a capped queue that it holds a slice less.
 func (h *Ledger) freed(q *Queue) {
-	if q.Cap > 0 {
+	if q.Cap != 0 {
 		h.ChangedIn(q)
 	}
 }

@@ -101,9 +101,16 @@ func (n *Node) stranger(now quantity.Instant, f *protocol.Found, out *protocol.O
 	n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: f.Token, Job: f.Job, Text: "no lease stands for it"})
 }
 
+// tellInventory tells the gate what there is, once that is known.
+func (n *Node) tellInventory(out *protocol.Out) {
+	if n.confirmed {
+		n.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Gate}, Slices: n.inventory})
+	}
+}
+
 // announce tells the gate what there is and lets every slice be offered.
 func (n *Node) announce(now quantity.Instant, out *protocol.Out) {
-	n.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Gate}, Slices: n.inventory})
+	n.tellInventory(out)
 	n.showAll()
 	if n.cfg.Refresh > 0 {
 		n.refresh = now.Add(n.cfg.Refresh)

@@ -28,6 +28,8 @@ func TestNothingIsSoldBeforeTheInventory(t *testing.T) {
 	same(t, "the same call later", told(w.must(protocol.Reply)), "1 2")
 	w.inventory()
 	w.never(protocol.Inventory)
+	w.step(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Gate}})
+	same(t, "slices for a gate that asks", len(w.must(protocol.Inventory).Slices), 2)
 }
 
 func TestWhatARestartFinds(t *testing.T) {

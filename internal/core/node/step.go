@@ -21,7 +21,11 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Tick:
 		n.wake = 0
 	case protocol.Inventory:
-		n.takeInventory(now, &in, out)
+		if in.From.Role == protocol.Gate {
+			n.tellInventory(out)
+		} else {
+			n.takeInventory(now, &in, out)
+		}
 	case protocol.Ask:
 		n.ask(now, &in, out)
 	case protocol.Redeem:

@@ -40,6 +40,9 @@ const (
 	// many changes the archive has counted). In snapshots without Job: Count, how many jobs are kept by the archive alone; and
 	// with Flag: Count, the most changes that it has counted.
 	JobArchived
+	// JobDrawn: its home is drawn, where nothing was known of any zone that could run it when it was accepted: Job, Zone, Epoch. Only with
+	// several zones.
+	JobDrawn
 )
 
 // Facts of a zone.

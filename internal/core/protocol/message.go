@@ -125,7 +125,8 @@ const (
 
 // Node <-> executor, and the timer.
 const (
-	// Inventory is the first input of a node after boot: Slices, Found (subjobs of earlier boots). Executor -> node.
+	// Inventory is the first input of a node after boot: Slices, Found (subjobs of earlier boots). Executor -> node. Node -> gate with
+	// Slices; gate -> node asks for that, with several zones.
 	Inventory Kind = iota + 80
 	// Start a subjob: Token, Job, Slice, Also, Range, Start, End, Demand, Plan, Spec. Node -> executor, idempotent by Token.
 	Start
@@ -235,7 +236,7 @@ type Queue struct {
 	Name string
 	// Weight of its fair share; at least 1.
 	Weight int64
-	// Cap is how many slices its jobs may hold at once; 0 for no cap.
+	// Cap is how many slices its jobs may hold at once; 0 for no cap, NoShare for none. With several zones each is told its own share.
 	Cap int
 	// MaxJobs is how many unfinished jobs it may have; 0 for no limit.
 	MaxJobs int
@@ -244,6 +245,9 @@ type Queue struct {
 	// User its subjobs run as; empty: the daemon's own (single-user mode).
 	User string
 }
+
+// NoShare is the cap of a queue in a zone that has no share of it, since there are more zones than the cap has slices.
+const NoShare = -1
 
 // Slice is one schedulable piece of a GPU, as found by the inventory.
 type Slice struct {

@@ -32,7 +32,7 @@ func (d *demand) Ineligible(now quantity.Instant) market.Reason {
 // Volatile jobs are those whose queue has a cap, and those that avoid slices.
 func (d *demand) Volatile() bool {
 	q := d.Job.Queue()
-	return q.Cap > 0 || d.zone.kept[q] != nil || d.Avoiding()
+	return q.Cap != 0 || d.zone.kept[q] != nil || d.Avoiding()
 }
 
 // Loses says whether most of its work would be lost where its gap ends unforeseen.

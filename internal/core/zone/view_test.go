@@ -23,6 +23,24 @@ func (w *world) settle() {
 	}
 }
 
+// TestAZoneWithoutAShareOfACap sells its queue's jobs nothing, says so, and goes on when it has one.
+func TestAZoneWithoutAShareOfACap(t *testing.T) {
+	w := newWorld(t, 1024)
+	w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: protocol.NoShare}})
+	one := items(t, "one", 5, 100, 1)
+	one.Queue = "capped"
+	w.submit(one)
+	w.until(10 * time.Minute)
+	if e, _ := w.z.Explain(w.now, "one"); e.Job.Subjobs != 0 || !strings.Contains(e.Job.Reason, "none of it is this zone's") {
+		t.Errorf("%d subjobs; it waits since %q", e.Job.Subjobs, e.Job.Reason)
+	}
+	w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: 1}})
+	w.until(20 * time.Minute)
+	if j, _ := w.z.Job(w.now, "one"); j.State != job.Finished {
+		t.Errorf("with a share it is %s: %s", j.State, j.Reason)
+	}
+}
+
 // TestEveryWaitSaysWhy: each job waits for another reason, and says which.
 func TestEveryWaitSaysWhy(t *testing.T) {
 	w := newWorld(t, 1024)

@@ -20,7 +20,7 @@ func (z *Zone) waits(now quantity.Instant, j *home.Job) market.Reason {
 		return market.Held
 	case j.RestsUntil() > now:
 		return market.Resting
-	case q.Cap > 0 && q.Holding()+j.Width() > q.Cap:
+	case q.Cap != 0 && q.Holding()+j.Width() > q.Cap:
 		return market.QueueCap
 	}
 	if k := z.kept[q]; k != nil && k != j && older(k, j) < 0 && q.Holding()+j.Width()+k.Width() > q.Cap {

@@ -6,7 +6,7 @@ import "sluice.dev/sluice/internal/core/protocol"
 // constants.
 
 func knownFact(k protocol.FactKind) bool {
-	return within(k, protocol.JobAccepted, protocol.JobArchived) ||
+	return within(k, protocol.JobAccepted, protocol.JobDrawn) ||
 		within(k, protocol.HomeTaken, protocol.HomeArchived) ||
 		within(k, protocol.Booted, protocol.QuarantineLifted)
 }

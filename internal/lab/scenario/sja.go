@@ -116,7 +116,7 @@ type actorsOf struct {
 const retain = time.Second
 
 func (a actorsOf) gate() gate.Config {
-	return gate.Config{Zone: zoneID, Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil}
+	return gate.Config{Zones: gate.Alone(zoneID), Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil}
 }
 
 func (a actorsOf) zone() zone.Config {

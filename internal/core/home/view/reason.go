@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -92,6 +93,9 @@ func (v *View) Sentence(j *home.Job, c *market.Cause) string {
 	case market.Ending:
 		return "it is ending"
 	case market.QueueCap:
+		if j.Queue().Cap == protocol.NoShare {
+			return fmt.Sprintf("the cap of queue %s is smaller than the number of zones, and none of it is this zone's: raise the cap", j.Queue().Name)
+		}
 		return fmt.Sprintf("queue %s may hold %d slices at once and does", j.Queue().Name, j.Queue().Cap)
 	case market.Unattended:
 		return "it is external and no agent of it is connected: start one with its key (sluice agent key)"

@@ -1,0 +1,218 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// Every job has one home, drawn once and kept for all its lives. With one zone nothing is drawn.
+
+// Zone is one zone as the gate is configured to know it.
+type Zone struct {
+	ID job.ZoneID
+	// Nodes that offer their slices there. A zone alone needs none named: every node is its own.
+	Nodes []job.NodeID
+}
+
+// Alone is the list of one zone that every node offers to.
+func Alone(id job.ZoneID) []Zone { return []Zone{{ID: id}} }
+
+// forHome names the stream of draws of homes.
+const forHome = 1
+
+// validateZones lists what is wrong with the zones.
+func validateZones(zones []Zone) (errs []error) {
+	if len(zones) == 0 {
+		errs = append(errs, errors.New("gate: it needs a zone"))
+	}
+	ids, nodes := map[job.ZoneID]bool{}, map[job.NodeID]job.ZoneID{}
+	for i := range zones {
+		z := &zones[i]
+		if z.ID == "" || ids[z.ID] {
+			errs = append(errs, fmt.Errorf("gate: zones[%d] is called %q; give each zone a name of its own", i, z.ID))
+		}
+		ids[z.ID] = true
+		if len(z.Nodes) == 0 && len(zones) > 1 {
+			errs = append(errs, fmt.Errorf("gate: zone %q has no node; name at least one, or leave the zone out", z.ID))
+		}
+		for _, n := range z.Nodes {
+			if other, had := nodes[n]; had {
+				errs = append(errs, fmt.Errorf("gate: node %q is one of zone %q and of zone %q; a node offers to one zone", n, other, z.ID))
+			}
+			nodes[n] = z.ID
+		}
+	}
+	return errs
+}
+
+// share is zone i's part of a queue's cap of slices over n zones: 0 for no cap, protocol.NoShare if the cap is too small for all of
+// them. Over all zones the shares add up to the cap, and none falls when the cap rises, so a change of the cap that has not reached every zone
+// yet never allows more than the larger of the two.
+func share(limit, i, n int) int {
+	if limit == 0 {
+		return 0
+	}
+	part := limit / n
+	if i < limit%n {
+		part++
+	}
+	if part == 0 {
+		return protocol.NoShare
+	}
+	return part
+}
+
+// settingsOf is what zone i is to know of a queue.
+func (g *Gate) settingsOf(q *queue, i int) *protocol.Queue {
+	n := len(g.cfg.Zones)
+	if n == 1 || q.Cap == 0 {
+		return q.Queue
+	}
+	part := *q.Queue
+	part.Cap = share(q.Cap, i, n)
+	return &part
+}
+
+// zoneAt is the place of a zone in the configuration, -1 if it has none.
+func (g *Gate) zoneAt(id job.ZoneID) int {
+	if len(g.cfg.Zones) == 1 && g.cfg.Zones[0].ID == id {
+		return 0
+	}
+	if i, found := g.places[id]; found {
+		return i
+	}
+	return -1
+}
+
+// drawHome draws the home of a job that is accepted: a zone with as much chance as it has slices that could run the job, none if no slice
+// of it could. It is empty while no zone is known that could.
+func (g *Gate) drawHome(spec *job.Spec, id job.ID, of job.Generation) job.ZoneID {
+	if len(g.cfg.Zones) == 1 {
+		return g.cfg.Zones[0].ID
+	}
+	weights, total := make([]int, len(g.cfg.Zones)), 0
+	queue, found := g.findQueue(spec.Queue)
+	invariant.Check(found, "gate: job %s is in queue %q, which it does not have", id, spec.Queue)
+	for i := range weights {
+		weights[i] = g.couldRun(spec, queue, i)
+		total += weights[i]
+	}
+	if total == 0 {
+		return ""
+	}
+	at := homeDraw(id, of, total)
+	for i, w := range weights {
+		if at < w {
+			return g.cfg.Zones[i].ID
+		}
+		at -= w
+	}
+	return ""
+}
+
+// homeDraw is a number below n for one life of a job, whatever others are drawn.
+func homeDraw(id job.ID, of job.Generation, n int) int {
+	draw := prng.New(forHome, prng.Name(string(id)), uint64(of))
+	return draw.IntN(n)
+}
+
+// couldRun is how many slices of zone i could run the job, which is in the queue at that place; 0 if the zone can not run all of it, as far
+// as its nodes have reported.
+func (g *Gate) couldRun(spec *job.Spec, queue, i int) int {
+	there, longest := &g.inventory.zones[i].kinds, g.longest(queue)
+	if why, _ := atomizer.Impossible(spec, there, longest); why != "" || !g.mayHold(spec, queue, i) {
+		return 0
+	}
+	return atomizer.Fitting(spec, there, longest)
+}
+
+// mayHold says whether zone i's share of the queue's cap has room for as many slices as the job needs at once.
+func (g *Gate) mayHold(spec *job.Spec, queue, i int) bool {
+	part := share(g.queues[queue].Cap, i, len(g.cfg.Zones))
+	return part == 0 || part >= max(1, spec.Slices)
+}
+
+// longest is the longest window that jobs of a queue may count on.
+func (g *Gate) longest(queue int) time.Duration {
+	if most := g.queues[queue].MaxWindow; most > 0 {
+		return min(g.cfg.Horizon, most)
+	}
+	return g.cfg.Horizon
+}
+
+// nowhere says why a job that the slices of all zones together could run is possible in none of them, with what would be; empty if it is
+// in one, or may be in one whose nodes have not all reported. The queue is its place.
+func (g *Gate) nowhere(spec *job.Spec, queue int, longest time.Duration) (why, nearest string) {
+	if len(g.cfg.Zones) == 1 {
+		return "", ""
+	}
+	best, most, capped := -1, -1, false
+	for i := range g.inventory.zones {
+		z := &g.inventory.zones[i]
+		if z.heard < len(g.cfg.Zones[i].Nodes) {
+			return "", ""
+		}
+		if why, _ := atomizer.Impossible(spec, &z.kinds, longest); why == "" {
+			if g.mayHold(spec, queue, i) {
+				return "", ""
+			}
+			capped = true
+		}
+		if n := atomizer.Fitting(spec, &z.kinds, longest); n > most {
+			best, most = i, n
+		}
+	}
+	if capped {
+		q := g.queues[queue]
+		return fmt.Sprintf("it runs in one zone, and where it could queue %s's share of its cap of %d is smaller than what it needs at once", q.Name, q.Cap),
+			fmt.Sprintf("a cap of at least %d, or none", max(1, spec.Slices)*len(g.cfg.Zones))
+	}
+	why, nearest = atomizer.Impossible(spec, &g.inventory.zones[best].kinds, longest)
+	return fmt.Sprintf("it runs in one zone, and in none of the %d zones could it; in %s %s", len(g.cfg.Zones), g.cfg.Zones[best].ID, why), nearest
+}
+
+// settle draws the homes of jobs that were accepted before a zone was known that could run them.
+func (g *Gate) settle(out *protocol.Out) {
+	if len(g.homeless) == 0 {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.homeless)) {
+		e := g.homeless[id]
+		if home := g.drawHome(e.spec, e.id, e.generation); home != "" {
+			g.fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: e.id, Zone: home, Epoch: e.epoch})
+		}
+	}
+}
+
+// Home is the home of the job of this name: empty if there is no such job, or none was drawn yet.
+func (g *Gate) Home(id job.ID) job.ZoneID {
+	if e := g.find(id); e != nil {
+		return e.zone
+	}
+	return ""
+}
+
+// Stray is the first job, by name, whose home is none of the configured zones, if there is any: nothing may be decided then.
+func (g *Gate) Stray() (id job.ID, home job.ZoneID, found bool) {
+	look := func(name job.ID, at job.ZoneID) {
+		if at != "" && g.zoneAt(at) < 0 && (!found || name < id) {
+			id, home, found = name, at, true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.jobs)) {
+		look(name, g.jobs[name].zone)
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.farewells)) {
+		look(name, g.farewells[name].zone)
+	}
+	return id, home, found
+}

@@ -1,0 +1,256 @@
+package gate_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/gate"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// twoZones: a has two slices of 512 MiB, b one of 512 MiB and three of 2048.
+func twoZones(t testing.TB) *desk {
+	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2", "n3"}}})
+	d.report("n1", 512, 512)
+	d.report("n2", 512, 2048)
+	d.report("n3", 2048, 2048)
+	return d
+}
+
+// report is a node that says what it has, in MiB.
+func (d *desk) report(node string, sizes ...int64) {
+	m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: node}}
+	for i, mib := range sizes {
+		m.Slices = append(m.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprintf("%s/%d", node, i)), Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: 1000})
+	}
+	d.step(m)
+}
+
+// sent are the receivers of what was said of one kind in the last step.
+func (d *desk) sent(k protocol.Kind) (to []string) {
+	for i := range d.said {
+		if d.said[i].Kind == k {
+			to = append(to, d.said[i].To.ID)
+		}
+	}
+	return to
+}
+
+func rigid(t testing.TB, name string, mib int64, n int) protocol.Message {
+	m := submit(t, name, "r "+name, "d "+name)
+	m.Spec.Kind, m.Spec.Grid, m.Spec.Slices = job.Rigid, 0, n
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 100, Mean: quantity.Amount(mib << 20)}}}, 100, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Spec.Safe = table
+	return m
+}
+
+// TestAHomeIsDrawnOnce by what could run the job, whatever else was submitted, and everything about it goes there.
+func TestAHomeIsDrawnOnce(t *testing.T) {
+	d := twoZones(t)
+	count := map[job.ZoneID]int{}
+	for i := range 600 {
+		name := job.ID(fmt.Sprint("j", i))
+		if r := d.call(submit(t, string(name), fmt.Sprint("r", i), fmt.Sprint("d", i))); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		count[d.g.Home(name)]++
+	}
+	if a, b := count["a"], count["b"]; a < 160 || a > 240 || a+b != 600 { // a third of the slices are a's
+		t.Errorf("of 600 jobs that every slice can run %d are at home in a, and %d in b", a, b)
+	}
+	other := twoZones(t)
+	for _, i := range []int{599, 3, 77} {
+		name := fmt.Sprint("j", i)
+		other.call(submit(t, name, "r", name))
+		if got, want := other.g.Home(job.ID(name)), d.g.Home(job.ID(name)); got != want {
+			t.Errorf("%s is at home in %s alone and in %s among others", name, got, want)
+		}
+	}
+	for i := range 50 {
+		name := fmt.Sprint("large", i)
+		d.call(rigid(t, name, 1024, 1))
+		if home := d.g.Home(job.ID(name)); home != "b" {
+			t.Fatalf("%s, which only slices of b could run, is at home in %q", name, home)
+		}
+		if to := d.sent(protocol.Adopt); !slices.Equal(to, []string{"b"}) {
+			t.Fatalf("%v are to adopt %s", to, name)
+		}
+	}
+	zone := protocol.Address{Role: protocol.Zone, ID: "b"}
+	d.step(protocol.Message{Kind: protocol.Adopted, From: zone, Job: "large0", Epoch: 1, Generation: 1})
+	for _, m := range []protocol.Message{{Kind: protocol.PauseJob, Flag: true}, {Kind: protocol.Cancel}} {
+		m.Job, m.Request = "large0", fmt.Sprint("r", m.Kind)
+		d.call(m)
+		if to := d.sent(m.Kind); !slices.Equal(to, []string{"b"}) {
+			t.Errorf("message %d goes to %v", m.Kind, to)
+		}
+	}
+	d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "large0", Epoch: 1, Generation: 1, Verdict: job.Verdict{State: job.Cancelled}, At: d.now})
+	d.call(protocol.Message{Kind: protocol.Requeue, Job: "large0", Request: "again"})
+	if d.g.Home("large0") != "b" || !slices.Equal(d.sent(protocol.Adopt), []string{"b"}) {
+		t.Errorf("another life of it is at home in %s", d.g.Home("large0"))
+	}
+}
+
+// TestANextJobOfANameWaitsForTheOldHome, wherever its own is.
+func TestANextJobOfANameWaitsForTheOldHome(t *testing.T) {
+	d := twoZones(t)
+	moved := false
+	for i := range 20 {
+		name := job.ID(fmt.Sprint("j", i))
+		d.call(submit(t, string(name), "first", "one"))
+		home, of := d.g.Home(name), d.g.Life(name)
+		zone := protocol.Address{Role: protocol.Zone, ID: string(home)}
+		d.step(protocol.Message{Kind: protocol.Adopted, From: zone, Job: name, Epoch: 1, Generation: of})
+		d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: name, Epoch: 1, Generation: of, Verdict: job.Verdict{State: job.Finished}, At: d.now})
+		m := submit(t, string(name), "second", "two")
+		m.Flag = true
+		d.call(m)
+		if to := d.sent(protocol.Forget); !slices.Equal(to, []string{string(home)}) || d.find(protocol.Adopt) != nil {
+			t.Fatalf("%v are to forget a job of %s, and the next one is sent out: %v", to, home, d.sent(protocol.Adopt))
+		}
+		d.step(protocol.Message{Kind: protocol.Forgotten, From: zone, Job: name, Generation: of})
+		d.step(protocol.Message{Kind: protocol.Purged, From: protocol.Address{Role: protocol.Executor}, Job: name, Generation: of + 1})
+		if to := d.sent(protocol.Adopt); !slices.Equal(to, []string{string(d.g.Home(name))}) {
+			t.Fatalf("then %v are to adopt the next, whose home is %s", to, d.g.Home(name))
+		}
+		moved = moved || d.g.Home(name) != home
+	}
+	if !moved {
+		t.Error("every next job has the home of the one before: the test shows nothing")
+	}
+}
+
+// TestAJobWithoutAKnownPlaceWaitsForItsHome: while nothing is known of the slices a job is accepted, and drawn when a zone is
+// known that could run it. The gate asks until it is.
+func TestAJobWithoutAKnownPlaceWaitsForItsHome(t *testing.T) {
+	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2", "n3"}}})
+	for _, m := range []protocol.Message{rigid(t, "large", 1024, 1), rigid(t, "small", 100, 1), rigid(t, "gone", 100, 1)} {
+		if r := d.call(m); r.Err != nil || d.find(protocol.Adopt) != nil {
+			t.Fatalf("%s: %v, adopt %v", m.Spec.Name, r.Err, d.sent(protocol.Adopt))
+		}
+	}
+	asked := func(want ...string) {
+		t.Helper()
+		d.now += 100e9
+		d.step(protocol.Message{Kind: protocol.Tick})
+		if to := d.sent(protocol.Inventory); !slices.Equal(to, want) {
+			t.Errorf("%v are asked for what they have, want %v", to, want)
+		}
+	}
+	asked("n1", "n2", "n3")
+	d.call(protocol.Message{Kind: protocol.Cancel, Job: "gone", Request: "c"})
+	if len(d.sent(protocol.Adopt)) != 1 || d.g.Home("gone") == "" {
+		t.Errorf("nobody ends what was cancelled: %v", d.said)
+	}
+	d.report("n1", 512)
+	if d.g.Home("small") != "a" || d.g.Home("large") != "" || !slices.Equal(d.sent(protocol.Adopt), []string{"a"}) {
+		t.Errorf("small is at home in %q, large in %q", d.g.Home("small"), d.g.Home("large"))
+	}
+	asked("n2", "n3")
+	d.report("n3", 2048)
+	if d.g.Home("large") != "b" {
+		t.Errorf("large is at home in %q", d.g.Home("large"))
+	}
+	d.report("n2", 2048)
+	asked()
+}
+
+// TestWhatNoOneZoneCouldRun is refused with what one could, once all nodes have reported.
+func TestWhatNoOneZoneCouldRun(t *testing.T) {
+	d := twoZones(t)
+	refused := func(m protocol.Message, words ...string) {
+		t.Helper()
+		r := d.call(m)
+		if errkind.Of(r.Err) != errkind.Invalid && errkind.Of(r.Err) != errkind.Exhausted {
+			t.Fatalf("%s is taken: %v", m.Spec.Name, r.Err)
+		}
+		for _, w := range words {
+			if !strings.Contains(r.Err.Error(), w) {
+				t.Errorf("%q does not say %q", r.Err, w)
+			}
+		}
+	}
+	refused(rigid(t, "wide", 100, 5), "in none of the 2 zones", "in b it needs 5 slices", "slices: 4")
+	if r := d.call(rigid(t, "fits", 100, 4)); r.Err != nil || d.g.Home("fits") != "b" {
+		t.Errorf("%v, at home in %s", r.Err, d.g.Home("fits"))
+	}
+	d.call(protocol.Message{Kind: protocol.SetQueue, Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 5}})
+	var caps []int
+	for i := range d.said {
+		if d.said[i].Kind == protocol.QueueChanged {
+			caps = append(caps, d.said[i].Queue.Cap)
+		}
+	}
+	if !slices.Equal(caps, []int{3, 2}) || !slices.Equal(d.sent(protocol.QueueChanged), []string{"a", "b"}) {
+		t.Errorf("of a cap of 5 the zones are told %v", caps)
+	}
+	refused(rigid(t, "capped", 100, 4), "queue default may hold 5, 3 of them in one of the 2 zones")
+	refused(rigid(t, "elsewhere", 1024, 3), "where it could queue default's share of its cap of 5 is smaller", "a cap of at least 6")
+	zone := func(id string, limit int) protocol.Message {
+		return protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Zone, ID: id}, Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}
+	}
+	d.step(zone("a", 3))
+	d.now = d.now.Add(time.Second)
+	d.step(protocol.Message{Kind: protocol.Tick})
+	if to := d.sent(protocol.QueueChanged); !slices.Equal(to, []string{"b"}) {
+		t.Errorf("a has said what it has, and %v are told again", to)
+	}
+	if d.step(zone("b", 5)); !slices.Equal(d.sent(protocol.QueueChanged), []string{"b"}) {
+		t.Error("b holds to the whole cap, and nobody tells it")
+	}
+	d.call(protocol.Message{Kind: protocol.SetQueue, Request: "q1", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 1}})
+	d.call(rigid(t, "one", 100, 1))
+	if d.g.Home("one") != "a" {
+		t.Errorf("a job whose queue has no share in b is at home in %q", d.g.Home("one"))
+	}
+}
+
+// TestBadZones are named.
+func TestBadZones(t *testing.T) {
+	for name, zones := range map[string][]gate.Zone{
+		"it needs a zone":        nil,
+		`zones[1] is called "a"`: {{ID: "a", Nodes: []job.NodeID{"n"}}, {ID: "a", Nodes: []job.NodeID{"m"}}},
+		`zone "b" has no node`:   {{ID: "a", Nodes: []job.NodeID{"n"}}, {ID: "b"}},
+		`node "n" is one of`:     {{ID: "a", Nodes: []job.NodeID{"n"}}, {ID: "b", Nodes: []job.NodeID{"n"}}},
+	} {
+		if _, err := gate.New(gate.Config{Zones: zones}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v: %v, want %s", zones, err, name)
+		}
+	}
+}
+
+// TestAHomeThatIsNotThere is found before anything is decided.
+func TestAHomeThatIsNotThere(t *testing.T) {
+	d := twoZones(t)
+	for i := range 9 {
+		d.call(submit(t, fmt.Sprint("j", i), fmt.Sprint("r", i), fmt.Sprint("d", i)))
+	}
+	if id, home, found := d.g.Stray(); found {
+		t.Fatalf("%s at home in %s is a stray", id, home)
+	}
+	fewer, err := gate.New(gate.Config{Zones: gate.Alone("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := job.ID("")
+	for _, f := range d.facts {
+		fewer.Apply(f)
+		if f.Kind == protocol.JobAccepted && f.Zone == "b" && (first == "" || f.Job < first) {
+			first = f.Job
+		}
+	}
+	if id, home, found := fewer.Stray(); !found || id != first || home != "b" {
+		t.Errorf("%s at home in %s (%v), want %s in b", id, home, found, first)
+	}
+}
