@@ -21,6 +21,8 @@ type Supply interface {
 	Reserved() []protocol.Reservation
 	// Free puts its gaps from now on into out, in order: all that a rigid job could have if no other's placement were reserved.
 	Free(now quantity.Instant, out []protocol.Gap) []protocol.Gap
+	// InDoubt: what its node has said of it is likely to be wrong, so nothing is asked of it now, and nothing of it is Free.
+	InDoubt(now quantity.Instant) bool
 }
 
 // Demand is what a planner asks whoever owns a rigid job.

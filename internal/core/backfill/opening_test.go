@@ -57,6 +57,8 @@ func (s *parkSlice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.
 	return s.Free(now, out)
 }
 
+func (s *parkSlice) InDoubt(quantity.Instant) bool { return false }
+
 func (s *parkSlice) Free(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	out = out[:0]
 	for _, g := range s.gaps {

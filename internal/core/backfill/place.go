@@ -25,6 +25,11 @@ func (p *Placement) same(q *Placement) bool {
 	return p.Start == q.Start && p.End == q.End && slices.Equal(p.Slices, q.Slices)
 }
 
+// inDoubt says whether any of its slices is.
+func (p *Placement) inDoubt(now quantity.Instant) bool {
+	return slices.ContainsFunc(p.Slices, func(s *Slice) bool { return s.InDoubt(now) })
+}
+
 // room is a slice that a rigid job could run on, its speed there, and when it is free.
 type room struct {
 	s     *Slice

@@ -22,6 +22,7 @@ type fake struct {
 	floor    market.Slice
 	gaps     []protocol.Gap
 	reserved []protocol.Reservation
+	doubted  bool
 	asks     uint64
 	started  []market.Piece
 	sent     []protocol.Message
@@ -63,6 +64,8 @@ func (s *fakeSlice) Free(_ quantity.Instant, out []protocol.Gap) []protocol.Gap 
 	s.looks++
 	return append(out[:0], s.gaps...)
 }
+func (s *fakeSlice) InDoubt(quantity.Instant) bool { return s.doubted }
+
 func (s *fakeSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 
 func (s *fakeSlice) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
@@ -191,6 +194,76 @@ func TestAPlaceThatHoldsNoPieceIsNotAskedFor(t *testing.T) {
 		}
 		if !c.asked && (again == quantity.Never || !pl.replan) {
 			t.Errorf("a place of %v: it is looked at again at %d, planned anew: %v", c.length, again, pl.replan)
+		}
+	}
+}
+
+// TestAPlaceInDoubtIsKeptUntilItsTime: nothing is asked of its slice meanwhile and nothing withdrawn, so that a gang does not move back and
+// forth, and nobody else is sold its time. When it is to begin and the doubt is not over, it has no place there.
+func TestAPlaceInDoubtIsKeptUntilItsTime(t *testing.T) {
+	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
+	gap := protocol.Gap{Start: later, End: quantity.Never}
+	for _, seen := range []bool{false, true} { // whether the node has said by then that it reserves the time
+		x, pl, j, s := alone(gap)
+		x.job = j
+		pl.Plan(now, nil)
+		place, _ := j.Placement()
+		if seen {
+			x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: place.Start, End: place.End}}
+		}
+		pl.Seen(s)
+		doubt := func(now quantity.Instant, doubted bool, gaps ...protocol.Gap) quantity.Instant {
+			x.doubted, x.gaps, x.sent = doubted, gaps, nil
+			pl.InvalidateSlice(s)
+			pl.Lapse(now)
+			return pl.Plan(now, nil)
+		}
+		stays := func(when string) {
+			t.Helper()
+			if p, ok := j.Placement(); !ok || !p.same(&place) || len(x.sent) > 0 {
+				t.Errorf("%s, seen %v: it is placed at %+v (%v), and %+v was sent", when, seen, p, ok, x.sent)
+			}
+			if left := s.Taken([]protocol.Gap{gap}); left[0].Start == later {
+				t.Errorf("%s, seen %v: its time is for sale: %v", when, seen, left)
+			}
+		}
+		if wake := doubt(now.Add(2*time.Second), true); wake != later {
+			t.Errorf("it is looked at again at %v, want %v, when it is to begin", wake, later)
+		}
+		stays("in doubt")
+		if seen {
+			doubt(now.Add(4*time.Second), false, gap)
+			stays("behind the doubt")
+			doubt(now.Add(6*time.Second), true)
+			stays("in doubt again")
+		}
+		if pl.Plan(later, nil); len(x.started) > 0 {
+			t.Errorf("seen %v: it is started in doubt: %+v", seen, x.started)
+		}
+		if p, ok := j.Placement(); ok {
+			t.Errorf("seen %v: it is placed at %+v, in doubt when it is to begin", seen, p)
+		}
+		if doubt(later.Add(time.Second), false, gap); len(x.started)+len(x.sent) == 0 {
+			t.Errorf("seen %v: nothing is done behind the doubt", seen)
+		}
+	}
+}
+
+// TestNobodyIsPlacedAnewInDoubt: only who held the place before keeps it on a slice in doubt, and only where it may run.
+func TestNobodyIsPlacedAnewInDoubt(t *testing.T) {
+	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
+	for _, c := range []struct{ held, doubted, fits, stands bool }{
+		{true, true, true, true}, {false, true, true, false}, {true, false, true, false}, {true, true, false, false},
+	} {
+		x, pl, j, s := alone()
+		x.doubted = c.doubted
+		j.place = Placement{Slices: []*Slice{s}, Start: later, End: later.Add(atomizer.RigidLength(x.spec, 1000))}
+		if c.held {
+			j.was = 1
+		}
+		pl.fits = []bool{c.fits}
+		if got := pl.stands(now, j); got != c.stands {
+			t.Errorf("%+v: its place stands: %v", c, got)
 		}
 	}
 }

@@ -85,10 +85,14 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 }
 
 // reserve asks the node for a reserved job's placement, as far as that is not reserved yet, and returns when to look again. A job's place
-// is asked for once each Retry: it may move more often than that, and the market sells nothing of it meanwhile.
+// is asked for once each Retry: it may move more often than that, and the market sells nothing of it meanwhile. Of a place in doubt nothing
+// is asked.
 func (pl *Planner) reserve(now quantity.Instant, h *reservation, out *protocol.Out) quantity.Instant {
 	again := h.job.reservedAt.Add(pl.cfg.Retry)
 	early := h.job.reservedAt != 0 && now < again
+	if h.place.inDoubt(now) {
+		return quantity.Never // until it is over, or its time has come
+	}
 	for _, s := range h.place.Slices {
 		switch {
 		case s.keeps(h), slices.ContainsFunc(s.pending, func(p *pending) bool { return p.job == h.job.Name() }), !s.clearFor(now, h):

@@ -149,16 +149,18 @@ func (pl *Planner) alter(p *Placement) {
 
 // find finds a rigid job's place around those of the reserved jobs before it: the one it had, if all of that is still to be had
 // and no other would let the job end clearly earlier, else the earliest. A place given up for one as good could be lost to
-// somebody on the way, and one that follows the clock or a jitter of views would never come to rest.
+// somebody on the way, and one that follows the clock or a jitter of views would never come to rest. So a reserved job's place on
+// slices in doubt is kept until it is to begin: by then what is known of them is likely to be right again, or it has none there.
 func (pl *Planner) find(now quantity.Instant, j *Job, most int) bool {
 	p, had := &j.place, len(j.place.Slices) > 0
 	known := j.lookedAt != 0 && j.lookedAt == pl.nth-1
 	j.lookedAt = pl.nth
-	if known && (!had || p.Start >= now) && pl.altered.Next(0) < 0 {
+	holds := had && p.Start >= now && (p.Start > now || !p.inDoubt(now))
+	if known && (!had || holds) && pl.altered.Next(0) < 0 {
 		return had
 	}
 	pl.findFits(now, j)
-	kept := had && p.Start >= now && (known && !pl.altered.Has(p.Slices[0].node.at) || pl.stands(j))
+	kept := holds && (known && !pl.altered.Has(p.Slices[0].node.at) || pl.stands(now, j))
 	var best Placement
 	found := false
 	if known && (kept || !had) {
@@ -197,13 +199,15 @@ func (pl *Planner) findFits(now quantity.Instant, j *Job) {
 	}
 }
 
-// stands says whether all of the place that a job had is still to be had.
-func (pl *Planner) stands(j *Job) bool {
+// stands says whether all of the place that a job had is still to be had. Of a slice in doubt nobody knows: there it stands if it was
+// reserved.
+func (pl *Planner) stands(now quantity.Instant, j *Job) bool {
 	p := &j.place
 	p.Speed = math.MaxInt64
 	for _, s := range p.Slices {
 		r := room{gaps: pl.roomFor(s, 0)}
-		if !pl.fits[s.Class().At()] || !r.free(p.Start, p.End) || j.Avoids(s) {
+		free := r.free(p.Start, p.End) || j.was > 0 && s.InDoubt(now)
+		if !pl.fits[s.Class().At()] || !free || j.Avoids(s) {
 			return false
 		}
 		p.Speed = min(p.Speed, s.Class().SpeedOf(j.Spec()))

@@ -122,7 +122,7 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.turnSlices(now)
 	z.planner.LineUp()
 	z.keepCaps(now)
-	wake := z.planRigid(now, out)
+	wake := z.planner.Plan(now, out)
 	wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
 	return min(wake, z.planner.Unanswered(), z.stales.Next(), z.home.Next(now))
 }

@@ -39,6 +39,9 @@ func Audit(z *Zone, now quantity.Instant) []string {
 // Viewed is the version of the slice's view that the zone goes by.
 func Viewed(z *Zone, id job.SliceID) uint64 { return z.slice(id).view.Version }
 
+// Doubted says whether nothing is asked of the slice now.
+func Doubted(z *Zone, id job.SliceID, now quantity.Instant) bool { return z.slice(id).stale > now }
+
 // Woken is when the zone has last asked to be woken.
 func Woken(z *Zone) quantity.Instant { return z.woken }
 

@@ -76,12 +76,6 @@ func (p *plain) stirSlices() {
 func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z := p.z
 	z.lapse(now)
-	wake, stale := quantity.Never, quantity.Never
-	for s := range z.offeredSlices() {
-		if s.stale > now {
-			stale = min(stale, s.stale)
-		}
-	}
 	var rigid []*backfill.Job
 	for _, j := range z.home.Live() {
 		if r := entryOf(j).rigid; r != nil {
@@ -91,9 +85,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	z.planner.Anew(rigid)
 	z.keepCaps(now)
 	p.stirSlices()
-	if stale == quantity.Never {
-		wake = z.planner.Plan(now, out)
-	}
+	wake := z.planner.Plan(now, out)
 	p.stirSlices()
 	wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
 	for s := range z.offeredSlices() { // a refusal may have left one alone meanwhile

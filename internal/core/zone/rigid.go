@@ -56,6 +56,9 @@ func (s *slice) Free(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	return s.free(now, anyRigid, out)
 }
 
+// InDoubt says whether nothing is asked of it now.
+func (s *slice) InDoubt(now quantity.Instant) bool { return s.stale > now }
+
 // placer is the zone as its planner sees it.
 type placer Zone
 
@@ -80,12 +83,4 @@ func (z *placer) Job(id job.ID) *backfill.Job {
 		return entryOf(j).rigid
 	}
 	return nil
-}
-
-// planRigid serves rigid jobs before the market opens. It returns when to look again.
-func (z *Zone) planRigid(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	if z.stales.Next() != quantity.Never {
-		return quantity.Never // a fresh view is on its way; a plan made now would be moved back and forth
-	}
-	return z.planner.Plan(now, out)
 }

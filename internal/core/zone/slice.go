@@ -136,7 +136,7 @@ func (z *Zone) slice(id job.SliceID) *slice {
 // count as free.
 func (s *slice) free(now quantity.Instant, whose party, out []protocol.Gap) []protocol.Gap {
 	out = out[:0]
-	if !s.view.Usable || s.stale > now {
+	if !s.view.Usable || s.InDoubt(now) {
 		return out
 	}
 	for i, g := range s.view.Gaps {
