@@ -79,7 +79,7 @@ func Direction(pkgs []Package) []string {
 // in it, and the market above. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "trp": 3, "job": 4,
-	"forecast": 4, "ends": 5, "protocol": 5, "status": 6, "timeline": 6, "market/score": 6, "market/trust": 6, "market/clearing": 6, "policy": 7, "atomizer": 7, "capture": 6,
+	"forecast": 4, "ends": 5, "protocol": 5, "status": 6, "timeline": 6, "market/score": 6, "market/trust": 6, "market/clearing": 6, "flow": 6, "policy": 7, "atomizer": 7, "capture": 6,
 	"foresight": 7, "actor": 7, "market": 8, "home": 8, "home/view": 9, "backfill": 9, "gate": 10, "zone": 10, "node": 10, "arrangement": 11,
 }
 

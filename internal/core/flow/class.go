@@ -1,0 +1,92 @@
+package flow
+
+import (
+	"fmt"
+	"math/bits"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// MaxClasses bounds the size classes, so that what is counted by class fits into a word.
+const MaxClasses = 8
+
+// Class is a size class, from 0, the smallest. A demand is of the smallest class whose level holds it; a free fragment (a
+// slice that nobody holds) is of the largest class whose level it holds, so it serves every demand of that class and below.
+type Class uint8
+
+// Classes are the levels of the size classes, rising: capacities of the kinds of slices that there are.
+type Classes []quantity.Amount
+
+// Of is the class of a demand; ok is false if it is larger than every level.
+func (c Classes) Of(demand quantity.Amount) (class Class, ok bool) {
+	for i, level := range c {
+		if demand <= level {
+			return Class(i), true
+		}
+	}
+	return 0, false
+}
+
+// Holds is the class of a fragment of a capacity; ok is false if it is below every level, and is of use to nobody.
+func (c Classes) Holds(capacity quantity.Amount) (class Class, ok bool) {
+	for i := len(c) - 1; i >= 0; i-- {
+		if capacity >= c[i] {
+			return Class(i), true
+		}
+	}
+	return 0, false
+}
+
+func (c Classes) validate(problem func(bad bool, format string, args ...any)) {
+	problem(len(c) == 0 || len(c) > MaxClasses, "flow: there are %d size classes; give 1 to %d levels", len(c), MaxClasses)
+	for i := range c {
+		problem(c[i] <= 0, "flow: level %d of the size classes is %d; it must be positive", i, c[i])
+		problem(i > 0 && c[i] <= c[i-1], "flow: level %d of the size classes is %d, not above level %d (%d); list them rising", i, c[i], i-1, c[max(0, i-1)])
+	}
+}
+
+// Fragments counts fragments of one node by their own class, at most 255 of each.
+type Fragments [MaxClasses]uint8
+
+// AtLeast is how many are large enough for a class.
+func (f *Fragments) AtLeast(c Class) int {
+	n := 0
+	for i := int(c); i < MaxClasses; i++ {
+		n += int(f[i])
+	}
+	return n
+}
+
+// Fit is the smallest class of fragment there that serves a class; ok is false if there is none.
+func (f *Fragments) Fit(c Class) (fragment Class, ok bool) {
+	for i := int(c); i < MaxClasses; i++ {
+		if f[i] > 0 {
+			return Class(i), true
+		}
+	}
+	return 0, false
+}
+
+// String lists the counts, for tests and people.
+func (f Fragments) String() string { return fmt.Sprint([MaxClasses]uint8(f)) }
+
+// Hint is what is remembered of a node's free fragments: two bits for each class, which say whether none, one, two or three,
+// or more of its fragments are large enough for it.
+type Hint uint16
+
+// hintOf rounds counts down to a hint.
+func hintOf(f *Fragments) Hint {
+	hint, n := Hint(0), 0
+	for i := MaxClasses - 1; i >= 0; i-- {
+		n += int(f[i])
+		hint |= Hint(min(bits.Len(uint(n)), 3)) << (2 * i)
+	}
+	return hint
+}
+
+// Level of a class: 0 if no fragment was large enough, else 1 to 3.
+func (h Hint) Level(c Class) int { return int(h>>(2*c)) & 3 }
+
+// above is what is left for larger classes, as an order: of two nodes that serve a class equally well the one with less above
+// is taken, so that large fragments stay whole for those who need them.
+func (h Hint) above(c Class) Hint { return h >> (2*c + 2) }
