@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -48,7 +49,7 @@ func play(ctx context.Context, m market.Config, seed uint64, moves []move) (*out
 	specs := workload.Specs{Agents: true, Grace: 2 * time.Second, TauMin: 20 * time.Second}
 	agents := map[string]bidder.Strategy{}
 	world, err := sim.New(sim.Options{
-		ZoneID: "zone", Gate: g, Zone: z, Seed: seed, Observer: watch,
+		Gate: g, Zones: []actor.ZoneAt{{ID: "zone", Zone: z}}, Seed: seed, Observer: watch,
 		Nodes:  []sim.Node{{ID: "n", Actor: node.New(node.Config{ID: "n", Zone: "zone", Horizon: horizon, GrantTTL: 200 * time.Millisecond}), Slices: cluster()}},
 		Source: &list{jobs: jobs},
 		Spec:   func(j *workload.Job) (*job.Spec, error) { return specs.Spec(j, j.Name()) },

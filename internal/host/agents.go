@@ -29,7 +29,6 @@ const (
 // no agent can block the loop. All of it is soft: a daemon that comes back knows no session.
 type agents struct {
 	keys keyring
-	zone protocol.Address
 	send func(protocol.Message)       // never refuses
 	try  func(protocol.Message) error // refuses when there is too much
 	// recall is the digest of an external job that the archive has; ok is false where it has none.
@@ -122,9 +121,9 @@ func (a *agents) release(s *session) {
 	s.wake()
 }
 
-// message is one of a job's agent to the zone.
+// message is one of a job's agent to its job's home, which the loop knows (Host.route).
 func (a *agents) message(k protocol.Kind, name job.ID, session uint64) protocol.Message {
-	return protocol.Message{Kind: k, From: protocol.Address{Role: protocol.Bidder, ID: string(name)}, To: a.zone, Job: name, Session: session}
+	return protocol.Message{Kind: k, From: protocol.Address{Role: protocol.Bidder, ID: string(name)}, To: protocol.Address{Role: protocol.Zone}, Job: name, Session: session}
 }
 
 // attend says to the zone that an agent has come or gone.

@@ -76,7 +76,7 @@ func agentRig(t *testing.T) (*rig, *book) {
 	t.Helper()
 	r, b := newRig(t), &book{}
 	r.actors = func() actor.Set {
-		return actor.Set{Gate: &toyGate{toy{step: accept}}, Zone: &caller{book: b, seen: map[job.ID]uint64{}}, Node: &toyNode{}}
+		return actor.Alone("z", "n", &toyGate{toy{step: accept}}, &caller{book: b, seen: map[job.ID]uint64{}}, &toyNode{})
 	}
 	return r, b
 }
@@ -162,7 +162,7 @@ func TestNegotiation(t *testing.T) {
 	}
 	defer reel.Close()
 	live := len(b.all(protocol.Answer))
-	if _, err := sim.Replay(reel, r.actors().Parties("z", "n"), nil); err != nil {
+	if _, err := sim.Replay(reel, r.actors().Parties(), nil); err != nil {
 		t.Error(err)
 	}
 	if again := len(b.all(protocol.Answer)) - live; again != live {

@@ -135,7 +135,7 @@ func purging(name job.ID, before job.Generation) protocol.Message {
 
 func archiveRig(t *testing.T) (*rig, *librarian, *cabinet) {
 	r, g, c := newRig(t), &librarian{}, &cabinet{Archive: memory.New()}
-	r.actors = func() actor.Set { return actor.Set{Gate: g, Zone: &toyZone{}, Node: &toyNode{}} }
+	r.actors = func() actor.Set { return actor.Alone("z", "n", g, &toyZone{}, &toyNode{}) }
 	r.options = func(o *Options) {
 		o.Archive = func(string, bool) (archive.Archive, error) { return c, nil }
 		o.NoTape = true
@@ -494,7 +494,7 @@ func (g *requeued) Life(id job.ID) job.Generation {
 func TestAListSaysHowManyAreOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, g, c := archiveRig(t)
-		r.actors = func() actor.Set { return actor.Set{Gate: g, Zone: &shelved{}, Node: &toyNode{}} }
+		r.actors = func() actor.Set { return actor.Alone("z", "n", g, &shelved{}, &toyNode{}) }
 		h, stop := r.start(t)
 		for i, name := range []job.ID{"a", "b", "c", "d", "e"} {
 			zone, err := archive.NewPart(protocol.Zone, name, 1, []protocol.Fact{{
@@ -521,7 +521,7 @@ func TestAListSaysHowManyAreOlder(t *testing.T) {
 func TestAnEarlierLifeIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, c := archiveRig(t)
-		r.actors = func() actor.Set { return actor.Set{Gate: &requeued{}, Zone: &shelved{}, Node: &toyNode{}} }
+		r.actors = func() actor.Set { return actor.Alone("z", "n", &requeued{}, &shelved{}, &toyNode{}) }
 		h, stop := r.start(t)
 		for name, g := range map[job.ID]job.Generation{"a": 1, "b": 1, "c": 1} {
 			zone, err := archive.NewPart(protocol.Zone, name, g, []protocol.Fact{{

@@ -19,9 +19,9 @@ import (
 func BenchmarkSubmit(b *testing.B) {
 	var inv inventory.Inventory = fixed{}
 	h, err := Open(context.Background(), Options{
-		DataDir: b.TempDir() + "/data", ZoneID: "z", NodeID: "n", Inventory: inv, SnapshotRecords: 1 << 40, SnapshotBytes: 1 << 40,
+		DataDir: b.TempDir() + "/data", Machine: "n", Inventory: inv, SnapshotRecords: 1 << 40, SnapshotBytes: 1 << 40,
 		Actors: func() actor.Set {
-			return actor.Set{Gate: &toyGate{toy{step: acceptAll}}, Zone: &toyZone{}, Node: &toyNode{}}
+			return actor.Alone("z", "n", &toyGate{toy{step: acceptAll}}, &toyZone{}, &toyNode{})
 		},
 		Journal:  func(dir string) (journal.Journal, error) { return local.Open(dir, local.Options{}) },
 		Executor: func(Env) (executor.Executor, Files, error) { return &deaf{}, nil, nil },

@@ -115,7 +115,7 @@ func filesRig(t *testing.T) (*rig, *shelf, *running) {
 	r, s, z := newRig(t), &shelf{dir: t.TempDir()}, &running{}
 	z.set(false, sub(1, 5, 6), sub(2, 9, 0))
 	r.actors = func() actor.Set {
-		return actor.Set{Gate: &toyGate{toy{step: accept}}, Zone: z, Node: &toyNode{}}
+		return actor.Alone("z", "n", &toyGate{toy{step: accept}}, z, &toyNode{})
 	}
 	r.options = func(o *Options) {
 		o.Executor = func(Env) (executor.Executor, Files, error) { return r.executor, s, nil }

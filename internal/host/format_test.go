@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -100,12 +101,15 @@ func TestFactsOfAnotherNodeAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The gate's facts have no name in them; the zone's and node's do.
-	r.options = func(o *Options) { o.ZoneID, o.NodeID = "other", "other" }
+	first := r.actors
+	r.actors = func() actor.Set {
+		return actor.Alone("other", "other", &toyGate{toy{step: accept}}, &toyZone{}, &toyNode{})
+	}
 	h, err := r.open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := h.actors.Node.(*toyNode)
+	a := h.actors.Nodes[0].Node.(*toyNode)
 	a.step = func(a *toy, _ quantity.Instant, _ protocol.Message, out *protocol.Out) {
 		a.fact(out, protocol.Fact{Kind: protocol.Booted, Epoch: 1})
 	}
@@ -116,7 +120,7 @@ func TestFactsOfAnotherNodeAreRefused(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.options = nil
+	r.actors = first
 	if _, err := r.open(); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "node other") {
 		t.Errorf("got %v, want an error of kind invalid naming node other", err)
 	}

@@ -70,6 +70,8 @@ type toyGate struct{ toy }
 func (g *toyGate) Capture() capture.Run { return g.capture(protocol.Address{Role: protocol.Gate}) }
 
 func (g *toyGate) Check(quantity.Instant, *job.Spec) error { return nil }
+func (g *toyGate) Home(job.ID) job.ZoneID                  { return "z" }
+func (g *toyGate) Draw(*job.Spec) job.ZoneID               { return "z" }
 func (g *toyGate) Life(id job.ID) job.Generation {
 	if g.has(id) {
 		return 1
@@ -214,13 +216,13 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	return &rig{dir: filepath.Join(t.TempDir(), "data"), executor: &deaf{}, actors: func() actor.Set {
-		return actor.Set{Gate: &toyGate{toy{step: accept}}, Zone: &toyZone{}, Node: &toyNode{}}
+		return actor.Alone("z", "n", &toyGate{toy{step: accept}}, &toyZone{}, &toyNode{})
 	}}
 }
 
 func (r *rig) open() (*Host, error) {
 	o := Options{
-		DataDir: r.dir, Version: "test", ZoneID: "z", NodeID: "n", Actors: r.actors, Inventory: fixed{},
+		DataDir: r.dir, Version: "test", Machine: "n", Actors: r.actors, Inventory: fixed{},
 		Journal: func(dir string) (journal.Journal, error) {
 			j, err := local.Open(dir, local.Options{})
 			if err == nil && r.before != nil {

@@ -60,13 +60,18 @@ type Host struct {
 	executor  executor.Executor
 	files     Files // nil: none are kept
 	fabric    fabric.Fabric
-	named     atomic.Pointer[map[job.SliceID]protocol.Slice]
-	tape      *tape.Writer // nil: no tape
+	named     atomic.Pointer[map[job.SliceID]protocol.Slice] // slices by their names in the cluster
+	fullNames atomic.Pointer[map[job.SliceID]job.SliceID]    // those, by their names on this machine
+	tape      *tape.Writer                                   // nil: no tape
+
+	// nodes are the names of the nodes, by their numbers: set before anybody may ask.
+	nodes []job.NodeID
 
 	// What follows belongs to the goroutine of Open and then of Run.
 	actors   actor.Set
 	parties  []actor.Party
 	index    map[protocol.Address]int
+	heardOf  []bool             // of each party, whether the journal has facts of it
 	wakes    []quantity.Instant // earliest wanted Tick of each party; Never for none
 	clock    clock
 	position journal.Position
@@ -145,8 +150,8 @@ func (h *Host) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if z, ok := h.actors.Zone.(actor.Negotiator); ok {
-			h.observer.Negotiated(z.Negotiation())
+		if done, ok := h.negotiation(); ok {
+			h.observer.Negotiated(done)
 		}
 		h.dispatch()
 		if err := h.snapshot(); err != nil {
@@ -189,6 +194,7 @@ func (h *Host) turn() (inputs int) {
 		h.batch, h.queries = h.inbox.take(maxBatch, maxLooks, append(h.batch[:0], h.first...), h.queries)
 		h.first = nil
 		for i := range h.batch {
+			h.route(&h.batch[i])
 			if p, ok := h.index[h.batch[i].To]; ok {
 				h.step(p, &h.batch[i])
 			}

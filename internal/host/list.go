@@ -47,7 +47,7 @@ func (h *Host) hotJobs(ctx context.Context, q status.JobQuery) (out status.JobPa
 		var left []job.ID // what the gate does not have
 		page, err := ask(ctx, h, func(now quantity.Instant) status.JobPage {
 			at = now
-			page := h.actors.Zone.Page(now, part)
+			page := h.page(now, part)
 			// What the gate has forgotten, or begun another life of, its home may have to hear yet.
 			page.Jobs = slices.DeleteFunc(page.Jobs, func(j status.Job) bool {
 				life := h.actors.Gate.Life(j.Name)

@@ -182,7 +182,7 @@ func TestTimers(t *testing.T) {
 					}
 				}
 			}
-			return actor.Set{Gate: &toyGate{}, Zone: zone, Node: &toyNode{}}
+			return actor.Alone("z", "n", &toyGate{}, zone, &toyNode{})
 		}
 		h, stop := r.start(t)
 		h.fabric.Send(protocol.Message{Kind: protocol.Adopt, To: h.parties[1].Address})
@@ -246,7 +246,7 @@ func TestBrokenInvariantLeavesItsCauseOnTheTape(t *testing.T) {
 	r.actors = func() actor.Set {
 		zone := &toyZone{}
 		zone.step = func(*toy, quantity.Instant, protocol.Message, *protocol.Out) { panic("broken") }
-		return actor.Set{Gate: &toyGate{}, Zone: zone, Node: &toyNode{}}
+		return actor.Alone("z", "n", &toyGate{}, zone, &toyNode{})
 	}
 	h, err := r.open()
 	if err != nil {

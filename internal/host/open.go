@@ -53,8 +53,8 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	h.started = h.clock.now()
 	h.agents = &agents{
 		recall: h.archivedAgent,
-		keys:   keyring{dir: o.DataDir}, zone: protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)},
-		send: h.inbox.put, try: h.inbox.call, jobs: map[job.ID]*agent{},
+		keys:   keyring{dir: o.DataDir},
+		send:   h.inbox.put, try: h.inbox.call, jobs: map[job.ID]*agent{},
 	}
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -67,8 +67,11 @@ func (h *Host) open(ctx context.Context) (err error) {
 		return err
 	}
 	h.actors = h.opts.Actors()
-	h.parties = h.actors.Parties(h.opts.ZoneID, h.opts.NodeID)
-	h.wakes = neverWakes(len(h.parties))
+	h.parties = h.actors.Parties()
+	for i := range h.actors.Nodes {
+		h.nodes = append(h.nodes, h.actors.Nodes[i].ID)
+	}
+	h.wakes, h.heardOf = neverWakes(len(h.parties)), make([]bool, len(h.parties))
 	for i, p := range h.parties {
 		h.index[p.Address] = i
 		if err = h.fabric.Attach(p.Address, h.inbox.put); err != nil {
@@ -82,6 +85,9 @@ func (h *Host) open(ctx context.Context) (err error) {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	if err = h.replay(); err != nil {
+		return err
+	}
+	if err = h.strays(); err != nil {
 		return err
 	}
 	if err = h.openArchive(); err != nil {
@@ -101,7 +107,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if h.gpus, err = inventory.Lock(inventory.LockDir, h.opts.Inventory.GPUs()); err != nil {
 		return err
 	}
-	list, err := h.slices(ctx)
+	dealt, err := h.slices(ctx)
 	if err != nil {
 		return err
 	}
@@ -115,30 +121,8 @@ func (h *Host) open(ctx context.Context) (err error) {
 	}
 	h.dispatch()
 	h.sweep()
-	h.first = []protocol.Message{{
-		Kind: protocol.Inventory, From: h.executorAddress(), To: h.nodeAddress(), Slices: list, Found: found,
-	}}
+	h.first = h.inventories(dealt, found)
 	return nil
-}
-
-func (h *Host) nodeAddress() protocol.Address {
-	return protocol.Address{Role: protocol.Node, ID: string(h.opts.NodeID)}
-}
-
-func (h *Host) executorAddress() protocol.Address {
-	return protocol.Address{Role: protocol.Executor, ID: string(h.opts.NodeID)}
-}
-
-// heard takes what the executor says; it can only speak to its own node, and to the gate about purged files.
-func (h *Host) heard(m protocol.Message) {
-	m.From, m.To = h.executorAddress(), h.nodeAddress()
-	if m.Kind == protocol.Purged {
-		m.To = h.gateAddress()
-	}
-	if m.Kind == protocol.Ailing {
-		h.ail(m)
-	}
-	h.inbox.put(m)
 }
 
 func (h *Host) openTape() error {

@@ -58,11 +58,10 @@ type Options struct {
 	DataDir string
 	// Version and Commit of the build.
 	Version, Commit string
-	// ZoneID and NodeID are the addresses of the actors. The gate has none.
-	ZoneID job.ZoneID
-	NodeID job.NodeID
+	// Machine is the name of this machine, for people.
+	Machine job.NodeID
 	// Actors makes fresh actors with the daemon's configuration. It is called at start, and again to prove a snapshot
-	// before it replaces the journal.
+	// before it replaces the journal. The nodes are numbered in their order (node.Config.Number).
 	Actors func() actor.Set
 	// Config of the actors, as JSON, for the tape.
 	Config json.RawMessage
@@ -120,8 +119,7 @@ func (o *Options) check() error {
 			errs = append(errs, errors.New("host: Options."+what+" is not set"))
 		}
 	}
-	need(o.ZoneID != "", "ZoneID")
-	need(o.NodeID != "", "NodeID")
+	need(o.Machine != "", "Machine")
 	need(o.Actors != nil, "Actors")
 	need(o.Journal != nil, "Journal")
 	need(o.Executor != nil, "Executor")

@@ -102,7 +102,7 @@ func (h *Host) purgeUnknown(id job.ID) {
 		}
 		life, err := h.archivedLife(id) // it may have left memory just now
 		if err == nil && life == 0 {
-			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: h.executorAddress(), Job: id}, h.position)
+			h.executor.Do(protocol.Message{Kind: protocol.Purge, From: h.gateAddress(), To: protocol.Address{Role: protocol.Executor}, Job: id}, h.position)
 		}
 		return err
 	})
@@ -134,7 +134,7 @@ func (h *Host) missingSnapshots() {
 		if !gone[id] {
 			continue
 		}
-		if v, known := h.actors.Zone.Job(h.clock.now(), name); !known || !v.State.Final() {
+		if v, known := h.job(h.clock.now(), name); !known || !v.State.Final() {
 			lost = append(lost, name)
 		}
 	}

@@ -48,7 +48,7 @@ func TestForgottenJobsLeaveNoSnapshots(t *testing.T) {
 			accept(a, now, in, out)
 		}
 		r.actors = func() actor.Set {
-			return actor.Set{Gate: &toyGate{toy{step: gate}}, Zone: z, Node: &toyNode{}}
+			return actor.Alone("z", "n", &toyGate{toy{step: gate}}, z, &toyNode{})
 		}
 		var mu sync.Mutex
 		var kept [][]bool
@@ -127,7 +127,7 @@ func TestEndedJobsLeaveNothingUnpacked(t *testing.T) {
 			accept(a, now, in, out)
 		}
 		r.actors = func() actor.Set {
-			return actor.Set{Gate: &toyGate{toy{step: gate}}, Zone: z, Node: &toyNode{}}
+			return actor.Alone("z", "n", &toyGate{toy{step: gate}}, z, &toyNode{})
 		}
 		var live [][]bool
 		s.unpacked = func(lives func(string) bool) {

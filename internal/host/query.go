@@ -35,7 +35,7 @@ func ask[T any](ctx context.Context, h *Host, f func(now quantity.Instant) T) (T
 
 // Job is one job. An error of kind NotFound: there is none of that name.
 func (h *Host) Job(ctx context.Context, name job.ID) (status.Job, error) {
-	return one(ctx, h, name, h.actors.Zone.Job, shown(h, name, actor.Zone.Job), func(j *status.Job) job.Generation { return j.Generation })
+	return one(ctx, h, name, h.job, shown(h, name, actor.Zone.Job), func(j *status.Job) job.Generation { return j.Generation })
 }
 
 // Standing is how jobs stand, without their histories, in the order of their names. An error of kind NotFound: there is none of
@@ -46,7 +46,7 @@ func (h *Host) Standing(ctx context.Context, names []job.ID) ([]status.Job, erro
 		found, err := ask(ctx, h, func(now quantity.Instant) []status.Job {
 			list := make([]status.Job, len(part))
 			for i, name := range part {
-				if j, ok := h.actors.Zone.Brief(now, name); ok && h.actors.Gate.Life(name) == j.Generation {
+				if j, ok := h.brief(now, name); ok && h.actors.Gate.Life(name) == j.Generation {
 					list[i] = j
 				}
 			}
@@ -57,7 +57,7 @@ func (h *Host) Standing(ctx context.Context, names []job.ID) ([]status.Job, erro
 		}
 		for i, name := range part {
 			if found[i].Name == "" { // on its way to its home, or unknown
-				if found[i], err = one(ctx, h, name, h.actors.Zone.Brief, shown(h, name, actor.Zone.Brief), func(j *status.Job) job.Generation { return j.Generation }); err != nil {
+				if found[i], err = one(ctx, h, name, h.brief, shown(h, name, actor.Zone.Brief), func(j *status.Job) job.Generation { return j.Generation }); err != nil {
 					return nil, err
 				}
 			}
@@ -74,10 +74,12 @@ func (h *Host) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 			return status.Explanation{}, false, nil
 		}
 		// Where it would fit is a matter of the slices there are.
-		e, err := ask(ctx, h, func(now quantity.Instant) status.Explanation { return h.actors.Zone.ExplainFiled(now, facts[0].Record) })
+		e, err := ask(ctx, h, func(now quantity.Instant) status.Explanation {
+			return h.home(now, name).ExplainFiled(now, facts[0].Record)
+		})
 		return e, true, err
 	}
-	return one(ctx, h, name, h.actors.Zone.Explain, filed, func(e *status.Explanation) job.Generation { return e.Job.Generation })
+	return one(ctx, h, name, h.explain, filed, func(e *status.Explanation) job.Generation { return e.Job.Generation })
 }
 
 // adoption is how long a job may be on its way from the gate to its home before a question about it is given up.
@@ -147,19 +149,19 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 	}
 }
 
-// Slices lists this node's slices.
+// Slices lists the slices of this machine.
 func (h *Host) Slices(ctx context.Context) ([]status.Slice, error) {
-	return ask(ctx, h, h.actors.Node.Slices)
+	return ask(ctx, h, h.slicesOf)
 }
 
 // Windows lists what is advertised now.
 func (h *Host) Windows(ctx context.Context) ([]status.Window, error) {
-	return ask(ctx, h, h.actors.Zone.Windows)
+	return ask(ctx, h, h.windows)
 }
 
 // Queues lists the queues with their use.
 func (h *Host) Queues(ctx context.Context) ([]status.Queue, error) {
-	return ask(ctx, h, h.actors.Zone.Queues)
+	return ask(ctx, h, h.queues)
 }
 
 // History is what each slice did since then, as far back as is kept. It is put together from several looks.

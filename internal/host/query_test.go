@@ -45,7 +45,7 @@ func TestALongListIsReadInPieces(t *testing.T) {
 	z := &listedZone{n: 1000}
 	r := newRig(t)
 	r.actors = func() actor.Set {
-		return actor.Set{Gate: &lifeGate{toyGate{toy{step: accept}}}, Zone: z, Node: &toyNode{}}
+		return actor.Alone("z", "n", &lifeGate{toyGate{toy{step: accept}}}, z, &toyNode{})
 	}
 	h, stop := r.start(t)
 	for _, limit := range []int{0, 100, 300, 499, 500, 2000} {

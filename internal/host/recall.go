@@ -89,7 +89,7 @@ func shown[T any](h *Host, name job.ID, view func(actor.Zone, quantity.Instant, 
 
 // folded is a zone that has nothing but what was filed: what it shows follows from the facts alone.
 func folded(actors func() actor.Set, facts []protocol.Fact) actor.Zone {
-	z := actors().Zone
+	z := actors().Zones[0].Zone // any would show the same
 	for _, f := range facts {
 		z.Apply(f)
 	}

@@ -47,14 +47,14 @@ func waits(b *testing.B, i int) *job.Spec {
 // standing is the data directory of a daemon in which n jobs wait, as records or, once one was written, as a snapshot.
 func standing(b *testing.B, n int) Options {
 	b.Helper()
-	build, err := arrangement.Config{
-		Gate: gate.Config{Zones: gate.Alone("z"), MaxJobs: 2 * n}, Zone: zone.Config{ID: "z", Policy: fair.Policy{}}, Node: node.Config{ID: "n", Zone: "z"},
-	}.Build()
+	build, err := arrangement.Alone(
+		gate.Config{Zones: gate.Alone("z"), MaxJobs: 2 * n}, zone.Config{ID: "z", Policy: fair.Policy{}}, node.Config{ID: "n", Zone: "z"},
+	).Build()
 	if err != nil {
 		b.Fatal(err)
 	}
 	o := Options{
-		DataDir: b.TempDir() + "/data", ZoneID: "z", NodeID: "n", Inventory: fixed{}, NoTape: true, SnapshotRecords: 1 << 40, SnapshotBytes: 1 << 50,
+		DataDir: b.TempDir() + "/data", Machine: "n", Inventory: fixed{}, NoTape: true, SnapshotRecords: 1 << 40, SnapshotBytes: 1 << 50,
 		Actors:   func() actor.Set { return build() },
 		Journal:  func(dir string) (journal.Journal, error) { return local.Open(dir, local.Options{}) },
 		Executor: func(Env) (executor.Executor, Files, error) { return &deaf{}, nil, nil },

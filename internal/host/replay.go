@@ -85,10 +85,36 @@ func (h *Host) replay() error {
 func (h *Host) fold(f *protocol.Fact) error {
 	i, ok := h.index[f.Actor]
 	if !ok {
-		return errkind.Errorf(errkind.Invalid, "the journal in %s holds facts of %s, but this daemon is zone %s and node %s: start it with the names it had",
-			h.opts.DataDir, actor.Name(f.Actor), h.opts.ZoneID, h.opts.NodeID)
+		return errkind.Errorf(errkind.Invalid, "the journal in %s holds facts of %s, but this daemon is %s: start it with the name, the zones and the nodes it had",
+			h.opts.DataDir, actor.Name(f.Actor), actor.Names(h.parties[1:]))
 	}
+	h.heardOf[i] = true
 	h.parties[i].Actor.Apply(*f)
+	return nil
+}
+
+// strays refuses zones without one that is the home of a job, and nodes other than those that the journal has: what one of them promised
+// nobody would keep, and GPUs that are dealt otherwise could be sold while a subjob of before runs there.
+func (h *Host) strays() error {
+	if g, ok := h.actors.Gate.(actor.Strayer); ok {
+		if id, home, found := g.Stray(); found {
+			return errkind.Errorf(errkind.Invalid, "job %s has its home in zone %s, and this daemon is %s: start it with the zones it had", id, home, actor.Names(h.parties[1:]))
+		}
+	}
+	var with, without []actor.Party
+	for i, p := range h.parties {
+		switch {
+		case p.Address.Role != protocol.Node:
+		case h.heardOf[i]:
+			with = append(with, p)
+		default:
+			without = append(without, p)
+		}
+	}
+	if len(with) > 0 && len(without) > 0 {
+		return errkind.Errorf(errkind.Invalid, "%s was begun with %s, and GPUs would be dealt to %s too: start it with the nodes it had, or in another directory",
+			h.opts.DataDir, actor.Names(with), actor.Names(without))
+	}
 	return nil
 }
 

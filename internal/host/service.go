@@ -154,7 +154,7 @@ func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, 
 		if err := h.check(now, spec); err != nil {
 			return result{err: err}
 		}
-		return result{explanation: h.actors.Zone.DryRun(now, spec)}
+		return result{explanation: h.would(spec).DryRun(now, spec)}
 	})
 	if err == nil {
 		err = r.err
@@ -195,8 +195,18 @@ func (h *Host) SetQueue(ctx context.Context, request string, q protocol.Queue) e
 
 // Reserve takes time on a slice, or on all (empty slice), off the market and returns what stands for it on each.
 func (h *Host) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
-	reply, err := h.call(ctx, protocol.Message{Kind: protocol.Reserve, To: h.nodeAddress(), Request: request, Reservation: &r})
-	return reply.Made, err
+	if request == "" {
+		request = newRequest()
+	}
+	var made []protocol.Made
+	for _, i := range h.nodesOf(r.Slice) { // where one refuses, those before it stand, and the same request finds them again
+		reply, err := h.call(ctx, protocol.Message{Kind: protocol.Reserve, To: h.nodeAddress(i), Request: request, Reservation: &r})
+		if err != nil {
+			return made, err
+		}
+		made = append(made, reply.Made...)
+	}
+	return made, nil
 }
 
 // Cuts says what a reservation that cuts running subjobs short would cost, and changes nothing.
@@ -206,8 +216,8 @@ func (h *Host) Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, 
 		err  error
 	}
 	answer, err := ask(ctx, h, func(now quantity.Instant) result {
-		cuts, err := h.actors.Node.Cuts(now, r)
-		return result{h.actors.Zone.Costs(cuts), err}
+		cuts, err := h.cuts(now, r)
+		return result{cuts, err}
 	})
 	if err == nil {
 		err = answer.err
@@ -217,13 +227,13 @@ func (h *Host) Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, 
 
 // Unreserve withdraws a reservation.
 func (h *Host) Unreserve(ctx context.Context, request string, id uint64) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: h.nodeAddress(), Request: request, Reservation: &protocol.Reservation{ID: id}})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: h.nodeAddress(h.nodeOfReservation(id)), Request: request, Reservation: &protocol.Reservation{ID: id}})
 	return err
 }
 
 // Release lifts a quarantine after a person has looked.
 func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(), Request: request, Slice: slice})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(h.nodesOf(slice)[0]), Request: request, Slice: slice})
 	return err
 }
 
@@ -254,7 +264,7 @@ func (h *Host) About(ctx context.Context) (status.About, error) {
 		bytes, _ := h.journal.Size()
 		a := status.About{
 			Version: h.opts.Version, Commit: h.opts.Commit, Go: runtime.Version(),
-			Node: h.opts.NodeID, DataDir: h.opts.DataDir, Listen: h.opts.Listen,
+			Node: h.opts.Machine, DataDir: h.opts.DataDir, Listen: h.opts.Listen,
 			Mechanism: h.opts.Mechanism, Policy: h.opts.Policy, SingleUser: h.opts.SingleUser,
 			Isolation: h.executor.Isolation(), Inventory: h.opts.Inventory.Describe(),
 			Started: h.started, Uptime: now.Sub(h.started),

@@ -3,33 +3,128 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
-// slices lists what this node has, under names that are unique in a cluster: the node's name in front.
-func (h *Host) slices(ctx context.Context) ([]protocol.Slice, error) {
+// slices lists what each node has, by its place, under names that are unique in a cluster: the node's name in front. Where there are several
+// nodes the GPUs are dealt to them in turn: all slices of the i-th GPU, in order of id, are of node i mod n.
+func (h *Host) slices(ctx context.Context) ([][]protocol.Slice, error) {
 	list, err := h.opts.Inventory.Slices(ctx)
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Of(err), "list the slices of this machine: %w", err)
 	}
-	named := make([]protocol.Slice, len(list))
-	for i, s := range list {
-		s.ID = h.prefix() + s.ID
-		named[i] = s
+	dealt := make([][]protocol.Slice, len(h.nodes))
+	byID, gpus, own := make(map[job.SliceID]protocol.Slice, len(list)), map[string]int{}, map[job.SliceID]job.SliceID{}
+	for _, s := range list {
+		gpu, _, _ := strings.Cut(string(s.ID), "/")
+		if _, seen := gpus[gpu]; !seen {
+			gpus[gpu] = len(gpus)
+		}
+		at := gpus[gpu] % len(h.nodes)
+		full := job.SliceID(h.nodes[at]) + "/" + s.ID
+		own[s.ID], s.ID = full, full
+		dealt[at] = append(dealt[at], s)
+		byID[full] = s
 	}
-	byID := make(map[job.SliceID]protocol.Slice, len(named))
-	for _, s := range named {
-		byID[s.ID] = s
+	if len(h.nodes) > 1 && len(gpus) < len(h.nodes) {
+		return nil, errkind.Errorf(errkind.Invalid, "nodes: there are %d, and this machine has %d GPUs to deal among them: say at most %d nodes, and as many zones", len(h.nodes), len(gpus), len(gpus))
 	}
 	h.named.Store(&byID)
-	return named, nil
+	h.fullNames.Store(&own)
+	return dealt, nil
+}
+
+// inventories are the first messages to the nodes: what each has, and what was found of its subjobs.
+func (h *Host) inventories(dealt [][]protocol.Slice, found []protocol.Found) (first []protocol.Message) {
+	for i := range h.nodes {
+		m := protocol.Message{Kind: protocol.Inventory, From: h.executorAddress(i), To: h.nodeAddress(i), Slices: dealt[i]}
+		for _, f := range found {
+			if h.nodeOfToken(f.Token) == i {
+				m.Found = append(m.Found, f)
+			}
+		}
+		first = append(first, m)
+	}
+	return first
+}
+
+func (h *Host) nodeAddress(i int) protocol.Address {
+	return protocol.Address{Role: protocol.Node, ID: string(h.nodes[i])}
+}
+
+func (h *Host) executorAddress(i int) protocol.Address {
+	return protocol.Address{Role: protocol.Executor, ID: string(h.nodes[i])}
+}
+
+// nodeOfToken is the node that made a token, by its number; nodeOfReservation that of a reservation's id. The first, where there is none
+// of that number: it says that it does not know it.
+func (h *Host) nodeOfToken(t job.Token) int { return h.numbered(node.NumberOf(t)) }
+
+func (h *Host) nodeOfReservation(id uint64) int { return h.numbered(node.NumberOfReservation(id)) }
+
+func (h *Host) numbered(i int) int {
+	if i < 0 || i >= len(h.nodes) {
+		return 0
+	}
+	return i
+}
+
+// ownerOf is the node in front of a slice's name.
+func (h *Host) ownerOf(slice job.SliceID) job.NodeID {
+	owner, _, _ := strings.Cut(string(slice), "/")
+	return job.NodeID(owner)
+}
+
+// heard takes what the executor says; it can only speak to the nodes of this machine, and to the gate about purged files.
+func (h *Host) heard(m protocol.Message) {
+	at := h.nodeOfToken(m.Token)
+	if m.Token == (job.Token{}) && m.Slice != "" {
+		at = h.nodesOf(m.Slice)[0]
+	}
+	m.From, m.To = h.executorAddress(at), h.nodeAddress(at)
+	switch m.Kind {
+	case protocol.Purged:
+		m.To = h.gateAddress()
+	case protocol.Ailing: // is the machine's, and every node's
+		h.ail(m)
+		for i := range h.nodes {
+			m.From, m.To = h.executorAddress(i), h.nodeAddress(i)
+			h.inbox.put(m)
+		}
+		return
+	default: // about a subjob or a slice of one node
+	}
+	h.inbox.put(m)
+}
+
+// route addresses what an agent says to its job's home: where that is the gate knows.
+func (h *Host) route(m *protocol.Message) {
+	if m.From.Role != protocol.Bidder || m.To.ID != "" {
+		return
+	}
+	m.To.ID = string(h.actors.Zones[0].ID)
+	if home := h.actors.Gate.Home(m.Job); len(h.actors.Zones) > 1 && home != "" {
+		m.To.ID = string(home)
+	}
+}
+
+// full is a slice's name in the cluster, by its name on this machine.
+func (h *Host) full(own job.SliceID) job.SliceID {
+	if all := h.fullNames.Load(); all != nil {
+		if id, ok := (*all)[own]; ok {
+			return id
+		}
+	}
+	return job.SliceID(h.nodes[0]) + "/" + own
 }
 
 // slice describes one of them.
@@ -48,9 +143,9 @@ func (h *Host) use() func(job.SliceID) (map[int]int64, error) {
 		return nil
 	}
 	return func(id job.SliceID) (map[int]int64, error) {
-		own, ok := strings.CutPrefix(string(id), string(h.prefix()))
-		if !ok {
-			return nil, errkind.Errorf(errkind.NotFound, "slice %s is not of this node", id)
+		owner, own, ok := strings.Cut(string(id), "/")
+		if !ok || !slices.Contains(h.nodes, job.NodeID(owner)) {
+			return nil, errkind.Errorf(errkind.NotFound, "slice %s is not of this machine", id)
 		}
 		return meter.Use(job.SliceID(own))
 	}
@@ -69,8 +164,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (h *Host) prefix() job.SliceID { return job.SliceID(h.opts.NodeID) + "/" }
-
 // watch looks for processes that are not ours on the slices for as long as the daemon runs, and tells the node. The
 // function it returns ends that.
 func (h *Host) watch(ctx context.Context) (stop func()) {
@@ -78,13 +171,13 @@ func (h *Host) watch(ctx context.Context) (stop func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	ours := func(s job.SliceID, pid int) bool { return h.opts.Ours(h.prefix()+s, pid) }
+	ours := func(s job.SliceID, pid int) bool { return h.opts.Ours(h.full(s), pid) }
 	report := func(s inventory.Sighting) {
 		// It says each thing once, and none may be dropped: where too much waits it looks again later.
 		for waiting, _ := h.inbox.load(); waiting[world] >= patientRoom && pause(ctx, retryFirst); waiting, _ = h.inbox.load() {
 			continue
 		}
-		h.heard(protocol.Message{Kind: protocol.Foreign, Slice: h.prefix() + s.Slice, Flag: s.Present, Text: s.Text})
+		h.heard(protocol.Message{Kind: protocol.Foreign, Slice: h.full(s.Slice), Flag: s.Present, Text: s.Text})
 	}
 	var done sync.WaitGroup
 	done.Go(func() {

@@ -119,7 +119,7 @@ func (h *Host) beginSnapshot() error {
 	for _, p := range h.parties {
 		s.runs = append(s.runs, p.Actor.(capture.Source).Capture())
 	}
-	s.writer = newSnapshotWriter(to, h.parties, func() []actor.Party { return h.opts.Actors().Parties(h.opts.ZoneID, h.opts.NodeID) })
+	s.writer = newSnapshotWriter(to, h.parties, func() []actor.Party { return h.opts.Actors().Parties() })
 	h.taking = s
 	go s.writer.run()
 	return nil

@@ -48,7 +48,7 @@ func TestJobsOfOneCallShareASync(t *testing.T) {
 			}
 			accept(a, now, in, out)
 		}}}
-		return actor.Set{Gate: gate, Zone: &toyZone{}, Node: &toyNode{}}
+		return actor.Alone("z", "n", gate, &toyZone{}, &toyNode{})
 	}
 	opened, err := r.open()
 	if err != nil {

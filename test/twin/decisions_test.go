@@ -97,18 +97,18 @@ func (x *tale) seen(t *testing.T) string {
 	show := func(what string, v any) {
 		fmt.Fprintf(&b, "%s%s\n", what, fields(reflect.ValueOf(v), "Spec", "Job"))
 	}
-	for _, j := range everyJob(s.actors.Zone, now) {
+	for _, j := range everyJob(s.actors.Zones[0], now) {
 		show(string(j.Name), j)
-		e, _ := s.actors.Zone.Explain(now, j.Name)
+		e, _ := s.actors.Zones[0].Explain(now, j.Name)
 		show("  explained", e)
 	}
-	for _, w := range s.actors.Zone.Windows(now) {
+	for _, w := range s.actors.Zones[0].Windows(now) {
 		show("window", w)
 	}
-	for _, q := range s.actors.Zone.Queues(now) {
+	for _, q := range s.actors.Zones[0].Queues(now) {
 		show("queue", q)
 	}
-	show("dry run", s.actors.Zone.DryRun(now, spec(t, "tried", job.Items, 100, time.Second)))
+	show("dry run", s.actors.Zones[0].DryRun(now, spec(t, "tried", job.Items, 100, time.Second)))
 	return b.String()
 }
 
@@ -121,23 +121,23 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 		x.model = truly(x.slices)
 	}
 	horizon := 10 * time.Minute
-	build, err := arrangement.Config{
-		Gate: gate.Config{Zones: gate.Alone(zoneID), Horizon: horizon, External: true},
-		Zone: zone.Config{ID: zoneID, Policy: x.policy, Horizon: horizon, Market: x.market},
-		Node: node.Config{ID: nodeID, Zone: zoneID, Horizon: horizon},
-	}.Build()
+	build, err := arrangement.Alone(
+		gate.Config{Zones: gate.Alone(zoneID), Horizon: horizon, External: true},
+		zone.Config{ID: zoneID, Policy: x.policy, Horizon: horizon, Market: x.market},
+		node.Config{ID: nodeID, Zone: zoneID, Horizon: horizon},
+	).Build()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	script := &transcript{}
 	s := &story{t: t, actors: build(), oracle: newOracle(t)}
 	watched := func() actor.Set {
-		return actor.Set{Gate: gateScribe{s.actors.Gate, script}, Zone: zoneScribe{s.actors.Zone, script}, Node: nodeScribe{s.actors.Node, script, x.answers}}
+		return actor.Alone(zoneID, nodeID, gateScribe{s.actors.Gate, script}, zoneScribe{s.actors.Zones[0].Zone, script}, nodeScribe{s.actors.Nodes[0].Node, script, x.answers})
 	}
 	first := watched()
 	s.sim, err = sim.New(sim.Options{
-		Start: storyStart, ZoneID: zoneID, Model: x.model, Agent: x.agent, Faults: x.faults,
-		Gate: first.Gate, Zone: first.Zone, Nodes: []sim.Node{{ID: nodeID, Actor: first.Node, Slices: x.slices}},
+		Start: storyStart, Model: x.model, Agent: x.agent, Faults: x.faults,
+		Gate: first.Gate, Zones: first.Zones, Nodes: []sim.Node{{ID: nodeID, Actor: first.Nodes[0].Node, Slices: x.slices}},
 		Fact: s.oracle.fact,
 		Rebuild: func(a protocol.Address) protocol.Actor {
 			fresh := build()
@@ -146,11 +146,11 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 				s.actors.Gate = fresh.Gate
 				return watched().Gate
 			case protocol.Zone:
-				s.actors.Zone = fresh.Zone
-				return watched().Zone
+				s.actors.Zones = fresh.Zones
+				return watched().Zones[0].Zone
 			default:
-				s.actors.Node = fresh.Node
-				return watched().Node
+				s.actors.Nodes = fresh.Nodes
+				return watched().Nodes[0].Node
 			}
 		},
 	})
@@ -159,7 +159,7 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 	}
 	x.tell(t, s)
 	s.run(until)
-	for _, j := range everyJob(s.actors.Zone, s.sim.Now()) {
+	for _, j := range everyJob(s.actors.Zones[0], s.sim.Now()) {
 		fmt.Fprintf(&script.text, "%v end: %s %v %d/%d in %d pieces, %d lost: %s\n", s.since(), j.Name, j.State, j.Progress, j.Total, j.Subjobs, j.Lost, j.Reason)
 	}
 	return s, script.text.String()

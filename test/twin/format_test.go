@@ -72,17 +72,17 @@ func older(t *testing.T, o olderData) *live {
 	if _, err := os.Stat(filepath.Join(o.dir, host.ArchiveDir)); err == nil {
 		filed = &filing.Config{Keep: time.Minute}
 	}
-	make, err := arrangement.Config{
-		Gate: gate.Config{Zones: gate.Alone("local"), External: true, Archive: filed},
-		Zone: zone.Config{ID: "local", Policy: fair.Policy{}, Market: &market.Config{}, Archive: filed},
-		Node: node.Config{ID: "vm", Zone: "local"},
-	}.Build()
+	make, err := arrangement.Alone(
+		gate.Config{Zones: gate.Alone("local"), External: true, Archive: filed},
+		zone.Config{ID: "local", Policy: fair.Policy{}, Market: &market.Config{}, Archive: filed},
+		node.Config{ID: "vm", Zone: "local"},
+	).Build()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.build = make
 	l.options = func(o *host.Options) {
-		o.ZoneID, o.NodeID, o.NoTape = "local", "vm", true
+		o.Machine, o.NoTape = "vm", true
 		var list fixed
 		for i, s := range machine("") {
 			s.ID, s.Profile = job.SliceID([]string{"vm/gpu0/256Mi@0", "vm/gpu0/128Mi@1"}[i]), []string{"256Mi", "128Mi"}[i]

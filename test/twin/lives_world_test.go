@@ -74,11 +74,11 @@ func newVillage(t failer, draw func(int) int, archive *filing.Config) *village {
 		t: t, draw: draw, now: quantity.Instant(1e12), runs: map[job.Token]*piece{}, first: map[job.ID]job.Generation{}, files: map[job.ID][]file{},
 		present: map[job.ID]string{}, home: map[job.ID]string{}, committed: map[string]job.Ranges{},
 	}
-	make, err := arrangement.Config{
-		Gate: gate.Config{Zones: gate.Alone(zoneID), Archive: archive},
-		Zone: zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
-		Node: node.Config{ID: nodeID, Zone: zoneID, Refresh: 5 * time.Second}, // an actor may restart alone
-	}.Build()
+	make, err := arrangement.Alone(
+		gate.Config{Zones: gate.Alone(zoneID), Archive: archive},
+		zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
+		node.Config{ID: nodeID, Zone: zoneID, Refresh: 5 * time.Second}, // an actor may restart alone
+	).Build()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -86,7 +86,7 @@ func newVillage(t failer, draw func(int) int, archive *filing.Config) *village {
 	if archive != nil {
 		v.vault = newVault()
 	}
-	v.parties = v.make().Parties(zoneID, nodeID)
+	v.parties = v.make().Parties()
 	v.wakes = []quantity.Instant{quantity.Never, quantity.Never, quantity.Never}
 	v.facts = [][]protocol.Fact{nil, nil, nil}
 	for i := range v.parties {
@@ -98,12 +98,12 @@ func newVillage(t failer, draw func(int) int, archive *filing.Config) *village {
 // restart forgets what an actor has not written down. Its facts and its snapshot fold to what it knew.
 func (v *village) restart(i int) {
 	from := v.parties[i]
-	kept := v.make().Parties(zoneID, nodeID)[i]
+	kept := v.make().Parties()[i]
 	v.captures[i] = nil
 	for _, f := range capture.All(from.Actor.(capture.Source)) {
 		kept.Actor.Apply(f)
 	}
-	fresh := v.make().Parties(zoneID, nodeID)[i]
+	fresh := v.make().Parties()[i]
 	for _, f := range v.facts[i] {
 		fresh.Actor.Apply(f)
 	}
@@ -162,7 +162,7 @@ type captured struct {
 
 // capture begins a capture of an actor or goes on with one. Its pieces, each folded alone, add up to what the actor was.
 func (v *village) capture(i int) {
-	fresh := v.make().Parties(zoneID, nodeID)[i].Actor
+	fresh := v.make().Parties()[i].Actor
 	none := fresh.Digest()
 	c := v.captures[i]
 	if c == nil {

@@ -186,7 +186,7 @@ func (p park) options(t failer) sim.Options {
 	}
 	specs := &workload.Specs{Grace: 10 * time.Second}
 	o := sim.Options{
-		Start: parkStart, ZoneID: zoneID, Gate: newGate(), Zone: newZone(), Seed: p.seed, Network: p.network, Faults: p.faults,
+		Start: parkStart, Gate: newGate(), Zones: []actor.ZoneAt{{ID: zoneID, Zone: newZone()}}, Seed: p.seed, Network: p.network, Faults: p.faults,
 		Source: &offered{of: int64(p.jobs), at: parkStart.Add(time.Minute), park: p},
 		Spec:   func(j *workload.Job) (*job.Spec, error) { return specs.Spec(j, j.Name()) },
 		Rebuild: func(a protocol.Address) protocol.Actor {

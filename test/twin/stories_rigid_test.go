@@ -126,7 +126,7 @@ func TestACapHoldsForGangsToo(t *testing.T) {
 	}
 	for i := range 400 {
 		s.run(time.Duration(i) * 5 * time.Second)
-		for _, q := range s.actors.Zone.Queues(s.sim.Now()) {
+		for _, q := range s.actors.Zones[0].Queues(s.sim.Now()) {
 			most = max(most, q.Held)
 		}
 	}

@@ -62,34 +62,31 @@ func newStory(t failer, o setting) *story {
 	if o.rough != nil {
 		n.Refresh = 5 * time.Second
 	}
-	make, err := arrangement.Config{
-		Gate: gate.Config{Zones: gate.Alone(zoneID), Horizon: o.horizon},
-		Zone: zone.Config{ID: zoneID, Policy: o.policy, Horizon: o.horizon},
-		Node: n,
-	}.Build()
+	make, err := arrangement.Alone(
+		gate.Config{Zones: gate.Alone(zoneID), Horizon: o.horizon},
+		zone.Config{ID: zoneID, Policy: o.policy, Horizon: o.horizon},
+		n,
+	).Build()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	s := &story{t: t, actors: make(), asks: map[quantity.Instant]int{}}
 	s.oracle = newOracle(t)
-	watched := actor.Set{
-		Gate: roughGate{s.actors.Gate, o.rough}, Node: roughNode{s.actors.Node, o.rough},
-		Zone: roughZone{s.actors.Zone, func(m *protocol.Message) int {
-			if m.Kind == protocol.Ask || m.Kind == protocol.Reserve {
-				s.asks[s.sim.Now()]++
-				if s.asks[s.sim.Now()] > 200 {
-					t.Fatalf("at %v the zone asks again and again: %+v", s.since(), *m)
-				}
+	watched := actor.Alone(zoneID, nodeID, roughGate{s.actors.Gate, o.rough}, roughZone{s.actors.Zones[0].Zone, func(m *protocol.Message) int {
+		if m.Kind == protocol.Ask || m.Kind == protocol.Reserve {
+			s.asks[s.sim.Now()]++
+			if s.asks[s.sim.Now()] > 200 {
+				t.Fatalf("at %v the zone asks again and again: %+v", s.since(), *m)
 			}
-			if o.rough == nil {
-				return 1
-			}
-			return o.rough(m)
-		}},
-	}
+		}
+		if o.rough == nil {
+			return 1
+		}
+		return o.rough(m)
+	}}, roughNode{s.actors.Nodes[0].Node, o.rough})
 	s.sim, err = sim.New(sim.Options{
-		Start: storyStart, ZoneID: zoneID, Gate: watched.Gate, Zone: watched.Zone, Model: o.model, Fact: s.oracle.fact,
-		Nodes: []sim.Node{{ID: nodeID, Actor: watched.Node, Slices: o.slices}},
+		Start: storyStart, Gate: watched.Gate, Zones: watched.Zones, Model: o.model, Fact: s.oracle.fact,
+		Nodes: []sim.Node{{ID: nodeID, Actor: watched.Nodes[0].Node, Slices: o.slices}},
 		Reply: func(_ quantity.Instant, m *protocol.Message) {
 			if m.Err != nil {
 				t.Errorf("after %v a call is refused: %v", s.since(), m.Err)
@@ -131,7 +128,7 @@ func (s *story) run(until time.Duration) {
 	if err := s.sim.Run(context.Background(), at(until)); err != nil {
 		s.t.Fatalf("%v", err)
 	}
-	for _, j := range everyJob(s.actors.Zone, s.sim.Now()) {
+	for _, j := range everyJob(s.actors.Zones[0], s.sim.Now()) {
 		if j.Reason == "" {
 			s.t.Errorf("after %v job %s is %v without a reason", s.since(), j.Name, j.State)
 		}
@@ -139,7 +136,7 @@ func (s *story) run(until time.Duration) {
 }
 
 func (s *story) job(name job.ID) jobView {
-	j, _ := s.actors.Zone.Job(s.sim.Now(), name)
+	j, _ := s.actors.Zones[0].Job(s.sim.Now(), name)
 	return jobView{State: j.State, Reason: j.Reason, Progress: j.Progress, Started: j.Started.Sub(storyStart), Ended: j.Ended.Sub(storyStart), Pieces: len(j.History)}
 }
 

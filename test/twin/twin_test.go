@@ -43,7 +43,7 @@ func runLive(t *testing.T, l *live, jobs []arrival, had int) (start quantity.Ins
 
 // simOptions are those of a simulation of actors on the machine.
 func simOptions(a actor.Set) sim.Options {
-	return sim.Options{ZoneID: zoneID, Gate: a.Gate, Zone: a.Zone, Nodes: []sim.Node{{ID: nodeID, Actor: a.Node, Slices: machine("n/")}}}
+	return sim.Options{Gate: a.Gate, Zones: a.Zones, Nodes: []sim.Node{{ID: nodeID, Actor: a.Nodes[0].Node, Slices: machine("n/")}}}
 }
 
 // runSim plays the same in the simulator.
@@ -144,7 +144,7 @@ func TestReplay(t *testing.T) {
 	var facts []string
 	calls := 0
 	for back := 1; back >= 0; back-- {
-		r, err := sim.Replay(l.openTape(back), l.build().Parties(zoneID, nodeID), func(f *protocol.Fact) {
+		r, err := sim.Replay(l.openTape(back), l.build().Parties(), func(f *protocol.Fact) {
 			if f.Kind == protocol.Claimed {
 				facts = append(facts, award(f))
 			}
@@ -168,8 +168,8 @@ func TestReplayFindsADifference(t *testing.T) {
 	l := newLive(t)
 	synctest.Test(t, func(t *testing.T) { runLive(t, l, jobs, 0) })
 	actors := l.build()
-	actors.Zone = otherZone(t)
-	if _, err := sim.Replay(l.openTape(0), actors.Parties(zoneID, nodeID), nil); err == nil {
+	actors.Zones[0].Zone = otherZone(t)
+	if _, err := sim.Replay(l.openTape(0), actors.Parties(), nil); err == nil {
 		t.Error("another horizon gave the same digests after every step")
 	}
 }
@@ -180,7 +180,7 @@ func TestFold(t *testing.T) {
 	jobs := scenario(t)
 	make := build(t)
 	shadow := map[protocol.Address]protocol.Actor{}
-	for _, p := range make().Parties(zoneID, nodeID) {
+	for _, p := range make().Parties() {
 		shadow[p.Address] = p.Actor
 	}
 	steps := 0
@@ -195,7 +195,7 @@ func TestFold(t *testing.T) {
 			return
 		}
 		facts := capture.All(p.Actor.(capture.Source))
-		for _, q := range make().Parties(zoneID, nodeID) {
+		for _, q := range make().Parties() {
 			if q.Address == p.Address {
 				for _, f := range facts {
 					q.Actor.Apply(f)

@@ -46,11 +46,11 @@ func build(t failer) func() actor.Set { return buildWith(t, nil) }
 
 // buildWith has jobs that are over leave to an archive.
 func buildWith(t failer, archive *filing.Config) func() actor.Set {
-	make, err := arrangement.Config{
-		Gate: gate.Config{Zones: gate.Alone(zoneID), Archive: archive},
-		Zone: zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
-		Node: node.Config{ID: nodeID, Zone: zoneID},
-	}.Build()
+	make, err := arrangement.Alone(
+		gate.Config{Zones: gate.Alone(zoneID), Archive: archive},
+		zone.Config{ID: zoneID, Policy: fair.Policy{}, Horizon: 10 * time.Minute, Archive: archive},
+		node.Config{ID: nodeID, Zone: zoneID},
+	).Build()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -178,7 +178,7 @@ func (j *tap) Append(records [][]byte) (journal.Position, error) {
 
 func (l *live) open() error {
 	o := host.Options{
-		DataDir: l.dir, Version: "test", ZoneID: zoneID, NodeID: nodeID, Actors: l.build, Inventory: fixed(machine("")),
+		DataDir: l.dir, Version: "test", Machine: nodeID, Actors: l.build, Inventory: fixed(machine("")),
 		Journal: func(string) (journal.Journal, error) {
 			j, err := l.openJournal()
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
@@ -83,7 +84,7 @@ func New(o Options) (*Fleet, error) {
 	}
 	var specs workload.Specs
 	so := sim.Options{
-		Start: quantity.Instant(epoch), ZoneID: zc.ID, Gate: g, Zone: z, Seed: o.Seed,
+		Start: quantity.Instant(epoch), Gate: g, Zones: []actor.ZoneAt{{ID: zc.ID, Zone: z}}, Seed: o.Seed,
 		Spec: func(j *workload.Job) (*job.Spec, error) { return specs.Spec(j, j.Name()) },
 		Fact: f.hear,
 	}

@@ -3,6 +3,8 @@
 package actor
 
 import (
+	"strings"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -10,11 +12,15 @@ import (
 )
 
 // Gate is what a driver needs of the gate: the actor, whether a spec would be accepted (the error says everything that
-// is wrong), and which life of a job of that name is the present one (0: there is none).
+// is wrong), which life of a job of that name is the present one (0: there is none), and where a job of that name has its home (empty:
+// there is no such job, or its home was not drawn yet).
 type Gate interface {
 	protocol.Actor
 	Check(now quantity.Instant, spec *job.Spec) error
 	Life(id job.ID) job.Generation
+	Home(id job.ID) job.ZoneID
+	// Draw is where a job would have its home if it were submitted now; empty: no zone is known that could run it.
+	Draw(spec *job.Spec) job.ZoneID
 }
 
 // Zone is what a driver needs of the zone: the actor and its views for people. Views change nothing.
@@ -35,6 +41,11 @@ type Zone interface {
 	Costs(cuts []status.Cut) []status.Cut
 }
 
+// Strayer is a gate that finds a job whose home is none of the zones it knows: nothing may be decided then.
+type Strayer interface {
+	Stray() (id job.ID, home job.ZoneID, found bool)
+}
+
 // Negotiator is a zone that counts what its market has done since it came up.
 type Negotiator interface {
 	Negotiation() status.Negotiation
@@ -48,26 +59,66 @@ type Node interface {
 	Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut, error)
 }
 
-// Set is the three state machines of one process.
-type Set struct {
-	Gate Gate
-	Zone Zone
-	Node Node
+// ZoneAt is a zone with its name.
+type ZoneAt struct {
+	ID job.ZoneID
+	Zone
 }
 
-// Parties lists the actors with their addresses, in the order in which every driver serves them.
-func (s Set) Parties(zone job.ZoneID, node job.NodeID) []Party {
-	return []Party{
-		{Address: protocol.Address{Role: protocol.Gate}, Actor: s.Gate},
-		{Address: protocol.Address{Role: protocol.Zone, ID: string(zone)}, Actor: s.Zone},
-		{Address: protocol.Address{Role: protocol.Node, ID: string(node)}, Actor: s.Node},
+// NodeAt is a node with its name.
+type NodeAt struct {
+	ID job.NodeID
+	Node
+}
+
+// Set is the state machines of one process: a gate, and at least one zone and one node, each in the order in which it was configured.
+type Set struct {
+	Gate  Gate
+	Zones []ZoneAt
+	Nodes []NodeAt
+}
+
+// Alone is the set of one of each.
+func Alone(zone job.ZoneID, node job.NodeID, g Gate, z Zone, n Node) Set {
+	return Set{Gate: g, Zones: []ZoneAt{{zone, z}}, Nodes: []NodeAt{{node, n}}}
+}
+
+// Parties lists the actors with their addresses, in the order in which every driver serves them: the gate, the zones, the nodes.
+func (s Set) Parties() []Party {
+	list := make([]Party, 0, 1+len(s.Zones)+len(s.Nodes))
+	list = append(list, Party{Address: protocol.Address{Role: protocol.Gate}, Actor: s.Gate})
+	for _, z := range s.Zones {
+		list = append(list, Party{Address: protocol.Address{Role: protocol.Zone, ID: string(z.ID)}, Actor: z.Zone})
 	}
+	for _, n := range s.Nodes {
+		list = append(list, Party{Address: protocol.Address{Role: protocol.Node, ID: string(n.ID)}, Actor: n.Node})
+	}
+	return list
+}
+
+// At is the zone of that name, nil if there is none.
+func (s Set) At(zone job.ZoneID) Zone {
+	for i := range s.Zones {
+		if s.Zones[i].ID == zone {
+			return s.Zones[i].Zone
+		}
+	}
+	return nil
 }
 
 // Party is one actor with its address.
 type Party struct {
 	Address protocol.Address
 	Actor   protocol.Actor
+}
+
+// Names lists parties for people.
+func Names(list []Party) string {
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = Name(list[i].Address)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Tick is what the timer says to an actor whose time has come.

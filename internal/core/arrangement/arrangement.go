@@ -1,5 +1,5 @@
-// Package arrangement puts actors together: today the one gate, zone and node of a machine that runs alone. A daemon and whoever
-// plays its tape again make the same actors of the same choices.
+// Package arrangement puts actors together: a gate with the zones and nodes of one process, of which a machine that runs alone has
+// one each. A daemon and whoever plays its tape again make the same actors of the same choices.
 package arrangement
 
 import (
@@ -22,10 +22,10 @@ import (
 	"sluice.dev/sluice/internal/core/zone"
 )
 
-// ZoneName is the one zone of a machine that runs alone.
+// ZoneName is the one zone of a machine that runs alone; of several it is what their names begin with.
 const ZoneName = "local"
 
-// Choice is what people choose of a machine that runs alone.
+// Choice is what people choose of a daemon.
 type Choice struct {
 	Policy policy.Policy
 	// Mechanism is sja or jasda; Market how jasda negotiates, nil: with the defaults.
@@ -38,6 +38,8 @@ type Choice struct {
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
 	Node    job.NodeID
+	// Zones and Nodes are how many there are of each; 0: one, and a node for each zone. Node i offers to zone i mod Zones.
+	Zones, Nodes int
 	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0, as in tapes of before there was a
 	// choice: none is made.
 	Ends int64
@@ -49,14 +51,51 @@ type Choice struct {
 func (c Choice) Config() (Config, error) {
 	negotiates, unknown := c.market()
 	rigid, unplanned := backfill.Named(cmp.Or(c.Rigid, backfill.Default))
-	if err := errors.Join(unknown, unplanned); err != nil {
+	if err := errors.Join(unknown, unplanned, c.counted()); err != nil {
 		return Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
-	return Config{
-		Gate: gate.Config{Zones: gate.Alone(ZoneName), Horizon: c.Horizon, External: true, Archive: c.Archive},
-		Zone: zone.Config{ID: ZoneName, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Starvation: c.Starvation, Ends: c.Ends, Archive: c.Archive},
-		Node: node.Config{ID: c.Node, Zone: ZoneName, Horizon: c.Horizon},
-	}, nil
+	config := Config{Gate: gate.Config{Horizon: c.Horizon, External: true, Archive: c.Archive}}
+	zones, nodes := max(1, c.Zones), max(1, c.Zones, c.Nodes)
+	for i := range zones {
+		id := job.ZoneID(numbered(ZoneName, i, zones))
+		config.Gate.Zones = append(config.Gate.Zones, gate.Zone{ID: id})
+		config.Zones = append(config.Zones, zone.Config{
+			ID: id, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Starvation: c.Starvation, Ends: c.Ends, Archive: c.Archive,
+		})
+	}
+	for i := range nodes {
+		id, at := job.NodeID(numbered(string(c.Node), i, nodes)), &config.Gate.Zones[i%zones]
+		at.Nodes = append(at.Nodes, id)
+		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon})
+	}
+	return config, nil
+}
+
+// numbered is the name of the i-th of n: as it is where there is one.
+func numbered(name string, i, n int) string {
+	if n == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, i+1)
+}
+
+// Bounds of Choice.Zones and Choice.Nodes: one process serves no more.
+const (
+	MaxZones = 256
+	MaxNodes = 1024
+)
+
+// counted says what is wrong with how many there are.
+func (c Choice) counted() error {
+	switch {
+	case c.Zones < 0 || c.Zones > MaxZones:
+		return fmt.Errorf("zones: %d is out of range; want 1 to %d", c.Zones, MaxZones)
+	case c.Nodes < 0 || c.Nodes > MaxNodes:
+		return fmt.Errorf("nodes: %d is out of range; want 1 to %d", c.Nodes, MaxNodes)
+	case c.Nodes > 0 && c.Nodes < c.Zones:
+		return fmt.Errorf("nodes: there are %d for %d zones; each zone needs one: say at least %d, or leave nodes out", c.Nodes, c.Zones, c.Zones)
+	}
+	return nil
 }
 
 // market is the market that the mechanism has; nil: sja, where the policy picks.
@@ -75,11 +114,16 @@ func (c Choice) market() (*market.Config, error) {
 	return &m, nil
 }
 
-// Config of the three actors of one process.
+// Config of the actors of one process. Nodes are numbered in their order; the gate's zones are those of Zones, with their nodes.
 type Config struct {
-	Gate gate.Config
-	Zone zone.Config
-	Node node.Config
+	Gate  gate.Config
+	Zones []zone.Config
+	Nodes []node.Config
+}
+
+// Alone is the configuration of one of each.
+func Alone(g gate.Config, z zone.Config, n node.Config) Config {
+	return Config{Gate: g, Zones: []zone.Config{z}, Nodes: []node.Config{n}}
 }
 
 // Build returns what makes fresh actors with this configuration, as often as it is called. The error lists everything
@@ -96,15 +140,63 @@ func (c Config) Build() (func() actor.Set, error) {
 }
 
 func (c Config) make() (actor.Set, error) {
-	g, err1 := gate.New(c.Gate)
-	z, err2 := zone.New(c.Zone)
-	err3 := c.Node.Validate()
-	var err4 error
-	if len(c.Gate.Zones) != 1 || c.Zone.ID != c.Gate.Zones[0].ID || c.Zone.ID != c.Node.Zone {
-		err4 = errkind.Errorf(errkind.Invalid, "the gate sends jobs to zones %v and the node offers to zone %q, but the zone is %q: they must be one", c.Gate.Zones, c.Node.Zone, c.Zone.ID)
+	g, err := gate.New(c.Gate)
+	errs := []error{err, c.agree()}
+	set := actor.Set{Gate: g}
+	for i := range c.Zones {
+		z, err := zone.New(c.Zones[i])
+		errs = append(errs, err)
+		set.Zones = append(set.Zones, actor.ZoneAt{ID: c.Zones[i].ID, Zone: z})
 	}
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	for i := range c.Nodes {
+		if err := c.Nodes[i].Validate(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		set.Nodes = append(set.Nodes, actor.NodeAt{ID: c.Nodes[i].ID, Node: node.New(c.Nodes[i])})
+	}
+	if err := errors.Join(errs...); err != nil {
 		return actor.Set{}, err
 	}
-	return actor.Set{Gate: g, Zone: z, Node: node.New(c.Node)}, nil
+	return set, nil
+}
+
+// agree says where gate, zones and nodes are configured to know different ones of each other.
+func (c Config) agree() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if len(c.Zones) == 0 || len(c.Nodes) == 0 {
+		wrong("there are %d zones and %d nodes: at least one of each is needed", len(c.Zones), len(c.Nodes))
+	}
+	known := map[job.ZoneID]bool{}
+	for i := range c.Zones {
+		known[c.Zones[i].ID] = true
+	}
+	of := map[job.NodeID]job.ZoneID{}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if _, twice := of[n.ID]; twice || n.Number != i {
+			wrong("nodes[%d] is %q with the number %d: give each a name of its own, and the number %d", i, n.ID, n.Number, i)
+		}
+		if of[n.ID] = n.Zone; !known[n.Zone] {
+			wrong("node %q offers to zone %q, which is none of the zones", n.ID, n.Zone)
+		}
+	}
+	if len(c.Gate.Zones) != len(c.Zones) {
+		wrong("the gate knows %d zones, there are %d", len(c.Gate.Zones), len(c.Zones))
+	}
+	for _, z := range c.Gate.Zones {
+		if !known[z.ID] {
+			wrong("the gate sends jobs to zone %q, which is none of the zones", z.ID)
+		}
+		for _, n := range z.Nodes {
+			if at, is := of[n]; !is || at != z.ID {
+				wrong("the gate has node %q in zone %q, where it is not", n, z.ID)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return nil
 }

@@ -193,6 +193,14 @@ func (g *Gate) settle(out *protocol.Out) {
 	}
 }
 
+// Draw is where a job would have its home if it were accepted now; empty if no zone is known that could run it.
+func (g *Gate) Draw(spec *job.Spec) job.ZoneID {
+	if _, found := g.findQueue(spec.Queue); !found {
+		return ""
+	}
+	return g.drawHome(spec, spec.Name, g.next())
+}
+
 // Home is the home of the job of this name: empty if there is no such job, or none was drawn yet.
 func (g *Gate) Home(id job.ID) job.ZoneID {
 	if e := g.find(id); e != nil {
@@ -208,11 +216,13 @@ func (g *Gate) Stray() (id job.ID, home job.ZoneID, found bool) {
 			id, home, found = name, at, true
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(g.jobs)) {
-		look(name, g.jobs[name].zone)
+	//sluice:sorted the first name is found in any order
+	for name, e := range g.jobs {
+		look(name, e.zone)
 	}
-	for _, name := range slices.Sorted(maps.Keys(g.farewells)) {
-		look(name, g.farewells[name].zone)
+	//sluice:sorted the first name is found in any order
+	for name, f := range g.farewells {
+		look(name, f.zone)
 	}
 	return id, home, found
 }

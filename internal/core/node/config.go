@@ -11,6 +11,18 @@ import (
 // MaxNumber bounds a node's number. The lower 40 bits of a token's sequence count, the others hold the number.
 const MaxNumber = 1<<16 - 1
 
+// What is above the counts in a token's sequence and in a reservation's id is the node's number.
+const (
+	tokenShift       = 40
+	reservationShift = 32
+)
+
+// NumberOf is the number of the node that made a token, NumberOfReservation of the one that gave out a reservation's id.
+func NumberOf(t job.Token) int { return int(t.Seq >> tokenShift) }
+
+// NumberOfReservation see NumberOf.
+func NumberOfReservation(id uint64) int { return int(id >> reservationShift & MaxNumber) }
+
 // Config is how a node behaves. Zero durations and limits take the default named with them.
 type Config struct {
 	// ID of the node and Zone it belongs to. Both are needed.

@@ -31,7 +31,7 @@ func (n *Node) ask(now quantity.Instant, in *protocol.Message, out *protocol.Out
 	}
 	n.seq++
 	g := &grant{
-		token: job.Token{Epoch: n.epoch, Seq: uint64(n.cfg.Number)<<40 | n.seq}, from: in.From, ask: in.Ask, job: in.Job, slice: in.Slice, also: in.Also,
+		token: job.Token{Epoch: n.epoch, Seq: uint64(n.cfg.Number)<<tokenShift | n.seq}, from: in.From, ask: in.Ask, job: in.Job, slice: in.Slice, also: in.Also,
 		start: in.Start, end: in.End, expiry: now.Add(n.cfg.GrantTTL), takes: own != "",
 	}
 	n.grants, n.asked[question{g.from, g.ask}] = append(n.grants, g), g

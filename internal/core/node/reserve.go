@@ -207,7 +207,7 @@ func (n *Node) stands(s *slice, r protocol.Reservation) uint64 {
 
 // make records a new reservation and returns its id.
 func (n *Node) make(r protocol.Reservation, out *protocol.Out) uint64 {
-	r.ID = n.lastID + 1
+	r.ID = max(n.lastID, uint64(n.cfg.Number)<<reservationShift) + 1
 	n.fact(out, protocol.Fact{Kind: protocol.ReservationMade, Slice: r.Slice, Reservation: &r})
 	return r.ID
 }

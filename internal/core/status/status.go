@@ -282,3 +282,13 @@ type Negotiation struct {
 	// have lost.
 	Value, Bound, Regret int64
 }
+
+// Plus is both together.
+func (n Negotiation) Plus(o Negotiation) Negotiation {
+	return Negotiation{
+		Rounds: n.Rounds + o.Rounds, Calls: n.Calls + o.Calls, Answers: n.Answers + o.Answers, Missed: n.Missed + o.Missed,
+		Variants: n.Variants + o.Variants, Denied: n.Denied + o.Denied, Awards: n.Awards + o.Awards, Planned: n.Planned + o.Planned,
+		Declined: n.Declined + o.Declined, Withdrawn: n.Withdrawn + o.Withdrawn,
+		Value: n.Value + o.Value, Bound: n.Bound + o.Bound, Regret: n.Regret + o.Regret,
+	}
+}

@@ -56,7 +56,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := json.Marshal(map[string]any{"mechanism": o.Mechanism, "market": config.Zone.Market, "policy": config.Zone.Policy.Name(), "rigid": o.Rigid, "starve": o.Starvation, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.Ends})
+	shown, err := json.Marshal(map[string]any{"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid, "starve": o.Starvation, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.Ends})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 		Limits: shim.Limits{Processes: o.Subjobs.Processes, Scratch: int64(o.Subjobs.Scratch), Files: o.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
-		DataDir: data, Version: o.Version, Commit: o.Commit, ZoneID: arrangement.ZoneName, NodeID: name, Actors: actors, Config: shown,
+		DataDir: data, Version: o.Version, Commit: o.Commit, Machine: name, Actors: actors, Config: shown,
 		Journal: func(dir string) (journal.Journal, error) {
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 		},
@@ -81,7 +81,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 			return x, files, failed
 		},
 		Inventory: inv, Ours: host.OursByMark, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
-		Mechanism: o.Mechanism, Policy: config.Zone.Policy.Name(), Listen: o.Listen, SingleUser: single,
+		Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen, SingleUser: single,
 	})
 	if err != nil {
 		return nil, err

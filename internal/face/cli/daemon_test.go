@@ -30,8 +30,8 @@ func TestRigid(t *testing.T) {
 		got, err := actorConfig(UpOptions{Policy: "fair", Mechanism: "sja", Rigid: c.name}, "n")
 		switch {
 		case c.why == "":
-			if err != nil || got.Zone.Rigid != c.want {
-				t.Errorf("%q: %+v %v, want %+v", c.name, got.Zone.Rigid, err, c.want)
+			if err != nil || got.Zones[0].Rigid != c.want {
+				t.Errorf("%q: %+v %v, want %+v", c.name, got.Zones[0].Rigid, err, c.want)
 			}
 		case err == nil || !strings.Contains(err.Error(), c.why) || errkind.Of(err) != errkind.Invalid:
 			t.Errorf("%q: %v, want %q", c.name, err, c.why)
@@ -66,8 +66,8 @@ func TestMechanism(t *testing.T) {
 		got, err := actorConfig(UpOptions{Policy: "fair", Mechanism: c.mechanism, Market: c.given}, "n")
 		switch {
 		case c.why == "":
-			if err != nil || !reflect.DeepEqual(got.Zone.Market, c.want) || !got.Gate.External {
-				t.Errorf("%s: %+v %v, want %+v", c.mechanism, got.Zone.Market, err, c.want)
+			if err != nil || !reflect.DeepEqual(got.Zones[0].Market, c.want) || !got.Gate.External {
+				t.Errorf("%s: %+v %v, want %+v", c.mechanism, got.Zones[0].Market, err, c.want)
 			}
 		case err == nil || !strings.Contains(err.Error(), c.why) || errkind.Of(err) != errkind.Invalid:
 			t.Errorf("%s: %v, want %q", c.mechanism, err, c.why)
@@ -78,7 +78,7 @@ func TestMechanism(t *testing.T) {
 func TestPolicyByANameOfBefore(t *testing.T) {
 	t.Parallel()
 	got, err := actorConfig(UpOptions{Policy: "sla", Mechanism: "sja"}, "n")
-	if err != nil || got.Zone.Policy.Name() != "deadline" {
-		t.Errorf("--policy sla: %v, %v; want deadline", got.Zone.Policy, err)
+	if err != nil || got.Zones[0].Policy.Name() != "deadline" {
+		t.Errorf("--policy sla: %v, %v; want deadline", got.Zones[0].Policy, err)
 	}
 }

@@ -99,7 +99,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	if err != nil {
 		return err
 	}
-	done, err := sim.Replay(r, build().Parties(arrangement.ZoneName, job.NodeID(shown.Node)), nil)
+	done, err := sim.Replay(r, build().Parties(), nil)
 	if err != nil {
 		return fmt.Errorf("tape %s of %s %s: %w", boot, h.Version, h.Commit, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
@@ -34,7 +35,7 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 		Agents: negotiates, Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin, Grace: s.Settings.Grace,
 	}
 	o := sim.Options{
-		Start: quantity.Instant(epoch - time.Second), ZoneID: zoneID, Gate: g, Zone: z,
+		Start: quantity.Instant(epoch - time.Second), Gate: g, Zones: []actor.ZoneAt{{ID: zoneID, Zone: z}},
 		Source: later{on.from}, Spec: func(j *workload.Job) (*job.Spec, error) {
 			name, written := on.from.named[j.Number]
 			if !written {

@@ -39,6 +39,7 @@ type attendant struct {
 	job     job.ID
 	key     uint64 // names it in random draws
 	session uint64
+	home    int       // its job's zone, among the parties
 	heard   bool      // of the zone, in this session
 	sent    [2]uint64 // messages to it and from it, which numbers them
 }
@@ -60,7 +61,7 @@ func (a *agents) learn(f *protocol.Fact) {
 		spec := *f.Spec // an agent knows its own
 		spec.Name = f.Job
 		if agent := a.sim.o.Agent(j, &spec); agent != nil {
-			x := &attendant{Agent: agent, job: f.Job, key: uint64(protocol.Bidder)<<56 ^ prng.Name(string(f.Job))}
+			x := &attendant{Agent: agent, job: f.Job, key: uint64(protocol.Bidder)<<56 ^ prng.Name(string(f.Job)), home: a.sim.index[f.Actor]}
 			a.of[f.Job] = x
 			a.attend(x)
 		}
@@ -96,17 +97,19 @@ func (a *agents) remind(i int32) {
 	}
 }
 
-// again is the zone that has come back and knows no session.
-func (a *agents) again() {
+// again is a zone that has come back and knows no session.
+func (a *agents) again(zone int) {
 	for _, id := range slices.Sorted(maps.Keys(a.of)) {
-		a.attend(a.of[id])
+		if a.of[id].home == zone {
+			a.attend(a.of[id])
+		}
 	}
 }
 
 // say puts a message of an agent under way.
 func (a *agents) say(x *attendant, think time.Duration, m *protocol.Message) {
 	s := a.sim
-	zone := &s.parties[1]
+	zone := &s.parties[x.home]
 	m.From, m.To, m.Job = protocol.Address{Role: protocol.Bidder, ID: string(x.job)}, zone.Address, x.job
 	if m.Session == 0 {
 		m.Session = x.session
@@ -127,7 +130,7 @@ func (a *agents) tell(m *protocol.Message) {
 		return // it has left
 	}
 	x.sent[inbound]++
-	s.carry(&s.network.ZoneBidder, prng.New(s.network.seed, forMessage, s.parties[1].key, x.key, x.sent[inbound]), 0, m)
+	s.carry(&s.network.ZoneBidder, prng.New(s.network.seed, forMessage, s.parties[x.home].key, x.key, x.sent[inbound]), 0, m)
 }
 
 // hear hands a message that has arrived to its agent. If it calls a connection that is gone, the zone takes a late Attend for the

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -64,7 +65,7 @@ func talk(t *testing.T, agent Agent, o Options, specs ...*job.Spec) *market {
 
 func talkTo(t *testing.T, z *market, agent Agent, o Options, specs ...*job.Spec) *market {
 	t.Helper()
-	o.ZoneID, o.Gate, o.Zone, o.Nodes = "z", &script{}, z, []Node{{ID: "n", Actor: &script{}}}
+	o.Gate, o.Zones, o.Nodes = &script{}, []actor.ZoneAt{{ID: "z", Zone: z}}, []Node{{ID: "n", Actor: &script{}}}
 	o.Agent = func(j *workload.Job, s *job.Spec) Agent {
 		if j != nil || !s.External {
 			t.Errorf("an agent is asked for of %v, %+v", j, s)
@@ -134,7 +135,7 @@ func TestAgentsComeBack(t *testing.T) {
 	z := &market{first: 5 * sec}
 	silent := &echo{}
 	o := Options{
-		ZoneID: "z", Gate: &script{}, Zone: z, Nodes: []Node{{ID: "n", Actor: &script{}}},
+		Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: z}}, Nodes: []Node{{ID: "n", Actor: &script{}}},
 		Agent:  func(*workload.Job, *job.Spec) Agent { return mute{silent} },
 		Faults: Faults{Schedule: []Fault{{Kind: DaemonCrash, At: 10 * sec, For: 3 * time.Second}}},
 	}

@@ -51,22 +51,21 @@ const leastLog = 4096
 func (f *faults) begin(s *Sim) {
 	o := &s.o.Faults
 	for _, x := range o.Schedule {
-		p := 2
-		for i := range s.o.Nodes {
-			if s.o.Nodes[i].ID == x.Node {
-				p = i + 2
-			}
-		}
-		f.list = append(f.list, struck{Fault: x, party: p})
+		f.list = append(f.list, struck{Fault: x, party: s.struckBy(&x)})
 		s.events.Put(max(x.At, s.now), event{kind: strikes, index: int32(len(f.list) - 1)})
 	}
 	for i := range o.Random {
-		for p := 2; p < len(s.parties); p++ {
+		from, to := s.node, len(s.parties)
+		switch o.Random[i].Kind {
+		case ZoneCrash:
+			from, to = 1, s.node
+		case DaemonCrash:
+			to = from + 1
+		default: // on every node
+		}
+		for p := from; p < to; p++ {
 			f.list = append(f.list, struck{Fault: o.Random[i].Fault, party: p, rate: &o.Random[i]})
 			f.next(s, int32(len(f.list)-1))
-			if o.Random[i].Kind == DaemonCrash {
-				break
-			}
 		}
 	}
 	for i := range f.list {
@@ -77,12 +76,26 @@ func (f *faults) begin(s *Sim) {
 	if o.Offset == 0 && o.Drift == 0 {
 		return
 	}
-	for p := 2; p < len(s.parties); p++ {
+	for p := s.node; p < len(s.parties); p++ {
 		draw := prng.New(s.o.Seed, forClock, s.parties[p].key)
 		off := time.Duration((2*draw.Float64() - 1) * float64(o.Offset))
 		s.parties[p].clock = clock{since: s.now, offset: off, ppm: int64((2*draw.Float64() - 1) * float64(o.Drift))}
 	}
 }
+
+// struckBy is the party that a scheduled fault happens to.
+func (s *Sim) struckBy(x *Fault) int {
+	at := protocol.Address{Role: protocol.Node, ID: string(x.Node)}
+	if x.Kind == ZoneCrash {
+		at = protocol.Address{Role: protocol.Zone, ID: string(x.Zone)}
+	}
+	if p, known := s.index[at]; known {
+		return p
+	}
+	return s.node // a DaemonCrash that names no node
+}
+
+func (s *Sim) isZone(p int) bool { return p >= 1 && p < s.node }
 
 // next draws when a random fault comes again, and for how long.
 func (f *faults) next(s *Sim, i int32) {
@@ -102,10 +115,13 @@ func (s *Sim) strike(i int32) {
 	case NodeCrash:
 		s.machine.shake(x.party, x.Keep)
 		s.takeDown(x.party, x.For)
+	case ZoneCrash:
+		s.takeDown(x.party, x.For)
 	case DaemonCrash:
-		for _, p := range []int{0, 1, x.party} {
+		for p := range s.node {
 			s.takeDown(p, x.For)
 		}
+		s.takeDown(x.party, x.For)
 	case Partition:
 		p.cut[inbound]++
 		p.cut[outbound]++
@@ -126,12 +142,13 @@ func (s *Sim) pass(i int32) {
 	x := &s.faults.list[i]
 	p := &s.parties[x.party]
 	switch x.Kind {
-	case NodeCrash:
+	case NodeCrash, ZoneCrash:
 		s.boot(x.party)
 	case DaemonCrash:
-		for _, p := range []int{0, 1, x.party} {
+		for p := range s.node {
 			s.boot(p)
 		}
+		s.boot(x.party)
 	case Partition:
 		p.cut[inbound]--
 		p.cut[outbound]--
@@ -150,7 +167,7 @@ func (s *Sim) pass(i int32) {
 // takeDown ends a party's daemon: what is said to it until it is up again is lost, and what it had not written down.
 func (s *Sim) takeDown(p int, d time.Duration) {
 	x := &s.parties[p]
-	if p == 1 && !x.down {
+	if s.isZone(p) && !x.down {
 		s.negotiated.forget(x.Actor)
 	}
 	x.up = max(s.now.Add(d), x.up)
@@ -174,10 +191,10 @@ func (s *Sim) boot(p int) {
 		invariant.Check(false, "%s had the digest %016x before its crash; its facts fold to %016x", actor.Name(x.Address), was, is)
 	}
 	s.recover(p)
-	if p == 1 {
-		s.agents.again()
+	if s.isZone(p) {
+		s.agents.again(p)
 	}
-	if p >= 2 {
+	if p >= s.node {
 		s.inventory(p, s.machine.found(p))
 	}
 	s.dispatch()

@@ -5,7 +5,7 @@
 // There are two loops over one heap, one kind of source and one kind of observer, so that every mechanism is offered the
 // same work and is measured alike:
 //
-//   - Sim plays the whole protocol: a gate, a zone and any number of nodes, with models of the network, of faults, of
+//   - Sim plays the whole protocol: a gate and any number of zones and nodes, with models of the network, of faults, of
 //     clocks and of what running work truly does (its workload.Job). Make one with New, tell it what people do
 //     with At, and call Run (up to an instant) or RunOut (until the source is dry and its jobs are over).
 //   - Rigid plays a whole-cluster planner through the cluster actor: arrivals, starts and ends, nothing between. Make one

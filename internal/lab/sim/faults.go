@@ -17,7 +17,7 @@ type FaultKind uint8
 const (
 	// NodeCrash takes a node away for a time. What ran there is lost, unless Keep.
 	NodeCrash FaultKind = iota + 1
-	// DaemonCrash takes the gate, the zone and one node away for a time: one process. What runs goes on.
+	// DaemonCrash takes the gate, all zones and one node away for a time: one process. What runs goes on.
 	DaemonCrash
 	// Partition cuts a node off: what it says and what is said to it is lost. PartitionIn and PartitionOut cut one way.
 	Partition
@@ -26,9 +26,11 @@ const (
 	// ClockSet makes a node's clock show the true time plus Offset and run Drift fast, for a time or, with For 0, for good.
 	// A clock never goes back: it stands until the time it has shown is there.
 	ClockSet
+	// ZoneCrash takes one zone away for a time. What runs goes on.
+	ZoneCrash
 )
 
-var faultNames = [...]string{"", "node-crash", "daemon-crash", "partition", "partition-in", "partition-out", "clock"}
+var faultNames = [...]string{"", "node-crash", "daemon-crash", "partition", "partition-in", "partition-out", "clock", "zone-crash"}
 
 // String is the fault's name.
 func (k FaultKind) String() string {
@@ -45,6 +47,8 @@ type Fault struct {
 	For  time.Duration
 	// Node it happens to; for a DaemonCrash the node of the same process, the first one if empty.
 	Node job.NodeID
+	// Zone that a ZoneCrash takes away.
+	Zone job.ZoneID
 	// Keep: supervisors keep what runs there alive while the node's daemon is away.
 	Keep bool
 	// Offset and Drift of a ClockSet; Drift in parts per million.
@@ -52,8 +56,8 @@ type Fault struct {
 	Drift  int64
 }
 
-// Rate makes faults at random: on every node (DaemonCrash: in all) one in a while, exponentially distributed with this mean,
-// each for an exponentially distributed time with mean For. At and Node say nothing here.
+// Rate makes faults at random: on every node (ZoneCrash: in every zone; DaemonCrash: in all) one in a while, exponentially distributed with this mean,
+// each for an exponentially distributed time with mean For. At, Node and Zone say nothing here.
 type Rate struct {
 	Fault
 	Every time.Duration
@@ -71,17 +75,17 @@ type Faults struct {
 // maxDrift keeps clocks going forwards.
 const maxDrift = 500_000
 
-func (k FaultKind) crash() bool { return k == NodeCrash || k == DaemonCrash }
+func (k FaultKind) crash() bool { return k == NodeCrash || k == DaemonCrash || k == ZoneCrash }
 
 // check lists what is wrong.
-func (f *Faults) check(nodes map[job.NodeID]bool, rebuild bool) (errs []error) {
+func (f *Faults) check(nodes map[job.NodeID]bool, zones map[job.ZoneID]bool, rebuild bool) (errs []error) {
 	wrong := func(bad bool, format string, args ...any) {
 		if bad {
 			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: "+format, args...))
 		}
 	}
 	one := func(where string, i int, x *Fault) {
-		wrong(x.Kind < NodeCrash || x.Kind > ClockSet, "%s[%d]: there is no fault %d", where, i, x.Kind)
+		wrong(x.Kind < NodeCrash || x.Kind > ZoneCrash, "%s[%d]: there is no fault %d", where, i, x.Kind)
 		wrong(x.For < 0 || x.For == 0 && x.Kind != ClockSet, "%s[%d]: a %v lasts %v; say how long", where, i, x.Kind, x.For)
 		wrong(x.Drift < -maxDrift || x.Drift > maxDrift, "%s[%d]: a drift of %d parts per million; at most %d either way", where, i, x.Drift, maxDrift)
 		wrong(x.Kind.crash() && !rebuild, "%s[%d]: after a %v actors must be made anew; give Rebuild", where, i, x.Kind)
@@ -89,7 +93,8 @@ func (f *Faults) check(nodes map[job.NodeID]bool, rebuild bool) (errs []error) {
 	for i := range f.Schedule {
 		x := &f.Schedule[i]
 		one("schedule", i, x)
-		wrong(!nodes[x.Node] && (x.Kind != DaemonCrash || x.Node != ""), "schedule[%d]: there is no node %q", i, x.Node)
+		wrong(x.Kind == ZoneCrash && !zones[x.Zone], "schedule[%d]: there is no zone %q", i, x.Zone)
+		wrong(x.Kind != ZoneCrash && !nodes[x.Node] && (x.Kind != DaemonCrash || x.Node != ""), "schedule[%d]: there is no node %q", i, x.Node)
 	}
 	for i := range f.Random {
 		x := &f.Random[i]

@@ -59,7 +59,7 @@ func link(t *testing.T, n int, o Options) (at []quantity.Instant, asks []uint64)
 			}
 		}
 	}
-	o.ZoneID, o.Gate, o.Zone, o.Nodes = "z", &script{}, zone, []Node{{ID: "n", Actor: node}}
+	o.Gate, o.Zones, o.Nodes = &script{}, []actor.ZoneAt{{ID: "z", Zone: zone}}, []Node{{ID: "n", Actor: node}}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for _, want := range []string{
-		"it needs a gate, and a zone", "belong together", `two nodes "n"`, `slice "n/s" is one of node n too`, "nodes[2]: it needs an id", "gate-zone: delay -1ns",
+		"it needs a gate and at least one zone", "belong together", `two nodes "n"`, `slice "n/s" is one of node n too`, "nodes[2]: it needs an id", "gate-zone: delay -1ns",
 		"zone-node: loss 2000000", "a node-crash lasts 0s", `no node "m"`, "give Rebuild", "no fault 99", "drift of 2000000", "random[0]: one in 0s", "clocks off by",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -273,7 +273,7 @@ func TestStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	words := 0
 	s, err := New(Options{
-		ZoneID: "z", Gate: &script{}, Zone: &script{}, Nodes: []Node{{ID: "n", Actor: node}},
+		Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}},
 		Progress: func(now quantity.Instant, live int) {
 			if words++; now > 50*sec {
 				cancel()
@@ -295,7 +295,7 @@ func TestStops(t *testing.T) {
 func TestPeopleTryAgain(t *testing.T) {
 	node, again := &script{}, &script{}
 	s, err := New(Options{
-		ZoneID: "z", Gate: &script{}, Zone: &script{}, Nodes: []Node{{ID: "n", Actor: node}},
+		Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}},
 		Faults:  Faults{Schedule: []Fault{{Kind: NodeCrash, Node: "n", At: 10 * sec, For: 5 * time.Second}}},
 		Rebuild: func(protocol.Address) protocol.Actor { return again },
 	})
@@ -338,7 +338,7 @@ func TestTokensAreTold(t *testing.T) {
 			t.Errorf("got %v", said)
 		}
 	}()
-	s, err := New(Options{ZoneID: "z", Gate: &script{}, Zone: &script{}, Nodes: []Node{{ID: "n", Actor: both()}, {ID: "m", Actor: both()}}})
+	s, err := New(Options{Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: both()}, {ID: "m", Actor: both()}}})
 	if err == nil {
 		err = s.Run(context.Background(), sec)
 	}
@@ -360,7 +360,7 @@ func TestStoppedRunsYield(t *testing.T) {
 			}
 		}
 		s, err := New(Options{
-			ZoneID: "z", Gate: &script{}, Zone: &script{}, Nodes: []Node{{ID: "n", Actor: n}},
+			Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: n}},
 			Model: func(m *protocol.Message) Behaviour { b := Planned(m); b.Yields = yields; return b },
 		})
 		if err != nil {

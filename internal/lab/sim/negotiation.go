@@ -46,7 +46,9 @@ func (n *negotiated) sold(f *protocol.Fact) {
 // Negotiation is what the market has done so far; all 0 where the zone does not negotiate.
 func (s *Sim) Negotiation() measure.Negotiation {
 	n := s.negotiated
-	n.forget(s.parties[1].Actor)
+	for p := 1; p < s.node; p++ {
+		n.forget(s.parties[p].Actor)
+	}
 	return measure.Negotiation{
 		Rounds: n.past.Rounds, Calls: n.past.Calls, Missed: n.past.Missed, Variants: n.past.Variants, Denied: n.past.Denied,
 		Awards: n.awards, Withdrawn: n.past.Withdrawn, Weight: n.weight, AgentMessages: s.agents.said,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -59,7 +60,7 @@ func TestTelling(t *testing.T) {
 		nodes[0].Slices = append(nodes[0].Slices, protocol.Slice{ID: job.SliceID(id), Profile: profile, Capacity: trp.Vector{10}, Speed: 1000})
 	}
 	s, err := New(Options{
-		ZoneID: "z", Gate: gate, Zone: zone, Nodes: nodes, Observer: h, Source: &jobs,
+		Gate: gate, Zones: []actor.ZoneAt{{ID: "z", Zone: zone}}, Nodes: nodes, Observer: h, Source: &jobs,
 		Spec: func(*workload.Job) (*job.Spec, error) {
 			name := names[0]
 			names = names[1:]

@@ -13,14 +13,13 @@ import (
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// Options of a simulation of the whole protocol. Gate, Zone, ZoneID and one node are needed; nothing else is.
+// Options of a simulation of the whole protocol. A gate, one zone and one node are needed; nothing else is.
 type Options struct {
 	// Start is the first instant; the actors are recovered and told the inventory then.
-	Start  quantity.Instant
-	ZoneID job.ZoneID
-	Gate   actor.Gate
-	Zone   actor.Zone
-	Nodes  []Node
+	Start quantity.Instant
+	Gate  actor.Gate
+	Zones []actor.ZoneAt
+	Nodes []Node
 
 	// Source gives the jobs, and Spec what the gate is told of one; it is asked once for each, when the job is next.
 	// Names must be unique among the jobs that the gate keeps. Without a source only At brings jobs.
@@ -95,7 +94,14 @@ func (o *Options) check() error {
 			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: "+format, args...))
 		}
 	}
-	wrong(o.Gate == nil || o.Zone == nil || o.ZoneID == "", "it needs a gate, and a zone with its id")
+	wrong(o.Gate == nil || len(o.Zones) == 0, "it needs a gate and at least one zone")
+	zones := map[job.ZoneID]bool{}
+	for i := range o.Zones {
+		z := &o.Zones[i]
+		wrong(z.ID == "" || z.Zone == nil, "zones[%d]: it needs an id and an actor", i)
+		wrong(zones[z.ID], "zones[%d]: there are two zones %q; give each a name of its own", i, z.ID)
+		zones[z.ID] = true
+	}
 	wrong(len(o.Nodes) == 0, "it needs at least one node")
 	wrong((o.Source == nil) != (o.Spec == nil), "a source of jobs and what makes a spec of a job belong together; give both or neither")
 	slices, nodes := map[job.SliceID]job.NodeID{}, map[job.NodeID]bool{}
@@ -119,7 +125,7 @@ func (o *Options) check() error {
 		wrong(l.Delay < 0 || l.Jitter < 0, "link %s: delay %v and jitter %v can't be negative", w.name, l.Delay, l.Jitter)
 		wrong(min(l.Loss, l.Double) < 0 || max(l.Loss, l.Double) > 1e6, "link %s: loss %d and doubling %d are parts per million, 0 to 1000000", w.name, l.Loss, l.Double)
 	}
-	errs = append(errs, o.Faults.check(nodes, o.Rebuild != nil)...)
+	errs = append(errs, o.Faults.check(nodes, zones, o.Rebuild != nil)...)
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)
 	}

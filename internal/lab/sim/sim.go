@@ -15,7 +15,8 @@ import (
 // Sim is one simulation. It is not safe for concurrent use.
 type Sim struct {
 	o       Options
-	parties []party // gate, zone, then the nodes
+	parties []party // the gate, the zones, then the nodes from node on
+	node    int
 	index   map[protocol.Address]int
 	wakes   wakes
 
@@ -91,7 +92,10 @@ func New(o Options) (*Sim, error) {
 		},
 	}
 	s.add(protocol.Address{Role: protocol.Gate}, o.Gate)
-	s.add(protocol.Address{Role: protocol.Zone, ID: string(o.ZoneID)}, o.Zone)
+	for i := range o.Zones {
+		s.add(protocol.Address{Role: protocol.Zone, ID: string(o.Zones[i].ID)}, o.Zones[i].Zone)
+	}
+	s.node = len(s.parties)
 	for i := range o.Nodes {
 		s.add(protocol.Address{Role: protocol.Node, ID: string(o.Nodes[i].ID)}, o.Nodes[i].Actor)
 	}
@@ -101,7 +105,7 @@ func New(o Options) (*Sim, error) {
 	for p := range s.parties {
 		s.recover(p)
 	}
-	for p := 2; p < len(s.parties); p++ {
+	for p := s.node; p < len(s.parties); p++ {
 		s.inventory(p, nil)
 	}
 	s.dispatch()
@@ -125,7 +129,7 @@ func (s *Sim) inventory(p int, found []protocol.Found) {
 	id := s.parties[p].Address.ID
 	s.enqueue(&protocol.Message{
 		Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: id}, To: s.parties[p].Address,
-		Slices: s.o.Nodes[p-2].Slices, Found: found,
+		Slices: s.o.Nodes[p-s.node].Slices, Found: found,
 	})
 }
 

@@ -42,6 +42,8 @@ func (s *script) Windows(quantity.Instant) []status.Window                  { re
 func (s *script) Queues(quantity.Instant) []status.Queue                    { return nil }
 func (s *script) Check(quantity.Instant, *job.Spec) error                   { return nil }
 func (s *script) Life(job.ID) job.Generation                                { return 0 }
+func (s *script) Home(job.ID) job.ZoneID                                    { return "z" }
+func (s *script) Draw(*job.Spec) job.ZoneID                                 { return "z" }
 func (s *script) Costs(cuts []status.Cut) []status.Cut                      { return cuts }
 func (s *script) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
 	return nil, nil
@@ -60,7 +62,7 @@ func (s *script) DryRun(quantity.Instant, *job.Spec) status.Explanation {
 
 func world(t *testing.T, node *script) *Sim {
 	t.Helper()
-	s, err := New(Options{ZoneID: "z", Gate: &script{}, Zone: &script{}, Nodes: []Node{{ID: "n", Actor: node}}})
+	s, err := New(Options{Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}}})
 	if err != nil {
 		t.Fatal(err)
 	}
