@@ -13,13 +13,15 @@ import (
 type Node struct {
 	// Free, Held and Leased fragments by class: together all that there are.
 	Free, Held, Leased Fragments
+	// version counts its changes.
+	version uint64
+	// grants in the order that they lapse.
+	grants []Grant
 	// Epoch is the node's boot count, Pressure on its memory in parts per thousand, as last measured.
 	Epoch    uint32
 	Pressure uint16
-	// seq is the sequence of its last token, version counts its changes.
-	seq, version uint64
-	// grants in the order that they lapse.
-	grants []Grant
+	// seq is the sequence of its last token.
+	seq uint64
 }
 
 // Grant is a node's short hold of one fragment for one ticket.
@@ -113,7 +115,7 @@ type Answer struct {
 // Arbiter decides for a node which of the probes that lie there land. It has scratch alone, so one serves any number of nodes in turn. Not safe
 // for concurrent use.
 type Arbiter struct {
-	cfg   Config
+	cfg   *Config
 	ranks []rank
 	order []int
 }
@@ -125,10 +127,7 @@ type rank struct {
 }
 
 // NewArbiter decides by a valid configuration.
-func NewArbiter(cfg Config) *Arbiter { return &Arbiter{cfg: cfg.WithDefaults()} }
-
-// Config that it decides by.
-func (a *Arbiter) Config() *Config { return &a.cfg }
+func NewArbiter(cfg *Config) *Arbiter { return &Arbiter{cfg: cfg} }
 
 // Decide answers the probes that lie at a node at one instant, in one decision: in the order of their utility each gets the smallest free
 // fragment that serves it, while there is one. The answers are appended to out, in the order of the probes, and do not depend on

@@ -15,8 +15,7 @@ const (
 
 // Bound is how many messages one search can cause at most, besides PerLoss for each grant that came to nothing.
 func (c *Config) Bound() int {
-	d := c.WithDefaults()
-	return Fixed + PerHop*d.MaxHops + PerDraw*d.redraws()
+	return Fixed + PerHop*c.MaxHops + PerDraw*c.redraws()
 }
 
 // redraws bounds the draws of a search after its first, losses apart (B_r): Resplits, and one where a zone is full.

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"fmt"
-	"math/bits"
 
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -70,8 +69,8 @@ func (f *Fragments) Fit(c Class) (fragment Class, ok bool) {
 // String lists the counts, for tests and people.
 func (f Fragments) String() string { return fmt.Sprint([MaxClasses]uint8(f)) }
 
-// Hint is what is remembered of a node's free fragments: two bits for each class, which say whether none, one, two or three,
-// or more of its fragments are large enough for it.
+// Hint is what is remembered of a node's free fragments: two bits for each class, which say how many of its fragments are large
+// enough for it: 0, 1, 2, or 3 and more.
 type Hint uint16
 
 // hintOf rounds counts down to a hint.
@@ -79,14 +78,14 @@ func hintOf(f *Fragments) Hint {
 	hint, n := Hint(0), 0
 	for i := MaxClasses - 1; i >= 0; i-- {
 		n += int(f[i])
-		hint |= Hint(min(bits.Len(uint(n)), 3)) << (2 * i)
+		hint |= Hint(min(n, 3)) << (2 * i)
 	}
 	return hint
 }
 
-// Level of a class: 0 if no fragment was large enough, else 1 to 3.
+// Level of a class: how many of the node's fragments are large enough, up to 3; 0 beyond the last class.
 func (h Hint) Level(c Class) int { return int(h>>(2*c)) & 3 }
 
-// above is what is left for larger classes, as an order: of two nodes that serve a class equally well the one with less above
-// is taken, so that large fragments stay whole for those who need them.
-func (h Hint) above(c Class) Hint { return h >> (2*c + 2) }
+// exact says whether the hint shows a fragment of just the class, so that larger ones stay whole for those who need them. Three and more of a
+// class and of the next one do not show it: it counts as no.
+func (h Hint) exact(c Class) bool { return h.Level(c) > h.Level(c+1) }

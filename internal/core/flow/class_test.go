@@ -57,17 +57,8 @@ func TestHintsAreCountsRoundedDown(t *testing.T) {
 			for i := int(c); i < MaxClasses; i++ {
 				n += int(f[i])
 			}
-			want := 3
-			switch {
-			case n == 0:
-				want = 0
-			case n == 1:
-				want = 1
-			case n < 4:
-				want = 2
-			}
-			if h.Level(c) != want || f.AtLeast(c) != n {
-				t.Fatalf("%v: class %d has level %d and %d, want %d and %d", f, c, h.Level(c), f.AtLeast(c), want, n)
+			if want := min(n, 3); h.Level(c) != want || f.AtLeast(c) != n {
+				t.Fatalf("%v: class %d has level %d and %d, want %d and %d", f, c, h.Level(c), f.AtLeast(c), min(n, 3), n)
 			}
 			if _, ok := f.Fit(c); ok != (n > 0) {
 				t.Fatalf("%v: class %d fits: %v", f, c, ok)
@@ -76,23 +67,19 @@ func TestHintsAreCountsRoundedDown(t *testing.T) {
 	})
 }
 
-func TestTheBetterHint(t *testing.T) {
-	hint := func(f ...uint8) Hint {
-		var all Fragments
-		copy(all[:], f)
-		return hintOf(&all)
-	}
+func TestExactHints(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		a, b Hint
-		c    Class
-		want bool
+		f    Fragments
+		want []bool
 	}{
-		{"more", hint(2), hint(1), 0, true}, {"less", hint(1), hint(2), 0, false}, {"the same", hint(1), hint(1), 0, false},
-		{"large ones stay whole", hint(1), hint(0, 1), 0, true}, {"small ones are of no use", hint(3), hint(0, 1), 1, false},
+		{Fragments{}, []bool{false, false, false}}, {Fragments{1}, []bool{true, false, false}}, {Fragments{0, 1}, []bool{false, true, false}},
+		{Fragments{1, 0, 1}, []bool{true, false, true}}, {Fragments{9, 2, 0}, []bool{true, true, false}}, {Fragments{9, 3, 0}, []bool{false, true, false}},
+		{Fragments{7: 5}, []bool{7: true}},
 	} {
-		if got := better(c.a, c.b, c.c); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
+		for class, want := range c.want {
+			if got := hintOf(&c.f).exact(Class(class)); got != want {
+				t.Errorf("%v: class %d is there exactly: %v", c.f, class, got)
+			}
 		}
 	}
 }

@@ -30,10 +30,6 @@ type Config struct {
 
 	// Burst is how many nodes a ticket asks at once in a zone that it has come to (k). Default 4.
 	Burst int
-	// Choices is how many nodes not asked before are compared by their hints for each hop. Default 2.
-	Choices int
-	// Look is how many more are compared while the hints of all say that nothing is free. It costs no message. Default 8.
-	Look int
 	// Pace is the mean time between hops after the burst (tau); each is drawn from half to one and a half of it. Default 20 ms.
 	Pace time.Duration
 	// Patience is how long one search lasts at most (W). Default 1 s.
@@ -73,7 +69,7 @@ func (c Config) WithDefaults() Config {
 	for _, n := range []struct {
 		field *int
 		value int
-	}{{&c.Burst, 4}, {&c.Choices, 2}, {&c.Look, 8}, {&c.ZoneHops, 8}, {&c.Resplits, 2}, {&c.MaxHops, 64}, {&c.ZoneTickets, 1024}, {&c.Wakes, 16}, {&c.HighPressure, 920}} {
+	}{{&c.Burst, 4}, {&c.ZoneHops, 8}, {&c.Resplits, 2}, {&c.MaxHops, 64}, {&c.ZoneTickets, 1024}, {&c.Wakes, 16}, {&c.HighPressure, 920}} {
 		if *n.field == 0 {
 			*n.field = n.value
 		}
@@ -95,6 +91,15 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// Checked is what the parts of a flow are made with: the configuration with its defaults, if it is valid. They share it, and nobody changes it.
+func (c Config) Checked() (*Config, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c = c.WithDefaults()
+	return &c, nil
+}
+
 // Validate returns every problem of the configuration at once, as one error of kind Invalid, or nil.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
@@ -111,7 +116,7 @@ func (c Config) Validate() error {
 		low, high int64
 	}{
 		{"Alpha", c.Alpha, 1, 8000}, {"Beta", c.Beta, 1, 8000}, {"Gamma", c.Gamma, 1, 8000}, {"Epsilon", c.Epsilon, 1, 1000}, {"Floor", c.Floor, 1, 500},
-		{"Burst", int64(c.Burst), 1, int64(c.MaxHops)}, {"Choices", int64(c.Choices), 1, 64}, {"Look", int64(c.Look), 1, 64}, {"ZoneHops", int64(c.ZoneHops), 1, int64(c.MaxHops)},
+		{"Burst", int64(c.Burst), 1, int64(c.MaxHops)}, {"ZoneHops", int64(c.ZoneHops), 1, int64(c.MaxHops)},
 		{"Resplits", int64(c.Resplits), 1, 16}, {"MaxHops", int64(c.MaxHops), 1, 255}, {"ZoneTickets", int64(c.ZoneTickets), 1, 1 << 20},
 		{"Wakes", int64(c.Wakes), 1, 1 << 16}, {"HighPressure", int64(c.HighPressure), 1, 1000},
 		{"AgeWeight", c.AgeWeight, 1, 1_000_000}, {"FitWeight", c.FitWeight, 1, 1_000_000}, {"ChurnWeight", c.ChurnWeight, 1, 1_000_000},

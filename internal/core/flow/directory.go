@@ -11,26 +11,37 @@ import (
 // Directory is what one zone knows of its nodes and of the tickets that search in it. It is soft: a zone that starts again
 // begins with nodes of which nothing is known, and each is known once it has said something. Not safe for concurrent use.
 type Directory struct {
-	cfg  Config
-	zone ZoneID
-	// hints and nodes are by NodeID. A hop reads hints alone, so that they lie together.
+	cfg *Config
+	// sets of nodes, words of 64 each: for each class those whose hint shows a fragment of just the class, behind them those that show one that is large
+	// enough; and last all usable ones. A hop reads these and the hints of two nodes.
+	sets  []uint64
+	words int
+	// hints and nodes are by NodeID.
 	hints []Hint
-	nodes []Summary
-	// free and pressure are sums over usable nodes, free by the fragments' own class; usable is how many there are.
-	free     [MaxClasses]int64
+	// usable nodes, tickets that search here, and demand: the tickets by their own class.
+	usable, tickets int
+	demand          [MaxClasses]int32
+	zone            ZoneID
+	nodes           []Summary
+	// free and pressure are sums over usable nodes, free by the fragments' own class.
+	free     [MaxClasses]int32
 	pressure int64
-	usable   int64
-	// demand counts the tickets that search here, by their own class; tickets all of them.
-	demand  [MaxClasses]int64
-	tickets int
-	version uint64
+	version  uint64
 }
 
-// NewDirectory is a zone with a number of nodes of which nothing is known yet. The configuration must be valid.
+// NewDirectory is a zone with a number of nodes of which nothing is known yet. The configuration must be valid, and is not changed any more.
 // version is the number of its last digest before, 0 if there was none.
-func NewDirectory(cfg Config, zone ZoneID, nodes int, version uint64) *Directory {
-	return &Directory{cfg: cfg.WithDefaults(), zone: zone, hints: make([]Hint, nodes), nodes: make([]Summary, nodes), version: version}
+func NewDirectory(cfg *Config, zone ZoneID, nodes int, version uint64) *Directory {
+	words := (nodes + 63) / 64
+	return &Directory{cfg: cfg, zone: zone, hints: make([]Hint, nodes), nodes: make([]Summary, nodes), version: version, sets: make([]uint64, words*(2*MaxClasses+1)), words: words}
 }
+
+// fit, room and up are parts of sets.
+func (d *Directory) fit(c Class) []uint64 { return d.sets[2*int(c)*d.words:][:d.words] }
+
+func (d *Directory) room(c Class) []uint64 { return d.sets[(2*int(c)+1)*d.words:][:d.words] }
+
+func (d *Directory) up() []uint64 { return d.sets[2*MaxClasses*d.words:] }
 
 // Zone is whose directory it is.
 func (d *Directory) Zone() ZoneID { return d.zone }
@@ -56,7 +67,7 @@ func (d *Directory) Report(n NodeID, s *Summary) bool {
 		old.Free = Fragments{}
 	}
 	d.count(old, 1)
-	d.hints[n] = hintOf(&old.Free)
+	d.note(n)
 	return true
 }
 
@@ -69,18 +80,40 @@ func (d *Directory) Silent(n NodeID) {
 	d.count(old, -1)
 	old.Usable, old.Free = false, Fragments{}
 	old.Version-- // so that the same summary again is news
-	d.hints[n] = 0
+	d.note(n)
 }
 
-func (d *Directory) count(s *Summary, sign int64) {
+// note remembers what is known of a node now for hops to come.
+func (d *Directory) note(n NodeID) {
+	word, bit := int(n>>6), uint64(1)<<(n&63)
+	put(d.up(), word, bit, d.nodes[n].Usable)
+	hint := hintOf(&d.nodes[n].Free)
+	if hint == d.hints[n] {
+		return
+	}
+	d.hints[n] = hint
+	for c := range Class(len(d.cfg.Classes)) {
+		put(d.fit(c), word, bit, hint.exact(c))
+		put(d.room(c), word, bit, hint.Level(c) > 0)
+	}
+}
+
+// put a bit into a word of a set, or take it out.
+func put(set []uint64, word int, bit uint64, in bool) {
+	if set[word] &^= bit; in {
+		set[word] |= bit
+	}
+}
+
+func (d *Directory) count(s *Summary, sign int32) {
 	if !s.Usable {
 		return
 	}
 	for c, n := range s.Free {
-		d.free[c] += sign * int64(n)
+		d.free[c] += sign * int32(n)
 	}
-	d.pressure += sign * int64(s.Pressure)
-	d.usable += sign
+	d.pressure += int64(sign) * int64(s.Pressure)
+	d.usable += int(sign)
 }
 
 // Digest is what the zone says of itself now, and takes a new version.
@@ -88,9 +121,9 @@ func (d *Directory) Digest(now quantity.Instant) Digest {
 	d.version++
 	out := Digest{Zone: d.zone, Alive: d.usable > 0, Version: d.version, At: now}
 	if d.usable > 0 {
-		out.Pressure = uint16((d.pressure + d.usable/2) / d.usable)
+		out.Pressure = uint16((d.pressure + int64(d.usable)/2) / int64(d.usable))
 	}
-	free, demand := int64(0), int64(0)
+	free, demand := int32(0), int32(0)
 	for c := MaxClasses - 1; c >= 0; c-- {
 		free, demand = free+d.free[c], demand+d.demand[c]
 		out.Free[c], out.Demand[c] = uint32(free), uint32(demand)
@@ -117,74 +150,63 @@ func (d *Directory) leave(t *Ticket) {
 	}
 }
 
-// pick is the node to ask next: the best by its hint of a few that the ticket has not asked before, none of them twice. Which
-// few is drawn from the ticket's id and its hop, so it does not depend on what others do. ok is false if no node is usable.
+// pick is the node to ask next: the better by its hint of two that the ticket has not asked. They are drawn from those that show a fragment of
+// just its class; if there is none, from those that show one that is large enough; else from all that are usable, since hints are old. Which two
+// depends on the ticket and its hop, and on nothing that other tickets draw. ok is false if no node is usable.
 //
 // The filter of visited nodes has 64 bits, by node modulo 64: exact up to 64 nodes, and above that it leaves out some
-// nodes that were not asked. When all have been asked it begins anew.
+// nodes that were not asked. When all usable ones have been asked it begins anew.
 func (d *Directory) pick(t *Ticket) (best NodeID, ok bool) {
-	n := len(d.hints)
-	if n == 0 || d.usable == 0 {
+	if d.usable == 0 || int(t.Class) >= len(d.cfg.Classes) {
 		return 0, false
 	}
-	all := ^uint64(0)
-	if n < 64 {
-		all = 1<<n - 1
+	for _, among := range [...][]uint64{d.fit(t.Class), d.room(t.Class), d.up()} {
+		if n := count(among, t.Visited); n > 0 {
+			return d.better(t, among, n), true
+		}
 	}
-	if t.Visited&all == all {
-		t.Visited = 0
-	}
+	t.Visited = 0
+	return d.pick(t)
+}
+
+// better of two of a set's n nodes that were not visited.
+func (d *Directory) better(t *Ticket, among []uint64, n int) NodeID {
 	stream := prng.New(d.cfg.Seed, uint64(t.ID), forHop<<32|uint64(t.Episode)<<16|uint64(t.Hops))
-	seen := t.Visited // and what this hop has looked at
-	top := Hint(0)
-	for looks := 0; seen&all != all && (looks < d.cfg.Choices || top.Level(t.Class) == 0 && looks < d.cfg.Choices+d.cfg.Look); looks++ {
-		i := unseen(stream.Uint64(), n, seen)
-		seen |= 1 << (i & 63)
-		h := d.hints[i]
-		switch {
-		case h == 0 && !d.nodes[i].Usable:
-		case !ok || better(h, top, t.Class):
-			best, top, ok = NodeID(i), h, true
-		}
+	i := stream.IntN(n)
+	a := nth(among, t.Visited, i)
+	if n == 1 {
+		return a
 	}
-	if !ok { // all that it looked at are unusable
-		i := stream.IntN(n)
-		for !d.nodes[i].Usable {
-			if i++; i == n {
-				i = 0
-			}
-		}
-		best = NodeID(i)
+	k := stream.IntN(n - 1)
+	if k >= i {
+		k++
 	}
-	return best, true
+	if b := nth(among, t.Visited, k); d.hints[b].Level(t.Class) > d.hints[a].Level(t.Class) {
+		return b
+	}
+	return a
 }
 
-// better says whether a hint is better for a class than another: more fragments that are large enough, and among equals less
-// above, which is left for those who need it.
-func better(h, than Hint, c Class) bool {
-	if a, b := h.Level(c), than.Level(c); a != b {
-		return a > b
+// count is how many nodes of a set were not visited.
+func count(set []uint64, visited uint64) (n int) {
+	for _, w := range set {
+		n += bits.OnesCount64(w &^ visited)
 	}
-	return h.above(c) < than.above(c)
+	return n
 }
 
-// unseen turns a random number into a node of n whose bit is not in seen, which leaves one out at least. It tries the number itself first, which is
-// uniform, then a few more made of it, and at last the next node behind.
-func unseen(r uint64, n int, seen uint64) int {
-	for range 4 {
-		hi, lo := bits.Mul64(r, uint64(n))
-		if seen>>(hi&63)&1 == 0 {
-			return int(hi)
+// nth of the nodes of a set that were not visited, from 0; there must be more than i.
+func nth(set []uint64, visited uint64, i int) NodeID {
+	for k, w := range set {
+		w &^= visited
+		if n := bits.OnesCount64(w); i >= n {
+			i -= n
+			continue
 		}
-		r = lo // the next digit in base n
+		for ; i > 0; i-- {
+			w &= w - 1
+		}
+		return NodeID(k<<6 + bits.TrailingZeros64(w))
 	}
-	hi, _ := bits.Mul64(r, uint64(n))
-	for i := int(hi); ; i++ {
-		if i >= n {
-			i = 0
-		}
-		if seen>>(i&63)&1 == 0 {
-			return i
-		}
-	}
+	panic("flow: there are fewer nodes than were counted")
 }

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math/bits"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -82,7 +83,7 @@ func TestPicksAreNewAndUsable(t *testing.T) {
 		d := NewDirectory(tested(), 0, n, 0)
 		usable := 0
 		for i := range n {
-			s := Summary{Version: 1, Free: Fragments{uint8(rapid.IntRange(0, 1).Draw(t, "free"))}, Usable: n > 64 || rapid.IntRange(0, 3).Draw(t, "usable") > 0}
+			s := Summary{Version: 1, Free: Fragments{uint8(rapid.IntRange(0, 1).Draw(t, "free"))}, Usable: rapid.IntRange(0, 3).Draw(t, "usable") > 0}
 			if s.Usable {
 				usable++
 			}
@@ -102,11 +103,11 @@ func TestPicksAreNewAndUsable(t *testing.T) {
 			if !d.nodes[node].Usable {
 				t.Fatalf("node %d is picked and is not usable", node)
 			}
+			if n <= 64 && asked[node] && len(asked) < usable {
+				t.Fatalf("node %d is asked again after %d of %d", node, len(asked), usable)
+			}
 			if all := bits.OnesCount64(before) == min(n, 64); before>>(node&63)&1 == 1 && !all && usable == n {
 				t.Fatalf("node %d is asked again, with %b asked", node, before)
-			}
-			if n <= 64 && asked[node] && len(asked) < usable && usable == n {
-				t.Fatalf("node %d is asked again after %d of %d", node, len(asked), usable)
 			}
 			asked[node] = true
 			tk.Visited |= 1 << (node & 63)
@@ -123,7 +124,7 @@ func TestThePickIsTheBetterOfTwo(t *testing.T) {
 	for i := range n {
 		s := Summary{Version: 1, Free: Fragments{1}, Usable: true}
 		if i == 17 {
-			s.Free[0] = 4
+			s.Free[0] = 2
 		}
 		d.Report(NodeID(i), &s)
 	}
@@ -143,27 +144,44 @@ func TestThePickIsTheBetterOfTwo(t *testing.T) {
 	}
 }
 
-// TestLookingOnWhileNothingIsFree: with one free node of 50, it is found as often as ten different ones find it, and two do without.
-func TestLookingOnWhileNothingIsFree(t *testing.T) {
-	for _, c := range []struct{ look, nodes int }{{8, 10}, {1, 3}} {
-		cfg := tested()
-		cfg.Look = c.look
-		d := NewDirectory(cfg, 0, 50, 0)
-		for i := range 50 {
-			s := Summary{Version: 1, Usable: true}
-			if i == 17 {
-				s.Free[1] = 1
-			}
-			d.Report(NodeID(i), &s)
+// TestHopsGoToWhatShowsRoom: of 50 nodes, most of them full, first to those with a fragment of just the class, then to those with a larger one, then anywhere; and anew when
+// all were asked.
+func TestHopsGoToWhatShowsRoom(t *testing.T) {
+	d := NewDirectory(tested(), 0, 50, 0)
+	for i := range 50 {
+		s := Summary{Version: 1, Usable: i != 30}
+		switch i {
+		case 17, 40:
+			s.Free = Fragments{0, 1}
+		case 3:
+			s.Free = Fragments{4, 0, 2, 1}
+		case 30:
+			s.Free = Fragments{0, 9} // not usable
+		case 5:
+			s.Free = Fragments{9}
 		}
-		found := 0.
-		for id := range TicketID(100_000) {
-			if node, _ := d.pick(&Ticket{ID: id, Class: 1}); node == 17 {
-				found++
-			}
+		d.Report(NodeID(i), &s)
+	}
+	for id := range TicketID(200) {
+		tk := &Ticket{ID: id, Class: 1}
+		var order []NodeID
+		for range 49 {
+			node, _ := d.pick(tk)
+			order = append(order, node)
+			tk.Visited |= 1 << node
+			tk.Hops++
 		}
-		if want := float64(c.nodes) * 2000; found < .9*want || found > 1.1*want {
-			t.Errorf("looking at %d nodes found it %v times, want about %v", c.nodes, found, want)
+		if first := slices.Sorted(slices.Values(order[:2])); !slices.Equal(first, []NodeID{17, 40}) || order[2] != 3 {
+			t.Fatalf("ticket %d asks %v", id, order[:4])
 		}
+		if all := slices.Compact(slices.Sorted(slices.Values(order))); len(all) != 49 {
+			t.Fatalf("ticket %d asks %d different nodes in 49 hops", id, len(all))
+		}
+		if again, ok := d.pick(tk); !ok || again != 17 && again != 40 {
+			t.Fatalf("anew it asks %d", again)
+		}
+	}
+	if _, ok := d.pick(&Ticket{Class: 100}); ok {
+		t.Error("a class that is none has a node")
 	}
 }

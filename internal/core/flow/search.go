@@ -15,10 +15,10 @@ import (
 //	                 ▲         │ ▲      │
 //	                 │ crowded │ └──────┤ Refused, or no answer: Ask at once, or after a rest (Next)
 //	                 └─────────┴────────┘ the zone's hops are over       ──▶ Expire, Park
-type Search struct{ cfg Config }
+type Search struct{ cfg *Config }
 
-// NewSearch is a search of a valid configuration.
-func NewSearch(cfg Config) *Search { return &Search{cfg: cfg.WithDefaults()} }
+// NewSearch is a search of a valid configuration (Config.Checked).
+func NewSearch(cfg *Config) *Search { return &Search{cfg} }
 
 // Act is what is to be done for a ticket.
 type Act uint8

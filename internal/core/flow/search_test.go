@@ -8,7 +8,7 @@ import (
 )
 
 // zoneOf is a zone of some full nodes.
-func zoneOf(cfg Config, zone ZoneID, nodes int) *Directory {
+func zoneOf(cfg *Config, zone ZoneID, nodes int) *Directory {
 	d := NewDirectory(cfg, zone, nodes, 0)
 	for i := range nodes {
 		d.Report(NodeID(i), &Summary{Version: 1, Usable: true})
@@ -92,9 +92,10 @@ func TestEnds(t *testing.T) {
 		{"both zones are full", func(*Config, *Ticket) {}, 2, Expire, AllCrowded, 0},
 		{"both zones are full for lasting work", func(_ *Config, t *Ticket) { t.Kind = Lasting }, 2, Park, AllCrowded, 0},
 	} {
-		cfg, tk := base, &Ticket{ID: 9}
+		own, tk := *base, &Ticket{ID: 9}
+		cfg := &own
 		cfg.ZoneTickets = 1
-		c.change(&cfg, tk)
+		c.change(cfg, tk)
 		zones := []*Directory{zoneOf(cfg, 0, 100), zoneOf(cfg, 1, 100)}
 		for i := range c.crowd {
 			zones[i].admit(&Ticket{})

@@ -9,7 +9,7 @@ import (
 // and never the best. Between two digests everybody who draws sees the same numbers, so the best would get all of them
 // (SYSTEMS 3.2). It is soft: who starts again draws nothing until a digest comes. Not safe for concurrent use.
 type Splitter struct {
-	cfg     Config
+	cfg     *Config
 	digests []Digest
 	// heard is when each digest came, by our own clock: the zone's may be another.
 	heard []quantity.Instant
@@ -25,8 +25,8 @@ type Splitter struct {
 
 // NewSplitter draws among a number of zones, of which nothing is known yet. The configuration must be valid, and there are at
 // most MaxZones.
-func NewSplitter(cfg Config, zones int) *Splitter {
-	return &Splitter{cfg: cfg.WithDefaults(), digests: make([]Digest, zones), heard: make([]quantity.Instant, zones), shares: make([]uint64, zones), live: make([]bool, zones)}
+func NewSplitter(cfg *Config, zones int) *Splitter {
+	return &Splitter{cfg: cfg, digests: make([]Digest, zones), heard: make([]quantity.Instant, zones), shares: make([]uint64, zones), live: make([]bool, zones)}
 }
 
 // Zones is how many there are.

@@ -146,7 +146,7 @@ func TestTheTableHasTheSharesItWasBuiltWith(t *testing.T) {
 func TestDrawsAreAsExpected(t *testing.T) {
 	const draws = 1_000_000
 	for seed := range uint64(4) {
-		cfg := Config{Seed: seed, Classes: levels}.WithDefaults()
+		cfg := checked(Config{Seed: seed, Classes: levels})
 		source := prng.New(seed, prng.Name("digests"))
 		s := NewSplitter(cfg, 50)
 		for z := range ZoneID(50) {

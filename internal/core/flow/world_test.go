@@ -17,7 +17,7 @@ import (
 // world is a small flow with messages that are late, lost, doubled and reordered, and nodes that die and come back. It keeps no rule itself: check does.
 type world struct {
 	t    *rapid.T
-	cfg  Config
+	cfg  *Config
 	now  quantity.Instant
 	heap events
 	next int
@@ -174,7 +174,7 @@ func (w *world) probe(tk *task, move int, p Probe, z, n int) {
 			probes[i] = lie[i].p
 		}
 		answers := w.arbiter.Decide(w.now, &w.nodes[z][n], probes, nil)
-		summary := w.nodes[z][n].Summary(&w.cfg)
+		summary := w.nodes[z][n].Summary(w.cfg)
 		for i, a := range answers {
 			tk := w.tickets[a.Ticket]
 			w.send(func() { w.answered(tk, lie[i].hop, z, n, a, summary) })
@@ -271,7 +271,7 @@ func (w *world) digests() {
 				continue
 			}
 			w.nodes[z][n].Lapse(w.now)
-			s := w.nodes[z][n].Summary(&w.cfg)
+			s := w.nodes[z][n].Summary(w.cfg)
 			w.send(func() { d.Report(NodeID(n), &s) })
 		}
 		digest := d.Digest(w.now)
@@ -295,14 +295,11 @@ func (w *world) digests() {
 func TestEveryTicketEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, now: start, redeemed: map[redemption]bool{}, lying: map[[2]int][]lying{}, faults: rapid.Bool().Draw(t, "faults")}
-		w.cfg = Config{
+		w.cfg = checked(Config{
 			Seed: rapid.Uint64().Draw(t, "seed"), Classes: levels[:rapid.IntRange(1, 3).Draw(t, "classes")], MaxHops: rapid.IntRange(5, 64).Draw(t, "hops"), Burst: rapid.IntRange(1, 5).Draw(t, "burst"),
 			ZoneHops: rapid.IntRange(1, 5).Draw(t, "zone hops"), ZoneTickets: rapid.IntRange(1, 8).Draw(t, "cap"), Resplits: rapid.IntRange(1, 3).Draw(t, "resplits"), Wakes: rapid.IntRange(1, 3).Draw(t, "wakes"),
-		}.WithDefaults()
+		})
 		w.chance = prng.New(w.cfg.Seed, prng.Name("messages"))
-		if err := w.cfg.Validate(); err != nil {
-			t.Fatal(err)
-		}
 		zones := rapid.IntRange(1, 3).Draw(t, "zones")
 		w.search, w.splitter, w.arbiter, w.lot = NewSearch(w.cfg), NewSplitter(w.cfg, zones), NewArbiter(w.cfg), NewLot()
 		top := Class(len(w.cfg.Classes) - 1)
