@@ -1,6 +1,7 @@
 package market
 
 import (
+	"math"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
@@ -27,6 +28,8 @@ type bid struct {
 	// rate is what a millisecond of it is worth, where scores are logarithms of that.
 	rate          int64
 	left, urgency int64
+	// ahead is how long the work of its job takes that is not done yet, and will be when it begins.
+	ahead time.Duration
 	// price in the measure of weights; free: it goes first because its job starves, and pays nothing.
 	price int64
 	free  bool
@@ -196,7 +199,7 @@ func (f *Floor) value(now quantity.Instant, t *bid, o *offer, w *window, unconte
 	}
 	x := f.piece(t, &v, c, &offered)
 	own, _, weight := j.Use(now)
-	x.Waited, x.Attained = j.Waited(now), own/weight
+	x.Waited, x.Attained, x.Slack = j.Waited(now), own/weight, f.slack(now, t, c)
 	sum, length, first := m.Weights.Features(&x).Sum(m.Weights.System), t.length(offered.End), precedence(j.Spec().Priority)
 	t.total = m.Weights.TotalOf(t.calibrated, sum)
 	if m.Weights.Rates() {
@@ -208,6 +211,15 @@ func (f *Floor) value(now quantity.Instant, t *bid, o *offer, w *window, unconte
 		t.total = max(1, t.calibrated) // nobody else waits for the slice: it is as the job itself likes best
 	}
 	t.weight = quantity.MulDiv(score.Weight(t.total, length, m.PerTime), first, precedence(0))
+}
+
+// slack is how long a bid's job may stand still from now on until its deadline is out of reach on a class; the longest time without a deadline.
+func (f *Floor) slack(now quantity.Instant, t *bid, c *Class) time.Duration {
+	slack := f.laxity(t.job, c, now)
+	if slack == math.MaxInt64 {
+		return slack
+	}
+	return slack + t.ahead
 }
 
 // prospects notes what is left of a bid's job, and how pressing its deadline is.

@@ -41,7 +41,7 @@ func (f *Floor) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 	more := job.Range{From: c.Range.To, To: p.Range.To}
 	v := j.View()
 	left := max(1, v.Left())
-	mine := bid{job: j, end: at.Add(p.Wall), speed: c.Speed, Variant: protocol.Variant{
+	mine := bid{job: j, ahead: v.RunTime(c.Range.Len(), s.class.SpeedOf(j.Spec())), end: at.Add(p.Wall), speed: c.Speed, Variant: protocol.Variant{
 		Range: more, Start: at, Run: p.Run, Wall: p.Wall, Demand: p.Demand,
 		Score: score.Job{
 			Progress: score.Progress(more.Len(), left), Laxity: score.Laxity(j.finish(at, s.class), j.deadline()), Overhead: score.One,

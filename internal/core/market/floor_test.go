@@ -342,6 +342,7 @@ func drawConfig(t *rapid.T) Config {
 		}
 		s := score.System{Time: part("time"), Memory: part("memory"), Residue: part("residue"), Headroom: part("headroom"), Age: part("age"), Share: part("share")}
 		s.Brevity = part("brevity")
+		s.Urgency = part("urgency")
 		s.Index = left
 		c.Weights = score.Weights{Lambda: rapid.Int64Range(0, score.One).Draw(t, "lambda"), System: s}
 	}

@@ -93,7 +93,7 @@ func (p *plain) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 	f, at := p.f, c.End
 	v := j.View()
 	more := job.Range{From: c.Range.To, To: piece.Range.To}
-	mine := bid{job: j, end: at.Add(piece.Wall), speed: c.Speed, Variant: protocol.Variant{
+	mine := bid{job: j, ahead: v.RunTime(c.Range.Len(), s.class.SpeedOf(j.Spec())), end: at.Add(piece.Wall), speed: c.Speed, Variant: protocol.Variant{
 		Range: more, Start: at, Run: piece.Run, Wall: piece.Wall, Demand: piece.Demand,
 		Score: score.Job{
 			Progress: score.Progress(more.Len(), max(1, v.Left())), Laxity: score.Laxity(j.finish(at, s.class), j.deadline()), Overhead: score.One,

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"math"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
@@ -33,6 +34,8 @@ type quote struct {
 	// belief in what the job declares by its own record; without one it is its queue's.
 	belief   trust.Belief
 	recorded bool
+	// slack of the job on the class at the instant 0, since when it shrinks; the longest time without a deadline.
+	slack time.Duration
 	// attained by the job; moves: it grows by itself.
 	attained int64
 	moves    bool
@@ -106,6 +109,7 @@ func (f *Floor) fill(now quantity.Instant, q *quote, j *Job, o *offer, w *window
 	if deadline := j.deadline(); deadline != quantity.Never {
 		q.until = deadline.Add(-score.SlackFull - j.finish(now, c).Sub(now))
 	}
+	q.slack = f.laxity(j, c, 0)
 	offered := f.Within(j, o.slice, now, w.end)
 	q.index, q.ends = f.trusted(j, c), m.PerTime || w.end != quantity.Never
 	for i := range f.variants {
@@ -120,7 +124,7 @@ func (f *Floor) fill(now quantity.Instant, q *quote, j *Job, o *offer, w *window
 		f.prospects(now, &t, &v, c)
 		piece := f.piece(&t, &v, c, &offered)
 		features := m.Weights.Features(&piece)
-		features.Age, features.Share = 0, 0
+		features.Age, features.Share, features.Urgency = 0, 0, 0
 		r := term{
 			begins: t.Start.Sub(now), ends: t.end.Sub(now), length: t.length(offered.End), run: t.Run.Milliseconds(), declared: t.Score, endless: offered.End == quantity.Never, open: t.end == quantity.Never,
 		}
@@ -224,6 +228,9 @@ func (f *Floor) due(r *reckoning, q *quote, t *term) (sum int64) {
 	sum = q.share * w.Share
 	if w.Age > 0 {
 		sum += score.Age(max(0, r.now.Sub(q.since))) * w.Age
+	}
+	if w.Urgency > 0 && q.slack != math.MaxInt64 {
+		sum += score.Urgency(q.slack-r.now.Sub(0)) * w.Urgency
 	}
 	if t.endless && w.Time > 0 {
 		sum += score.Time(t.length, quantity.Never.Sub(r.now)) * w.Time

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/score"
+	"sluice.dev/sluice/internal/core/policy/deadline"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -43,6 +45,42 @@ func TestAKeptAnswerEndsWhereItsDeadlinePresses(t *testing.T) {
 	}
 	if late := declared(s.Deadline.Add(-10 * time.Minute)); late <= first {
 		t.Errorf("with ten hours left it declares %d, with ten minutes %d", first, late)
+	}
+}
+
+// TestAKeptAnswerPressesMoreAndMore: a quote that is kept weighs by the slack that there is when it is weighed, as a bid that is made then
+// does, and nothing of that once its deadline is out of reach.
+func TestAKeptAnswerPressesMoreAndMore(t *testing.T) {
+	c := Config{Weights: score.Weights{System: score.System{Urgency: score.One}}}.WithDefaults()
+	now := quantity.Instant(1e15)
+	w := newFakeWorld(FloorConfig{Policy: deadline.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, false)
+	w.offer("s", 10, 1000, protocol.Gap{Start: now, End: quantity.Never})
+	s := benchSpec(t, 1)
+	s.Total, s.Deadline = 100, now.Add(100*time.Hour)
+	w.submit(fakeJob{spec: s, submitted: now, paused: true})
+	w.step(now)
+	j, sold := w.jobs[0], w.slices[0]
+	j.indexed = true
+	last := int64(0)
+	for _, at := range []quantity.Instant{now, now.Add(50 * time.Hour), now.Add(90 * time.Hour), now.Add(98 * time.Hour), s.Deadline.Add(-4 * time.Minute), s.Deadline.Add(-time.Second)} {
+		o, win := offer{slice: sold}, window{start: at, end: quantity.Never}
+		w.f.sit()
+		q := w.f.quoteOf(at, j, &o, &win)
+		w.f.read(at, q)
+		_, total, _ := w.f.weigh(&reckoning{now: at, offer: &o}, q, 0)
+		w.f.bids = w.f.bids[:0]
+		w.f.propose(at, 0, j, &o, &win, false)
+		if len(w.f.bids) == 0 || w.f.bids[0].total != total {
+			t.Fatalf("%v before its deadline the answer is worth %d, one that is made then %+v", s.Deadline.Sub(at), total, w.f.bids)
+		}
+		if want := score.Urgency(w.f.laxity(j, sold.class, at)); total != want {
+			t.Errorf("%v before its deadline it is worth %d, want %d", s.Deadline.Sub(at), total, want)
+		}
+		if reach := s.Deadline.Sub(at) > time.Second; reach && total <= last || !reach && total != 0 {
+			t.Errorf("%v before its deadline it is worth %d, and %d before", s.Deadline.Sub(at), total, last)
+		}
+		last = total
+		w.f.rise()
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/market/score"
 )
 
-// Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity, index},
-// variants, weigh: score|time, exclusive, joint, rounds, repack: rolling|withdraw|never, freeze, starve, close, audience,
+// Market reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity, index,
+// urgency}, variants, weigh: score|time, exclusive, joint, rounds, repack: rolling|withdraw|never, freeze, starve, close, audience,
 // trusting, eta, kappa, payment: first|free|vcg, refill}. What is left out has its default; a weight that is left out
 // where others are given is 0. starve is an older name of `starve: {after}` beside the market.
 func (v value) Market() market.Config {
@@ -57,11 +57,11 @@ func weights(o object) (w score.Weights) {
 		}
 		return w
 	}
-	of := o.get("weights").object("time", "memory", "residue", "headroom", "age", "share", "brevity", "index")
+	of := o.get("weights").object("time", "memory", "residue", "headroom", "age", "share", "brevity", "index", "urgency")
 	one := func(key string) int64 { return of.get(key).fraction(score.One, 0, score.One, 0) }
 	w.System = score.System{
 		Time: one("time"), Memory: one("memory"), Residue: one("residue"), Headroom: one("headroom"), Age: one("age"), Share: one("share"), Brevity: one("brevity"),
-		Index: one("index"),
+		Index: one("index"), Urgency: one("urgency"),
 	}
 	return w
 }

@@ -15,7 +15,7 @@ func TestMarket(t *testing.T) {
 		"market: {}": market.Config{}.WithDefaults(),
 		`market:
   lambda: 0.7
-  weights: {time: 40%, memory: 0.2, age: 0.4}
+  weights: {time: 40%, memory: 0.2, age: 0.3, urgency: 0.1}
   variants: 8
   weigh: time
   exclusive: true
@@ -32,7 +32,7 @@ func TestMarket(t *testing.T) {
   payment: first
   refill: 1000
 `: {
-			Weights:  score.Weights{Lambda: 700_000, System: score.System{Time: 400_000, Memory: 200_000, Age: 400_000}},
+			Weights:  score.Weights{Lambda: 700_000, System: score.System{Time: 400_000, Memory: 200_000, Age: 300_000, Urgency: 100_000}},
 			Variants: 8, PerTime: true, Exclusive: true, Joint: true, Rounds: 1, Repack: market.Withdraw, Freeze: 10 * time.Second,
 			Starve: -1, Close: 50 * time.Millisecond, Audience: 12, Trusting: true, Eta: 100_000, Kappa: 3_500_000,
 			Payment: market.FirstPrice, Refill: 1000,

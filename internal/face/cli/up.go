@@ -109,7 +109,8 @@ through its own agent.
               the least p99 completion; short jobs wait behind long ones
   deadline    who has least time to spare until its deadline
   throughput  who makes most of a slice: the most work done; slow jobs wait
-  fifo        the oldest job
+  fifo        the oldest job; with jasda bids go as under fair, and age orders
+              gangs and who is asked
 
 Jobs that are over are kept on disk, for --retain and as long as there are no more than
 --retain-jobs of them; then they are forgotten, and their output is removed.

@@ -35,6 +35,7 @@ type live struct {
 	queue, running, runs  int32
 	group                 int32 // 0 for none
 	submit, since         quantity.Instant
+	deadline              quantity.Instant // 0 for none
 	held, work            time.Duration
 	theta                 int64
 }
@@ -77,6 +78,7 @@ type Collector struct {
 	worst                                        float64 // of all stretches
 	arrived, submitted, began                    int64
 	finished, failed, rejected, unfinished, runs int64
+	due, missed                                  int64 // jobs with a deadline
 	pieces, excesses, theta                      int64
 	messages                                     int64
 	first, last                                  quantity.Instant
@@ -160,6 +162,9 @@ func (m *Collector) Arrived(at quantity.Instant, s Slot, j *workload.Job) {
 	}
 	counted := at >= m.from && at < m.to
 	m.jobs[s] = live{known: true, counted: counted, queue: m.queue(j.Queue), group: m.groups.number(j.Group), submit: at, work: j.Work, theta: j.Theta}
+	if j.Deadline != quantity.Never {
+		m.jobs[s].deadline = j.Deadline
+	}
 	m.first = min(m.first, at)
 	m.waiting++
 	m.arrived++
@@ -293,6 +298,12 @@ func (m *Collector) settle(at quantity.Instant, j *live, state job.State) {
 	}
 	if !j.began {
 		m.waited(at, j)
+	}
+	if j.deadline != 0 && (state != job.Waiting || j.deadline <= at) { // what may still keep it is not counted
+		m.due++
+		if state != job.Finished || at > j.deadline {
+			m.missed++
+		}
 	}
 	took := at.Sub(j.submit)
 	switch {

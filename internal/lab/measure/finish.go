@@ -67,6 +67,9 @@ func (m *Collector) Finish(at quantity.Instant) Metrics {
 	if m.arrived > 0 {
 		set(Makespan, m.last.Sub(m.first).Seconds())
 	}
+	if m.due > 0 {
+		set(MissedDeadlines, ratio(float64(m.missed), float64(m.due)))
+	}
 	m.groups.finish(&values, capacity)
 	return values
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/workload"
 )
@@ -45,6 +46,37 @@ func TestGroups(t *testing.T) {
 	}
 	if m, g := measure.Group("waitMean@a"); m != measure.WaitMean || g != "a" {
 		t.Errorf("taken apart: %q %q", m, g)
+	}
+}
+
+// TestMissedDeadlines: of five jobs with a deadline one is over in time, one in the very instant, one later, one is ended by it, and one may
+// still keep it, which is not counted; nor is one that could never run, nor one without a deadline. Without any the metric is not given.
+func TestMissedDeadlines(t *testing.T) {
+	c := collector(t, []measure.Class{{Name: "gpu", Count: 9, Weight: 1000, Memory: 10 * gb}}, measure.Window{})
+	due := func(number int64, at quantity.Instant) *workload.Job {
+		j := plain(number, "q", 20)
+		j.Deadline = at
+		return j
+	}
+	for i, at := range []quantity.Instant{sec(31), sec(30), sec(29), sec(40), sec(200), sec(9), 0, quantity.Never} {
+		c.Arrived(0, measure.Slot(i), due(int64(i), at))
+	}
+	c.Done(0, 5, job.Impossible)
+	for _, i := range []measure.Slot{0, 1, 2} {
+		c.Began(sec(10), i, 0, 1)
+	}
+	for _, i := range []measure.Slot{0, 1, 2} {
+		c.Ended(sec(30), piece(i, 10, 30))
+		c.Done(sec(30), i, job.Finished)
+	}
+	c.Done(sec(40), 3, job.Expired)
+	if got := c.Finish(sec(100)).Get(measure.MissedDeadlines); got != .5 {
+		t.Errorf("%v of the deadlines are missed, want a half", got)
+	}
+	for _, v := range collector(t, []measure.Class{{Name: "gpu", Count: 1, Weight: 1}}, measure.Window{}).Finish(sec(1)) {
+		if v.Name == measure.MissedDeadlines {
+			t.Error("it is given where no job has a deadline")
+		}
 	}
 }
 

@@ -23,18 +23,20 @@ const (
 	Rejected          = "rejected"
 	Failed            = "failed"
 	Unfinished        = "unfinished"
-	MemoryExcessRate  = "memoryExcessRate"
-	Theta             = "theta"
-	Subjobs           = "subjobs"
-	OverheadShare     = "overheadShare"
-	LostShare         = "lostShare"
-	Fragmentation     = "fragmentation"
-	Unsellable        = "unsellable"
-	Fairness          = "fairness"
-	WorstQueue        = "worstQueue"
-	MessagesPerTask   = "messagesPerTask"
-	UsefulWork        = "usefulWork"
-	Makespan          = "makespan"
+	// MissedDeadlines is given where a job has a deadline.
+	MissedDeadlines  = "missedDeadlines"
+	MemoryExcessRate = "memoryExcessRate"
+	Theta            = "theta"
+	Subjobs          = "subjobs"
+	OverheadShare    = "overheadShare"
+	LostShare        = "lostShare"
+	Fragmentation    = "fragmentation"
+	Unsellable       = "unsellable"
+	Fairness         = "fairness"
+	WorstQueue       = "worstQueue"
+	MessagesPerTask  = "messagesPerTask"
+	UsefulWork       = "usefulWork"
+	Makespan         = "makespan"
 	// BoundShare is set by who knows the bound of the whole scenario.
 	BoundShare = "boundShare"
 	// CompletionOverBound too.
@@ -69,6 +71,9 @@ type Info struct {
 	Unit        Unit
 	Better      Better
 }
+
+// deadlines is what is given of jobs that have one.
+var deadlines = Info{MissedDeadlines, "Deadlines missed", Share, Lower}
 
 var infoTable = []Info{
 	{Utilization, "Utilization", Share, Higher},
@@ -114,7 +119,7 @@ func Table() []Info { return append([]Info(nil), infoTable...) }
 // number.
 func About(name string) Info {
 	metric, group := Group(name)
-	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable} {
+	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable, {deadlines}} {
 		for _, i := range table {
 			switch i.Name {
 			case name:

@@ -184,7 +184,7 @@ func (s *Scenario) streams(o config.Object) (out []Stream) {
 // streamKeys are what every stream may say; what follows is for generated ones.
 func streamKeys(generated bool) []string {
 	keys := []string{
-		"arrivals", "queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "saves", "startup", "theta", "noise", "timeError", "memoryError",
+		"arrivals", "queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "saves", "startup", "theta", "noise", "timeError", "memoryError", "deadlines",
 	}
 	if generated {
 		return append(keys, "diurnal", "durations", "gpus", "queues", "seed")
@@ -218,6 +218,7 @@ func (s *Scenario) stream(e config.Value, generated bool) Stream {
 	c.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, 0)
 	c.Noise = o.Get("noise").Fraction(1000, 1, 500, 20)
 	c.TimeError, c.MemoryError = errorOf(o.Get("timeError"), s.Model.TimeError), errorOf(o.Get("memoryError"), s.Model.MemoryError)
+	c.Deadlines = deadlines(o.Get("deadlines"))
 	if generated {
 		t.Generator = s.generator(o)
 		alone := func(w synthetic.Weight) bool { return w.GPUs == 1 }
@@ -226,6 +227,25 @@ func (s *Scenario) stream(e config.Value, generated bool) Stream {
 		}
 	}
 	return t
+}
+
+// deadlines reads {share: 50%, slack: [5, 20]}.
+func deadlines(v config.Value) compose.Deadlines {
+	if !v.Given() {
+		return compose.Deadlines{}
+	}
+	o := v.Object("share", "slack")
+	d := compose.Deadlines{Share: float64(o.Get("share").Fraction(10_000, 1, 10_000, 10_000)) / 10_000}
+	slack := o.Need("slack", "[5, 20]")
+	ends := slack.List("two numbers such as [5, 20]", 2)
+	if len(ends) != 2 {
+		slack.Wrong("has %d numbers; want the least and the most slack such as [5, 20]", len(ends))
+		return compose.Deadlines{}
+	}
+	if d.Least, d.Most = ends[0].Real(0.1, 1e6, 1), ends[1].Real(0.1, 1e6, 1); d.Most < d.Least {
+		ends[1].Wrong("is less than the first")
+	}
+	return d
 }
 
 // errorOf reads how declarations are off: a factor exp(bias + sigma z) on the truth.

@@ -28,6 +28,8 @@ type Variant struct {
 	Attained, Hour int64
 	// Index of its job on the slice's class, by the market's policy.
 	Index int64
+	// Slack is how long its job may stand still until its deadline is out of reach on the slice's class; the longest time without a deadline.
+	Slack time.Duration
 	// Profile of the job, Theta in parts per million, and the units From to To; Within is the capacity to judge them by
 	// (Capacity over the job's memory scale). They are looked at only where Headroom has a weight.
 	Profile  *trp.Profile
@@ -46,6 +48,7 @@ func (w Weights) Features(v *Variant) System {
 		Share:   Share(v.Attained, v.Hour),
 		Brevity: Brevity(v.End.Sub(v.Start)),
 		Index:   Index(v.Index),
+		Urgency: Urgency(v.Slack),
 	}
 	if w.System.Headroom > 0 {
 		f.Headroom = Headroom(*v.Profile, v.From, v.To, v.Within, v.Theta)
@@ -109,6 +112,16 @@ func Laxity(finish, deadline quantity.Instant) int64 {
 	}
 	slack := uint64(deadline) - uint64(finish) // as unsigned it can not overflow
 	return One - share(int64(min(slack, uint64(SlackFull))), int64(SlackFull))
+}
+
+// Urgency is how much a deadline presses that leaves its job so much slack: One where nothing is left, half of it for UrgencyHalf, and so on
+// for ever, so that jobs with days left are in the order of their slack too. It is 0 without a deadline, for which slack is the longest
+// time, and below 0: what is out of reach there would take the slice from jobs that can still be in time.
+func Urgency(slack time.Duration) int64 {
+	if slack < 0 || slack == math.MaxInt64 {
+		return 0
+	}
+	return share(int64(UrgencyHalf), int64(UrgencyHalf)+min(int64(slack), math.MaxInt64/2))
 }
 
 // Overhead is One less the share of a subjob's wall time that goes into restore and checkpoint.

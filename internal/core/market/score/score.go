@@ -38,10 +38,15 @@ type System struct {
 	Brevity int64
 	// Index is what the market's policy makes of its job on that class of slices, by octaves (Index); 0 for policies without one.
 	Index int64
+	// Urgency is how much the job's deadline presses on that class of slices (Urgency), 0 without one.
+	Urgency int64
 }
 
 // BrevityHalf is the duration whose brevity is one half.
 const BrevityHalf = 10 * time.Minute
+
+// UrgencyHalf is the slack whose urgency is one half: as much as the default horizon. With less each window that is lost counts.
+const UrgencyHalf = time.Hour
 
 // AgeFull is the wait that counts as 1 (T_age).
 const AgeFull = 20 * time.Minute
@@ -55,10 +60,14 @@ const (
 // Of is the weights of an objective, by the name of its policy. Under shortest and throughput the index is weighed alone
 // (docs/adr/0031-density.md). The others' were chosen on seeds of philly-mig that the evaluation does not use
 // (docs/adr/0013-negotiation.md): Lambda is as small as it can be for a piece that finishes its job to be worth more than a quarter of it,
-// which gives its slice back sooner.
+// which gives its slice back sooner. Those of deadline were chosen by the deadlines that are missed (docs/adr/0031-density.md): no piece of
+// a job says more of them than its slack.
 func Of(objective string) Weights {
-	if objective == "shortest" || objective == "throughput" {
+	switch objective {
+	case "shortest", "throughput":
 		return Weights{System: System{Index: One}}
+	case "deadline":
+		return Weights{System: System{Share: One / 4, Brevity: One / 4, Urgency: One / 2}}
 	}
 	return Weights{Lambda: One / 4, System: System{Time: 100_000, Share: 450_000, Brevity: 450_000}}
 }
@@ -100,7 +109,7 @@ func (w Weights) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share}, {"brevity", s.Brevity}, {"index", s.Index}} {
+	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share}, {"brevity", s.Brevity}, {"index", s.Index}, {"urgency", s.Urgency}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("market: the weight of %s is %d millionths; want 0 or more", f.name, f.value))
 		}
@@ -120,7 +129,7 @@ func (f System) Of(w System) int64 { return (f.Sum(w) + One/2) / One }
 // some features and of the others add up to that of all.
 func (f System) Sum(w System) int64 {
 	return unit(f.Time)*w.Time + unit(f.Memory)*w.Memory + unit(f.Residue)*w.Residue + unit(f.Headroom)*w.Headroom + unit(f.Age)*w.Age +
-		unit(f.Share)*w.Share + unit(f.Brevity)*w.Brevity + unit(f.Index)*w.Index
+		unit(f.Share)*w.Share + unit(f.Brevity)*w.Brevity + unit(f.Index)*w.Index + unit(f.Urgency)*w.Urgency
 }
 
 // Total is the score of a variant that clearing compares: Lambda x job + (1 - Lambda) x the system's score of its features, in

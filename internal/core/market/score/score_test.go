@@ -91,6 +91,15 @@ func TestSystemFeatures(t *testing.T) {
 		{"has waited enough", score.Age(score.AgeFull), score.One},
 		{"has waited longer", score.Age(math.MaxInt64), score.One},
 		{"waits since tomorrow", score.Age(-hour), 0},
+		{"no deadline", score.Urgency(math.MaxInt64), 0},
+		{"no slack", score.Urgency(0), score.One},
+		{"out of reach", score.Urgency(-1), 0},
+		{"longer out of reach than can be", score.Urgency(math.MinInt64), 0},
+		{"the slack of one half", score.Urgency(score.UrgencyHalf), 500_000},
+		{"three times that", score.Urgency(3 * score.UrgencyHalf), 250_000},
+		{"a day less the half", score.Urgency(23 * hour), 41_667},
+		{"a week and a day are not alike", score.Urgency(8*24*hour) - score.Urgency(9*24*hour), 573},
+		{"the longest slack that is one", score.Urgency(math.MaxInt64 - 1), 1},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, c.got, c.want)
@@ -184,12 +193,12 @@ func TestScoresStayInRange(t *testing.T) {
 		w := drawWeights(t)
 		v := score.Variant{
 			Open: instant("open"), Shut: instant("shut"), Start: instant("start"), End: instant("end"), Shortest: length("shortest"),
-			Demand: quantity.Amount(number("demand")), Capacity: quantity.Amount(number("capacity")), Waited: length("waited"),
+			Demand: quantity.Amount(number("demand")), Capacity: quantity.Amount(number("capacity")), Waited: length("waited"), Slack: length("slack"),
 			Profile: &trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 9, Mean: 5, SD: 2}}}, Theta: rapid.Int64Range(1, trp.MaxThetaPPM).Draw(t, "theta"),
 			From: number("from"), To: number("to"), Within: quantity.Amount(number("within")),
 		}
 		f := w.Features(&v)
-		for i, x := range []int64{f.Time, f.Memory, f.Residue, f.Headroom, f.Age} {
+		for i, x := range []int64{f.Time, f.Memory, f.Residue, f.Headroom, f.Age, f.Urgency} {
 			in(fmt.Sprintf("feature %d of the system", i), x, score.One)
 		}
 		j := score.Job{Progress: score.Progress(number("units"), number("left")), Laxity: score.Laxity(instant("finish"), instant("deadline")), Overhead: score.Overhead(length("cost"), length("wall"))}
@@ -198,7 +207,7 @@ func TestScoresStayInRange(t *testing.T) {
 		in("overhead", j.Overhead, score.One)
 		in("the job's score", j.Of(job.DefaultWorth), score.One)
 		in("the system's score", f.Of(w.System), score.One)
-		wild := score.System{Time: number("time"), Memory: number("memory"), Residue: number("residue"), Headroom: number("headroom"), Age: number("age")}
+		wild := score.System{Time: number("time"), Memory: number("memory"), Residue: number("residue"), Headroom: number("headroom"), Age: number("age"), Urgency: number("urgency")}
 		in("the score", w.Total(number("job"), f), score.One)
 		in("the score of anything", w.Total(number("job"), wild), score.One)
 		in("the weight", score.Weight(number("score"), length("duration"), true), score.MaxWeight)
@@ -213,7 +222,7 @@ func TestScoresStayInRange(t *testing.T) {
 func drawWeights(t *rapid.T) score.Weights {
 	w := score.Weights{Lambda: rapid.Int64Range(0, score.One).Draw(t, "lambda")}
 	rest := int64(score.One)
-	for _, f := range []*int64{&w.System.Time, &w.System.Memory, &w.System.Residue, &w.System.Headroom} {
+	for _, f := range []*int64{&w.System.Time, &w.System.Memory, &w.System.Residue, &w.System.Headroom, &w.System.Urgency} {
 		*f = rapid.Int64Range(0, rest).Draw(t, "weight")
 		rest -= *f
 	}
@@ -229,11 +238,11 @@ func TestScoresRiseWithTheirFeatures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWeights(t)
 		some := rapid.Int64Range(0, score.One)
-		f := score.System{Time: some.Draw(t, "time"), Memory: some.Draw(t, "memory"), Residue: some.Draw(t, "residue"), Headroom: some.Draw(t, "headroom"), Age: some.Draw(t, "age")}
+		f := score.System{Time: some.Draw(t, "time"), Memory: some.Draw(t, "memory"), Residue: some.Draw(t, "residue"), Headroom: some.Draw(t, "headroom"), Age: some.Draw(t, "age"), Urgency: some.Draw(t, "urgency")}
 		own := some.Draw(t, "job")
 		before := w.Total(own, f)
 		better := f
-		which := rapid.SampledFrom([]*int64{&better.Time, &better.Memory, &better.Residue, &better.Headroom, &better.Age}).Draw(t, "which")
+		which := rapid.SampledFrom([]*int64{&better.Time, &better.Memory, &better.Residue, &better.Headroom, &better.Age, &better.Urgency}).Draw(t, "which")
 		*which = rapid.Int64Range(*which, score.One).Draw(t, "better")
 		if after := w.Total(own, better); after < before {
 			t.Fatalf("%+v scores %d, the better %+v only %d", f, before, better, after)

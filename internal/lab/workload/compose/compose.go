@@ -4,6 +4,7 @@
 package compose
 
 import (
+	"fmt"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -79,7 +80,13 @@ type Options struct {
 	Noise int64
 	// TimeError is how what owners declare as run time is off; MemoryError the same of memory.
 	TimeError, MemoryError Error
+	// Deadlines that owners give; none by default.
+	Deadlines Deadlines
 }
+
+// Deadlines of a share of the jobs, from 0 to 1, so long after their submission: their true run time on a whole GPU times a slack that is
+// drawn from [Least, Most) for each. The jobs of a smaller share are among those of a larger one.
+type Deadlines struct{ Share, Least, Most float64 }
 
 // Error is a factor exp(Bias + Sigma z) on the truth, z standard normal, drawn once per job. Published figures put in this
 // form: the mean of the last two run times of a queue as a forecast of the next on Philly is off by a factor of 1.17 in half
@@ -103,6 +110,9 @@ func Assumptions(in Inputs, o Options) []string {
 	)
 	if o.Cap > 0 {
 		list = append(list, "Durations over "+o.Cap.String()+" are cut down to it.")
+	}
+	if d := o.Deadlines; d.Share > 0 {
+		list = append(list, fmt.Sprintf("%g%% of the jobs have a deadline: %g to %g times their true run time on a whole GPU after they come, drawn evenly; what is not over by then is ended.", d.Share*100, d.Least, d.Most))
 	}
 	switch o.Multi {
 	case Drop:

@@ -151,6 +151,38 @@ func TestSharesAreNested(t *testing.T) {
 }
 
 // The same seed gives the same, another one another.
+// TestDeadlines: a share of the jobs has a deadline within its slack, those of a smaller share are among those of a larger one, and nothing
+// else of a job changes.
+func TestDeadlines(t *testing.T) {
+	in := compose.Synthetic()
+	without, _ := all(t, in, compose.Options{Classes: classes(), Seed: 3, Jobs: 1000, Load: .9})
+	had := map[int]quantity.Instant{}
+	for _, share := range []float64{.2, .5, 1} {
+		list, _ := all(t, in, compose.Options{Classes: classes(), Seed: 3, Jobs: 1000, Load: .9, Deadlines: compose.Deadlines{Share: share, Least: 3, Most: 8}})
+		n := 0
+		for i := range list {
+			j := list[i]
+			if was, ok := had[i]; ok && was != j.Deadline {
+				t.Fatalf("job %d has its deadline at %v, and %v with a smaller share", i, j.Deadline, was)
+			}
+			if j.Deadline != 0 {
+				n++
+				had[i] = j.Deadline
+				if slack := float64(j.Deadline.Sub(j.Submit)) / float64(j.Work); slack < 3-1e-6 || slack >= 8 {
+					t.Fatalf("the deadline of job %d is %g times its run time after it came", i, slack)
+				}
+			}
+			j.Deadline = 0
+			if !reflect.DeepEqual(j, without[i]) {
+				t.Fatalf("job %d changes with the share of deadlines:\n%+v\n%+v", i, without[i], j)
+			}
+		}
+		if sd := math.Sqrt(1000 * share * (1 - share)); math.Abs(float64(n)-1000*share) > 4*sd {
+			t.Errorf("%d of 1000 jobs have a deadline, want %.0f +- %.0f", n, 1000*share, 4*sd)
+		}
+	}
+}
+
 func TestSeeds(t *testing.T) {
 	o := compose.Options{Classes: classes(), Seed: 1, Jobs: 300}
 	a, _ := all(t, compose.Synthetic(), o)
@@ -251,11 +283,12 @@ func TestPartsFitSmallerSlices(t *testing.T) {
 func TestEveryProblemOfOptions(t *testing.T) {
 	_, err := compose.New(compose.Synthetic(), compose.Options{
 		Classes: []compose.Class{{Class: bound.Class{Name: "x"}, Compute: 5}}, Jobs: 5, Window: time.Hour, Load: -1, Atomizable: 2, Multi: 7, Grain: 1, TimeError: compose.Error{Sigma: 9},
+		Deadlines: compose.Deadlines{Share: 2, Least: 1, Most: 1},
 	})
 	if errkind.Of(err) != errkind.Invalid {
 		t.Fatalf("%v, want invalid options", err)
 	}
-	for _, want := range []string{"class x: 5 compute", "class x: 0 slices", "give one of them", "load: -1", "atomizable: 2", "multi: 7", "grain: 1ns", "time error"} {
+	for _, want := range []string{"class x: 5 compute", "class x: 0 slices", "give one of them", "load: -1", "atomizable: 2", "multi: 7", "grain: 1ns", "time error", "deadlines: {Share:2"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("does not say %q: %v", want, err)
 		}
@@ -275,9 +308,10 @@ func TestEveryProblemOfOptions(t *testing.T) {
 
 func TestAssumptionsAreSaid(t *testing.T) {
 	for multi, want := range map[compose.Multi]string{compose.Drop: "are left out", compose.Split: "as many jobs", compose.Gang: "at once"} {
-		list := compose.Assumptions(compose.Synthetic(), compose.Options{Multi: multi, Cap: time.Hour})
+		list := compose.Assumptions(compose.Synthetic(), compose.Options{Multi: multi, Cap: time.Hour, Deadlines: compose.Deadlines{Share: .5, Least: 5, Most: 20}})
 		if !slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, "several GPUs") && strings.Contains(s, want) }) ||
-			!slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, "Durations over 1h0m0s") }) {
+			!slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, "Durations over 1h0m0s") }) ||
+			!slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, "50% of the jobs have a deadline: 5 to 20 times") }) {
 			t.Errorf("%d: %q", multi, list)
 		}
 		for _, s := range list {

@@ -98,6 +98,16 @@ func (c *composer) job(a *workload.Arrival, copy uint64, j *workload.Job) {
 	}
 }
 
+// due is how long after its submission a job has its deadline; 0 without one.
+func (c *composer) due(a *workload.Arrival, copy uint64, j *workload.Job) time.Duration {
+	d := c.o.Deadlines
+	s := prng.New(c.o.Seed, prng.Name("deadline"), a.Key, copy)
+	if s.Float64() >= d.Share {
+		return 0
+	}
+	return max(1, time.Duration(min((d.Least+(d.Most-d.Least)*s.Float64())*float64(j.Work), float64(longest))))
+}
+
 // longest time that is declared: 50 years.
 const longest = 50 * 365 * 24 * time.Hour
 

@@ -71,6 +71,9 @@ func (s *Source) Next(j *workload.Job) (bool, error) {
 	}
 	j.Number = s.number
 	j.Submit = stretched(j.Submit, s.summary.Stretch)
+	if s.run.due > 0 {
+		j.Deadline = j.Submit.Add(s.run.due)
+	}
 	s.number++
 	return true, nil
 }
@@ -90,6 +93,8 @@ type run struct {
 	multi, unfit int64
 	// offered is the last job for the reckoning of capacity.
 	offered bound.Job
+	// due is how long after its submission its deadline is, 0 without one.
+	due time.Duration
 }
 
 func (s *Source) start() run { return run{c: s.c, in: s.c.in.Arrivals(s.c.o.Seed)} }
@@ -116,6 +121,7 @@ func (r *run) next(j *workload.Job) (bool, error) {
 		}
 		j.Submit = r.a.Submit
 		r.c.job(&r.a, uint64(r.copy), j)
+		r.due = r.c.due(&r.a, uint64(r.copy), j)
 		r.copy++
 		fits := false
 		if r.offered, fits = r.c.offered(j); !fits {
@@ -255,6 +261,9 @@ func check(in Inputs, o Options) error {
 	want(o.Grain >= time.Millisecond, "grain: %s; want at least 1ms", o.Grain)
 	want(o.Cap >= 0 && o.Restore >= 0 && o.Checkpoint >= 0 && o.Startup >= 0 && o.Saves >= 0, "cap, restore, checkpoint, startup and saves: want none below 0")
 	want(o.Noise >= 0 && o.Noise <= 500, "noise: %d thousandths; want 0 to 500", o.Noise)
+	if d := o.Deadlines; d != (Deadlines{}) {
+		want(d.Share >= 0 && d.Share <= 1 && d.Least > 0 && d.Most >= d.Least && d.Most <= 1e6, "deadlines: %+v; want a share from 0 to 1 and a slack above 0, no more than 1,000,000, and the most no less than the least", d)
+	}
 	for i, e := range [...]Error{o.TimeError, o.MemoryError} {
 		want(math.Abs(e.Bias) <= 5 && e.Sigma >= 0 && e.Sigma <= 5, "%s error: %+v; want a bias from -5 to 5 and a sigma from 0 to 5", [...]string{"time", "memory"}[i], e)
 	}
