@@ -89,18 +89,18 @@ func (a *app) jobColumns() []command.Column[*pb.Job] {
 // pageOfJobs is how many jobs one call asks for.
 const pageOfJobs = 1000
 
-// jobLimit is how many jobs are listed; 0 for all.
-func (a *app) jobLimit(limit int, all bool) (int, error) {
+// jobLimit is how many jobs are listed; 0 for all. given: limit was.
+func (a *app) jobLimit(limit int, given, all bool) (int, error) {
 	switch {
-	case limit < 0:
-		return 0, command.Usage("--limit %d: want a number above 0", limit)
-	case limit > 0 && all:
+	case given && limit <= 0:
+		return 0, command.Usage("--limit %d: want a number above 0, or --all for all there are", limit)
+	case given && all:
 		return 0, command.Usage("--limit %d and --all: want one of them", limit)
 	case all:
 		return 0, nil
-	case limit == 0 && (a.Format == "table" || a.Format == "wide"):
+	case !given && (a.Format == "table" || a.Format == "wide"):
 		return 1000, nil
-	case limit == 0:
+	case !given:
 		return 10_000, nil
 	}
 	return limit, nil
@@ -151,7 +151,7 @@ a terminal it is printed again whenever it has changed.`,
 			if err != nil {
 				return err
 			}
-			if limit, err = a.jobLimit(limit, all); err != nil {
+			if limit, err = a.jobLimit(limit, cmd.Flags().Changed("limit"), all); err != nil {
 				return err
 			}
 			if watch {

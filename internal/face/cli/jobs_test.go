@@ -32,7 +32,9 @@ func TestJobsAreReadByPages(t *testing.T) {
 		{"-o name --all", 0, n, "", ""},
 		{"-o name --limit 2 --before p0010", 8, 10, "8 older jobs", ""},
 		{"-o name --before p0000", 0, 0, "", ""},
-		{"--limit -1", 0, 0, "", "want a number above 0"},
+		{"--limit -1", 0, 0, "", "--limit -1: want a number above 0"},
+		{"--limit 0", 0, 0, "", "--limit 0: want a number above 0, or --all for all there are"},
+		{"--limit 0 --all", 0, 0, "", "--limit 0: want a number above 0"},
 		{"--limit 1 --all", 0, 0, "", "want one of them"},
 	} {
 		r := sluice(t, addr, "", append([]string{"jobs", "--queue", "paged"}, strings.Fields(tc.args)...)...)
