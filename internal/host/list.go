@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -64,7 +65,7 @@ func (h *Host) hotJobs(ctx context.Context, q status.JobQuery) (out status.JobPa
 		}
 		for _, name := range left { // or it has left it to the archive, where it is by now
 			life, err := h.archivedLife(name)
-			if err != nil {
+			if err = hidden(&out, err); err != nil {
 				return status.JobPage{}, at, err
 			}
 			page.Jobs = slices.DeleteFunc(page.Jobs, func(j status.Job) bool { return j.Name == name && j.Generation != life })
@@ -97,6 +98,9 @@ func (h *Host) archivedJobs(ctx context.Context, q status.JobQuery, at quantity.
 	if err != nil {
 		return out, err
 	}
+	for _, damaged := range page.Damaged {
+		_ = hidden(&out, damaged)
+	}
 	if !page.Done {
 		out.Next = status.JobKey{Submitted: page.Next.Submitted, Name: page.Next.Job}
 		if out.Older, err = h.older(q, page, keep); err != nil {
@@ -123,7 +127,7 @@ func (h *Host) archivedJobs(ctx context.Context, q status.JobQuery, at quantity.
 				continue
 			}
 			part, of, err := h.filed(protocol.Zone, chunk[i].Job)
-			if err != nil {
+			if err = hidden(&out, err); err != nil {
 				return out, err
 			}
 			if of == chunk[i].Generation { // else it is at home still, and in that list
@@ -134,7 +138,8 @@ func (h *Host) archivedJobs(ctx context.Context, q status.JobQuery, at quantity.
 		for _, name := range names {
 			j, ok := z.Brief(at, name)
 			if !ok {
-				return out, errkind.Errorf(errkind.Corrupt, "what was archived of job %s does not show it", name)
+				_ = hidden(&out, errkind.Errorf(errkind.Corrupt, "what was archived of job %s does not show it; please report this", name))
+				continue
 			}
 			out.Jobs = append(out.Jobs, j)
 		}
@@ -143,11 +148,31 @@ func (h *Host) archivedJobs(ctx context.Context, q status.JobQuery, at quantity.
 	return out, nil
 }
 
+// hidden takes damage for a warning: it hides one job and no other. Any other error it returns.
+func hidden(page *status.JobPage, err error) error {
+	if errkind.Of(err) != errkind.Corrupt {
+		return err
+	}
+	page.Warnings = append(page.Warnings, err.Error())
+	return nil
+}
+
+// maxWarnings is how many jobs that can't be shown one page names.
+const maxWarnings = 20
+
+// fewer leaves out those beyond that, and says so.
+func fewer(warnings []string) []string {
+	if n := len(warnings) - maxWarnings; n > 0 {
+		return append(warnings[:maxWarnings:maxWarnings], fmt.Sprintf("and %d more jobs are damaged", n))
+	}
+	return warnings
+}
+
 // older counts the archived jobs before a page: of all jobs without looking at them, of a selection as many as one call looks at.
 func (h *Host) older(q status.JobQuery, page archive.Page, keep func(*archive.Entry) bool) (n int, err error) {
 	if q.Before == (status.JobKey{}) && q.Queue == "" && q.States == 0 {
 		size, failed := h.archivist.archive.Size()
-		return max(1, int(size.Jobs)-len(page.Entries)), failed
+		return max(1, int(size.Jobs)-len(page.Entries)-len(page.Damaged)), failed
 	}
 	_, err = h.archivist.archive.Page(page.Next, 1, q.States, func(e *archive.Entry) bool {
 		if keep(e) {
@@ -166,6 +191,7 @@ func merged(q status.JobQuery, a, b status.JobPage) (out status.JobPage) {
 			end = p.Next
 		}
 	}
+	out.Warnings = fewer(append(a.Warnings, b.Warnings...))
 	out.Jobs = append(a.Jobs, b.Jobs...)
 	slices.SortStableFunc(out.Jobs, func(x, y status.Job) int { return x.Key().Compare(y.Key()) })
 	out.Jobs = slices.CompactFunc(out.Jobs, func(x, y status.Job) bool { return x.Key() == y.Key() })

@@ -1,12 +1,14 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -65,6 +67,27 @@ func TestPagesOfTwoLists(t *testing.T) {
 			rt.Fatalf("%d jobs of %d: %v", len(got), len(all), got)
 		}
 	})
+}
+
+// TestOneDamagedJobIsAWarning, and what else fails is an error; a page names some of many that are damaged, and counts the others.
+func TestOneDamagedJobIsAWarning(t *testing.T) {
+	var page status.JobPage
+	if err := hidden(&page, nil); err != nil || len(page.Warnings) > 0 {
+		t.Errorf("nothing: %v, %q", err, page.Warnings)
+	}
+	full := errkind.Errorf(errkind.Exhausted, "no room")
+	if err := hidden(&page, full); !errors.Is(err, full) || len(page.Warnings) > 0 {
+		t.Errorf("no room: %v, %q", err, page.Warnings)
+	}
+	for i := range 30 {
+		if err := hidden(&page, errkind.Errorf(errkind.Corrupt, "job %d is damaged", i)); err != nil || len(page.Warnings) != i+1 {
+			t.Fatalf("damage: %v, %q", err, page.Warnings)
+		}
+	}
+	got := merged(status.JobQuery{}, status.JobPage{Warnings: []string{"job x is damaged"}}, page).Warnings
+	if len(got) != maxWarnings+1 || got[0] != "job x is damaged" || got[maxWarnings] != "and 11 more jobs are damaged" || page.Warnings[maxWarnings-1] != "job 19 is damaged" {
+		t.Errorf("%q", got)
+	}
 }
 
 // Work directories that are counted are those that a search of all jobs finds.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -313,5 +314,55 @@ func put(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestADamagedJobHidesNoOther: of one archived job what was filed is damaged, of another its place in the list. The others are listed, and who lists
+// hears which are not and what to do about it, which then helps.
+func TestADamagedJobHidesNoOther(t *testing.T) {
+	t.Parallel()
+	d := up(t, "sim:custom,mem=64Mi", "--keep-hot", "1ms")
+	d.must("queue", "set", "spoiled-queue")
+	for _, name := range []string{"first", "second"} {
+		d.submit(tiny(name), "--wait")
+	}
+	const two = "items: {total: 2, perItem: 1ms, grid: 2}"
+	d.submit(spec("damaged", two, each(": spoiled-command"), "grace: 200ms"), "--wait")
+	d.submit(spec("hidden", two, each(":"), "grace: 200ms", "queue: spoiled-queue"), "--wait")
+	d.submit(tiny("third"), "--wait")
+	d.archived(5)
+	d.submit(tiny("fourth"), "--wait") // by then the gate has let go of the others
+	d.archived(6)
+	d.end(syscall.SIGTERM)
+	path := filepath.Join(d.data, "archive", "jobs.db")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"spoiled-command", "spoiled-queue"} {
+		if !strings.Contains(string(whole), what) {
+			t.Fatalf("the archive does not say %s", what)
+		}
+	}
+	put(t, path, []byte(strings.ReplaceAll(string(whole), "spoiled-", "spoiLed-")))
+	d.start()
+	all := []string{"first", "second", "third", "fourth"}
+	for _, args := range [][]string{{"-o", "name"}, {"-o", "name", "--limit", "4"}, {"-o", "name", "--state", "COMPLETED"}} {
+		out, errs, code := d.sluice(append([]string{"jobs"}, args...)...)
+		if got := strings.Fields(out); code != 0 || !slices.Equal(got, all) {
+			t.Errorf("%q: exit %d, %q, %s", args, code, got, errs)
+		}
+		says(t, errs, `"damaged"`, `"hidden"`, path, "restore the archive's directory from a backup", "sluice archive repair")
+	}
+	d.end(syscall.SIGTERM)
+	d.must("archive", "repair", "--data", d.data)
+	said := regexp.MustCompile(`--without (\d+) --change (\d+)`).FindStringSubmatch(d.refused())
+	if said == nil {
+		t.Fatal("it does not say how many are missing")
+	}
+	d.must("archive", "repair", "--data", d.data, "--without", said[1], "--change", said[2])
+	d.start()
+	if out, errs, code := d.sluice("jobs", "-o", "name"); code != 0 || errs != "" || !slices.Equal(strings.Fields(out), all) {
+		t.Errorf("repaired: exit %d, %q, %s", code, out, errs)
 	}
 }

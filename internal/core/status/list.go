@@ -54,4 +54,6 @@ type JobPage struct {
 	// it, at most 256 at once, it is counted in both places.
 	Older int
 	Next  JobKey
+	// Warnings say which jobs would be on the page and can't be shown, each with what to do about it.
+	Warnings []string
 }

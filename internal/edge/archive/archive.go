@@ -61,6 +61,9 @@ type Page struct {
 	// Next is where the list goes on: before it. Done: it does not.
 	Next Cursor
 	Done bool
+	// Damaged are the places of the list that can't be read, each an error of kind Corrupt that names its job: what stands there is in no
+	// list.
+	Damaged []error
 }
 
 // Size is how much there is.
@@ -91,7 +94,8 @@ type Archive interface {
 	// Discard durably removes parts of all actors up to a generation; what is not there is no error. At most MaxParts.
 	Discard(list []Discarded) error
 	// Page lists jobs of some states before a cursor, newest first, at most n of those that keep takes (nil: all). It looks at no
-	// more than MaxLooked of them in one call, at none of another state, and says where to go on. keep must not call the archive.
+	// more than MaxLooked of them in one call, at none of another state, and says where to go on. What is damaged hides no other job.
+	// keep must not call the archive.
 	Page(before Cursor, n int, states status.JobStates, keep func(*Entry) bool) (Page, error)
 	// Outdated lists the jobs that ended before a time, and the oldest beyond the number most to keep, oldest end first and then
 	// by name, at most n.

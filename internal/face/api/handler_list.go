@@ -56,7 +56,7 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	if err != nil {
 		return nil, wire(err)
 	}
-	out := &pb.ListJobsResponse{LeftOut: count(page.Older), NextPageToken: pageToken(page.Next)}
+	out := &pb.ListJobsResponse{LeftOut: count(page.Older), NextPageToken: pageToken(page.Next), Warnings: page.Warnings}
 	for i := range page.Jobs {
 		out.Jobs = append(out.Jobs, jobMessage(&page.Jobs[i]))
 	}

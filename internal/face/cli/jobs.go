@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
@@ -106,8 +107,15 @@ func (a *app) jobLimit(limit int, given, all bool) (int, error) {
 	return limit, nil
 }
 
-// listJobs asks for one page after the other until there are enough jobs; limit 0: all. older is how many there are beyond them.
-func listJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.ListJobsRequest, limit int) (jobs []*pb.Job, older int32, err error) {
+// listed is a list of jobs, how many there are beyond it, and which are missing in it and why.
+type listed struct {
+	jobs     []*pb.Job
+	older    int32
+	warnings []string
+}
+
+// listJobs asks for one page after the other until there are enough jobs; limit 0: all.
+func listJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.ListJobsRequest, limit int) (list listed, err error) {
 	ask := proto.CloneOf(m)
 	var pages [][]*pb.Job // the newest first
 	for n := 0; ; {
@@ -116,14 +124,23 @@ func listJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, 
 		}
 		resp, err := c.ListJobs(ctx, connect.NewRequest(ask))
 		if err != nil {
-			return nil, 0, err
+			return listed{}, err
 		}
+		list.warnings = append(list.warnings, resp.Msg.Warnings...)
 		pages, n = append(pages, resp.Msg.Jobs), n+len(resp.Msg.Jobs)
-		if older = resp.Msg.LeftOut; resp.Msg.NextPageToken == "" || limit > 0 && n >= limit {
+		if list.older = resp.Msg.LeftOut; resp.Msg.NextPageToken == "" || limit > 0 && n >= limit {
 			slices.Reverse(pages)
-			return slices.Concat(pages...), older, nil
+			list.jobs = slices.Concat(pages...)
+			return list, nil
 		}
 		ask.PageToken, ask.Before = resp.Msg.NextPageToken, ""
+	}
+}
+
+// warn says on stderr which jobs are missing.
+func (a *app) warn(warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintln(a.Err, "sluice: "+terminal.Line(w))
 	}
 }
 
@@ -157,14 +174,15 @@ a terminal it is printed again whenever it has changed.`,
 			if watch {
 				return a.watchJobs(cmd.Context(), c, &m, limit, time.Duration(every))
 			}
-			jobs, older, err := listJobs(cmd.Context(), c, &m, limit)
+			list, err := listJobs(cmd.Context(), c, &m, limit)
 			if err != nil {
 				return err
 			}
-			if older > 0 && len(jobs) > 0 {
-				fmt.Fprintf(a.Err, "sluice: %d older jobs are not shown: --limit or --all shows more of them, --before %s those before\n", older, jobs[0].GetName())
+			if list.older > 0 && len(list.jobs) > 0 {
+				fmt.Fprintf(a.Err, "sluice: %d older jobs are not shown: --limit or --all shows more of them, --before %s those before\n", list.older, list.jobs[0].GetName())
 			}
-			return command.Show(a.App, jobs, a.jobColumns(), (*pb.Job).GetName, "no jobs")
+			a.warn(list.warnings)
+			return command.Show(a.App, list.jobs, a.jobColumns(), (*pb.Job).GetName, "no jobs")
 		},
 	}
 	c.Flags().StringVar(&m.Queue, "queue", "", "only jobs of this queue")

@@ -107,11 +107,11 @@ func (t *top) fetch(ctx context.Context) (func(), error) {
 	var counts [topGroups]int
 	for i := range topGroups {
 		states, most := topGroup(i)
-		list, older, failed := listJobs(ctx, t.c, &pb.ListJobsRequest{States: states}, most)
+		list, failed := listJobs(ctx, t.c, &pb.ListJobsRequest{States: states}, most)
 		if failed != nil {
 			return nil, failed
 		}
-		jobs, counts[i] = append(jobs, list...), len(list)+int(older)
+		jobs, counts[i] = append(jobs, list.jobs...), len(list.jobs)+int(list.older)
 	}
 	parts, err := t.c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/edge/command"
@@ -31,7 +32,10 @@ func (a *app) watchJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServi
 			continue
 		}
 		away.answered()
-		apply()
+		before := w.warnings
+		if apply(); !slices.Equal(w.warnings, before) {
+			a.warn(w.warnings)
+		}
 		var b bytes.Buffer
 		if err := w.print(&b); err != nil {
 			return err
@@ -54,17 +58,16 @@ type watched struct {
 	c       sluicev1alpha1connect.SluiceServiceClient
 	request *pb.ListJobsRequest
 	limit   int
-	jobs    []*pb.Job
-	older   int32
 	first   int
+	listed
 }
 
 func (w *watched) fetch(ctx context.Context) (func(), error) {
-	jobs, older, err := listJobs(ctx, w.c, w.request, w.limit)
+	list, err := listJobs(ctx, w.c, w.request, w.limit)
 	if err != nil {
 		return nil, err
 	}
-	return func() { w.jobs, w.older = jobs, older }, nil
+	return func() { w.listed = list }, nil
 }
 
 // print writes the list in the form asked for, whole.
@@ -83,6 +86,9 @@ func (w *watched) frame(columns, rows int, notice string) []terminal.Row {
 	out := []terminal.Row{{Text: fmt.Sprintf("%-*s%s", max(0, columns-len(right)), title, right), Style: terminal.Title}}
 	if notice != "" {
 		out = append(out, terminal.Row{Text: notice, Style: terminal.Bad})
+	}
+	if len(w.warnings) > 0 {
+		out = append(out, terminal.Row{Text: "jobs are missing here: " + terminal.Line(w.warnings[0]), Style: terminal.Bad})
 	}
 	if len(w.jobs) == 0 {
 		return append(out, terminal.Row{Text: "no jobs"})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -146,6 +147,49 @@ func TestADamagedJobIsNamed(t *testing.T) {
 	}
 	a = reopened(t, dir)
 	closing(t, a, a.File(archivetest.Job("job-007", 3, 1, 2)))
+}
+
+// TestADamagedPlaceHidesNoOther: what the list says of one job is damaged. The others are listed, by pages too, and it is named.
+func TestADamagedPlaceHidesNoOther(t *testing.T) {
+	dir := t.TempDir()
+	a := reopened(t, dir)
+	var parts []archive.Part
+	for i := range 20 {
+		p := archivetest.Job(name(i), 2, quantity.Instant(i), quantity.Instant(i+1))
+		p[0].Entry.Queue = fmt.Sprintf("queue-%03d", i)
+		parts = append(parts, p...)
+	}
+	closing(t, a, a.File(parts))
+	rewrite(t, dir, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("queue-007"), []byte("queue-x07")) })
+	a = reopened(t, dir)
+	for _, n := range []int{1, 2, 3, 50} {
+		var got []job.ID
+		damaged := ""
+		for before := archive.End(); ; {
+			p, err := a.Page(before, n, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range p.Entries {
+				got = append(got, e.Job)
+			}
+			for _, err := range p.Damaged {
+				if damaged += err.Error(); errkind.Of(err) != errkind.Corrupt {
+					t.Errorf("%v", err)
+				}
+			}
+			if p.Done {
+				break
+			}
+			if before = p.Next; len(got) > 20 {
+				t.Fatalf("by pages of %d it never ends: %v", n, got)
+			}
+		}
+		if len(got) != 19 || slices.Contains(got, "job-007") || strings.Count(damaged, `"job-007"`) != 1 || !strings.Contains(damaged, "sluice archive repair") {
+			t.Errorf("by pages of %d: %v, and %s", n, got, damaged)
+		}
+	}
+	closing(t, a, nil)
 }
 
 func TestACutFileIsRefusedAndRepaired(t *testing.T) {

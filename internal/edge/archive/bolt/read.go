@@ -80,11 +80,13 @@ func (a *Archive) Page(before archive.Cursor, n int, states status.JobStates, ke
 				return nil
 			}
 			e, damaged := openEntry(l.key, l.value)
-			if damaged != nil {
-				return a.damagedJob(string(l.key[min(9, len(l.key)):]), damaged)
+			if at, name, ok := readTimeKey(l.key[1:]); ok { // also where what stands under it is damaged
+				page.Next = archive.Cursor{Submitted: at, Job: name}
 			}
-			page.Next = e.Cursor()
-			if keep == nil || keep(&e) {
+			switch {
+			case damaged != nil:
+				page.Damaged = append(page.Damaged, a.damagedJob(string(l.key[min(9, len(l.key)):]), damaged))
+			case keep == nil || keep(&e):
 				page.Entries = append(page.Entries, e)
 			}
 			l.step(l.cursor.Prev())

@@ -37,6 +37,8 @@ type Fake struct {
 	// CutList is what a reservation that truncates would cut.
 	CutList []status.Cut
 	Past    status.History
+	// Warnings are those of every list of jobs.
+	Warnings []string
 	// Told is how jobs stand against others, as Explain says it.
 	Told map[job.ID]Standing
 	// LogText is what Logs tells, and Follow before it waits for the caller to leave.
@@ -283,6 +285,7 @@ func (f *Fake) Jobs(_ context.Context, q status.JobQuery) (page status.JobPage, 
 			page.Jobs = append(page.Jobs, j)
 		}
 	}
+	page.Warnings = f.Warnings
 	slices.SortFunc(page.Jobs, func(a, b status.Job) int { return a.Key().Compare(b.Key()) })
 	if page.Older = len(page.Jobs) - q.Limit; q.Limit == 0 || page.Older <= 0 {
 		page.Older = 0

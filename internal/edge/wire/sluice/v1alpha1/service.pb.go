@@ -833,6 +833,8 @@ type ListJobsResponse struct {
 	LeftOut int32 `protobuf:"varint,2,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// Asks for the page before this one; empty: there is none.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Which jobs would be on this page and can't be shown, since what was archived of them is damaged, and what to do about it.
+	Warnings      []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -886,6 +888,13 @@ func (x *ListJobsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListJobsResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 type GetJobRequest struct {
@@ -2952,11 +2961,12 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x16\n" +
-	"\x06before\x18\x05 \x01(\tR\x06before\"\x7f\n" +
+	"\x06before\x18\x05 \x01(\tR\x06before\"\x9b\x01\n" +
 	"\x10ListJobsResponse\x12(\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x14.sluice.v1alpha1.JobR\x04jobs\x12\x19\n" +
 	"\bleft_out\x18\x02 \x01(\x05R\aleftOut\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"#\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"#\n" +
 	"\rGetJobRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"8\n" +
 	"\x0eGetJobResponse\x12&\n" +
