@@ -72,8 +72,8 @@ type Info struct {
 	Better      Better
 }
 
-// deadlines is what is given of jobs that have one.
-var deadlines = Info{MissedDeadlines, "Deadlines missed", Share, Lower}
+// deadlineTable is what is given of jobs that have one.
+var deadlineTable = []Info{{MissedDeadlines, "Deadlines missed", Share, Lower}}
 
 var infoTable = []Info{
 	{Utilization, "Utilization", Share, Higher},
@@ -119,7 +119,7 @@ func Table() []Info { return append([]Info(nil), infoTable...) }
 // number.
 func About(name string) Info {
 	metric, group := Group(name)
-	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable, {deadlines}} {
+	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable, deadlineTable} {
 		for _, i := range table {
 			switch i.Name {
 			case name:
