@@ -131,8 +131,8 @@ var extensionPoints = map[string][]string{
 	"internal/edge/executor":  {"shim"}, // files and layout that the process kind shares with the supervisor
 	"internal/edge/fabric":    nil,
 	"internal/edge/inventory": nil,
-	"internal/edge/journal":   {"disk"}, // the file system that a log is written to
-	"internal/lab/swarm":      nil,
+	"internal/edge/journal":   {"disk"},                           // the file system that a log is written to
+	"internal/lab/swarm":      {"line", "pool", "queue", "world"}, // who waits at a scheduler and what it believes, queues, and the simulator that drives them
 	"internal/lab/trace":      nil,
 }
 

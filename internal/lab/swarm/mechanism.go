@@ -6,7 +6,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Mechanism is all parties of one protocol. Every call is made at one place, *here*: what is done in it, is done there. No call
+// Mechanism is all parties of one protocol. At the beginning every party takes all slices for free: a node on which rigid work runs
+// then is called (Changed) at once. Every call is made at one place, *here*: what is done in it, is done there. No call
 // may allocate in steady state.
 type Mechanism interface {
 	// Arrive: the tasks of a job, one at least, arrive here at a gate. The slice is valid only during the call.
@@ -24,7 +25,8 @@ type Mechanism interface {
 	Report(now quantity.Instant, zone int32, r Report)
 	// Digest: what a zone has told the gate here.
 	Digest(now quantity.Instant, gate int32, d *Digest)
-	// Reset: the zone comes back after all its nodes had died. Its parties know nothing; their timers are gone.
+	// Reset: the zone here comes back after all its nodes had died. Its parties know nothing; their timers are gone. Every node of it is
+	// called (Changed) right after.
 	Reset(now quantity.Instant, zone int32)
 }
 

@@ -1,0 +1,78 @@
+// Package line is the tasks that wait at one scheduler.
+package line
+
+import (
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/swarm"
+	"sluice.dev/sluice/internal/lab/swarm/queue"
+)
+
+// Line is waiting tasks by class. The one whose deadline comes first is served first; at a scheduler where tasks of one patience
+// wait that is first come, first served.
+type Line struct {
+	port swarm.Port
+	// of is by class and whether they are long.
+	of [2 * swarm.MaxClasses]queue.Ring[swarm.TaskID]
+	n  int
+}
+
+// New makes an empty one.
+func New(port swarm.Port) *Line { return &Line{port: port} }
+
+func (l *Line) ring(t *swarm.Task) *queue.Ring[swarm.TaskID] {
+	i := 2 * int(t.Class)
+	if t.Long {
+		i++
+	}
+	return &l.of[i]
+}
+
+// Put adds a task at the end of its class.
+func (l *Line) Put(t swarm.Task) {
+	l.n++
+	l.ring(&t).Put(t.ID)
+}
+
+// PutBack adds one that had been taken in front of its class.
+func (l *Line) PutBack(t swarm.Task) {
+	l.n++
+	l.ring(&t).PutBack(t.ID)
+}
+
+// Len is how many wait, those whose deadline has passed unseen among them.
+func (l *Line) Len() int { return l.n }
+
+// Take removes the task with the first deadline among those of classes that fit; ok is false if there is none.
+func (l *Line) Take(now quantity.Instant, fits func(class uint8) bool) (best swarm.Task, ok bool) {
+	if l.n == 0 {
+		return best, false
+	}
+	from := -1
+	for i := range l.of {
+		if l.of[i].Len() == 0 || !fits(uint8(i/2)) {
+			continue
+		}
+		t, waits := l.head(now, i)
+		if waits && (from < 0 || t.Deadline < best.Deadline || t.Deadline == best.Deadline && t.Arrived < best.Arrived) {
+			best, from = t, i
+		}
+	}
+	if from < 0 {
+		return best, false
+	}
+	l.of[from].Take()
+	l.n--
+	return best, true
+}
+
+// head is the first of a ring whose deadline has not passed.
+func (l *Line) head(now quantity.Instant, i int) (swarm.Task, bool) {
+	for r := &l.of[i]; r.Len() > 0; {
+		if t, ok := l.port.Task(r.First()); ok && t.Deadline > now {
+			return t, true
+		}
+		r.Take()
+		l.n--
+	}
+	return swarm.Task{}, false
+}
