@@ -30,6 +30,7 @@ import (
 // park is a cluster of real actors on the simulator, offered jobs whose truth differs from what they declare.
 type park struct {
 	nodes, jobs int
+	zones       int // 0: one; node i is one of zone i mod zones
 	seed        uint64
 	gap         time.Duration // mean time between arrivals
 	network     sim.Network
@@ -42,6 +43,10 @@ type park struct {
 	archive *filing.Config
 	// rigid is how rigid jobs are planned; the zero value is EASY.
 	rigid backfill.Discipline
+	// cap of the queue; 0: none.
+	cap int
+	// homes is what is noted where there are several zones.
+	homes *homes
 }
 
 // offered is the source of a park's jobs: a mixture of all kinds.
@@ -159,16 +164,27 @@ func (p park) options(t failer) sim.Options {
 	if p.gap == 0 {
 		p.gap = 12 * time.Minute / time.Duration(p.nodes) // a fifth more than there is room for
 	}
+	at := func(node int) job.ZoneID { return zoneOf(node%max(1, p.zones), p.zones) }
+	var zones []gate.Zone
+	for i := range max(1, p.zones) {
+		zones = append(zones, gate.Zone{ID: at(i)})
+	}
+	for i := range p.nodes {
+		z := &zones[i%len(zones)]
+		z.Nodes = append(z.Nodes, job.NodeID(fmt.Sprintf("n%03d", i)))
+	}
 	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid, Archive: p.archive}
 	newGate := func() *gate.Gate {
-		g, err := gate.New(gate.Config{Zones: gate.Alone(zoneID), Retain: p.retain, Horizon: time.Hour, Archive: p.archive})
+		g, err := gate.New(gate.Config{Zones: zones, Retain: p.retain, Horizon: time.Hour, Archive: p.archive})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
 		return g
 	}
-	newZone := func() *zone.Zone {
-		z, err := zone.New(zoneConfig)
+	newZone := func(id job.ZoneID) *zone.Zone {
+		c := zoneConfig
+		c.ID = id
+		z, err := zone.New(c)
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -179,6 +195,7 @@ func (p park) options(t failer) sim.Options {
 		if _, err := fmt.Sscanf(id, "n%d", &c.Number); err != nil {
 			t.Fatalf("node %q: %v", id, err)
 		}
+		c.Zone = at(c.Number)
 		if p.network != (sim.Network{}) || len(p.faults.Schedule)+len(p.faults.Random) > 0 {
 			c.Refresh = 30 * time.Second
 		}
@@ -186,7 +203,7 @@ func (p park) options(t failer) sim.Options {
 	}
 	specs := &workload.Specs{Grace: 10 * time.Second}
 	o := sim.Options{
-		Start: parkStart, Gate: newGate(), Zones: []actor.ZoneAt{{ID: zoneID, Zone: newZone()}}, Seed: p.seed, Network: p.network, Faults: p.faults,
+		Start: parkStart, Gate: newGate(), Seed: p.seed, Network: p.network, Faults: p.faults,
 		Source: &offered{of: int64(p.jobs), at: parkStart.Add(time.Minute), park: p},
 		Spec:   func(j *workload.Job) (*job.Spec, error) { return specs.Spec(j, j.Name()) },
 		Rebuild: func(a protocol.Address) protocol.Actor {
@@ -194,11 +211,14 @@ func (p park) options(t failer) sim.Options {
 			case protocol.Gate:
 				return newGate()
 			case protocol.Zone:
-				return newZone()
+				return newZone(job.ZoneID(a.ID))
 			default:
 				return newNode(a.ID)
 			}
 		},
+	}
+	for _, z := range zones {
+		o.Zones = append(o.Zones, actor.ZoneAt{ID: z.ID, Zone: newZone(z.ID)})
 	}
 	if p.archive != nil {
 		o.Archive = archivememory.New()
@@ -233,17 +253,25 @@ func (p park) play(t failer, limit time.Duration) (*witness, *oracle) {
 		t.Fatalf("%v", err)
 	}
 	o.Observer, o.Fact = measure.Observers{w, collector}, judge.fact
+	if p.zones > 1 {
+		o.Fact = p.watched(t, &o, judge.fact)
+	}
 	s, err := sim.New(o)
 	if err != nil {
 		t.Fatalf("%v", err)
+	}
+	if p.cap > 0 {
+		p.setCap(s, p.cap)
 	}
 	over, err := s.RunOut(context.Background(), parkStart.Add(limit))
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	if !over {
-		for _, j := range everyJob(s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneID)}).(*zone.Zone), s.Now()) {
-			t.Errorf("job %s: %v %d of %d, %s", j.Name, j.State, j.Progress, j.Total, j.Reason)
+		for i := range max(1, p.zones) {
+			for _, j := range everyJob(s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneOf(i, p.zones))}).(*zone.Zone), s.Now()) {
+				t.Errorf("job %s: %v %d of %d, %s", j.Name, j.State, j.Progress, j.Total, j.Reason)
+			}
 		}
 	}
 	if w.arrived != p.jobs {

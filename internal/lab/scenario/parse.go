@@ -93,7 +93,7 @@ func moment(v config.Value, or quantity.Instant) quantity.Instant {
 }
 
 func (s *Scenario) cluster(v config.Value) {
-	o := v.Object("nodes", "reservations")
+	o := v.Object("nodes", "zones", "reservations")
 	slices := 0
 	for _, e := range o.Need("nodes", "[{gpus: \"sim:a100-80gb=2\"}]").List("a list of nodes such as [{name: n, count: 2, gpus: \"sim:a30-24gb=2\"}]", MaxNodes) {
 		n := e.Object("name", "count", "gpus")
@@ -115,6 +115,10 @@ func (s *Scenario) cluster(v config.Value) {
 			return
 		}
 		s.addNodes(e, name, count, all)
+	}
+	s.Zones = int(o.Get("zones").Integer(1, MaxNodes, 1))
+	if s.Zones > len(s.Nodes) && len(s.Nodes) > 0 {
+		o.Get("zones").Wrong("are more than the %d nodes that are dealt among them; each needs one", len(s.Nodes))
 	}
 	var w world
 	if w.lay(s); len(w.classes) > planner.MaxClasses {

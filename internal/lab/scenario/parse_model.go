@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 )
@@ -28,11 +29,11 @@ func (s *Scenario) faults(v config.Value) {
 }
 
 func (s *Scenario) fault(e config.Value) {
-	o := e.Object("at", "every", "kill", "cut", "skew", "node", "for", "keep", "drift")
+	o := e.Object("at", "every", "kill", "cut", "skew", "node", "zone", "for", "keep", "drift")
 	var f Fault
 	verbs := 0
 	if k := o.Get("kill"); k.Given() {
-		f.Kind = []string{KillNode, KillDaemon}[k.Choice(KillNode, KillDaemon)]
+		f.Kind = []string{KillNode, KillDaemon, KillZone}[k.Choice(KillNode, KillDaemon, KillZone)]
 		verbs++
 	}
 	if c := o.Get("cut"); c.Given() {
@@ -45,7 +46,7 @@ func (s *Scenario) fault(e config.Value) {
 		verbs++
 	}
 	if verbs != 1 {
-		e.Wrong("does not say what happens; want exactly one of kill: node, kill: daemon, cut: network and skew: 2s")
+		e.Wrong("does not say what happens; want exactly one of kill: node, kill: daemon, kill: zone, cut: network and skew: 2s")
 	}
 	switch at, every := o.Get("at"), o.Get("every"); {
 	case at.Given() == every.Given():
@@ -70,6 +71,19 @@ func (s *Scenario) fault(e config.Value) {
 			d.Wrong("only a clock drifts: give skew too, or leave it out")
 		}
 	}
+	s.struck(e, o, &f)
+	s.Faults = append(s.Faults, f)
+}
+
+// struck reads whom a fault strikes.
+func (s *Scenario) struck(e config.Value, o config.Object, f *Fault) {
+	if z := o.Get("zone"); f.Kind == KillZone || z.Given() {
+		s.struckZone(e, z, f)
+		if n := o.Get("node"); n.Given() {
+			n.Wrong("a zone is killed; leave the node out")
+		}
+		return
+	}
 	switch n := o.Get("node"); {
 	case !n.Given() && f.Every == 0 && f.Kind != KillDaemon && f.Kind != "":
 		e.Wrong("does not say which node; give node: NAME")
@@ -86,7 +100,27 @@ func (s *Scenario) fault(e config.Value) {
 			f.Node = s.Nodes[i].ID
 		}
 	}
-	s.Faults = append(s.Faults, f)
+}
+
+// struckZone reads which zone a fault strikes.
+func (s *Scenario) struckZone(e, z config.Value, f *Fault) {
+	switch {
+	case f.Kind != KillZone:
+		z.Wrong("only kill: zone strikes a zone; leave it out")
+	case !z.Given() && f.Every == 0:
+		e.Wrong("does not say which zone; give zone: NAME, such as %s", s.zoneName(0))
+	case z.Given() && f.Every > 0:
+		z.Wrong("random faults strike every zone; leave it out")
+	case z.Given():
+		var names []string
+		for i := range s.Zones {
+			names = append(names, string(s.zoneName(i)))
+		}
+		name := z.Label("")
+		if f.Zone = job.ZoneID(name); name != "" && !slices.Contains(names, name) {
+			z.Wrong("there is no zone %q; %s", name, config.Suggest(name, names[:min(20, len(names))]))
+		}
+	}
 }
 
 // nodeNames lists the first nodes, for messages.

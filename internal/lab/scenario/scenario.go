@@ -16,8 +16,10 @@ import (
 
 // Scenario is a file as read: checked, its defaults filled. Instants are virtual and count from 0.
 type Scenario struct {
-	Name, Doc    string
-	Nodes        []Node
+	Name, Doc string
+	Nodes     []Node
+	// Zones is how many zones the daemon's own mechanisms have; node i offers to zone i mod Zones. At least 1.
+	Zones        int
 	Reservations []Reservation
 	// Host owns the slices; nil where they are the mechanisms' own.
 	Host     *Host
@@ -121,7 +123,9 @@ type Network struct {
 const (
 	// KillNode takes a machine away with all that runs on it.
 	KillNode = "node"
-	// KillDaemon takes gate, zone and one node away, the parts of one process. What runs goes on.
+	// KillZone takes a zone away. What runs goes on.
+	KillZone = "zone"
+	// KillDaemon takes gate, zones and one node away, the parts of one process. What runs goes on.
 	KillDaemon = "daemon"
 	// CutNode loses all that a node says and is told: a partition.
 	CutNode = "network"
@@ -131,9 +135,10 @@ const (
 
 // Fault is one planned fault, or a process of random ones.
 type Fault struct {
-	// Kind is one of the fault kinds; Node whom it strikes. Random ones strike every node, each at its own times.
+	// Kind is one of the fault kinds; Node, or Zone, whom it strikes. Random ones strike every node (or zone), each at its own times.
 	Kind string
 	Node job.NodeID
+	Zone job.ZoneID
 	// At is when, for a planned one; Every the mean time between random ones (exponential), 0 for planned ones.
 	At    quantity.Instant
 	Every time.Duration

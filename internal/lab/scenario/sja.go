@@ -18,15 +18,23 @@ import (
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// zoneID is the one zone of a scenario.
-const zoneID = job.ZoneID("zone")
+// zoneName is what the i-th zone is called: zone where there is one, else zone-1, zone-2 and so on.
+func (s *Scenario) zoneName(i int) job.ZoneID {
+	if s.Zones <= 1 {
+		return "zone"
+	}
+	return job.ZoneID(fmt.Sprintf("zone-%d", i+1))
+}
 
-// playProtocol plays the scenario through the gate, the zone and the nodes of the live program. It returns how far it came
+// zoneOf is the zone of a node, by its place.
+func (s *Scenario) zoneOf(node int) job.ZoneID { return s.zoneName(node % max(1, s.Zones)) }
+
+// playProtocol plays the scenario through the gate, the zones and the nodes of the live program. It returns how far it came
 // and whether all jobs were over then.
 func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error) {
 	actors := actorsOf{s, on.mechanism}
 	g, err1 := gate.New(actors.gate())
-	z, err2 := zone.New(actors.zone())
+	zones, err2 := actors.zones()
 	if err := errors.Join(err1, err2); err != nil {
 		return 0, false, err
 	}
@@ -35,7 +43,7 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 		Agents: negotiates, Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin, Grace: s.Settings.Grace,
 	}
 	o := sim.Options{
-		Start: quantity.Instant(epoch - time.Second), Gate: g, Zones: []actor.ZoneAt{{ID: zoneID, Zone: z}},
+		Start: quantity.Instant(epoch - time.Second), Gate: g,
 		Source: later{on.from}, Spec: func(j *workload.Job) (*job.Spec, error) {
 			name, written := on.from.named[j.Number]
 			if !written {
@@ -49,6 +57,9 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	}
 	if negotiates {
 		o.Agent = s.bidders()
+	}
+	for i, z := range zones {
+		o.Zones = append(o.Zones, actor.ZoneAt{ID: s.zoneName(i), Zone: z})
 	}
 	for i := range s.Nodes {
 		o.Nodes = append(o.Nodes, sim.Node{ID: s.Nodes[i].ID, Actor: node.New(actors.node(s.Nodes[i].ID)), Slices: s.Nodes[i].Slices})
@@ -67,8 +78,10 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	over, err := world.RunOut(ctx, s.Window.Limit.Add(epoch))
 	at := world.Now().Add(-epoch)
 	*on.market = world.Negotiation()
-	e := z.Ends()
-	on.market.Kept, on.market.CutShort = e.Kept.N, e.Kept.Cut
+	for _, z := range zones {
+		e := z.Ends()
+		on.market.Kept, on.market.CutShort = on.market.Kept+e.Kept.N, on.market.CutShort+e.Kept.Cut
+	}
 	err = errors.Join(err, host.refused)
 	if err != nil && ctx.Err() == nil {
 		return at, false, err
@@ -117,12 +130,29 @@ type actorsOf struct {
 const retain = time.Second
 
 func (a actorsOf) gate() gate.Config {
-	return gate.Config{Zones: gate.Alone(zoneID), Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil}
+	zones := make([]gate.Zone, max(1, a.s.Zones))
+	for i := range zones {
+		zones[i].ID = a.s.zoneName(i)
+	}
+	for i := range a.s.Nodes {
+		z := &zones[i%len(zones)]
+		z.Nodes = append(z.Nodes, a.s.Nodes[i].ID)
+	}
+	return gate.Config{Zones: zones, Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil}
 }
 
-func (a actorsOf) zone() zone.Config {
+// zones makes all of them.
+func (a actorsOf) zones() (list []*zone.Zone, err error) {
+	for i := range max(1, a.s.Zones) {
+		z, wrong := zone.New(a.zone(a.s.zoneName(i)))
+		list, err = append(list, z), errors.Join(err, wrong)
+	}
+	return list, err
+}
+
+func (a actorsOf) zone(id job.ZoneID) zone.Config {
 	c := zone.Config{
-		ID: zoneID, Policy: a.m.Policy, Rigid: a.m.Rigid, Starvation: a.s.Settings.Starvation, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow, Ends: a.s.Settings.Ends,
+		ID: id, Policy: a.m.Policy, Rigid: a.m.Rigid, Starvation: a.s.Settings.Starvation, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow, Ends: a.s.Settings.Ends,
 		AskTTL: time.Second + a.s.Model.Network.slack(), Retry: time.Second + a.s.Model.Network.slack(),
 	}
 	if a.m.Market != nil {
@@ -134,14 +164,14 @@ func (a actorsOf) zone() zone.Config {
 }
 
 func (a actorsOf) node(id job.NodeID) node.Config {
+	number := slices.IndexFunc(a.s.Nodes, func(n Node) bool { return n.ID == id })
 	c := node.Config{
-		ID: id, Zone: zoneID, Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
+		ID: id, Number: number, Zone: a.s.zoneOf(number), Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
 		GrantTTL: 200*time.Millisecond + a.s.Model.Network.slack(),
 	}
 	if a.s.Host != nil {
 		c.CutGrace = atOnce
 	}
-	c.Number = slices.IndexFunc(a.s.Nodes, func(n Node) bool { return n.ID == id })
 	if a.s.Model.Network.Loss > 0 || len(a.s.Faults) > 0 {
 		c.Refresh = 5 * time.Second
 	}
@@ -155,7 +185,7 @@ func (a actorsOf) rebuild(at protocol.Address) protocol.Actor {
 		g, _ := gate.New(a.gate()) // it was good at the start
 		return g
 	case protocol.Zone:
-		z, _ := zone.New(a.zone())
+		z, _ := zone.New(a.zone(job.ZoneID(at.ID)))
 		return z
 	default:
 		return node.New(a.node(job.NodeID(at.ID)))
@@ -175,12 +205,14 @@ func (n Network) links() sim.Network {
 // faultsOf turns the scenario's faults into those of the driver.
 func (s *Scenario) faultsOf() (out sim.Faults) {
 	for _, f := range s.Faults {
-		x := sim.Fault{At: f.At.Add(epoch), For: f.For, Node: f.Node, Offset: f.Offset, Drift: f.Drift, Keep: f.Keep}
+		x := sim.Fault{At: f.At.Add(epoch), For: f.For, Node: f.Node, Zone: f.Zone, Offset: f.Offset, Drift: f.Drift, Keep: f.Keep}
 		switch f.Kind {
 		case KillNode:
 			x.Kind = sim.NodeCrash
 		case KillDaemon:
 			x.Kind = sim.DaemonCrash
+		case KillZone:
+			x.Kind = sim.ZoneCrash
 		case CutNode:
 			x.Kind = sim.Partition
 		default:
