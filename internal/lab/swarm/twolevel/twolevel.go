@@ -29,8 +29,11 @@ const (
 	rescind // center: the offer of zone A to gate B was not answered, X as in offer
 )
 
-// unanswered is how long an offer stands.
-const unanswered = time.Second
+// An offer stands for unanswered, and is used for used: what is not answered in time is taken for lost.
+const (
+	unanswered = time.Second
+	used       = unanswered / 2
+)
 
 // Kind of mechanism.
 func Kind() swarm.Kind {
@@ -96,9 +99,10 @@ type scheduler struct {
 	draws prng.Stream
 	// asked is when it last asked for an offer that has not come; 0: it has not.
 	asked quantity.Instant
-	// zone that is offered, -1 for none, under which number, and what is left of it.
+	// zone that is offered, -1 for none, under which number, since when, and what is left of it.
 	zone  int32
 	offer uint64
+	since quantity.Instant
 	view  *pool.Pool
 }
 
@@ -209,7 +213,7 @@ func (m *mechanism) take(now quantity.Instant, in swarm.Message) {
 		m.port.Send(swarm.Message{Kind: reply, To: m.c.Center(), A: in.A, X: in.X})
 		return
 	}
-	g.zone, g.offer, g.asked = in.A, in.X, 0
+	g.zone, g.offer, g.since, g.asked = in.A, in.X, now, 0
 	for i := range int32(m.c.PerZone) {
 		g.view.Set(i, m.offered[in.A*int32(m.c.PerZone)+i])
 	}
@@ -219,7 +223,9 @@ func (m *mechanism) take(now quantity.Instant, in swarm.Message) {
 // decide takes the next task that fits what is left of the offer, or gives the offer back.
 func (m *mechanism) decide(now quantity.Instant, gate int32) {
 	g := &m.gates[gate]
-	if t, ok := g.line.Take(now.Add(m.decision+2*m.delay), g.view.Has); ok {
+	if t, ok := g.line.Take(now.Add(m.decision+2*m.delay), g.view.Has); ok && now.Sub(g.since) > used {
+		g.line.PutBack(t)
+	} else if ok {
 		m.port.After(m.decision, swarm.Message{Kind: decided, Task: t.ID})
 		return
 	}
