@@ -4,6 +4,7 @@ package all
 import (
 	"sluice.dev/sluice/internal/lab/swarm"
 	"sluice.dev/sluice/internal/lab/swarm/central"
+	"sluice.dev/sluice/internal/lab/swarm/laminar"
 	"sluice.dev/sluice/internal/lab/swarm/omega"
 	"sluice.dev/sluice/internal/lab/swarm/omniscient"
 	"sluice.dev/sluice/internal/lab/swarm/sparrow"
@@ -15,6 +16,7 @@ import (
 // Kinds in the order they are shown.
 func Kinds() []swarm.Kind {
 	return []swarm.Kind{
+		laminar.Kind(),
 		central.Kind(),
 		twolevel.Kind(),
 		spillback.Kind(),

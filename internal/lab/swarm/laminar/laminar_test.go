@@ -1,0 +1,69 @@
+package laminar_test
+
+import (
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/swarm"
+	"sluice.dev/sluice/internal/lab/swarm/laminar"
+	"sluice.dev/sluice/internal/lab/swarm/swarmtest"
+	"sluice.dev/sluice/internal/lab/swarm/world"
+)
+
+// TestAblationsConform: what is taken out costs places and messages, and breaks nothing.
+func TestAblationsConform(t *testing.T) {
+	for _, k := range laminar.Ablations() {
+		t.Run(k.Name, func(t *testing.T) { swarmtest.Run(t, k) })
+	}
+}
+
+// play is ten seconds of ten zones as in the shipped scenarios: the share of tasks that are placed, and hops for each.
+func play(t *testing.T, k swarm.Kind, zones int, change func(*world.Options)) (placed, hops float64, c world.Counts) {
+	t.Helper()
+	o := world.Usual(zones, k, 900_000)
+	o.From, o.Until = quantity.Instant(5*time.Second), quantity.Instant(15*time.Second)
+	change(&o)
+	w, err := world.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Run(quantity.Never)
+	c = w.Counts()
+	return float64(c.Placed) / float64(c.Arrived), float64(c.Hops(k.Messages)) / float64(c.Starts), c
+}
+
+// TestWhatEachPartIsWorth: at load .9 nearly all is placed with hardly more than one hop, and without a part it takes more of them.
+func TestWhatEachPartIsWorth(t *testing.T) {
+	usual := func(*world.Options) {}
+	placed, hops, _ := play(t, laminar.Kind(), 10, usual)
+	if placed < .999 || hops > 1.1 {
+		t.Errorf("laminar places %.4f with %.2f hops a task; want .999 with 1.1", placed, hops)
+	}
+	for v, atLeast := range map[laminar.Variant]float64{laminar.Argmax: 1.05, laminar.Uniform: 1.2, laminar.Blind: 3} {
+		k := laminar.New(v)
+		if _, without, _ := play(t, k, 10, usual); without < atLeast*hops {
+			t.Errorf("%s takes %.2f hops a task, the whole %.2f: that part is worth less than it was", k.Name, without, hops)
+		}
+	}
+}
+
+// TestMessagesAreFlat: ten times the zones take the same messages for each task, reports and digests counted.
+func TestMessagesAreFlat(t *testing.T) {
+	var per [2]float64
+	for i, zones := range []int{5, 50} {
+		_, _, c := play(t, laminar.Kind(), zones, func(o *world.Options) { o.Until = quantity.Instant(8 * time.Second) })
+		per[i] = float64(c.Messages()) / float64(c.Starts)
+	}
+	if per[1] > 1.1*per[0] {
+		t.Errorf("a task takes %.2f messages with 50 zones and %.2f with 5", per[1], per[0])
+	}
+}
+
+// TestLossCostsHopsNotTasks: with one message of a hundred lost nearly all is placed still, and nothing is started twice.
+func TestLossCostsHopsNotTasks(t *testing.T) {
+	placed, _, c := play(t, laminar.Kind(), 10, func(o *world.Options) { o.Network.Loss = 10_000 })
+	if placed < .98 || c.Refused[swarm.Elsewhere] > 0 {
+		t.Errorf("%.4f are placed, %d were to start twice", placed, c.Refused[swarm.Elsewhere])
+	}
+}

@@ -1,0 +1,102 @@
+package laminar
+
+import (
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/swarm"
+)
+
+// lying is a probe that lies at a node in this instant.
+type lying struct {
+	node int32
+	swarm.Message
+}
+
+// atNode is what a node hears.
+func (m *mechanism) atNode(now quantity.Instant, node int32, in swarm.Message) {
+	switch in.Kind {
+	case probe:
+		m.lie(now, node, in)
+	case decides:
+		m.decide(now, node)
+	case lapses:
+		if hold := &m.holds[int(node)*swarm.MaxSlots+int(in.A)]; *hold == uint32(in.B) {
+			*hold++
+			m.port.Release(node, int8(in.A))
+		}
+	case redeem:
+		yes := int32(0)
+		if m.lease(node, in) {
+			yes = 1
+		}
+		in.Kind, in.To, in.B = leased, in.From, pack(yes, m.port.Free(node))
+		m.port.Send(in)
+	}
+}
+
+// lie keeps a probe until all of this instant are there.
+func (m *mechanism) lie(now quantity.Instant, node int32, in swarm.Message) {
+	first := true
+	for i := range m.lying {
+		first = first && m.lying[i].node != node
+	}
+	m.lying = append(m.lying, lying{node, in})
+	switch {
+	case m.v == FirstCome:
+		m.decide(now, node)
+	case first:
+		m.port.After(0, swarm.Message{Kind: decides})
+	}
+}
+
+// decide answers the probes that lie at a node, in the order of what they are worth to it.
+func (m *mechanism) decide(now quantity.Instant, node int32) {
+	m.probes, m.senders = m.probes[:0], m.senders[:0]
+	rest := m.lying[:0]
+	for _, l := range m.lying {
+		e := m.get(l.X)
+		switch {
+		case l.node != node:
+			rest = append(rest, l)
+		case e != nil:
+			m.probes, m.senders = append(m.probes, e.Probe()), append(m.senders, l.Message)
+		}
+	}
+	m.lying = rest
+	free := m.fragments(node, m.port.Free(node))
+	for _, i := range m.arbiter.Order(now, &free, m.probes) {
+		in, hold := m.senders[i], uint32(0)
+		slot := m.port.Hold(node, uint8(m.probes[i].Class))
+		if slot >= 0 {
+			h := &m.holds[int(node)*swarm.MaxSlots+int(slot)]
+			*h++
+			hold = *h
+			m.port.After(m.cfg.GrantTTL, swarm.Message{Kind: lapses, A: int32(slot), B: int32(hold)})
+		}
+		m.port.Send(swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(int32(slot), m.port.Free(node)), C: int32(hold)})
+	}
+}
+
+// lease redeems a hold, once; the same redemption is answered the same.
+func (m *mechanism) lease(node int32, in swarm.Message) bool {
+	i := int(node)*swarm.MaxSlots + int(in.B)
+	if _, lives := m.port.Task(in.Task); !lives || m.started[i] == uint32(in.C) {
+		return true // it has started; if it is over nobody asks any more
+	}
+	if m.holds[i] != uint32(in.C) {
+		return false // it has lapsed
+	}
+	m.holds[i]++
+	if m.port.StartOn(node, int8(in.B), in.Task) != swarm.Started {
+		m.port.Release(node, int8(in.B))
+		return false
+	}
+	m.started[i] = uint32(in.C)
+	return true
+}
+
+// forget closes the holds of a zone's nodes, which have died.
+func (m *mechanism) forget(z int32) {
+	for i := z * int32(m.c.PerZone) * swarm.MaxSlots; i < (z+1)*int32(m.c.PerZone)*swarm.MaxSlots; i++ {
+		m.holds[i] += m.holds[i] & 1
+	}
+}

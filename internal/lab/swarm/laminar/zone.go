@@ -1,0 +1,309 @@
+package laminar
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/swarm"
+)
+
+// zone is its nodes as it knows them, and its tickets that wait.
+type zone struct {
+	nodes   *flow.Directory
+	lot     *flow.Lot
+	heard   uint64 // numbers what nodes say
+	digests uint64
+	woken   []flow.TicketID
+}
+
+// begin makes what a zone knows anew. At the start of the world all slices are free, and everybody knows it; later nothing is known.
+func (m *mechanism) begin(z int32, known bool) {
+	x := &m.zones[z]
+	x.nodes = flow.NewDirectory(m.cfg, flow.ZoneID(z), m.c.PerZone, 0)
+	for i := range int32(m.c.PerZone) {
+		node := z*int32(m.c.PerZone) + i
+		switch {
+		case m.v == Blind:
+			x.nodes.Report(flow.NodeID(i), &flow.Summary{Version: 1, Usable: true})
+		case known:
+			m.told(z, node, m.c.All(node))
+		}
+	}
+}
+
+// told takes in what a node says is free.
+func (m *mechanism) told(z, node int32, free uint8) {
+	if x := &m.zones[z]; m.v != Blind {
+		x.heard++
+		x.nodes.Report(flow.NodeID(node-z*int32(m.c.PerZone)), &flow.Summary{Version: x.heard, Usable: true, Free: m.fragments(node, free)})
+	}
+}
+
+// Report implements swarm.Mechanism.
+func (m *mechanism) Report(_ quantity.Instant, zone int32, r swarm.Report) {
+	m.told(zone, r.Node, r.Free)
+}
+
+// wakeAnyway is after how many digests one ticket is woken though its home has no room: others may have.
+const wakeAnyway = 10
+
+// Tell implements swarm.Teller: the demand, cumulated from the largest class. It is the zone's beat: some of what is parked is woken.
+func (m *mechanism) Tell(now quantity.Instant, z int32, d *swarm.Digest) {
+	x := &m.zones[z]
+	own := x.nodes.Digest(now)
+	var budget [flow.MaxClasses]int
+	x.digests++
+	for c := range m.cfg.Classes {
+		d.Told[c] = uint16(min(own.Demand[c], 1<<16-1))
+		if budget[c] = int(max(0, min(own.Room(flow.Class(c)), int64(m.cfg.Wakes)))); x.digests%wakeAnyway == 0 {
+			budget[c] = max(budget[c], 1)
+		}
+	}
+	if x.lot.Len() == 0 {
+		return
+	}
+	x.woken = x.lot.Wake(budget, x.woken[:0])
+	for _, id := range x.woken {
+		e := m.get(m.of[swarm.TaskID(id).Slot()])
+		e.parked = false
+		e.move++
+		m.act(now, z, e, m.loop.Wake(now, &e.Ticket))
+	}
+}
+
+// atZone is what a zone hears.
+func (m *mechanism) atZone(now quantity.Instant, z int32, in swarm.Message) {
+	if in.Kind == answer || in.Kind == leased {
+		node := int32(in.From)
+		_, free := unpack(in.B)
+		if m.c.Zone(node) == z {
+			m.told(z, node, free)
+		}
+	}
+	e := m.get(in.X)
+	if e == nil {
+		return
+	}
+	d := m.zones[z].nodes
+	switch in.Kind {
+	case adopt:
+		m.adopted(now, z, e)
+	case search:
+		if e.Phase == flow.Drawing {
+			m.act(now, z, e, m.loop.Arrive(now, &e.Ticket, d))
+		}
+	case answer:
+		slot, _ := unpack(in.B)
+		switch {
+		case e.move != in.A || e.Phase != flow.Asking:
+		case slot < 0:
+			m.act(now, z, e, m.loop.Refused(now, &e.Ticket, d))
+		default:
+			m.loop.Granted(&e.Ticket, d)
+			m.landed(now, z, e, int32(in.From), int8(slot), uint32(in.C))
+		}
+	case silent:
+		if e.move == in.A && e.Phase == flow.Asking {
+			m.act(now, z, e, m.loop.Refused(now, &e.Ticket, d))
+		}
+	case rests:
+		if e.move == in.A && e.Phase == flow.Searching {
+			m.act(now, z, e, m.loop.Next(now, &e.Ticket, d))
+		}
+	case found:
+		if e.Phase == flow.Landed && !e.claimed {
+			e.node, e.slot, e.hold = in.A, int8(in.B), uint32(in.C)
+			m.claim(e)
+		}
+	case leased:
+		if yes, _ := unpack(in.B); e.move == in.A && e.Phase == flow.Landed {
+			if yes == 1 {
+				m.drop(e)
+			} else {
+				e.claimed = false
+				m.act(now, z, e, m.loop.Lost(now, &e.Ticket))
+			}
+		}
+	case unsaid:
+		if e.move == in.A && e.Phase == flow.Landed {
+			m.say(e, time.Duration(in.B)*time.Microsecond*2)
+		}
+	case back:
+		if e.Phase == flow.Parked && !e.parked {
+			m.park(now, z, e)
+		}
+	case due:
+		if e.parked {
+			m.unpark(z, e)
+			m.drop(e)
+		}
+	case away:
+		if e.trips == in.A && !e.parked && !e.claimed && !e.void {
+			m.takeBack(now, z, e)
+		}
+	}
+}
+
+// adopted is a task that has its home here from now on.
+func (m *mechanism) adopted(now quantity.Instant, z int32, e *ticket) {
+	e.owned = true
+	if e.Kind == flow.Lasting {
+		m.port.Send(swarm.Message{Kind: adopted, To: m.gateOf(e), X: e.id})
+	}
+	if e.Phase == flow.Drawing && e.Draws == 0 && e.Episode == 0 {
+		m.act(now, z, e, m.loop.Arrive(now, &e.Ticket, m.zones[z].nodes))
+	}
+}
+
+// gateOf is where a ticket's task arrived.
+func (m *mechanism) gateOf(e *ticket) swarm.Place {
+	t, _ := m.port.Task(e.task)
+	return m.c.GateAt(t.Gate)
+}
+
+// act does what the loop says, in a zone.
+func (m *mechanism) act(now quantity.Instant, z int32, e *ticket, next flow.Move) {
+	if _, lives := m.port.Task(e.task); !lives && next.Act != flow.Ask && next.Act != flow.Rest {
+		m.drop(e)
+		return
+	}
+	e.move++
+	switch next.Act {
+	case flow.Ask:
+		node := z*int32(m.c.PerZone) + int32(next.Node)
+		m.port.Send(swarm.Message{Kind: probe, To: m.c.At(node), Task: e.task, X: e.id, A: e.move})
+		m.port.After(next.At.Sub(now), swarm.Message{Kind: silent, X: e.id, A: e.move})
+	case flow.Rest:
+		m.port.After(next.At.Sub(now), swarm.Message{Kind: rests, X: e.id, A: e.move})
+	case flow.Draw:
+		m.leave(z, e)
+		m.port.Send(swarm.Message{Kind: again, To: m.gateOf(e), X: e.id})
+	case flow.Park, flow.Expire:
+		switch {
+		case e.void || e.Why == flow.PastDeadline:
+			m.drop(e)
+		case m.v == Forgetful && e.Why == flow.OutOfHops:
+			e.Phase = flow.Parked
+			m.port.Send(swarm.Message{Kind: renewed, To: m.gateOf(e), X: e.id})
+		case next.Act == flow.Expire:
+			m.drop(e)
+		case e.home == z:
+			m.park(now, z, e)
+		default:
+			m.port.Send(swarm.Message{Kind: back, To: m.c.ZoneAt(e.home), X: e.id})
+		}
+	}
+}
+
+// leave lets a ticket go from its home, which looks after it.
+func (m *mechanism) leave(z int32, e *ticket) {
+	if e.home == z && e.Kind == flow.Lasting {
+		e.trips++
+		m.port.After(m.cfg.Patience+2*m.cfg.ProbeTimeout+m.cfg.Stale, swarm.Message{Kind: away, X: e.id, A: e.trips})
+	}
+}
+
+func (m *mechanism) park(now quantity.Instant, z int32, e *ticket) {
+	x := &m.zones[z]
+	e.parked = true
+	e.move++
+	x.lot.Add(&e.Ticket)
+	if e.Deadline != 0 {
+		m.port.After(max(0, e.Deadline.Sub(now)), swarm.Message{Kind: due, X: e.id})
+	}
+}
+
+func (m *mechanism) unpark(z int32, e *ticket) {
+	x := &m.zones[z]
+	x.lot.Remove(e.ID)
+	e.parked = false
+}
+
+// landed is a grant for a ticket that searches here.
+func (m *mechanism) landed(_ quantity.Instant, z int32, e *ticket, node int32, slot int8, hold uint32) {
+	switch {
+	case e.void:
+		m.drop(e) // the grant lapses
+	case e.home == z:
+		e.node, e.slot, e.hold = node, slot, hold
+		m.claim(e)
+	default:
+		e.move++
+		m.port.Send(swarm.Message{Kind: found, To: m.c.ZoneAt(e.home), Task: e.task, X: e.id, A: node, B: int32(slot), C: int32(hold)})
+	}
+}
+
+// claim is the home's: the place is the task's, and no other is looked for until the node has said no.
+func (m *mechanism) claim(e *ticket) {
+	e.claimed = true
+	e.move++
+	m.say(e, m.retry)
+}
+
+// say redeems, and again until there is an answer.
+func (m *mechanism) say(e *ticket, wait time.Duration) {
+	wait = min(wait, time.Second)
+	m.port.Send(swarm.Message{Kind: redeem, To: m.c.At(e.node), Task: e.task, X: e.id, A: e.move, B: int32(e.slot), C: int32(e.hold)})
+	m.port.After(wait, swarm.Message{Kind: unsaid, X: e.id, A: e.move, B: int32(wait / time.Microsecond)})
+}
+
+// takeBack gives a task whose ticket is lost another one. One that searches somewhere still is void, and ends where it is.
+func (m *mechanism) takeBack(now quantity.Instant, z int32, old *ticket) {
+	t, lives := m.port.Task(old.task)
+	episode := old.Episode + 1
+	switch old.Phase {
+	case flow.Searching, flow.Asking:
+		if old.Zone == flow.ZoneID(z) { // it has come back to search here
+			m.leave(z, old)
+			return
+		}
+		old.void = true
+	case flow.Drawing, flow.Landed, flow.Parked, flow.Expired:
+		m.drop(old)
+	}
+	if lives {
+		m.renew(now, z, &t, episode)
+	}
+}
+
+// renew is another ticket for a task that has its home here.
+func (m *mechanism) renew(now quantity.Instant, z int32, t *swarm.Task, episode uint16) {
+	e := m.create(t)
+	e.home, e.owned, e.confirmed, e.Episode = z, true, true, episode
+	m.act(now, z, e, m.loop.Begin(now, &e.Ticket))
+}
+
+// Reset implements swarm.Mechanism: what was searched here is lost. The home knows its tasks, and what it has claimed.
+func (m *mechanism) Reset(now quantity.Instant, z int32) {
+	m.forget(z)
+	n := len(m.tickets)
+	for i := range n {
+		e := &m.tickets[i]
+		if e.task == 0 {
+			continue
+		}
+		searches := e.Phase == flow.Searching || e.Phase == flow.Asking
+		here := searches && int32(e.Zone) == z
+		t, lives := m.port.Task(e.task)
+		own, episode := e.home == z && e.owned && !e.void && lives, e.Episode+1
+		switch {
+		case e.parked && e.home == z:
+			m.unpark(z, e)
+			m.drop(e)
+		case e.claimed && e.home == z:
+			m.say(e, m.retry)
+			own = false
+		case here && !own && !e.void && lives:
+			e.Phase = flow.Drawing // nowhere: its home misses it
+		case here, own && !searches:
+			m.drop(e)
+		case own:
+			e.void = true
+		}
+		if own {
+			m.renew(now, z, &t, episode)
+		}
+	}
+	m.begin(z, false)
+}
