@@ -18,6 +18,8 @@ const (
 	// format names what is in a data directory of this build. Any change of a fact raises the number, so that an older
 	// build, which would drop what it does not know, refuses the directory untouched.
 	format = "sluice data 4"
+	// formatSeveral is the same of a daemon with several zones or nodes, whose facts a build that knows one of each would take for its own.
+	formatSeveral = format + ", several zones or nodes"
 )
 
 // readable are the formats before that this build still reads. The directory is renamed to format once all of it has been read and
@@ -30,7 +32,7 @@ func checkFormat(dir string) (known bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, formatName))
 	switch {
 	case err == nil:
-		if got := strings.TrimSpace(string(data)); got != format && !slices.Contains(readable(), got) {
+		if got := strings.TrimSpace(string(data)); got != format && got != formatSeveral && !slices.Contains(readable(), got) {
 			return false, errkind.Errorf(errkind.Unsupported, "%s holds data of format %q, this build knows %q: use the build that wrote it, or another directory; nothing was changed",
 				dir, got, format)
 		}
@@ -71,7 +73,7 @@ func prepareDir(dir string) (*os.File, error) {
 	}
 	known, err := checkFormat(dir) // again: somebody may have begun it meanwhile
 	if err == nil && !known {
-		err = writeFormat(dir)
+		err = writeFormat(dir, format)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -86,16 +88,21 @@ func (h *Host) raiseFormat() error {
 	if err != nil {
 		return fmt.Errorf("look at the data directory: %w", err)
 	}
-	was := strings.TrimSpace(string(data))
-	if was == format {
+	was, is := strings.TrimSpace(string(data)), format
+	if len(h.actors.Zones) > 1 || len(h.actors.Nodes) > 1 {
+		is = formatSeveral
+	}
+	if was == is {
 		return nil
 	}
-	h.log.Info("the data directory is of an older version and is taken over; that version will refuse it from now on", "was", was, "is", format)
-	return writeFormat(h.opts.DataDir)
+	if !h.fresh {
+		h.log.Info("the data directory is of another version and is taken over; that version will refuse it from now on", "was", was, "is", is)
+	}
+	return writeFormat(h.opts.DataDir, is)
 }
 
 // writeFormat is durable before anything else is stored: a directory with data always says what it holds.
-func writeFormat(dir string) error {
+func writeFormat(dir, format string) error {
 	temp := filepath.Join(dir, formatTemp)
 	err := func() error {
 		f, err := os.Create(temp)

@@ -30,6 +30,14 @@ func (h *Host) home(now quantity.Instant, name job.ID) actor.Zone {
 	return zones[0].Zone // which says that there is none
 }
 
+// filedAt is the zone that filed a job, by the actor of its facts; where that is not told, as of parts that older versions filed, its home.
+func (h *Host) filedAt(now quantity.Instant, name job.ID, by protocol.Address) actor.Zone {
+	if z := h.actors.At(job.ZoneID(by.ID)); z != nil {
+		return z
+	}
+	return h.home(now, name)
+}
+
 // job, brief and explain are what a job's home shows of it.
 func (h *Host) job(now quantity.Instant, name job.ID) (status.Job, bool) {
 	return h.home(now, name).Job(now, name)
@@ -40,7 +48,52 @@ func (h *Host) brief(now quantity.Instant, name job.ID) (status.Job, bool) {
 }
 
 func (h *Host) explain(now quantity.Instant, name job.ID) (status.Explanation, bool) {
-	return h.home(now, name).Explain(now, name)
+	z := h.home(now, name)
+	e, ok := z.Explain(now, name)
+	e.Home = h.nameOf(z)
+	return e, ok
+}
+
+// nameOf is a zone's name; empty where it is the only one.
+func (h *Host) nameOf(z actor.Zone) job.ZoneID {
+	if len(h.actors.Zones) > 1 {
+		for i := range h.actors.Zones {
+			if h.actors.Zones[i].Zone == z {
+				return h.actors.Zones[i].ID
+			}
+		}
+	}
+	return ""
+}
+
+// dryRun explains what would become of a job, and in which zone.
+func (h *Host) dryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
+	z := h.would(spec)
+	e := z.DryRun(now, spec)
+	e.Home = h.nameOf(z)
+	return e
+}
+
+// zones lists the zones.
+func (h *Host) zones(now quantity.Instant) []status.Zone {
+	all := make([]status.Zone, len(h.actors.Zones))
+	at := map[job.ZoneID]*status.Zone{}
+	for i := range h.actors.Zones {
+		z := &all[i]
+		z.ID = h.actors.Zones[i].ID
+		for _, q := range h.actors.Zones[i].Queues(now) {
+			z.Waiting, z.Running = z.Waiting+q.Pending, z.Running+q.Running
+		}
+		z.Homed = z.Waiting + z.Running
+		at[z.ID] = z
+	}
+	for i := range h.actors.Nodes {
+		n := &h.actors.Nodes[i]
+		if z := at[n.Zone]; z != nil {
+			z.Nodes, z.Slices = append(z.Nodes, n.ID), z.Slices+len(n.Slices(now))
+		}
+	}
+	return all
 }
 
 // would is the zone that a job would have its home in if it were submitted now; one that no zone could run is any's to explain.

@@ -75,7 +75,10 @@ func (h *Host) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 		}
 		// Where it would fit is a matter of the slices there are.
 		e, err := ask(ctx, h, func(now quantity.Instant) status.Explanation {
-			return h.home(now, name).ExplainFiled(now, facts[0].Record)
+			z := h.filedAt(now, name, facts[0].Actor)
+			e := z.ExplainFiled(now, facts[0].Record)
+			e.Home = h.nameOf(z)
+			return e
 		})
 		return e, true, err
 	}
@@ -158,6 +161,9 @@ func (h *Host) Slices(ctx context.Context) ([]status.Slice, error) {
 func (h *Host) Windows(ctx context.Context) ([]status.Window, error) {
 	return ask(ctx, h, h.windows)
 }
+
+// Zones lists the zones with what they have.
+func (h *Host) Zones(ctx context.Context) ([]status.Zone, error) { return ask(ctx, h, h.zones) }
 
 // Queues lists the queues with their use.
 func (h *Host) Queues(ctx context.Context) ([]status.Queue, error) {

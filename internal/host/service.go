@@ -154,7 +154,7 @@ func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, 
 		if err := h.check(now, spec); err != nil {
 			return result{err: err}
 		}
-		return result{explanation: h.would(spec).DryRun(now, spec)}
+		return result{explanation: h.dryRun(now, spec)}
 	})
 	if err == nil {
 		err = r.err

@@ -65,9 +65,11 @@ type ZoneAt struct {
 	Zone
 }
 
-// NodeAt is a node with its name.
+// NodeAt is a node with its name and its zone.
 type NodeAt struct {
 	ID job.NodeID
+	// Zone that it offers its slices to.
+	Zone job.ZoneID
 	Node
 }
 
@@ -80,7 +82,7 @@ type Set struct {
 
 // Alone is the set of one of each.
 func Alone(zone job.ZoneID, node job.NodeID, g Gate, z Zone, n Node) Set {
-	return Set{Gate: g, Zones: []ZoneAt{{zone, z}}, Nodes: []NodeAt{{node, n}}}
+	return Set{Gate: g, Zones: []ZoneAt{{zone, z}}, Nodes: []NodeAt{{node, zone, n}}}
 }
 
 // Parties lists the actors with their addresses, in the order in which every driver serves them: the gate, the zones, the nodes.

@@ -153,7 +153,7 @@ func (c Config) make() (actor.Set, error) {
 			errs = append(errs, err)
 			continue
 		}
-		set.Nodes = append(set.Nodes, actor.NodeAt{ID: c.Nodes[i].ID, Node: node.New(c.Nodes[i])})
+		set.Nodes = append(set.Nodes, actor.NodeAt{ID: c.Nodes[i].ID, Zone: c.Nodes[i].Zone, Node: node.New(c.Nodes[i])})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return actor.Set{}, err

@@ -210,6 +210,16 @@ type Explanation struct {
 	Losses []Loss
 	// Rank is its place in the policy's order, under mechanism sja; its zero value, if there is none.
 	Rank Rank
+	// Home is the zone that the job is at home in, or would be; empty where there is one zone.
+	Home job.ZoneID
+}
+
+// Zone is one zone as people see it.
+type Zone struct {
+	ID    job.ZoneID
+	Nodes []job.NodeID
+	// Slices of its nodes; Homed counts the jobs that have their home there and are not over, of which Waiting (paused ones too) and Running.
+	Slices, Homed, Waiting, Running int
 }
 
 // Loss is the windows of one kind of slice that a job has bid for and lost.

@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/market"
@@ -26,19 +27,21 @@ type Daemon struct {
 	Ends int64
 	// Retention says when jobs that are over are forgotten.
 	Retention Retention
+	// Zones and Nodes are how many there are of each; 0: one, and a node for each zone.
+	Zones, Nodes int
 }
 
 // MostEnds is the largest share that may fail.
 const MostEnds = forecast.One * 9 / 10
 
 // ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, starve: {...}, subjobs: {...},
-// ends: {theta}, retention: {age, jobs}}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
+// ends: {theta}, retention: {age, jobs}, zones, nodes}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
 // they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
 	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("policy", "queues", "market", "starve", "subjobs", "ends", "retention")
+		top := value{c: c, node: doc}.object("policy", "queues", "market", "starve", "subjobs", "ends", "retention", "zones", "nodes")
 		d.Policy = top.get("policy").text("a policy such as shortest", "")
 		d.Queues = top.get("queues").Queues()
 		if top.has("market") {
@@ -49,6 +52,11 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 		d.Subjobs = top.get("subjobs").Subjobs()
 		d.Ends = top.get("ends").object("theta").get("theta").fraction(forecast.One, 0, MostEnds, ends.DefaultTheta)
 		d.Retention = top.get("retention").Retention()
+		d.Zones = int(top.get("zones").integer(1, arrangement.MaxZones, 0))
+		d.Nodes = int(top.get("nodes").integer(1, arrangement.MaxNodes, 0))
+		if d.Nodes > 0 && d.Nodes < d.Zones {
+			top.get("nodes").wrong("are %d for %d zones; each zone needs one: say at least %d, or leave it out", d.Nodes, d.Zones, d.Zones)
+		}
 	}
 	if err := c.err(); err != nil {
 		return Daemon{}, err

@@ -63,7 +63,7 @@ func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
 			o.history.offer(now, m.View)
 		}
 	case protocol.Inventory:
-		if m.To.Role == protocol.Node {
+		if m.To.Role == protocol.Node && m.From.Role != protocol.Gate { // which asks for what a node has
 			o.history.inventory(now, m.Slices)
 			o.lines.inventory(m)
 		}

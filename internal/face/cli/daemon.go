@@ -56,7 +56,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := json.Marshal(map[string]any{"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid, "starve": o.Starvation, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.Ends})
+	shown, err := json.Marshal(map[string]any{"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid, "starve": o.Starvation, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.Ends, "zones": o.Zones, "nodes": o.Nodes})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 // actorConfig checks what was chosen of the actors.
 func actorConfig(o UpOptions, name job.NodeID) (arrangement.Config, error) {
 	p, unknown := policies.ByName(o.Policy)
-	c, err := arrangement.Choice{Policy: p, Mechanism: o.Mechanism, Market: o.Market, Rigid: o.Rigid, Starvation: o.Starvation, Horizon: o.Horizon, Node: name, Ends: o.Ends, Archive: &o.Hot}.Config()
+	c, err := arrangement.Choice{Policy: p, Mechanism: o.Mechanism, Market: o.Market, Rigid: o.Rigid, Starvation: o.Starvation, Horizon: o.Horizon, Node: name, Zones: o.Zones, Nodes: o.Nodes, Ends: o.Ends, Archive: &o.Hot}.Config()
 	if err = errors.Join(unknown, err); err != nil {
 		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}

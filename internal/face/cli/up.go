@@ -53,6 +53,8 @@ type UpOptions struct {
 	Retention config.Retention
 	// Hot says how long jobs that are over stay in memory before they are archived.
 	Hot filing.Config
+	// Zones and Nodes are how many there are of each; 0: one, and a node for each zone.
+	Zones, Nodes int
 	// Queues of the configuration file, to create or change at the start.
 	Queues []protocol.Queue
 	// Token: callers must show one.
@@ -118,8 +120,8 @@ Jobs that are over are kept on disk, for --retain and as long as there are no mo
 --config names a file of the policy, of queues, of how mechanism jasda negotiates, of bounds of every
 subjob (processes with threads, what it writes besides output and checkpoints, and
 whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
-wrong where others come and go on slices (ends), and of when jobs are forgotten, where
-no flag says it:
+wrong where others come and go on slices (ends), of how many zones and nodes the GPUs
+are dealt among, and of when jobs are forgotten, where no flag says it:
 
   policy: shortest
   queues:
@@ -128,7 +130,9 @@ no flag says it:
   market: {lambda: 0.5, close: 200ms}
   subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}
   ends: {theta: 0.1}
-  retention: {age: 168h, jobs: 1000000}`,
+  retention: {age: 168h, jobs: 1000000}
+  zones: 1
+  nodes: 1`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fair
   sluice up --gpus nvml --rigid conservative
@@ -197,6 +201,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 		}
 		o.Policy = cmp.Or(o.Policy, d.Policy)
 		o.Queues, o.Market, o.Starvation, o.Subjobs, o.Ends = d.Queues, d.Market, d.Starvation, d.Subjobs, d.Ends
+		o.Zones, o.Nodes = d.Zones, d.Nodes
 		o.Retention.Age, o.Retention.Jobs = cmp.Or(o.Retention.Age, d.Retention.Age), cmp.Or(o.Retention.Jobs, d.Retention.Jobs)
 	}
 	o.Policy = cmp.Or(o.Policy, policies.Default().Name())

@@ -75,6 +75,7 @@ func (a *app) replay(dir, boot string) (err error) {
 		Starve                                  starvation.Limit
 		Archive                                 *filing.Config
 		Ends                                    int64
+		Zones, Nodes                            int
 	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
@@ -90,7 +91,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
 		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
-		Archive: shown.Archive, Ends: shown.Ends,
+		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, Nodes: shown.Nodes,
 	}.Config()
 	if err != nil {
 		return err
