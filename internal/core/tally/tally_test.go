@@ -77,6 +77,38 @@ func TestTallyAndAListAgree(t *testing.T) {
 	})
 }
 
+// TestManyNeeds: needs of so many lengths that they are kept in several chunks, entered in no order, have each seen the rounds that were long enough
+// for them and those that were too short.
+func TestManyNeeds(t *testing.T) {
+	const n = 1000 // lengths, each a multiple of 10
+	var tally Tally
+	var entries [n]Entry
+	for i := range n {
+		at := i * 619 % n
+		entries[at] = tally.Enter(time.Duration(10 * at))
+	}
+	if len(tally.chunks) < 3 {
+		t.Fatalf("%d chunks: too few to tell", len(tally.chunks))
+	}
+	lengths := []int{0, 4995, 5000, 5005, 10 * n}
+	for i, length := range lengths {
+		tally.Note(uint64(i+1), time.Duration(length), quantity.Instant(i+1))
+	}
+	for at := range entries {
+		var long, short Seen
+		for i, length := range lengths {
+			kind := &long
+			if length < 10*at {
+				kind = &short
+			}
+			kind.Note(uint64(i+1), quantity.Instant(i+1))
+		}
+		if gotLong, gotShort := tally.Count(&entries[at]); gotLong != long || gotShort != short {
+			t.Fatalf("one that needs %d saw %v and %v, want %v and %v", 10*at, gotLong, gotShort, long, short)
+		}
+	}
+}
+
 // BenchmarkNote is a round with many different needs.
 func BenchmarkNote(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
