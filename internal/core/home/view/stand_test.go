@@ -43,7 +43,7 @@ const now = quantity.Instant(1e12)
 func newStand(c Config, mib []int64, from ...quantity.Instant) *stand {
 	s := &stand{places: map[job.ID]Place{}}
 	s.Floor = market.NewFloor(market.FloorConfig{Policy: fifo.Policy{}, Horizon: time.Hour, MinWindow: time.Second}, nil)
-	s.ledger = home.New(home.Config{}, quiet{}, quiet{})
+	s.ledger = home.New(home.Config{Retry: time.Second, AskTTL: time.Second, Backoff: 500 * time.Millisecond, MaxKills: 1000}, quiet{}, quiet{})
 	for i, n := range mib {
 		t := &tray{id: job.SliceID(fmt.Sprint("s", i)), from: from[i]}
 		t.floor.Supply = t
@@ -136,6 +136,11 @@ func (t *tray) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
 // quiet is what a ledger tells nobody.
 type quiet struct{ home.Supply }
 
+func (quiet) Node(job.SliceID) job.NodeID                                            { return "n" }
+func (quiet) Beyond(*home.Job) string                                                { return "" }
+func (quiet) Largest(*job.Spec) quantity.Amount                                      { return 1 << 40 }
+func (quiet) Memory(job.SliceID) quantity.Amount                                     { return 1 << 40 }
+func (quiet) Slices() int                                                            { return 1 }
 func (quiet) Make(*job.Spec) *home.Job                                               { return &home.Job{} }
 func (quiet) Opened(*home.Job)                                                       {}
 func (quiet) Closed(*home.Job)                                                       {}

@@ -1,0 +1,205 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/trust"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// TestTheWordsOfEveryReason as people read them: the short one that users of Slurm know, and the sentence with what would be needed.
+func TestTheWordsOfEveryReason(t *testing.T) {
+	refusal := atomizer.Refusal{Least: 300 << 20, Need: 90 * time.Second}
+	for _, c := range []struct {
+		reason      market.Reason
+		short, says string
+	}{
+		{market.Held, "JobHeldUser", "it was paused"},
+		{market.Resting, "Backoff", "it paused after a subjob without progress"},
+		{market.Ending, "Resources", "it is ending"},
+		{market.QueueCap, "QueueCap", "queue q may hold 7 slices at once and does"},
+		{market.Unattended, "Agent", "it is external and no agent of it is connected: start one with its key (sluice agent key)"},
+		{market.Unanswered, "Agent", "its agent did not answer before the round closed"},
+		{market.Denied, "Resources", "a variant that it proposed broke a rule; its agent was told which"},
+		{market.TurnedDown, "Backoff", "a place that it had won was refused (its node has taken it since); it asks there again after a pause"},
+		{market.Declined, "Backoff", "it was picked for a window and declined (what it may use is not what it was: "},
+		{market.Aside, "Backoff", "it rests after it declined a window that it was picked for"},
+		{market.LostToPolicy, "Priority", "policy fifo asked another job first"},
+		{market.NoFreeWork, "Resources", "all its work is claimed or committed"},
+		{market.AtParallelism, "Resources", "it already runs the 3 subjobs its parallelism allows"},
+		{market.Unsafe, "Resources", "its next piece needs 300 MiB, more than the slices that are free have"},
+		{market.TooShort, "Resources", "the free windows are too short: the least useful piece takes 1m30s"},
+		{market.NotForever, "Resources", "it has no walltime and needs a slice on which nothing is reserved"},
+		{market.Barred, "Resources", "its speeds say that it can not run on the kind of slices that are free"},
+		{market.Reserved, "Resources", "its place is reserved where it ends earlier than in any window that is free"},
+		{market.InLine, "Priority", "rigid jobs start in order: it is served when those before it have started"},
+	} {
+		s := newStand(Config{}, []int64{1024}, now)
+		s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: 7}})
+		spec := needs("j", 100, 0, 10)
+		spec.Parallelism = 3
+		j := s.adopt(t, spec)
+		cause := market.Cause{Reason: c.reason, Refusal: refusal}
+		if got := s.Sentence(j, &cause); !strings.HasPrefix(got, c.says) || len(got) > len(c.says) && c.reason != market.Declined {
+			t.Errorf("reason %d says %q, want %q", c.reason, got, c.says)
+		}
+		if got := slurmReason(c.reason); got != c.short {
+			t.Errorf("reason %d is %q in short, want %q", c.reason, got, c.short)
+		}
+	}
+}
+
+// TestWordsThatDependOnTheJob, its queue or the mechanism.
+func TestWordsThatDependOnTheJob(t *testing.T) {
+	s := newStand(Config{Trust: &trust.Settings{}}, []int64{1024}, now)
+	gang := needs("gang", 100, time.Minute, 1)
+	gang.Slices = 4
+	for _, c := range []struct {
+		spec   *job.Spec
+		reason market.Reason
+		says   string
+	}{
+		{needs("j", 100, 0, 10), market.LostToPolicy, "others in its time were worth more, or wait longer"},
+		{gang, market.TooShort, "it needs 4 slices at once: its place is planned when no rigid job waits before it"},
+	} {
+		if got := s.Sentence(s.adopt(t, c.spec), &market.Cause{Reason: c.reason}); got != c.says {
+			t.Errorf("job %s, reason %d says %q, want %q", c.spec.Name, c.reason, got, c.says)
+		}
+	}
+	s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: protocol.NoShare}})
+	if got := s.Sentence(s.ledger.Job("j"), &market.Cause{Reason: market.QueueCap}); got != "the cap of queue q is smaller than the number of zones, and none of it is this zone's: raise the cap" {
+		t.Errorf("a cap of which the zone has no share: %q", got)
+	}
+}
+
+// TestWhatASliceSaysToAJob (a run is planned with a quarter more than is declared): whether its next piece fits there, how far it would come, what it needs, and why it does not fit.
+func TestWhatASliceSaysToAJob(t *testing.T) {
+	const mib = 1 << 20
+	for name, c := range map[string]struct {
+		spec          func(*job.Spec)
+		done          int64
+		fits          bool
+		reach         job.Range
+		least, slice  int64
+		says, profile string
+	}{
+		"it fits": {fits: true, reach: job.Range{To: 100}, least: 100, slice: 512, says: "a piece [0,100) would take 2m5s"},
+		"it would pass the horizon": {
+			spec: func(s *job.Spec) { s.PerUnit = 20 * time.Minute }, fits: true, reach: job.Range{To: 2}, least: 100, slice: 512, says: "a piece [0,2) would take 50m0s",
+		},
+		"no whole piece within the horizon": {
+			spec: func(s *job.Spec) { s.PerUnit = 2 * time.Hour }, least: 100, slice: 512, says: "its least useful piece takes 2h30m0s, the horizon is 1h0m0s",
+		},
+		"rigid, beyond the horizon": {
+			spec: func(s *job.Spec) { s.Kind, s.Walltime, s.Slices = job.Rigid, 2*time.Hour, 1 }, fits: true, reach: job.Range{To: 100}, least: 100, slice: 512, says: "a piece [0,100) would take 2h0m0s",
+		},
+		"too little memory":       {least: 100, slice: 50, says: "its next piece needs 100 MiB, the slice has 50 MiB"},
+		"its speeds leave it out": {spec: func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "slow"}} }, profile: "slow", least: 100, slice: 512, says: "its speeds say that it can not run on slow"},
+		"the rest needs more":     {spec: grows, done: 50, least: 300, slice: 200, says: "its next piece needs 300 MiB, the slice has 200 MiB"},
+		"the rest is done":        {done: 100, slice: 512, says: "nothing of it is left to run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(Config{}, nil)
+			tr := &tray{id: "s", from: now}
+			tr.floor.Supply = tr
+			s.Place(&tr.floor, &protocol.Slice{ID: tr.id, Profile: c.profile, Speed: 1000, Capacity: trp.Vector{trp.Memory: quantity.Amount(c.slice * mib)}})
+			spec := needs("j", 100, 0, 100)
+			if c.spec != nil {
+				c.spec(spec)
+			}
+			s.adopt(t, spec)
+			if c.done > 0 {
+				s.claimed("j", 1, job.Range{To: c.done}, 0)
+				s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: c.done}, Result: &job.Result{Progress: c.done}, At: now})
+			}
+			e, ok := s.Explain(now, "j")
+			if !ok || len(e.Slices) != 1 {
+				t.Fatalf("%+v", e)
+			}
+			f := e.Slices[0]
+			if f.Why != c.says || f.Fits != c.fits || f.Reach != c.reach || int64(f.Least) != c.least*mib || int64(f.Capacity) != c.slice*mib || f.Slice != "s" {
+				t.Errorf("%+v, want %+v", f, c)
+			}
+			if want := "j is " + e.Job.State.String() + ": " + e.Job.Reason; e.Summary != want || e.Job.Reason == "" {
+				t.Errorf("%q, want %q", e.Summary, want)
+			}
+		})
+	}
+}
+
+// grows has a job need more memory in its second half.
+func grows(s *job.Spec) {
+	s.Profile.Phases = []trp.Phase{{UpTo: 50, Mean: 100 << 20}, {UpTo: s.Total, Mean: 300 << 20}}
+}
+
+// TestWhyAJobIsWhereItIs: the one sentence of its present state, of what ends it before what it waits for.
+func TestWhyAJobIsWhereItIs(t *testing.T) {
+	token := job.Token{Epoch: 1, Seq: 1}
+	claim := func(s *stand, seq uint64, on job.SliceID, r job.Range) {
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq}, Slice: on, Node: "n", Speed: 1000, Range: r, Start: now, End: now.Add(time.Hour)})
+	}
+	result := func(s *stand, r job.Result) {
+		var out protocol.Out
+		claim(s, 1, "s0", job.Range{To: 10})
+		s.ledger.Result(now, &protocol.Message{Kind: protocol.Result, Job: "j", Epoch: 1, Generation: 1, Token: token, Range: job.Range{To: 10}, Result: &r}, &out)
+	}
+	cancel := func(s *stand) {
+		var out protocol.Out
+		s.ledger.Cancel(now, &protocol.Message{Kind: protocol.Cancel, Job: "j", Epoch: 1, Text: "not needed"}, &out)
+	}
+	for want, do := range map[string]func(*stand){
+		"(Resources) every slice is taken; it is asked when a window opens": func(*stand) {},
+		"paused by its owner":                              func(s *stand) { s.ledger.Job("j").Held = true },
+		"paused by its owner: 1 subjobs run to their end":  func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); s.ledger.Job("j").Held = true },
+		"running on s0":                                    func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
+		"running on s0, s1":                                func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); claim(s, 2, "s1", job.Range{From: 10, To: 20}) },
+		"ending (not needed): 1 subjobs are being stopped": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); cancel(s) },
+		"not needed":                                       cancel,
+		"all of it is done; its last output is being put in its place on n": func(s *stand) {
+			claim(s, 1, "s0", job.Range{To: 100})
+			s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, Node: "n", Range: job.Range{To: 100}, Result: &job.Result{Progress: 100}, At: now})
+		},
+		"a window was won, its node is being asked": func(s *stand) {
+			var out protocol.Out
+			s.ledger.Ask(now, &home.Ask{Job: s.ledger.Job("j"), Slice: "s0", Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour)}, 0, &out)
+		},
+		"(Backoff) 3 places in a row that it had won were refused (it is taken); it asks again in 4s": func(s *stand) {
+			for range 3 {
+				s.ledger.BackOff(now, s.ledger.Job("j"), nil, s.ledger.NewAsk(), "it is taken")
+			}
+		},
+		"(Node) its node could not run it, 1 times in a row (no room); it is tried again in 500ms": func(s *stand) {
+			result(s, job.Result{Outcome: job.NodeFailed, Detail: "no room"})
+		},
+		"pausing for 500ms after a subjob without progress: it crashed": func(s *stand) {
+			result(s, job.Result{Outcome: job.Lost, Detail: "it crashed"})
+		},
+	} {
+		s := newStand(Config{}, []int64{1024}, now)
+		spec := needs("j", 100, 0, 100)
+		spec.MaxFailures = 3
+		s.adopt(t, spec)
+		do(s)
+		if got := s.why(now, s.ledger.Job("j")); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestADryRunSaysWhoElseWaits, in the words of the mechanism.
+func TestADryRunSaysWhoElseWaits(t *testing.T) {
+	s := newStand(Config{Trust: &trust.Settings{}}, []int64{1024}, now)
+	s.open = 2
+	s.adopt(t, needs("before", 100, 0, 100))
+	if e, want := s.DryRun(now, compiled(t, needs("dry", 100, 0, 100))), "it would start at once; 1 waiting jobs may bid more"; e.Summary != want {
+		t.Errorf("%q, want %q", e.Summary, want)
+	}
+}
