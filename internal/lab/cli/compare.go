@@ -64,7 +64,7 @@ func chosenMetrics(names []string) ([]measure.Info, error) {
 	if len(names) == 0 {
 		return measure.Table(), nil
 	}
-	all := append(measure.Table(), measure.NegotiationTable()...)
+	all := slices.Concat(measure.Table(), measure.NegotiationTable(), measure.FlowTable())
 	for _, n := range names {
 		if metric, group := measure.Group(n); group != "" && slices.Contains(measure.GroupTable(), metric) {
 			all = append(all, measure.About(n))
@@ -93,6 +93,9 @@ func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics 
 	o, err := f.options(name)
 	if err = errors.Join(err, writable("--report", p.report)); err != nil {
 		return err
+	}
+	if o.Scenario.Swarm != nil && len(metrics) == len(measure.Table()) {
+		metrics = append(measure.FlowTable(), measure.About(measure.MessagesPerTask))
 	}
 	if len(o.Mechanisms) < 2 {
 		return command.Usage("one mechanism has nothing to be compared with; give --mechanism a,b")

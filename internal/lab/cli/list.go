@@ -56,6 +56,9 @@ the least. Those marked data need --data DIR.`,
 
 // facts measures a scenario under sja.
 func facts(ctx context.Context, s *scenario.Scenario, data *scenario.Traces) (scenario.Facts, error) {
+	if s.Swarm != nil {
+		return s.Measure(ctx, scenario.Mechanism{}, data)
+	}
 	sja, err := mechanisms().Find(s, []string{scenario.SJA})
 	if err != nil {
 		return scenario.Facts{}, err

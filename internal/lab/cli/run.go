@@ -41,7 +41,8 @@ is measured: docs/metrics.md defines each figure. What the scenario expects is c
 sja is the gate, the zone and the nodes of the daemon; sja:throughput and so on run them
 under that policy. jasda is the same with jobs that bid and a market that clears. Every
 other mechanism is a planner that runs each job as one block; in a scenario with a host it
-is a filler of the gaps that the host leaves, such as requeue or checkpoint:10m.
+is a filler of the gaps that the host leaves, such as requeue or checkpoint:10m; and in one
+of lean nodes, such as laminar-1k, a way to place short tasks, such as sparrow.
 
 Interrupted, it prints what it has and says so.
 
@@ -288,6 +289,12 @@ func overview(out io.Writer, results []scenario.Result) error {
 			{"LEFTOVER", measure.LeftoverUseful}, {"LOST-WORK", measure.LostWork}, {"HOST-DELAY", measure.HostDelayMean},
 		}, columns[4:10]...) // of what a host leaves, use and waits are no measure
 	}
+	if isLean(results) {
+		columns = []column{
+			{"PLACED", measure.PlacedShare}, {"LANDING-P50", measure.LandingP50}, {"LANDING-P99", measure.LandingP99}, {"HOPS", measure.HopsMean},
+			{"MESSAGES", measure.MessagesPerTask}, {"LEFTOVER-USE", measure.LeftoverUse}, {"FAIRNESS", measure.ZoneFairness},
+		}
+	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	heads := []string{"MECHANISM", "SEEDS", "FINISHED"}
 	for _, bad := range []column{{"REJECTED", measure.Rejected}, {"FAILED", measure.Failed}} { // what is not done looks like speed
@@ -309,6 +316,11 @@ func overview(out io.Writer, results []scenario.Result) error {
 	return w.Flush()
 }
 
+// isLean says whether the results are of a world of lean nodes, of which nothing else is measured.
+func isLean(results []scenario.Result) bool {
+	return slices.ContainsFunc(results, func(r scenario.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.LeftoverUse)) })
+}
+
 // everyMetric is one row for each metric, one column for each mechanism.
 func everyMetric(out io.Writer, results []scenario.Result) error {
 	groups := perMechanism(results)
@@ -320,7 +332,9 @@ func everyMetric(out io.Writer, results []scenario.Result) error {
 	fmt.Fprintln(w, strings.Join(heads, "\t"))
 	var names []string
 	for _, m := range measure.Table() {
-		names = append(names, m.Name)
+		if !isLean(results) {
+			names = append(names, m.Name)
+		}
 	}
 	for i := range results { // those of a negotiation, and of groups of jobs
 		for _, m := range results[i].Metrics {

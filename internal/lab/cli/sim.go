@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
+	swarms "sluice.dev/sluice/internal/lab/swarm/all"
 	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
 
@@ -36,7 +37,7 @@ program. The same scenario, mechanism and seed give the same bytes on every mach
 
 // mechanisms is what a simulation can run.
 func mechanisms() scenario.Table {
-	return scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
+	return scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds(), Swarm: swarms.Kinds()}
 }
 
 // scenarios reads them, with arrivals from files of every format.

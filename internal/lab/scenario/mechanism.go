@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/filler"
 	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/swarm"
 )
 
 // Mechanism is one way to run a workload: the real gate, zone and nodes under a policy, or a planner that runs every job
@@ -28,6 +29,8 @@ type Mechanism struct {
 	// Planner of the whole cluster, or Filler of a host's gaps; nil for sja and jasda.
 	Planner *planner.Kind
 	Filler  *filler.Discipline
+	// Swarm places short tasks on lean nodes; nil for all others.
+	Swarm *swarm.Kind
 	// Host places the work of the scenario's host; nil where there is none.
 	Host *planner.Kind
 }
@@ -48,6 +51,8 @@ type Table struct {
 	Policies []policy.Policy
 	Policy   func(name string) (policy.Policy, error)
 	Planners []planner.Kind
+	// Swarm are the mechanisms for lean nodes.
+	Swarm []swarm.Kind
 }
 
 // Names lists the mechanisms: sja and jasda, each also under every policy, then the planners.
@@ -67,6 +72,9 @@ func (t Table) Names() []string {
 			names = append(names, d.Name)
 		}
 	}
+	for i := range t.Swarm {
+		names = append(names, t.Swarm[i].Name)
+	}
 	return names
 }
 
@@ -74,6 +82,9 @@ func (t Table) Names() []string {
 // filler. sja and jasda alone run under the scenario's policy. The error lists every name that is not known, with what was perhaps
 // meant.
 func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
+	if s.Swarm != nil {
+		return t.findLean(s, names)
+	}
 	var out []Mechanism
 	var problems []error
 	host, err := t.hostOf(s)
@@ -138,6 +149,11 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	}
 	base, wanted, own := strings.Cut(name, ":")
 	if base != SJA && base != JASDA {
+		for i := range t.Swarm {
+			if t.Swarm[i].Name == name {
+				return Mechanism{}, fmt.Errorf("mechanism %s: it places short tasks on lean nodes, and scenario %s has none", name, s.Name)
+			}
+		}
 		if _, known, _ := filler.Named(name); known {
 			return Mechanism{}, fmt.Errorf("mechanism %s: it fills the gaps of a host, and scenario %s has none", name, s.Name)
 		}

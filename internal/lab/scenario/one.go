@@ -37,6 +37,9 @@ type runner struct {
 // one runs the scenario once. There is no result if ctx ends before anything has happened.
 func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(quantity.Instant, int)) (*Result, error) {
 	s := r.Scenario
+	if s.Swarm != nil {
+		return s.playLean(ctx, m, r.Seeds[seed], progress)
+	}
 	w, err := r.worlds[seed].see(ctx, s, m, r.Seeds[seed], r.Data)
 	if err != nil {
 		return nil, unbegun(ctx, err)

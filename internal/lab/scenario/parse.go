@@ -55,12 +55,16 @@ func (r Reader) Parse(name string, data []byte, sets ...config.Set) (*Scenario, 
 }
 
 func (s *Scenario) read(root config.Value) {
-	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "workload", "model", "faults", "window", "seeds", "expect")
+	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "workload", "model", "faults", "window", "seeds", "expect", "swarm")
 	s.Name = o.Need("scenario", "small").Text("a name such as small", "")
 	if s.Name != "" && !goodName(s.Name) {
 		o.Get("scenario").Wrong("is %q; want words of a-z, 0-9 and -, joined by / if several", s.Name)
 	}
 	s.Doc = strings.TrimSpace(o.Get("doc").Text("what the scenario shows", ""))
+	if o.Get("swarm").Given() {
+		s.readLean(o)
+		return
+	}
 	s.cluster(o.Need("cluster", "{nodes: [{gpus: \"sim:a100-40gb=2,layout=3g.20gb+2g.10gb+2x1g.5gb\"}]}"))
 	s.Queues = o.Get("queues").Queues()
 	s.settings(o.Get("mechanism"))

@@ -285,7 +285,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("reservation %+v", r)
 			}
 		}
-		if len(s.Nodes) == 0 || len(s.Seeds) == 0 || len(s.Settings.Use) == 0 {
+		if len(s.Nodes) == 0 && s.Swarm == nil || len(s.Seeds) == 0 || len(s.Settings.Use) == 0 {
 			t.Fatalf("a scenario without nodes, seeds or mechanisms: %+v", s)
 		}
 	})

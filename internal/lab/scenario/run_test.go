@@ -13,12 +13,13 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
+	swarms "sluice.dev/sluice/internal/lab/swarm/all"
 	"sluice.dev/sluice/internal/lab/trace/tracetest"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 )
 
 func table() scenario.Table {
-	return scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
+	return scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds(), Swarm: swarms.Kinds()}
 }
 
 // TestShippedScenariosAreAsExpected runs every scenario as its file says; those of published traces where these are.

@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	leanworld "sluice.dev/sluice/internal/lab/swarm/world"
 	"sluice.dev/sluice/internal/lab/trace"
 	"sluice.dev/sluice/internal/lab/workload"
 	"sluice.dev/sluice/internal/lab/workload/compose"
@@ -22,7 +23,10 @@ type Scenario struct {
 	Zones        int
 	Reservations []Reservation
 	// Host owns the slices; nil where they are the mechanisms' own.
-	Host     *Host
+	Host *Host
+	// Swarm is a world of lean nodes under short tasks, in place of nodes and workload; nil elsewhere. Its mechanism and seed are put in
+	// for each run.
+	Swarm    *leanworld.Options
 	Queues   []protocol.Queue
 	Settings Settings
 	Workload Workload
@@ -162,6 +166,12 @@ const GiB = quantity.Amount(1 << 30)
 
 // slices counts the slices of the cluster.
 func (s *Scenario) slices() (n int) {
+	if s.Swarm != nil {
+		for _, of := range s.Swarm.Cluster.Capacity() {
+			n += int(of)
+		}
+		return n
+	}
 	for _, node := range s.Nodes {
 		n += len(node.Slices)
 	}

@@ -16,7 +16,7 @@ func TestAJobStartsWhenItWasToldTo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Workload.NeedsData() || s.Host != nil { // who fills gaps waits for a host
+			if s.Workload.NeedsData() || s.Host != nil || s.Swarm != nil { // who fills gaps waits for a host
 				continue
 			}
 			s.Seeds = s.Seeds[:1]

@@ -48,7 +48,7 @@ func TestConflictsAreAsManyAsChance(t *testing.T) {
 	for _, load := range []int64{500_000, 700_000} {
 		share, x := conflicts(t, gates, load, period)
 		room := 1 - math.Pow(x, 4) // nodes with room
-		last := 4 * math.Pow(x, 3) * (1 - x) / room
+		last := 4 * x * x * x * (1 - x) / room
 		rate := 4 * x / room * (gates - 1) / gates // the others' draws of a node with room, a second: 4x tasks a node
 		want := last * rate * (period.Seconds()/2 + 2e-4)
 		if share < want/1.5 || share > want*1.5 {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/lab/swarm"
 	"sluice.dev/sluice/internal/lab/swarm/spillback"
 	"sluice.dev/sluice/internal/lab/swarm/swarmtest"
 	"sluice.dev/sluice/internal/lab/swarm/world"
@@ -19,10 +18,9 @@ func TestOnlyWhatDoesNotFitSpills(t *testing.T) {
 		o := swarmtest.Bare(spillback.Kind(), 4, 100, 1, load)
 		o.Network.Delay = 100 * time.Microsecond
 		o.From, o.Until = quantity.Instant(20*time.Second), quantity.Instant(120*time.Second)
-		var kinds []swarm.MessageKind = o.Kind.Messages
 		c := swarmtest.Play(t, o)
 		spilt := 0.
-		for i, k := range kinds {
+		for i, k := range o.Kind.Messages {
 			if k.Name == "assign" {
 				spilt = float64(c.Sent[i]) / float64(c.Starts)
 			}

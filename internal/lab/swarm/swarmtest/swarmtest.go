@@ -53,23 +53,21 @@ func card(t *testing.T, kind swarm.Kind) {
 
 // witness sees that a task lands at most once and is over exactly once.
 type witness struct {
-	landed, over map[uint64]int // by job and place in it: ids are used again
-	seen         map[swarm.TaskID]uint64
-	next         uint64
+	landed, over map[swarm.TaskID]int
 }
 
 func newWitness() *witness {
-	return &witness{landed: map[uint64]int{}, over: map[uint64]int{}, seen: map[swarm.TaskID]uint64{}}
+	return &witness{landed: map[swarm.TaskID]int{}, over: map[swarm.TaskID]int{}}
 }
 
 // Landed implements world.Observer.
-func (w *witness) Landed(_ quantity.Instant, t swarm.Task, _ int32, _ int8) { w.landed[uint64(t.ID)]++ }
+func (w *witness) Landed(_ quantity.Instant, t swarm.Task, _ int32, _ int8) { w.landed[t.ID]++ }
 
 // Over implements world.Observer.
 func (w *witness) Over(_ quantity.Instant, t swarm.Task, f world.Fate) {
-	w.over[uint64(t.ID)]++
-	if f == world.Expired && w.landed[uint64(t.ID)] > 0 || f != world.Expired && w.landed[uint64(t.ID)] == 0 {
-		w.over[uint64(t.ID)] += 100 // it can not both run and expire
+	w.over[t.ID]++
+	if f == world.Expired && w.landed[t.ID] > 0 || f != world.Expired && w.landed[t.ID] == 0 {
+		w.over[t.ID] += 100 // it can not both run and expire
 	}
 }
 
@@ -181,12 +179,12 @@ func life(t *rapid.T, kind swarm.Kind) {
 	}
 	for id, n := range seen.landed {
 		if n > 1 {
-			t.Fatalf("task %x landed %d times", id, n)
+			t.Fatalf("task %d landed %d times", id, n)
 		}
 	}
 	for id, n := range seen.over {
 		if n > 1 {
-			t.Fatalf("task %x was over %d times", id, n)
+			t.Fatalf("task %d was over %d times", id, n)
 		}
 	}
 	// What is sent in the very first instant may come before the window opens, and that is all.

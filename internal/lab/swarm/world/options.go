@@ -125,7 +125,10 @@ func Usual(zones int, kind swarm.Kind, load int64) Options {
 
 // check lists what is wrong with the options and prepares the cluster.
 func (o *Options) check() error {
-	problems := []error{o.Cluster.Prepare()}
+	if err := o.Cluster.Prepare(); err != nil {
+		return err
+	}
+	var problems []error
 	wrong := func(bad bool, format string, args ...any) {
 		if bad {
 			problems = append(problems, fmt.Errorf(format, args...))
@@ -146,6 +149,14 @@ func (o *Options) check() error {
 		if sum += m; m > 0 {
 			largest = i
 		}
+	}
+	capacity := o.Cluster.Capacity()
+	for need, m := range f.Mix {
+		room := int64(0)
+		for _, n := range capacity[need:] {
+			room += n
+		}
+		wrong(m > 0 && room == 0, "mix: no node has a slice that is large enough for class %d", need)
 	}
 	wrong(sum == 0 || largest >= len(o.Cluster.Classes), "mix: want a weight above 0 for a class that there is, and none for others")
 	wrong(r.Share < 0 || r.Share > 900_000, "rigid: a share of %d parts per million; want at most 900000", r.Share)
