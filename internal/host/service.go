@@ -270,7 +270,10 @@ func (h *Host) About(ctx context.Context) (status.About, error) {
 			Started: h.started, Uptime: now.Sub(h.started),
 			JournalBytes: bytes, JournalSeq: h.position.Seq,
 		}
-		a.Trouble = h.troubles()
+		a.Trouble, a.Nodes = h.troubles(), slices.Clone(h.nodes)
+		for i := range h.actors.Zones {
+			a.Zones = append(a.Zones, h.actors.Zones[i].ID)
+		}
 		return a
 	})
 }

@@ -49,6 +49,8 @@ type Span struct {
 type About struct {
 	Version, Commit, Go string
 	Node                job.NodeID
+	Zones               []job.ZoneID
+	Nodes               []job.NodeID
 	DataDir, Listen     string
 	Mechanism, Policy   string
 	Isolation           string

@@ -233,6 +233,10 @@ func TestLists(t *testing.T) {
 	if err != nil || queues.Msg.Queues[0].Settings.Weight != 1 || queues.Msg.Queues[0].AttainedGibSeconds != 1234.5 {
 		t.Errorf("queues: %v %v", queues, err)
 	}
+	zones, err := c.ListZones(ctx, connect.NewRequest(&pb.ListZonesRequest{}))
+	if err != nil || len(zones.Msg.Zones) != 2 || zones.Msg.Zones[0].Name != "local-1" || zones.Msg.Zones[0].Nodes[1] != "vm-3" || zones.Msg.Zones[0].Homed != 3 || zones.Msg.Zones[1].Slices != 4 {
+		t.Errorf("zones: %v %v", zones, err)
+	}
 	past, err := c.History(ctx, connect.NewRequest(&pb.HistoryRequest{Since: timestamppb.New(apitest.Now())}))
 	if err != nil || past.Msg.Slices[0].Spans[0].Kind != "" || past.Msg.Slices[0].Spans[1].Committed.To != 4000 {
 		t.Errorf("history: %v %v", past, err)

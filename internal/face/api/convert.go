@@ -96,7 +96,7 @@ func subjobMessage(s *status.Subjob) *pb.Subjob {
 func explanationMessage(e *status.Explanation) *pb.Explanation {
 	return &pb.Explanation{
 		Job: jobMessage(&e.Job), Summary: e.Summary, Nearest: e.Nearest,
-		Prospect: e.Prospect, Losses: each(e.Losses, lossMessage), Rank: rankMessage(&e.Rank),
+		Prospect: e.Prospect, Losses: each(e.Losses, lossMessage), Rank: rankMessage(&e.Rank), Home: string(e.Home),
 		Reasons: each(e.Reasons, func(r *status.Reason) *pb.Reason {
 			return &pb.Reason{Text: r.Text, Count: r.Count, Last: stamp(r.Last)}
 		}),
@@ -107,6 +107,19 @@ func explanationMessage(e *status.Explanation) *pb.Explanation {
 			}
 		}),
 	}
+}
+
+func zoneMessage(z *status.Zone) *pb.Zone {
+	return &pb.Zone{Name: string(z.ID), Nodes: names(z.Nodes), Slices: count(z.Slices), Homed: count(z.Homed), Waiting: count(z.Waiting), Running: count(z.Running)}
+}
+
+// names are ids as text.
+func names[T ~string](ids []T) []string {
+	out := make([]string, len(ids))
+	for i := range ids {
+		out[i] = string(ids[i])
+	}
+	return out
 }
 
 // describe is the part of a slice that does not change.
@@ -175,5 +188,6 @@ func aboutMessage(a *About) *pb.About {
 		Version: a.Version, Commit: a.Commit, Go: a.Go, Node: string(a.Node), DataDir: a.DataDir, Listen: a.Listen,
 		Mechanism: a.Mechanism, Policy: a.Policy, Isolation: a.Isolation, Inventory: a.Inventory, SingleUser: a.SingleUser,
 		Started: stamp(a.Started), Uptime: length(a.Uptime), JournalBytes: a.JournalBytes, JournalSeq: a.JournalSeq, Trouble: a.Trouble,
+		Zones: names(a.Zones), Nodes: names(a.Nodes),
 	}
 }

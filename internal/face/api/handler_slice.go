@@ -31,6 +31,12 @@ func (h *handler) ListQueues(ctx context.Context, _ *connect.Request[pb.ListQueu
 	return answer(&pb.ListQueuesResponse{Queues: each(list, queueMessage)}, err)
 }
 
+// ListZones lists the zones with what they have.
+func (h *handler) ListZones(ctx context.Context, _ *connect.Request[pb.ListZonesRequest]) (*connect.Response[pb.ListZonesResponse], error) {
+	list, err := h.service.Zones(ctx)
+	return answer(&pb.ListZonesResponse{Zones: each(list, zoneMessage)}, err)
+}
+
 // SetQueue creates or changes a queue.
 func (h *handler) SetQueue(ctx context.Context, r *connect.Request[pb.SetQueueRequest]) (*connect.Response[pb.SetQueueResponse], error) {
 	q := r.Msg.GetQueue()

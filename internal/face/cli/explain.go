@@ -131,7 +131,7 @@ func (a *app) explanation(e *pb.Explanation) command.Record {
 	if j == nil {
 		j = &pb.Job{}
 	}
-	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary}, {Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}}
+	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary}, {Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home}}
 	return append(append(r, prospectRecord(a, e)...), standingRecord(j)...)
 }
 
@@ -139,6 +139,9 @@ func (a *app) explanation(e *pb.Explanation) command.Record {
 func (a *app) showExplanation(e *pb.Explanation) error {
 	j := e.GetJob()
 	fmt.Fprintf(a.Out, "%s: %s\n", j.GetName(), command.Flat(e.Summary))
+	if e.Home != "" {
+		fmt.Fprintf(a.Out, "home        zone %s\n", e.Home)
+	}
 	if !j.GetFinal() {
 		if j.GetStarted() == nil {
 			fmt.Fprintf(a.Out, "may start   %s\n", a.between(j.GetStartEarly(), j.GetStartLate()))

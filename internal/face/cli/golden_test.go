@@ -98,6 +98,9 @@ windows
 windows -o json
 queues
 queues -o json
+zones
+zones -o wide
+zones -o json
 queue set research --weight 3 --cap 4 --max-window 15m
 queue set default --user ada
 queue set Research

@@ -29,10 +29,11 @@ func At(d time.Duration) quantity.Instant { return quantity.At(Now().Add(d)) }
 type Fake struct {
 	// Err, if set, is what every call but Watch answers.
 	Err error
-	// SliceList, WindowList, QueueList, OutputList and Past are what the lists answer.
+	// SliceList, WindowList, QueueList, ZoneList, OutputList and Past are what the lists answer.
 	SliceList  []status.Slice
 	WindowList []status.Window
 	QueueList  []status.Queue
+	ZoneList   []status.Zone
 	OutputList []status.Output
 	// CutList is what a reservation that truncates would cut.
 	CutList []status.Cut
@@ -81,6 +82,10 @@ func New() *Fake {
 		LogText:    "counting\n",
 		SliceList:  []status.Slice{{Slice: slice, Node: "node-1", State: "running", Job: "count-words", Until: At(time.Minute), Reservations: []protocol.Reservation{{ID: 17, Kind: protocol.ForOwner, Slice: slice.ID, Start: At(time.Hour), End: At(2 * time.Hour), Source: "ada"}}}},
 		WindowList: []status.Window{{ID: 8, Slice: slice.ID, Start: At(time.Minute), End: At(time.Hour), Until: protocol.ForOwner, State: "open", Answers: 2, Asked: 3}},
+		ZoneList: []status.Zone{
+			{ID: "local-1", Nodes: []job.NodeID{"vm-1", "vm-3"}, Slices: 8, Homed: 3, Waiting: 2, Running: 1},
+			{ID: "local-2", Nodes: []job.NodeID{"vm-2"}, Slices: 4},
+		},
 		QueueList:  []status.Queue{{Queue: protocol.Queue{Name: "default", Weight: 1}, Pending: 1, Running: 1, Held: 1, Attained: 1234.5}},
 		OutputList: []status.Output{},
 		Told: map[job.ID]Standing{"train": {
@@ -325,7 +330,7 @@ func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 	j, err := f.Job(ctx, name)
 	told := f.Told[name]
 	return status.Explanation{
-		Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank,
+		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank,
 		Job: j, Summary: "waits for a longer window", Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
 		Slices: []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}}, Nearest: "memory 39Gi",
 	}, err
@@ -336,6 +341,9 @@ func (f *Fake) Slices(context.Context) ([]status.Slice, error) { return f.SliceL
 
 // Windows answers WindowList.
 func (f *Fake) Windows(context.Context) ([]status.Window, error) { return f.WindowList, f.Err }
+
+// Zones answers ZoneList.
+func (f *Fake) Zones(context.Context) ([]status.Zone, error) { return f.ZoneList, f.Err }
 
 // Queues answers QueueList.
 func (f *Fake) Queues(context.Context) ([]status.Queue, error) { return f.QueueList, f.Err }
@@ -449,6 +457,6 @@ func (f *Fake) History(context.Context, quantity.Instant) (status.History, error
 
 // About says what a daemon says.
 func (f *Fake) About(context.Context) (status.About, error) {
-	return status.About{Version: "v1", Commit: "abc", Go: "go1.26", Node: "node-1", DataDir: "/data", Listen: "127.0.0.1:7117", Mechanism: "sja", Policy: "fair",
+	return status.About{Version: "v1", Commit: "abc", Go: "go1.26", Node: "node-1", Zones: []job.ZoneID{"local-1", "local-2"}, Nodes: []job.NodeID{"vm-1", "vm-2", "vm-3"}, DataDir: "/data", Listen: "127.0.0.1:7117", Mechanism: "sja", Policy: "fair",
 		Isolation: "cgroup", Inventory: "sim", SingleUser: true, Started: At(-time.Hour), Uptime: time.Hour, JournalBytes: 4096, JournalSeq: 9, Trouble: ""}, f.Err
 }

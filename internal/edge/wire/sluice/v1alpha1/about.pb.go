@@ -41,7 +41,10 @@ type About struct {
 	JournalBytes int64                  `protobuf:"varint,14,opt,name=journal_bytes,json=journalBytes,proto3" json:"journal_bytes,omitempty"`
 	JournalSeq   uint64                 `protobuf:"varint,15,opt,name=journal_seq,json=journalSeq,proto3" json:"journal_seq,omitempty"`
 	// What keeps the daemon from working, empty if nothing.
-	Trouble       string `protobuf:"bytes,16,opt,name=trouble,proto3" json:"trouble,omitempty"`
+	Trouble string `protobuf:"bytes,16,opt,name=trouble,proto3" json:"trouble,omitempty"`
+	// The names of its zones and nodes, one each unless several were asked for.
+	Zones         []string `protobuf:"bytes,17,rep,name=zones,proto3" json:"zones,omitempty"`
+	Nodes         []string `protobuf:"bytes,18,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -188,11 +191,25 @@ func (x *About) GetTrouble() string {
 	return ""
 }
 
+func (x *About) GetZones() []string {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+func (x *About) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 var File_sluice_v1alpha1_about_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_about_proto_rawDesc = "" +
 	"\n" +
-	"\x1bsluice/v1alpha1/about.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xec\x03\n" +
+	"\x1bsluice/v1alpha1/about.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x98\x04\n" +
 	"\x05About\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x0e\n" +
@@ -212,7 +229,9 @@ const file_sluice_v1alpha1_about_proto_rawDesc = "" +
 	"\rjournal_bytes\x18\x0e \x01(\x03R\fjournalBytes\x12\x1f\n" +
 	"\vjournal_seq\x18\x0f \x01(\x04R\n" +
 	"journalSeq\x12\x18\n" +
-	"\atrouble\x18\x10 \x01(\tR\atroubleBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\atrouble\x18\x10 \x01(\tR\atrouble\x12\x14\n" +
+	"\x05zones\x18\x11 \x03(\tR\x05zones\x12\x14\n" +
+	"\x05nodes\x18\x12 \x03(\tR\x05nodesBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_about_proto_rawDescOnce sync.Once

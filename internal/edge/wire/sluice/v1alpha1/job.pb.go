@@ -866,7 +866,9 @@ type Explanation struct {
 	// What it has bid for and lost since it was last served, one for each kind of slice, the latest first (mechanism jasda).
 	Losses []*Loss `protobuf:"bytes,7,rep,name=losses,proto3" json:"losses,omitempty"`
 	// Its place in the policy's order (mechanism sja); unset: none.
-	Rank          *Rank `protobuf:"bytes,8,opt,name=rank,proto3" json:"rank,omitempty"`
+	Rank *Rank `protobuf:"bytes,8,opt,name=rank,proto3" json:"rank,omitempty"`
+	// The zone that the job is at home in, or would be; empty where there is one zone.
+	Home          string `protobuf:"bytes,9,opt,name=home,proto3" json:"home,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,6 +957,13 @@ func (x *Explanation) GetRank() *Rank {
 		return x.Rank
 	}
 	return nil
+}
+
+func (x *Explanation) GetHome() string {
+	if x != nil {
+		return x.Home
+	}
+	return ""
 }
 
 // Loss is the windows of one kind of slice that a job has bid for and lost.
@@ -1606,7 +1615,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"calibrated\x12\x16\n" +
 	"\x06weight\x18\x03 \x01(\x01R\x06weight\x12\x14\n" +
 	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x16\n" +
-	"\x06option\x18\x05 \x01(\tR\x06option\"\xc5\x02\n" +
+	"\x06option\x18\x05 \x01(\tR\x06option\"\xd9\x02\n" +
 	"\vExplanation\x12&\n" +
 	"\x03job\x18\x01 \x01(\v2\x14.sluice.v1alpha1.JobR\x03job\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x121\n" +
@@ -1615,7 +1624,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\anearest\x18\x05 \x01(\tR\anearest\x12\x1a\n" +
 	"\bprospect\x18\x06 \x01(\tR\bprospect\x12-\n" +
 	"\x06losses\x18\a \x03(\v2\x15.sluice.v1alpha1.LossR\x06losses\x12)\n" +
-	"\x04rank\x18\b \x01(\v2\x15.sluice.v1alpha1.RankR\x04rank\"\x98\x03\n" +
+	"\x04rank\x18\b \x01(\v2\x15.sluice.v1alpha1.RankR\x04rank\x12\x12\n" +
+	"\x04home\x18\t \x01(\tR\x04home\"\x98\x03\n" +
 	"\x04Loss\x12\x18\n" +
 	"\aprofile\x18\x01 \x01(\tR\aprofile\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x14\n" +

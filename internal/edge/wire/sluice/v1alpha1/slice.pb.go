@@ -596,6 +596,93 @@ func (x *Queue) GetCredits() int64 {
 	return 0
 }
 
+// Zone is a zone, the home of jobs, with what it has.
+type Zone struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Nodes []string               `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Slices of its nodes.
+	Slices int32 `protobuf:"varint,3,opt,name=slices,proto3" json:"slices,omitempty"`
+	// Jobs that are at home there and not over; of these those that wait, paused ones too, and those that run.
+	Homed         int32 `protobuf:"varint,4,opt,name=homed,proto3" json:"homed,omitempty"`
+	Waiting       int32 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Running       int32 `protobuf:"varint,6,opt,name=running,proto3" json:"running,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Zone) Reset() {
+	*x = Zone{}
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Zone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Zone) ProtoMessage() {}
+
+func (x *Zone) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Zone.ProtoReflect.Descriptor instead.
+func (*Zone) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Zone) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Zone) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *Zone) GetSlices() int32 {
+	if x != nil {
+		return x.Slices
+	}
+	return 0
+}
+
+func (x *Zone) GetHomed() int32 {
+	if x != nil {
+		return x.Homed
+	}
+	return 0
+}
+
+func (x *Zone) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *Zone) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
 // SliceHistory is what happened on one slice, in order of start.
 type SliceHistory struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -607,7 +694,7 @@ type SliceHistory struct {
 
 func (x *SliceHistory) Reset() {
 	*x = SliceHistory{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +706,7 @@ func (x *SliceHistory) String() string {
 func (*SliceHistory) ProtoMessage() {}
 
 func (x *SliceHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +719,7 @@ func (x *SliceHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceHistory.ProtoReflect.Descriptor instead.
 func (*SliceHistory) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SliceHistory) GetSlice() *Slice {
@@ -672,7 +759,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -684,7 +771,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -697,7 +784,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Span) GetKind() string {
@@ -835,7 +922,14 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\x04held\x18\x04 \x01(\x05R\x04held\x120\n" +
 	"\x14attained_gib_seconds\x18\x05 \x01(\x01R\x12attainedGibSeconds\x12,\n" +
 	"\x05trust\x18\x06 \x01(\v2\x16.sluice.v1alpha1.TrustR\x05trust\x12\x18\n" +
-	"\acredits\x18\a \x01(\x03R\acredits\"i\n" +
+	"\acredits\x18\a \x01(\x03R\acredits\"\x92\x01\n" +
+	"\x04Zone\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x16\n" +
+	"\x06slices\x18\x03 \x01(\x05R\x06slices\x12\x14\n" +
+	"\x05homed\x18\x04 \x01(\x05R\x05homed\x12\x18\n" +
+	"\awaiting\x18\x05 \x01(\x05R\awaiting\x12\x18\n" +
+	"\arunning\x18\x06 \x01(\x05R\arunning\"i\n" +
 	"\fSliceHistory\x12,\n" +
 	"\x05slice\x18\x01 \x01(\v2\x16.sluice.v1alpha1.SliceR\x05slice\x12+\n" +
 	"\x05spans\x18\x02 \x03(\v2\x15.sluice.v1alpha1.SpanR\x05spans\"\xaa\x03\n" +
@@ -866,39 +960,40 @@ func file_sluice_v1alpha1_slice_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_slice_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_sluice_v1alpha1_slice_proto_goTypes = []any{
 	(*Slice)(nil),                 // 0: sluice.v1alpha1.Slice
 	(*Reservation)(nil),           // 1: sluice.v1alpha1.Reservation
 	(*Window)(nil),                // 2: sluice.v1alpha1.Window
 	(*QueueSettings)(nil),         // 3: sluice.v1alpha1.QueueSettings
 	(*Queue)(nil),                 // 4: sluice.v1alpha1.Queue
-	(*SliceHistory)(nil),          // 5: sluice.v1alpha1.SliceHistory
-	(*Span)(nil),                  // 6: sluice.v1alpha1.Span
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
-	(*Trust)(nil),                 // 9: sluice.v1alpha1.Trust
-	(*Range)(nil),                 // 10: sluice.v1alpha1.Range
+	(*Zone)(nil),                  // 5: sluice.v1alpha1.Zone
+	(*SliceHistory)(nil),          // 6: sluice.v1alpha1.SliceHistory
+	(*Span)(nil),                  // 7: sluice.v1alpha1.Span
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
+	(*Trust)(nil),                 // 10: sluice.v1alpha1.Trust
+	(*Range)(nil),                 // 11: sluice.v1alpha1.Range
 }
 var file_sluice_v1alpha1_slice_proto_depIdxs = []int32{
-	7,  // 0: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
+	8,  // 0: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
 	1,  // 1: sluice.v1alpha1.Slice.reservations:type_name -> sluice.v1alpha1.Reservation
-	7,  // 2: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
-	7,  // 3: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
-	8,  // 4: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
-	7,  // 5: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
-	7,  // 6: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
-	8,  // 7: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
+	8,  // 2: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
+	8,  // 3: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
+	9,  // 4: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
+	8,  // 5: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
+	8,  // 6: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
+	9,  // 7: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
 	3,  // 8: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
-	9,  // 9: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
+	10, // 9: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
 	0,  // 10: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
-	6,  // 11: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
-	7,  // 12: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
-	7,  // 13: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
-	10, // 14: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
-	10, // 15: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
-	7,  // 16: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
-	7,  // 17: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
+	7,  // 11: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
+	8,  // 12: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
+	8,  // 13: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
+	11, // 14: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
+	11, // 15: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
+	8,  // 16: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
+	8,  // 17: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
 	18, // [18:18] is the sub-list for method output_type
 	18, // [18:18] is the sub-list for method input_type
 	18, // [18:18] is the sub-list for extension type_name
@@ -918,7 +1013,7 @@ func file_sluice_v1alpha1_slice_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_slice_proto_rawDesc), len(file_sluice_v1alpha1_slice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -61,6 +61,8 @@ const (
 	// SluiceServiceListQueuesProcedure is the fully-qualified name of the SluiceService's ListQueues
 	// RPC.
 	SluiceServiceListQueuesProcedure = "/sluice.v1alpha1.SluiceService/ListQueues"
+	// SluiceServiceListZonesProcedure is the fully-qualified name of the SluiceService's ListZones RPC.
+	SluiceServiceListZonesProcedure = "/sluice.v1alpha1.SluiceService/ListZones"
 	// SluiceServiceSetQueueProcedure is the fully-qualified name of the SluiceService's SetQueue RPC.
 	SluiceServiceSetQueueProcedure = "/sluice.v1alpha1.SluiceService/SetQueue"
 	// SluiceServiceReserveProcedure is the fully-qualified name of the SluiceService's Reserve RPC.
@@ -113,6 +115,7 @@ type SluiceServiceClient interface {
 	ListSlices(context.Context, *connect.Request[v1alpha1.ListSlicesRequest]) (*connect.Response[v1alpha1.ListSlicesResponse], error)
 	ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error)
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
+	ListZones(context.Context, *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error)
 	// SetQueue creates or changes a queue. The settings replace the old ones whole.
 	SetQueue(context.Context, *connect.Request[v1alpha1.SetQueueRequest]) (*connect.Response[v1alpha1.SetQueueResponse], error)
 	// Reserve takes time on one slice, or on all, off the market. What stands already with the same content is answered again.
@@ -226,6 +229,12 @@ func NewSluiceServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(sluiceServiceMethods.ByName("ListQueues")),
 			connect.WithClientOptions(opts...),
 		),
+		listZones: connect.NewClient[v1alpha1.ListZonesRequest, v1alpha1.ListZonesResponse](
+			httpClient,
+			baseURL+SluiceServiceListZonesProcedure,
+			connect.WithSchema(sluiceServiceMethods.ByName("ListZones")),
+			connect.WithClientOptions(opts...),
+		),
 		setQueue: connect.NewClient[v1alpha1.SetQueueRequest, v1alpha1.SetQueueResponse](
 			httpClient,
 			baseURL+SluiceServiceSetQueueProcedure,
@@ -310,6 +319,7 @@ type sluiceServiceClient struct {
 	listSlices  *connect.Client[v1alpha1.ListSlicesRequest, v1alpha1.ListSlicesResponse]
 	listWindows *connect.Client[v1alpha1.ListWindowsRequest, v1alpha1.ListWindowsResponse]
 	listQueues  *connect.Client[v1alpha1.ListQueuesRequest, v1alpha1.ListQueuesResponse]
+	listZones   *connect.Client[v1alpha1.ListZonesRequest, v1alpha1.ListZonesResponse]
 	setQueue    *connect.Client[v1alpha1.SetQueueRequest, v1alpha1.SetQueueResponse]
 	reserve     *connect.Client[v1alpha1.ReserveRequest, v1alpha1.ReserveResponse]
 	unreserve   *connect.Client[v1alpha1.UnreserveRequest, v1alpha1.UnreserveResponse]
@@ -386,6 +396,11 @@ func (c *sluiceServiceClient) ListWindows(ctx context.Context, req *connect.Requ
 // ListQueues calls sluice.v1alpha1.SluiceService.ListQueues.
 func (c *sluiceServiceClient) ListQueues(ctx context.Context, req *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error) {
 	return c.listQueues.CallUnary(ctx, req)
+}
+
+// ListZones calls sluice.v1alpha1.SluiceService.ListZones.
+func (c *sluiceServiceClient) ListZones(ctx context.Context, req *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error) {
+	return c.listZones.CallUnary(ctx, req)
 }
 
 // SetQueue calls sluice.v1alpha1.SluiceService.SetQueue.
@@ -469,6 +484,7 @@ type SluiceServiceHandler interface {
 	ListSlices(context.Context, *connect.Request[v1alpha1.ListSlicesRequest]) (*connect.Response[v1alpha1.ListSlicesResponse], error)
 	ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error)
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
+	ListZones(context.Context, *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error)
 	// SetQueue creates or changes a queue. The settings replace the old ones whole.
 	SetQueue(context.Context, *connect.Request[v1alpha1.SetQueueRequest]) (*connect.Response[v1alpha1.SetQueueResponse], error)
 	// Reserve takes time on one slice, or on all, off the market. What stands already with the same content is answered again.
@@ -578,6 +594,12 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(sluiceServiceMethods.ByName("ListQueues")),
 		connect.WithHandlerOptions(opts...),
 	)
+	sluiceServiceListZonesHandler := connect.NewUnaryHandler(
+		SluiceServiceListZonesProcedure,
+		svc.ListZones,
+		connect.WithSchema(sluiceServiceMethods.ByName("ListZones")),
+		connect.WithHandlerOptions(opts...),
+	)
 	sluiceServiceSetQueueHandler := connect.NewUnaryHandler(
 		SluiceServiceSetQueueProcedure,
 		svc.SetQueue,
@@ -672,6 +694,8 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 			sluiceServiceListWindowsHandler.ServeHTTP(w, r)
 		case SluiceServiceListQueuesProcedure:
 			sluiceServiceListQueuesHandler.ServeHTTP(w, r)
+		case SluiceServiceListZonesProcedure:
+			sluiceServiceListZonesHandler.ServeHTTP(w, r)
 		case SluiceServiceSetQueueProcedure:
 			sluiceServiceSetQueueHandler.ServeHTTP(w, r)
 		case SluiceServiceReserveProcedure:
