@@ -73,6 +73,9 @@ func TestFullDisk(t *testing.T) {
 	says(t, said, "no space")
 	d.until("about says it", func() bool { return strings.Contains(d.must("status"), "no space") })
 	says(t, d.must("jobs"), "early", "runs") // it still answers
+	if _, errs, code := d.sluice("delete", "early"); code == 0 || !strings.Contains(errs, "no space") || !strings.Contains(errs, "ask again") {
+		t.Errorf("a job can't be deleted durably: exit %d, %q", code, errs)
+	}
 	room()
 	d.write("roomy", "")
 	if j := d.done("runs"); j.Subjobs != 1 {
