@@ -14,7 +14,7 @@ import (
 func Bare(kind swarm.Kind, zones, perZone, slots int, load int64) world.Options {
 	o := world.Usual(zones, kind, load)
 	o.Cluster = swarm.Uniform(zones, perZone, slots)
-	o.Flow.LongShare, o.Flow.Patience, o.Flow.Mix = 0, world.Forever, [swarm.MaxClasses]int64{1}
+	o.Flow.LongShare, o.Flow.Patience, o.Flow.Mix, o.Flow.Begun = 0, world.Forever, [swarm.MaxClasses]int64{1}, false
 	o.Rigid, o.Network, o.Decision = world.Rigid{}, world.Network{}, 0
 	return o
 }

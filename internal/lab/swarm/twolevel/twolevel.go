@@ -26,8 +26,12 @@ const (
 	// Timers.
 	decided // gate: the decision about Task is made
 	lapses  // center: the order of Task at node A, slice B was not answered
+	again   // gate: it asks again after it has declined
 	rescind // center: the offer of zone A to gate B was not answered, X as in offer
 )
+
+// patient is how many offers in a row a gate declines before it makes a pause of a period.
+const patient = 4
 
 // An offer stands for unanswered, and is used for used: what is not answered in time is taken for lost.
 const (
@@ -51,7 +55,7 @@ func Kind() swarm.Kind {
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			n := s.Cluster.PerZone
 			m := &mechanism{
-				c: s.Cluster, port: port, decision: s.Decision, delay: s.Delay, patience: 8*s.Delay + 10*time.Millisecond,
+				c: s.Cluster, port: port, decision: s.Decision, period: s.Period, delay: s.Delay, patience: 8*s.Delay + 10*time.Millisecond,
 				gates: make([]scheduler, s.Gates), zones: make([]zone, s.Cluster.Zones), offered: make([]uint8, s.Cluster.Nodes()), wants: make([]bool, s.Gates),
 			}
 			for g := range m.gates {
@@ -71,6 +75,7 @@ type mechanism struct {
 	c               *swarm.Cluster
 	port            swarm.Port
 	decision        time.Duration
+	period          time.Duration
 	delay, patience time.Duration
 
 	gates []scheduler
@@ -104,6 +109,9 @@ type scheduler struct {
 	offer uint64
 	since quantity.Instant
 	view  *pool.Pool
+	// took says whether it has taken something of it; declined counts the offers in a row of which it took nothing.
+	took     bool
+	declined int
 }
 
 // Arrive implements swarm.Mechanism.
@@ -213,7 +221,7 @@ func (m *mechanism) take(now quantity.Instant, in swarm.Message) {
 		m.port.Send(swarm.Message{Kind: reply, To: m.c.Center(), A: in.A, X: in.X})
 		return
 	}
-	g.zone, g.offer, g.since, g.asked = in.A, in.X, now, 0
+	g.zone, g.offer, g.since, g.asked, g.took = in.A, in.X, now, 0, false
 	for i := range int32(m.c.PerZone) {
 		g.view.Set(i, m.offered[in.A*int32(m.c.PerZone)+i])
 	}
@@ -229,9 +237,18 @@ func (m *mechanism) decide(now quantity.Instant, gate int32) {
 		m.port.After(m.decision, swarm.Message{Kind: decided, Task: t.ID})
 		return
 	}
+	if g.declined++; g.took {
+		g.declined = 0
+	}
 	more := int32(0)
 	if g.line.Len() > 0 {
-		more, g.asked = 1, now
+		g.asked = now
+		if g.declined < min(len(m.zones), patient) {
+			more = 1
+		} else { // what waits fits nowhere: Mesos has filters for that
+			g.declined = 0
+			m.port.After(m.period, swarm.Message{Kind: again})
+		}
 	}
 	m.port.Send(swarm.Message{Kind: reply, To: m.c.Center(), A: g.zone, B: more, X: g.offer})
 	g.zone = -1
@@ -281,11 +298,18 @@ func (m *mechanism) Wake(now quantity.Instant, in swarm.Message) {
 		if t, ok := m.port.Task(in.Task); ok && t.Deadline > now {
 			i := g.view.Pick(&g.draws, t.Class)
 			g.view.Take(i, t.Class)
+			g.took = true
 			m.port.Send(swarm.Message{Kind: accept, To: m.c.Center(), Task: t.ID, A: g.zone*int32(m.c.PerZone) + i})
 		}
 		m.decide(now, gate)
 	case lapses:
 		m.repeat(now, in)
+	case again:
+		_, gate := m.c.Whose(in.To)
+		m.gates[gate].asked = 0
+		if m.gates[gate].line.Len() > 0 {
+			m.ask(now, gate)
+		}
 	case rescind:
 		if z := &m.zones[in.A]; z.offer == in.X {
 			z.offer = 0

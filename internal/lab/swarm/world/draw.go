@@ -13,6 +13,7 @@ const (
 	forMessage
 	forNode
 	forMechanism
+	forBegun
 )
 
 // exponential is a draw with a mean, in whole nanoseconds, at least one.
@@ -33,6 +34,13 @@ func (o *Options) jobGap() time.Duration {
 		return never
 	}
 	return time.Duration(max(1, mean*float64(o.Flow.Batch)/offered))
+}
+
+// running is how many tasks and long tasks run in a zone on average if nobody waits, in parts per million of one (Little's law).
+func (o *Options) running() (short, long int64) {
+	gap := float64(o.jobGap()) * float64(o.Cluster.Zones) / float64(o.Flow.Batch)
+	share := float64(o.Flow.LongShare) / Million
+	return int64((1 - share) * float64(o.Flow.Mean) / gap * Million), int64(share * float64(o.Flow.LongMean) / gap * Million)
 }
 
 // rigidGap is the mean time between two rigid jobs of a zone, and rigidCount how many there are on average.

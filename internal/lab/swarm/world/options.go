@@ -48,6 +48,8 @@ type Flow struct {
 	Patience, LongPatience time.Duration
 	// Mix weighs the classes.
 	Mix [swarm.MaxClasses]int64
+	// Begun: tasks run at time 0 already, as many as on average if nobody waits.
+	Begun bool
 	// Batch is the tasks of a job, at least 1.
 	Batch int
 }
@@ -115,7 +117,7 @@ func Usual(zones int, kind swarm.Kind, load int64) Options {
 		Seed: 1, Cluster: swarm.Mixed(zones), Kind: kind, Gates: 8, Period: 100 * time.Millisecond, Decision: 50 * time.Microsecond,
 		Flow: Flow{
 			Load: load, Mean: time.Second, LongShare: 200_000, LongMean: 6800 * time.Millisecond,
-			Patience: time.Second, LongPatience: 30 * time.Second, Mix: [swarm.MaxClasses]int64{55, 35, 7, 3}, Batch: 1,
+			Patience: time.Second, LongPatience: 30 * time.Second, Mix: [swarm.MaxClasses]int64{55, 35, 7, 3}, Batch: 1, Begun: true,
 		},
 		Rigid:   Rigid{Share: 400_000, Width: 16, Mean: 30 * time.Second},
 		Network: Network{Delay: 500 * time.Microsecond},

@@ -151,14 +151,8 @@ func (w *World) refuse(o swarm.Outcome) swarm.Outcome {
 // land starts a task on a slice that is busy for it.
 func (w *World) land(t *task, node int32, slot int8) {
 	t.state, t.node, t.slot = runs, node, slot
-	w.on[node*w.stride+int32(slot)] = t.ID
 	w.waiting--
-	w.settle(w.c.Zone(node)).used++
-	length := t.length
-	if w.o.Faults.Stragglers > 0 && int64(keyed(w.o.Seed, forNode, uint64(node))%Million) < w.o.Faults.Stragglers {
-		length = time.Duration(quantity.MulDiv(int64(length), w.o.Faults.Slow, 1000))
-	}
-	w.events.Put(w.now.Add(length), event{kind: ends, Message: swarm.Message{Task: t.ID}})
+	w.occupy(t)
 	if w.measured {
 		w.counts.Starts++
 	}
@@ -168,6 +162,17 @@ func (w *World) land(t *task, node int32, slot int8) {
 	if w.o.Observer != nil {
 		w.o.Observer.Landed(w.now, t.Task, node, slot)
 	}
+}
+
+// occupy lets a task run where it has been put.
+func (w *World) occupy(t *task) {
+	w.on[t.node*w.stride+int32(t.slot)] = t.ID
+	w.settle(w.c.Zone(t.node)).used++
+	length := t.length
+	if w.o.Faults.Stragglers > 0 && int64(keyed(w.o.Seed, forNode, uint64(t.node))%Million) < w.o.Faults.Stragglers {
+		length = time.Duration(quantity.MulDiv(int64(length), w.o.Faults.Slow, 1000))
+	}
+	w.events.Put(w.now.Add(length), event{kind: ends, Message: swarm.Message{Task: t.ID}})
 }
 
 // end is the end of a task that still runs.
@@ -199,7 +204,7 @@ func (w *World) finish(t *task, f Fate) {
 	if w.counted(&t.Task) {
 		w.counts.Fates[f]++
 	}
-	if w.o.Observer != nil {
+	if w.o.Observer != nil && t.Arrived != before {
 		w.o.Observer.Over(w.now, t.Task, f)
 	}
 	w.forget(t)

@@ -85,10 +85,12 @@ func New(o Options) (*World, error) {
 		return nil, err
 	}
 	w.teller, _ = w.m.(swarm.Teller)
+	w.measured = o.From == 0 // what is said while the world begins counts too
 	w.events.Put(o.From, event{kind: opens})
 	w.events.Put(o.Until, event{kind: closes})
 	w.beginRigid()
 	w.beginFlow()
+	w.beginRunning()
 	w.beginFaults()
 	w.beginTelling()
 	return w, nil

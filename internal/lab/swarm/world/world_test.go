@@ -58,6 +58,20 @@ func TestTheLoadIsAsOffered(t *testing.T) {
 	}
 }
 
+// TestItBeginsFull: in the first seconds as much is used as later, and placed tasks are those that arrive.
+func TestItBeginsFull(t *testing.T) {
+	o := world.Usual(50, omniscient.Kind(), 800_000)
+	o.From, o.Until = 0, 2*sec
+	c := play(t, o)
+	used, leftover := use(o, c)
+	if want := 0.8 * 0.6 / leftover; math.Abs(used-want) > 0.02 {
+		t.Errorf("%.3f of the leftover is used, want %.3f", used, want)
+	}
+	if rate := float64(c.Arrived) / 2; c.Starts != c.Placed || math.Abs(rate/(50*400*0.6*0.8/2.16)-1) > 0.03 {
+		t.Errorf("%d tasks arrived in 2 s, %d started and %d were placed", c.Arrived, c.Starts, c.Placed)
+	}
+}
+
 // TestErlang: where nobody waits a cluster of n slices of one class loses what Erlang's formula says (B).
 func TestErlang(t *testing.T) {
 	o := world.Usual(1, omniscient.Kind(), 900_000)
