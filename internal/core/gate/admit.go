@@ -168,6 +168,7 @@ func (g *Gate) setQueue(in *protocol.Message, out *protocol.Out) {
 		return
 	}
 	g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: &q})
+	g.settle(out) // another cap may have given a zone its share
 	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Flag: true})
 }
 

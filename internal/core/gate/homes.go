@@ -161,13 +161,14 @@ func (g *Gate) nowhere(spec *job.Spec, queue int, longest time.Duration) (why, n
 		if z.heard < len(g.cfg.Zones[i].Nodes) {
 			return "", ""
 		}
-		if why, _ := atomizer.Impossible(spec, &z.kinds, longest); why == "" {
-			if g.mayHold(spec, queue, i) {
-				return "", ""
-			}
+		not, _ := atomizer.Impossible(spec, &z.kinds, longest)
+		n := atomizer.Fitting(spec, &z.kinds, longest) // of a zone without slices nothing is impossible, and none fits
+		switch could := not == "" && n > 0; {
+		case could && g.mayHold(spec, queue, i):
+			return "", ""
+		case could:
 			capped = true
-		}
-		if n := atomizer.Fitting(spec, &z.kinds, longest); n > most {
+		case not != "" && n > most:
 			best, most = i, n
 		}
 	}
@@ -175,6 +176,9 @@ func (g *Gate) nowhere(spec *job.Spec, queue int, longest time.Duration) (why, n
 		q := g.queues[queue]
 		return fmt.Sprintf("it runs in one zone, and where it could queue %s's share of its cap of %d is smaller than what it needs at once", q.Name, q.Cap),
 			fmt.Sprintf("a cap of at least %d, or none", max(1, spec.Slices)*len(g.cfg.Zones))
+	}
+	if best < 0 {
+		return "", "" // nobody has a slice
 	}
 	why, nearest = atomizer.Impossible(spec, &g.inventory.zones[best].kinds, longest)
 	return fmt.Sprintf("it runs in one zone, and in none of the %d zones could it; in %s %s", len(g.cfg.Zones), g.cfg.Zones[best].ID, why), nearest

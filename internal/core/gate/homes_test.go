@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
@@ -166,6 +168,25 @@ func TestAJobWithoutAKnownPlaceWaitsForItsHome(t *testing.T) {
 	asked()
 }
 
+// TestAShareLetsAJobGoHome: a job that was accepted before the nodes reported, and is wider than the share of the only zone that could run it,
+// goes there when the cap is raised.
+func TestAShareLetsAJobGoHome(t *testing.T) {
+	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}})
+	limit := func(n int) {
+		d.call(protocol.Message{Kind: protocol.SetQueue, Request: fmt.Sprint("cap ", n), Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: n}})
+	}
+	limit(3)
+	d.call(rigid(t, "pair", 1024, 2))
+	d.report("n1", 512)
+	d.report("n2", 2048, 2048)
+	if d.g.Home("pair") != "" {
+		t.Fatalf("a share of 1 in b, and a job that holds 2 is at home in %q", d.g.Home("pair"))
+	}
+	if limit(4); d.g.Home("pair") != "b" || !slices.Contains(d.sent(protocol.Adopt), "b") {
+		t.Errorf("with a share of 2 it is at home in %q", d.g.Home("pair"))
+	}
+}
+
 // TestWhatNoOneZoneCouldRun is refused with what one could, once all nodes have reported.
 func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	d := twoZones(t)
@@ -252,5 +273,71 @@ func TestAHomeThatIsNotThere(t *testing.T) {
 	}
 	if id, home, found := fewer.Stray(); !found || id != first || home != "b" {
 		t.Errorf("%s at home in %s (%v), want %s in b", id, home, found, first)
+	}
+}
+
+// TestWhatIsAcceptedHasAHome, once all nodes have reported: no job is taken in that would wait for a zone that never comes, and its home
+// could run it within its share of the cap.
+func TestWhatIsAcceptedHasAHome(t *testing.T) {
+	accepted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 4).Draw(t, "zones")
+		var zones []gate.Zone
+		for i := range n {
+			zones = append(zones, gate.Zone{ID: job.ZoneID(fmt.Sprint("z", i)), Nodes: []job.NodeID{job.NodeID(fmt.Sprint("n", i))}})
+		}
+		g, err := gate.New(gate.Config{Zones: zones})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out protocol.Out
+		sizes := map[job.ZoneID][]int{}
+		for _, z := range zones {
+			m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: string(z.Nodes[0])}}
+			for i := range rapid.IntRange(0, 4).Draw(t, "slices") {
+				gib := rapid.IntRange(1, 3).Draw(t, "GiB")
+				sizes[z.ID] = append(sizes[z.ID], gib)
+				m.Slices = append(m.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(z.ID, i)), Capacity: trp.Vector{quantity.Amount(gib << 30)}, Speed: 1000})
+			}
+			g.Step(1, m, &out)
+		}
+		limit := rapid.IntRange(0, 6).Draw(t, "cap")
+		g.Step(1, protocol.Message{Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person}, Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}, &out)
+		gib, wide := rapid.IntRange(1, 3).Draw(t, "needs"), rapid.IntRange(1, 4).Draw(t, "at once")
+		table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: quantity.Amount(gib << 30)}}}, 1, 10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &job.Spec{Name: "j", Queue: "default", Kind: job.Rigid, Total: 1, Slices: wide, Walltime: time.Minute, Safe: table, MaxFailures: 3}
+		home := g.Draw(s)
+		could := map[job.ZoneID]bool{} // by brute force
+		known := false
+		for i, z := range zones {
+			fit := 0
+			for _, size := range sizes[z.ID] {
+				known = true
+				if size >= gib {
+					fit++
+				}
+			}
+			share := limit / n
+			if i < limit%n {
+				share++
+			}
+			could[z.ID] = fit >= wide && (limit == 0 || share >= wide)
+		}
+		switch err := g.Check(1, s); {
+		case home != "" && !could[home]:
+			t.Fatalf("%d slices of %d GiB with a cap of %d: the home is %s, which has %v", wide, gib, limit, home, sizes)
+		case err == nil && home == "" && known:
+			t.Fatalf("%d slices of %d GiB with a cap of %d are accepted, and no zone could run them: %v", wide, gib, limit, sizes)
+		case err != nil && home != "":
+			t.Fatalf("%d slices of %d GiB with a cap of %d are refused, and %s could run them: %v: %v", wide, gib, limit, home, sizes, err)
+		case home != "":
+			accepted++
+		}
+	})
+	if accepted == 0 {
+		t.Error("nothing was ever accepted: the test shows nothing")
 	}
 }

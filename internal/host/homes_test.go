@@ -1,0 +1,137 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// elsewhere is a gate whose jobs have their home in zone y.
+type elsewhere struct{ toyGate }
+
+func (g *elsewhere) Home(job.ID) job.ZoneID { return "y" }
+
+// heardBy is a node that notes what it is told.
+type heardBy struct {
+	toyNode
+	mu   sync.Mutex
+	told []protocol.Message
+}
+
+func (n *heardBy) Step(_ quantity.Instant, in protocol.Message, _ *protocol.Out) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.told = append(n.told, in)
+}
+
+// kinds are those of what it was told, in order.
+func (n *heardBy) kinds() (list []protocol.Kind) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.told {
+		list = append(list, n.told[i].Kind)
+	}
+	return list
+}
+
+// gpus is an inventory of slices of these names.
+type gpus struct {
+	fixed
+	ids []job.SliceID
+}
+
+func (g gpus) Slices(context.Context) (list []protocol.Slice, err error) {
+	for _, id := range g.ids {
+		list = append(list, protocol.Slice{ID: id})
+	}
+	return list, nil
+}
+
+// severalRig is a host of two zones, where y is home to all jobs, and two nodes on three GPUs.
+func severalRig(t *testing.T) (r *rig, b *book, nodes [2]*heardBy) {
+	t.Helper()
+	r, b = newRig(t), &book{}
+	nodes = [2]*heardBy{{}, {}}
+	r.actors = func() actor.Set {
+		return actor.Set{
+			Gate:  &elsewhere{toyGate{toy{step: accept}}},
+			Zones: []actor.ZoneAt{{ID: "z", Zone: &toyZone{}}, {ID: "y", Zone: &caller{book: b, seen: map[job.ID]uint64{}}}},
+			Nodes: []actor.NodeAt{{ID: "n-1", Zone: "z", Node: nodes[0]}, {ID: "n-2", Zone: "y", Node: nodes[1]}},
+		}
+	}
+	r.options = func(o *Options) { o.Inventory = gpus{ids: []job.SliceID{"gpu0", "gpu1/a", "gpu1/b", "gpu2"}} }
+	return r, b, nodes
+}
+
+// TestAnAgentSpeaksToItsJobsHome, of several zones.
+func TestAnAgentSpeaksToItsJobsHome(t *testing.T) {
+	r, b, _ := severalRig(t)
+	_, stop, session, _ := attended(t, r)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if told := b.all(protocol.Attend); session == 0 || len(told) == 0 || told[0].To != (protocol.Address{Role: protocol.Zone, ID: "y"}) {
+		t.Errorf("the home was told %+v", told)
+	}
+}
+
+// TestTheExecutorIsHeardByTheNode whose token or slice it speaks of, and by all nodes of what is the machine's.
+func TestTheExecutorIsHeardByTheNode(t *testing.T) {
+	r, _, nodes := severalRig(t)
+	h, stop := r.start(t)
+	second := job.Token{Epoch: 1, Seq: 1<<40 | 5}
+	for _, m := range []protocol.Message{
+		{Kind: protocol.Exited, Token: job.Token{Epoch: 1, Seq: 5}}, {Kind: protocol.Started, Token: second}, {Kind: protocol.Foreign, Slice: h.full("gpu1/b")},
+		{Kind: protocol.Foreign, Slice: h.full("gpu2")}, {Kind: protocol.Ailing, Flag: true, Text: "no space"}, {Kind: protocol.Settled, Token: second},
+	} {
+		h.heard(m)
+	}
+	want := [2][]protocol.Kind{
+		{protocol.Inventory, protocol.Exited, protocol.Foreign, protocol.Ailing},
+		{protocol.Inventory, protocol.Started, protocol.Foreign, protocol.Ailing, protocol.Settled},
+	}
+	for range 1000 {
+		if len(nodes[0].kinds()) >= len(want[0]) && len(nodes[1].kinds()) >= len(want[1]) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range nodes {
+		if got := n.kinds(); !slices.Equal(got, want[i]) {
+			t.Errorf("node %d heard %v, want %v", i+1, got, want[i])
+		}
+	}
+	var dealt [2][]string
+	for i, n := range nodes {
+		for _, s := range n.told[0].Slices {
+			dealt[i] = append(dealt[i], string(s.ID))
+		}
+	}
+	if a, b := strings.Join(dealt[0], " "), strings.Join(dealt[1], " "); a != "n-1/gpu0 n-1/gpu2" || b != "n-2/gpu1/a n-2/gpu1/b" {
+		t.Errorf("dealt %q and %q", a, b)
+	}
+	if s, ok := h.slice("n-2/gpu1/a"); !ok || s.ID != "n-2/gpu1/a" {
+		t.Errorf("a slice of the second node is %+v", s)
+	}
+}
+
+// TestMoreNodesThanGPUs is refused with how many there may be.
+func TestMoreNodesThanGPUs(t *testing.T) {
+	r, _, _ := severalRig(t)
+	r.options = func(o *Options) { o.Inventory = gpus{ids: []job.SliceID{"gpu0/a", "gpu0/b"}} }
+	if _, err := r.open(); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "at most 1 nodes") {
+		t.Errorf("two nodes on one GPU: %v", err)
+	}
+}
