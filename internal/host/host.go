@@ -71,7 +71,7 @@ type Host struct {
 	actors   actor.Set
 	parties  []actor.Party
 	index    map[protocol.Address]int
-	heardOf  []bool             // of each party, whether the journal has facts of it
+	kept     []int              // of each party: what the journal has of it (nothing, bootedOnly, more)
 	wakes    []quantity.Instant // earliest wanted Tick of each party; Never for none
 	clock    clock
 	position journal.Position

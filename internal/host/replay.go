@@ -88,10 +88,21 @@ func (h *Host) fold(f *protocol.Fact) error {
 		return errkind.Errorf(errkind.Invalid, "the journal in %s holds facts of %s, but this daemon is %s: start it with the name, the zones and the nodes it had",
 			h.opts.DataDir, actor.Name(f.Actor), actor.Names(h.parties[1:]))
 	}
-	h.heardOf[i] = true
+	h.kept[i] = max(h.kept[i], bootedOnly)
+	if f.Kind != protocol.Booted {
+		h.kept[i] = more
+	}
 	h.parties[i].Actor.Apply(*f)
 	return nil
 }
+
+// What the journal has of an actor. A node that has no more than booted has promised nothing: the first boot of several may be cut off
+// between two of them.
+const (
+	nothing = iota
+	bootedOnly
+	more
+)
 
 // strays refuses zones without one that is the home of a job, and nodes other than those that the journal has: what one of them promised
 // nobody would keep, and GPUs that are dealt otherwise could be sold while a subjob of before runs there.
@@ -105,9 +116,9 @@ func (h *Host) strays() error {
 	for i, p := range h.parties {
 		switch {
 		case p.Address.Role != protocol.Node:
-		case h.heardOf[i]:
+		case h.kept[i] == more:
 			with = append(with, p)
-		default:
+		case h.kept[i] == nothing:
 			without = append(without, p)
 		}
 	}

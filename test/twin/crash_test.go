@@ -89,26 +89,34 @@ func small(t failer) []arrival {
 // TestKilledAtEveryAppend stops the daemon at each append in turn, just before and just after it is durable, and starts
 // it again from its journal while the subjobs went on: every job finishes, and each unit is committed once.
 func TestKilledAtEveryAppend(t *testing.T) {
-	appends := killAt(t, 0, false)
+	killedAtEveryAppend(t, func() (*live, []arrival) {
+		l := newLive(t)
+		l.options = func(o *host.Options) { o.NoTape = true }
+		return l, small(t)
+	})
+}
+
+// killedAtEveryAppend does so with a daemon and jobs that are made anew for every kill.
+func killedAtEveryAppend(t *testing.T, fresh func() (*live, []arrival)) {
+	t.Helper()
+	appends := killAt(t, 0, false, fresh)
 	if appends < 30 {
 		t.Fatalf("only %d appends: the scenario shows nothing", appends)
 	}
 	for _, after := range []bool{false, true} {
 		for k := 1; k <= appends; k++ {
-			if killAt(t, k, after); t.Failed() {
+			if killAt(t, k, after, fresh); t.Failed() {
 				t.Fatalf("killed at append %d of %d, after it was durable: %v", k, appends, after)
 			}
 		}
 	}
 }
 
-// killAt plays the small scenario with one kill, 0 for none, and returns how many appends there were.
-func killAt(t *testing.T, k int, after bool) (appends int) {
+// killAt plays the jobs with one kill, 0 for none, and returns how many appends there were.
+func killAt(t *testing.T, k int, after bool, fresh func() (*live, []arrival)) (appends int) {
 	t.Helper()
-	jobs := small(t)
-	l := newLive(t)
+	l, jobs := fresh()
 	l.journal = func(j journal.Journal) journal.Journal { return &failing{j, &appends, k, after} }
-	l.options = func(o *host.Options) { o.NoTape = true }
 	l.playKilled(t, jobs)
 	checkOnce(t, l.logged(t), jobs)
 	return appends

@@ -141,6 +141,30 @@ func TestZonesComeBack(t *testing.T) {
 	checkOnce(t, l.facts, jobs)
 }
 
+// TestZonesKilledAtEveryAppend: as TestKilledAtEveryAppend, with two zones that both have jobs.
+func TestZonesKilledAtEveryAppend(t *testing.T) {
+	jobs := []arrival{
+		{0, spec(t, "one", job.Items, 103, 100*time.Millisecond)}, {time.Second, spec(t, "two", job.Steps, 61, 130*time.Millisecond)},
+		{2 * time.Second, spec(t, "three", job.Items, 81, 110*time.Millisecond)},
+	}
+	var last *live
+	killedAtEveryAppend(t, func() (*live, []arrival) {
+		last = newLive(t)
+		last.build = several(t, 2, 2, nil)
+		last.options = func(o *host.Options) { o.NoTape, o.Inventory = true, fixed(fourGPUs()) }
+		return last, jobs
+	})
+	homes := map[string]bool{}
+	for _, f := range last.facts {
+		if f.Kind == protocol.Claimed {
+			homes[f.Actor.ID] = true
+		}
+	}
+	if len(homes) != 2 {
+		t.Errorf("only %v have jobs: the test shows less than it should", homes)
+	}
+}
+
 // TestWhatZonesShow: lists, queues, windows and reservations are of all zones and nodes.
 func TestWhatZonesShow(t *testing.T) {
 	jobs, l := busier(t), newLiveZones(t)

@@ -23,6 +23,7 @@ workload:
     - {at: 10s, name: a, count: 20, every: 40s, queue: capped, items: {total: 200, perItem: 3s, parallelism: 3}, memory: 3Gi}
     - {at: 20s, name: b, count: 20, every: 50s, steps: {total: 300, perStep: 2s, every: 20, restore: 3s, checkpoint: 2s}, memory: 4Gi}
     - {at: 30s, name: c, count: 10, every: 90s, rigid: {walltime: 8m}, memory: 8Gi, true: {time: 6m}}
+  agents: [{strategy: honest, share: 40%, think: 5ms}]
 model:
   network: {delay: 2ms, jitter: 5ms, loss: 2%, duplication: 2%}
 faults:
