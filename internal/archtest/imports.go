@@ -217,6 +217,8 @@ type Forbidden struct {
 var forbidden = []Forbidden{
 	{In: "internal/lab/sim", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/lab/planner", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/sim", Import: "internal/core/flow", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/swarm/world", Import: "internal/core/flow", Why: "the world knows no mechanism"},
 	{In: "internal/lab/sim", Import: "internal/lab/swarm", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/backfill", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/home", Why: "a driver that knows how to schedule is a second scheduler"},
