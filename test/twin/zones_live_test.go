@@ -145,7 +145,7 @@ func TestZonesComeBack(t *testing.T) {
 func TestZonesKilledAtEveryAppend(t *testing.T) {
 	jobs := []arrival{
 		{0, spec(t, "one", job.Items, 103, 100*time.Millisecond)}, {time.Second, spec(t, "two", job.Steps, 61, 130*time.Millisecond)},
-		{2 * time.Second, spec(t, "three", job.Items, 81, 110*time.Millisecond)},
+		{2 * time.Second, spec(t, "other", job.Items, 81, 110*time.Millisecond)},
 	}
 	var last *live
 	killedAtEveryAppend(t, func() (*live, []arrival) {
