@@ -8,20 +8,18 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Node is what one node holds of its fragments: free, granted (held for a token that lapses), or leased. It is small and flat, since there may be
-// many. A node that starts again is a new Node of the next epoch, whose fragments are granted again only once what ran there is gone.
+// Node is what one node has of fragments: free, granted (held for a token that lapses), or leased. It is 64 bytes, a line of cache, since there may
+// be many. A node that starts again is a new Node of the next epoch, whose fragments are granted again only once what ran there is gone.
 type Node struct {
-	// Free, Held and Leased fragments by class: together all that there are.
-	Free, Held, Leased Fragments
-	// version counts its changes.
-	version uint64
+	// Free and Leased fragments by class: with those held for grants all that there are.
+	Free, Leased Fragments
+	// version counts its changes, seq is the sequence of its last token.
+	version, seq uint64
 	// grants in the order that they lapse.
 	grants []Grant
 	// Epoch is the node's boot count, Pressure on its memory in parts per thousand, as last measured.
 	Epoch    uint32
 	Pressure uint16
-	// seq is the sequence of its last token.
-	seq uint64
 }
 
 // Grant is a node's short hold of one fragment for one ticket.
@@ -62,7 +60,8 @@ func (n *Node) Press(pressure uint16) {
 func (n *Node) Lapse(now quantity.Instant) {
 	k := 0
 	for k < len(n.grants) && n.grants[k].Expiry <= now {
-		n.move(&n.Held, &n.Free, n.grants[k].Fragment)
+		n.Free[n.grants[k].Fragment]++
+		n.version++
 		k++
 	}
 	if k > 0 {
@@ -76,7 +75,8 @@ func (n *Node) Redeem(now quantity.Instant, token job.Token) (Grant, bool) {
 	for i := range n.grants {
 		if g := n.grants[i]; g.Seq == token.Seq && n.Epoch == token.Epoch {
 			n.grants = slices.Delete(n.grants, i, i+1)
-			n.move(&n.Held, &n.Leased, g.Fragment)
+			n.Leased[g.Fragment]++
+			n.version++
 			return g, true
 		}
 	}
@@ -91,6 +91,14 @@ func (n *Node) Take(fragment Class) bool { return n.move(&n.Free, &n.Leased, fra
 
 // Grants that stand.
 func (n *Node) Grants() []Grant { return n.grants }
+
+// Held is the fragments of these.
+func (n *Node) Held() (f Fragments) {
+	for i := range n.grants {
+		f[n.grants[i].Fragment]++
+	}
+	return f
+}
 
 func (n *Node) move(from, to *Fragments, c Class) bool {
 	if int(c) >= MaxClasses || from[c] == 0 {
@@ -176,7 +184,8 @@ func (a *Arbiter) answer(now quantity.Instant, n *Node, p *Probe) Answer {
 			return Answer{Ticket: p.Ticket}
 		}
 		n.seq++
-		n.move(&n.Free, &n.Held, fragment)
+		n.version++
+		n.Free[fragment]--
 		n.grants = append(n.grants, Grant{Seq: n.seq, Ticket: p.Ticket, Expiry: now.Add(a.cfg.GrantTTL), Epoch: p.Epoch, Home: p.Home, Fragment: fragment})
 		g = &n.grants[len(n.grants)-1]
 	}

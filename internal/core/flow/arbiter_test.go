@@ -252,12 +252,12 @@ func TestANodeNeverGivesMoreThanItHas(t *testing.T) {
 					t.Fatal("grants are not in the order that they lapse")
 				}
 			}
-			if held != n.Held {
-				t.Fatalf("%v is held, and grants are %v", n.Held, held)
+			if held != n.Held() {
+				t.Fatalf("%v is held, and grants are %v", n.Held(), held)
 			}
 			for c := range total {
-				if int(n.Free[c])+int(n.Held[c])+int(n.Leased[c]) != int(total[c]) {
-					t.Fatalf("of %v there are free %v, held %v and leased %v", total, n.Free, n.Held, n.Leased)
+				if int(n.Free[c])+int(held[c])+int(n.Leased[c]) != int(total[c]) {
+					t.Fatalf("of %v there are free %v, held %v and leased %v", total, n.Free, held, n.Leased)
 				}
 			}
 			if (n.Free != before.Free) && n.version <= before.version || n.version < before.version {

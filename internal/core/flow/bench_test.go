@@ -43,7 +43,7 @@ func BenchmarkDraw(b *testing.B) {
 	}
 }
 
-// BenchmarkRebuild is the tables of all classes; ns/op by zones is what a digest costs whoever draws.
+// BenchmarkRebuild is the tables of all classes; ns/zone is what a digest costs whoever draws.
 func BenchmarkRebuild(b *testing.B) {
 	for _, zones := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("zones=%d", zones), func(b *testing.B) {
@@ -122,9 +122,13 @@ type running struct {
 // wheel has what waits for a millisecond, in lists.
 type wheel[T any] struct {
 	heads [8192]int32
-	next  []int32
-	of    []T
+	slots []slot[T]
 	free  int32
+}
+
+type slot[T any] struct {
+	next int32
+	of   T
 }
 
 func newWheel[T any]() wheel[T] {
@@ -137,25 +141,26 @@ func newWheel[T any]() wheel[T] {
 
 func (w *wheel[T]) put(now, at int, of T) {
 	at = max(now+1, min(at, now+len(w.heads)-1)) % len(w.heads)
-	slot := w.free
-	if slot >= 0 {
-		w.free, w.of[slot] = w.next[slot], of
+	i := w.free
+	if i >= 0 {
+		w.free = w.slots[i].next
 	} else {
-		slot = int32(len(w.of))
-		w.of, w.next = append(w.of, of), append(w.next, 0)
+		i = int32(len(w.slots))
+		w.slots = append(w.slots, slot[T]{})
 	}
-	w.next[slot], w.heads[at] = w.heads[at], slot
+	w.slots[i] = slot[T]{w.heads[at], of}
+	w.heads[at] = i
 }
 
 // due hands out what waits for a millisecond.
 func (w *wheel[T]) due(now int, do func(*T)) {
-	slot := w.heads[now%len(w.heads)]
+	i := w.heads[now%len(w.heads)]
 	w.heads[now%len(w.heads)] = -1
-	for slot >= 0 {
-		next, of := w.next[slot], w.of[slot]
-		w.next[slot], w.free = w.free, slot
-		do(&of)
-		slot = next
+	for i >= 0 {
+		s := w.slots[i]
+		w.slots[i].next, w.free = w.free, i
+		do(&s.of)
+		i = s.next
 	}
 }
 
@@ -169,13 +174,13 @@ func newPlain(nodes int, load float64) *plain {
 		mix: [4]int{55, 90, 97, 100}, rest: newWheel[Ticket](), run: newWheel[running](), gap: 1e9 / (load * 4 * float64(nodes)),
 	}
 	layouts := []Fragments{{2, 1, 1}, {1, 3}, {2, 1, 1}, {3, 0, 0, 1}, {1, 3}}
-	grants := make([]Grant, 4*nodes)
+	grants := make([]Grant, nodes)
 	for z := range nodes / perZone {
 		w.zones = append(w.zones, NewDirectory(cfg, ZoneID(z), perZone, 0))
 	}
 	w.nodes = make([]Node, nodes)
 	for i := range w.nodes {
-		w.nodes[i] = NewNode(1, layouts[i%len(layouts)], grants[4*i:4*i:4*i+4])
+		w.nodes[i] = NewNode(1, layouts[i%len(layouts)], grants[i:i:i+1])
 	}
 	w.digests()
 	return w

@@ -45,6 +45,13 @@ func pointers(of reflect.Type) string {
 	return ""
 }
 
+// TestANodeIsALineOfCache: of a hundred thousand of them each is one miss.
+func TestANodeIsALineOfCache(t *testing.T) {
+	if n := unsafe.Sizeof(Node{}); n != 64 {
+		t.Errorf("a node has %d bytes", n)
+	}
+}
+
 func TestEveryEndHasASentence(t *testing.T) {
 	for w := Unended; w <= PastDeadline; w++ {
 		if (w.String() == "") != (w == Unended) {

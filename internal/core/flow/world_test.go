@@ -233,10 +233,10 @@ func (w *world) redeem(tk *task, move, z, n int, a Answer) {
 func (w *world) check() {
 	for z := range w.nodes {
 		for n := range w.nodes[z] {
-			node, total := &w.nodes[z][n], w.total[z][n]
+			node, total, held := &w.nodes[z][n], w.total[z][n], w.nodes[z][n].Held()
 			for c := range total {
-				if int(node.Free[c])+int(node.Held[c])+int(node.Leased[c]) != int(total[c]) {
-					w.t.Fatalf("node %d of zone %d has %v: free %v, held %v, leased %v", n, z, total, node.Free, node.Held, node.Leased)
+				if int(node.Free[c])+int(held[c])+int(node.Leased[c]) != int(total[c]) {
+					w.t.Fatalf("node %d of zone %d has %v: free %v, held %v, leased %v", n, z, total, node.Free, held, node.Leased)
 				}
 			}
 		}
