@@ -1,13 +1,14 @@
 package flow
 
-// What one search may cost in messages (SYSTEMS 3.2: 7 + 2 H_max + B_r, and 3 for each lease that is lost).
+// What one search may cost in messages (SYSTEMS 3.2: 7 + 2 H_max + B_r, and 3 for each lease that is lost). What nodes and zones say of
+// themselves once a period is counted apart, and so is a node's word that it has room again, which it may send at once where it has refused somebody since its last.
 const (
 	// Fixed messages of a task that lands: the ticket to its first zone, the place that was found to its home, Redeem, Leased, Result,
 	// ResultAck and Published.
 	Fixed = 7
 	// PerHop: a probe and its answer.
 	PerHop = 2
-	// PerDraw: the ticket to one more zone.
+	// PerDraw: the ticket to one more zone. Where zones do not hear of each other it goes by way of who draws, and takes one more.
 	PerDraw = 1
 	// PerLoss: the word that a grant or a lease came to nothing, the ticket to another zone, and the place found there to its home.
 	PerLoss = 3

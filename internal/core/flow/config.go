@@ -28,15 +28,15 @@ type Config struct {
 	// Stale is the age at which a digest no longer shows that its zone is alive. Default 10 periods, at least 1 s.
 	Stale time.Duration
 
-	// Burst is how many nodes a ticket asks at once in a zone that it has come to (k). Default 4.
+	// Burst is how many nodes a ticket asks at once in a zone that it has come to (k), and how many in a search that do not look free. Default 4.
 	Burst int
-	// Pace is the mean time between hops after the burst (tau); each is drawn from half to one and a half of it. Default 20 ms.
+	// Pace is the mean time between hops, or looks for something to ask, after the burst (tau); each is drawn from half to one and a half of it. Default 20 ms.
 	Pace time.Duration
 	// Patience is how long one search lasts at most (W). Default 1 s.
 	Patience time.Duration
 	// ProbeTimeout is after how long a probe without an answer counts as refused. Default GrantTTL: a grant that was lost on its way has lapsed by then.
 	ProbeTimeout time.Duration
-	// ZoneHops is after how many hops in one zone another zone is drawn (M), as long as Resplits allow. Default 8.
+	// ZoneHops is after how many hops and looks in one zone another zone is drawn (M), as long as Resplits allow. Default 8.
 	ZoneHops int
 	// Resplits is how often that happens in one search, at most. Default 2.
 	Resplits int

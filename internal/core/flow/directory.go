@@ -169,6 +169,11 @@ func (d *Directory) pick(t *Ticket) (best NodeID, ok bool) {
 	return d.pick(t)
 }
 
+// shows says whether the hint of any node shows room for a class.
+func (d *Directory) shows(c Class) bool {
+	return int(c) < len(d.cfg.Classes) && count(d.room(c), 0) > 0
+}
+
 // better of two of a set's n nodes that were not visited.
 func (d *Directory) better(t *Ticket, among []uint64, n int) NodeID {
 	stream := prng.New(d.cfg.Seed, uint64(t.ID), forHop<<32|uint64(t.Episode)<<16|uint64(t.Hops))

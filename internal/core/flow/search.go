@@ -89,7 +89,8 @@ func (s *Search) Arrive(now quantity.Instant, t *Ticket, d *Directory) Move {
 	return s.Next(now, t, d)
 }
 
-// Next is what a ticket does now that rests, has just come, or is parked (then d is nil).
+// Next is what a ticket does now that rests, has just come, or is parked (then d is nil). It asks a node: the first Burst of a search whatever they look
+// like, since what is known of them is old, and others only where the zone knows of room for it.
 func (s *Search) Next(now quantity.Instant, t *Ticket, d *Directory) Move {
 	switch {
 	case t.due(now):
@@ -103,7 +104,12 @@ func (s *Search) Next(now quantity.Instant, t *Ticket, d *Directory) Move {
 	case int(t.Here) >= s.cfg.ZoneHops && int(t.Resplits) < s.cfg.Resplits:
 		return s.resplit(d, t)
 	case now < t.Next:
-		return Move{Act: Rest, At: t.until(min(t.Next, t.Since.Add(s.cfg.Patience)))}
+		return s.rest(t)
+	}
+	if int(t.Hops) >= s.cfg.Burst && !d.shows(t.Class) { // it looks again instead of asking: that takes its time and no message
+		t.Here = min(t.Here, 254) + 1
+		t.Next = now.Add(s.pace(t))
+		return s.rest(t)
 	}
 	node, ok := d.pick(t)
 	switch {
@@ -120,6 +126,11 @@ func (s *Search) Next(now quantity.Instant, t *Ticket, d *Directory) Move {
 		t.Next = now.Add(s.pace(t))
 	}
 	return Move{Act: Ask, Node: node, At: now.Add(s.cfg.ProbeTimeout)}
+}
+
+// rest until it may hop again, or its search is over.
+func (s *Search) rest(t *Ticket) Move {
+	return Move{Act: Rest, At: t.until(min(t.Next, t.Since.Add(s.cfg.Patience)))}
 }
 
 // Refused is the answer no, or none in time. Report what the node said of itself to the directory before: the next hop reads it.
@@ -190,9 +201,9 @@ func (s *Search) end(d *Directory, t *Ticket, why Why) Move {
 	return Move{Act: Park, At: t.until(quantity.Never)}
 }
 
-// pace is the time to a ticket's next hop: Pace on average, from a half to one and a half of it, so that tickets which came
+// pace is the time to a ticket's next hop or look: Pace on average, from a half to one and a half of it, so that tickets which came
 // together do not go on together.
 func (s *Search) pace(t *Ticket) time.Duration {
-	stream := prng.New(s.cfg.Seed, uint64(t.ID), forPace<<32|uint64(t.Episode)<<16|uint64(t.Hops))
+	stream := prng.New(s.cfg.Seed, uint64(t.ID), forPace<<32|uint64(t.Episode)<<16|uint64(t.Hops), uint64(t.Here))
 	return s.cfg.Pace/2 + time.Duration(stream.Uint64()%uint64(s.cfg.Pace))
 }

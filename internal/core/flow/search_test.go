@@ -7,11 +7,11 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// zoneOf is a zone of some full nodes.
+// zoneOf is a zone of some nodes that look free, and are not.
 func zoneOf(cfg *Config, zone ZoneID, nodes int) *Directory {
 	d := NewDirectory(cfg, zone, nodes, 0)
 	for i := range nodes {
-		d.Report(NodeID(i), &Summary{Version: 1, Usable: true})
+		d.Report(NodeID(i), &Summary{Version: 1, Usable: true, Free: Fragments{1}})
 	}
 	return d
 }
@@ -70,6 +70,31 @@ func TestASearchThatFindsNothing(t *testing.T) {
 	}
 	if got, most := tk.Messages(0), cfg.Bound(); got > most || most != 7+128+3 {
 		t.Errorf("%d messages, the bound is %d", got, most)
+	}
+}
+
+// TestWhereNothingLooksFree only the burst is asked, and then it looks, in three zones; and asks again once something looks free.
+func TestWhereNothingLooksFree(t *testing.T) {
+	cfg := tested()
+	s, zones := NewSearch(cfg), []*Directory{NewDirectory(cfg, 0, 100, 0), NewDirectory(cfg, 1, 100, 0)}
+	for _, d := range zones {
+		for i := range 100 {
+			d.Report(NodeID(i), &Summary{Version: 1, Usable: true})
+		}
+	}
+	tk := &Ticket{ID: 5}
+	acts, times := story(s, tk, zones)
+	if last := len(acts) - 1; tk.Hops != 4 || tk.Draws != 3 || tk.Why != OutOfPatience || times[last] != time.Second || last < 40 || last > 110 {
+		t.Errorf("%d hops, %d draws, %v after %v, in %d acts", tk.Hops, tk.Draws, tk.Why, times[last], last)
+	}
+	tk = &Ticket{ID: 6, Hops: 4, Here: 4, Phase: Searching, Since: start, Next: start}
+	zones[0].admit(tk)
+	if m := s.Next(start, tk, zones[0]); m.Act != Rest || m.At < start.Add(10*time.Millisecond) || m.At > start.Add(30*time.Millisecond) {
+		t.Errorf("with nothing to ask it says %+v", m)
+	}
+	zones[0].Report(77, &Summary{Version: 2, Usable: true, Free: Fragments{1}})
+	if m := s.Next(tk.Next, tk, zones[0]); m.Act != Ask || m.Node != 77 {
+		t.Errorf("with node 77 to ask it says %+v", m)
 	}
 }
 

@@ -64,7 +64,7 @@ type Ticket struct {
 	Episode uint16
 	// Priority of the job: a step of it counts more than age, fit and churn together can.
 	Priority int16
-	// Hops in this search, and Here in this zone.
+	// Hops in this search; Here is those in this zone, with the looks that found nothing to ask.
 	Hops, Here uint8
 	// Draws of a zone in this search, and how many of them because one zone's hops were over.
 	Draws, Resplits uint8

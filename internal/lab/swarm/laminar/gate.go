@@ -95,7 +95,7 @@ func (m *mechanism) draw(now quantity.Instant, at int32, t *flow.Ticket) (flow.Z
 	case Uniform:
 		s := prng.New(m.cfg.Seed, uint64(t.ID), uint64(t.Episode)<<8|uint64(t.Draws))
 		z = flow.ZoneID(s.IntN(len(m.zones)))
-	case Whole, Forgetful, Blind, FirstCome:
+	case Whole, Forgetful, Blind, FirstCome, Direct:
 	}
 	return z, true
 }

@@ -21,6 +21,7 @@ const (
 	again                // zone to gate: the ticket is to be drawn to another zone
 	back                 // zone or gate to home: its search found nothing
 	renewed              // zone to gate: without persistence, the task is submitted again
+	freed                // node to zone: it has room again, and has refused somebody since it had: B what is free
 	// Timers.
 	rests    // zone: A the ticket's move
 	silent   // zone: no answer to the probe of move A
@@ -50,15 +51,19 @@ const (
 	Blind
 	// FirstCome: a node answers each probe as it comes, not all of one instant by their worth.
 	FirstCome
+	// Direct: a node that has room starts the task at once, as those of the peers do. Nothing is granted, claimed and redeemed, so a home that dies or
+	// misses a ticket can not send another one after it.
+	Direct
 )
 
-var summaries = [...]struct{ name, what string }{
+var variantNames = [...]struct{ name, what string }{
 	{"laminar", "tickets drawn to zones, probing nodes by hints, node-local grants (core/flow)"},
 	{"laminar:argmax", "laminar, but a gate takes the zone with the most room"},
 	{"laminar:uniform", "laminar, but a gate draws among zones alike"},
 	{"laminar:forgetful", "laminar, but what four nodes have refused is submitted again"},
 	{"laminar:blind", "laminar without hints: hops go to any node"},
 	{"laminar:first-come", "laminar, but a node answers probes as they come"},
+	{"laminar:direct", "laminar, but a node starts what it has room for: no grant, no claim"},
 }
 
 // Kind is the mechanism.
@@ -66,16 +71,16 @@ func Kind() swarm.Kind { return New(Whole) }
 
 // Ablations are the variants but the whole.
 func Ablations() []swarm.Kind {
-	return []swarm.Kind{New(Argmax), New(Uniform), New(Forgetful), New(Blind), New(FirstCome)}
+	return []swarm.Kind{New(Argmax), New(Uniform), New(Forgetful), New(Blind), New(FirstCome), New(Direct)}
 }
 
 // New is a variant.
 func New(v Variant) swarm.Kind {
 	return swarm.Kind{
-		Name: summaries[v].name, Summary: summaries[v].what, Reports: true, Digests: true,
+		Name: variantNames[v].name, Summary: variantNames[v].what, Reports: true, Digests: true,
 		Messages: []swarm.MessageKind{
 			{Name: "adopt", Bytes: 128}, {Name: "adopted", Bytes: 24}, {Name: "search", Bytes: 128}, {Name: "probe", Bytes: 64, Hop: true}, {Name: "answer", Bytes: 64},
-			{Name: "found", Bytes: 64}, {Name: "redeem", Bytes: 64}, {Name: "leased", Bytes: 48}, {Name: "again", Bytes: 128}, {Name: "back", Bytes: 128}, {Name: "renewed", Bytes: 32},
+			{Name: "found", Bytes: 64}, {Name: "redeem", Bytes: 64}, {Name: "leased", Bytes: 48}, {Name: "again", Bytes: 128}, {Name: "back", Bytes: 128}, {Name: "renewed", Bytes: 32}, {Name: "freed", Bytes: 32},
 		},
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) { return newMechanism(v, s, port) },
 	}

@@ -33,18 +33,26 @@ func play(t *testing.T, k swarm.Kind, zones int, change func(*world.Options)) (p
 	return float64(c.Placed) / float64(c.Arrived), float64(c.Hops(k.Messages)) / float64(c.Starts), c
 }
 
-// TestWhatEachPartIsWorth: at load .9 nearly all is placed with hardly more than one hop, and without a part it takes more of them.
+// TestWhatEachPartIsWorth: at load .9 nearly all is placed with hardly more than one hop, and without a part it takes more of them, or messages.
 func TestWhatEachPartIsWorth(t *testing.T) {
-	usual := func(*world.Options) {}
-	placed, hops, _ := play(t, laminar.Kind(), 10, usual)
+	brief := func(o *world.Options) {
+		o.From, o.Until = quantity.Instant(10*time.Second), quantity.Instant(13*time.Second)
+	}
+	placed, hops, _ := play(t, laminar.Kind(), 40, brief)
 	if placed < .999 || hops > 1.1 {
 		t.Errorf("laminar places %.4f with %.2f hops a task; want .999 with 1.1", placed, hops)
 	}
-	for v, atLeast := range map[laminar.Variant]float64{laminar.Argmax: 1.05, laminar.Uniform: 1.2, laminar.Blind: 3} {
+	for v, atLeast := range map[laminar.Variant]float64{laminar.Argmax: 2, laminar.Uniform: 1.2, laminar.Blind: 3} {
 		k := laminar.New(v)
-		if _, without, _ := play(t, k, 10, usual); without < atLeast*hops {
+		if _, without, _ := play(t, k, 40, brief); without < atLeast*hops {
 			t.Errorf("%s takes %.2f hops a task, the whole %.2f: that part is worth less than it was", k.Name, without, hops)
 		}
+	}
+	beyond := func(o *world.Options) { brief(o); o.Flow.Load = 1_300_000 }
+	_, _, whole := play(t, laminar.Kind(), 10, beyond)
+	_, _, forgetful := play(t, laminar.New(laminar.Forgetful), 10, beyond)
+	if a, b := whole.Messages()*forgetful.Starts, forgetful.Messages()*whole.Starts; b < 2*a {
+		t.Errorf("at load 1.3 a task takes %d messages, and %d where what was refused is submitted again; want twice as many", whole.Messages()/whole.Starts, forgetful.Messages()/forgetful.Starts)
 	}
 }
 

@@ -30,6 +30,9 @@ type mechanism struct {
 	arbiter *flow.Arbiter
 	holds   []uint32
 	started []uint32
+	on      []swarm.TaskID // of Direct: the last that was started
+	// owes is by node whether it has refused somebody since it last said what is free.
+	owes    []bool
 	lying   []lying
 	probes  []flow.Probe
 	senders []swarm.Message
@@ -65,6 +68,10 @@ func newMechanism(v Variant, s swarm.Setup, port swarm.Port) (*mechanism, error)
 	m := &mechanism{
 		v: v, c: s.Cluster, port: port, cfg: cfg, loop: flow.NewSearch(cfg), retry: 8*s.Delay + 10*time.Millisecond, arbiter: flow.NewArbiter(cfg),
 		gates: make([]gate, s.Gates), zones: make([]zone, s.Cluster.Zones), holds: make([]uint32, n*swarm.MaxSlots), started: make([]uint32, n*swarm.MaxSlots),
+	}
+	m.owes = make([]bool, n)
+	if v == Direct {
+		m.on = make([]swarm.TaskID, n*swarm.MaxSlots)
 	}
 	for z := range m.zones {
 		m.zones[z].lot = flow.NewLot()
@@ -154,5 +161,10 @@ func (m *mechanism) Hear(now quantity.Instant, in swarm.Message) {
 // Wake implements swarm.Mechanism.
 func (m *mechanism) Wake(now quantity.Instant, in swarm.Message) { m.Hear(now, in) }
 
-// Changed implements swarm.Mechanism: the zone hears of it with the next report.
-func (m *mechanism) Changed(quantity.Instant, int32, swarm.TaskID) {}
+// Changed implements swarm.Mechanism: the zone hears of it with the next report, and at once where somebody was refused.
+func (m *mechanism) Changed(_ quantity.Instant, node int32, _ swarm.TaskID) {
+	if free := m.port.Free(node); m.owes[node] && free != 0 {
+		m.owes[node] = false
+		m.port.Send(swarm.Message{Kind: freed, To: m.c.ZoneAt(m.c.Zone(node)), B: pack(0, free)})
+	}
+}

@@ -65,6 +65,10 @@ func (m *mechanism) decide(now quantity.Instant, node int32) {
 	free := m.fragments(node, m.port.Free(node))
 	for _, i := range m.arbiter.Order(now, &free, m.probes) {
 		in, hold := m.senders[i], uint32(0)
+		if m.v == Direct {
+			m.start(node, in)
+			continue
+		}
 		slot := m.port.Hold(node, uint8(m.probes[i].Class))
 		if slot >= 0 {
 			h := &m.holds[int(node)*swarm.MaxSlots+int(slot)]
@@ -72,6 +76,7 @@ func (m *mechanism) decide(now quantity.Instant, node int32) {
 			hold = *h
 			m.port.After(m.cfg.GrantTTL, swarm.Message{Kind: lapses, A: int32(slot), B: int32(hold)})
 		}
+		m.owes[node] = m.owes[node] || slot < 0
 		m.port.Send(swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(int32(slot), m.port.Free(node)), C: int32(hold)})
 	}
 }
@@ -92,6 +97,28 @@ func (m *mechanism) lease(node int32, in swarm.Message) bool {
 	}
 	m.started[i] = uint32(in.C)
 	return true
+}
+
+// start is what Direct does of a probe: the task runs if there is room. The same probe again is answered the same.
+func (m *mechanism) start(node int32, in swarm.Message) {
+	t, lives := m.port.Task(in.Task)
+	yes := int32(-1)
+	for slot := range swarm.MaxSlots {
+		if !lives || m.on[int(node)*swarm.MaxSlots+slot] == in.Task {
+			yes = 0
+		}
+	}
+	if yes < 0 {
+		if slot := m.port.Hold(node, t.Class); slot >= 0 {
+			if m.port.StartOn(node, slot, in.Task) == swarm.Started {
+				m.on[int(node)*swarm.MaxSlots+int(slot)], yes = in.Task, 0
+			} else {
+				m.port.Release(node, slot)
+			}
+		}
+	}
+	m.owes[node] = m.owes[node] || yes < 0
+	m.port.Send(swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(yes, m.port.Free(node))})
 }
 
 // forget closes the holds of a zone's nodes, which have died.

@@ -24,8 +24,8 @@ func (m *mechanism) begin(z int32, known bool) {
 	for i := range int32(m.c.PerZone) {
 		node := z*int32(m.c.PerZone) + i
 		switch {
-		case m.v == Blind:
-			x.nodes.Report(flow.NodeID(i), &flow.Summary{Version: 1, Usable: true})
+		case m.v == Blind: // they look free, and stay so
+			x.nodes.Report(flow.NodeID(i), &flow.Summary{Version: 1, Usable: true, Free: m.fragments(node, m.c.All(node))})
 		case known:
 			m.told(z, node, m.c.All(node))
 		}
@@ -74,7 +74,7 @@ func (m *mechanism) Tell(now quantity.Instant, z int32, d *swarm.Digest) {
 
 // atZone is what a zone hears.
 func (m *mechanism) atZone(now quantity.Instant, z int32, in swarm.Message) {
-	if in.Kind == answer || in.Kind == leased {
+	if in.Kind == answer || in.Kind == leased || in.Kind == freed {
 		node := int32(in.From)
 		_, free := unpack(in.B)
 		if m.c.Zone(node) == z {
@@ -82,7 +82,7 @@ func (m *mechanism) atZone(now quantity.Instant, z int32, in swarm.Message) {
 		}
 	}
 	e := m.get(in.X)
-	if e == nil {
+	if e == nil || in.Kind == freed {
 		return
 	}
 	d := m.zones[z].nodes
@@ -104,8 +104,15 @@ func (m *mechanism) atZone(now quantity.Instant, z int32, in swarm.Message) {
 			m.landed(now, z, e, int32(in.From), int8(slot), uint32(in.C))
 		}
 	case silent:
-		if e.move == in.A && e.Phase == flow.Asking {
+		switch _, lives := m.port.Task(e.task); {
+		case e.move != in.A || e.Phase != flow.Asking:
+		case m.v != Direct:
 			m.act(now, z, e, m.loop.Refused(now, &e.Ticket, d))
+		case lives: // it may have started: the same node is asked until it has said
+			m.ask(e, z*int32(m.c.PerZone)+int32(e.Node), m.cfg.ProbeTimeout)
+		default:
+			m.loop.Leave(&e.Ticket, d)
+			m.drop(e)
 		}
 	case rests:
 		if e.move == in.A && e.Phase == flow.Searching {
@@ -171,9 +178,7 @@ func (m *mechanism) act(now quantity.Instant, z int32, e *ticket, next flow.Move
 	e.move++
 	switch next.Act {
 	case flow.Ask:
-		node := z*int32(m.c.PerZone) + int32(next.Node)
-		m.port.Send(swarm.Message{Kind: probe, To: m.c.At(node), Task: e.task, X: e.id, A: e.move})
-		m.port.After(next.At.Sub(now), swarm.Message{Kind: silent, X: e.id, A: e.move})
+		m.ask(e, z*int32(m.c.PerZone)+int32(next.Node), next.At.Sub(now))
 	case flow.Rest:
 		m.port.After(next.At.Sub(now), swarm.Message{Kind: rests, X: e.id, A: e.move})
 	case flow.Draw:
@@ -196,9 +201,14 @@ func (m *mechanism) act(now quantity.Instant, z int32, e *ticket, next flow.Move
 	}
 }
 
+func (m *mechanism) ask(e *ticket, node int32, wait time.Duration) {
+	m.port.Send(swarm.Message{Kind: probe, To: m.c.At(node), Task: e.task, X: e.id, A: e.move})
+	m.port.After(wait, swarm.Message{Kind: silent, X: e.id, A: e.move})
+}
+
 // leave lets a ticket go from its home, which looks after it.
 func (m *mechanism) leave(z int32, e *ticket) {
-	if e.home == z && e.Kind == flow.Lasting {
+	if e.home == z && e.Kind == flow.Lasting && m.v != Direct {
 		e.trips++
 		m.port.After(m.cfg.Patience+2*m.cfg.ProbeTimeout+m.cfg.Stale, swarm.Message{Kind: away, X: e.id, A: e.trips})
 	}
@@ -223,8 +233,8 @@ func (m *mechanism) unpark(z int32, e *ticket) {
 // landed is a grant for a ticket that searches here.
 func (m *mechanism) landed(_ quantity.Instant, z int32, e *ticket, node int32, slot int8, hold uint32) {
 	switch {
-	case e.void:
-		m.drop(e) // the grant lapses
+	case e.void || m.v == Direct:
+		m.drop(e) // the grant lapses, or it runs
 	case e.home == z:
 		e.node, e.slot, e.hold = node, slot, hold
 		m.claim(e)
@@ -287,6 +297,9 @@ func (m *mechanism) Reset(now quantity.Instant, z int32) {
 		here := searches && int32(e.Zone) == z
 		t, lives := m.port.Task(e.task)
 		own, episode := e.home == z && e.owned && !e.void && lives, e.Episode+1
+		if m.v == Direct && searches && !here {
+			continue
+		}
 		switch {
 		case e.parked && e.home == z:
 			m.unpark(z, e)
