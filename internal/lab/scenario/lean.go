@@ -70,7 +70,7 @@ func (s *Scenario) readLean(o config.Object) {
 			x.Wrong("is of scenarios with a cluster; one with lean nodes (swarm) says all of that there")
 		}
 	}
-	s.settings(o.Get("mechanism"))
+	s.Settings.Use = used(o.Get("mechanism").Object("use").Get("use"), "laminar")
 	window := o.Need("window", "{warmup: 60s, until: 2m}")
 	s.window(window)
 	s.seeds(o.Get("seeds"))

@@ -60,17 +60,18 @@ func TestLean(t *testing.T) {
 // TestLeanFilesSayWhatIsWrong, each with what to do.
 func TestLeanFilesSayWhatIsWrong(t *testing.T) {
 	for replace, want := range map[string]string{
-		"until: 15s|":                                    "until",
-		"warmup: 5s|warmup: 20s":                         "nothing would be measured",
-		"zones: 2|zones: 0":                              "zones",
-		"nodes: 20|nodes: 3":                             "nodes",
-		"zone: 1|zone: 2":                                "zone",
-		"nodes: 20|tasks: {load: 2000%}":                 "load",
-		"mechanism:|cluster: {nodes: []}\nmechanism:":    "lean nodes (swarm) says all of that there",
-		"window: {warmup: 5s, until: 15s}|":              "window",
-		"window: {warmup: 5s, until: 15s}|window: {}":    "says no end",
-		"nodes: 20|gigabytes: 4":                         "gigabytes",
-		"nodes: 20|network: {delay: 1s, duplication: 1}": "duplication",
+		"until: 15s|":                                     "until",
+		"warmup: 5s|warmup: 20s":                          "nothing would be measured",
+		"zones: 2|zones: 0":                               "zones",
+		"nodes: 20|nodes: 3":                              "nodes",
+		"zone: 1|zone: 2":                                 "zone",
+		"nodes: 20|tasks: {load: 2000%}":                  "load",
+		"mechanism:|cluster: {nodes: []}\nmechanism:":     "lean nodes (swarm) says all of that there",
+		"window: {warmup: 5s, until: 15s}|":               "window",
+		"window: {warmup: 5s, until: 15s}|window: {}":     "says no end",
+		"use: [spillback]|use: [spillback], policy: fair": "policy",
+		"nodes: 20|gigabytes: 4":                          "gigabytes",
+		"nodes: 20|network: {delay: 1s, duplication: 1}":  "duplication",
 	} {
 		from, to, _ := strings.Cut(replace, "|")
 		_, err := scenario.Parse("lean.yml", []byte(strings.Replace(leanFile, from, to, 1)))
@@ -81,6 +82,10 @@ func TestLeanFilesSayWhatIsWrong(t *testing.T) {
 	s, err := scenario.Parse("lean.yml", []byte(leanFile))
 	if err != nil {
 		t.Fatal(err)
+	}
+	plain, err := scenario.Parse("lean.yml", []byte(strings.Replace(leanFile, "mechanism: {use: [spillback]}\n", "", 1)))
+	if err != nil || len(plain.Settings.Use) != 1 || plain.Settings.Use[0] != "laminar" {
+		t.Errorf("without a mechanism it runs %v (%v), want laminar", plain.Settings.Use, err)
 	}
 	for _, name := range []string{"sja", "sparow"} {
 		if _, err := table().Find(s, []string{name}); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "sparrow") {

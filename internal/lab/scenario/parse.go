@@ -214,18 +214,24 @@ func matches(pattern, id string) bool {
 	return ok && err == nil
 }
 
+// used reads the mechanisms that run where the command line names none, or is the one by default.
+func used(v config.Value, or string) (names []string) {
+	for _, e := range v.List("a list of mechanisms such as ["+or+", all]", 100) {
+		if name := e.Text("a mechanism such as "+or, ""); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return []string{or}
+	}
+	return names
+}
+
 func (s *Scenario) settings(v config.Value) {
 	o := v.Object("use", "policy", "rigid", "starve", "horizon", "minWindow", "theta", "tauMin", "overheadMax", "grace",
 		"continue", "ends", "preempt", "restore", "checkpoint")
 	t := &s.Settings
-	for _, e := range o.Get("use").List("a list of mechanisms such as [sja, easy]", 100) {
-		if name := e.Text("a mechanism such as sja", ""); name != "" {
-			t.Use = append(t.Use, name)
-		}
-	}
-	if len(t.Use) == 0 {
-		t.Use = []string{"sja"}
-	}
+	t.Use = used(o.Get("use"), "sja")
 	t.Policy = o.Get("policy").Text("a policy such as fair", "")
 	t.Starvation = o.Get("starve").Starvation()
 	t.Rigid = o.Get("rigid").Text("a planner such as easy", "")
