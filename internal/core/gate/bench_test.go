@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // crowded is a gate with n waiting jobs that its zone has taken home, and the bytes and objects that each of them takes.
@@ -98,6 +99,33 @@ func BenchmarkStepOfAny(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(steps), "ns/step")
+		})
+	}
+}
+
+// BenchmarkDraw is the draw of a home among so many zones of four slices each, of jobs that are alike.
+func BenchmarkDraw(b *testing.B) {
+	for _, n := range []int{2, 10, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var zones []Zone
+			for i := range n {
+				zones = append(zones, Zone{ID: job.ZoneID(fmt.Sprint("z", i)), Nodes: []job.NodeID{job.NodeID(fmt.Sprint("n", i))}})
+			}
+			g := testGate(b, Config{Zones: zones})
+			var out protocol.Out
+			for i := range n {
+				m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: fmt.Sprint("n", i)}}
+				for k := range 4 {
+					m.Slices = append(m.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(i, "/", k)), Profile: fmt.Sprint(k % 2), Capacity: trp.Vector{quantity.Amount(1+k%2) << 30}, Speed: 1000})
+				}
+				g.Step(1, m, &out)
+			}
+			spec, _ := g.specs.Share(runnable("any"))
+			for i := 0; b.Loop(); i++ {
+				if g.drawHome(spec, job.ID(fmt.Sprint("j", i%1000)), 1) == "" {
+					b.Fatal("no home")
+				}
+			}
 		})
 	}
 }

@@ -91,6 +91,8 @@ type Gate struct {
 	leaving   *filing.Tray[*entry] // nil: nothing is archived
 	inventory inventory
 	places    map[job.ZoneID]int // of the zones in the configuration
+	// chances of the zones to be home to jobs of settings that the pool shares, while neither a queue nor an inventory changes.
+	chances   map[*job.Spec][]int
 	deletions []deletion
 	woken     quantity.Instant
 	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
@@ -183,7 +185,7 @@ func New(cfg Config) (*Gate, error) {
 	cfg.MaxJobs = cmp.Or(cfg.MaxJobs, 1<<20)
 	g := &Gate{
 		cfg: cfg, self: protocol.Address{Role: protocol.Gate}, jobs: map[job.ID]*entry{}, homeless: map[job.ID]*entry{}, farewells: map[job.ID]*farewell{},
-		queues: []*queue{newQueue(&cfg, &protocol.Queue{Name: DefaultQueue, Weight: 1})}, unfinishedOf: map[string]int{}, places: map[job.ZoneID]int{},
+		queues: []*queue{newQueue(&cfg, &protocol.Queue{Name: DefaultQueue, Weight: 1})}, unfinishedOf: map[string]int{}, places: map[job.ZoneID]int{}, chances: map[*job.Spec][]int{},
 		telling: outbox.New[*entry](cfg.Retry, mostTold), leaves: outbox.New[*farewell](cfg.Retry, mostDismissed),
 		settings: outbox.New[setting](cfg.Retry, mostDismissed), inventory: newInventory(&cfg),
 	}
@@ -234,6 +236,7 @@ func (g *Gate) Apply(f protocol.Fact) {
 			g.queues = slices.Insert(g.queues, i, newQueue(&g.cfg, f.Queue))
 		}
 		g.sum += g.queueSum(i)
+		clear(g.chances)
 		g.announce(g.queues[i])
 	case protocol.JobForgotten:
 		g.applyForgotten(&f)

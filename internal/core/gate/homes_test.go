@@ -326,6 +326,13 @@ func TestWhatIsAcceptedHasAHome(t *testing.T) {
 			}
 			could[z.ID] = fit >= wide && (limit == 0 || share >= wide)
 		}
+		accept := *s // the same from what is remembered, before and after something else is known
+		for range 2 {
+			g.Step(2, protocol.Message{Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person}, Request: "r", Digest: "d", Spec: &accept}, &out)
+			if got := g.Home("j"); g.Life("j") > 0 && got != home {
+				t.Fatalf("the home is %q, a look before said %q", got, home)
+			}
+		}
 		switch err := g.Check(1, s); {
 		case home != "" && !could[home]:
 			t.Fatalf("%d slices of %d GiB with a cap of %d: the home is %s, which has %v", wide, gib, limit, home, sizes)

@@ -130,7 +130,7 @@ func (g *Gate) accept(now quantity.Instant, in *protocol.Message, out *protocol.
 	spec, _ := g.specs.Share(in.Spec)
 	g.fact(out, protocol.Fact{
 		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: spec, Request: in.Request, Digest: in.Digest,
-		Zone: g.drawHome(in.Spec, in.Spec.Name, g.next()), Epoch: 1, Generation: g.next(), At: now,
+		Zone: g.drawHome(spec, in.Spec.Name, g.next()), Epoch: 1, Generation: g.next(), At: now,
 	})
 	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Spec.Name, Generation: g.find(in.Spec.Name).generation, Flag: true})
 }

@@ -293,6 +293,11 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 			if !reflect.DeepEqual(got.Facts, want.Facts) || !reflect.DeepEqual(got.Effects, want.Effects) || g.Digest() != walked.Digest() {
 				rt.Fatalf("%s at %d:\n got %+v\n     %+v\nwant %+v\n     %+v", what, now, got.Facts, got.Effects, want.Facts, want.Effects)
 			}
+			for spec, sums := range g.chances {
+				if !slices.Equal(sums, g.sumChances(spec)) {
+					rt.Fatalf("%s at %d: the chances of zones are remembered as %v, they are %v", what, now, sums, g.sumChances(spec))
+				}
+			}
 			facts = append(facts, got.Facts...)
 			for i := range got.Facts {
 				if got.Facts[i].Kind == protocol.JobDrawn {

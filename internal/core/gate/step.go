@@ -35,6 +35,7 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 	case protocol.Inventory:
 		g.inventory.report(in.From.ID, in.Slices)
+		clear(g.chances)
 		g.settle(out)
 	case protocol.Adopted:
 		g.adopted(&in, out)
