@@ -166,8 +166,14 @@ func (a *Arbiter) Order(now quantity.Instant, free *Fragments, probes []Probe) [
 		a.ranks = append(a.ranks, rank{a.cfg.utility(now, &probes[i], fragment, ok), i})
 	}
 	slices.SortFunc(a.ranks, func(x, y rank) int {
+		if x.utility != y.utility {
+			return cmp.Compare(y.utility, x.utility)
+		}
 		p, q := &probes[x.probe], &probes[y.probe]
-		return cmp.Or(cmp.Compare(y.utility, x.utility), cmp.Compare(p.Ticket, q.Ticket), cmp.Compare(p.Home, q.Home), cmp.Compare(q.Epoch, p.Epoch))
+		if p.Ticket != q.Ticket {
+			return cmp.Compare(p.Ticket, q.Ticket)
+		}
+		return cmp.Or(cmp.Compare(p.Home, q.Home), cmp.Compare(q.Epoch, p.Epoch))
 	})
 	for _, r := range a.ranks {
 		a.order = append(a.order, r.probe)

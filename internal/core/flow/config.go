@@ -18,7 +18,8 @@ type Config struct {
 	// Alpha and Beta are exponents, Gamma a factor, all in thousandths: a zone weighs
 	// max(Epsilon, free - Gamma demand)^Alpha (1 - pressure)^Beta. Default 1000 each, at most 8000.
 	Alpha, Beta, Gamma int64
-	// Epsilon is what a zone without free fragments counts as having, in thousandths of a fragment. Default 1.
+	// Epsilon is what a zone without free fragments counts as having, in thousandths of a fragment. Default 1000: with next to nothing the few zones
+	// that show one, when all are full, would get everybody.
 	Epsilon int64
 	// Floor is the share of draws that is spread evenly over zones, in parts per thousand: no live zone of Z is drawn with a
 	// smaller chance than Floor/Z. Default 20, at most 500.
@@ -61,7 +62,7 @@ func (c Config) WithDefaults() Config {
 	for _, n := range []struct {
 		field *int64
 		value int64
-	}{{&c.Alpha, 1000}, {&c.Beta, 1000}, {&c.Gamma, 1000}, {&c.Epsilon, 1}, {&c.Floor, 20}, {&c.AgeWeight, 500}, {&c.FitWeight, 200}, {&c.ChurnWeight, 100}} {
+	}{{&c.Alpha, 1000}, {&c.Beta, 1000}, {&c.Gamma, 1000}, {&c.Epsilon, 1000}, {&c.Floor, 20}, {&c.AgeWeight, 500}, {&c.FitWeight, 200}, {&c.ChurnWeight, 100}} {
 		if *n.field == 0 {
 			*n.field = n.value
 		}
@@ -115,7 +116,7 @@ func (c Config) Validate() error {
 		value     int64
 		low, high int64
 	}{
-		{"Alpha", c.Alpha, 1, 8000}, {"Beta", c.Beta, 1, 8000}, {"Gamma", c.Gamma, 1, 8000}, {"Epsilon", c.Epsilon, 1, 1000}, {"Floor", c.Floor, 1, 500},
+		{"Alpha", c.Alpha, 1, 8000}, {"Beta", c.Beta, 1, 8000}, {"Gamma", c.Gamma, 1, 8000}, {"Epsilon", c.Epsilon, 1, 1_000_000}, {"Floor", c.Floor, 1, 500},
 		{"Burst", int64(c.Burst), 1, int64(c.MaxHops)}, {"ZoneHops", int64(c.ZoneHops), 1, int64(c.MaxHops)},
 		{"Resplits", int64(c.Resplits), 1, 16}, {"MaxHops", int64(c.MaxHops), 1, 255}, {"ZoneTickets", int64(c.ZoneTickets), 1, 1 << 20},
 		{"Wakes", int64(c.Wakes), 1, 1 << 16}, {"HighPressure", int64(c.HighPressure), 1, 1000},

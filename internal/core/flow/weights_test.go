@@ -29,7 +29,7 @@ func TestWeights(t *testing.T) {
 		{"free fragments", 1000, 1000, 1000, zoneDigest(true, 7, 0, 0), 7_000_000},
 		{"less what is asked for", 1000, 1000, 1000, zoneDigest(true, 7, 3, 0), 4_000_000},
 		{"half of it", 1000, 1000, 500, zoneDigest(true, 7, 3, 0), 5_500_000},
-		{"more asked for than there is", 1000, 1000, 1000, zoneDigest(true, 7, 9, 0), 1000},
+		{"more asked for than there is", 1000, 1000, 1000, zoneDigest(true, 7, 9, 0), 1_000_000},
 		{"pressure", 1000, 1000, 1000, zoneDigest(true, 7, 0, 250), 5_250_000},
 		{"full pressure", 1000, 1000, 1000, zoneDigest(true, 7, 0, 1000), 0},
 		{"beyond it", 1000, 1000, 1000, zoneDigest(true, 7, 0, 1200), 0},
@@ -38,7 +38,8 @@ func TestWeights(t *testing.T) {
 		{"root of what is calm", 1000, 500, 1000, zoneDigest(true, 8, 0, 750), 4_000_000},
 		{"no more than fits", 1000, 1000, 1000, zoneDigest(true, math.MaxUint32, 0, 0), maxBase * 1000},
 		{"no more than fits, squared", 2000, 1000, 1000, zoneDigest(true, math.MaxUint32, 0, 0), 1 << 46},
-		{"never nothing", 8000, 1000, 1000, zoneDigest(true, 0, 0, 0), 1},
+		{"nothing", 8000, 1000, 1000, zoneDigest(true, 0, 0, 0), 1_000_000},
+		{"never nothing at all", 8000, 8000, 1000, zoneDigest(true, 0, 0, 900), 1},
 	} {
 		cfg := Config{Classes: levels, Alpha: c.alpha, Beta: c.beta, Gamma: c.gamma}.WithDefaults()
 		if got := cfg.weight(&c.d, 0); got != c.want {
