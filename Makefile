@@ -31,10 +31,10 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation leftover incentives scale soak kills planted mutants vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full leftover incentives scale soak kills planted mutants vmtest generate golden clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
 
 # With a C compiler sluice can talk to NVIDIA's driver (NVML); without one, or with CGO_ENABLED=0, it has simulated slices
 # alone and says so. The driver's header marks old calls as deprecated, which is not our news.
@@ -85,8 +85,11 @@ bench: build ## every benchmark, and a live daemon beside xargs, parallel and Sl
 baseline: build ## the same, and the results become bench/baseline
 	@GO="$(GO)" tools/bench.sh baseline
 
-evaluation: ## run every study and rewrite docs/evaluation.md (make evaluation DATA=../traces; DATA= for generated work)
-	$(GO) run ./bench/evaluation -data "$(DATA)"
+evaluation: ## run every study with 5 seeds and rewrite docs/evaluation.md (make evaluation DATA=../traces; DATA= for generated work)
+	$(GO) run ./bench/evaluation -data "$(DATA)" -seeds 1-5
+
+evaluation-full: ## the same with 20 seeds, which are those of the page as it is committed (about three quarters of an hour on two cores)
+	$(GO) run ./bench/evaluation -data "$(DATA)" -seeds 1-20
 
 leftover: ## fill the gaps of a host scheduler and rewrite docs/leftover.md (make leftover DATA=../traces; about 5 minutes on two cores)
 	$(GO) run ./bench/leftover -data "$(DATA)"

@@ -26,6 +26,9 @@ import (
 func TestEveryPointIsAScenario(t *testing.T) {
 	for _, study := range studies() {
 		for _, data := range []string{"", "traces"} {
+			if study.traced && data == "" {
+				continue
+			}
 			if todo, err := study.options(&settings{data: data, seeds: []uint64{1}}); err != nil || len(todo) != len(study.points) {
 				t.Errorf("study %s: %d of %d points: %v", study.name, len(todo), len(study.points), err)
 			}
@@ -260,5 +263,15 @@ func TestWhoStops(t *testing.T) {
 func TestPositionsOfValuesOnAnAxis(t *testing.T) {
 	if math.IsNaN(position("17500ms", 0)) || position("17500ms", 0) != 17.5 || position("10%", 0) != 0.1 || position("gang", 2) != 2 {
 		t.Error("positions of values on an axis")
+	}
+}
+
+// TestStudiesOfTraces: a study of published logs is asked for in vain where there are none, and is told so before anything runs.
+func TestStudiesOfTraces(t *testing.T) {
+	for only, want := range map[string]string{"logs": "needs published traces", "laod": `did you mean "load"?`} {
+		err := evaluate(t.Context(), &settings{only: []string{only}, keep: t.TempDir(), seeds: []uint64{1}}, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q in it", only, err, want)
+		}
 	}
 }

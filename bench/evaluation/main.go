@@ -86,6 +86,9 @@ func evaluate(ctx context.Context, s *settings, progress io.Writer) error {
 		if !slices.ContainsFunc(all, func(t study) bool { return t.name == name }) {
 			return fmt.Errorf("there is no study %q; %s", name, config.Suggest(name, names(all)))
 		}
+		if s.data == "" && slices.ContainsFunc(all, func(t study) bool { return t.name == name && t.traced }) {
+			return fmt.Errorf("study %s needs published traces; say where they are with -data DIR", name)
+		}
 	}
 	if err := os.MkdirAll(s.keep, 0o755); err != nil {
 		return err
@@ -94,7 +97,7 @@ func evaluate(ctx context.Context, s *settings, progress io.Writer) error {
 	var done []result
 	var past memory
 	for _, t := range all {
-		if len(s.only) > 0 && !slices.Contains(s.only, t.name) {
+		if len(s.only) > 0 && !slices.Contains(s.only, t.name) || t.traced && s.data == "" {
 			continue
 		}
 		r, err := t.run(ctx, s, &past, progress)

@@ -48,9 +48,11 @@ func (p *page) head(s *settings, done []result) {
 		where = "on a composition of published traces (scenario `philly-mig`)"
 	}
 	p.say("Written by `make evaluation`, %s; every figure below comes from that one command. `sluice sim show %s` prints the scenario,\n", where, name)
-	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s; of JASDA's settings, at the end, the\n", seedText(s.seeds))
-	p.say("first %d, and %s jobs. Values are means over seeds with 95%% intervals by Student's t; mechanisms are compared in pairs, seed by seed. The\n", fewSeeds, fewJobs)
-	p.say("weights of JASDA's score were chosen on other seeds of the same scenario (11 to 13) and looked at no seed that is shown here.\n\n")
+	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s;\n", seedText(s.seeds))
+	p.say("the first %d of them where a setting is varied. Values are means over seeds with 95%% intervals by Student's t; mechanisms are compared in pairs,\n", fewSeeds)
+	p.say("seed by seed. The order of shortest and of throughput was tried on seeds 1 to 3 of the scenario, that of gangs on 1 to 6,\n")
+	p.say("the weights of JASDA's score under fair on seeds 11 to 13; what nothing was chosen on are the other seeds, and other logs\n")
+	p.say("([below](#logs-that-nothing-was-chosen-on)).\n\n")
 	p.say("Mechanisms are judged by completion. The wait until a job first starts stands in the tables, with a caveat: who cuts jobs shortens it by\n")
 	p.say("that alone, whether they end sooner or not.\n\n")
 	p.say("All of it is about slices that are Sluice's own; [leftover.md](leftover.md) is about slices that it borrows from a host scheduler.\n\n")

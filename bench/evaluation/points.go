@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
+	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
 
 // options are what is to be run at each point.
@@ -20,8 +21,12 @@ func (t study) options(s *settings) ([]scenario.Options, error) {
 	name, work := s.base(t.generated)
 	table := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
 	seeds := s.seeds
-	if t.seeds > 0 {
-		seeds = seeds[:min(t.seeds, len(seeds))]
+	if !t.every {
+		seeds = seeds[:min(fewSeeds, len(seeds))]
+	}
+	var reader scenario.Reader
+	if t.traced {
+		reader.Formats = traces.Formats()
 	}
 	var todo []scenario.Options
 	for _, p := range t.points {
@@ -29,7 +34,7 @@ func (t study) options(s *settings) ([]scenario.Options, error) {
 		for _, v := range p.sets {
 			sets = append(sets, config.Set{Path: strings.Replace(v.Path, "WORK.", work, 1), Value: v.Value})
 		}
-		sc, err := scenario.Load(name, sets...)
+		sc, err := reader.Load(name, sets...)
 		if err != nil {
 			return nil, err
 		}

@@ -6,13 +6,8 @@ import (
 	"sluice.dev/sluice/internal/lab/report"
 )
 
-// The studies of JASDA's settings take the first fewSeeds seeds, and fewJobs jobs.
-const (
-	fewSeeds = 3
-	fewJobs  = "1500"
-	// usualLambda is the default of fair.
-	usualLambda = "market.lambda=0.25"
-)
+// usualLambda is the default of fair.
+const usualLambda = "market.lambda=0.25"
 
 // jasdaStudies vary one setting of the market each, at the usual load, under jasda alone if they do not say otherwise.
 func jasdaStudies() []study {
@@ -99,10 +94,10 @@ func jasdaStudies() []study {
 			paired: []string{"waitMean@liars", "completionMean@liars", "waitMean@own", "completionMean@own", "completionPerWork"},
 		},
 		{
-			name: "jasda-theta", title: "The accepted chance of an excess (theta), JASDA", axis: report.Axis{Label: "theta", Unit: measure.Share, Log: true},
-			table: append([]string{"memoryExcessRate"}, table...), charts: []string{"memoryExcessRate", "completionPerWork"},
-			question: "As above for sja: the peak of a phase varies by 10% from run to run.",
-			points:   with(swept("mechanism.theta", "0.1%", "1%", "5%", "20%"), config.Set{Path: "WORK.noise", Value: "10%"}), usualPoint: "mechanism.theta=1%",
+			name: "jasda-theta", title: "The accepted chance of an excess (theta), JASDA", axis: report.Axis{Label: "theta", Unit: measure.Share, Log: true}, traced: true,
+			table: append([]string{"memoryExcessRate"}, table...), charts: []string{"memoryExcessRate", "completionMean"},
+			question: "As above for sja.",
+			points:   tight(), usualPoint: "mechanism.theta=1%",
 		},
 		{
 			name: "payment", title: "What winners pay", axis: places("payment"),
@@ -123,8 +118,6 @@ func jasdaStudies() []study {
 	)
 	for i := range list {
 		s := &list[i]
-		s.seeds = fewSeeds
-		s.points = with(s.points, config.Set{Path: "WORK.jobs", Value: fewJobs})
 		if s.mechanisms == "" {
 			s.mechanisms = jasda
 		}

@@ -17,13 +17,13 @@ type study struct {
 	// question is what the reader is to look for.
 	question string
 	axis     report.Axis
-	// generated: it runs on generated work, whether there are traces or not.
-	generated bool
-	points    []point
+	// generated: it runs on generated work, whether there are traces or not. traced: it needs traces, and is left out where there are none.
+	generated, traced bool
+	// every: it says who is better than whom, and takes all seeds; the others vary a setting, and take the first fewSeeds.
+	every  bool
+	points []point
 	// mechanisms that run at every point, with commas between.
 	mechanisms string
-	// seeds: only the first so many of them; 0 for all.
-	seeds int
 	// usualPoint is the label of the point that is the default, with which the others are compared; empty for none.
 	usualPoint string
 	// paired are the metrics of that comparison; none for those that matter most.
@@ -43,6 +43,8 @@ type point struct {
 
 const (
 	mainStudy = "load"
+	// fewSeeds of those that were asked for are enough for a setting.
+	fewSeeds = 5
 	// usualLoad is that of the base scenario.
 	usualLoad = "0.9"
 )
@@ -117,6 +119,18 @@ func pairs(a, b string, values ...string) []point {
 	return points
 }
 
+// log is arrivals of another log than Philly's.
+func log(name, arrivals string) point {
+	return point{label: name, sets: []config.Set{{Path: "WORK.arrivals", Value: arrivals}}}
+}
+
+// tight is memory that fits the slices of the second size or does not, by chance, under one accepted chance of an excess after the other.
+func tight() []point {
+	return with(swept("mechanism.theta", "0.1%", "1%", "5%", "20%"),
+		config.Set{Path: "WORK.arrivals", Value: "{format: philly, file: philly/philly_sep-oct.csv.gz, resample: true, memory: 8.8GiB}"},
+		config.Set{Path: "WORK.noise", Value: "8%"}, config.Set{Path: "WORK.atomizable", Value: "100%"})
+}
+
 // costs are what a piece costs, to ours and to a planner that preempts.
 func costs() (list []point) {
 	for _, p := range pairs("WORK.restore", "WORK.checkpoint", "500ms", "5s", "17500ms", "60s", "150s") {
@@ -152,19 +166,29 @@ func studies() []study {
 	own := []string{"waitMean", "completionMean", "completionOverBound", "completionPerWork", "usefulUtilization", "boundShare", "overheadShare", "lostShare", "memoryExcessRate", "subjobs", "messagesPerTask"}
 	return append([]study{
 		{
-			name: mainStudy, title: "Load", axis: plain("load"), mechanisms: everybody, charts: headline, table: wide,
+			name: mainStudy, every: true, title: "Load", axis: plain("load"), mechanisms: everybody, charts: headline, table: wide,
 			question: "How much work is offered, against all the cluster could do. Half of the jobs may be cut; the planners run every job as one block.",
 			points:   swept("WORK.load", "0.5", "0.7", "0.8", "0.9", "1", "1.2"),
 		},
 		{
-			name: "poisson", title: "Load without bursts", axis: plain("load"), generated: true, mechanisms: tough, charts: headline, table: wide,
+			name: "poisson", every: true, title: "Load without bursts", axis: plain("load"), generated: true, mechanisms: tough, charts: headline, table: wide,
 			question: "How much of it is owed to Philly's bursts? The same on generated work (synthetic-mig) with Poisson arrivals.",
 			points:   with(swept("WORK.load", "0.5", "0.7", "0.9", "1.2"), config.Set{Path: "WORK.arrivals", Value: "{poisson: 10m}"}),
 		},
 		{
-			name: "atomizable", title: "Share of jobs that may be cut", axis: share("atomizable"), mechanisms: everybody, charts: headline, table: wide,
+			name: "atomizable", every: true, title: "Share of jobs that may be cut", axis: share("atomizable"), mechanisms: everybody, charts: headline, table: wide,
 			question: "The first axis of every result: what is gained when only some owners can let their jobs be cut. At 0% nothing is cut, and ours are one more backfill.",
 			points:   swept("WORK.atomizable", "0%", "10%", "20%", "50%", "100%"),
+		},
+		{
+			name: "logs", every: true, title: "Logs that nothing was chosen on", axis: places("log"), traced: true, mechanisms: tough + ",fcfs", charts: headline, table: wide,
+			question: "Every setting of ours was chosen on stretches of Philly's log and on generated work. These other logs were not looked at before: arrivals and run times are theirs, stretched to the same load on the same slices; programs, memory and who may be cut are as ever. In the log of HPC2N the walltimes of rigid jobs are what its users asked for; eight of its processors are a GPU. That of Helios has no jobs: they are those by which its numbers of running jobs grow, with Philly's durations. openb's run times are of a sample.",
+			points: numbered(
+				point{label: "philly"},
+				log("hpc2n", "{format: swf, file: swf/hpc2n.swf.gz, processorsPerGPU: 8}"),
+				log("openb", "{format: openb, file: openb/openb_pod_list_default.csv.gz}"),
+				log("helios", "{format: helios, file: helios/Earth_vc6YE_cluster_sequence_vc.csv.gz}"),
+			),
 		},
 		{
 			name: "overhead", title: "Cost of a restore and of a checkpoint", axis: seconds("r and k, each"), mechanisms: "sja,easy,migrate," + byLength, charts: headline, table: own,
@@ -187,9 +211,9 @@ func studies() []study {
 			points:   swept("mechanism.tauMin", "0s", "60s", "120s", "600s", "1800s"),
 		},
 		{
-			name: "theta", title: "The accepted chance of an excess (theta)", axis: share("theta"), mechanisms: sjaTough, charts: []string{"memoryExcessRate", "completionPerWork"}, table: own,
-			question: "What is promised, against what happens, where the peak of a phase varies by 10% from run to run.",
-			points:   with(swept("mechanism.theta", "0.1%", "1%", "5%", "20%"), config.Set{Path: "WORK.noise", Value: "10%"}),
+			name: "theta", title: "The accepted chance of an excess (theta)", axis: share("theta"), traced: true, mechanisms: sjaTough, charts: []string{"memoryExcessRate", "completionMean"}, table: own,
+			question: "What is promised, against what happens, where it binds: every job needs 8.8 GiB of memory, give or take 8% from run to run, and the slices of the second size have 9.75. All jobs may be cut here.",
+			points:   tight(),
 		},
 		{
 			name: "horizon", title: "Horizon: the longest piece", axis: seconds("horizon"), mechanisms: ours, charts: []string{"completionMean", "completionPerWork"}, table: own,
@@ -202,12 +226,12 @@ func studies() []study {
 			points:   swept("mechanism.continue", "false", "true"),
 		},
 		{
-			name: "objectives", title: "Objectives", axis: plain("load"), mechanisms: objectives() + ",all", frontier: frontiers(), table: append([]string{"completionP99", "worstQueue"}, wide...),
+			name: "objectives", every: true, title: "Objectives", axis: plain("load"), mechanisms: objectives() + ",all", frontier: frontiers(), table: append([]string{"completionP99", "worstQueue"}, wide...),
 			question: "What each of the market's objectives reaches beside every planner: no one is the best in all. Jobs are in the trace's own queues, which share equally; the planners know no queues. No job has a deadline here, so that deadline falls to its second key. The line joins those that none betters in both measures.",
 			points:   with(swept("WORK.load", "0.5", "0.9", "1.2"), config.Set{Path: "WORK.queue", Value: `""`}),
 		},
 		{
-			name: "gangs", title: "Jobs with several GPUs", axis: plain("left out, split, gangs"), mechanisms: tough, charts: headline, table: wide,
+			name: "gangs", every: true, title: "Jobs with several GPUs", axis: plain("left out, split, gangs"), mechanisms: tough, charts: headline, table: wide,
 			question: "Left out (0), split into jobs with one slice (1), or run as gangs that hold as many slices at once (2): a blocked gang's place is reserved, and the windows before it have an end. All slices are on one node here, since ours place a gang on one.",
 			points: func() []point {
 				list := swept("WORK.multi", "drop", "split", "gang")
@@ -218,7 +242,7 @@ func studies() []study {
 			}(),
 		},
 		{
-			name: "queues", title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fair,sja:fifo,jasda,easy,migrate," + byLength,
+			name: "queues", every: true, title: "Queues that share fairly", axis: plain("one queue, the trace's own"), mechanisms: "sja:fair,sja:fifo,jasda,easy,migrate," + byLength,
 			charts: []string{"fairness", "completionPerWork"}, table: append([]string{"worstQueue"}, wide...),
 			question: "All jobs in one queue (0), as everywhere else on this page, or in the trace's own queues (1) with equal weights. The planners know no queues. Policy fair serves the queue that has had least so far: that helps small queues and costs the mean.",
 			points: []point{

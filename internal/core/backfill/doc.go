@@ -9,7 +9,8 @@
 //	planner.go   Planner, its line of jobs, and one plan
 //	survey.go    what is known of the slices' time from plan to plan, and where it has become another
 //	opening.go   the nodes on which a placement could begin soonest, found without a look at the others
-//	late.go      gangs that have waited too long, where nobody else holds a place
+//	order.go     gangs in one order with all others, where the policy has an index
+//	late.go      gangs that have waited too long, where nobody holds a place by age
 //	place.go     the earliest placement on the slices of one node
 //	reserve.go   reservations that were asked for, are held, or are withdrawn
 package backfill

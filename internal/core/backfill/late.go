@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
-// Where nobody holds a reservation (skip), a gang among short jobs never finds its slices free together. So gangs that are late
+// Where nobody holds a reservation by age (skip, or the policy's index), a gang among short jobs may never find its slices free together. So gangs that are late
 // (market.Turn) hold one, a few at once and as far as the budget of the late goes: it pays from when their slices are held, though others may still run there, to
 // the end of their walltime. Jobs of one slice need none: when it is their turn they are given the next window (adr 0035).
 
@@ -37,8 +37,10 @@ func byTurn(a, b *Job) int {
 // inTurn ranks gangs so.
 var inTurn = ranking.Order[*Job]{Compare: byTurn, Key: func(j *Job) ranking.Key { return ranking.Key{int64(j.due)} }} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 
-// spares says whether late gangs may hold places where nobody else does.
-func (pl *Planner) spares() bool { return pl.cfg.Reserve == 0 && pl.cfg.Overtake && pl.cfg.Late > 0 }
+// spares says whether late gangs may hold places: where nobody does by age.
+func (pl *Planner) spares() bool {
+	return (pl.cfg.Reserve == 0 || pl.byIndex) && pl.cfg.Overtake && pl.cfg.Late > 0
+}
 
 // expect has a gang that joins the line be late when it is due, and forgets one that leaves it.
 func (pl *Planner) expect(j *Job) {
@@ -134,14 +136,14 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 		pl.next = pl.floor.FirstLate(now)
 	}
 	for j := range pl.late.waiting.All() {
-		if j.Waits(now) != market.Eligible {
+		if slices.Contains(pl.worthy, j) || j.Waits(now) != market.Eligible {
 			continue
 		}
 		most := 0
 		if j.paid != 0 {
 			most = pl.cfg.Late
 		}
-		found := pl.consider(now, j, most, func() bool { return j.paid != 0 || j.place.Start <= now || pl.mayHold(now, j) })
+		found := pl.consider(now, j, most, func() bool { return j.paid != 0 || j.place.Start <= now && !pl.byIndex || pl.mayHold(now, j) })
 		if !found && j.paid != 0 {
 			pl.release(now, j, false)
 			pl.holders = slices.DeleteFunc(pl.holders, func(o *Job) bool { return o == j })

@@ -8,7 +8,6 @@ import (
 	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -19,7 +18,7 @@ type Config struct {
 	Discipline
 	// Retry is after how long a job's placement is asked for again, AskTTL how long what is asked for may stay unanswered.
 	Retry, AskTTL time.Duration
-	// Late is how many gangs that are late may hold a place at once where nobody else does.
+	// Late is how many gangs that are late may hold a place at once, where nobody does by age.
 	Late int
 }
 
@@ -53,6 +52,7 @@ type Planner struct {
 	// reserved jobs are served, in order; spare is room for the next such list.
 	reserved, spare []reservation
 	late
+	order
 	survey
 }
 
@@ -78,6 +78,8 @@ type Job struct {
 	heldSince    quantity.Instant
 	// planned: its placement is later, and better than what the market could give it now.
 	planned bool
+	// index of it where that is greatest, for each of its slices.
+	index int64
 }
 
 // Slice is one slice as a planner keeps it; whoever owns the slice holds it, with its side as the Supply.
@@ -95,7 +97,7 @@ type Slice struct {
 
 // New makes a planner over the slices of a floor.
 func New(cfg Config, floor *market.Floor, sale Sale) *Planner {
-	return &Planner{cfg: cfg, floor: floor, sale: sale}
+	return &Planner{cfg: cfg, floor: floor, sale: sale, order: newOrder(cfg.Gangs && floor.Indexes())}
 }
 
 // Placement is where a job's time is reserved, or will be; ok is false if it is no reserved job.
@@ -126,19 +128,6 @@ func (j *Job) Refused(now quantity.Instant) {
 // width is how many slices it needs at once.
 func (j *Job) width() int { return max(1, j.Spec().Slices) }
 
-// older orders jobs as they are served: by priority, then age.
-func older(a, b *Job) int {
-	return policy.ByAge(
-		&policy.Candidate{Job: a.Name(), Priority: a.Spec().Priority, Submitted: a.Submitted()},
-		&policy.Candidate{Job: b.Name(), Priority: b.Spec().Priority, Submitted: b.Submitted()},
-	)
-}
-
-// inLine ranks them so.
-var inLine = ranking.Order[*Job]{ //nolint:gochecknoglobals // read-only by use; Go has no constant structs
-	Compare: older, Key: func(j *Job) ranking.Key { return ranking.Key{policy.Age(j.Spec().Priority, j.Submitted())} },
-}
-
 // Invalidate says that something has changed that the plan rests on.
 func (pl *Planner) Invalidate() { pl.replan = true }
 
@@ -159,9 +148,10 @@ func (pl *Planner) InvalidateSlice(s *Slice) {
 
 // LineUp brings the line of rigid jobs up to date. Those that join it are sorted into it together.
 func (pl *Planner) LineUp() {
+	pl.relist()
 	if pl.unlined.Len() > 0 {
 		pl.unlined.Drain(pl.queueUp)
-		pl.line.Settle(inLine)
+		pl.line.Settle(pl.inLine)
 	}
 }
 
@@ -189,7 +179,7 @@ func (pl *Planner) Anew(jobs []*Job) {
 	for _, j := range jobs {
 		pl.queueUp(j)
 	}
-	pl.line.Settle(inLine)
+	pl.line.Settle(pl.inLine)
 	for _, s := range pl.slices {
 		s.pending = nil
 	}
@@ -207,10 +197,11 @@ func (pl *Planner) queueUp(j *Job) {
 	waits := j.Waiting() && pl.cfg.Lines(j.width())
 	switch {
 	case waits && !j.lined:
-		pl.line.Gather(inLine, 0, j)
+		j.index = pl.indexOf(j)
+		pl.line.Gather(pl.inLine, 0, j)
 		j.lookedAt = 0
 	case !waits && j.lined:
-		pl.line.Remove(inLine, j)
+		pl.line.Remove(pl.inLine, j)
 	}
 	j.lined = waits
 	pl.expect(j)
@@ -310,7 +301,7 @@ func (pl *Planner) serve(now quantity.Instant) {
 	}
 }
 
-// findReserved takes the first rigid jobs by age that can run somewhere on what is there. Where nobody holds a reservation only
+// findReserved takes the first rigid jobs in line that can run somewhere on what is there. Where nobody holds a reservation only
 // gangs are served, which answer no windows, and those alone that can start now.
 func (pl *Planner) findReserved(now quantity.Instant) {
 	most := min(pl.cfg.Reserve, deepest)
@@ -324,6 +315,10 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 	hopeless := most > 0
 	pl.hopeless, pl.fresh = false, pl.fresh[:0]
 	pl.serveLate(now)
+	if pl.byIndex {
+		pl.serveInOrder(now)
+		return
+	}
 	for j := range pl.line.All() {
 		if most == 0 && j.width() == 1 || j.isLate || j.Waits(now) != market.Eligible {
 			hopeless = false
@@ -349,8 +344,12 @@ func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func()
 		pl.alter(&old)
 	}
 	if !serves {
-		if found {
+		switch {
+		case !found:
+		case j.place.Start > now:
 			pl.ready = min(pl.ready, j.place.Start)
+		default: // it is free, for somebody else
+			pl.ready = min(pl.ready, now.Add(pl.cfg.Retry))
 		}
 		return found
 	}

@@ -49,7 +49,7 @@ func (f *Floor) outlook(j *Job, c *Class) (o policy.Outlook, runs bool) {
 		return policy.Outlook{}, false
 	}
 	return policy.Outlook{
-		Worth: quantity.MulDiv(job1, precedence(spec.Priority), precedence(0)), Left: f.left(j, speed),
+		Worth: worth(spec), Left: f.left(j, speed),
 		Advantage: c.advantage(spec), Best: f.advantage(spec),
 	}, true
 }
@@ -58,17 +58,27 @@ func (f *Floor) outlook(j *Job, c *Class) (o policy.Outlook, runs bool) {
 // millisecond and the highest priority stay within 63 bits.
 const job1 = 1 << 50
 
+// worth of having a job over, which its priority decides.
+func worth(spec *job.Spec) int64 {
+	return quantity.MulDiv(job1, precedence(spec.Priority), precedence(0))
+}
+
 // left is the time that what is unsold of a job takes at a speed above 0.
 func (f *Floor) left(j *Job, speed int64) time.Duration {
-	switch spec := j.Spec(); {
-	case spec.Kind != job.Rigid:
-		v := j.View()
-		return time.Duration(quantity.MulDiv(int64(v.RunTime(v.Left(), speed)), f.slowdown(j, &v), 1000))
-	case spec.Walltime == 0:
-		return f.cfg.Horizon // nobody knows: neither before all others nor for ever behind them
-	default:
-		return spec.WalltimeAt(speed)
+	spec := j.Spec()
+	if spec.Kind == job.Rigid {
+		return f.rigidLeft(spec, speed)
 	}
+	v := j.View()
+	return time.Duration(quantity.MulDiv(int64(v.RunTime(v.Left(), speed)), f.slowdown(j, &v), 1000))
+}
+
+// rigidLeft is the same of a rigid job.
+func (f *Floor) rigidLeft(spec *job.Spec, speed int64) time.Duration {
+	if spec.Walltime == 0 {
+		return f.cfg.Horizon // nobody knows: neither before all others nor for ever behind them
+	}
+	return spec.WalltimeAt(speed)
 }
 
 // advantage of a job on a class is its speed there over the class's own, in millionths: what it makes of what the slice is.

@@ -166,6 +166,11 @@ func (f *Floor) FirstLate(now quantity.Instant) Turn {
 	return first
 }
 
+// LateWaits says whether somebody is late who may be given the next window that it can use.
+func (f *Floor) LateWaits(now quantity.Instant) bool {
+	return f.Credit(now) > 0 && f.FirstLate(now) != Nobody()
+}
+
 // couldUse says whether some class has windows for a job. An agent may be silent: nobody waits for it.
 func (f *Floor) couldUse(now quantity.Instant, j *Job) bool {
 	if j.Spec().External || j.Ineligible(now) != Eligible {

@@ -26,7 +26,7 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 		w.config.Starvation = starvation.Limit{
 			After: time.Duration(whole("after", 40, 150)) * time.Second, Slowdown: int64(whole("slowdown", 1, 2)), Share: int64(whole("share", 150, 500)), Places: whole("places", 1, 2),
 		}
-		w.config.Policy, w.config.Rigid = shortest.Policy{}, backfill.Discipline{Overtake: true}
+		w.config.Policy, w.config.Rigid = shortest.Policy{}, rapid.SampledFrom([]backfill.Discipline{{Overtake: true}, byDefault(rt)}).Draw(rt, "rigid")
 		if rapid.Bool().Draw(rt, "jasda") {
 			w.config.Market = &market.Config{Payment: market.Free}
 		}
@@ -43,6 +43,7 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 				long = append(long, rigid(t, name, time.Duration(whole("walltime", 30, 90))*time.Second, 300, n))
 			}
 		}
+		wides := n > 1 && rapid.Bool().Draw(rt, "wides") // every other short job is a gang
 		came, ended := map[job.ID]quantity.Instant{}, map[job.ID]quantity.Instant{}
 		submit := func(s *job.Spec) { came[s.Name] = w.now; w.submit(s) }
 		for len(ended) < len(long) {
@@ -50,7 +51,11 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 				rt.Fatalf("after %v only %v are over", w.now, ended)
 			}
 			for len(w.adopted)-len(w.closed) < len(long)+5 {
-				submit(items(t, fmt.Sprintf("short%05d", len(w.adopted)), 20, 100, 1))
+				if name := fmt.Sprintf("short%05d", len(w.adopted)); wides && len(w.adopted)%2 == 0 {
+					submit(rigid(t, name, 20*time.Second, 100, n))
+				} else {
+					submit(items(t, name, 20, 100, 1))
+				}
 			}
 			if i := len(came) / 20; i <= len(long) && i > 0 && came[long[i-1].Name] == 0 {
 				submit(long[i-1])
@@ -90,4 +95,13 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			}
 		}
 	})
+}
+
+// byDefault is the discipline that is had when none is named.
+func byDefault(t fataler) backfill.Discipline {
+	d, err := backfill.Named(backfill.Default)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return d
 }

@@ -33,7 +33,7 @@ func TestHonestJobsEndWhateverOthersSay(t *testing.T) {
 		// A job that is served in turn with five others, and takes an eighth of its rest each time, is served some forty times: in
 		// windows of ten minutes that alone is more than a day.
 		w.config.Horizon = 2 * time.Minute
-		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, {Reserve: 1}}).Draw(rt, "rigid")
+		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, byDefault(rt), {Reserve: 1}}).Draw(rt, "rigid")
 		w.z, w.draw = w.make(), draw
 		w.loss = rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "loss")
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(3)}})

@@ -115,7 +115,7 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 			}})
 		}
 		w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy")
-		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, {Reserve: 1}, {Reserve: 2, Overtake: true}, {Reserve: 99, Overtake: true}}).Draw(rt, "rigid")
+		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, byDefault(rt), byDefault(rt), {Reserve: 1}, {Reserve: 2, Overtake: true}, {Reserve: 99, Overtake: true}}).Draw(rt, "rigid")
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.config.Starvation = drawLimit(draw)
 		w.z, w.twin, w.draw = w.make(), &twin{}, draw

@@ -71,7 +71,8 @@ func (b *Budget) Credit() int64 { return b.credit }
 // Spend takes out what something costs, whether it is there or not; what was not used comes back as a negative cost.
 func (b *Budget) Spend(cost int64) { b.credit = min(b.credit-cost, b.full()) }
 
-// Solvent is when there is credit beyond a cost if nothing is spent: no later than that, and no earlier than the instant that it was filled to.
+// Solvent is when there is credit beyond a cost if nothing is spent: no later than that, and where there is not enough no earlier than when it is filled
+// again, a millisecond behind the last time.
 func (b *Budget) Solvent(cost int64) quantity.Instant {
 	switch rate := b.capacity * b.share; {
 	case b.credit > cost:
@@ -79,7 +80,7 @@ func (b *Budget) Solvent(cost int64) quantity.Instant {
 	case rate <= 0 || cost >= b.full():
 		return quantity.Never
 	default:
-		return b.at.Add(time.Duration(min(quantity.MulDiv(cost-b.credit, 1000, rate), longest.Milliseconds())) * time.Millisecond)
+		return b.at.Add(time.Duration(min(max(1, quantity.MulDiv(cost-b.credit, 1000, rate)), longest.Milliseconds())) * time.Millisecond)
 	}
 }
 

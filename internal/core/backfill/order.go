@@ -1,0 +1,163 @@
+package backfill
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
+)
+
+// Where the policy has an index gangs stand in one order with all others (adr 0031): a gang is given a place, and keeps it until it starts,
+// when its slices are worth as much with it as they are to those that wait for windows of them. So a gang that is over soon goes before
+// long jobs, and a long or wide one waits while shorter ones come, until it is late. Without an index the oldest keeps a place.
+
+// mostHolders is how many gangs keep a place at once by what they are worth.
+const mostHolders = 4
+
+// order is what a planner keeps of the order of gangs.
+type order struct {
+	// inLine ranks the jobs of the line.
+	inLine ranking.Order[*Job]
+	// byIndex: by the policy's index, else by age.
+	byIndex bool
+	// classes there were when the indexes of those in the line were found.
+	classes int
+	// worthy keep a place by what they are worth, in the order in which they were given it.
+	worthy, spareWorthy []*Job
+	// contenders is room for indexes.
+	contenders []int64
+}
+
+func newOrder(byIndex bool) order {
+	o := order{byIndex: byIndex, inLine: byAge}
+	if byIndex {
+		o.inLine = byWorth
+	}
+	return o
+}
+
+// older orders jobs by priority, then age.
+func older(a, b *Job) int {
+	return policy.ByAge(
+		&policy.Candidate{Job: a.Name(), Priority: a.Spec().Priority, Submitted: a.Submitted()},
+		&policy.Candidate{Job: b.Name(), Priority: b.Spec().Priority, Submitted: b.Submitted()},
+	)
+}
+
+//nolint:gochecknoglobals // read-only by use; Go has no constant structs
+var (
+	byAge = ranking.Order[*Job]{
+		Compare: older, Key: func(j *Job) ranking.Key { return ranking.Key{policy.Age(j.Spec().Priority, j.Submitted())} },
+	}
+	// byWorth ranks the greatest index first, then by age.
+	byWorth = ranking.Order[*Job]{
+		Compare: older, Key: func(j *Job) ranking.Key { return ranking.Key{^j.index, policy.Age(j.Spec().Priority, j.Submitted())} },
+	}
+)
+
+// indexOf is what each of a gang's slices is worth with it, on the class where that is most.
+func (pl *Planner) indexOf(j *Job) (most int64) {
+	if !pl.byIndex {
+		return 0
+	}
+	for _, c := range pl.floor.Classes() {
+		most = max(most, pl.floor.GangIndex(j.Spec(), c, c.SpeedOf(j.Spec())))
+	}
+	return most
+}
+
+// relist has those in the line stand by the classes that there are now.
+func (pl *Planner) relist() {
+	if !pl.byIndex || pl.classes == len(pl.floor.Classes()) {
+		return
+	}
+	pl.classes = len(pl.floor.Classes())
+	lined := slices.Collect(pl.line.All())
+	pl.line = ranking.List[*Job]{}
+	for _, j := range lined {
+		j.index = pl.indexOf(j)
+		pl.line.Gather(pl.inLine, 0, j)
+	}
+	pl.line.Settle(pl.inLine)
+}
+
+// serveInOrder serves the gangs that are first in order: those that keep a place, and those whose slices are worth most with them, who keep it from now on.
+// While somebody is late who could be given something, nobody else is given a place.
+func (pl *Planner) serveInOrder(now quantity.Instant) {
+	before := pl.worthy
+	pl.worthy = pl.spareWorthy[:0]
+	pl.hopeless, pl.hopelessAt = pl.placeInOrder(now, before), pl.nth
+	clear(before)
+	pl.spareWorthy = before
+}
+
+// placeInOrder does so, given who kept a place before. It says whether there was a placement for nobody, though everybody may be served.
+func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (hopeless bool) {
+	hopeless = true
+	for j := range pl.line.All() {
+		if j.rank > 0 || j.Waits(now) != market.Eligible {
+			hopeless = false // it is late and served, or not to be served
+			continue
+		}
+		held := slices.Contains(before, j)
+		found := pl.consider(now, j, mostHolders, func() bool {
+			return held || pl.outweighs(now, j) && !pl.floor.LateWaits(now)
+		})
+		if j.rank > 0 {
+			pl.worthy = append(pl.worthy, j)
+		}
+		if found && j.rank == 0 || len(pl.worthy) == mostHolders {
+			return false
+		}
+		hopeless = hopeless && !found
+	}
+	return hopeless
+}
+
+// outweighs says whether the slices of a gang's place are worth as much with it as they are to as many of those that are first in line for
+// windows of them, as long as their time is free.
+func (pl *Planner) outweighs(now quantity.Instant, j *Job) bool {
+	var gang, others sum
+	for _, c := range pl.floor.Classes() {
+		n, length := 0, time.Duration(0)
+		for _, s := range j.place.Slices {
+			if s.Class() == c {
+				gang.add(pl.floor.GangIndex(j.Spec(), c, j.place.Speed))
+				n, length = n+1, max(length, s.freeFrom(j.place.Start))
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		pl.contenders = pl.floor.Contenders(now, c, length, n, pl.contenders[:0])
+		for _, x := range pl.contenders {
+			others.add(x)
+		}
+	}
+	return !gang.less(others)
+}
+
+// freeFrom is how long the slice is free from an instant on, as the last plan saw it.
+func (s *Slice) freeFrom(t quantity.Instant) time.Duration {
+	for i := range s.surveyed {
+		if g := &s.surveyed[i]; g.Start <= t && t < g.End {
+			return g.End.Sub(t)
+		}
+	}
+	return 0
+}
+
+// sum of indexes, which may take 128 bits.
+type sum struct{ high, low uint64 }
+
+func (s *sum) add(x int64) {
+	var carry uint64
+	s.low, carry = bits.Add64(s.low, uint64(x), 0) //nolint:gosec // an index is at least 0
+	s.high += carry
+}
+
+func (s sum) less(t sum) bool { return s.high < t.high || s.high == t.high && s.low < t.low }
