@@ -155,47 +155,23 @@ func (p *page) worst(done []result, others func(r *result, x float64, metric str
 // reasons for the losses.
 const reasons = `Why:
 
-- *Nothing to cut.* Where few jobs may be cut ours are one more backfill: they serve rigid jobs as EASY does. conservative plans every
-  job where it would end first and leaves a slow slice idle for it; that costs utilization and wins time.
-- *Stopping against not stopping.* migrate stops running work in the instant in which a short job comes; sja waits for the end of a
-  window, for half of the horizon on average. Where there are always windows about to end (bursts, queues) that matters little; in a
-  calm cluster it is most of the wait. A shorter horizon buys it back for overhead (see Horizon). migrate needs jobs that can be
-  stopped at any moment, and is told everything for nothing.
-- *Shortest first.* Planners that take whole jobs by declared length (sjf, saf; srpt, which also stops work) end jobs much sooner than ours, in the
-  mean and for their work, and come within one and a half to two times of what no schedule betters. Ours give time to who has had
-  little: jobs begin soon, and then share the slices, piece by piece, with all others that have begun. jasda still
-  begins jobs soonest where they come in bursts; it does not end them soonest. las, which knows no lengths and shares time as well, has the same shape as sja.
-  The price of shortest first is paid in waits of the longest jobs (wait, p99: days), which end no later for it than under ours.
-- *Gangs.* A planner gives a gang slices of one class and refuses one that is too wide for every class; ours take any slices
-  of the node, also for those too wide, and the slowest of them holds all the others up. And gangs go before the market: where
-  they are most of the work, jobs that may be cut run in what they leave.
-- *Share of the bound.* It is measured at the end of arrivals. A mechanism that takes the large jobs first has less left over then;
-  sja under fair and jasda take those who have had least.
-- *jasda against sja.* It cuts jobs into more pieces, and pays a restore and a checkpoint for each: more overhead, and a little less of
-  the slices' time is useful. Where these cost a minute and more it has nothing left to gain in waits. Those that it puts off
-  wait longer than under sja (wait, p99).
-- *Long jobs.* A piece that ends its job soon goes before one of a long job: the longest completions (p99) are well above those of the best
-  planner, under jasda as under sja.
+- *Who stops running work* (srpt, las, migrate) gives a slice to a short job in the instant in which it comes. Ours wait for a window, for half of
+  a piece on average, and for all of a rigid job. So the shortest jobs end a little sooner under srpt (completion per work), the more so in a calm
+  cluster, where nothing else makes anybody wait. A shorter horizon buys part of that back for overhead (Horizon). srpt needs jobs that can be stopped at any
+  moment.
+- *The last jobs* (p99, makespan). Shortest first is paid for by the longest jobs, under ours as under sjf and srpt; first come, conservative and
+  fair end them sooner, and the mean job several times later (Objectives).
+- *Memory utilization and fragmentation.* Ours take the slice on which a job is fast for what the slice is, not the one that it fills.
+  More work is done so (share of the bound), with less memory held.
+- *Overhead.* Who cuts jobs pays a restore and a checkpoint for a piece; planners that stop nothing pay neither.
+- *Gangs.* A place for a gang is kept while its slices come free one by one, which costs a little of what shortest-first without places has. And the planners
+  refuse a gang that is wider than every class; ours run it on slices of several, where the slowest holds all the others up.
 
-What jasda's lead is owed to, as the studies of its settings show on the traces:
-
-- *Its order.* It serves jobs that have had little, in pieces that give the slice back soon or end their job. Rigid jobs bid too, as a
-  whole: so it leads also where nothing may be cut. Planners that take jobs by their length have most of this lead, without any
-  market. With the weights of the definition's example (time, memory, age) the lead over sja is gone (What the system values).
-- *What owners declare.* What is short is so by declared run times. Errors of them cost some of the lead in waits, and little in completion
-  (Errors of declared run times, JASDA).
-- *Several variants*, for the waits: with one for each window jobs wait almost twice as long in the mean of three seeds that differ too much
-  to be sure, and end as soon (V_max).
-- *Score, and not score x duration* (T2): times the duration the longest pieces win, which is what brevity is there to prevent. So score is the
-  default.
-- *No queue by waiting.* After an hour nearly everybody has waited too long, and whoever goes first by that rule goes by no score (T3): so
-  the rule is a last resort after three days, which hardly anybody reaches here (T_starve).
-- *Hardly clearing.* Most windows here have no known end, everybody's variants begin where the window does, and the best plan is one
-  variant. So exclusivity, further rounds and payments (all jobs are in one queue) change nothing, and joint clearing next to nothing.
-  Plans matter where windows have an end (What becomes of the later part of a plan).
-
-And lying pays: a group that declares the highest score for everything waits less, believed or not. Calibration takes part of what it
-gains in completion, and the others end later for it (Calibration, and liars).
+jasda and sja under one objective decide alike here: bids go by the index that is sja's order, and windows have no known end, so that the best plan for
+one is a single piece. Variants, exclusivity, rounds, payments and joint clearing change little or nothing, as the tables of JASDA's settings say; what they
+are worth where gaps end is in [leftover.md](leftover.md). Score times duration is worse: the longest pieces win. Under fair the weights decide, and a job's own
+score counts for a quarter: what a group gains by declaring the highest score for everything is in the table (Calibration, and liars) and in
+[incentives.md](incentives.md). Under shortest it counts for nothing.
 
 `
 
