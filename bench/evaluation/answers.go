@@ -167,9 +167,10 @@ const reasons = `Why:
 - *Gangs.* A place for a gang is kept while its slices come free one by one, which costs a little of what shortest-first without places has. And the planners
   refuse a gang that is wider than every class; ours run it on slices of several, where the slowest holds all the others up.
 
-jasda and sja under one objective decide alike here: bids go by the index that is sja's order, and windows have no known end, so that the best plan for
+jasda and sja under one objective decide alike where all jobs are in one queue: bids go by the index that is sja's order, and windows have no known end, so that the best plan for
 one is a single piece. Variants, exclusivity, rounds, payments and joint clearing change little or nothing, as the tables of JASDA's settings say; what they
-are worth where gaps end is in [leftover.md](leftover.md). Score times duration is worse: the longest pieces win. Under fair the weights decide, and a job's own
+are worth where gaps end is in [leftover.md](leftover.md). Among several queues jasda's bids count as far as their queue has credits left, which costs a
+tenth of the mean and helps no queue by the measures here (Objectives, Queues that share fairly). Score times duration is worse: the longest pieces win. Under fair the weights decide, and a job's own
 score counts for a quarter: what a group gains by declaring the highest score for everything is in the table (Calibration, and liars) and in
 [incentives.md](incentives.md). Under shortest it counts for nothing.
 
