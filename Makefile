@@ -88,7 +88,7 @@ baseline: build ## the same, and the results become bench/baseline
 evaluation: ## run every study with 5 seeds and rewrite docs/evaluation.md (make evaluation DATA=../traces; DATA= for generated work)
 	$(GO) run ./bench/evaluation -data "$(DATA)" -seeds 1-5
 
-evaluation-full: ## the same with 20 seeds, which are those of the page as it is committed (about three quarters of an hour on two cores)
+evaluation-full: ## the same with 20 seeds, which are those of the page as it is committed (about an hour on two cores)
 	$(GO) run ./bench/evaluation -data "$(DATA)" -seeds 1-20
 
 leftover: ## fill the gaps of a host scheduler and rewrite docs/leftover.md (make leftover DATA=../traces; about 5 minutes on two cores)

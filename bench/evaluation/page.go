@@ -47,7 +47,7 @@ func (p *page) head(s *settings, done []result) {
 	if s.data != "" {
 		where = "on a composition of published traces (scenario `philly-mig`)"
 	}
-	p.say("Written by `make evaluation`, %s; every figure below comes from that one command. `sluice sim show %s` prints the scenario,\n", where, name)
+	p.say("Written by `make evaluation`, with 20 seeds by `make evaluation-full`, %s; every figure below comes from that one command. `sluice sim show %s` prints the scenario,\n", where, name)
 	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s;\n", seedText(s.seeds))
 	p.say("the first %d of them where a setting is varied. Values are means over seeds with 95%% intervals by Student's t; mechanisms are compared in pairs,\n", fewSeeds)
 	p.say("seed by seed. The order of shortest and of throughput was tried on seeds 1 to 3 of the scenario, that of gangs on 1 to 6,\n")
@@ -156,9 +156,9 @@ func (r *result) pointName(i int, x float64) string {
 	return short(x)
 }
 
-// peers are the baselines that figures show beside ours: what clusters run, and the best known orders that know lengths without
-// and with stopping work, and that know none. The table has the others.
-func peers() []string { return []string{"easy", "sjf-easy", "srpt", "migrate"} }
+// peers are the baselines that figures show beside ours: what clusters run, and the best known orders that know lengths, without
+// and with stopping work. The table has the others.
+func peers() []string { return []string{"easy", "sjf-easy", "srpt"} }
 
 // chart is a metric over the setting, a line for each of ours and of their peers.
 func (r *result) chart(metric string) *report.Chart {

@@ -181,7 +181,7 @@ func studies() []study {
 			points:   swept("WORK.atomizable", "0%", "10%", "20%", "50%", "100%"),
 		},
 		{
-			name: "logs", every: true, title: "Logs that nothing was chosen on", axis: places("log"), traced: true, mechanisms: tough + ",fcfs", charts: headline, table: wide,
+			name: "logs", every: true, title: "Logs that nothing was chosen on", axis: places("log"), traced: true, mechanisms: tough + ",fcfs", table: wide,
 			question: "Every setting of ours was chosen on stretches of Philly's log and on generated work. These other logs were not looked at before: arrivals and run times are theirs, stretched to the same load on the same slices; programs, memory and who may be cut are as ever. In the log of HPC2N the walltimes of rigid jobs are what its users asked for; eight of its processors are a GPU. That of Helios has no jobs: they are those by which its numbers of running jobs grow, with Philly's durations. openb's run times are of a sample.",
 			points: numbered(
 				point{label: "philly"},
