@@ -26,7 +26,7 @@ type order struct {
 	byIndex bool
 	// classes there were when the indexes of those in the line were found.
 	classes int
-	// worthy keep a place by what they are worth, in the order in which they were given it.
+	// worthy keep a place by what they are worth, the best first; spareWorthy is room for the next such list.
 	worthy, spareWorthy []*Job
 	// contenders is room for indexes.
 	contenders []int64

@@ -76,9 +76,12 @@ func (f *Floor) contention(now quantity.Instant, j *Job, c *Class, length time.D
 	if j.active == 0 || j.Spec().External || j.Ineligible(now) != Eligible {
 		return 0
 	}
-	if a, simple := f.answer(j, c); simple && (a.need == never || a.need > length) {
-		return 0
-	} else if _, ok := f.contends(now, j, c); !simple && !ok {
+	a, simple := f.answer(j, c)
+	could := a.need <= length && a.need != never
+	if !simple {
+		_, could = f.contends(now, j, c)
+	}
+	if !could {
 		return 0
 	}
 	return f.index(j, c)
