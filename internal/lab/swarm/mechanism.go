@@ -75,6 +75,9 @@ type Setup struct {
 	Patience time.Duration
 }
 
+// LostAfter is how long an answer may take before what was asked counts as lost: four round trips, and 10 ms for whoever answers.
+func (s Setup) LostAfter() time.Duration { return 8*s.Delay + 10*time.Millisecond }
+
 // Kind is one mechanism.
 type Kind struct {
 	Name string

@@ -28,7 +28,7 @@ func Kind() swarm.Kind {
 		Messages: []swarm.MessageKind{{Name: "submit", Bytes: 48}, {Name: "start", Bytes: 48, Hop: true}, {Name: "state", Bytes: 32}},
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			return &mechanism{
-				c: s.Cluster, port: port, decision: s.Decision, delay: s.Delay, patience: 8*s.Delay + 10*time.Millisecond,
+				c: s.Cluster, port: port, decision: s.Decision, delay: s.Delay, patience: s.LostAfter(),
 				ledger: pool.NewLedger(s.Cluster, 0, s.Cluster.Nodes()), line: line.New(port), draws: prng.New(s.Seed),
 			}, nil
 		},

@@ -66,7 +66,7 @@ func newMechanism(v Variant, s swarm.Setup, port swarm.Port) (*mechanism, error)
 	}
 	n := s.Cluster.Nodes()
 	m := &mechanism{
-		v: v, c: s.Cluster, port: port, cfg: cfg, loop: flow.NewSearch(cfg), retry: 8*s.Delay + 10*time.Millisecond, arbiter: flow.NewArbiter(cfg),
+		v: v, c: s.Cluster, port: port, cfg: cfg, loop: flow.NewSearch(cfg), retry: s.LostAfter(), arbiter: flow.NewArbiter(cfg),
 		gates: make([]gate, s.Gates), zones: make([]zone, s.Cluster.Zones), holds: make([]uint32, n*swarm.MaxSlots), started: make([]uint32, n*swarm.MaxSlots),
 	}
 	m.owes = make([]bool, n)

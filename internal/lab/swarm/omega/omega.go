@@ -36,7 +36,7 @@ func Kind() swarm.Kind {
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			n := s.Cluster.Nodes()
 			m := &mechanism{
-				c: s.Cluster, port: port, decision: s.Decision, period: s.Period, delay: s.Delay, patience: 8*s.Delay + 10*time.Millisecond,
+				c: s.Cluster, port: port, decision: s.Decision, period: s.Period, delay: s.Delay, patience: s.LostAfter(),
 				gates: make([]scheduler, s.Gates), ledger: pool.NewLedger(s.Cluster, 0, n), dirty: make([]bool, s.Cluster.Zones), sent: make([]uint8, n),
 			}
 			for g := range m.gates {

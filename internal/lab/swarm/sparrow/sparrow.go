@@ -31,7 +31,7 @@ func New(name string, d int) swarm.Kind {
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			n := s.Cluster.Nodes()
 			return &mechanism{
-				c: s.Cluster, port: port, seed: s.Seed, d: d, patience: 8*s.Delay + 10*time.Millisecond,
+				c: s.Cluster, port: port, seed: s.Seed, d: d, patience: s.LostAfter(),
 				queues: queue.NewLists[reservation](n), holds: make([]uint32, n*swarm.MaxSlots),
 			}, nil
 		},

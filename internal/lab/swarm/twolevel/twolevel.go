@@ -55,7 +55,7 @@ func Kind() swarm.Kind {
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			n := s.Cluster.PerZone
 			m := &mechanism{
-				c: s.Cluster, port: port, decision: s.Decision, period: s.Period, delay: s.Delay, patience: 8*s.Delay + 10*time.Millisecond,
+				c: s.Cluster, port: port, decision: s.Decision, period: s.Period, delay: s.Delay, patience: s.LostAfter(),
 				gates: make([]scheduler, s.Gates), zones: make([]zone, s.Cluster.Zones), offered: make([]uint8, s.Cluster.Nodes()), wants: make([]bool, s.Gates),
 			}
 			for g := range m.gates {
