@@ -125,11 +125,12 @@ func TestToken(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestLimits: what is too large is refused.
+// TestLimits: what is too large is refused. It is too large by so little that all of it is on its way when the answer comes: of what is
+// not, a client may see a broken connection and no answer.
 func TestLimits(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: apitest.New()})
-	if code, body := post(t, url, "GetJob", `{"name": "`+strings.Repeat("a", 5<<20)+`"}`); code == 200 || code >= 500 {
-		t.Errorf("5 MiB: %d %.200s", code, body)
+	if code, body := post(t, url, "GetJob", `{"name": "`+strings.Repeat("a", 4<<20+16<<10)+`"}`); code < 400 || code >= 500 {
+		t.Errorf("4 MiB and a little: %d %.200s", code, body)
 	}
 	if code, body := post(t, url, "DryRun", `{"job": "`+strings.Repeat("a", 2<<20)+`"}`); code != 400 || !strings.Contains(body, "at most 1048576 are read") {
 		t.Errorf("a job file of 2 MiB: %d %.200s", code, body)
