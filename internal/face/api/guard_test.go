@@ -129,7 +129,7 @@ func TestToken(t *testing.T) {
 // not, a client may see a broken connection and no answer.
 func TestLimits(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: apitest.New()})
-	if code, body := post(t, url, "GetJob", `{"name": "`+strings.Repeat("a", 4<<20+16<<10)+`"}`); code < 400 || code >= 500 {
+	if code, body := post(t, url, "GetJob", `{"name": "`+strings.Repeat("a", 4<<20+16<<10)+`"}`); code != 429 || !strings.Contains(body, "more than 4194304 bytes") {
 		t.Errorf("4 MiB and a little: %d %.200s", code, body)
 	}
 	if code, body := post(t, url, "DryRun", `{"job": "`+strings.Repeat("a", 2<<20)+`"}`); code != 400 || !strings.Contains(body, "at most 1048576 are read") {
