@@ -31,7 +31,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full leftover incentives scale soak kills planted mutants vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover incentives scale peers soak kills planted mutants vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -85,8 +85,11 @@ bench: build ## every benchmark, and a live daemon beside xargs, parallel and Sl
 baseline: build ## the same, and the results become bench/baseline
 	@GO="$(GO)" tools/bench.sh baseline
 
-evaluation: ## run every study with 5 seeds and rewrite docs/evaluation.md (make evaluation DATA=../traces; DATA= for generated work)
+evaluation: laminar ## run every study with 5 seeds and rewrite docs/evaluation.md and docs/laminar.md (make evaluation DATA=../traces; DATA= for generated work)
 	$(GO) run ./bench/evaluation -data "$(DATA)" -seeds 1-5
+
+laminar: ## run Laminar's flow beside its peers on lean nodes and rewrite docs/laminar.md (make laminar DATA=../traces; about 5 minutes on two cores)
+	$(GO) run ./bench/laminar -data "$(DATA)"
 
 evaluation-full: ## the same with 20 seeds, which are those of the page as it is committed (about an hour on two cores)
 	$(GO) run ./bench/evaluation -data "$(DATA)" -seeds 1-20
@@ -99,6 +102,10 @@ incentives: ## play the market with owners who lie and rewrite docs/incentives.m
 
 scale: ## what a thousand jobs cost beside a million, and whether that is within what it has to be (at most 15 minutes on two cores; SCALE=-quick for two)
 	$(GO) run ./bench/scale $(SCALE)
+
+peers: ## the same asks placed by ours and by other schedulers, into docs/benchmarks.md (a module of its own, with their dependencies; about 2 minutes)
+	cd bench/peers && GOWORK=off GOFLAGS="-mod=mod -buildvcs=false" $(GO) build -o $(CURDIR)/.tmp/peers .
+	.tmp/peers -write docs/benchmarks.md
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 

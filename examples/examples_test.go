@@ -95,13 +95,13 @@ func (b *bench) piece(from, to int64, act func(*exec.Cmd)) int64 {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
-	output, checkpoint, progress := b.path("running"), b.path(fmt.Sprintf("checkpoint-%d", from)), b.path("progress.json")
+	output, checkpoint, progress, notice := b.path("running"), b.path(fmt.Sprintf("checkpoint-%d", from)), b.path("progress.json"), b.path("notice.json")
 	for _, dir := range []string{output, checkpoint, b.path("output")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			b.t.Fatal(err)
 		}
 	}
-	_ = os.Remove(progress)
+	_, _ = os.Remove(progress), os.Remove(notice)
 
 	cmd := exec.CommandContext(ctx, b.spec.Launch.Command[0], b.spec.Launch.Command[1:]...)
 	cmd.Dir = b.path("work")
@@ -111,7 +111,7 @@ func (b *bench) piece(from, to int64, act func(*exec.Cmd)) int64 {
 	cmd.Env = append(os.Environ(),
 		"PYTHONDONTWRITEBYTECODE=1", "SLUICE_JOB="+b.e.name, "SLUICE_SUBJOB=1-1", fmt.Sprintf("SLUICE_FROM=%d", from), fmt.Sprintf("SLUICE_TO=%d", to),
 		"SLUICE_DEADLINE="+time.Now().Add(time.Hour).Format(time.RFC3339Nano), "SLUICE_MEMORY_BYTES=1073741824",
-		"SLUICE_PROGRESS_FILE="+progress, "SLUICE_OUTPUT_DIR="+output, "SLUICE_CHECKPOINT_DIR="+checkpoint)
+		"SLUICE_PROGRESS_FILE="+progress, "SLUICE_NOTICE_FILE="+notice, "SLUICE_OUTPUT_DIR="+output, "SLUICE_CHECKPOINT_DIR="+checkpoint)
 	if b.resume != "" {
 		cmd.Env = append(cmd.Env, "SLUICE_RESUME_DIR="+b.resume)
 	}
@@ -207,7 +207,7 @@ func (b *bench) damage() {
 	}
 }
 
-// TestEndedEarly sends the signal of the deadline in the middle: the program yields, and the rest is done by others.
+// TestEndedEarly tells the program in the middle, as its supervisor does at the deadline, to yield: it does, and the rest is done by others.
 func TestEndedEarly(t *testing.T) {
 	for _, e := range examples() {
 		if e.kind == job.Rigid {
@@ -223,6 +223,14 @@ func TestEndedEarly(t *testing.T) {
 						break
 					}
 					time.Sleep(5 * time.Millisecond)
+				}
+				until := time.Now().Add(time.Minute).UTC().Format(time.RFC3339)
+				said := fmt.Sprintf(`{"sequence":1,"kind":"yield","until":%q,"uptime":1e9,"why":"its lease ends"}`, until)
+				if err := os.WriteFile(b.path("notice.new"), []byte(said), 0o600); err != nil {
+					t.Error(err)
+				}
+				if err := os.Rename(b.path("notice.new"), b.path("notice.json")); err != nil {
+					t.Error(err)
 				}
 				if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {
 					t.Error(err)

@@ -43,8 +43,8 @@ func effects(n int) int {
 func (h *handler) flat(now quantity.Instant, m protocol.Message, out *protocol.Out) {
 	h.seen += uint64(m.Kind)
 	h.last = now
-	for range effects(int(m.Ask)) {
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Redeem, Ask: h.seen})
+	for range effects(int(m.Session)) {
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Redeem, Session: h.seen})
 	}
 }
 
@@ -68,7 +68,7 @@ func (h *handler) appended(now quantity.Instant, m input, out []input) []input {
 }
 
 func message(n int) protocol.Message {
-	return protocol.Message{Kind: protocol.Kind(n%5 + 1), Ask: uint64(n)}
+	return protocol.Message{Kind: protocol.Kind(n%5 + 1), Session: uint64(n)}
 }
 
 func BenchmarkContract(b *testing.B) {

@@ -55,7 +55,7 @@ func (p *page) head(s *settings, done []result) {
 	p.say("([below](#logs-that-nothing-was-chosen-on)).\n\n")
 	p.say("Mechanisms are judged by completion. The wait until a job first starts stands in the tables, with a caveat: who cuts jobs shortens it by\n")
 	p.say("that alone, whether they end sooner or not.\n\n")
-	p.say("All of it is about slices that are Sluice's own; [leftover.md](leftover.md) is about slices that it borrows from a host scheduler.\n\n")
+	p.say("All of it is about slices that are Sluice's own; [leftover.md](leftover.md) is about slices that it borrows from a host scheduler, and [laminar.md](laminar.md) about short tasks on very many nodes.\n\n")
 	for i := range done {
 		if done[i].name == mainStudy {
 			p.answer(&done[i])

@@ -49,7 +49,7 @@ func play(ctx context.Context, m market.Config, seed uint64, moves []move) (*out
 	specs := workload.Specs{Agents: true, Grace: 2 * time.Second, TauMin: 20 * time.Second}
 	agents := map[string]bidder.Strategy{}
 	world, err := sim.New(sim.Options{
-		Gate: g, Zones: []actor.ZoneAt{{ID: "zone", Zone: z}}, Seed: seed, Observer: watch,
+		Gates: actor.OneGate(g), Zones: []actor.ZoneAt{{ID: "zone", Zone: z}}, Seed: seed, Observer: watch,
 		Nodes:  []sim.Node{{ID: "n", Actor: node.New(node.Config{ID: "n", Zone: "zone", Horizon: horizon, GrantTTL: 200 * time.Millisecond}), Slices: cluster()}},
 		Source: &list{jobs: jobs},
 		Spec:   func(j *workload.Job) (*job.Spec, error) { return specs.Spec(j, j.Name()) },
@@ -68,7 +68,7 @@ func play(ctx context.Context, m market.Config, seed uint64, moves []move) (*out
 	for o := range owners {
 		q := protocol.Queue{Name: fmt.Sprint("q", o), Weight: 1}
 		world.At(0, protocol.Message{
-			Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person, ID: "study"}, To: protocol.Address{Role: protocol.Gate}, Request: "queue " + q.Name, Queue: &q,
+			Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person, ID: "study"}, To: protocol.Address{Role: protocol.Gate}, Body: &protocol.QueueSetting{Request: "queue " + q.Name, Queue: &q},
 		})
 	}
 	if _, err := world.RunOut(ctx, begins.Add(limit)); err != nil {

@@ -109,14 +109,14 @@ func TestResponses(t *testing.T) {
 		{response{shade: 500}, []uint32{1, 2, 3}, 200}, {response{keep: longest, shade: 1000}, []uint32{2, 3}, 600},
 		{response{keep: shortest}, []uint32{1, 3}, 1_000_000},
 	} {
-		turn := bidder.Turn{Call: &protocol.Call{}, Answers: []protocol.Message{{Variants: variants()}}}
+		turn := bidder.Turn{Call: &protocol.Call{}, Answers: []protocol.Message{{Body: &protocol.Proposal{Variants: variants()}}}}
 		c.r.Change(&turn)
 		var ids []uint32
-		for _, v := range turn.Answers[0].Variants {
+		for _, v := range turn.Answers[0].Body.(*protocol.Proposal).Variants {
 			ids = append(ids, v.ID)
 		}
-		if !reflect.DeepEqual(ids, c.ids) || turn.Answers[0].Variants[0].Score != c.first {
-			t.Errorf("%s: %+v", c.r.String(1), turn.Answers[0].Variants)
+		if !reflect.DeepEqual(ids, c.ids) || turn.Answers[0].Body.(*protocol.Proposal).Variants[0].Score != c.first {
+			t.Errorf("%s: %+v", c.r.String(1), turn.Answers[0].Body.(*protocol.Proposal).Variants)
 		}
 	}
 	seen := map[string]bool{}

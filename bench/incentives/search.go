@@ -42,14 +42,14 @@ func (r response) Change(t *bidder.Turn) {
 	}
 	better := func(a, b time.Duration) bool { return r.keep == longest && a > b || r.keep == shortest && a < b }
 	var out []protocol.Variant
-	for _, v := range t.Answers[0].Variants {
+	for _, v := range t.Answers[0].Body.(*protocol.Proposal).Variants {
 		if i := slices.IndexFunc(out, func(o protocol.Variant) bool { return o.Window == v.Window }); i < 0 {
 			out = append(out, v)
 		} else if better(v.Wall, out[i].Wall) {
 			out[i] = v
 		}
 	}
-	t.Answers[0].Variants = out
+	t.Answers[0].Body.(*protocol.Proposal).Variants = out
 }
 
 // candidates is the grid that is searched.

@@ -118,7 +118,7 @@ func TestSeedsAreWhatTheActorsWrite(t *testing.T) {
 	want.gate.Recover(1, &out)
 	want.zone.Recover(1, &out)
 	// What is impossible is only known once the gate knows of slices.
-	want.gate.Step(1, protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: gateAt, Slices: []protocol.Slice{{ID: "s", Capacity: vector(24), Speed: 1000}}}, &out)
+	want.gate.Step(1, protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: gateAt, Body: &protocol.Stock{Slices: []protocol.Slice{{ID: "s", Capacity: vector(24), Speed: 1000}}}}, &out)
 	var list []protocol.Fact
 	if err := s.each(func(facts []protocol.Fact) error { list = append(list, facts[0]); return nil }); err != nil {
 		t.Fatal(err)
@@ -129,13 +129,13 @@ func TestSeedsAreWhatTheActorsWrite(t *testing.T) {
 		spec := *f.Spec
 		spec.Name = f.Job
 		want.gate.Step(f.At, protocol.Message{
-			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: gateAt, Request: f.Request, Job: f.Job, Spec: &spec, Digest: f.Digest,
+			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: gateAt, Body: &protocol.Submission{Request: f.Request, Spec: &spec, Digest: f.Digest}, Job: f.Job,
 		}, &out)
 		for pending := out.Effects; len(pending) > 0; {
 			m := pending[0]
 			pending = pending[1:]
-			if m.Err != nil {
-				t.Fatalf("job %s is refused: %v", f.Job, m.Err)
+			if reply, ok := m.Body.(*protocol.Receipt); ok && reply.Err != nil {
+				t.Fatalf("job %s is refused: %v", f.Job, reply.Err)
 			}
 			var next protocol.Out
 			switch m.To {

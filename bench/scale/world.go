@@ -193,7 +193,7 @@ func (w *world) open(ctx context.Context) error {
 				Speed: s.speed, Simulated: true,
 			})
 		}
-		w.send(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: a.ID}, To: a, Slices: have})
+		w.send(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: a.ID}, To: a, Body: &protocol.Stock{Slices: have}})
 		if err := w.settle(ctx); err != nil {
 			return err
 		}
@@ -263,13 +263,13 @@ func (w *world) spread(p int) {
 		case protocol.Archive:
 			w.archive(m)
 		case protocol.Timer:
-			if at := max(m.At, w.now); at < w.parties[p].wake {
+			if at := max(m.Body.(*protocol.Moment).At, w.now); at < w.parties[p].wake {
 				w.parties[p].wake = at
 				w.plan(event{at: at, party: p})
 			}
 		case protocol.Person:
-			if m.Err != nil {
-				w.refused, w.refusal = w.refused+1, m.Err
+			if err := m.Body.(*protocol.Receipt).Err; err != nil {
+				w.refused, w.refusal = w.refused+1, err
 			}
 		}
 	}
@@ -287,7 +287,7 @@ func (w *world) plan(e event) {
 // execute is the executor of every node.
 func (w *world) execute(m *protocol.Message) {
 	say := func(a protocol.Message) {
-		a.From, a.To, a.Token, a.Job, a.Generation, a.Slice = m.To, m.From, m.Token, m.Job, m.Generation, m.Slice
+		a.From, a.To, a.Token, a.Job, a.Generation = m.To, m.From, m.Token, m.Job, m.Generation
 		w.send(a)
 	}
 	r := w.runs[m.Token]
@@ -298,13 +298,15 @@ func (w *world) execute(m *protocol.Message) {
 		}
 		r = &courseOf{start: *m, begin: w.now}
 		w.runs[m.Token] = r
-		say(protocol.Message{Kind: protocol.Started, At: w.now})
-		w.plan(event{at: w.now.Add(max(time.Second, m.Plan.Wall-time.Duration(w.draw.IntN(5000))*time.Millisecond)), run: r})
+		say(protocol.Message{Kind: protocol.Started, Body: &protocol.Beginning{At: w.now}})
+		w.plan(event{at: w.now.Add(max(time.Second, m.Body.(*protocol.Work).Plan.Wall-time.Duration(w.draw.IntN(5000))*time.Millisecond)), run: r})
 	case protocol.Deadline:
 		if r != nil && !r.over {
 			r.version++
-			r.start.End, r.start.Range = m.End, m.Range
-			w.plan(event{at: max(w.now, m.End.Add(-10*time.Second)), run: r, version: r.version})
+			moved, work := m.Body.(*protocol.Shift), *r.start.Body.(*protocol.Work)
+			work.End, work.Range = moved.End, moved.Range
+			r.start.Body = &work
+			w.plan(event{at: max(w.now, moved.End.Add(-10*time.Second)), run: r, version: r.version})
 		}
 	case protocol.Stop:
 		if r != nil && !r.over {
@@ -338,16 +340,16 @@ func (w *world) archive(m *protocol.Message) {
 func (w *world) finish(r *courseOf, how job.Outcome) {
 	r.over = true
 	m := &r.start
-	res := &job.Result{Outcome: how, Progress: m.Range.To, Start: r.begin, End: w.now, Peak: m.Demand, Prepare: time.Duration(w.draw.IntN(40)) * time.Millisecond}
-	if how == job.Done && m.Spec.Divisible() && w.draw.IntN(12) == 0 {
-		half := m.Range.From + m.Range.Len()/2
-		res.Outcome, res.Progress = job.Yielded, max(m.Range.From, half-half%m.Spec.Grid)
+	res := &job.Result{Outcome: how, Progress: m.Body.(*protocol.Work).Range.To, Start: r.begin, End: w.now, Peak: m.Body.(*protocol.Work).Demand, Prepare: time.Duration(w.draw.IntN(40)) * time.Millisecond}
+	if how == job.Done && m.Body.(*protocol.Work).Spec.Divisible() && w.draw.IntN(12) == 0 {
+		half := m.Body.(*protocol.Work).Range.From + m.Body.(*protocol.Work).Range.Len()/2
+		res.Outcome, res.Progress = job.Yielded, max(m.Body.(*protocol.Work).Range.From, half-half%m.Body.(*protocol.Work).Spec.Grid)
 	}
 	if how == job.Stopped {
-		res.Progress = m.Range.From
+		res.Progress = m.Body.(*protocol.Work).Range.From
 	}
-	res.Checkpoint = m.Spec.Kind == job.Steps && res.Progress > m.Range.From
-	w.send(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Slice: m.Slice, Range: m.Range, Result: res})
+	res.Checkpoint = m.Body.(*protocol.Work).Spec.Kind == job.Steps && res.Progress > m.Body.(*protocol.Work).Range.From
+	w.send(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
 }
 
 // next goes on to the next instant at which something happens; false if there is none.
@@ -383,16 +385,16 @@ func (w *world) submit() {
 	to := protocol.Address{Role: protocol.Gate}
 	person := protocol.Address{Role: protocol.Person, ID: name}
 	w.send(protocol.Message{
-		Kind: protocol.Submit, From: person, To: to, Request: name, Job: job.ID(name), Spec: specOf(w.specs, w.draw.IntN(shapes), name), Digest: name,
+		Kind: protocol.Submit, From: person, To: to, Body: &protocol.Submission{Request: name, Spec: specOf(w.specs, w.draw.IntN(shapes), name), Digest: name}, Job: job.ID(name),
 	})
 	other := job.ID(w.waiting[w.draw.IntN(len(w.waiting))])
 	switch n % 24 {
 	case 5:
-		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Request: name, Job: other, Flag: true})
+		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Body: &protocol.Pause{Request: name, Held: true}, Job: other})
 	case 11:
-		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Request: name, Job: other})
+		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Body: &protocol.Pause{Request: name}, Job: other})
 	case 17:
-		w.send(protocol.Message{Kind: protocol.Cancel, From: person, To: to, Request: name, Job: other})
+		w.send(protocol.Message{Kind: protocol.Cancel, From: person, To: to, Body: &protocol.Cancellation{Request: name}, Job: other})
 	}
 }
 

@@ -4,9 +4,11 @@
 set -eu
 here=$(dirname "$0")
 work=$(mktemp -d "$PWD/count.XXXXXX") # in the work directory, which is the subjob's own and goes with it
-stop=
 trap 'rm -rf "$work"' EXIT
-trap 'stop=yes' TERM # the deadline is near: finish the ten that are begun, report them, leave
+trap '' TERM # the file says it too, at a time that suits: finish the ten that are begun, report them, leave
+
+# told to yield: see SLUICE_NOTICE_FILE in ../README.md.
+told() { grep -qs '"kind":"yield"' "$SLUICE_NOTICE_FILE"; }
 
 # report N: every unit before N is complete. Replaced by rename, so that nobody reads half of it.
 report() {
@@ -14,10 +16,9 @@ report() {
 	mv "$SLUICE_PROGRESS_FILE.new" "$SLUICE_PROGRESS_FILE"
 }
 
-# batch FROM TO: leaves one output file with a line "unit words checksum" for each unit of [FROM, TO), and reports it. The
-# signal goes to the whole group; the batch in work may finish within the grace.
-batch() (
-	trap '' TERM
+# batch FROM TO: leaves one output file with a line "unit words checksum" for each unit of [FROM, TO), and reports it. It may
+# finish within the grace.
+batch() {
 	sh "$here/make.sh" "$1" "$2" "$work"
 	(cd "$work" && wc -w unit-* && cksum unit-*) | awk '
 		$2 == "total" { next }
@@ -28,7 +29,7 @@ batch() (
 	mv "$work/counts" "$SLUICE_OUTPUT_DIR/$(printf 'counts-%06d' "$1")"
 	rm -f "$work"/unit-*
 	report "$2"
-)
+}
 
 at=$SLUICE_FROM
 while [ "$at" -lt "$SLUICE_TO" ]; do
@@ -36,6 +37,6 @@ while [ "$at" -lt "$SLUICE_TO" ]; do
 	[ "$next" -le "$SLUICE_TO" ] || next=$SLUICE_TO
 	batch "$at" "$next"
 	at=$next
-	[ -z "$stop" ] || [ "$at" -ge "$SLUICE_TO" ] || exit 85
-	sleep "${PACE:-0}" || true # stands for the time that ten units would spend on the device; the signal may end it
+	[ "$at" -ge "$SLUICE_TO" ] || ! told || exit 85
+	sleep "${PACE:-0}" # stands for the time that ten units would spend on the device
 done

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 set -- "$out"/*-*/weights.json
 [ $# = 1 ] && [ -f "$1" ] || { echo "not ok: want one folder with one file weights.json in $out"; exit 1; }
 mkdir "$work/output" "$work/checkpoint"
-env -u SLUICE_RESUME_DIR -u SLUICE_LEASE_FILE TOTAL_STEPS="$total" \
+env -u SLUICE_RESUME_DIR -u SLUICE_LEASE_FILE -u SLUICE_NOTICE_FILE TOTAL_STEPS="$total" \
 	SLUICE_JOB=check SLUICE_SUBJOB=whole SLUICE_FROM=0 SLUICE_TO="$total" SLUICE_DEADLINE=2999-01-01T00:00:00Z \
 	SLUICE_PROGRESS_FILE="$work/progress" SLUICE_OUTPUT_DIR="$work/output" SLUICE_CHECKPOINT_DIR="$work/checkpoint" \
 	python3 -B "$here/train.py"

@@ -26,6 +26,7 @@ A job of kind `steps` resumes from what the last committed subjob left, and repo
 "Once" is a promise about committed output and checkpoints. Anything a program does elsewhere can happen twice.
 """
 
+import collections
 import datetime
 import json
 import os
@@ -34,10 +35,13 @@ import signal
 import sys
 import time
 
-__all__ = ["ContractError", "EXIT_YIELD", "Subjob"]
+__all__ = ["ContractError", "EXIT_YIELD", "Notice", "Subjob", "TRUNCATED", "YIELD"]
 
 #: The exit status that says: I stopped early, what I reported counts, run the rest again.
 EXIT_YIELD = 85
+
+#: Kinds of notices: asked to end by `until` (SIGTERM comes with it); the lease ends earlier than was promised, at `until`.
+YIELD, TRUNCATED = "yield", "truncated"
 
 _REQUIRED = ("SLUICE_JOB", "SLUICE_SUBJOB", "SLUICE_FROM", "SLUICE_TO", "SLUICE_DEADLINE", "SLUICE_PROGRESS_FILE")
 
@@ -46,23 +50,39 @@ class ContractError(Exception):
     """The environment is not that of a subjob, or the program asked for something that the contract excludes."""
 
 
+class Notice(collections.namedtuple("Notice", "kind until uptime why sequence")):
+    """What was done to this subjob, as Subjob.notice() tells it.
+
+    kind      YIELD, TRUNCATED, or a word that this version does not know and that may be left alone
+    until     Unix time in seconds at which the process is killed if it still runs
+    uptime    the same in seconds since the machine was started, which no setting of the clock moves
+    why       for people
+    sequence  numbers what this subjob was told, from 1
+    """
+
+    __slots__ = ()
+
+
 class Subjob:
     """The piece of a job that this process runs: units [from_, to) until deadline.
 
     job            the job's name
     subjob         the subjob's id
     from_, to      the half-open range of units; `to` can grow if the job asked for continuation
-    deadline       Unix time in seconds at which SIGTERM comes at the latest; can move in both directions
+    deadline       Unix time in seconds at which the lease ends; SIGTERM comes the job's grace before it. Can move in both directions
     memory         bytes that the slice has for the whole process tree, 0 if not given
     resume_dir     folder with the last committed checkpoint, read-only; None at first
     checkpoint_dir this subjob's own folder for checkpoints, None if not given
     output_dir     this subjob's own folder for output, None if not given
     """
 
-    def __init__(self, env, clock=time.time):
+    def __init__(self, env, clock=time.time, uptime=None):
         self._clock = clock
+        self._uptime = uptime or _uptime
         self._stop = False
         self._lease_seen = None
+        self._notice = None
+        self._notice_seen = None
         problems = ["%s is not set" % name for name in _REQUIRED if not env.get(name)]
         self.job = env.get("SLUICE_JOB", "")
         self.subjob = env.get("SLUICE_SUBJOB", "")
@@ -77,6 +97,7 @@ class Subjob:
                 problems.append("SLUICE_DEADLINE: %s" % e)
         self._progress_file = env.get("SLUICE_PROGRESS_FILE", "")
         self._lease_file = env.get("SLUICE_LEASE_FILE") or None
+        self._notice_file = env.get("SLUICE_NOTICE_FILE") or None
         self.resume_dir = env.get("SLUICE_RESUME_DIR") or None
         self.checkpoint_dir = env.get("SLUICE_CHECKPOINT_DIR") or None
         self.output_dir = env.get("SLUICE_OUTPUT_DIR") or None
@@ -90,7 +111,7 @@ class Subjob:
         """Reads this process's environment, and from now on takes the given signals as a request to stop.
 
         Every problem is named in one ContractError. Pass the job's warn signal too if it has one (signal.SIGUSR1), or
-        an empty tuple to leave signals alone; handlers can only be set from the main thread.
+        an empty tuple to leave signals alone, SIGTERM's default action included; handlers can only be set from the main thread.
         """
         subjob = cls(os.environ)
         for number in signals:
@@ -118,14 +139,46 @@ class Subjob:
             raise ContractError("lease file %s: want {\"to\": N, \"deadline\": RFC 3339}: %r" % (self._lease_file, e))
         self._lease_seen, self.to, self.deadline = seen, to, deadline
 
+    def notice(self):
+        """What was done to this subjob and holds now, as a Notice; None if nothing.
+
+        It says what a signal can't, and needs no handler; SIGTERM comes all the same, and ends a program that neither
+        handles nor ignores it. Cheap enough to be asked after every step: while nothing has happened it is one call of stat.
+        """
+        if self._notice_file is None:
+            return None
+        try:
+            stat = os.stat(self._notice_file)
+            seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            if seen == self._notice_seen:
+                return self._notice
+            with open(self._notice_file, encoding="utf-8") as f:
+                n = json.load(f)
+            until = parse_time(n["until"])
+            self._notice = Notice(str(n["kind"]), until, float(n["uptime"]), str(n["why"]), int(n["sequence"]))
+        except FileNotFoundError:
+            self._notice = self._notice_seen = None
+            return None
+        except (ValueError, KeyError, TypeError) as e:
+            raise ContractError("notice file %s: %r" % (self._notice_file, e))
+        self._notice_seen = seen
+        return self._notice
+
     def remaining(self):
-        """Seconds until the deadline; negative after it."""
+        """Seconds until the process is killed: to the deadline, or less if it was asked to end. Negative after it."""
         self.refresh()
-        return self.deadline - self._clock()
+        left = self.deadline - self._clock()
+        n = self.notice()
+        if n is not None and n.kind in (YIELD, TRUNCATED):
+            left = min(left, n.uptime - self._uptime())
+        return left
 
     def should_stop(self, need=1.0):
-        """Whether to stop now: a signal came, or less than `need` seconds remain (what a checkpoint takes, say)."""
-        return self._stop or self.remaining() < need
+        """Whether to stop now: it was asked to, or less than `need` seconds remain (what a checkpoint takes, say)."""
+        if self._stop or self.remaining() < need:
+            return True
+        n = self.notice()
+        return n is not None and n.kind == YIELD
 
     def progress(self, n, checkpoint=False):
         """Reports that every unit before n is complete: n in [from_, to], never less than reported before.
@@ -194,6 +247,11 @@ def parse_time(text):
         raise ValueError("%r is not an RFC 3339 time" % text)
     zone = "+00:00" if m[4] in "Zz" else m[4]
     return datetime.datetime.fromisoformat(m[1] + "T" + m[2] + zone).timestamp() + float(m[3] or 0)
+
+
+def _uptime():
+    """Seconds since the machine was started, also those in which it slept."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _integer(env, name, problems):

@@ -79,8 +79,8 @@ func Direction(pkgs []Package) []string {
 // in it, and the market above. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "trp": 3, "job": 4,
-	"forecast": 4, "ends": 5, "protocol": 5, "status": 6, "timeline": 6, "market/score": 6, "market/trust": 6, "market/clearing": 6, "flow": 6, "policy": 7, "atomizer": 7, "capture": 6,
-	"foresight": 7, "actor": 7, "market": 8, "home": 8, "home/view": 9, "backfill": 9, "gate": 10, "zone": 10, "node": 10, "arrangement": 11,
+	"forecast": 4, "ends": 5, "flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7, "market/score": 7, "market/trust": 7, "market/clearing": 7, "gang": 7, "loan": 7, "policy": 8, "atomizer": 8, "capture": 7,
+	"foresight": 8, "actor": 8, "search": 8, "market": 9, "home": 9, "home/view": 10, "backfill": 10, "gate": 11, "zone": 11, "node": 11, "arrangement": 12,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
@@ -131,8 +131,8 @@ var extensionPoints = map[string][]string{
 	"internal/edge/executor":  {"shim"}, // files and layout that the process kind shares with the supervisor
 	"internal/edge/fabric":    nil,
 	"internal/edge/inventory": nil,
-	"internal/edge/journal":   {"disk"},                           // the file system that a log is written to
-	"internal/lab/swarm":      {"line", "pool", "queue", "world"}, // who waits at a scheduler and what it believes, queues, and the simulator that drives them
+	"internal/edge/journal":   {"disk"},                                             // the file system that a log is written to
+	"internal/lab/swarm":      {"fluid", "line", "meter", "pool", "queue", "world"}, // theory beside them, who waits at a scheduler and what it believes, what a call takes, queues, and the simulator that drives them
 	"internal/lab/trace":      nil,
 }
 

@@ -122,15 +122,13 @@ func (a *agents) release(s *session) {
 }
 
 // message is one of a job's agent to its job's home, which the loop knows (Host.route).
-func (a *agents) message(k protocol.Kind, name job.ID, session uint64) protocol.Message {
-	return protocol.Message{Kind: k, From: protocol.Address{Role: protocol.Bidder, ID: string(name)}, To: protocol.Address{Role: protocol.Zone}, Job: name, Session: session}
+func (a *agents) message(k protocol.Kind, name job.ID, session uint64, body protocol.Body) protocol.Message {
+	return protocol.Message{Kind: k, From: protocol.Address{Role: protocol.Bidder, ID: string(name)}, To: protocol.Address{Role: protocol.Zone}, Job: name, Session: session, Body: body}
 }
 
 // attend says to the zone that an agent has come or gone.
 func (a *agents) attend(name job.ID, session uint64, here bool) protocol.Message {
-	m := a.message(protocol.Attend, name, session)
-	m.Flag = here
-	return m
+	return a.message(protocol.Attend, name, session, &protocol.Attendance{Present: here})
 }
 
 // AgentKey is the credential of an external job's agent. Errors: NotFound, Invalid for a job that is not external.
@@ -295,8 +293,7 @@ func (a *agents) answer(name job.ID, s *session, answers []Answer) (notes []stri
 			notes = append(notes, fmt.Sprintf("round %d: the last %d variants were cut off: it looks at %d", said.Round, cut, most))
 			said.Variants = said.Variants[:most]
 		}
-		m := a.message(protocol.Answer, name, s.number)
-		m.Round, m.Variants = said.Round, said.Variants
+		m := a.message(protocol.Answer, name, s.number, &protocol.Proposal{Round: said.Round, Variants: said.Variants})
 		if err := a.try(m); err != nil {
 			return notes, err
 		}

@@ -62,19 +62,21 @@ func (s *session) wake() {
 
 // hear keeps what the zone says, and drops the oldest of its kind where there is too much.
 func (s *session) hear(m *protocol.Message) {
-	switch {
-	case m.Kind == protocol.Announce && m.Call != nil:
+	switch m.Kind {
+	case protocol.Announce:
+		call := m.Body.(*protocol.Call)
 		if len(s.rounds) == keptCalls {
 			s.rounds = slices.Delete(s.rounds, 0, 1)
 		}
-		s.rounds = append(s.rounds, announced{m.Call.Round, m.Call.Most * len(m.Call.Windows)})
+		s.rounds = append(s.rounds, announced{call.Round, call.Most * len(call.Windows)})
 		s.calls++
-		s.events = append(s.events, Event{Call: m.Call, Round: m.Call.Round})
-	case m.Kind == protocol.Told:
-		kept := m.Notices[max(0, len(m.Notices)-keptNotices):]
-		s.dropped += int64(len(m.Notices) - len(kept))
+		s.events = append(s.events, Event{Call: call, Round: call.Round})
+	case protocol.Told:
+		news := m.Body.(*protocol.News)
+		kept := news.Notices[max(0, len(news.Notices)-keptNotices):]
+		s.dropped += int64(len(news.Notices) - len(kept))
 		s.told += len(kept)
-		s.events = append(s.events, Event{Round: m.Round, Notices: kept})
+		s.events = append(s.events, Event{Round: news.Round, Notices: kept})
 		if !slices.ContainsFunc(kept, func(n protocol.Notice) bool { return n.Kind == protocol.Awarded || n.Kind == protocol.Concluded }) {
 			s.bound()
 			return

@@ -56,18 +56,18 @@ func (z *caller) Step(_ quantity.Instant, in protocol.Message, out *protocol.Out
 		out.Effects = append(out.Effects, m)
 	}
 	switch {
-	case in.Kind == protocol.Attend && in.Flag && z.seen[in.Job] != in.Session:
+	case in.Kind == protocol.Attend && in.Body.(*protocol.Attendance).Present && z.seen[in.Job] != in.Session:
 		z.seen[in.Job] = in.Session
-		say(protocol.Message{Kind: protocol.Announce, Call: &protocol.Call{Round: in.Session%1000 + 1, Most: 2, Windows: make([]protocol.Advert, 2)}})
-	case in.Kind == protocol.Answer && len(in.Variants) > 0:
-		m := protocol.Message{Kind: protocol.Told, Round: in.Round}
-		for _, v := range in.Variants {
-			m.Notices = append(m.Notices, protocol.Notice{Kind: protocol.Lost, Variant: v.ID})
+		say(protocol.Message{Kind: protocol.Announce, Body: &protocol.Call{Round: in.Session%1000 + 1, Most: 2, Windows: make([]protocol.Advert, 2)}})
+	case in.Kind == protocol.Answer && len(in.Body.(*protocol.Proposal).Variants) > 0:
+		m := protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: in.Body.(*protocol.Proposal).Round}}
+		for _, v := range in.Body.(*protocol.Proposal).Variants {
+			m.Body.(*protocol.News).Notices = append(m.Body.(*protocol.News).Notices, protocol.Notice{Kind: protocol.Lost, Variant: v.ID})
 		}
 		say(m)
 	case in.Kind == protocol.Answer:
 		z.fact(out, protocol.Fact{Kind: protocol.Ended, Job: in.Job})
-		say(protocol.Message{Kind: protocol.Told, Round: in.Round, Notices: []protocol.Notice{{Kind: protocol.Concluded}}})
+		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: in.Body.(*protocol.Proposal).Round, Notices: []protocol.Notice{{Kind: protocol.Concluded}}}})
 	}
 }
 
@@ -145,7 +145,7 @@ func TestNegotiation(t *testing.T) {
 	if err != nil || len(got.Notes) != 1 {
 		t.Errorf("a second answer: %+v, %v", got, err)
 	}
-	if heard := b.all(protocol.Answer); len(heard) != 1 || len(heard[0].Variants) != 4 || heard[0].Session != session || heard[0].Job != "a" || heard[0].From != (protocol.Address{Role: protocol.Bidder, ID: "a"}) {
+	if heard := b.all(protocol.Answer); len(heard) != 1 || len(heard[0].Body.(*protocol.Proposal).Variants) != 4 || heard[0].Session != session || heard[0].Job != "a" || heard[0].From != (protocol.Address{Role: protocol.Bidder, ID: "a"}) {
 		t.Errorf("the zone heard %+v", heard)
 	}
 	if err := stop(); err != nil {
@@ -250,7 +250,7 @@ func TestTheNewestAgentWins(t *testing.T) {
 		t.Errorf("the newest: %v", err)
 	}
 	list := b.all(protocol.Attend)
-	if len(list) != 2 || list[0].Session != first || list[1].Session != second || !list[1].Flag || len(b.all(protocol.Answer)) != 0 {
+	if len(list) != 2 || list[0].Session != first || list[1].Session != second || !list[1].Body.(*protocol.Attendance).Present || len(b.all(protocol.Answer)) != 0 {
 		t.Errorf("the zone heard %+v", list)
 	}
 }
@@ -263,7 +263,7 @@ func TestSilentAgentIsGone(t *testing.T) {
 		gone := func() (n int) {
 			synctest.Wait()
 			for _, m := range b.all(protocol.Attend) {
-				if !m.Flag {
+				if !m.Body.(*protocol.Attendance).Present {
 					n++
 				}
 			}
@@ -375,10 +375,10 @@ func TestTheAgentOfAnArchivedJob(t *testing.T) {
 func TestMailboxIsBounded(t *testing.T) {
 	s := newSession(1)
 	for i := range 100 {
-		s.hear(&protocol.Message{Kind: protocol.Announce, Call: &protocol.Call{Round: uint64(i), Most: 1, Windows: make([]protocol.Advert, 1)}})
-		s.hear(&protocol.Message{Kind: protocol.Told, Round: uint64(i), Notices: make([]protocol.Notice, 10)})
+		s.hear(&protocol.Message{Kind: protocol.Announce, Body: &protocol.Call{Round: uint64(i), Most: 1, Windows: make([]protocol.Advert, 1)}})
+		s.hear(&protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: uint64(i), Notices: make([]protocol.Notice, 10)}})
 	}
-	s.hear(&protocol.Message{Kind: protocol.Told, Round: 100, Notices: make([]protocol.Notice, 1000)})
+	s.hear(&protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: 100, Notices: make([]protocol.Notice, 1000)}})
 	got := s.take()
 	calls, notices, last := 0, 0, uint64(0)
 	for _, e := range got.Events {
@@ -421,13 +421,13 @@ func TestWhatWasLostWaits(t *testing.T) {
 			h.agents.deliver(&m)
 		}
 		begin = time.Now()
-		say(protocol.Message{Kind: protocol.Told, Notices: []protocol.Notice{{Kind: protocol.Lost}}})
-		say(protocol.Message{Kind: protocol.Told, Notices: []protocol.Notice{{Kind: protocol.Lost}, {Kind: protocol.Awarded}}})
+		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Notices: []protocol.Notice{{Kind: protocol.Lost}}}})
+		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Notices: []protocol.Notice{{Kind: protocol.Lost}, {Kind: protocol.Awarded}}}})
 		if got, took = poll(); len(got.Events) != 2 || took != 0 {
 			t.Errorf("awarded: %+v after %v, want both at once", got, took)
 		}
-		say(protocol.Message{Kind: protocol.Told, Notices: []protocol.Notice{{Kind: protocol.Denied}}})
-		say(protocol.Message{Kind: protocol.Announce, Call: &protocol.Call{Round: round + 1}})
+		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Notices: []protocol.Notice{{Kind: protocol.Denied}}}})
+		say(protocol.Message{Kind: protocol.Announce, Body: &protocol.Call{Round: round + 1}})
 		if got, took = poll(); len(got.Events) != 2 || got.Events[1].Call == nil || took != 0 {
 			t.Errorf("called: %+v after %v, want both at once", got, took)
 		}

@@ -164,7 +164,7 @@ func (a *archivist) file(batch []protocol.Message) bool {
 		ok := len(parts) == 0 || a.change(len(parts), 0, func() error { return a.archive.File(parts) })
 		for i := from; ok && i < to; i++ {
 			m := &batch[i]
-			a.send(protocol.Message{Kind: protocol.Archived, From: a.self, To: m.From, Job: m.Job, Generation: m.Generation, Ask: a.changes})
+			a.send(protocol.Message{Kind: protocol.Archived, From: a.self, To: m.From, Job: m.Job, Generation: m.Generation, Body: &protocol.Archival{Count: a.changes}})
 		}
 		parts, size, from = parts[:0], 0, to
 		return ok

@@ -82,10 +82,10 @@ func (g *librarian) Step(_ quantity.Instant, in protocol.Message, out *protocol.
 	defer g.mu.Unlock()
 	g.heard = append(g.heard, in)
 	if in.Kind == protocol.SetQueue {
-		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: in.Queue})
+		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: in.Body.(*protocol.QueueSetting).Queue})
 	}
 	if in.From.Role == protocol.Person {
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Request: in.Request, Job: in.Job})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: in.Body.(protocol.Requested).RequestID()}, Job: in.Job})
 	}
 	if g.say != nil {
 		out.Effects = append(out.Effects, g.say(&in)...)
@@ -171,8 +171,8 @@ func TestAFilingIsAnsweredWhenItIsDurable(t *testing.T) {
 			t.Fatalf("answers: %+v", got)
 		}
 		size, err := c.Size()
-		if err != nil || got[0].Ask != size.Changes || size.Changes == 0 {
-			t.Errorf("it says change %d of %+v, %v", got[0].Ask, size, err)
+		if err != nil || got[0].Body.(*protocol.Archival).Count != size.Changes || size.Changes == 0 {
+			t.Errorf("it says change %d of %+v, %v", got[0].Body.(*protocol.Archival).Count, size, err)
 		}
 		for _, m := range got {
 			if p, ok, _ := c.Archive.Recall(protocol.Gate, m.Job); !ok || p.Generation != m.Generation {

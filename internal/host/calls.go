@@ -75,12 +75,13 @@ func (c *calls) set(request string, list []waiter) {
 func (c *calls) reply(m protocol.Message, p journal.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.waiting[m.Request]
+	request := m.Body.(*protocol.Receipt).Request
+	list := c.waiting[request]
 	if len(list) == 0 {
 		return
 	}
 	list[0].give(answer{reply: m, position: p})
-	c.set(m.Request, list[1:])
+	c.set(request, list[1:])
 }
 
 // interrupt answers everybody with err and keeps them registered: their replies may still come and must not go to others.
@@ -127,24 +128,22 @@ func (h *Host) call(ctx context.Context, m protocol.Message) (protocol.Message, 
 	return reply, err
 }
 
-// send sends a person's message to an actor. Messages are taken in the order in which they were sent.
+// send sends a person's message, which has a request, to an actor. Messages are taken in the order in which they were sent.
 func (h *Host) send(m protocol.Message) (*call, error) {
 	if t := h.trouble.Load(); t != nil {
 		return nil, t.err()
 	}
-	if m.Request == "" {
-		m.Request = newRequest()
-	}
+	request := m.Body.(protocol.Requested).RequestID()
 	m.From = protocol.Address{Role: protocol.Person}
-	w, err := h.calls.add(m.Request, m.Kind)
+	w, err := h.calls.add(request, m.Kind)
 	if err != nil {
 		return nil, err
 	}
 	if err := h.inbox.call(m); err != nil {
-		h.calls.remove(m.Request, w)
+		h.calls.remove(request, w)
 		return nil, err
 	}
-	return &call{m.Request, w}, nil
+	return &call{request, w}, nil
 }
 
 // answer waits until the answer to a message is durable.
@@ -152,7 +151,7 @@ func (h *Host) answer(ctx context.Context, c *call) (protocol.Message, journal.P
 	select {
 	case a := <-c.waiter:
 		if a.err == nil {
-			a.err = a.reply.Err
+			a.err = a.reply.Body.(*protocol.Receipt).Err
 		}
 		return a.reply, a.position, a.err
 	case <-ctx.Done():
@@ -161,8 +160,11 @@ func (h *Host) answer(ctx context.Context, c *call) (protocol.Message, journal.P
 	}
 }
 
-// newRequest makes an id for a caller that gave none.
-func newRequest() string {
+// named is the request's id, and a new one for a caller that gave none.
+func named(request string) string {
+	if request != "" {
+		return request
+	}
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails (package crypto/rand)
 	return "r-" + hex.EncodeToString(b[:])

@@ -19,7 +19,7 @@ func (h *Host) home(now quantity.Instant, name job.ID) actor.Zone {
 	if len(zones) == 1 {
 		return zones[0].Zone
 	}
-	if z := h.actors.At(h.actors.Gate.Home(name)); z != nil {
+	if z := h.actors.At(h.actors.GateOf(name).Home(name)); z != nil {
 		return z
 	}
 	for i := range zones {
@@ -85,6 +85,18 @@ func (h *Host) zones(now quantity.Instant) []status.Zone {
 			z.Waiting, z.Running = z.Waiting+q.Pending, z.Running+q.Running
 		}
 		z.Homed = z.Waiting + z.Running
+		if k, ok := h.actors.Zones[i].Zone.(actor.Keeper); ok {
+			z.Over = max(0, k.Kept()-z.Homed)
+		}
+		if d, ok := h.actors.Gates[0].Gate.(actor.Drainer); ok {
+			z.Drained = d.Drained(z.ID)
+		}
+		if s, ok := h.actors.Zones[i].Zone.(actor.Searcher); ok {
+			z.Search = s.Searching(now)
+		}
+		if d, ok := h.actors.Gates[0].Gate.(actor.Drawer); ok {
+			d.Drawn(now, z.ID, z.Search)
+		}
 		at[z.ID] = z
 	}
 	for i := range h.actors.Nodes {
@@ -98,7 +110,7 @@ func (h *Host) zones(now quantity.Instant) []status.Zone {
 
 // would is the zone that a job would have its home in if it were submitted now; one that no zone could run is any's to explain.
 func (h *Host) would(spec *job.Spec) actor.Zone {
-	if z := h.actors.At(h.actors.Gate.Draw(spec)); z != nil {
+	if z := h.actors.At(h.actors.GateOf(spec.Name).Draw(spec)); z != nil {
 		return z
 	}
 	return h.actors.Zones[0].Zone

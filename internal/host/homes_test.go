@@ -63,7 +63,7 @@ func severalRig(t *testing.T) (r *rig, b *book, nodes [2]*heardBy) {
 	nodes = [2]*heardBy{{}, {}}
 	r.actors = func() actor.Set {
 		return actor.Set{
-			Gate:  &elsewhere{toyGate{toy{step: accept}}},
+			Gates: actor.OneGate(&elsewhere{toyGate{toy{step: accept}}}),
 			Zones: []actor.ZoneAt{{ID: "z", Zone: &toyZone{}}, {ID: "y", Zone: &caller{book: b, seen: map[job.ID]uint64{}}}},
 			Nodes: []actor.NodeAt{{ID: "n-1", Zone: "z", Node: nodes[0]}, {ID: "n-2", Zone: "y", Node: nodes[1]}},
 		}
@@ -90,8 +90,8 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	h, stop := r.start(t)
 	second := job.Token{Epoch: 1, Seq: 1<<40 | 5}
 	for _, m := range []protocol.Message{
-		{Kind: protocol.Exited, Token: job.Token{Epoch: 1, Seq: 5}}, {Kind: protocol.Started, Token: second}, {Kind: protocol.Foreign, Slice: h.full("gpu1/b")},
-		{Kind: protocol.Foreign, Slice: h.full("gpu2")}, {Kind: protocol.Ailing, Flag: true, Text: "no space"}, {Kind: protocol.Settled, Token: second},
+		{Kind: protocol.Exited, Token: job.Token{Epoch: 1, Seq: 5}, Body: &protocol.Conclusion{}}, {Kind: protocol.Started, Token: second, Body: &protocol.Beginning{}}, {Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.full("gpu1/b")}},
+		{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.full("gpu2")}}, {Kind: protocol.Ailing, Body: &protocol.Ailment{Ails: true, Text: "no space"}}, {Kind: protocol.Settled, Token: second},
 	} {
 		h.heard(m)
 	}
@@ -115,7 +115,7 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	}
 	var dealt [2][]string
 	for i, n := range nodes {
-		for _, s := range n.told[0].Slices {
+		for _, s := range n.told[0].Body.(*protocol.Stock).Slices {
 			dealt[i] = append(dealt[i], string(s.ID))
 		}
 	}

@@ -71,6 +71,7 @@ type Host struct {
 	actors   actor.Set
 	parties  []actor.Party
 	index    map[protocol.Address]int
+	absent   absent             // who is in the journal alone
 	kept     []int              // of each party: what the journal has of it (nothing, bootedOnly, more)
 	wakes    []quantity.Instant // earliest wanted Tick of each party; Never for none
 	clock    clock
@@ -214,7 +215,7 @@ func (h *Host) relay() (n int) {
 		switch {
 		case m.To.Role == protocol.Timer:
 			p := h.index[m.From]
-			h.wakes[p] = min(h.wakes[p], m.At)
+			h.wakes[p] = min(h.wakes[p], m.Body.(*protocol.Moment).At)
 		case h.ours(m):
 			h.fabric.Send(*m)
 			n++

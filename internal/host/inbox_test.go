@@ -101,7 +101,7 @@ func TestInboxKeepsOrder(t *testing.T) {
 	put, got := 0, 0
 	for round := range 3000 { // it grows, wraps around and is emptied
 		for range round % 7 * (round / 500) {
-			b.put(protocol.Message{Ask: uint64(put)})
+			b.put(protocol.Message{Session: uint64(put)})
 			put++
 		}
 		batch, _ := b.take(round%11, 0, nil, nil)
@@ -109,8 +109,8 @@ func TestInboxKeepsOrder(t *testing.T) {
 			batch, _ = b.take(put, 0, batch, nil)
 		}
 		for _, m := range batch {
-			if m.Ask != uint64(got) {
-				t.Fatalf("message %d came at place %d", m.Ask, got)
+			if m.Session != uint64(got) {
+				t.Fatalf("message %d came at place %d", m.Session, got)
 			}
 			got++
 		}
@@ -133,9 +133,9 @@ func TestRepliesFindTheirCalls(t *testing.T) {
 	if _, err := c.add("r", protocol.Cancel); errkind.Of(err) != errkind.Conflict {
 		t.Errorf("another call under the same id: got %v, want kind conflict", err)
 	}
-	c.reply(protocol.Message{Request: "r", Job: "1"}, journal.Position{Seq: 1})
-	c.reply(protocol.Message{Request: "r", Job: "2"}, journal.Position{Seq: 2})
-	c.reply(protocol.Message{Request: "r", Job: "3"}, journal.Position{Seq: 3}) // nobody waits: harmless
+	c.reply(protocol.Message{Body: &protocol.Receipt{Request: "r"}, Job: "1"}, journal.Position{Seq: 1})
+	c.reply(protocol.Message{Body: &protocol.Receipt{Request: "r"}, Job: "2"}, journal.Position{Seq: 2})
+	c.reply(protocol.Message{Body: &protocol.Receipt{Request: "r"}, Job: "3"}, journal.Position{Seq: 3}) // nobody waits: harmless
 	if a, b := <-first, <-second; a.reply.Job != "1" || b.reply.Job != "2" {
 		t.Errorf("replies %q and %q went to the first and the second", a.reply.Job, b.reply.Job)
 	}

@@ -51,7 +51,7 @@ func (h *Host) hotJobs(ctx context.Context, q status.JobQuery) (out status.JobPa
 			page := h.page(now, part)
 			// What the gate has forgotten, or begun another life of, its home may have to hear yet.
 			page.Jobs = slices.DeleteFunc(page.Jobs, func(j status.Job) bool {
-				life := h.actors.Gate.Life(j.Name)
+				life := h.actors.GateOf(j.Name).Life(j.Name)
 				if life != 0 || h.archivist == nil || h.forgotten(j.Name) >= j.Generation {
 					return life != j.Generation
 				}
@@ -111,7 +111,7 @@ func (h *Host) archivedJobs(ctx context.Context, q status.JobQuery, at quantity.
 		lives, err := ask(ctx, h, func(quantity.Instant) []job.Generation {
 			lives := make([]job.Generation, len(chunk))
 			for i := range chunk {
-				if lives[i] = h.actors.Gate.Life(chunk[i].Job); lives[i] == 0 && h.forgotten(chunk[i].Job) >= chunk[i].Generation {
+				if lives[i] = h.actors.GateOf(chunk[i].Job).Life(chunk[i].Job); lives[i] == 0 && h.forgotten(chunk[i].Job) >= chunk[i].Generation {
 					lives[i] = gone
 				}
 			}

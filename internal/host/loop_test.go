@@ -168,7 +168,7 @@ func TestTimers(t *testing.T) {
 			zone := &toyZone{}
 			zone.step = func(_ *toy, now quantity.Instant, in protocol.Message, out *protocol.Out) {
 				wake := func(d time.Duration) {
-					out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, At: quantity.At(begin).Add(d)})
+					out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: &protocol.Moment{At: quantity.At(begin).Add(d)}})
 				}
 				switch in.Kind {
 				case protocol.Adopt:
@@ -185,7 +185,7 @@ func TestTimers(t *testing.T) {
 			return actor.Alone("z", "n", &toyGate{}, zone, &toyNode{})
 		}
 		h, stop := r.start(t)
-		h.fabric.Send(protocol.Message{Kind: protocol.Adopt, To: h.parties[1].Address})
+		h.fabric.Send(protocol.Message{Kind: protocol.Adopt, To: h.parties[1].Address, Body: &protocol.Adoption{}})
 		time.Sleep(time.Minute)
 		if err := stop(); err != nil {
 			t.Fatal(err)
@@ -252,7 +252,7 @@ func TestBrokenInvariantLeavesItsCauseOnTheTape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.fabric.Send(protocol.Message{Kind: protocol.Adopt, To: h.parties[1].Address, Job: "the-cause"})
+	h.fabric.Send(protocol.Message{Kind: protocol.Adopt, To: h.parties[1].Address, Job: "the-cause", Body: &protocol.Adoption{}})
 	func() {
 		defer func() {
 			if recover() == nil {

@@ -71,7 +71,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	for i := range h.actors.Nodes {
 		h.nodes = append(h.nodes, h.actors.Nodes[i].ID)
 	}
-	h.wakes, h.kept = neverWakes(len(h.parties)), make([]int, len(h.parties))
+	h.wakes, h.kept, h.absent = neverWakes(len(h.parties)), make([]int, len(h.parties)), absent{}
 	for i, p := range h.parties {
 		h.index[p.Address] = i
 		if err = h.fabric.Attach(p.Address, h.inbox.put); err != nil {

@@ -97,7 +97,7 @@ func (h *Host) sweep() {
 // that a job of that name which is accepted later finds the place clear.
 func (h *Host) purgeUnknown(id job.ID) {
 	failed, err := ask(context.Background(), h, func(quantity.Instant) error {
-		if h.actors.Gate.Life(id) != 0 {
+		if h.actors.GateOf(id).Life(id) != 0 {
 			return nil
 		}
 		life, err := h.archivedLife(id) // it may have left memory just now

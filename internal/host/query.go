@@ -46,7 +46,7 @@ func (h *Host) Standing(ctx context.Context, names []job.ID) ([]status.Job, erro
 		found, err := ask(ctx, h, func(now quantity.Instant) []status.Job {
 			list := make([]status.Job, len(part))
 			for i, name := range part {
-				if j, ok := h.brief(now, name); ok && h.actors.Gate.Life(name) == j.Generation {
+				if j, ok := h.brief(now, name); ok && h.actors.GateOf(name).Life(name) == j.Generation {
 					list[i] = j
 				}
 			}
@@ -107,7 +107,7 @@ func one[T any](ctx context.Context, h *Host, name job.ID, view func(quantity.In
 	defer stop()
 	for {
 		r, err := ask(ctx, h, func(now quantity.Instant) result {
-			r := result{present: h.actors.Gate.Life(name), forgotten: h.forgotten(name)}
+			r := result{present: h.actors.GateOf(name).Life(name), forgotten: h.forgotten(name)}
 			if v, ok := view(now, name); ok {
 				r.value, r.ok, r.shown = v, true, life(&v)
 			}

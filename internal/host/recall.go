@@ -50,7 +50,7 @@ func (h *Host) filed(role protocol.Role, name job.ID) ([]protocol.Fact, job.Gene
 func (h *Host) unreadable(m *protocol.Message, err error) {
 	h.log.Error("what was archived of a job can not be read", "job", string(m.Job), "error", err)
 	if m.From.Role == protocol.Person {
-		h.calls.reply(protocol.Message{Kind: protocol.Reply, Request: m.Request, Job: m.Job, Err: errkind.Errorf(errkind.Of(err), "job %s: %w", m.Job, err)}, h.position)
+		h.calls.reply(protocol.Message{Kind: protocol.Reply, Body: &protocol.Receipt{Request: m.Body.(protocol.Requested).RequestID(), Err: errkind.Errorf(errkind.Of(err), "job %s: %w", m.Job, err)}, Job: m.Job}, h.position)
 	}
 }
 
@@ -103,7 +103,7 @@ type forgetter interface {
 
 // forgotten belongs to the loop.
 func (h *Host) forgotten(name job.ID) job.Generation {
-	if g, ok := h.actors.Gate.(forgetter); ok {
+	if g, ok := h.actors.Gates[0].Gate.(forgetter); ok {
 		return g.Forgotten(name)
 	}
 	return 0
@@ -120,7 +120,7 @@ func (h *Host) openArchive() error {
 		return nil
 	}
 	var known, changes int64
-	if g, ok := h.actors.Gate.(witness); ok {
+	if g, ok := h.actors.Gates[0].Gate.(witness); ok {
 		known, changes = g.Archived()
 	}
 	dir := filepath.Join(h.opts.DataDir, ArchiveDir)

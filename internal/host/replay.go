@@ -30,7 +30,6 @@ type journalReader struct {
 
 	full chan []protocol.Fact
 	free chan []protocol.Fact
-	stop chan struct{}
 
 	// To be read when full is closed: where the journal ends, how many facts its snapshot has, and why it could not be read.
 	end      journal.Position
@@ -44,36 +43,23 @@ func (h *Host) replay() error {
 	h.workdirs = newWorkdirs()
 	h.recovering = recoveredTurns
 	collect(true)
-	r := &journalReader{journal: h.journal, told: h.recovered, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches), stop: make(chan struct{})}
+	r := &journalReader{journal: h.journal, told: h.recovered, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches)}
 	for range batches {
 		r.free <- make([]protocol.Fact, 0, batchFacts)
 	}
 	go r.run()
-	var err error
 	for list := range r.full {
 		for i := range list {
-			if err == nil {
-				err = h.fold(&list[i])
-			}
+			h.fold(&list[i])
 			if facts++; facts%collectEvery == 0 {
 				collect(true)
 			}
 		}
-		if err != nil {
-			close(r.stop)
-			for range r.full { // until the reader has seen it
-				continue
-			}
-			break
-		}
 		clear(list)
 		r.free <- list[:0]
 	}
-	if err == nil {
-		err = r.err
-	}
-	if err != nil {
-		return fmt.Errorf("recover from the journal: %w", err)
+	if r.err != nil {
+		return fmt.Errorf("recover from the journal: %w", r.err)
 	}
 	h.position, h.fresh = r.end, r.end.Seq == 0
 	h.snapshotAt = h.opts.due(r.snapshot)
@@ -81,19 +67,18 @@ func (h *Host) replay() error {
 	return nil
 }
 
-// fold gives one fact to its actor.
-func (h *Host) fold(f *protocol.Fact) error {
+// fold gives one fact to its actor; whether one that is not there may be missing is known at the end.
+func (h *Host) fold(f *protocol.Fact) {
 	i, ok := h.index[f.Actor]
 	if !ok {
-		return errkind.Errorf(errkind.Invalid, "the journal in %s holds facts of %s, but this daemon is %s: start it with the name, the zones and the nodes it had",
-			h.opts.DataDir, actor.Name(f.Actor), actor.Names(h.parties[1:]))
+		h.absent.fold(f)
+		return
 	}
 	h.kept[i] = max(h.kept[i], bootedOnly)
 	if f.Kind != protocol.Booted {
 		h.kept[i] = more
 	}
 	h.parties[i].Actor.Apply(*f)
-	return nil
 }
 
 // What the journal has of an actor. A node that has no more than booted has promised nothing: the first boot of several may be cut off
@@ -107,9 +92,13 @@ const (
 // strays refuses zones without one that is the home of a job, and nodes other than those that the journal has: what one of them promised
 // nobody would keep, and GPUs that are dealt otherwise could be sold while a subjob of before runs there.
 func (h *Host) strays() error {
-	if g, ok := h.actors.Gate.(actor.Strayer); ok {
+	if err := h.missing(); err != nil {
+		return err
+	}
+	if g, ok := h.actors.Gates[0].Gate.(actor.Strayer); ok {
 		if id, home, found := g.Stray(); found {
-			return errkind.Errorf(errkind.Invalid, "job %s has its home in zone %s, and this daemon is %s: start it with the zones it had", id, home, actor.Names(h.parties[1:]))
+			return errkind.Errorf(errkind.Invalid, "job %s has its home in zone %s, which is missing: put it back into zones: of --config (zones: [%s]); "+
+				"it may be left out once it was drained (sluice zones drain %s --wait); nothing was changed", id, home, h.zonesWith(home), home)
 		}
 	}
 	var with, without []actor.Party
@@ -131,6 +120,9 @@ func (h *Host) strays() error {
 
 // recovered gives one fact to those who keep something of it besides its actor.
 func (h *Host) recovered(f *protocol.Fact, encoded []byte) {
+	if _, there := h.index[f.Actor]; !there {
+		return
+	}
 	if h.tape != nil {
 		h.tape.Recovered(encoded)
 	}
@@ -139,28 +131,20 @@ func (h *Host) recovered(f *protocol.Fact, encoded []byte) {
 	h.agents.fact(f)
 }
 
-var errFolded = errors.New("nobody folds any more")
-
 func (r *journalReader) run() {
 	defer close(r.full)
 	r.facts = <-r.free
 	r.end, r.err = r.journal.Replay(r.state, r.record)
 	if r.err == nil {
-		r.err = r.hand()
+		r.hand()
 	}
 }
 
 // hand gives away what was read, and takes room for more.
-func (r *journalReader) hand() error {
-	if len(r.facts) == 0 {
-		return nil
-	}
-	r.full <- r.facts
-	select {
-	case r.facts = <-r.free:
-		return nil
-	case <-r.stop:
-		return errFolded
+func (r *journalReader) hand() {
+	if len(r.facts) > 0 {
+		r.full <- r.facts
+		r.facts = <-r.free
 	}
 }
 
@@ -199,5 +183,6 @@ func (r *journalReader) fact(encoded []byte) error {
 	if r.told(f, encoded); len(r.facts) < batchFacts {
 		return nil
 	}
-	return r.hand()
+	r.hand()
+	return nil
 }

@@ -56,7 +56,9 @@ func (h *Host) SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte
 				var reply protocol.Message
 				reply, out[from+i].Position, out[from+i].Err = h.answer(ctx, c)
 				r := &out[from+i].Receipt
-				r.Name, r.Created, r.Generation, r.Verdict = reply.Job, reply.Flag, reply.Generation, reply.Verdict
+				if said, ok := reply.Body.(*protocol.Receipt); ok { // there is none of one that gave up waiting
+					r.Name, r.Created, r.Generation, r.Verdict = reply.Job, said.Changed, reply.Generation, said.Verdict
+				}
 				failed = failed || out[from+i].Err != nil
 			}
 		}
@@ -95,7 +97,7 @@ func (h *Host) submit(j *Submission, stored executor.Snapshot) (*call, error) {
 	s.Launch.Snapshot = stored.ID
 	content := contentOf(&s) // without its size, which follows from the snapshot: a retry is the same job to a later version
 	s.Launch.Files, s.Launch.Bytes = stored.Files, stored.Bytes
-	return h.send(protocol.Message{Kind: protocol.Submit, To: h.gateAddress(), Request: j.Request, Job: s.Name, Spec: &s, Digest: content, Flag: j.Replace})
+	return h.send(protocol.Message{Kind: protocol.Submit, To: h.gateAddress(), Body: &protocol.Submission{Request: named(j.Request), Spec: &s, Digest: content, Replace: j.Replace}, Job: s.Name})
 }
 
 // startable says what is wrong with a job that names nothing to start: no core looks into its command.
@@ -108,7 +110,7 @@ func startable(s *job.Spec) error {
 
 // contentOf is a digest of everything a person submitted: two specs have the same one only if they are the same.
 func contentOf(s *job.Spec) string {
-	sum := sha256.Sum256(wire.AppendMessage(nil, &protocol.Message{Kind: protocol.Submit, Spec: s}))
+	sum := sha256.Sum256(wire.AppendContent(nil, s))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -122,7 +124,7 @@ func (h *Host) Check(ctx context.Context, specs []*job.Spec) ([]error, error) {
 		errs, err := ask(ctx, h, func(now quantity.Instant) []error {
 			errs := make([]error, len(part))
 			for i, s := range part {
-				if h.actors.Gate.Life(s.Name) == 0 {
+				if h.actors.GateOf(s.Name).Life(s.Name) == 0 {
 					errs[i] = h.check(now, s)
 				}
 			}
@@ -138,7 +140,7 @@ func (h *Host) Check(ctx context.Context, specs []*job.Spec) ([]error, error) {
 
 // check says from within the loop what keeps a job from being accepted.
 func (h *Host) check(now quantity.Instant, s *job.Spec) error {
-	if err := errors.Join(startable(s), h.actors.Gate.Check(now, s)); err != nil {
+	if err := errors.Join(startable(s), h.actors.GateOf(s.Name).Check(now, s)); err != nil {
 		return errkind.Errorf(errkind.Of(err), "%w", err)
 	}
 	return nil
@@ -164,47 +166,51 @@ func (h *Host) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, 
 
 // Cancel ends a job. One that is over is left as it is, with an error of kind Conflict that says how it ended.
 func (h *Host) Cancel(ctx context.Context, request string, name job.ID) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.Cancel, To: h.gateAddress(), Request: request, Job: name})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Cancel, To: h.gateAddress(), Body: &protocol.Cancellation{Request: named(request)}, Job: name})
 	return err
 }
 
 // Requeue begins another life of a job that was cancelled, has failed or has expired; what it has committed stays. deadline
 // is a new one, 0 for the one it has, Never for none. Errors: NotFound, Conflict (it is not over, or it is complete), Invalid.
 func (h *Host) Requeue(ctx context.Context, request string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
-	reply, err := h.call(ctx, protocol.Message{Kind: protocol.Requeue, To: h.gateAddress(), Request: request, Job: name, At: deadline})
+	reply, err := h.call(ctx, protocol.Message{Kind: protocol.Requeue, To: h.gateAddress(), Body: &protocol.Requeueing{Request: named(request), Deadline: deadline}, Job: name})
 	return reply.Generation, err
 }
 
 // Delete forgets a job that is over and removes its files. Errors: NotFound, Conflict (it is not over).
 func (h *Host) Delete(ctx context.Context, request string, name job.ID) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.Delete, To: h.gateAddress(), Request: request, Job: name})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Delete, To: h.gateAddress(), Body: &protocol.Deletion{Request: named(request)}, Job: name})
 	return err
 }
 
 // PauseJob stops new windows for a job (pause true) or lets it go on.
 func (h *Host) PauseJob(ctx context.Context, request string, name job.ID, pause bool) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.PauseJob, To: h.gateAddress(), Request: request, Job: name, Flag: pause})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.PauseJob, To: h.gateAddress(), Body: &protocol.Pause{Request: named(request), Held: pause}, Job: name})
 	return err
 }
 
 // SetQueue creates or changes a queue.
 func (h *Host) SetQueue(ctx context.Context, request string, q protocol.Queue) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.SetQueue, To: h.gateAddress(), Request: request, Queue: &q})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.SetQueue, To: h.gateAddress(), Body: &protocol.QueueSetting{Request: named(request), Queue: &q}})
+	return err
+}
+
+// DrainZone has a zone give its jobs to others, for good.
+func (h *Host) DrainZone(ctx context.Context, request string, zone job.ZoneID) error {
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.DrainZone, To: h.gateAddress(), Body: &protocol.Draining{Request: named(request), Zone: zone}})
 	return err
 }
 
 // Reserve takes time on a slice, or on all (empty slice), off the market and returns what stands for it on each.
 func (h *Host) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
-	if request == "" {
-		request = newRequest()
-	}
+	request = named(request)
 	var made []protocol.Made
 	for _, i := range h.nodesOf(r.Slice) { // where one refuses, those before it stand, and the same request finds them again
-		reply, err := h.call(ctx, protocol.Message{Kind: protocol.Reserve, To: h.nodeAddress(i), Request: request, Reservation: &r})
+		reply, err := h.call(ctx, protocol.Message{Kind: protocol.Reserve, To: h.nodeAddress(i), Body: &protocol.Booking{Request: request, Reservation: &r}})
 		if err != nil {
 			return made, err
 		}
-		made = append(made, reply.Made...)
+		made = append(made, reply.Body.(*protocol.Receipt).Made...)
 	}
 	return made, nil
 }
@@ -227,13 +233,13 @@ func (h *Host) Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, 
 
 // Unreserve withdraws a reservation.
 func (h *Host) Unreserve(ctx context.Context, request string, id uint64) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: h.nodeAddress(h.nodeOfReservation(id)), Request: request, Reservation: &protocol.Reservation{ID: id}})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: h.nodeAddress(h.nodeOfReservation(id)), Body: &protocol.Booking{Request: named(request), Reservation: &protocol.Reservation{ID: id}}})
 	return err
 }
 
 // Release lifts a quarantine after a person has looked.
 func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(h.nodesOf(slice)[0]), Request: request, Slice: slice})
+	_, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(h.nodesOf(slice)[0]), Body: &protocol.Clearance{Request: named(request), Slice: slice}})
 	return err
 }
 

@@ -46,10 +46,11 @@ func (h *Host) slices(ctx context.Context) ([][]protocol.Slice, error) {
 // inventories are the first messages to the nodes: what each has, and what was found of its subjobs.
 func (h *Host) inventories(dealt [][]protocol.Slice, found []protocol.Found) (first []protocol.Message) {
 	for i := range h.nodes {
-		m := protocol.Message{Kind: protocol.Inventory, From: h.executorAddress(i), To: h.nodeAddress(i), Slices: dealt[i]}
+		stock := &protocol.Stock{Slices: dealt[i]}
+		m := protocol.Message{Kind: protocol.Inventory, From: h.executorAddress(i), To: h.nodeAddress(i), Body: stock}
 		for _, f := range found {
 			if h.nodeOfToken(f.Token) == i {
-				m.Found = append(m.Found, f)
+				stock.Found = append(stock.Found, f)
 			}
 		}
 		first = append(first, m)
@@ -87,8 +88,8 @@ func (h *Host) ownerOf(slice job.SliceID) job.NodeID {
 // heard takes what the executor says; it can only speak to the nodes of this machine, and to the gate about purged files.
 func (h *Host) heard(m protocol.Message) {
 	at := h.nodeOfToken(m.Token)
-	if m.Token == (job.Token{}) && m.Slice != "" {
-		at = h.nodesOf(m.Slice)[0]
+	if i, ok := m.Body.(*protocol.Intrusion); ok && i.Slice != "" {
+		at = h.nodesOf(i.Slice)[0]
 	}
 	m.From, m.To = h.executorAddress(at), h.nodeAddress(at)
 	switch m.Kind {
@@ -112,7 +113,7 @@ func (h *Host) route(m *protocol.Message) {
 		return
 	}
 	m.To.ID = string(h.actors.Zones[0].ID)
-	if home := h.actors.Gate.Home(m.Job); len(h.actors.Zones) > 1 && home != "" {
+	if home := h.actors.GateOf(m.Job).Home(m.Job); len(h.actors.Zones) > 1 && home != "" {
 		m.To.ID = string(home)
 	}
 }
@@ -177,7 +178,7 @@ func (h *Host) watch(ctx context.Context) (stop func()) {
 		for waiting, _ := h.inbox.load(); waiting[world] >= patientRoom && pause(ctx, retryFirst); waiting, _ = h.inbox.load() {
 			continue
 		}
-		h.heard(protocol.Message{Kind: protocol.Foreign, Slice: h.full(s.Slice), Flag: s.Present, Text: s.Text})
+		h.heard(protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.full(s.Slice), Present: s.Present, Text: s.Text}})
 	}
 	var done sync.WaitGroup
 	done.Go(func() {

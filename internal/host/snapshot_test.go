@@ -42,13 +42,13 @@ func since(h *Host) uint64 {
 // comesBack stops a host and wants the next one to be what it was.
 func comesBack(t *testing.T, r *rig, h *Host, stop func() error) (*Host, func() error) {
 	t.Helper()
-	digest := h.actors.Gate.Digest()
+	digest := h.actors.Gates[0].Digest()
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	h, stop = r.start(t)
 	synctest.Wait()
-	if got := h.actors.Gate.Digest(); got != digest {
+	if got := h.actors.Gates[0].Digest(); got != digest {
 		t.Errorf("recovered digest %x, want %x", got, digest)
 	}
 	return h, stop
@@ -77,7 +77,7 @@ func TestSnapshots(t *testing.T) {
 		good := r.actors
 		r.actors = func() actor.Set {
 			a := good()
-			a.Gate.(*toyGate).forget = true
+			a.Gates[0].Gate.(*toyGate).forget = true
 			return a
 		}
 		h, stop = r.start(t)
@@ -158,7 +158,7 @@ func TestStopInTheMiddleOfASnapshot(t *testing.T) {
 		}
 		r.state = nil
 		h, _ = comesBack(t, r, h, stop)
-		if !h.actors.Gate.(*toyGate).has(job.ID('A' + 29)) {
+		if !h.actors.Gates[0].Gate.(*toyGate).has(job.ID('A' + 29)) {
 			t.Error("the last job is lost")
 		}
 	})

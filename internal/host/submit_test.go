@@ -40,7 +40,7 @@ func TestJobsOfOneCallShareASync(t *testing.T) {
 	r.actors = func() actor.Set {
 		gate := &toyGate{toy{step: func(a *toy, now quantity.Instant, in protocol.Message, out *protocol.Out) {
 			if in.Kind == protocol.Submit && in.Job == refused {
-				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Request: in.Request, Err: errkind.Errorf(errkind.Exists, "taken")})
+				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Err: errkind.Errorf(errkind.Exists, "taken")}})
 				return
 			}
 			if in.Kind == protocol.Submit {
@@ -91,5 +91,14 @@ func TestJobsOfOneCallShareASync(t *testing.T) {
 		if want := job.ID(fmt.Sprint("a", i)); order[i] != want {
 			t.Fatalf("at place %d is %s, want %s", i, order[i], want)
 		}
+	}
+}
+
+// TestTheDigestOfContentStays: it is stored with a job, and a submission that is tried again with a later version is the same job only as
+// long as the digest is.
+func TestTheDigestOfContentStays(t *testing.T) {
+	s := &job.Spec{Name: "count", Queue: "default", Total: 1000, PerUnit: time.Second, Launch: job.Launch{Command: []string{"sh", "-c", "./count.sh"}}}
+	if got, want := contentOf(s), "706240a20875451fca81e440b25d2c0070f68c2e81770de35328fca5e186f9a5"; got != want {
+		t.Errorf("the content has digest %s, it was %s", got, want)
 	}
 }

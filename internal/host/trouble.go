@@ -44,13 +44,13 @@ func (h *Host) clearTrouble() {
 
 // ail notes what the executor says of the node; the node itself hears it too and sells nothing meanwhile.
 func (h *Host) ail(m protocol.Message) {
-	if m.Flag {
-		text := m.Text
+	if m.Body.(*protocol.Ailment).Ails {
+		text := m.Body.(*protocol.Ailment).Text
 		h.ailing.Store(&text)
 	} else {
 		h.ailing.Store(nil)
 	}
-	h.observer.Trouble(m.Flag || h.trouble.Load() != nil)
+	h.observer.Trouble(m.Body.(*protocol.Ailment).Ails || h.trouble.Load() != nil)
 }
 
 // troubles is all that keeps the daemon from working, for people; empty if nothing does.

@@ -34,6 +34,7 @@ class SubjobCase(unittest.TestCase):
             "SLUICE_OUTPUT_DIR": self.path("output"),
             "SLUICE_PROGRESS_FILE": self.path("progress.json"),
             "SLUICE_LEASE_FILE": self.path("lease.json"),
+            "SLUICE_NOTICE_FILE": self.path("notice.json"),
         }
 
     def path(self, *names):
@@ -41,7 +42,8 @@ class SubjobCase(unittest.TestCase):
 
     def subjob(self, **env):
         merged = dict(self.env, **env)
-        return sluice.Subjob({k: v for k, v in merged.items() if v is not None}, clock=lambda: self.now)
+        env = {k: v for k, v in merged.items() if v is not None}
+        return sluice.Subjob(env, clock=lambda: self.now, uptime=lambda: self.now - 900)
 
     def reported(self):
         with open(self.path("progress.json")) as f:
@@ -132,6 +134,66 @@ class Deadline(SubjobCase):
             s.remaining()
 
 
+class Notices(SubjobCase):
+    def told(self, **what):
+        said = dict({"sequence": 1, "kind": "yield", "until": "1970-01-01T00:16:45Z", "uptime": 105.0, "why": "drained"}, **what)
+        with open(self.path("notice.new"), "w") as f:
+            json.dump(said, f)
+        os.replace(self.path("notice.new"), self.path("notice.json"))
+
+    def test_nothing_was_done(self):
+        s = self.subjob()
+        self.assertIsNone(s.notice())
+        self.assertIsNone(self.subjob(SLUICE_NOTICE_FILE=None).notice())
+        self.assertFalse(s.should_stop())
+
+    def test_asked_to_yield(self):
+        s = self.subjob()
+        self.told()
+        self.assertEqual(s.notice(), sluice.Notice("yield", 1005.0, 105.0, "drained", 1))
+        self.assertTrue(s.should_stop(need=0))
+        self.assertEqual(s.remaining(), 5)  # not the 60 of the lease
+        self.now += 3
+        self.assertEqual(s.remaining(), 2)
+
+    def test_the_wall_clock_is_set(self):
+        s = sluice.Subjob(self.env, clock=lambda: 5.0, uptime=lambda: 104.0)
+        self.told()
+        self.assertEqual(s.remaining(), 1)
+
+    def test_truncated_is_no_request_to_stop_yet(self):
+        s = self.subjob()
+        self.told(kind="truncated", uptime=130.0)
+        self.assertFalse(s.should_stop(need=30))
+        self.assertTrue(s.should_stop(need=30.5))
+        os.remove(self.path("notice.json"))  # taken back
+        self.assertIsNone(s.notice())
+        self.assertEqual(s.remaining(), 60)
+
+    def test_what_a_later_version_tells_is_passed_on(self):
+        s = self.subjob()
+        self.told(kind="tickled", sequence=3, more=1)
+        self.assertEqual(s.notice().kind, "tickled")
+        self.assertEqual(s.remaining(), 60)
+        self.assertFalse(s.should_stop())
+
+    def test_a_broken_notice_file_is_said(self):
+        s = self.subjob()
+        for text in ("{", "{}", '{"kind": "yield"}'):
+            with open(self.path("notice.json"), "w") as f:
+                f.write(text)
+            with self.assertRaises(sluice.ContractError, msg=text):
+                s.notice()
+
+    def test_is_read_once(self):
+        s = self.subjob()
+        self.told()
+        first = s.notice()
+        self.assertIs(s.notice(), first)
+        self.told(sequence=2, why="reclaimed")
+        self.assertEqual((s.notice().sequence, s.notice().why), (2, "reclaimed"))
+
+
 class Checkpoints(SubjobCase):
     def test_round_trip(self):
         s = self.subjob()
@@ -219,6 +281,14 @@ class Process(SubjobCase):
 
     def test_yields_on_sigterm(self):
         self.run_program("2999-01-01T00:00:00Z", lambda p: p.send_signal(signal.SIGTERM))
+
+    def test_yields_on_a_notice_without_a_signal(self):
+        def act(p):
+            with open(self.path("notice.new"), "w") as f:
+                f.write('{"sequence":1,"kind":"yield","until":"2999-01-01T00:00:00.000Z","uptime":1e12,"why":"drained"}\n')
+            os.replace(self.path("notice.new"), self.path("notice.json"))
+
+        self.run_program("2999-01-01T00:00:00Z", act)
 
     def test_yields_at_its_deadline(self):
         self.run_program("1999-01-01T00:00:00Z", lambda p: None)

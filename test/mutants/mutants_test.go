@@ -48,6 +48,11 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
 	planted.SkipTie:           {zone, "TestAPageLeavesNobodyOut"},
 	planted.ForgetStir:        {node, "TestStorm"},
+	planted.HalfGang:          {zone, "TestAMemberThatFailsEndsTheOthers"},
+	planted.SettleHalf:        {zone, "TestAMemberThatFailsEndsTheOthers"},
+	planted.KeepHolds:         {zone, "TestARefusalGivesUpWhatIsHeld"},
+	planted.FirstMember:       {zone, "TestAHoldThatLapsesBeforeItsCommit"},
+	planted.KeepGuests:        {zone, "TestAGuestIsKeptForAWhile"},
 	planted.ForgetPhase:       {zone, "TestAPageLeavesNobodyOut"},
 	planted.IgnorePriority:    {zone, "TestPriorityCountsInABid"},
 	planted.ForgetStale:       {zone, "TestTheIndexDecidesAsThePlainPassDoes"},
@@ -96,7 +101,7 @@ func build(t *testing.T, of string) string {
 
 // run runs one test in its package's folder, where its files are.
 func run(program, of, test string, bug planted.Bug) (string, error) {
-	cmd := exec.Command(program, "-test.v", "-test.run", "^"+test+"$")
+	cmd := exec.Command(program, "-test.v", "-test.timeout=1m", "-test.run", "^"+test+"$")
 	cmd.Dir = filepath.Join("..", "..", strings.TrimPrefix(of, "sluice.dev/sluice/"))
 	cmd.Env = append(os.Environ(), "SLUICE_PLANTED="+string(bug))
 	out, err := cmd.CombinedOutput()

@@ -153,6 +153,9 @@ func (l *live) playKilled(t *testing.T, jobs []arrival) {
 			l.submit(t, a)
 			time.Sleep(time.Second)
 		}
+		if l.drained != "" {
+			l.drainZone(t)
+		}
 		for range 3 {
 			if l.finished(len(jobs), time.Hour) {
 				break

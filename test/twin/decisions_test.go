@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,8 @@ type tale struct {
 	// answers stands in for the node: true if it has dealt with the message.
 	answers func(now quantity.Instant, in *protocol.Message, out *protocol.Out) bool
 	tell    func(t *testing.T, s *story)
+	// several has the slices on several nodes, in several zones; nil: one of each.
+	several *spread
 	// until is how long it goes on, and shows what must be in it: that the story is still about what its name says.
 	until time.Duration
 	shows []string
@@ -97,16 +100,21 @@ func (x *tale) seen(t *testing.T) string {
 	show := func(what string, v any) {
 		fmt.Fprintf(&b, "%s%s\n", what, fields(reflect.ValueOf(v), "Spec", "Job"))
 	}
-	for _, j := range everyJob(s.actors.Zones[0], now) {
-		show(string(j.Name), j)
-		e, _ := s.actors.Zones[0].Explain(now, j.Name)
-		show("  explained", e)
-	}
-	for _, w := range s.actors.Zones[0].Windows(now) {
-		show("window", w)
-	}
-	for _, q := range s.actors.Zones[0].Queues(now) {
-		show("queue", q)
+	for _, z := range s.actors.Zones {
+		if x.several != nil {
+			fmt.Fprintf(&b, "zone %s:\n", z.ID)
+		}
+		for _, j := range everyJob(z, now) {
+			show(string(j.Name), j)
+			e, _ := z.Explain(now, j.Name)
+			show("  explained", e)
+		}
+		for _, w := range z.Windows(now) {
+			show("window", w)
+		}
+		for _, q := range z.Queues(now) {
+			show("queue", q)
+		}
 	}
 	show("dry run", s.actors.Zones[0].DryRun(now, spec(t, "tried", job.Items, 100, time.Second)))
 	return b.String()
@@ -121,36 +129,44 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 		x.model = truly(x.slices)
 	}
 	horizon := 10 * time.Minute
-	build, err := arrangement.Alone(
+	cfg := arrangement.Alone(
 		gate.Config{Zones: gate.Alone(zoneID), Horizon: horizon, External: true},
 		zone.Config{ID: zoneID, Policy: x.policy, Horizon: horizon, Market: x.market},
 		node.Config{ID: nodeID, Zone: zoneID, Horizon: horizon},
-	).Build()
+	)
+	if x.several != nil {
+		cfg = x.arrangement(t, horizon)
+	}
+	build, err := cfg.Build()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	script := &transcript{}
 	s := &story{t: t, actors: build(), oracle: newOracle(t)}
-	watched := func() actor.Set {
-		return actor.Alone(zoneID, nodeID, gateScribe{s.actors.Gate, script}, zoneScribe{s.actors.Zones[0].Zone, script}, nodeScribe{s.actors.Nodes[0].Node, script, x.answers})
-	}
+	watched := func() actor.Set { return scribed(s.actors, script, x.answers) }
 	first := watched()
+	nodes := []sim.Node{{ID: nodeID, Actor: first.Nodes[0].Node, Slices: x.slices}}
+	if x.several != nil {
+		nodes = x.several.nodes(first, x.slices)
+	}
 	s.sim, err = sim.New(sim.Options{
 		Start: storyStart, Model: x.model, Agent: x.agent, Faults: x.faults,
-		Gate: first.Gate, Zones: first.Zones, Nodes: []sim.Node{{ID: nodeID, Actor: first.Nodes[0].Node, Slices: x.slices}},
+		Gates: first.Gates, Zones: first.Zones, Nodes: nodes,
 		Fact: s.oracle.fact,
 		Rebuild: func(a protocol.Address) protocol.Actor {
 			fresh := build()
 			switch a.Role {
 			case protocol.Gate:
-				s.actors.Gate = fresh.Gate
-				return watched().Gate
+				s.actors.Gates = fresh.Gates
+				return watched().Gates[0].Gate
 			case protocol.Zone:
-				s.actors.Zones = fresh.Zones
-				return watched().Zones[0].Zone
+				i := slices.IndexFunc(s.actors.Zones, func(z actor.ZoneAt) bool { return string(z.ID) == a.ID })
+				s.actors.Zones[i] = fresh.Zones[i]
+				return watched().Zones[i].Zone
 			default:
-				s.actors.Nodes = fresh.Nodes
-				return watched().Nodes[0].Node
+				i := slices.IndexFunc(s.actors.Nodes, func(n actor.NodeAt) bool { return string(n.ID) == a.ID })
+				s.actors.Nodes[i] = fresh.Nodes[i]
+				return watched().Nodes[i].Node
 			}
 		},
 	})
@@ -159,8 +175,10 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 	}
 	x.tell(t, s)
 	s.run(until)
-	for _, j := range everyJob(s.actors.Zones[0], s.sim.Now()) {
-		fmt.Fprintf(&script.text, "%v end: %s %v %d/%d in %d pieces, %d lost: %s\n", s.since(), j.Name, j.State, j.Progress, j.Total, j.Subjobs, j.Lost, j.Reason)
+	for _, z := range s.actors.Zones {
+		for _, j := range everyJob(z, s.sim.Now()) {
+			fmt.Fprintf(&script.text, "%v end: %s %v %d/%d in %d pieces, %d lost: %s\n", s.since(), j.Name, j.State, j.Progress, j.Total, j.Subjobs, j.Lost, j.Reason)
+		}
 	}
 	return s, script.text.String()
 }
@@ -168,7 +186,7 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 func tales() []tale {
 	alone := func(s *job.Spec) { s.Parallelism = 1 }
 	bids := func(s *job.Spec) { s.Worth, s.TauMin = job.DefaultWorth, 20*time.Second }
-	return append(declineTales(), []tale{
+	return append(append(declineTales(), zoneTales()...), []tale{
 		{
 			name: "sja", slices: machine("n/"), policy: shortest.Policy{}, until: 30 * time.Minute, shows: []string{"fact Committed"},
 			tell: func(t *testing.T, s *story) {
@@ -194,7 +212,7 @@ func tales() []tale {
 				s.submit(0, with(spec(t, "a", job.Items, 100, time.Second), alone))
 				s.submit(time.Second, gang(t, "head", 3*time.Minute, 1))
 				s.submit(2*time.Second, gang(t, "second", time.Minute, 1), with(spec(t, "small", job.Items, 20, time.Second), alone))
-				s.person(40*time.Second, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Request: "c", Job: "head"})
+				s.person(40*time.Second, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}, Job: "head"})
 				s.submit(50*time.Second, gang(t, "third", time.Minute, 1))
 			},
 		},
@@ -218,7 +236,7 @@ func tales() []tale {
 			shows: []string{"flag=true text=\"withdrawn before it began"},
 			model: func(m *protocol.Message) sim.Behaviour {
 				b := sim.Planned(m)
-				b.PerUnit = m.Spec.PerUnit / 4
+				b.PerUnit = m.Body.(*protocol.Work).Spec.PerUnit / 4
 				return b
 			},
 			tell: func(t *testing.T, s *story) {
@@ -248,10 +266,10 @@ func tales() []tale {
 			name: "backoff", slices: equal(2, 10), until: 10 * time.Minute, shows: []string{"Refused", "fact Released"},
 			answers: func(_ quantity.Instant, in *protocol.Message, out *protocol.Out) bool {
 				switch {
-				case in.Kind == protocol.Ask && in.Job == "refused" && in.Start < at(90*time.Second):
-					out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Refused, To: in.From, Ask: in.Ask, Job: in.Job, Slice: in.Slice, Text: "not for this one"})
-				case in.Kind == protocol.Ask && in.Job == "unheard" && in.Start < at(60*time.Second):
-				case in.Kind == protocol.Redeem && in.Job == "lapsed" && in.Start < at(30*time.Second):
+				case in.Kind == protocol.Ask && in.Job == "refused" && in.Body.(*protocol.Asking).Start < at(90*time.Second):
+					out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Refused, To: in.From, Body: &protocol.Refusal{Ask: in.Body.(*protocol.Asking).Ask, Slice: in.Body.(*protocol.Asking).Slice, Text: "not for this one"}, Job: in.Job})
+				case in.Kind == protocol.Ask && in.Job == "unheard" && in.Body.(*protocol.Asking).Start < at(60*time.Second):
+				case in.Kind == protocol.Redeem && in.Job == "lapsed" && in.Body.(*protocol.Work).Start < at(30*time.Second):
 				default:
 					return false
 				}
@@ -259,7 +277,7 @@ func tales() []tale {
 			},
 			model: func(m *protocol.Message) sim.Behaviour {
 				b := sim.Planned(m)
-				if m.Job == "failing" && m.Range.From == 0 {
+				if m.Job == "failing" && m.Body.(*protocol.Work).Range.From == 0 {
 					b.Fails, b.FailAfter = job.ExitFailed, time.Second
 				}
 				return b
@@ -273,7 +291,7 @@ func tales() []tale {
 		{
 			name: "cap", slices: equal(3, 10), until: 15 * time.Minute, shows: []string{"cap=2"},
 			tell: func(t *testing.T, s *story) {
-				s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}})
+				s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
 				s.submit(time.Second, with(spec(t, "a", job.Items, 60, time.Second), alone))
 				s.submit(2*time.Second, gang(t, "pair", time.Minute, 2))
 				for i := range 3 {

@@ -31,17 +31,17 @@ const (
 
 func (p *picked) Hear(now quantity.Instant, m *protocol.Message) ([]protocol.Message, time.Duration) {
 	answers, think := p.Agent.Hear(now, m)
-	if m.Kind != protocol.Announce || m.Call.Wanted != protocol.Subjob {
+	if m.Kind != protocol.Announce || m.Body.(*protocol.Call).Wanted != protocol.Subjob {
 		return answers, think
 	}
 	p.turn++
 	switch p.then(p.turn) {
 	case declines:
-		return []protocol.Message{{Kind: protocol.Answer, Round: m.Call.Round}}, think
+		return []protocol.Message{{Kind: protocol.Answer, Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}}}, think
 	case isSilent:
 		return nil, 0
 	case goesAway:
-		return []protocol.Message{{Kind: protocol.Attend}}, think
+		return []protocol.Message{{Kind: protocol.Attend, Body: &protocol.Attendance{}}}, think
 	}
 	return answers, think
 }

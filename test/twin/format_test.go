@@ -59,6 +59,13 @@ func olderFormats() []olderData {
 			},
 			chain: 251, cancel: []job.ID{"paused"},
 		},
+		{ // leases that have no rank, in a queue of weight 2
+			dir: "testdata/format-4", format: "sluice data 4", written: time.Date(2026, 11, 23, 5, 58, 9, 0, time.UTC), jobs: 14,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+			},
+			chain: 335, cancel: []job.ID{"paused"},
+		},
 	}
 }
 

@@ -128,10 +128,11 @@ func (v *village) recover(i int) {
 }
 
 func (v *village) inventory() {
-	m := protocol.Message{Kind: protocol.Inventory, Slices: machine("")}
+	stock := &protocol.Stock{Slices: machine("")}
+	m := protocol.Message{Kind: protocol.Inventory, Body: stock}
 	for _, t := range sortedTokens(v.runs) {
 		if p := v.runs[t]; !p.settled {
-			m.Found = append(m.Found, protocol.Found{Token: t, Job: p.start.Job, Slice: p.start.Slice, Alive: p.result == nil, Started: p.began, Result: p.result})
+			stock.Found = append(stock.Found, protocol.Found{Token: t, Job: p.start.Job, Slice: p.start.Body.(*protocol.Work).Slice, Alive: p.result == nil, Started: p.began, Result: p.result})
 		}
 	}
 	v.answer(m)
@@ -222,7 +223,7 @@ func (v *village) judge(f *protocol.Fact) {
 // post sends a message. Between actors, and between gate and executor, it may take half a second, come twice or not at all.
 func (v *village) post(from int, m protocol.Message) {
 	if m.To.Role == protocol.Timer {
-		v.wakes[from] = min(v.wakes[from], m.At)
+		v.wakes[from] = min(v.wakes[from], m.Body.(*protocol.Moment).At)
 		return
 	}
 	copies, delay := 1, 0
@@ -335,7 +336,7 @@ func (v *village) execute(m protocol.Message) {
 		v.begin(m)
 	case protocol.Deadline:
 		if p != nil && p.result == nil {
-			p.ends = min(p.ends, m.End)
+			p.ends = min(p.ends, m.Body.(*protocol.Shift).End)
 		}
 	case protocol.Stop:
 		if p != nil && p.result == nil {
@@ -344,8 +345,8 @@ func (v *village) execute(m protocol.Message) {
 	case protocol.Settle:
 		if p != nil && !p.settled && p.result != nil {
 			p.settled = true
-			if m.Flag {
-				v.publish(p, m.Range)
+			if m.Body.(*protocol.Settlement).Committed {
+				v.publish(p, m.Body.(*protocol.Settlement).Range)
 			}
 		}
 		v.answer(protocol.Message{Kind: protocol.Settled, Token: m.Token, Job: m.Job})
@@ -361,41 +362,41 @@ func (v *village) execute(m protocol.Message) {
 func (v *village) begin(m protocol.Message) {
 	p := v.runs[m.Token]
 	if p == nil {
-		p = &piece{start: m, began: v.now, ends: min(v.now.Add(m.Plan.Wall), m.End)}
+		p = &piece{start: m, began: v.now, ends: min(v.now.Add(m.Body.(*protocol.Work).Plan.Wall), m.Body.(*protocol.Work).End)}
 		v.runs[m.Token] = p
 		if v.first[m.Job] > m.Generation {
-			p.result = &job.Result{Outcome: job.StartFailed, Progress: m.Range.From, End: v.now, Detail: "of an earlier life"}
+			p.result = &job.Result{Outcome: job.StartFailed, Progress: m.Body.(*protocol.Work).Range.From, End: v.now, Detail: "of an earlier life"}
 		}
 		v.first[m.Job] = max(v.first[m.Job], 1)
 		for _, f := range v.files[m.Job] {
-			if f.unit != m.Spec.Unit {
-				v.t.Fatalf("job %s: %s starts where output of %s lies", m.Job, m.Spec.Unit, f.unit)
+			if f.unit != m.Body.(*protocol.Work).Spec.Unit {
+				v.t.Fatalf("job %s: %s starts where output of %s lies", m.Job, m.Body.(*protocol.Work).Spec.Unit, f.unit)
 			}
 		}
 	}
 	if p.result != nil {
-		v.answer(protocol.Message{Kind: protocol.Exited, Token: m.Token, Job: m.Job, Result: p.result})
+		v.answer(protocol.Message{Kind: protocol.Exited, Token: m.Token, Job: m.Job, Body: &protocol.Conclusion{Result: p.result}})
 		return
 	}
-	v.answer(protocol.Message{Kind: protocol.Started, Token: m.Token, Job: m.Job, At: p.began})
+	v.answer(protocol.Message{Kind: protocol.Started, Token: m.Token, Job: m.Job, Body: &protocol.Beginning{At: p.began}})
 }
 
 // over ends a piece as planned, or not: what was cut off has done a part, and some fail.
 func (v *village) over(p *piece) {
-	r := &job.Result{Outcome: job.Done, Progress: p.start.Range.To, Checkpoint: true, Start: p.began, End: v.now, Peak: trp.Vector{1 << 30}}
-	if v.now < p.began.Add(p.start.Plan.Wall) {
-		r.Outcome, r.Progress = job.Stopped, p.start.Range.From+int64(v.draw(int(p.start.Range.Len())+1))
+	r := &job.Result{Outcome: job.Done, Progress: p.start.Body.(*protocol.Work).Range.To, Checkpoint: true, Start: p.began, End: v.now, Peak: trp.Vector{1 << 30}}
+	if v.now < p.began.Add(p.start.Body.(*protocol.Work).Plan.Wall) {
+		r.Outcome, r.Progress = job.Stopped, p.start.Body.(*protocol.Work).Range.From+int64(v.draw(int(p.start.Body.(*protocol.Work).Range.Len())+1))
 	} else if v.draw(6) == 0 {
-		r.Outcome, r.ExitCode, r.Progress, r.Detail = job.ExitFailed, 1, p.start.Range.From+int64(v.draw(int(p.start.Range.Len()))), "failed"
+		r.Outcome, r.ExitCode, r.Progress, r.Detail = job.ExitFailed, 1, p.start.Body.(*protocol.Work).Range.From+int64(v.draw(int(p.start.Body.(*protocol.Work).Range.Len()))), "failed"
 	}
 	p.result = r
-	v.answer(protocol.Message{Kind: protocol.Exited, Token: p.start.Token, Job: p.start.Job, Result: r})
+	v.answer(protocol.Message{Kind: protocol.Exited, Token: p.start.Token, Job: p.start.Job, Body: &protocol.Conclusion{Result: r}})
 }
 
 // publish puts what counts into the job's folder, beside nothing of other work and where nothing is. What comes just after the
 // job was deleted is there until the purge.
 func (v *village) publish(p *piece, r job.Range) {
-	id, unit := p.start.Job, p.start.Spec.Unit
+	id, unit := p.start.Job, p.start.Body.(*protocol.Work).Spec.Unit
 	if v.first[id] > p.start.Generation {
 		return // kept apart
 	}

@@ -27,12 +27,12 @@ func TestWhateverIsSubmittedEnds(t *testing.T) {
 			{Name: "default", Weight: 1}, {Name: "capped", Weight: 2, Cap: rapid.IntRange(1, 3).Draw(rt, "cap")},
 			{Name: "short", Weight: 3, MaxWindow: 5 * time.Minute},
 		} {
-			s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Request: fmt.Sprint("queue ", i), Queue: &q})
+			s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: fmt.Sprint("queue ", i), Queue: &q}})
 		}
 		s.run(warmUp) // the first inventory may be lost: without one the gate refuses nothing
 		var behave []job.ID
 		for _, a := range w.jobs {
-			if s.actors.Gate.Check(1e9, a.spec) != nil {
+			if s.actors.Gates[0].Gate.Check(1e9, a.spec) != nil {
 				continue // it could never run here
 			}
 			s.submit(a.after, a.spec)
@@ -101,8 +101,8 @@ func drawWorld(rt *rapid.T) (w drawn) {
 		b := true1(m)
 		b.Linger = time.Duration(chance(300)) * time.Millisecond
 		b.PerUnit = b.PerUnit * time.Duration(70+chance(40)) / 100 // up to a tenth slower than declared
-		if m.Spec.Kind == job.Rigid {
-			b.PerUnit = m.Spec.Walltime * time.Duration(20+chance(79)) / 100
+		if m.Body.(*protocol.Work).Spec.Kind == job.Rigid {
+			b.PerUnit = m.Body.(*protocol.Work).Spec.Walltime * time.Duration(20+chance(79)) / 100
 		} else if w.failing && chance(10) == 0 {
 			b.Fails, b.FailAfter = []job.Outcome{job.ExitFailed, job.Lost, job.Yielded}[chance(3)], time.Duration(chance(60_000))*time.Millisecond
 		}

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
 	archivememory "sluice.dev/sluice/internal/edge/archive/memory"
@@ -30,7 +31,8 @@ import (
 // park is a cluster of real actors on the simulator, offered jobs whose truth differs from what they declare.
 type park struct {
 	nodes, jobs int
-	zones       int // 0: one; node i is one of zone i mod zones
+	zones       int            // 0: one; node i is one of zone i mod zones
+	gates       protocol.Gates // none: one without a name
 	seed        uint64
 	gap         time.Duration // mean time between arrivals
 	network     sim.Network
@@ -45,6 +47,17 @@ type park struct {
 	rigid backfill.Discipline
 	// cap of the queue; 0: none.
 	cap int
+	// tickets search for places, and rigid jobs of one slice give up after patience; 0: none does.
+	tickets  bool
+	patience time.Duration
+	// drain is when the zones but the last one are drained, one after the other, since the park began; 0: none is.
+	drain time.Duration
+	// cancels are how long after the first drain the owner of the job of each place cancels it; less than 0: before.
+	cancels map[int]time.Duration
+	// across: gangs may lie in several zones.
+	across bool
+	// heard hears every fact, too; nil: nobody does.
+	heard func(quantity.Instant, *protocol.Fact)
 	// homes is what is noted where there are several zones.
 	homes *homes
 }
@@ -76,6 +89,9 @@ func (o *offered) Next(j *workload.Job) (bool, error) {
 		j.Declared, j.Slices = j.Work+time.Duration(draw.IntN(1000))*time.Second, 1+draw.IntN(2)
 		if !o.gangs {
 			j.Slices = 1
+		}
+		if j.Slices == 1 {
+			j.Patience = o.patience
 		}
 	}
 	mean := quantity.Amount(2+draw.IntN(6)) << 30
@@ -155,6 +171,9 @@ func (w *witness) Sent(n int) { w.messages += n; w.line("sent %d", n) }
 
 const parkStart = quantity.Instant(1_000_000 * time.Second)
 
+// nodeName is that of the node of this place.
+func nodeName(i int) string { return fmt.Sprintf("n%03d", i) }
+
 // options of a simulation of a park.
 func (p park) options(t failer) sim.Options {
 	t.Helper()
@@ -171,11 +190,15 @@ func (p park) options(t failer) sim.Options {
 	}
 	for i := range p.nodes {
 		z := &zones[i%len(zones)]
-		z.Nodes = append(z.Nodes, job.NodeID(fmt.Sprintf("n%03d", i)))
+		z.Nodes = append(z.Nodes, job.NodeID(nodeName(i)))
 	}
-	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid, Archive: p.archive}
-	newGate := func() *gate.Gate {
-		g, err := gate.New(gate.Config{Zones: zones, Retain: p.retain, Horizon: time.Hour, Archive: p.archive})
+	var tickets *search.Config
+	if p.tickets {
+		tickets = p.search(t, zones)
+	}
+	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid, Archive: p.archive, Search: tickets, Gates: p.gates}
+	newGate := func(id string) *gate.Gate {
+		g, err := gate.New(gate.Config{ID: job.GateID(id), Gates: p.gates, Zones: zones, Retain: p.retain, Horizon: time.Hour, Archive: p.archive, Search: tickets})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -191,7 +214,7 @@ func (p park) options(t failer) sim.Options {
 		return z
 	}
 	newNode := func(id string) *node.Node {
-		c := node.Config{ID: job.NodeID(id), Zone: zoneID, Horizon: time.Hour}
+		c := node.Config{ID: job.NodeID(id), Zone: zoneID, Horizon: time.Hour, Search: tickets, Gates: p.gates}
 		if _, err := fmt.Sscanf(id, "n%d", &c.Number); err != nil {
 			t.Fatalf("node %q: %v", id, err)
 		}
@@ -203,19 +226,22 @@ func (p park) options(t failer) sim.Options {
 	}
 	specs := &workload.Specs{Grace: 10 * time.Second}
 	o := sim.Options{
-		Start: parkStart, Gate: newGate(), Seed: p.seed, Network: p.network, Faults: p.faults,
+		Start: parkStart, Seed: p.seed, Network: p.network, Faults: p.faults,
 		Source: &offered{of: int64(p.jobs), at: parkStart.Add(time.Minute), park: p},
 		Spec:   func(j *workload.Job) (*job.Spec, error) { return specs.Spec(j, j.Name()) },
 		Rebuild: func(a protocol.Address) protocol.Actor {
 			switch a.Role {
 			case protocol.Gate:
-				return newGate()
+				return newGate(a.ID)
 			case protocol.Zone:
 				return newZone(job.ZoneID(a.ID))
 			default:
 				return newNode(a.ID)
 			}
 		},
+	}
+	for _, a := range p.gates.All() {
+		o.Gates = append(o.Gates, actor.GateAt{ID: job.GateID(a.ID), Gate: newGate(a.ID)})
 	}
 	for _, z := range zones {
 		o.Zones = append(o.Zones, actor.ZoneAt{ID: z.ID, Zone: newZone(z.ID)})
@@ -224,7 +250,7 @@ func (p park) options(t failer) sim.Options {
 		o.Archive = archivememory.New()
 	}
 	for i := range p.nodes {
-		id := fmt.Sprintf("n%03d", i)
+		id := nodeName(i)
 		n := sim.Node{ID: job.NodeID(id), Actor: newNode(id)}
 		for k, m := range []struct {
 			profile    string
@@ -246,6 +272,12 @@ func (p park) options(t failer) sim.Options {
 // play runs a park until its jobs are over, with an oracle, a witness and the collector of metrics listening.
 func (p park) play(t failer, limit time.Duration) (*witness, *oracle) {
 	t.Helper()
+	return p.playWith(t, limit, nil)
+}
+
+// playWith has somebody else hear the facts too.
+func (p park) playWith(t failer, limit time.Duration, also func(quantity.Instant, *protocol.Fact)) (*witness, *oracle) {
+	t.Helper()
 	o := p.options(t)
 	w, judge := newWitness(t), newOracle(t)
 	collector, err := measure.New(measure.Config{Classes: sim.Classes(o.Nodes), Usable: func(*workload.Job) uint64 { return 7 }})
@@ -256,12 +288,21 @@ func (p park) play(t failer, limit time.Duration) (*witness, *oracle) {
 	if p.zones > 1 {
 		o.Fact = p.watched(t, &o, judge.fact)
 	}
+	for _, hears := range []func(quantity.Instant, *protocol.Fact){also, p.heard} {
+		if before := o.Fact; hears != nil {
+			o.Fact = func(now quantity.Instant, f *protocol.Fact) { before(now, f); hears(now, f) }
+		}
+	}
 	s, err := sim.New(o)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	if p.cap > 0 {
 		p.setCap(s, p.cap)
+	}
+	if p.drain > 0 {
+		p.drainZones(s)
+		p.cancelJobs(s)
 	}
 	over, err := s.RunOut(context.Background(), parkStart.Add(limit))
 	if err != nil {

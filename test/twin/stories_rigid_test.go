@@ -117,7 +117,7 @@ func TestAnOverrunEndsWhereAnotherHasAPlace(t *testing.T) {
 // small jobs. A gang larger than the cap is refused at submission.
 func TestACapHoldsForGangsToo(t *testing.T) {
 	s := newStory(t, setting{slices: equal(4, 10)})
-	s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}})
+	s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
 	most := 0
 	s.submit(time.Second, with(spec(t, "a", job.Items, 100, time.Second), func(s *job.Spec) { s.Parallelism = 1 }))
 	s.submit(2*time.Second, gang(t, "pair", time.Minute, 2))
@@ -135,7 +135,7 @@ func TestACapHoldsForGangsToo(t *testing.T) {
 	if most != 2 {
 		t.Errorf("a queue capped at 2 slices held %d", most)
 	}
-	if err := s.actors.Gate.Check(1e9, gang(t, "trio", time.Minute, 3)); err == nil {
+	if err := s.actors.Gates[0].Gate.Check(1e9, gang(t, "trio", time.Minute, 3)); err == nil {
 		t.Error("a gang of three was accepted into a queue that may hold two slices")
 	}
 }
@@ -144,10 +144,10 @@ func TestACapHoldsForGangsToo(t *testing.T) {
 func TestAWithdrawnHeadLeavesNothingReserved(t *testing.T) {
 	for name, leave := range map[string]func(*story){
 		"cancelled": func(s *story) {
-			s.person(20*time.Second, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Request: "c", Job: "head"})
+			s.person(20*time.Second, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}, Job: "head"})
 		},
 		"paused": func(s *story) {
-			s.person(20*time.Second, protocol.Gate, protocol.Message{Kind: protocol.PauseJob, Request: "p", Job: "head", Flag: true})
+			s.person(20*time.Second, protocol.Gate, protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}, Job: "head"})
 		},
 		"expired": func(*story) {},
 	} {

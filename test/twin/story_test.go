@@ -72,7 +72,7 @@ func newStory(t failer, o setting) *story {
 	}
 	s := &story{t: t, actors: make(), asks: map[quantity.Instant]int{}}
 	s.oracle = newOracle(t)
-	watched := actor.Alone(zoneID, nodeID, roughGate{s.actors.Gate, o.rough}, roughZone{s.actors.Zones[0].Zone, func(m *protocol.Message) int {
+	watched := actor.Alone(zoneID, nodeID, roughGate{s.actors.Gates[0].Gate, o.rough}, roughZone{s.actors.Zones[0].Zone, func(m *protocol.Message) int {
 		if m.Kind == protocol.Ask || m.Kind == protocol.Reserve {
 			s.asks[s.sim.Now()]++
 			if s.asks[s.sim.Now()] > 200 {
@@ -85,11 +85,11 @@ func newStory(t failer, o setting) *story {
 		return o.rough(m)
 	}}, roughNode{s.actors.Nodes[0].Node, o.rough})
 	s.sim, err = sim.New(sim.Options{
-		Start: storyStart, Gate: watched.Gate, Zones: watched.Zones, Model: o.model, Fact: s.oracle.fact,
+		Start: storyStart, Gates: watched.Gates, Zones: watched.Zones, Model: o.model, Fact: s.oracle.fact,
 		Nodes: []sim.Node{{ID: nodeID, Actor: watched.Nodes[0].Node, Slices: o.slices}},
 		Reply: func(_ quantity.Instant, m *protocol.Message) {
-			if m.Err != nil {
-				t.Errorf("after %v a call is refused: %v", s.since(), m.Err)
+			if m.Body.(*protocol.Receipt).Err != nil {
+				t.Errorf("after %v a call is refused: %v", s.since(), m.Body.(*protocol.Receipt).Err)
 			}
 		},
 	})
@@ -112,14 +112,14 @@ func (s *story) person(after time.Duration, to protocol.Role, m protocol.Message
 func (s *story) submit(after time.Duration, specs ...*job.Spec) {
 	for _, spec := range specs {
 		s.person(after, protocol.Gate, protocol.Message{
-			Kind: protocol.Submit, Request: "of " + string(spec.Name), Job: spec.Name, Spec: spec, Digest: "content of " + string(spec.Name),
+			Kind: protocol.Submit, Body: &protocol.Submission{Request: "of " + string(spec.Name), Spec: spec, Digest: "content of " + string(spec.Name)}, Job: spec.Name,
 		})
 	}
 }
 
 // reserve takes a slice's time for its owner.
 func (s *story) reserve(after time.Duration, r protocol.Reservation) {
-	s.person(after, protocol.Node, protocol.Message{Kind: protocol.Reserve, Request: fmt.Sprint("reserve ", r), Reservation: &r})
+	s.person(after, protocol.Node, protocol.Message{Kind: protocol.Reserve, Body: &protocol.Booking{Request: fmt.Sprint("reserve ", r), Reservation: &r}})
 }
 
 // run goes on until so long after the start.
@@ -209,14 +209,14 @@ func roughly(a protocol.Actor, draw func(*protocol.Message) int, now quantity.In
 func truly(slices []protocol.Slice) sim.Model {
 	return func(m *protocol.Message) sim.Behaviour {
 		b := sim.Planned(m)
-		if m.Spec.Divisible() {
+		if m.Body.(*protocol.Work).Spec.Divisible() {
 			speed := int64(1000)
 			for _, s := range slices {
-				if s.ID == m.Slice {
+				if s.ID == m.Body.(*protocol.Work).Slice {
 					speed = s.Speed
 				}
 			}
-			b.PerUnit = m.Spec.PerUnit * 1000 / time.Duration(speed)
+			b.PerUnit = m.Body.(*protocol.Work).Spec.PerUnit * 1000 / time.Duration(speed)
 		}
 		return b
 	}

@@ -44,19 +44,6 @@ func party(a protocol.Address) string {
 	return name
 }
 
-func spoken(m *protocol.Message) string {
-	return nameOf(messageNames, uint8(m.Kind)) + fields(reflect.ValueOf(*m), "Kind", "From", "To")
-}
-
-// heardAs is a message as it arrives: in short where an actor sent it, since it is written out there.
-func heardAs(m *protocol.Message) string {
-	switch m.From.Role {
-	case protocol.Gate, protocol.Zone, protocol.Node:
-		return spoken(&protocol.Message{Kind: m.Kind, Job: m.Job, Slice: m.Slice, Ask: m.Ask, Token: m.Token})
-	}
-	return spoken(m)
-}
-
 // fields writes what is not zero of a struct, but for some.
 func fields(v reflect.Value, but ...string) string {
 	var b strings.Builder
@@ -136,10 +123,11 @@ var roleNames = map[uint8]string{
 
 var messageNames = map[uint8]string{
 	uint8(protocol.Submit): "Submit", uint8(protocol.Cancel): "Cancel", uint8(protocol.PauseJob): "PauseJob", uint8(protocol.SetQueue): "SetQueue",
-	uint8(protocol.Reply): "Reply", uint8(protocol.Requeue): "Requeue", uint8(protocol.Delete): "Delete",
+	uint8(protocol.Reply): "Reply", uint8(protocol.Requeue): "Requeue", uint8(protocol.Delete): "Delete", uint8(protocol.DrainZone): "DrainZone",
 	uint8(protocol.Reserve): "Reserve", uint8(protocol.Unreserve): "Unreserve", uint8(protocol.Release): "Release",
 	uint8(protocol.Adopt): "Adopt", uint8(protocol.Adopted): "Adopted", uint8(protocol.Closed): "Closed", uint8(protocol.ClosedAck): "ClosedAck",
 	uint8(protocol.QueueChanged): "QueueChanged", uint8(protocol.Forget): "Forget", uint8(protocol.Forgotten): "Forgotten",
+	uint8(protocol.Surrender): "Surrender", uint8(protocol.Surrendered): "Surrendered",
 	uint8(protocol.Offer): "Offer", uint8(protocol.Ask): "Ask", uint8(protocol.Granted): "Granted", uint8(protocol.Refused): "Refused",
 	uint8(protocol.Redeem): "Redeem", uint8(protocol.Leased): "Leased", uint8(protocol.RedeemRefused): "RedeemRefused",
 	uint8(protocol.Running): "Running", uint8(protocol.Report): "Report", uint8(protocol.Result): "Result", uint8(protocol.ResultAck): "ResultAck",
@@ -148,6 +136,11 @@ var messageNames = map[uint8]string{
 	uint8(protocol.Stuck): "Stuck", uint8(protocol.Deadline): "Deadline", uint8(protocol.Settle): "Settle", uint8(protocol.Settled): "Settled",
 	uint8(protocol.Foreign): "Foreign", uint8(protocol.Purge): "Purge", uint8(protocol.Wake): "Wake", uint8(protocol.Tick): "Tick",
 	uint8(protocol.Purged): "Purged", uint8(protocol.Ailing): "Ailing",
+	uint8(protocol.Pressure): "Pressure", uint8(protocol.Suspend): "Suspend", uint8(protocol.Suspended): "Suspended", uint8(protocol.Resume): "Resume",
+	uint8(protocol.Search): "Search", uint8(protocol.Redraw): "Redraw", uint8(protocol.Back): "Back", uint8(protocol.Landing): "Landing",
+	uint8(protocol.Probe): "Probe", uint8(protocol.Probed): "Probed", uint8(protocol.Room): "Room", uint8(protocol.LetGo): "LetGo", uint8(protocol.ZoneDigest): "ZoneDigest",
+	uint8(protocol.Lenders): "Lenders", uint8(protocol.Borrow): "Borrow", uint8(protocol.Lent): "Lent",
+	uint8(protocol.Visiting): "Visiting", uint8(protocol.Parting): "Parting", uint8(protocol.Winning): "Winning",
 	uint8(protocol.Attend): "Attend", uint8(protocol.Announce): "Announce", uint8(protocol.Answer): "Answer", uint8(protocol.Told): "Told",
 }
 
@@ -155,6 +148,7 @@ var factNames = map[uint8]string{
 	uint8(protocol.JobAccepted): "JobAccepted", uint8(protocol.JobHomed): "JobHomed", uint8(protocol.JobClosed): "JobClosed",
 	uint8(protocol.JobForgotten): "JobForgotten", uint8(protocol.QueueSet): "QueueSet", uint8(protocol.JobDropping): "JobDropping",
 	uint8(protocol.JobHeld): "JobHeld", uint8(protocol.JobRequeued): "JobRequeued", uint8(protocol.JobPurged): "JobPurged",
+	uint8(protocol.ZoneDrained): "ZoneDrained", uint8(protocol.Rehomed): "Rehomed", uint8(protocol.JobDeparted): "JobDeparted", uint8(protocol.HomeLeaving): "HomeLeaving",
 	uint8(protocol.HomeTaken): "HomeTaken", uint8(protocol.Claimed): "Claimed", uint8(protocol.ClaimExtended): "ClaimExtended",
 	uint8(protocol.Released): "Released", uint8(protocol.Committed): "Committed", uint8(protocol.Calibrated): "Calibrated",
 	uint8(protocol.Ended): "Ended", uint8(protocol.HomeDropped): "HomeDropped", uint8(protocol.HomeHeld): "HomeHeld",
@@ -174,21 +168,32 @@ type (
 	}
 	zoneScribe struct {
 		actor.Zone
-		of *transcript
+		self protocol.Address
+		of   *transcript
 	}
 	nodeScribe struct {
 		actor.Node
-		of *transcript
+		self protocol.Address
+		of   *transcript
 		// answers deals with a message in the node's place, or does not.
 		answers func(now quantity.Instant, in *protocol.Message, out *protocol.Out) bool
 	}
 )
 
-var (
-	gateAddress = protocol.Address{Role: protocol.Gate}
-	zoneAddress = protocol.Address{Role: protocol.Zone, ID: string(zoneID)}
-	nodeAddress = protocol.Address{Role: protocol.Node, ID: string(nodeID)}
-)
+var gateAddress = protocol.Address{Role: protocol.Gate}
+
+// scribed are actors whose words go into a transcript.
+func scribed(a actor.Set, script *transcript, answers func(now quantity.Instant, in *protocol.Message, out *protocol.Out) bool) actor.Set {
+	set := actor.Set{Gates: actor.OneGate(gateScribe{a.Gates[0].Gate, script})}
+	for _, z := range a.Zones {
+		set.Zones = append(set.Zones, actor.ZoneAt{ID: z.ID, Zone: zoneScribe{z.Zone, protocol.Address{Role: protocol.Zone, ID: string(z.ID)}, script}})
+	}
+	for _, n := range a.Nodes {
+		n.Node = nodeScribe{n.Node, protocol.Address{Role: protocol.Node, ID: string(n.ID)}, script, answers}
+		set.Nodes = append(set.Nodes, n)
+	}
+	return set
+}
 
 func (s gateScribe) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	s.of.record(now, gateAddress, &in, out, func() { s.Gate.Step(now, in, out) })
@@ -199,15 +204,15 @@ func (s gateScribe) Recover(now quantity.Instant, out *protocol.Out) {
 }
 
 func (s zoneScribe) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
-	s.of.record(now, zoneAddress, &in, out, func() { s.Zone.Step(now, in, out) })
+	s.of.record(now, s.self, &in, out, func() { s.Zone.Step(now, in, out) })
 }
 
 func (s zoneScribe) Recover(now quantity.Instant, out *protocol.Out) {
-	s.of.record(now, zoneAddress, nil, out, func() { s.Zone.Recover(now, out) })
+	s.of.record(now, s.self, nil, out, func() { s.Zone.Recover(now, out) })
 }
 
 func (s nodeScribe) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
-	s.of.record(now, nodeAddress, &in, out, func() {
+	s.of.record(now, s.self, &in, out, func() {
 		if s.answers == nil || !s.answers(now, &in, out) {
 			s.Node.Step(now, in, out)
 		}
@@ -215,5 +220,5 @@ func (s nodeScribe) Step(now quantity.Instant, in protocol.Message, out *protoco
 }
 
 func (s nodeScribe) Recover(now quantity.Instant, out *protocol.Out) {
-	s.of.record(now, nodeAddress, nil, out, func() { s.Node.Recover(now, out) })
+	s.of.record(now, s.self, nil, out, func() { s.Node.Recover(now, out) })
 }

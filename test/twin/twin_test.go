@@ -43,7 +43,7 @@ func runLive(t *testing.T, l *live, jobs []arrival, had int) (start quantity.Ins
 
 // simOptions are those of a simulation of actors on the machine.
 func simOptions(a actor.Set) sim.Options {
-	return sim.Options{Gate: a.Gate, Zones: a.Zones, Nodes: []sim.Node{{ID: nodeID, Actor: a.Nodes[0].Node, Slices: machine("n/")}}}
+	return sim.Options{Gates: a.Gates, Zones: a.Zones, Nodes: []sim.Node{{ID: nodeID, Actor: a.Nodes[0].Node, Slices: machine("n/")}}}
 }
 
 // runSim plays the same in the simulator.
@@ -51,7 +51,7 @@ func runSim(t failer, start quantity.Instant, jobs []arrival, o sim.Options) []p
 	t.Helper()
 	var facts []protocol.Fact
 	tell := o.Fact
-	if o.Gate == nil {
+	if o.Gates == nil {
 		o = simOptions(build(t)())
 		o.Fact = tell
 	}
@@ -69,7 +69,7 @@ func runSim(t failer, start quantity.Instant, jobs []arrival, o sim.Options) []p
 	for _, a := range jobs {
 		s.At(start.Add(a.after), protocol.Message{
 			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person}, To: protocol.Address{Role: protocol.Gate},
-			Request: a.request(), Job: a.spec.Name, Spec: a.spec, Digest: "content of " + string(a.spec.Name),
+			Body: &protocol.Submission{Request: a.request(), Spec: a.spec, Digest: "content of " + string(a.spec.Name)}, Job: a.spec.Name,
 		})
 	}
 	if err := s.Run(context.Background(), start.Add(2*time.Hour)); err != nil {

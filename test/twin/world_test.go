@@ -127,7 +127,7 @@ func scenario(t failer) []arrival {
 // planned is a subjob that goes exactly as planned; one that finishes its job leaves no checkpoint.
 func planned(m protocol.Message) fake.Behaviour {
 	b := fake.Planned(m)
-	if m.Range.To == m.Spec.Total {
+	if m.Body.(*protocol.Work).Range.To == m.Body.(*protocol.Work).Spec.Total {
 		b.Checkpoint = 0
 	}
 	return b
@@ -143,6 +143,7 @@ type live struct {
 	model   fake.Model
 	fake    *fake.Executor
 	fabric  func() fabric.Fabric
+	drained job.ZoneID // once all jobs are submitted; empty: none is
 	journal func(journal.Journal) journal.Journal
 	options func(*host.Options)
 

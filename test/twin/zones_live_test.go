@@ -74,7 +74,7 @@ func TestTwinsInZones(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { start = runLive(t, l, jobs, 0) })
 	checkOnce(t, l.facts, jobs)
 	set := l.build()
-	o := sim.Options{Gate: set.Gate, Zones: set.Zones}
+	o := sim.Options{Gates: set.Gates, Zones: set.Zones}
 	for i := range set.Nodes {
 		o.Nodes = append(o.Nodes, sim.Node{ID: set.Nodes[i].ID, Actor: set.Nodes[i].Node})
 	}
@@ -275,7 +275,7 @@ func TestZonesAreKept(t *testing.T) {
 		for _, c := range []struct {
 			zones, nodes int
 			want         string
-		}{{1, 1, "start it with"}, {2, 2, "facts of node n-3"}, {2, 4, "was begun with node n-1, node n-2, node n-3"}, {2, 3, ""}} {
+		}{{1, 1, "zone local-1 is missing, and it was never drained: put it back into zones: of --config (zones: [local-1, local-2])"}, {2, 2, "facts of node n-3"}, {2, 4, "was begun with node n-1, node n-2, node n-3"}, {2, 3, ""}} {
 			if err := reopen(c.zones, c.nodes); c.want == "" && err != nil || c.want != "" && (errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%d zones, %d nodes: %v, want %q", c.zones, c.nodes, err, c.want)
 			}
@@ -285,7 +285,7 @@ func TestZonesAreKept(t *testing.T) {
 		}
 	})
 	format, err := os.ReadFile(filepath.Join(l.dir, "FORMAT"))
-	if err != nil || strings.TrimSpace(string(format)) == "sluice data 4" {
+	if err != nil || strings.TrimSpace(string(format)) == "sluice data 5" {
 		t.Errorf("the directory says %q, which an older build would open: %v", format, err)
 	}
 }

@@ -77,15 +77,15 @@ func (b *bench) start(length time.Duration, program ...string) (end quantity.Ins
 	b.Helper()
 	now := quantity.At(time.Now())
 	m := protocol.Message{
-		Kind: protocol.Start, Token: token, Job: "j", Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(length),
-		Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{
-			Command: append([]string{"/init", "program"}, program...), Grace: 300 * time.Millisecond,
-		}},
+		Kind: protocol.Start, Token: token, Job: "j", Body: &protocol.Work{Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(length),
+			Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{
+				Command: append([]string{"/init", "program"}, program...), Grace: 300 * time.Millisecond,
+			}}},
 	}
-	m.Demand[trp.Memory] = limit
+	m.Body.(*protocol.Work).Demand[trp.Memory] = limit
 	b.ex.Do(m, journal.Position{Seq: 1})
 	b.next(protocol.Started)
-	return m.End
+	return m.Body.(*protocol.Work).End
 }
 
 func (b *bench) next(k protocol.Kind) protocol.Message {
@@ -93,7 +93,7 @@ func (b *bench) next(k protocol.Kind) protocol.Message {
 	select {
 	case m := <-b.said:
 		if m.Kind != k {
-			b.Fatalf("message kind %d (%+v, result %+v), want kind %d", m.Kind, m, m.Result, k)
+			b.Fatalf("message kind %d (%+v, result %+v), want kind %d", m.Kind, m, m.Body.(*protocol.Conclusion).Result, k)
 		}
 		return m
 	case <-time.After(30 * time.Second):
@@ -105,7 +105,7 @@ func (b *bench) next(k protocol.Kind) protocol.Message {
 // ended waits for the result; nothing may be left then, no process and no group.
 func (b *bench) ended(want job.Outcome) job.Result {
 	b.Helper()
-	r := *b.next(protocol.Exited).Result
+	r := *b.next(protocol.Exited).Body.(*protocol.Conclusion).Result
 	if r.Outcome != want {
 		b.Fatalf("outcome %v (%+v), want %v", r.Outcome, r, want)
 	}

@@ -84,7 +84,7 @@ func New(o Options) (*Fleet, error) {
 	}
 	var specs workload.Specs
 	so := sim.Options{
-		Start: quantity.Instant(epoch), Gate: g, Zones: []actor.ZoneAt{{ID: zc.ID, Zone: z}}, Seed: o.Seed,
+		Start: quantity.Instant(epoch), Gates: actor.OneGate(g), Zones: []actor.ZoneAt{{ID: zc.ID, Zone: z}}, Seed: o.Seed,
 		Spec: func(j *workload.Job) (*job.Spec, error) { return specs.Spec(j, j.Name()) },
 		Fact: f.hear,
 	}
@@ -110,8 +110,8 @@ func New(o Options) (*Fleet, error) {
 	for i := range queues {
 		name := queueName(i)
 		f.At(0, protocol.Message{
-			Kind: protocol.SetQueue, From: person, To: protocol.Address{Role: protocol.Gate}, Request: "queue " + name,
-			Queue: &protocol.Queue{Name: name, Weight: int64(1 + i)},
+			Kind: protocol.SetQueue, From: person, To: protocol.Address{Role: protocol.Gate}, Body: &protocol.QueueSetting{Request: "queue " + name,
+				Queue: &protocol.Queue{Name: name, Weight: int64(1 + i)}},
 		})
 	}
 	return f, nil

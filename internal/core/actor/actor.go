@@ -46,6 +46,22 @@ type Strayer interface {
 	Stray() (id job.ID, home job.ZoneID, found bool)
 }
 
+// Drainer is a gate that knows which zones were drained for good.
+type Drainer interface{ Drained(zone job.ZoneID) bool }
+
+// Keeper is a zone that counts the jobs it keeps a record of, those that are over and not archived among them.
+type Keeper interface{ Kept() int }
+
+// Searcher is a zone in which tickets search for places, Drawer a gate that draws zones for them.
+type Searcher interface {
+	Searching(now quantity.Instant) *status.Search
+}
+
+// Drawer completes what a zone says of the search in it.
+type Drawer interface {
+	Drawn(now quantity.Instant, zone job.ZoneID, s *status.Search)
+}
+
 // Negotiator is a zone that counts what its market has done since it came up.
 type Negotiator interface {
 	Negotiation() status.Negotiation
@@ -73,22 +89,52 @@ type NodeAt struct {
 	Node
 }
 
-// Set is the state machines of one process: a gate, and at least one zone and one node, each in the order in which it was configured.
+// GateAt is a gate with its name, which is empty where there is one.
+type GateAt struct {
+	ID job.GateID
+	Gate
+}
+
+// Set is the state machines of one process: at least one gate, one zone and one node, each in the order in which it was configured.
 type Set struct {
-	Gate  Gate
+	Gates []GateAt
 	Zones []ZoneAt
 	Nodes []NodeAt
 }
 
 // Alone is the set of one of each.
 func Alone(zone job.ZoneID, node job.NodeID, g Gate, z Zone, n Node) Set {
-	return Set{Gate: g, Zones: []ZoneAt{{zone, z}}, Nodes: []NodeAt{{node, zone, n}}}
+	return Set{Gates: OneGate(g), Zones: []ZoneAt{{zone, z}}, Nodes: []NodeAt{{node, zone, n}}}
 }
 
-// Parties lists the actors with their addresses, in the order in which every driver serves them: the gate, the zones, the nodes.
+// OneGate is the list of one gate, which has no name.
+func OneGate(g Gate) []GateAt { return []GateAt{{Gate: g}} }
+
+// gates are the names of the gates.
+func (s Set) gates() (names protocol.Gates) {
+	for i := range s.Gates {
+		names = append(names, s.Gates[i].ID)
+	}
+	return names
+}
+
+// GateOf is the gate of the job of a name.
+func (s Set) GateOf(name job.ID) Gate {
+	at := job.GateID(s.gates().Of(name).ID)
+	for i := range s.Gates {
+		if s.Gates[i].ID == at {
+			return s.Gates[i].Gate
+		}
+	}
+	return nil
+}
+
+// Parties lists the actors with their addresses, in the order in which every driver serves them: the gates, the zones, the nodes.
 func (s Set) Parties() []Party {
-	list := make([]Party, 0, 1+len(s.Zones)+len(s.Nodes))
-	list = append(list, Party{Address: protocol.Address{Role: protocol.Gate}, Actor: s.Gate})
+	list := make([]Party, 0, len(s.Gates)+len(s.Zones)+len(s.Nodes))
+	for _, g := range s.Gates {
+		list = append(list, Party{Address: protocol.Address{Role: protocol.Gate, ID: string(g.ID)}, Actor: g.Gate})
+	}
 	for _, z := range s.Zones {
 		list = append(list, Party{Address: protocol.Address{Role: protocol.Zone, ID: string(z.ID)}, Actor: z.Zone})
 	}
@@ -132,6 +178,9 @@ func Tick(to protocol.Address) protocol.Message {
 func Name(a protocol.Address) string {
 	switch a.Role {
 	case protocol.Gate:
+		if a.ID != "" {
+			return "gate " + a.ID
+		}
 		return "the gate"
 	case protocol.Zone:
 		return "zone " + a.ID

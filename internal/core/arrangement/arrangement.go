@@ -12,13 +12,17 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/node"
+	"sluice.dev/sluice/internal/core/node/floor"
 	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
 	"sluice.dev/sluice/internal/core/zone"
 )
 
@@ -28,9 +32,12 @@ const ZoneName = "local"
 // Choice is what people choose of a daemon.
 type Choice struct {
 	Policy policy.Policy
-	// Mechanism is sja or jasda; Market how jasda negotiates, nil: with the defaults.
+	// Mechanism is sja, jasda or laminar; Market how jasda negotiates, and laminar at its nodes, Flow how laminar's tickets search, nil: with the defaults.
 	Mechanism string
 	Market    *market.Config
+	Flow      *flow.Config
+	// Capacities of the slices that there are: what laminar's size classes are made of.
+	Capacities []quantity.Amount
 	// Rigid is how rigid jobs wait for one another (backfill.Named); empty: backfill.Default.
 	Rigid string
 	// Starvation is when a job has waited too long; zero: the defaults.
@@ -40,6 +47,10 @@ type Choice struct {
 	Node    job.NodeID
 	// Zones and Nodes are how many there are of each; 0: one, and a node for each zone. Node i offers to zone i mod Zones.
 	Zones, Nodes int
+	// ZoneNames are those of the zones, as many as Zones; none: they are numbered.
+	ZoneNames []job.ZoneID
+	// Places are where the nodes stand, in their order; none: nowhere that another does.
+	Places []Place
 	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0, as in tapes of before there was a
 	// choice: none is made.
 	Ends int64
@@ -47,17 +58,23 @@ type Choice struct {
 	Archive *filing.Config
 }
 
+// Place is where a node stands: its rack, whose name counts within its block, and its block.
+type Place struct{ Rack, Block string }
+
 // Config checks the choice. The error, of kind Invalid, says everything that is wrong.
 func (c Choice) Config() (Config, error) {
 	negotiates, unknown := c.market()
 	rigid, unplanned := backfill.Named(cmp.Or(c.Rigid, backfill.Default))
-	if err := errors.Join(unknown, unplanned, c.counted()); err != nil {
+	if err := errors.Join(unknown, unplanned, c.counted(), c.searched()); err != nil {
 		return Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
-	config := Config{Gate: gate.Config{Horizon: c.Horizon, External: true, Archive: c.Archive}}
+	config := Config{Gate: gate.Config{Horizon: c.Horizon, External: c.Mechanism != Laminar, Archive: c.Archive}}
 	zones, nodes := max(1, c.Zones), max(1, c.Zones, c.Nodes)
 	for i := range zones {
 		id := job.ZoneID(numbered(ZoneName, i, zones))
+		if len(c.ZoneNames) > 0 {
+			id = c.ZoneNames[i]
+		}
 		config.Gate.Zones = append(config.Gate.Zones, gate.Zone{ID: id})
 		config.Zones = append(config.Zones, zone.Config{
 			ID: id, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Starvation: c.Starvation, Ends: c.Ends, Archive: c.Archive,
@@ -67,8 +84,56 @@ func (c Choice) Config() (Config, error) {
 		id, at := job.NodeID(numbered(string(c.Node), i, nodes)), &config.Gate.Zones[i%zones]
 		at.Nodes = append(at.Nodes, id)
 		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon})
+		if i < len(c.Places) {
+			n := &config.Nodes[i]
+			n.Rack, n.Block = c.Places[i].Rack, c.Places[i].Block
+		}
 	}
-	return config, nil
+	return c.search(config)
+}
+
+// Laminar is the mechanism under which jobs look for places with tickets (core/flow).
+const Laminar = "laminar"
+
+// searched says what is wrong with how tickets are to search.
+func (c Choice) searched() error {
+	switch {
+	case c.Mechanism != Laminar && c.Flow != nil:
+		return fmt.Errorf("flow: mechanism %s has no tickets; start with --mechanism laminar, or leave flow out of --config", c.Mechanism)
+	case c.Mechanism == Laminar && len(c.Capacities) == 0:
+		return errors.New("mechanism laminar: there is no slice to make size classes of")
+	case c.Mechanism == Laminar && c.Rigid != "" && c.Rigid != backfill.Default:
+		return fmt.Errorf("mechanism laminar: planner %q has rigid jobs stand in line, and here those of one slice look for places; leave --rigid out", c.Rigid)
+	}
+	return nil
+}
+
+// search gives all actors the same configuration of tickets, where there are any.
+func (c Choice) search(to Config) (Config, error) {
+	if c.Mechanism != Laminar {
+		return to, nil
+	}
+	var s search.Config
+	if c.Flow != nil {
+		s.Flow = *c.Flow
+	}
+	s.Flow.Classes = flow.Levels(c.Capacities)
+	for i := range to.Gate.Zones {
+		s.Zones = append(s.Zones, search.Zone{ID: to.Gate.Zones[i].ID, Nodes: to.Gate.Zones[i].Nodes})
+	}
+	checked, err := s.Checked()
+	if err != nil {
+		return Config{}, err
+	}
+	to.Gate.Search = checked
+	for i := range to.Zones {
+		to.Zones[i].Search = checked
+	}
+	for i := range to.Nodes {
+		to.Nodes[i].Search, to.Nodes[i].GrantTTL = checked, checked.Flow.GrantTTL
+		to.Nodes[i].Market = &floor.Config{Policy: c.Policy, Market: to.Zones[0].Market}
+	}
+	return to, nil
 }
 
 // numbered is the name of the i-th of n: as it is where there is one.
@@ -90,6 +155,8 @@ func (c Choice) counted() error {
 	switch {
 	case c.Zones < 0 || c.Zones > MaxZones:
 		return fmt.Errorf("zones: %d is out of range; want 1 to %d", c.Zones, MaxZones)
+	case len(c.ZoneNames) > 0 && len(c.ZoneNames) != c.Zones:
+		return fmt.Errorf("zones: %d names are given for %d zones", len(c.ZoneNames), c.Zones)
 	case c.Nodes < 0 || c.Nodes > MaxNodes:
 		return fmt.Errorf("nodes: %d is out of range; want 1 to %d", c.Nodes, MaxNodes)
 	case c.Nodes > 0 && c.Nodes < c.Zones:
@@ -105,8 +172,8 @@ func (c Choice) market() (*market.Config, error) {
 		return nil, errors.New("market: mechanism sja does not negotiate; start with --mechanism jasda, or leave market out of --config")
 	case c.Mechanism == "sja":
 		return nil, nil
-	case c.Mechanism != "jasda":
-		return nil, fmt.Errorf("mechanism %q is not known; want sja or jasda", c.Mechanism)
+	case c.Mechanism != "jasda" && c.Mechanism != Laminar:
+		return nil, fmt.Errorf("mechanism %q is not known; want sja, jasda or laminar", c.Mechanism)
 	case c.Market != nil:
 		return c.Market, c.Market.Validate()
 	}
@@ -142,7 +209,7 @@ func (c Config) Build() (func() actor.Set, error) {
 func (c Config) make() (actor.Set, error) {
 	g, err := gate.New(c.Gate)
 	errs := []error{err, c.agree()}
-	set := actor.Set{Gate: g}
+	set := actor.Set{Gates: actor.OneGate(g)}
 	for i := range c.Zones {
 		z, err := zone.New(c.Zones[i])
 		errs = append(errs, err)

@@ -57,6 +57,13 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 			t.Errorf("%d zones, %d nodes: %v", c.zones, c.nodes, err)
 		}
 	}
+	if c, err := (arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: 1, ZoneNames: []job.ZoneID{"local-2"}, Nodes: 2}).Config(); err != nil ||
+		!reflect.DeepEqual(c.Gate.Zones, []gate.Zone{{ID: "local-2", Nodes: []job.NodeID{"m-1", "m-2"}}}) {
+		t.Errorf("one zone of a name: %+v, %v", c.Gate.Zones, err)
+	}
+	if _, err := (arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: 3, ZoneNames: []job.ZoneID{"a"}}).Config(); err == nil || !strings.Contains(err.Error(), "1 names") {
+		t.Errorf("one name of three zones: %v", err)
+	}
 	good := func() arrangement.Config {
 		c, err := arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: 2}.Config()
 		if err != nil {

@@ -134,3 +134,22 @@ func LeastWindow(v *View, speed int64) time.Duration {
 	least := v.RunTime(v.least(free.From, free.To)-free.From, speed)
 	return restore + max(least, min(v.Spec.TauMin, v.RunTime(free.Len(), speed))) + checkpoint + v.Spec.Launch.Grace
 }
+
+// MostWindow is the longest window that one piece of the job could use where it runs at this speed, above 0: all that is free next.
+func MostWindow(v *View, speed int64) time.Duration {
+	if v.Spec.Kind == job.Rigid {
+		return RigidLength(v.Spec, speed)
+	}
+	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
+	restore, checkpoint := v.overhead()
+	return restore + v.RunTime(free.Len(), speed) + checkpoint + v.Spec.Launch.Grace
+}
+
+// LeastDemand is the memory at which the least useful piece of the job is safe where it runs at this speed, above 0.
+func LeastDemand(v *View, speed int64) quantity.Amount {
+	if v.Spec.Kind == job.Rigid {
+		return v.Safe().LeastOver(0, v.Spec.Total, v.Scale())
+	}
+	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
+	return v.Safe().LeastOver(free.From, v.useful(free, speed), v.Scale())
+}

@@ -2,6 +2,7 @@ package atomizer
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ func Impossible(spec *job.Spec, there *Kinds, longest time.Duration) (why, neare
 func tooLong(spec *job.Spec, all []kind, longest time.Duration) (why, nearest string) {
 	v := View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}}
 	var horizon time.Duration
-	for _, from := range hardest(spec) {
+	for _, from := range append(hardest(spec), crossing(&v, all)...) {
 		v.Committed = job.Ranges{}.Add(job.Range{From: 0, To: from})
 		var least Refusal
 		for i := range all {
@@ -106,6 +107,22 @@ func hardest(spec *job.Spec) (points []int64) {
 	return points
 }
 
+// crossing are the first points of each phase from which the least useful piece reaches into the next, by what is useful on each kind of slice: near the end of a job the
+// piece from the last point before a phase ends is shorter than it.
+func crossing(v *View, all []kind) (points []int64) {
+	from, spec := int64(0), v.Spec
+	for _, upTo := range spec.Safe.Bounds {
+		for i := range all {
+			units := v.useful(job.Range{To: math.MaxInt64 / 2}, spec.SpeedOn(all[i].Profile, all[i].Speed))
+			if first := (max(0, upTo-units) + spec.Grid) / spec.Grid * spec.Grid; upTo < spec.Total && from < first && first < upTo && !slices.Contains(points, first) {
+				points = append(points, first)
+			}
+		}
+		from = upTo
+	}
+	return points
+}
+
 // fitOne is Fit at one point of progress, for either divisible kind.
 func fitOne(v *View, w Window, from int64) (Piece, Refusal) {
 	return cut(v, w, job.Range{From: from, To: v.Spec.Total}, v.Spec.Total)
@@ -133,6 +150,11 @@ func impossibleRigid(spec *job.Spec, all []kind) (why, nearest string) {
 
 // mib rounds up, so that a need is never shown smaller than it is.
 func mib(a quantity.Amount) int64 { return (int64(a) + 1<<20 - 1) >> 20 }
+
+// Holds says whether a slice could be one of those that run a rigid job.
+func Holds(spec *job.Spec, s *protocol.Slice) bool {
+	return spec.Safe.LeastOver(0, spec.Total, trp.Unscaled) <= s.Capacity[trp.Memory] && spec.SpeedOn(s.Profile, s.Speed) > 0
+}
 
 // Fitting is how many slices could run some piece of the job, offered in windows of at most longest; of a rigid job, all of it on one.
 func Fitting(spec *job.Spec, there *Kinds, longest time.Duration) (n int) {

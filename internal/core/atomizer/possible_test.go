@@ -74,6 +74,9 @@ func TestWhatIsAcceptedCanFinish(t *testing.T) {
 	for _, kind := range []job.Kind{job.Items, job.Steps} {
 		rapid.Check(t, func(t *rapid.T) {
 			q := draw(t, kind)
+			if kind == job.Items { // units go on from nothing, and no job file gives them a cost of it
+				q.spec.Restore, q.spec.Checkpoint = 0, 0
+			}
 			q.view = atomizer.View{Spec: q.spec, Learned: &protocol.Learned{}}
 			longest := time.Duration(rapid.Int64Range(1, 120).Draw(t, "longest")) * time.Second
 			var all []protocol.Slice
@@ -113,7 +116,9 @@ func TestWhatIsAcceptedCanFinish(t *testing.T) {
 					if kind == job.Steps && p.Length < least && p.Range.To < q.spec.Total {
 						t.Fatalf("piece %+v is shorter than the least window %v", p, least)
 					}
-					q.view.Committed, q.view.Resume = q.view.Committed.Add(p.Range), job.Token{Epoch: 1}
+					if q.view.Committed = q.view.Committed.Add(p.Range); kind == job.Steps { // units leave no checkpoint to begin from
+						q.view.Resume = job.Token{Epoch: 1}
+					}
 					break
 				}
 				if q.view.Committed.Len() == done {
@@ -121,6 +126,26 @@ func TestWhatIsAcceptedCanFinish(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheLastPiecesOfAPhaseAreLookedAt: from unit 30 the least useful piece is all that is left, and crosses into the last phase; the one slice that has the memory for it is too slow
+// for windows of 4 s, though from the last unit before the phase it is not.
+func TestTheLastPiecesOfAPhaseAreLookedAt(t *testing.T) {
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 7, Mean: 50}, {UpTo: 32, Mean: 50}, {UpTo: 33, Mean: 51}}}, 33, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &job.Spec{Kind: job.Items, Total: 33, PerUnit: 700 * time.Millisecond, Grid: 1, Parallelism: 1, Safe: table, TauMin: 3 * time.Second}
+	var all []protocol.Slice
+	for _, x := range [][2]int64{{50, 657}, {40, 300}, {51, 584}} {
+		all = append(all, protocol.Slice{Capacity: trp.Vector{quantity.Amount(x[0])}, Speed: x[1]})
+	}
+	if why, nearest := atomizer.Impossible(spec, kinds(all), 4*time.Second); !strings.Contains(why, "unit 30") || !strings.Contains(nearest, "4.495s") {
+		t.Errorf("%q: %q", why, nearest)
+	}
+	if why, _ := atomizer.Impossible(spec, kinds(all), 5*time.Second); why != "" {
+		t.Errorf("in longer windows: %q", why)
 	}
 }
 

@@ -14,6 +14,8 @@ type Supply interface {
 	Name() job.SliceID
 	Node() job.NodeID
 	Version() uint64
+	// Stands is where its node stands: the rack and the block, empty where nothing is said.
+	Stands() (rack, block string)
 	// Class of slices that it is of, and its place among all of them (market.Floor.Place).
 	Class() *market.Class
 	At() int
@@ -21,6 +23,8 @@ type Supply interface {
 	Reserved() []protocol.Reservation
 	// Free puts its gaps from now on into out, in order: all that a rigid job could have if no other's placement were reserved.
 	Free(now quantity.Instant, out []protocol.Gap) []protocol.Gap
+	// Lasting: its node may use it, and nothing keeps it for good; however late, somebody else may have it.
+	Lasting(now quantity.Instant) bool
 	// InDoubt: what its node has said of it is likely to be wrong, so nothing is asked of it now, and nothing of it is Free.
 	InDoubt(now quantity.Instant) bool
 }

@@ -45,7 +45,7 @@ func (pl *Planner) spares() bool {
 // expect has a gang that joins the line be late when it is due, and forgets one that leaves it.
 func (pl *Planner) expect(j *Job) {
 	switch {
-	case !pl.spares() || j.width() == 1:
+	case !pl.spares() || !j.wide():
 	case j.lined && !j.isLate:
 		j.due = pl.floor.Due(j.Submitted(), j.Spec())
 		pl.dues.Set(&j.dueSlot, j, j.due)

@@ -53,9 +53,13 @@ func (s *parkSlice) At() int                                { return s.floor.At(
 func (s *parkSlice) Reserved() []protocol.Reservation       { return nil }
 func (s *parkSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 
+func (s *parkSlice) Stands() (rack, block string) { return stands(s.node) }
+
 func (s *parkSlice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	return s.Free(now, out)
 }
+
+func (s *parkSlice) Lasting(quantity.Instant) bool { return true }
 
 func (s *parkSlice) InDoubt(quantity.Instant) bool { return false }
 

@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
 )
@@ -28,6 +29,9 @@ type order struct {
 	classes int
 	// worthy keep a place by what they are worth, the best first; spareWorthy is room for the next such list.
 	worthy, spareWorthy []*Job
+	// outweighed is the gang that a place was found for at the last plan, and whose slices were worth more to others; nil if none was. What they could
+	// use grows shorter with time alone, so it is weighed again in every step.
+	outweighed *Job
 	// contenders is room for indexes.
 	contenders []int64
 }
@@ -97,7 +101,7 @@ func (pl *Planner) serveInOrder(now quantity.Instant) {
 
 // placeInOrder does so, given who kept a place before. It says whether there was a placement for nobody, though everybody may be served.
 func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (hopeless bool) {
-	hopeless = true
+	hopeless, pl.outweighed = true, nil
 	for j := range pl.line.All() {
 		if j.rank > 0 || j.Waits(now) != market.Eligible {
 			hopeless = false // it is late and served, or not to be served
@@ -105,12 +109,16 @@ func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (hopeless b
 		}
 		held := slices.Contains(before, j)
 		found := pl.consider(now, j, mostHolders, func() bool {
-			return held || pl.outweighs(now, j) && !pl.floor.LateWaits(now)
+			return held || pl.outweighs(now, j, &j.place, surveyed) && !pl.floor.LateWaits(now)
 		})
 		if j.rank > 0 {
 			pl.worthy = append(pl.worthy, j)
 		}
-		if found && j.rank == 0 || len(pl.worthy) == mostHolders {
+		if found && j.rank == 0 {
+			pl.outweighed = j
+			return false
+		}
+		if len(pl.worthy) == mostHolders {
 			return false
 		}
 		hopeless = hopeless && !found
@@ -118,16 +126,25 @@ func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (hopeless b
 	return hopeless
 }
 
-// outweighs says whether the slices of a gang's place are worth as much with it as they are to as many of those that are first in line for
+// prevails says whether the gang that was outweighed at the last plan would not be now.
+func (pl *Planner) prevails(now quantity.Instant) bool {
+	j := pl.outweighed
+	if j == nil || pl.floor.LateWaits(now) {
+		return false
+	}
+	return pl.outweighs(now, j, &j.place, surveyed)
+}
+
+// outweighs says whether the slices of a place are worth as much with a gang as they are to as many of those that are first in line for
 // windows of them, as long as their time is free.
-func (pl *Planner) outweighs(now quantity.Instant, j *Job) bool {
+func (pl *Planner) outweighs(now quantity.Instant, j *Job, p *Placement, free func(*Slice) []protocol.Gap) bool {
 	var gang, others sum
 	for _, c := range pl.floor.Classes() {
 		n, length := 0, time.Duration(0)
-		for _, s := range j.place.Slices {
+		for _, s := range p.Slices {
 			if s.Class() == c {
-				gang.add(pl.floor.GangIndex(j.Spec(), c, j.place.Speed))
-				n, length = n+1, max(length, s.freeFrom(j.place.Start))
+				gang.add(pl.floor.GangIndex(j.Spec(), c, p.Speed))
+				n, length = n+1, max(length, freeFrom(free(s), max(now, p.Start)))
 			}
 		}
 		if n == 0 {
@@ -141,10 +158,13 @@ func (pl *Planner) outweighs(now quantity.Instant, j *Job) bool {
 	return !gang.less(others)
 }
 
-// freeFrom is how long the slice is free from an instant on, as the last plan saw it.
-func (s *Slice) freeFrom(t quantity.Instant) time.Duration {
-	for i := range s.surveyed {
-		if g := &s.surveyed[i]; g.Start <= t && t < g.End {
+// surveyed is the slice's free time as the last plan saw it.
+func surveyed(s *Slice) []protocol.Gap { return s.surveyed }
+
+// freeFrom is how long the gap lasts in which an instant lies.
+func freeFrom(gaps []protocol.Gap, t quantity.Instant) time.Duration {
+	for i := range gaps {
+		if g := &gaps[i]; g.Start <= t && t < g.End {
 			return g.End.Sub(t)
 		}
 	}

@@ -18,6 +18,9 @@ type Placement struct {
 	Slices     []*Slice
 	Start, End quantity.Instant
 	Speed      int64
+	// Level that its slices share, and on how many nodes they are; 0 where that is one.
+	Level job.Level
+	nodes int
 }
 
 // same says whether two placements are one.
@@ -47,7 +50,7 @@ func (r *room) free(start, end quantity.Instant) bool {
 	return false
 }
 
-// earliestOf is the earliest place on the slices of one node, given from the smallest on.
+// earliestOf is the earliest place on slices, given from the smallest on of each node.
 func (pl *Planner) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best Placement, found bool) {
 	starts, speeds := pl.starts[:0], pl.speeds[:0] // fastest first; what is slower is not looked at with a faster one
 	for _, r := range rooms {
@@ -94,6 +97,11 @@ func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (Pla
 		return Placement{}, false
 	}
 	p.Slices = make([]*Slice, 0, n)
+	if rooms[0].s.Node() != rooms[len(rooms)-1].s.Node() {
+		p.take(fewest(rooms, n, least, t, p.End))
+		p.End = endAt(spec, t, p.Speed)
+		return p, true
+	}
 	for _, r := range rooms {
 		if r.speed >= least && r.free(t, p.End) {
 			p.Slices, p.Speed = append(p.Slices, r.s), min(p.Speed, r.speed)
@@ -104,6 +112,16 @@ func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (Pla
 		}
 	}
 	return Placement{}, false
+}
+
+// take has a place be on these rooms, of several nodes.
+func (p *Placement) take(rooms []*room) {
+	for i, r := range rooms {
+		if i == 0 || rooms[i-1].s.Node() != r.s.Node() {
+			p.nodes++
+		}
+		p.Slices, p.Speed = append(p.Slices, r.s), min(p.Speed, r.speed)
+	}
 }
 
 // endAt is when a rigid job ends, grace included, that starts at t and runs at this speed.
@@ -130,7 +148,7 @@ func (p *Placement) largest() (most quantity.Amount) {
 	return most
 }
 
-// before orders places: the earlier first, then the one on smaller slices, then the one that starts earlier.
+// before orders places of one level: the earlier first, then the one on fewer nodes, then on smaller slices, then the one that starts earlier.
 func (p *Placement) before(q *Placement) bool {
-	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(p.largest(), q.largest()), cmp.Compare(p.Start, q.Start)) < 0
+	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(p.nodes, q.nodes), cmp.Compare(p.largest(), q.largest()), cmp.Compare(p.Start, q.Start)) < 0
 }

@@ -20,6 +20,8 @@ type Config struct {
 	Retry, AskTTL time.Duration
 	// Late is how many gangs that are late may hold a place at once, where nobody does by age.
 	Late int
+	// ByAge: gangs stand in line by age whatever the policy, since others do not stand in its order (tickets that search for places).
+	ByAge bool
 }
 
 // Planner keeps placements for rigid jobs that no window holds, or that are first in line. It is a part of an actor, deterministic and
@@ -80,6 +82,8 @@ type Job struct {
 	planned bool
 	// index of it where that is greatest, for each of its slices.
 	index int64
+	// Guest is what makes it a part of a gang of another home's; nil: it is a job of our own.
+	Guest *Guest
 }
 
 // Slice is one slice as a planner keeps it; whoever owns the slice holds it, with its side as the Supply.
@@ -97,7 +101,7 @@ type Slice struct {
 
 // New makes a planner over the slices of a floor.
 func New(cfg Config, floor *market.Floor, sale Sale) *Planner {
-	return &Planner{cfg: cfg, floor: floor, sale: sale, order: newOrder(cfg.Gangs && floor.Indexes())}
+	return &Planner{cfg: cfg, floor: floor, sale: sale, order: newOrder(cfg.Gangs && floor.Indexes() && !cfg.ByAge)}
 }
 
 // Placement is where a job's time is reserved, or will be; ok is false if it is no reserved job.
@@ -194,7 +198,7 @@ const deepest = 128
 
 // queueUp gives a rigid job its place in the line, or takes it out if it does not wait.
 func (pl *Planner) queueUp(j *Job) {
-	waits := j.Waiting() && pl.cfg.Lines(j.width())
+	waits := j.Waiting() && (pl.cfg.Lines(j.width()) || j.Guest != nil)
 	switch {
 	case waits && !j.lined:
 		j.index = pl.indexOf(j)
@@ -208,7 +212,7 @@ func (pl *Planner) queueUp(j *Job) {
 	if waits && pl.hopeless {
 		pl.fresh = append(pl.fresh, j)
 	}
-	if j.width() > 1 {
+	if j.wide() {
 		i := slices.Index(pl.gangs, j)
 		switch active := j.Active(); {
 		case active && i < 0:
@@ -232,6 +236,7 @@ type reservation struct {
 // worse but for those that were found, so the plan stands until the first of them begins.
 func (pl *Planner) Plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	pl.ripen(now)
+	pl.replan = pl.replan || pl.prevails(now)
 	if pl.replan || pl.again <= now {
 		if pl.replan, pl.again = false, quantity.Never; !pl.idle() {
 			pl.again = pl.plan(now, out)
@@ -253,7 +258,9 @@ func (pl *Planner) plan(now quantity.Instant, out *protocol.Out) quantity.Instan
 	pl.dropReservations(now, out)
 	wake := pl.ready
 	for i := range pl.reserved {
-		if h := &pl.reserved[i]; h.place.Start <= now {
+		if h := &pl.reserved[i]; h.job.Guest != nil {
+			wake = min(wake, pl.reserve(now, h, out)) // its home starts it
+		} else if h.place.Start <= now {
 			wake = min(wake, pl.start(now, h, out))
 		} else {
 			wake = min(wake, h.place.Start, pl.reserve(now, h, out))
@@ -320,7 +327,7 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 		return
 	}
 	for j := range pl.line.All() {
-		if most == 0 && j.width() == 1 || j.isLate || j.Waits(now) != market.Eligible {
+		if most == 0 && !j.wide() || j.isLate || j.Waits(now) != market.Eligible {
 			hopeless = false
 			continue
 		}

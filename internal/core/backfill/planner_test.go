@@ -56,6 +56,7 @@ func (d *fakeJob) Waiting() bool { return !d.gone && len(d.started) == 0 }
 func (s *fakeSlice) Name() job.SliceID                { return "s" }
 func (s *fakeSlice) Node() job.NodeID                 { return "n" }
 func (s *fakeSlice) Version() uint64                  { return 1 }
+func (s *fakeSlice) Stands() (rack, block string)     { return "", "" }
 func (s *fakeSlice) Usable() bool                     { return true }
 func (s *fakeSlice) Class() *market.Class             { return s.floor.Class() }
 func (s *fakeSlice) At() int                          { return s.floor.At() }
@@ -65,6 +66,7 @@ func (s *fakeSlice) Free(_ quantity.Instant, out []protocol.Gap) []protocol.Gap 
 	return append(out[:0], s.gaps...)
 }
 func (s *fakeSlice) InDoubt(quantity.Instant) bool { return s.doubted }
+func (s *fakeSlice) Lasting(quantity.Instant) bool { return true }
 
 func (s *fakeSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 
@@ -106,7 +108,7 @@ func TestAPlannerStandsAlone(t *testing.T) {
 	if p, ok := j.Placement(); !ok || p.Start != later || wake != later || len(x.sent) != 1 || x.sent[0].Kind != protocol.Reserve {
 		t.Fatalf("it is placed at %+v (%v), looked at again at %v, and %+v was sent", p, ok, wake, x.sent)
 	}
-	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: x.sent[0].Reservation.Start, End: x.sent[0].Reservation.End}}
+	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: x.sent[0].Body.(*protocol.Booking).Reservation.Start, End: x.sent[0].Body.(*protocol.Booking).Reservation.End}}
 	pl.Seen(s)
 	if at, r := pl.ReservedFor("a"); at != s || r.ID != 7 || !pl.Holds(s) || pl.Unanswered() != quantity.Never {
 		t.Fatalf("%+v is reserved on %v", r, at)
@@ -124,14 +126,14 @@ func TestWhatTheLastJobLeavesIsWithdrawn(t *testing.T) {
 	x, pl, j, s := alone(protocol.Gap{Start: later, End: quantity.Never})
 	x.job = j
 	pl.Plan(now, nil)
-	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: x.sent[0].Reservation.Start, End: x.sent[0].Reservation.End}}
+	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: x.sent[0].Body.(*protocol.Booking).Reservation.Start, End: x.sent[0].Body.(*protocol.Booking).Reservation.End}}
 	pl.Seen(s)
 	pl.Plan(now, nil)
 	x.sent, x.gone = nil, true
 	pl.InvalidateJob(j)
 	pl.LineUp()
 	pl.Plan(now, nil)
-	if _, ok := j.Placement(); ok || len(x.sent) != 1 || x.sent[0].Kind != protocol.Unreserve || x.sent[0].Reservation.ID != 7 {
+	if _, ok := j.Placement(); ok || len(x.sent) != 1 || x.sent[0].Kind != protocol.Unreserve || x.sent[0].Body.(*protocol.Booking).Reservation.ID != 7 {
 		t.Fatalf("it is placed: %v, and %+v was sent", ok, x.sent)
 	}
 	now = now.Add(2 * time.Second)

@@ -65,7 +65,7 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 		return quantity.Never
 	}
 	v := h.job.View()
-	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: h.place.Slices[0].Class().Capacity, Speed: h.place.Speed, Start: h.place.Start, End: h.place.End})
+	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: h.place.smallest().Class().Capacity, Speed: h.place.Speed, Start: h.place.Start, End: h.place.End})
 	if r.Why != atomizer.Interested { // place and piece are not of one mind: what is asked for is never empty
 		h.job.CountRefusal(r, now)
 		h.job.refusedAt, h.job.lookedAt = now, 0
@@ -95,7 +95,7 @@ func (pl *Planner) reserve(now quantity.Instant, h *reservation, out *protocol.O
 	}
 	for _, s := range h.place.Slices {
 		switch {
-		case s.keeps(h), slices.ContainsFunc(s.pending, func(p *pending) bool { return p.job == h.job.Name() }), !s.clearFor(now, h):
+		case s.keeps(h), h.job.Guest != nil && s.takenBy(h.job.Name()), slices.ContainsFunc(s.pending, func(p *pending) bool { return p.job == h.job.Name() }), !s.clearFor(now, h):
 			continue
 		case early:
 			return again
@@ -104,8 +104,8 @@ func (pl *Planner) reserve(now quantity.Instant, h *reservation, out *protocol.O
 		id := pl.sale.NewAsk()
 		pl.addPending(&pending{ask: id, job: h.job.Name(), slice: s, start: h.place.Start, end: h.place.End, expires: now.Add(pl.cfg.AskTTL), version: s.Version()})
 		pl.sale.Send(protocol.Message{
-			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Ask: id, Job: h.job.Name(), Slice: s.Name(),
-			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.Name(), Start: h.place.Start, End: h.place.End, Job: h.job.Name(), Source: "backfill"},
+			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Body: &protocol.Booking{Ask: id, Slice: s.Name(),
+				Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.Name(), Start: h.place.Start, End: h.place.End, Job: h.job.Name(), Source: "backfill"}}, Job: h.job.Name(),
 		}, out)
 	}
 	return quantity.Never
@@ -144,7 +144,7 @@ func (pl *Planner) dropReservations(now quantity.Instant, out *protocol.Out) {
 			}
 			pl.withdrawals = append(pl.withdrawals, withdrawal{id: r.ID, slice: s, again: now.Add(pl.cfg.Retry)})
 			pl.sale.Send(protocol.Message{
-				Kind: protocol.Unreserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Job: r.Job, Reservation: &protocol.Reservation{ID: r.ID},
+				Kind: protocol.Unreserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Job: r.Job, Body: &protocol.Booking{Reservation: &protocol.Reservation{ID: r.ID}},
 			}, out)
 		}
 	}

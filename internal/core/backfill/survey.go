@@ -45,6 +45,8 @@ type survey struct {
 type node struct {
 	at     int
 	slices []*Slice
+	// rack and block that it stands in.
+	rack, block string
 	// listed are its openings of every kind, as they were entered; unlisted: some of its time may have become another since.
 	listed   [][]opening
 	unlisted dirty.Mark
@@ -142,8 +144,8 @@ func (pl *Planner) join(s *Slice) {
 
 // alter says that a place was taken or given back.
 func (pl *Planner) alter(p *Placement) {
-	if len(p.Slices) > 0 {
-		pl.altered.Put(p.Slices[0].node.at)
+	for _, s := range p.Slices {
+		pl.altered.Put(s.node.at)
 	}
 }
 
@@ -153,32 +155,46 @@ func (pl *Planner) alter(p *Placement) {
 // slices in doubt is kept until it is to begin: by then what is known of them is likely to be right again, or it has none there.
 func (pl *Planner) find(now quantity.Instant, j *Job, most int) bool {
 	p, had := &j.place, len(j.place.Slices) > 0
-	known := j.lookedAt != 0 && j.lookedAt == pl.nth-1
+	known := j.lookedAt != 0 && j.lookedAt == pl.nth-1 && j.Guest == nil // what a guest wants moves, and so do those before it
 	j.lookedAt = pl.nth
-	holds := had && p.Start >= now && (p.Start > now || !p.inDoubt(now))
+	if j.taking() {
+		return true
+	}
+	from := j.from(now)
+	holds := had && j.holds(now) && (p.Start > now || !p.inDoubt(now))
 	if known && (!had || holds) && pl.altered.Next(0) < 0 {
 		return had
 	}
 	pl.findFits(now, j)
-	kept := holds && (known && !pl.altered.Has(p.Slices[0].node.at) || pl.stands(now, j))
+	kept := holds && (known && !pl.alters(p) || pl.stands(now, j))
 	var best Placement
 	found := false
-	if known && (kept || !had) {
+	switch {
+	case j.Guest != nil:
+		best, found = pl.lend(from, j)
+	case j.spreads():
+		best, found = pl.closest(now, j)
+	case known && (kept || !had):
 		for n := pl.altered.Next(0); n >= 0; n = pl.altered.Next(n + 1) {
 			best, found = pl.earlier(now, j, pl.nodes[n], best, found)
 		}
-	} else {
+	default:
 		best, found = pl.earliest(now, j)
 	}
 	gain := replanGain
 	if most == 0 {
 		gain = 1 // nothing is reserved that could be lost
 	}
-	if kept && (!found || p.rank().Sub(best.rank()) < gain) {
+	if kept && (!found || best.Level >= p.Level && p.rank().Sub(best.rank()) < gain) {
 		return true
 	}
 	*p = best
 	return found
+}
+
+// alters says whether a node of a place is altered.
+func (pl *Planner) alters(p *Placement) bool {
+	return slices.ContainsFunc(p.Slices, func(s *Slice) bool { return pl.altered.Has(s.node.at) })
 }
 
 // scan looks for the earliest place on every node.
@@ -206,7 +222,7 @@ func (pl *Planner) stands(now quantity.Instant, j *Job) bool {
 	p.Speed = math.MaxInt64
 	for _, s := range p.Slices {
 		r := room{gaps: pl.roomFor(s, 0)}
-		free := r.free(p.Start, p.End) || j.was > 0 && s.InDoubt(now)
+		free := r.free(j.since(now), p.End) || j.was > 0 && s.InDoubt(now)
 		if !pl.fits[s.Class().At()] || !free || j.Avoids(s) {
 			return false
 		}
@@ -306,6 +322,10 @@ func (pl *Planner) Search(now quantity.Instant, j *Job, nodes [][]*Slice, free f
 			}
 		}
 		best, found = pl.better(now, j, best, found)
+	}
+	if !found {
+		pl.sortNodes()
+		best, found = pl.apart(now, j, free)
 	}
 	return best, found
 }

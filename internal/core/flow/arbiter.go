@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -124,14 +123,8 @@ type Answer struct {
 // for concurrent use.
 type Arbiter struct {
 	cfg   *Config
-	ranks []rank
+	keys  []key
 	order []int
-}
-
-// rank is a probe's place in the order of one decision.
-type rank struct {
-	utility int64
-	probe   int
 }
 
 // NewArbiter decides by a valid configuration.
@@ -147,9 +140,7 @@ func (a *Arbiter) Decide(now quantity.Instant, n *Node, probes []Probe, out []An
 		return append(out, a.answer(now, n, &probes[0]))
 	}
 	first := len(out)
-	for i := range probes {
-		out = append(out, Answer{Ticket: probes[i].Ticket})
-	}
+	out = slices.Grow(out, len(probes))[:first+len(probes)]
 	for _, i := range a.Order(now, &n.Free, probes) {
 		out[first+i] = a.answer(now, n, &probes[i])
 	}
@@ -160,24 +151,12 @@ func (a *Arbiter) Decide(now quantity.Instant, n *Node, probes []Probe, out []An
 // is overwritten by the next call. Fit is that to the smallest fragment which serves a probe before any of them lands, so the order stays
 // while it is gone through; a probe that nothing serves has none.
 func (a *Arbiter) Order(now quantity.Instant, free *Fragments, probes []Probe) []int {
-	a.ranks, a.order = a.ranks[:0], a.order[:0]
+	a.keys = a.keys[:0]
 	for i := range probes {
 		fragment, ok := free.Fit(probes[i].Class)
-		a.ranks = append(a.ranks, rank{a.cfg.utility(now, &probes[i], fragment, ok), i})
+		a.keys = append(a.keys, keyOf(a.cfg.utility(now, &probes[i], fragment, ok), probes[i].Ticket))
 	}
-	slices.SortFunc(a.ranks, func(x, y rank) int {
-		if x.utility != y.utility {
-			return cmp.Compare(y.utility, x.utility)
-		}
-		p, q := &probes[x.probe], &probes[y.probe]
-		if p.Ticket != q.Ticket {
-			return cmp.Compare(p.Ticket, q.Ticket)
-		}
-		return cmp.Or(cmp.Compare(p.Home, q.Home), cmp.Compare(q.Epoch, p.Epoch))
-	})
-	for _, r := range a.ranks {
-		a.order = append(a.order, r.probe)
-	}
+	a.order = orderOf(a.keys, probes, a.order)
 	return a.order
 }
 

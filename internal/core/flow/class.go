@@ -2,6 +2,8 @@ package flow
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -36,6 +38,20 @@ func (c Classes) Holds(capacity quantity.Amount) (class Class, ok bool) {
 	return 0, false
 }
 
+// Levels are the classes of slices of these capacities: each that there is, or, of more than there may be classes, as many of them, spread evenly from the smallest to the largest.
+func Levels(capacities []quantity.Amount) Classes {
+	all := slices.Clone(capacities)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if n := len(all); n > MaxClasses {
+		for i := range MaxClasses {
+			all[i] = all[i*(n-1)/(MaxClasses-1)]
+		}
+		all = all[:MaxClasses]
+	}
+	return Classes(all)
+}
+
 func (c Classes) validate(problem func(bad bool, format string, args ...any)) {
 	problem(len(c) == 0 || len(c) > MaxClasses, "flow: there are %d size classes; give 1 to %d levels", len(c), MaxClasses)
 	for i := range c {
@@ -56,14 +72,10 @@ func (f *Fragments) AtLeast(c Class) int {
 	return n
 }
 
-// Fit is the smallest class of fragment there that serves a class; ok is false if there is none.
+// Fit is the smallest class of fragment there that serves a class; ok is false if there is none. The counts are bytes of one word, so no jump depends on them.
 func (f *Fragments) Fit(c Class) (fragment Class, ok bool) {
-	for i := int(c); i < MaxClasses; i++ {
-		if f[i] > 0 {
-			return Class(i), true
-		}
-	}
-	return 0, false
+	word := (uint64(f[0]) | uint64(f[1])<<8 | uint64(f[2])<<16 | uint64(f[3])<<24 | uint64(f[4])<<32 | uint64(f[5])<<40 | uint64(f[6])<<48 | uint64(f[7])<<56) >> (8 * uint(c)) << (8 * uint(c))
+	return Class(bits.TrailingZeros64(word)/8) & (MaxClasses - 1), word != 0
 }
 
 // String lists the counts, for tests and people.

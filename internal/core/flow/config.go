@@ -29,8 +29,10 @@ type Config struct {
 	// Stale is the age at which a digest no longer shows that its zone is alive. Default 10 periods, at least 1 s.
 	Stale time.Duration
 
-	// Burst is how many nodes a ticket asks at once in a zone that it has come to (k), and how many in a search that do not look free. Default 4.
+	// Burst is how many nodes a ticket asks at once in a zone that it has come to (k). Default 4.
 	Burst int
+	// Guesses is how many hops of a search may go to nodes that do not look free. Default Burst.
+	Guesses int
 	// Pace is the mean time between hops, or looks for something to ask, after the burst (tau); each is drawn from half to one and a half of it. Default 20 ms.
 	Pace time.Duration
 	// Patience is how long one search lasts at most (W). Default 1 s.
@@ -83,6 +85,9 @@ func (c Config) WithDefaults() Config {
 			*d.field = d.value
 		}
 	}
+	if c.Guesses == 0 {
+		c.Guesses = c.Burst
+	}
 	if c.Stale == 0 {
 		c.Stale = max(10*c.Period, time.Second)
 	}
@@ -117,7 +122,7 @@ func (c Config) Validate() error {
 		low, high int64
 	}{
 		{"Alpha", c.Alpha, 1, 8000}, {"Beta", c.Beta, 1, 8000}, {"Gamma", c.Gamma, 1, 8000}, {"Epsilon", c.Epsilon, 1, 1_000_000}, {"Floor", c.Floor, 1, 500},
-		{"Burst", int64(c.Burst), 1, int64(c.MaxHops)}, {"ZoneHops", int64(c.ZoneHops), 1, int64(c.MaxHops)},
+		{"Burst", int64(c.Burst), 1, int64(c.MaxHops)}, {"Guesses", int64(c.Guesses), 1, int64(c.MaxHops)}, {"ZoneHops", int64(c.ZoneHops), 1, int64(c.MaxHops)},
 		{"Resplits", int64(c.Resplits), 1, 16}, {"MaxHops", int64(c.MaxHops), 1, 255}, {"ZoneTickets", int64(c.ZoneTickets), 1, 1 << 20},
 		{"Wakes", int64(c.Wakes), 1, 1 << 16}, {"HighPressure", int64(c.HighPressure), 1, 1000},
 		{"AgeWeight", c.AgeWeight, 1, 1_000_000}, {"FitWeight", c.FitWeight, 1, 1_000_000}, {"ChurnWeight", c.ChurnWeight, 1, 1_000_000},

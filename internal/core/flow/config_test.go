@@ -12,7 +12,7 @@ func TestDefaultsAreThoseOfTheBook(t *testing.T) {
 	c := Config{Classes: levels}.WithDefaults()
 	want := Config{
 		Classes: levels, Alpha: 1000, Beta: 1000, Gamma: 1000, Epsilon: 1000, Floor: 20, Period: 100 * time.Millisecond, Stale: time.Second,
-		Burst: 4, Pace: 20 * time.Millisecond, Patience: time.Second, ProbeTimeout: 200 * time.Millisecond, ZoneHops: 8, Resplits: 2, MaxHops: 64,
+		Burst: 4, Guesses: 4, Pace: 20 * time.Millisecond, Patience: time.Second, ProbeTimeout: 200 * time.Millisecond, ZoneHops: 8, Resplits: 2, MaxHops: 64,
 		ZoneTickets: 1024, Wakes: 16, GrantTTL: 200 * time.Millisecond, HighPressure: 920, AgeWeight: 500, FitWeight: 200, ChurnWeight: 100,
 	}
 	if got, w := describe(c), describe(want); got != w {
@@ -51,7 +51,7 @@ func TestValidateListsEveryProblem(t *testing.T) {
 		want string
 	}{
 		{Config{}, "there are 0 size classes; give 1 to 8"}, {Config{Classes: make(Classes, 9)}, "there are 9 size classes"},
-		{Config{Classes: levels, MaxHops: 3, Burst: 4, ZoneHops: 3}, "Burst is 4; want 1 to 3"}, {Config{Classes: levels, ZoneHops: 65}, "ZoneHops is 65; want 1 to 64"},
+		{Config{Classes: levels, MaxHops: 3, Burst: 4, ZoneHops: 3}, "Burst is 4; want 1 to 3"}, {Config{Classes: levels, Guesses: 65}, "Guesses is 65; want 1 to 64"}, {Config{Classes: levels, ZoneHops: 65}, "ZoneHops is 65; want 1 to 64"},
 	} {
 		if err := c.cfg.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want %q, got %v", c.want, err)

@@ -39,3 +39,24 @@ type Digest struct {
 // Room is how many fragments large enough for a class are free beyond what tickets already there ask for; below 0 if they
 // ask for more.
 func (d *Digest) Room(c Class) int64 { return int64(d.Free[c]) - int64(d.Demand[c]) }
+
+// News says whether those who draw zones are to hear this digest though they have heard another one: the zone lives or not, or its room for some
+// class counts for another by more than a quarter. Of less than a fragment nothing is news.
+func (d *Digest) News(said *Digest) bool {
+	for c := range Class(MaxClasses) {
+		was, is := said.weight(c), d.weight(c)
+		if 4*max(was-is, is-was) > max(was, is, 4*1000) {
+			return true
+		}
+	}
+	return d.Alive != said.Alive
+}
+
+// weight of the room for a class, less what pressure takes of it, in thousandths of a fragment.
+func (d *Digest) weight(c Class) int64 { return max(0, d.Room(c)) * (1000 - int64(d.Pressure)) }
+
+// Body marks what messages say.
+func (*Summary) Body() {}
+
+// Body marks what messages say.
+func (*Digest) Body() {}

@@ -27,6 +27,8 @@ type Directory struct {
 	free     [MaxClasses]int32
 	pressure int64
 	version  uint64
+	// moved: something that a digest says may have changed since the last one.
+	moved bool
 }
 
 // NewDirectory is a zone with a number of nodes of which nothing is known yet. The configuration must be valid, and is not changed any more.
@@ -52,6 +54,9 @@ func (d *Directory) Nodes() int { return len(d.nodes) }
 // Tickets is how many search here.
 func (d *Directory) Tickets() int { return d.tickets }
 
+// Moved says whether the next digest may say something else than the last one.
+func (d *Directory) Moved() bool { return d.moved }
+
 // Hint of a node.
 func (d *Directory) Hint(n NodeID) Hint { return d.hints[n] }
 
@@ -61,6 +66,7 @@ func (d *Directory) Report(n NodeID, s *Summary) bool {
 	if s.Version <= old.Version {
 		return false
 	}
+	d.moved = true
 	d.count(old, -1)
 	*old = *s
 	if !s.Usable {
@@ -77,11 +83,28 @@ func (d *Directory) Silent(n NodeID) {
 	if !old.Usable {
 		return
 	}
+	d.moved = true
 	d.count(old, -1)
 	old.Usable, old.Free = false, Fragments{}
 	old.Version-- // so that the same summary again is news
 	d.note(n)
 }
+
+// Fetch reads what a hop of a class reads, and changes nothing. Whoever has several tickets calls it for each of them first: a processor waits for all these lines of memory
+// at once, and for those of one hop after another one by one. What it returns means nothing.
+func (d *Directory) Fetch(c Class) uint64 {
+	if int(c) >= MaxClasses || len(d.hints) == 0 {
+		return 0
+	}
+	sum := d.fit(c)[0] ^ d.up()[0] ^ uint64(d.demand[c]) ^ uint64(d.free[c]) ^ uint64(d.pressure)
+	for i := 0; i < len(d.hints); i += 32 { // two bytes each
+		sum ^= uint64(d.hints[i])
+	}
+	return sum
+}
+
+// FetchNode is the same of what a node's answer changes.
+func (d *Directory) FetchNode(n NodeID) uint64 { return d.nodes[n].Version }
 
 // note remembers what is known of a node now for hops to come.
 func (d *Directory) note(n NodeID) {
@@ -119,6 +142,12 @@ func (d *Directory) count(s *Summary, sign int32) {
 // Digest is what the zone says of itself now, and takes a new version.
 func (d *Directory) Digest(now quantity.Instant) Digest {
 	d.version++
+	d.moved = false
+	return d.Now(now)
+}
+
+// Now is the same for people, under the version of the last one.
+func (d *Directory) Now(now quantity.Instant) Digest {
 	out := Digest{Zone: d.zone, Alive: d.usable > 0, Version: d.version, At: now}
 	if d.usable > 0 {
 		out.Pressure = uint16((d.pressure + int64(d.usable)/2) / int64(d.usable))
@@ -136,6 +165,7 @@ func (d *Directory) admit(t *Ticket) bool {
 	if d.tickets >= d.cfg.ZoneTickets {
 		return false
 	}
+	d.moved = true
 	d.tickets++
 	d.demand[t.Class]++
 	return true
@@ -143,6 +173,7 @@ func (d *Directory) admit(t *Ticket) bool {
 
 // leave takes out a ticket that was admitted.
 func (d *Directory) leave(t *Ticket) {
+	d.moved = true
 	d.tickets--
 	d.demand[t.Class]--
 	if d.demand[t.Class] < 0 {
@@ -169,9 +200,16 @@ func (d *Directory) pick(t *Ticket) (best NodeID, ok bool) {
 	return d.pick(t)
 }
 
-// shows says whether the hint of any node shows room for a class.
-func (d *Directory) shows(c Class) bool {
-	return int(c) < len(d.cfg.Classes) && count(d.room(c), 0) > 0
+// shows says whether the hint of the node that pick would take shows room: of one that was not visited yet, or of any when all have been.
+func (d *Directory) shows(t *Ticket) bool {
+	if int(t.Class) >= len(d.cfg.Classes) {
+		return false
+	}
+	visited := t.Visited
+	if count(d.up(), visited) == 0 {
+		visited = 0
+	}
+	return count(d.room(t.Class), visited) > 0
 }
 
 // better of two of a set's n nodes that were not visited.

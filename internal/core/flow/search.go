@@ -89,7 +89,7 @@ func (s *Search) Arrive(now quantity.Instant, t *Ticket, d *Directory) Move {
 	return s.Next(now, t, d)
 }
 
-// Next is what a ticket does now that rests, has just come, or is parked (then d is nil). It asks a node: the first Burst of a search whatever they look
+// Next is what a ticket does now that rests, has just come, or is parked (then d is nil). It asks a node: the first Guesses of a search whatever they look
 // like, since what is known of them is old, and others only where the zone knows of room for it.
 func (s *Search) Next(now quantity.Instant, t *Ticket, d *Directory) Move {
 	switch {
@@ -106,7 +106,7 @@ func (s *Search) Next(now quantity.Instant, t *Ticket, d *Directory) Move {
 	case now < t.Next:
 		return s.rest(t)
 	}
-	if int(t.Hops) >= s.cfg.Burst && !d.shows(t.Class) { // it looks again instead of asking: that takes its time and no message
+	if int(t.Hops) >= s.cfg.Guesses && !d.shows(t) { // it looks again instead of asking: that takes its time and no message
 		t.Here = min(t.Here, 254) + 1
 		t.Next = now.Add(s.pace(t))
 		return s.rest(t)

@@ -243,3 +243,28 @@ func TestEventsOutOfTurnAreBugs(t *testing.T) {
 		}
 	}
 }
+
+// TestAHopIsNotBlindForWhatWasVisited: where only nodes that have refused show room a ticket looks again instead of asking one that shows none; once all have been asked, they
+// are asked anew.
+func TestAHopIsNotBlindForWhatWasVisited(t *testing.T) {
+	cfg := tested()
+	s, d := NewSearch(cfg), NewDirectory(cfg, 0, 2, 0)
+	d.Report(0, &Summary{Version: 1, Usable: true, Free: Fragments{1}})
+	d.Report(1, &Summary{Version: 1, Usable: true})
+	for _, c := range []struct {
+		visited uint64
+		act     Act
+		node    NodeID
+	}{{0b01, Rest, 0}, {0b10, Ask, 0}, {0b00, Ask, 0}, {0b11, Ask, 0}} {
+		tk := &Ticket{ID: 5, Kind: Fleeting}
+		s.Begin(start, tk)
+		if m := s.Arrive(start, tk, d); m.Act != Ask {
+			t.Fatalf("it arrives and does %+v", m)
+		}
+		tk.Phase, tk.Hops, tk.Visited, tk.Next = Searching, uint8(cfg.Guesses), c.visited, start
+		if m := s.Next(start, tk, d); m.Act != c.act || m.Act == Ask && m.Node != c.node {
+			t.Errorf("visited %b: %+v, want %v of %d", c.visited, m, c.act, c.node)
+		}
+		s.Leave(tk, d)
+	}
+}

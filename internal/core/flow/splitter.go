@@ -35,6 +35,9 @@ func (s *Splitter) Zones() int { return len(s.digests) }
 // Digest is the latest of a zone.
 func (s *Splitter) Digest(z ZoneID) *Digest { return &s.digests[z] }
 
+// Heard is when the latest digest of a zone came; 0: none has.
+func (s *Splitter) Heard(z ZoneID) quantity.Instant { return s.heard[z] }
+
 // Hear takes in a digest, and is false if the zone is not known or something newer of it is. It counts from the next Rebuild on.
 func (s *Splitter) Hear(now quantity.Instant, d *Digest) bool {
 	if int(d.Zone) >= len(s.digests) || d.Version <= s.digests[d.Zone].Version {
@@ -54,7 +57,7 @@ func (s *Splitter) Hear(now quantity.Instant, d *Digest) bool {
 func (s *Splitter) Rebuild(now quantity.Instant) {
 	s.drawable = false
 	for z := range s.digests {
-		s.live[z] = s.digests[z].Alive && now.Sub(s.heard[z]) <= s.cfg.Stale
+		s.live[z] = s.alive(now, z)
 	}
 	for class := range s.cfg.Classes {
 		for z := range s.digests {
@@ -92,6 +95,28 @@ func (s *Splitter) Share(class Class, z ZoneID) uint64 {
 		return 0
 	}
 	return s.tables[class].Share(z)
+}
+
+// ShareNow is what a zone would be drawn with for a class if the tables were made now. For people: it takes O(zones).
+func (s *Splitter) ShareNow(now quantity.Instant, class Class, z ZoneID) uint64 {
+	shares, live := make([]uint64, len(s.digests)), make([]bool, len(s.digests))
+	for i := range s.digests {
+		if live[i] = s.alive(now, i); live[i] {
+			shares[i] = s.cfg.weight(&s.digests[i], class)
+		}
+	}
+	if !s.cfg.shares(shares, live) {
+		return 0
+	}
+	return shares[z]
+}
+
+// Alive says whether a zone counts as alive: it has spoken, and not too long ago.
+func (s *Splitter) Alive(now quantity.Instant, z ZoneID) bool { return s.alive(now, int(z)) }
+
+// alive says whether a zone counts as alive.
+func (s *Splitter) alive(now quantity.Instant, z int) bool {
+	return s.digests[z].Alive && now.Sub(s.heard[z]) <= s.cfg.Stale
 }
 
 // Rises is how many parked tickets of each class may be woken now by each of a number of homes that share the zones: its part,

@@ -16,11 +16,13 @@ import (
 
 // world is a small flow with messages that are late, lost, doubled and reordered, and nodes that die and come back. It keeps no rule itself: check does.
 type world struct {
-	t    *rapid.T
-	cfg  *Config
-	now  quantity.Instant
-	heap events
-	next int
+	t   *rapid.T
+	cfg *Config
+	now quantity.Instant
+	// steps taken at now: a search that goes on without time going on never ends.
+	steps int
+	heap  events
+	next  int
 	// chance of what becomes of messages.
 	chance prng.Stream
 
@@ -104,8 +106,16 @@ func (w *world) send(do func()) {
 	}
 }
 
+// stepped counts a step. What all tickets together may do at one instant is far less.
+func (w *world) stepped() {
+	if w.steps++; w.steps > 100_000 {
+		w.t.Fatalf("100,000 steps at %v: %d tickets", w.now, len(w.tickets))
+	}
+}
+
 // do carries out a move of a ticket.
 func (w *world) do(tk *task, m Move) {
+	w.stepped()
 	w.check()
 	tk.moves++
 	move := tk.moves
@@ -348,7 +358,10 @@ func TestEveryTicketEnds(t *testing.T) {
 		period()
 		for len(w.heap) > 0 {
 			e := heap.Pop(&w.heap).(event)
-			w.now = e.at
+			if e.at > w.now {
+				w.now, w.steps = e.at, 0
+			}
+			w.stepped()
 			e.do()
 		}
 		for _, tk := range w.tickets {

@@ -13,24 +13,28 @@ import (
 )
 
 // submit accepts a job or answers with everything that is wrong. The same request, or the same name with the same
-// content, is the same job: Flag in the Reply says whether it was made now.
-func (g *Gate) submit(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+// content, is the same job: the Receipt says whether this call made it.
+func (g *Gate) submit(now quantity.Instant, in *protocol.Message, s *protocol.Submission, out *protocol.Out) {
 	if e := g.about(in); e != nil {
 		over := e.over()
 		switch {
-		case e.request == in.Request && in.Request != "", e.digest == in.Digest && !(in.Flag && over):
-			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation, Verdict: e.became().verdict})
+		case e.request == s.Request && s.Request != "", e.digest == s.Digest && !(s.Replace && over):
+			g.reply(out, protocol.Message{To: in.From, Job: e.id, Generation: e.generation, Body: &protocol.Receipt{Request: s.Request, Verdict: e.became().verdict}})
 			return
-		case !in.Flag || !over:
-			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: taken(e, in.Flag)})
+		case !s.Replace || !over:
+			g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: s.Request, Err: taken(e, s.Replace)}})
 			return
 		}
 	}
-	if err := g.Check(now, in.Spec); err != nil {
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: err})
+	if at := g.cfg.Gates.Of(in.Job); at != g.self {
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: s.Request, Err: errkind.Errorf(errkind.Invalid, "job %q: jobs of that name belong to gate %s", in.Job, at.ID)}})
 		return
 	}
-	g.accept(now, in, out)
+	if err := g.Check(now, s.Spec); err != nil {
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: s.Request, Err: err}})
+		return
+	}
+	g.accept(now, in, s, out)
 }
 
 // taken says why a name can't be had, and how it can.
@@ -74,19 +78,33 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 	if spec.External && !g.cfg.External {
 		errs = append(errs, errors.New("spec.external: an external job is cut by its own agent, and nobody asks agents here; describe the work as items or steps"))
 	}
+	switch {
+	case spec.Patience < 0:
+		errs = append(errs, fmt.Errorf("spec.rigid.patience: %v is negative; say how long it may look for a place, or leave it out", spec.Patience))
+	case spec.Patience > 0 && g.dealer == nil:
+		errs = append(errs, errors.New("spec.rigid.patience: only where jobs look for places with tickets do they give up; start the daemon with --mechanism laminar, or leave it out"))
+	case spec.Patience > 0 && (spec.Kind != job.Rigid || spec.Slices > 1):
+		errs = append(errs, errors.New("spec.rigid.patience: a job that gives up is one piece on one slice; describe the work as rigid, or leave patience out"))
+	}
 	longest := g.cfg.Horizon
 	if found {
 		longest = g.longest(i)
 	}
-	why, nearest := atomizer.Impossible(spec, &g.inventory.kinds, longest)
+	why, nearest := "", ""
+	if spec.Topology == job.SameNode || g.heardAll() {
+		why, nearest = atomizer.Impossible(spec, &g.inventory.kinds, longest)
+	}
 	if why == "" && found {
 		why, nearest = g.nowhere(spec, i, longest)
+	}
+	if why == "" {
+		why, nearest = g.apart(spec)
 	}
 	if why != "" {
 		errs = append(errs, fmt.Errorf("it could never run here: %s; what would fit: %s", why, nearest))
 	}
 	if found && len(errs) == 0 {
-		if q := g.queues[i]; q.MaxJobs > 0 && g.unfinishedOf[q.Name] >= q.MaxJobs {
+		if q := g.queues[i]; q.MaxJobs > 0 && g.unfinishedOf[q.Name] >= max(0, g.part(q.MaxJobs)) {
 			kind = errkind.Exhausted
 			errs = append(errs, fmt.Errorf("spec.queue: queue %s has its %d unfinished jobs already; wait for one to finish or cancel one", q.Name, q.MaxJobs))
 		}
@@ -101,53 +119,55 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 	return nil
 }
 
-func (g *Gate) cancel(in *protocol.Message, out *protocol.Out) {
+func (g *Gate) cancel(in *protocol.Message, c *protocol.Cancellation, out *protocol.Out) {
 	e := g.about(in)
 	switch {
 	case e == nil:
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: c.Request, Err: noJob(in.Job)}})
 		return
 	case e.over():
 		b := e.sequel
-		if b.cancelled == in.Request && in.Request != "" { // by this very call
-			g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job})
+		if b.cancelled == c.Request && c.Request != "" { // by this very call
+			g.reply(out, protocol.Message{To: in.From, Job: in.Job, Body: &protocol.Receipt{Request: c.Request}})
 			return
 		}
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict,
-			"job %q is over already: %s at %s (%s)", in.Job, b.verdict.State, clock(b.ended), b.verdict.Reason)})
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: c.Request, Err: errkind.Errorf(errkind.Conflict,
+			"job %q is over already: %s at %s (%s)", in.Job, b.verdict.State, clock(b.ended), b.verdict.Reason)}})
 		return
 	case e.became().dropping == "":
-		text := in.Text
+		text := c.Text
 		if text == "" {
 			text = "cancelled by its owner"
 		}
-		g.fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text, Request: in.Request})
+		g.fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text, Request: c.Request})
 		if e.zone == "" { // any zone can end what is not to run
-			anywhere := g.cfg.Zones[homeDraw(e.id, e.generation, len(g.cfg.Zones))].ID
-			g.fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: e.id, Zone: anywhere, Epoch: e.epoch})
+			g.fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: e.id, Zone: g.anywhere(e), Epoch: e.epoch})
 		}
 	}
-	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
+	g.reply(out, protocol.Message{To: in.From, Job: in.Job, Body: &protocol.Receipt{Request: c.Request, Changed: true}})
 }
 
-func (g *Gate) pause(in *protocol.Message, out *protocol.Out) {
+func (g *Gate) pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out) {
 	e := g.about(in)
 	switch {
 	case e == nil:
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: p.Request, Err: noJob(in.Job)}})
 		return
 	case e.over():
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, e.sequel.verdict.State)})
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: p.Request, Err: errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, e.sequel.verdict.State)}})
 		return
-	case e.held != in.Flag:
-		g.fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Flag: in.Flag})
+	case e.held != p.Held:
+		g.fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Flag: p.Held})
 	}
-	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
+	g.reply(out, protocol.Message{To: in.From, Job: in.Job, Body: &protocol.Receipt{Request: p.Request, Changed: true}})
 }
 
-func (g *Gate) setQueue(in *protocol.Message, out *protocol.Out) {
-	q := *in.Queue
+func (g *Gate) setQueue(now quantity.Instant, in *protocol.Message, s *protocol.QueueSetting, out *protocol.Out) {
+	q := *s.Queue
 	var errs []error
+	if first := g.cfg.Gates.First(); first != g.self {
+		errs = append(errs, fmt.Errorf("queue %s: the settings of queues belong to gate %s", q.Name, first.ID))
+	}
 	if !job.ValidName(q.Name) {
 		errs = append(errs, fmt.Errorf("queue name %.80q: want %s", q.Name, job.NameRule))
 	}
@@ -160,16 +180,16 @@ func (g *Gate) setQueue(in *protocol.Message, out *protocol.Out) {
 	if i, found := g.findQueue(q.Name); !found && len(g.queues) >= maxQueues {
 		errs = append(errs, fmt.Errorf("queue %s: there are %d queues already, the most there may be", q.Name, maxQueues))
 	} else if found && *g.queues[i].Queue == q && len(errs) == 0 {
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From})
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: s.Request}})
 		return
 	}
 	if err := errors.Join(errs...); err != nil {
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Invalid, "%w", err)})
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: s.Request, Err: errkind.Errorf(errkind.Invalid, "%w", err)}})
 		return
 	}
 	g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: &q})
-	g.settle(out) // another cap may have given a zone its share
-	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Flag: true})
+	g.settle(now, out) // another cap may have given a zone its share
+	g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: s.Request, Changed: true}})
 }
 
 const maxQueues = 1000

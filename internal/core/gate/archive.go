@@ -80,10 +80,11 @@ func (g *Gate) Recalls(m *protocol.Message) (name job.ID, ok bool) {
 	name = m.Job
 	switch m.Kind {
 	case protocol.Submit:
-		if m.Spec == nil {
+		spec := m.Body.(*protocol.Submission).Spec
+		if spec == nil {
 			return "", false
 		}
-		name = m.Spec.Name
+		name = spec.Name
 	case protocol.Requeue:
 		if planted.In(planted.ForgetRecall) {
 			return "", false
@@ -104,7 +105,7 @@ func (g *Gate) Recalls(m *protocol.Message) (name job.ID, ok bool) {
 func (g *Gate) about(in *protocol.Message) *entry {
 	name := in.Job
 	if in.Kind == protocol.Submit {
-		name = in.Spec.Name
+		name = in.Body.(*protocol.Submission).Spec.Name
 	}
 	if e := g.find(name); e != nil || len(in.Filed) == 0 {
 		return e
@@ -137,7 +138,7 @@ func (g *Gate) file(now quantity.Instant, out *protocol.Out) {
 	slices.SortFunc(due, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
 	for _, e := range due {
 		if planted.In(planted.LeaveUnconfirmed) {
-			g.filed(&protocol.Message{Job: e.id, Generation: e.generation}, out)
+			g.filed(&protocol.Message{Job: e.id, Generation: e.generation}, &protocol.Archival{}, out)
 			continue
 		}
 		filed := e.AppendFacts(nil)
@@ -149,9 +150,9 @@ func (g *Gate) file(now quantity.Instant, out *protocol.Out) {
 }
 
 // filed lets go of a job that the archive has. What it has of an earlier life changes nothing.
-func (g *Gate) filed(in *protocol.Message, out *protocol.Out) {
+func (g *Gate) filed(in *protocol.Message, a *protocol.Archival, out *protocol.Out) {
 	if e := g.find(in.Job); e != nil && e.over() && e.generation == in.Generation.Number() {
-		g.fact(out, protocol.Fact{Kind: protocol.JobArchived, Job: e.id, Generation: e.generation, Count: int64(in.Ask)})
+		g.fact(out, protocol.Fact{Kind: protocol.JobArchived, Job: e.id, Generation: e.generation, Count: int64(a.Count)})
 	}
 }
 

@@ -66,7 +66,7 @@ func (a *archiving) took(out *protocol.Out, todo *[]protocol.Message) (said []pr
 		case m.Kind == protocol.File:
 			a.parts[m.Job] = m
 			a.counted++
-			*todo = append(*todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation, Ask: uint64(a.counted)})
+			*todo = append(*todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation, Body: &protocol.Archival{Count: uint64(a.counted)}})
 		case m.Kind == protocol.Purge:
 			if a.parts[m.Job].Generation < m.Generation {
 				delete(a.parts, m.Job)
@@ -114,7 +114,7 @@ func (a *archiving) check(cfg Config) {
 // every job as soon as it is over from one that keeps them all.
 func TestAnArchivedJobAnswersAsAHotOne(t *testing.T) {
 	left, back := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	world := func(rt *rapid.T) {
 		cfg := Config{Zones: Alone("z"), Retain: 1000 * time.Hour}
 		hot := testGate(rt, cfg)
 		cfg.Archive = &filing.Config{Keep: 1, Most: 1}
@@ -127,7 +127,7 @@ func TestAnArchivedJobAnswersAsAHotOne(t *testing.T) {
 				in = protocol.Message{Kind: protocol.Tick}
 			}
 			if in.Kind == protocol.Closed {
-				in.At = now
+				in.Body.(*protocol.Closing).At = now
 			}
 			got := a.step(now, in)
 			var out protocol.Out
@@ -149,7 +149,10 @@ func TestAnArchivedJobAnswersAsAHotOne(t *testing.T) {
 			a.check(cfg)
 		}
 		left, back = left+a.left, back+a.back
-	})
+	}
+	for round := 0; round == 0 || (left == 0 || back == 0) && round < 4; round++ { // a hundred worlds may not have all
+		rapid.Check(t, world)
+	}
 	if left == 0 || back == 0 {
 		t.Errorf("%d jobs were archived, %d taken back: the test shows nothing", left, back)
 	}
@@ -186,7 +189,7 @@ func TestAnArchivedLifeGoesByItself(t *testing.T) {
 	}
 	leave := func(of job.Generation) {
 		t.Helper()
-		step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "a", Epoch: 1, Generation: of, Verdict: job.Verdict{State: job.Cancelled}, At: now})
+		step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "a", Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: now}})
 		out := step(protocol.Message{Kind: protocol.Tick})
 		for _, m := range out.Effects {
 			if m.Kind == protocol.File {
@@ -196,7 +199,7 @@ func TestAnArchivedLifeGoesByItself(t *testing.T) {
 		if got := said(out, protocol.File, protocol.Archive); !slices.Equal(got, []job.Generation{of}) {
 			t.Fatalf("life %d leaves: %v is filed", of, got)
 		}
-		step(protocol.Message{Kind: protocol.Archived, From: archive(), Job: "a", Generation: of, Ask: uint64(of)})
+		step(protocol.Message{Kind: protocol.Archived, From: archive(), Job: "a", Generation: of, Body: &protocol.Archival{Count: uint64(of)}})
 		if g.find("a") != nil {
 			t.Fatalf("life %d is here still", of)
 		}
@@ -206,10 +209,10 @@ func TestAnArchivedLifeGoesByItself(t *testing.T) {
 	}
 
 	spec := &job.Spec{Name: "a", Queue: DefaultQueue, Kind: job.Items, Total: 8, Grid: 1, Parallelism: 1, PerUnit: time.Second}
-	step(protocol.Message{Kind: protocol.Submit, From: person, Request: "r", Digest: "d", Spec: spec})
+	step(protocol.Message{Kind: protocol.Submit, From: person, Body: &protocol.Submission{Request: "r", Digest: "d", Spec: spec}})
 	adopted(1)
 	leave(1)
-	step(protocol.Message{Kind: protocol.Requeue, From: person, Request: "again", Job: "a"})
+	step(protocol.Message{Kind: protocol.Requeue, From: person, Body: &protocol.Requeueing{Request: "again"}, Job: "a"})
 	if e := g.find("a"); e == nil || e.generation != 2 {
 		t.Fatalf("requeued it is %+v", e)
 	}

@@ -44,14 +44,14 @@ func BenchmarkStep(b *testing.B) {
 				for step := range 6 {
 					switch step {
 					case 0:
-						m = protocol.Message{Kind: protocol.Submit, From: person, Digest: "d", Spec: &job.Spec{Name: id, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}}
+						m = protocol.Message{Kind: protocol.Submit, From: person, Body: &protocol.Submission{Digest: "d", Spec: &job.Spec{Name: id, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}}}
 					case 1:
 						of = g.Life(id)
 						m = protocol.Message{Kind: protocol.Adopted, From: zone, Job: id, Epoch: 1, Generation: of}
 					case 2:
-						m = protocol.Message{Kind: protocol.Closed, From: zone, Job: id, Epoch: 1, Generation: of, Verdict: job.Verdict{State: job.Finished}, At: now}
+						m = protocol.Message{Kind: protocol.Closed, From: zone, Job: id, Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Finished}, At: now}}
 					case 3:
-						m = protocol.Message{Kind: protocol.Delete, From: person, Job: id}
+						m = protocol.Message{Kind: protocol.Delete, From: person, Job: id, Body: &protocol.Deletion{}}
 					case 4:
 						m = protocol.Message{Kind: protocol.Purged, Job: id, Generation: of + 1}
 					case 5:
@@ -90,7 +90,7 @@ func BenchmarkStepOfAny(b *testing.B) {
 				}
 				id, flag := names[i%len(names)], i/n%2 == 0
 				for _, m := range []protocol.Message{
-					{Kind: protocol.PauseJob, From: person, Job: id, Flag: flag}, {Kind: protocol.PauseJob, From: zone, Job: id, Generation: 1, Flag: flag},
+					{Kind: protocol.PauseJob, From: person, Job: id, Body: &protocol.Pause{Held: flag}}, {Kind: protocol.PauseJob, From: zone, Job: id, Generation: 1, Body: &protocol.Pause{Held: flag}},
 				} {
 					out.Reset()
 					now = now.Add(1000)
@@ -114,15 +114,16 @@ func BenchmarkDraw(b *testing.B) {
 			g := testGate(b, Config{Zones: zones})
 			var out protocol.Out
 			for i := range n {
-				m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: fmt.Sprint("n", i)}}
+				stock := &protocol.Stock{}
+				m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: fmt.Sprint("n", i)}, Body: stock}
 				for k := range 4 {
-					m.Slices = append(m.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(i, "/", k)), Profile: fmt.Sprint(k % 2), Capacity: trp.Vector{quantity.Amount(1+k%2) << 30}, Speed: 1000})
+					stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(i, "/", k)), Profile: fmt.Sprint(k % 2), Capacity: trp.Vector{quantity.Amount(1+k%2) << 30}, Speed: 1000})
 				}
 				g.Step(1, m, &out)
 			}
 			spec, _ := g.specs.Share(runnable("any"))
 			for i := 0; b.Loop(); i++ {
-				if g.drawHome(spec, job.ID(fmt.Sprint("j", i%1000)), 1) == "" {
+				if g.drawHome(0, spec, job.ID(fmt.Sprint("j", i%1000)), 1, 1) == "" {
 					b.Fatal("no home")
 				}
 			}

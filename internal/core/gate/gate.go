@@ -19,15 +19,19 @@ import (
 	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
 )
 
 // Config of a gate.
 type Config struct {
+	// ID of the gate, and all Gates with it: it has the jobs whose names are its own, and the first has the queues' settings. Both are empty for one alone.
+	ID    job.GateID
+	Gates protocol.Gates
 	// Zones that are home to jobs, at least one. Their order is part of what queues' caps mean: new ones go last.
 	Zones []Zone
 	// Retain is how long a job is kept after its end. Default 168 h.
 	Retain time.Duration
-	// Retry is after how long an unanswered message is repeated; it doubles up to 64 times that. Default 1 s.
+	// Retry is after how long an unanswered message is repeated; it doubles up to 64 times that. Default search.Config.Retry.
 	Retry time.Duration
 	// Horizon is the longest window a job may count on. Default 1 h.
 	Horizon time.Duration
@@ -35,6 +39,8 @@ type Config struct {
 	MaxJobs int
 	// Archive has jobs that are over leave to the archive; nil: they stay until their retention is over.
 	Archive *filing.Config
+	// Search has tickets search among zones (mechanism laminar), checked; nil: none do.
+	Search *search.Config
 	// External accepts jobs whose own agents cut them: agents are asked.
 	External bool
 }
@@ -43,6 +49,9 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	errs = append(errs, validateZones(c.Zones)...)
+	if !slices.Contains(c.Gates, c.ID) && (len(c.Gates) > 0 || c.ID != "") {
+		errs = append(errs, fmt.Errorf("gate: %q is none of the gates %v", c.ID, c.Gates))
+	}
 	if c.Retain < 0 || c.Retry < 0 || c.Horizon < 0 || c.MaxJobs < 0 {
 		errs = append(errs, fmt.Errorf("gate: retain %v, retry %v, horizon %v and maxJobs %d must not be negative", c.Retain, c.Retry, c.Horizon, c.MaxJobs))
 	}
@@ -66,6 +75,7 @@ type Gate struct {
 	// Durable, changed by Apply alone. entries are the jobs as captures go over them.
 	jobs    map[job.ID]*entry
 	entries capture.Parts[*entry]
+	drains
 	// homeless are the jobs whose home was not drawn yet.
 	homeless map[job.ID]*entry
 	queues   []*queue // by name
@@ -94,7 +104,14 @@ type Gate struct {
 	// chances of the zones to be home to jobs of settings that the pool shares, while neither a queue nor an inventory changes.
 	chances   map[*job.Spec][]int
 	deletions []deletion
+	dealer    *dealer // nil: homes are drawn by the kinds of slices alone
 	woken     quantity.Instant
+	// found is the job called sought, nil if there is none: the last that was looked up.
+	sought job.ID
+	found  *entry
+	// told and parting are room for what is said in a step.
+	told    []*entry
+	parting []*farewell
 	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
 	pass func(now quantity.Instant, out *protocol.Out) quantity.Instant
 }
@@ -114,7 +131,7 @@ type queue struct {
 	telling []*outbox.Item[setting]
 }
 
-// setting is a queue's settings for one zone, by its place in the configuration.
+// setting is a queue's settings for one zone, by its place in the configuration, or behind all zones for one of the other gates.
 type setting struct {
 	queue *queue
 	zone  int
@@ -126,6 +143,7 @@ type entry struct {
 	id              job.ID
 	spec            *job.Spec
 	submittedSum    uint64
+	sum             uint64 // its part of the digest
 	request, digest string
 	zone            job.ZoneID
 	// generation of its present life; since is that of the first one of the same work, which was submitted then.
@@ -145,6 +163,8 @@ type sequel struct {
 	// begun is when this life was asked for, requeued by which request if it is not the first.
 	begun    quantity.Instant
 	requeued string
+	// moving: its home is another zone than it was, and has not taken it over; nil else.
+	moving *moving
 	// dropping is why its owner cancelled it, empty if nobody did; cancelled is the request.
 	dropping, cancelled string
 	verdict             job.Verdict
@@ -180,17 +200,20 @@ func New(cfg Config) (*Gate, error) {
 		return nil, err
 	}
 	cfg.Retain = cmp.Or(cfg.Retain, 168*time.Hour)
-	cfg.Retry = cmp.Or(cfg.Retry, time.Second)
+	cfg.Retry = cmp.Or(cfg.Retry, cfg.Search.Retry())
 	cfg.Horizon = cmp.Or(cfg.Horizon, time.Hour)
 	cfg.MaxJobs = cmp.Or(cfg.MaxJobs, 1<<20)
 	g := &Gate{
-		cfg: cfg, self: protocol.Address{Role: protocol.Gate}, jobs: map[job.ID]*entry{}, homeless: map[job.ID]*entry{}, farewells: map[job.ID]*farewell{},
+		cfg: cfg, self: protocol.Address{Role: protocol.Gate, ID: string(cfg.ID)}, jobs: map[job.ID]*entry{}, homeless: map[job.ID]*entry{}, drains: newDrains(&cfg), farewells: map[job.ID]*farewell{},
 		queues: []*queue{newQueue(&cfg, &protocol.Queue{Name: DefaultQueue, Weight: 1})}, unfinishedOf: map[string]int{}, places: map[job.ZoneID]int{}, chances: map[*job.Spec][]int{},
 		telling: outbox.New[*entry](cfg.Retry, mostTold), leaves: outbox.New[*farewell](cfg.Retry, mostDismissed),
 		settings: outbox.New[setting](cfg.Retry, mostDismissed), inventory: newInventory(&cfg),
 	}
 	for i := range cfg.Zones {
 		g.places[cfg.Zones[i].ID] = i
+	}
+	if cfg.Search != nil {
+		g.dealer = newDealer(cfg.Search, g.places)
 	}
 	if cfg.Archive != nil {
 		g.leaving = filing.New[*entry](*cfg.Archive, cfg.Retry)
@@ -206,7 +229,17 @@ func (g *Gate) Digest() uint64 { return g.sum }
 func (e *entry) hash() uint64 {
 	b := e.became()
 	h := digest.New().Int(int64(e.submittedSum), int64(e.epoch), int64(e.generation), int64(e.since), int64(b.begun)).Text(b.requeued).Text(b.cancelled)
+	if b.moving != nil {
+		h = h.Text("moves from").Text(string(b.moving.from))
+	}
 	return b.verdict.Mix(h.Bool(e.homed, e.held).Text(b.dropping)).Int(int64(b.ended)).Sum()
+}
+
+// resum takes an entry into the digest as it is now.
+func (g *Gate) resum(e *entry) {
+	sum := e.hash()
+	g.sum += sum - e.sum
+	e.sum = sum
 }
 
 // sumSubmitted is what hash takes of what was submitted, of which the spec has a sum already.
@@ -219,14 +252,17 @@ func (e *entry) sumSubmitted(spec uint64) uint64 {
 func (g *Gate) fact(out *protocol.Out, f protocol.Fact) {
 	f.Actor = g.self
 	out.Facts = append(out.Facts, f)
-	g.Apply(f)
+	g.apply(&f)
 }
 
 // Apply folds one fact into the durable state. It is the only place where that changes.
-func (g *Gate) Apply(f protocol.Fact) {
+func (g *Gate) Apply(f protocol.Fact) { g.apply(&f) }
+
+// apply neither keeps nor changes the fact.
+func (g *Gate) apply(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.JobAccepted:
-		g.applyAccepted(&f)
+		g.applyAccepted(f)
 	case protocol.QueueSet:
 		i, found := g.findQueue(f.Queue.Name)
 		if found {
@@ -239,34 +275,42 @@ func (g *Gate) Apply(f protocol.Fact) {
 		clear(g.chances)
 		g.announce(g.queues[i])
 	case protocol.JobForgotten:
-		g.applyForgotten(&f)
+		g.applyForgotten(f)
 	case protocol.JobPurged:
-		g.applyPurged(&f)
+		g.applyPurged(f)
 	case protocol.JobArchived:
-		g.applyArchived(&f)
+		g.applyArchived(f)
+	case protocol.ZoneDrained:
+		g.applyDrained(f.Zone)
+	case protocol.JobDeparted:
+		g.applyDeparted(f)
 	default:
 		e := g.find(f.Job)
-		invariant.Check(e != nil, "gate: fact %d is about job %q, which it does not have", f.Kind, f.Job)
+		if e == nil {
+			invariant.Check(false, "gate: fact %d is about job %q, which it does not have", f.Kind, f.Job)
+		}
 		g.entries.Change(e)
-		g.sum -= e.hash()
-		g.applyJob(e, &f)
-		g.sum += e.hash()
+		g.applyJob(e, f)
+		g.resum(e)
 	}
 }
 
 func (g *Gate) applyAccepted(f *protocol.Fact) {
-	invariant.Check(g.jobs[f.Job] == nil, "gate: job %s is accepted twice", f.Job)
+	if g.find(f.Job) != nil {
+		invariant.Check(false, "gate: job %s is accepted twice", f.Job)
+	}
 	if f.Flag {
 		g.addArchived(-1, 0)
 	}
 	e := g.accepted(f)
 	g.jobs[e.id] = e
+	g.sought, g.found = e.id, e
 	if e.zone == "" {
 		g.homeless[e.id] = e
 	}
 	g.entries.Add(e)
 	g.count(e, 1)
-	g.sum += e.hash()
+	g.resum(e)
 	g.tell(e, true)
 }
 
@@ -287,8 +331,13 @@ func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
 		g.keep(e)
 		g.count(e, 1)
 	}
+	if m := e.became().moving; m != nil && f.Kind == protocol.JobHomed {
+		g.depart(&departure{of: departed{e.id, m.from}, last: e.generation, epoch: e.epoch - 1})
+	}
 	e.fold(f, &g.specs)
-	if f.Kind == protocol.JobDrawn {
+	if e.zone == "" && !e.over() {
+		g.homeless[e.id] = e
+	} else {
 		delete(g.homeless, e.id)
 	}
 	if f.Kind == protocol.JobClosed {
@@ -299,18 +348,27 @@ func (g *Gate) applyJob(e *entry, f *protocol.Fact) {
 		g.expiring.Set(&b.expires, e, b.ended.Add(g.cfg.Retain))
 		b.leaving = g.leaving.Put(b.leaving, e, b.ended)
 	}
-	g.tell(e, f.Kind == protocol.JobDropping || f.Kind == protocol.JobHeld || f.Kind == protocol.JobRequeued || f.Kind == protocol.JobDrawn)
+	switch f.Kind {
+	case protocol.JobHomed, protocol.JobDropping, protocol.JobHeld, protocol.JobRequeued, protocol.JobDrawn, protocol.Rehomed:
+		g.tell(e, true)
+	default:
+		g.tell(e, false)
+	}
 }
 
 // fold changes the entry alone.
 func (e *entry) fold(f *protocol.Fact, specs *job.Pool) {
 	switch f.Kind {
 	case protocol.JobHomed:
-		e.homed = true
+		if e.homed = true; e.sequel != nil {
+			e.sequel.moving = nil
+		}
 	case protocol.JobDrawn:
-		_, sum := specs.Share(e.spec)
-		e.zone = f.Zone
-		e.submittedSum = e.sumSubmitted(sum)
+		e.move(f.Zone, specs)
+	case protocol.Rehomed:
+		e.follow().moving = &moving{from: e.zone}
+		e.epoch, e.homed, e.heldKnown = f.Epoch, false, true
+		e.move(f.Zone, specs)
 	case protocol.JobDropping:
 		b := e.follow()
 		b.dropping, b.cancelled = f.Text, f.Request
@@ -318,6 +376,11 @@ func (e *entry) fold(f *protocol.Fact, specs *job.Pool) {
 		e.held, e.heldKnown = f.Flag, false
 	case protocol.JobClosed:
 		b := e.follow()
+		if b.moving != nil { // it ended before it was surrendered, and stays where it was
+			e.epoch, e.homed = e.epoch-1, true
+			e.move(b.moving.from, specs)
+			b.moving = nil
+		}
 		b.verdict, b.ended, e.heldKnown = f.Verdict, f.At, true
 	case protocol.JobRequeued:
 		e.generation = f.Generation
@@ -365,18 +428,25 @@ func (g *Gate) Capture() capture.Run {
 		}
 	}
 	small = g.archived.appendFacts(small)
+	small = g.drainFacts(small)
 	return g.entries.Begin(g.self, g.farewellFacts(small))
 }
 
 // AppendFacts implements capture.Part.
 func (e *entry) AppendFacts(out []protocol.Fact) []protocol.Fact {
-	b := e.became()
+	b, home, epoch := e.became(), e.zone, e.epoch
+	if b.moving != nil {
+		home, epoch = b.moving.from, epoch-1
+	}
 	out = append(out, protocol.Fact{
 		Kind: protocol.JobAccepted, Job: e.id, Generation: e.since, Spec: e.spec, Request: e.request, Digest: e.digest,
-		Zone: e.zone, Epoch: e.epoch, At: e.submitted,
+		Zone: home, Epoch: epoch, At: e.submitted,
 	})
 	if e.generation > e.since {
 		out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Job: e.id, Generation: e.generation, Request: b.requeued, At: b.begun})
+	}
+	if b.moving != nil {
+		out = append(out, protocol.Fact{Kind: protocol.Rehomed, Job: e.id, Zone: e.zone, Epoch: e.epoch})
 	}
 	if e.homed {
 		out = append(out, protocol.Fact{Kind: protocol.JobHomed, Job: e.id, Epoch: e.epoch})
@@ -393,10 +463,16 @@ func (e *entry) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	return out
 }
 
-func (g *Gate) find(id job.ID) *entry { return g.jobs[id] }
+// find remembers what it was asked last: what is said of one job comes in a row.
+func (g *Gate) find(id job.ID) *entry {
+	if g.sought != id {
+		g.sought, g.found = id, g.jobs[id]
+	}
+	return g.found
+}
 
 func newQueue(cfg *Config, q *protocol.Queue) *queue {
-	return &queue{Queue: q, telling: make([]*outbox.Item[setting], len(cfg.Zones))}
+	return &queue{Queue: q, telling: make([]*outbox.Item[setting], cfg.listeners())}
 }
 
 func (g *Gate) findQueue(name string) (int, bool) {

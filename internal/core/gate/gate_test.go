@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -21,9 +22,11 @@ type desk struct {
 	t     testing.TB
 	g     *gate.Gate
 	zones []gate.Zone
-	now   quantity.Instant
-	facts []protocol.Fact
-	said  []protocol.Message
+	// search of tickets; nil: none search.
+	search *search.Config
+	now    quantity.Instant
+	facts  []protocol.Fact
+	said   []protocol.Message
 }
 
 func newDesk(t testing.TB) *desk {
@@ -37,7 +40,7 @@ func newDeskOf(t testing.TB, zones []gate.Zone) *desk {
 }
 
 func (d *desk) fresh() *gate.Gate {
-	g, err := gate.New(gate.Config{Zones: d.zones, Retain: time.Hour})
+	g, err := gate.New(gate.Config{Zones: d.zones, Retain: time.Hour, Search: d.search})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -94,33 +97,33 @@ func spec(t testing.TB, name string, mib int64) *job.Spec {
 }
 
 func submit(t testing.TB, name, request, digest string) protocol.Message {
-	return protocol.Message{Kind: protocol.Submit, Request: request, Digest: digest, Spec: spec(t, name, 100)}
+	return protocol.Message{Kind: protocol.Submit, Body: &protocol.Submission{Request: request, Digest: digest, Spec: spec(t, name, 100)}}
 }
 
 // TestExternalJobs are accepted only where somebody asks their agents.
 func TestExternalJobs(t *testing.T) {
 	d := newDesk(t)
 	m := submit(t, "a", "r1", "d1")
-	m.Spec.External = true
-	if r := d.call(m); errkind.Of(r.Err) != errkind.Invalid || !strings.Contains(r.Err.Error(), "nobody asks agents here") || d.g.Life("a") != 0 {
-		t.Errorf("where nobody asks agents: %v", r.Err)
+	m.Body.(*protocol.Submission).Spec.External = true
+	if r := d.call(m); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "nobody asks agents here") || d.g.Life("a") != 0 {
+		t.Errorf("where nobody asks agents: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	g, err := gate.New(gate.Config{Zones: gate.Alone("z"), External: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Check(d.now, m.Spec); err != nil {
+	if err := g.Check(d.now, m.Body.(*protocol.Submission).Spec); err != nil {
 		t.Errorf("with one: %v", err)
 	}
 }
 
 func TestALifeAtTheGate(t *testing.T) {
 	d := newDesk(t)
-	if r := d.call(submit(t, "a", "r1", "d1")); r.Err != nil || !r.Flag || r.Job != "a" {
+	if r := d.call(submit(t, "a", "r1", "d1")); r.Body.(*protocol.Receipt).Err != nil || !r.Body.(*protocol.Receipt).Changed || r.Job != "a" {
 		t.Fatalf("submit: %+v", r)
 	}
 	adopt := d.find(protocol.Adopt)
-	if adopt == nil || adopt.Job != "a" || adopt.Spec.Name != "" {
+	if adopt == nil || adopt.Job != "a" || adopt.Body.(*protocol.Adoption).Spec.Name != "" {
 		t.Fatal("the zone was not asked to adopt the job")
 	}
 	d.now += 2e9
@@ -134,24 +137,24 @@ func TestALifeAtTheGate(t *testing.T) {
 	if d.find(protocol.Adopt) != nil {
 		t.Error("Adopt was answered and is repeated all the same")
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a"}); r.Err != nil || d.find(protocol.Cancel) == nil {
+	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a", Body: &protocol.Cancellation{}}); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Cancel) == nil {
 		t.Errorf("cancel: %+v", r)
 	}
-	closed := protocol.Message{Kind: protocol.Closed, Job: "a", Epoch: 1, Verdict: job.Verdict{State: job.Cancelled}, At: d.now, From: protocol.Address{Role: protocol.Zone, ID: "z"}}
+	closed := protocol.Message{Kind: protocol.Closed, Job: "a", Epoch: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}, From: protocol.Address{Role: protocol.Zone, ID: "z"}}
 	for range 2 {
 		if d.step(closed); d.find(protocol.ClosedAck) == nil {
 			t.Error("Closed must be acknowledged, however often it comes")
 		}
 	}
-	if r := d.call(submit(t, "a", "r9", "other")); errkind.Of(r.Err) != errkind.Exists {
-		t.Errorf("the name is kept until the retention is over: %v", r.Err)
+	if r := d.call(submit(t, "a", "r9", "other")); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exists {
+		t.Errorf("the name is kept until the retention is over: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	d.now = d.now.Add(2 * time.Hour)
 	if d.step(protocol.Message{Kind: protocol.Tick}); d.find(protocol.Forget) == nil || d.find(protocol.Purge) == nil || d.g.Life("a") != 0 {
 		t.Error("after its retention a job is forgotten and its files are purged")
 	}
-	if r := d.call(submit(t, "a", "r9", "other")); r.Err != nil || d.find(protocol.Adopt) != nil {
-		t.Errorf("the name is free again, and waits until nothing is left of the former job: %v", r.Err)
+	if r := d.call(submit(t, "a", "r9", "other")); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Adopt) != nil {
+		t.Errorf("the name is free again, and waits until nothing is left of the former job: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	if d.gone("a", 1); d.find(protocol.Adopt) == nil {
 		t.Error("nothing is left of the former job, and the zone is not asked to adopt the new one")
@@ -162,12 +165,12 @@ func TestARetriedSubmitIsTheSameJob(t *testing.T) {
 	d := newDesk(t)
 	d.call(submit(t, "a", "r1", "d1"))
 	for _, again := range []protocol.Message{submit(t, "a", "r1", "d1"), submit(t, "a", "r2", "d1")} {
-		if r := d.call(again); r.Err != nil || r.Flag || r.Job != "a" {
-			t.Errorf("%s: %+v", again.Request, r)
+		if r := d.call(again); r.Body.(*protocol.Receipt).Err != nil || r.Body.(*protocol.Receipt).Changed || r.Job != "a" {
+			t.Errorf("%s: %+v", again.Body.(*protocol.Submission).Request, r)
 		}
 	}
-	if r := d.call(submit(t, "a", "r2", "d2")); errkind.Of(r.Err) != errkind.Exists {
-		t.Errorf("other content under the same name: %v", r.Err)
+	if r := d.call(submit(t, "a", "r2", "d2")); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exists {
+		t.Errorf("other content under the same name: %v", r.Body.(*protocol.Receipt).Err)
 	}
 }
 
@@ -176,7 +179,7 @@ func TestWhatCanNeverRunIsToldSo(t *testing.T) {
 	slice := func(id string, mib int64) protocol.Slice {
 		return protocol.Slice{ID: job.SliceID(id), Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: 1000}
 	}
-	d.step(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, Slices: []protocol.Slice{slice("small", 512), slice("large", 1024)}})
+	d.step(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, Body: &protocol.Stock{Slices: []protocol.Slice{slice("small", 512), slice("large", 1024)}}})
 	rigid := spec(t, "r", 600)
 	rigid.Kind, rigid.Slices, rigid.Total, rigid.Walltime = job.Rigid, 2, 100, time.Hour
 	big := spec(t, "b", 2000)
@@ -191,26 +194,26 @@ func TestWhatCanNeverRunIsToldSo(t *testing.T) {
 		{rigid, []string{"2 slices of 600 MiB at once, there are 1", "slices: 1"}},
 		{slow, []string{"longer than the longest window of 1h0m0s", "a horizon", "of at least ", "a smaller grid"}},
 	} {
-		r := d.call(protocol.Message{Kind: protocol.Submit, Request: "r", Digest: "d", Spec: c.s})
-		if errkind.Of(r.Err) != errkind.Invalid {
-			t.Errorf("%s: %v", c.s.Name, r.Err)
+		r := d.call(protocol.Message{Kind: protocol.Submit, Body: &protocol.Submission{Request: "r", Digest: "d", Spec: c.s}})
+		if errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid {
+			t.Errorf("%s: %v", c.s.Name, r.Body.(*protocol.Receipt).Err)
 			continue
 		}
 		for _, want := range c.want {
-			if !strings.Contains(r.Err.Error(), want) {
-				t.Errorf("%s: %q does not say %q", c.s.Name, r.Err, want)
+			if !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", c.s.Name, r.Body.(*protocol.Receipt).Err, want)
 			}
 		}
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Submit, Request: "r", Digest: "d", Spec: spec(t, "ok", 1000)}); r.Err != nil {
-		t.Error(r.Err)
+	if r := d.call(protocol.Message{Kind: protocol.Submit, Body: &protocol.Submission{Request: "r", Digest: "d", Spec: spec(t, "ok", 1000)}}); r.Body.(*protocol.Receipt).Err != nil {
+		t.Error(r.Body.(*protocol.Receipt).Err)
 	}
 }
 
 func TestQueues(t *testing.T) {
 	d := newDesk(t)
 	set := func(q protocol.Queue) error {
-		return d.call(protocol.Message{Kind: protocol.SetQueue, Request: "r", Queue: &q}).Err
+		return d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "r", Queue: &q}}).Body.(*protocol.Receipt).Err
 	}
 	if err := set(protocol.Queue{Name: "x", Weight: 0, Cap: -1}); err == nil || !strings.Contains(err.Error(), "weight is 0") || !strings.Contains(err.Error(), "cap -1") {
 		t.Errorf("every problem at once: %v", err)
@@ -222,14 +225,14 @@ func TestQueues(t *testing.T) {
 		t.Error("the zone is not told")
 	}
 	a := submit(t, "a", "r1", "d1")
-	a.Spec.Queue = "x"
+	a.Body.(*protocol.Submission).Spec.Queue = "x"
 	b := submit(t, "b", "r2", "d2")
-	b.Spec.Queue = "x"
-	if r := d.call(a); r.Err != nil {
-		t.Fatal(r.Err)
+	b.Body.(*protocol.Submission).Spec.Queue = "x"
+	if r := d.call(a); r.Body.(*protocol.Receipt).Err != nil {
+		t.Fatal(r.Body.(*protocol.Receipt).Err)
 	}
-	if r := d.call(b); errkind.Of(r.Err) != errkind.Exhausted {
-		t.Errorf("the queue is full: %v", r.Err)
+	if r := d.call(b); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exhausted {
+		t.Errorf("the queue is full: %v", r.Body.(*protocol.Receipt).Err)
 	}
 }
 
@@ -243,20 +246,20 @@ func TestWhateverIsSaid(t *testing.T) {
 			of := job.Generation(rapid.Uint32Range(0, 5).Draw(rt, "generation"))
 			zone, person := protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
 			d.step(rapid.SampledFrom([]protocol.Message{
-				{Kind: protocol.Submit, From: person, Request: "r", Digest: name, Spec: spec(t, name, 100)},
-				{Kind: protocol.Submit, From: person, Request: "again", Digest: "other", Spec: spec(t, name, 200), Flag: true},
-				{Kind: protocol.Requeue, From: person, Job: job.ID(name)},
-				{Kind: protocol.Delete, From: person, Job: job.ID(name)},
+				{Kind: protocol.Submit, From: person, Body: &protocol.Submission{Request: "r", Digest: name, Spec: spec(t, name, 100)}},
+				{Kind: protocol.Submit, From: person, Body: &protocol.Submission{Request: "again", Digest: "other", Spec: spec(t, name, 200), Replace: true}},
+				{Kind: protocol.Requeue, From: person, Job: job.ID(name), Body: &protocol.Requeueing{}},
+				{Kind: protocol.Delete, From: person, Job: job.ID(name), Body: &protocol.Deletion{}},
 				{Kind: protocol.Purged, Job: job.ID(name), Generation: of},
 				{Kind: protocol.Forgotten, From: zone, Job: job.ID(name), Generation: of},
 				{Kind: protocol.Adopted, From: zone, Job: job.ID(name), Epoch: 1, Generation: of},
-				{Kind: protocol.Cancel, From: person, Job: job.ID(name)},
-				{Kind: protocol.PauseJob, From: person, Job: job.ID(name), Flag: true},
-				{Kind: protocol.PauseJob, From: person, Job: job.ID(name)},
-				{Kind: protocol.PauseJob, From: zone, Job: job.ID(name), Flag: true},
-				{Kind: protocol.Closed, From: zone, Job: job.ID(name), Epoch: 1, Generation: of, Verdict: job.Verdict{State: job.Failed}, At: d.now},
+				{Kind: protocol.Cancel, From: person, Job: job.ID(name), Body: &protocol.Cancellation{}},
+				{Kind: protocol.PauseJob, From: person, Job: job.ID(name), Body: &protocol.Pause{Held: true}},
+				{Kind: protocol.PauseJob, From: person, Job: job.ID(name), Body: &protocol.Pause{}},
+				{Kind: protocol.PauseJob, From: zone, Job: job.ID(name), Body: &protocol.Pause{Held: true}},
+				{Kind: protocol.Closed, From: zone, Job: job.ID(name), Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Failed}, At: d.now}},
 				{Kind: protocol.Tick},
-				{Kind: protocol.SetQueue, From: person, Queue: &protocol.Queue{Name: "q", Weight: 3}},
+				{Kind: protocol.SetQueue, From: person, Body: &protocol.QueueSetting{Queue: &protocol.Queue{Name: "q", Weight: 3}}},
 			}).Draw(rt, "message"))
 		}
 	})

@@ -12,9 +12,10 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Every job has one home, drawn once and kept for all its lives. With one zone nothing is drawn.
+// Every job has one home, drawn once and kept for all its lives, unless its zone is drained (drain.go). With one zone nothing is drawn.
 
 // Zone is one zone as the gate is configured to know it.
 type Zone struct {
@@ -74,7 +75,7 @@ func share(limit, i, n int) int {
 // settingsOf is what zone i is to know of a queue.
 func (g *Gate) settingsOf(q *queue, i int) *protocol.Queue {
 	n := len(g.cfg.Zones)
-	if n == 1 || q.Cap == 0 {
+	if n == 1 || q.Cap == 0 || i >= n { // another gate has all of it
 		return q.Queue
 	}
 	part := *q.Queue
@@ -95,20 +96,23 @@ func (g *Gate) zoneAt(id job.ZoneID) int {
 
 // drawHome draws the home of a job that is accepted: a zone with as much chance as it has slices that could run the job, none if no slice
 // of it could. It is empty while no zone is known that could.
-func (g *Gate) drawHome(spec *job.Spec, id job.ID, of job.Generation) job.ZoneID {
+func (g *Gate) drawHome(now quantity.Instant, spec *job.Spec, id job.ID, of job.Generation, epoch uint32) job.ZoneID {
 	if len(g.cfg.Zones) == 1 {
 		return g.cfg.Zones[0].ID
 	}
-	return g.drawFrom(g.chancesOf(spec), id, of)
+	if g.dealer != nil {
+		return g.drawByDigests(now, spec, id, of, epoch)
+	}
+	return g.drawFrom(g.chancesOf(spec), id, of, epoch)
 }
 
 // drawFrom draws with these chances, which are summed up.
-func (g *Gate) drawFrom(sums []int, id job.ID, of job.Generation) job.ZoneID {
+func (g *Gate) drawFrom(sums []int, id job.ID, of job.Generation, epoch uint32) job.ZoneID {
 	total := sums[len(sums)-1]
 	if total == 0 {
 		return ""
 	}
-	at, _ := slices.BinarySearch(sums, homeDraw(id, of, total)+1)
+	at, _ := slices.BinarySearch(sums, homeDraw(id, of, epoch, total)+1)
 	return g.cfg.Zones[at].ID
 }
 
@@ -138,20 +142,35 @@ func (g *Gate) sumChances(spec *job.Spec) []int {
 		total += g.couldRun(spec, queue, i)
 		sums[i] = total
 	}
+	if total == 0 && g.reaches(spec, queue) {
+		for i := range sums {
+			total += g.couldLead(spec, queue, i)
+			sums[i] = total
+		}
+	}
 	return sums
 }
 
 // homeDraw is a number below n for one life of a job, whatever others are drawn.
-func homeDraw(id job.ID, of job.Generation, n int) int {
+func homeDraw(id job.ID, of job.Generation, epoch uint32, n int) int {
 	draw := prng.New(forHome, prng.Name(string(id)), uint64(of))
+	if epoch > 1 { // a job that moves is drawn anew
+		draw = prng.New(forHome, prng.Name(string(id)), uint64(of), uint64(epoch))
+	}
 	return draw.IntN(n)
 }
 
 // couldRun is how many slices of zone i could run the job, which is in the queue at that place; 0 if the zone can not run all of it, as far
 // as its nodes have reported.
 func (g *Gate) couldRun(spec *job.Spec, queue, i int) int {
+	if g.drained[g.cfg.Zones[i].ID] {
+		return 0
+	}
 	there, longest := &g.inventory.zones[i].kinds, g.longest(queue)
 	if why, _ := atomizer.Impossible(spec, there, longest); why != "" || !g.mayHold(spec, queue, i) {
+		return 0
+	}
+	if spec.Topology != job.SameNode && g.together(spec, spec.Topology, i) < spec.Slices {
 		return 0
 	}
 	return atomizer.Fitting(spec, there, longest)
@@ -177,9 +196,15 @@ func (g *Gate) nowhere(spec *job.Spec, queue int, longest time.Duration) (why, n
 	if len(g.cfg.Zones) == 1 {
 		return "", ""
 	}
+	if spec.Topology == job.SameCluster && spec.Slices > 1 {
+		return g.unled(spec, queue)
+	}
 	best, most, capped := -1, -1, false
 	for i := range g.inventory.zones {
 		z := &g.inventory.zones[i]
+		if g.drained[g.cfg.Zones[i].ID] {
+			continue
+		}
 		if z.heard < len(g.cfg.Zones[i].Nodes) {
 			return "", ""
 		}
@@ -203,17 +228,20 @@ func (g *Gate) nowhere(spec *job.Spec, queue int, longest time.Duration) (why, n
 		return "", "" // nobody has a slice
 	}
 	why, nearest = atomizer.Impossible(spec, &g.inventory.zones[best].kinds, longest)
+	if spec.Slices > 1 && g.acrossZones(spec, queue) >= spec.Slices {
+		nearest += ", or topology: cluster"
+	}
 	return fmt.Sprintf("it runs in one zone, and in none of the %d zones could it; in %s %s", len(g.cfg.Zones), g.cfg.Zones[best].ID, why), nearest
 }
 
 // settle draws the homes of jobs that were accepted before a zone was known that could run them.
-func (g *Gate) settle(out *protocol.Out) {
+func (g *Gate) settle(now quantity.Instant, out *protocol.Out) {
 	if len(g.homeless) == 0 {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.homeless)) {
 		e := g.homeless[id]
-		if home := g.drawHome(e.spec, e.id, e.generation); home != "" {
+		if home := g.drawHome(now, e.spec, e.id, e.generation, e.epoch); home != "" {
 			g.fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: e.id, Zone: home, Epoch: e.epoch})
 		}
 	}
@@ -227,31 +255,42 @@ func (g *Gate) Draw(spec *job.Spec) job.ZoneID {
 	if len(g.cfg.Zones) == 1 {
 		return g.cfg.Zones[0].ID
 	}
-	return g.drawFrom(g.sumChances(spec), spec.Name, g.next())
+	return g.drawFrom(g.sumChances(spec), spec.Name, g.next(), 1)
 }
 
 // Home is the home of the job of this name: empty if there is no such job, or none was drawn yet.
 func (g *Gate) Home(id job.ID) job.ZoneID {
 	if e := g.find(id); e != nil {
+		if m := e.became().moving; m != nil && !g.gone(m.from) { // it knows why it waits
+			return m.from
+		}
 		return e.zone
 	}
 	return ""
 }
 
-// Stray is the first job, by name, whose home is none of the configured zones, if there is any: nothing may be decided then.
+// Stray is the first job, by name, that is not over and whose home is none of the configured zones, if there is any: nothing may be decided then. What is over, or is
+// to be forgotten, may be of a drained zone that has left: it kept nothing of it.
 func (g *Gate) Stray() (id job.ID, home job.ZoneID, found bool) {
-	look := func(name job.ID, at job.ZoneID) {
-		if at != "" && g.zoneAt(at) < 0 && (!found || name < id) {
+	look := func(name job.ID, at job.ZoneID, kept bool) {
+		if g.gone(at) && (kept || !g.drained[at]) && (!found || name < id) {
 			id, home, found = name, at, true
 		}
 	}
 	//sluice:sorted the first name is found in any order
 	for name, e := range g.jobs {
-		look(name, e.zone)
+		look(name, e.zone, !e.over())
+		if m := e.became().moving; m != nil {
+			look(name, m.from, false)
+		}
 	}
 	//sluice:sorted the first name is found in any order
 	for name, f := range g.farewells {
-		look(name, f.zone)
+		look(name, f.zone, false)
+	}
+	//sluice:sorted the first name is found in any order
+	for of := range g.departures {
+		look(of.job, of.from, false)
 	}
 	return id, home, found
 }

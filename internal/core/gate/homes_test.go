@@ -28,9 +28,10 @@ func twoZones(t testing.TB) *desk {
 
 // report is a node that says what it has, in MiB.
 func (d *desk) report(node string, sizes ...int64) {
-	m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: node}}
+	stock := &protocol.Stock{}
+	m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: node}, Body: stock}
 	for i, mib := range sizes {
-		m.Slices = append(m.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprintf("%s/%d", node, i)), Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: 1000})
+		stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprintf("%s/%d", node, i)), Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: 1000})
 	}
 	d.step(m)
 }
@@ -47,12 +48,12 @@ func (d *desk) sent(k protocol.Kind) (to []string) {
 
 func rigid(t testing.TB, name string, mib int64, n int) protocol.Message {
 	m := submit(t, name, "r "+name, "d "+name)
-	m.Spec.Kind, m.Spec.Grid, m.Spec.Slices = job.Rigid, 0, n
+	m.Body.(*protocol.Submission).Spec.Kind, m.Body.(*protocol.Submission).Spec.Grid, m.Body.(*protocol.Submission).Spec.Slices = job.Rigid, 0, n
 	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 100, Mean: quantity.Amount(mib << 20)}}}, 100, 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Spec.Safe = table
+	m.Body.(*protocol.Submission).Spec.Safe = table
 	return m
 }
 
@@ -62,8 +63,8 @@ func TestAHomeIsDrawnOnce(t *testing.T) {
 	count := map[job.ZoneID]int{}
 	for i := range 600 {
 		name := job.ID(fmt.Sprint("j", i))
-		if r := d.call(submit(t, string(name), fmt.Sprint("r", i), fmt.Sprint("d", i))); r.Err != nil {
-			t.Fatal(r.Err)
+		if r := d.call(submit(t, string(name), fmt.Sprint("r", i), fmt.Sprint("d", i))); r.Body.(*protocol.Receipt).Err != nil {
+			t.Fatal(r.Body.(*protocol.Receipt).Err)
 		}
 		count[d.g.Home(name)]++
 	}
@@ -90,15 +91,15 @@ func TestAHomeIsDrawnOnce(t *testing.T) {
 	}
 	zone := protocol.Address{Role: protocol.Zone, ID: "b"}
 	d.step(protocol.Message{Kind: protocol.Adopted, From: zone, Job: "large0", Epoch: 1, Generation: 1})
-	for _, m := range []protocol.Message{{Kind: protocol.PauseJob, Flag: true}, {Kind: protocol.Cancel}} {
-		m.Job, m.Request = "large0", fmt.Sprint("r", m.Kind)
+	for _, m := range []protocol.Message{{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}}, {Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}}} {
+		m.Job = "large0"
 		d.call(m)
 		if to := d.sent(m.Kind); !slices.Equal(to, []string{"b"}) {
 			t.Errorf("message %d goes to %v", m.Kind, to)
 		}
 	}
-	d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "large0", Epoch: 1, Generation: 1, Verdict: job.Verdict{State: job.Cancelled}, At: d.now})
-	d.call(protocol.Message{Kind: protocol.Requeue, Job: "large0", Request: "again"})
+	d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "large0", Epoch: 1, Generation: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}})
+	d.call(protocol.Message{Kind: protocol.Requeue, Job: "large0", Body: &protocol.Requeueing{Request: "again"}})
 	if d.g.Home("large0") != "b" || !slices.Equal(d.sent(protocol.Adopt), []string{"b"}) {
 		t.Errorf("another life of it is at home in %s", d.g.Home("large0"))
 	}
@@ -114,9 +115,9 @@ func TestANextJobOfANameWaitsForTheOldHome(t *testing.T) {
 		home, of := d.g.Home(name), d.g.Life(name)
 		zone := protocol.Address{Role: protocol.Zone, ID: string(home)}
 		d.step(protocol.Message{Kind: protocol.Adopted, From: zone, Job: name, Epoch: 1, Generation: of})
-		d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: name, Epoch: 1, Generation: of, Verdict: job.Verdict{State: job.Finished}, At: d.now})
+		d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: name, Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Finished}, At: d.now}})
 		m := submit(t, string(name), "second", "two")
-		m.Flag = true
+		m.Body.(*protocol.Submission).Replace = true
 		d.call(m)
 		if to := d.sent(protocol.Forget); !slices.Equal(to, []string{string(home)}) || d.find(protocol.Adopt) != nil {
 			t.Fatalf("%v are to forget a job of %s, and the next one is sent out: %v", to, home, d.sent(protocol.Adopt))
@@ -138,8 +139,8 @@ func TestANextJobOfANameWaitsForTheOldHome(t *testing.T) {
 func TestAJobWithoutAKnownPlaceWaitsForItsHome(t *testing.T) {
 	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2", "n3"}}})
 	for _, m := range []protocol.Message{rigid(t, "large", 1024, 1), rigid(t, "small", 100, 1), rigid(t, "gone", 100, 1)} {
-		if r := d.call(m); r.Err != nil || d.find(protocol.Adopt) != nil {
-			t.Fatalf("%s: %v, adopt %v", m.Spec.Name, r.Err, d.sent(protocol.Adopt))
+		if r := d.call(m); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Adopt) != nil {
+			t.Fatalf("%s: %v, adopt %v", m.Body.(*protocol.Submission).Spec.Name, r.Body.(*protocol.Receipt).Err, d.sent(protocol.Adopt))
 		}
 	}
 	asked := func(want ...string) {
@@ -151,7 +152,7 @@ func TestAJobWithoutAKnownPlaceWaitsForItsHome(t *testing.T) {
 		}
 	}
 	asked("n1", "n2", "n3")
-	d.call(protocol.Message{Kind: protocol.Cancel, Job: "gone", Request: "c"})
+	d.call(protocol.Message{Kind: protocol.Cancel, Job: "gone", Body: &protocol.Cancellation{Request: "c"}})
 	if len(d.sent(protocol.Adopt)) != 1 || d.g.Home("gone") == "" {
 		t.Errorf("nobody ends what was cancelled: %v", d.said)
 	}
@@ -173,7 +174,7 @@ func TestAJobWithoutAKnownPlaceWaitsForItsHome(t *testing.T) {
 func TestAShareLetsAJobGoHome(t *testing.T) {
 	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}})
 	limit := func(n int) {
-		d.call(protocol.Message{Kind: protocol.SetQueue, Request: fmt.Sprint("cap ", n), Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: n}})
+		d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: fmt.Sprint("cap ", n), Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: n}}})
 	}
 	limit(3)
 	d.call(rigid(t, "pair", 1024, 2))
@@ -193,24 +194,24 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	refused := func(m protocol.Message, words ...string) {
 		t.Helper()
 		r := d.call(m)
-		if errkind.Of(r.Err) != errkind.Invalid && errkind.Of(r.Err) != errkind.Exhausted {
-			t.Fatalf("%s is taken: %v", m.Spec.Name, r.Err)
+		if errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid && errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exhausted {
+			t.Fatalf("%s is taken: %v", m.Body.(*protocol.Submission).Spec.Name, r.Body.(*protocol.Receipt).Err)
 		}
 		for _, w := range words {
-			if !strings.Contains(r.Err.Error(), w) {
-				t.Errorf("%q does not say %q", r.Err, w)
+			if !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), w) {
+				t.Errorf("%q does not say %q", r.Body.(*protocol.Receipt).Err, w)
 			}
 		}
 	}
 	refused(rigid(t, "wide", 100, 5), "in none of the 2 zones", "in b it needs 5 slices", "slices: 4")
-	if r := d.call(rigid(t, "fits", 100, 4)); r.Err != nil || d.g.Home("fits") != "b" {
-		t.Errorf("%v, at home in %s", r.Err, d.g.Home("fits"))
+	if r := d.call(rigid(t, "fits", 100, 4)); r.Body.(*protocol.Receipt).Err != nil || d.g.Home("fits") != "b" {
+		t.Errorf("%v, at home in %s", r.Body.(*protocol.Receipt).Err, d.g.Home("fits"))
 	}
-	d.call(protocol.Message{Kind: protocol.SetQueue, Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 5}})
+	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 5}}})
 	var caps []int
 	for i := range d.said {
 		if d.said[i].Kind == protocol.QueueChanged {
-			caps = append(caps, d.said[i].Queue.Cap)
+			caps = append(caps, d.said[i].Body.(*protocol.Queue).Cap)
 		}
 	}
 	if !slices.Equal(caps, []int{3, 2}) || !slices.Equal(d.sent(protocol.QueueChanged), []string{"a", "b"}) {
@@ -219,7 +220,7 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	refused(rigid(t, "capped", 100, 4), "queue default may hold 5, 3 of them in one of the 2 zones")
 	refused(rigid(t, "elsewhere", 1024, 3), "where it could queue default's share of its cap of 5 is smaller", "a cap of at least 6")
 	zone := func(id string, limit int) protocol.Message {
-		return protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Zone, ID: id}, Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}
+		return protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Zone, ID: id}, Body: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}
 	}
 	d.step(zone("a", 3))
 	d.now = d.now.Add(time.Second)
@@ -230,7 +231,7 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	if d.step(zone("b", 5)); !slices.Equal(d.sent(protocol.QueueChanged), []string{"b"}) {
 		t.Error("b holds to the whole cap, and nobody tells it")
 	}
-	d.call(protocol.Message{Kind: protocol.SetQueue, Request: "q1", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 1}})
+	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q1", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 1}}})
 	d.call(rigid(t, "one", 100, 1))
 	if d.g.Home("one") != "a" {
 		t.Errorf("a job whose queue has no share in b is at home in %q", d.g.Home("one"))
@@ -293,16 +294,17 @@ func TestWhatIsAcceptedHasAHome(t *testing.T) {
 		var out protocol.Out
 		sizes := map[job.ZoneID][]int{}
 		for _, z := range zones {
-			m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: string(z.Nodes[0])}}
+			stock := &protocol.Stock{}
+			m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: string(z.Nodes[0])}, Body: stock}
 			for i := range rapid.IntRange(0, 4).Draw(t, "slices") {
 				gib := rapid.IntRange(1, 3).Draw(t, "GiB")
 				sizes[z.ID] = append(sizes[z.ID], gib)
-				m.Slices = append(m.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(z.ID, i)), Capacity: trp.Vector{quantity.Amount(gib << 30)}, Speed: 1000})
+				stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(z.ID, i)), Capacity: trp.Vector{quantity.Amount(gib << 30)}, Speed: 1000})
 			}
 			g.Step(1, m, &out)
 		}
 		limit := rapid.IntRange(0, 6).Draw(t, "cap")
-		g.Step(1, protocol.Message{Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person}, Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}, &out)
+		g.Step(1, protocol.Message{Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person}, Body: &protocol.QueueSetting{Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}}, &out)
 		gib, wide := rapid.IntRange(1, 3).Draw(t, "needs"), rapid.IntRange(1, 4).Draw(t, "at once")
 		table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: quantity.Amount(gib << 30)}}}, 1, 10_000)
 		if err != nil {
@@ -328,7 +330,7 @@ func TestWhatIsAcceptedHasAHome(t *testing.T) {
 		}
 		accept := *s // the same from what is remembered, before and after something else is known
 		for range 2 {
-			g.Step(2, protocol.Message{Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person}, Request: "r", Digest: "d", Spec: &accept}, &out)
+			g.Step(2, protocol.Message{Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person}, Body: &protocol.Submission{Request: "r", Digest: "d", Spec: &accept}}, &out)
 			if got := g.Home("j"); g.Life("j") > 0 && got != home {
 				t.Fatalf("the home is %q, a look before said %q", got, home)
 			}

@@ -87,8 +87,9 @@ func (g *Gate) applyForgotten(f *protocol.Fact) {
 // drop takes a job out of memory.
 func (g *Gate) drop(e *entry) {
 	g.entries.Remove(e)
-	g.sum -= e.hash()
+	g.sum -= e.sum
 	delete(g.jobs, e.id)
+	g.sought, g.found = e.id, nil
 	delete(g.homeless, e.id)
 	if e.over() {
 		g.keep(e)
@@ -123,16 +124,16 @@ func (g *Gate) farewellFacts(out []protocol.Fact) []protocol.Fact {
 }
 
 // accept makes a job; whatever stood under its name is forgotten in the same step.
-func (g *Gate) accept(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (g *Gate) accept(now quantity.Instant, in *protocol.Message, s *protocol.Submission, out *protocol.Out) {
 	if e := g.about(in); e != nil {
 		g.forget(e, out)
 	}
-	spec, _ := g.specs.Share(in.Spec)
+	spec, _ := g.specs.Share(s.Spec)
 	g.fact(out, protocol.Fact{
-		Kind: protocol.JobAccepted, Job: in.Spec.Name, Spec: spec, Request: in.Request, Digest: in.Digest,
-		Zone: g.drawHome(spec, in.Spec.Name, g.next()), Epoch: 1, Generation: g.next(), At: now,
+		Kind: protocol.JobAccepted, Job: s.Spec.Name, Spec: spec, Request: s.Request, Digest: s.Digest,
+		Zone: g.drawHome(now, spec, s.Spec.Name, g.next(), 1), Epoch: 1, Generation: g.next(), At: now,
 	})
-	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Spec.Name, Generation: g.find(in.Spec.Name).generation, Flag: true})
+	g.reply(out, protocol.Message{To: in.From, Job: s.Spec.Name, Generation: g.find(s.Spec.Name).generation, Body: out.Receipt(protocol.Receipt{Request: s.Request, Changed: true})})
 }
 
 // forget lets go of a job that is over. Its home, the executor and the archive are told until all have confirmed.
@@ -142,28 +143,29 @@ func (g *Gate) forget(e *entry, out *protocol.Out) {
 }
 
 // requeue begins another life of a job that was cancelled, has failed or has expired.
-func (g *Gate) requeue(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (g *Gate) requeue(now quantity.Instant, in *protocol.Message, r *protocol.Requeueing, out *protocol.Out) {
 	e := g.about(in)
-	if e != nil && e.became().requeued == in.Request && in.Request != "" {
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation})
+	if e != nil && e.became().requeued == r.Request && r.Request != "" {
+		g.reply(out, protocol.Message{To: in.From, Job: e.id, Generation: e.generation, Body: &protocol.Receipt{Request: r.Request}})
 		return
 	}
-	if err := g.requeueable(now, e, in); err != nil {
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: err})
+	if err := g.requeueable(now, e, in, r); err != nil {
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: r.Request, Err: err}})
 		return
 	}
 	e = g.takeBack(e, out)
-	f := protocol.Fact{Kind: protocol.JobRequeued, Job: e.id, Generation: max(e.generation, g.floor) + 1, Request: in.Request, At: now}
-	if in.At != 0 && in.At != e.spec.Deadline {
+	f := protocol.Fact{Kind: protocol.JobRequeued, Job: e.id, Generation: max(e.generation, g.floor) + 1, Request: r.Request, At: now}
+	if r.Deadline != 0 && r.Deadline != e.spec.Deadline {
 		s := *e.spec
-		s.Deadline = in.At
+		s.Deadline = r.Deadline
 		f.Spec = &s
 	}
 	g.fact(out, f)
-	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: e.id, Generation: e.generation, Flag: true})
+	g.rehomeReopened(now, e, out)
+	g.reply(out, protocol.Message{To: in.From, Job: e.id, Generation: e.generation, Body: &protocol.Receipt{Request: r.Request, Changed: true}})
 }
 
-func (g *Gate) requeueable(now quantity.Instant, e *entry, in *protocol.Message) error {
+func (g *Gate) requeueable(now quantity.Instant, e *entry, in *protocol.Message, r *protocol.Requeueing) error {
 	if e == nil {
 		return noJob(in.Job)
 	}
@@ -179,45 +181,48 @@ func (g *Gate) requeueable(now quantity.Instant, e *entry, in *protocol.Message)
 	}
 	s := *e.spec
 	s.Name = e.id
-	if in.At != 0 {
-		s.Deadline = in.At
+	if r.Deadline != 0 {
+		s.Deadline = r.Deadline
 	}
-	if in.At == 0 && passed(now, &s) {
+	if r.Deadline == 0 && passed(now, &s) {
 		return errkind.Errorf(errkind.Invalid, "job %q: its deadline, %s, has passed; give it another one (requeue --deadline), or none (--deadline none)", e.id, clock(s.Deadline))
 	}
 	return g.Check(now, &s)
 }
 
 // delete forgets a job that is over, now instead of when its retention is.
-func (g *Gate) delete(in *protocol.Message, out *protocol.Out) {
+func (g *Gate) delete(in *protocol.Message, d *protocol.Deletion, out *protocol.Out) {
 	e := g.about(in)
 	switch {
-	case in.Request != "" && slices.Contains(g.deletions, deletion{in.Request, in.Job}):
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job})
+	case d.Request != "" && slices.Contains(g.deletions, deletion{d.Request, in.Job}):
+		g.reply(out, protocol.Message{To: in.From, Job: in.Job, Body: &protocol.Receipt{Request: d.Request}})
 		return
 	case e == nil:
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: noJob(in.Job)})
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: d.Request, Err: noJob(in.Job)}})
 		return
 	case !e.over():
-		g.reply(out, protocol.Message{Request: in.Request, To: in.From, Err: errkind.Errorf(errkind.Conflict, "job %q is not over: cancel it first%s", in.Job, e.ending())})
+		g.reply(out, protocol.Message{To: in.From, Body: &protocol.Receipt{Request: d.Request, Err: errkind.Errorf(errkind.Conflict, "job %q is not over: cancel it first%s", in.Job, e.ending())}})
 		return
 	}
 	g.forget(e, out)
 	if len(g.deletions) == rememberedDeletions {
 		g.deletions = slices.Delete(g.deletions, 0, 1)
 	}
-	g.deletions = append(g.deletions, deletion{in.Request, in.Job})
-	g.reply(out, protocol.Message{Request: in.Request, To: in.From, Job: in.Job, Flag: true})
+	g.deletions = append(g.deletions, deletion{d.Request, in.Job})
+	g.reply(out, protocol.Message{To: in.From, Job: in.Job, Body: &protocol.Receipt{Request: d.Request, Changed: true}})
 }
 
 // left notes that the executor, a home or the archive has nothing more of a job's earlier lives.
 func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
+	if in.Kind == protocol.Forgotten && g.departed(in, out) {
+		return
+	}
 	f := g.farewells[in.Job]
 	if f == nil {
 		return
 	}
 	switch {
-	case in.Kind == protocol.Forgotten && in.Generation >= f.last:
+	case in.Kind == protocol.Forgotten && in.Generation >= f.last && in.From == g.zone(f.zone):
 		if !f.forgotten {
 			f.forgotten = true
 			g.discard(f, out)
@@ -235,7 +240,7 @@ func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
 // dismiss repeats what nobody has confirmed about earlier lives. The archive is asked last, so that the home finds its part there
 // for as long as it is asked.
 func (g *Gate) dismiss(f *farewell, out *protocol.Out) {
-	if !f.forgotten {
+	if f.forgotten = f.forgotten || g.gone(f.zone); !f.forgotten {
 		g.send(out, protocol.Message{Kind: protocol.Forget, To: g.zone(f.zone), Job: f.id, Epoch: f.epoch, Generation: f.last})
 	}
 	if !f.purged {

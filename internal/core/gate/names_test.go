@@ -25,13 +25,13 @@ func TestMalformedNamesAreRefused(t *testing.T) {
 			},
 		} {
 			m := submit(t, "a", "r", "d")
-			change(m.Spec)
-			if r := d.call(m); errkind.Of(r.Err) != errkind.Invalid {
-				t.Errorf("%s %q: %v", what, name, r.Err)
+			change(m.Body.(*protocol.Submission).Spec)
+			if r := d.call(m); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid {
+				t.Errorf("%s %q: %v", what, name, r.Body.(*protocol.Receipt).Err)
 			}
 		}
-		if r := d.call(protocol.Message{Kind: protocol.SetQueue, Queue: &protocol.Queue{Name: name, Weight: 1}}); errkind.Of(r.Err) != errkind.Invalid {
-			t.Errorf("queue %q: %v", name, r.Err)
+		if r := d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Queue: &protocol.Queue{Name: name, Weight: 1}}}); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid {
+			t.Errorf("queue %q: %v", name, r.Body.(*protocol.Receipt).Err)
 		}
 	}
 	if len(d.facts) > 0 {
@@ -51,10 +51,10 @@ func TestAJobWithoutANameIsCured(t *testing.T) {
 	if d.g.Life("") == 0 {
 		t.Fatal("the job of the journal is not there")
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: ""}); r.Err != nil || d.find(protocol.Cancel) == nil {
-		t.Fatalf("cancel: %v", r.Err)
+	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "", Body: &protocol.Cancellation{}}); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Cancel) == nil {
+		t.Fatalf("cancel: %v", r.Body.(*protocol.Receipt).Err)
 	}
-	d.step(protocol.Message{Kind: protocol.Closed, Epoch: 1, Verdict: job.Verdict{State: job.Cancelled}, At: d.now, From: protocol.Address{Role: protocol.Zone, ID: "z"}})
+	d.step(protocol.Message{Kind: protocol.Closed, Epoch: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}, From: protocol.Address{Role: protocol.Zone, ID: "z"}})
 	d.now += 3700e9
 	if d.step(protocol.Message{Kind: protocol.Tick}); d.g.Life("") != 0 {
 		t.Error("it is never forgotten")

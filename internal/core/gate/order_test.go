@@ -14,27 +14,27 @@ func TestAnOlderWordDoesNotStay(t *testing.T) {
 	d.step(protocol.Message{Kind: protocol.Adopted, Job: "a", Epoch: 1})
 	zone := protocol.Address{Role: protocol.Zone, ID: "z"}
 	for _, flag := range []bool{true, false} {
-		d.call(protocol.Message{Kind: protocol.PauseJob, Job: "a", Flag: flag})
+		d.call(protocol.Message{Kind: protocol.PauseJob, Job: "a", Body: &protocol.Pause{Held: flag}})
 	}
-	d.step(protocol.Message{Kind: protocol.PauseJob, From: zone, Job: "a", Epoch: 1})
+	d.step(protocol.Message{Kind: protocol.PauseJob, From: zone, Job: "a", Epoch: 1, Body: &protocol.Pause{}})
 	if d.find(protocol.PauseJob) != nil {
 		t.Error("the zone holds to what the gate wants and is told again")
 	}
-	d.step(protocol.Message{Kind: protocol.PauseJob, From: zone, Job: "a", Epoch: 1, Flag: true})
-	if m := d.find(protocol.PauseJob); m == nil || m.Flag {
+	d.step(protocol.Message{Kind: protocol.PauseJob, From: zone, Job: "a", Epoch: 1, Body: &protocol.Pause{Held: true}})
+	if m := d.find(protocol.PauseJob); m == nil || m.Body.(*protocol.Pause).Held {
 		t.Errorf("the zone paused a job that was resumed, and is told %+v", m)
 	}
 
 	first, second := protocol.Queue{Name: "q", Weight: 1}, protocol.Queue{Name: "q", Weight: 2}
 	for _, q := range []protocol.Queue{first, second} {
-		d.call(protocol.Message{Kind: protocol.SetQueue, Request: "set", Queue: &q})
+		d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "set", Queue: &q}})
 	}
-	d.step(protocol.Message{Kind: protocol.QueueChanged, From: zone, Queue: &second})
+	d.step(protocol.Message{Kind: protocol.QueueChanged, From: zone, Body: &second})
 	if d.find(protocol.QueueChanged) != nil {
 		t.Error("the zone has the queue's settings and is told again")
 	}
-	d.step(protocol.Message{Kind: protocol.QueueChanged, From: zone, Queue: &first})
-	if m := d.find(protocol.QueueChanged); m == nil || *m.Queue != second {
+	d.step(protocol.Message{Kind: protocol.QueueChanged, From: zone, Body: &first})
+	if m := d.find(protocol.QueueChanged); m == nil || *m.Body.(*protocol.Queue) != second {
 		t.Errorf("the zone went back to older settings, and is told %+v", m)
 	}
 }
@@ -42,7 +42,7 @@ func TestAnOlderWordDoesNotStay(t *testing.T) {
 // TestAGangFitsItsQueue or is told at submission that it never will.
 func TestAGangFitsItsQueue(t *testing.T) {
 	d := newDesk(t)
-	d.call(protocol.Message{Kind: protocol.SetQueue, Request: "r", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}})
+	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "r", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
 	for n, fits := range map[int]bool{1: true, 2: true, 3: false} {
 		s := spec(t, "g", 100)
 		s.Slices = n

@@ -14,37 +14,49 @@ import (
 func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	switch in.Kind {
 	case protocol.Submit:
-		g.submit(now, &in, out)
+		g.submit(now, &in, in.Body.(*protocol.Submission), out)
 	case protocol.Cancel:
-		g.cancel(&in, out)
+		g.cancel(&in, in.Body.(*protocol.Cancellation), out)
 	case protocol.Requeue:
-		g.requeue(now, &in, out)
+		g.requeue(now, &in, in.Body.(*protocol.Requeueing), out)
 	case protocol.Delete:
-		g.delete(&in, out)
+		g.delete(&in, in.Body.(*protocol.Deletion), out)
 	case protocol.PauseJob:
 		if in.From.Role == protocol.Zone {
-			g.paused(&in)
+			g.paused(&in, in.Body.(*protocol.Pause))
 		} else {
-			g.pause(&in, out)
+			g.pause(&in, in.Body.(*protocol.Pause), out)
 		}
 	case protocol.SetQueue:
-		g.setQueue(&in, out)
-	case protocol.QueueChanged: // this is what a zone has
-		if i, found := g.findQueue(in.Queue.Name); found {
-			g.settled(g.queues[i], &in)
+		g.setQueue(now, &in, in.Body.(*protocol.QueueSetting), out)
+	case protocol.DrainZone:
+		if in.From.Role == protocol.Gate {
+			g.drainTold(now, &in, in.Body.(*protocol.Draining), out)
+		} else {
+			g.drainZone(now, &in, in.Body.(*protocol.Draining), out)
 		}
+	case protocol.Surrendered:
+		g.surrendered(&in, in.Body.(*protocol.Record))
+	case protocol.QueueChanged: // this is what a zone has, or another gate
+		g.queueChanged(now, &in, in.Body.(*protocol.Queue), out)
 	case protocol.Inventory:
-		g.inventory.report(in.From.ID, in.Slices)
+		g.inventory.report(in.From.ID, in.Body.(*protocol.Stock).Slices)
 		clear(g.chances)
-		g.settle(out)
+		g.settle(now, out)
+	case protocol.Redraw:
+		g.redraw(now, &in, out)
+	case protocol.Lenders:
+		g.nameLenders(now, &in, in.Body.(*protocol.LenderList), out)
+	case protocol.ZoneDigest:
+		g.digested(now, &in, out)
 	case protocol.Adopted:
-		g.adopted(&in, out)
+		g.adopted(now, &in, out)
 	case protocol.Purged, protocol.Forgotten:
 		g.left(&in, out)
 	case protocol.Closed:
-		g.closed(&in, out)
+		g.closed(&in, in.Body.(*protocol.Closing), out)
 	case protocol.Archived:
-		g.filed(&in, out)
+		g.filed(&in, in.Body.(*protocol.Archival), out)
 	case protocol.Outdated:
 		g.outdated(&in, out)
 	case protocol.Tick:
@@ -54,12 +66,12 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 }
 
 // paused notes what the zone holds to.
-func (g *Gate) paused(in *protocol.Message) {
+func (g *Gate) paused(in *protocol.Message, p *protocol.Pause) {
 	e := g.find(in.Job)
-	if e == nil || e.over() || e.generation != in.Generation.Number() {
+	if e == nil || e.over() || e.epoch != in.Epoch || e.generation != in.Generation.Number() {
 		return
 	}
-	e.heldKnown = e.held == in.Flag
+	e.heldKnown = e.held == p.Held
 	g.tell(e, !e.heldKnown) // where an older word overtook a newer one the zone is told again
 }
 
@@ -71,6 +83,7 @@ func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 			g.tell(e, false)
 		}
 	}
+	g.rehomeAll(now, out)
 	for i, q := range g.queues {
 		if g.queueSum(i) == 0 {
 			for z := range q.telling {
@@ -82,25 +95,29 @@ func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 }
 
 // adopted notes that a job has its home. A zone that has taken home a life of work that is gone is told to let go of it.
-func (g *Gate) adopted(in *protocol.Message, out *protocol.Out) {
+func (g *Gate) adopted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	e := g.about(in)
 	switch {
 	case e == nil || in.Generation.Number() < e.since:
 		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number()})
 	case e.epoch == in.Epoch && e.generation == in.Generation.Number() && !e.homed && !e.over():
 		g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
+		g.rehome(now, e, out)
 	}
 }
 
 // closed takes a job's verdict down. That of an earlier life is confirmed and changes nothing; where the work itself is gone
 // the zone has missed that.
-func (g *Gate) closed(in *protocol.Message, out *protocol.Out) {
+func (g *Gate) closed(in *protocol.Message, c *protocol.Closing, out *protocol.Out) {
 	e, of := g.about(in), in.Generation.Number()
-	if e != nil && (e.epoch != in.Epoch || of > e.generation) {
+	if e != nil && (e.epoch != in.Epoch && !e.leaves(in) || of > e.generation) {
 		return
 	}
 	if e != nil && e.generation == of && !e.over() {
-		g.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: in.Job, Verdict: in.Verdict, At: in.At})
+		if e.became().moving != nil && e.epoch == in.Epoch { // Adopted was lost
+			g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
+		}
+		g.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: in.Job, Verdict: c.Verdict, At: c.At})
 	}
 	g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
 	if e == nil || of < e.since {
@@ -117,46 +134,47 @@ func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
 	wake := pass(now, out)
 	if wake != quantity.Never && (wake < g.woken || g.woken <= now) {
 		g.woken = wake
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, From: g.self, To: protocol.Address{Role: protocol.Timer}, At: wake})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, From: g.self, To: protocol.Address{Role: protocol.Timer}, Body: out.Moment(wake)})
 	}
 }
 
 // indexed looks at what is due and at nothing else.
 func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	g.expire(now, out)
-	told := take(&g.telling, now)
-	slices.SortFunc(told, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-	for _, e := range told {
+	g.told = take(&g.telling, now, g.told[:0])
+	slices.SortFunc(g.told, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	for _, e := range g.told {
 		g.say(e, out)
 	}
-	leaving := take(&g.leaves, now)
-	slices.SortFunc(leaving, func(a, b *farewell) int { return cmp.Compare(a.id, b.id) })
-	for _, f := range leaving {
+	g.parting = take(&g.leaves, now, g.parting[:0])
+	slices.SortFunc(g.parting, func(a, b *farewell) int { return cmp.Compare(a.id, b.id) })
+	for _, f := range g.parting {
 		g.dismiss(f, out)
 	}
-	settings := take(&g.settings, now)
+	settings := take(&g.settings, now, nil)
 	slices.SortFunc(settings, func(a, b setting) int {
 		return cmp.Or(cmp.Compare(a.queue.Name, b.queue.Name), cmp.Compare(a.zone, b.zone))
 	})
 	for _, s := range settings {
-		g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.zone(g.cfg.Zones[s.zone].ID), Queue: g.settingsOf(s.queue, s.zone)})
+		g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.listener(s.zone), Body: g.settingsOf(s.queue, s.zone)})
 	}
+	g.sayDrains(now, out)
 	g.askInventory(now, out)
 	g.file(now, out)
-	return min(g.telling.Wake(), g.leaves.Wake(), g.settings.Wake(), g.inventory.unheard.Wake(), g.expiring.Next(), g.leaving.Wake())
+	return min(g.departing.Wake(), g.spreading.Wake(), g.telling.Wake(), g.leaves.Wake(), g.settings.Wake(), g.inventory.unheard.Wake(), g.expiring.Next(), g.leaving.Wake())
 }
 
 // askInventory asks the nodes of several zones that have not reported what they have.
 func (g *Gate) askInventory(now quantity.Instant, out *protocol.Out) {
-	unheard := take(&g.inventory.unheard, now)
+	unheard := take(&g.inventory.unheard, now, nil)
 	slices.Sort(unheard)
 	for _, n := range unheard {
-		g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: string(n)}})
+		g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: string(n)}, Body: &protocol.Stock{}})
 	}
 }
 
-// take is all that a box has to say now.
-func take[T any](b *outbox.Box[T], now quantity.Instant) (all []T) {
+// take appends all that a box has to say now.
+func take[T any](b *outbox.Box[T], now quantity.Instant, all []T) []T {
 	for {
 		one, ok := b.Next(now)
 		if !ok {
@@ -185,7 +203,8 @@ func (g *Gate) expire(now quantity.Instant, out *protocol.Out) {
 // untold says that a job's home has not confirmed all that it is to know. A job that waits for a farewell is told of then.
 func (g *Gate) untold(e *entry) bool {
 	known := e.homed && e.heldKnown && (e.sequel == nil || e.sequel.dropping == "")
-	return !known && e.zone != "" && !e.over() && g.farewells[e.id] == nil
+	somebody := e.zone != "" || g.waits(e.became().moving)
+	return !known && somebody && !e.over() && g.farewells[e.id] == nil
 }
 
 // tell has a job's home told what it has not confirmed; news is told at once.
@@ -206,12 +225,12 @@ func (g *Gate) announce(q *queue) {
 }
 
 // settled takes down what a zone has of a queue. Where an older word overtook a newer one it is told again.
-func (g *Gate) settled(q *queue, in *protocol.Message) {
-	z := g.zoneAt(job.ZoneID(in.From.ID))
-	if z < 0 {
+func (g *Gate) settled(q *queue, in *protocol.Message, has *protocol.Queue) {
+	z := g.listens(in.From)
+	if z < 0 || z >= len(q.telling) {
 		return
 	}
-	if q.telling[z] = g.settings.Confirm(q.telling[z]); *g.settingsOf(q, z) != *in.Queue {
+	if q.telling[z] = g.settings.Confirm(q.telling[z]); *g.settingsOf(q, z) != *has {
 		q.telling[z] = g.settings.Say(q.telling[z], setting{q, z})
 	}
 }
@@ -220,16 +239,18 @@ func (g *Gate) settled(q *queue, in *protocol.Message) {
 func (g *Gate) say(e *entry, out *protocol.Out) {
 	b := e.became()
 	switch {
+	case g.waits(b.moving):
+		g.askBack(e, out)
 	case !e.homed:
 		i, _ := g.findQueue(e.spec.Queue)
 		g.send(out, protocol.Message{
-			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Since: e.since, Spec: e.spec, Queue: g.settingsOf(g.queues[i], g.zoneAt(e.zone)),
-			At: b.begun, Flag: e.held,
+			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation,
+			Body: out.Adoption(protocol.Adoption{Since: e.since, Spec: e.spec, Queue: g.settingsOf(g.queues[i], g.zoneAt(e.zone)), At: b.begun, Held: e.held, Record: b.moving.surrendered()}),
 		})
 	case b.dropping != "":
-		g.send(out, protocol.Message{Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Text: b.dropping})
+		g.send(out, protocol.Message{Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Body: &protocol.Cancellation{Text: b.dropping}})
 	default:
-		g.send(out, protocol.Message{Kind: protocol.PauseJob, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Flag: e.held})
+		g.send(out, protocol.Message{Kind: protocol.PauseJob, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Body: &protocol.Pause{Held: e.held}})
 	}
 }
 

@@ -19,11 +19,14 @@ func (h *Ledger) fact(out *protocol.Out, f protocol.Fact) {
 	if !planted.In(planted.ForgetCommit) || f.Kind != protocol.Committed {
 		out.Facts = append(out.Facts, f)
 	}
-	h.Apply(f)
+	h.apply(&f)
 }
 
 // Apply folds one fact into the durable state. It is the only place where that changes.
-func (h *Ledger) Apply(f protocol.Fact) {
+func (h *Ledger) Apply(f protocol.Fact) { h.apply(&f) }
+
+// apply neither keeps nor changes the fact.
+func (h *Ledger) apply(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.HomeTaken:
 		h.adopt(&protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
@@ -33,7 +36,7 @@ func (h *Ledger) Apply(f protocol.Fact) {
 		}
 		h.adopt(f.Record)
 	case protocol.HomeDropped:
-		if j := h.jobs[f.Job]; j != nil {
+		if j := h.Job(f.Job); j != nil {
 			h.remove(j)
 		}
 		if f.Count > 0 {
@@ -41,7 +44,7 @@ func (h *Ledger) Apply(f protocol.Fact) {
 		}
 		h.bury(f.Job, f.Generation)
 	case protocol.HomeArchived:
-		if j := h.jobs[f.Job]; j != nil {
+		if j := h.Job(f.Job); j != nil {
 			h.remove(j)
 			h.attainedArchived(j.q, j.work().attained)
 		}
@@ -63,10 +66,12 @@ func (h *Ledger) Apply(f protocol.Fact) {
 	case protocol.Taught:
 		h.heed(f.Lesson)
 	default:
-		j := h.jobs[f.Job]
-		invariant.Check(j != nil, "home of %s: fact %d is about job %q, which it does not have", h.self.ID, f.Kind, f.Job)
+		j := h.Job(f.Job)
+		if j == nil {
+			invariant.Check(false, "home of %s: fact %d is about job %q, which it does not have", h.self.ID, f.Kind, f.Job)
+		}
 		h.records.Change(j)
-		h.applyJob(j, &f)
+		h.applyJob(j, f)
 		h.enroll(j)
 		h.list(j)
 		sum := j.hash()
@@ -83,10 +88,12 @@ func (h *Ledger) remove(j *Job) {
 	h.strike(j)
 	h.stay(j)
 	if j.sold != nil {
+		h.parts(j, -1)
 		h.busy.drop(j, busySlot)
 		h.publishing.Set(&j.sold.slots.publishing, j, quantity.Never)
 	}
 	delete(h.jobs, j.ID)
+	h.sought, h.found = j.ID, nil
 }
 
 func (h *Ledger) adopt(r *protocol.Record) {
@@ -100,6 +107,7 @@ func (h *Ledger) adopt(r *protocol.Record) {
 	}
 	j.q.attained += r.Attained
 	h.jobs[j.ID] = j
+	h.sought, h.found = j.ID, j
 	switch {
 	case r.Verdict.State.Final():
 		h.close(j)
@@ -125,7 +133,9 @@ func (h *Ledger) applyJob(j *Job, f *protocol.Fact) {
 	case protocol.ClaimExtended:
 		c, w := &j.work().claims[h.mustClaim(j, f.Token)], j.makeWork()
 		w.claimed = w.claimed.Remove(c.Range).Add(f.Range)
-		invariant.Check(!w.committed.Overlaps(f.Range), "job %s: the extension %v of %v overlaps committed work", j.ID, f.Range, f.Token)
+		if w.committed.Overlaps(f.Range) {
+			invariant.Check(false, "job %s: the extension %v of %v overlaps committed work", j.ID, f.Range, f.Token)
+		}
 		c.Plan.Extended += f.End.Sub(c.End)
 		c.Range, c.End = f.Range, f.End
 		h.watch.Resold(j, c)
@@ -136,8 +146,9 @@ func (h *Ledger) applyJob(j *Job, f *protocol.Fact) {
 		h.settle(j, f, job.Range{})
 	case protocol.Committed:
 		c, w := j.work().claims[h.mustClaim(j, f.Token)], j.makeWork()
-		invariant.Check(!f.Range.Empty() && c.Range.Contains(f.Range) && !w.committed.Overlaps(f.Range),
-			"job %s: committing %v of claim %v a second time or beyond it", j.ID, f.Range, c.Range)
+		if f.Range.Empty() || !c.Range.Contains(f.Range) || w.committed.Overlaps(f.Range) {
+			invariant.Check(false, "job %s: committing %v of claim %v a second time or beyond it", j.ID, f.Range, c.Range)
+		}
 		h.settle(j, f, f.Range)
 		w.committed = w.committed.Add(f.Range)
 		if f.Skipped { // there is nothing to publish of what was given up
@@ -163,28 +174,35 @@ func (h *Ledger) applyJob(j *Job, f *protocol.Fact) {
 		h.changed(j)
 	case protocol.Ended:
 		end := j.makeFate()
-		end.verdict, end.ended = f.Verdict, f.At
+		end.verdict, end.ended, end.moving = f.Verdict, f.At, ""
 		h.retire(j)
 		h.close(j)
 	case protocol.HomeReopened:
 		h.applyReopened(j, f)
+	case protocol.HomeLeaving:
+		h.applyLeaving(j, f.Text)
 	}
 }
 
 func (h *Ledger) applyClaim(j *Job, f *protocol.Fact) {
 	w := j.makeWork()
-	free := !w.committed.Overlaps(f.Range) && !w.claimed.Overlaps(f.Range) && !f.Range.Empty()
-	invariant.Check(free, "job %s: %v is sold a second time", j.ID, f.Range)
+	if w.committed.Overlaps(f.Range) || w.claimed.Overlaps(f.Range) || f.Range.Empty() {
+		invariant.Check(false, "job %s: %v is sold a second time", j.ID, f.Range)
+	}
 	c := protocol.Claim{
-		Token: f.Token, Generation: j.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Speed: f.Speed, Range: f.Range,
+		Token: f.Token, Generation: j.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Members: f.Members, Speed: f.Speed, Range: f.Range,
 		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan, Bid: f.Bid, Asked: f.At,
 	}
 	if c.Bid != nil {
 		h.credit(j.q, -c.Bid.Price)
 	}
 	w.served = max(w.served, f.Start)
-	i, found := slices.BinarySearchFunc(w.claims, c.Token, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
-	invariant.Check(!found, "job %s: token %v is claimed twice", j.ID, c.Token)
+	i := 0
+	for ; i < len(w.claims) && w.claims[i].Token.Compare(c.Token) <= 0; i++ {
+		if w.claims[i].Token == c.Token {
+			invariant.Check(false, "job %s: token %v is claimed twice", j.ID, c.Token)
+		}
+	}
 	w.claims = slices.Insert(w.claims, i, c)
 	w.claimed = w.claimed.Add(f.Range)
 	w.leases = append(w.leases, Lease{token: c.Token})
@@ -210,6 +228,7 @@ func (h *Ledger) settle(j *Job, f *protocol.Fact, committed job.Range) {
 	}
 	w.leases = slices.DeleteFunc(w.leases, func(l Lease) bool { return l.token == f.Token })
 	if len(w.claims) == 0 {
+		h.parts(j, -1)
 		h.busy.drop(j, busySlot)
 	}
 	q := j.q
@@ -246,7 +265,9 @@ func (h *Ledger) settle(j *Job, f *protocol.Fact, committed job.Range) {
 
 func (h *Ledger) mustClaim(j *Job, t job.Token) int {
 	i := j.claim(t)
-	invariant.Check(i >= 0, "job %s: token %v has no claim", j.ID, t)
+	if i < 0 {
+		invariant.Check(false, "job %s: token %v has no claim", j.ID, t)
+	}
 	return i
 }
 

@@ -33,7 +33,7 @@ func (h *Ledger) stay(j *Job) {
 
 // ClosedAck: the gate has a job's verdict.
 func (h *Ledger) ClosedAck(in *protocol.Message) {
-	if j := h.jobs[in.Job]; j != nil && j.lives(in) {
+	if j := h.Job(in.Job); j != nil && j.lives(in) {
 		f := j.makeFate()
 		f.acked, f.closing = true, h.closing.Confirm(f.closing)
 		h.mayLeave(j)
@@ -59,7 +59,7 @@ func (h *Ledger) sayClosed(now quantity.Instant, out *protocol.Out) {
 	}
 	slices.SortFunc(h.looking, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 	for _, j := range h.looking {
-		h.Send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Verdict: j.fate().verdict, At: j.fate().ended})
+		h.Send(out, protocol.Message{Kind: protocol.Closed, To: h.cfg.Gates.Of(j.ID), Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Body: out.Closing(protocol.Closing{Verdict: j.fate().verdict, At: j.fate().ended})})
 	}
 	due := h.leaving.Due(now)
 	slices.SortFunc(due, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
@@ -72,7 +72,7 @@ func (h *Ledger) sayClosed(now quantity.Instant, out *protocol.Out) {
 
 // Archived lets go of a job that the archive has. What it has of an earlier life changes nothing.
 func (h *Ledger) Archived(in *protocol.Message, out *protocol.Out) {
-	if j := h.jobs[in.Job]; j != nil && j.fate().leaving != nil && j.Generation == in.Generation.Number() {
+	if j := h.Job(in.Job); j != nil && j.fate().leaving != nil && j.Generation == in.Generation.Number() {
 		h.fact(out, protocol.Fact{Kind: protocol.HomeArchived, Job: j.ID, Generation: j.Generation})
 	}
 }
@@ -92,7 +92,7 @@ func (h *Ledger) attainedArchived(q *Queue, more int64) {
 func (h *Ledger) Recalls(m *protocol.Message) (name job.ID, ok bool) {
 	switch m.Kind {
 	case protocol.Adopt, protocol.Forget, protocol.Result:
-		return m.Job, h.jobs[m.Job] == nil
+		return m.Job, h.Job(m.Job) == nil
 	}
 	return "", false
 }
@@ -100,7 +100,7 @@ func (h *Ledger) Recalls(m *protocol.Message) (name job.ID, ok bool) {
 // recalled is the archived record of the job that a message is about; nil if the job is here, if there is none, or if it was
 // forgotten and is on its way out.
 func (h *Ledger) recalled(in *protocol.Message) *Job {
-	if len(in.Filed) == 0 || h.jobs[in.Job] != nil || in.Filed[0].Record == nil {
+	if len(in.Filed) == 0 || h.Job(in.Job) != nil || in.Filed[0].Record == nil {
 		return nil
 	}
 	j := h.Outsider(in.Filed[0].Record)
@@ -120,19 +120,28 @@ func (h *Ledger) AnswerArchived(in *protocol.Message, out *protocol.Out) bool {
 	dropped := protocol.Fact{Kind: protocol.HomeDropped, Job: j.ID, Generation: j.Generation, Count: j.work().attained, Text: j.q.Name}
 	switch of := in.Generation.Number(); in.Kind {
 	case protocol.Adopt:
-		switch {
-		case of == j.Generation && j.Submitted < in.At: // as admits has it
+		a := in.Body.(*protocol.Adoption)
+		switch record := *in.Filed[0].Record; {
+		case of == j.Generation && j.Submitted < a.At: // as admits has it
 			dropped.Generation = 0
 			h.fact(out, dropped)
 			return false
-		case in.Since.Number() > j.Generation:
+		case a.Since.Number() > j.Generation:
 			h.fact(out, dropped)
+			return false
+		case a.Record != nil && j.Epoch < in.Epoch:
+			return false // what a home surrenders is newer than what it, or one before it, has filed
+		case in.Epoch < j.Epoch: // it was long under way
+		case of > j.Generation && in.Epoch > j.Epoch: // filed by a home that has left: its queues' standing is gone with it
+			record.Epoch = in.Epoch
+			h.fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: &record})
+			h.learnQueue(a.Queue, out)
 			return false
 		case of > j.Generation:
 			h.fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: in.Filed[0].Record, Flag: true})
 			return false
 		case j.lives(in):
-			h.Send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch, Generation: j.Generation})
+			h.Send(out, protocol.Message{Kind: protocol.Adopted, To: h.cfg.Gates.Of(in.Job), Job: in.Job, Epoch: in.Epoch, Generation: j.Generation})
 		}
 	case protocol.Forget:
 		if j.Epoch == in.Epoch && j.Generation <= of {
@@ -140,11 +149,11 @@ func (h *Ledger) AnswerArchived(in *protocol.Message, out *protocol.Out) bool {
 		}
 		h.Send(out, protocol.Message{Kind: protocol.Forgotten, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
 	case protocol.Result:
-		ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job}
+		counts := &protocol.Acknowledgement{}
 		if j.Epoch == in.Epoch {
-			ack.Range = j.answered(in.Token)
+			counts.Range = j.answered(in.Token)
 		}
-		h.Send(out, ack)
+		h.Send(out, protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job, Body: counts})
 	default:
 		return false
 	}

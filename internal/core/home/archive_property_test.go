@@ -49,7 +49,7 @@ func (a *shelved) step(now quantity.Instant, in protocol.Message) (said []protoc
 				continue
 			}
 			a.parts[m.Job] = m
-			todo = append(todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation})
+			todo = append(todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation, Body: &protocol.Archival{}})
 		}
 	}
 	return said
@@ -64,40 +64,42 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 		of, spec = j.Generation, j.Spec
 	}
 	gate := protocol.Address{Role: protocol.Gate}
-	m := protocol.Message{From: gate, Job: name, Epoch: 1, Generation: max(1, of-job.Generation(rapid.IntRange(0, 5).Draw(t, "earlier")/5)), At: now}
+	m := protocol.Message{From: gate, Job: name, Epoch: 1, Generation: max(1, of-job.Generation(rapid.IntRange(0, 5).Draw(t, "earlier")/5))}
+	adoption := &protocol.Adoption{At: now}
 	switch rapid.SampledFrom([]string{"adopt", "adopt", "again", "again", "other", "cancel", "cancel", "ack", "ack", "ack", "forget", "pause", "result"}).Draw(t, "word") {
 	case "adopt": // as it is, or the first
-		m.Kind, m.Since = protocol.Adopt, 1
+		m.Kind, adoption.Since = protocol.Adopt, 1
 		if z.jobs[name] == nil {
-			m.Generation, m.Since = last+1, last+1
+			m.Generation, adoption.Since = last+1, last+1
 		}
 	case "again": // the next life of the same work
-		m.Kind, m.Generation, m.Since = protocol.Adopt, max(of, last)+1, 1
+		m.Kind, m.Generation, adoption.Since = protocol.Adopt, max(of, last)+1, 1
 		if last > 0 {
-			m.Since = last + 1
+			adoption.Since = last + 1
 		}
 	case "other":
-		m.Kind, m.Generation, m.Since = protocol.Adopt, max(of, last)+1, max(of, last)+1
+		m.Kind, m.Generation, adoption.Since = protocol.Adopt, max(of, last)+1, max(of, last)+1
 	case "cancel":
-		m.Kind, m.Text = protocol.Cancel, "because"
+		m.Kind, m.Body = protocol.Cancel, &protocol.Cancellation{Text: "because"}
 	case "ack":
 		m.Kind = protocol.ClosedAck
 	case "forget":
 		m.Kind = protocol.Forget
 	case "pause":
-		m.Kind, m.Flag = protocol.PauseJob, rapid.Bool().Draw(t, "flag")
+		m.Kind, m.Body = protocol.PauseJob, &protocol.Pause{Held: rapid.Bool().Draw(t, "flag")}
 	case "result":
-		m.Kind, m.From, m.Token, m.Result = protocol.Result, protocol.Address{Role: protocol.Node, ID: "n"}, job.Token{Epoch: 1, Seq: 7}, &job.Result{}
+		m.Kind, m.From, m.Token, m.Body = protocol.Result, protocol.Address{Role: protocol.Node, ID: "n"}, job.Token{Epoch: 1, Seq: 7}, &protocol.Conclusion{Result: &job.Result{}}
 		m.Epoch += uint32(rapid.IntRange(0, 3).Draw(t, "another home") / 3)
 	}
 	if m.Kind == protocol.Adopt {
-		if spec == nil || m.Since == m.Generation {
+		if spec == nil || adoption.Since == m.Generation {
 			spec = &job.Spec{Name: name, Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second}
 		}
 		if j := z.jobs[name]; j != nil && rapid.IntRange(0, 3).Draw(t, "doubled") > 0 {
-			m.At = j.Submitted
+			adoption.At = j.Submitted
 		}
-		m.Spec, m.Queue = spec, &protocol.Queue{Name: "q", Weight: 1}
+		adoption.Spec, adoption.Queue = spec, &protocol.Queue{Name: "q", Weight: 1}
+		m.Body = adoption
 	}
 	return m
 }

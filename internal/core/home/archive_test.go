@@ -96,11 +96,11 @@ func TestACancelledJobStaysUntilItsOutputIsThere(t *testing.T) {
 		facts int
 	}{
 		{"the gate has not confirmed it", protocol.Message{Kind: protocol.Tick}, 0, 0},
-		{"it was not filed yet", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 1}, 0, 0},
+		{"it was not filed yet", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 1, Body: &protocol.Archival{}}, 0, 0},
 		{"its output is not known to be there", protocol.Message{Kind: protocol.ClosedAck, Job: "j000000", Epoch: 1, Generation: 1}, 0, 0},
 		{"it is", protocol.Message{Kind: protocol.Published, Job: "j000000", Token: token}, 1, 1},
-		{"of another life", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 2}, 1, 0},
-		{"the archive has it", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 1}, 0, 1},
+		{"of another life", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 2, Body: &protocol.Archival{}}, 1, 0},
+		{"the archive has it", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 1, Body: &protocol.Archival{}}, 0, 1},
 		{"it is gone", protocol.Message{Kind: protocol.Tick}, 0, 0},
 	} {
 		now = now.Add(10 * time.Minute)
@@ -185,12 +185,12 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 	}
 	check("filed", 50)
 	for _, m := range parts {
-		step(protocol.Message{Kind: protocol.Archived, Job: m.Job, Generation: 1})
+		step(protocol.Message{Kind: protocol.Archived, Job: m.Job, Generation: 1, Body: &protocol.Archival{}})
 	}
 	if check("archived", 50); len(z.jobs) != 0 {
 		t.Fatalf("%d jobs are left", len(z.jobs))
 	}
-	again := protocol.Message{Kind: protocol.Adopt, Job: "j000000", Epoch: 1, Generation: 2, Since: 1, Spec: parts["j000000"].Filed[0].Record.Spec, At: now}
+	again := protocol.Message{Kind: protocol.Adopt, Job: "j000000", Epoch: 1, Generation: 2, Body: &protocol.Adoption{Since: 1, Spec: parts["j000000"].Filed[0].Record.Spec, At: now}}
 	step(again)
 	if check("one is run again", 50); z.jobs["j000000"] == nil || z.jobs["j000000"].Generation != 2 {
 		t.Fatal("the job was not taken back")
@@ -199,11 +199,11 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 		step(protocol.Message{Kind: protocol.Forget, Job: "j000001", Epoch: 1, Generation: 1})
 	}
 	check("one is forgotten", 40)
-	step(protocol.Message{Kind: protocol.Adopt, Job: "j000001", Epoch: 1, Generation: 1, Since: 1, Spec: again.Spec, At: 1})
+	step(protocol.Message{Kind: protocol.Adopt, Job: "j000001", Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: again.Body.(*protocol.Adoption).Spec, At: 1}})
 	if check("and comes late", 40); z.jobs["j000001"] != nil {
 		t.Error("an Adopt that came late brought a forgotten job back")
 	}
-	step(protocol.Message{Kind: protocol.Adopt, Job: "j000002", Epoch: 1, Generation: 7, Since: 7, Spec: again.Spec, At: now})
+	step(protocol.Message{Kind: protocol.Adopt, Job: "j000002", Epoch: 1, Generation: 7, Body: &protocol.Adoption{Since: 7, Spec: again.Body.(*protocol.Adoption).Spec, At: now}})
 	check("another job has its name", 30)
 }
 

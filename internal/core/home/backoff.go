@@ -140,6 +140,14 @@ func (j *Job) Avoids(id job.SliceID) bool {
 	return false
 }
 
+// Avoided are the slices that the job leaves to others.
+func (j *Job) Avoided() (all []job.SliceID) {
+	for i := range j.met().backoff.avoided {
+		all = append(all, j.met().backoff.avoided[i].slice)
+	}
+	return all
+}
+
 // Avoiding says whether any job leaves a slice to others.
 func (h *Ledger) Avoiding() bool { return h.avoiding.Len() > 0 }
 
@@ -159,7 +167,7 @@ func (h *Ledger) taken(j *Job, t job.Token) {
 	if j.trouble != nil {
 		j.trouble.backoff.refusals, j.trouble.backoff.text = 0, ""
 	}
-	h.watch.Taken(&j.work().claims[j.claim(t)])
+	h.watch.Taken(j, &j.work().claims[j.claim(t)])
 }
 
 // rest pauses a job for d.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -15,6 +16,8 @@ import (
 type Ask struct {
 	Job   *Job
 	Slice job.SliceID
+	// Node that the slice is of; empty: the one that offers it here.
+	Node  job.NodeID
 	Also  []job.SliceID
 	Range job.Range
 	// Start and End of the window, Speed and Demand of the job there, Plan and Bid that it goes by; nil: nobody bid.
@@ -32,13 +35,21 @@ type Ask struct {
 	// generation of the job that it was decided for.
 	generation     job.Generation
 	asked, expires quantity.Instant
+	// holds and places of a gang over several nodes; nil and none of what one node holds.
+	holds  *gang.Holds
+	places []Place
 }
 
 // ID of the ask.
 func (a *Ask) ID() uint64 { return a.id }
 
-// Slices are those that are asked for.
-func (a *Ask) Slices() []job.SliceID { return all(a.Slice, a.Also) }
+// Slices are those that are asked for: of a gang, of the node that is asked now.
+func (a *Ask) Slices() []job.SliceID {
+	if a.holds != nil && len(a.holds.Held()) < len(a.holds.Members()) {
+		return all(protocol.Part(a.Slice, a.Also, a.holds.Members(), a.holds.Next()))
+	}
+	return all(a.Slice, a.Also)
+}
 
 // Ask has something asked of the node that offers its slice: the first of the five steps. A reservation of the job's own is taken
 // over; 0 if it has none.
@@ -54,12 +65,21 @@ func (h *Ledger) Ask(now quantity.Instant, a *Ask, reservation uint64, out *prot
 		j.q.pledged += a.Bid.Price
 	}
 	h.touch(j)
+	h.sendAsk(a, reservation, out)
+}
+
+func (h *Ledger) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
+	j := a.Job
+	node, first, also := h.part(a)
 	m := protocol.Message{
-		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(h.supply.Node(a.Slice))}, Ask: a.id, Job: j.ID, Epoch: j.Epoch,
-		Generation: j.Generation, Slice: a.Slice, Also: a.Also, Start: a.Start, End: a.End, Demand: a.Demand,
+		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(node)}, Body: out.Asking(protocol.Asking{Ask: a.id, Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand}), Job: j.ID, Epoch: j.Epoch,
+		Generation: j.Generation,
+	}
+	if a.holds != nil {
+		m.Body.(*protocol.Asking).Plan.Member, m.Body.(*protocol.Asking).Plan.Members = a.holds.Next(), len(a.holds.Members())
 	}
 	if reservation != 0 {
-		m.Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: j.ID}
+		m.Body.(*protocol.Asking).Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: j.ID}
 	}
 	h.Send(out, m)
 }
@@ -73,52 +93,75 @@ func (h *Ledger) NewAsk() uint64 {
 
 // Granted turns a grant into a claim, the second of the five steps: a compare-and-set against committed and claimed
 // ranges. The ask was taken (TakeAsk); a grant nobody waits for any more is left to lapse.
-func (h *Ledger) Granted(now quantity.Instant, a *Ask, in *protocol.Message, out *protocol.Out) (sold bool) {
+func (h *Ledger) Granted(now quantity.Instant, a *Ask, in *protocol.Message, g *protocol.Grant, out *protocol.Out) (sold bool) {
 	j := a.Job
 	if in.Job != j.ID {
 		return false
 	}
-	if j.fate().verdict.State.Final() || j.Generation != a.generation || j.fate().dropping.State != job.Waiting || j.work().committed.Overlaps(a.Range) || j.work().claimed.Overlaps(a.Range) && !planted.In(planted.SellTwice) || in.End < a.End || j.claim(in.Token) >= 0 {
+	if j.fate().verdict.State.Final() || j.Generation != a.generation || j.fate().dropping.State != job.Waiting || j.Leaving() != "" || j.work().committed.Overlaps(a.Range) || j.work().claimed.Overlaps(a.Range) && !planted.In(planted.SellTwice) || g.End < a.End || j.claim(in.Token) >= 0 {
 		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
 		h.changed(j)
+		h.Abort(a, out)
 		return false
+	}
+	token, node, members := in.Token, a.Node, []protocol.Member(nil)
+	switch {
+	case a.holds != nil:
+		members = a.holds.Members()
+		token, node = members[0].Token, members[0].Node
+	case node == "":
+		node = h.supply.Node(a.Slice)
 	}
 	h.pay(now, j.q, a.Bid, out)
 	plan := a.Plan
 	plan.Resume = j.work().resume
 	h.fact(out, protocol.Fact{
-		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: in.Token, Node: h.supply.Node(a.Slice), Slice: a.Slice, Also: a.Also,
-		Speed: a.Speed, Range: a.Range, Start: in.Start, End: in.End, Demand: a.Demand, Plan: plan, Bid: a.Bid, At: a.asked,
+		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, Node: node, Slice: a.Slice, Also: a.Also, Members: members,
+		Speed: a.Speed, Range: a.Range, Start: g.Start, End: g.End, Demand: a.Demand, Plan: plan, Bid: a.Bid, At: a.asked,
 	})
-	l := j.Lease(in.Token)
+	l := j.Lease(token)
 	l.sent, l.won = now, a.id
 	h.stir(j)
-	c := j.work().claims[j.claim(in.Token)]
-	h.redeem(j, &c, out)
+	c := j.work().claims[j.claim(token)]
+	if len(c.Members) > 0 {
+		h.repeatGang(now, j, l, &c, out)
+	} else {
+		h.redeem(j, &c, out)
+	}
 	return true
+}
+
+// Claim turns a grant that was not asked for by this ledger, but found by a ticket of the job, into a claim. It is false if that can not be sold: a token that the job
+// has had is of a word that was doubled and comes when its lease is over.
+func (h *Ledger) Claim(now quantity.Instant, a *Ask, t job.Token, out *protocol.Out) bool {
+	if a.Job.had(t) {
+		return false
+	}
+	a.id, a.generation, a.asked = h.NewAsk(), a.Job.Generation, now
+	return h.Granted(now, a, &protocol.Message{Job: a.Job.ID, Token: t}, &protocol.Grant{Start: a.Start, End: a.End}, out)
 }
 
 // redeem sends the third step. It is repeated until the node answers, and idempotent by the token.
 func (h *Ledger) redeem(j *Job, c *protocol.Claim, out *protocol.Out) {
 	h.Send(out, protocol.Message{
-		Kind: protocol.Redeem, To: nodeOf(c), Token: c.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(), Slice: c.Slice, Also: c.Also,
-		Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Plan: c.Plan, Spec: j.Spec,
+		Kind: protocol.Redeem, To: nodeOf(c), Token: c.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(), Body: out.Work(protocol.Work{Slice: c.Slice, Also: c.Also,
+			Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Plan: c.Plan, Rank: protocol.RankOf(j.Spec, j.q.Weight), Spec: j.Spec}),
 	})
 }
 
 // NotExtended: the node has not moved the lease's end, so the claim is again what it was.
-func (h *Ledger) NotExtended(in *protocol.Message, out *protocol.Out) {
-	if j, l := h.standing(in); j != nil && l.ask == in.Ask && in.Ask != 0 {
+func (h *Ledger) NotExtended(in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
+	if j, l := h.standing(in); j != nil && l.ask == r.Ask && r.Ask != 0 {
 		l.ask = 0
 		h.stir(j)
-		h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: l.before.Range, End: l.before.End})
+		h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: l.before.rng, End: l.before.end})
 		h.changed(j)
 	}
 }
 
 // Extended: the node has moved the lease's end; the claim was extended before it was asked.
-func (h *Ledger) Extended(in *protocol.Message) {
-	if j, l := h.standing(in); l != nil && l.ask == in.Ask {
+func (h *Ledger) Extended(in *protocol.Message, e *protocol.Extension) {
+	if j, l := h.standing(in); l != nil && l.ask == e.Ask {
 		l.ask = 0
 		h.stir(j)
 	}
@@ -126,7 +169,7 @@ func (h *Ledger) Extended(in *protocol.Message) {
 
 // TakeAsk removes an unanswered ask; nil if it is unknown.
 func (h *Ledger) TakeAsk(id uint64) *Ask {
-	i, found := slices.BinarySearchFunc(h.asks, id, func(a *Ask, id uint64) int { return cmp.Compare(a.id, id) })
+	i, found := h.findAsk(id)
 	if !found {
 		return nil
 	}
@@ -142,6 +185,10 @@ func (h *Ledger) TakeAsk(id uint64) *Ask {
 	h.touch(a.Job)
 	h.freed(q)
 	return a
+}
+
+func (h *Ledger) findAsk(id uint64) (int, bool) {
+	return slices.BinarySearchFunc(h.asks, id, func(a *Ask, id uint64) int { return cmp.Compare(a.id, id) })
 }
 
 // Lapsed is the id of an ask that nobody has answered in time; 0 if there is none.

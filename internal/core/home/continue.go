@@ -16,7 +16,7 @@ func (j *Job) Extends() bool {
 // bidsAt is when a running subjob bids for the window that follows its own: late enough to judge the present queue, early
 // enough for the program to see its new end. Never if it does not; an external job's agent plans its subjobs itself.
 func (j *Job) bidsAt(c *protocol.Claim, l *Lease) quantity.Instant {
-	if !j.Extends() && (!j.Spec.Continue || j.Spec.External) || l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || j.fate().dropping.State != job.Waiting || len(c.Also) > 0 {
+	if !j.Extends() && (!j.Spec.Continue || j.Spec.External) || l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || j.Leaving() != "" || j.fate().dropping.State != job.Waiting || len(c.Also) > 0 {
 		return quantity.Never
 	}
 	return c.End.Add(-j.Spec.Launch.Grace - max(2*time.Second, c.Wall()/4))
@@ -25,7 +25,7 @@ func (j *Job) bidsAt(c *protocol.Claim, l *Lease) quantity.Instant {
 // Extend claims the longer range first, then asks the node to move the lease's end: dying in between costs nothing but
 // the chance.
 func (h *Ledger) Extend(now quantity.Instant, j *Job, c *protocol.Claim, l *Lease, r job.Range, end quantity.Instant, out *protocol.Out) {
-	l.before = *c
+	l.before.rng, l.before.end = c.Range, c.End
 	h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: c.Token, Range: r, End: end})
 	l.ask, l.sent = h.NewAsk(), now
 	h.sendExtend(j, c, l, out)
@@ -34,7 +34,7 @@ func (h *Ledger) Extend(now quantity.Instant, j *Job, c *protocol.Claim, l *Leas
 // sendExtend is repeated until the node answers, and idempotent by what it asks for.
 func (h *Ledger) sendExtend(j *Job, c *protocol.Claim, l *Lease, out *protocol.Out) {
 	h.Send(out, protocol.Message{
-		Kind: protocol.Extend, To: nodeOf(c), Ask: l.ask, Token: c.Token, Job: j.ID, Slice: c.Slice, Range: c.Range, End: c.End,
+		Kind: protocol.Extend, To: nodeOf(c), Body: &protocol.Extension{Ask: l.ask, Slice: c.Slice, Range: c.Range, End: c.End}, Token: c.Token, Job: j.ID,
 	})
 }
 
@@ -67,7 +67,7 @@ func (h *Ledger) Continue(now quantity.Instant, try func(j *Job, c *protocol.Cla
 // Withdraw asks a claim's node to give it up unless it has begun, or is to be moved or ended; it says whether it does.
 func (h *Ledger) Withdraw(now quantity.Instant, j *Job, t job.Token, out *protocol.Out) bool {
 	l := j.Lease(t)
-	if l.running != 0 || l.ask != 0 || j.fate().dropping.State != job.Waiting {
+	if len(j.work().claims[j.claim(t)].Members) > 0 || l.running != 0 || l.ask != 0 || j.fate().dropping.State != job.Waiting {
 		return false
 	}
 	l.withdrawn = true
@@ -80,6 +80,6 @@ func (h *Ledger) Withdraw(now quantity.Instant, j *Job, t job.Token, out *protoc
 func (h *Ledger) sendWithdrawal(j *Job, c *protocol.Claim, l *Lease, now quantity.Instant, out *protocol.Out) {
 	l.sent = now
 	h.Send(out, protocol.Message{
-		Kind: protocol.Stop, To: nodeOf(c), Token: c.Token, Job: j.ID, Flag: true, Text: "withdrawn before it began: something better is known",
+		Kind: protocol.Stop, To: nodeOf(c), Token: c.Token, Job: j.ID, Body: &protocol.Halt{Unbegun: true, Text: "withdrawn before it began: something better is known"},
 	})
 }

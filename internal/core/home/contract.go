@@ -30,7 +30,7 @@ type Watcher interface {
 	Resold(j *Job, c *protocol.Claim)
 	Freed(j *Job, c *protocol.Claim, at quantity.Instant)
 	// Taken: a claim's node does what was asked of it. TurnedDown: what a job asked for on these slices, if any, it does not get.
-	Taken(c *protocol.Claim)
+	Taken(j *Job, c *protocol.Claim)
 	TurnedDown(now quantity.Instant, j *Job, on []job.SliceID)
 
 	// Came: a job is at home here from now on. Paused: its owner pauses it, or has it go on. Rests: it pauses by itself. Began: a

@@ -32,11 +32,11 @@ func (d *desk) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	if !d.AnswerArchived(&in, out) {
 		switch in.Kind {
 		case protocol.Adopt:
-			d.Adopt(now, &in, out)
+			d.Adopt(now, &in, in.Body.(*protocol.Adoption), out)
 		case protocol.Cancel:
-			d.Cancel(now, &in, out)
+			d.Cancel(now, &in, in.Body.(*protocol.Cancellation), out)
 		case protocol.PauseJob:
-			d.Ledger.Pause(&in, out)
+			d.Ledger.Pause(&in, in.Body.(*protocol.Pause), out)
 		case protocol.ClosedAck:
 			d.ClosedAck(&in)
 		case protocol.Archived:
@@ -44,7 +44,7 @@ func (d *desk) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		case protocol.Forget:
 			d.Forget(now, &in, out)
 		case protocol.Result:
-			d.Result(now, &in, out)
+			d.Result(now, &in, in.Body.(*protocol.Conclusion), out)
 		case protocol.Published:
 			d.Published(now, &in, out)
 		}
@@ -70,7 +70,7 @@ func (d *desk) QueuesChanged()                                                  
 func (d *desk) Sold(*Job, *protocol.Claim)                                        {}
 func (d *desk) Resold(*Job, *protocol.Claim)                                      {}
 func (d *desk) Freed(*Job, *protocol.Claim, quantity.Instant)                     {}
-func (d *desk) Taken(*protocol.Claim)                                             {}
+func (d *desk) Taken(*Job, *protocol.Claim)                                       {}
 func (d *desk) TurnedDown(quantity.Instant, *Job, []job.SliceID)                  {}
 func (d *desk) Came(quantity.Instant, *Job)                                       {}
 func (d *desk) Paused(*Job)                                                       {}
@@ -91,7 +91,7 @@ func TestWhoIsOpenHasNoVerdict(t *testing.T) {
 	now := quantity.Instant(1e12)
 	for _, id := range []job.ID{"a", "b"} {
 		spec := &job.Spec{Name: id, Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second, MaxFailures: 3}
-		d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: id, Epoch: 1, Generation: 1, Since: 1, Spec: spec, At: now}, &out)
+		d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: id, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: spec, At: now}}, &out)
 	}
 	a, b := d.jobs["a"], d.jobs["b"]
 	if !d.open[a] || !d.open[b] {
@@ -103,11 +103,11 @@ func TestWhoIsOpenHasNoVerdict(t *testing.T) {
 	if d.open[a] {
 		t.Error("nothing of it is left to sell, and it is open")
 	}
-	d.Step(now, protocol.Message{Kind: protocol.Cancel, Job: "b", Epoch: 1, Generation: 1}, &out)
+	d.Step(now, protocol.Message{Kind: protocol.Cancel, Job: "b", Epoch: 1, Generation: 1, Body: &protocol.Cancellation{}}, &out)
 	if d.open[b] {
 		t.Error("it is cancelled and open")
 	}
-	again := protocol.Message{Kind: protocol.Adopt, Job: "b", Epoch: 1, Generation: 2, Since: 1, Spec: b.Spec, At: now}
+	again := protocol.Message{Kind: protocol.Adopt, Job: "b", Epoch: 1, Generation: 2, Body: &protocol.Adoption{Since: 1, Spec: b.Spec, At: now}}
 	if d.Step(now, again, &out); !d.open[b] {
 		t.Error("its next life has begun, and it is not open")
 	}

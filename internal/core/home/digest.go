@@ -38,7 +38,11 @@ func (j *Job) hash() uint64 {
 	h = w.skipped.Mix(w.claimed.Mix(w.committed.Mix(h)))
 	h = learnedHash(digest.List(h, w.claims), l).Int(int64(safe))
 	h = w.resume.Mix(h).Int(w.attained, int64(w.started), int64(len(w.past)), int64(w.pastSum))
-	return f.verdict.Mix(digest.List(h, w.unpublished)).Int(int64(f.ended), int64(w.served)).Sum()
+	h = f.verdict.Mix(digest.List(h, w.unpublished)).Int(int64(f.ended), int64(w.served))
+	if f.moving != "" { // seldom, and written since there are drains
+		h = h.Text(f.moving)
+	}
+	return h.Sum()
 }
 
 // learnedHash leaves out Safe, which has a sum of its own.

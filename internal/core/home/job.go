@@ -1,11 +1,10 @@
 package home
 
 import (
-	"slices"
-
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -64,20 +63,27 @@ type Lease struct {
 	tried quantity.Instant
 	// ask is an extension that is not answered yet, before what the claim was without it.
 	ask    uint64
-	before protocol.Claim
+	before struct {
+		rng job.Range
+		end quantity.Instant
+	}
 	// won is the ask that it came of, 0 if that was before the ledger came up.
 	won uint64
+	// course of a gang over several nodes; nil until something is heard of it, and of what runs on one.
+	course *gang.Course
 	// withdrawn: the node is asked to give it up, if it has not begun, for something better.
 	withdrawn bool
 }
 
 // claim finds a standing claim; -1 if there is none under this token.
 func (j *Job) claim(t job.Token) int {
-	i, found := slices.BinarySearchFunc(j.work().claims, t, func(c protocol.Claim, t job.Token) int { return c.Token.Compare(t) })
-	if !found {
-		return -1
+	claims := j.work().claims
+	for i := range claims { // there are few, and they are large
+		if claims[i].Token == t {
+			return i
+		}
 	}
-	return i
+	return -1
 }
 
 // Lease finds what is known of a standing claim.
@@ -144,10 +150,18 @@ func (j *Job) View() atomizer.View {
 func (j *Job) Width() int { return max(1, j.Spec.Slices) }
 
 // Job of a name; nil if it is not here.
-func (h *Ledger) Job(id job.ID) *Job { return h.jobs[id] }
+func (h *Ledger) Job(id job.ID) *Job {
+	if h.sought != id {
+		h.sought, h.found = id, h.jobs[id]
+	}
+	return h.found
+}
+
+// Kept is how many jobs it has a record of.
+func (h *Ledger) Kept() int { return len(h.jobs) }
 
 // Waiting is how many jobs wait for their first start or their next window.
-func (h *Ledger) Waiting() int { return len(h.live) - len(h.busy) }
+func (h *Ledger) Waiting() int { return len(h.live) - (len(h.busy) - h.parting) }
 
 // Active says whether a job has no verdict, and something of it is left to sell.
 func (j *Job) Active() bool { return j.alive > 0 }

@@ -18,8 +18,6 @@ const (
 	leastMargin, startMargin, mostMargin = 1050, 1250, 100_000
 	// leastSample is the shortest run that teaches a run time once one is known.
 	leastSample = 500 * time.Millisecond
-	// memoryStep is the least a memory kill raises the profile by, memoryHeadroom what is added to the observed peak.
-	memoryStep, memoryHeadroom = 1150, 1100
 )
 
 // learn folds one result into what is known of the job. skip says that the claim was a single unit which keeps failing
@@ -145,25 +143,4 @@ func missed(l *protocol.Learned, done job.Range) {
 	default:
 		l.Margin = min(mostMargin, l.Margin*8)
 	}
-}
-
-// raiseMemory scales the whole profile so that the stretch which outgrew its slice, here, would have been refused there.
-// How much more it needs is not known, so there is a headroom; but no headroom is worth the job: where with it the profile
-// would fit no slice any more, it is raised only as far as the largest one holds, unless that is where it was killed.
-func raiseMemory(l *protocol.Learned, j *Job, c *protocol.Claim, r *job.Result, here, largest quantity.Amount) {
-	scale := quantity.MulDiv(l.MemoryScale, memoryStep, 1000)
-	least := int64(j.Safe().LeastOver(c.Range.From, c.Range.To, trp.Unscaled))
-	if least > 0 {
-		scale = max(scale, quantity.MulDiv(int64(r.Peak[trp.Memory]), memoryHeadroom, least))
-	}
-	peak := int64(j.Safe().Peak(trp.Unscaled))
-	if j.Spec.Kind == job.Rigid {
-		peak = int64(j.Safe().LeastOver(0, j.Spec.Total, trp.Unscaled))
-	}
-	if 0 < here && here < largest && least > 0 && peak > 0 {
-		refused := int64(here)/least*1000 + int64(here)%least*1000/least + 1
-		holds := quantity.MulDiv(int64(largest), 1000, peak) - 1
-		scale = min(scale, max(holds, refused, l.MemoryScale))
-	}
-	l.MemoryScale = scale
 }

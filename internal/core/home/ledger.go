@@ -17,6 +17,8 @@ import (
 // Config is the configuration of a ledger; what its fields mean is said of those of the same names where it is embedded.
 type Config struct {
 	Self protocol.Address
+	// Gates that jobs come from; none: one.
+	Gates protocol.Gates
 	// Archive has jobs that are over leave; nil: none does.
 	Archive                      *filing.Config
 	Retry, AskTTL, Skew, Backoff time.Duration
@@ -52,6 +54,8 @@ type Ledger struct {
 
 	// live are the jobs without a final verdict, busy those with standing claims.
 	live, busy crowd
+	// parting is how many of busy are given up to other zones, and so not live.
+	parting int
 
 	// The rest a crash forgets. since is when this ledger came up: a node gets the time to report before its claims are given up.
 	since quantity.Instant
@@ -65,6 +69,9 @@ type Ledger struct {
 	// closing has the gate told of verdicts until it confirms them, leaving the jobs go to the archive that may (nil: none do).
 	closing outbox.Box[*Job]
 	leaving *filing.Tray[*Job]
+	// found is the job called sought, nil if there is none: the last that was looked up, since what is said of one job comes in a row.
+	sought job.ID
+	found  *Job
 	// stirred are the jobs whose leases changed since their alarms were set; looking is room for a list of jobs.
 	stirred dirty.Set[*Job]
 	looking []*Job

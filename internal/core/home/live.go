@@ -9,38 +9,56 @@ import (
 
 // Adopt makes the ledger a job's home. A job with a name that is none is ended where it arrives: nobody could ask for a place
 // under it, and who submitted it is told why.
-func (h *Ledger) Adopt(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	j := h.jobs[in.Job]
-	if !h.admits(now, j, in, out) {
+func (h *Ledger) Adopt(now quantity.Instant, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
+	j := h.Job(in.Job)
+	if !h.admits(now, j, in, a, out) {
 		return
 	}
-	if j = h.jobs[in.Job]; j == nil {
-		h.fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Spec: in.Spec, At: in.At})
-		if in.Queue != nil && job.ValidName(in.Queue.Name) && h.queue(in.Queue.Name).Queue != *in.Queue {
-			h.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
-			h.changedAll()
-			// An Adopt that was long under way brings old settings: the gate sees which these are and corrects them.
-			h.Send(out, protocol.Message{Kind: protocol.QueueChanged, To: protocol.Address{Role: protocol.Gate}, Queue: in.Queue})
-		}
-		j = h.jobs[in.Job]
+	switch j = h.Job(in.Job); {
+	case j == nil && (a.Record != nil && !movable(in, a.Record) || a.Record == nil && in.Epoch > 1):
+		return // to begin it anew would lose what is committed elsewhere
+	case j == nil && a.Record != nil:
+		h.takeOver(now, in, a, out)
+		j = h.Job(in.Job)
+	case j == nil:
+		h.fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Spec: a.Spec, At: a.At})
+		h.learnQueue(a.Queue, out)
+		j = h.Job(in.Job)
 		h.watch.Came(now, j)
 		h.instruct(j, out)
-		if in.Flag {
+		if a.Held {
 			h.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: true})
 		}
-		if err := in.Spec.CheckNames(in.Job); err != nil {
+		if err := a.Spec.CheckNames(in.Job); err != nil {
 			h.end(now, j, job.Verdict{State: job.Impossible, Reason: "it was accepted under a name that is none: " + err.Error()}, out)
 		}
 	}
 	if j.lives(in) {
-		h.Send(out, protocol.Message{Kind: protocol.Adopted, To: protocol.Address{Role: protocol.Gate}, Job: in.Job, Epoch: in.Epoch, Generation: j.Generation})
+		h.Send(out, protocol.Message{Kind: protocol.Adopted, To: h.cfg.Gates.Of(in.Job), Job: in.Job, Epoch: in.Epoch, Generation: j.Generation})
+	}
+}
+
+// learnQueue takes in the settings that come with a job.
+func (h *Ledger) learnQueue(q *protocol.Queue, out *protocol.Out) {
+	if q != nil && job.ValidName(q.Name) && h.queue(q.Name).Queue != *q {
+		h.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: q})
+		h.changedAll()
+		// An Adopt that was long under way brings old settings: the gate sees which these are and corrects them.
+		h.Send(out, protocol.Message{Kind: protocol.QueueChanged, To: h.cfg.Gates.First(), Body: q})
 	}
 }
 
 // Cancel ends a job on its owner's word: at once if nothing of it runs, else when the last subjob is settled.
-func (h *Ledger) Cancel(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	if j := h.jobs[in.Job]; j != nil && j.lives(in) {
-		h.end(now, j, job.Verdict{State: job.Cancelled, Reason: in.Text}, out)
+func (h *Ledger) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Cancellation, out *protocol.Out) {
+	if j := h.Job(in.Job); j != nil && j.lives(in) && !j.rests() {
+		h.end(now, j, job.Verdict{State: job.Cancelled, Reason: c.Text}, out)
+	}
+}
+
+// Expire ends a job that is worth nothing any more.
+func (h *Ledger) Expire(now quantity.Instant, j *Job, why string, out *protocol.Out) {
+	if !j.rests() {
+		h.end(now, j, job.Verdict{State: job.Expired, Reason: why}, out)
 	}
 }
 
@@ -66,7 +84,7 @@ func (h *Ledger) end(now quantity.Instant, j *Job, v job.Verdict, out *protocol.
 
 // standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
 func (h *Ledger) standing(in *protocol.Message) (*Job, *Lease) {
-	j := h.jobs[in.Job]
+	j := h.Job(in.Job)
 	if j == nil {
 		return nil, nil
 	}
@@ -84,24 +102,28 @@ func (h *Ledger) changedAll() {
 }
 
 // Pause has a job pause on its owner's word, or go on.
-func (h *Ledger) Pause(in *protocol.Message, out *protocol.Out) {
-	if j := h.jobs[in.Job]; j != nil && j.lives(in) && j.Held != in.Flag && !j.fate().verdict.State.Final() {
-		h.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: in.Flag})
+func (h *Ledger) Pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out) {
+	if j := h.Job(in.Job); j != nil && j.lives(in) && j.Held != p.Held && !j.fate().verdict.State.Final() && !j.rests() {
+		h.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: p.Held})
 	}
-	h.Send(out, protocol.Message{Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation, Flag: in.Flag})
+	h.Send(out, protocol.Message{Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation, Body: &protocol.Pause{Held: p.Held}})
 }
 
 // QueueChanged takes in the settings of a queue.
-func (h *Ledger) QueueChanged(in *protocol.Message, out *protocol.Out) {
-	if q := h.queues[in.Queue.Name]; job.ValidName(in.Queue.Name) && (q == nil || q.Queue != *in.Queue) {
-		h.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: in.Queue})
+func (h *Ledger) QueueChanged(in *protocol.Message, said *protocol.Queue, out *protocol.Out) {
+	if q := h.queues[said.Name]; job.ValidName(said.Name) && (q == nil || q.Queue != *said) {
+		h.fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: said})
 		h.changedAll()
 	}
-	h.Send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Queue: in.Queue})
+	h.Send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Body: said})
 }
 
 // Leased: a node has made a claim a lease.
 func (h *Ledger) Leased(in *protocol.Message) {
+	if j, l, c, i := h.member(in); c != nil {
+		h.memberLeased(j, l, c, i)
+		return
+	}
 	if j, l := h.standing(in); l != nil && !l.known {
 		l.known = true
 		h.taken(j, in.Token)
@@ -110,27 +132,34 @@ func (h *Ledger) Leased(in *protocol.Message) {
 }
 
 // RedeemRefused: it has not.
-func (h *Ledger) RedeemRefused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (h *Ledger) RedeemRefused(now quantity.Instant, in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
+	if j, l, c, i := h.member(in); c != nil {
+		h.memberRefused(now, j, l, c, i, r.Text, out)
+		return
+	}
 	if j, l := h.standing(in); j != nil {
-		h.BackOff(now, j, nil, l.won, in.Text)
-		h.fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, Text: in.Text, At: now})
+		h.BackOff(now, j, nil, l.won, r.Text)
+		h.fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, Text: r.Text, At: now})
 		h.settled(now, j, out)
 	}
 }
 
 // Running: a subjob has begun.
-func (h *Ledger) Running(in *protocol.Message) {
-	if j, l := h.standing(in); l != nil {
-		h.runs(j, l, in.At)
+func (h *Ledger) Running(in *protocol.Message, b *protocol.Beginning) {
+	if j, l, c, i := h.member(in); c != nil {
+		h.memberLeased(j, l, c, i) // nobody runs without a lease
+	}
+	if j, l := h.standing(in); l != nil { // of a gang the first member's
+		h.runs(j, l, b.At)
 	}
 }
 
 // Report: a subjob says how far it is.
-func (h *Ledger) Report(in *protocol.Message) {
+func (h *Ledger) Report(in *protocol.Message, o *protocol.Observation) {
 	if j, l := h.standing(in); l != nil {
-		l.progress = max(l.progress, in.Progress)
+		l.progress = max(l.progress, o.Progress)
 		if l.running == 0 { // Running was lost
-			h.runs(j, l, in.At)
+			h.runs(j, l, o.At)
 		}
 	}
 }

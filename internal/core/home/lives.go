@@ -13,36 +13,38 @@ func (j *Job) lives(in *protocol.Message) bool {
 
 // admits makes way for the life that an Adopt brings, and says whether it is, or may now become, the present one. A later
 // life of the same work goes on from the record that is here; of other work nothing is kept.
-func (h *Ledger) admits(now quantity.Instant, j *Job, in *protocol.Message, out *protocol.Out) bool {
+func (h *Ledger) admits(now quantity.Instant, j *Job, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) bool {
 	of := in.Generation.Number()
 	switch {
 	case j == nil:
 		return of > h.buried.last(in.Job)
 	case of == j.Generation:
-		if j.fate().verdict.State.Final() && j.Submitted < in.At {
+		if j.fate().verdict.State.Final() && j.Submitted < a.At {
 			// Both are from before there were lives: the gate had forgotten the one that is here, and Forget was lost.
 			h.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job})
 		}
 		return true
 	case of < j.Generation:
 		return false // it was long under way
+	case j.rests():
+		return false // the gate has it forgotten first
 	case !j.fate().verdict.State.Final():
 		// The gate knows it as over: it was taken home by an Adopt that came when it had been dropped.
 		h.end(now, j, job.Verdict{State: job.Cancelled, Reason: "a later life of it has begun"}, out)
 		return false
-	case in.Since.Number() > j.Generation:
+	case a.Since.Number() > j.Generation:
 		h.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
 		return true
 	}
-	h.reopenHome(now, j, in, out)
+	h.reopenHome(now, j, in, a, out)
 	return true
 }
 
 // reopenHome begins another life of a job that is over. What it has committed stays, and what was learned of its run time and
 // memory, unless that would end it again before anything ran.
-func (h *Ledger) reopenHome(now quantity.Instant, j *Job, in *protocol.Message, out *protocol.Out) {
-	h.fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: j.ID, Generation: in.Generation.Number(), Spec: in.Spec, At: in.At})
-	if in.Flag {
+func (h *Ledger) reopenHome(now quantity.Instant, j *Job, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
+	h.fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: j.ID, Generation: in.Generation.Number(), Spec: a.Spec, At: a.At})
+	if a.Held {
 		h.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Flag: true})
 	}
 	if h.hopeless(j) != "" {
@@ -76,14 +78,14 @@ func (h *Ledger) applyReopened(j *Job, f *protocol.Fact) {
 	h.changed(j)
 }
 
-// Forget drops a job that is over. One that is not is ended first: the gate does not know it any more.
+// Forget drops a job that is over, or that another zone has taken over. One that is not is ended first: the gate does not know it any more.
 func (h *Ledger) Forget(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	j, of := h.jobs[in.Job], in.Generation.Number()
+	j, of := h.Job(in.Job), in.Generation.Number()
 	if j != nil && j.Epoch == in.Epoch && j.Generation <= of {
-		if !j.fate().verdict.State.Final() {
+		if gone := j.fate().verdict.State.Final() || j.rests(); !gone {
 			h.end(now, j, job.Verdict{State: job.Cancelled, Reason: "it was forgotten"}, out)
 		}
-		if !j.fate().verdict.State.Final() {
+		if !j.fate().verdict.State.Final() && !j.rests() {
 			return // the gate asks again
 		}
 		h.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -102,7 +103,8 @@ func (j *Job) Had(now quantity.Instant) (sum int64) {
 
 // runs notes when a subjob began.
 func (h *Ledger) runs(j *Job, l *Lease, at quantity.Instant) {
-	memory := policy.MiB(j.work().claims[j.claim(l.token)].Demand)
+	c := &j.work().claims[j.claim(l.token)]
+	memory := policy.MiB(c.Demand)
 	if l.running != 0 {
 		j.q.going.remove(l.running, memory)
 	}
@@ -112,7 +114,7 @@ func (h *Ledger) runs(j *Job, l *Lease, at quantity.Instant) {
 	if at > l.running && l.running != 0 {
 		h.touch(j) // it has had less than was thought
 	}
-	l.known, l.running, l.withdrawn = true, at, false
+	l.known, l.running, l.withdrawn = len(c.Members) == 0 || l.courseOf(c).Known() || planted.In(planted.FirstMember), at, false
 	if at != 0 {
 		j.q.going.add(at, memory)
 		h.watch.Began(j, at)

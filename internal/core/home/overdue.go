@@ -45,6 +45,7 @@ func (h *Ledger) Overdue(now quantity.Instant, out *protocol.Out) quantity.Insta
 
 // repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.
 func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
+	resting := s.rests()
 	for j := 0; j < len(s.work().leases); j++ {
 		c, l := s.work().claims[s.claim(s.work().leases[j].token)], &s.work().leases[j]
 		if h.givenUp(&c) <= now {
@@ -56,6 +57,10 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 			continue
 		}
 		if l.settled(s) || l.sent.Add(h.cfg.Retry) > now {
+			continue
+		}
+		if len(c.Members) > 0 {
+			h.remindGang(now, s, l, &c, out)
 			continue
 		}
 		if !l.known && l.sent != 0 { // until its node says something, nothing more of the job is asked of it
@@ -72,17 +77,17 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 			h.redeem(s, &c, out)
 		}
 		if s.fate().dropping.State != job.Waiting {
-			h.Send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.ID, Text: s.fate().dropping.Reason})
+			h.Send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.ID, Body: &protocol.Halt{Text: s.fate().dropping.Reason}})
 		}
 	}
-	if len(s.work().claims) == 0 {
+	if len(s.work().claims) == 0 && !resting {
 		h.settled(now, s, out)
 	}
 }
 
 // settled says that nothing about the lease waits for an answer.
 func (l *Lease) settled(j *Job) bool {
-	return l.known && l.ask == 0 && !l.withdrawn && j.fate().dropping.State == job.Waiting
+	return l.known && l.ask == 0 && !l.withdrawn && j.fate().dropping.State == job.Waiting && (l.course == nil || l.course.Broken() == "")
 }
 
 // givenUp is when a claim is given up if its node stays silent.

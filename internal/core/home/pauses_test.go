@@ -17,10 +17,10 @@ func TestPausesGrowAndBeginAnew(t *testing.T) {
 		z := newDesk(Config{})
 		now := quantity.Instant(time.Hour)
 		var out protocol.Out
-		z.Step(now, protocol.Message{Kind: protocol.Adopt, Job: "a", Epoch: 1, At: now, Spec: &job.Spec{
+		z.Step(now, protocol.Message{Kind: protocol.Adopt, Job: "a", Epoch: 1, Body: &protocol.Adoption{At: now, Spec: &job.Spec{
 			Name: "a", Queue: "default", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second, MaxFailures: 3, Deadline: quantity.Never,
 			Safe: trp.Table{Bounds: []int64{10}, Least: [][]quantity.Amount{{1 << 20}}},
-		}}, &out)
+		}}}, &out)
 		j := z.jobs["a"]
 		b := &j.troubled().backoff
 		for i := range 10 {

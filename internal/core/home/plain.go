@@ -95,7 +95,7 @@ func (h *Ledger) closePlainly(now quantity.Instant, j *Job, out *protocol.Out) q
 	if c.at <= now {
 		c = plainClosed{now.Add(h.cfg.Retry << min(c.tries, outbox.Doublings)), c.tries + 1}
 		h.plain.closed[j] = c
-		h.Send(out, protocol.Message{Kind: protocol.Closed, To: protocol.Address{Role: protocol.Gate}, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Verdict: j.fate().verdict, At: j.fate().ended})
+		h.Send(out, protocol.Message{Kind: protocol.Closed, To: h.cfg.Gates.Of(j.ID), Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Body: &protocol.Closing{Verdict: j.fate().verdict, At: j.fate().ended}})
 	}
 	return c.at
 }

@@ -24,10 +24,21 @@ func (j *Job) Complete() bool { return j.work().committed.Len() == j.Spec.Total 
 
 // Unpublished is how many committed units nobody is told of yet.
 func (j *Job) Unpublished() (n int64) {
-	for i := range j.work().unpublished {
-		n += j.work().unpublished[i].Range.Len()
+	list := j.work().unpublished
+	for i := range list {
+		if i == 0 || list[i].Range != list[0].Range { // all members of a gang have the same
+			n += list[i].Range.Len()
+		}
 	}
 	return n
+}
+
+// Awaited is how many committed subjobs are not published: the members of a gang are one.
+func (j *Job) Awaited() int {
+	if j.Spec.Kind == job.Rigid {
+		return min(1, len(j.work().unpublished))
+	}
+	return len(j.work().unpublished)
 }
 
 // Publication is where among the publishing the one under a token stands, or would.
@@ -37,11 +48,18 @@ func (j *Job) Publication(t job.Token) (int, bool) {
 
 // awaitPublication notes a commit whose output is to be published.
 func (h *Ledger) awaitPublication(j *Job, c *protocol.Claim, committed job.Range) {
-	w := j.makeWork()
-	if i, found := j.Publication(c.Token); !found {
-		w.unpublished = slices.Insert(w.unpublished, i, protocol.Publication{Token: c.Token, Node: c.Node, Range: committed})
+	j.await(protocol.Publication{Token: c.Token, Node: c.Node, Range: committed})
+	for i := range c.Members {
+		j.await(protocol.Publication{Token: c.Members[i].Token, Node: c.Members[i].Node, Range: committed})
 	}
 	h.armPublications(j)
+}
+
+func (j *Job) await(p protocol.Publication) {
+	w := j.makeWork()
+	if i, found := j.Publication(p.Token); !found {
+		w.unpublished = slices.Insert(w.unpublished, i, p)
+	}
 }
 
 // applyPublished folds an OutputPublished.
@@ -74,7 +92,7 @@ func (h *Ledger) publishAgain(w *work) quantity.Instant {
 
 // Published: the output of a commit is in its place.
 func (h *Ledger) Published(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	j := h.jobs[in.Job]
+	j := h.Job(in.Job)
 	if j == nil {
 		return
 	}
@@ -97,7 +115,7 @@ func (h *Ledger) askPublications(now quantity.Instant, j *Job, out *protocol.Out
 		w.publishTurn = (w.publishTurn + 1) % len(w.unpublished)
 		p := &w.unpublished[w.publishTurn]
 		h.Send(out, protocol.Message{
-			Kind: protocol.ResultAck, To: protocol.Address{Role: protocol.Node, ID: string(p.Node)}, Token: p.Token, Job: j.ID, Range: p.Range,
+			Kind: protocol.ResultAck, To: protocol.Address{Role: protocol.Node, ID: string(p.Node)}, Token: p.Token, Job: j.ID, Body: out.Acknowledgement(protocol.Acknowledgement{Range: p.Range}),
 		})
 	}
 	h.armPublications(j)

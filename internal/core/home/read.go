@@ -78,10 +78,7 @@ func (j *Job) Ending() job.Verdict { return j.fate().dropping }
 
 // Safe is the profile that plans use.
 func (j *Job) Safe() *trp.Table {
-	if j.Learned().Safe != nil {
-		return j.Learned().Safe
-	}
-	return &j.Spec.Safe
+	return safeOf(j.Learned(), j)
 }
 
 // RestsUntil is when its pause is over; 0 if it never had one.

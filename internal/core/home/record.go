@@ -43,6 +43,12 @@ type work struct {
 	publishTries int
 	publishTurn  int
 	slots        struct{ leases, continuing, publishing, busy int }
+	// one is room for what most jobs have no more of at a time.
+	one struct {
+		claim   [1]protocol.Claim
+		lease   [1]Lease
+		claimed [1]job.Range
+	}
 }
 
 // lessons are what was learned of a job.
@@ -57,6 +63,8 @@ type fate struct {
 	// Durable, as protocol.Record has them.
 	verdict job.Verdict
 	ended   quantity.Instant
+	// moving is why the job is given up to another zone (leave.go); empty while it is not.
+	moving string
 
 	// dropping is the verdict the job ends with once its claims are settled; its State is Waiting (zero) while none.
 	dropping job.Verdict
@@ -85,7 +93,9 @@ func (j *Job) work() *work {
 // makeWork makes room for it.
 func (j *Job) makeWork() *work {
 	if j.sold == nil {
-		j.sold = &work{}
+		w := &work{}
+		w.claims, w.leases, w.claimed = w.one.claim[:0], w.one.lease[:0], w.one.claimed[:0]
+		j.sold = w
 	}
 	return j.sold
 }
@@ -189,7 +199,11 @@ func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	if j.sold == nil && j.lessons == nil && j.sealed == nil && !j.Held && j.q.Name == j.Spec.Queue {
 		return append(out, protocol.Fact{Kind: protocol.HomeTaken, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Spec: j.Spec, At: j.Submitted})
 	}
-	return append(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: j.Record()})
+	out = append(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: j.Record()})
+	if j.Leaving() != "" {
+		out = append(out, protocol.Fact{Kind: protocol.HomeLeaving, Job: j.ID, Generation: j.Generation, Text: j.Leaving()})
+	}
+	return out
 }
 
 // fruitlessOf is 1 for a subjob that committed nothing.

@@ -2,6 +2,7 @@ package home
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -12,24 +13,34 @@ import (
 
 // Result is the fifth step. It commits only if the claim is current; a Result of a released claim is refused, and one
 // that was settled before gets the same answer again.
-func (h *Ledger) Result(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job}
-	j := h.jobs[in.Job]
+func (h *Ledger) Result(now quantity.Instant, in *protocol.Message, end *protocol.Conclusion, out *protocol.Out) {
+	counts := &protocol.Acknowledgement{}
+	ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job, Body: counts}
+	j := h.Job(in.Job)
 	if j == nil || j.Epoch != in.Epoch {
 		h.Send(out, ack)
 		return
 	}
+	if gang, l, c, i := h.member(in); c != nil && c.Generation.Number() == in.Generation.Number() {
+		h.memberGone(now, gang, l, c, i, end.Result, out)
+		return
+	}
 	i := j.claim(in.Token)
 	if i < 0 || j.work().claims[i].Generation.Number() != in.Generation.Number() {
-		ack.Range = j.answered(in.Token)
-		if planted.In(planted.CommitWithoutClaim) || planted.In(planted.PublishReleased) && ack.Range.Empty() {
-			ack.Range = job.Range{From: in.Range.From, To: max(in.Range.From, min(in.Result.Progress, in.Range.To))}
+		counts.Range = j.answered(in.Token)
+		if planted.In(planted.CommitWithoutClaim) || planted.In(planted.PublishReleased) && counts.Range.Empty() {
+			counts.Range = job.Range{From: end.Range.From, To: max(end.Range.From, min(end.Result.Progress, end.Range.To))}
 		}
 		h.Send(out, ack)
 		return
 	}
-	h.taken(j, in.Token)
-	c, r := j.work().claims[i], in.Result
+	h.conclude(now, j, i, end.Result, in.From, out)
+}
+
+// conclude settles the claim at a place by its result, and tells its node, or those of its members.
+func (h *Ledger) conclude(now quantity.Instant, j *Job, i int, r *job.Result, node protocol.Address, out *protocol.Out) {
+	c := j.work().claims[i]
+	h.taken(j, c.Token)
 	if r.Start != 0 {
 		h.watch.Began(j, r.Start) // Running was lost
 	}
@@ -55,22 +66,30 @@ func (h *Ledger) Result(now quantity.Instant, in *protocol.Message, out *protoco
 	w := j.makeWork()
 	w.publishAsked, w.publishTries = now, 0
 	h.armPublications(j)
-	ack.Range = done
 	if planted.In(planted.PublishAll) {
-		ack.Range = c.Range
+		done = c.Range
 	}
-	h.Send(out, ack)
+	if len(c.Members) > 0 {
+		h.confirm(j.ID, c.Members, done, out)
+	} else {
+		h.Send(out, protocol.Message{Kind: protocol.ResultAck, To: node, Token: c.Token, Job: j.ID, Body: out.Acknowledgement(protocol.Acknowledgement{Range: done})})
+	}
 	h.ail(now, j, r)
-	if bad := learned.Failures + learned.Kills; bad > 0 && !j.Complete() {
+	if bad := learned.Failures + learned.Kills; bad > 0 && !j.Complete() && j.Leaving() == "" {
 		h.rest(now, j, h.cfg.Backoff<<min(bad-1, 6))
 	}
 	h.settled(now, j, out)
 }
 
+// had says whether a claim under this token was settled.
+func (j *Job) had(t job.Token) bool {
+	return slices.ContainsFunc(j.work().past, func(p protocol.Past) bool { return p.Token == t || protocol.MemberOf(p.Members, t) >= 0 })
+}
+
 // answered is the part of a settled subjob that was published.
 func (j *Job) answered(t job.Token) job.Range {
 	for i := len(j.work().past) - 1; i >= 0; i-- {
-		if p := &j.work().past[i]; p.Token == t {
+		if p := &j.work().past[i]; p.Token == t || protocol.MemberOf(p.Members, t) >= 0 {
 			if p.Skipped && !planted.In(planted.PublishSkipped) {
 				return job.Range{}
 			}
@@ -118,6 +137,7 @@ func (h *Ledger) settled(now quantity.Instant, j *Job, out *protocol.Out) {
 			h.end(now, j, job.Verdict{State: job.Failed, Reason: why}, out)
 		}
 	}
+	h.surrendered(j, out)
 }
 
 // hopeless says why a job can not go on, empty if it can.

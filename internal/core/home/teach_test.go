@@ -39,7 +39,7 @@ func pupil(z *desk, i int, priority int32) *Job {
 		Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Template: "t", Kind: job.Steps, Total: 32, Grid: 1, Parallelism: 1, Priority: priority,
 		PerUnit: time.Second, Theta: 50_000, Deadline: quantity.Never, Safe: trp.Table{Bounds: []int64{32}, Least: [][]quantity.Amount{{100}}},
 	}
-	z.Step(1, protocol.Message{Kind: protocol.Adopt, Job: spec.Name, Epoch: 1, Spec: spec, At: quantity.Instant(1 + i)}, &protocol.Out{})
+	z.Step(1, protocol.Message{Kind: protocol.Adopt, Job: spec.Name, Epoch: 1, Body: &protocol.Adoption{Spec: spec, At: quantity.Instant(1 + i)}}, &protocol.Out{})
 	return z.jobs[spec.Name]
 }
 

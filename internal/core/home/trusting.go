@@ -46,22 +46,25 @@ func (h *Ledger) observe(j *Job, c *protocol.Claim, r *job.Result, done job.Rang
 		h.cfg.Trust.Observe(&q.Trust, o)
 		h.fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &q})
 	}
-	if !trust.Unsafe(&l.Trust, j.Spec.Theta) {
-		return
+	if trust.Unsafe(&l.Trust, j.Spec.Theta) {
+		widen(l, j, trust.Inflate(&l.Trust, l.Spread), h.supply.Largest(j.Spec))
 	}
-	spread := trust.Inflate(&l.Trust, l.Spread)
+}
+
+// widen takes the job's profile with a wider spread.
+func widen(l *protocol.Learned, j *Job, spread int64, largest quantity.Amount) {
 	table, err := trp.Spread(j.Spec.Profile, j.Spec.Total, j.Spec.Theta, spread)
 	if err != nil {
 		return // the profile compiled at submission; with more spread it has nothing to object to
 	}
-	// What its template has taught stays a floor: a job that is not like the others is given more by this, never less.
-	now := along(table.Bounds, j.Safe())
+	// What its template and its kills have taught stays a floor: a job that is not like the others is given more by this, never less.
+	now := along(table.Bounds, safeOf(l, j))
 	for i, row := range table.Least {
 		for k := range row {
 			row[k] = max(row[k], now.Least[i][k])
 		}
 	}
-	withinReach(&table, &now, h.supply.Largest(j.Spec), l.MemoryScale)
+	withinReach(&table, &now, largest, l.MemoryScale)
 	l.Spread, l.Safe = spread, &table
 }
 

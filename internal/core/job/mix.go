@@ -36,8 +36,14 @@ func (r *Result) Mix(h digest.Hash) digest.Hash {
 }
 
 // Mix mixes a spec into a digest. It is long: whoever keeps a spec hashes it once.
-func (s *Spec) Mix(h digest.Hash) digest.Hash {
-	h = h.Text(string(s.Name)).Text(s.Queue).Int(int64(s.Priority), int64(s.Kind), s.Total).Text(s.Unit)
+func (s *Spec) Mix(h digest.Hash) digest.Hash { return s.mix(h.Text(string(s.Name))) }
+
+// unnamed is the digest of the spec as if it had no name.
+func (s *Spec) unnamed() uint64 { return s.mix(digest.New().Text("")).Sum() }
+
+// mix mixes all but the name.
+func (s *Spec) mix(h digest.Hash) digest.Hash {
+	h = h.Text(s.Queue).Int(int64(s.Priority), int64(s.Kind), s.Total).Text(s.Unit)
 	h = h.Int(int64(s.PerUnit), s.Grid, int64(s.Parallelism), int64(s.Restore), int64(s.Checkpoint), int64(s.Startup), int64(s.Walltime))
 	h = h.Int(int64(len(s.Speeds)))
 	for i := range s.Speeds {
@@ -49,6 +55,12 @@ func (s *Spec) Mix(h digest.Hash) digest.Hash {
 	for i := range s.Options {
 		o := &s.Options[i]
 		h = h.Text(o.Name).Int(o.Speed, o.Memory).Texts(o.Env)
+	}
+	if s.Topology != SameNode { // as it was before there were levels
+		h = h.Int(int64(s.Topology))
+	}
+	if s.Patience != 0 { // jobs from before there was one keep their digests
+		h = h.Int(int64(s.Patience))
 	}
 	return s.Launch.Mix(h.Text(s.Template))
 }

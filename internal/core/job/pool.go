@@ -26,16 +26,16 @@ func (p *Pool) Share(s *Spec) (shared *Spec, sum uint64) {
 	if known, ok := p.sums[s]; ok {
 		return s, known
 	}
+	sum = s.unnamed()
+	known := p.of[sum]
+	if known != nil && known.Equal(s) {
+		return known, sum
+	}
 	own := s
 	if s.Name != "" {
 		unnamed := *s
 		unnamed.Name = ""
 		own = &unnamed
-	}
-	sum = own.Mix(digest.New()).Sum()
-	known := p.of[sum]
-	if known != nil && known.Equal(own) {
-		return known, sum
 	}
 	switch {
 	case p.of == nil:
@@ -69,7 +69,7 @@ func (p *Pool) Profile(s *Spec) {
 func (s *Spec) Equal(o *Spec) bool {
 	return s.Queue == o.Queue && s.Priority == o.Priority && s.Kind == o.Kind && s.Total == o.Total && s.Unit == o.Unit && s.PerUnit == o.PerUnit &&
 		s.Grid == o.Grid && s.Parallelism == o.Parallelism && s.Restore == o.Restore && s.Checkpoint == o.Checkpoint && s.Startup == o.Startup &&
-		s.Walltime == o.Walltime && slices.Equal(s.Speeds, o.Speeds) && s.Slices == o.Slices && s.OnOverrun == o.OnOverrun && s.OnBadItem == o.OnBadItem &&
+		s.Walltime == o.Walltime && slices.Equal(s.Speeds, o.Speeds) && s.Slices == o.Slices && s.Topology == o.Topology && s.Patience == o.Patience && s.OnOverrun == o.OnOverrun && s.OnBadItem == o.OnBadItem &&
 		s.MaxFailures == o.MaxFailures && s.Theta == o.Theta && s.Profile.Equal(&o.Profile) && s.Safe.Equal(&o.Safe) && s.TauMin == o.TauMin &&
 		s.OverheadMax == o.OverheadMax && s.Deadline == o.Deadline && s.External == o.External && s.Worth == o.Worth &&
 		slices.EqualFunc(s.Options, o.Options, equalOptions) && s.Template == o.Template && s.Continue == o.Continue && s.Launch.equal(&o.Launch)

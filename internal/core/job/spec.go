@@ -75,7 +75,9 @@ type Spec struct {
 	// at the slice's own speed. What is learned of the run time applies on top.
 	Speeds []SpeedOn
 	// Slices a rigid job holds at once. At least 1.
-	Slices    int
+	Slices int
+	// Topology is how far these may lie apart.
+	Topology  Level
 	OnOverrun Overrun
 	OnBadItem OnBadItem
 	// MaxFailures is how many times in a row subjobs may end without progress before the job is Failed; those that ran at once are
@@ -93,6 +95,8 @@ type Spec struct {
 	OverheadMax int
 	// Deadline the owner gave, for policy deadline; Never if none.
 	Deadline quantity.Instant
+	// Patience is how long it looks for a place at most, after which it is worth nothing (an F-task); 0: it waits. Rigid jobs of one slice only.
+	Patience time.Duration
 	// External: the job's own agent proposes its subjobs; PerUnit is then an estimate for people.
 	External bool
 	// Worth is what the job values in a variant.

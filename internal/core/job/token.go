@@ -12,6 +12,8 @@ type (
 	NodeID string
 	// ZoneID names a zone.
 	ZoneID string
+	// GateID names a gate; empty where there is one.
+	GateID string
 	// SliceID names a slice, unique in a cluster: node/gpu/instance.
 	SliceID string
 )

@@ -123,7 +123,7 @@ func (f *Floor) announceTo(now quantity.Instant, offers []offer, asked []caller,
 			r.waiting++
 		}
 		f.stats.Calls++
-		f.tell(&asked[i], protocol.Message{Kind: protocol.Announce, Call: calls[i]}, out)
+		f.tell(&asked[i], protocol.Message{Kind: protocol.Announce, Body: calls[i]}, out)
 	}
 	if r.waiting > 0 {
 		f.rounds = append(f.rounds, r)
@@ -178,7 +178,7 @@ func (f *Floor) call(j *Job, r *round) *protocol.Call {
 
 // tell sends something to the agent that was asked.
 func (f *Floor) tell(c *caller, m protocol.Message, out *protocol.Out) {
-	m.To, m.Job, m.Session = protocol.Address{Role: protocol.Bidder, ID: string(c.job.Name())}, c.job.Name(), c.session
+	m.To, m.Job, m.Session = c.job.Agent(), c.job.Name(), c.session
 	m.From = f.cfg.Self
 	out.Effects = append(out.Effects, m)
 }
@@ -225,13 +225,13 @@ func (f *Floor) hangUp(j *Job) {
 }
 
 // Answer takes in an agent's answer. The first one to a round counts, and only what Most allows of it.
-func (f *Floor) Answer(now quantity.Instant, j *Job, in *protocol.Message) {
+func (f *Floor) Answer(now quantity.Instant, j *Job, in *protocol.Message, p *protocol.Proposal) {
 	if in.Session == 0 || j.agent == nil || in.Session != j.agent.session {
 		return
 	}
-	i := slices.IndexFunc(f.rounds, func(r *round) bool { return r.id == in.Round })
+	i := slices.IndexFunc(f.rounds, func(r *round) bool { return r.id == p.Round })
 	if i < 0 { // closed
-		if in.Round == j.agent.round && now < j.agent.closes {
+		if p.Round == j.agent.round && now < j.agent.closes {
 			j.agent.missed, j.agent.round = 0, 0
 			f.Changed(j)
 		}
@@ -243,7 +243,7 @@ func (f *Floor) Answer(now quantity.Instant, j *Job, in *protocol.Message) {
 		return
 	}
 	c := &r.asked[k]
-	c.answered, c.said, c.variants = true, true, in.Variants
+	c.answered, c.said, c.variants = true, true, p.Variants
 	if most := r.most * len(r.offers); len(c.variants) > most {
 		f.stats.Denied += int64(len(c.variants) - most)
 		c.variants = c.variants[:most]
@@ -260,7 +260,7 @@ func (f *Floor) TellEnd(j *Job, c *protocol.Claim, r *job.Result, done job.Range
 	if !j.Attended() {
 		return
 	}
-	f.tell(&caller{job: j, session: j.agent.session}, protocol.Message{Kind: protocol.Told, Round: c.Plan.Round, Notices: []protocol.Notice{{
+	f.tell(&caller{job: j, session: j.agent.session}, protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: c.Plan.Round, Notices: []protocol.Notice{{
 		Kind: protocol.Concluded, Window: c.Plan.Window, Text: r.Detail, Token: c.Token, Range: done, Outcome: r.Outcome, Ran: r.Ran(), Peak: r.Peak,
-	}}}, out)
+	}}}}, out)
 }

@@ -37,6 +37,9 @@ type Class struct {
 // SpeedOf is how fast a job runs on slices of the class, in parts per thousand; 0 if it can not.
 func (c *Class) SpeedOf(spec *job.Spec) int64 { return spec.SpeedOn(c.Profile, c.Speed) }
 
+// ClassOf is the class of a slice that may be none of the floor's own.
+func (f *Floor) ClassOf(s *protocol.Slice) *Class { return f.classOf(s) }
+
 // classOf finds or makes the class of a slice.
 func (f *Floor) classOf(s *protocol.Slice) *Class {
 	for _, c := range f.classes {

@@ -30,6 +30,8 @@ type Demand interface {
 	Spec() *job.Spec
 	// Queue it is in, and the longest window that this lets it have, 0 for any.
 	Queue() (name string, longest time.Duration)
+	// Agent answers for it in messages if it is external.
+	Agent() protocol.Address
 	// View is what an atomizer may know. What a node was asked for counts as claimed.
 	View() atomizer.View
 	// Busy is how many subjobs of it run or are asked for.

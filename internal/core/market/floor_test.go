@@ -49,8 +49,11 @@ func (d *fakeJob) Served() quantity.Instant       { return d.served }
 func (d *fakeJob) RestsUntil() quantity.Instant   { return d.restUntil }
 func (d *fakeJob) Volatile() bool                 { return d.volatile || d.avoided != nil }
 func (d *fakeJob) Loses() bool                    { return false }
-func (d *fakeJob) Avoids(s *Slice) bool           { return d.avoided == s }
-func (d *fakeJob) Attained() int64                { return d.attained }
+func (d *fakeJob) Agent() protocol.Address {
+	return protocol.Address{Role: protocol.Bidder, ID: string(d.spec.Name)}
+}
+func (d *fakeJob) Avoids(s *Slice) bool { return d.avoided == s }
+func (d *fakeJob) Attained() int64      { return d.attained }
 func (d *fakeJob) Trust() protocol.Trust {
 	if d.learned.Trust.Seen > 0 || d.sale == nil {
 		return d.learned.Trust

@@ -352,7 +352,7 @@ func (p *plain) conclude(now quantity.Instant, r *round, uncontended bool, out *
 		}
 		if len(c.notices) > 0 {
 			slices.SortStableFunc(c.notices, func(a, b protocol.Notice) int { return cmp.Compare(a.Variant, b.Variant) })
-			f.tell(c, protocol.Message{Kind: protocol.Told, Round: r.id, Notices: c.notices}, out)
+			f.tell(c, protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: r.id, Notices: c.notices}}, out)
 		}
 	}
 }

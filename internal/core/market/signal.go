@@ -112,7 +112,7 @@ func (f *Floor) endCalls(now quantity.Instant, out *protocol.Out) {
 		}
 		a := c.asked[i]
 		f.stats.Calls++
-		f.tell(&a, protocol.Message{Kind: protocol.Announce, Call: c.calls[i]}, out)
+		f.tell(&a, protocol.Message{Kind: protocol.Announce, Body: c.calls[i]}, out)
 		if len(r.offers) == 0 { // nobody answers in time: the windows were offered to others, and who does is waited for again
 			a.job.agent.round, a.job.agent.closes = r.id, r.closes
 			f.callAgain(now, a.job)
@@ -261,7 +261,7 @@ func (f *Floor) askAgent(now quantity.Instant, s *Slice, w *window, t *turn, pic
 	a.Start = r.closes // what is cut for the time behind that fits, however late within the round it comes
 	c.Windows = []protocol.Advert{a}
 	f.stats.Calls++
-	f.tell(&r.asked[0], protocol.Message{Kind: protocol.Announce, Call: c}, out)
+	f.tell(&r.asked[0], protocol.Message{Kind: protocol.Announce, Body: c}, out)
 }
 
 // cut takes the piece of the one that was asked for it: the first that fits is sold. Otherwise it has declined, and the next in order
@@ -368,8 +368,8 @@ func (f *Floor) tellLosers(now quantity.Instant, t *turn, w *window, winner *Job
 			continue
 		}
 		g.job.counts.add(LostToPolicy, now)
-		f.tell(&caller{job: g.job, session: g.session}, protocol.Message{Kind: protocol.Told, Round: g.round, Notices: []protocol.Notice{{
+		f.tell(&caller{job: g.job, session: g.session}, protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: g.round, Notices: []protocol.Notice{{
 			Kind: protocol.Lost, Window: w.id, Variant: g.variant, Text: "policy " + f.cfg.Policy.Name() + " asked another first, which took it",
-		}}}, out)
+		}}}}, out)
 	}
 }

@@ -39,7 +39,13 @@ func (n *Node) stir(l *lease) {
 }
 
 // show notes that a slice may have to be offered; showAgain that it is, whatever has changed.
-func (n *Node) show(s *slice) { n.unshown.Add(&s.dirty, s) }
+func (n *Node) show(s *slice) {
+	n.unshown.Add(&s.dirty, s)
+	n.probes.dim(s)
+	if n.market != nil {
+		n.market.Changed(s.id)
+	}
+}
 
 func (n *Node) showAgain(s *slice) {
 	s.shown = nil
@@ -49,13 +55,13 @@ func (n *Node) showAgain(s *slice) {
 // attention is when a lease needs attention without an input: something is sent again, it is to begin, or its end has passed.
 func (n *Node) attention(now quantity.Instant, l *lease) quantity.Instant {
 	switch {
-	case l.gone:
+	case l.phase == leaseGone:
 		return quantity.Never
 	case l.retry != 0:
 		return l.retry
-	case l.ended() || l.stuck || !n.confirmed:
+	case l.ended() || l.stuck() || !n.confirmed:
 		return quantity.Never
-	case l.issued:
+	case l.issued():
 		return l.end.Add(n.cfg.Overdue)
 	case l.start > now:
 		return l.start
@@ -68,7 +74,7 @@ func (n *Node) attention(now quantity.Instant, l *lease) quantity.Instant {
 func (n *Node) rearm(now quantity.Instant) {
 	n.stirred.Drain(func(l *lease) {
 		n.alarms.Set(&l.slot, l, n.attention(now, l))
-		if !l.pending && !l.gone && !l.issued && !l.ended() && l.start <= now {
+		if !l.pending && l.phase == leaseSold && l.start <= now {
 			i, _ := slices.BinarySearchFunc(n.pending, l.token, func(l *lease, t job.Token) int { return l.token.Compare(t) })
 			n.pending = slices.Insert(n.pending, i, l)
 			l.pending = true
@@ -87,7 +93,7 @@ func (n *Node) due(now quantity.Instant) []*lease {
 	}
 	n.rearm(now)
 	n.pending = slices.DeleteFunc(n.pending, func(l *lease) bool {
-		l.pending = !l.issued && !l.ended()
+		l.pending = l.phase == leaseSold
 		return !l.pending
 	})
 	slices.SortFunc(n.attended, func(a, b *lease) int { return a.token.Compare(b.token) })
@@ -149,22 +155,51 @@ func (n *Node) byToken() []*lease {
 // addLease takes a lease in, removeLease takes it out.
 func (n *Node) addLease(l *lease) {
 	n.leases[l.token] = l
-	n.ofJob[l.job] = append(n.ofJob[l.job], l)
+	of := n.ofJob[l.job]
+	if of.first == nil {
+		of.first = l
+	} else {
+		of.others = append(of.others, l)
+	}
+	n.ofJob[l.job] = of
 	n.stir(l)
 }
 
 func (n *Node) removeLease(l *lease) {
 	delete(n.leases, l.token)
-	l.gone = true
 	n.stir(l)
-	list := n.ofJob[l.job]
-	if len(list) == 1 {
+	of := n.ofJob[l.job]
+	last := len(of.others) - 1
+	if last < 0 {
 		delete(n.ofJob, l.job)
 		return
 	}
-	i, last := slices.Index(list, l), len(list)-1
-	list[i], list[last] = list[last], nil
-	n.ofJob[l.job] = list[:last]
+	if of.first == l {
+		of.first = of.others[last]
+	} else {
+		of.others[slices.Index(of.others, l)] = of.others[last]
+	}
+	of.others[last] = nil
+	of.others = of.others[:last]
+	n.ofJob[l.job] = of
+}
+
+// some are the leases of one job, in no order: most have one at a node.
+type some struct {
+	first  *lease
+	others []*lease
+}
+
+// all of them.
+func (s some) all(yield func(*lease) bool) {
+	if s.first == nil || !yield(s.first) {
+		return
+	}
+	for _, l := range s.others {
+		if !yield(l) {
+			return
+		}
+	}
 }
 
 // orNever is an instant that 0 stands for none of.

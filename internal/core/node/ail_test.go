@@ -15,7 +15,7 @@ func TestAnAilingNodeSellsNothing(t *testing.T) {
 	n := New(Config{ID: "n", Zone: "z"})
 	var out protocol.Out
 	n.Recover(t0, &out)
-	n.Step(t0, protocol.Message{Kind: protocol.Inventory, From: executor, Slices: []protocol.Slice{device("a"), device("b")}}, &out)
+	n.Step(t0, protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b")}}}, &out)
 	now := t0
 	step := func(m protocol.Message) []protocol.Message {
 		out.Reset()
@@ -32,7 +32,7 @@ func TestAnAilingNodeSellsNothing(t *testing.T) {
 	}
 	want := func(id uint64, slice job.SliceID) *protocol.Message {
 		a := ask(id, slice, 0, 0)
-		a.Start, a.End = now.Add(time.Second), now.Add(time.Minute)
+		a.Body.(*protocol.Asking).Start, a.Body.(*protocol.Asking).End = now.Add(time.Second), now.Add(time.Minute)
 		return find(step(a), protocol.Granted)
 	}
 	g := want(1, "a")
@@ -41,11 +41,11 @@ func TestAnAilingNodeSellsNothing(t *testing.T) {
 	}
 	step(redeem(*g))
 	offers := 0
-	for _, m := range step(protocol.Message{Kind: protocol.Ailing, From: executor, Flag: true, Text: "no space left"}) {
+	for _, m := range step(protocol.Message{Kind: protocol.Ailing, From: executor, Body: &protocol.Ailment{Ails: true, Text: "no space left"}}) {
 		if m.Kind == protocol.Offer {
 			offers++
-			if m.View.Usable || !strings.Contains(m.View.Why, "no space left") {
-				t.Errorf("%s is offered: usable %v, %q", m.View.Slice.ID, m.View.Usable, m.View.Why)
+			if m.Body.(*protocol.SliceView).Usable || !strings.Contains(m.Body.(*protocol.SliceView).Why, "no space left") {
+				t.Errorf("%s is offered: usable %v, %q", m.Body.(*protocol.SliceView).Slice.ID, m.Body.(*protocol.SliceView).Usable, m.Body.(*protocol.SliceView).Why)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestAnAilingNodeSellsNothing(t *testing.T) {
 	if find(step(protocol.Message{Kind: protocol.Tick}), protocol.Start) != nil {
 		t.Error("an ailing node starts what it sold before")
 	}
-	if find(step(protocol.Message{Kind: protocol.Ailing, From: executor}), protocol.Start) == nil {
+	if find(step(protocol.Message{Kind: protocol.Ailing, From: executor, Body: &protocol.Ailment{}}), protocol.Start) == nil {
 		t.Error("a node that is well again does not start what waited")
 	}
 	if want(3, "b") == nil {

@@ -10,7 +10,10 @@ import (
 
 // Apply folds one fact of this node into durable state. It decides nothing. A fact that does not follow from the ones
 // before it is a broken invariant: the journal is not this node's, or we have a bug.
-func (n *Node) Apply(f protocol.Fact) {
+func (n *Node) Apply(f protocol.Fact) { n.apply(&f) }
+
+// apply neither keeps nor changes the fact.
+func (n *Node) apply(f *protocol.Fact) {
 	n.applying++
 	switch f.Kind {
 	case protocol.Booted:
@@ -24,19 +27,19 @@ func (n *Node) Apply(f protocol.Fact) {
 		n.applyMade(f)
 	case protocol.LeaseGone:
 		l := n.lease(f.Token)
-		if l == nil || !l.settled {
-			invariant.Check(false, "node: fact %d: lease %v is gone but was not settled", n.applying, f.Token)
+		if l == nil {
+			invariant.Check(false, "node: fact %d: lease %v is gone but was not there", n.applying, f.Token)
 		}
-		n.sum -= l.hash()
+		n.sum -= l.sum
+		n.turn(l, leaves)
 		n.removeLease(l)
 	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobEnded, protocol.ResultSettled:
 		l := n.lease(f.Token)
 		if l == nil {
 			invariant.Check(false, "node: fact %d: kind %d names lease %v, which doesn't exist", n.applying, f.Kind, f.Token)
 		}
-		n.sum -= l.hash()
 		n.applyLease(l, f)
-		n.sum += l.hash()
+		n.resum(l)
 		n.stir(l)
 	case protocol.ReservationMade:
 		n.applyReservation(*f.Reservation)
@@ -54,17 +57,24 @@ func (n *Node) Apply(f protocol.Fact) {
 	}
 }
 
-func (n *Node) applyMade(f protocol.Fact) {
+// resum takes a lease into the digest as it is now.
+func (n *Node) resum(l *lease) {
+	sum := l.hash()
+	n.sum += sum - l.sum
+	l.sum = sum
+}
+
+func (n *Node) applyMade(f *protocol.Fact) {
 	if n.lease(f.Token) != nil {
 		invariant.Check(false, "node: fact %d: token %v is redeemed twice", n.applying, f.Token)
 	}
 	l := &lease{
 		token: f.Token, job: f.Job, epoch: f.Epoch, generation: f.Generation.Number(), zone: f.Zone, slice: f.Slice, also: f.Also, rng: f.Range,
-		start: f.Start, end: f.End, demand: f.Demand, plan: f.Plan, cut: f.Text,
+		start: f.Start, end: f.End, demand: f.Demand, plan: f.Plan, rank: f.Rank, cut: f.Text,
 	}
 	n.dropGrant(f.Token)
 	n.addLease(l)
-	n.sum += l.hash()
+	n.resum(l)
 	n.each(l.slice, l.also, func(s *slice) {
 		r := l.reservation(s.id)
 		inTheWay, free := s.time.Insert(r)
@@ -82,11 +92,9 @@ func (l *lease) reservation(id job.SliceID) protocol.Reservation {
 	}
 }
 
-func (n *Node) applyLease(l *lease, f protocol.Fact) {
-	if f.Kind != protocol.ResultSettled {
-		if l.ended() {
-			invariant.Check(false, "node: fact %d: kind %d names lease %v, which has ended", n.applying, f.Kind, l.token)
-		}
+func (n *Node) applyLease(l *lease, f *protocol.Fact) {
+	if f.Kind != protocol.ResultSettled && l.ended() {
+		invariant.Check(false, "node: fact %d: kind %d names lease %v, which has ended", n.applying, f.Kind, l.token)
 	}
 	switch f.Kind {
 	case protocol.LeaseExtended:
@@ -108,18 +116,18 @@ func (n *Node) applyLease(l *lease, f protocol.Fact) {
 		})
 		l.end, l.cut = f.End, f.Text
 	case protocol.SubjobStarted:
-		l.started, l.at = true, f.At
+		n.turn(l, began)
+		l.at = f.At
 	case protocol.SubjobEnded:
 		n.each(l.slice, l.also, func(s *slice) {
 			s.time.Remove(reservationID(l.token))
 			n.show(s)
 		})
-		l.result, l.bare, l.stuck = f.Result, f.Flag, false
+		n.turn(l, over)
+		l.result, l.bare = f.Result, f.Flag
 	case protocol.ResultSettled:
-		if !l.ended() {
-			invariant.Check(false, "node: fact %d: lease %v is settled before its end", n.applying, l.token)
-		}
-		l.settled, l.settling = true, f.Range
+		n.turn(l, settles)
+		l.settling = f.Range
 	default: // Apply sends nothing else here
 	}
 }
@@ -160,7 +168,7 @@ func (n *Node) reservation(id uint64) (protocol.Reservation, *slice) {
 	return s.time.Closed()[i], s
 }
 
-func (n *Node) applyQuarantine(f protocol.Fact) {
+func (n *Node) applyQuarantine(f *protocol.Fact) {
 	s := n.record(f.Slice)
 	if s.quarantined {
 		n.sum -= s.quarantineHash()
@@ -169,9 +177,8 @@ func (n *Node) applyQuarantine(f protocol.Fact) {
 	n.show(s)
 	n.sum += s.quarantineHash()
 	if l := n.lease(f.Token); l != nil && !l.ended() {
-		n.sum -= l.hash()
-		l.stuck = true
-		n.sum += l.hash()
+		n.turn(l, strands)
+		n.resum(l)
 		n.stir(l)
 	}
 }

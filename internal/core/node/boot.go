@@ -23,7 +23,9 @@ func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
 	}
 	n.fact(out, protocol.Fact{Kind: protocol.Booted, Epoch: epoch})
 	for _, l := range n.byToken() {
-		l.issued = true // whether it was, the executor will say
+		if l.phase == leaseSold {
+			n.turn(l, issued) // whether it was, the executor will say
+		}
 		n.outstanding(now, l, out)
 	}
 	n.timer(now, out)
@@ -31,7 +33,7 @@ func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
 
 // takeInventory confirms the boot: every lease is matched with what the executor found, what nobody knows quarantines its
 // slice, and the slices are offered. A second inventory of the same boot changes nothing.
-func (n *Node) takeInventory(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *protocol.Out) {
 	if n.confirmed {
 		return
 	}
@@ -40,13 +42,17 @@ func (n *Node) takeInventory(now quantity.Instant, in *protocol.Message, out *pr
 	for _, l := range leases {
 		n.stir(l)
 	}
-	n.inventory = in.Slices
-	for i := range in.Slices {
-		if s := n.record(in.Slices[i].ID); !s.known {
-			s.known, s.desc = true, in.Slices[i]
+	n.inventory = n.placed(stock.Slices)
+	for i := range n.inventory {
+		if s := n.record(n.inventory[i].ID); !s.known {
+			s.known, s.desc = true, n.inventory[i]
+			if n.market != nil {
+				n.market.Place(&s.desc)
+			}
 		}
 	}
-	found := slices.Clone(in.Found)
+	n.probes.dimAll()
+	found := slices.Clone(stock.Found)
 	if planted.In(planted.OfferBeforeFound) {
 		found = nil
 	}
@@ -72,15 +78,30 @@ func (n *Node) takeInventory(now quantity.Instant, in *protocol.Message, out *pr
 	n.announce(now, out)
 }
 
+// placed says of slices where the node stands, as it is configured to know.
+func (n *Node) placed(list []protocol.Slice) []protocol.Slice {
+	if n.cfg.Rack == "" && n.cfg.Block == "" {
+		return list
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Rack, list[i].Block = n.cfg.Rack, n.cfg.Block
+	}
+	return list
+}
+
 // match goes on with a lease of an earlier boot from what the executor found of it.
 func (n *Node) match(now quantity.Instant, l *lease, f *protocol.Found, out *protocol.Out) {
 	switch {
 	case f.Stuck:
 		n.strand(now, l, "processes of subjob "+l.token.String()+" remain from before the restart and can't be ended", out)
-		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Text: "its processes can't be ended"})
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: "its processes can't be ended"}})
 	case f.Alive:
 		n.markStarted(now, l, f.Started, out)
 		n.sendDeadline(l, out)
+		if f.Still && l.phase == leaseRunning { // nobody knows any more why, nor until when
+			n.turn(l, thaws)
+		}
 		n.outstanding(now, l, out)
 	default:
 		n.end(now, l, checked(now, l, f.Result), false, out)
@@ -98,13 +119,15 @@ func (n *Node) stranger(now quantity.Instant, f *protocol.Found, out *protocol.O
 	if f.Slice != "" {
 		n.quarantine(now, n.record(f.Slice), f.Token, "subjob "+f.Token.String()+" runs there and no lease stands for it", out)
 	}
-	n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: f.Token, Job: f.Job, Text: "no lease stands for it"})
+	n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: f.Token, Job: f.Job, Body: &protocol.Halt{Text: "no lease stands for it"}})
 }
 
 // tellInventory tells the gate what there is, once that is known.
 func (n *Node) tellInventory(out *protocol.Out) {
 	if n.confirmed {
-		n.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Gate}, Slices: n.inventory})
+		for _, gate := range n.cfg.Gates.All() {
+			n.send(out, protocol.Message{Kind: protocol.Inventory, To: gate, Body: &protocol.Stock{Slices: n.inventory}})
+		}
 	}
 }
 
@@ -118,12 +141,12 @@ func (n *Node) announce(now quantity.Instant, out *protocol.Out) {
 }
 
 // stuck: processes of a subjob remain that can't be ended.
-func (n *Node) stuck(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (n *Node) stuck(now quantity.Instant, in *protocol.Message, r *protocol.Reason, out *protocol.Out) {
 	l := n.lease(in.Token)
-	if l == nil || l.ended() || l.stuck || !l.issued {
+	if l == nil || l.stuck() || !l.issued() {
 		return
 	}
-	why := in.Text
+	why := r.Text
 	if why == "" {
 		why = "processes remain that can't be ended"
 	}
@@ -141,23 +164,23 @@ func (n *Node) strand(now quantity.Instant, l *lease, why string, out *protocol.
 func (n *Node) quarantine(now quantity.Instant, s *slice, t job.Token, why string, out *protocol.Out) {
 	n.fact(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: t, Text: why})
 	for _, l := range n.leasesOn(s) {
-		if !l.issued {
+		if !l.issued() {
 			n.end(now, l, ownResult(now, l, job.Stopped, "withdrawn: "+string(s.id)+" was quarantined: "+why), true, out)
 		}
 	}
 }
 
 // foreign: a process that is not ours holds the slice, or no longer does. It is not a fact: a restart finds it again.
-func (n *Node) foreign(now quantity.Instant, in *protocol.Message) {
-	s := n.record(in.Slice)
-	if s.foreign == in.Flag {
+func (n *Node) foreign(now quantity.Instant, i *protocol.Intrusion) {
+	s := n.record(i.Slice)
+	if s.foreign == i.Present {
 		return
 	}
-	s.foreign = in.Flag
+	s.foreign = i.Present
 	n.show(s)
-	if in.Flag {
+	if i.Present {
 		s.time.Close(protocol.Reservation{
-			ID: foreignID, Kind: protocol.ForForeign, Slice: s.id, Start: now, End: quantity.Never, Source: in.Text,
+			ID: foreignID, Kind: protocol.ForForeign, Slice: s.id, Start: now, End: quantity.Never, Source: i.Text,
 		})
 	} else {
 		s.time.Reopen(foreignID)
@@ -166,10 +189,10 @@ func (n *Node) foreign(now quantity.Instant, in *protocol.Message) {
 
 // ail: the node can start nothing, or can again. What is running goes on; what was sold and has not begun waits for the end
 // of it, as long as its window lasts. It is not a fact: a restart finds it again.
-func (n *Node) ail(in *protocol.Message) {
+func (n *Node) ail(a *protocol.Ailment) {
 	text := ""
-	if in.Flag {
-		text = cmp.Or(in.Text, "it can start nothing")
+	if a.Ails {
+		text = cmp.Or(a.Text, "it can start nothing")
 	}
 	if n.ailing == text {
 		return
@@ -212,12 +235,12 @@ func bit(v bool) int {
 func (n *Node) leaseFacts(l *lease, out []protocol.Fact) []protocol.Fact {
 	out = append(out, protocol.Fact{
 		Kind: protocol.LeaseMade, Token: l.token, Job: l.job, Epoch: l.epoch, Generation: l.generation, Zone: l.zone, Slice: l.slice, Also: l.also,
-		Range: l.rng, Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Text: l.cut,
+		Range: l.rng, Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Rank: l.rank, Text: l.cut,
 	})
-	if l.started {
+	if l.seen() {
 		out = append(out, protocol.Fact{Kind: protocol.SubjobStarted, Token: l.token, Job: l.job, At: l.at})
 	}
-	if l.stuck {
+	if l.stuck() {
 		n.each(l.slice, l.also, func(s *slice) {
 			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: l.token, Text: s.quarantine})
 		})
@@ -225,7 +248,7 @@ func (n *Node) leaseFacts(l *lease, out []protocol.Fact) []protocol.Fact {
 	if l.ended() {
 		out = append(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.token, Job: l.job, Result: l.result, Flag: l.bare})
 	}
-	if l.settled {
+	if l.settled() {
 		out = append(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.token, Job: l.job, Range: l.settling})
 	}
 	return out

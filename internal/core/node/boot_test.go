@@ -20,16 +20,16 @@ func TestNothingIsSoldBeforeTheInventory(t *testing.T) {
 	w.must(protocol.Refused)
 	w.never(protocol.Offer)
 	w.step(reserve("r", protocol.Reservation{Kind: protocol.ForDrain, Start: w.now, End: quantity.Never}))
-	same(t, "kind", errkind.Of(w.must(protocol.Reply).Err), errkind.Unavailable)
+	same(t, "kind", errkind.Of(w.must(protocol.Reply).Body.(*protocol.Receipt).Err), errkind.Unavailable)
 	w.inventory()
-	same(t, "slices for the gate", len(w.must(protocol.Inventory).Slices), 2)
+	same(t, "slices for the gate", len(w.must(protocol.Inventory).Body.(*protocol.Stock).Slices), 2)
 	same(t, "gaps", len(w.gaps("a"))+len(w.gaps("b")), 2)
 	w.step(reserve("r", protocol.Reservation{Kind: protocol.ForDrain, Start: w.now, End: quantity.Never}))
 	same(t, "the same call later", told(w.must(protocol.Reply)), "1 2")
 	w.inventory()
 	w.never(protocol.Inventory)
-	w.step(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Gate}})
-	same(t, "slices for a gate that asks", len(w.must(protocol.Inventory).Slices), 2)
+	w.step(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Gate}, Body: &protocol.Stock{}})
+	same(t, "slices for a gate that asks", len(w.must(protocol.Inventory).Body.(*protocol.Stock).Slices), 2)
 }
 
 func TestWhatARestartFinds(t *testing.T) {
@@ -93,8 +93,8 @@ func TestWhatARestartFinds(t *testing.T) {
 			w.recorded(c.facts...)
 			w.must(c.effect)
 			for _, m := range w.effects {
-				if m.Kind == protocol.Offer && m.Slice == "a" && m.View.Usable != c.usable {
-					t.Errorf("usable is %v: %s", m.View.Usable, m.View.Why)
+				if m.Kind == protocol.Offer && m.Body.(*protocol.SliceView).Slice.ID == "a" && m.Body.(*protocol.SliceView).Usable != c.usable {
+					t.Errorf("usable is %v: %s", m.Body.(*protocol.SliceView).Usable, m.Body.(*protocol.SliceView).Why)
 				}
 			}
 			if c.outcome != 0 {
@@ -114,10 +114,10 @@ func TestAStrangerQuarantinesItsSlice(t *testing.T) {
 	same(t, "put away", w.must(protocol.Settle).Job, "y")
 	same(t, "state", w.n.Slices(w.now)[0].State, "quarantined")
 	w.step(exited(token, job.Stopped, 0))
-	same(t, "put away", w.must(protocol.Settle).Flag, false)
+	same(t, "put away", w.must(protocol.Settle).Body.(*protocol.Settlement).Committed, false)
 	w.step(ask(1, "a", 0, time.Minute))
 	w.must(protocol.Refused)
-	w.step(protocol.Message{Kind: protocol.Release, From: person, Request: "1", Slice: "a"})
+	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: "1", Slice: "a"}})
 	w.recorded(protocol.QuarantineLifted)
 	w.must(protocol.Offer)
 	w.step(ask(2, "a", 0, time.Minute))
@@ -129,8 +129,8 @@ func TestASliceThatIsMissingIsNotSoldAndSaysWhy(t *testing.T) {
 	token := w.running(1, "a", 0, time.Minute)
 	w.restart()
 	w.step(protocol.Message{
-		Kind: protocol.Inventory, From: executor, Slices: []protocol.Slice{device("b")},
-		Found: []protocol.Found{{Token: token, Job: "j", Slice: "a", Alive: true}},
+		Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: []protocol.Slice{device("b")},
+			Found: []protocol.Found{{Token: token, Job: "j", Slice: "a", Alive: true}}},
 	})
 	a := w.n.Slices(w.now)[0]
 	same(t, "state", a.State, "unconfirmed")
@@ -149,7 +149,7 @@ func TestWhatIsOutstandingIsSentAgainAtBoot(t *testing.T) {
 	first, second := w.running(1, "a", 0, time.Minute), w.running(2, "b", 0, time.Minute)
 	w.step(exited(first, job.Done, 100))
 	w.step(exited(second, job.Done, 100))
-	w.step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: second, Job: "j", Range: job.Range{From: 0, To: 100}})
+	w.step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: second, Job: "j", Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 100}}})
 	w.restart()
 	same(t, "result", w.must(protocol.Result).Token, first)
 	same(t, "settle", w.must(protocol.Settle).Token, second)
@@ -171,36 +171,36 @@ func TestStuckUntilAPersonHasLooked(t *testing.T) {
 	later := w.lease(2, "a", time.Minute, 2*time.Minute)
 	w.step(ask(3, "a", 2*time.Minute, 3*time.Minute))
 	hold := w.must(protocol.Granted)
-	w.step(protocol.Message{Kind: protocol.Stuck, From: executor, Token: token, Text: "in state D"})
+	w.step(protocol.Message{Kind: protocol.Stuck, From: executor, Token: token, Body: &protocol.Reason{Text: "in state D"}})
 	w.recorded(protocol.Quarantined, protocol.SubjobEnded)
 	same(t, "withdrawn", w.must(protocol.Result).Token, later)
 	w.step(redeem(hold))
 	w.must(protocol.RedeemRefused)
-	w.step(protocol.Message{Kind: protocol.Stuck, From: executor, Token: token, Text: "in state D"})
+	w.step(protocol.Message{Kind: protocol.Stuck, From: executor, Token: token, Body: &protocol.Reason{Text: "in state D"}})
 	w.recorded()
 	w.restart()
 	w.inventory(protocol.Found{Token: token, Job: "j", Slice: "a", Stuck: true})
 	w.wait(time.Hour)
-	w.step(protocol.Message{Kind: protocol.Release, From: person, Request: "1", Slice: "a"})
+	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: "1", Slice: "a"}})
 	w.recorded(protocol.SubjobEnded, protocol.QuarantineLifted)
 	same(t, "outcome", w.result().Outcome, job.Lost)
 	w.step(ask(4, "a", time.Hour, 2*time.Hour))
 	w.must(protocol.Granted)
-	w.step(protocol.Message{Kind: protocol.Release, From: person, Request: "2", Slice: "nowhere"})
-	same(t, "kind", errkind.Of(w.must(protocol.Reply).Err), errkind.NotFound)
+	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: "2", Slice: "nowhere"}})
+	same(t, "kind", errkind.Of(w.must(protocol.Reply).Body.(*protocol.Receipt).Err), errkind.NotFound)
 }
 
 func TestASnapshotFoldsToTheSameState(t *testing.T) {
 	w := booted(t)
 	first := w.running(1, "a", 0, time.Minute)
-	w.step(protocol.Message{Kind: protocol.Stuck, From: executor, Token: first})
+	w.step(protocol.Message{Kind: protocol.Stuck, From: executor, Token: first, Body: &protocol.Reason{}})
 	withdrawn := w.lease(2, "b", time.Minute, 2*time.Minute)
-	w.step(protocol.Message{Kind: protocol.Stop, From: zone, Token: withdrawn})
+	w.step(protocol.Message{Kind: protocol.Stop, From: zone, Token: withdrawn, Body: &protocol.Halt{}})
 	cut := w.running(3, "b", 0, 90*time.Second) // sold over what the withdrawn lease had
 	w.step(reserve("1", protocol.Reservation{Kind: protocol.ForReclaim, Slice: "b", Start: at(80 * time.Second), End: quantity.Never, Truncate: true}))
 	same(t, "cut", w.last[1].Token, cut)
 	w.step(reserve("2", protocol.Reservation{Kind: protocol.ForServing, Start: w.now, End: at(time.Hour), Every: 24 * time.Hour}))
-	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Request: "3", Reservation: &protocol.Reservation{ID: 3}})
+	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: "3", Reservation: &protocol.Reservation{ID: 3}}})
 	n := New(w.cfg)
 	for _, f := range capture.All(w.n) {
 		n.Apply(f)

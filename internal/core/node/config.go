@@ -4,12 +4,16 @@ import (
 	"errors"
 	"time"
 
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/floor"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/search"
 )
 
 // MaxNumber bounds a node's number. The lower 40 bits of a token's sequence count, the others hold the number.
-const MaxNumber = 1<<16 - 1
+const MaxNumber = 1<<24 - 1
 
 // What is above the counts in a token's sequence and in a reservation's id is the node's number.
 const (
@@ -31,6 +35,8 @@ type Config struct {
 	// Number tells the nodes of a zone apart in their tokens: of two nodes with different numbers none are the same. From 0,
 	// which is right for a node alone, to MaxNumber.
 	Number int
+	// Rack and Block that it stands in; empty: in none that another node is in. It says so with each of its slices.
+	Rack, Block string
 	// Horizon is how far ahead gaps are looked for and a lease may start. Default 1 h.
 	Horizon time.Duration
 	// GrantTTL is how long a hold stands by the node's own clock. Default 200 ms (SYSTEMS 3.2).
@@ -50,6 +56,14 @@ type Config struct {
 	Refresh time.Duration
 	// PastTolerance is how long ago a person's reservation may start, for calls that took their time. Default 1 min.
 	PastTolerance time.Duration
+	// Search has tickets ask the node for places (mechanism laminar), checked; nil: none do.
+	Search *search.Config
+	// Gates that are told what slices there are; none: one.
+	Gates protocol.Gates
+	// Market is that of the node's own floor, where jobs that wait negotiate (mechanism laminar): its policy and terms; nil: there is none.
+	Market *floor.Config
+	// Airlock is where the lines of the host's memory are; its own defaults.
+	Airlock airlock.Config
 	// MaxReservations bounds how many reservations one slice may have, leases apart. Default 256.
 	MaxReservations int
 }
@@ -97,9 +111,16 @@ func (c Config) Validate() error {
 	} {
 		problem(d.value < 0, "node: %s is %v; it can't be negative", d.name, d.value)
 	}
+	if c.Search != nil {
+		_, known := c.Search.Index(c.Zone)
+		problem(!known, "node: zone %q is none of those in which tickets search", c.Zone)
+	}
 	problem(c.Number < 0 || c.Number > MaxNumber, "node: Number is %d; it must be within 0 and %d", c.Number, MaxNumber)
 	problem(c.MaxReservations < 0 || c.MaxReservations > maxReservations,
 		"node: MaxReservations is %d; it must be within 1 and %d, or 0 for the default", c.MaxReservations, maxReservations)
+	if err := c.Airlock.WithDefaults().Validate(); err != nil {
+		problems = append(problems, err)
+	}
 	if len(problems) == 0 {
 		return nil
 	}

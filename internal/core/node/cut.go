@@ -25,7 +25,7 @@ func (n *Node) cuts(now quantity.Instant, s *slice, r *protocol.Reservation) (li
 		if !hit {
 			continue
 		}
-		if !l.issued {
+		if !l.issued() {
 			list = append(list, cut{l, o.Start, true})
 			continue
 		}
@@ -80,7 +80,7 @@ func (n *Node) Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut,
 			}
 			list = append(list, status.Cut{
 				Job: c.lease.job, Token: c.lease.token, Slice: c.lease.slice, Slices: 1 + len(c.lease.also), Range: c.lease.rng, Started: c.lease.at,
-				End: c.lease.end, At: c.end, Withdrawn: c.withdrawn || c.lease.at == 0,
+				End: c.lease.end, At: c.end, Withdrawn: c.withdrawn || !c.lease.seen(),
 			})
 		}
 	}

@@ -12,11 +12,11 @@ import (
 // TestEveryDurableFieldMovesTheDigest: facts that lose one would fold to what looks like the same state.
 func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	l := &lease{}
-	digesttest.EveryField(t, l, l.hash, "spec", "issued", "fresh", "stopping", "retry", "slot", "stirred", "pending", "gone")
+	digesttest.EveryField(t, l, l.hash, "phase", "stand", "spec", "why", "fresh", "retry", "slot", "stirred", "pending", "sum")
 	r := &protocol.Reservation{}
 	digesttest.EveryField(t, r, func() uint64 { return reservationHash(r) })
 	s := &slice{}
-	digesttest.EveryField(t, s, s.quarantineHash, "quarantined", "time", "known", "desc", "foreign", "dirty", "shown", "renew", "renewing", "passing")
+	digesttest.EveryField(t, s, s.quarantineHash, "quarantined", "time", "known", "desc", "foreign", "dirty", "shown", "renew", "renewing", "passing", "place")
 	n := New(Config{ID: "n", Zone: "z"})
 	if n.Digest() == New(Config{ID: "m", Zone: "z"}).Digest() {
 		t.Error("two nodes without facts look alike")
@@ -33,9 +33,10 @@ func BenchmarkSubjob(b *testing.B) {
 	n := New(Config{ID: "n", Zone: "z"})
 	var out protocol.Out
 	n.Recover(t0, &out)
-	inventory := protocol.Message{Kind: protocol.Inventory, From: executor}
+	stock := &protocol.Stock{}
+	inventory := protocol.Message{Kind: protocol.Inventory, From: executor, Body: stock}
 	for i := range 8 {
-		inventory.Slices = append(inventory.Slices, device(job.SliceID(rune('a'+i))))
+		stock.Slices = append(stock.Slices, device(job.SliceID(rune('a'+i))))
 	}
 	n.Step(t0, inventory, &out)
 	now, id := t0, uint64(0)
@@ -49,13 +50,13 @@ func BenchmarkSubjob(b *testing.B) {
 		now = now.Add(time.Minute)
 		id++
 		a := ask(id, "c", 0, 0)
-		a.Start, a.End = now, now.Add(time.Minute)
+		a.Body.(*protocol.Asking).Start, a.Body.(*protocol.Asking).End = now, now.Add(time.Minute)
 		step(a)
 		g := out.Effects[0]
 		step(redeem(g))
-		step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, At: now})
-		step(protocol.Message{Kind: protocol.Exited, From: executor, Token: g.Token, Result: result})
-		step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: g.Token, Job: "j", Range: job.Range{From: 0, To: 100}})
+		step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, Body: &protocol.Beginning{At: now}})
+		step(protocol.Message{Kind: protocol.Exited, From: executor, Token: g.Token, Body: &protocol.Conclusion{Result: result}})
+		step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: g.Token, Job: "j", Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 100}}})
 		step(protocol.Message{Kind: protocol.Settled, From: executor, Token: g.Token})
 		step(protocol.Message{Kind: protocol.Tick})
 	}

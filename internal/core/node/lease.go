@@ -15,6 +15,9 @@ func (n *Node) begin(now quantity.Instant, l *lease, out *protocol.Out) (over bo
 	if n.ailing != "" {
 		why = "the node was in trouble: " + n.ailing
 	}
+	if n.memory.short {
+		why = shortOfMemory
+	}
 	n.each(l.slice, l.also, func(s *slice) {
 		if s.foreign {
 			why = "a process that is not ours holds " + string(s.id)
@@ -36,7 +39,7 @@ func (n *Node) begin(now quantity.Instant, l *lease, out *protocol.Out) (over bo
 		n.end(now, l, ownResult(now, l, job.Stopped, "not started within its window: "+why), true, out)
 		return true
 	case why == "":
-		l.issued = true
+		n.turn(l, issued)
 		n.outstanding(now, l, out)
 	}
 	return false
@@ -55,30 +58,30 @@ func ownResult(now quantity.Instant, l *lease, o job.Outcome, detail string) *jo
 }
 
 // startedNow: the process runs.
-func (n *Node) startedNow(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (n *Node) startedNow(now quantity.Instant, in *protocol.Message, b *protocol.Beginning, out *protocol.Out) {
 	l := n.lease(in.Token)
 	switch {
 	case l == nil: // no lease stands for it: it may not run
-		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: in.Token, Job: in.Job, Text: "no lease stands for it"})
-	case !l.ended() && l.issued:
-		n.markStarted(now, l, in.At, out)
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: in.Token, Job: in.Job, Body: &protocol.Halt{Text: "no lease stands for it"}})
+	case l.issued():
+		n.markStarted(now, l, b.At, out)
 	}
 }
 
 func (n *Node) markStarted(now quantity.Instant, l *lease, at quantity.Instant, out *protocol.Out) {
-	if l.started {
+	if l.seen() {
 		return
 	}
 	if at == 0 {
 		at = now
 	}
 	n.fact(out, protocol.Fact{Kind: protocol.SubjobStarted, Token: l.token, Job: l.job, At: at})
-	n.send(out, protocol.Message{Kind: protocol.Running, To: l.home(), Token: l.token, Job: l.job, Slice: l.slice, At: at})
+	n.send(out, protocol.Message{Kind: protocol.Running, To: l.home(), Token: l.token, Job: l.job, Body: out.Beginning(protocol.Beginning{Slice: l.slice, At: at})})
 	n.outstanding(now, l, out)
 }
 
 // exited: the process tree is confirmed gone.
-func (n *Node) exited(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (n *Node) exited(now quantity.Instant, in *protocol.Message, c *protocol.Conclusion, out *protocol.Out) {
 	l := n.lease(in.Token)
 	if l == nil {
 		if i := slices.IndexFunc(n.strays, func(s stray) bool { return s.token == in.Token }); i >= 0 {
@@ -87,8 +90,8 @@ func (n *Node) exited(now quantity.Instant, in *protocol.Message, out *protocol.
 		}
 		return
 	}
-	if l.issued && !l.ended() {
-		n.end(now, l, checked(now, l, in.Result), false, out)
+	if l.issued() {
+		n.end(now, l, l.excused(checked(now, l, c.Result)), false, out)
 	}
 }
 
@@ -108,19 +111,19 @@ func checked(now quantity.Instant, l *lease, r *job.Result) *job.Result {
 
 // discard lets the executor put away the directories of a subjob that counts for nothing.
 func (n *Node) discard(t job.Token, id job.ID, out *protocol.Out) {
-	n.send(out, protocol.Message{Kind: protocol.Settle, To: n.executor(), Token: t, Job: id})
+	n.send(out, protocol.Message{Kind: protocol.Settle, To: n.executor(), Token: t, Job: id, Body: &protocol.Settlement{}})
 }
 
 // acknowledged: the home has the result; what it committed decides where the output goes.
-func (n *Node) acknowledged(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (n *Node) acknowledged(now quantity.Instant, in *protocol.Message, a *protocol.Acknowledgement, out *protocol.Out) {
 	l := n.lease(in.Token)
-	if l == nil && !in.Range.Empty() { // nothing of it is left here: it was published before
+	if l == nil && !a.Range.Empty() { // nothing of it is left here: it was published before
 		n.sendPublished(in.From, in.Token, in.Job, out)
 	}
-	if l == nil || !l.ended() || l.settled || l.job != in.Job {
+	if l == nil || !l.ended() || l.settled() || l.job != in.Job {
 		return
 	}
-	n.fact(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.token, Job: l.job, Range: in.Range})
+	n.fact(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.token, Job: l.job, Range: a.Range})
 	if l.bare { // there are no directories
 		n.gone(l, out)
 		return
@@ -130,7 +133,7 @@ func (n *Node) acknowledged(now quantity.Instant, in *protocol.Message, out *pro
 
 // settled: the directories are where they belong.
 func (n *Node) settled(in *protocol.Message, out *protocol.Out) {
-	if l := n.lease(in.Token); l != nil && l.settled {
+	if l := n.lease(in.Token); l != nil && l.settled() {
 		n.gone(l, out)
 	}
 }
@@ -150,8 +153,8 @@ func (n *Node) sendPublished(to protocol.Address, t job.Token, id job.ID, out *p
 
 // stop ends a lease because its home asks. One that was not started ends here; a running one is stopped by the executor
 // and ends when it is confirmed gone.
-func (n *Node) stop(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	if l := n.lease(in.Token); in.Flag && l != nil && l.issued {
+func (n *Node) stop(now quantity.Instant, in *protocol.Message, h *protocol.Halt, out *protocol.Out) {
+	if l := n.lease(in.Token); h.Unbegun && l != nil && l.issued() {
 		return // it has begun, and was only to be withdrawn if it had not
 	}
 	n.dropGrant(in.Token) // the Redeem that is under way is not to be honoured any more
@@ -159,74 +162,75 @@ func (n *Node) stop(now quantity.Instant, in *protocol.Message, out *protocol.Ou
 	if l == nil || l.ended() {
 		return
 	}
-	why := in.Text
+	why := h.Text
 	if why == "" {
 		why = "stopped by its home"
 	}
-	if !l.issued {
+	if !l.issued() {
 		n.end(now, l, ownResult(now, l, job.Stopped, why), true, out)
 		return
 	}
-	first := l.stopping == ""
-	l.stopping = why
-	if first && l.started {
+	first := !l.unwanted()
+	n.turn(l, halted)
+	l.why = why
+	if first && l.seen() {
 		n.outstanding(now, l, out)
 	}
 }
 
 // extend moves a lease's end, if the time is free.
-func (n *Node) extend(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (n *Node) extend(now quantity.Instant, in *protocol.Message, e *protocol.Extension, out *protocol.Out) {
 	l := n.lease(in.Token)
 	why := ""
 	switch {
 	case l == nil || l.job != in.Job || l.ended():
 		why = "there is no running lease of this token"
-	case l.end == in.End && l.rng == in.Range: // asked again
-		n.sendExtended(l, in, out)
+	case l.end == e.End && l.rng == e.Range: // asked again
+		n.sendExtended(l, in, e, out)
 		return
 	case now >= l.end:
 		why = "the lease is over"
-	case in.End <= l.end:
+	case e.End <= l.end:
 		why = "the lease ends at " + clock(l.end) + ", which is not earlier"
-	case in.Range.From != l.rng.From || in.Range.To < l.rng.To:
+	case e.Range.From != l.rng.From || e.Range.To < l.rng.To:
 		why = "it does not go on from " + l.rng.String()
-	case l.stuck || l.stopping != "":
+	case l.stuck() || l.unwanted():
 		why = "it is being stopped"
 	default:
 		n.each(l.slice, l.also, func(s *slice) {
 			if w, ok := n.usable(s); !ok {
 				why = w
-			} else if r, ok := s.time.Free(now, l.end, in.End, l.job); !ok {
+			} else if r, ok := s.time.Free(now, l.end, e.End, l.job); !ok {
 				why = describe(&r)
 			}
 		})
 	}
 	if why != "" {
-		n.refuse(in, why, out)
+		n.refuse(in, e.Ask, e.Slice, nil, why, out)
 		return
 	}
 	from := l.end
-	n.fact(out, protocol.Fact{Kind: protocol.LeaseExtended, Token: l.token, Job: l.job, Range: in.Range, End: in.End})
+	n.fact(out, protocol.Fact{Kind: protocol.LeaseExtended, Token: l.token, Job: l.job, Range: e.Range, End: e.End})
 	n.each(l.slice, l.also, func(s *slice) { n.withdrawOwn(s, l.job, from, l.end, out) })
-	if l.issued {
+	if l.issued() {
 		n.sendDeadline(l, out)
 	}
-	n.sendExtended(l, in, out)
+	n.sendExtended(l, in, e, out)
 }
 
-func (n *Node) sendExtended(l *lease, in *protocol.Message, out *protocol.Out) {
-	n.send(out, protocol.Message{Kind: protocol.Extended, To: in.From, Ask: in.Ask, Token: l.token, Job: l.job, Slice: l.slice, Range: l.rng, End: l.end})
+func (n *Node) sendExtended(l *lease, in *protocol.Message, e *protocol.Extension, out *protocol.Out) {
+	n.send(out, protocol.Message{Kind: protocol.Extended, To: in.From, Body: &protocol.Extension{Ask: e.Ask, Slice: l.slice, Range: l.rng, End: l.end}, Token: l.token, Job: l.job})
 }
 
 func (n *Node) sendDeadline(l *lease, out *protocol.Out) {
-	n.send(out, protocol.Message{Kind: protocol.Deadline, To: n.executor(), Token: l.token, Job: l.job, End: l.end, Range: l.rng, Text: l.cut})
+	n.send(out, protocol.Message{Kind: protocol.Deadline, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Shift{End: l.end, Range: l.rng, Text: l.cut}})
 }
 
 // report passes a running subjob's progress on to its home.
-func (n *Node) report(in *protocol.Message, out *protocol.Out) {
-	if l := n.lease(in.Token); l != nil && l.started && !l.ended() {
+func (n *Node) report(in *protocol.Message, o *protocol.Observation, out *protocol.Out) {
+	if l := n.lease(in.Token); l != nil && l.seen() && !l.ended() {
 		n.send(out, protocol.Message{
-			Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Slice: l.slice, Progress: in.Progress, Demand: in.Demand, At: in.At,
+			Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Body: &protocol.Observation{Slice: l.slice, Progress: o.Progress, Demand: o.Demand, At: o.At},
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/floor"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
@@ -45,21 +46,31 @@ type Node struct {
 	// in no order.
 	byID     map[job.SliceID]*slice
 	reserved map[uint64]*slice
-	ofJob    map[job.ID][]*lease
+	ofJob    map[job.ID]some
 
 	// Soft state.
 	booted, confirmed bool
 	inventory         []protocol.Slice
-	grants            []*grant // sorted by token, which is also the order of expiry
+	grants            []*grant // sorted by token, which is also the order of expiry as long as gangs is 0
+	gangs             int      // holds for members of gangs
+	spent             []*grant // holds that stand no more, for the next ones
 	asked             map[question]*grant
 	strays            []stray
 	ailing            string             // why it can start nothing, empty if it can
+	memory            memory             // of its host
 	answers           []protocol.Message // recent replies to persons
 	seq               uint64             // the last token given out in this epoch
 	views             uint64             // the last view's version, within this epoch
 	wake              quantity.Instant   // the earliest Tick that is asked for, 0 if none
 	refresh           quantity.Instant   // when everything is offered again
+	found             *slice             // the slice that was looked up last; nil: none
 	agenda
+	// probes of tickets; nil where none search. prompt: what has changed is offered at once.
+	probes *probes
+	prompt bool
+	// market is where jobs that wait negotiate for the node's time; nil where they do not. trades is when it is to look again.
+	market *floor.Floor
+	trades quantity.Instant
 	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
 	pass func(now quantity.Instant, out *protocol.Out)
 }
@@ -83,31 +94,28 @@ type lease struct {
 	start, end quantity.Instant
 	demand     trp.Vector
 	plan       protocol.Plan
+	rank       protocol.Rank
 
-	started  bool
-	at       quantity.Instant // when it started
-	cut      string           // why its end was moved closer, empty if it was not
-	stuck    bool             // processes remain that can't be ended
-	result   *job.Result      // set when it has ended
-	bare     bool             // it ended without anything having been given to the executor
-	settled  bool             // the home has the result
-	settling job.Range        // what the home committed
+	// phase is what it is doing, as far as it lasts.
+	phase phase
+	at    quantity.Instant // when it was seen to run, 0 if it was not
+	cut   string           // why its end was moved closer, empty if it was not
+	ending
 
 	// Soft. The spec is needed for Start alone, and a boot never starts what an earlier one has not.
-	spec     *job.Spec
-	issued   bool             // Start has been sent
-	stopping string           // why it is being stopped
-	fresh    bool             // it ended in this boot
-	retry    quantity.Instant // when the outstanding effect is sent again; 0 if none is
+	spec  *job.Spec
+	why   string           // its home wants it gone, or its node does; empty if not
+	stand stand            // what Airlock has done to it
+	fresh bool             // it ended in this boot
+	retry quantity.Instant // when the outstanding effect is sent again; 0 if none is
 
-	// Of the indexes: its alarm, whether that is to be set again, whether it waits to begin, and whether it is gone.
+	sum uint64 // its part of the digest
+
+	// Of the indexes: its alarm, whether that is to be set again, and whether it waits to begin.
 	slot    int
 	stirred dirty.Mark
 	pending bool
-	gone    bool
 }
-
-func (l *lease) ended() bool { return l.result != nil }
 
 // reservationID is a lease's or hold's id in the timelines of its slices: the top bit keeps it apart from reservations,
 // which are counted up from 1.
@@ -135,6 +143,7 @@ type slice struct {
 	renew   quantity.Instant    // when gaps from beyond the horizon come into sight; 0 if there are none
 
 	renewing, passing int // its alarms
+	place             int // among the slices, as the rooms that probes ask know it
 }
 
 // grant is a hold: soft, fenced by the epoch of its token.
@@ -148,6 +157,12 @@ type grant struct {
 	start, end quantity.Instant
 	expiry     quantity.Instant
 	takes      bool // it takes over the job's own place
+	gang       bool // it is for a member of a gang, and stands longer than others
+	// searched: a ticket has found it.
+	searched bool
+	ticket   ticket
+	// unasked: it was won here.
+	unasked bool
 }
 
 // stray is a subjob found alive at boot that no lease stands for.
@@ -160,22 +175,29 @@ type stray struct {
 func New(cfg Config) *Node {
 	err := cfg.Validate()
 	invariant.Check(err == nil, "node: New with a configuration that was not validated: %v", err)
-	return &Node{
-		cfg:    cfg.withDefaults(),
+	n := &Node{
+		cfg: cfg.withDefaults(), probes: newProbes(cfg.Search, cfg.Zone),
 		self:   protocol.Address{Role: protocol.Node, ID: string(cfg.ID)},
-		leases: map[job.Token]*lease{}, byID: map[job.SliceID]*slice{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID][]*lease{}, asked: map[question]*grant{},
+		leases: map[job.Token]*lease{}, byID: map[job.SliceID]*slice{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID]some{}, asked: map[question]*grant{},
 	}
+	n.openMarket()
+	return n
 }
 
 // lease returns the lease of a token, nil if there is none.
 func (n *Node) lease(t job.Token) *lease { return n.leases[t] }
 
 // slice returns the record of a slice, nil if nothing is known of it.
-func (n *Node) slice(id job.SliceID) *slice { return n.byID[id] }
+func (n *Node) slice(id job.SliceID) *slice {
+	if n.found == nil || n.found.id != id {
+		n.found = n.byID[id]
+	}
+	return n.found
+}
 
 // record returns the record of a slice and makes it if there is none.
 func (n *Node) record(id job.SliceID) *slice {
-	s := n.byID[id]
+	s := n.slice(id)
 	if s == nil {
 		s = &slice{id: id, desc: protocol.Slice{ID: id}}
 		i, _ := slices.BinarySearchFunc(n.slices, id, func(s *slice, id job.SliceID) int { return cmp.Compare(s.id, id) })
@@ -201,6 +223,8 @@ func (n *Node) usable(s *slice) (why string, ok bool) {
 		return "the slice is not in the inventory of this boot", false
 	case s.quarantined:
 		return "quarantined: " + s.quarantine, false
+	case n.memory.short:
+		return shortOfMemory, false
 	case n.ailing != "":
 		return "the node is in trouble: " + n.ailing, false
 	}

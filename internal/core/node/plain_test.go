@@ -38,7 +38,7 @@ func (n *Node) plainDrive(now quantity.Instant, out *protocol.Out) {
 	for again := true; again; {
 		again = false
 		for _, l := range n.byToken() {
-			if !l.issued && !l.ended() && l.start <= now && n.begin(now, l, out) {
+			if l.phase == leaseSold && l.start <= now && n.begin(now, l, out) {
 				again = true
 			}
 		}
@@ -72,7 +72,7 @@ func (n *Node) plainOffer(now quantity.Instant, out *protocol.Out) {
 		n.views++
 		v.Version, s.shown = n.views, v
 		n.send(out, protocol.Message{
-			Kind: protocol.Offer, To: protocol.Address{Role: protocol.Zone, ID: string(n.cfg.Zone)}, Epoch: n.epoch, Slice: s.id, View: v,
+			Kind: protocol.Offer, To: protocol.Address{Role: protocol.Zone, ID: string(n.cfg.Zone)}, Epoch: n.epoch, Body: v,
 		})
 	}
 }
@@ -84,15 +84,15 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 			next = min(next, at)
 		}
 	}
-	if len(n.grants) > 0 {
-		due(n.grants[0].expiry)
+	for _, g := range n.grants {
+		due(g.expiry)
 	}
 	for _, l := range n.byToken() {
 		switch {
 		case l.retry != 0:
 			due(l.retry)
-		case l.ended() || l.stuck || !n.confirmed:
-		case l.issued:
+		case l.ended() || l.stuck() || !n.confirmed:
+		case l.issued():
 			due(l.end.Add(n.cfg.Overdue))
 		case l.start > now:
 			due(l.start)
@@ -104,11 +104,12 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 		due(s.renew)
 	}
 	due(n.refresh)
+	due(n.memory.due)
 	if next == quantity.Never || n.wake > now && n.wake <= next {
 		return
 	}
 	n.wake = next
-	n.send(out, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, At: next})
+	n.send(out, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: &protocol.Moment{At: next}})
 }
 
 // agree holds a step of the node against that of the plain one.
@@ -156,8 +157,8 @@ func (w *world) indexed() {
 		w.Fatalf("%d jobs have leases, the index has %d", len(of), len(n.ofJob))
 	}
 	for id, list := range n.ofJob {
-		for _, l := range list {
-			if of[id]--; l.gone || l.job != id {
+		for l := range list.all {
+			if of[id]--; l.phase == leaseGone || l.job != id {
 				w.Fatalf("job %s has a lease %v in the index, which is gone or of job %s", id, l.token, l.job)
 			}
 		}

@@ -19,11 +19,12 @@ const remembered = 64
 // request carries out what a person (or, for a rigid job's place, the zone) asks, once for each request id.
 func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if in.From.Role == protocol.Zone {
-		n.reserveRigid(now, in, out)
+		n.reserveRigid(now, in, in.Body.(*protocol.Booking), out)
 		return
 	}
+	request := in.Body.(protocol.Requested).RequestID()
 	if i := slices.IndexFunc(n.answers, func(m protocol.Message) bool {
-		return in.Request != "" && m.Request == in.Request && m.To == in.From
+		return request != "" && m.Body.(*protocol.Receipt).Request == request && m.To == in.From
 	}); i >= 0 {
 		n.send(out, n.answers[i])
 		return
@@ -33,13 +34,13 @@ func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol
 	var err error
 	switch in.Kind {
 	case protocol.Reserve:
-		made, err = n.reserve(now, in, out)
+		made, err = n.reserve(now, in.Body.(*protocol.Booking), out)
 	case protocol.Unreserve:
-		err = n.unreserve(in, out)
+		err = n.unreserve(in.Body.(*protocol.Booking), out)
 	default:
-		text, err = n.release(now, in, out)
+		text, err = n.release(now, in.Body.(*protocol.Clearance), out)
 	}
-	reply := protocol.Message{Kind: protocol.Reply, To: in.From, Request: in.Request, Text: text, Made: made, Err: err}
+	reply := protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: request, Text: text, Made: made, Err: err}}
 	n.send(out, reply)
 	if err != nil {
 		return // what failed may be tried again
@@ -53,11 +54,11 @@ func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol
 // reserve takes time off the market for somebody who is not a job of ours. The answer lists the reservations, with what else
 // stands at their time. What is there already with the same content is answered again, so that a call repeated after a
 // restart takes nothing twice.
-func (n *Node) reserve(now quantity.Instant, in *protocol.Message, out *protocol.Out) ([]protocol.Made, error) {
-	if in.Reservation == nil {
+func (n *Node) reserve(now quantity.Instant, b *protocol.Booking, out *protocol.Out) ([]protocol.Made, error) {
+	if b.Reservation == nil {
 		return nil, errkind.Errorf(errkind.Invalid, "reserve: the call has no reservation; say kind, start and end")
 	}
-	r := *in.Reservation
+	r := *b.Reservation
 	if r.Start == 0 {
 		r.Start = now
 	}
@@ -213,11 +214,11 @@ func (n *Node) make(r protocol.Reservation, out *protocol.Out) uint64 {
 }
 
 // unreserve withdraws a reservation.
-func (n *Node) unreserve(in *protocol.Message, out *protocol.Out) error {
-	if in.Reservation == nil || in.Reservation.ID == 0 {
+func (n *Node) unreserve(b *protocol.Booking, out *protocol.Out) error {
+	if b.Reservation == nil || b.Reservation.ID == 0 {
 		return errkind.Errorf(errkind.Invalid, "unreserve: the call names no reservation; give its id")
 	}
-	if _, s := n.reservation(in.Reservation.ID); s == nil {
+	if _, s := n.reservation(b.Reservation.ID); s == nil {
 		var ids []string
 		for _, s := range n.slices {
 			for _, r := range s.time.Closed() {
@@ -230,17 +231,17 @@ func (n *Node) unreserve(in *protocol.Message, out *protocol.Out) error {
 		if len(ids) > 0 {
 			there = "there are " + strings.Join(ids, ", ")
 		}
-		return errkind.Errorf(errkind.NotFound, "unreserve: node %s has no reservation %d; %s", n.cfg.ID, in.Reservation.ID, there)
+		return errkind.Errorf(errkind.NotFound, "unreserve: node %s has no reservation %d; %s", n.cfg.ID, b.Reservation.ID, there)
 	}
-	n.fact(out, protocol.Fact{Kind: protocol.ReservationGone, Reservation: &protocol.Reservation{ID: in.Reservation.ID}})
+	n.fact(out, protocol.Fact{Kind: protocol.ReservationGone, Reservation: &protocol.Reservation{ID: b.Reservation.ID}})
 	return nil
 }
 
 // release lifts a quarantine after a person has looked. A subjob that was stuck there counts as gone from then on.
-func (n *Node) release(now quantity.Instant, in *protocol.Message, out *protocol.Out) (string, error) {
-	s := n.slice(in.Slice)
-	if in.Slice == "" || s == nil || !s.known && !s.quarantined {
-		_, err := n.targets(in.Slice)
+func (n *Node) release(now quantity.Instant, c *protocol.Clearance, out *protocol.Out) (string, error) {
+	s := n.slice(c.Slice)
+	if c.Slice == "" || s == nil || !s.known && !s.quarantined {
+		_, err := n.targets(c.Slice)
 		if err == nil {
 			err = errkind.Errorf(errkind.Invalid, "name one slice")
 		}
@@ -250,7 +251,7 @@ func (n *Node) release(now quantity.Instant, in *protocol.Message, out *protocol
 		return string(s.id) + " is not quarantined", nil
 	}
 	for _, l := range n.leasesOn(s) {
-		if l.stuck {
+		if l.stuck() {
 			n.end(now, l, ownResult(now, l, job.Lost, "its processes could not be ended; a person released "+string(s.id)), false, out)
 		}
 	}
@@ -260,10 +261,10 @@ func (n *Node) release(now quantity.Instant, in *protocol.Message, out *protocol
 
 // reserveRigid keeps a place for the head rigid job, or withdraws it. A job has one place on a slice at a time: a newer
 // one replaces what it overlaps. The zone is not answered but sees it in the Offer that follows.
-func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, b *protocol.Booking, out *protocol.Out) {
 	r := protocol.Reservation{}
-	if in.Reservation != nil {
-		r = *in.Reservation
+	if b.Reservation != nil {
+		r = *b.Reservation
 	}
 	if in.Kind != protocol.Reserve {
 		q, s := n.reservation(r.ID)
@@ -277,10 +278,9 @@ func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, out *pro
 		return
 	}
 	if r.Slice == "" {
-		r.Slice = in.Slice
+		r.Slice = b.Slice
 	}
 	r = protocol.Reservation{Kind: protocol.ForRigid, Slice: r.Slice, Start: r.Start, End: r.End, Job: in.Job, Source: r.Source}
-	in.Slice = r.Slice
 	s := n.slice(r.Slice)
 	why := ""
 	switch {
@@ -303,7 +303,7 @@ func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, out *pro
 		}
 	}
 	if why != "" {
-		n.refuse(in, why, out)
+		n.refuse(in, b.Ask, r.Slice, nil, why, out)
 		return
 	}
 	n.withdrawOwn(s, r.Job, r.Start, r.End, out)

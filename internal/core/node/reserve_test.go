@@ -15,7 +15,7 @@ import (
 // told is what an answer says of reservations.
 func told(m protocol.Message) string {
 	var words []string
-	for _, r := range m.Made {
+	for _, r := range m.Body.(*protocol.Receipt).Made {
 		words = append(words, fmt.Sprint(r.ID))
 		if r.Stood {
 			words = append(words, "stood")
@@ -100,11 +100,11 @@ func TestReserveAndWithdraw(t *testing.T) {
 	// Another one over the same time; withdrawing one leaves the other.
 	w.step(reserve("2", protocol.Reservation{Kind: protocol.ForOwner, Slice: "a", Start: at(30 * time.Second), End: at(90 * time.Second)}))
 	same(t, "id", told(w.must(protocol.Reply)), "3 over 1")
-	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Request: "3", Reservation: &protocol.Reservation{ID: 3}})
+	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: "3", Reservation: &protocol.Reservation{ID: 3}}})
 	w.recorded(protocol.ReservationGone)
 	same(t, "gap ends", w.gaps("a")[0].End, at(time.Minute))
-	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Request: "4", Reservation: &protocol.Reservation{ID: 3}})
-	err := w.must(protocol.Reply).Err
+	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: "4", Reservation: &protocol.Reservation{ID: 3}}})
+	err := w.must(protocol.Reply).Body.(*protocol.Receipt).Err
 	same(t, "kind", errkind.Of(err), errkind.NotFound)
 	if !strings.Contains(err.Error(), "1 (maintenance on a), 2 (maintenance on b)") {
 		t.Errorf("error %q does not list what there is", err)
@@ -133,7 +133,7 @@ func TestReservationsThatAreRefusedSayEverything(t *testing.T) {
 			w := booted(t)
 			w.step(reserve("1", c.r))
 			w.recorded()
-			err := w.must(protocol.Reply).Err
+			err := w.must(protocol.Reply).Body.(*protocol.Receipt).Err
 			same(t, "kind", errkind.Of(err), c.kind)
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
@@ -149,13 +149,16 @@ func TestReservationsThatAreRefusedSayEverything(t *testing.T) {
 		w.step(reserve("1", protocol.Reservation{Kind: protocol.ForDrain, Slice: "a", Start: at(1), End: quantity.Never}))
 		w.step(reserve("2", protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(2), End: quantity.Never}))
 		w.recorded()
-		same(t, "kind", errkind.Of(w.must(protocol.Reply).Err), errkind.Exhausted)
+		same(t, "kind", errkind.Of(w.must(protocol.Reply).Body.(*protocol.Receipt).Err), errkind.Exhausted)
 	})
 	t.Run("nothing", func(t *testing.T) {
 		w := booted(t)
-		for _, k := range []protocol.Kind{protocol.Reserve, protocol.Unreserve, protocol.Release} {
-			w.step(protocol.Message{Kind: k, From: person})
-			same(t, "kind", errkind.Of(w.must(protocol.Reply).Err), errkind.Invalid)
+		for _, m := range []protocol.Message{
+			{Kind: protocol.Reserve, Body: &protocol.Booking{}}, {Kind: protocol.Unreserve, Body: &protocol.Booking{}}, {Kind: protocol.Release, Body: &protocol.Clearance{}},
+		} {
+			m.From = person
+			w.step(m)
+			same(t, "kind", errkind.Of(w.must(protocol.Reply).Body.(*protocol.Receipt).Err), errkind.Invalid)
 		}
 	})
 }
@@ -187,11 +190,11 @@ func TestAReservationThatMayCut(t *testing.T) {
 	w.step(reserve("1", r))
 	w.recorded(protocol.ReservationMade, protocol.Truncated, protocol.SubjobEnded)
 	d := w.must(protocol.Deadline)
-	same(t, "deadline", d.End, at(40*time.Second))
-	same(t, "cause", d.Text, "time taken (reclaim) by the provider")
+	same(t, "deadline", d.Body.(*protocol.Shift).End, at(40*time.Second))
+	same(t, "cause", d.Body.(*protocol.Shift).Text, "time taken (reclaim) by the provider")
 	res := w.must(protocol.Result)
 	same(t, "withdrawn", res.Token, later)
-	same(t, "outcome", res.Result.Outcome, job.Stopped)
+	same(t, "outcome", res.Body.(*protocol.Conclusion).Result.Outcome, job.Stopped)
 	w.step(redeem(hold))
 	w.must(protocol.RedeemRefused)
 
@@ -199,14 +202,14 @@ func TestAReservationThatMayCut(t *testing.T) {
 	w.now = at(10 * time.Second)
 	now := protocol.Reservation{Kind: protocol.ForOwner, Slice: "a", Start: w.now, End: quantity.Never, Truncate: true}
 	w.step(reserve("2", now))
-	same(t, "deadline", w.must(protocol.Deadline).End, at(12*time.Second))
+	same(t, "deadline", w.must(protocol.Deadline).Body.(*protocol.Shift).End, at(12*time.Second))
 	w.now = at(11 * time.Second)
 	w.step(reserve("3", now))
 	w.recorded()
 	w.never(protocol.Deadline)
 	w.restart()
 	w.inventory(protocol.Found{Token: token, Job: "j", Slice: "a", Alive: true})
-	same(t, "deadline after a restart", w.must(protocol.Deadline).End, at(12*time.Second))
+	same(t, "deadline after a restart", w.must(protocol.Deadline).Body.(*protocol.Shift).End, at(12*time.Second))
 	same(t, "state", w.n.Slices(w.now)[0].State, "running")
 }
 
@@ -215,15 +218,15 @@ func TestServingHoursCutWhatReachesIntoThem(t *testing.T) {
 	token := w.running(1, "a", 0, 30*time.Minute)
 	r := protocol.Reservation{Kind: protocol.ForServing, Slice: "a", Start: at(-50 * time.Minute), End: at(-40 * time.Minute), Every: time.Hour, Truncate: true}
 	w.step(reserve("1", r))
-	same(t, "deadline", w.must(protocol.Deadline).End, at(10*time.Minute))
+	same(t, "deadline", w.must(protocol.Deadline).Body.(*protocol.Shift).End, at(10*time.Minute))
 	same(t, "gap", w.gaps("a")[0], protocol.Gap{Start: at(20 * time.Minute), End: at(70 * time.Minute), Until: protocol.ForServing})
 	w.step(exited(token, job.DeadlineKilled, 50))
-	w.step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: token, Job: "j"})
+	w.step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: token, Job: "j", Body: &protocol.Acknowledgement{}})
 	w.step(protocol.Message{Kind: protocol.Settled, From: executor, Token: token})
 	w.wait(0)
 	w.never(protocol.Offer)
 	for i := 0; i < 10 && w.sent(protocol.Offer) == nil; i++ { // looks again before what was seen is used up
-		w.wait(w.must(protocol.Wake).At.Sub(w.now))
+		w.wait(w.must(protocol.Wake).Body.(*protocol.Moment).At.Sub(w.now))
 	}
 	w.must(protocol.Offer)
 	if w.now > at(time.Hour) {
@@ -234,51 +237,51 @@ func TestServingHoursCutWhatReachesIntoThem(t *testing.T) {
 func TestARigidJobsPlace(t *testing.T) {
 	place := func(id uint64, name job.ID, from, to time.Duration) protocol.Message {
 		return protocol.Message{
-			Kind: protocol.Reserve, From: zone, Ask: id, Job: name, Slice: "a",
-			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(from), End: at(to), Job: name, Source: "backfill"},
+			Kind: protocol.Reserve, From: zone, Body: &protocol.Booking{Ask: id, Slice: "a",
+				Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(from), End: at(to), Job: name, Source: "backfill"}}, Job: name,
 		}
 	}
 	w := booted(t)
 	w.lease(1, "a", 0, time.Minute)
 	w.step(place(2, "big", 30*time.Second, 2*time.Minute))
 	w.recorded()
-	same(t, "refused", w.must(protocol.Refused).Ask, 2)
+	same(t, "refused", w.must(protocol.Refused).Body.(*protocol.Refusal).Ask, 2)
 	w.step(place(3, "big", time.Minute, 3*time.Minute))
 	w.recorded(protocol.ReservationMade)
 	w.step(place(3, "big", time.Minute, 3*time.Minute))
 	w.recorded()
 	w.must(protocol.Offer)
 	w.step(place(4, "other", 2*time.Minute, 4*time.Minute))
-	same(t, "another's place is in the way", w.must(protocol.Refused).Ask, 4)
+	same(t, "another's place is in the way", w.must(protocol.Refused).Body.(*protocol.Refusal).Ask, 4)
 	w.step(place(5, "big", 2*time.Minute, 4*time.Minute))
 	w.recorded(protocol.ReservationGone, protocol.ReservationMade) // moved
 	w.step(ask(6, "a", 2*time.Minute, 3*time.Minute))
 	w.must(protocol.Refused)
 
 	m := ask(7, "a", 2*time.Minute, 4*time.Minute)
-	m.Job, m.Reservation = "big", &protocol.Reservation{ID: 2}
+	m.Job, m.Body.(*protocol.Asking).Reservation = "big", &protocol.Reservation{ID: 2}
 	w.step(m)
 	w.must(protocol.Granted)
 	w.wait(time.Second) // lapsed: the place stands
 	w.step(ask(8, "a", 2*time.Minute, 3*time.Minute))
 	w.must(protocol.Refused)
-	m.Ask = 9
+	m.Body.(*protocol.Asking).Ask = 9
 	w.step(m)
 	w.step(redeem(w.must(protocol.Granted)))
 	w.recorded(protocol.LeaseMade, protocol.ReservationGone)
 
 	w.step(place(10, "big", 5*time.Minute, 6*time.Minute))
-	w.step(protocol.Message{Kind: protocol.Unreserve, From: zone, Reservation: &protocol.Reservation{ID: 3}})
+	w.step(protocol.Message{Kind: protocol.Unreserve, From: zone, Body: &protocol.Booking{Reservation: &protocol.Reservation{ID: 3}}})
 	w.recorded(protocol.ReservationGone)
 	w.never(protocol.Reply)
-	w.step(protocol.Message{Kind: protocol.Unreserve, From: zone, Reservation: &protocol.Reservation{ID: 3}})
+	w.step(protocol.Message{Kind: protocol.Unreserve, From: zone, Body: &protocol.Booking{Reservation: &protocol.Reservation{ID: 3}}})
 	w.recorded()
 	w.must(protocol.Offer) // whoever withdraws what is gone has an old view
 }
 
 func TestAForeignProcessHoldsTheSlice(t *testing.T) {
 	foreign := func(there bool) protocol.Message {
-		return protocol.Message{Kind: protocol.Foreign, From: executor, Slice: "a", Flag: there, Text: "pid 7"}
+		return protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: "a", Present: there, Text: "pid 7"}}
 	}
 	w := booted(t)
 	token := w.lease(1, "a", time.Minute, 2*time.Minute)
@@ -299,12 +302,12 @@ func TestAPlaceThatALeaseIsExtendedOverIsUsedUp(t *testing.T) {
 	w := booted(t)
 	token := w.running(1, "a", 0, time.Minute)
 	w.step(protocol.Message{
-		Kind: protocol.Reserve, From: zone, Ask: 2, Job: "j",
-		Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(time.Minute), End: at(2 * time.Minute)},
+		Kind: protocol.Reserve, From: zone, Body: &protocol.Booking{Ask: 2,
+			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(time.Minute), End: at(2 * time.Minute)}}, Job: "j",
 	})
 	w.recorded(protocol.ReservationMade)
 	w.step(protocol.Message{
-		Kind: protocol.Extend, From: zone, Ask: 3, Token: token, Job: "j", Range: job.Range{From: 0, To: 200}, End: at(90 * time.Second),
+		Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: 3, Range: job.Range{From: 0, To: 200}, End: at(90 * time.Second)}, Token: token, Job: "j",
 	})
 	w.recorded(protocol.LeaseExtended, protocol.ReservationGone)
 }
@@ -313,9 +316,9 @@ func TestALeaseWaitsForOneThatEndsUnstarted(t *testing.T) {
 	w := booted(t)
 	second := w.lease(1, "a", 20*time.Second, 30*time.Second)
 	w.lease(2, "a", 10*time.Second, 20*time.Second)
-	w.step(protocol.Message{Kind: protocol.Foreign, From: executor, Slice: "a", Flag: true})
+	w.step(protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: "a", Present: true}})
 	w.now = at(20 * time.Second)
-	w.step(protocol.Message{Kind: protocol.Foreign, From: executor, Slice: "a"})
+	w.step(protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: "a"}})
 	w.recorded(protocol.SubjobEnded)
 	same(t, "started in the same step", w.must(protocol.Start).Token, second)
 }
@@ -328,21 +331,21 @@ func TestATickThatIsLateIsAskedForAgain(t *testing.T) {
 	w.never(protocol.Wake) // an earlier one stands
 	w.now = at(300 * time.Millisecond)
 	w.step(ask(3, "b", 0, time.Minute))
-	same(t, "wake", w.must(protocol.Wake).At, at(500*time.Millisecond))
+	same(t, "wake", w.must(protocol.Wake).Body.(*protocol.Moment).At, at(500*time.Millisecond))
 }
 
 func TestRefreshRepeatsEveryOffer(t *testing.T) {
 	w := newWorld(t)
 	w.n.cfg.Refresh, w.twin.cfg.Refresh = 10*time.Second, 10*time.Second
 	w.inventory()
-	first := w.must(protocol.Offer).View
+	first := w.must(protocol.Offer).Body.(*protocol.SliceView)
 	w.wait(10 * time.Second)
 	w.must(protocol.Inventory)
-	second := w.must(protocol.Offer).View
+	second := w.must(protocol.Offer).Body.(*protocol.SliceView)
 	if second == first || second.Version <= first.Version {
 		t.Errorf("version %d follows %d", second.Version, first.Version)
 	}
-	same(t, "next", w.must(protocol.Wake).At, at(20*time.Second))
+	same(t, "next", w.must(protocol.Wake).Body.(*protocol.Moment).At, at(20*time.Second))
 }
 
 func TestConfigListsEveryProblem(t *testing.T) {

@@ -17,6 +17,8 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		invariant.Check(false, "node %s: Step before Recover", n.cfg.ID)
 	}
 	n.lapse(now)
+	n.decide(now, in.Kind == protocol.Tick, out)
+	n.overdue(now, out)
 	switch in.Kind {
 	case protocol.Tick:
 		n.wake = 0
@@ -24,32 +26,42 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		if in.From.Role == protocol.Gate {
 			n.tellInventory(out)
 		} else {
-			n.takeInventory(now, &in, out)
+			n.takeInventory(now, in.Body.(*protocol.Stock), out)
 		}
 	case protocol.Ask:
-		n.ask(now, &in, out)
+		n.ask(now, &in, in.Body.(*protocol.Asking), out)
+	case protocol.Probe:
+		n.lie(now, &in)
+	case protocol.LetGo:
+		n.letGo(&in)
+	case protocol.Visiting, protocol.Parting, protocol.Answer:
+		n.visited(now, &in, out)
 	case protocol.Redeem:
-		n.redeem(now, &in, out)
+		n.redeem(now, &in, in.Body.(*protocol.Work), out)
 	case protocol.Extend:
-		n.extend(now, &in, out)
+		n.extend(now, &in, in.Body.(*protocol.Extension), out)
 	case protocol.Stop:
-		n.stop(now, &in, out)
+		n.stop(now, &in, in.Body.(*protocol.Halt), out)
 	case protocol.ResultAck:
-		n.acknowledged(now, &in, out)
+		n.acknowledged(now, &in, in.Body.(*protocol.Acknowledgement), out)
 	case protocol.Started:
-		n.startedNow(now, &in, out)
+		n.startedNow(now, &in, in.Body.(*protocol.Beginning), out)
 	case protocol.Exited:
-		n.exited(now, &in, out)
+		n.exited(now, &in, in.Body.(*protocol.Conclusion), out)
 	case protocol.Stuck:
-		n.stuck(now, &in, out)
+		n.stuck(now, &in, in.Body.(*protocol.Reason), out)
 	case protocol.Settled:
 		n.settled(&in, out)
 	case protocol.Report:
-		n.report(&in, out)
+		n.report(&in, in.Body.(*protocol.Observation), out)
 	case protocol.Foreign:
-		n.foreign(now, &in)
+		n.foreign(now, in.Body.(*protocol.Intrusion))
 	case protocol.Ailing:
-		n.ail(&in)
+		n.ail(in.Body.(*protocol.Ailment))
+	case protocol.Pressure:
+		n.press(now, in.Body.(*protocol.Strain), out)
+	case protocol.Suspended:
+		n.stood(now, &in, in.Body.(*protocol.Stillness), out)
 	case protocol.Reserve, protocol.Unreserve, protocol.Release:
 		n.request(now, &in, out)
 	default: // not for a node
@@ -65,6 +77,8 @@ func (n *Node) after(now quantity.Instant, out *protocol.Out) {
 	}
 	n.prune(now, out)
 	n.drive(now, out)
+	n.trades = n.trade(now, out)
+	n.mend(now, out)
 	n.offer(now, out)
 	n.timer(now, out)
 }
@@ -73,7 +87,7 @@ func (n *Node) after(now quantity.Instant, out *protocol.Out) {
 func (n *Node) fact(out *protocol.Out, f protocol.Fact) {
 	f.Actor = n.self
 	out.Facts = append(out.Facts, f)
-	n.Apply(f)
+	n.apply(&f)
 }
 
 // send appends an effect.
@@ -108,7 +122,7 @@ func (n *Node) drive(now quantity.Instant, out *protocol.Out) {
 	for again := true; again; { // one that ends without having started may have been in the way of another
 		again = false
 		for _, l := range n.pending {
-			if !l.issued && !l.ended() && n.begin(now, l, out) {
+			if l.phase == leaseSold && n.begin(now, l, out) {
 				again = true
 			}
 		}
@@ -122,7 +136,7 @@ func (n *Node) drive(now quantity.Instant, out *protocol.Out) {
 
 // late says whether a subjob that should be gone was not confirmed to be.
 func (n *Node) late(now quantity.Instant, l *lease) bool {
-	return n.confirmed && l.issued && !l.ended() && !l.stuck && now >= l.end.Add(n.cfg.Overdue)
+	return n.confirmed && l.issued() && !l.stuck() && now >= l.end.Add(n.cfg.Overdue)
 }
 
 // outstanding sends what the lease's state still asks for, and says when it is to be sent again.
@@ -130,24 +144,28 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 	n.stir(l)
 	l.retry = now.Add(n.cfg.ResultRetry)
 	switch {
-	case l.ended() && !l.settled:
+	case l.phase == leaseEnded:
 		n.sendResult(l, out)
-	case l.settled:
+	case l.phase == leaseSettled:
 		n.send(out, protocol.Message{
-			Kind: protocol.Settle, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Range: l.settling, Flag: !l.settling.Empty(),
+			Kind: protocol.Settle, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Body: out.Settlement(protocol.Settlement{Range: l.settling, Committed: !l.settling.Empty()}),
 		})
-	case l.stuck || !n.confirmed:
+	case l.stuck() || !n.confirmed:
 		l.retry = 0
-	case l.started && l.stopping != "":
-		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Text: l.stopping})
-	case n.late(now, l) && l.started:
+	case l.phase == leaseStopping:
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: l.why, Short: l.stand.since != 0 || l.stand.reclaimed, Now: l.stand.reclaimed}})
+	case n.late(now, l) && l.runs():
 		n.send(out, protocol.Message{
-			Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Text: "it is still there after the end of its lease",
+			Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: "it is still there after the end of its lease"},
 		})
-	case l.issued && !l.started && l.spec != nil:
+	case l.phase == leaseSuspending:
+		n.send(out, protocol.Message{Kind: protocol.Suspend, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Reason{Text: shortOfMemory}})
+	case l.phase == leaseResuming:
+		n.send(out, protocol.Message{Kind: protocol.Resume, To: n.executor(), Token: l.token, Job: l.job})
+	case l.issued() && !l.seen() && l.spec != nil:
 		n.send(out, protocol.Message{
-			Kind: protocol.Start, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Slice: l.slice, Also: l.also, Range: l.rng,
-			Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Spec: l.spec,
+			Kind: protocol.Start, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Body: out.Work(protocol.Work{Slice: l.slice, Also: l.also, Range: l.rng,
+				Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Rank: l.rank, Spec: l.spec}),
 		})
 	default:
 		l.retry = 0
@@ -156,8 +174,8 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 
 func (n *Node) sendResult(l *lease, out *protocol.Out) {
 	n.send(out, protocol.Message{
-		Kind: protocol.Result, To: l.home(), Token: l.token, Job: l.job, Epoch: l.epoch, Generation: l.generation, Slice: l.slice, Range: l.rng,
-		Result: l.result, Start: l.start, End: l.end,
+		Kind: protocol.Result, To: l.home(), Token: l.token, Job: l.job, Epoch: l.epoch, Generation: l.generation, Body: out.Conclusion(protocol.Conclusion{Slice: l.slice, Range: l.rng,
+			Result: l.result, Start: l.start, End: l.end}),
 	})
 }
 
@@ -170,18 +188,26 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 			next = min(next, at)
 		}
 	}
-	if len(n.grants) > 0 {
-		due(n.grants[0].expiry)
-	}
+	due(n.lapses())
 	n.rearm(now)
 	due(n.alarms.Next())
 	due(n.renewals.Next())
 	due(n.refresh)
+	due(n.memory.due)
+	if n.market != nil {
+		due(n.trades)
+	}
+	if p := n.probes; p != nil {
+		due(p.next)
+		if len(p.lying) > 0 {
+			due(now)
+		}
+	}
 	if next == quantity.Never || n.wake > now && n.wake <= next {
 		return
 	}
 	n.wake = next
-	n.send(out, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, At: next})
+	n.send(out, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: out.Moment(next)})
 }
 
 // touches says whether a lease or grant on these slices is on s.

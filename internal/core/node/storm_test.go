@@ -22,6 +22,7 @@ type process struct {
 	at, end quantity.Instant
 	result  *job.Result
 	settled bool
+	still   bool
 }
 
 const (
@@ -45,11 +46,13 @@ type storm struct {
 	ended     map[job.Token]int
 }
 
+// request is an id for a person's call: one that comes twice is known by it.
+func (s *storm) request() string {
+	s.asks++
+	return strconv.FormatUint(s.asks, 10)
+}
+
 func (s *storm) deliver(m protocol.Message) {
-	if m.From == person && m.Request == "" {
-		s.asks++
-		m.Request = strconv.FormatUint(s.asks, 10) // a person's call that comes twice is known by its id
-	}
 	s.past = append(s.past, m)
 	s.step(m)
 	s.absorb()
@@ -87,8 +90,13 @@ func (s *storm) absorb() {
 			if p := s.processes[m.Token]; p != nil && p.state == runs {
 				p.end = min(p.end, s.now.Add(2*time.Second))
 				if m.Kind == protocol.Deadline {
-					p.end = m.End
+					p.end = m.Body.(*protocol.Shift).End
 				}
+			}
+		case protocol.Suspend, protocol.Resume:
+			if p := s.processes[m.Token]; p != nil && p.state == runs {
+				p.still = m.Kind == protocol.Suspend
+				s.held = append(s.held, protocol.Message{Kind: protocol.Suspended, From: executor, Token: m.Token, Body: &protocol.Stillness{Still: p.still}})
 			}
 		case protocol.Settle:
 			if p := s.processes[m.Token]; p != nil {
@@ -110,46 +118,46 @@ func (s *storm) start(m protocol.Message) {
 	if s.processes[m.Token] != nil {
 		return
 	}
-	if s.made[m.Token] != 1 || s.ended[m.Token] != 0 || m.Start > s.now || m.Spec == nil {
-		s.Fatalf("start of %v, which has %d leases and %d ends, at %d for %d", m.Token, s.made[m.Token], s.ended[m.Token], s.now, m.Start)
+	if s.made[m.Token] != 1 || s.ended[m.Token] != 0 || m.Body.(*protocol.Work).Start > s.now || m.Body.(*protocol.Work).Spec == nil {
+		s.Fatalf("start of %v, which has %d leases and %d ends, at %d for %d", m.Token, s.made[m.Token], s.ended[m.Token], s.now, m.Body.(*protocol.Work).Start)
 	}
 	for _, t := range s.order {
 		p := s.processes[t]
 		if p.state == dead {
 			continue
 		}
-		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
-			if touches(id, p.start.Slice, p.start.Also) {
+		for _, id := range append([]job.SliceID{m.Body.(*protocol.Work).Slice}, m.Body.(*protocol.Work).Also...) {
+			if touches(id, p.start.Body.(*protocol.Work).Slice, p.start.Body.(*protocol.Work).Also) {
 				s.Fatalf("%v starts on %s while %v is there", m.Token, id, t)
 			}
 		}
 	}
-	s.processes[m.Token] = &process{start: m, at: s.now, end: m.End}
+	s.processes[m.Token] = &process{start: m, at: s.now, end: m.Body.(*protocol.Work).End}
 	s.order = append(s.order, m.Token)
-	s.held = append(s.held, protocol.Message{Kind: protocol.Started, From: executor, Token: m.Token, At: s.now})
+	s.held = append(s.held, protocol.Message{Kind: protocol.Started, From: executor, Token: m.Token, Body: &protocol.Beginning{At: s.now}})
 }
 
 // checkOffer compares the gaps with what stands, second by second and by brute force.
 func (s *storm) checkOffer(m protocol.Message) {
-	for _, g := range m.View.Gaps {
+	for _, g := range m.Body.(*protocol.SliceView).Gaps {
 		for _, l := range s.n.Leases() {
-			if !l.Ended && touches(m.Slice, l.Slice, l.Also) && g.Start < l.End && l.Start < g.End {
-				s.Fatalf("gap [%d,%d) on %s lies on lease %v", g.Start, g.End, m.Slice, l.Token)
+			if !l.Ended && touches(m.Body.(*protocol.SliceView).Slice.ID, l.Slice, l.Also) && g.Start < l.End && l.Start < g.End {
+				s.Fatalf("gap [%d,%d) on %s lies on lease %v", g.Start, g.End, m.Body.(*protocol.SliceView).Slice.ID, l.Token)
 			}
 		}
 		for _, t := range s.order {
-			if p := s.processes[t]; p.state != dead && touches(m.Slice, p.start.Slice, p.start.Also) && g.Start <= s.now {
-				s.Fatalf("%s is offered now while %v is there", m.Slice, t)
+			if p := s.processes[t]; p.state != dead && touches(m.Body.(*protocol.SliceView).Slice.ID, p.start.Body.(*protocol.Work).Slice, p.start.Body.(*protocol.Work).Also) && g.Start <= s.now {
+				s.Fatalf("%s is offered now while %v is there", m.Body.(*protocol.SliceView).Slice.ID, t)
 			}
 		}
-		for _, r := range m.View.Reserved {
+		for _, r := range m.Body.(*protocol.SliceView).Reserved {
 			for t := g.Start; t < min(g.End, s.now.Add(time.Hour)); t = t.Add(time.Second) {
 				d := t - r.Start
 				if d >= 0 && r.Every > 0 {
 					d %= quantity.Instant(r.Every)
 				}
 				if d >= 0 && d < r.End-r.Start {
-					s.Fatalf("second %d of gap [%d,%d) on %s lies in %v %d", t, g.Start, g.End, m.Slice, r.Kind, r.ID)
+					s.Fatalf("second %d of gap [%d,%d) on %s lies in %v %d", t, g.Start, g.End, m.Body.(*protocol.SliceView).Slice.ID, r.Kind, r.ID)
 				}
 			}
 		}
@@ -166,6 +174,11 @@ func (s *storm) check() {
 					s.Fatalf("leases %v and %v overlap on %s", a.Token, b.Token, id)
 				}
 			}
+		}
+	}
+	for _, l := range s.n.byToken() {
+		if stood := s.now.Sub(l.stand.since); l.stand.since != 0 && stood >= 30*time.Second && !l.stand.reclaimed && (l.runs() || l.phase == leaseStopping) {
+			s.Fatalf("lease %v is %v, and has been for %v", l.token, l.phase, stood)
 		}
 	}
 	n := New(s.cfg)
@@ -188,9 +201,9 @@ func (s *storm) reap() {
 
 func (s *storm) finish(t job.Token, o job.Outcome) {
 	p := s.processes[t]
-	r := p.start.Range
+	r := p.start.Body.(*protocol.Work).Range
 	p.state, p.result = dead, &job.Result{Outcome: o, Progress: (r.From + r.To) / 2, Start: p.at, End: s.now}
-	s.held = append(s.held, protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Result: p.result})
+	s.held = append(s.held, protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Body: &protocol.Conclusion{Result: p.result}})
 }
 
 // reboot restarts the node; what the executor finds is what is really there.
@@ -202,11 +215,11 @@ func (s *storm) reboot() {
 	for _, t := range s.order {
 		if p := s.processes[t]; !p.settled {
 			found = append(found, protocol.Found{
-				Token: t, Job: p.start.Job, Slice: p.start.Slice, Alive: p.state == runs, Stuck: p.state == stuck, Started: p.at, Result: p.result,
+				Token: t, Job: p.start.Job, Slice: p.start.Body.(*protocol.Work).Slice, Alive: p.state == runs, Stuck: p.state == stuck, Still: p.still, Started: p.at, Result: p.result,
 			})
 		}
 	}
-	m := protocol.Message{Kind: protocol.Inventory, From: executor, Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}}
+	m := protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}}}
 	s.step(m)
 	s.absorb()
 }
@@ -241,13 +254,13 @@ func TestStorm(t *testing.T) {
 			},
 			"ask": func(t *rapid.T) {
 				s.asks++
-				m := protocol.Message{Kind: protocol.Ask, From: zone, Ask: s.asks, Job: "j", Epoch: 1, Slice: slice(t), Demand: trp.Vector{10}}
-				m.Start, m.End = span(t)
+				m := protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: s.asks, Slice: slice(t), Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
+				m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End = span(t)
 				if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
-					m.Also = []job.SliceID{slice(t)}
+					m.Body.(*protocol.Asking).Also = []job.SliceID{slice(t)}
 				}
 				if rapid.Bool().Draw(t, "own") {
-					m.Reservation = &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}
+					m.Body.(*protocol.Asking).Reservation = &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}
 				}
 				s.deliver(m)
 			},
@@ -255,8 +268,8 @@ func TestStorm(t *testing.T) {
 			"redeem at once": func(t *rapid.T) {
 				s.asks++
 				m := ask(s.asks, slice(t), 0, 0)
-				m.Start = s.now
-				m.End = s.now.Add(time.Duration(rapid.IntRange(1, 10).Draw(t, "length")) * time.Second)
+				m.Body.(*protocol.Asking).Start = s.now
+				m.Body.(*protocol.Asking).End = s.now.Add(time.Duration(rapid.IntRange(1, 10).Draw(t, "length")) * time.Second)
 				s.deliver(m)
 				if g := s.sent(protocol.Granted); g != nil {
 					s.deliver(redeem(*g))
@@ -276,35 +289,50 @@ func TestStorm(t *testing.T) {
 					s.finish(token, rapid.SampledFrom([]job.Outcome{job.Done, job.Yielded, job.ExitFailed}).Draw(t, "outcome"))
 				}
 			},
+			"pressure": func(t *rapid.T) {
+				p := &protocol.Strain{Capacity: 1000, Room: quantity.Amount(rapid.IntRange(0, 500).Draw(t, "room"))}
+				for _, token := range s.order {
+					if s.processes[token].state == runs && rapid.IntRange(0, 3).Draw(t, "named") > 0 {
+						p.Uses = append(p.Uses, protocol.Use{Token: token, Resident: quantity.Amount(rapid.IntRange(0, 300).Draw(t, "resident"))})
+					}
+				}
+				p.Used = quantity.Amount(rapid.IntRange(0, 1000).Draw(t, "used"))
+				s.deliver(protocol.Message{Kind: protocol.Pressure, From: executor, Body: p})
+			},
+			"long time": func(t *rapid.T) {
+				s.now = s.now.Add(time.Duration(rapid.IntRange(9, 31).Draw(t, "s")) * time.Second)
+				s.reap()
+				s.deliver(protocol.Message{Kind: protocol.Tick})
+			},
 			"stuck": func(t *rapid.T) {
 				token := anyOf(t, "process", s.order)
 				if p := s.processes[token]; p.state == runs && rapid.IntRange(0, 2).Draw(t, "rarely") == 0 {
 					p.state = stuck
-					s.deliver(protocol.Message{Kind: protocol.Stuck, From: executor, Token: token, Text: "state D"})
+					s.deliver(protocol.Message{Kind: protocol.Stuck, From: executor, Token: token, Body: &protocol.Reason{Text: "state D"}})
 				}
 			},
 			"release": func(t *rapid.T) { // a person has looked, and ended what was there
 				id := slice(t)
 				for _, token := range s.order {
-					if p := s.processes[token]; p.state == stuck && touches(id, p.start.Slice, p.start.Also) {
+					if p := s.processes[token]; p.state == stuck && touches(id, p.start.Body.(*protocol.Work).Slice, p.start.Body.(*protocol.Work).Also) {
 						p.state, p.result = dead, &job.Result{Outcome: job.Lost}
 					}
 				}
-				s.deliver(protocol.Message{Kind: protocol.Release, From: person, Slice: id})
+				s.deliver(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: s.request(), Slice: id}})
 			},
 			"ack": func(t *rapid.T) {
 				r := anyOf(t, "result", s.results)
-				s.deliver(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: r.Token, Job: r.Job, Range: job.Range{From: 0, To: r.Result.Progress}})
+				s.deliver(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: r.Token, Job: r.Job, Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: r.Body.(*protocol.Conclusion).Result.Progress}}})
 			},
 			"stop": func(t *rapid.T) {
-				s.deliver(protocol.Message{Kind: protocol.Stop, From: zone, Token: anyOf(t, "grant", s.granted).Token})
+				s.deliver(protocol.Message{Kind: protocol.Stop, From: zone, Token: anyOf(t, "grant", s.granted).Token, Body: &protocol.Halt{}})
 			},
 			"extend": func(t *rapid.T) {
 				l := anyOf(t, "lease", s.n.Leases())
 				s.asks++
 				s.deliver(protocol.Message{
-					Kind: protocol.Extend, From: zone, Ask: s.asks, Token: l.Token, Job: l.Job, Slice: l.Slice,
-					Range: job.Range{From: l.Range.From, To: l.Range.To + 10}, End: l.End.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "longer")) * time.Second),
+					Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: s.asks, Slice: l.Slice,
+						Range: job.Range{From: l.Range.From, To: l.Range.To + 10}, End: l.End.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "longer")) * time.Second)}, Token: l.Token, Job: l.Job,
 				})
 			},
 			"reserve": func(t *rapid.T) {
@@ -313,19 +341,19 @@ func TestStorm(t *testing.T) {
 				if rapid.IntRange(0, 3).Draw(t, "repeats") == 0 {
 					r.Every = 40 * time.Second
 				}
-				s.deliver(protocol.Message{Kind: protocol.Reserve, From: person, Reservation: &r})
+				s.deliver(protocol.Message{Kind: protocol.Reserve, From: person, Body: &protocol.Booking{Request: s.request(), Reservation: &r}})
 			},
 			"place": func(t *rapid.T) {
 				s.asks++
 				r := protocol.Reservation{Kind: protocol.ForRigid, Slice: slice(t), Job: "j"}
 				r.Start, r.End = span(t)
-				s.deliver(protocol.Message{Kind: protocol.Reserve, From: zone, Ask: s.asks, Job: "j", Reservation: &r})
+				s.deliver(protocol.Message{Kind: protocol.Reserve, From: zone, Body: &protocol.Booking{Ask: s.asks, Reservation: &r}, Job: "j"})
 			},
 			"unreserve": func(t *rapid.T) {
-				s.deliver(protocol.Message{Kind: protocol.Unreserve, From: person, Reservation: &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}})
+				s.deliver(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: s.request(), Reservation: &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}}})
 			},
 			"foreign": func(t *rapid.T) {
-				s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Slice: slice(t), Flag: rapid.IntRange(0, 2).Draw(t, "there") == 0})
+				s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: slice(t), Present: rapid.IntRange(0, 2).Draw(t, "there") == 0}})
 			},
 			"again":   func(t *rapid.T) { s.deliver(anyOf(t, "past", s.past)) },
 			"restart": func(*rapid.T) { s.reap(); s.reboot() },
@@ -347,8 +375,8 @@ func (s *storm) drain() {
 			}
 		}
 		for _, id := range []job.SliceID{"a", "b", "c"} {
-			s.deliver(protocol.Message{Kind: protocol.Release, From: person, Slice: id})
-			s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Slice: id})
+			s.deliver(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: s.request(), Slice: id}})
+			s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: id}})
 		}
 		for _, m := range slices.Clone(s.held) {
 			s.deliver(m)
@@ -356,7 +384,7 @@ func (s *storm) drain() {
 		s.held = nil
 		s.deliver(protocol.Message{Kind: protocol.Tick})
 		for _, r := range slices.Clone(s.results) {
-			s.deliver(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: r.Token, Job: r.Job})
+			s.deliver(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: r.Token, Job: r.Job, Body: &protocol.Acknowledgement{}})
 		}
 		s.results = nil
 		s.check()

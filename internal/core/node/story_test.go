@@ -17,7 +17,7 @@ func TestALeaseFromAskToGone(t *testing.T) {
 	w.step(ask(1, "a", 0, time.Minute))
 	g := w.must(protocol.Granted)
 	w.recorded() // a hold is no fact
-	same(t, "expiry", g.Expiry, at(200*time.Millisecond))
+	same(t, "expiry", g.Body.(*protocol.Grant).Expiry, at(200*time.Millisecond))
 	same(t, "first gap", w.gaps("a")[0].Start, at(time.Minute))
 	w.step(ask(1, "a", 0, time.Minute))
 	same(t, "token of the same ask", w.must(protocol.Granted).Token, g.Token)
@@ -34,36 +34,36 @@ func TestALeaseFromAskToGone(t *testing.T) {
 
 	w.wait(time.Second)
 	w.must(protocol.Start) // nobody has said that it started
-	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, At: w.now})
+	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, Body: &protocol.Beginning{At: w.now}})
 	w.recorded(protocol.SubjobStarted)
 	w.must(protocol.Running)
-	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, At: w.now})
+	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, Body: &protocol.Beginning{At: w.now}})
 	w.recorded()
 
 	w.now = at(10 * time.Second)
-	w.step(protocol.Message{Kind: protocol.Report, From: executor, Token: g.Token, Progress: 7})
-	same(t, "progress reported", w.must(protocol.Report).Progress, 7)
+	w.step(protocol.Message{Kind: protocol.Report, From: executor, Token: g.Token, Body: &protocol.Observation{Progress: 7}})
+	same(t, "progress reported", w.must(protocol.Report).Body.(*protocol.Observation).Progress, 7)
 	w.step(exited(g.Token, job.Yielded, 40))
 	w.recorded(protocol.SubjobEnded)
 	same(t, "first gap", w.gaps("a")[0].Start, w.now)
 	r := w.must(protocol.Result)
 	same(t, "result to", r.To, zone)
-	same(t, "progress", r.Result.Progress, 40)
+	same(t, "progress", r.Body.(*protocol.Conclusion).Result.Progress, 40)
 	w.step(exited(g.Token, job.Done, 100))
 	w.recorded()
 	w.step(redeem(g))
-	same(t, "a late redeem answers the result", w.must(protocol.Result).Result.Progress, 40)
+	same(t, "a late redeem answers the result", w.must(protocol.Result).Body.(*protocol.Conclusion).Result.Progress, 40)
 	w.wait(time.Second)
 	w.must(protocol.Result)
 
-	ack := protocol.Message{Kind: protocol.ResultAck, From: zone, Token: g.Token, Job: "j", Range: job.Range{From: 0, To: 40}}
+	ack := protocol.Message{Kind: protocol.ResultAck, From: zone, Token: g.Token, Job: "j", Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 40}}}
 	w.step(ack)
 	w.recorded(protocol.ResultSettled)
-	same(t, "committed", w.must(protocol.Settle).Flag, true)
+	same(t, "committed", w.must(protocol.Settle).Body.(*protocol.Settlement).Committed, true)
 	w.step(ack)
 	w.recorded()
 	w.wait(time.Second)
-	same(t, "range settled", w.must(protocol.Settle).Range, job.Range{From: 0, To: 40})
+	same(t, "range settled", w.must(protocol.Settle).Body.(*protocol.Settlement).Range, job.Range{From: 0, To: 40})
 	w.step(protocol.Message{Kind: protocol.Settled, From: executor, Token: g.Token})
 	w.recorded(protocol.LeaseGone)
 	w.step(protocol.Message{Kind: protocol.Settled, From: executor, Token: g.Token})
@@ -77,9 +77,9 @@ func TestAHoldLapses(t *testing.T) {
 	w := booted(t)
 	w.step(ask(1, "a", 0, time.Minute))
 	g := w.must(protocol.Granted)
-	same(t, "wake", w.must(protocol.Wake).At, g.Expiry)
+	same(t, "wake", w.must(protocol.Wake).Body.(*protocol.Moment).At, g.Body.(*protocol.Grant).Expiry)
 	w.step(ask(2, "a", 30*time.Second, 90*time.Second))
-	if text := w.must(protocol.Refused).Text; !strings.Contains(text, "hold") {
+	if text := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(text, "hold") {
 		t.Errorf("refused because of %q", text)
 	}
 	w.must(protocol.Offer)
@@ -106,19 +106,19 @@ func TestAsksThatAreRefused(t *testing.T) {
 		{"ends before", ask(9, "a", 2*time.Second, time.Second)},
 		{"over", ask(9, "a", -2*time.Second, 0)},
 		{"ahead", ask(9, "a", 2*time.Hour, 3*time.Hour)},
-		{"twice", change(func(m *protocol.Message) { m.Also = []job.SliceID{"a"} })},
-		{"twice", change(func(m *protocol.Message) { m.Also = []job.SliceID{"b", "b"} })},
+		{"twice", change(func(m *protocol.Message) { m.Body.(*protocol.Asking).Also = []job.SliceID{"a"} })},
+		{"twice", change(func(m *protocol.Message) { m.Body.(*protocol.Asking).Also = []job.SliceID{"b", "b"} })},
 		{"no job", change(func(m *protocol.Message) { m.Job = "" })},
 		{"no job", change(func(m *protocol.Message) { m.Job = "../b" })},
-		{"capacity", change(func(m *protocol.Message) { m.Demand = trp.Vector{101} })},
-		{"b: taken", change(func(m *protocol.Message) { m.Also = []job.SliceID{"b"} })},
+		{"capacity", change(func(m *protocol.Message) { m.Body.(*protocol.Asking).Demand = trp.Vector{101} })},
+		{"b: taken", change(func(m *protocol.Message) { m.Body.(*protocol.Asking).Also = []job.SliceID{"b"} })},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			w := booted(t)
 			w.lease(1, "a", time.Minute, 2*time.Minute)
 			w.step(reserve("r", protocol.Reservation{Kind: protocol.ForDrain, Slice: "b", Start: at(15 * time.Second), End: quantity.Never}))
 			w.step(c.ask)
-			if text := w.must(protocol.Refused).Text; !strings.Contains(text, c.why) {
+			if text := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(text, c.why) {
 				t.Errorf("refused because %q, want something with %q", text, c.why)
 			}
 			w.recorded()
@@ -130,11 +130,11 @@ func TestRedeemsThatAreRefused(t *testing.T) {
 	for why, f := range map[string]func(*protocol.Message){
 		"lapsed":         func(m *protocol.Message) { m.Token.Seq++ },
 		"earlier boot":   func(m *protocol.Message) { m.Token.Epoch-- },
-		"token is for a": func(m *protocol.Message) { m.Slice = "b" },
-		"token is for 1": func(m *protocol.Message) { m.End++ },
-		"no work":        func(m *protocol.Message) { m.Range = job.Range{} },
-		"what to run":    func(m *protocol.Message) { m.Spec = nil },
-		"capacity":       func(m *protocol.Message) { m.Demand = trp.Vector{101} },
+		"token is for a": func(m *protocol.Message) { m.Body.(*protocol.Work).Slice = "b" },
+		"token is for 1": func(m *protocol.Message) { m.Body.(*protocol.Work).End++ },
+		"no work":        func(m *protocol.Message) { m.Body.(*protocol.Work).Range = job.Range{} },
+		"what to run":    func(m *protocol.Message) { m.Body.(*protocol.Work).Spec = nil },
+		"capacity":       func(m *protocol.Message) { m.Body.(*protocol.Work).Demand = trp.Vector{101} },
 	} {
 		t.Run(why, func(t *testing.T) {
 			w := booted(t)
@@ -143,7 +143,7 @@ func TestRedeemsThatAreRefused(t *testing.T) {
 			f(&m)
 			w.step(m)
 			w.recorded()
-			if text := w.must(protocol.RedeemRefused).Text; !strings.Contains(text, why) {
+			if text := w.must(protocol.RedeemRefused).Body.(*protocol.Refusal).Text; !strings.Contains(text, why) {
 				t.Errorf("refused because %q, want something with %q", text, why)
 			}
 		})
@@ -176,14 +176,14 @@ func TestALeaseWhosePlaceNeverGetsFreeEndsUnstarted(t *testing.T) {
 	w.wait(5 * time.Second)
 	same(t, "outcome", w.result().Outcome, job.Stopped)
 	same(t, "token", w.must(protocol.Result).Token, second)
-	w.step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: second, Job: "j"})
+	w.step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: second, Job: "j", Body: &protocol.Acknowledgement{}})
 	w.recorded(protocol.ResultSettled, protocol.LeaseGone) // there are no directories to settle
 	w.never(protocol.Settle)
 }
 
 func TestStop(t *testing.T) {
 	stop := func(t job.Token) protocol.Message {
-		return protocol.Message{Kind: protocol.Stop, From: zone, Token: t, Text: "cancelled"}
+		return protocol.Message{Kind: protocol.Stop, From: zone, Token: t, Body: &protocol.Halt{Text: "cancelled"}}
 	}
 	t.Run("before the redeem", func(t *testing.T) {
 		w := booted(t)
@@ -207,8 +207,8 @@ func TestStop(t *testing.T) {
 		token := w.lease(1, "a", 0, time.Minute)
 		w.step(stop(token))
 		w.never(protocol.Stop)
-		w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: token})
-		same(t, "cause", w.must(protocol.Stop).Text, "cancelled")
+		w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: token, Body: &protocol.Beginning{}})
+		same(t, "cause", w.must(protocol.Stop).Body.(*protocol.Halt).Text, "cancelled")
 	})
 	t.Run("running", func(t *testing.T) {
 		w := booted(t)
@@ -225,15 +225,15 @@ func TestStop(t *testing.T) {
 
 func TestExtend(t *testing.T) {
 	extend := func(id uint64, token job.Token, to int64, end time.Duration) protocol.Message {
-		return protocol.Message{Kind: protocol.Extend, From: zone, Ask: id, Token: token, Job: "j", Slice: "a", Range: job.Range{From: 0, To: to}, End: at(end)}
+		return protocol.Message{Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: id, Slice: "a", Range: job.Range{From: 0, To: to}, End: at(end)}, Token: token, Job: "j"}
 	}
 	w := booted(t)
 	token := w.running(1, "a", 0, time.Minute)
 	w.lease(2, "a", 3*time.Minute, 4*time.Minute)
 	w.step(extend(3, token, 200, 2*time.Minute))
 	w.recorded(protocol.LeaseExtended)
-	same(t, "deadline", w.must(protocol.Deadline).End, at(2*time.Minute))
-	same(t, "extended to", w.must(protocol.Extended).End, at(2*time.Minute))
+	same(t, "deadline", w.must(protocol.Deadline).Body.(*protocol.Shift).End, at(2*time.Minute))
+	same(t, "extended to", w.must(protocol.Extended).Body.(*protocol.Extension).End, at(2*time.Minute))
 	w.step(extend(3, token, 200, 2*time.Minute))
 	w.recorded()
 	w.must(protocol.Extended)
@@ -245,7 +245,7 @@ func TestExtend(t *testing.T) {
 	} {
 		w.step(m)
 		w.recorded()
-		if text := w.must(protocol.Refused).Text; !strings.Contains(text, why) {
+		if text := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(text, why) {
 			t.Errorf("refused because %q, want something with %q", text, why)
 		}
 	}
@@ -254,11 +254,11 @@ func TestExtend(t *testing.T) {
 func TestAGangHoldsAllItsSlices(t *testing.T) {
 	w := booted(t)
 	m := ask(1, "a", 0, quantity.Never.Sub(0))
-	m.Also, m.End = []job.SliceID{"b"}, quantity.Never // no walltime: nothing is sold behind it
+	m.Body.(*protocol.Asking).Also, m.Body.(*protocol.Asking).End = []job.SliceID{"b"}, quantity.Never // no walltime: nothing is sold behind it
 	w.step(m)
 	w.step(redeem(w.must(protocol.Granted)))
-	if start := w.must(protocol.Start); !slices.Equal(start.Also, m.Also) {
-		t.Errorf("start also on %v", start.Also)
+	if start := w.must(protocol.Start); !slices.Equal(start.Body.(*protocol.Work).Also, m.Body.(*protocol.Asking).Also) {
+		t.Errorf("start also on %v", start.Body.(*protocol.Work).Also)
 	}
 	for _, s := range w.n.Slices(w.now) {
 		if len(s.Reservations) != 1 || s.Reservations[0].End != quantity.Never {
@@ -275,10 +275,10 @@ func TestARedeemAfterTheStartSaysThatItRuns(t *testing.T) {
 	w.step(ask(1, "a", 0, time.Minute))
 	g := w.must(protocol.Granted)
 	w.step(redeem(g))
-	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, At: at(time.Second)})
+	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, Body: &protocol.Beginning{At: at(time.Second)}})
 	w.step(redeem(g))
 	w.must(protocol.Leased)
-	same(t, "running since", w.must(protocol.Running).At, at(time.Second))
+	same(t, "running since", w.must(protocol.Running).Body.(*protocol.Beginning).At, at(time.Second))
 }
 
 // TestARefusedGangSeesAllItsSlices: the old view may have been that of any of them.
@@ -286,7 +286,7 @@ func TestARefusedGangSeesAllItsSlices(t *testing.T) {
 	w := booted(t)
 	w.lease(1, "b", 0, time.Minute)
 	gang := ask(2, "a", 0, time.Minute)
-	gang.Also = []job.SliceID{"b"}
+	gang.Body.(*protocol.Asking).Also = []job.SliceID{"b"}
 	w.step(gang)
 	w.must(protocol.Refused)
 	same(t, "first gap of a", w.gaps("a")[0].Start, w.now)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -14,7 +15,7 @@ import (
 func (n *Node) Slices(now quantity.Instant) []status.Slice {
 	out := make([]status.Slice, 0, len(n.slices))
 	for _, s := range n.slices {
-		v := status.Slice{Slice: s.desc, Node: n.cfg.ID, Reservations: s.reserved(now)}
+		v := status.Slice{Slice: s.desc, Node: n.cfg.ID, Reservations: s.reserved(now, nil)}
 		v.State, v.Reason = "idle", ""
 		if r, busy := s.time.Free(now, now, now+1, ""); !busy {
 			v.State, v.Reason = "reserved", describe(&r)
@@ -25,14 +26,23 @@ func (n *Node) Slices(now quantity.Instant) []status.Slice {
 			}
 		}
 		for _, l := range n.leasesOn(s) {
-			if l.started {
+			if l.seen() {
 				v.State, v.Reason, v.Job, v.Until = "running", l.cut, l.job, l.end
+				if l.phase == leaseSuspending || l.phase == leaseSuspended {
+					v.Reason = "suspended: " + shortOfMemory
+				} else if l.plan.Members > 0 && l.cut == "" {
+					v.Reason = fmt.Sprintf("member %d of %d", l.plan.Member, l.plan.Members)
+				}
 			}
 		}
 		switch why, ok := n.usable(s); {
 		case ok:
 		case s.quarantined:
 			v.State, v.Reason = "quarantined", s.quarantine
+		case why == shortOfMemory:
+			if v.State == "idle" {
+				v.State, v.Reason = "reserved", why+": "+n.memory.words
+			}
 		default:
 			v.State, v.Reason = "unconfirmed", why
 		}
@@ -60,7 +70,7 @@ func (n *Node) Leases() []Lease {
 	for _, l := range n.byToken() {
 		out = append(out, Lease{
 			Token: l.token, Job: l.job, Slice: l.slice, Also: slices.Clone(l.also), Range: l.rng, Start: l.start, End: l.end,
-			Started: l.started, Ended: l.ended(), Settled: l.settled, Stuck: l.stuck,
+			Started: l.seen(), Ended: l.ended(), Settled: l.settled(), Stuck: l.stuck(),
 		})
 	}
 	return out

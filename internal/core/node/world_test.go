@@ -62,7 +62,7 @@ func booted(t tb) *world {
 }
 
 func (w *world) inventory(found ...protocol.Found) {
-	w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Slices: []protocol.Slice{device("a"), device("b")}, Found: found})
+	w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b")}, Found: found}})
 }
 
 // restart folds the facts so far into a new node and recovers it.
@@ -190,8 +190,8 @@ func kinds(ms []protocol.Message) (out []protocol.Kind) {
 func (w *world) gaps(id job.SliceID) []protocol.Gap {
 	w.Helper()
 	for i := len(w.effects) - 1; i >= 0; i-- {
-		if m := w.effects[i]; m.Kind == protocol.Offer && m.Slice == id {
-			return m.View.Gaps
+		if m := w.effects[i]; m.Kind == protocol.Offer && m.Body.(*protocol.SliceView).Slice.ID == id {
+			return m.Body.(*protocol.SliceView).Gaps
 		}
 	}
 	w.Fatalf("no offer of %s", id)
@@ -199,13 +199,14 @@ func (w *world) gaps(id job.SliceID) []protocol.Gap {
 }
 
 func ask(id uint64, s job.SliceID, from, to time.Duration) protocol.Message {
-	return protocol.Message{Kind: protocol.Ask, From: zone, Ask: id, Job: "j", Epoch: 1, Slice: s, Start: at(from), End: at(to), Demand: trp.Vector{10}}
+	return protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: id, Slice: s, Start: at(from), End: at(to), Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
 }
 
-func redeem(g protocol.Message) protocol.Message {
+func redeem(m protocol.Message) protocol.Message {
+	g := m.Body.(*protocol.Grant)
 	return protocol.Message{
-		Kind: protocol.Redeem, From: zone, Token: g.Token, Job: g.Job, Epoch: 1, Slice: g.Slice, Range: job.Range{From: 0, To: 100},
-		Start: g.Start, End: g.End, Demand: trp.Vector{10}, Spec: spec,
+		Kind: protocol.Redeem, From: zone, Token: m.Token, Job: m.Job, Epoch: 1,
+		Body: &protocol.Work{Slice: g.Slice, Range: job.Range{From: 0, To: 100}, Start: g.Start, End: g.End, Demand: trp.Vector{10}, Spec: spec},
 	}
 }
 
@@ -224,17 +225,17 @@ func (w *world) running(id uint64, s job.SliceID, from, to time.Duration) job.To
 	w.Helper()
 	t := w.lease(id, s, from, to)
 	w.must(protocol.Start)
-	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: t, At: w.now})
+	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: t, Body: &protocol.Beginning{At: w.now}})
 	w.recorded(protocol.SubjobStarted)
 	return t
 }
 
 func exited(t job.Token, o job.Outcome, progress int64) protocol.Message {
-	return protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Result: &job.Result{Outcome: o, Progress: progress}}
+	return protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Body: &protocol.Conclusion{Result: &job.Result{Outcome: o, Progress: progress}}}
 }
 
 func reserve(request string, r protocol.Reservation) protocol.Message {
-	return protocol.Message{Kind: protocol.Reserve, From: person, Request: request, Reservation: &r}
+	return protocol.Message{Kind: protocol.Reserve, From: person, Body: &protocol.Booking{Request: request, Reservation: &r}}
 }
 
 // result is the last step's SubjobEnded.

@@ -12,6 +12,9 @@ import (
 // Doublings of the interval at which something is repeated: the longest is 64 times the first.
 const Doublings = 6
 
+// mostSpent bounds the items that are kept for what is said next.
+const mostSpent = 256
+
 // Box holds what is not confirmed. All of it is soft: an actor that comes back fills it again from what is durable.
 //
 // What was said and not confirmed within the first interval counts as lost, and makes room: somebody who does not answer delays
@@ -20,6 +23,8 @@ type Box[T any] struct {
 	retry time.Duration
 	most  int
 	due   alarm.Heap[*Item[T]]
+	// spent items were confirmed, and nobody knows them any more.
+	spent []*Item[T]
 	// now is the latest instant at which the box was asked; began when the present interval began, said how much was said in
 	// it and is not confirmed.
 	now, began quantity.Instant
@@ -40,14 +45,26 @@ func New[T any](retry time.Duration, most int) Box[T] { return Box[T]{retry: ret
 // Say has something said as soon as there is room, as if it had not been said before. It may be an item of this box, or nil.
 func (b *Box[T]) Say(it *Item[T], of T) *Item[T] {
 	if it == nil {
-		it = &Item[T]{of: of}
+		it = b.item()
+		it.of = of
 	}
 	it.tries = 0
 	b.due.Set(&it.slot, it, b.now)
 	return it
 }
 
-// Confirm takes out what need not be said any more. It returns nil, for the place where the item was kept.
+// item is room for one.
+func (b *Box[T]) item() *Item[T] {
+	last := len(b.spent) - 1
+	if last < 0 {
+		return &Item[T]{}
+	}
+	it := b.spent[last]
+	b.spent[last], b.spent = nil, b.spent[:last]
+	return it
+}
+
+// Confirm takes out what need not be said any more. It returns nil, for the place where the item was kept: it is another one's from now on.
 func (b *Box[T]) Confirm(it *Item[T]) *Item[T] {
 	if it == nil {
 		return nil
@@ -56,6 +73,10 @@ func (b *Box[T]) Confirm(it *Item[T]) *Item[T] {
 		b.said--
 	}
 	b.due.Set(&it.slot, it, quantity.Never)
+	*it = Item[T]{}
+	if len(b.spent) < mostSpent {
+		b.spent = append(b.spent, it)
+	}
 	return nil
 }
 

@@ -90,6 +90,16 @@ const (
 	ForgetPhase Bug = "forget-phase"
 	// ForgetStir leaves the alarm of a lease as it was before the lease changed. (node)
 	ForgetStir Bug = "forget-stir"
+	// HalfGang lets the members of a gang run on when one has failed, or never began. (home)
+	HalfGang Bug = "half-gang"
+	// SettleHalf settles the claim of a gang while members of it still run. (home)
+	SettleHalf Bug = "settle-half"
+	// KeepHolds leaves what nodes hold for a gang that another refused. (home)
+	KeepHolds Bug = "keep-holds"
+	// FirstMember asks no member of a gang again once the first runs. (home)
+	FirstMember Bug = "first-member"
+	// KeepGuests keeps what a zone has lent to a gang whose home is silent. (zone)
+	KeepGuests Bug = "keep-guests"
 )
 
 // Bugs lists those that the kill soak must see (make planted). The tests of a package must see the others (make mutants).

@@ -14,12 +14,18 @@ const (
 	// File asks the archive to keep a part of a job that is over: Job, Generation, Filed. Repeated until Archived. It replaces
 	// the part of an earlier life, never that of a later one.
 	File Kind = iota + 128
-	// Archived: the part is durable: Job, Generation, Ask (how many changes the archive has counted).
+	// Archived: the part is durable: Job, Generation, Archival.
 	Archived
 	// Outdated: the gate's part of this life has been kept long enough, or there are too many: Job, Generation, and Filed as with
 	// every message about an archived job. Archive -> gate, oldest end first, repeated until Purge.
 	Outdated
 )
+
+// Archival is how many changes the archive has counted, the one that it confirms among them.
+type Archival struct{ Count uint64 }
+
+// Body marks what Archived carries.
+func (*Archival) Body() {}
 
 // Archivist is an actor that leaves jobs that are over to the archive. Recalls names the job whose archived part it needs to
 // take m in: it does not have that job itself. A driver looks it up and sets Filed; nil where the archive has none. A part

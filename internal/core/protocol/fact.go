@@ -43,13 +43,21 @@ const (
 	// JobDrawn: its home is drawn, where nothing was known of any zone that could run it when it was accepted: Job, Zone, Epoch. Only with
 	// several zones.
 	JobDrawn
+	// ZoneDrained: nothing is at home in the zone any more, from now on and for good: Zone.
+	ZoneDrained
+	// Rehomed: a job leaves its home, which is drained, for another: Job, Zone (empty: no other is known that could run it; JobDrawn follows), Epoch (the
+	// next one). The old home goes on until it has surrendered the job.
+	Rehomed
+	// JobDeparted: the old home has forgotten a job that was surrendered: Job, Generation, Zone, Epoch (the old home's). In snapshots with Flag: it has not
+	// said so yet.
+	JobDeparted
 )
 
 // Facts of a zone.
 const (
 	// HomeTaken: Job, Epoch, Generation, Spec, Queue, At (submitted).
 	HomeTaken FactKind = iota + 32
-	// Claimed: Job, Epoch, Generation, Token, Node, Slice, Also, Speed, Range, Start, End, Demand, Plan, Bid, At (when it was
+	// Claimed: Job, Epoch, Generation, Token, Node, Slice, Also, Members, Speed, Range, Start, End, Demand, Plan, Bid, At (when it was
 	// asked for). [from,to) is sold under this token.
 	Claimed
 	// ClaimExtended: Job, Token, Range, End.
@@ -82,14 +90,16 @@ const (
 	OutputPublished
 	// HomeArchived: the archive has the record of a job that is over, and the zone lets go of it: Job, Generation.
 	HomeArchived
+	// HomeLeaving: the job is given up to another zone, and nothing more of it is sold here: Job, Generation, Text (why, for people).
+	HomeLeaving
 )
 
 // Facts of a node.
 const (
 	// Booted: Epoch. Before the node answers anyone. In snapshots also Reservation.ID, the last one given out.
 	Booted FactKind = iota + 64
-	// LeaseMade: Token, Job, Epoch (home's), Generation, Zone (the home), Slice, Also, Range, Start, End, Demand, Plan. The token is
-	// spent. In snapshots also Text, why its end was moved closer.
+	// LeaseMade: Token, Job, Epoch (home's), Generation, Zone (the home), Slice, Also, Range, Start, End, Demand, Plan, Rank (what it
+	// is worth beside others). The token is spent. In snapshots also Text, why its end was moved closer.
 	LeaseMade
 	// LeaseExtended: Token, Range, End.
 	LeaseExtended
@@ -128,6 +138,7 @@ type Fact struct {
 	Slice          job.SliceID
 	Speed          int64
 	Also           []job.SliceID
+	Members        []Member
 	Range          job.Range
 	At, Start, End quantity.Instant
 	Demand         trp.Vector
@@ -148,6 +159,7 @@ type Fact struct {
 	Lesson         *Lesson
 	// Count is a number that a kind's comment explains.
 	Count int64
+	Rank  Rank
 }
 
 // Lesson is what finished jobs of one template of one queue have shown, oldest first.
@@ -206,15 +218,6 @@ const MaxRates = 32
 
 // MaxPrepares bounds Learned.Prepares.
 const MaxPrepares = 16
-
-// Out is what a step produces: the caller's slices, appended to. Facts are durable before any effect leaves.
-type Out struct {
-	Facts   []Fact
-	Effects []Message
-}
-
-// Reset empties o and keeps its memory.
-func (o *Out) Reset() { o.Facts, o.Effects = o.Facts[:0], o.Effects[:0] }
 
 // Actor is one of the three deterministic state machines. Step decides and applies its own facts; Apply folds one fact
 // into durable state and is the only place where durable state changes; Recover is called once after the last Apply and

@@ -3,6 +3,7 @@ package protocol
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -35,45 +36,45 @@ type Kind uint8
 
 // Person -> gate.
 const (
-	// Submit asks to accept a job: Request, Spec, Digest, Flag (in place of a job of that name that is over). Idempotent by
-	// Request; a second Submit of the same name and digest is the same job, unless Flag is set and that one is over.
+	// Submit asks to accept a job: Submission. Idempotent by its request; a second one of the same name and digest is the same job, unless
+	// it replaces and that one is over.
 	Submit Kind = iota + 1
-	// Cancel a job: Request, Job. Gate -> zone with Job, Epoch, Text.
+	// Cancel a job: Job, Cancellation. Gate -> zone with Epoch.
 	Cancel
-	// PauseJob stops new windows for a job (Flag) or lets it go on (no Flag): Request, Job. Gate -> zone with Job, Epoch,
-	// Flag, repeated until the zone says the same back.
+	// PauseJob stops new windows for a job or lets it go on: Job, Pause. Gate -> zone with Epoch, repeated until the zone says the same
+	// back.
 	PauseJob
-	// SetQueue creates or changes a queue: Request, Queue.
+	// SetQueue creates or changes a queue: QueueSetting.
 	SetQueue
-	// Reply answers a Person: Request, Err (nil: done), Job, Text. Actor -> person. To Submit also Verdict (of a job that is
-	// over already), to Reserve also Made.
+	// Reply answers a Person: Job, Generation, Receipt. Actor -> person.
 	Reply
-	// Requeue begins another life of a job that was cancelled, has failed or has expired: Request, Job, At (a new deadline; 0:
-	// the one it has, Never: none). What is committed stays. Idempotent by Request.
+	// Requeue begins another life of a job that was cancelled, has failed or has expired: Job, Requeueing. What is committed stays.
+	// Idempotent by its request.
 	Requeue
-	// Delete forgets a job that is over and purges its files: Request, Job.
+	// Delete forgets a job that is over and purges its files: Job, Deletion.
 	Delete
+	// DrainZone has a zone give its jobs to others, for good: Draining. The first gate tells the other gates, until they say the same back.
+	DrainZone
 )
 
 // Person -> node.
 const (
-	// Reserve time on slices for somebody who is not a job of ours: Request, Reservation (Slice empty: all slices).
-	// Zone -> node: for the head rigid job, with Job and Reservation.
+	// Reserve time on slices for somebody who is not a job of ours: Booking. Zone -> node: for the head rigid job, with Job.
 	Reserve Kind = iota + 16
-	// Unreserve withdraws a reservation by its id: Request, Reservation.ID.
+	// Unreserve withdraws a reservation by its id: Booking.
 	Unreserve
-	// Release lifts a quarantine after a person has looked: Request, Slice.
+	// Release lifts a quarantine after a person has looked: Clearance.
 	Release
 )
 
 // Gate <-> zone.
 const (
-	// Adopt makes the zone the job's home, or begins another life of a job that it has: Job, Epoch, Generation, Since, Spec,
-	// Queue, At (when this life was asked for). Repeated until Adopted.
+	// Adopt makes the zone the job's home, or begins another life of a job that it has: Job, Epoch, Generation,
+	// Adoption. Repeated until Adopted.
 	Adopt Kind = iota + 32
 	// Adopted acknowledges Adopt: Job, Epoch, Generation.
 	Adopted
-	// Closed tells the gate a job's final verdict: Job, Epoch, Generation, Verdict. Repeated until ClosedAck.
+	// Closed tells the gate a job's final verdict: Job, Epoch, Generation, Closing. Repeated until ClosedAck.
 	Closed
 	// ClosedAck acknowledges Closed: Job, Epoch, Generation. The zone may forget the job's working state.
 	ClosedAck
@@ -81,42 +82,46 @@ const (
 	QueueChanged
 	// Forget: the zone drops its record of a job that is over: Job, Epoch, Generation. Repeated until Forgotten.
 	Forget
-	// Forgotten: the zone has no record of this life or an earlier one: Job, Generation.
+	// Forgotten: the zone has no record of this life or an earlier one: Job, Epoch, Generation.
 	Forgotten
+	// Surrender has the zone give a job up to another one, since it is drained: Job, Epoch, Generation, Moving. Repeated until
+	// Surrendered, or Closed if the job ended meanwhile.
+	Surrender
+	// Surrendered: nothing of the job runs or is sold here, and nothing ever will be: Job, Epoch, Generation, Record. The zone keeps the record until it is
+	// told to Forget it.
+	Surrendered
 )
 
 // Zone <-> node: the five steps of docs/ARCHITECTURE.md for every subjob.
 const (
-	// Offer carries a slice's gaps to the zone whenever they change: View, Epoch (the node's). Stale by View.Version.
+	// Offer carries a slice's gaps to the zone whenever they change: SliceView, Epoch (the node's). Stale by its version.
 	Offer Kind = iota + 48
-	// Ask for a grant: Ask (its id), Job, Epoch, Slice, Start, End (grace included), Demand, Also (further slices of a
-	// rigid job), Reservation.ID (one of the job's own to take over).
+	// Ask for a grant: Job, Epoch, Generation, Asking.
 	Ask
-	// Granted: Ask, Job, Slice, Token, Start, End, Expiry. A hold, soft state, fenced by the token's epoch.
+	// Granted: Job, Token, Grant.
 	Granted
-	// Refused: Ask, Job, Slice, Text. The view it was decided on was stale; a fresh Offer follows.
+	// Refused: Job, Token, Refusal. The view it was decided on was stale; a fresh Offer follows.
 	Refused
-	// Redeem turns a grant into a lease: Token, Job, Epoch, Slice, Range, Start, End, Demand, Plan, Spec.
-	// Repeated until Leased, RedeemRefused or Result.
+	// Redeem turns a grant into a lease: Token, Job, Epoch, Generation, Work. Repeated until Leased, RedeemRefused or Result.
 	Redeem
-	// Leased: Token, Job.
+	// Leased: Token, Job, Holding.
 	Leased
-	// RedeemRefused: Token, Job, Text. The token lapsed or is of an earlier boot; nothing was started.
+	// RedeemRefused: Token, Job, Refusal. The token lapsed or is of an earlier boot; nothing was started.
 	RedeemRefused
-	// Running: Token, Job, At. For people; nothing depends on it.
+	// Running: Token, Job, Beginning. For people; nothing depends on it.
 	Running
-	// Report: Token, Job, Progress, Demand (use now), At. For people and continuation; lossy.
+	// Report: Token, Job, Observation. For people and continuation; lossy.
 	Report
-	// Result of a subjob: Token, Job, Epoch, Slice, Range, Result, Start, End (the lease). Repeated until ResultAck.
+	// Result of a subjob: Token, Job, Epoch, Generation, Conclusion. Repeated until ResultAck.
 	Result
-	// ResultAck: Token, Job, Range (what was committed; empty: refused or nothing). Idempotent by Token. Where something was
+	// ResultAck: Token, Job, Acknowledgement. Idempotent by Token. Where something was
 	// committed it is repeated until Published.
 	ResultAck
-	// Extend asks to move a running lease's end: Ask, Token, Job, Range (new), End (new). Answered Extended or Refused.
+	// Extend asks to move a running lease's end: Token, Job, Extension. Answered Extended or Refused.
 	Extend
-	// Extended: Ask, Token, Job, Range, End.
+	// Extended: Token, Job, Extension.
 	Extended
-	// Stop asks the node to end a running lease: Token, Text (cause), Flag (only if it has not begun: it is withdrawn).
+	// Stop asks the node to end a running lease: Token, Halt. Node -> executor: the same.
 	Stop
 	// Published: Token, Job. Output and checkpoint of what was committed are in their place. Node -> zone; to a ResultAck of a
 	// lease that is gone the node says it again.
@@ -125,86 +130,64 @@ const (
 
 // Node <-> executor, and the timer.
 const (
-	// Inventory is the first input of a node after boot: Slices, Found (subjobs of earlier boots). Executor -> node. Node -> gate with
-	// Slices; gate -> node asks for that, with several zones.
+	// Inventory is the first input of a node after boot: Stock. Executor -> node. Node -> gate; gate -> node asks for that, with several
+	// zones.
 	Inventory Kind = iota + 80
-	// Start a subjob: Token, Job, Slice, Also, Range, Start, End, Demand, Plan, Spec. Node -> executor, idempotent by Token.
+	// Start a subjob: Token, Job, Generation, Work. Node -> executor, idempotent by Token.
 	Start
-	// Started: Token, At. Executor -> node.
+	// Started: Token, Beginning. Executor -> node.
 	Started
-	// Exited: Token, Result. The process tree is confirmed gone. Executor -> node.
+	// Exited: Token, Conclusion. The process tree is confirmed gone. Executor -> node.
 	Exited
-	// Stuck: Token, Text. Processes remain that cannot be ended: the slice is quarantined. Executor -> node.
+	// Stuck: Token, Reason. Processes remain that cannot be ended: the slice is quarantined. Executor -> node.
 	Stuck
-	// Deadline moves a running subjob's end (earlier or later): Token, End, Range, Text. Node -> executor.
+	// Deadline moves a running subjob's end (earlier or later): Token, Shift. Node -> executor.
 	Deadline
-	// Settle the directories of an ended subjob: Token, Job, Range, Flag (committed). Node -> executor, idempotent.
+	// Settle the directories of an ended subjob: Token, Job, Generation, Settlement. Node -> executor, idempotent.
 	Settle
 	// Settled: Token. Executor -> node.
 	Settled
-	// Foreign: a process that is not ours holds, or no longer holds (Flag false), the slice: Slice, Text.
+	// Foreign: a process that is not ours holds a slice, or no longer does: Intrusion.
 	Foreign
 	// Purge what lives of a job before Generation have stored (0: all there is): Job, Generation. Gate -> executor, repeated
 	// until Purged.
 	Purge
-	// Wake asks for a Tick at At (the earliest standing one counts). Actor -> timer.
+	// Wake asks for a Tick: Moment (the earliest standing one counts). Actor -> timer.
 	Wake
 	// Tick: time has come. Timer -> actor.
 	Tick
 	// Purged: nothing that lives before Generation have stored is where a reader finds it: Job, Generation. Executor -> gate.
 	Purged
-	// Ailing: the node can start nothing (Flag, with Text), or can again (no Flag). Executor -> node; soft.
+	// Ailing: the node can start nothing, or can again: Ailment. Executor -> node; soft.
 	Ailing
+	// Pressure: what the host's memory is like: Strain. Executor -> node, as often as that is worth a look; soft.
+	Pressure
+	// Suspend has a subjob stand still: Token, Job, Reason. Node -> executor, repeated until Suspended; idempotent. Its deadline stands.
+	Suspend
+	// Suspended: a subjob stands still, or not any more: Token, Stillness. Executor -> node.
+	Suspended
+	// Resume has a subjob go on: Token, Job. Node -> executor, repeated until Suspended says so; idempotent.
+	Resume
 )
 
-// Message is one thing said. Which fields are set depends on Kind; the rest are zero. Pointers are shared and never
-// written to after sending.
+// Message is one thing said: a header, of which a kind uses what its comment names, and a body.
 type Message struct {
 	Kind     Kind
 	From, To Address
 
-	// Request identifies a person's call, chosen by the caller.
-	Request string
-	Job     job.ID
+	Job job.ID
 	// Epoch is the home's epoch for a job, or the node's boot epoch in Offer.
 	Epoch uint32
 	// Generation is the job's life that this is about. In all that concerns one job between gate, zone, node and executor.
 	Generation job.Generation
-	// Since is the first life of the same work, in Adopt: what lives from then on have committed is kept.
-	Since job.Generation
-	Slice job.SliceID
-	Also  []job.SliceID
-	// Ask numbers a zone's requests to a node, and an archive's changes.
-	Ask   uint64
+	// Token of the grant, the claim or the lease that it is about.
 	Token job.Token
-	Range job.Range
-	// Progress in units, in reports.
-	Progress       int64
-	At, Start, End quantity.Instant
-	Expiry         quantity.Instant
-	Demand         trp.Vector
-	Plan           Plan
-	Flag           bool
-	Text           string
-	Digest         string
-	Err            error
-	Spec           *job.Spec
-	Queue          *Queue
-	Verdict        job.Verdict
-	Result         *job.Result
-	View           *SliceView
-	Reservation    *Reservation
-	Slices         []Slice
-	Found          []Found
-	// Session of an agent, the round it answers, and what is said there.
-	Session, Round uint64
-	Call           *Call
-	Variants       []Variant
-	Notices        []Notice
-	// Made are the reservations that a person's call stands for, one for each slice.
-	Made []Made
-	// Filed is what the archive has, or is to keep, of one actor's part of a job (archive.go).
+	// Session of an agent, or of a visit.
+	Session uint64
+	// Filed is what the archive has, or is to keep, of one actor's part of a job (archive.go). A driver hands it on with any message.
 	Filed []Fact
+	// Body is what the kind says beyond that, of the kind's own type; nil where there is no more.
+	Body Body
 }
 
 // Made is one reservation as it is told to whoever asked for it.
@@ -229,6 +212,8 @@ type Plan struct {
 	Extended time.Duration
 	// Option of the job that it runs with; empty: none.
 	Option string
+	// Member of a gang over several nodes that this is of Members, from 0; Members is 0 of what runs on one node.
+	Member, Members int
 }
 
 // Queue is a queue's settings.
@@ -261,6 +246,8 @@ type Slice struct {
 	Device string
 	// Simulated slices have no GPU behind them. Shared slices are not isolated in memory.
 	Simulated, Shared bool
+	// Rack and Block that its node stands in, as its node is configured; empty: it shares none with any other.
+	Rack, Block string
 }
 
 // Found is a run directory of an earlier boot, as the executor saw it when the daemon came back.
@@ -273,8 +260,8 @@ type Found struct {
 	Alive   bool
 	Started quantity.Instant
 	Result  *job.Result
-	// Stuck: processes remain that cannot be ended.
-	Stuck bool
+	// Stuck: processes remain that cannot be ended. Still: it stands still.
+	Stuck, Still bool
 }
 
 // SliceView is one slice as its node describes it to the market.
@@ -289,6 +276,8 @@ type SliceView struct {
 	Gaps []Gap
 	// Reserved are the reservations and leases, for planning rigid work.
 	Reserved []Reservation
+	// Room is what the node has free; nil where no tickets search.
+	Room *flow.Summary
 }
 
 // Gap is idle time on a slice.

@@ -8,7 +8,11 @@ import (
 // Mix mixes a plan into a digest.
 func (p *Plan) Mix(h digest.Hash) digest.Hash {
 	h = p.Resume.Mix(h.Int(int64(p.Run), int64(p.Wall)))
-	return h.Int(int64(p.Window), int64(p.Round), int64(p.Extended)).Text(p.Option)
+	h = h.Int(int64(p.Window), int64(p.Round), int64(p.Extended)).Text(p.Option)
+	if p.Member|p.Members != 0 { // as it was before there were members
+		h = h.Int(int64(p.Member), int64(p.Members))
+	}
+	return h
 }
 
 // Mix mixes a queue's settings into a digest.
@@ -42,6 +46,10 @@ func (c *Claim) Mix(h digest.Hash) digest.Hash {
 	h = c.Range.Mix(c.Token.Mix(h)).Text(string(c.Node)).Text(string(c.Slice))
 	h = h.Int(int64(c.Generation), c.Speed, int64(c.Start), int64(c.End), int64(c.Asked))
 	h = c.Plan.Mix(c.Demand.Mix(job.MixIDs(h, c.Also)))
+	for i := range c.Members { // as it was before there were any
+		m := &c.Members[i]
+		h = m.Token.Mix(h.Text(string(m.Node))).Int(int64(m.Slices))
+	}
 	return digest.Optional(h, c.Bid)
 }
 

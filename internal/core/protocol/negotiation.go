@@ -15,13 +15,13 @@ const Bidder Role = Timer + 1
 // piece of who was picked). All of it is soft: a round that a crash forgets is announced again under a new number, and a variant is
 // complete, so an agent that dies after it won changes nothing.
 const (
-	// Attend: an agent has come (Flag) or gone: Job, Session. Bidder -> zone. The latest session of a job counts.
+	// Attend: an agent has come or gone: Job, Session, Attendance. Bidder -> zone. The latest session of a job counts.
 	Attend Kind = iota + 112
 	// Announce a round to an agent: Job, Session, Call. Zone -> bidder.
 	Announce
-	// Answer a round: Job, Session, Round, Variants (none: not interested, or it declines). Bidder -> zone. The first answer counts.
+	// Answer a round: Job, Session, Proposal. Bidder -> zone. The first answer counts.
 	Answer
-	// Told: what became of an answer, or of a subjob that was won: Job, Session, Round, Notices. Zone -> bidder.
+	// Told: what became of an answer, or of a subjob that was won: Job, Session, News. Zone -> bidder.
 	Told
 )
 
@@ -72,6 +72,33 @@ type Call struct {
 
 // MaxFree bounds the stretches of free work in a call.
 const MaxFree = 64
+
+// Attendance says whether an agent is there.
+type Attendance struct{ Present bool }
+
+// Proposal answers a round. No variants: the job is not interested, or it declines.
+type Proposal struct {
+	Round    uint64
+	Variants []Variant
+}
+
+// News is what became of an answer to a round, or of a subjob that was won.
+type News struct {
+	Round   uint64
+	Notices []Notice
+}
+
+// Body marks what zone and agent tell each other.
+func (*Call) Body() {}
+
+// Body implements Body.
+func (*Attendance) Body() {}
+
+// Body implements Body.
+func (*Proposal) Body() {}
+
+// Body implements Body.
+func (*News) Body() {}
 
 // Advert is one window as a job hears of it.
 type Advert struct {

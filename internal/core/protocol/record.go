@@ -59,8 +59,10 @@ type Claim struct {
 	Generation job.Generation
 	Node       job.NodeID
 	Slice      job.SliceID
-	// Also are the further slices of a rigid job.
+	// Also are the further slices of a rigid job, those of all its members.
 	Also []job.SliceID
+	// Members of a gang over several nodes, in order of node id; none where all is on one node. Token, Node and Slice are those of the first.
+	Members []Member
 	// Speed of the slice, in parts per thousand.
 	Speed      int64
 	Range      job.Range

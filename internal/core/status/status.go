@@ -220,6 +220,31 @@ type Zone struct {
 	Nodes []job.NodeID
 	// Slices of its nodes; Homed counts the jobs that have their home there and are not over, of which Waiting (paused ones too) and Running.
 	Slices, Homed, Waiting, Running int
+	// Drained: it is home to nothing new, for good. Over counts the jobs that are over of which it still has the record: while it has any, or is home to one, it
+	// stays in the configuration.
+	Drained bool
+	Over    int
+	// Search is what it says of the search for places, and the gate makes of it; nil where windows are offered.
+	Search *Search
+}
+
+// Search is what a zone, and the gate, know of the search for places in it.
+type Search struct {
+	// Tickets search there, Parked ones of jobs at home there wait. Alive: a node of it is usable.
+	Tickets, Parked int
+	Alive           bool
+	// Rooms by size class, the smallest first.
+	Rooms []Room
+	// Age of the zone's last word at the gate; negative: it has heard none.
+	Age time.Duration
+}
+
+// Room is what is free for one size class: fragments large enough, tickets that look for one there, and the share of draws that
+// the gate gives the zone for it, in parts per million.
+type Room struct {
+	Size         quantity.Amount
+	Free, Demand int
+	Share        int64
 }
 
 // Loss is the windows of one kind of slice that a job has bid for and lost.

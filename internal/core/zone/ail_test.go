@@ -17,9 +17,9 @@ func TestANodesTroubleIsNoJobsFailure(t *testing.T) {
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		if m.Job == "heavy" && trouble {
 			starts++
-			return 50 * time.Millisecond, job.Result{Outcome: job.NodeFailed, Progress: m.Range.From, Detail: "unpacking: no space left on device"}
+			return 50 * time.Millisecond, job.Result{Outcome: job.NodeFailed, Progress: m.Body.(*protocol.Work).Range.From, Detail: "unpacking: no space left on device"}
 		}
-		return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To}
+		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	w.submit(items(t, "heavy", 20, 100, 1), items(t, "light", 200, 100, 1))
 	w.until(20 * time.Minute)

@@ -34,7 +34,11 @@ func (z *Zone) viewConfig() view.Config {
 // viewed are the parts that the view reads.
 func (z *Zone) viewed() view.Parts {
 	a := (*asked)(z)
-	return view.Parts{Ledger: z.home, Floor: a, Planner: a, Slices: a, Waits: a}
+	p := view.Parts{Ledger: z.home, Floor: a, Planner: a, Slices: a, Waits: a, Loans: (*lends)(z)}
+	if z.cfg.Search != nil {
+		p.Tickets = (*tickets)(z)
+	}
+	return p
 }
 
 func (z *asked) Classes() []*market.Class               { return z.floor.Classes() }

@@ -12,12 +12,19 @@ import (
 
 // ask has the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
 func (z *Zone) ask(now quantity.Instant, j *home.Job, s *slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
-	a := &home.Ask{
+	z.send(now, z.newAsk(j, s, also, p), reservation, out)
+}
+
+func (z *Zone) newAsk(j *home.Job, s *slice, also []job.SliceID, p market.Piece) *home.Ask {
+	return &home.Ask{
 		Job: j, Slice: s.id, Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Bid: p.Bid, Version: s.view.Version, Late: p.Late,
 		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall, Window: p.Window, Round: p.Round, Option: p.Option},
 	}
+}
+
+func (z *Zone) send(now quantity.Instant, a *home.Ask, reservation uint64, out *protocol.Out) {
 	z.onSlices(a.Slice, a.Also, func(s *slice) { s.asks = append(s.asks, a) })
-	z.floor.Served(&entryOf(j).floor)
+	z.floor.Served(&entryOf(a.Job).floor)
 	z.wager(a)
 	z.home.Ask(now, a, reservation, out)
 }
@@ -32,10 +39,13 @@ func (z *Zone) take(id uint64) *home.Ask {
 }
 
 // granted hands a node's grant on to the ledger.
-func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	if a := z.take(in.Ask); a != nil {
+func (z *Zone) granted(now quantity.Instant, in *protocol.Message, g *protocol.Grant, out *protocol.Out) {
+	if z.home.Prepared(in, g, now, out) { // one node of a gang holds, and the next is asked
+		return
+	}
+	if a := z.take(g.Ask); a != nil {
 		z.won(a, in.Token)
-		if !z.home.Granted(now, a, in, out) { // what was asked for is for sale again
+		if !z.home.Granted(now, a, in, g, out) { // what was asked for is for sale again
 			z.floor.Spend(-a.Late)
 		}
 		if a.Job.Lease(in.Token) == nil {
@@ -45,21 +55,22 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, out *protocol
 }
 
 // refused: the view was stale, a fresh Offer follows; or an extension was not to be had.
-func (z *Zone) refused(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	if a := z.take(in.Ask); a != nil {
+func (z *Zone) refused(now quantity.Instant, in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
+	if a := z.take(r.Ask); a != nil {
 		entryOf(a.Job).rigid.Refused(now)
+		z.home.Abort(a, out)
 		z.forgo(a)
 		z.floor.Spend(-a.Late)
-		z.home.BackOff(now, a.Job, z.present(a.Version, a.Slices()), a.ID(), in.Text)
+		z.home.BackOff(now, a.Job, z.present(a.Version, a.Slices()), a.ID(), r.Text)
 		return
 	}
-	if id, sl, version, ok := z.planner.Refuse(in.Ask); ok {
+	if id, sl, version, ok := z.planner.Refuse(r.Ask); ok {
 		if j := z.home.Job(id); j != nil && j.Active() {
-			z.home.BackOff(now, j, z.present(version, []job.SliceID{sl.Name()}), in.Ask, in.Text)
+			z.home.BackOff(now, j, z.present(version, []job.SliceID{sl.Name()}), r.Ask, r.Text)
 		}
 		return
 	}
-	z.home.NotExtended(in, out)
+	z.home.NotExtended(in, r, out)
 }
 
 // present are the slices that something was asked of, as long as the first shows the view that this was decided on: what was
@@ -72,9 +83,10 @@ func (z *Zone) present(version uint64, on []job.SliceID) []job.SliceID {
 }
 
 // lapse forgets what nobody answered in time.
-func (z *Zone) lapse(now quantity.Instant) {
+func (z *Zone) lapse(now quantity.Instant, out *protocol.Out) {
 	for id := z.home.Lapsed(now); id != 0; id = z.home.Lapsed(now) {
 		a := z.take(id)
+		z.home.Abort(a, out)
 		z.forgo(a)
 		z.floor.Spend(-a.Late)
 		z.home.BackOff(now, a.Job, a.Slices(), id, home.Silent)

@@ -32,10 +32,10 @@ func burdens() map[string]func(w *world) {
 		return func(w *world) {
 			w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 				if m.Job != burden {
-					return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
+					return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
 				}
 				r := r
-				r.Progress, r.Peak = m.Range.From, m.Demand
+				r.Progress, r.Peak = m.Body.(*protocol.Work).Range.From, m.Body.(*protocol.Work).Demand
 				return time.Millisecond, r
 			}
 		}
@@ -61,7 +61,7 @@ func burdens() map[string]func(w *world) {
 				if m.Kind != protocol.Reserve || m.Job != burden {
 					return false
 				}
-				w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Text: "no"})
+				w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask, Slice: m.Body.(*protocol.Booking).Slice, Text: "no"}, Job: m.Job})
 				return true
 			}
 		},
@@ -85,7 +85,7 @@ func badAgents() map[string]func(w *world) func(m *protocol.Message) []protocol.
 					return nil
 				}
 				session, last = session+1, w.now
-				return []protocol.Message{{Kind: protocol.Attend, Job: m.Job, Session: session, Flag: true}}
+				return []protocol.Message{{Kind: protocol.Attend, Job: m.Job, Session: session, Body: &protocol.Attendance{Present: true}}}
 			}
 		},
 		"keen": func(*world) func(m *protocol.Message) []protocol.Message { return keen(20) },
@@ -94,8 +94,8 @@ func badAgents() map[string]func(w *world) func(m *protocol.Message) []protocol.
 			return func(m *protocol.Message) []protocol.Message {
 				answers := answer(m)
 				for i := range answers {
-					for j := range answers[i].Variants {
-						answers[i].Variants[j].Start = w.now.Add(30*time.Second + 1)
+					for j := range answers[i].Body.(*protocol.Proposal).Variants {
+						answers[i].Body.(*protocol.Proposal).Variants[j].Start = w.now.Add(30*time.Second + 1)
 					}
 				}
 				return answers
@@ -205,7 +205,9 @@ const mostPause = time.Minute
 func TestARefusalOfOneSliceLeavesTheOthers(t *testing.T) {
 	for _, s := range []*job.Spec{items(t, "a", 20, 100, 1), steps(t, "a", 20, 10, 100), rigid(t, "a", 20*time.Second, 100, 1)} {
 		w := newWorld(t, 512, 1024)
-		w.lose = func(m *protocol.Message) bool { return m.Kind == protocol.Ask && m.Slice == "s0" }
+		w.lose = func(m *protocol.Message) bool {
+			return m.Kind == protocol.Ask && m.Body.(*protocol.Asking).Slice == "s0"
+		}
 		w.submit(s)
 		w.until(45 * time.Second)
 		finished(t, w, "a")

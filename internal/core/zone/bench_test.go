@@ -28,7 +28,7 @@ func backlog(b testing.TB, p policy.Policy, n int) *zone.Zone {
 			s.Deadline = quantity.Instant(1e15 + int64(i)*1e9)
 		}
 		out.Reset()
-		z.Step(quantity.Instant(i), protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Spec: s, At: quantity.Instant(i)}, &out)
+		z.Step(quantity.Instant(i), protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Body: &protocol.Adoption{Spec: s, At: quantity.Instant(i)}}, &out)
 	}
 	return z
 }
@@ -61,11 +61,11 @@ func (g *gaps) open() (protocol.Message, bool) {
 	v.Version = g.version
 	v.Gaps[0] = protocol.Gap{Start: g.now, End: g.now.Add(time.Duration(60+g.version%17*30) * time.Second), Until: protocol.ForDrain}
 	g.out.Reset()
-	g.z.Step(g.now, protocol.Message{Kind: protocol.Offer, Epoch: 1, View: v}, &g.out)
+	g.z.Step(g.now, protocol.Message{Kind: protocol.Offer, Epoch: 1, Body: v}, &g.out)
 	for _, m := range g.out.Effects {
 		if m.Kind == protocol.Ask {
 			g.asked++
-			return protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice}, true
+			return protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice}, Job: m.Job}, true
 		}
 	}
 	return protocol.Message{}, false

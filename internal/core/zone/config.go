@@ -13,11 +13,15 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/search"
 )
 
 // Config of a zone.
 type Config struct {
 	ID job.ZoneID
+	// Gates that jobs come from; none: one.
+	Gates protocol.Gates
 	// Policy picks among interested jobs. Required.
 	Policy policy.Policy
 	// Market negotiates (mechanism jasda): jobs bid with variants, and Policy orders rigid jobs and who is asked. nil: jobs
@@ -27,7 +31,7 @@ type Config struct {
 	Horizon time.Duration
 	// MinWindow is the shortest gap that is offered at all. Default 1 s.
 	MinWindow time.Duration
-	// Retry is how often an unanswered message to a node or the gate is repeated. Default 1 s.
+	// Retry is how often an unanswered message to a node or the gate is repeated. Default search.Config.Retry.
 	Retry time.Duration
 	// AskTTL is how long an unanswered Ask blocks its slice. Default 1 s.
 	AskTTL time.Duration
@@ -47,6 +51,8 @@ type Config struct {
 	// Ends is the share of subjobs, in parts per million, that the end of their gap may cut short where that is learned and they would
 	// lose their work (core/ends); 0: it is not learned.
 	Ends int64
+	// Search has jobs look for places with tickets (mechanism laminar), checked; nil: windows are offered.
+	Search *search.Config
 	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed. Default 1000.
 	MaxKills int
 }
@@ -56,7 +62,7 @@ func (c Config) withDefaults() Config {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&c.Horizon, time.Hour}, {&c.MinWindow, time.Second}, {&c.Retry, time.Second},
+		{&c.Horizon, time.Hour}, {&c.MinWindow, time.Second}, {&c.Retry, c.Search.Retry()},
 		{&c.AskTTL, time.Second}, {&c.Skew, 5 * time.Second}, {&c.Backoff, 500 * time.Millisecond}, {&c.Close, 200 * time.Millisecond},
 	} {
 		if *d.field == 0 {
@@ -64,7 +70,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	if c.Rigid == (backfill.Discipline{}) {
-		c.Rigid = backfill.Discipline{Reserve: 1, Overtake: true}
+		c.Rigid = backfill.Discipline{Reserve: 1, Overtake: true, Gangs: c.Search != nil}
 	}
 	if c.MaxKills == 0 {
 		c.MaxKills = 1000
@@ -116,6 +122,14 @@ func (c Config) Validate() error {
 	if c.Archive != nil {
 		if err := c.Archive.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("zone: %w", err))
+		}
+	}
+	if c.Search != nil {
+		if !c.Rigid.Gangs {
+			errs = append(errs, errors.New("zone: where tickets search, only jobs of several slices stand in line; want discipline gangs"))
+		}
+		if _, known := c.Search.Index(c.ID); !known {
+			errs = append(errs, fmt.Errorf("zone: %q is none of the zones in which tickets search", c.ID))
 		}
 	}
 	if c.MinWindow > c.Horizon {

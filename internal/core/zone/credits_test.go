@@ -137,11 +137,11 @@ func TestPricesAreSecondPrices(t *testing.T) {
 			w.attend(s, func(m *protocol.Message) []protocol.Message {
 				out := bid(m)
 				for i := range out {
-					for j := range out[i].Variants {
-						out[i].Variants[j].Score = score
+					for j := range out[i].Body.(*protocol.Proposal).Variants {
+						out[i].Body.(*protocol.Proposal).Variants[j].Score = score
 					}
 				}
-				for _, n := range m.Notices {
+				for _, n := range noticesIn(m) {
 					if n.Kind == protocol.Lost {
 						lost = n.Score
 					}

@@ -17,7 +17,7 @@ func (w *world) come(saved int64) {
 	for _, r := range s.runs {
 		if !r.ended {
 			r.done = w.now
-			r.result.Outcome, r.result.Progress, r.result.Checkpoint = job.Stopped, r.m.Range.From+r.m.Range.Len()*saved/100, saved > 0
+			r.result.Outcome, r.result.Progress, r.result.Checkpoint = job.Stopped, r.m.Body.(*protocol.Work).Range.From+r.m.Body.(*protocol.Work).Range.Len()*saved/100, saved > 0
 		}
 	}
 	w.seq++

@@ -16,7 +16,7 @@ func (z *Zone) continuations(now quantity.Instant, out *protocol.Out) quantity.I
 	return z.home.Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
 		if j.Extends() {
 			z.overrun(now, j, c, l, out)
-		} else {
+		} else if z.search == nil {
 			z.continueInto(now, j, c, l, out)
 		}
 	})

@@ -24,6 +24,9 @@ func (d *demand) Name() job.ID                   { return d.ID }
 func (d *demand) Spec() *job.Spec                { return d.Job.Spec }
 func (d *demand) Queue() (string, time.Duration) { return d.Job.Queue().Name, d.Job.Queue().MaxWindow }
 func (d *demand) Submitted() quantity.Instant    { return d.Job.Submitted }
+func (d *demand) Agent() protocol.Address {
+	return protocol.Address{Role: protocol.Bidder, ID: string(d.ID)}
+}
 
 func (d *demand) Ineligible(now quantity.Instant) market.Reason {
 	return d.zone.ineligible(now, &d.Job)
@@ -81,7 +84,7 @@ func (z *Zone) floorConfig() market.FloorConfig {
 
 // plannerConfig is how the planner of rigid jobs works.
 func (z *Zone) plannerConfig() backfill.Config {
-	return backfill.Config{Discipline: z.cfg.Rigid, Retry: z.cfg.Retry, AskTTL: z.cfg.AskTTL, Late: max(0, z.cfg.Starvation.WithDefaults().Places)}
+	return backfill.Config{Discipline: z.cfg.Rigid, Retry: z.cfg.Retry, AskTTL: z.cfg.AskTTL, Late: max(0, z.cfg.Starvation.WithDefaults().Places), ByAge: z.cfg.Search != nil}
 }
 
 // seller is the zone as its floor sees it.
@@ -116,14 +119,19 @@ func (z *Zone) offeredSlices() iter.Seq[*slice] {
 	}
 }
 
-// sell plans rigid jobs, and then has the floor offer every window that opens now. It returns when to look again.
+// sell plans rigid jobs, and then has the floor offer every window that opens now, or tickets search. It returns when to look again.
 func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	z.lapse(now)
+	z.lapse(now, out)
 	z.turnSlices(now)
+	z.expireGuests(now)
 	z.planner.LineUp()
 	z.keepCaps(now)
-	wake := z.planner.Plan(now, out)
-	wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
+	wake := min(z.planner.Plan(now, out), z.trade(now, out))
+	if z.search != nil {
+		wake = min(wake, z.seek(now, out), z.visit(now, out))
+	} else {
+		wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
+	}
 	return min(wake, z.planner.Unanswered(), z.stales.Next(), z.home.Next(now))
 }
 

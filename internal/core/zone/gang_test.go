@@ -20,7 +20,7 @@ import (
 func TestAGangIsNotSoldByTheSlice(t *testing.T) {
 	for _, queue := range []string{"default", "capped"} {
 		w := newMarket(t, market.Config{}, 512)
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: 4}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: 4}})
 		s := rigid(t, "pair", 30*time.Second, 400, 2)
 		s.Queue = queue
 		w.submit(s)
@@ -52,7 +52,7 @@ func TestGangsStandInTheOrder(t *testing.T) {
 			w.config.Market = &market.Config{Payment: market.Free}
 		}
 		w.z = w.make()
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: 4}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: 4}})
 		w.submit(rigid(t, "first", time.Minute, 400, 1), rigid(t, "second", 70*time.Second, 400, 1))
 		w.until(10 * time.Second)
 		for _, s := range waiting {

@@ -52,7 +52,7 @@ func TestFreeTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		z.offered(1, &protocol.Message{Kind: protocol.Offer, View: &protocol.SliceView{Slice: protocol.Slice{ID: "s", Speed: 1000}, Version: 1, Usable: true, Gaps: c.gaps, Reserved: c.reserved}})
+		z.offered(1, &protocol.Message{Kind: protocol.Offer}, &protocol.SliceView{Slice: protocol.Slice{ID: "s", Speed: 1000}, Version: 1, Usable: true, Gaps: c.gaps, Reserved: c.reserved})
 		for whose, want := range map[party][]gap{anyone: c.anyone, anyRigid: c.rigid} {
 			var got []gap
 			for _, g := range z.slice("s").free(100, whose, nil) {

@@ -41,7 +41,7 @@ func TestWhatACancelledGangHeldIsTheNextOnes(t *testing.T) {
 	if got := holds(); !slices.Equal(got, []string{"first", "first"}) {
 		t.Fatalf("places are held for %v", got)
 	}
-	w.step(protocol.Message{Kind: protocol.Cancel, Job: "first", Epoch: 1, Text: "cancelled"})
+	w.step(protocol.Message{Kind: protocol.Cancel, Job: "first", Epoch: 1, Body: &protocol.Cancellation{Text: "cancelled"}})
 	until(70 * time.Second)
 	if got := holds(); !slices.Equal(got, []string{"second", "second"}) {
 		t.Errorf("after it is cancelled places are held for %v", got)

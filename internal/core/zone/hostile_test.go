@@ -15,17 +15,17 @@ import (
 // keen answers every round with the same piece of its job, from the start of each window.
 func keen(length int64) func(*protocol.Message) []protocol.Message {
 	return func(m *protocol.Message) []protocol.Message {
-		if m.Kind != protocol.Announce || len(m.Call.Free) == 0 {
+		if m.Kind != protocol.Announce || len(callIn(m).Free) == 0 {
 			return nil
 		}
 		var out []protocol.Variant
-		for i, a := range m.Call.Windows {
-			from := m.Call.Free[0].From
-			r := job.Range{From: from, To: min(m.Call.Free[0].To, from+length)}
+		for i, a := range callIn(m).Windows {
+			from := callIn(m).Free[0].From
+			r := job.Range{From: from, To: min(callIn(m).Free[0].To, from+length)}
 			run := time.Duration(r.Len()) * time.Second
 			out = append(out, protocol.Variant{ID: uint32(i), Window: a.Window, Range: r, Start: a.Start, Run: run, Wall: run, Score: 900_000})
 		}
-		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Round: m.Call.Round, Variants: out}}
+		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round, Variants: out}}}
 	}
 }
 
@@ -36,8 +36,8 @@ func mute(*protocol.Message) []protocol.Message { return nil }
 // round closes, is sold nothing.
 func TestWhatHappensWhileAgentsAreWaitedForCounts(t *testing.T) {
 	for name, m := range map[string]protocol.Message{
-		"paused":    {Kind: protocol.PauseJob, Job: "a", Epoch: 1, Flag: true},
-		"cancelled": {Kind: protocol.Cancel, Job: "a", Epoch: 1, Text: "by its owner"},
+		"paused":    {Kind: protocol.PauseJob, Job: "a", Epoch: 1, Body: &protocol.Pause{Held: true}},
+		"cancelled": {Kind: protocol.Cancel, Job: "a", Epoch: 1, Body: &protocol.Cancellation{Text: "by its owner"}},
 	} {
 		w := newMarket(t, market.Config{}, 512)
 		w.attend(items(t, "a", 100, 300, 1), keen(50))
@@ -63,7 +63,7 @@ func TestACapHoldsWithinARound(t *testing.T) {
 	for _, c := range []market.Config{{}, {Joint: true}, {Repack: market.Never}, {Joint: true, Repack: market.Never}} {
 		for _, external := range []bool{false, true} {
 			w := newMarket(t, c, 512, 512, 512)
-			w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: 2}})
+			w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: 2}})
 			for i := range 4 {
 				s := items(t, fmt.Sprint("j", i), 60, 300, 2)
 				s.Queue = "capped"
@@ -151,8 +151,8 @@ func TestAnAgentThatChangesItsMindIsHeard(t *testing.T) {
 					if calls++; calls > most {
 						break
 					}
-					if answers[i].Variants[0].Start--; !mistake {
-						answers[i].Variants = nil
+					if answers[i].Body.(*protocol.Proposal).Variants[0].Start--; !mistake {
+						answers[i].Body.(*protocol.Proposal).Variants = nil
 					}
 				}
 				return answers
@@ -176,8 +176,8 @@ func TestAPlanIsKeptWhenOthersAreAskedInBetween(t *testing.T) {
 	w.attend(items(t, "later", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
 		answers := answer(m)
 		for i := range answers {
-			for j := range answers[i].Variants {
-				v := &answers[i].Variants[j]
+			for j := range answers[i].Body.(*protocol.Proposal).Variants {
+				v := &answers[i].Body.(*protocol.Proposal).Variants[j]
 				v.Start = max(v.Start, 101e9)
 			}
 		}
@@ -199,8 +199,8 @@ func TestAPlanIsNotAskedForEveryMillisecond(t *testing.T) {
 	w.attend(items(t, "tease", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
 		answers := answer(m)
 		for i := range answers {
-			for j := range answers[i].Variants {
-				answers[i].Variants[j].Start = w.now.Add(30*time.Second + 1)
+			for j := range answers[i].Body.(*protocol.Proposal).Variants {
+				answers[i].Body.(*protocol.Proposal).Variants[j].Start = w.now.Add(30*time.Second + 1)
 			}
 		}
 		return answers
@@ -222,8 +222,8 @@ func TestTimeThatWasJustSoldIsNotOffered(t *testing.T) {
 	w.lose = func(m *protocol.Message) bool {
 		if m.Kind == protocol.Ask {
 			for _, o := range sold {
-				if m.Start < o.End && o.Start < m.End {
-					t.Errorf("%v to %v is asked for job %s, and %v to %v was for job %s", m.Start, m.End, m.Job, o.Start, o.End, o.Job)
+				if m.Body.(*protocol.Asking).Start < o.Body.(*protocol.Asking).End && o.Body.(*protocol.Asking).Start < m.Body.(*protocol.Asking).End {
+					t.Errorf("%v to %v is asked for job %s, and %v to %v was for job %s", m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End, m.Job, o.Body.(*protocol.Asking).Start, o.Body.(*protocol.Asking).End, o.Job)
 				}
 			}
 			sold = append(sold, *m)
@@ -235,7 +235,7 @@ func TestTimeThatWasJustSoldIsNotOffered(t *testing.T) {
 	for w.deliver() {
 	}
 	w.submit(items(t, "b", 30, 100, 1)) // the round is open
-	w.step(protocol.Message{Kind: protocol.Attend, Job: "slow", Session: 7})
+	w.step(protocol.Message{Kind: protocol.Attend, Job: "slow", Session: 7, Body: &protocol.Attendance{}})
 	w.until(10 * time.Second)
 	if len(sold) == 0 {
 		t.Error("nothing was sold: the test tests nothing")
@@ -260,12 +260,12 @@ func TestWhoHasWaitedTooLongIsServedAtOnce(t *testing.T) {
 	w.attend(items(t, "poor", 20, 300, 1), func(m *protocol.Message) []protocol.Message {
 		answers := answer(m)
 		for i := range answers {
-			v := answers[i].Variants[0]
+			v := answers[i].Body.(*protocol.Proposal).Variants[0]
 			v.ID, v.Score = 77, 1_000_000
-			answers[i].Variants[0].Score = 0
+			answers[i].Body.(*protocol.Proposal).Variants[0].Score = 0
 			v.Start = v.Start.Add(v.Wall - time.Second)
 			if v.Start < w.now.Add(5*time.Minute) {
-				answers[i].Variants = append(answers[i].Variants, v)
+				answers[i].Body.(*protocol.Proposal).Variants = append(answers[i].Body.(*protocol.Proposal).Variants, v)
 			}
 		}
 		return answers
@@ -273,7 +273,7 @@ func TestWhoHasWaitedTooLongIsServedAtOnce(t *testing.T) {
 	w.until(10 * time.Minute)
 	finished(t, w, "first", "poor")
 	j, _ := w.z.Job(w.now, "first")
-	if len(asked) != 1 || asked[0].Start > j.Ended.Add(time.Second) {
+	if len(asked) != 1 || asked[0].Body.(*protocol.Asking).Start > j.Ended.Add(time.Second) {
 		t.Errorf("the slice was free at %v, and asked for was %+v", j.Ended, asked)
 	}
 }
@@ -294,9 +294,9 @@ func TestWhoRestsIsNotServedBecauseAnotherGoesOn(t *testing.T) {
 		}
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 			if m.Job == "bad" {
-				return fails.Sub(w.now), job.Result{Outcome: job.ExitFailed, Progress: m.Range.From}
+				return fails.Sub(w.now), job.Result{Outcome: job.ExitFailed, Progress: m.Body.(*protocol.Work).Range.From}
 			}
-			return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
+			return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
 		}
 		long := steps(t, "long", 2000, 10, 300)
 		long.Continue = true

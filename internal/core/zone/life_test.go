@@ -58,11 +58,11 @@ func (l *lives) step(m protocol.Message) {
 		case protocol.Ask:
 			l.tokens++
 			l.said = append(l.said, protocol.Message{
-				Kind: protocol.Granted, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Token: job.Token{Epoch: 1, Seq: l.tokens}, Start: m.Start, End: m.End,
+				Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice, Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End}, Job: m.Job, Token: job.Token{Epoch: 1, Seq: l.tokens},
 			})
 		case protocol.Redeem:
-			l.slices[l.index[m.Slice]].running = *m
-			l.said = append(l.said, protocol.Message{Kind: protocol.Leased, Job: m.Job, Token: m.Token}, protocol.Message{Kind: protocol.Running, Job: m.Job, Token: m.Token, At: l.now})
+			l.slices[l.index[m.Body.(*protocol.Work).Slice]].running = *m
+			l.said = append(l.said, protocol.Message{Kind: protocol.Leased, Job: m.Job, Token: m.Token, Body: &protocol.Holding{}}, protocol.Message{Kind: protocol.Running, Job: m.Job, Token: m.Token, Body: &protocol.Beginning{At: l.now}})
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (l *lives) open(i int) {
 	if l.later > 0 {
 		v.Gaps = append(v.Gaps, protocol.Gap{Start: l.now.Add(l.later), End: quantity.Never})
 	}
-	l.tell(protocol.Message{Kind: protocol.Offer, Epoch: 1, View: &v})
+	l.tell(protocol.Message{Kind: protocol.Offer, Epoch: 1, Body: &v})
 }
 
 // life ends the next subjob, which has come to nothing new but its checkpoint, and begins another one in its place.
@@ -92,9 +92,9 @@ func (l *lives) life() {
 	l.next = (i + 1) % len(l.slices)
 	l.now = l.now.Add(10 * time.Minute / time.Duration(len(l.slices)))
 	if m := &l.slices[i].running; !m.Token.Zero() {
-		over := protocol.Message{Kind: protocol.Result, Job: m.Job, Epoch: m.Epoch, Token: m.Token, Range: m.Range, Result: &job.Result{
-			Outcome: job.Stopped, Progress: m.Range.From, Start: l.now.Add(-time.Minute), End: l.now,
-		}}
+		over := protocol.Message{Kind: protocol.Result, Job: m.Job, Epoch: m.Epoch, Token: m.Token, Body: &protocol.Conclusion{Range: m.Body.(*protocol.Work).Range, Result: &job.Result{
+			Outcome: job.Stopped, Progress: m.Body.(*protocol.Work).Range.From, Start: l.now.Add(-time.Minute), End: l.now,
+		}}}
 		m.Token = job.Token{}
 		l.tell(over)
 	}
@@ -140,7 +140,7 @@ func BenchmarkNothing(b *testing.B) {
 // report is a Report of what runs on the first slice.
 func (l *lives) report() protocol.Message {
 	m := &l.slices[0].running
-	return protocol.Message{Kind: protocol.Report, Job: m.Job, Token: m.Token, Progress: 1, At: l.now}
+	return protocol.Message{Kind: protocol.Report, Job: m.Job, Token: m.Token, Body: &protocol.Observation{Progress: 1, At: l.now}}
 }
 
 // TestNothingIsAllocatedForNothing: what changes nothing allocates nothing.

@@ -36,7 +36,7 @@ func TestHonestJobsEndWhateverOthersSay(t *testing.T) {
 		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, byDefault(rt), {Reserve: 1}}).Draw(rt, "rigid")
 		w.z, w.draw = w.make(), draw
 		w.loss = rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "loss")
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(3)}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(3)}})
 		var honestJobs, bad []job.ID
 		for i := range rapid.IntRange(1, 8).Draw(rt, "honest") {
 			var s *job.Spec
@@ -90,7 +90,7 @@ func TestHonestJobsEndWhateverOthersSay(t *testing.T) {
 			if len(bad) > 0 && draw(50) == 0 {
 				b := bad[draw(len(bad))]
 				session++
-				w.step(protocol.Message{Kind: protocol.Attend, Job: b, Session: session, Flag: draw(3) > 0})
+				w.step(protocol.Message{Kind: protocol.Attend, Job: b, Session: session, Body: &protocol.Attendance{Present: draw(3) > 0}})
 			}
 		}
 		for _, n := range honestJobs {
@@ -105,19 +105,19 @@ func TestHonestJobsEndWhateverOthersSay(t *testing.T) {
 
 // declared is a subjob that takes just as long as its job said.
 func (w *world) declared(m *protocol.Message) (time.Duration, job.Result) {
-	done := job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
-	if m.Spec.Kind == job.Rigid {
-		return m.Spec.Walltime, done
+	done := job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
+	if m.Body.(*protocol.Work).Spec.Kind == job.Rigid {
+		return m.Body.(*protocol.Work).Spec.Walltime, done
 	}
-	took := time.Duration(m.Range.Len()) * time.Second
-	if !m.Plan.Resume.Zero() {
-		took += m.Spec.Restore
+	took := time.Duration(m.Body.(*protocol.Work).Range.Len()) * time.Second
+	if !m.Body.(*protocol.Work).Plan.Resume.Zero() {
+		took += m.Body.(*protocol.Work).Spec.Restore
 	}
-	if m.Range.To < m.Spec.Total {
-		took += m.Spec.Checkpoint
+	if m.Body.(*protocol.Work).Range.To < m.Body.(*protocol.Work).Spec.Total {
+		took += m.Body.(*protocol.Work).Spec.Checkpoint
 	}
-	if most := m.End.Sub(max(w.now, m.Start)); took > most {
-		return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Range.From}
+	if most := m.Body.(*protocol.Work).End.Sub(max(w.now, m.Body.(*protocol.Work).Start)); took > most {
+		return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Body.(*protocol.Work).Range.From}
 	}
 	return took, done
 }
@@ -127,8 +127,8 @@ func boastful(draw func(int) int) func(*protocol.Message) []protocol.Message {
 	return func(m *protocol.Message) []protocol.Message {
 		answers := keen(int64(1 + draw(100)))(m)
 		for i := range answers {
-			for j := range answers[i].Variants {
-				v := &answers[i].Variants[j]
+			for j := range answers[i].Body.(*protocol.Proposal).Variants {
+				v := &answers[i].Body.(*protocol.Proposal).Variants[j]
 				v.Start, v.Score = v.Start.Add(time.Duration(draw(100))*time.Second), 1_000_000
 			}
 		}

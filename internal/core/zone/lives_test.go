@@ -28,13 +28,13 @@ func lived(t *testing.T) (*world, *job.Spec) {
 	s := items(t, "a", 40, 100, 1)
 	s.OnBadItem = job.BadItemSkips
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) { // some of it, then it fails
-		return m.Plan.Wall / 2, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: (m.Range.From + m.Range.To) / 2}
+		return m.Body.(*protocol.Work).Plan.Wall / 2, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: (m.Body.(*protocol.Work).Range.From + m.Body.(*protocol.Work).Range.To) / 2}
 	}
 	w.submit(s)
 	for now(w).Progress == 0 {
 		w.tick()
 	}
-	gateSays(w, protocol.Cancel, 1, protocol.Message{Text: "by its owner"})
+	gateSays(w, protocol.Cancel, 1, protocol.Message{Body: &protocol.Cancellation{Text: "by its owner"}})
 	w.until(time.Minute)
 	if j := now(w); j.State != job.Cancelled || j.Progress == 0 || j.Progress == 40 {
 		t.Fatalf("%v at %d of 40: the test shows nothing", j.State, j.Progress)
@@ -59,16 +59,17 @@ func TestAnotherLifeGoesOnFromWhatIsCommitted(t *testing.T) {
 	w.run = nil
 	later := w.now.Add(time.Minute)
 	for range 2 { // it comes twice
-		gateSays(w, protocol.Adopt, 2, protocol.Message{Since: 1, Spec: s, At: later})
+		gateSays(w, protocol.Adopt, 2, protocol.Message{Body: &protocol.Adoption{Since: 1, Spec: s, At: later}})
 	}
 	if j := now(w); j.State.Final() || j.Progress != before.Progress || j.Generation != 2 {
 		t.Fatalf("%+v after %+v", j, before)
 	}
 	// What is still said about the first life changes nothing.
-	for _, k := range []protocol.Kind{protocol.Cancel, protocol.PauseJob, protocol.ClosedAck, protocol.Forget} {
-		gateSays(w, k, 1, protocol.Message{Flag: true, Text: "late"})
-	}
-	gateSays(w, protocol.Adopt, 1, protocol.Message{Since: 1, Spec: s, At: 1})
+	gateSays(w, protocol.Cancel, 1, protocol.Message{Body: &protocol.Cancellation{Text: "late"}})
+	gateSays(w, protocol.PauseJob, 1, protocol.Message{Body: &protocol.Pause{Held: true}})
+	gateSays(w, protocol.ClosedAck, 1, protocol.Message{})
+	gateSays(w, protocol.Forget, 1, protocol.Message{})
+	gateSays(w, protocol.Adopt, 1, protocol.Message{Body: &protocol.Adoption{Since: 1, Spec: s, At: 1}})
 	w.restart()
 	w.second(10 * time.Minute)
 	if j := now(w); j.State != job.Finished || j.Progress != 40 || j.Generation != 2 {
@@ -82,13 +83,13 @@ func TestAnotherLifeGoesOnFromWhatIsCommitted(t *testing.T) {
 // TestAResultOfAnEarlierLife is answered with what was committed of it, and commits nothing now.
 func TestAResultOfAnEarlierLife(t *testing.T) {
 	w, s := lived(t)
-	gateSays(w, protocol.Adopt, 2, protocol.Message{Since: 1, Spec: s, At: w.now})
+	gateSays(w, protocol.Adopt, 2, protocol.Message{Body: &protocol.Adoption{Since: 1, Spec: s, At: w.now}})
 	before, digest := now(w), w.z.Digest()
 	j, _ := w.z.Job(w.now, "a")
 	for _, sub := range j.History { // world.mail insists on the answers
 		w.step(protocol.Message{
-			Kind: protocol.Result, Job: "a", Epoch: 1, Generation: 1, Token: sub.Token, Range: sub.Range, From: protocol.Address{Role: protocol.Node, ID: "n"},
-			Result: &job.Result{Outcome: job.Done, Progress: sub.Range.To},
+			Kind: protocol.Result, Job: "a", Epoch: 1, Generation: 1, Token: sub.Token, Body: &protocol.Conclusion{Range: sub.Range,
+				Result: &job.Result{Outcome: job.Done, Progress: sub.Range.To}}, From: protocol.Address{Role: protocol.Node, ID: "n"},
 		})
 	}
 	if now(w) != before || w.z.Digest() != digest || len(j.History) == 0 {
@@ -98,15 +99,15 @@ func TestAResultOfAnEarlierLife(t *testing.T) {
 
 func TestADroppedJobIsNotTakenHomeAgain(t *testing.T) {
 	w, s := lived(t)
-	gateSays(w, protocol.Forget, 1, protocol.Message{})
+	gateSays(w, protocol.Forget, 1, protocol.Message{Body: &protocol.Adoption{}})
 	for range 2 { // with what it remembers, and with what it has written down
-		gateSays(w, protocol.Adopt, 1, protocol.Message{Since: 1, Spec: s, At: 1})
+		gateSays(w, protocol.Adopt, 1, protocol.Message{Body: &protocol.Adoption{Since: 1, Spec: s, At: 1}})
 		if len(w.z.Page(w.now, status.JobQuery{}).Jobs) != 0 {
 			t.Fatal("an Adopt that was long under way brought a dropped job back")
 		}
 		w.restart()
 	}
-	gateSays(w, protocol.Adopt, 2, protocol.Message{Since: 2, Spec: s, At: w.now})
+	gateSays(w, protocol.Adopt, 2, protocol.Message{Body: &protocol.Adoption{Since: 2, Spec: s, At: w.now}})
 	if j := now(w); j.Progress != 0 || j.Generation != 2 || j.State.Final() {
 		t.Errorf("%+v; want a new job of that name from the start", j)
 	}
@@ -115,7 +116,7 @@ func TestADroppedJobIsNotTakenHomeAgain(t *testing.T) {
 // TestOtherWorkKeepsNothing: where a Forget was lost the record of other work makes way.
 func TestOtherWorkKeepsNothing(t *testing.T) {
 	w, s := lived(t)
-	gateSays(w, protocol.Adopt, 2, protocol.Message{Since: 2, Spec: s, At: w.now})
+	gateSays(w, protocol.Adopt, 2, protocol.Message{Body: &protocol.Adoption{Since: 2, Spec: s, At: w.now}})
 	if j := now(w); j.Progress != 0 || j.Generation != 2 || j.State.Final() {
 		t.Errorf("%+v; want a new job of that name from the start", j)
 	}
@@ -128,10 +129,10 @@ func TestAnotherLifeForgivesWhatEndedTheLast(t *testing.T) {
 	s.OnBadItem, s.MaxFailures = job.BadItemSkips, 1000
 	bad := int64(20) // so many at the beginning fail
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		if m.Range.From < bad {
-			return time.Millisecond, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Range.From}
+		if m.Body.(*protocol.Work).Range.From < bad {
+			return time.Millisecond, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From}
 		}
-		return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To}
+		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	w.submit(s)
 	w.until(10 * time.Hour)
@@ -139,7 +140,7 @@ func TestAnotherLifeForgivesWhatEndedTheLast(t *testing.T) {
 	if first.State != job.Failed || first.Skipped != 17 {
 		t.Fatalf("%v with %d skipped: %s", first.State, first.Skipped, first.Reason)
 	}
-	gateSays(w, protocol.Adopt, 2, protocol.Message{Since: 1, Spec: s, At: w.now})
+	gateSays(w, protocol.Adopt, 2, protocol.Message{Body: &protocol.Adoption{Since: 1, Spec: s, At: w.now}})
 	w.second(10 * time.Hour)
 	if j, _ := w.z.Job(w.now, "a"); j.State != job.Finished || j.Skipped != 20 {
 		t.Errorf("%v with %d skipped: %s; want the rest done and 3 more skipped", j.State, j.Skipped, j.Reason)
@@ -153,12 +154,12 @@ func TestFailuresCountFromTheBeginningOfALife(t *testing.T) {
 	tries := 0
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		tries++
-		return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Range.From}
+		return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From}
 	}
 	w.submit(s)
 	w.until(time.Hour)
 	first := tries
-	gateSays(w, protocol.Adopt, 2, protocol.Message{Since: 1, Spec: s, At: w.now})
+	gateSays(w, protocol.Adopt, 2, protocol.Message{Body: &protocol.Adoption{Since: 1, Spec: s, At: w.now}})
 	w.second(time.Hour)
 	if w.closed["a"].State != job.Failed || first < 3 || tries != 2*first {
 		t.Errorf("%v after %d tries, the first life after %d", w.closed["a"], tries, first)

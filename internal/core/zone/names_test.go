@@ -27,7 +27,7 @@ func TestAMalformedNameIsNeverSold(t *testing.T) {
 			w.restart()
 		}
 		w := newWorld(t, 1024)
-		w.step(protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Gate}, Queue: &protocol.Queue{Name: name, Weight: 7}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Gate}, Body: &protocol.Queue{Name: name, Weight: 7}})
 		if len(w.queue) != 1 || w.queue[0].Kind != protocol.QueueChanged {
 			t.Errorf("queue %q: %d answers, want one, or the gate asks for ever", name, len(w.queue))
 		}
@@ -57,7 +57,7 @@ func TestAJobWithoutANameIsCured(t *testing.T) {
 		t.Errorf("it waits and says %q", j.Reason)
 	}
 	w.adopted[""] = bad
-	w.step(protocol.Message{Kind: protocol.Cancel, Epoch: 1, Text: "cancelled by its owner"})
+	w.step(protocol.Message{Kind: protocol.Cancel, Epoch: 1, Body: &protocol.Cancellation{Text: "cancelled by its owner"}})
 	w.until(time.Minute)
 	if v := w.closed[""]; v.State != job.Cancelled {
 		t.Errorf("after cancel: %v", v)

@@ -110,7 +110,8 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 		w := newWorld(rt)
 		for i := range 1 + rapid.IntRange(0, 9).Draw(rt, "slices") {
 			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/3)), view: protocol.Slice{
-				ID: job.SliceID(fmt.Sprintf("s%d", draw(1000)*10+i)), Profile: []string{"small", "large"}[draw(2)],
+				Rack: []string{"r", "r", "s", ""}[i/3%4],
+				ID:   job.SliceID(fmt.Sprintf("s%d", draw(1000)*10+i)), Profile: []string{"small", "large"}[draw(2)],
 				Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
 			}})
 		}
@@ -125,9 +126,10 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 		if of := rapid.SampledFrom([]int{0, 0, 3, 1}).Draw(rt, "refused of ten, and everything of one job"); of > 0 {
 			w.refuse = func(m *protocol.Message) bool { return draw(10) < of || m.Job == "j0" }
 		}
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
 		w.settle()
+		guests := rapid.Bool().Draw(rt, "parts of gangs of other zones")
 		agents := rapid.Bool().Draw(rt, "agents")
 		w.bidders = map[job.ID]func(*protocol.Message) []protocol.Message{}
 		jobs, crash := rapid.IntRange(1, 30).Draw(rt, "jobs"), rapid.SampledFrom([]int{0, 0, 40}).Draw(rt, "restart every")
@@ -140,6 +142,9 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 				}
 			}
 			w.disturb(draw)
+			if guests && draw(6) == 0 {
+				w.borrows(rt, draw)
+			}
 			w.tick()
 			if crash > 0 && i%crash == crash-1 {
 				w.restart()
@@ -168,7 +173,8 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 		w := newMarket(rt, c)
 		for i := range 1 + rapid.IntRange(0, 5).Draw(rt, "slices") {
 			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/3)), view: protocol.Slice{
-				ID: job.SliceID(fmt.Sprintf("s%d", i)), Profile: []string{"small", "large"}[draw(2)],
+				Rack: []string{"r", "r", "s", ""}[i/3%4],
+				ID:   job.SliceID(fmt.Sprintf("s%d", i)), Profile: []string{"small", "large"}[draw(2)],
 				Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
 			}})
 		}
@@ -179,8 +185,8 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 		w.twin.restart(w)
 		w.rough(rt)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
 		jobs, crash := rapid.IntRange(1, 25).Draw(rt, "jobs"), rapid.SampledFrom([]int{0, 0, 40}).Draw(rt, "restart every")
 		for i := 0; i < 300 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
 			if n := len(w.adopted); n < jobs && draw(3) > 0 {
@@ -204,10 +210,25 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 }
 
 // attendAgain has the agents of all external jobs come back to a zone that has forgotten them.
+func (w *world) borrows(t fataler, draw func(int) int) {
+	name := fmt.Sprint("far", draw(3))
+	s := &job.Spec{Name: job.ID(name), Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, Slices: 8, Topology: job.SameCluster}
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: quantity.Amount((100 + 900*draw(2)) << 20)}}}, 1, 10_000)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	s.Safe, s.Queue = table, "default"
+	l := &protocol.Loan{Seq: uint64(w.now), Slices: draw(4), Taken: draw(2) == 0, Length: time.Duration(10+draw(200)) * time.Second, NotBefore: w.now.Add(time.Duration(draw(100)-30) * time.Second), Keep: draw(3) > 0, Spec: s, Submitted: w.now.Add(-time.Duration(draw(1000)) * time.Second)}
+	if draw(8) == 0 {
+		l.Length = protocol.NoEnd
+	}
+	w.step(protocol.Message{Kind: protocol.Borrow, From: protocol.Address{Role: protocol.Zone, ID: "y"}, Job: s.Name, Epoch: 1, Body: l})
+}
+
 func (w *world) attendAgain() {
 	for _, name := range slices.Sorted(maps.Keys(w.adopted)) {
 		if w.adopted[name].External {
-			w.post(protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Flag: true, To: protocol.Address{Role: protocol.Zone}})
+			w.post(protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Body: &protocol.Attendance{Present: true}, To: protocol.Address{Role: protocol.Zone}})
 		}
 	}
 }
@@ -220,9 +241,9 @@ func (w *world) rough(t *rapid.T) {
 
 // end draws how a subjob ends.
 func (w *world) end(m *protocol.Message) (time.Duration, job.Result) {
-	part := m.Range.From + int64(w.draw(int(m.Range.Len())+1))
-	most := m.End.Sub(m.Start)
-	if m.End == quantity.Never {
+	part := m.Body.(*protocol.Work).Range.From + int64(w.draw(int(m.Body.(*protocol.Work).Range.Len())+1))
+	most := m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start)
+	if m.Body.(*protocol.Work).End == quantity.Never {
 		most = time.Minute
 	}
 	switch w.draw(10) {
@@ -231,10 +252,10 @@ func (w *world) end(m *protocol.Message) (time.Duration, job.Result) {
 	case 1:
 		return most, job.Result{Outcome: job.DeadlineKilled, Progress: part, Checkpoint: true}
 	case 2:
-		return most / 2, job.Result{Outcome: job.MemoryKilled, Progress: part, Checkpoint: true, Peak: m.Demand}
+		return most / 2, job.Result{Outcome: job.MemoryKilled, Progress: part, Checkpoint: true, Peak: m.Body.(*protocol.Work).Demand}
 	}
-	peak := m.Demand[trp.Memory] * quantity.Amount(50+w.draw(60)) / 100
-	return most * time.Duration(50+w.draw(50)) / 100, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Peak: trp.Vector{peak}}
+	peak := m.Body.(*protocol.Work).Demand[trp.Memory] * quantity.Amount(50+w.draw(60)) / 100
+	return most * time.Duration(50+w.draw(50)) / 100, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, Peak: trp.Vector{peak}}
 }
 
 // disturb pauses or cancels a job, takes time away from a slice, cuts the nodes off for a while, or does nothing.
@@ -242,11 +263,11 @@ func (w *world) disturb(draw func(int) int) {
 	name := job.ID(fmt.Sprint("j", draw(max(1, len(w.adopted)))))
 	switch draw(25) {
 	case 0:
-		w.step(protocol.Message{Kind: protocol.PauseJob, Job: name, Epoch: 1, Flag: draw(2) == 0, From: protocol.Address{Role: protocol.Gate}})
+		w.step(protocol.Message{Kind: protocol.PauseJob, Job: name, Epoch: 1, Body: &protocol.Pause{Held: draw(2) == 0}, From: protocol.Address{Role: protocol.Gate}})
 	case 1:
-		w.step(protocol.Message{Kind: protocol.Cancel, Job: name, Epoch: 1, Text: "cancelled"})
+		w.step(protocol.Message{Kind: protocol.Cancel, Job: name, Epoch: 1, Body: &protocol.Cancellation{Text: "cancelled"}})
 	case 2:
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: int64(1 + draw(3)), Cap: draw(4)}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: int64(1 + draw(3)), Cap: draw(4)}})
 	case 4:
 		if draw(4) == 0 {
 			w.cut = w.now.Add(time.Duration(draw(120)) * time.Second)
@@ -274,6 +295,9 @@ func (w *world) drawJob(t *rapid.T, draw func(int) int, i int) *job.Spec {
 		s.Total, s.Grid, s.PerUnit, s.Slices = 1, 1, 0, 1+draw(2)
 		if s.Walltime = time.Duration(5+draw(200)) * time.Second; draw(8) == 0 && s.Slices == 1 {
 			s.Walltime = 0
+		}
+		if draw(3) == 0 && s.Walltime > 0 { // on several nodes
+			s.Slices, s.Topology = 2+draw(4), job.Level(draw(4))
 		}
 		s.OnOverrun = job.Overrun(draw(2))
 		if s.Walltime == 0 {

@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/atomizer"
@@ -75,17 +76,21 @@ func (p *plain) stirSlices() {
 
 func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z := p.z
-	z.lapse(now)
+	z.lapse(now, out)
 	var rigid []*backfill.Job
 	for _, j := range z.home.Live() {
 		if r := entryOf(j).rigid; r != nil {
 			rigid = append(rigid, r)
 		}
 	}
+	z.expireGuests(now)
+	for _, name := range slices.Sorted(maps.Keys(z.guests.of)) {
+		rigid = append(rigid, &z.guests.of[name].rigid)
+	}
 	z.planner.Anew(rigid)
 	z.keepCaps(now)
 	p.stirSlices()
-	wake := z.planner.Plan(now, out)
+	wake := min(z.planner.Plan(now, out), z.trade(now, out))
 	p.stirSlices()
 	wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
 	for s := range z.offeredSlices() { // a refusal may have left one alone meanwhile

@@ -69,17 +69,17 @@ func TestAFailedJobKeepsWhatItPublishes(t *testing.T) {
 	for _, cancelled := range []bool{false, true} {
 		w := newWorld(t, 1024)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-			if m.Range.From > 0 {
-				return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Range.From}
+			if m.Body.(*protocol.Work).Range.From > 0 {
+				return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From}
 			}
-			return m.Plan.Wall, job.Result{Outcome: job.Yielded, Progress: 10, Checkpoint: true}
+			return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Yielded, Progress: 10, Checkpoint: true}
 		}
 		held := true
 		w.lose = func(m *protocol.Message) bool { return m.Kind == protocol.Published && held }
 		w.submit(steps(t, "a", 100, 10, 100))
 		w.until(20 * time.Minute)
 		if cancelled {
-			w.step(protocol.Message{Kind: protocol.Cancel, Job: "a", Epoch: 1, Text: "by its owner"})
+			w.step(protocol.Message{Kind: protocol.Cancel, Job: "a", Epoch: 1, Body: &protocol.Cancellation{Text: "by its owner"}})
 			w.until(time.Minute)
 			if v, ok := w.closed["a"]; !ok || v.State != job.Cancelled {
 				t.Errorf("cancelled by its owner: %v", v)
@@ -145,9 +145,9 @@ func TestAForgottenJobsPublicationsAreNotAskedAbout(t *testing.T) {
 	for i := 0; asked == 0 && i < 1000; i++ {
 		w.tick()
 	}
-	gateSays(w, protocol.Cancel, 1, protocol.Message{Text: "by its owner"})
+	gateSays(w, protocol.Cancel, 1, protocol.Message{Body: &protocol.Cancellation{Text: "by its owner"}})
 	w.until(time.Minute)
-	gateSays(w, protocol.Forget, 1, protocol.Message{})
+	gateSays(w, protocol.Forget, 1, protocol.Message{Body: &protocol.Cancellation{}})
 	w.tick() // what is under way
 	before := asked
 	for range 100 {

@@ -57,7 +57,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
 		stranger := w.drawJob(rt, draw, 1000)
 		stranger.Queue = "unheard-of"
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
 		jobs := rapid.IntRange(1, 20).Draw(rt, "jobs")
 		for i := 0; i < 100 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
 			if n := len(w.adopted); n < jobs && draw(3) > 0 {

@@ -13,44 +13,102 @@ import (
 )
 
 // outgrown: its profile was raised after a memory kill, and now the job would be interested in no window that any slice
-// there is could ever offer. Empty if it still would.
+// there is could ever offer, in none of the ways that it may run. Empty if it still would.
 func (z *Zone) outgrown(j *home.Job) string {
-	scale := j.Learned().MemoryScale
 	free := job.NextFree(0, j.Spec.Total, j.Committed(), j.Claimed())
-	if free.Empty() || scale <= trp.Unscaled || len(j.Claims()) > 0 {
+	if free.Empty() || j.Learned().MemoryScale <= trp.Unscaled || len(j.Claims()) > 0 {
 		return ""
 	}
 	most := z.largest(j.Spec)
 	if most == 0 {
 		return ""
 	}
-	least := j.Safe().LeastOver(free.From, free.From+1, scale)
-	if j.Spec.Kind == job.Rigid {
-		least = j.Safe().LeastOver(0, j.Spec.Total, scale)
-	}
-	if least > most {
-		where := "the largest slice has"
-		if n := j.Width(); n > 1 {
-			where = fmt.Sprintf("no node has %d slices with more than", n)
-		}
-		return fmt.Sprintf("it outgrew every slice: after %s it needs about %d MiB, %s %d MiB", job.MemoryKilled, least>>20, where, most>>20)
-	}
-	if j.Spec.Kind == job.Rigid {
+	v := j.View()
+	least := needs(&v, free.From)
+	if z.fits(j, &v, most) {
 		return ""
 	}
-	v := j.View()
-	for _, v.Hopeful = range []bool{false, true} {
-		for _, c := range z.floor.Classes() {
-			if c.Slices() == 0 {
-				continue
-			}
-			w := atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), End: quantity.Instant(0).Add(z.floor.Longest(&entryOf(j).floor))}
-			if _, r := atomizer.Fit(&v, w); r.Why == atomizer.Interested {
+	if z.cfg.Market != nil {
+		for i := range j.Spec.Options {
+			v.Option = &j.Spec.Options[i]
+			if least = min(least, needs(&v, free.From)); z.fits(j, &v, most) {
 				return ""
 			}
 		}
 	}
-	return fmt.Sprintf("it outgrew every slice: after %s no slice safely runs a useful piece from %s %d on; the largest has %d MiB", job.MemoryKilled, j.Spec.UnitName(), free.From, most>>20)
+	if least <= most {
+		return fmt.Sprintf("it outgrew every slice: %s; no slice safely runs a useful piece from %s %d on, the largest has %d MiB", killed(j), j.Spec.UnitName(), free.From, most>>20)
+	}
+	where := "the largest slice has"
+	if n := j.Width(); n > 1 {
+		where = fmt.Sprintf("no %v has %d slices with more than", j.Spec.Topology, n)
+	}
+	return fmt.Sprintf("it outgrew every slice: %s; it needs about %d MiB, %s %d MiB", killed(j), least>>20, where, most>>20)
+}
+
+// needs is the least memory that a job goes on with from a unit, in the way that a view says.
+func needs(v *atomizer.View, from int64) quantity.Amount {
+	if v.Spec.Kind == job.Rigid {
+		return v.Safe().LeastOver(0, v.Spec.Total, v.Scale())
+	}
+	return v.Safe().LeastOver(from, from+1, v.Scale())
+}
+
+// fits says whether a job whose view this is would be interested in a window that some slice could offer; the largest has most.
+func (z *Zone) fits(j *home.Job, v *atomizer.View, most quantity.Amount) bool {
+	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
+	if needs(v, free.From) > most {
+		return false
+	}
+	if v.Spec.Kind == job.Rigid {
+		return true
+	}
+	for _, v.Hopeful = range []bool{false, true} {
+		for _, w := range z.reach(j) {
+			if _, r := atomizer.Fit(v, w); r.Why == atomizer.Interested {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reach is the longest window of each class of slices that a job may run on.
+func (z *Zone) reach(j *home.Job) (all []atomizer.Window) {
+	end := quantity.Instant(0).Add(z.floor.Longest(&entryOf(j).floor))
+	for _, c := range z.floor.Classes() {
+		if c.Slices() > 0 {
+			all = append(all, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), End: end})
+		}
+	}
+	if most := z.elsewhere(); most > 0 { // how fast it is there is not known here
+		all = append(all, atomizer.Window{Capacity: trp.Vector{trp.Memory: most}, Speed: 1000, End: end})
+	}
+	return all
+}
+
+// elsewhere is the memory of the largest slices that any zone has, where jobs search; 0 where they do not.
+func (z *Zone) elsewhere() quantity.Amount {
+	if z.cfg.Search == nil {
+		return 0
+	}
+	return slices.Max(z.cfg.Search.Flow.Classes)
+}
+
+// killed tells the last memory kill of a job.
+func killed(j *home.Job) string {
+	past := j.Past()
+	for i := len(past) - 1; i >= 0; i-- {
+		if p := &past[i]; p.Outcome == job.MemoryKilled {
+			r := job.Range{From: max(p.Range.From, p.Committed.To), To: p.Range.To}
+			used := ""
+			if peak := p.Peak[trp.Memory]; peak > 0 {
+				used = fmt.Sprintf(", having used %d MiB", peak>>20)
+			}
+			return fmt.Sprintf("its run of %ss %v on %s was ended for its memory%s", j.Spec.UnitName(), r, p.Slice, used)
+		}
+	}
+	return fmt.Sprintf("after %s", job.MemoryKilled)
 }
 
 // tooSlow: by the fastest run observed, not even the least useful piece fits the longest window there can be.
@@ -59,6 +117,9 @@ func (z *Zone) tooSlow(j *home.Job) string {
 		return ""
 	}
 	v, fastest := j.View(), int64(0)
+	if z.elsewhere() > 0 {
+		fastest = 1000 // as reach has it
+	}
 	for _, c := range z.floor.Classes() {
 		if c.Slices() > 0 {
 			fastest = max(fastest, c.SpeedOf(j.Spec))
@@ -75,10 +136,11 @@ func (z *Zone) tooSlow(j *home.Job) string {
 	return ""
 }
 
-// largest is the memory of the largest slice that a job can run on; of the smallest of them, where it needs several of one
-// node.
+// largest is the memory of the largest slice that a job can run on; of the smallest of them, where it needs several as close
+// together as it says.
 func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 	if spec.Slices <= 1 {
+		most = z.elsewhere()
 		for _, c := range z.floor.Classes() {
 			if c.Slices() > 0 && c.SpeedOf(spec) > 0 {
 				most = max(most, c.Capacity[trp.Memory])
@@ -86,7 +148,7 @@ func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 		}
 		return most
 	}
-	for _, node := range z.planner.Nodes() {
+	for _, node := range z.planner.Within(spec.Topology) {
 		left := spec.Slices
 		for _, sl := range slices.Backward(node) {
 			if sl.Class().SpeedOf(spec) > 0 {

@@ -4,10 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -24,7 +26,7 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true, Version: 1}
-	z.offered(1, &protocol.Message{Kind: protocol.Offer, View: view})
+	z.offered(1, &protocol.Message{Kind: protocol.Offer}, view)
 	for _, c := range []struct {
 		scale int64
 		waits bool
@@ -32,6 +34,46 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 		j := z.home.Outsider(&protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}}, Learned: protocol.Learned{MemoryScale: c.scale}})
 		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
 			t.Errorf("scale %d: %q", c.scale, why)
+		}
+	}
+}
+
+// TestWhoSearchesOutgrowsTheSlicesOfAllZones: what only another zone has a slice for goes there, and ends where nobody has one.
+func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
+	const gib = quantity.Amount(1) << 30
+	table := trp.Table{Bounds: []int64{50, 100}, Least: [][]quantity.Amount{{8 * gib, 16 * gib}, {16 * gib}}}
+	steps := &job.Spec{Kind: job.Steps, Total: 100, Grid: 1, PerUnit: time.Second, Parallelism: 1, TauMin: 30 * time.Second, MaxFailures: 3, Safe: table}
+	rigid := &job.Spec{Kind: job.Rigid, Total: 100, Grid: 1, PerUnit: time.Second, Parallelism: 1, MaxFailures: 3, Safe: table}
+	for _, c := range []struct {
+		name   string
+		spec   *job.Spec
+		slices []quantity.Amount // that all zones have
+		scale  int64
+		waits  bool
+	}{
+		{"a piece that another zone holds", steps, []quantity.Amount{17, 40}, 1150, true},
+		{"a run that another zone holds", rigid, []quantity.Amount{17, 40}, 1150, true},
+		{"a piece that nobody holds", steps, []quantity.Amount{17, 40}, 3000, false},
+		{"a run that nobody holds", rigid, []quantity.Amount{17, 40}, 3000, false},
+		{"nobody has larger slices", steps, []quantity.Amount{5, 17}, 1150, false},
+	} {
+		classes := make(flow.Classes, len(c.slices))
+		for i, n := range c.slices {
+			classes[i] = n * gib
+		}
+		cfg, err := search.Config{Flow: flow.Config{Classes: classes}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}, {ID: "y", Nodes: []job.NodeID{"m"}}}}.Checked()
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := New(Config{ID: "z", Policy: fifo.Policy{}, Search: cfg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Node: "n", Usable: true, Version: 1}
+		z.offered(1, &protocol.Message{Kind: protocol.Offer, From: protocol.Address{Role: protocol.Node, ID: "n"}}, view)
+		j := z.home.Outsider(&protocol.Record{Spec: c.spec, Committed: job.Ranges{{From: 0, To: 45}}, Learned: protocol.Learned{MemoryScale: c.scale}})
+		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
+			t.Errorf("%s: %q", c.name, why)
 		}
 	}
 }
@@ -49,7 +91,7 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 		gib  quantity.Amount
 	}{{"a", 20}, {"a", 12}, {"a", 5}, {"b", 20}, {"b", 10}} {
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
-		z.offered(1, &protocol.Message{Kind: protocol.Offer, View: view})
+		z.offered(1, &protocol.Message{Kind: protocol.Offer}, view)
 	}
 	for _, c := range []struct {
 		scale int64

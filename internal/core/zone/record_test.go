@@ -20,8 +20,8 @@ func TestANewJobBeginsWithItsQueuesRecord(t *testing.T) {
 			w.attend(s, func(m *protocol.Message) []protocol.Message {
 				out := bid(m)
 				for i := range out {
-					for j := range out[i].Variants {
-						out[i].Variants[j].Score = 1_000_000
+					for j := range out[i].Body.(*protocol.Proposal).Variants {
+						out[i].Body.(*protocol.Proposal).Variants[j].Score = 1_000_000
 					}
 				}
 				return out

@@ -18,13 +18,13 @@ func TestRepackUsesTimeThatWasFreedEarly(t *testing.T) {
 	for _, mode := range []market.Repack{market.Rolling, market.Withdraw, market.Never} {
 		w := newMarket(t, market.Config{Repack: mode, Freeze: 5 * time.Second}, 512)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-			return m.Plan.Wall / 4, job.Result{Outcome: job.Done, Progress: m.Range.To}
+			return m.Body.(*protocol.Work).Plan.Wall / 4, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 		}
 		w.submit(items(t, "a", 400, 100, 4))
 		for w.now < quantity.Instant(3600e9) && len(w.closed) == 0 {
 			w.tick()
 			for _, r := range w.slices[0].runs {
-				if r.ended && r.result.Outcome == job.Stopped && r.m.Start < w.now {
+				if r.ended && r.result.Outcome == job.Stopped && r.m.Body.(*protocol.Work).Start < w.now {
 					t.Fatalf("mode %d: %v was stopped after it had begun", mode, r.m.Token)
 				}
 			}
@@ -44,11 +44,11 @@ func TestRepackUsesTimeThatWasFreedEarly(t *testing.T) {
 func TestALostWithdrawalIsRepeated(t *testing.T) {
 	w := newMarket(t, market.Config{Repack: market.Withdraw, Freeze: 5 * time.Second}, 512)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return m.Plan.Wall / 4, job.Result{Outcome: job.Done, Progress: m.Range.To}
+		return m.Body.(*protocol.Work).Plan.Wall / 4, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	var withdrawn []quantity.Instant
 	w.lose = func(m *protocol.Message) bool {
-		if m.Kind == protocol.Stop && m.Flag {
+		if m.Kind == protocol.Stop && m.Body.(*protocol.Halt).Unbegun {
 			withdrawn = append(withdrawn, w.now)
 			return withdrawn[0] == w.now
 		}

@@ -1,6 +1,8 @@
 package zone
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
@@ -45,6 +47,9 @@ func (s *slice) Class() *market.Class { return s.floor.Class() }
 // At is its place among the slices.
 func (s *slice) At() int { return s.floor.At() }
 
+// Stands is where its node says that it stands.
+func (s *slice) Stands() (rack, block string) { return s.view.Slice.Rack, s.view.Slice.Block }
+
 // Version is that of the node's view.
 func (s *slice) Version() uint64 { return s.view.Version }
 
@@ -56,6 +61,13 @@ func (s *slice) Free(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	return s.free(now, anyRigid, out)
 }
 
+// Lasting says whether somebody may have it one day: its node may use it, and there is an end to what is on it now.
+func (s *slice) Lasting(now quantity.Instant) bool {
+	return s.view.Usable && !slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool {
+		return r.Kind != protocol.ForRigid && r.Every == 0 && r.Start <= now && r.End == quantity.Never
+	})
+}
+
 // InDoubt says whether nothing is asked of it now.
 func (s *slice) InDoubt(now quantity.Instant) bool { return s.stale > now }
 
@@ -63,6 +75,10 @@ func (s *slice) InDoubt(now quantity.Instant) bool { return s.stale > now }
 type placer Zone
 
 func (z *placer) Start(now quantity.Instant, j *backfill.Job, on []*backfill.Slice, p market.Piece, reservation uint64, out *protocol.Out) {
+	if backfill.Spread(on) {
+		(*Zone)(z).askNodes(now, rigidOf(j), on, p, out)
+		return
+	}
 	var also []job.SliceID
 	for _, s := range on[1:] {
 		also = append(also, s.Name())
@@ -79,6 +95,9 @@ func (z *placer) Reopen(s *backfill.Slice) { (*Zone)(z).reopen(keptSlice(s)) }
 func (z *placer) Planned(j *backfill.Job) { (*watcher)(z).Touched(rigidOf(j)) }
 
 func (z *placer) Job(id job.ID) *backfill.Job {
+	if g := (*Zone)(z).guestOf(id); g != nil { // of a gang of our own the part comes first: what is reserved is reserved for that
+		return &g.rigid
+	}
 	if j := z.home.Job(id); j != nil {
 		return entryOf(j).rigid
 	}

@@ -41,7 +41,7 @@ func TestAPageLeavesNobodyOut(t *testing.T) {
 			case over && draw(4) == 0: // another life, which stands where it began
 				life[name] = max(life[name], w.lives[name]) + 1
 				s := *w.adopted[name]
-				w.step(protocol.Message{Kind: protocol.Adopt, Job: name, Epoch: 1, Spec: &s, At: w.now, Generation: life[name], Since: 1})
+				w.step(protocol.Message{Kind: protocol.Adopt, Job: name, Epoch: 1, Body: &protocol.Adoption{Spec: &s, At: w.now, Since: 1}, Generation: life[name]})
 			case over && draw(4) == 0:
 				w.step(protocol.Message{Kind: protocol.Forget, Job: name, Epoch: 1, Generation: max(life[name], w.lives[name])})
 			}

@@ -82,18 +82,18 @@ func TestTheNewestAgentOfAJobCounts(t *testing.T) {
 		if m.Session != 8 {
 			return nil
 		}
-		for _, n := range m.Notices {
+		for _, n := range noticesIn(m) {
 			told = append(told, n.Kind)
 		}
 		answers := good(m)
 		for _, a := range answers { // the older one, whose answers are not heard
-			a.Session, a.Variants = 7, nil
+			a.Session, a.Body = 7, &protocol.Proposal{Round: a.Body.(*protocol.Proposal).Round}
 			w.answer(a)
 		}
 		return answers
 	})
-	w.step(protocol.Message{Kind: protocol.Attend, Job: "a", Session: 8, Flag: true})
-	w.step(protocol.Message{Kind: protocol.Attend, Job: "a", Session: 7}) // it is gone: nothing follows from that
+	w.step(protocol.Message{Kind: protocol.Attend, Job: "a", Session: 8, Body: &protocol.Attendance{Present: true}})
+	w.step(protocol.Message{Kind: protocol.Attend, Job: "a", Session: 7, Body: &protocol.Attendance{}}) // it is gone: nothing follows from that
 	w.until(10 * time.Minute)
 	finished(t, w, "a")
 	if !slices.Contains(told, protocol.Awarded) || !slices.Contains(told, protocol.Lost) || !slices.Contains(told, protocol.Concluded) {
@@ -132,13 +132,13 @@ func TestWhatAnAgentMayNotSell(t *testing.T) {
 		s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
 		var notices []protocol.Notice
 		w.attend(s, func(m *protocol.Message) []protocol.Message {
-			if notices = append(notices, m.Notices...); m.Kind != protocol.Announce {
+			if notices = append(notices, noticesIn(m)...); m.Kind != protocol.Announce {
 				return nil
 			}
 			v := good
-			v.Window, v.Start = m.Call.Windows[0].Window, m.Call.Windows[0].Start
+			v.Window, v.Start = callIn(m).Windows[0].Window, callIn(m).Windows[0].Start
 			c.change(&v)
-			return []protocol.Message{{Kind: protocol.Answer, Job: "a", Session: m.Session, Round: m.Call.Round, Variants: []protocol.Variant{v}}}
+			return []protocol.Message{{Kind: protocol.Answer, Job: "a", Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round, Variants: []protocol.Variant{v}}}}
 		})
 		w.until(10 * time.Second)
 		if len(notices) == 0 || notices[0].Kind != protocol.Denied || !strings.Contains(notices[0].Text, c.why) {
@@ -156,15 +156,15 @@ func TestTheSameWorkIsNotSoldTwiceInAWindow(t *testing.T) {
 	s := items(t, "a", 100, 300, 4)
 	var notices []protocol.Notice
 	w.attend(s, func(m *protocol.Message) []protocol.Message {
-		if notices = append(notices, m.Notices...); m.Kind != protocol.Announce {
+		if notices = append(notices, noticesIn(m)...); m.Kind != protocol.Announce {
 			return nil
 		}
 		var out []protocol.Variant
 		for i := range 3 {
-			at := m.Call.Windows[0].Start.Add(time.Duration(i) * 60 * time.Second)
-			out = append(out, protocol.Variant{ID: uint32(i), Window: m.Call.Windows[0].Window, Range: m.Call.Free[0], Start: at, Run: 50 * time.Second, Wall: 50 * time.Second, Score: 1_000_000})
+			at := callIn(m).Windows[0].Start.Add(time.Duration(i) * 60 * time.Second)
+			out = append(out, protocol.Variant{ID: uint32(i), Window: callIn(m).Windows[0].Window, Range: callIn(m).Free[0], Start: at, Run: 50 * time.Second, Wall: 50 * time.Second, Score: 1_000_000})
 		}
-		return []protocol.Message{{Kind: protocol.Answer, Job: "a", Session: m.Session, Round: m.Call.Round, Variants: out}}
+		return []protocol.Message{{Kind: protocol.Answer, Job: "a", Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round, Variants: out}}}
 	})
 	w.until(10 * time.Minute)
 	finished(t, w, "a")
@@ -209,8 +209,10 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 				for i := range held { // all are there before the first is heard
 					a := held[(i+turn)%len(held)]
 					if turn%2 == 1 {
-						a.Variants = slices.Clone(a.Variants)
-						slices.Reverse(a.Variants)
+						p := *a.Body.(*protocol.Proposal)
+						p.Variants = slices.Clone(p.Variants)
+						slices.Reverse(p.Variants)
+						a.Body = &p
 					}
 					w.answer(a)
 				}
@@ -256,8 +258,8 @@ func TestANegotiationHoldsUnderFaults(t *testing.T) {
 		w.z, w.draw = w.make(), draw
 		w.rough(rt)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
 		jobs, crash := rapid.IntRange(1, 25).Draw(rt, "jobs"), rapid.SampledFrom([]int{0, 0, 40}).Draw(rt, "restart every")
 		for i := 0; i < 300 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
 			if n := len(w.adopted); n < jobs && draw(3) > 0 {
@@ -274,7 +276,7 @@ func TestANegotiationHoldsUnderFaults(t *testing.T) {
 				w.restart()
 				for i := range len(w.adopted) {
 					if name := job.ID(fmt.Sprint("j", i)); w.adopted[name].External && draw(4) > 0 {
-						w.queue = append(w.queue, protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Flag: true, To: protocol.Address{Role: protocol.Zone}})
+						w.queue = append(w.queue, protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Body: &protocol.Attendance{Present: true}, To: protocol.Address{Role: protocol.Zone}})
 					}
 				}
 			}
@@ -293,15 +295,15 @@ func (w *world) sane() {
 			}
 		}
 		for _, r := range s.runs {
-			if !r.m.Demand.Fits(s.view.Capacity) {
-				w.t.Fatalf("%s: %v of %s is over its capacity", s.view.ID, r.m.Demand, r.m.Job)
+			if !r.m.Body.(*protocol.Work).Demand.Fits(s.view.Capacity) {
+				w.t.Fatalf("%s: %v of %s is over its capacity", s.view.ID, r.m.Body.(*protocol.Work).Demand, r.m.Job)
 			}
-			least := w.adopted[r.m.Job].Safe.LeastOver(r.m.Range.From, r.m.Range.To, trp.Unscaled)
+			least := w.adopted[r.m.Job].Safe.LeastOver(r.m.Body.(*protocol.Work).Range.From, r.m.Body.(*protocol.Work).Range.To, trp.Unscaled)
 			for _, t := range w.taught[r.m.Job] { // it was sold by what was known then
-				least = min(least, t.LeastOver(r.m.Range.From, r.m.Range.To, trp.Unscaled))
+				least = min(least, t.LeastOver(r.m.Body.(*protocol.Work).Range.From, r.m.Body.(*protocol.Work).Range.To, trp.Unscaled))
 			}
 			if least > s.view.Capacity[trp.Memory] {
-				w.t.Fatalf("%s: %v of %s needs %d to be safe", s.view.ID, r.m.Range, r.m.Job, least)
+				w.t.Fatalf("%s: %v of %s needs %d to be safe", s.view.ID, r.m.Body.(*protocol.Work).Range, r.m.Job, least)
 			}
 		}
 	}
@@ -311,7 +313,7 @@ func (w *world) sane() {
 func TestARigidJobWithoutWalltimeIsServed(t *testing.T) {
 	w := newMarket(t, market.Config{}, 512)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return 40 * time.Second, job.Result{Outcome: job.Done, Progress: m.Range.To}
+		return 40 * time.Second, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	w.config.Rigid = backfill.Discipline{Overtake: true}
 	w.z = w.make()

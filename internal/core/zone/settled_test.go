@@ -52,10 +52,10 @@ func TestALateResultOfAReleasedClaimPublishesNothing(t *testing.T) {
 func TestARepeatedResultOfASkippedUnitPublishesNothing(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		if m.Range.From <= 3 && 3 < m.Range.To {
+		if m.Body.(*protocol.Work).Range.From <= 3 && 3 < m.Body.(*protocol.Work).Range.To {
 			return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: 3}
 		}
-		return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To}
+		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	skipped, answers := job.Token{}, 0
 	w.lose = func(m *protocol.Message) bool {
@@ -104,7 +104,7 @@ func TestASnapshotAnswersForEverySubjob(t *testing.T) {
 	w.z = kept
 	before := len(w.log)
 	w.step(first)
-	if got, want := w.out.Effects[0], w.mail.published[first.Token]; got.Kind != protocol.ResultAck || got.Range != want || want.Empty() {
+	if got, want := w.out.Effects[0], w.mail.published[first.Token]; got.Kind != protocol.ResultAck || got.Body.(*protocol.Acknowledgement).Range != want || want.Empty() {
 		t.Errorf("answered with %+v, want %v", got, want)
 	}
 	if len(w.log) != before {
@@ -119,7 +119,7 @@ func TestAnOvertakenViewIsDropped(t *testing.T) {
 	}
 	s := w.slices[0]
 	offer := func(version uint64, usable bool) protocol.Message {
-		return protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, View: &protocol.SliceView{
+		return protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, Body: &protocol.SliceView{
 			Slice: s.view, Node: "n", Version: version, Usable: usable, Gaps: s.gaps(w.now),
 		}}
 	}

@@ -31,7 +31,7 @@ func newSignals(t fataler, p policy.Policy, capacities ...int64) *world {
 // hearing wraps an agent so that what it is told is kept.
 func hearing(notices *[]protocol.Notice, hear func(*protocol.Message) []protocol.Message) func(*protocol.Message) []protocol.Message {
 	return func(m *protocol.Message) []protocol.Message {
-		*notices = append(*notices, m.Notices...)
+		*notices = append(*notices, noticesIn(m)...)
 		return hear(m)
 	}
 }
@@ -40,9 +40,9 @@ func hearing(notices *[]protocol.Notice, hear func(*protocol.Message) []protocol
 func only(wanted protocol.Wanted, hear func(*protocol.Message) []protocol.Message) func(*protocol.Message) []protocol.Message {
 	return func(m *protocol.Message) []protocol.Message {
 		answers := hear(m)
-		if m.Call != nil && m.Call.Wanted != wanted {
+		if callIn(m) != nil && callIn(m).Wanted != wanted {
 			for i := range answers {
-				answers[i].Variants = nil
+				answers[i].Body.(*protocol.Proposal).Variants = nil
 			}
 		}
 		return answers
@@ -78,16 +78,16 @@ func TestASignalNamesItsWindowAlone(t *testing.T) {
 		good := honest(s)
 		w.attend(s, func(m *protocol.Message) []protocol.Message {
 			answers := good(m)
-			if m.Call == nil {
+			if callIn(m) == nil {
 				return answers
 			}
-			if m.Call.Wanted == protocol.Subjob {
+			if callIn(m).Wanted == protocol.Subjob {
 				pieces[m.Job]++
 				return answers
 			}
-			answers[0].Variants = nil
-			for i := range m.Call.Windows {
-				answers[0].Variants = append(answers[0].Variants, protocol.Variant{ID: uint32(i), Window: m.Call.Windows[i].Window})
+			answers[0].Body.(*protocol.Proposal).Variants = nil
+			for i := range callIn(m).Windows {
+				answers[0].Body.(*protocol.Proposal).Variants = append(answers[0].Body.(*protocol.Proposal).Variants, protocol.Variant{ID: uint32(i), Window: callIn(m).Windows[i].Window})
 			}
 			return answers
 		})
@@ -116,9 +116,9 @@ func TestWhoDeclinesIsPassedOver(t *testing.T) {
 			good := honest(s)
 			return func(m *protocol.Message) []protocol.Message {
 				answers := good(m)
-				if m.Call != nil && m.Call.Wanted == protocol.Subjob {
-					answers[0].Variants = answers[0].Variants[:1]
-					change(&answers[0].Variants[0], m)
+				if callIn(m) != nil && callIn(m).Wanted == protocol.Subjob {
+					answers[0].Body.(*protocol.Proposal).Variants = answers[0].Body.(*protocol.Proposal).Variants[:1]
+					change(&answers[0].Body.(*protocol.Proposal).Variants[0], m)
 				}
 				return answers
 			}
@@ -135,7 +135,7 @@ func TestWhoDeclinesIsPassedOver(t *testing.T) {
 		{"says nothing", "did not cut the piece in time", 200 * time.Millisecond, func(s *job.Spec) func(*protocol.Message) []protocol.Message {
 			good := honest(s)
 			return func(m *protocol.Message) []protocol.Message {
-				if m.Call != nil && m.Call.Wanted == protocol.Subjob {
+				if callIn(m) != nil && callIn(m).Wanted == protocol.Subjob {
 					return nil
 				}
 				return good(m)
@@ -144,7 +144,9 @@ func TestWhoDeclinesIsPassedOver(t *testing.T) {
 		{"off the grid", "not on the grid", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Range.To -= 3 })},
 		{"not safe", "to be safe", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Demand[trp.Memory] = 1 << 60 })},
 		{"too long", "after the window", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Wall = time.Hour })},
-		{"later", "begins later than the window", 0, whole(func(v *protocol.Variant, m *protocol.Message) { v.Start = m.Call.Closes.Add(time.Second) })},
+		{"later", "begins later than the window", 0, whole(func(v *protocol.Variant, m *protocol.Message) {
+			v.Start = callIn(m).Closes.Add(time.Second)
+		})},
 		{"another window", "cut no piece", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Window += 7 })},
 		{"what is done", "is no work of the job", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Range = job.Range{From: -10, To: 10} })},
 	} {
@@ -182,9 +184,9 @@ func TestAllDecline(t *testing.T) {
 		s := steps(t, fmt.Sprint("j", i), 200, 10, 300)
 		decline := only(protocol.Interest, honest(s))
 		w.attend(s, func(m *protocol.Message) []protocol.Message {
-			if m.Call != nil {
-				last = append(last, m.Call.Wanted)
-				if m.Call.Wanted == protocol.Subjob {
+			if callIn(m) != nil {
+				last = append(last, callIn(m).Wanted)
+				if callIn(m).Wanted == protocol.Subjob {
 					asks[m.Job] = append(asks[m.Job], w.now.Sub(1e9))
 				}
 			}
@@ -224,8 +226,8 @@ func TestAnAgentDiesWhenItIsPicked(t *testing.T) {
 	s := steps(t, "first", 200, 10, 300)
 	good := honest(s)
 	w.attend(s, func(m *protocol.Message) []protocol.Message {
-		if m.Call != nil && m.Call.Wanted == protocol.Subjob {
-			w.answer(protocol.Message{Kind: protocol.Attend, Job: s.Name, Session: m.Session})
+		if callIn(m) != nil && callIn(m).Wanted == protocol.Subjob {
+			w.answer(protocol.Message{Kind: protocol.Attend, Job: s.Name, Session: m.Session, Body: &protocol.Attendance{}})
 			return nil
 		}
 		return good(m)
@@ -252,7 +254,7 @@ func TestAHostileAgentHoldsNoWindow(t *testing.T) {
 			s := steps(t, "hostile", 2000, 10, 300)
 			good := honest(s)
 			w.attend(s, func(m *protocol.Message) []protocol.Message {
-				if m.Call == nil || m.Call.Wanted == protocol.Subjob {
+				if callIn(m) == nil || callIn(m).Wanted == protocol.Subjob {
 					return nil
 				}
 				for _, a := range good(m) {
@@ -303,9 +305,9 @@ func TestWhoSignalsMoreThanItCutsIsPassedOver(t *testing.T) {
 	w.attend(s, func(m *protocol.Message) []protocol.Message {
 		answers := good(m)
 		for i := range answers {
-			for k := range answers[i].Variants {
-				v := &answers[i].Variants[k]
-				if m.Call.Wanted == protocol.Interest {
+			for k := range answers[i].Body.(*protocol.Proposal).Variants {
+				v := &answers[i].Body.(*protocol.Proposal).Variants[k]
+				if callIn(m).Wanted == protocol.Interest {
 					v.Wall, v.Demand = time.Hour, trp.Vector{1 << 60}
 				} else {
 					v.Range.To, v.Run, v.Wall = 10, 12*time.Second, 13*time.Second

@@ -46,7 +46,7 @@ func waiting(b *testing.B, m *market.Config, own bool) {
 			Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 4 << 30}}, Usable: true, Version: 1,
 			Gaps: []protocol.Gap{{Start: quantity.Instant(time.Hour), End: quantity.Never}},
 		}
-		z.Step(1, protocol.Message{Kind: protocol.Offer, View: view}, &out)
+		z.Step(1, protocol.Message{Kind: protocol.Offer, Body: view}, &out)
 		before, objects := heap()
 		for i := range jobs {
 			out.Reset()
@@ -54,7 +54,7 @@ func waiting(b *testing.B, m *market.Config, own bool) {
 			if own {
 				s.Launch.Command = []string{"train", string(names[i])}
 			}
-			z.Step(quantity.Instant(i+2), protocol.Message{Kind: protocol.Adopt, Job: names[i], Epoch: 1, Spec: &s, At: quantity.Instant(i)}, &out)
+			z.Step(quantity.Instant(i+2), protocol.Message{Kind: protocol.Adopt, Job: names[i], Epoch: 1, Body: &protocol.Adoption{Spec: &s, At: quantity.Instant(i)}}, &out)
 		}
 		out = protocol.Out{}
 		bytes, all := heap()

@@ -22,6 +22,8 @@ type slice struct {
 	// view is nil as long as no node has offered the slice: only claims on it are known then.
 	view  *protocol.SliceView
 	epoch uint32
+	// memory of a slice of another zone, on which a job of this one landed last.
+	memory quantity.Amount
 	// stale: the node refused several jobs on this view; nothing is asked of it until then or until a view comes that differs.
 	stale     quantity.Instant
 	staleSlot int
@@ -32,6 +34,8 @@ type slice struct {
 	kept backfill.Slice
 	// begun: the first gap of the view follows nothing, so it has begun, whatever our clock says of its node's.
 	begun bool
+	// touched: it is looked at when the step is over, as nobody offers it.
+	touched bool
 	// gap is what is known of the time that others leave on it, wagers what was asked for and sold there.
 	gap    ends.Gap
 	ends   *ends.Learner
@@ -49,8 +53,7 @@ type sale struct {
 }
 
 // offered takes in a node's view of a slice. A view older than the one at hand is dropped.
-func (z *Zone) offered(now quantity.Instant, in *protocol.Message) {
-	v := in.View
+func (z *Zone) offered(now quantity.Instant, in *protocol.Message, v *protocol.SliceView) {
 	s := z.site(v.Slice.ID)
 	switch {
 	case s.view == nil:
@@ -60,26 +63,55 @@ func (z *Zone) offered(now quantity.Instant, in *protocol.Message) {
 		if (s.doubter != nil || z.home.Avoiding()) && !sameView(s.view, v) {
 			z.looksAnother(s)
 		}
-		if s.view.Node != v.Node {
+		if s.view.Node != v.Node || s.view.Slice.Rack != v.Slice.Rack || s.view.Slice.Block != v.Slice.Block {
 			z.planner.Moved()
 		}
 	}
 	s.view, s.epoch, s.begun = v, in.Epoch, begun(v)
+	if v.Room != nil && z.search != nil {
+		z.search.Ground().Hear(v.Node, v.Room)
+	}
 	z.planner.Place(&s.kept, z.floor.Place(&s.floor, &v.Slice))
 	z.planner.Seen(&s.kept)
 	z.watch(now, s)
 	z.mark(s)
 }
 
+// siteOf finds the slice of this id, nil if nothing is known of it. It remembers which it found last.
+func (z *Zone) siteOf(id job.SliceID) *slice {
+	if z.last == nil || z.last.id != id {
+		z.last = z.sites[id]
+	}
+	return z.last
+}
+
 // site finds or makes the slice of this id.
 func (z *Zone) site(id job.SliceID) *slice {
-	s := z.sites[id]
+	s := z.siteOf(id)
 	if s == nil {
 		s = &slice{id: id, ends: z.ends}
 		s.floor.Supply, s.kept.Supply = s, s
-		z.sites[id] = s
+		z.sites[id], z.last = s, s
+	}
+	if s.view == nil && !s.touched {
+		s.touched = true
+		z.foreign = append(z.foreign, s)
 	}
 	return s
+}
+
+// forgetForeign lets go of the slices that this zone's nodes do not offer, and on which it has nothing any more: other zones have any number.
+func (z *Zone) forgetForeign() {
+	for i, s := range z.foreign {
+		if s.touched = false; s.view == nil && len(s.sold)+len(s.asks)+len(s.wagers) == 0 {
+			delete(z.sites, s.id)
+			if z.last == s {
+				z.last = nil
+			}
+		}
+		z.foreign[i] = nil
+	}
+	z.foreign = z.foreign[:0]
 }
 
 // mark says that the slice's free time is no longer what it was.
@@ -125,7 +157,7 @@ func sameView(a, b *protocol.SliceView) bool {
 
 // slice finds a slice by its id; nil if no node has offered it.
 func (z *Zone) slice(id job.SliceID) *slice {
-	if s := z.sites[id]; s != nil && s.view != nil {
+	if s := z.siteOf(id); s != nil && s.view != nil {
 		return s
 	}
 	return nil

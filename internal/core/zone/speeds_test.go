@@ -69,8 +69,8 @@ func TestWhatIsLearnedIsIndependentOfTheSlice(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.slices[0].view.Profile = "small"
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		took := time.Second + 4*time.Second*time.Duration(m.Range.Len())
-		return took, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, End: w.now.Add(took)}
+		took := time.Second + 4*time.Second*time.Duration(m.Body.(*protocol.Work).Range.Len())
+		return took, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, End: w.now.Add(took)}
 	}
 	w.submit(withSpeeds(steps(t, "a", 100, 10, 100), 250, 1000))
 	w.until(time.Hour)

@@ -16,19 +16,19 @@ func TestStartsThatTakeTimeArePlannedWith(t *testing.T) {
 	w := newWorld(t, 1024, 1024, 1024, 1024)
 	missed, unpacked := 0, quantity.Instant(0)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		r := job.Result{Outcome: job.Done, Progress: m.Range.To, Prepare: took}
+		r := job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Prepare: took}
 		if unpacked == 0 {
-			unpacked = m.Start.Add(unpack)
+			unpacked = m.Body.(*protocol.Work).Start.Add(unpack)
 		}
-		r.Unpack = max(0, unpacked.Sub(m.Start))
+		r.Unpack = max(0, unpacked.Sub(m.Body.(*protocol.Work).Start))
 		r.Prepare += r.Unpack
-		most := m.End.Sub(m.Start)
-		r.Start = m.Start.Add(min(r.Prepare, most))
-		if need := r.Prepare + perItem*time.Duration(m.Range.Len()); need <= most {
+		most := m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start)
+		r.Start = m.Body.(*protocol.Work).Start.Add(min(r.Prepare, most))
+		if need := r.Prepare + perItem*time.Duration(m.Body.(*protocol.Work).Range.Len()); need <= most {
 			return need, r
 		}
 		missed++
-		r.Outcome, r.Progress = job.DeadlineKilled, m.Range.From+max(0, int64((most-r.Prepare)/perItem))
+		r.Outcome, r.Progress = job.DeadlineKilled, m.Body.(*protocol.Work).Range.From+max(0, int64((most-r.Prepare)/perItem))
 		return most, r
 	}
 	spec := items(t, "a", 2000, 100, 4)
@@ -58,7 +58,7 @@ func TestARigidJobIsServedAgainAfterASlowStart(t *testing.T) {
 		if runs++; runs == 1 {
 			return 3 * time.Second, job.Result{Outcome: job.Lost, Prepare: time.Second, Detail: "its supervisor died"}
 		}
-		return m.Plan.Run, job.Result{Outcome: job.Done, Progress: m.Range.To, Prepare: time.Second}
+		return m.Body.(*protocol.Work).Plan.Run, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Prepare: time.Second}
 	}
 	for _, n := range []int{1, 2} {
 		spec := rigid(t, map[int]string{1: "alone", 2: "gang"}[n], 20*time.Second, 100, n)

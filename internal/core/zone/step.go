@@ -13,48 +13,66 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	}
 	switch in.Kind {
 	case protocol.Adopt:
-		z.home.Adopt(now, &in, out)
+		z.home.Adopt(now, &in, in.Body.(*protocol.Adoption), out)
 	case protocol.Cancel:
-		z.home.Cancel(now, &in, out)
+		z.home.Cancel(now, &in, in.Body.(*protocol.Cancellation), out)
 	case protocol.PauseJob:
-		z.home.Pause(&in, out)
+		z.home.Pause(&in, in.Body.(*protocol.Pause), out)
 	case protocol.QueueChanged:
-		z.home.QueueChanged(&in, out)
+		z.home.QueueChanged(&in, in.Body.(*protocol.Queue), out)
 	case protocol.ClosedAck:
 		z.home.ClosedAck(&in)
 	case protocol.Archived:
 		z.home.Archived(&in, out)
+	case protocol.Surrender:
+		z.home.Surrender(&in, in.Body.(*protocol.Moving), out)
 	case protocol.Forget:
 		z.home.Forget(now, &in, out)
 	case protocol.Offer:
-		z.offered(now, &in)
+		z.offered(now, &in, in.Body.(*protocol.SliceView))
 	case protocol.Granted:
-		z.granted(now, &in, out)
+		z.granted(now, &in, in.Body.(*protocol.Grant), out)
 	case protocol.Refused:
-		z.refused(now, &in, out)
+		z.refused(now, &in, in.Body.(*protocol.Refusal), out)
 	case protocol.Leased:
 		z.home.Leased(&in)
 	case protocol.RedeemRefused:
-		z.home.RedeemRefused(now, &in, out)
+		z.home.RedeemRefused(now, &in, in.Body.(*protocol.Refusal), out)
 	case protocol.Running:
-		z.home.Running(&in)
+		z.home.Running(&in, in.Body.(*protocol.Beginning))
 	case protocol.Report:
-		z.home.Report(&in)
+		z.home.Report(&in, in.Body.(*protocol.Observation))
 	case protocol.Result:
-		z.home.Result(now, &in, out)
+		z.home.Result(now, &in, in.Body.(*protocol.Conclusion), out)
 	case protocol.Published:
 		z.home.Published(now, &in, out)
 	case protocol.Extended:
-		z.home.Extended(&in)
+		z.home.Extended(&in, in.Body.(*protocol.Extension))
+	case protocol.Search, protocol.Back, protocol.Landing, protocol.Probed, protocol.Room:
+		z.hear(now, &in, out)
+	case protocol.Announce, protocol.Told, protocol.Parting:
+		z.called(now, &in, out)
+	case protocol.Winning:
+		z.prize(now, &in, out)
+	case protocol.Lenders:
+		z.named(now, in.Job, in.Body.(*protocol.LenderList), out)
+	case protocol.Borrow:
+		if in.From.Role == protocol.Zone {
+			z.lend(now, in.From, in.Job, in.Epoch, in.Body.(*protocol.Loan))
+		}
+	case protocol.Lent:
+		if in.From.Role == protocol.Zone {
+			z.lent(now, in.From, in.Job, in.Body.(*protocol.Lending), out)
+		}
 	case protocol.Tick:
 		z.woken = 0 // no wake-up stands any more
 	case protocol.Attend:
 		if j := z.home.Job(in.Job); j != nil {
-			z.floor.Attend(&entryOf(j).floor, in.Session, in.Flag)
+			z.floor.Attend(&entryOf(j).floor, in.Session, in.Body.(*protocol.Attendance).Present)
 		}
 	case protocol.Answer:
 		if j := z.home.Job(in.Job); j != nil {
-			z.floor.Answer(now, &entryOf(j).floor, &in)
+			z.floor.Answer(now, &entryOf(j).floor, &in, in.Body.(*protocol.Proposal))
 		}
 	}
 	z.after(now, out)
@@ -62,12 +80,16 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 
 // Recover is called once, after the last fact. Everything outstanding is sent again from state.
 func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
+	if z.search != nil {
+		z.search.Resume(now)
+	}
 	z.home.Recover(now, out)
 	z.after(now, out)
 }
 
 // after is the same for every input: what is overdue is repeated, the market runs, the next wake-up is asked for.
 func (z *Zone) after(now quantity.Instant, out *protocol.Out) {
+	defer z.forgetForeign()
 	if z.pass != nil {
 		z.pass(now, out)
 		return
@@ -82,7 +104,7 @@ func (z *Zone) wakeAt(now, wake quantity.Instant, out *protocol.Out) {
 	if wake != quantity.Never && (wake < z.woken || z.woken <= now) {
 		z.woken = wake
 		out.Effects = append(out.Effects, protocol.Message{
-			Kind: protocol.Wake, From: z.self, To: protocol.Address{Role: protocol.Timer}, At: wake,
+			Kind: protocol.Wake, From: z.self, To: protocol.Address{Role: protocol.Timer}, Body: out.Moment(wake),
 		})
 	}
 }

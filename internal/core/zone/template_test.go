@@ -30,11 +30,11 @@ func templated(t testing.TB, name string) *job.Spec {
 // uses makes subjobs take d a unit and end as their true peak has it: killed where that passes the slice.
 func (w *world) uses(d time.Duration, peak func(m *protocol.Message) int64) {
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		r := job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Peak: trp.Vector{trp.Memory: quantity.Amount(peak(m) << 20)}}
-		if capacity := w.slice(m.Slice).view.Capacity; r.Peak[trp.Memory] > capacity[trp.Memory] {
-			r.Outcome, r.Progress, r.Checkpoint, r.Peak = job.MemoryKilled, m.Range.From, false, capacity
+		r := job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, Peak: trp.Vector{trp.Memory: quantity.Amount(peak(m) << 20)}}
+		if capacity := w.slice(m.Body.(*protocol.Work).Slice).view.Capacity; r.Peak[trp.Memory] > capacity[trp.Memory] {
+			r.Outcome, r.Progress, r.Checkpoint, r.Peak = job.MemoryKilled, m.Body.(*protocol.Work).Range.From, false, capacity
 		}
-		return d * time.Duration(m.Range.Len()), r
+		return d * time.Duration(m.Body.(*protocol.Work).Range.Len()), r
 	}
 }
 
@@ -47,15 +47,15 @@ func TestATemplateTeaches(t *testing.T) {
 	sold, passed, small, kills := 0, 0, 0, 0
 	w.uses(2*time.Second, func(m *protocol.Message) int64 {
 		peak := 380 + int64(25*rng.Exp())
-		if m.Demand[trp.Memory] < 800<<20 {
+		if m.Body.(*protocol.Work).Demand[trp.Memory] < 800<<20 {
 			sold++
-			if peak<<20 > int64(m.Demand[trp.Memory]) {
+			if peak<<20 > int64(m.Body.(*protocol.Work).Demand[trp.Memory]) {
 				passed++
 			}
-			if m.Slice == "s0" {
+			if m.Body.(*protocol.Work).Slice == "s0" {
 				small++
 			}
-			if peak > 512 && m.Slice == "s0" {
+			if peak > 512 && m.Body.(*protocol.Work).Slice == "s0" {
 				kills++
 			}
 		}
@@ -145,7 +145,7 @@ func TestOneRunAboveWhatWasDeclaredRaisesTheNext(t *testing.T) {
 // TestAJobUnlikeItsTemplateIsGivenAsMuchAsWasDeclared: the alarm of the market takes back what the template had saved.
 func TestAJobUnlikeItsTemplateIsGivenAsMuchAsWasDeclared(t *testing.T) {
 	w := newMarket(t, market.Config{}, 4096)
-	w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: 12 * time.Second}})
+	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: 12 * time.Second}})
 	var runs []forecast.Run
 	for i := range 30 {
 		runs = append(runs, forecast.Run{Peaks: []quantity.Amount{400 << 20, quantity.Amount(400+i) << 20}})
@@ -221,7 +221,7 @@ func TestWhatIsLearnedIsNeverBelowWhatWasSeen(t *testing.T) {
 		s.Theta = rapid.Int64Range(30_000, 400_000).Draw(t, "theta")
 		s.Safe = trp.Table{Bounds: []int64{s.Total}, Least: [][]quantity.Amount{{800}}}
 		var out protocol.Out
-		z.Step(1, protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Spec: s, At: 1}, &out)
+		z.Step(1, protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Body: &protocol.Adoption{Spec: s, At: 1}}, &out)
 		i := slices.IndexFunc(out.Facts, func(f protocol.Fact) bool { return f.Kind == protocol.Calibrated })
 		if i < 0 {
 			t.Fatal("the job was not told what its template has taught")

@@ -18,9 +18,9 @@ func TestAProfileThatIsTooNarrowIsWidened(t *testing.T) {
 	s := steps(t, "a", 400, 10, 1000)
 	s.TauMin = 20 * time.Second
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Peak: trp.Vector{m.Demand[trp.Memory] + 1<<20}}
+		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, Peak: trp.Vector{m.Body.(*protocol.Work).Demand[trp.Memory] + 1<<20}}
 	}
-	w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: time.Minute}})
+	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: time.Minute}})
 	w.submit(s)
 	w.until(time.Hour)
 	finished(t, w, "a")
@@ -37,19 +37,19 @@ func TestAProfileThatIsTooNarrowIsWidened(t *testing.T) {
 // believed less after its first subjobs; once honest it recovers.
 func TestALiarIsBelievedLess(t *testing.T) {
 	w := newMarket(t, market.Config{}, 512)
-	w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: 30 * time.Second}})
+	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: 30 * time.Second}})
 	believed := map[job.ID][]int64{}
 	for _, name := range []string{"liar", "honest"} {
 		s := steps(t, name, 1000, 10, 300)
 		s.Queue = name
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: name, Weight: 1, MaxWindow: 30 * time.Second}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: name, Weight: 1, MaxWindow: 30 * time.Second}})
 		answer := honest(s)
 		w.attend(s, func(m *protocol.Message) []protocol.Message {
 			answers := answer(m)
 			for i := range answers {
-				for k := range answers[i].Variants {
+				for k := range answers[i].Body.(*protocol.Proposal).Variants {
 					if name == "liar" && w.now < quantity.Instant(600e9) {
-						answers[i].Variants[k].Score = 1_000_000
+						answers[i].Body.(*protocol.Proposal).Variants[k].Score = 1_000_000
 					}
 				}
 			}

@@ -26,7 +26,7 @@ func (w *world) settle() {
 // TestAZoneWithoutAShareOfACap sells its queue's jobs nothing, says so, and goes on when it has one.
 func TestAZoneWithoutAShareOfACap(t *testing.T) {
 	w := newWorld(t, 1024)
-	w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: protocol.NoShare}})
+	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: protocol.NoShare}})
 	one := items(t, "one", 5, 100, 1)
 	one.Queue = "capped"
 	w.submit(one)
@@ -34,7 +34,7 @@ func TestAZoneWithoutAShareOfACap(t *testing.T) {
 	if e, _ := w.z.Explain(w.now, "one"); e.Job.Subjobs != 0 || !strings.Contains(e.Job.Reason, "none of it is this zone's") {
 		t.Errorf("%d subjobs; it waits since %q", e.Job.Subjobs, e.Job.Reason)
 	}
-	w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: 1}})
+	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: 1}})
 	w.until(20 * time.Minute)
 	if j, _ := w.z.Job(w.now, "one"); j.State != job.Finished {
 		t.Errorf("with a share it is %s: %s", j.State, j.Reason)
@@ -44,13 +44,13 @@ func TestAZoneWithoutAShareOfACap(t *testing.T) {
 // TestEveryWaitSaysWhy: each job waits for another reason, and says which.
 func TestEveryWaitSaysWhy(t *testing.T) {
 	w := newWorld(t, 1024)
-	w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "capped", Weight: 1, Cap: 1}})
+	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: 1}})
 	in := func(s *job.Spec) *job.Spec { s.Queue = "capped"; return s }
 	w.settle()
 	held := items(t, "held", 5, 100, 1)
 	tooLong := steps(t, "too-long", 5000, 5000, 100) // its least piece is longer than the horizon
 	w.submit(in(items(t, "runs", 100, 100, 1)), in(items(t, "capped", 5, 100, 1)), items(t, "large", 5, 2000, 1), tooLong, held, rigid(t, "head", time.Minute, 800, 1), rigid(t, "pair", time.Minute, 800, 2))
-	w.step(protocol.Message{Kind: protocol.PauseJob, Job: "held", Epoch: 1, Flag: true, From: protocol.Address{Role: protocol.Gate}})
+	w.step(protocol.Message{Kind: protocol.PauseJob, Job: "held", Epoch: 1, Body: &protocol.Pause{Held: true}, From: protocol.Address{Role: protocol.Gate}})
 	w.settle()
 	w.now = w.now.Add(10 * time.Second)
 	w.step(protocol.Message{Kind: protocol.Tick})
@@ -158,7 +158,7 @@ func TestEstimatesHoldTheTruth(t *testing.T) {
 func TestSnapshotsFoldToTheSameState(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt, 512, 1024)
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Queue: &protocol.Queue{Name: "default", Weight: 3, Cap: 2}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "default", Weight: 3, Cap: 2}})
 		w.submit(items(t, "items", 100, 100, 3), steps(t, "steps", 100, 10, 300), rigid(t, "rigid", 20*time.Second, 400, 2))
 		for range rapid.IntRange(0, 60).Draw(rt, "ticks") {
 			w.tick()
@@ -217,7 +217,7 @@ func TestConfigSaysEverything(t *testing.T) {
 func TestAJobThatIsTooSlowIsToldSo(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return m.End.Sub(m.Start), job.Result{Outcome: job.DeadlineKilled, Progress: 1, Checkpoint: true, Peak: trp.Vector{1}}
+		return m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start), job.Result{Outcome: job.DeadlineKilled, Progress: 1, Checkpoint: true, Peak: trp.Vector{1}}
 	}
 	s := items(t, "a", 100, 100, 1)
 	s.TauMin = 9 * time.Minute
@@ -234,7 +234,7 @@ func TestAJobThatIsTooSlowIsToldSo(t *testing.T) {
 func TestTooMuchOfAnythingEndsTheJob(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return time.Millisecond, job.Result{Outcome: job.ExitFailed, Signal: 9, Progress: m.Range.From}
+		return time.Millisecond, job.Result{Outcome: job.ExitFailed, Signal: 9, Progress: m.Body.(*protocol.Work).Range.From}
 	}
 	w.submit(items(t, "killed", 5, 100, 1))
 	w.until(24 * time.Hour)
@@ -243,7 +243,7 @@ func TestTooMuchOfAnythingEndsTheJob(t *testing.T) {
 	}
 	w = newWorld(t, 1024)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Range.From, Detail: "bad"}
+		return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From, Detail: "bad"}
 	}
 	s := items(t, "bad", 100, 100, 1)
 	s.OnBadItem = job.BadItemSkips

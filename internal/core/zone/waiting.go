@@ -48,6 +48,9 @@ func (z *Zone) keepCaps(now quantity.Instant) {
 	}
 	kept := z.spareKept[:0]
 	for _, j := range z.planner.Gangs() {
+		if j.Guest != nil {
+			continue // its home's cap counts
+		}
 		s := rigidOf(j)
 		q := s.Queue()
 		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Asking() > 0 || s.Held || s.RestsUntil() > now || s.Ending().State != job.Waiting {

@@ -18,11 +18,27 @@ type watcher Zone
 
 func (z *watcher) Make(spec *job.Spec) *home.Job { return (*Zone)(z).newEntry(spec) }
 
-func (z *watcher) Opened(j *home.Job) { z.floor.Activate(&entryOf(j).floor) }
+func (z *watcher) Opened(j *home.Job) {
+	(*Zone)(z).stirLoans(j)
+	z.floor.Activate(&entryOf(j).floor)
+	z.sought(j)
+}
+
+// sought: what a job's ticket is to look for may be something else than before.
+func (z *watcher) sought(j *home.Job) {
+	if z.search != nil {
+		z.search.Invalidate(entryOf(j).seek)
+	}
+	if z.tour != nil {
+		z.tour.stale.Add(&entryOf(j).away, entryOf(j))
+	}
+}
 
 func (z *watcher) Closed(j *home.Job) {
+	(*Zone)(z).stirLoans(j)
 	e := entryOf(j)
 	z.floor.Retire(&e.floor)
+	z.sought(j)
 	if e.rigid != nil {
 		z.planner.InvalidateJob(e.rigid)
 	}
@@ -37,16 +53,20 @@ func (z *watcher) Reopened(j *home.Job) {
 }
 
 func (z *watcher) Changed(j *home.Job) {
+	(*Zone)(z).stirLoans(j)
 	e := entryOf(j)
 	z.floor.Changed(&e.floor)
+	z.sought(j)
 	if e.rigid != nil {
 		z.planner.InvalidateJob(e.rigid)
 	}
 }
 
 func (z *watcher) Touched(j *home.Job) {
+	(*Zone)(z).stirLoans(j)
 	e := entryOf(j)
 	z.floor.InvalidateJob(&e.floor)
+	z.sought(j)
 	if e.rigid != nil {
 		z.planner.InvalidateJob(e.rigid)
 	}
@@ -63,6 +83,9 @@ func (z *watcher) Sold(j *home.Job, c *protocol.Claim) {
 
 func (z *watcher) Freed(j *home.Job, c *protocol.Claim, at quantity.Instant) {
 	early := at.Add(z.cfg.MinWindow) < c.End
+	if z.search != nil {
+		z.search.Freed(entryOf(j).seek, c.Token)
+	}
 	(*Zone)(z).onSlices(c.Slice, c.Also, func(s *slice) {
 		s.sold = slices.DeleteFunc(s.sold, func(x sale) bool { return x.token == c.Token && x.job == j })
 		s.dropWager(c.Token)
@@ -82,8 +105,11 @@ func (z *watcher) Resold(j *home.Job, c *protocol.Claim) {
 	})
 }
 
-// Taken ends the doubts about a claim's slices.
-func (z *watcher) Taken(c *protocol.Claim) {
+// Taken ends the doubts about a claim's slices, and the job's ticket, if it has found that place: whatever the node's first word of it is.
+func (z *watcher) Taken(j *home.Job, c *protocol.Claim) {
+	if z.search != nil {
+		z.search.Leased(entryOf(j).seek, c.Token)
+	}
 	(*Zone)(z).site(c.Slice).trust()
 	for _, id := range c.Also {
 		(*Zone)(z).site(id).trust()
@@ -99,6 +125,9 @@ func (z *watcher) TurnedDown(now quantity.Instant, j *home.Job, on []job.SliceID
 
 // Came tells a job how long it is likely to wait.
 func (z *watcher) Came(now quantity.Instant, j *home.Job) {
+	if z.search != nil {
+		entryOf(j).seek.New = true
+	}
 	if !j.Active() || j.Started() != 0 || len(j.Claims()) > 0 || j.Held {
 		return
 	}
@@ -131,6 +160,9 @@ func (z *fleet) Node(id job.SliceID) job.NodeID {
 func (z *fleet) Memory(id job.SliceID) quantity.Amount {
 	if s := (*Zone)(z).slice(id); s != nil {
 		return s.view.Slice.Capacity[trp.Memory]
+	}
+	if s := (*Zone)(z).siteOf(id); s != nil {
+		return s.memory
 	}
 	return 0
 }

@@ -32,7 +32,7 @@ func TestAWaveOfFailuresIsOne(t *testing.T) {
 			}
 			last = w.now
 			r := c.r
-			r.Progress = m.Range.From
+			r.Progress = m.Body.(*protocol.Work).Range.From
 			return c.at + time.Duration(runs%3)*10*time.Millisecond, r
 		}
 		w.submit(items(t, "a", 300, 100, 3))
@@ -55,9 +55,9 @@ func TestASecondWaveThatSucceedsSavesTheJob(t *testing.T) {
 		begin := w.now
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 			if w.now.Sub(begin) < 400*time.Millisecond {
-				return time.Duration(m.Range.From+1) * time.Millisecond, job.Result{Outcome: outcome, Progress: m.Range.From}
+				return time.Duration(m.Body.(*protocol.Work).Range.From+1) * time.Millisecond, job.Result{Outcome: outcome, Progress: m.Body.(*protocol.Work).Range.From}
 			}
-			return m.Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Range.To}
+			return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 		}
 		w.submit(items(t, "a", 300, 100, 3))
 		w.until(time.Hour)
@@ -97,17 +97,17 @@ func timeOfItems(t *testing.T, rng *rand.Rand, grid int64, says bool, bad map[in
 	s.OnBadItem, s.Grid, s.PerUnit, s.Startup = job.BadItemSkips, grid, 20*time.Millisecond, 300*time.Millisecond
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		pace := s.PerUnit * time.Duration(50+rng.Int64N(51)) / 100
-		for u := m.Range.From; u < m.Range.To; u++ {
+		for u := m.Body.(*protocol.Work).Range.From; u < m.Body.(*protocol.Work).Range.To; u++ {
 			if !bad[u] {
 				continue
 			}
-			r := job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Range.From}
+			r := job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From}
 			if says {
 				r.Progress = u
 			}
-			return s.Startup + time.Duration(u-m.Range.From+1)*pace, r
+			return s.Startup + time.Duration(u-m.Body.(*protocol.Work).Range.From+1)*pace, r
 		}
-		return s.Startup + time.Duration(m.Range.Len())*pace, job.Result{Outcome: job.Done, Progress: m.Range.To}
+		return s.Startup + time.Duration(m.Body.(*protocol.Work).Range.Len())*pace, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	w.submit(s)
 	begin := w.now
@@ -136,13 +136,13 @@ func TestTheBadItemsAndNoOthersAreSkipped(t *testing.T) {
 		runs := 0
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 			runs++
-			for u := m.Range.From; u < m.Range.To; u++ {
+			for u := m.Body.(*protocol.Work).Range.From; u < m.Body.(*protocol.Work).Range.To; u++ {
 				if bad[u] {
-					said := m.Range.From + draw(u-m.Range.From+1)
+					said := m.Body.(*protocol.Work).Range.From + draw(u-m.Body.(*protocol.Work).Range.From+1)
 					return time.Duration(1+draw(5000)) * time.Millisecond, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: said}
 				}
 			}
-			return time.Duration(1+draw(5000)) * time.Millisecond, job.Result{Outcome: job.Done, Progress: m.Range.To}
+			return time.Duration(1+draw(5000)) * time.Millisecond, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 		}
 		s := items(t, "a", total, 100, rapid.IntRange(1, 5).Draw(rt, "parallelism"))
 		s.OnBadItem, s.Grid = job.BadItemSkips, rapid.SampledFrom([]int64{1, 7, 50}).Draw(rt, "grid")

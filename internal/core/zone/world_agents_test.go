@@ -22,7 +22,7 @@ func (w *world) attend(s *job.Spec, hear func(*protocol.Message) []protocol.Mess
 	s.External = true
 	w.submit(s)
 	w.bidders[s.Name] = hear
-	w.step(protocol.Message{Kind: protocol.Attend, Job: s.Name, Session: 7, Flag: true})
+	w.step(protocol.Message{Kind: protocol.Attend, Job: s.Name, Session: 7, Body: &protocol.Attendance{Present: true}})
 }
 
 // honest answers as the job's atomizer would.
@@ -32,11 +32,11 @@ func honest(s *job.Spec) func(*protocol.Message) []protocol.Message {
 			return nil
 		}
 		var out []protocol.Variant
-		for i := range m.Call.Windows {
-			v, w := atomizer.FromCall(s, m.Call, &m.Call.Windows[i])
-			out = atomizer.Propose(&v, w, m.Call.Most, m.Call.Windows[i].Start, out)
+		for i := range callIn(m).Windows {
+			v, w := atomizer.FromCall(s, callIn(m), &callIn(m).Windows[i])
+			out = atomizer.Propose(&v, w, callIn(m).Most, callIn(m).Windows[i].Start, out)
 		}
-		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Round: m.Call.Round, Variants: out}}
+		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round, Variants: out}}}
 	}
 }
 
@@ -58,19 +58,19 @@ func hostile(s *job.Spec, draw func(int) int) func(*protocol.Message) []protocol
 		case 1:
 			a.Session = uint64(draw(10))
 		case 2:
-			a.Round = uint64(wild())
+			a.Body.(*protocol.Proposal).Round = uint64(wild())
 		case 3:
 			return append(answers, answers...)
 		case 4:
 			for range 300 {
-				a.Variants = append(a.Variants, protocol.Variant{
+				a.Body.(*protocol.Proposal).Variants = append(a.Body.(*protocol.Proposal).Variants, protocol.Variant{
 					ID: uint32(wild()), Window: uint64(wild()), Range: job.Range{From: wild(), To: wild()}, Start: quantity.Instant(wild()),
 					Run: time.Duration(wild()), Wall: time.Duration(wild()), Demand: trp.Vector{quantity.Amount(wild())}, Score: wild(), Option: "x",
 				})
 			}
 		default:
-			for i := range a.Variants {
-				v := &a.Variants[i]
+			for i := range a.Body.(*protocol.Proposal).Variants {
+				v := &a.Body.(*protocol.Proposal).Variants[i]
 				switch draw(7) {
 				case 0:
 					v.Score = wild()
@@ -91,4 +91,18 @@ func hostile(s *job.Spec, draw func(int) int) func(*protocol.Message) []protocol
 		}
 		return answers
 	}
+}
+
+// noticesIn are what an agent is told, if m tells it of something.
+func noticesIn(m *protocol.Message) []protocol.Notice {
+	if news, ok := m.Body.(*protocol.News); ok {
+		return news.Notices
+	}
+	return nil
+}
+
+// callIn is the round that an agent hears of, nil if m is something else.
+func callIn(m *protocol.Message) *protocol.Call {
+	call, _ := m.Body.(*protocol.Call)
+	return call
 }

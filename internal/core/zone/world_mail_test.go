@@ -43,16 +43,24 @@ type mail struct {
 	published map[job.Token]job.Range
 	// newest is the latest version of every slice's view that has reached the zone since it came up.
 	newest map[job.SliceID]uint64
+	// members of the claims of gangs, by the token of the first.
+	members map[job.Token][]protocol.Member
 }
 
 func newMail() mail {
-	return mail{map[job.Token]job.Range{}, map[job.SliceID]uint64{}}
+	return mail{map[job.Token]job.Range{}, map[job.SliceID]uint64{}, map[job.Token][]protocol.Member{}}
 }
 
 // fact notes what a claim was settled with.
 func (l *mail) fact(f *protocol.Fact) {
+	if f.Kind == protocol.Claimed {
+		l.members[f.Token] = f.Members
+	}
 	if f.Kind == protocol.Committed && !f.Skipped {
 		l.published[f.Token] = f.Range
+		for _, m := range l.members[f.Token] {
+			l.published[m.Token] = f.Range
+		}
 	}
 }
 
@@ -62,8 +70,8 @@ func (l *mail) effect(w *world, m *protocol.Message) {
 	if m.Kind != protocol.ResultAck {
 		return
 	}
-	if want := l.published[m.Token]; m.Range != want && !(m.Range.Empty() && want.Empty()) {
-		w.t.Fatalf("%s: the answer to the result of %v publishes %v, what counts of it is %v", m.Job, m.Token, m.Range, want)
+	if want := l.published[m.Token]; m.Body.(*protocol.Acknowledgement).Range != want && !(m.Body.(*protocol.Acknowledgement).Range.Empty() && want.Empty()) {
+		w.t.Fatalf("%s: the answer to the result of %v publishes %v, what counts of it is %v", m.Job, m.Token, m.Body.(*protocol.Acknowledgement).Range, want)
 	}
 }
 
@@ -72,8 +80,8 @@ func (l *mail) viewed(w *world, m *protocol.Message) {
 	if m.Kind != protocol.Offer {
 		return
 	}
-	id := m.View.Slice.ID
-	l.newest[id] = max(l.newest[id], m.View.Version)
+	id := m.Body.(*protocol.SliceView).Slice.ID
+	l.newest[id] = max(l.newest[id], m.Body.(*protocol.SliceView).Version)
 	if got := zone.Viewed(w.z, id); got != l.newest[id] {
 		w.t.Fatalf("slice %s: the zone goes by version %d of its view, and has had %d", id, got, l.newest[id])
 	}

@@ -38,28 +38,28 @@ func (w *world) node(m protocol.Message) {
 	switch m.Kind {
 	case protocol.Ask:
 		if w.refuse != nil && w.refuse(&m) {
-			w.slice(m.Slice).sent = "" // a fresh view follows
-			w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Text: "no"})
+			w.slice(m.Body.(*protocol.Asking).Slice).sent = "" // a fresh view follows
+			w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice, Text: "no"}, Job: m.Job})
 			return
 		}
-		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
-			if !w.slice(id).isFree(m.Start, m.End, m.Job, job.Token{}) {
-				w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Text: "not free"})
+		for _, id := range append([]job.SliceID{m.Body.(*protocol.Asking).Slice}, m.Body.(*protocol.Asking).Also...) {
+			if !w.slice(id).isFree(m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End, m.Job, job.Token{}) {
+				w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice, Text: "not free"}, Job: m.Job})
 				return
 			}
 		}
 		w.seq++
 		tok := job.Token{Epoch: w.epoch, Seq: w.seq}
-		for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
+		for _, id := range append([]job.SliceID{m.Body.(*protocol.Asking).Slice}, m.Body.(*protocol.Asking).Also...) {
 			s := w.slice(id)
 			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForRigid && b.Job == m.Job })
-			s.busy = append(s.busy, protocol.Reservation{ID: uint64(w.now.Add(200 * time.Millisecond)), Kind: protocol.ForHold, Start: m.Start, End: m.End, Token: tok, Job: m.Job})
+			s.busy = append(s.busy, protocol.Reservation{ID: uint64(w.now.Add(200 * time.Millisecond)), Kind: protocol.ForHold, Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End, Token: tok, Job: m.Job})
 		}
-		w.reply(protocol.Message{Kind: protocol.Granted, Ask: m.Ask, Job: m.Job, Slice: m.Slice, Token: tok, Start: m.Start, End: m.End})
+		w.reply(protocol.Message{Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice, Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End}, Job: m.Job, Token: tok})
 	case protocol.Redeem:
 		w.redeem(m)
 	case protocol.ResultAck:
-		if !m.Range.Empty() {
+		if !m.Body.(*protocol.Acknowledgement).Range.Empty() {
 			w.reply(protocol.Message{Kind: protocol.Published, Token: m.Token, Job: m.Job})
 		}
 		for _, s := range w.slices {
@@ -71,81 +71,84 @@ func (w *world) node(m protocol.Message) {
 		}
 	case protocol.Stop:
 		for _, s := range w.slices {
+			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForHold && b.Token == m.Token })
 			for _, r := range s.runs {
-				if r.m.Token == m.Token && !r.ended && (!m.Flag || w.now < r.m.Start) {
-					if w.now < r.m.Start {
-						r.result = job.Result{Outcome: job.Stopped, Progress: r.m.Range.From}
+				if r.m.Token == m.Token && !r.ended && (!m.Body.(*protocol.Halt).Unbegun || w.now < r.m.Body.(*protocol.Work).Start) {
+					if w.now < r.m.Body.(*protocol.Work).Start {
+						r.result = job.Result{Outcome: job.Stopped, Progress: r.m.Body.(*protocol.Work).Range.From}
 					}
 					r.done, r.result.Outcome = w.now, job.Stopped
 				}
 			}
 		}
 	case protocol.Reserve:
-		s := w.slice(m.Slice)
-		if !s.isFree(m.Reservation.Start, m.Reservation.End, m.Job, job.Token{}) {
-			w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Job: m.Job, Slice: m.Slice})
+		s := w.slice(m.Body.(*protocol.Booking).Slice)
+		if !s.isFree(m.Body.(*protocol.Booking).Reservation.Start, m.Body.(*protocol.Booking).Reservation.End, m.Job, job.Token{}) {
+			w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask, Slice: m.Body.(*protocol.Booking).Slice}, Job: m.Job})
 			return
 		}
 		w.ids++
-		r := *m.Reservation
+		r := *m.Body.(*protocol.Booking).Reservation
 		r.ID = w.ids
 		s.busy = append(s.busy, r)
 	case protocol.Unreserve:
 		for _, s := range w.slices {
-			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.ID == m.Reservation.ID && b.ID != 0 })
+			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool {
+				return b.ID == m.Body.(*protocol.Booking).Reservation.ID && b.ID != 0
+			})
 		}
 	case protocol.Extend:
-		s := w.slice(m.Slice)
+		s := w.slice(m.Body.(*protocol.Extension).Slice)
 		for _, r := range s.runs {
-			if r.m.Token == m.Token && !r.ended && s.isFree(r.m.End, m.End, "", m.Token) {
+			if r.m.Token == m.Token && !r.ended && s.isFree(r.m.Body.(*protocol.Work).End, m.Body.(*protocol.Extension).End, "", m.Token) {
 				if !w.deaf {
-					r.done = r.done.Add(time.Duration(m.Range.To-r.m.Range.To) * time.Second)
-					r.result.Progress = m.Range.To
+					r.done = r.done.Add(time.Duration(m.Body.(*protocol.Extension).Range.To-r.m.Body.(*protocol.Work).Range.To) * time.Second)
+					r.result.Progress = m.Body.(*protocol.Extension).Range.To
 				}
-				r.m.Range, r.m.End = m.Range, m.End
+				r.m.Body.(*protocol.Work).Range, r.m.Body.(*protocol.Work).End = m.Body.(*protocol.Extension).Range, m.Body.(*protocol.Extension).End
 				for i := range s.busy {
 					if s.busy[i].Token == m.Token {
-						s.busy[i].End = m.End
+						s.busy[i].End = m.Body.(*protocol.Extension).End
 					}
 				}
-				w.reply(protocol.Message{Kind: protocol.Extended, Ask: m.Ask, Token: m.Token, Job: m.Job, Range: m.Range, End: m.End})
+				w.reply(protocol.Message{Kind: protocol.Extended, Body: &protocol.Extension{Ask: m.Body.(*protocol.Extension).Ask, Range: m.Body.(*protocol.Extension).Range, End: m.Body.(*protocol.Extension).End}, Token: m.Token, Job: m.Job})
 				return
 			}
 		}
-		w.reply(protocol.Message{Kind: protocol.Refused, Ask: m.Ask, Token: m.Token, Job: m.Job})
+		w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Extension).Ask}, Token: m.Token, Job: m.Job})
 	}
 }
 
 func (w *world) redeem(m protocol.Message) {
-	s := w.slice(m.Slice)
+	s := w.slice(m.Body.(*protocol.Work).Slice)
 	for _, r := range s.runs {
 		if r.m.Token == m.Token {
-			w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job})
+			w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job, Body: &protocol.Holding{}})
 			return
 		}
 	}
 	if !slices.ContainsFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForHold && b.Token == m.Token }) {
-		w.reply(protocol.Message{Kind: protocol.RedeemRefused, Token: m.Token, Job: m.Job, Text: "lapsed"})
+		w.reply(protocol.Message{Kind: protocol.RedeemRefused, Token: m.Token, Job: m.Job, Body: &protocol.Refusal{Text: "lapsed"}})
 		return
 	}
 	for _, o := range w.slices {
 		for i := range o.busy {
 			if o.busy[i].Token == m.Token {
-				o.busy[i].ID, o.busy[i].Kind, o.busy[i].Start, o.busy[i].End = 0, protocol.ForLease, m.Start, m.End
+				o.busy[i].ID, o.busy[i].Kind, o.busy[i].Start, o.busy[i].End = 0, protocol.ForLease, m.Body.(*protocol.Work).Start, m.Body.(*protocol.Work).End
 			}
 		}
 	}
-	run := &simRun{m: m, result: job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true, Start: max(w.now, m.Start)}}
-	after := m.Plan.Wall
+	run := &simRun{m: m, result: job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, Start: max(w.now, m.Body.(*protocol.Work).Start)}}
+	after := m.Body.(*protocol.Work).Plan.Wall
 	if w.run != nil {
 		after, run.result = w.run(&m)
-		run.result.Start = max(w.now, m.Start, run.result.Start)
+		run.result.Start = max(w.now, m.Body.(*protocol.Work).Start, run.result.Start)
 	}
-	run.done = min(max(w.now, m.Start).Add(after), m.End)
+	run.done = min(max(w.now, m.Body.(*protocol.Work).Start).Add(after), m.Body.(*protocol.Work).End)
 	s.runs = append(s.runs, run)
-	w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job})
-	if m.Start <= w.now { // Running of what begins later is lost
-		w.reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, At: w.now})
+	w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job, Body: &protocol.Holding{}})
+	if m.Body.(*protocol.Work).Start <= w.now { // Running of what begins later is lost
+		w.reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, Body: &protocol.Beginning{At: w.now}})
 	}
 }
 

@@ -118,7 +118,7 @@ func (w *world) make() *zone.Zone {
 func (w *world) submit(specs ...*job.Spec) {
 	for _, s := range specs {
 		w.adopted[s.Name] = s
-		w.step(protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Spec: s, At: w.now, From: protocol.Address{Role: protocol.Gate}})
+		w.step(protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Body: &protocol.Adoption{Spec: s, At: w.now}, From: protocol.Address{Role: protocol.Gate}})
 	}
 }
 
@@ -139,6 +139,7 @@ func (w *world) take() {
 	w.facts = append(w.facts, w.out.Facts...)
 	for i, f := range w.out.Facts {
 		w.mail.fact(&w.out.Facts[i])
+		w.settledWhole(&w.out.Facts[i])
 		if f.Kind == protocol.Calibrated && f.Learned.Safe != nil && f.Learned.Runs > 0 {
 			w.taught[f.Job] = append(w.taught[f.Job], f.Learned.Safe)
 		}
@@ -211,7 +212,7 @@ func (w *world) deliver() bool {
 		acted = true
 		switch m.To.Role {
 		case protocol.Timer:
-			w.wake = min(w.wake, m.At)
+			w.wake = min(w.wake, m.Body.(*protocol.Moment).At)
 		case protocol.Gate:
 			w.gate(m)
 		case protocol.Node:
@@ -238,7 +239,7 @@ func (w *world) deliver() bool {
 			}
 			if r.ended && !r.acked && r.sentAt.Add(time.Second) <= w.now {
 				r.sentAt = w.now
-				w.reply(protocol.Message{Kind: protocol.Result, Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch, Generation: r.m.Generation, Slice: s.view.ID, Range: r.m.Range, Result: &r.result})
+				w.reply(protocol.Message{Kind: protocol.Result, Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch, Generation: r.m.Generation, Body: &protocol.Conclusion{Slice: s.view.ID, Range: r.m.Body.(*protocol.Work).Range, Result: &r.result}})
 				acted = true
 			}
 		}
@@ -246,7 +247,7 @@ func (w *world) deliver() bool {
 		if g := fmt.Sprint(s.gaps(w.now)); g != s.sent && w.cut <= w.now {
 			s.sent = g
 			s.vers++
-			w.reply(protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, View: &protocol.SliceView{
+			w.reply(protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, Body: &protocol.SliceView{
 				Slice: s.view, Node: cmp.Or(s.node, "n"), Version: s.vers, Usable: true, Gaps: s.gaps(w.now), Reserved: slices.Clone(s.busy),
 			}})
 			acted = true
@@ -271,13 +272,13 @@ func (w *world) reply(m protocol.Message) {
 
 func (w *world) gate(m protocol.Message) {
 	if m.Kind == protocol.Closed {
-		if old, ok := w.closed[m.Job]; ok && old != m.Verdict && m.Generation == w.lives[m.Job] {
-			w.t.Fatalf("job %s closed twice: %v, then %v", m.Job, old, m.Verdict)
+		if old, ok := w.closed[m.Job]; ok && old != m.Body.(*protocol.Closing).Verdict && m.Generation == w.lives[m.Job] {
+			w.t.Fatalf("job %s closed twice: %v, then %v", m.Job, old, m.Body.(*protocol.Closing).Verdict)
 		}
 		if m.Generation < w.lives[m.Job] {
 			return // it was acknowledged
 		}
-		w.closed[m.Job], w.lives[m.Job] = m.Verdict, m.Generation
+		w.closed[m.Job], w.lives[m.Job] = m.Body.(*protocol.Closing).Verdict, m.Generation
 		w.post(protocol.Message{Kind: protocol.ClosedAck, Job: m.Job, Epoch: m.Epoch, Generation: m.Generation, To: protocol.Address{Role: protocol.Zone}})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/ends"
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/foresight"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/home/view"
@@ -18,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
 )
 
 // Zone is one zone. It implements protocol.Actor and is not safe for concurrent use.
@@ -27,8 +29,12 @@ type Zone struct {
 
 	// home is the ledger: all that is durable, and what is only known of jobs until the next crash.
 	home *home.Ledger
-	// sites are all slices ever heard of, claims on them counted in.
+	// sites are all slices that the zone's nodes have ever offered, and those of others while it has something there.
 	sites map[job.SliceID]*slice
+	// last is the one that was looked up last; nil: none.
+	last *slice
+	// foreign are those that were touched in this step and that nobody offers.
+	foreign []*slice
 
 	// floor is where windows are offered and sold. It knows nothing that a crash must keep.
 	floor *market.Floor
@@ -36,6 +42,13 @@ type Zone struct {
 	planner *backfill.Planner
 	// View answers what people ask. It changes nothing.
 	*view.View
+
+	// search has the tickets of jobs; nil where windows are offered. index is the zone's number there.
+	search *search.Home
+	index  flow.ZoneID
+	beat   beat
+	// tour is where jobs negotiate at nodes; nil where they do not.
+	tour *tour
 
 	soft
 	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
@@ -54,6 +67,9 @@ type soft struct {
 	ends *ends.Learner
 	// stales are when slices that are left alone are to be looked at.
 	stales alarm.Heap[*slice]
+	// guests are parts of gangs for which places are kept here, borrowers the gangs that are too large for the zone.
+	guests    guests
+	borrowers borrowers
 	// woken is the earliest wake-up already asked for.
 	woken quantity.Instant
 }
@@ -75,13 +91,15 @@ func New(cfg Config) (*Zone, error) {
 	}
 	z.home = home.New(z.ledgerConfig(), (*watcher)(z), (*fleet)(z))
 	z.View = view.New(z.viewConfig(), z.viewed())
+	z.beginSearch()
+	z.beginVisits()
 	return z, nil
 }
 
 // ledgerConfig is how the zone's ledger works.
 func (z *Zone) ledgerConfig() home.Config {
 	c := home.Config{
-		Self: z.self, Archive: z.cfg.Archive, Retry: z.cfg.Retry, AskTTL: z.cfg.AskTTL, Skew: z.cfg.Skew, Backoff: z.cfg.Backoff, MaxKills: z.cfg.MaxKills,
+		Self: z.self, Gates: z.cfg.Gates, Archive: z.cfg.Archive, Retry: z.cfg.Retry, AskTTL: z.cfg.AskTTL, Skew: z.cfg.Skew, Backoff: z.cfg.Backoff, MaxKills: z.cfg.MaxKills,
 	}
 	if m := z.cfg.Market; m != nil {
 		trust := m.Trust()
@@ -98,6 +116,9 @@ func (z *Zone) Apply(f protocol.Fact) { z.home.Apply(f) }
 
 // Capture implements capture.Source.
 func (z *Zone) Capture() capture.Run { return z.home.Capture() }
+
+// Kept implements actor.Keeper.
+func (z *Zone) Kept() int { return z.home.Kept() }
 
 // Recalls implements protocol.Archivist.
 func (z *Zone) Recalls(m *protocol.Message) (name job.ID, ok bool) { return z.home.Recalls(m) }

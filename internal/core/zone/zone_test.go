@@ -97,10 +97,10 @@ func TestABadItemIsFoundBySplitting(t *testing.T) {
 	for _, skip := range []bool{false, true} {
 		w := newWorld(t, 1024)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-			if m.Range.From <= 37 && 37 < m.Range.To {
-				return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Range.From, Detail: "unit 37 is broken"}
+			if m.Body.(*protocol.Work).Range.From <= 37 && 37 < m.Body.(*protocol.Work).Range.To {
+				return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From, Detail: "unit 37 is broken"}
 			}
-			return m.Plan.Run, job.Result{Outcome: job.Done, Progress: m.Range.To}
+			return m.Body.(*protocol.Work).Plan.Run, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 		}
 		s := items(t, "a", 64, 100, 1)
 		if skip {
@@ -139,11 +139,11 @@ func TestAMemoryKillRaisesTheProfileAndMovesTheJobToALargerSlice(t *testing.T) {
 	w := newWorld(t, 512, 1024)
 	killed := 0
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		if m.Slice == "s0" {
+		if m.Body.(*protocol.Work).Slice == "s0" {
 			killed++
-			return time.Second, job.Result{Outcome: job.MemoryKilled, Progress: m.Range.From, Peak: trp.Vector{600 << 20}}
+			return time.Second, job.Result{Outcome: job.MemoryKilled, Progress: m.Body.(*protocol.Work).Range.From, Peak: trp.Vector{600 << 20}}
 		}
-		return m.Plan.Run, job.Result{Outcome: job.Done, Progress: m.Range.To}
+		return m.Body.(*protocol.Work).Plan.Run, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	w.submit(items(t, "a", 20, 400, 1))
 	w.until(10 * time.Minute)
@@ -153,23 +153,24 @@ func TestAMemoryKillRaisesTheProfileAndMovesTheJobToALargerSlice(t *testing.T) {
 	}
 	w = newWorld(t, 512)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return time.Second, job.Result{Outcome: job.MemoryKilled, Progress: m.Range.From, Peak: trp.Vector{513 << 20}}
+		return time.Second, job.Result{Outcome: job.MemoryKilled, Progress: m.Body.(*protocol.Work).Range.From, Peak: trp.Vector{513 << 20}}
 	}
 	w.submit(items(t, "b", 20, 400, 1))
 	w.until(10 * time.Minute)
-	if v := w.closed["b"]; v.State != job.Failed {
-		t.Errorf("a job that outgrew every slice must say so, got %v %q", v.State, v.Reason)
+	const why = "it outgrew every slice: its run of units [0,20) on s0 was ended for its memory, having used 513 MiB; it needs about 564 MiB, the largest slice has 512 MiB"
+	if v := w.closed["b"]; v.State != job.Failed || v.Reason != why {
+		t.Errorf("a job that outgrew every slice must say so, with numbers, got %v %q", v.State, v.Reason)
 	}
 }
 
 func TestALateFinishLearnsTheRealRunTime(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		took := time.Duration(m.Range.Len()) * 3 * time.Second // three times what was declared
-		if most := m.End.Sub(m.Start); took > most {
-			return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Range.From + int64(most/(3*time.Second))/10*10, Checkpoint: true}
+		took := time.Duration(m.Body.(*protocol.Work).Range.Len()) * 3 * time.Second // three times what was declared
+		if most := m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start); took > most {
+			return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Body.(*protocol.Work).Range.From + int64(most/(3*time.Second))/10*10, Checkpoint: true}
 		}
-		return took, job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
+		return took, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
 	}
 	w.submit(steps(t, "a", 300, 10, 100))
 	w.until(time.Hour)
@@ -183,11 +184,11 @@ func TestALateFinishLearnsTheRealRunTime(t *testing.T) {
 func TestAUnitFortyTimesAsLongAsDeclaredIsLearned(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		most := m.End.Sub(m.Start)
-		if done := int64(most / (40 * time.Second)); done < m.Range.Len() {
-			return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Range.From + done}
+		most := m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start)
+		if done := int64(most / (40 * time.Second)); done < m.Body.(*protocol.Work).Range.Len() {
+			return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Body.(*protocol.Work).Range.From + done}
 		}
-		return 40 * time.Second * time.Duration(m.Range.Len()), job.Result{Outcome: job.Done, Progress: m.Range.To}
+		return 40 * time.Second * time.Duration(m.Body.(*protocol.Work).Range.Len()), job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	w.submit(items(t, "a", 20, 100, 1))
 	w.until(2 * time.Hour)
@@ -211,7 +212,7 @@ func TestCancelStopsWhatRuns(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.submit(items(t, "a", 100, 100, 1))
 	w.deliver()
-	w.step(protocol.Message{Kind: protocol.Cancel, Job: "a", Epoch: 1, Text: "cancelled by its owner"})
+	w.step(protocol.Message{Kind: protocol.Cancel, Job: "a", Epoch: 1, Body: &protocol.Cancellation{Text: "cancelled by its owner"}})
 	w.until(time.Minute)
 	if v := w.closed["a"]; v.State != job.Cancelled || w.now.Sub(1e9) > 10*time.Second {
 		t.Errorf("%v after %v", v, w.now.Sub(1e9))
@@ -230,21 +231,21 @@ func TestWhateverHappensEveryJobFinishes(t *testing.T) {
 			return int(seed>>33) % n
 		}
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-			part := m.Range.From + int64(w.draw(int(m.Range.Len())+1))
+			part := m.Body.(*protocol.Work).Range.From + int64(w.draw(int(m.Body.(*protocol.Work).Range.Len())+1))
 			kind := w.draw(8)
-			if m.Spec.Kind == job.Rigid && kind > 0 {
+			if m.Body.(*protocol.Work).Spec.Kind == job.Rigid && kind > 0 {
 				kind = 7 // a rigid job that yields or overruns fails, as it should
 			}
 			switch kind {
 			case 0:
 				return time.Duration(w.draw(1000)) * time.Millisecond, job.Result{Outcome: job.Lost, Progress: part, Checkpoint: true}
 			case 1:
-				return m.End.Sub(m.Start), job.Result{Outcome: job.DeadlineKilled, Progress: max(part, min(m.Range.To, m.Range.From+10)), Checkpoint: true}
+				return m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start), job.Result{Outcome: job.DeadlineKilled, Progress: max(part, min(m.Body.(*protocol.Work).Range.To, m.Body.(*protocol.Work).Range.From+10)), Checkpoint: true}
 			case 2:
-				return time.Second * time.Duration(m.Range.Len()) / 2, job.Result{Outcome: job.Yielded, Progress: m.Range.To, Checkpoint: true}
+				return time.Second * time.Duration(m.Body.(*protocol.Work).Range.Len()) / 2, job.Result{Outcome: job.Yielded, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
 			}
-			took := time.Duration(m.Range.Len()) * time.Duration(500+w.draw(500)) * time.Millisecond
-			return min(took, m.End.Sub(m.Start)), job.Result{Outcome: job.Done, Progress: m.Range.To, Checkpoint: true}
+			took := time.Duration(m.Body.(*protocol.Work).Range.Len()) * time.Duration(500+w.draw(500)) * time.Millisecond
+			return min(took, m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start)), job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
 		}
 		w.submit(items(t, "items", rapid.Int64Range(1, 200).Draw(rt, "items"), 100, 3), steps(t, "steps", rapid.Int64Range(1, 200).Draw(rt, "steps"), 10, 300))
 		if rapid.Bool().Draw(rt, "rigid") {

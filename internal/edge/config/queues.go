@@ -1,11 +1,16 @@
 package config
 
 import (
+	"slices"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/ends"
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -19,6 +24,8 @@ type Daemon struct {
 	Policy string
 	// Market is how mechanism jasda negotiates; nil if the file does not say.
 	Market *market.Config
+	// Flow is how tickets of laminar search, if the file says so.
+	Flow *flow.Config
 	// Starvation is when a job has waited too long.
 	Starvation starvation.Limit
 	// Subjobs are bounds of every subjob.
@@ -29,31 +36,39 @@ type Daemon struct {
 	Retention Retention
 	// Zones and Nodes are how many there are of each; 0: one, and a node for each zone.
 	Zones, Nodes int
+	// ZoneNames are those of the zones, if the file says so.
+	ZoneNames []job.ZoneID
+	// Places are where the nodes stand, if the file says so.
+	Places []arrangement.Place
 }
 
 // MostEnds is the largest share that may fail.
 const MostEnds = forecast.One * 9 / 10
 
-// ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, starve: {...}, subjobs: {...},
-// ends: {theta}, retention: {age, jobs}, zones, nodes}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
+// ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...}, starve: {...}, subjobs: {...},
+// ends: {theta}, retention: {age, jobs}, zones (how many, or their names), nodes (how many, or [{count, rack, block}])}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
 // they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
 	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("policy", "queues", "market", "starve", "subjobs", "ends", "retention", "zones", "nodes")
+		top := value{c: c, node: doc}.object("policy", "queues", "market", "flow", "starve", "subjobs", "ends", "retention", "zones", "nodes")
 		d.Policy = top.get("policy").text("a policy such as shortest", "")
 		d.Queues = top.get("queues").Queues()
 		if top.has("market") {
 			m := top.get("market").Market()
 			d.Market = &m
 		}
+		if top.has("flow") {
+			f := top.get("flow").Flow()
+			d.Flow = &f
+		}
 		d.Starvation = top.get("starve").Starvation()
 		d.Subjobs = top.get("subjobs").Subjobs()
 		d.Ends = top.get("ends").object("theta").get("theta").fraction(forecast.One, 0, MostEnds, ends.DefaultTheta)
 		d.Retention = top.get("retention").Retention()
-		d.Zones = int(top.get("zones").integer(1, arrangement.MaxZones, 0))
-		d.Nodes = int(top.get("nodes").integer(1, arrangement.MaxNodes, 0))
+		d.Zones, d.ZoneNames = top.get("zones").zones()
+		d.Nodes, d.Places = top.get("nodes").nodes()
 		if d.Nodes > 0 && d.Nodes < d.Zones {
 			top.get("nodes").wrong("are %d for %d zones; each zone needs one: say at least %d, or leave it out", d.Nodes, d.Zones, d.Zones)
 		}
@@ -62,6 +77,43 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 		return Daemon{}, err
 	}
 	return d, nil
+}
+
+// zones reads how many there are, or their names.
+func (v value) zones() (n int, names []job.ZoneID) {
+	if !v.given() || v.node.Kind != yaml.SequenceNode {
+		return int(v.integer(1, arrangement.MaxZones, 0)), nil
+	}
+	for _, e := range v.list("how many, or a list of names such as [local-1, local-3]", arrangement.MaxZones) {
+		name := job.ZoneID(e.label(""))
+		if slices.Contains(names, name) {
+			e.wrong("%q is named twice", name)
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		v.wrong("are none; name at least one, or say how many")
+	}
+	return len(names), names
+}
+
+// nodes reads how many there are, or where each stands.
+func (v value) nodes() (n int, places []arrangement.Place) {
+	if !v.given() || v.node.Kind != yaml.SequenceNode {
+		return int(v.integer(1, arrangement.MaxNodes, 0)), nil
+	}
+	for _, e := range v.list("how many, or a list such as [{count: 2, rack: r1, block: b1}, {rack: r2, block: b1}]", arrangement.MaxNodes) {
+		o := e.object("count", "rack", "block")
+		place := arrangement.Place{Rack: o.get("rack").label(""), Block: o.get("block").label("")}
+		for range o.get("count").integer(1, arrangement.MaxNodes, 1) {
+			places = append(places, place)
+		}
+	}
+	if len(places) > arrangement.MaxNodes || len(places) == 0 {
+		v.wrong("are %d; want 1 to %d", len(places), arrangement.MaxNodes)
+		return 0, nil
+	}
+	return len(places), places
 }
 
 // Queues reads a list of queues, each name once, as in the daemon's file.

@@ -45,9 +45,15 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 		add(spec, key, chain)
 	case job.Rigid:
 		r := mapping(entry("slices", number(int64(s.Slices))))
+		if s.Topology != job.SameNode {
+			add(r, "topology", text(s.Topology.String()))
+		}
 		if s.Walltime > 0 {
 			add(r, "walltime", length(s.Walltime))
 			add(r, "onOverrun", text([]string{"kill", "extend"}[s.OnOverrun]))
+		}
+		if s.Patience > 0 {
+			add(r, "patience", length(s.Patience))
 		}
 		add(spec, "rigid", r)
 	default:

@@ -32,9 +32,12 @@ func drawSpec(t *rapid.T) *job.Spec {
 	}
 	if s.Kind == job.Rigid {
 		s.Slices = rapid.IntRange(1, MaxParallelism).Draw(t, "slices")
+		if s.Slices > 1 {
+			s.Topology = job.Level(rapid.IntRange(0, int(job.SameZone)).Draw(t, "topology"))
+		}
 		if s.Walltime = dur(0, MaxTime, "walltime"); s.Walltime < time.Second {
 			s.Walltime = 0
-		} else {
+		} else if s.Topology == job.SameNode {
 			s.OnOverrun = job.Overrun(rapid.IntRange(0, 1).Draw(t, "overrun"))
 		}
 	} else {

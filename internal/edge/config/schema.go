@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -46,7 +47,7 @@ func specFields() []field {
 		{key: "maxFailures", form: aNumber(1, 1000, DefaultMaxFailures), example: "5", doc: "How many subjobs in a row may end without progress until the job has failed."},
 		{key: "onBadItem", form: aChoice("fail", "skip"), example: "skip", of: []string{"items", "external"}, doc: "What becomes of the job when one unit alone keeps failing."},
 
-		{key: "grace", form: aLength(0, time.Hour, DefaultGrace), example: "1s", doc: stop + " Each window is shorter by it."},
+		{key: "grace", form: aLength(0, time.Hour, DefaultGrace), example: "1s", doc: stop + " $SLUICE_NOTICE_FILE then says why. Each window is shorter by it."},
 		{key: "warn", form: anObject(
 			field{key: "signal", need: true, form: aText("a signal such as USR1"), example: "USR1", doc: "Which signal: HUP, INT, QUIT, USR1, USR2, ALRM, TERM, CONT, URG or WINCH."},
 			field{key: "before", need: true, form: aLength(time.Millisecond, 24*time.Hour, 0), example: "60s", doc: "How long before the end; more than grace."},
@@ -118,6 +119,8 @@ func rigidForm() form {
 	return anObject(
 		field{key: "walltime", form: aLength(time.Second, MaxTime, 0), unset: "none: nothing is sold behind it", example: "40m", doc: "How long the job runs at most, its start included."},
 		field{key: "slices", form: aNumber(1, MaxParallelism, 1), example: "2", doc: "How many slices it holds at once."},
+		field{key: "topology", form: aChoice(job.Levels()...), example: "rack", doc: "How far these may lie apart: on one node, or on nodes of one rack, one block, the zone, or, where the zone is too small, several zones (cluster). They are placed as close together as they can be at all; the command runs once on each node, told by $SLUICE_MEMBER which one it is of $SLUICE_MEMBERS."},
+		field{key: "patience", form: aLength(time.Millisecond, MaxTime, 0), unset: "none: the job waits", example: "1s", doc: "How long the job looks for a place at most: after that it is worth nothing, and EXPIRED. Only under mechanism laminar, and on one slice."},
 		field{key: "onOverrun", form: aChoice("kill", "extend"), example: "extend", doc: "At the walltime: kill the job, or extend its end as long as nothing else is reserved behind it."},
 	)
 }

@@ -118,7 +118,16 @@ func rigid(v value, s *job.Spec) {
 	o := v.asObject()
 	s.Walltime = o.get("walltime").asLength()
 	s.Slices = int(o.get("slices").asNumber())
+	s.Topology = job.Level(o.get("topology").asChoice())
+	if v := o.get("patience"); v.given() {
+		if s.Patience = v.asLength(); s.Slices > 1 {
+			v.wrong("a job of %d slices is placed by its home and does not give up; leave it out", s.Slices)
+		}
+	}
 	s.OnOverrun = job.Overrun(o.get("onOverrun").asChoice())
+	if s.OnOverrun == job.OverrunExtends && s.Topology != job.SameNode {
+		o.get("onOverrun").wrong("the end of a job on several nodes is not moved; leave this or topology out")
+	}
 	if s.OnOverrun == job.OverrunExtends && !o.has("walltime") {
 		o.get("onOverrun").wrong("there is no walltime to overrun; give walltime or leave this out")
 	}

@@ -67,12 +67,12 @@ func (l lines) ended(f *protocol.Fact) {
 		"progress", f.Result.Progress, "detail", f.Result.Detail)
 }
 
-func (l lines) inventory(m *protocol.Message) {
+func (l lines) inventory(stock *protocol.Stock) {
 	alive := 0
-	for _, f := range m.Found {
+	for _, f := range stock.Found {
 		if f.Alive {
 			alive++
 		}
 	}
-	l.log.Info("inventory", "slices", len(m.Slices), "found", len(m.Found), "alive", alive)
+	l.log.Info("inventory", "slices", len(stock.Slices), "found", len(stock.Found), "alive", alive)
 }

@@ -58,14 +58,15 @@ func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
 	o.metrics.step(m.To.Role)
 	switch m.Kind {
 	case protocol.Offer:
-		if m.View != nil {
-			o.windows.offer(now, m.View)
-			o.history.offer(now, m.View)
+		if m.Body.(*protocol.SliceView) != nil {
+			o.windows.offer(now, m.Body.(*protocol.SliceView))
+			o.history.offer(now, m.Body.(*protocol.SliceView))
 		}
 	case protocol.Inventory:
 		if m.To.Role == protocol.Node && m.From.Role != protocol.Gate { // which asks for what a node has
-			o.history.inventory(now, m.Slices)
-			o.lines.inventory(m)
+			stock := m.Body.(*protocol.Stock)
+			o.history.inventory(now, stock.Slices)
+			o.lines.inventory(stock)
 		}
 	default: // only the step is counted
 	}

@@ -29,7 +29,7 @@ var (
 // scene is a small life: a job waits 5 s, runs from 15 to 28 in a lease of [15, 40), and commits 7 of 9 units. The slice
 // is idle until 15 and from 28 on, with a drain from 50.
 func scene(o *Observer) {
-	o.Message(10*sec, &protocol.Message{Kind: protocol.Inventory, To: nodeA, Slices: []protocol.Slice{slice}})
+	o.Message(10*sec, &protocol.Message{Kind: protocol.Inventory, To: nodeA, Body: &protocol.Stock{Slices: []protocol.Slice{slice}}})
 	o.Message(10*sec, offer(1, nil, protocol.Gap{Start: 10 * sec, End: quantity.Never}))
 	o.Fact(10*sec, &protocol.Fact{Kind: protocol.JobAccepted, Job: "j", Request: "r", At: 10 * sec})
 	o.Fact(10*sec, &protocol.Fact{Kind: protocol.HomeTaken, Job: "j", At: 10 * sec})
@@ -44,7 +44,7 @@ func scene(o *Observer) {
 }
 
 func offer(version uint64, reserved []protocol.Reservation, gaps ...protocol.Gap) *protocol.Message {
-	return &protocol.Message{Kind: protocol.Offer, To: zoneA, View: &protocol.SliceView{
+	return &protocol.Message{Kind: protocol.Offer, To: zoneA, Body: &protocol.SliceView{
 		Slice: slice, Node: "n", Version: version, Usable: true, Gaps: gaps, Reserved: reserved,
 	}}
 }
@@ -106,7 +106,7 @@ func TestMetrics(t *testing.T) {
 	o.Fact(30*sec, &protocol.Fact{Kind: protocol.JobClosed, Job: "j", Verdict: job.Verdict{State: job.Failed}})
 	o.Trouble(false)
 	bad := offer(4, nil)
-	bad.View.Usable = false
+	bad.Body.(*protocol.SliceView).Usable = false
 	o.Message(38*sec, bad)
 	expect(t, scrape(t, o),
 		`sluice_jobs_ended_total{state="FAILED"} 1`,
@@ -187,7 +187,7 @@ func TestHistory(t *testing.T) {
 	// The drain is withdrawn before it begins: it was never there. The slice goes bad and comes back.
 	o.Message(49*sec, offer(4, nil, protocol.Gap{Start: 49 * sec, End: quantity.Never}))
 	bad := offer(5, nil)
-	bad.View.Usable, bad.View.Why = false, "processes remain"
+	bad.Body.(*protocol.SliceView).Usable, bad.Body.(*protocol.SliceView).Why = false, "processes remain"
 	o.Message(52*sec, bad)
 	o.Message(54*sec, offer(6, nil, protocol.Gap{Start: 54 * sec, End: quantity.Never}))
 	got = past(30*sec, 60*sec)

@@ -64,7 +64,7 @@ type Entry struct {
 }
 
 const (
-	magic = "SLUICE TAPE 1\n"
+	magic = "SLUICE TAPE 3\n"
 	// frame is the length of a record's length and checksum.
 	frame = 8
 	// maxRecord bounds what a reader believes of a length: a Submit with a large profile stays far below.

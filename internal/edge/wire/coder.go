@@ -30,13 +30,13 @@ type coder struct {
 	shared *Decoder
 }
 
-// read starts reading a value called what in error messages.
-func (c *coder) read(what string, b []byte) error {
+// read starts reading a value called what in error messages, of this version.
+func (c *coder) read(what string, version byte, b []byte) error {
 	if len(b) == 0 {
 		return errkind.Errorf(errkind.Corrupt, "%s: no bytes", what)
 	}
-	if b[0] != Version {
-		return errkind.Errorf(errkind.Unsupported, "%s: format %d is not known to this build (it reads %d): use the Sluice version that wrote it, or a newer one", what, b[0], Version)
+	if b[0] != version {
+		return errkind.Errorf(errkind.Unsupported, "%s: format %d is not known to this build (it reads %d): use the Sluice version that wrote it", what, b[0], version)
 	}
 	*c = coder{b: b, pos: 1, end: len(b), what: what, shared: c.shared}
 	return nil
@@ -140,14 +140,14 @@ func (c *coder) varint(n protowire.Number, v, limit uint64) uint64 {
 }
 
 // unsigned is a field that is never negative.
-func unsigned[T ~uint32 | ~uint64](c *coder, n protowire.Number, v *T) {
+func unsigned[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, n protowire.Number, v *T) {
 	if u := c.varint(n, uint64(*v), uint64(^T(0))); !c.writing {
 		*v = T(u)
 	}
 }
 
 // signed is a field that may be negative; small amounts of either sign are short.
-func signed[T ~int | ~int32 | ~int64](c *coder, n protowire.Number, v *T) {
+func signed[T ~int | ~int16 | ~int32 | ~int64](c *coder, n protowire.Number, v *T) {
 	if c.writing {
 		c.varint(n, protowire.EncodeZigZag(int64(*v)), ^uint64(0))
 		return

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/trp"
@@ -18,19 +19,29 @@ var lasts = map[reflect.Type]uint64{
 	reflect.TypeFor[protocol.NoticeKind]():      uint64(protocol.Concluded),
 	reflect.TypeFor[protocol.Wanted]():          uint64(protocol.Subjob),
 	reflect.TypeFor[protocol.ReservationKind](): uint64(protocol.ForHold),
+	reflect.TypeFor[protocol.Class]():           protocol.Classes - 1,
 	reflect.TypeFor[job.Kind]():                 uint64(job.Rigid),
 	reflect.TypeFor[job.OnBadItem]():            uint64(job.BadItemSkips),
 	reflect.TypeFor[job.Overrun]():              uint64(job.OverrunExtends),
+	reflect.TypeFor[job.Level]():                uint64(job.SameZone),
 	reflect.TypeFor[job.Outcome]():              uint64(job.Lost),
 	reflect.TypeFor[job.State]():                uint64(job.Impossible),
 	reflect.TypeFor[trp.Form]():                 uint64(trp.Envelope),
 	reflect.TypeFor[trp.Combine]():              uint64(trp.Maximum),
+	reflect.TypeFor[flow.Class]():               flow.MaxClasses - 1,
+	reflect.TypeFor[flow.Kind]():                uint64(flow.Lasting),
+	reflect.TypeFor[flow.Phase]():               uint64(flow.Expired),
+	reflect.TypeFor[flow.Why]():                 uint64(flow.PastDeadline),
+	reflect.TypeFor[uint8]():                    255, // a count
 }
 
 // draw fills v, every field of it, with drawn values; about half of the fields stay zero.
 func draw(t *rapid.T, v reflect.Value) {
 	if v.Type() == reflect.TypeFor[protocol.FactKind]() { // of a fact within a message: it has one
 		v.SetUint(uint64(rapid.SampledFrom(factKinds).Draw(t, "fact kind")))
+		return
+	}
+	if v.Type() == reflect.TypeFor[protocol.Body]() { // its kind says which
 		return
 	}
 	if v.Kind() != reflect.Struct && v.Kind() != reflect.Array && rapid.Bool().Draw(t, "zero") {
@@ -61,7 +72,7 @@ func draw(t *rapid.T, v reflect.Value) {
 		v.SetString(string(rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "text")))
 	case reflect.Bool:
 		v.SetBool(true)
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64:
 		bits := v.Type().Bits()
 		v.SetInt(rapid.Int64().Draw(t, "int") >> (64 - bits))
 	case reflect.Uint8:
@@ -70,11 +81,34 @@ func draw(t *rapid.T, v reflect.Value) {
 			t.Fatalf("%s is a set that lasts does not name", v.Type())
 		}
 		v.SetUint(rapid.Uint64Range(0, last).Draw(t, "member"))
-	case reflect.Uint32, reflect.Uint64:
+	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		bits := v.Type().Bits()
 		v.SetUint(rapid.Uint64().Draw(t, "uint") >> (64 - bits))
 	default:
 		t.Fatalf("a core type has a field of kind %s, which this test cannot fill", v.Kind())
+	}
+}
+
+// messageOf is a message of a kind, with a body that says nothing where the kind has one.
+func messageOf(k protocol.Kind) protocol.Message {
+	m := protocol.Message{Kind: k}
+	if of := bodies[k]; of.fresh != nil {
+		m.Body = of.fresh()
+	}
+	return m
+}
+
+// everyLeaf calls f for every leaf of a message's header, and of every type of body with a kind that it goes with.
+func everyLeaf(f func(path string, m *protocol.Message)) {
+	m := protocol.Message{Kind: protocol.Tick}
+	leaves(&m, func(path string) { f(path, &m) })
+	seen := map[reflect.Type]bool{}
+	for _, k := range messageKinds {
+		m := messageOf(k)
+		if t := reflect.TypeOf(m.Body); m.Body != nil && !seen[t] {
+			seen[t] = true
+			leaves(m.Body, func(path string) { f(path, &m) })
+		}
 	}
 }
 
@@ -104,8 +138,12 @@ func leaves(p any, f func(path string)) {
 		switch v.Kind() {
 		case reflect.Struct:
 			for i := range v.NumField() {
-				name := v.Type().Field(i).Name
-				if _, fact := v.Addr().Interface().(*protocol.Fact); (fact || v.Addr().Interface() == p) && name == "Kind" {
+				name, whole := v.Type().Field(i).Name, false
+				switch v.Addr().Interface().(type) {
+				case *protocol.Fact, *protocol.Message:
+					whole = true
+				}
+				if whole && (name == "Kind" || name == "Body") {
 					continue
 				}
 				walk(v.Field(i), path+"."+name)
@@ -134,11 +172,11 @@ func leaves(p any, f func(path string)) {
 			leaf(v, path, func() { v.SetString("text") })
 		case reflect.Bool:
 			leaf(v, path, func() { v.SetBool(true) })
-		case reflect.Int, reflect.Int32, reflect.Int64:
+		case reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64:
 			leaf(v, path, func() { v.SetInt(int64(n)) })
 		case reflect.Uint8:
 			leaf(v, path, func() { v.SetUint(lasts[v.Type()]) })
-		case reflect.Uint32, reflect.Uint64:
+		case reflect.Uint16, reflect.Uint32, reflect.Uint64:
 			leaf(v, path, func() { v.SetUint(n) })
 		default:
 			panic("a core type has a field of kind " + v.Kind().String() + ", which this test cannot fill")

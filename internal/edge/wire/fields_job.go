@@ -78,6 +78,8 @@ func specFields(c *coder, s *job.Spec) {
 		texts(c, 4, &o.Env)
 	})
 	text(c, 30, &s.Template)
+	enum(c, 31, &s.Topology, job.SameCluster)
+	signed(c, 32, &s.Patience)
 }
 
 func launchFields(c *coder, l *job.Launch) {

@@ -94,3 +94,30 @@ func noticeFields(c *coder, n *protocol.Notice) {
 	signed(c, 10, &n.Ran)
 	vector(c, 11, &n.Peak)
 }
+
+func visitFields(c *coder, v *protocol.Visit) {
+	pointer(c, 1, &v.Spec, specFields)
+	text(c, 2, &v.Queue)
+	signed(c, 3, &v.Weight)
+	signed(c, 4, &v.Longest)
+	instant(c, 5, &v.Submitted)
+	instant(c, 6, &v.Served)
+	list(c, 7, &v.Committed, rangeFields)
+	list(c, 8, &v.Claimed, rangeFields)
+	signed(c, 9, &v.Skipped)
+	signed(c, 10, &v.Running)
+	pointer(c, 11, &v.Learned, learnedFields)
+	value(c, 12, &v.Resume, tokenFields)
+	signed(c, 13, &v.Own)
+	signed(c, 14, &v.Others)
+	texts(c, 15, &v.Avoids)
+}
+
+func prizeFields(c *coder, p *protocol.Prize) {
+	value(c, 1, &p.Place, placeFields)
+	value(c, 2, &p.Plan, planFields)
+	value(c, 3, &p.Range, rangeFields)
+	vector(c, 4, &p.Demand)
+	signed(c, 5, &p.Speed)
+	pointer(c, 6, &p.Bid, bidFields)
+}

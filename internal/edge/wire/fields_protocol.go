@@ -39,6 +39,8 @@ func factFields(c *coder, f *protocol.Fact) {
 	pointer(c, 31, &f.Lesson, lessonFields)
 	unsigned(c, 32, &f.Generation)
 	signed(c, 33, &f.Count)
+	list(c, 34, &f.Members, memberFields)
+	value(c, 35, &f.Rank, rankFields)
 }
 
 // filedFields are those of a fact within a message.
@@ -48,51 +50,22 @@ func filedFields(c *coder, f *protocol.Fact) {
 	}
 }
 
+// messageFields are those of a message. Number 40 is the body, with numbers of its own. The others up to 38 were fields of every message
+// (format 1), and are not used again.
 func messageFields(c *coder, m *protocol.Message) {
 	enum(c, 1, &m.Kind, ^protocol.Kind(0))
+	if !c.writing && c.err == nil && !knownMessage(m.Kind) {
+		c.newer("kind %d", m.Kind)
+	}
 	value(c, 2, &m.From, addressFields)
 	value(c, 3, &m.To, addressFields)
-	text(c, 4, &m.Request)
 	text(c, 5, &m.Job)
 	unsigned(c, 6, &m.Epoch)
-	text(c, 7, &m.Slice)
-	texts(c, 8, &m.Also)
-	unsigned(c, 9, &m.Ask)
 	value(c, 10, &m.Token, tokenFields)
-	value(c, 11, &m.Range, rangeFields)
-	signed(c, 12, &m.Progress)
-	instant(c, 13, &m.At)
-	instant(c, 14, &m.Start)
-	instant(c, 15, &m.End)
-	instant(c, 16, &m.Expiry)
-	vector(c, 17, &m.Demand)
-	value(c, 18, &m.Plan, planFields)
-	boolean(c, 19, &m.Flag)
-	text(c, 20, &m.Text)
-	text(c, 21, &m.Digest)
-	failure(c, 22, &m.Err)
-	pointer(c, 23, &m.Spec, specFields)
-	pointer(c, 24, &m.Queue, queueFields)
-	value(c, 25, &m.Verdict, verdictFields)
-	pointer(c, 26, &m.Result, resultFields)
-	pointer(c, 27, &m.View, viewFields)
-	pointer(c, 28, &m.Reservation, reservationFields)
-	list(c, 29, &m.Slices, sliceFields)
-	list(c, 30, &m.Found, foundFields)
 	unsigned(c, 31, &m.Session)
-	unsigned(c, 32, &m.Round)
-	pointer(c, 33, &m.Call, callFields)
-	list(c, 34, &m.Variants, variantFields)
-	list(c, 35, &m.Notices, noticeFields)
 	unsigned(c, 36, &m.Generation)
-	unsigned(c, 37, &m.Since)
-	list(c, 38, &m.Made, func(c *coder, m *protocol.Made) {
-		unsigned(c, 1, &m.ID)
-		text(c, 2, &m.Slice)
-		boolean(c, 3, &m.Stood)
-		list(c, 4, &m.Overlaps, reservationFields)
-	})
 	list(c, 39, &m.Filed, filedFields)
+	bodyField(c, 40, m.Kind, &m.Body)
 }
 
 func addressFields(c *coder, a *protocol.Address) {
@@ -108,6 +81,15 @@ func planFields(c *coder, p *protocol.Plan) {
 	unsigned(c, 5, &p.Round)
 	text(c, 6, &p.Option)
 	signed(c, 7, &p.Extended)
+	signed(c, 8, &p.Member)
+	signed(c, 9, &p.Members)
+}
+
+func rankFields(c *coder, r *protocol.Rank) {
+	signed(c, 1, &r.Priority)
+	enum(c, 2, &r.Class, protocol.Classes-1)
+	unsigned(c, 3, &r.Value)
+	boolean(c, 4, &r.Yields)
 }
 
 func queueFields(c *coder, q *protocol.Queue) {
@@ -164,6 +146,8 @@ func sliceFields(c *coder, s *protocol.Slice) {
 	text(c, 6, &s.Device)
 	boolean(c, 7, &s.Simulated)
 	boolean(c, 8, &s.Shared)
+	text(c, 9, &s.Rack)
+	text(c, 10, &s.Block)
 }
 
 func foundFields(c *coder, f *protocol.Found) {
@@ -174,6 +158,7 @@ func foundFields(c *coder, f *protocol.Found) {
 	instant(c, 5, &f.Started)
 	pointer(c, 6, &f.Result, resultFields)
 	boolean(c, 7, &f.Stuck)
+	boolean(c, 8, &f.Still)
 }
 
 func viewFields(c *coder, v *protocol.SliceView) {
@@ -188,6 +173,7 @@ func viewFields(c *coder, v *protocol.SliceView) {
 		enum(c, 3, &g.Until, protocol.ForHold)
 	})
 	list(c, 7, &v.Reserved, reservationFields)
+	pointer(c, 8, &v.Room, summaryFields)
 }
 
 func recordFields(c *coder, r *protocol.Record) {
@@ -234,6 +220,13 @@ func claimFields(c *coder, l *protocol.Claim) {
 	pointer(c, 11, &l.Bid, bidFields)
 	instant(c, 12, &l.Asked)
 	unsigned(c, 13, &l.Generation)
+	list(c, 14, &l.Members, memberFields)
+}
+
+func memberFields(c *coder, m *protocol.Member) {
+	text(c, 1, &m.Node)
+	value(c, 2, &m.Token, tokenFields)
+	signed(c, 3, &m.Slices)
 }
 
 // pastFields numbers its own fields from 17, so that a claim can grow.

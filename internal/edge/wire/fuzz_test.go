@@ -21,8 +21,7 @@ func FuzzDecodeFact(f *testing.F) {
 
 // FuzzDecodeMessage: the same for messages.
 func FuzzDecodeMessage(f *testing.F) {
-	m := protocol.Message{Kind: protocol.Submit}
-	leaves(&m, func(string) { f.Add(AppendMessage(nil, &m)) })
+	everyLeaf(func(_ string, m *protocol.Message) { f.Add(AppendMessage(nil, m)) })
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := DecodeMessage(b)
 		if err == nil && !bytes.Equal(AppendMessage(nil, &m), b) {

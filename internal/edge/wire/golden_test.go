@@ -36,13 +36,12 @@ func TestGolden(t *testing.T) {
 	t.Run("message", func(t *testing.T) {
 		lines := map[string]string{}
 		for _, k := range messageKinds {
-			lines["kind "+hex.EncodeToString([]byte{byte(k)})] = hex.EncodeToString(AppendMessage(nil, &protocol.Message{Kind: k}))
+			lines["kind "+hex.EncodeToString([]byte{byte(k)})] = hex.EncodeToString(AppendMessage(nil, new(messageOf(k))))
 		}
-		m := protocol.Message{Kind: protocol.Submit}
-		leaves(&m, func(path string) {
-			b := AppendMessage(nil, &m)
+		everyLeaf(func(path string, m *protocol.Message) {
+			b := AppendMessage(nil, m)
 			lines[path] = hex.EncodeToString(b)
-			if got, err := DecodeMessage(b); err != nil || !reflect.DeepEqual(got, m) {
+			if got, err := DecodeMessage(b); err != nil || !reflect.DeepEqual(&got, m) {
 				t.Errorf("%s does not come back: %v", path, err)
 			}
 		})

@@ -6,19 +6,22 @@ import "sluice.dev/sluice/internal/core/protocol"
 // constants.
 
 func knownFact(k protocol.FactKind) bool {
-	return within(k, protocol.JobAccepted, protocol.JobDrawn) ||
-		within(k, protocol.HomeTaken, protocol.HomeArchived) ||
+	return within(k, protocol.JobAccepted, protocol.JobDeparted) ||
+		within(k, protocol.HomeTaken, protocol.HomeLeaving) ||
 		within(k, protocol.Booted, protocol.QuarantineLifted)
 }
 
 func knownMessage(k protocol.Kind) bool {
-	return within(k, protocol.Submit, protocol.Delete) ||
+	return within(k, protocol.Submit, protocol.DrainZone) ||
 		within(k, protocol.Reserve, protocol.Release) ||
-		within(k, protocol.Adopt, protocol.Forgotten) ||
+		within(k, protocol.Adopt, protocol.Surrendered) ||
 		within(k, protocol.Offer, protocol.Published) ||
-		within(k, protocol.Inventory, protocol.Ailing) ||
+		within(k, protocol.Inventory, protocol.Resume) ||
 		within(k, protocol.Attend, protocol.Told) ||
-		within(k, protocol.File, protocol.Outdated)
+		within(k, protocol.File, protocol.Outdated) ||
+		within(k, protocol.Search, protocol.ZoneDigest) ||
+		within(k, protocol.Lenders, protocol.Lent) ||
+		within(k, protocol.Visiting, protocol.Winning)
 }
 
 func within[K ~uint8](k, first, last K) bool { return first <= k && k <= last }

@@ -5,11 +5,16 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// Version is the first byte of every encoded fact and message.
-const Version = 1
+// Version is the first byte of every encoded fact, MessageVersion that of every message. Messages are on tapes alone: one of another
+// version is refused. 1 was one flat list of fields for every kind.
+const (
+	Version        = 1
+	MessageVersion = 2
+)
 
 // AppendFact appends the encoding of f to dst. A fact of a kind this build does not know is a bug and stops the
 // process (package invariant): it would be unreadable later.
@@ -31,7 +36,7 @@ func DecodeFact(b []byte) (protocol.Fact, error) {
 }
 
 func decodeFact(b []byte, f *protocol.Fact, c *coder) error {
-	if err := c.read("fact", b); err != nil {
+	if err := c.read("fact", Version, b); err != nil {
 		return err
 	}
 	factFields(c, f)
@@ -45,7 +50,7 @@ func decodeFact(b []byte, f *protocol.Fact, c *coder) error {
 // does not know is a bug and stops the process.
 func AppendMessage(dst []byte, m *protocol.Message) []byte {
 	invariant.Check(knownMessage(m.Kind), "message of unknown kind %d: add it to package wire", m.Kind)
-	c := coder{writing: true, b: append(dst, Version)}
+	c := coder{writing: true, b: append(dst, MessageVersion)}
 	messageFields(&c, m)
 	return c.b
 }
@@ -54,17 +59,23 @@ func AppendMessage(dst []byte, m *protocol.Message) []byte {
 func DecodeMessage(b []byte) (protocol.Message, error) {
 	var m protocol.Message
 	c := &coder{}
-	if err := c.read("message", b); err != nil {
+	if err := c.read("message", MessageVersion, b); err != nil {
 		return m, err
 	}
 	messageFields(c, &m)
-	if c.finish(); c.err == nil && !knownMessage(m.Kind) {
-		c.newer("kind %d", m.Kind)
-	}
-	if c.err != nil {
+	if c.finish(); c.err != nil {
 		return protocol.Message{}, c.err
 	}
 	return m, nil
+}
+
+// AppendContent appends the bytes by which what a person submitted is told from other content. Digests of them are stored with jobs, so
+// they are what they were when these were first stored: a message of format 1 with the spec alone.
+func AppendContent(dst []byte, spec *job.Spec) []byte {
+	c := coder{writing: true, b: append(dst, 1)}
+	c.varint(1, 1, 1)
+	pointer(&c, 23, &spec, specFields)
+	return c.b
 }
 
 // AppendFacts appends a list of facts to dst, each preceded by its length: the form of a snapshot.

@@ -55,8 +55,11 @@ func TestFactsComeBack(t *testing.T) {
 
 func TestMessagesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := protocol.Message{Kind: rapid.SampledFrom(messageKinds).Draw(t, "kind")}
+		want := messageOf(rapid.SampledFrom(messageKinds).Draw(t, "kind"))
 		drawFields(t, &want)
+		if want.Body != nil {
+			draw(t, reflect.ValueOf(want.Body).Elem())
+		}
 		b := AppendMessage(nil, &want)
 		got, err := DecodeMessage(b)
 		if err != nil {
@@ -93,10 +96,10 @@ func TestListsComeBack(t *testing.T) {
 
 func TestAnErrorOfAnyTypeTravelsAsKindAndText(t *testing.T) {
 	for _, err := range []error{errors.New("plain"), errkind.Errorf(errkind.Exhausted, "no room: %w", os.ErrInvalid), errors.New("")} {
-		b := AppendMessage(nil, &protocol.Message{Kind: protocol.Reply, Err: err})
+		b := AppendMessage(nil, &protocol.Message{Kind: protocol.Reply, Body: &protocol.Receipt{Err: err}})
 		got, e := DecodeMessage(b)
-		if e != nil || got.Err == nil || got.Err.Error() != err.Error() || errkind.Of(got.Err) != errkind.Of(err) {
-			t.Errorf("%v became %v (%v)", err, got.Err, e)
+		if e != nil || got.Body.(*protocol.Receipt).Err == nil || got.Body.(*protocol.Receipt).Err.Error() != err.Error() || errkind.Of(got.Body.(*protocol.Receipt).Err) != errkind.Of(err) {
+			t.Errorf("%v became %v (%v)", err, got.Body.(*protocol.Receipt).Err, e)
 		}
 	}
 }

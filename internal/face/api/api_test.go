@@ -159,6 +159,8 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"Unreserve", `{}`, "id: is missing"},
 		{"Release", `{}`, "slice: is missing"},
 		{"SetQueue", `{"queue": {"name": "q", "cap": -1, "weight": "-3", "maxWindow": "-1s"}}`, "queue.cap: is -1"},
+		{"DrainZone", `{"name": "A b"}`, "name: is"},
+		{"DrainZone", `{}`, "name: is"},
 		{"SetQueue", `{"queue": {"name": "q", "cap": -1, "weight": "-3", "maxWindow": "-1s"}}`, "queue.weight: is -3"},
 		{"Submit", `{"job": "x", "snapshot": "AAAA"}`, "snapshot: is no gzip"},
 		{"Submit", string(mustJSON(map[string]string{"job": fmt.Sprintf(jobFile, "a", ", workdir: .")})), "did not come along"},
@@ -430,7 +432,7 @@ func TestStopEndsFollowers(t *testing.T) {
 // FuzzJSON: no body breaks the server or is answered with its own fault.
 func FuzzJSON(f *testing.F) {
 	h := api.Handler(api.Options{Service: apitest.New()})
-	methods := []string{"Submit", "DryRun", "Cancel", "Requeue", "Delete", "PauseJob", "ListJobs", "GetJob", "Explain", "SetQueue", "Reserve", "Unreserve", "Release", "ListOutputs", "History"}
+	methods := []string{"Submit", "DryRun", "Cancel", "Requeue", "Delete", "PauseJob", "ListJobs", "GetJob", "Explain", "SetQueue", "Reserve", "Unreserve", "Release", "ListOutputs", "History", "DrainZone"}
 	f.Add(uint8(0), `{"job": "kind: Job", "snapshot": "H4sI", "requestId": "a"}`)
 	f.Add(uint8(8), `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "every": "1s"}`)
 	f.Add(uint8(7), `{"queue": {"name": "a", "weight": "3", "maxWindow": "9999999999s"}}`)

@@ -110,7 +110,22 @@ func explanationMessage(e *status.Explanation) *pb.Explanation {
 }
 
 func zoneMessage(z *status.Zone) *pb.Zone {
-	return &pb.Zone{Name: string(z.ID), Nodes: names(z.Nodes), Slices: count(z.Slices), Homed: count(z.Homed), Waiting: count(z.Waiting), Running: count(z.Running)}
+	return &pb.Zone{Name: string(z.ID), Nodes: names(z.Nodes), Slices: count(z.Slices), Homed: count(z.Homed), Waiting: count(z.Waiting), Running: count(z.Running), Search: searchMessage(z.Search),
+		Drained: z.Drained, Over: count(z.Over)}
+}
+
+func searchMessage(s *status.Search) *pb.ZoneSearch {
+	if s == nil {
+		return nil
+	}
+	out := &pb.ZoneSearch{Tickets: count(s.Tickets), Parked: count(s.Parked), Alive: s.Alive}
+	if s.Age >= 0 {
+		out.Age = durationpb.New(s.Age)
+	}
+	for _, r := range s.Rooms {
+		out.Rooms = append(out.Rooms, &pb.ZoneRoom{Size: int64(r.Size), Free: count(r.Free), Demand: count(r.Demand), Share: float64(r.Share) / 1e6})
+	}
+	return out
 }
 
 // names are ids as text.

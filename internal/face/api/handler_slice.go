@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/config"
@@ -35,6 +36,16 @@ func (h *handler) ListQueues(ctx context.Context, _ *connect.Request[pb.ListQueu
 func (h *handler) ListZones(ctx context.Context, _ *connect.Request[pb.ListZonesRequest]) (*connect.Response[pb.ListZonesResponse], error) {
 	list, err := h.service.Zones(ctx)
 	return answer(&pb.ListZonesResponse{Zones: each(list, zoneMessage)}, err)
+}
+
+// DrainZone gives a zone's jobs to the others.
+func (h *handler) DrainZone(ctx context.Context, r *connect.Request[pb.DrainZoneRequest]) (*connect.Response[pb.DrainZoneResponse], error) {
+	var f fields
+	id, name := f.request(r.Msg.RequestId), f.label("name", r.Msg.Name)
+	if err := f.err(); err != nil {
+		return nil, wire(err)
+	}
+	return answer(&pb.DrainZoneResponse{}, h.service.DrainZone(ctx, id, job.ZoneID(name)))
 }
 
 // SetQueue creates or changes a queue.

@@ -37,6 +37,8 @@ type Service interface {
 	Windows(ctx context.Context) ([]status.Window, error)
 	Queues(ctx context.Context) ([]status.Queue, error)
 	Zones(ctx context.Context) ([]status.Zone, error)
+	// DrainZone has a zone give its jobs to the others, for good.
+	DrainZone(ctx context.Context, request string, zone job.ZoneID) error
 	SetQueue(ctx context.Context, request string, q protocol.Queue) error
 	// Reserve takes time on a slice (or on all: empty slice) off the market and returns what stands for it on each.
 	Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error)

@@ -12,13 +12,17 @@ import (
 
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
 	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/archive/bolt"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/inventory"
 	inventories "sluice.dev/sluice/internal/edge/inventory/all"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
@@ -40,25 +44,25 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 		return nil, err
 	}
 	single, errUsers := singleUser(o, data)
+	inv, note, errGPUs := inventories.Detect(ctx, o.GPUs)
+	if errGPUs == nil {
+		o.capacities, errGPUs = capacities(ctx, o.Mechanism, inv)
+	}
 	config, errConfig := actorConfig(o, name)
-	if err = errors.Join(errUsers, errConfig); err != nil {
-		return nil, err
+	if err = errors.Join(errUsers, errGPUs, errConfig); err != nil {
+		return nil, closing(inv, err)
 	}
 	actors, err := config.Build()
 	if err != nil {
-		return nil, err
+		return nil, closing(inv, err)
 	}
 	supervisor, err := findSupervisor()
 	if err != nil {
-		return nil, err
+		return nil, closing(inv, err)
 	}
-	inv, note, err := inventories.Detect(ctx, o.GPUs)
+	shown, err := shownOf(&o, name, &config)
 	if err != nil {
-		return nil, err
-	}
-	shown, err := json.Marshal(map[string]any{"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid, "starve": o.Starvation, "horizon": o.Horizon.String(), "gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.Ends, "zones": o.Zones, "nodes": o.Nodes})
-	if err != nil {
-		return nil, err
+		return nil, closing(inv, err)
 	}
 	var h *host.Host
 	var isolation string
@@ -107,14 +111,55 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	return d, nil
 }
 
+// closing lets go of the inventory after an error.
+func closing(inv inventory.Inventory, err error) error {
+	if inv == nil {
+		return err
+	}
+	return errors.Join(err, inv.Close())
+}
+
 // actorConfig checks what was chosen of the actors.
 func actorConfig(o UpOptions, name job.NodeID) (arrangement.Config, error) {
 	p, unknown := policies.ByName(o.Policy)
-	c, err := arrangement.Choice{Policy: p, Mechanism: o.Mechanism, Market: o.Market, Rigid: o.Rigid, Starvation: o.Starvation, Horizon: o.Horizon, Node: name, Zones: o.Zones, Nodes: o.Nodes, Ends: o.Ends, Archive: &o.Hot}.Config()
+	c, err := arrangement.Choice{
+		Policy: p, Mechanism: o.Mechanism, Market: o.Market, Flow: o.Flow, Capacities: o.capacities, Rigid: o.Rigid, Starvation: o.Starvation, Horizon: o.Horizon, Node: name,
+		Zones: o.Zones, ZoneNames: o.ZoneNames, Nodes: o.Nodes, Places: o.Places, Ends: o.Ends, Archive: &o.Hot,
+	}.Config()
 	if err = errors.Join(unknown, err); err != nil {
 		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
 	return c, nil
+}
+
+// capacities of the slices that there are, which size classes are made of where tickets search.
+func capacities(ctx context.Context, mechanism string, inv inventory.Inventory) (list []quantity.Amount, err error) {
+	if mechanism != arrangement.Laminar {
+		return nil, nil
+	}
+	all, err := inv.Slices(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for the slices: %w", err)
+	}
+	for i := range all {
+		list = append(list, all[i].Capacity[trp.Memory])
+	}
+	return flow.Levels(list), nil
+}
+
+// shownOf is the configuration as tapes keep it: what the same actors are made of.
+func shownOf(o *UpOptions, name job.NodeID, config *arrangement.Config) ([]byte, error) {
+	shown := map[string]any{
+		"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid, "starve": o.Starvation, "horizon": o.Horizon.String(),
+		"gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.Ends, "zones": o.Zones, "nodes": o.Nodes, "places": o.Places,
+	}
+	if o.ZoneNames != nil {
+		shown["zoneNames"] = o.ZoneNames
+	}
+	if o.capacities != nil {
+		shown["flow"], shown["capacities"] = o.Flow, o.capacities
+	}
+	return json.Marshal(shown)
 }
 
 func loopback(host string) bool {

@@ -61,7 +61,7 @@ func TestMechanism(t *testing.T) {
 		{mechanism: "jasda", given: &slow, want: &slow},
 		{mechanism: "jasda", given: &market.Config{Rounds: 17}, why: "rounds is 17"},
 		{mechanism: "sja", given: &slow, why: "start with --mechanism jasda"},
-		{mechanism: "JASDA", why: `mechanism "JASDA" is not known; want sja or jasda`},
+		{mechanism: "JASDA", why: `mechanism "JASDA" is not known; want sja, jasda or laminar`},
 	} {
 		got, err := actorConfig(UpOptions{Policy: "fair", Mechanism: c.mechanism, Market: c.given}, "n")
 		switch {

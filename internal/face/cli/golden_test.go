@@ -24,7 +24,13 @@ var update = flag.Bool("update", false, "write testdata/*.golden from what the c
 // daemon serves a fake until the test ends and returns its address.
 func daemon(t *testing.T, fake *apitest.Fake) string {
 	t.Helper()
-	s := httptest.NewServer(api.Handler(api.Options{Service: fake}))
+	return served(t, fake)
+}
+
+// served is the address of a daemon with any service.
+func served(t *testing.T, service api.Service) string {
+	t.Helper()
+	s := httptest.NewServer(api.Handler(api.Options{Service: service}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }
@@ -101,6 +107,16 @@ queues -o json
 zones
 zones -o wide
 zones -o json
+zones drain
+zones drain nowhere --yes
+zones drain local-2
+zones drain local-1
+zones drain local-2 --yes --timeout 1h
+zones drain local-2 --yes
+zones
+zones -o json
+zones drain local-2 --wait --timeout 1ms --quiet
+zones drain local-2 -o json
 queue set research --weight 3 --cap 4 --max-window 15m
 queue set default --user ada
 queue set Research

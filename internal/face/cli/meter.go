@@ -47,10 +47,16 @@ func (m *meter) step() time.Duration {
 }
 
 func (m *meter) show(jobs []*pb.Job) {
+	if !m.quiet {
+		m.tell(m.a.standingOf(jobs))
+	}
+}
+
+// tell says how far something is.
+func (m *meter) tell(text string) {
 	if m.quiet {
 		return
 	}
-	text := m.a.standingOf(jobs)
 	if m.live != nil {
 		m.live.Show(text)
 		return

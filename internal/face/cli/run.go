@@ -30,7 +30,7 @@ func runFlags() []runFlag {
 		{flag: "items", path: "spec.items.total"}, {flag: "per-item", path: "spec.items.perItem"}, {flag: "grid", path: "spec.items.grid"}, {flag: "parallel", path: "spec.items.parallelism"},
 		{flag: "steps", path: "spec.steps.total"}, {flag: "per-step", path: "spec.steps.perStep"}, {flag: "every", path: "spec.steps.every"},
 		{flag: "restore", path: "spec.steps.restore"}, {flag: "checkpoint", path: "spec.steps.checkpoint"},
-		{flag: "walltime", path: "spec.rigid.walltime"}, {flag: "slices", path: "spec.rigid.slices"},
+		{flag: "walltime", path: "spec.rigid.walltime"}, {flag: "slices", path: "spec.rigid.slices"}, {flag: "topology", path: "spec.rigid.topology"},
 		{flag: "mem", path: "spec.memory"}, {flag: "queue", path: "spec.queue", text: true}, {flag: "priority", path: "spec.priority"}, {flag: "deadline", path: "spec.deadline", text: true},
 		{flag: "grace", path: "spec.grace"}, {flag: "name", path: "metadata.name", text: true}, {flag: "dir", path: "spec.workdir", text: true},
 	}

@@ -15,13 +15,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/face/api"
@@ -39,6 +43,8 @@ type UpOptions struct {
 	Policy, Mechanism, Rigid string
 	// Market is how mechanism jasda negotiates; nil: with the defaults.
 	Market *market.Config
+	// Flow is how tickets of mechanism laminar search; nil: with the defaults.
+	Flow *flow.Config
 	// Starvation is when a job has waited too long.
 	Starvation starvation.Limit
 	// Subjobs are bounds of every subjob.
@@ -55,6 +61,12 @@ type UpOptions struct {
 	Hot filing.Config
 	// Zones and Nodes are how many there are of each; 0: one, and a node for each zone.
 	Zones, Nodes int
+	// ZoneNames are those of the zones; none: they are numbered.
+	ZoneNames []job.ZoneID
+	// Places are where the nodes stand.
+	Places []arrangement.Place
+	// capacities of the slices that there are, where they count.
+	capacities []quantity.Amount
 	// Queues of the configuration file, to create or change at the start.
 	Queues []protocol.Queue
 	// Token: callers must show one.
@@ -117,11 +129,12 @@ through its own agent.
 Jobs that are over are kept on disk, for --retain and as long as there are no more than
 --retain-jobs of them; then they are forgotten, and their output is removed.
 
---config names a file of the policy, of queues, of how mechanism jasda negotiates, of bounds of every
+--config names a file of the policy, of queues, of how mechanism jasda negotiates (market) and tickets of laminar search (flow), of bounds of every
 subjob (processes with threads, what it writes besides output and checkpoints, and
 whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
 wrong where others come and go on slices (ends), of how many zones and nodes the GPUs
-are dealt among, and of when jobs are forgotten, where no flag says it:
+are dealt among (zones also by name, where one was drained and is left out), and of when
+jobs are forgotten, where no flag says it:
 
   policy: shortest
   queues:
@@ -148,7 +161,7 @@ are dealt among, and of when jobs are forgotten, where no flag says it:
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+policies.Default().Name()+")")
 	c.Flags().StringVar(&o.Rigid, "rigid", backfill.Default, "how rigid jobs wait: gangs (as the policy has it, like all work; a place is kept for one of several slices), skip (none is kept), fcfs (in order, one), easy (as they fit, one) or conservative (many)")
-	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
+	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how jobs get their places: sja or jasda (windows are sold), or laminar (tickets search for them)")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
 	c.Flags().Var(&f.retain, "retain", "how long a job is kept after its end (default 168h)")
 	c.Flags().Int64Var(&o.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
@@ -200,8 +213,8 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 			return err
 		}
 		o.Policy = cmp.Or(o.Policy, d.Policy)
-		o.Queues, o.Market, o.Starvation, o.Subjobs, o.Ends = d.Queues, d.Market, d.Starvation, d.Subjobs, d.Ends
-		o.Zones, o.Nodes = d.Zones, d.Nodes
+		o.Queues, o.Market, o.Flow, o.Starvation, o.Subjobs, o.Ends = d.Queues, d.Market, d.Flow, d.Starvation, d.Subjobs, d.Ends
+		o.Zones, o.ZoneNames, o.Nodes, o.Places = d.Zones, d.ZoneNames, d.Nodes, d.Places
 		o.Retention.Age, o.Retention.Jobs = cmp.Or(o.Retention.Age, d.Retention.Age), cmp.Or(o.Retention.Jobs, d.Retention.Jobs)
 	}
 	o.Policy = cmp.Or(o.Policy, policies.Default().Name())

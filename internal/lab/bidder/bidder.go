@@ -27,15 +27,17 @@ func New(spec *job.Spec, s Strategy, think time.Duration) *Agent {
 
 // Hear takes in what the zone says and gives what is answered after the time it takes to think (sim.Agent).
 func (a *Agent) Hear(now quantity.Instant, m *protocol.Message) ([]protocol.Message, time.Duration) {
-	switch {
-	case m.Kind == protocol.Told:
-		a.learned.told(a.spec, m.Round, m.Notices)
-	case m.Kind == protocol.Announce && m.Call != nil:
-		t := Turn{Now: now, Spec: a.spec, Call: m.Call, Session: m.Session, Think: a.think}
-		t.Answers = []protocol.Message{{Kind: protocol.Answer, Round: m.Call.Round, Variants: a.honest(now, m.Call)}}
+	switch m.Kind {
+	case protocol.Told:
+		news := m.Body.(*protocol.News)
+		a.learned.told(a.spec, news.Round, news.Notices)
+	case protocol.Announce:
+		call := m.Body.(*protocol.Call)
+		t := Turn{Now: now, Spec: a.spec, Call: call, Session: m.Session, Think: a.think}
+		t.Answers = []protocol.Message{{Kind: protocol.Answer, Body: &protocol.Proposal{Round: call.Round, Variants: a.honest(now, call)}}}
 		a.strategy.Change(&t)
 		for i := range t.Answers {
-			a.learned.said(m.Call, t.Answers[i].Variants)
+			a.learned.said(call, t.Answers[i].Body.(*protocol.Proposal).Variants)
 		}
 		return t.Answers, t.Think
 	}

@@ -38,7 +38,7 @@ func chain(t *testing.T) *job.Spec {
 
 // call offers a window of five minutes on a small slice and one of a minute on a large one.
 func call(round uint64, from int64) *protocol.Message {
-	return &protocol.Message{Kind: protocol.Announce, Session: 7, Call: &protocol.Call{
+	return &protocol.Message{Kind: protocol.Announce, Session: 7, Body: &protocol.Call{
 		Round: round, Closes: now.Add(200 * time.Millisecond), Most: 4, Free: job.Ranges{{From: from, To: 600}}, Left: 600 - from, First: from == 0,
 		Windows: []protocol.Advert{
 			{Window: 1, Slice: "s", Speed: 1000, Capacity: trp.Vector{5 * gib}, Start: now, End: now.Add(5 * time.Minute)},
@@ -52,7 +52,7 @@ func hear(a *bidder.Agent, m *protocol.Message) []protocol.Variant {
 	if len(answers) == 0 {
 		return nil
 	}
-	return answers[0].Variants
+	return answers[0].Body.(*protocol.Proposal).Variants
 }
 
 // TestHonest: the answer is what the job's own side of the negotiation proposes, in one message, after the time to think.
@@ -60,15 +60,15 @@ func TestHonest(t *testing.T) {
 	spec := chain(t)
 	m := call(3, 0)
 	answers, think := bidder.New(spec, bidder.Honest{}, 5*time.Millisecond).Hear(now, m)
-	if think != 5*time.Millisecond || len(answers) != 1 || answers[0].Kind != protocol.Answer || answers[0].Round != 3 || answers[0].Session != 0 {
+	if think != 5*time.Millisecond || len(answers) != 1 || answers[0].Kind != protocol.Answer || answers[0].Body.(*protocol.Proposal).Round != 3 || answers[0].Session != 0 {
 		t.Fatalf("after %v: %+v", think, answers)
 	}
 	var want []protocol.Variant
-	for i := range m.Call.Windows {
-		v, w := atomizer.FromCall(spec, m.Call, &m.Call.Windows[i])
+	for i := range m.Body.(*protocol.Call).Windows {
+		v, w := atomizer.FromCall(spec, m.Body.(*protocol.Call), &m.Body.(*protocol.Call).Windows[i])
 		want = atomizer.Propose(&v, w, 4, now, want)
 	}
-	if got := answers[0].Variants; len(got) < 3 || !reflect.DeepEqual(got, want) {
+	if got := answers[0].Body.(*protocol.Proposal).Variants; len(got) < 3 || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 }
@@ -129,7 +129,7 @@ func TestHoard(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("got %+v", got)
 	}
-	for i, w := range call(1, 0).Call.Windows {
+	for i, w := range call(1, 0).Body.(*protocol.Call).Windows {
 		v := got[i]
 		if v.Window != w.Window || v.Start != w.Start || v.Start.Add(v.Wall) != w.End || v.Run <= 0 || v.Run > v.Wall {
 			t.Errorf("%+v does not fill %+v", v, w)
@@ -154,7 +154,7 @@ func TestCollude(t *testing.T) {
 		bids  bool
 	}{{1, a, true}, {1, b, false}, {1, a, true}, {2, b, true}, {2, a, false}} {
 		answers, _ := c.who.Hear(now, call(c.round, 0))
-		if len(answers) != 1 || (len(answers[0].Variants) > 0) != c.bids {
+		if len(answers) != 1 || (len(answers[0].Body.(*protocol.Proposal).Variants) > 0) != c.bids {
 			t.Errorf("%+v: %+v", c, answers)
 		}
 	}
@@ -168,7 +168,7 @@ func TestHostile(t *testing.T) {
 	if !reflect.DeepEqual(first, again) {
 		t.Error("two floods differ")
 	}
-	if other, _ := bidder.New(spec, bidder.Hostile{}, 0).Hear(now, call(2, 0)); reflect.DeepEqual(first[0].Variants, other[0].Variants) {
+	if other, _ := bidder.New(spec, bidder.Hostile{}, 0).Hear(now, call(2, 0)); reflect.DeepEqual(first[0].Body.(*protocol.Proposal).Variants, other[0].Body.(*protocol.Proposal).Variants) {
 		t.Error("two rounds are answered alike")
 	}
 	sessions, rounds, most, bad := 0, 0, 0, 0
@@ -176,12 +176,12 @@ func TestHostile(t *testing.T) {
 		if m.Session != 0 && m.Session != 7 {
 			sessions++
 		}
-		if m.Round != 1 {
+		if m.Body.(*protocol.Proposal).Round != 1 {
 			rounds++
 		}
-		most = max(most, len(m.Variants))
+		most = max(most, len(m.Body.(*protocol.Proposal).Variants))
 	}
-	for _, v := range first[0].Variants {
+	for _, v := range first[0].Body.(*protocol.Proposal).Variants {
 		if v.Range.Empty() || v.Range.From < 0 || v.Range.To > 600 || v.Run <= 0 || v.Wall < v.Run || v.Score < 0 || v.Score > score.One || v.Window > 2 {
 			bad++
 		}
@@ -194,9 +194,9 @@ func TestHostile(t *testing.T) {
 // settle wins the first variant of an answer and ends it so.
 func settle(a *bidder.Agent, m *protocol.Message, end protocol.Notice) protocol.Variant {
 	v := hear(a, m)[0]
-	a.Hear(now, &protocol.Message{Kind: protocol.Told, Round: m.Call.Round, Notices: []protocol.Notice{{Kind: protocol.Awarded, Window: v.Window, Variant: v.ID}}})
+	a.Hear(now, &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: m.Body.(*protocol.Call).Round, Notices: []protocol.Notice{{Kind: protocol.Awarded, Window: v.Window, Variant: v.ID}}}})
 	end.Kind, end.Window = protocol.Concluded, v.Window
-	a.Hear(now, &protocol.Message{Kind: protocol.Told, Round: m.Call.Round, Notices: []protocol.Notice{end}})
+	a.Hear(now, &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: m.Body.(*protocol.Call).Round, Notices: []protocol.Notice{end}}})
 	return v
 }
 
@@ -236,10 +236,10 @@ func TestCaution(t *testing.T) {
 	spec.TauMin = time.Minute
 	a := bidder.New(spec, bidder.Honest{}, 0)
 	deny := func(round uint64) (longest time.Duration) {
-		told := &protocol.Message{Kind: protocol.Told, Round: round}
+		told := &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: round}}
 		for _, v := range hear(a, call(round, 0)) {
 			longest = max(longest, v.Wall)
-			told.Notices = append(told.Notices, protocol.Notice{Kind: protocol.Denied, Window: v.Window, Variant: v.ID})
+			told.Body.(*protocol.News).Notices = append(told.Body.(*protocol.News).Notices, protocol.Notice{Kind: protocol.Denied, Window: v.Window, Variant: v.ID})
 		}
 		a.Hear(now, told)
 		return longest
@@ -272,7 +272,7 @@ func TestAgentsBearAnything(t *testing.T) {
 			round := rapid.Uint64Range(0, 4).Draw(rt, "round")
 			if rapid.Bool().Draw(rt, "announces") {
 				m := call(round, 0)
-				c := m.Call
+				c := m.Body.(*protocol.Call)
 				c.Free = nil
 				for at := units.Draw(rt, "free"); at < 600; at += 1 + units.Draw(rt, "gap") {
 					to := min(600, at+1+units.Draw(rt, "length"))
@@ -290,10 +290,10 @@ func TestAgentsBearAnything(t *testing.T) {
 				}
 				continue
 			}
-			m := &protocol.Message{Kind: protocol.Told, Round: round}
+			m := &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: round}}
 			for range rapid.IntRange(0, 5).Draw(rt, "notices") {
 				from := units.Draw(rt, "from")
-				m.Notices = append(m.Notices, protocol.Notice{
+				m.Body.(*protocol.News).Notices = append(m.Body.(*protocol.News).Notices, protocol.Notice{
 					Kind: protocol.NoticeKind(rapid.IntRange(0, 6).Draw(rt, "notice")), Window: rapid.Uint64Range(0, 3).Draw(rt, "window"),
 					Variant: rapid.Uint32Range(0, 9).Draw(rt, "variant"), Range: job.Range{From: from, To: max(from, units.Draw(rt, "to"))},
 					Outcome: job.Outcome(rapid.IntRange(0, 10).Draw(rt, "outcome")), Ran: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "ran")),

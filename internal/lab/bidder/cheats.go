@@ -53,7 +53,7 @@ type Hoard struct{}
 
 // Change implements Strategy.
 func (Hoard) Change(t *Turn) {
-	honest := t.Answers[0].Variants
+	honest := t.Answers[0].Body.(*protocol.Proposal).Variants
 	var out []protocol.Variant
 	for i := range t.Call.Windows {
 		w := &t.Call.Windows[i]
@@ -77,7 +77,7 @@ func (Hoard) Change(t *Turn) {
 		v.Start, v.Score, v.Run, v.Wall = w.Start, declared, v.Run+room-v.Wall, room
 		out = append(out, v)
 	}
-	t.Answers[0].Variants = out
+	t.Answers[0].Body.(*protocol.Proposal).Variants = out
 }
 
 // Snipe answers as long before the round closes as it would have thought otherwise, and a millisecond.
@@ -110,11 +110,11 @@ type Collude struct {
 // Change implements Strategy.
 func (c *Collude) Change(t *Turn) {
 	name := string(t.Spec.Name)
-	if c.round != t.Call.Round && len(t.Answers[0].Variants) > 0 {
+	if c.round != t.Call.Round && len(t.Answers[0].Body.(*protocol.Proposal).Variants) > 0 {
 		c.round, c.bidder = t.Call.Round, name
 	}
 	if c.bidder != name || c.round != t.Call.Round {
-		t.Answers[0].Variants = nil
+		t.Answers[0].Body.(*protocol.Proposal).Variants = nil
 		return
 	}
 	Inflate{}.Change(t)

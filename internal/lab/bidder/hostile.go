@@ -22,7 +22,7 @@ const flood = 2000
 
 // Change implements Strategy.
 func (Hostile) Change(t *Turn) {
-	honest := t.Answers[0].Variants
+	honest := t.Answers[0].Body.(*protocol.Proposal).Variants
 	draw := prng.New(prng.Name("hostile"), prng.Name(string(t.Spec.Name)), t.Call.Round)
 	bad := make([]protocol.Variant, 0, flood+2*len(honest))
 	for range flood {
@@ -36,12 +36,12 @@ func (Hostile) Change(t *Turn) {
 	draw.Shuffle(len(bad), func(i, j int) { bad[i], bad[j] = bad[j], bad[i] })
 	round := t.Call.Round
 	t.Answers = []protocol.Message{
-		{Kind: protocol.Answer, Round: round, Session: t.Session + 1, Variants: bad},
-		{Kind: protocol.Answer, Round: round + 1, Variants: bad},
-		{Kind: protocol.Answer, Round: math.MaxUint64, Variants: bad},
-		{Kind: protocol.Answer, Round: round, Variants: bad},
-		{Kind: protocol.Answer, Round: round, Variants: honest},
-		{Kind: protocol.Answer, Round: round, Variants: bad},
+		{Kind: protocol.Answer, Body: &protocol.Proposal{Round: round, Variants: bad}, Session: t.Session + 1},
+		{Kind: protocol.Answer, Body: &protocol.Proposal{Round: round + 1, Variants: bad}},
+		{Kind: protocol.Answer, Body: &protocol.Proposal{Round: math.MaxUint64, Variants: bad}},
+		{Kind: protocol.Answer, Body: &protocol.Proposal{Round: round, Variants: bad}},
+		{Kind: protocol.Answer, Body: &protocol.Proposal{Round: round, Variants: honest}},
+		{Kind: protocol.Answer, Body: &protocol.Proposal{Round: round, Variants: bad}},
 	}
 }
 

@@ -24,8 +24,9 @@ type Turn struct {
 // each lets every variant be changed.
 func (t *Turn) each(change func(*protocol.Variant)) {
 	for i := range t.Answers {
-		for j := range t.Answers[i].Variants {
-			change(&t.Answers[i].Variants[j])
+		variants := t.Answers[i].Body.(*protocol.Proposal).Variants
+		for j := range variants {
+			change(&variants[j])
 		}
 	}
 }

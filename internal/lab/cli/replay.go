@@ -14,10 +14,12 @@ import (
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/tape"
 	"sluice.dev/sluice/internal/lab/sim"
@@ -76,6 +78,10 @@ func (a *app) replay(dir, boot string) (err error) {
 		Archive                                 *filing.Config
 		Ends                                    int64
 		Zones, Nodes                            int
+		ZoneNames                               []job.ZoneID
+		Places                                  []arrangement.Place
+		Flow                                    *flow.Config
+		Capacities                              []quantity.Amount
 	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
@@ -91,7 +97,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
 		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
-		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, Nodes: shown.Nodes,
+		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places, Flow: shown.Flow, Capacities: shown.Capacities,
 	}.Config()
 	if err != nil {
 		return err

@@ -55,6 +55,7 @@ or a wrong file; 130 interrupted.`,
   sluice sim run stories/host-hours -m all,checkpoint:5m
   sluice sim run small --set workload.synthetic.0.load=0.8 --set mechanism.horizon=30m
   sluice sim run small -m sja,easy --report small.html --perfetto small.json
+  sluice sim run laminar-1k -m all --cpu
   sluice sim run bug.yml -o wide`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.simRun(cmd.Context(), args[0], &f, p) },
@@ -293,6 +294,9 @@ func overview(out io.Writer, results []scenario.Result) error {
 		columns = []column{
 			{"PLACED", measure.PlacedShare}, {"LANDING-P50", measure.LandingP50}, {"LANDING-P99", measure.LandingP99}, {"HOPS", measure.HopsMean},
 			{"MESSAGES", measure.MessagesPerTask}, {"LEFTOVER-USE", measure.LeftoverUse}, {"FAIRNESS", measure.ZoneFairness},
+		}
+		if !math.IsNaN(results[0].Metrics.Get(measure.CPUNanosPerTask)) {
+			columns = append(columns, column{"CPU-NS", measure.CPUNanosPerTask})
 		}
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)

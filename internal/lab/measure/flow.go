@@ -15,7 +15,7 @@ const (
 	LandingP99   = "landingP99"
 	LeftoverUse  = "leftoverUse"
 	ZoneFairness = "zoneFairness"
-	// CPUNanosPerTask is set by who measures the processor: a result says the same on every machine, and this does not.
+	// CPUNanosPerTask is set by who has a clock: without it a result says the same on every machine.
 	CPUNanosPerTask = "cpuNanosPerTask"
 )
 

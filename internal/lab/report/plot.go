@@ -167,7 +167,9 @@ func (p *plot) lines() float64 {
 		}
 	}
 	from, to = p.span(least, most)
-	from = p.floor(from)
+	if !p.Y.Log {
+		from = p.floor(from)
+	}
 	if p.Kind == Steps || p.Y.Unit == measure.Share && to <= 1 && to > .5 {
 		to = 1
 	}

@@ -153,5 +153,5 @@ func (s Series) dotted() bool {
 // ours says whether a mechanism is one of Sluice's own, under whatever policy.
 func (s Series) ours() bool {
 	base, _, _ := strings.Cut(s.Name, ":")
-	return base == "sja" || base == "jasda"
+	return base == "sja" || base == "jasda" || base == "laminar"
 }

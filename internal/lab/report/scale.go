@@ -129,8 +129,13 @@ func timeUnit(v float64) (float64, string) {
 	}
 }
 
-// short is a number with at most four digits that count, for ticks.
-func short(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+// short is a number with at most four digits that count, for ticks; a whole one of up to seven digits is written out.
+func short(v float64) string {
+	if v >= 1e4 && v < 1e7 && v == math.Trunc(v) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
 
 // figure is a value for people: 83.2%, 4.1 min, 1.25.
 func figure(v float64, unit measure.Unit) string { return figureLike(v, v, unit) }

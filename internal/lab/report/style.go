@@ -40,6 +40,20 @@ var styleTable = map[string]style{
 	"wfp3":         {"#A6761D", "2 3", 't'},
 	"srpt":         {"#E69F00", "", 's'},
 	"las":          {"#CC79A7", "2 3", 'd'},
+
+	"laminar":           {"#D55E00", "", 'o'},
+	"laminar:argmax":    {"#0072B2", "", 's'},
+	"laminar:uniform":   {"#CC79A7", "", 't'},
+	"laminar:forgetful": {"#E69F00", "", 'd'},
+	"laminar:blind":     {"#A6761D", "", 's'},
+	"fluid model":       {"#8A8A8A", "5 3", 'd'},
+	"central":           {"#0072B2", "", 's'},
+	"two-level":         {"#56B4E9", "", 't'},
+	"spillback":         {"#009E73", "", 't'},
+	"omega":             {"#E69F00", "", 'd'},
+	"sparrow":           {"#A6761D", "6 3", 's'},
+	"two-choices":       {"#CC79A7", "6 3", 'o'},
+	"omniscient":        {"#8A8A8A", "2 3", 'o'},
 }
 
 // policyNames give a mechanism's variants ("sja:throughput") dashes and marks of their own.
@@ -47,6 +61,9 @@ var policyNames = []string{"", "fifo", "throughput", "deadline", "fair", "shorte
 
 // styleOf a mechanism. One that is not in the table draws its style from its name.
 func styleOf(name string) style {
+	if s, known := styleTable[name]; known {
+		return s
+	}
 	base, variant, varied := strings.Cut(name, ":")
 	s, known := styleTable[base]
 	if !known {

@@ -58,7 +58,7 @@ func (l *landlord) stay(node job.NodeID, slice job.SliceID, k int, s *hostwork.S
 
 func (l *landlord) call(kind protocol.Kind, node job.NodeID, request string, r *protocol.Reservation) protocol.Message {
 	return protocol.Message{
-		Kind: kind, From: l.address(), To: protocol.Address{Role: protocol.Node, ID: string(node)}, Request: request, Reservation: r,
+		Kind: kind, From: l.address(), To: protocol.Address{Role: protocol.Node, ID: string(node)}, Body: &protocol.Booking{Request: request, Reservation: r},
 	}
 }
 
@@ -71,16 +71,16 @@ func (l *landlord) answered(_ quantity.Instant, m *protocol.Message) {
 	if m.To != l.address() {
 		return
 	}
-	if m.Err != nil && l.refused == nil {
-		l.refused = fmt.Errorf("the host's call %q: %w", m.Request, m.Err)
+	if m.Body.(*protocol.Receipt).Err != nil && l.refused == nil {
+		l.refused = fmt.Errorf("the host's call %q: %w", m.Body.(*protocol.Receipt).Request, m.Body.(*protocol.Receipt).Err)
 	}
-	at, lifts := l.lifts[m.Request]
-	if !lifts || len(m.Made) == 0 {
+	at, lifts := l.lifts[m.Body.(*protocol.Receipt).Request]
+	if !lifts || len(m.Body.(*protocol.Receipt).Made) == 0 {
 		return
 	}
-	delete(l.lifts, m.Request)
-	r := protocol.Reservation{ID: m.Made[0].ID}
-	l.world.At(at.Add(epoch), l.call(protocol.Unreserve, job.NodeID(m.From.ID), "lift "+m.Request, &r))
+	delete(l.lifts, m.Body.(*protocol.Receipt).Request)
+	r := protocol.Reservation{ID: m.Body.(*protocol.Receipt).Made[0].ID}
+	l.world.At(at.Add(epoch), l.call(protocol.Unreserve, job.NodeID(m.From.ID), "lift "+m.Body.(*protocol.Receipt).Request, &r))
 }
 
 // atOnce is what a running subjob gets beyond the host's notice: nothing, for that is all the host gives.

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/swarm"
+	"sluice.dev/sluice/internal/lab/swarm/meter"
 	leanworld "sluice.dev/sluice/internal/lab/swarm/world"
 )
 
@@ -35,7 +36,7 @@ func (s *Scenario) swarm(v config.Value) {
 	w.Rigid.Width = int(r.Get("width").Integer(1, leanworld.MaxWidth, int64(w.Rigid.Width)))
 	w.Rigid.Mean = r.Get("mean").Duration(time.Millisecond, time.Hour, w.Rigid.Mean)
 
-	f, t := &w.Flow, o.Get("tasks").Object("load", "mean", "long", "longMean", "patience", "longPatience", "batch")
+	f, t := &w.Flow, o.Get("tasks").Object("load", "mean", "long", "longMean", "patience", "longPatience", "batch", "arrivals")
 	f.Load = t.Get("load").Fraction(leanworld.Million, 1, 10*leanworld.Million, 900_000)
 	f.Mean = t.Get("mean").Duration(time.Millisecond, time.Hour, f.Mean)
 	f.LongShare = t.Get("long").Fraction(leanworld.Million, 0, leanworld.Million, f.LongShare)
@@ -43,6 +44,8 @@ func (s *Scenario) swarm(v config.Value) {
 	f.Patience = t.Get("patience").Duration(time.Millisecond, time.Hour, f.Patience)
 	f.LongPatience = t.Get("longPatience").Duration(time.Millisecond, time.Hour, f.LongPatience)
 	f.Batch = int(t.Get("batch").Integer(1, 10_000, 1))
+
+	s.leanArrivals(t, f)
 
 	n := o.Get("network").Object("delay", "jitter", "loss")
 	w.Network.Delay = n.Get("delay").Duration(0, time.Minute, w.Network.Delay)
@@ -65,7 +68,7 @@ func (s *Scenario) swarm(v config.Value) {
 
 // readLean reads what a scenario of lean nodes has beside them.
 func (s *Scenario) readLean(o config.Object) {
-	for _, key := range []string{"cluster", "host", "queues", "market", "workload", "model", "faults"} {
+	for _, key := range []string{"cluster", "host", "queues", "market", "flow", "workload", "model", "memory", "faults"} {
 		if x := o.Get(key); x.Given() {
 			x.Wrong("is of scenarios with a cluster; one with lean nodes (swarm) says all of that there")
 		}
@@ -135,15 +138,40 @@ func (l *landings) Landed(now quantity.Instant, t swarm.Task, _ int32, _ int8) {
 // Over implements world.Observer.
 func (l *landings) Over(quantity.Instant, swarm.Task, leanworld.Fate) {}
 
-// playLean plays a world of lean nodes to its end, or until ctx ends.
-func (s *Scenario) playLean(ctx context.Context, m *Mechanism, seed uint64, progress func(quantity.Instant, int)) (*Result, error) {
+// playLean plays a world of lean nodes to its end, or until ctx ends; with a clock several times.
+func (s *Scenario) playLean(ctx context.Context, m *Mechanism, seed uint64, data *Traces, clock func() int64, progress func(quantity.Instant, int)) (*Result, error) {
 	o := *s.Swarm
-	o.Kind, o.Seed = *m.Swarm, seed
+	o.Seed = seed
+	if err := s.SwarmLog.into(&o.Flow, data.Dir); err != nil {
+		return nil, unbegun(ctx, err)
+	}
+	if clock == nil {
+		o.Kind = *m.Swarm
+		out, _, err := s.playLeanOnce(ctx, m.Name, o, progress)
+		return out, err
+	}
+	const runs = 3
+	stop := meter.New(clock, s.Swarm.From, s.Swarm.Until)
+	var out *Result
+	var placed int64
+	for i := 0; i < runs && (out == nil || !out.Partial); i++ {
+		var err error
+		o.Kind = stop.Wrap(*m.Swarm)
+		if out, placed, err = s.playLeanOnce(ctx, m.Name, o, progress); err != nil {
+			return nil, err
+		}
+	}
+	out.Metrics.Set(measure.CPUNanosPerTask, float64(stop.Nanos())/float64(placed))
+	return out, nil
+}
+
+// playLeanOnce also says how many tasks were placed within the window.
+func (s *Scenario) playLeanOnce(ctx context.Context, name string, o leanworld.Options, progress func(quantity.Instant, int)) (*Result, int64, error) {
 	seen := &landings{measure.NewFlow(), o.From, o.Until}
 	o.Observer = seen
 	w, err := leanworld.New(o)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for !w.Done() && ctx.Err() == nil {
 		w.Run(w.Now().Add(time.Second / 4))
@@ -151,12 +179,12 @@ func (s *Scenario) playLean(ctx context.Context, m *Mechanism, seed uint64, prog
 	}
 	c := w.Counts()
 	out := &Result{
-		Run:      measure.Run{Scenario: s.Name, Mechanism: m.Name, Seed: seed},
+		Run:      measure.Run{Scenario: s.Name, Mechanism: name, Seed: o.Seed},
 		Finished: c.Placed - c.Fates[leanworld.Lost], Live: w.Waiting(), Partial: !w.Done(), At: w.Now(),
 	}
 	seen.flow.Set(&out.Metrics, &c, o.Kind.Messages)
 	if n := c.Refused[swarm.Elsewhere]; n > 0 {
 		out.Broken = append(out.Broken, fmt.Sprintf("%d times a task was to start that had been started elsewhere", n))
 	}
-	return out, nil
+	return out, c.Starts, nil
 }

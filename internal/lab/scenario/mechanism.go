@@ -9,6 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/edge/config"
@@ -26,6 +27,8 @@ type Mechanism struct {
 	Rigid  backfill.Discipline
 	// Market negotiates; nil for all but jasda.
 	Market *market.Config
+	// Flow has tickets search for places, among zones; nil for all but laminar.
+	Flow *flow.Config
 	// Planner of the whole cluster, or Filler of a host's gaps; nil for sja and jasda.
 	Planner *planner.Kind
 	Filler  *filler.Discipline
@@ -41,6 +44,8 @@ const (
 	SJA = "sja"
 	// JASDA: jobs bid for windows with variants, and a market clears.
 	JASDA = "jasda"
+	// Laminar: each job's ticket searches for a place among zones and nodes. On lean nodes the mechanism of that name plays the same.
+	Laminar = "laminar"
 )
 
 // All stands for every mechanism there is.
@@ -147,6 +152,9 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 			return t.planner(i), nil
 		}
 	}
+	if name == Laminar {
+		return t.laminar(s)
+	}
 	base, wanted, own := strings.Cut(name, ":")
 	if base != SJA && base != JASDA {
 		for i := range t.Swarm {
@@ -186,4 +194,22 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 		m.Market = &s.Settings.Market
 	}
 	return m, nil
+}
+
+// laminar is the mechanism of that name over the real actors. Its policy orders nothing but what people are shown.
+func (t Table) laminar(s *Scenario) (Mechanism, error) {
+	rigid, err := backfill.Named(backfill.Default)
+	if err != nil {
+		return Mechanism{}, err
+	}
+	wanted := s.Settings.Policy
+	if wanted == "" && len(t.Policies) > 0 {
+		wanted = t.Policies[0].Name()
+	}
+	p, err := t.Policy(wanted)
+	if err != nil {
+		return Mechanism{}, fmt.Errorf("mechanism %s: %w", Laminar, err)
+	}
+	terms := market.Config{}.Under(p)
+	return Mechanism{Name: Laminar, Summary: "tickets search for places, zone by zone", Policy: p, Rigid: rigid, Flow: &s.Settings.Flow, Market: &terms}, nil
 }

@@ -38,7 +38,7 @@ type runner struct {
 func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(quantity.Instant, int)) (*Result, error) {
 	s := r.Scenario
 	if s.Swarm != nil {
-		return s.playLean(ctx, m, r.Seeds[seed], progress)
+		return s.playLean(ctx, m, r.Seeds[seed], r.Data, r.Clock, progress)
 	}
 	w, err := r.worlds[seed].see(ctx, s, m, r.Seeds[seed], r.Data)
 	if err != nil {
@@ -74,7 +74,8 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 		play = s.playFiller
 	}
 	var market measure.Negotiation
-	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market})
+	var survival measure.Survival
+	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market, &survival})
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +94,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	if m.Market != nil {
 		market.Set(&out.Metrics, collector.Messages())
+	}
+	if s.Memory != nil {
+		survival.Set(&out.Metrics)
 	}
 	if market.Waits > 0 {
 		out.Metrics.Set(measure.WaitCoverage, 1-float64(market.Sooner+market.Later)/float64(market.Waits))
@@ -130,4 +134,6 @@ type stage struct {
 	progress  func(now quantity.Instant, live int)
 	// market is told what it has done.
 	market *measure.Negotiation
+	// survival is what became of subjobs where memory ran out.
+	survival *measure.Survival
 }

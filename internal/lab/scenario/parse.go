@@ -19,7 +19,9 @@ import (
 
 const (
 	// MaxNodes of a cluster.
-	MaxNodes = 4096
+	MaxNodes = 16_384
+	// MaxGates of a cluster.
+	MaxGates = 64
 	// MaxSlices of all nodes.
 	MaxSlices = 65_536
 	// MaxSpan is the longest virtual time.
@@ -55,7 +57,7 @@ func (r Reader) Parse(name string, data []byte, sets ...config.Set) (*Scenario, 
 }
 
 func (s *Scenario) read(root config.Value) {
-	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "workload", "model", "faults", "window", "seeds", "expect", "swarm")
+	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "flow", "workload", "model", "memory", "faults", "window", "seeds", "expect", "swarm")
 	s.Name = o.Need("scenario", "small").Text("a name such as small", "")
 	if s.Name != "" && !goodName(s.Name) {
 		o.Get("scenario").Wrong("is %q; want words of a-z, 0-9 and -, joined by / if several", s.Name)
@@ -69,10 +71,12 @@ func (s *Scenario) read(root config.Value) {
 	s.Queues = o.Get("queues").Queues()
 	s.settings(o.Get("mechanism"))
 	s.Settings.Market = o.Get("market").Market()
+	s.Settings.Flow = o.Get("flow").Flow()
 	s.window(o.Get("window"))
 	s.model(o.Get("model"))
 	s.host(o.Get("host"))
 	s.work(o.Need("workload", "{jobs: [{at: 0s, name: a, rigid: {walltime: 5m}, memory: 4Gi}]}"))
+	s.memory(o.Get("memory"))
 	s.faults(o.Get("faults"))
 	s.seeds(o.Get("seeds"))
 	s.expect(o.Get("expect"))
@@ -97,10 +101,10 @@ func moment(v config.Value, or quantity.Instant) quantity.Instant {
 }
 
 func (s *Scenario) cluster(v config.Value) {
-	o := v.Object("nodes", "zones", "reservations")
+	o := v.Object("nodes", "zones", "gates", "reservations")
 	slices := 0
 	for _, e := range o.Need("nodes", "[{gpus: \"sim:a100-80gb=2\"}]").List("a list of nodes such as [{name: n, count: 2, gpus: \"sim:a30-24gb=2\"}]", MaxNodes) {
-		n := e.Object("name", "count", "gpus")
+		n := e.Object("name", "count", "gpus", "rack", "block")
 		name := n.Get("name").Label("node")
 		count := int(n.Get("count").Integer(1, MaxNodes, 1))
 		gpus := n.Need("gpus", "\"sim:a100-80gb=2\"")
@@ -114,12 +118,17 @@ func (s *Scenario) cluster(v config.Value) {
 			continue
 		}
 		all, _ := inv.Slices(context.Background()) // of a simulated inventory: it never fails
+		rack, block := n.Get("rack").Label(""), n.Get("block").Label("")
+		for i := range all {
+			all[i].Rack, all[i].Block = rack, block
+		}
 		if slices += count * len(all); slices > MaxSlices || len(s.Nodes)+count > MaxNodes {
 			e.Wrong("makes the cluster larger than %d nodes or %d slices", MaxNodes, MaxSlices)
 			return
 		}
 		s.addNodes(e, name, count, all)
 	}
+	s.Gates = int(o.Get("gates").Integer(1, MaxGates, 1))
 	s.Zones = int(o.Get("zones").Integer(1, MaxNodes, 1))
 	if s.Zones > len(s.Nodes) && len(s.Nodes) > 0 {
 		o.Get("zones").Wrong("are more than the %d nodes that are dealt among them; each needs one", len(s.Nodes))

@@ -29,11 +29,11 @@ func (s *Scenario) faults(v config.Value) {
 }
 
 func (s *Scenario) fault(e config.Value) {
-	o := e.Object("at", "every", "kill", "cut", "skew", "node", "zone", "for", "keep", "drift")
+	o := e.Object("at", "every", "kill", "cut", "skew", "drain", "node", "zone", "gate", "for", "keep", "drift")
 	var f Fault
 	verbs := 0
 	if k := o.Get("kill"); k.Given() {
-		f.Kind = []string{KillNode, KillDaemon, KillZone}[k.Choice(KillNode, KillDaemon, KillZone)]
+		f.Kind = []string{KillNode, KillDaemon, KillZone, KillGate}[k.Choice(KillNode, KillDaemon, KillZone, KillGate)]
 		verbs++
 	}
 	if c := o.Get("cut"); c.Given() {
@@ -45,9 +45,21 @@ func (s *Scenario) fault(e config.Value) {
 		f.Kind, f.Offset = SkewNode, k.Duration(0, time.Hour, 0)
 		verbs++
 	}
-	if verbs != 1 {
-		e.Wrong("does not say what happens; want exactly one of kill: node, kill: daemon, kill: zone, cut: network and skew: 2s")
+	if d := o.Get("drain"); d.Given() {
+		d.Choice(KillZone)
+		f.Kind = DrainZone
+		verbs++
 	}
+	if verbs != 1 {
+		e.Wrong("does not say what happens; want exactly one of kill: node, kill: daemon, kill: zone, kill: gate, cut: network, skew: 2s and drain: zone")
+	}
+	s.when(e, o, &f)
+	s.struck(e, o, &f)
+	s.Faults = append(s.Faults, f)
+}
+
+// when reads when a fault comes, for how long, and how.
+func (s *Scenario) when(e config.Value, o config.Object, f *Fault) {
 	switch at, every := o.Get("at"), o.Get("every"); {
 	case at.Given() == every.Given():
 		e.Wrong("does not say when; want exactly one of at: 1h (once) and every: 6h (on average, at random)")
@@ -71,18 +83,25 @@ func (s *Scenario) fault(e config.Value) {
 			d.Wrong("only a clock drifts: give skew too, or leave it out")
 		}
 	}
-	s.struck(e, o, &f)
-	s.Faults = append(s.Faults, f)
+	if f.Kind == DrainZone {
+		for _, k := range []string{"every", "for"} {
+			if v := o.Get(k); v.Given() {
+				v.Wrong("a zone is drained once and for good; leave it out")
+			}
+		}
+	}
 }
 
 // struck reads whom a fault strikes.
 func (s *Scenario) struck(e config.Value, o config.Object, f *Fault) {
-	if z := o.Get("zone"); f.Kind == KillZone || z.Given() {
-		s.struckZone(e, z, f)
-		if n := o.Get("node"); n.Given() {
-			n.Wrong("a zone is killed; leave the node out")
+	for _, kind := range []string{KillZone, KillGate} {
+		if v := o.Get(kind); f.Kind == kind || v.Given() || f.Kind == DrainZone && kind == KillZone {
+			s.struckAmong(e, v, f, kind)
+			if n := o.Get("node"); n.Given() {
+				n.Wrong("a %s is meant; leave the node out", kind)
+			}
+			return
 		}
-		return
 	}
 	switch n := o.Get("node"); {
 	case !n.Given() && f.Every == 0 && f.Kind != KillDaemon && f.Kind != "":
@@ -102,23 +121,36 @@ func (s *Scenario) struck(e config.Value, o config.Object, f *Fault) {
 	}
 }
 
-// struckZone reads which zone a fault strikes.
-func (s *Scenario) struckZone(e, z config.Value, f *Fault) {
-	switch {
-	case f.Kind != KillZone:
-		z.Wrong("only kill: zone strikes a zone; leave it out")
-	case !z.Given() && f.Every == 0:
-		e.Wrong("does not say which zone; give zone: NAME, such as %s", s.zoneName(0))
-	case z.Given() && f.Every > 0:
-		z.Wrong("random faults strike every zone; leave it out")
-	case z.Given():
-		var names []string
-		for i := range s.Zones {
-			names = append(names, string(s.zoneName(i)))
+// struckAmong reads which zone or gate a fault strikes.
+func (s *Scenario) struckAmong(e, v config.Value, f *Fault, kind string) {
+	var names []string
+	for i := range s.Zones {
+		names = append(names, string(s.zoneName(i)))
+	}
+	if kind == KillGate {
+		names = nil
+		for _, id := range s.gateNames() {
+			names = append(names, string(id))
 		}
-		name := z.Label("")
-		if f.Zone = job.ZoneID(name); name != "" && !slices.Contains(names, name) {
-			z.Wrong("there is no zone %q; %s", name, config.Suggest(name, names[:min(20, len(names))]))
+	}
+	switch {
+	case f.Kind != kind && (f.Kind != DrainZone || kind != KillZone):
+		v.Wrong("only kill: %s strikes a %s; leave it out", kind, kind)
+	case v.Given() && f.Every > 0:
+		v.Wrong("random faults strike every %s; leave it out", kind)
+	case kind == KillGate && len(names) == 0: // there is one, without a name
+		if v.Given() {
+			v.Wrong("there is one gate, which has no name; leave it out")
+		}
+	case !v.Given() && f.Every == 0:
+		e.Wrong("does not say which %s; give %s: NAME, such as %s", kind, kind, names[0])
+	case v.Given():
+		name := v.Label("")
+		if name != "" && !slices.Contains(names, name) {
+			v.Wrong("there is no %s %q; %s", kind, name, config.Suggest(name, names[:min(20, len(names))]))
+		}
+		if f.Zone = job.ZoneID(name); kind == KillGate {
+			f.Zone, f.Gate = "", job.GateID(name)
 		}
 	}
 }

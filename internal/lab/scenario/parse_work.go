@@ -59,10 +59,10 @@ func (s *Scenario) jobLine(e config.Value, names map[string]bool) {
 		o.Get("rigid").Wrong("a simulated rigid job ends at its walltime; leave onOverrun out")
 	}
 	j := workload.Job{
-		Queue: spec.Queue, Priority: spec.Priority, Kind: spec.Kind, Slices: max(1, spec.Slices),
+		Queue: spec.Queue, Priority: spec.Priority, Kind: spec.Kind, Slices: max(1, spec.Slices), Topology: spec.Topology,
 		Units: spec.Total, Grid: spec.Grid, Parallelism: max(1, spec.Parallelism),
 		Declared: spec.Walltime, Restore: spec.Restore, Checkpoint: spec.Checkpoint, Startup: spec.Startup, Speeds: spec.Speeds,
-		Profile: spec.Profile, Theta: spec.Theta, Template: spec.Template,
+		Profile: spec.Profile, Theta: spec.Theta, Template: spec.Template, Patience: spec.Patience,
 	}
 	if spec.Kind != job.Rigid {
 		j.Declared = time.Duration(quantity.MulDiv(spec.Total, int64(spec.PerUnit), 1))

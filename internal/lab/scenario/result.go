@@ -41,7 +41,7 @@ type Fate struct {
 // metricNames lists what a comparison may name.
 func (s *Scenario) metricNames() []string {
 	var out []string
-	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable()) {
+	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable(), measure.SurvivalTable()) {
 		out = append(out, m.Name)
 	}
 	for _, group := range s.groups() {

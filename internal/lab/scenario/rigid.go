@@ -25,6 +25,9 @@ func (s *Scenario) playable(m *Mechanism) error {
 			return fmt.Errorf("mechanism %s: planners know no limits of queues, and queue %s has some; run sja alone, or leave out cap and maxJobs", m.Name, q.Name)
 		}
 	}
+	if s.Memory != nil {
+		return fmt.Errorf("mechanism %s: it knows nothing of its hosts' memory, which scenario %s has run out; run sja, jasda or laminar", m.Name, s.Name)
+	}
 	if s.Host != nil {
 		return s.fillable(m)
 	}

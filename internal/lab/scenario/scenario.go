@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
@@ -20,21 +21,27 @@ type Scenario struct {
 	Name, Doc string
 	Nodes     []Node
 	// Zones is how many zones the daemon's own mechanisms have; node i offers to zone i mod Zones. At least 1.
-	Zones        int
+	Zones int
+	// Gates is how many gates they have; jobs are spread over them by name. At least 1.
+	Gates        int
 	Reservations []Reservation
 	// Host owns the slices; nil where they are the mechanisms' own.
 	Host *Host
 	// Swarm is a world of lean nodes under short tasks, in place of nodes and workload; nil elsewhere. Its mechanism and seed are put in
 	// for each run.
-	Swarm    *leanworld.Options
+	Swarm *leanworld.Options
+	// SwarmLog is the log whose requests are its tasks; nil where they are drawn.
+	SwarmLog *SwarmLog
 	Queues   []protocol.Queue
 	Settings Settings
 	Workload Workload
 	Model    Model
-	Faults   []Fault
-	Window   Window
-	Seeds    []uint64
-	Expect   []Expectation
+	// Memory of the hosts; nil where it is not modelled.
+	Memory *HostMemory
+	Faults []Fault
+	Window Window
+	Seeds  []uint64
+	Expect []Expectation
 
 	same    []job.SpeedOn  // shared by explicit rigid jobs
 	formats []trace.Format // of files of arrivals
@@ -80,6 +87,8 @@ type Settings struct {
 	Restore, Checkpoint time.Duration
 	// Market is how jasda negotiates.
 	Market market.Config
+	// Flow is how tickets of laminar search.
+	Flow flow.Config
 }
 
 // Workload is the work offered: explicit jobs, and streams of generated ones.
@@ -95,7 +104,7 @@ func (w *Workload) NeedsData() bool { return measured(w.Streams) }
 
 // NeedsData says whether any of the work, the host's included, is composed of published traces.
 func (s *Scenario) NeedsData() bool {
-	return s.Workload.NeedsData() || s.Host != nil && measured(s.Host.Streams)
+	return s.Workload.NeedsData() || s.SwarmLog != nil || s.Host != nil && measured(s.Host.Streams)
 }
 
 func measured(streams []Stream) bool {
@@ -129,20 +138,25 @@ const (
 	KillNode = "node"
 	// KillZone takes a zone away. What runs goes on.
 	KillZone = "zone"
-	// KillDaemon takes gate, zones and one node away, the parts of one process. What runs goes on.
+	// KillGate takes a gate away.
+	KillGate = "gate"
+	// KillDaemon takes gates, zones and one node away, the parts of one process. What runs goes on.
 	KillDaemon = "daemon"
 	// CutNode loses all that a node says and is told: a partition.
 	CutNode = "network"
 	// SkewNode sets a node's clock off.
 	SkewNode = "clock"
+	// DrainZone has a zone give its jobs to the others, for good. It is no fault, but a person's word.
+	DrainZone = "drain"
 )
 
 // Fault is one planned fault, or a process of random ones.
 type Fault struct {
-	// Kind is one of the fault kinds; Node, or Zone, whom it strikes. Random ones strike every node (or zone), each at its own times.
+	// Kind is one of the fault kinds; Node, or Zone, or Gate, whom it strikes. Random ones strike every node (or zone, or gate), each at its own times.
 	Kind string
 	Node job.NodeID
 	Zone job.ZoneID
+	Gate job.GateID
 	// At is when, for a planned one; Every the mean time between random ones (exponential), 0 for planned ones.
 	At    quantity.Instant
 	Every time.Duration

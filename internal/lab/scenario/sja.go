@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,15 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
+	"sluice.dev/sluice/internal/core/node/floor"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
+	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/lab/sim"
 	"sluice.dev/sluice/internal/lab/workload"
@@ -32,18 +37,21 @@ func (s *Scenario) zoneOf(node int) job.ZoneID { return s.zoneName(node % max(1,
 // playProtocol plays the scenario through the gate, the zones and the nodes of the live program. It returns how far it came
 // and whether all jobs were over then.
 func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error) {
-	actors := actorsOf{s, on.mechanism}
-	g, err1 := gate.New(actors.gate())
+	actors, err0 := s.actorsOf(on.mechanism, on.seed)
+	if err0 != nil {
+		return 0, false, err0
+	}
+	gates, err1 := actors.gates()
 	zones, err2 := actors.zones()
 	if err := errors.Join(err1, err2); err != nil {
 		return 0, false, err
 	}
-	negotiates := on.mechanism.Market != nil
+	negotiates := on.mechanism.Market != nil && actors.search == nil
 	specs := workload.Specs{
 		Agents: negotiates, Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin, Grace: s.Settings.Grace,
 	}
 	o := sim.Options{
-		Start: quantity.Instant(epoch - time.Second), Gate: g,
+		Start: quantity.Instant(epoch - time.Second), Gates: gates,
 		Source: later{on.from}, Spec: func(j *workload.Job) (*job.Spec, error) {
 			name, written := on.from.named[j.Number]
 			if !written {
@@ -51,7 +59,7 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 			}
 			return specs.Spec(j, job.ID(name))
 		},
-		Seed: on.seed, Network: s.Model.Network.links(), Faults: s.faultsOf(), Rebuild: actors.rebuild,
+		Seed: on.seed, Network: s.Model.Network.links(), Faults: s.faultsOf(), Memory: s.hosts(), Rebuild: actors.rebuild,
 		Observer: &earlier{to: on.to},
 		Progress: func(now quantity.Instant, live int) { on.progress(now.Add(-epoch), live) },
 	}
@@ -78,6 +86,7 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	over, err := world.RunOut(ctx, s.Window.Limit.Add(epoch))
 	at := world.Now().Add(-epoch)
 	*on.market = world.Negotiation()
+	*on.survival = world.Survival()
 	for _, z := range zones {
 		e := z.Ends()
 		on.market.Kept, on.market.CutShort = on.market.Kept+e.Kept.N, on.market.CutShort+e.Kept.Cut
@@ -96,7 +105,7 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 	set := func(q protocol.Queue) {
 		known[q.Name] = true
 		world.At(0, protocol.Message{
-			Kind: protocol.SetQueue, From: person, To: protocol.Address{Role: protocol.Gate}, Request: "queue " + q.Name, Queue: &q,
+			Kind: protocol.SetQueue, From: person, To: s.gateNames().First(), Body: &protocol.QueueSetting{Request: "queue " + q.Name, Queue: &q},
 		})
 	}
 	for _, q := range s.Queues {
@@ -107,6 +116,13 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 			set(protocol.Queue{Name: name, Weight: 1})
 		}
 	}
+	for i := range s.Faults {
+		if f := &s.Faults[i]; f.Kind == DrainZone {
+			world.At(f.At.Add(epoch), protocol.Message{
+				Kind: protocol.DrainZone, From: person, To: s.gateNames().First(), Body: &protocol.Draining{Request: fmt.Sprint("drain ", i), Zone: f.Zone},
+			})
+		}
+	}
 	for i := range s.Reservations {
 		r := s.Reservations[i].Reservation
 		r.Start, r.Source = r.Start.Add(epoch), "scenario"
@@ -115,7 +131,7 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 		}
 		world.At(s.Reservations[i].At.Add(epoch), protocol.Message{
 			Kind: protocol.Reserve, From: person, To: protocol.Address{Role: protocol.Node, ID: string(s.Reservations[i].Node)},
-			Request: fmt.Sprint("reservation ", i), Reservation: &r,
+			Body: &protocol.Booking{Request: fmt.Sprint("reservation ", i), Reservation: &r},
 		})
 	}
 }
@@ -124,12 +140,65 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 type actorsOf struct {
 	s *Scenario
 	m *Mechanism
+	// search of tickets; nil where windows are offered.
+	search *search.Config
 }
+
+// actorsOf are the actors under a mechanism.
+func (s *Scenario) actorsOf(m *Mechanism, seed uint64) (actorsOf, error) {
+	a := actorsOf{s: s, m: m}
+	if m.Flow == nil {
+		return a, nil
+	}
+	c := search.Config{Flow: *m.Flow}
+	c.Flow.Seed = seed
+	c.Flow.GrantTTL = cmp.Or(c.Flow.GrantTTL, a.grantTTL())
+	for i := range a.gate("").Zones {
+		z := &a.gate("").Zones[i]
+		c.Zones = append(c.Zones, search.Zone{ID: z.ID, Nodes: z.Nodes})
+	}
+	c.Gates = a.s.gateNames()
+	var levels []quantity.Amount
+	for i := range s.Nodes {
+		for k := range s.Nodes[i].Slices {
+			levels = append(levels, s.Nodes[i].Slices[k].Capacity[trp.Memory])
+		}
+	}
+	c.Flow.Classes = flow.Levels(levels)
+	checked, err := c.Checked()
+	a.search = checked
+	return a, err
+}
+
+// grantTTL is how long a node holds what it has granted.
+func (a actorsOf) grantTTL() time.Duration { return 200*time.Millisecond + a.s.Model.Network.slack() }
 
 // retain is how long the gate keeps a finished job: not at all, for memory is to grow with live jobs alone.
 const retain = time.Second
 
-func (a actorsOf) gate() gate.Config {
+// gateNames are the names of the gates; none where there is one.
+func (s *Scenario) gateNames() (names protocol.Gates) {
+	for i := 0; s.Gates > 1 && i < s.Gates; i++ {
+		names = append(names, job.GateID(fmt.Sprint("gate-", i+1)))
+	}
+	return names
+}
+
+// gates makes all of them.
+func (a actorsOf) gates() (list []actor.GateAt, err error) {
+	names := a.s.gateNames()
+	if len(names) == 0 {
+		names = protocol.Gates{""}
+	}
+	for _, id := range names {
+		g, wrong := gate.New(a.gate(id))
+		err = errors.Join(err, wrong)
+		list = append(list, actor.GateAt{ID: id, Gate: g})
+	}
+	return list, err
+}
+
+func (a actorsOf) gate(id job.GateID) gate.Config {
 	zones := make([]gate.Zone, max(1, a.s.Zones))
 	for i := range zones {
 		zones[i].ID = a.s.zoneName(i)
@@ -138,7 +207,7 @@ func (a actorsOf) gate() gate.Config {
 		z := &zones[i%len(zones)]
 		z.Nodes = append(z.Nodes, a.s.Nodes[i].ID)
 	}
-	return gate.Config{Zones: zones, Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil}
+	return gate.Config{ID: id, Gates: a.s.gateNames(), Zones: zones, Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil && a.search == nil, Search: a.search}
 }
 
 // zones makes all of them.
@@ -154,6 +223,7 @@ func (a actorsOf) zone(id job.ZoneID) zone.Config {
 	c := zone.Config{
 		ID: id, Policy: a.m.Policy, Rigid: a.m.Rigid, Starvation: a.s.Settings.Starvation, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow, Ends: a.s.Settings.Ends,
 		AskTTL: time.Second + a.s.Model.Network.slack(), Retry: time.Second + a.s.Model.Network.slack(),
+		Search: a.search, Gates: a.s.gateNames(),
 	}
 	if a.m.Market != nil {
 		m := *a.m.Market
@@ -167,7 +237,13 @@ func (a actorsOf) node(id job.NodeID) node.Config {
 	number := slices.IndexFunc(a.s.Nodes, func(n Node) bool { return n.ID == id })
 	c := node.Config{
 		ID: id, Number: number, Zone: a.s.zoneOf(number), Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
-		GrantTTL: 200*time.Millisecond + a.s.Model.Network.slack(),
+		GrantTTL: a.grantTTL(), Search: a.search, Gates: a.s.gateNames(),
+	}
+	if a.search != nil && a.m.Market != nil {
+		c.Market = &floor.Config{Policy: a.m.Policy, Market: a.m.Market}
+	}
+	if a.s.Memory != nil {
+		c.Airlock = a.s.Memory.Airlock
 	}
 	if a.s.Host != nil {
 		c.CutGrace = atOnce
@@ -182,7 +258,7 @@ func (a actorsOf) node(id job.NodeID) node.Config {
 func (a actorsOf) rebuild(at protocol.Address) protocol.Actor {
 	switch at.Role {
 	case protocol.Gate:
-		g, _ := gate.New(a.gate()) // it was good at the start
+		g, _ := gate.New(a.gate(job.GateID(at.ID))) // it was good at the start
 		return g
 	case protocol.Zone:
 		z, _ := zone.New(a.zone(job.ZoneID(at.ID)))
@@ -205,7 +281,10 @@ func (n Network) links() sim.Network {
 // faultsOf turns the scenario's faults into those of the driver.
 func (s *Scenario) faultsOf() (out sim.Faults) {
 	for _, f := range s.Faults {
-		x := sim.Fault{At: f.At.Add(epoch), For: f.For, Node: f.Node, Zone: f.Zone, Offset: f.Offset, Drift: f.Drift, Keep: f.Keep}
+		if f.Kind == DrainZone {
+			continue
+		}
+		x := sim.Fault{At: f.At.Add(epoch), For: f.For, Node: f.Node, Zone: f.Zone, Gate: f.Gate, Offset: f.Offset, Drift: f.Drift, Keep: f.Keep}
 		switch f.Kind {
 		case KillNode:
 			x.Kind = sim.NodeCrash
@@ -213,6 +292,8 @@ func (s *Scenario) faultsOf() (out sim.Faults) {
 			x.Kind = sim.DaemonCrash
 		case KillZone:
 			x.Kind = sim.ZoneCrash
+		case KillGate:
+			x.Kind = sim.GateCrash
 		case CutNode:
 			x.Kind = sim.Partition
 		default:

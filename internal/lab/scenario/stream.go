@@ -122,7 +122,7 @@ func queueName(s string) string {
 		}
 		return '-'
 	}, strings.ToLower(s))
-	return fmt.Sprintf("%s-%08x", strings.Trim("q"+near[:min(len(near), 50)], "-"), uint32(digest.New().Text(s).Sum()))
+	return fmt.Sprintf("%s-%08x", strings.Trim("q"+near[:min(len(near), 50)], "-"), uint32(digest.Key(s)))
 }
 
 // composeClasses are the classes of the cluster with how much of a GPU each is.

@@ -17,7 +17,7 @@ cluster:
   nodes:
     - {name: n, count: 4, gpus: "sim:a100-40gb=1,layout=3g.20gb+2g.10gb+2x1g.5gb"}
 queues: [{name: capped, cap: 4}]
-mechanism: {use: [sja, jasda], tauMin: 20s}
+mechanism: {use: [sja, jasda, laminar], tauMin: 20s}
 workload:
   jobs:
     - {at: 10s, name: a, count: 20, every: 40s, queue: capped, items: {total: 200, perItem: 3s, parallelism: 3}, memory: 3Gi}
@@ -36,7 +36,7 @@ seeds: 1-2
 expect: [invariants hold, finished == 50]
 `
 
-// TestSeveralZonesDrain: whatever is lost, doubled or crashes, every job ends, under both mechanisms.
+// TestSeveralZonesDrain: whatever is lost, doubled or crashes, every job ends, under each mechanism.
 func TestSeveralZonesDrain(t *testing.T) {
 	s, err := scenario.Parse("zoned.yml", []byte(zoned))
 	if err != nil {

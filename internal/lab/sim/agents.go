@@ -67,7 +67,7 @@ func (a *agents) learn(f *protocol.Fact) {
 		}
 	case protocol.Ended:
 		if x := a.of[f.Job]; x != nil {
-			a.say(x, 0, &protocol.Message{Kind: protocol.Attend})
+			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Body: &protocol.Attendance{}})
 			delete(a.of, f.Job)
 		}
 	}
@@ -81,7 +81,7 @@ func (a *agents) attend(x *attendant) {
 }
 
 func (a *agents) present(x *attendant) {
-	m := protocol.Message{Kind: protocol.Attend, Flag: true}
+	m := protocol.Message{Kind: protocol.Attend, Body: &protocol.Attendance{Present: true}}
 	a.say(x, 0, &m)
 	if a.sim.network.ZoneBidder.Loss > 0 {
 		a.sim.events.Put(a.sim.now.Add(attendAgain), event{kind: attends, index: a.sim.mail.post(&m)})
@@ -142,8 +142,8 @@ func (a *agents) hear(m *protocol.Message) {
 	}
 	if m.Session != x.session {
 		if m.Kind == protocol.Announce {
-			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Session: m.Session})
-			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Flag: true})
+			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Session: m.Session, Body: &protocol.Attendance{}})
+			a.say(x, 0, &protocol.Message{Kind: protocol.Attend, Body: &protocol.Attendance{Present: true}})
 		}
 		return
 	}

@@ -24,7 +24,7 @@ func (e *echo) Hear(_ quantity.Instant, m *protocol.Message) ([]protocol.Message
 	if m.Kind != protocol.Announce {
 		return nil, 0
 	}
-	return []protocol.Message{{Kind: protocol.Answer, Round: m.Call.Round}, {Kind: protocol.Answer, Round: m.Call.Round, Session: 99, Job: "x"}}, e.think
+	return []protocol.Message{{Kind: protocol.Answer, Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}}, {Kind: protocol.Answer, Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}, Session: 99, Job: "x"}}, e.think
 }
 
 // market takes homes of external jobs, announces to whoever attends, and ends a job with its first answer.
@@ -37,19 +37,20 @@ type market struct {
 
 func (z *market) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	if in.From.Role == protocol.Bidder {
-		z.lines = append(z.lines, fmt.Sprintf("%v %s %s/%s %d %t", now.Sub(z.first), []string{"attends", "announce", "answers"}[in.Kind-protocol.Attend], in.From.ID, in.Job, in.Session, in.Flag))
+		here, _ := in.Body.(*protocol.Attendance)
+		z.lines = append(z.lines, fmt.Sprintf("%v %s %s/%s %d %t", now.Sub(z.first), []string{"attends", "announce", "answers"}[in.Kind-protocol.Attend], in.From.ID, in.Job, in.Session, here != nil && here.Present))
 	}
 	switch {
 	case in.Kind == protocol.Submit:
-		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Spec: in.Spec})
-	case in.Kind == protocol.Attend && in.Flag:
+		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Spec: in.Body.(*protocol.Submission).Spec})
+	case in.Kind == protocol.Attend && in.Body.(*protocol.Attendance).Present:
 		if z.old != 0 {
 			in.Session, z.old = z.old, 0
 		}
 		out.Effects = append(out.Effects, protocol.Message{
-			Kind: protocol.Announce, To: in.From, Job: in.Job, Session: in.Session, Call: &protocol.Call{Round: 7},
+			Kind: protocol.Announce, To: in.From, Job: in.Job, Session: in.Session, Body: &protocol.Call{Round: 7},
 		}, protocol.Message{
-			Kind: protocol.Told, To: in.From, Job: in.Job, Session: in.Session + 1, // of a session that is not there
+			Kind: protocol.Told, To: in.From, Job: in.Job, Session: in.Session + 1, Body: &protocol.News{}, // of a session that is not there
 		})
 	case in.Kind == protocol.Answer:
 		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.Ended, Job: in.Job})
@@ -65,7 +66,7 @@ func talk(t *testing.T, agent Agent, o Options, specs ...*job.Spec) *market {
 
 func talkTo(t *testing.T, z *market, agent Agent, o Options, specs ...*job.Spec) *market {
 	t.Helper()
-	o.Gate, o.Zones, o.Nodes = &script{}, []actor.ZoneAt{{ID: "z", Zone: z}}, []Node{{ID: "n", Actor: &script{}}}
+	o.Gates, o.Zones, o.Nodes = actor.OneGate(&script{}), []actor.ZoneAt{{ID: "z", Zone: z}}, []Node{{ID: "n", Actor: &script{}}}
 	o.Agent = func(j *workload.Job, s *job.Spec) Agent {
 		if j != nil || !s.External {
 			t.Errorf("an agent is asked for of %v, %+v", j, s)
@@ -77,7 +78,7 @@ func talkTo(t *testing.T, z *market, agent Agent, o Options, specs ...*job.Spec)
 		t.Fatal(err)
 	}
 	for _, spec := range specs {
-		s.At(5*sec, protocol.Message{Kind: protocol.Submit, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: spec.Name, Spec: spec})
+		s.At(5*sec, protocol.Message{Kind: protocol.Submit, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: spec.Name, Body: &protocol.Submission{Spec: spec}})
 	}
 	if err := s.Run(t.Context(), 100*sec); err != nil {
 		t.Fatal(err)
@@ -135,7 +136,7 @@ func TestAgentsComeBack(t *testing.T) {
 	z := &market{first: 5 * sec}
 	silent := &echo{}
 	o := Options{
-		Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: z}}, Nodes: []Node{{ID: "n", Actor: &script{}}},
+		Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: z}}, Nodes: []Node{{ID: "n", Actor: &script{}}},
 		Agent:  func(*workload.Job, *job.Spec) Agent { return mute{silent} },
 		Faults: Faults{Schedule: []Fault{{Kind: DaemonCrash, At: 10 * sec, For: 3 * time.Second}}},
 	}
@@ -151,7 +152,7 @@ func TestAgentsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []job.ID{"b", "a"} {
-		s.At(5*sec, protocol.Message{Kind: protocol.Submit, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id, Spec: &job.Spec{Name: id, External: true}})
+		s.At(5*sec, protocol.Message{Kind: protocol.Submit, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id, Body: &protocol.Submission{Spec: &job.Spec{Name: id, External: true}}})
 	}
 	if err := s.Run(t.Context(), 100*sec); err != nil {
 		t.Fatal(err)

@@ -83,17 +83,17 @@ func (s *Sim) submit() error {
 	}
 	name := string(a.spec.Name) // stands for its content too: names are unique
 	s.arrive(s.mail.post(&protocol.Message{
-		Kind: protocol.Submit, From: submitter(), To: s.parties[0].Address, Request: name, Job: a.spec.Name, Spec: a.spec, Digest: name,
+		Kind: protocol.Submit, From: submitter(), To: s.gates.Of(a.spec.Name), Body: &protocol.Submission{Request: name, Spec: a.spec, Digest: name}, Job: a.spec.Name,
 	}))
 	return s.pull()
 }
 
 // answered hears the gate's answer to a submission: a job that is refused can never run.
 func (s *Sim) answered(m *protocol.Message) {
-	if m.To != submitter() || m.Err == nil {
+	if m.To != submitter() || m.Body.(*protocol.Receipt).Err == nil {
 		return
 	}
-	if i, ok := s.slots[job.ID(m.Request)]; ok {
+	if i, ok := s.slots[job.ID(m.Body.(*protocol.Receipt).Request)]; ok {
 		s.close(i, job.Impossible)
 	}
 }

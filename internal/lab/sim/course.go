@@ -33,16 +33,16 @@ type Model func(start *protocol.Message) Behaviour
 
 // Planned is a machine on which everything goes exactly as planned.
 func Planned(m *protocol.Message) Behaviour {
-	b := Behaviour{PerUnit: m.Plan.Run}
-	if n := m.Range.Len(); n > 1 {
-		b.PerUnit = m.Plan.Run / time.Duration(n)
+	b := Behaviour{PerUnit: m.Body.(*protocol.Work).Plan.Run}
+	if n := m.Body.(*protocol.Work).Range.Len(); n > 1 {
+		b.PerUnit = m.Body.(*protocol.Work).Plan.Run / time.Duration(n)
 	}
-	if m.Spec != nil {
-		if m.Range.To < m.Spec.Total {
-			b.Checkpoint = m.Spec.Checkpoint // the piece that finishes the job leaves none
+	if m.Body.(*protocol.Work).Spec != nil {
+		if m.Body.(*protocol.Work).Range.To < m.Body.(*protocol.Work).Spec.Total {
+			b.Checkpoint = m.Body.(*protocol.Work).Spec.Checkpoint // the piece that finishes the job leaves none
 		}
-		if !m.Plan.Resume.Zero() {
-			b.Restore = m.Spec.Restore
+		if !m.Body.(*protocol.Work).Plan.Resume.Zero() {
+			b.Restore = m.Body.(*protocol.Work).Spec.Restore
 		}
 	}
 	return b
@@ -68,6 +68,8 @@ type run struct {
 	how   job.Outcome
 	yield int64
 
+	footprint
+
 	result *job.Result
 	killed *job.Result // it was killed and is not gone yet
 
@@ -75,10 +77,10 @@ type run struct {
 }
 
 func (r *run) grace() time.Duration {
-	if r.start.Spec == nil {
+	if r.work().Spec == nil {
 		return 0
 	}
-	return r.start.Spec.Launch.Grace
+	return r.work().Spec.Launch.Grace
 }
 
 // reaches is when the units up to one are complete.
@@ -91,12 +93,12 @@ func (r *run) saving(unit int64) time.Duration {
 	if r.Saves == 0 || unit <= r.rng.From {
 		return 0
 	}
-	return time.Duration((unit-r.rng.From-1)/r.Saves) * r.start.Spec.Checkpoint
+	return time.Duration((unit-r.rng.From-1)/r.Saves) * r.work().Spec.Checkpoint
 }
 
 // cycle is the work between two checkpoints on the way, with one of them.
 func (r *run) cycle() time.Duration {
-	return time.Duration(quantity.MulDiv(r.Saves, int64(r.PerUnit), 1)) + r.start.Spec.Checkpoint
+	return time.Duration(quantity.MulDiv(r.Saves, int64(r.PerUnit), 1)) + r.work().Spec.Checkpoint
 }
 
 // saved is the unit up to which such checkpoints are complete at t.
@@ -125,15 +127,15 @@ func (r *run) complete(t quantity.Instant) int64 {
 
 // onGrid is the last cut point of the piece at or before a unit.
 func (r *run) onGrid(unit int64) int64 {
-	if unit < r.rng.To && r.start.Spec != nil && r.start.Spec.Grid > 1 {
-		unit -= unit % r.start.Spec.Grid
+	if unit < r.rng.To && r.work().Spec != nil && r.work().Spec.Grid > 1 {
+		unit -= unit % r.work().Spec.Grid
 	}
 	return max(r.rng.From, min(unit, r.rng.To))
 }
 
 // last is what the checkpoint after the last unit takes.
 func (r *run) last() time.Duration {
-	switch spec := r.start.Spec; {
+	switch spec := r.work().Spec; {
 	case !r.Yields || spec == nil:
 		return r.Checkpoint
 	case r.rng.To == spec.Total:
@@ -147,10 +149,10 @@ func (r *run) last() time.Duration {
 func (r *run) plan(now quantity.Instant) quantity.Instant {
 	at, kill := r.reaches(r.rng.To).Add(r.last()), r.clock.when(r.end)
 	r.how = job.Done
-	spec := r.start.Spec
+	spec := r.work().Spec
 	rigid := spec != nil && spec.Kind == job.Rigid
 	if r.Yields && rigid && kill != quantity.Never {
-		kill = min(kill, max(kill.Add(-r.grace()), r.begin.Add(r.start.Plan.Wall)))
+		kill = min(kill, max(kill.Add(-r.grace()), r.begin.Add(r.work().Plan.Wall)))
 	}
 	if kill < at {
 		at, r.how = kill, job.DeadlineKilled
@@ -181,7 +183,7 @@ func (r *run) plan(now quantity.Instant) quantity.Instant {
 // its checkpoint; if the end has come too close for that, at once, with what is complete now; and if nothing will be
 // complete, when it is told. It may be killed first.
 func (r *run) yields(now, kill quantity.Instant) quantity.Instant {
-	checkpoint := r.start.Spec.Checkpoint
+	checkpoint := r.work().Spec.Checkpoint
 	unit := r.onGrid(r.complete(kill.Add(-checkpoint)))
 	at := r.reaches(unit)
 	if at < now {
@@ -204,7 +206,7 @@ func (r *run) yields(now, kill quantity.Instant) quantity.Instant {
 // one that yields, whole units of items on the grid, of a chain what checkpoints on its way have saved, nothing of a rigid job.
 func (r *run) outcome(how job.Outcome, at quantity.Instant) *job.Result {
 	res := &job.Result{Outcome: how, Progress: r.rng.To, Start: r.shown, End: r.clock.shows(at), Peak: r.Peak}
-	spec := r.start.Spec
+	spec := r.work().Spec
 	chain := spec != nil && spec.Kind == job.Steps
 	switch how {
 	case job.Done:
@@ -229,7 +231,7 @@ func (r *run) outcome(how job.Outcome, at quantity.Instant) *job.Result {
 
 // kept is the unit up to which work counts if the run is killed.
 func (r *run) kept(at quantity.Instant) int64 {
-	switch spec := r.start.Spec; {
+	switch spec := r.work().Spec; {
 	case spec == nil || spec.Kind == job.Rigid:
 		return r.rng.From
 	case spec.Kind == job.Steps:

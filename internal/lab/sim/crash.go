@@ -58,7 +58,9 @@ func (f *faults) begin(s *Sim) {
 		from, to := s.node, len(s.parties)
 		switch o.Random[i].Kind {
 		case ZoneCrash:
-			from, to = 1, s.node
+			from, to = len(s.gates), s.node
+		case GateCrash:
+			from, to = 0, len(s.gates)
 		case DaemonCrash:
 			to = from + 1
 		default: // on every node
@@ -86,8 +88,12 @@ func (f *faults) begin(s *Sim) {
 // struckBy is the party that a scheduled fault happens to.
 func (s *Sim) struckBy(x *Fault) int {
 	at := protocol.Address{Role: protocol.Node, ID: string(x.Node)}
-	if x.Kind == ZoneCrash {
+	switch x.Kind {
+	case ZoneCrash:
 		at = protocol.Address{Role: protocol.Zone, ID: string(x.Zone)}
+	case GateCrash:
+		at = protocol.Address{Role: protocol.Gate, ID: string(x.Gate)}
+	default:
 	}
 	if p, known := s.index[at]; known {
 		return p
@@ -95,7 +101,7 @@ func (s *Sim) struckBy(x *Fault) int {
 	return s.node // a DaemonCrash that names no node
 }
 
-func (s *Sim) isZone(p int) bool { return p >= 1 && p < s.node }
+func (s *Sim) isZone(p int) bool { return p >= len(s.gates) && p < s.node }
 
 // next draws when a random fault comes again, and for how long.
 func (f *faults) next(s *Sim, i int32) {
@@ -115,7 +121,7 @@ func (s *Sim) strike(i int32) {
 	case NodeCrash:
 		s.machine.shake(x.party, x.Keep)
 		s.takeDown(x.party, x.For)
-	case ZoneCrash:
+	case ZoneCrash, GateCrash:
 		s.takeDown(x.party, x.For)
 	case DaemonCrash:
 		for p := range s.node {
@@ -142,7 +148,7 @@ func (s *Sim) pass(i int32) {
 	x := &s.faults.list[i]
 	p := &s.parties[x.party]
 	switch x.Kind {
-	case NodeCrash, ZoneCrash:
+	case NodeCrash, ZoneCrash, GateCrash:
 		s.boot(x.party)
 	case DaemonCrash:
 		for p := range s.node {

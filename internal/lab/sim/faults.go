@@ -17,7 +17,7 @@ type FaultKind uint8
 const (
 	// NodeCrash takes a node away for a time. What ran there is lost, unless Keep.
 	NodeCrash FaultKind = iota + 1
-	// DaemonCrash takes the gate, all zones and one node away for a time: one process. What runs goes on.
+	// DaemonCrash takes all gates, all zones and one node away for a time: one process. What runs goes on.
 	DaemonCrash
 	// Partition cuts a node off: what it says and what is said to it is lost. PartitionIn and PartitionOut cut one way.
 	Partition
@@ -28,9 +28,11 @@ const (
 	ClockSet
 	// ZoneCrash takes one zone away for a time. What runs goes on.
 	ZoneCrash
+	// GateCrash takes one gate away for a time.
+	GateCrash
 )
 
-var faultNames = [...]string{"", "node-crash", "daemon-crash", "partition", "partition-in", "partition-out", "clock", "zone-crash"}
+var faultNames = [...]string{"", "node-crash", "daemon-crash", "partition", "partition-in", "partition-out", "clock", "zone-crash", "gate-crash"}
 
 // String is the fault's name.
 func (k FaultKind) String() string {
@@ -49,6 +51,8 @@ type Fault struct {
 	Node job.NodeID
 	// Zone that a ZoneCrash takes away.
 	Zone job.ZoneID
+	// Gate that a GateCrash takes away; empty where there is one.
+	Gate job.GateID
 	// Keep: supervisors keep what runs there alive while the node's daemon is away.
 	Keep bool
 	// Offset and Drift of a ClockSet; Drift in parts per million.
@@ -56,7 +60,7 @@ type Fault struct {
 	Drift  int64
 }
 
-// Rate makes faults at random: on every node (ZoneCrash: in every zone; DaemonCrash: in all) one in a while, exponentially distributed with this mean,
+// Rate makes faults at random: on every node (ZoneCrash: in every zone; GateCrash: on every gate; DaemonCrash: in all) one in a while, exponentially distributed with this mean,
 // each for an exponentially distributed time with mean For. At, Node and Zone say nothing here.
 type Rate struct {
 	Fault
@@ -75,17 +79,19 @@ type Faults struct {
 // maxDrift keeps clocks going forwards.
 const maxDrift = 500_000
 
-func (k FaultKind) crash() bool { return k == NodeCrash || k == DaemonCrash || k == ZoneCrash }
+func (k FaultKind) crash() bool {
+	return k == NodeCrash || k == DaemonCrash || k == ZoneCrash || k == GateCrash
+}
 
 // check lists what is wrong.
-func (f *Faults) check(nodes map[job.NodeID]bool, zones map[job.ZoneID]bool, rebuild bool) (errs []error) {
+func (f *Faults) check(nodes map[job.NodeID]bool, zones map[job.ZoneID]bool, gates map[job.GateID]bool, rebuild bool) (errs []error) {
 	wrong := func(bad bool, format string, args ...any) {
 		if bad {
 			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: "+format, args...))
 		}
 	}
 	one := func(where string, i int, x *Fault) {
-		wrong(x.Kind < NodeCrash || x.Kind > ZoneCrash, "%s[%d]: there is no fault %d", where, i, x.Kind)
+		wrong(x.Kind < NodeCrash || x.Kind > GateCrash, "%s[%d]: there is no fault %d", where, i, x.Kind)
 		wrong(x.For < 0 || x.For == 0 && x.Kind != ClockSet, "%s[%d]: a %v lasts %v; say how long", where, i, x.Kind, x.For)
 		wrong(x.Drift < -maxDrift || x.Drift > maxDrift, "%s[%d]: a drift of %d parts per million; at most %d either way", where, i, x.Drift, maxDrift)
 		wrong(x.Kind.crash() && !rebuild, "%s[%d]: after a %v actors must be made anew; give Rebuild", where, i, x.Kind)
@@ -94,7 +100,8 @@ func (f *Faults) check(nodes map[job.NodeID]bool, zones map[job.ZoneID]bool, reb
 		x := &f.Schedule[i]
 		one("schedule", i, x)
 		wrong(x.Kind == ZoneCrash && !zones[x.Zone], "schedule[%d]: there is no zone %q", i, x.Zone)
-		wrong(x.Kind != ZoneCrash && !nodes[x.Node] && (x.Kind != DaemonCrash || x.Node != ""), "schedule[%d]: there is no node %q", i, x.Node)
+		wrong(x.Kind == GateCrash && !gates[x.Gate], "schedule[%d]: there is no gate %q", i, x.Gate)
+		wrong(x.Kind != ZoneCrash && x.Kind != GateCrash && !nodes[x.Node] && (x.Kind != DaemonCrash || x.Node != ""), "schedule[%d]: there is no node %q", i, x.Node)
 	}
 	for i := range f.Random {
 		x := &f.Random[i]

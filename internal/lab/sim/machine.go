@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // machine plays the executors of all nodes: it runs each Start for its true duration, at most to the lease's end.
@@ -49,23 +50,27 @@ func (m *machine) do(in *protocol.Message) {
 	switch in.Kind {
 	case protocol.Start:
 		if r == nil {
-			r = m.begin(in)
+			r = m.begin(in, in.Body.(*protocol.Work))
 		}
 		if r.result != nil {
-			m.answer(r, protocol.Message{Kind: protocol.Exited, Result: r.result})
+			m.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
 		} else {
-			m.answer(r, protocol.Message{Kind: protocol.Started, At: r.shown})
+			m.answer(r, protocol.Message{Kind: protocol.Started, Body: r.beginning(r.shown)})
 		}
 	case protocol.Deadline:
 		if standing {
-			r.cut = in.End < r.promised
-			r.promised = max(r.promised, in.End)
-			r.end, r.rng.To = in.End, max(r.rng.To, in.Range.To)
+			r.cut = in.Body.(*protocol.Shift).End < r.promised
+			r.promised = max(r.promised, in.Body.(*protocol.Shift).End)
+			r.end, r.rng.To = in.Body.(*protocol.Shift).End, max(r.rng.To, in.Body.(*protocol.Shift).Range.To)
 			m.arm(r)
 		}
 	case protocol.Stop:
 		if standing {
-			m.stop(r)
+			m.halt(r, in.Body.(*protocol.Halt))
+		}
+	case protocol.Suspend, protocol.Resume:
+		if standing {
+			m.still(r, in.Kind == protocol.Suspend)
 		}
 	case protocol.Settle:
 		if r != nil {
@@ -79,21 +84,21 @@ func (m *machine) do(in *protocol.Message) {
 }
 
 // placesOf are the slices of a subjob.
-func (m *machine) placesOf(in *protocol.Message) []place {
-	list := []place{m.places[in.Slice]}
-	for _, id := range in.Also {
+func (m *machine) placesOf(w *protocol.Work) []place {
+	list := []place{m.places[w.Slice]}
+	for _, id := range w.Also {
 		list = append(list, m.places[id])
 	}
 	return list
 }
 
 // begin starts a subjob.
-func (m *machine) begin(in *protocol.Message) *run {
+func (m *machine) begin(in *protocol.Message, w *protocol.Work) *run {
 	s := m.sim
 	party := s.index[in.From]
 	r := &run{
-		start: *in, party: party, clock: &s.parties[party].clock, places: m.placesOf(in),
-		rng: in.Range, begin: s.now, shown: s.local(party), end: in.End, promised: in.End,
+		start: *in, party: party, clock: &s.parties[party].clock, places: m.placesOf(w),
+		rng: w.Range, begin: s.now, shown: s.local(party), end: w.End, promised: w.End,
 	}
 	s.enrol(r)
 	switch {
@@ -124,7 +129,13 @@ func (m *machine) drop(r *run) {
 // arm plans when the run ends if nothing else happens. An earlier plan is void.
 func (m *machine) arm(r *run) {
 	r.version++
-	m.sim.events.Put(r.plan(m.sim.now), event{kind: ends, run: r, version: r.version})
+	var at quantity.Instant
+	if r.since == 0 {
+		at = r.plan(m.sim.now)
+	} else { // its lease's time goes on
+		at, r.how = max(m.sim.now, r.clock.when(r.end)), job.DeadlineKilled
+	}
+	m.sim.events.Put(at, event{kind: ends, run: r, version: r.version})
 }
 
 // rearm plans the end of all runs of a node again: its clock was set.
@@ -157,7 +168,7 @@ func (m *machine) due(r *run, version int32) {
 
 // stop ends a run on its node's word: a program that can yields within its grace.
 func (m *machine) stop(r *run) {
-	if !r.Yields || r.start.Spec == nil || !r.start.Spec.Divisible() {
+	if !r.Yields || r.work().Spec == nil || !r.work().Spec.Divisible() {
 		m.over(r, job.Stopped)
 		return
 	}
@@ -169,6 +180,7 @@ func (m *machine) stop(r *run) {
 
 // over ends a run now. One that was killed may linger.
 func (m *machine) over(r *run, how job.Outcome) {
+	r.thaw(m.sim.now)
 	res := r.outcome(how, m.sim.now)
 	if r.Linger > 0 && (how == job.DeadlineKilled || how == job.Stopped) {
 		r.killed = res
@@ -182,12 +194,27 @@ func (m *machine) over(r *run, how job.Outcome) {
 func (m *machine) gone(r *run, res *job.Result) {
 	r.result = res
 	m.sim.measured(r)
-	m.answer(r, protocol.Message{Kind: protocol.Exited, Result: res})
+	m.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(res)})
 	m.sim.leave(r)
 }
 
+// work is what was asked to be run.
+func (r *run) work() *protocol.Work { return r.start.Body.(*protocol.Work) }
+
+// beginning is that it began at this instant.
+func (r *run) beginning(at quantity.Instant) *protocol.Beginning {
+	w := r.work()
+	return &protocol.Beginning{Slice: w.Slice, Range: w.Range, At: at}
+}
+
+// conclusion is that it ended so.
+func (r *run) conclusion(res *job.Result) *protocol.Conclusion {
+	w := r.work()
+	return &protocol.Conclusion{Slice: w.Slice, Range: w.Range, Result: res}
+}
+
 func (m *machine) answer(r *run, a protocol.Message) {
-	a.Token, a.Job, a.Slice, a.Range = r.start.Token, r.start.Job, r.start.Slice, r.start.Range
+	a.Token, a.Job = r.start.Token, r.start.Job
 	m.say(r.start.From, a)
 }
 
@@ -212,6 +239,7 @@ func (m *machine) shake(party int, keep bool) {
 		case r.killed != nil:
 			m.gone(r, r.killed)
 		default:
+			r.thaw(m.sim.now)
 			m.gone(r, r.outcome(job.Lost, m.sim.now))
 		}
 	}
@@ -221,7 +249,7 @@ func (m *machine) shake(party int, keep bool) {
 func (m *machine) found(party int) (list []protocol.Found) {
 	for _, r := range m.of(party) {
 		list = append(list, protocol.Found{
-			Token: r.start.Token, Job: r.start.Job, Slice: r.start.Slice, Alive: r.result == nil, Started: r.shown, Result: r.result,
+			Token: r.start.Token, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil, Still: r.since != 0, Started: r.shown, Result: r.result,
 		})
 	}
 	return list

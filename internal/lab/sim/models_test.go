@@ -55,11 +55,11 @@ func link(t *testing.T, n int, o Options) (at []quantity.Instant, asks []uint64)
 	node.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
 		if in.Kind == protocol.Inventory {
 			for i := range n {
-				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Offer, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Ask: uint64(i)})
+				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Offer, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Session: uint64(i), Body: &protocol.SliceView{}})
 			}
 		}
 	}
-	o.Gate, o.Zones, o.Nodes = &script{}, []actor.ZoneAt{{ID: "z", Zone: zone}}, []Node{{ID: "n", Actor: node}}
+	o.Gates, o.Zones, o.Nodes = actor.OneGate(&script{}), []actor.ZoneAt{{ID: "z", Zone: zone}}, []Node{{ID: "n", Actor: node}}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func link(t *testing.T, n int, o Options) (at []quantity.Instant, asks []uint64)
 		t.Fatal(err)
 	}
 	for _, m := range zone.heard {
-		asks = append(asks, m.Ask)
+		asks = append(asks, m.Session)
 	}
 	return zone.at, asks
 }
@@ -144,17 +144,17 @@ func TestCourse(t *testing.T) {
 		{"items yield too", func(s *job.Spec, r *run) { s.Kind = job.Items; r.end = 10 * sec }, 0, 8600 * time.Millisecond, job.Yielded, 128},
 		{"a rigid job at its walltime", func(s *job.Spec, r *run) {
 			s.Kind, s.Total, r.rng, r.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
-			r.start.Plan.Wall = 20 * time.Second
+			r.work().Plan.Wall = 20 * time.Second
 			r.end = 22 * sec
 		}, 0, 20 * time.Second, job.DeadlineKilled, 0},
 		{"a rigid job that started late", func(s *job.Spec, r *run) {
 			s.Kind, s.Total, r.rng, r.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
-			r.start.Plan.Wall = 20 * time.Second
+			r.work().Plan.Wall = 20 * time.Second
 			r.end = 21 * sec
 		}, 0, 20 * time.Second, job.DeadlineKilled, 0},
 		{"a rigid job that was extended", func(s *job.Spec, r *run) {
 			s.Kind, s.Total, r.rng, r.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
-			r.start.Plan.Wall = 20 * time.Second
+			r.work().Plan.Wall = 20 * time.Second
 			r.end = 90 * sec
 		}, 0, time.Minute, job.Done, 1},
 		{"memory", func(_ *job.Spec, r *run) { r.Fails, r.FailAfter = job.MemoryKilled, 7*time.Second }, 0, 7 * time.Second, job.MemoryKilled, 100},
@@ -166,7 +166,7 @@ func TestCourse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := spec
 			r := &run{
-				Behaviour: Behaviour{PerUnit: 200 * time.Millisecond, Yields: true}, start: protocol.Message{Spec: &s}, clock: &clock{},
+				Behaviour: Behaviour{PerUnit: 200 * time.Millisecond, Yields: true}, start: protocol.Message{Body: &protocol.Work{Spec: &s}}, clock: &clock{},
 				rng: job.Range{From: 100, To: 200}, end: 28 * sec,
 			}
 			if c.change != nil {
@@ -195,7 +195,7 @@ func TestTruth(t *testing.T) {
 		return place{slice: &protocol.Slice{Profile: profile, Speed: 250, Capacity: trp.Vector{capacity}}}
 	}
 	start := func(from int64, resume uint64) *protocol.Message {
-		return &protocol.Message{Range: job.Range{From: from, To: 100}, Spec: &job.Spec{Total: 100}, Plan: protocol.Plan{Resume: job.Token{Seq: resume}}}
+		return &protocol.Message{Body: &protocol.Work{Range: job.Range{From: from, To: 100}, Spec: &job.Spec{Total: 100}, Plan: protocol.Plan{Resume: job.Token{Seq: resume}}}}
 	}
 	for _, c := range []struct {
 		name string
@@ -220,7 +220,7 @@ func TestTruth(t *testing.T) {
 	}
 	j.Kind = job.Rigid
 	block := start(0, 0)
-	block.Range, block.Spec = job.Range{To: 1}, &job.Spec{Total: 1}
+	block.Body.(*protocol.Work).Range, block.Body.(*protocol.Work).Spec = job.Range{To: 1}, &job.Spec{Total: 1}
 	if got, want := truth(&j, 0, block, []place{at("half", 14)}), (Behaviour{Yields: true, PerUnit: 200 * time.Second, Fails: job.MemoryKilled, FailAfter: 80 * time.Second}); got != want {
 		t.Errorf("rigid: got %+v, want %+v", got, want)
 	}
@@ -268,12 +268,12 @@ func TestStops(t *testing.T) {
 	node := &script{}
 	node.step = func(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 		node.heard, node.at = nil, nil
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, At: now.Add(time.Millisecond)})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: &protocol.Moment{At: now.Add(time.Millisecond)}})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	words := 0
 	s, err := New(Options{
-		Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}},
+		Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}},
 		Progress: func(now quantity.Instant, live int) {
 			if words++; now > 50*sec {
 				cancel()
@@ -295,7 +295,7 @@ func TestStops(t *testing.T) {
 func TestPeopleTryAgain(t *testing.T) {
 	node, again := &script{}, &script{}
 	s, err := New(Options{
-		Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}},
+		Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}},
 		Faults:  Faults{Schedule: []Fault{{Kind: NodeCrash, Node: "n", At: 10 * sec, For: 5 * time.Second}}},
 		Rebuild: func(protocol.Address) protocol.Actor { return again },
 	})
@@ -303,14 +303,14 @@ func TestPeopleTryAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, from := range []protocol.Address{{Role: protocol.Person}, {Role: protocol.Zone, ID: "z"}} {
-		s.At(12*sec, protocol.Message{Kind: protocol.Reserve, From: from, To: nodeAddress, Ask: uint64(i)})
+		s.At(12*sec, protocol.Message{Kind: protocol.Reserve, From: from, To: nodeAddress, Session: uint64(i), Body: &protocol.Booking{}})
 	}
 	if err := s.Run(context.Background(), 20*sec); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for i, m := range again.heard {
-		got = append(got, fmt.Sprint(m.Kind, m.Ask, again.at[i].Sub(0)))
+		got = append(got, fmt.Sprint(m.Kind, m.Session, again.at[i].Sub(0)))
 	}
 	if want := []string{fmt.Sprint(protocol.Inventory, 0, 15*time.Second), fmt.Sprint(protocol.Reserve, 0, 15*time.Second)}; !slices.Equal(got, want) {
 		t.Errorf("it hears %v, want %v", got, want)
@@ -338,7 +338,7 @@ func TestTokensAreTold(t *testing.T) {
 			t.Errorf("got %v", said)
 		}
 	}()
-	s, err := New(Options{Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: both()}, {ID: "m", Actor: both()}}})
+	s, err := New(Options{Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: both()}, {ID: "m", Actor: both()}}})
 	if err == nil {
 		err = s.Run(context.Background(), sec)
 	}
@@ -351,22 +351,22 @@ func TestStoppedRunsYield(t *testing.T) {
 		n := &script{}
 		n.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
 			m := start(job.Steps)
-			m.Spec.Launch.Grace = 4 * time.Second
+			m.Body.(*protocol.Work).Spec.Launch.Grace = 4 * time.Second
 			switch in.Kind {
 			case protocol.Inventory:
 				out.Effects = append(out.Effects, m)
 			case protocol.Report: // stands for the test's own cue
-				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token}, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token})
+				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token, Body: &protocol.Halt{}}, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token, Body: &protocol.Halt{}})
 			}
 		}
 		s, err := New(Options{
-			Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: n}},
+			Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: n}},
 			Model: func(m *protocol.Message) Behaviour { b := Planned(m); b.Yields = yields; return b },
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.At(5*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress})
+		s.At(5*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress, Body: &protocol.Observation{}})
 		if err := s.Run(context.Background(), 100*sec); err != nil {
 			t.Fatal(err)
 		}
@@ -375,7 +375,7 @@ func TestStoppedRunsYield(t *testing.T) {
 			want = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: 128, Checkpoint: true, End: 86 * sec / 10, FirstProgress: sec / 5}
 		}
 		i := slices.IndexFunc(n.heard, func(m protocol.Message) bool { return m.Kind == protocol.Exited })
-		if i < 0 || *n.heard[i].Result != want {
+		if i < 0 || *n.heard[i].Body.(*protocol.Conclusion).Result != want {
 			t.Errorf("it yields: %v; heard %+v", yields, n.heard)
 		}
 	}

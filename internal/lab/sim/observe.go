@@ -117,20 +117,35 @@ next:
 // heard takes in what a zone has decided: what of a run counts, and the end of a job.
 func (s *Sim) heard(f *protocol.Fact) {
 	switch f.Kind {
+	case protocol.Claimed:
+		if len(f.Members) > 0 {
+			s.gangs[f.Token] = f.Members
+		}
 	case protocol.Committed, protocol.Released:
-		r := s.machine.runs[f.Token]
-		if r == nil || r.known {
-			return
+		for _, m := range s.gangs[f.Token] {
+			if m.Token != f.Token {
+				s.settle(m.Token, f)
+			}
 		}
-		if f.Kind == protocol.Committed && !f.Skipped {
-			r.committed = f.Range
-		}
-		s.know(r)
+		delete(s.gangs, f.Token)
+		s.settle(f.Token, f)
 	case protocol.Ended:
 		if i, ok := s.slots[f.Job]; ok {
 			s.close(i, f.Verdict.State)
 		}
 	}
+}
+
+// settle takes in what of the run under a token counts.
+func (s *Sim) settle(t job.Token, f *protocol.Fact) {
+	r := s.machine.runs[t]
+	if r == nil || r.known {
+		return
+	}
+	if f.Kind == protocol.Committed && !f.Skipped {
+		r.committed = f.Range
+	}
+	s.know(r)
 }
 
 // know: no more is to be learned of a run than what was committed of it so far.
@@ -199,7 +214,7 @@ func (s *Sim) piece(r *run) measure.Piece {
 	j := &s.jobs[r.slot]
 	p := measure.Piece{
 		Slot: measure.Slot(r.slot), Start: r.begin, End: r.left, Outcome: r.result.Outcome,
-		Peak: r.Peak[trp.Memory], Demand: r.start.Demand[trp.Memory], Excess: r.Peak[trp.Memory] > r.capacity(),
+		Peak: r.Peak[trp.Memory], Demand: r.work().Demand[trp.Memory], Excess: r.Peak[trp.Memory] > r.capacity(),
 	}
 	if j.spec.Divisible() {
 		p.Units = r.rng

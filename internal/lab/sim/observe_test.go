@@ -22,13 +22,13 @@ func TestTelling(t *testing.T) {
 	gate, zone, node := &script{}, &script{}, &script{}
 	gate.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
 		if in.Kind == protocol.Submit && in.Job == "c" {
-			out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Request: in.Request, Err: errkind.Errorf(errkind.Invalid, "no")})
+			out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Err: errkind.Errorf(errkind.Invalid, "no")}})
 		}
 	}
 	launch := func(seq uint64, id job.ID, also ...job.SliceID) protocol.Message {
 		return protocol.Message{
-			Kind: protocol.Start, To: protocol.Address{Role: protocol.Executor, ID: "n"}, Token: job.Token{Epoch: 1, Seq: seq}, Job: id, Slice: "n/0", Also: also,
-			Range: job.Range{To: 1}, End: 1000 * sec, Plan: protocol.Plan{Wall: time.Minute}, Spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1},
+			Kind: protocol.Start, To: protocol.Address{Role: protocol.Executor, ID: "n"}, Token: job.Token{Epoch: 1, Seq: seq}, Job: id, Body: &protocol.Work{Slice: "n/0", Also: also,
+				Range: job.Range{To: 1}, End: 1000 * sec, Plan: protocol.Plan{Wall: time.Minute}, Spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1}},
 		}
 	}
 	node.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
@@ -40,7 +40,7 @@ func TestTelling(t *testing.T) {
 		}
 	}
 	zone.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) { // the test's cues
-		f := protocol.Fact{Job: in.Job, Token: job.Token{Epoch: 1, Seq: in.Ask}, Range: job.Range{To: 1}}
+		f := protocol.Fact{Job: in.Job, Token: job.Token{Epoch: 1, Seq: in.Session}, Range: job.Range{To: 1}}
 		switch in.Kind {
 		case protocol.Result:
 			f.Kind = protocol.Committed
@@ -60,7 +60,7 @@ func TestTelling(t *testing.T) {
 		nodes[0].Slices = append(nodes[0].Slices, protocol.Slice{ID: job.SliceID(id), Profile: profile, Capacity: trp.Vector{10}, Speed: 1000})
 	}
 	s, err := New(Options{
-		Gate: gate, Zones: []actor.ZoneAt{{ID: "z", Zone: zone}}, Nodes: nodes, Observer: h, Source: &jobs,
+		Gates: actor.OneGate(gate), Zones: []actor.ZoneAt{{ID: "z", Zone: zone}}, Nodes: nodes, Observer: h, Source: &jobs,
 		Spec: func(*workload.Job) (*job.Spec, error) {
 			name := names[0]
 			names = names[1:]
@@ -71,11 +71,11 @@ func TestTelling(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := protocol.Address{Role: protocol.Zone, ID: "z"}
-	s.At(2*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress})
-	s.At(70*sec, protocol.Message{Kind: protocol.Closed, To: to, Job: "a"}) // its home has given up the run, and ended the job
-	s.At(80*sec, protocol.Message{Kind: protocol.Result, To: to, Job: "a", Ask: 1})
-	s.At(130*sec, protocol.Message{Kind: protocol.Refused, To: to, Job: "b", Ask: 2})
-	s.At(131*sec, protocol.Message{Kind: protocol.Closed, To: to, Job: "b"})
+	s.At(2*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress, Body: &protocol.Observation{}})
+	s.At(70*sec, protocol.Message{Kind: protocol.Closed, To: to, Job: "a", Body: &protocol.Closing{}}) // its home has given up the run, and ended the job
+	s.At(80*sec, protocol.Message{Kind: protocol.Result, To: to, Job: "a", Session: 1, Body: &protocol.Conclusion{}})
+	s.At(130*sec, protocol.Message{Kind: protocol.Refused, To: to, Job: "b", Session: 2, Body: &protocol.Refusal{}})
+	s.At(131*sec, protocol.Message{Kind: protocol.Closed, To: to, Job: "b", Body: &protocol.Closing{}})
 	over, err := s.RunOut(context.Background(), 500*sec)
 	if !over || err != nil || s.Now() != 131*sec {
 		t.Errorf("over %v, %v, at %v", over, err, s.Now().Sub(0))

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Start is the first instant; the actors are recovered and told the inventory then.
 	Start quantity.Instant
-	Gate  actor.Gate
+	Gates []actor.GateAt
 	Zones []actor.ZoneAt
 	Nodes []Node
 
@@ -40,6 +40,8 @@ type Options struct {
 	Seed    uint64
 	Network Network
 	Faults  Faults
+	// Memory of the nodes' hosts, and what happens to it; nil: it is not modelled.
+	Memory *HostMemory
 	// Rebuild makes a fresh actor, as configured at the start, after a crash. Needed where there are crashes.
 	Rebuild func(protocol.Address) protocol.Actor
 
@@ -94,7 +96,14 @@ func (o *Options) check() error {
 			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: "+format, args...))
 		}
 	}
-	wrong(o.Gate == nil || len(o.Zones) == 0, "it needs a gate and at least one zone")
+	wrong(len(o.Gates) == 0 || len(o.Zones) == 0, "it needs a gate and at least one zone")
+	gates := map[job.GateID]bool{}
+	for i := range o.Gates {
+		g := &o.Gates[i]
+		wrong(g.Gate == nil || g.ID == "" && len(o.Gates) > 1, "gates[%d]: it needs an actor, and with others an id", i)
+		wrong(gates[g.ID], "gates[%d]: there are two gates %q; give each a name of its own", i, g.ID)
+		gates[g.ID] = true
+	}
 	zones := map[job.ZoneID]bool{}
 	for i := range o.Zones {
 		z := &o.Zones[i]
@@ -125,7 +134,8 @@ func (o *Options) check() error {
 		wrong(l.Delay < 0 || l.Jitter < 0, "link %s: delay %v and jitter %v can't be negative", w.name, l.Delay, l.Jitter)
 		wrong(min(l.Loss, l.Double) < 0 || max(l.Loss, l.Double) > 1e6, "link %s: loss %d and doubling %d are parts per million, 0 to 1000000", w.name, l.Loss, l.Double)
 	}
-	errs = append(errs, o.Faults.check(nodes, zones, o.Rebuild != nil)...)
+	errs = append(errs, o.Memory.check()...)
+	errs = append(errs, o.Faults.check(nodes, zones, gates, o.Rebuild != nil)...)
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/workload"
 )
@@ -22,7 +23,7 @@ func TestCheckpointsOnTheWay(t *testing.T) {
 			Restore: time.Duration(rapid.IntRange(0, 9).Draw(t, "before")) * time.Second,
 			PerUnit: time.Duration(rapid.IntRange(1, 12).Draw(t, "unit")) * time.Second, Saves: rapid.Int64Range(0, 5).Draw(t, "saves"), Yields: true,
 		}}
-		r.start.Spec = spec
+		r.start.Body = &protocol.Work{Spec: spec}
 		r.rng = job.Range{From: rapid.Int64Range(0, total-1).Draw(t, "from"), To: total}
 		now := quantity.Instant(rapid.IntRange(0, 500).Draw(t, "at")) * s
 		at, done, begun, saved := r.begin.Add(r.Restore), r.rng.From, r.rng.From, r.rng.From

@@ -17,6 +17,7 @@ type Sim struct {
 	o       Options
 	parties []party // the gate, the zones, then the nodes from node on
 	node    int
+	gates   protocol.Gates
 	index   map[protocol.Address]int
 	wakes   wakes
 
@@ -33,7 +34,10 @@ type Sim struct {
 	network network
 	faults  faults
 	machine machine
-	agents  agents
+	hosts   hosts
+	// gangs are the members of standing claims on several nodes, by the token of the first.
+	gangs  map[job.Token][]protocol.Member
+	agents agents
 	negotiated
 	arrivals
 }
@@ -64,6 +68,7 @@ const (
 	strikes
 	passes
 	attends
+	beats
 )
 
 // maxBatch is how many inputs share a round, as in the live shell.
@@ -85,13 +90,16 @@ func New(o Options) (*Sim, error) {
 		Classes(o.Nodes)
 	}
 	s := &Sim{
-		o: o, now: o.Start, index: map[protocol.Address]int{},
+		o: o, now: o.Start, index: map[protocol.Address]int{}, gangs: map[job.Token][]protocol.Member{},
 		network: network{Network: o.Network, seed: o.Seed, sent: map[[2]int]uint64{}},
 		arrivals: arrivals{
 			slots: map[job.ID]int32{},
 		},
 	}
-	s.add(protocol.Address{Role: protocol.Gate}, o.Gate)
+	for i := range o.Gates {
+		s.gates = append(s.gates, o.Gates[i].ID)
+		s.add(protocol.Address{Role: protocol.Gate, ID: string(o.Gates[i].ID)}, o.Gates[i].Gate)
+	}
 	for i := range o.Zones {
 		s.add(protocol.Address{Role: protocol.Zone, ID: string(o.Zones[i].ID)}, o.Zones[i].Zone)
 	}
@@ -102,6 +110,7 @@ func New(o Options) (*Sim, error) {
 	s.machine = newMachine(s)
 	s.agents = agents{sim: s, of: map[job.ID]*attendant{}}
 	s.faults.begin(s)
+	s.hosts.begin(s)
 	for p := range s.parties {
 		s.recover(p)
 	}
@@ -129,7 +138,7 @@ func (s *Sim) inventory(p int, found []protocol.Found) {
 	id := s.parties[p].Address.ID
 	s.enqueue(&protocol.Message{
 		Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: id}, To: s.parties[p].Address,
-		Slices: s.o.Nodes[p-s.node].Slices, Found: found,
+		Body: &protocol.Stock{Slices: s.o.Nodes[p-s.node].Slices, Found: found},
 	})
 }
 
@@ -221,6 +230,8 @@ func (s *Sim) happen(e event) error {
 		s.pass(e.index)
 	case attends:
 		s.agents.remind(e.index)
+	case beats:
+		s.hosts.beat(e.index)
 	}
 	return nil
 }
@@ -329,7 +340,7 @@ func (s *Sim) dispatch() {
 		case protocol.Bidder:
 			s.agents.tell(m)
 		case protocol.Timer:
-			s.wakes.set(from, min(s.wakes.at[from], max(s.now, s.parties[from].clock.when(m.At))))
+			s.wakes.set(from, min(s.wakes.at[from], max(s.now, s.parties[from].clock.when(m.Body.(*protocol.Moment).At))))
 		case protocol.Person:
 			s.answered(m)
 			if s.o.Reply != nil {

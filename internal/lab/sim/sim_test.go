@@ -62,7 +62,7 @@ func (s *script) DryRun(quantity.Instant, *job.Spec) status.Explanation {
 
 func world(t *testing.T, node *script) *Sim {
 	t.Helper()
-	s, err := New(Options{Gate: &script{}, Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}}})
+	s, err := New(Options{Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,8 @@ var nodeAddress = protocol.Address{Role: protocol.Node, ID: "n"}
 func start(k job.Kind) protocol.Message {
 	return protocol.Message{
 		Kind: protocol.Start, To: protocol.Address{Role: protocol.Executor, ID: "n"}, Token: job.Token{Epoch: 1, Seq: 1},
-		Range: job.Range{From: 100, To: 200}, End: 30 * sec, Plan: protocol.Plan{Run: 20 * time.Second},
-		Spec: &job.Spec{Kind: k, Total: 300, Grid: 8, Checkpoint: 3 * time.Second},
+		Body: &protocol.Work{Range: job.Range{From: 100, To: 200}, End: 30 * sec, Plan: protocol.Plan{Run: 20 * time.Second},
+			Spec: &job.Spec{Kind: k, Total: 300, Grid: 8, Checkpoint: 3 * time.Second}},
 	}
 }
 
@@ -90,15 +90,15 @@ func TestMachine(t *testing.T) {
 		want   job.Result
 	}{
 		{"as planned", job.Steps, 0, protocol.Message{}, 23 * sec, job.Result{Outcome: job.Done, Progress: 200, Checkpoint: true}},
-		{"a later deadline changes nothing", job.Steps, 1, protocol.Message{Kind: protocol.Deadline, End: 90 * sec}, 23 * sec,
+		{"a later deadline changes nothing", job.Steps, 1, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 90 * sec}}, 23 * sec,
 			job.Result{Outcome: job.Done, Progress: 200, Checkpoint: true}},
-		{"extended by half", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, End: 90 * sec, Range: job.Range{From: 100, To: 250}}, 33 * sec,
+		{"extended by half", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 90 * sec, Range: job.Range{From: 100, To: 250}}}, 33 * sec,
 			job.Result{Outcome: job.Done, Progress: 250}},
-		{"items cut short count to the grid", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, End: 10 * sec}, 10 * sec,
+		{"items cut short count to the grid", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 10 * sec}}, 10 * sec,
 			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 144}},
-		{"a chain cut short counts nothing", job.Steps, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, End: 10 * sec}, 10 * sec,
+		{"a chain cut short counts nothing", job.Steps, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 10 * sec}}, 10 * sec,
 			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 100}},
-		{"stopped", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Stop}, 5 * sec,
+		{"stopped", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Stop, Body: &protocol.Halt{}}, 5 * sec,
 			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 120}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestMachine(t *testing.T) {
 				}
 			}
 			s := world(t, n)
-			s.At(quantity.Instant(c.after), protocol.Message{Kind: protocol.Report, To: nodeAddress})
+			s.At(quantity.Instant(c.after), protocol.Message{Kind: protocol.Report, To: nodeAddress, Body: &protocol.Observation{}})
 			if err := s.Run(context.Background(), 100*sec); err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestMachine(t *testing.T) {
 			if i < 0 || n.at[i] != c.ends {
 				t.Fatalf("heard %d messages, ended at %v, want %v", len(n.heard), n.at, c.ends)
 			}
-			got := *n.heard[i].Result
+			got := *n.heard[i].Body.(*protocol.Conclusion).Result
 			c.want.End, c.want.FirstProgress = c.ends, got.FirstProgress
 			if got != c.want || got.FirstProgress != 200*quantity.Instant(time.Millisecond) {
 				t.Errorf("got %+v, want %+v", got, c.want)
@@ -144,7 +144,7 @@ func TestRestlessActorsAreFound(t *testing.T) {
 	n := &script{}
 	n.step = func(_ quantity.Instant, _ protocol.Message, out *protocol.Out) {
 		n.heard, n.at = nil, nil
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Report, To: nodeAddress})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Report, To: nodeAddress, Body: &protocol.Observation{}})
 	}
 	if err := world(t, n).Run(context.Background(), sec); err == nil || !strings.Contains(err.Error(), "do not come to rest") {
 		t.Errorf("got %v", err)
@@ -155,14 +155,14 @@ func TestSameInstantKeepsTheOrderOfTheCalls(t *testing.T) {
 	n := &script{}
 	s := world(t, n)
 	for i := range uint64(600) { // more than a round takes
-		s.At(5*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress, Ask: i})
+		s.At(5*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress, Session: i, Body: &protocol.Observation{}})
 	}
 	if err := s.Run(context.Background(), 9*sec); err != nil || s.Now() != 9*sec {
 		t.Fatalf("%v, now %d", err, s.Now())
 	}
 	for i, m := range n.heard[1:] {
-		if m.Ask != uint64(i) || n.at[i+1] != 5*sec {
-			t.Fatalf("message %d came at place %d, at %d", m.Ask, i, n.at[i+1])
+		if m.Session != uint64(i) || n.at[i+1] != 5*sec {
+			t.Fatalf("message %d came at place %d, at %d", m.Session, i, n.at[i+1])
 		}
 	}
 }

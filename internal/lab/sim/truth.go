@@ -23,13 +23,13 @@ func truth(j *workload.Job, attempt int64, m *protocol.Message, on []place) Beha
 		}
 		capacity = min(capacity, on[i].slice.Capacity[trp.Memory])
 	}
-	b := Behaviour{Yields: true, Restore: before(j, !m.Plan.Resume.Zero())}
-	b.PerUnit, b.Saves = perUnit(j, m.Spec.Total, speed), j.Saves
-	from, to := j.Span(m.Range.From, m.Spec.Total)
+	b := Behaviour{Yields: true, Restore: before(j, !m.Body.(*protocol.Work).Plan.Resume.Zero())}
+	b.PerUnit, b.Saves = perUnit(j, m.Body.(*protocol.Work).Spec.Total, speed), j.Saves
+	from, to := j.Span(m.Body.(*protocol.Work).Range.From, m.Body.(*protocol.Work).Spec.Total)
 	if _, reached := j.Memory.Run(from, to, attempt, capacity); reached < to {
-		b.Fails, b.FailAfter = job.MemoryKilled, b.Restore+time.Duration(quantity.MulDiv(reached-from, int64(b.PerUnit)*m.Spec.Total, j.Units))
+		b.Fails, b.FailAfter = job.MemoryKilled, b.Restore+time.Duration(quantity.MulDiv(reached-from, int64(b.PerUnit)*m.Body.(*protocol.Work).Spec.Total, j.Units))
 		if j.Saves > 0 { // all that lie before the phase are left, also one where it begins
-			b.FailAfter += time.Duration((reached-from)/j.Saves) * m.Spec.Checkpoint
+			b.FailAfter += time.Duration((reached-from)/j.Saves) * m.Body.(*protocol.Work).Spec.Checkpoint
 		}
 	}
 	return b
@@ -77,5 +77,5 @@ func (r *run) entered(j *workload.Job, at quantity.Instant) int64 {
 	if r.Saves > 0 {
 		return min(to, r.complete(at)+1)
 	}
-	return min(to, from+quantity.MulDiv(ran+1, j.Units, int64(r.PerUnit)*r.start.Spec.Total)) // a whole number of units has begun the next
+	return min(to, from+quantity.MulDiv(ran+1, j.Units, int64(r.PerUnit)*r.work().Spec.Total)) // a whole number of units has begun the next
 }

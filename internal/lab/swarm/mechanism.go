@@ -30,9 +30,9 @@ type Mechanism interface {
 	Reset(now quantity.Instant, zone int32)
 }
 
-// Teller is a mechanism that adds something of its own to a digest that the zone here is about to send.
+// Teller is a mechanism that adds something of its own to a digest that the zone here is about to send; false: it is not sent.
 type Teller interface {
-	Tell(now quantity.Instant, zone int32, d *Digest)
+	Tell(now quantity.Instant, zone int32, d *Digest) bool
 }
 
 // Port is the world as the party here sees it.
@@ -54,6 +54,8 @@ type Port interface {
 	Release(node int32, slot int8)
 	// StartOn starts a task on a held slice of the node here, which must be large enough. On any outcome but Started it stays held.
 	StartOn(node int32, slot int8, t TaskID) Outcome
+	// Told: the node here has just said in a message to its zone what is free. It reports that no more.
+	Told(node int32)
 	// Start starts a task on the smallest free slice of the node here that is large enough.
 	Start(node int32, t TaskID) Outcome
 }

@@ -73,7 +73,7 @@ func (c *Specs) Spec(j *Job, name job.ID) (*job.Spec, error) {
 	}
 	if j.Kind == job.Rigid {
 		need := table.LeastOver(0, j.Units, trp.Unscaled)
-		s.Total, s.Grid, s.Slices, s.Walltime = 1, 1, j.Slices, j.Declared
+		s.Total, s.Grid, s.Slices, s.Topology, s.Walltime, s.Patience = 1, 1, j.Slices, j.Topology, j.Declared, j.Patience
 		s.Profile = trp.Profile{Form: trp.Envelope, Curve: []trp.Point{{UpTo: 1, Amount: need}}}
 		s.Safe = trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{need}}}
 		return s, nil

@@ -22,6 +22,8 @@ type Job struct {
 	Kind job.Kind
 	// Slices it holds at once; more than 1 only for rigid jobs.
 	Slices int
+	// Topology is how far these may lie apart.
+	Topology job.Level
 	// Units of work, cut at multiples of Grid; Parallelism subjobs at once (items only).
 	Units, Grid int64
 	Parallelism int
@@ -41,8 +43,9 @@ type Job struct {
 	Theta   int64
 	// Memory is what the job truly uses.
 	Memory Memory
-	// Deadline the owner gave; 0 for none.
+	// Deadline the owner gave; 0 for none. Patience is how long it looks for a place, 0: it waits.
 	Deadline quantity.Instant
+	Patience time.Duration
 
 	// External: the owner's own agent bids for it, where the mechanism negotiates. Divisible jobs only.
 	External bool

@@ -86,3 +86,17 @@ type Waits interface {
 	Range(now quantity.Instant, t foresight.Told) (early, late quantity.Instant)
 	Record() status.Foresight
 }
+
+// Loans is what is known of slices that other zones are to lend.
+type Loans interface {
+	// Waits is how far a gang is that is too large for its zone; false if it needs no other.
+	Waits(now quantity.Instant, j *home.Job) (string, bool)
+}
+
+// Tickets is what the search for places says of a job (mechanism laminar).
+type Tickets interface {
+	// Waits is why it has no place yet, in one sentence.
+	Waits(now quantity.Instant, j *home.Job) string
+	// Trail counts what its tickets have met.
+	Trail(j *home.Job) []status.Reason
+}

@@ -22,6 +22,9 @@ func (v *View) Costs(cuts []status.Cut) []status.Cut {
 					c.Ran = max(0, c.At.Sub(c.Started))
 					c.AtRisk = atRisk(j, j.Claim(c.Token).Speed, &c)
 				}
+			} else if j.Spec.Topology != job.SameNode && !c.Withdrawn { // a further member of a gang
+				c.Ran = max(0, c.At.Sub(c.Started))
+				c.AtRisk = c.Ran
 			}
 		}
 		out = append(out, c)

@@ -38,9 +38,14 @@ func (v *View) explain(now quantity.Instant, s *home.Job) status.Explanation {
 			e.Reasons = append(e.Reasons, status.Reason{Text: v.Sentence(s, &c), Count: c.N, Last: c.Last})
 		}
 	}
+	if v.searches(s) {
+		e.Reasons = append(e.Reasons, v.tickets.Trail(s)...)
+	}
 	slices.SortStableFunc(e.Reasons, func(a, b status.Reason) int { return cmp.Compare(b.Count, a.Count) })
 	e.Slices = v.matches(now, s)
-	v.compare(now, s, &e)
+	if !v.searches(s) {
+		v.compare(now, s, &e)
+	}
 	return e
 }
 

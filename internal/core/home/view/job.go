@@ -89,7 +89,7 @@ func (l *look) show(s *home.Job) status.Job {
 		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec,
 		Profile: s.Profile(),
 	}
-	j.Lost, j.Subjobs = s.Fruitless(), len(s.Past())-s.Fruitless()-len(s.Publishing())
+	j.Lost, j.Subjobs = s.Fruitless(), len(s.Past())-s.Fruitless()-s.Awaited()
 	for i := range s.Claims() {
 		c := &s.Claims()[i]
 		j.Reported += s.Lease(c.Token).Reported(c) - c.Range.From

@@ -25,8 +25,16 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.Ending().Reason, len(j.Claims()))
 	case j.Complete() && len(j.Publishing()) > 0:
 		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", j.Publishing()[0].Node)
+	case j.Leaving() != "" && len(j.Claims()) > 0:
+		return fmt.Sprintf("%s; first %d subjobs run to their end", j.Leaving(), len(j.Claims()))
+	case j.Leaving() != "" && len(j.Publishing()) > 0:
+		return fmt.Sprintf("%s; first its output is put in its place on %s", j.Leaving(), j.Publishing()[0].Node)
+	case j.Leaving() != "":
+		return j.Leaving()
 	case j.Held && len(j.Claims()) > 0:
 		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(j.Claims()))
+	case len(j.Claims()) == 1 && len(j.Claims()[0].Members) > 0:
+		return "running on " + cast(&j.Claims()[0])
 	case len(j.Claims()) == 1:
 		return "running on " + string(j.Claims()[0].Slice)
 	case len(j.Claims()) > 1:
@@ -50,8 +58,16 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 	case !v.usable():
 		return "no slice is usable" + v.unusable()
 	}
+	if v.loans != nil {
+		if text, borrows := v.loans.Waits(now, j); borrows {
+			return text
+		}
+	}
 	if on, from, ok := v.planner.ReservedFor(j.ID); ok {
 		return fmt.Sprintf("(Resources) reserved on %s in %v", on, from.Sub(now).Round(time.Second))
+	}
+	if v.searches(j) {
+		return v.tickets.Waits(now, j)
 	}
 	so := v.floor.Counts(j)
 	c := so.Latest()
@@ -63,6 +79,22 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 	}
 	return "(" + slurmReason(c.Reason) + ") " + v.Sentence(j, &c)
 }
+
+// cast says which member of a gang has which slices.
+func cast(c *protocol.Claim) string {
+	text := fmt.Sprintf("%d nodes", len(c.Members))
+	for i := range c.Members {
+		first, also := protocol.Part(c.Slice, c.Also, c.Members, i)
+		text += fmt.Sprintf("; member %d: %s", i, first)
+		for _, s := range also {
+			text += ", " + string(s)
+		}
+	}
+	return text
+}
+
+// searches says whether tickets look for places for a job: for gangs their home does.
+func (v *View) searches(j *home.Job) bool { return v.tickets != nil && !market.Wide(j.Spec) }
 
 // slurmReason is the short word that users of Slurm know.
 func slurmReason(r market.Reason) string {

@@ -152,7 +152,7 @@ func (quiet) QueuesChanged()                                                    
 func (quiet) Sold(*home.Job, *protocol.Claim)                                        {}
 func (quiet) Resold(*home.Job, *protocol.Claim)                                      {}
 func (quiet) Freed(*home.Job, *protocol.Claim, quantity.Instant)                     {}
-func (quiet) Taken(*protocol.Claim)                                                  {}
+func (quiet) Taken(*home.Job, *protocol.Claim)                                       {}
 func (quiet) TurnedDown(quantity.Instant, *home.Job, []job.SliceID)                  {}
 func (quiet) Came(quantity.Instant, *home.Job)                                       {}
 func (quiet) Paused(*home.Job)                                                       {}

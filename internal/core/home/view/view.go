@@ -27,6 +27,9 @@ type Parts struct {
 	Planner Planner
 	Slices  Slices
 	Waits   Waits
+	// Tickets is nil where windows are offered.
+	Tickets Tickets
+	Loans   Loans
 }
 
 // View answers what people ask.
@@ -37,11 +40,13 @@ type View struct {
 	planner Planner
 	slices  Slices
 	waits   Waits
+	tickets Tickets
+	loans   Loans
 }
 
 // New makes a view of these.
 func New(cfg Config, of Parts) *View {
-	return &View{cfg: cfg, home: of.Ledger, floor: of.Floor, planner: of.Planner, slices: of.Slices, waits: of.Waits}
+	return &View{cfg: cfg, home: of.Ledger, floor: of.Floor, planner: of.Planner, slices: of.Slices, waits: of.Waits, tickets: of.Tickets, loans: of.Loans}
 }
 
 // Windows lists what is advertised now, by slice, then start.

@@ -1,6 +1,7 @@
 package clearing
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -91,6 +92,14 @@ func TestJointAgainstOneAfterAnother(t *testing.T) {
 
 func TestJointIsOptimalWhenSmall(t *testing.T) {
 	var c Clearer
+	a, b, other := Bid{ID: 1, Job: 1, Work: 1, End: 2, Weight: 1}, Bid{ID: 2, Job: 1, End: 2, Weight: 1}, Bid{ID: 1001, Job: 1, End: 1, Weight: 1}
+	for _, first := range [][]Bid{{a, b}, {b, a}} { // worth the same: which wins says what is left for the second window
+		windows := [][]Bid{first, {other}}
+		p := c.Joint(windows, nil)
+		if sequential, _ := oneByOne(windows); p.Value != 2 || p.Sequential != sequential {
+			t.Errorf("%+v; one after another is worth %d", p, sequential)
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		bids := drawBids(t, 12, 10)
 		windows, all := spread(bids, func(int) int { return rapid.IntRange(0, 2).Draw(t, "window") }, 3)
@@ -105,9 +114,20 @@ func TestJointIsOptimalWhenSmall(t *testing.T) {
 	})
 }
 
-// oneByOne clears one window after another, without what is sold, and each as if it were alone.
+// oneByOne clears one window after another, without what is sold, and each as if it were alone. Of plans that are worth the same one is chosen by the jobs' numbers, and what
+// is sold later depends on it: so the works are numbered as Joint does.
 func oneByOne(windows [][]Bid) (sequential, independent int64) {
 	type work struct{ job, work int32 }
+	var all []work
+	for _, bids := range windows {
+		for i := range bids {
+			if bids[i].fits() {
+				all = append(all, work{bids[i].Job, bids[i].Work})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b work) int { return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.work, b.work)) })
+	all = slices.Compact(all)
 	sold := map[work]bool{}
 	var c Clearer
 	for _, bids := range windows {
@@ -115,13 +135,14 @@ func oneByOne(windows [][]Bid) (sequential, independent int64) {
 		independent += alone
 		var left []Bid
 		for _, b := range bids {
-			if !sold[work{b.Job, b.Work}] {
+			if w := (work{b.Job, b.Work}); b.fits() && !sold[w] {
+				b.Job, b.Work = int32(slices.Index(all, w)), 0
 				left = append(left, b)
 			}
 		}
 		won, _ := c.Clear(left)
 		for _, i := range won {
-			if k := (work{left[i].Job, left[i].Work}); !sold[k] {
+			if k := all[left[i].Job]; !sold[k] {
 				sold[k] = true
 				sequential += left[i].Weight
 			}

@@ -24,6 +24,8 @@ var cases = []struct {
 	{"deadline ends a stubborn subjob", deadline},
 	{"deadline moved later", extended},
 	{"deadline moved earlier", truncated},
+	{"deadline moved earlier than an extension", cutBack},
+	{"deadline moved earlier and back", forgiven},
 	{"daemon restarts while it runs", restartAlive},
 	{"daemon restarts after it ended", restartEnded},
 	{"supervisor dies", supervisorDies},
@@ -39,8 +41,8 @@ func done(b *bench) {
 	if r.Progress != units.To || r.ExitCode != 0 || r.Signal != 0 {
 		b.Errorf("result %+v, want all of %v with exit 0", r, units)
 	}
-	if started.At == 0 || r.Start != started.At {
-		b.Errorf("result started at %d, Started said %d", r.Start, started.At)
+	if started.Body.(*protocol.Beginning).At == 0 || r.Start != started.Body.(*protocol.Beginning).At {
+		b.Errorf("result started at %d, Started said %d", r.Start, started.Body.(*protocol.Beginning).At)
 	}
 }
 
@@ -58,11 +60,11 @@ func startTwice(b *bench) {
 	b.do(m)
 	first := b.next(protocol.Started)
 	b.do(m)
-	if again := b.next(protocol.Started); again.At != first.At {
-		b.Errorf("second Started at %d, first at %d: it was started again", again.At, first.At)
+	if again := b.next(protocol.Started); again.Body.(*protocol.Beginning).At != first.Body.(*protocol.Beginning).At {
+		b.Errorf("second Started at %d, first at %d: it was started again", again.Body.(*protocol.Beginning).At, first.Body.(*protocol.Beginning).At)
 	}
 	b.settleDown()
-	b.do(protocol.Message{Kind: protocol.Stop, Token: token})
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{}})
 	r := b.exited(job.Yielded)
 	b.do(m)
 	if again := b.exited(job.Yielded); again != r {
@@ -92,10 +94,10 @@ func tooLate(b *bench) {
 
 func waits(b *bench) {
 	m := b.lease(Quick, time.Minute)
-	m.Start = m.Start.Add(500 * time.Millisecond)
+	m.Body.(*protocol.Work).Start = m.Body.(*protocol.Work).Start.Add(500 * time.Millisecond)
 	b.do(m)
-	if s := b.next(protocol.Started); s.At < m.Start {
-		b.Errorf("started %v before its lease", m.Start.Sub(s.At))
+	if s := b.next(protocol.Started); s.Body.(*protocol.Beginning).At < m.Body.(*protocol.Work).Start {
+		b.Errorf("started %v before its lease", m.Body.(*protocol.Work).Start.Sub(s.Body.(*protocol.Beginning).At))
 	}
 	b.exited(job.Done)
 }
@@ -104,11 +106,17 @@ func stopTwice(b *bench) {
 	b.do(b.lease(Polite, time.Minute))
 	b.next(protocol.Started)
 	b.settleDown()
-	stop := protocol.Message{Kind: protocol.Stop, Token: token, Text: "drained"}
+	stop := protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{Text: "drained"}}
 	b.do(stop)
 	b.do(stop)
-	if r := b.exited(job.Yielded); r.Progress != 5 {
+	r := b.exited(job.Yielded)
+	if r.Progress != 5 {
 		b.Errorf("progress %d, want 5", r.Progress)
+	}
+	n := b.told(executor.NoticeYield, 1)
+	b.near("what the program was told", n.Until, r.End.Add(Grace))
+	if n.Why != "drained" {
+		b.Errorf("the program was told %+v, want why it is stopped", n)
 	}
 	b.do(stop)
 	b.silent(Grace)
@@ -120,9 +128,15 @@ func deadline(b *bench) {
 	b.prolong(m, patience)
 	b.next(protocol.Started)
 	b.settleDown()
+	if n, ok := b.h.Notice(token); ok {
+		b.Errorf("the program is told %+v though nothing was done to it", n)
+	}
 	end := b.prolong(m, time.Second)
 	r := b.exited(job.DeadlineKilled)
 	b.near("end", r.End, end)
+	if n := b.told(executor.NoticeYield, 1); !same(n.Until, end) || n.Why == "" {
+		b.Errorf("the program was told %+v, want the lease's end %v", n, end.Time())
+	}
 	if r.Progress != 5 {
 		b.Errorf("progress %d, want the 5 items that were complete", r.Progress)
 	}
@@ -144,21 +158,57 @@ func truncated(b *bench) {
 	b.next(protocol.Started)
 	b.settleDown()
 	end := quantity.At(time.Now()).Add(1500 * time.Millisecond)
-	cut := protocol.Message{Kind: protocol.Deadline, Token: token, End: end, Text: "reclaimed"}
+	cut := protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: end, Text: "reclaimed"}}
 	b.do(cut)
 	b.do(cut)
+	if n := b.told(executor.NoticeTruncated, 1); !same(n.Until, end) || n.Why != "reclaimed" {
+		b.Errorf("the program is told %+v, want the end %v and why", n, end.Time())
+	}
 	b.near("end", b.exited(job.Stopped).End, end)
+	if n := b.told(executor.NoticeYield, 2); !same(n.Until, end) || n.Why != "reclaimed" {
+		b.Errorf("the program was told %+v at last, want the end %v and why", n, end.Time())
+	}
+}
+
+// cutBack takes time from a lease that was extended: it ends later than was first promised, and is cut all the same.
+func cutBack(b *bench) {
+	m := b.lease(Stubborn, time.Second)
+	b.do(m)
+	b.prolong(m, patience)
+	b.next(protocol.Started)
+	b.settleDown()
+	end := max(m.Body.(*protocol.Work).End, quantity.At(time.Now())).Add(time.Second)
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: end, Range: units, Text: "reclaimed"}})
+	b.near("end", b.exited(job.Stopped).End, end)
+}
+
+// forgiven gives a subjob back what was taken from it: what its program reads is true now, and says that more was to be read.
+func forgiven(b *bench) {
+	m := b.lease(Polite, 10*time.Minute)
+	b.do(m)
+	b.next(protocol.Started)
+	b.settleDown()
+	end := quantity.At(time.Now()).Add(5 * time.Minute)
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: end, Range: units, Text: "reclaimed"}})
+	b.told(executor.NoticeTruncated, 1)
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: m.Body.(*protocol.Work).End, Range: units}})
+	b.told("", 0)
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{Text: "drained"}})
+	b.exited(job.Yielded)
+	if n := b.told(executor.NoticeYield, 2); n.Why != "drained" {
+		b.Errorf("the program was told %+v, want the latest reason", n)
+	}
 }
 
 func restartAlive(b *bench) {
 	b.do(b.lease(Polite, time.Minute))
 	started := b.next(protocol.Started)
 	f := b.only(b.reopen())
-	if !f.Alive || f.Stuck || f.Result != nil || f.Started != started.At {
-		b.Fatalf("found %+v, want it alive since %d", f, started.At)
+	if !f.Alive || f.Stuck || f.Result != nil || f.Started != started.Body.(*protocol.Beginning).At {
+		b.Fatalf("found %+v, want it alive since %d", f, started.Body.(*protocol.Beginning).At)
 	}
 	b.settleDown()
-	b.do(protocol.Message{Kind: protocol.Stop, Token: token})
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{}})
 	b.exited(job.Yielded)
 }
 
@@ -212,15 +262,15 @@ func settleTwice(b *bench) {
 }
 
 func unknown(b *bench) {
-	b.do(protocol.Message{Kind: protocol.Stop, Token: token})
-	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: quantity.At(time.Now())})
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{}})
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: quantity.At(time.Now())}})
 	b.silent(Grace)
 	b.settle(false)
 }
 
 func (b *bench) settle(committed bool) {
 	b.Helper()
-	b.do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: token, Job: "suite", Range: units, Flag: committed})
+	b.do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: token, Job: "suite", Body: &protocol.Settlement{Range: units, Committed: committed}})
 	b.next(protocol.Settled)
 }
 
@@ -235,12 +285,31 @@ func (b *bench) settleDown() {
 	}
 }
 
+// told waits until the program can read a notice of this kind, or none, and checks which one it is.
+func (b *bench) told(kind string, sequence int64) executor.Notice {
+	b.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		n, _ := b.h.Notice(token)
+		if n.Kind == kind && n.Sequence == sequence {
+			return n
+		}
+		if time.Now().After(end) {
+			b.Fatalf("within %v the program can read %+v, want number %d, %q", patience, n, sequence, kind)
+		}
+	}
+}
+
+// same says whether an end is the one that was told, which is cut to milliseconds.
+func same(told, end quantity.Instant) bool {
+	return told <= end && told > end.Add(-time.Millisecond)
+}
+
 // prolong has a lease that was given out end after d from now, but never before the end that it came with, and says when that is. So a
 // program has all the time that it needs until it heeds signals.
 func (b *bench) prolong(m protocol.Message, d time.Duration) (end quantity.Instant) {
 	b.Helper()
-	end = max(m.End, quantity.At(time.Now()).Add(d))
-	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: end, Range: units})
+	end = max(m.Body.(*protocol.Work).End, quantity.At(time.Now()).Add(d))
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: end, Range: units}})
 	return end
 }
 

@@ -37,6 +37,9 @@ type Harness struct {
 	Open func(deliver func(protocol.Message)) executor.Executor
 	// Launch is how p is started.
 	Launch func(p Program) job.Launch
+	// Notice is what the program of a subjob that is not settled reads, or could have read last, in its SLUICE_NOTICE_FILE; false if there is
+	// none.
+	Notice func(t job.Token) (executor.Notice, bool)
 	// Kill ends the supervisor of a running subjob as SIGKILL would.
 	Kill func(t job.Token)
 }
@@ -92,7 +95,7 @@ func (b *bench) open() []executor.Found {
 	b.said = said
 	b.ex = b.h.Open(func(m protocol.Message) {
 		if m.Kind == protocol.Report {
-			b.reached.Store(max(b.reached.Load(), m.Progress))
+			b.reached.Store(max(b.reached.Load(), m.Body.(*protocol.Observation).Progress))
 			return
 		}
 		said <- m
@@ -119,8 +122,8 @@ func (b *bench) lease(p Program, length time.Duration) protocol.Message {
 	spec := &job.Spec{Name: "suite", Kind: job.Items, Total: units.To, Grid: 1, Parallelism: 1, Slices: 1, MaxFailures: 3, Launch: b.h.Launch(p)}
 	spec.Launch.Grace = Grace
 	return protocol.Message{
-		Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: token, Job: spec.Name, Slice: "n1/sim/0",
-		Range: units, Start: now, End: now.Add(length), Spec: spec,
+		Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: token, Job: spec.Name, Body: &protocol.Work{Slice: "n1/sim/0",
+			Range: units, Start: now, End: now.Add(length), Spec: spec},
 	}
 }
 
@@ -132,7 +135,7 @@ func (b *bench) next(k protocol.Kind) protocol.Message {
 	select {
 	case m := <-b.said:
 		if m.Kind != k || m.Token != token {
-			b.Fatalf("got message kind %d of %v (%+v, result %+v), want kind %d of %v", m.Kind, m.Token, m, m.Result, k, token)
+			b.Fatalf("got message kind %d of %v (%+v, result %+v), want kind %d of %v", m.Kind, m.Token, m, m.Body.(*protocol.Conclusion).Result, k, token)
 		}
 		if m.To != nodeAddress || m.From != execAddress {
 			b.Fatalf("message from %v to %v, want from %v to %v", m.From, m.To, execAddress, nodeAddress)
@@ -148,10 +151,10 @@ func (b *bench) next(k protocol.Kind) protocol.Message {
 func (b *bench) exited(want job.Outcome) job.Result {
 	b.Helper()
 	m := b.next(protocol.Exited)
-	if m.Result == nil {
+	if m.Body.(*protocol.Conclusion).Result == nil {
 		b.Fatal("Exited without a result")
 	}
-	r := *m.Result
+	r := *m.Body.(*protocol.Conclusion).Result
 	if r.Outcome != want {
 		b.Fatalf("outcome %v (%+v), want %v", r.Outcome, r, want)
 	}
@@ -169,7 +172,7 @@ func (b *bench) silent(d time.Duration) {
 	b.Helper()
 	select {
 	case m := <-b.said:
-		b.Fatalf("unexpected message kind %d: %+v, result %+v", m.Kind, m, m.Result)
+		b.Fatalf("unexpected message kind %d: %+v, result %+v", m.Kind, m, m.Body.(*protocol.Conclusion).Result)
 	case <-time.After(d):
 	}
 }

@@ -38,14 +38,14 @@ type Model func(start protocol.Message) Behaviour
 // Planned is the model of a subjob that does exactly what its plan says: the planned run time spread over its units,
 // with the spec's restore and checkpoint costs around it.
 func Planned(m protocol.Message) Behaviour {
-	b := Behaviour{PerUnit: m.Plan.Run}
-	if n := m.Range.Len(); n > 1 {
-		b.PerUnit = m.Plan.Run / time.Duration(n)
+	b := Behaviour{PerUnit: m.Body.(*protocol.Work).Plan.Run}
+	if n := m.Body.(*protocol.Work).Range.Len(); n > 1 {
+		b.PerUnit = m.Body.(*protocol.Work).Plan.Run / time.Duration(n)
 	}
-	if m.Spec != nil {
-		b.Checkpoint = m.Spec.Checkpoint
-		if !m.Plan.Resume.Zero() {
-			b.Restore = m.Spec.Restore
+	if m.Body.(*protocol.Work).Spec != nil {
+		b.Checkpoint = m.Body.(*protocol.Work).Spec.Checkpoint
+		if !m.Body.(*protocol.Work).Plan.Resume.Zero() {
+			b.Restore = m.Body.(*protocol.Work).Spec.Restore
 		}
 	}
 	return b

@@ -4,6 +4,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -52,7 +53,7 @@ func (e *Executor) Find(context.Context) ([]executor.Found, error) {
 	var found []executor.Found
 	for _, t := range slices.SortedFunc(maps.Keys(e.w.runs), job.Token.Compare) {
 		r := e.w.runs[t]
-		f := protocol.Found{Token: t, Job: r.start.Job, Slice: r.start.Slice, Alive: r.result == nil && !r.stuck, Result: r.result, Stuck: r.stuck}
+		f := protocol.Found{Token: t, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil && !r.stuck, Result: r.result, Stuck: r.stuck}
 		if r.running {
 			f.Started = r.began
 		}
@@ -80,15 +81,19 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 		w.box.Post(protocol.Message{Kind: protocol.Purged, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation})
 	case protocol.Deadline:
 		if r := w.live(m.Token); r != nil {
-			r.end, r.cut = m.End, m.End < r.promised
-			if m.Range.To > r.rng.To {
-				r.rng.To = m.Range.To
-			}
+			shift := m.Body.(*protocol.Shift)
+			r.tell(now())
+			r.end, r.why = shift.End, cmp.Or(shift.Text, r.why)
+			r.cut = shift.Text != "" || r.end < r.promised
+			r.rng.To = max(r.rng.To, shift.Range.To)
+			r.tell(now())
 			w.arm(r)
 		}
 	case protocol.Stop:
 		if r := w.live(m.Token); r != nil && r.stop == quantity.Never {
-			r.stop = now()
+			r.tell(now())
+			r.stop, r.why = now(), cmp.Or(m.Body.(*protocol.Halt).Text, r.why)
+			r.tell(now())
 			w.arm(r)
 		}
 	default: // not for an executor
@@ -140,7 +145,7 @@ func (e *Executor) Stick(t job.Token) bool {
 	if r != nil {
 		r.timer.Stop()
 		r.stuck = true
-		e.w.answer(r, protocol.Message{Kind: protocol.Stuck, Text: "processes remain after SIGKILL"})
+		e.w.answer(r, protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: "processes remain after SIGKILL"}})
 	}
 	return r != nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func suiteModel(m protocol.Message) fake.Behaviour {
-	switch executortest.Program(m.Spec.Launch.Command[0]) {
+	switch executortest.Program(m.Body.(*protocol.Work).Spec.Launch.Command[0]) {
 	case executortest.Quick:
 		return fake.Behaviour{PerUnit: 10 * time.Millisecond}
 	case executortest.Failing:
@@ -48,6 +48,7 @@ func TestConformance(t *testing.T) {
 				return ex
 			},
 			Launch: func(p executortest.Program) job.Launch { return job.Launch{Command: []string{string(p)}} },
+			Notice: func(tok job.Token) (executor.Notice, bool) { return ex.Notice(tok) },
 			Kill:   func(tok job.Token) { ex.Kill(tok) },
 		}
 	})
@@ -58,8 +59,8 @@ func start(kind job.Kind, grid int64, length time.Duration) protocol.Message {
 	now := quantity.At(time.Now())
 	spec := &job.Spec{Name: "j", Kind: kind, Total: 10, Grid: grid, Launch: job.Launch{Grace: 10 * time.Second}, Checkpoint: 5 * time.Second, Restore: 7 * time.Second}
 	return protocol.Message{
-		Kind: protocol.Start, Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Range: job.Range{From: 0, To: 10},
-		Start: now, End: now.Add(length), Spec: spec, Plan: protocol.Plan{Run: 1000 * time.Second, Resume: job.Token{Epoch: 1}},
+		Kind: protocol.Start, Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Body: &protocol.Work{Range: job.Range{From: 0, To: 10},
+			Start: now, End: now.Add(length), Spec: spec, Plan: protocol.Plan{Run: 1000 * time.Second, Resume: job.Token{Epoch: 1}}},
 	}
 }
 
@@ -98,7 +99,7 @@ func TestEndings(t *testing.T) {
 		{
 			name: "extended work takes longer", kind: job.Items, length: at(2000),
 			do: func(e *fake.Executor, m protocol.Message) {
-				e.Do(protocol.Message{Kind: protocol.Deadline, Token: m.Token, End: m.End, Range: job.Range{From: 0, To: 12}}, journal.Position{})
+				e.Do(protocol.Message{Kind: protocol.Deadline, Token: m.Token, Body: &protocol.Shift{End: m.Body.(*protocol.Work).End, Range: job.Range{From: 0, To: 12}}}, journal.Position{})
 			},
 			want: job.Result{Outcome: job.Done, Progress: 12}, ran: at(7 + 1200 + 5),
 		},
@@ -119,7 +120,7 @@ func TestEndings(t *testing.T) {
 				})
 				m := start(c.kind, max(1, c.grid), c.length)
 				if c.length < 0 {
-					m.End = quantity.Never
+					m.Body.(*protocol.Work).End = quantity.Never
 				}
 				ex.Do(m, journal.Position{})
 				if c.do != nil {
@@ -128,7 +129,7 @@ func TestEndings(t *testing.T) {
 				if k := (<-said).Kind; k != protocol.Started {
 					t.Fatalf("first message kind %d", k)
 				}
-				got := *(<-said).Result
+				got := *(<-said).Body.(*protocol.Conclusion).Result
 				if got.Ran() != c.ran {
 					t.Errorf("ran %v, want %v", got.Ran(), c.ran)
 				}
@@ -183,7 +184,7 @@ func TestReports(t *testing.T) {
 		var progress []int64
 		ex := fake.New(func(m protocol.Message) {
 			if m.Kind == protocol.Report {
-				progress = append(progress, m.Progress)
+				progress = append(progress, m.Body.(*protocol.Observation).Progress)
 			}
 		}, func(m protocol.Message) fake.Behaviour {
 			return fake.Behaviour{PerUnit: 100 * time.Second, Report: 250 * time.Second}

@@ -81,14 +81,14 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 			return
 		case err == nil:
 			e.o.Logger.Info("the node can start subjobs again", "was", told)
-			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to})
+			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to, Body: &protocol.Ailment{}})
 			return
 		case told == "":
 			e.o.Logger.Error("the node can start no subjob and sells nothing until it can; it tries again by itself", "reason", err.Error())
 		}
 		if told != err.Error() {
 			told = err.Error()
-			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to, Flag: true, Text: told})
+			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to, Body: &protocol.Ailment{Ails: true, Text: told}})
 		}
 		select {
 		case <-time.After(pause):

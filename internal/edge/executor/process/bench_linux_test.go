@@ -66,7 +66,7 @@ func (b *bench) open() []executor.Found {
 	b.said = said
 	b.o.Deliver = func(m protocol.Message) {
 		if m.Kind == protocol.Report {
-			b.reported.Store(int64(m.Demand[trp.Memory]))
+			b.reported.Store(int64(m.Body.(*protocol.Observation).Demand[trp.Memory]))
 			return
 		}
 		said <- m
@@ -89,9 +89,9 @@ func lease(length time.Duration, command ...string) protocol.Message {
 	now := quantity.At(time.Now())
 	return protocol.Message{
 		Kind: protocol.Start, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: protocol.Address{Role: protocol.Executor, ID: "n"},
-		Token: token, Job: "j", Slice: "n/sim/0", Range: job.Range{From: 0, To: 10}, Start: now, End: now.Add(length),
-		Demand: trp.Vector{1 << 30},
-		Spec:   &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{Command: command, Grace: 300 * time.Millisecond}},
+		Token: token, Job: "j", Body: &protocol.Work{Slice: "n/sim/0", Range: job.Range{From: 0, To: 10}, Start: now, End: now.Add(length),
+			Demand: trp.Vector{1 << 30},
+			Spec:   &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{Command: command, Grace: 300 * time.Millisecond}}},
 	}
 }
 
@@ -111,7 +111,7 @@ func (b *bench) next(k protocol.Kind) protocol.Message {
 	select {
 	case m := <-b.said:
 		if m.Kind != k {
-			b.Fatalf("message kind %d (%+v, result %+v), want kind %d", m.Kind, m, m.Result, k)
+			b.Fatalf("message kind %d (%+v, result %+v), want kind %d", m.Kind, m, m.Body.(*protocol.Conclusion).Result, k)
 		}
 		return m
 	case <-time.After(patience):
@@ -130,7 +130,7 @@ func (b *bench) run(m protocol.Message, want job.Outcome) job.Result {
 
 func (b *bench) exited(want job.Outcome) job.Result {
 	b.Helper()
-	r := *b.next(protocol.Exited).Result
+	r := *b.next(protocol.Exited).Body.(*protocol.Conclusion).Result
 	if r.Outcome != want {
 		b.Fatalf("outcome %v (%+v), want %v", r.Outcome, r, want)
 	}
@@ -139,14 +139,14 @@ func (b *bench) exited(want job.Outcome) job.Result {
 
 func (b *bench) settle(committed bool, r job.Range) {
 	b.Helper()
-	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Range: r, Flag: committed})
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Body: &protocol.Settlement{Range: r, Committed: committed}})
 	b.next(protocol.Settled)
 }
 
 // commit settles a subjob that ended: all of its range counts.
 func (b *bench) commit(m protocol.Message) {
 	b.Helper()
-	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Range: m.Range, Flag: true})
+	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Body: &protocol.Settlement{Range: m.Body.(*protocol.Work).Range, Committed: true}})
 	b.next(protocol.Settled)
 }
 

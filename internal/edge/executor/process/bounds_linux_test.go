@@ -53,7 +53,7 @@ func TestTooMuchScratch(t *testing.T) {
 					o.Limits.Scratch, o.Limits.Files = bytes, files
 				})
 				m := lease(time.Minute, "sh", "-c", command)
-				m.Spec.Launch.Snapshot = b.put(many(150)...) // what it was submitted with is no doing of its own
+				m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(many(150)...) // what it was submitted with is no doing of its own
 				r := b.run(m, job.LimitKilled)
 				var size, many int // as it was seen, perhaps before all was written
 				_, err := fmt.Sscanf(r.Detail, "%d bytes in %d files", &size, &many)
@@ -75,7 +75,7 @@ func TestScratchWithinItsLimit(t *testing.T) {
 			o.Limits.Scratch, o.Limits.Files = 8<<20, 200
 		})
 		m := lease(time.Minute, "sh", "-ec", "for i in 1 2 3; do head -c 6000000 /dev/zero >$TMPDIR/x; sleep 0.6; rm $TMPDIR/x; done; head -c 9000000 /dev/zero >$SLUICE_OUTPUT_DIR/big; sleep 1.2")
-		m.Spec.Launch.Snapshot = b.put(many(150)...)
+		m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(many(150)...)
 		b.run(m, job.Done)
 	})
 }
@@ -116,8 +116,8 @@ func TestTMPDIRIsItsOwnEverywhere(t *testing.T) {
 			t.Errorf("the program saw %q", out)
 		}
 		m.Token.Seq++
-		m.Spec.Launch.Env = []string{"TMPDIR=/somewhere"} // whoever says so has a reason
-		m.Spec.Launch.Command = []string{"sh", "-c", "test $TMPDIR = /somewhere"}
+		m.Body.(*protocol.Work).Spec.Launch.Env = []string{"TMPDIR=/somewhere"} // whoever says so has a reason
+		m.Body.(*protocol.Work).Spec.Launch.Command = []string{"sh", "-c", "test $TMPDIR = /somewhere"}
 		b.run(m, job.Done)
 	})
 }
@@ -148,7 +148,7 @@ func inPlace(t *testing.T, place string, user *shim.User) {
 	})
 	open(t, filepath.Dir(link))
 	m := lease(time.Minute, "sh", "-ec", `id -u; cat f >$SLUICE_OUTPUT_DIR/f; echo '{"progress":10,"checkpoint":true}' >$SLUICE_PROGRESS_FILE; echo s >$SLUICE_CHECKPOINT_DIR/s; cat $SLUICE_LEASE_FILE >/dev/null; echo x >$TMPDIR/x`)
-	m.Spec.Launch.Snapshot = b.put(many(1)...)
+	m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(many(1)...)
 	r := b.run(m, job.Done)
 	if got, err := os.ReadFile(filepath.Join(b.dir().Output(), "f")); err != nil || len(got) == 0 || !r.Checkpoint {
 		t.Errorf("output %q, %v; result %+v", got, err, r)
@@ -173,7 +173,7 @@ func TestWhatLiesInMemoryIsItsMemory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := lease(time.Minute, c.command...)
 			m.Token.Seq = uint64(i + 1)
-			m.Demand[trp.Memory] = 64 << 20
+			m.Body.(*protocol.Work).Demand[trp.Memory] = 64 << 20
 			r := b.run(m, c.want)
 			if peak := r.Peak[trp.Memory]; peak < 38<<20 {
 				t.Errorf("peak %d, want what lay in memory in it", peak)

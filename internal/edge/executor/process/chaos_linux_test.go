@@ -33,7 +33,7 @@ func TestChaos(t *testing.T) {
 	}
 	// One has all the time that it needs to start: on a busy machine the others may all be over, or fenced, before they do.
 	first := &leases[1]
-	first.End = first.Start.Add(patience)
+	first.Body.(*protocol.Work).End = first.Body.(*protocol.Work).Start.Add(patience)
 	b.do(*first)
 	b.next(protocol.Started)
 	for i := range leases {
@@ -55,7 +55,7 @@ func TestChaos(t *testing.T) {
 		select {
 		case m := <-b.said:
 			if m.Kind == protocol.Exited {
-				end(m.Token, m.Result)
+				end(m.Token, m.Body.(*protocol.Conclusion).Result)
 			}
 			continue
 		case <-time.After(20 * time.Millisecond):
@@ -85,7 +85,7 @@ func TestChaos(t *testing.T) {
 		case 2:
 			b.do(m)
 		case 3:
-			b.do(protocol.Message{Kind: protocol.Stop, Token: m.Token})
+			b.do(protocol.Message{Kind: protocol.Stop, Token: m.Token, Body: &protocol.Halt{}})
 		}
 	}
 	if len(ended) != n {

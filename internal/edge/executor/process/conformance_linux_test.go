@@ -49,6 +49,9 @@ func harness(t *testing.T, iso *shim.Isolation) executortest.Harness {
 				return job.Launch{Command: self(t, string(p))}
 			}
 		},
+		Notice: func(tok job.Token) (n executor.Notice, ok bool) {
+			return readNotice(t, shim.Dir(filepath.Join(data, "runs", tok.String())).Notice())
+		},
 		Kill: func(tok job.Token) {
 			note, err := shim.Dir(filepath.Join(data, "runs", tok.String())).ReadNote()
 			if err != nil {

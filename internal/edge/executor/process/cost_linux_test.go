@@ -57,7 +57,7 @@ func BenchmarkStart(b *testing.B) {
 	defer func() { _ = ex.Close() }()
 	next := func(k protocol.Kind) {
 		if m := <-said; m.Kind != k {
-			b.Fatalf("%+v %+v", m, m.Result)
+			b.Fatalf("%+v %+v", m, m.Body.(*protocol.Conclusion).Result)
 		}
 	}
 	m := lease(time.Hour, "sleep", "1")

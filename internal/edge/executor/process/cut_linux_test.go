@@ -94,9 +94,9 @@ func takeUp(t *testing.T, what string, left image, p *promises, told, settling b
 		t.Fatalf("%s: found %+v, want the result that was told", what, found)
 	}
 	counts := settling || len(found) == 1 && found[0].Result.Progress == 10
-	settle := protocol.Message{Kind: protocol.Settle, Token: token, Job: "j"}
+	settle := protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Body: &protocol.Settlement{}}
 	if counts {
-		settle.Range, settle.Flag = job.Range{From: 0, To: 10}, true
+		settle.Body.(*protocol.Settlement).Range, settle.Body.(*protocol.Settlement).Committed = job.Range{From: 0, To: 10}, true
 	}
 	ex.Do(settle, journal.Position{})
 	select {

@@ -75,15 +75,15 @@ func TestSecondSupervisorStartsNothing(t *testing.T) {
 func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
 	b := newBench(t, nil)
 	first := lease(time.Minute, self(t, "steps", "4", "85")...)
-	first.Spec.Kind = job.Steps
+	first.Body.(*protocol.Work).Spec.Kind = job.Steps
 	if r := b.run(first, job.Yielded); r.Progress != 4 || !r.Checkpoint {
 		t.Fatalf("first: %+v, want progress 4 with its checkpoint", r)
 	}
 	// The next one starts before the first is settled: it waits for the checkpoint.
 	second := lease(time.Minute, "sh", "-c", `cat $SLUICE_RESUME_DIR/state; touch $SLUICE_RESUME_DIR/x 2>/dev/null && echo writable; echo new >$SLUICE_CHECKPOINT_DIR/state; exit 0`)
-	second.Token.Seq, second.Range, second.Plan.Resume, second.Spec.Kind = 2, job.Range{From: 4, To: 8}, token, job.Steps
+	second.Token.Seq, second.Body.(*protocol.Work).Range, second.Body.(*protocol.Work).Plan.Resume, second.Body.(*protocol.Work).Spec.Kind = 2, job.Range{From: 4, To: 8}, token, job.Steps
 	b.do(second)
-	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Range: job.Range{From: 0, To: 4}, Flag: true})
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Body: &protocol.Settlement{Range: job.Range{From: 0, To: 4}, Committed: true}})
 	heard := map[protocol.Kind]protocol.Message{} // Settled comes at any point between them
 	for len(heard) < 3 {
 		select {
@@ -93,7 +93,7 @@ func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
 			t.Fatalf("heard only %v", heard)
 		}
 	}
-	if r := heard[protocol.Exited].Result; r.Outcome != job.Done || r.Progress != 8 || !r.Checkpoint {
+	if r := heard[protocol.Exited].Body.(*protocol.Conclusion).Result; r.Outcome != job.Done || r.Progress != 8 || !r.Checkpoint {
 		t.Fatalf("second: %+v, want all done with its checkpoint", r)
 	}
 	out, _ := process.LogPath(b.o.DataDir, "j", second.Token, true)
@@ -112,13 +112,13 @@ func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
 func TestACheckpointStaysWhileASubjobReadsIt(t *testing.T) {
 	b := newBench(t, nil)
 	first := lease(time.Minute, self(t, "steps", "4", "85")...)
-	first.Spec.Kind = job.Steps
+	first.Body.(*protocol.Work).Spec.Kind = job.Steps
 	b.run(first, job.Yielded)
-	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Range: job.Range{From: 0, To: 4}, Flag: true})
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Body: &protocol.Settlement{Range: job.Range{From: 0, To: 4}, Committed: true}})
 	b.next(protocol.Settled)
 	resumes := func(n int, command ...string) protocol.Message {
 		m := nth(n, command...)
-		m.Range, m.Plan.Resume, m.Spec.Kind = job.Range{From: 4, To: 8}, token, job.Steps
+		m.Body.(*protocol.Work).Range, m.Body.(*protocol.Work).Plan.Resume, m.Body.(*protocol.Work).Spec.Kind = job.Range{From: 4, To: 8}, token, job.Steps
 		return m
 	}
 	slow := resumes(2, "sh", "-c", "until [ -e $TMPDIR/go ]; do sleep 0.02; done; cat $SLUICE_RESUME_DIR/state; echo new >$SLUICE_CHECKPOINT_DIR/state")
@@ -193,16 +193,16 @@ func TestExtensionReachesTheProgram(t *testing.T) {
 	b := newBench(t, nil)
 	m := lease(20*time.Second, "sh", "-c", `until grep -q '"to":20' $SLUICE_LEASE_FILE; do sleep 0.02; done
 		echo '{"progress":20}' >$SLUICE_PROGRESS_FILE.new && mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE`)
-	m.Spec.Total = 20
+	m.Body.(*protocol.Work).Spec.Total = 20
 	b.do(m)
 	b.next(protocol.Started)
-	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: m.End.Add(time.Minute), Range: job.Range{From: 0, To: 20}})
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: m.Body.(*protocol.Work).End.Add(time.Minute), Range: job.Range{From: 0, To: 20}}})
 	if r := b.exited(job.Done); r.Progress != 20 {
 		t.Errorf("progress %d, want 20", r.Progress)
 	}
 	var terms struct{ Deadline time.Time }
 	data, _ := os.ReadFile(b.dir().Terms())
-	if err := json.Unmarshal(data, &terms); err != nil || m.End.Add(time.Minute).Time().Sub(terms.Deadline) > time.Millisecond {
+	if err := json.Unmarshal(data, &terms); err != nil || m.Body.(*protocol.Work).End.Add(time.Minute).Time().Sub(terms.Deadline) > time.Millisecond {
 		t.Errorf("lease file %s, %v: want the new deadline", data, err)
 	}
 }
@@ -240,7 +240,7 @@ func TestSnapshotIsAPrivateCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := lease(time.Minute, "sh", "-c", "cat b/f; readlink ../data; echo changed >b/f")
-	m.Spec.Launch.Snapshot, m.Spec.Launch.Subdir = stored.ID, "a"
+	m.Body.(*protocol.Work).Spec.Launch.Snapshot, m.Body.(*protocol.Work).Spec.Launch.Subdir = stored.ID, "a"
 	b.run(m, job.Done)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "a/b/f/tmp" {
 		t.Errorf("the program saw %q", out)
@@ -278,7 +278,7 @@ func TestSnapshotRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := lease(time.Minute, "true")
-	m.Spec.Launch.Snapshot = stored.ID
+	m.Body.(*protocol.Work).Spec.Launch.Snapshot = stored.ID
 	b.do(m)
 	b.exited(job.StartFailed)
 	if _, err := os.Stat(filepath.Join(b.o.DataDir, "f")); !errors.Is(err, fs.ErrNotExist) {

@@ -59,8 +59,8 @@ func (b *bench) escaped() {
 // subjob can have all the time it needs to come where a test wants it before its end.
 func (b *bench) prolong(m protocol.Message, d time.Duration) (end quantity.Instant) {
 	b.Helper()
-	end = max(m.End, quantity.At(time.Now()).Add(d))
-	b.do(protocol.Message{Kind: protocol.Deadline, Token: m.Token, End: end})
+	end = max(m.Body.(*protocol.Work).End, quantity.At(time.Now()).Add(d))
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: m.Token, Body: &protocol.Shift{End: end}})
 	return end
 }
 
@@ -153,7 +153,7 @@ func TestMemoryOfTheWholeTree(t *testing.T) {
 		b := newBench(t, change)
 		hog := strings.Join(self(t, "hog", "60"), " ")
 		m := lease(time.Minute, "sh", "-c", `echo '{"progress":3}' >$SLUICE_PROGRESS_FILE; `+hog+" & "+hog+" & wait")
-		m.Demand[trp.Memory] = 100 << 20
+		m.Body.(*protocol.Work).Demand[trp.Memory] = 100 << 20
 		r := b.run(m, job.MemoryKilled)
 		if peak := r.Peak[trp.Memory]; peak < 100<<20 || peak > 300<<20 {
 			t.Errorf("peak %d, want above the limit of %d and not far", peak, 100<<20)
@@ -185,9 +185,9 @@ func TestTheOptionReachesTheProgram(t *testing.T) {
 		t.Run("option="+c.option, func(t *testing.T) {
 			b := newBench(t, nil)
 			m := lease(time.Minute, "sh", "-c", `echo "${SLUICE_OPTION-none} $BATCH ${PRECISION-none} $SEED" >$SLUICE_OUTPUT_DIR/env`)
-			m.Spec.Launch.Env = []string{"BATCH=32", "SEED=1"}
-			m.Spec.Options = []job.Option{{Name: "other", Env: []string{"SEED=2"}}, {Name: "bf16", Env: []string{"BATCH=16", "PRECISION=bf", "SLUICE_OPTION=forged"}}}
-			m.Plan.Option = c.option
+			m.Body.(*protocol.Work).Spec.Launch.Env = []string{"BATCH=32", "SEED=1"}
+			m.Body.(*protocol.Work).Spec.Options = []job.Option{{Name: "other", Env: []string{"SEED=2"}}, {Name: "bf16", Env: []string{"BATCH=16", "PRECISION=bf", "SLUICE_OPTION=forged"}}}
+			m.Body.(*protocol.Work).Plan.Option = c.option
 			b.run(m, job.Done)
 			if got, _ := os.ReadFile(filepath.Join(b.dir().Output(), "env")); string(got) != c.want {
 				t.Errorf("the program saw %q, want %q", got, c.want)
@@ -199,7 +199,7 @@ func TestTheOptionReachesTheProgram(t *testing.T) {
 func TestLogLimitNeverBlocks(t *testing.T) {
 	b := newBench(t, nil)
 	m := lease(time.Minute, "sh", "-c", "head -c 5000000 /dev/zero; head -c 3000000 /dev/zero >&2")
-	m.Spec.Launch.LogLimit = 100_000
+	m.Body.(*protocol.Work).Spec.Launch.LogLimit = 100_000
 	b.run(m, job.Done)
 	size := func(path string) int64 {
 		info, err := os.Stat(path)
@@ -219,7 +219,7 @@ func TestLogLimitNeverBlocks(t *testing.T) {
 func TestOutputLimit(t *testing.T) {
 	b := newBench(t, nil)
 	m := lease(time.Minute, "sh", "-c", "head -c 3000000 /dev/zero >$SLUICE_OUTPUT_DIR/big; sleep 1000")
-	m.Spec.Launch.OutputLimit = 1 << 20
+	m.Body.(*protocol.Work).Spec.Launch.OutputLimit = 1 << 20
 	if r := b.run(m, job.LimitKilled); !strings.Contains(r.Detail, "1048576") {
 		t.Errorf("detail %q, want the limit", r.Detail)
 	}
@@ -230,8 +230,8 @@ func TestWarningAndWrapper(t *testing.T) {
 	// The outer shell has no handlers: neither the warning nor SIGTERM may end it before the inner one has had its say.
 	inner := `trap 'echo warned' USR1; trap 'echo asked; exit 85' TERM; echo up; while :; do sleep 0.05; done`
 	m := lease(2*time.Second, "sh", "-c", "sh -c \"$INNER\"; code=$?; exit $code")
-	m.Spec.Launch.Env = []string{"INNER=" + inner}
-	m.Spec.Launch.WarnSignal, m.Spec.Launch.WarnBefore = 10, time.Second
+	m.Body.(*protocol.Work).Spec.Launch.Env = []string{"INNER=" + inner}
+	m.Body.(*protocol.Work).Spec.Launch.WarnSignal, m.Body.(*protocol.Work).Spec.Launch.WarnBefore = 10, time.Second
 	b.do(m)
 	b.prolong(m, patience)
 	b.next(protocol.Started)
@@ -259,9 +259,9 @@ func TestStartFailures(t *testing.T) {
 		"not executable": {command: []string{plain}, want: "permission"},
 		"interpreter":    {command: []string{script}, want: "interpreter"},
 		"empty":          {want: "no command"},
-		"snapshot":       {command: []string{"true"}, change: func(m *protocol.Message) { m.Spec.Launch.Snapshot = strings.Repeat("0", 64) }, want: "no snapshot"},
-		"subdirectory":   {command: []string{"true"}, change: func(m *protocol.Message) { m.Spec.Launch.Subdir = "../.." }, want: "leads out"},
-		"checkpoint":     {command: []string{"true"}, change: func(m *protocol.Message) { m.Plan.Resume = job.Token{Epoch: 1} }, want: "checkpoint"},
+		"snapshot":       {command: []string{"true"}, change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Snapshot = strings.Repeat("0", 64) }, want: "no snapshot"},
+		"subdirectory":   {command: []string{"true"}, change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Subdir = "../.." }, want: "leads out"},
+		"checkpoint":     {command: []string{"true"}, change: func(m *protocol.Message) { m.Body.(*protocol.Work).Plan.Resume = job.Token{Epoch: 1} }, want: "checkpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil)

@@ -166,7 +166,7 @@ func (e *Executor) Isolation() string {
 // Do carries out one effect in the background.
 func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 	if m.Kind == protocol.Purge && m.Generation == 0 && !e.isClosed() {
-		e.purge(m) // at a boot, before anything else: what is started later must find the place clear
+		e.purge(m, e.box.Post) // at a boot, before anything else: what is started later must find the place clear
 		return
 	}
 	e.mu.Lock()
@@ -182,7 +182,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			return
 		}
 		if res := e.past.of(m.Token); res != nil {
-			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Slice: m.Slice, Range: m.Range, Result: res})
+			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
 			return
 		}
 		r = &run{e: e, dir: e.s.run(m.Token), token: m.Token, start: m, asked: e.o.now()}

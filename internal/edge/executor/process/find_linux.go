@@ -113,7 +113,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	}
 	l := &r.lease
 	e.originals.found(l)
-	r.start = protocol.Message{From: l.Node, To: l.Executor, Token: token, Job: l.Job, Generation: l.Generation, Slice: l.Slice, Range: l.Range, End: l.End}
+	r.start = protocol.Message{From: l.Node, To: l.Executor, Token: token, Job: l.Job, Generation: l.Generation, Body: &protocol.Work{Slice: l.Slice, Range: l.Range, End: l.End}}
 	c, err := r.dir.ReadControl()
 	switch {
 	case err == nil:

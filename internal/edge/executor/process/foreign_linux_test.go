@@ -23,7 +23,7 @@ func TestWhatASubjobLinksToStaysAsItIs(t *testing.T) {
 	m := lease(time.Minute, "sh", "-c", fmt.Sprintf(`for d in $SLUICE_OUTPUT_DIR $SLUICE_CHECKPOINT_DIR .; do
 	ln -s %[1]s $d/up; ln %[2]s $d/hard; ln -s %[2]s $d/link; mkfifo $d/pipe; mkdir -p $d/closed/deeper; chmod 0500 $d/closed
 done; echo mine >$SLUICE_CHECKPOINT_DIR/state; echo '{"progress":10,"checkpoint":true}' >$SLUICE_PROGRESS_FILE`, other, program))
-	m.Spec.Kind = job.Steps
+	m.Body.(*protocol.Work).Spec.Kind = job.Steps
 	b.run(m, job.Done)
 	b.settle(true, job.Range{From: 0, To: 10})
 	as := func(when string) {

@@ -18,7 +18,7 @@ func TestASubjobEndsWithItsRunDirectory(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				b := newBench(t, change)
 				m := lease(time.Minute, "sleep", "1000")
-				m.Start, m.End = m.Start.Add(start), quantity.Never
+				m.Body.(*protocol.Work).Start, m.Body.(*protocol.Work).End = m.Body.(*protocol.Work).Start.Add(start), quantity.Never
 				b.do(m)
 				if start == 0 {
 					b.next(protocol.Started)

@@ -79,13 +79,13 @@ func (e *Executor) writeLife(j job.ID, of job.Generation) error {
 // purge clears the job's folders of what lives before a generation have left there, 0: of everything. When it answers
 // nothing of that is where a reader finds it; the space comes back a little later. Its snapshot may be another job's too:
 // see PruneSnapshots.
-func (e *Executor) purge(m protocol.Message) {
+func (e *Executor) purge(m protocol.Message, answer func(protocol.Message)) {
 	if err := e.clear(m.Job, m.Generation); err != nil {
 		e.o.Logger.Error("removing what is kept of a job; it is asked for again", "job", string(m.Job), "err", err)
 		return
 	}
 	if m.Generation != 0 {
-		e.box.Post(protocol.Message{Kind: protocol.Purged, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation})
+		answer(protocol.Message{Kind: protocol.Purged, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation})
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

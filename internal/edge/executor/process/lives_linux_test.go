@@ -77,7 +77,7 @@ func (b *bench) outlived() {
 	m.Token, m.Generation = job.Token{Epoch: 1, Seq: 7}, 1
 	b.do(m)
 	b.exited(job.StartFailed)
-	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j"})
+	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Body: &protocol.Settlement{}})
 	b.next(protocol.Settled)
 	if got := b.published(); got != "1-2\n" {
 		b.Errorf("published %q after a start of an earlier life", got)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/process"
 )
@@ -36,7 +37,7 @@ for _ in range(40):
     os.system("true")
 for pid in workers:
     os.waitpid(pid, 0)`)
-		m.Demand[trp.Memory] = 64 << 20
+		m.Body.(*protocol.Work).Demand[trp.Memory] = 64 << 20
 		if peak := b.run(m, job.Done).Peak[trp.Memory]; peak < 40<<20 {
 			t.Errorf("peak %d, want at least the 40 MiB it had", peak)
 		}
@@ -48,7 +49,7 @@ func TestGrowthIsEndedInTime(t *testing.T) {
 		const limit, perSecond = 100, 400 // MiB
 		b := newBench(t, change)
 		m := lease(time.Minute, self(t, "grow", strconv.Itoa(perSecond))...)
-		m.Demand[trp.Memory] = limit << 20
+		m.Body.(*protocol.Work).Demand[trp.Memory] = limit << 20
 		r := b.run(m, job.MemoryKilled)
 		peak := int64(r.Peak[trp.Memory])
 		t.Logf("ended %v after its start with %.1f MiB more than it may have", r.Ran().Round(time.Millisecond), float64(peak)/(1<<20)-limit)

@@ -156,7 +156,7 @@ func (l life) recorded(t *testing.T) (history, promises) {
 		text += "; sleep 1000"
 	}
 	m := lease(time.Minute, "sh", "-c", text)
-	m.Spec.Kind, m.Spec.Total = job.Steps, 20
+	m.Body.(*protocol.Work).Spec.Kind, m.Body.(*protocol.Work).Spec.Total = job.Steps, 20
 	b.do(m)
 	b.next(protocol.Started)
 	if l.killed {
@@ -169,8 +169,8 @@ func (l life) recorded(t *testing.T) (history, promises) {
 	}
 	got := b.next(protocol.Exited)
 	r.said("exited")
-	if got.Result.Progress != 10 || !got.Result.Checkpoint {
-		t.Fatalf("result %+v, want all of it with its checkpoint", got.Result)
+	if got.Body.(*protocol.Conclusion).Result.Progress != 10 || !got.Body.(*protocol.Conclusion).Result.Checkpoint {
+		t.Fatalf("result %+v, want all of it with its checkpoint", got.Body.(*protocol.Conclusion).Result)
 	}
 	if l.second {
 		before, _ := process.LogPath(b.o.DataDir, "j", job.Token{Seq: 3}, false)

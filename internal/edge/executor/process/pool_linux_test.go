@@ -89,7 +89,7 @@ func TestASupervisorHandsNothingOn(t *testing.T) {
 		for i, command := range []string{is, does, is} {
 			m := nth(i+1, "sh", "-c", command)
 			if i == 1 {
-				m.Spec.Launch.Env = []string{"FORMER=1"}
+				m.Body.(*protocol.Work).Spec.Launch.Env = []string{"FORMER=1"}
 			}
 			b.run(m, job.Done)
 			said[i] = shim.Tail(b.at(m.Token).Stdout(), 1000, 100_000)
@@ -201,7 +201,9 @@ func TestASupervisorIsKilledAtAnyMoment(t *testing.T) {
 			for r == nil {
 				select {
 				case said := <-b.said:
-					r = said.Result
+					if end, ok := said.Body.(*protocol.Conclusion); ok {
+						r = end.Result
+					}
 				case <-time.After(patience):
 					t.Fatalf("subjob %d, killed after %v: no end; supervisor says: %s", i+1, time.Duration(i)*500*time.Microsecond, shim.Tail(b.at(m.Token).Log(), 20, 4096))
 				}

@@ -36,7 +36,7 @@ func (b *bench) through(users []string, commands ...string) (said []string) {
 	for i, c := range commands {
 		m := nth(i+1, "sh", "-c", c)
 		if users != nil {
-			m.Spec.Queue = users[i]
+			m.Body.(*protocol.Work).Spec.Queue = users[i]
 		}
 		b.run(m, job.Done)
 		said = append(said, shim.Tail(b.at(m.Token).Stdout(), 100, 10_000))
@@ -155,6 +155,6 @@ func TestMarkedProcessesAreOfTheSubjob(t *testing.T) {
 			t.Errorf("%d processes are of subjob %d, want %d", len(got), n, want)
 		}
 	}
-	b.do(protocol.Message{Kind: protocol.Stop, Token: m.Token})
+	b.do(protocol.Message{Kind: protocol.Stop, Token: m.Token, Body: &protocol.Halt{}})
 	b.exited(job.Stopped)
 }

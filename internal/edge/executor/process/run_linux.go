@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"sync"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -54,8 +55,23 @@ type run struct {
 // answer posts a message about this subjob to whoever asked for it.
 func (r *run) answer(m protocol.Message) {
 	m.From, m.To = r.start.To, r.start.From
-	m.Token, m.Job, m.Slice, m.Range = r.token, r.start.Job, r.start.Slice, r.start.Range
+	m.Token, m.Job = r.token, r.start.Job
 	r.e.box.Post(m)
+}
+
+// work is what was asked to be run.
+func (r *run) work() *protocol.Work { return r.start.Body.(*protocol.Work) }
+
+// beginning is that it began at this instant.
+func (r *run) beginning(at quantity.Instant) *protocol.Beginning {
+	w := r.work()
+	return &protocol.Beginning{Slice: w.Slice, Range: w.Range, At: at}
+}
+
+// conclusion is that it ended so.
+func (r *run) conclusion(res *job.Result) *protocol.Conclusion {
+	w := r.work()
+	return &protocol.Conclusion{Slice: w.Slice, Range: w.Range, Result: res}
 }
 
 // repeat answers a Start that came again.
@@ -64,11 +80,11 @@ func (r *run) repeat() {
 	defer r.mu.Unlock()
 	switch {
 	case r.result != nil:
-		r.answer(protocol.Message{Kind: protocol.Exited, Result: r.result})
+		r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
 	case r.stuck != "":
-		r.answer(protocol.Message{Kind: protocol.Stuck, Text: r.stuck})
+		r.answer(protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: r.stuck}})
 	case r.started != 0:
-		r.answer(protocol.Message{Kind: protocol.Started, At: r.started})
+		r.answer(protocol.Message{Kind: protocol.Started, Body: r.beginning(r.started)})
 	}
 }
 
@@ -77,22 +93,21 @@ func (r *run) repeat() {
 func (r *run) change(m protocol.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := shim.Control{End: r.start.End, Range: r.start.Range}
+	work := r.work()
+	c := shim.Control{End: work.End, Range: work.Range}
 	if r.control != nil {
 		c = *r.control
 	}
-	if m.Kind == protocol.Stop {
-		c.Stop = true
-	} else {
-		c.End = m.End
-		if !m.Range.Empty() {
-			c.Range = m.Range
+	switch b := m.Body.(type) {
+	case *protocol.Halt:
+		c.Stop, c.Cause = true, cmp.Or(b.Text, c.Cause)
+	case *protocol.Shift:
+		c.End, c.Cause = b.End, cmp.Or(b.Text, c.Cause)
+		c.Cut = b.Text != "" || b.End < work.End // it may be later than the first end, and earlier than one that was given since
+		if !b.Range.Empty() {
+			c.Range = b.Range
 		}
 	}
-	if m.Text != "" {
-		c.Cause = m.Text
-	}
-	c.Cut = c.End < r.start.End
 	c.Anchor = shim.AnchorAt(r.e.o.now())
 	r.control = &c
 }
@@ -123,7 +138,7 @@ func (r *run) end() quantity.Instant {
 	if r.control != nil {
 		return r.control.End
 	}
-	return r.start.End
+	return r.work().End
 }
 
 // over notes the result and says it.
@@ -135,5 +150,5 @@ func (r *run) over(res job.Result) {
 	res = r.observed(res)
 	r.e.originals.release(r.token)
 	r.result = &res
-	r.answer(protocol.Message{Kind: protocol.Exited, Result: r.result})
+	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
 }

@@ -19,7 +19,7 @@ import (
 
 // settle puts the directories of an ended subjob where they belong, and answers. Every step may be done again, so that
 // it can be taken up wherever it stopped. An error (a full disk) is tried again until it passes.
-func (e *Executor) settle(m protocol.Message) {
+func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 	e.mu.Lock()
 	r := e.runs[m.Token]
 	e.mu.Unlock()
@@ -59,7 +59,7 @@ func (e *Executor) settle(m protocol.Message) {
 	e.settles++
 	tidy := e.settles%100 == 1
 	e.mu.Unlock()
-	e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
+	answer(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
 	if tidy {
 		e.rotateEvents()
 		e.logs.add() // what an earlier daemon kept may be more than this one is to keep
@@ -126,7 +126,7 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 	lock := e.place(lease.Job)
 	lock.Lock()
 	defer lock.Unlock()
-	if m.Flag && !m.Range.Empty() {
+	if m.Body.(*protocol.Settlement).Committed && !m.Body.(*protocol.Settlement).Range.Empty() {
 		first, err := e.firstLife(lease.Job)
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 		if first > lease.Generation.Number() { // another life has the folders now
 			return e.keep(dir, &lease)
 		}
-		return e.publish(dir, &lease, m.Range)
+		return e.publish(dir, &lease, m.Body.(*protocol.Settlement).Range)
 	}
 	if planted.In(planted.PublishLosers) {
 		return e.publish(dir, &lease, lease.Range)
@@ -144,6 +144,12 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 
 // publish moves what was committed to its place: the checkpoint first, because the next subjob waits for it.
 func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) error {
+	if l.Member > 0 { // the first member's checkpoint is the job's
+		if _, err := move(dir.Output(), e.s.member(l.Job, committed, l.Member), 0o700, l.Outlived(e.bootID)); err != nil {
+			return err
+		}
+		return e.moveLogs(dir, l)
+	}
 	moved, err := move(dir.Checkpoint(), e.s.checkpoint(l.Job, l.Token), 0o711, l.Outlived(e.bootID))
 	if err != nil {
 		return err
@@ -267,7 +273,7 @@ func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 		r.mu.Lock()
 		if r.result == nil {
 			needed[r.lease.Resume] = true
-			needed[e.s.checkpoint(j, r.start.Plan.Resume)] = true
+			needed[e.s.checkpoint(j, r.work().Plan.Resume)] = true
 		}
 		r.mu.Unlock()
 	}

@@ -22,7 +22,7 @@ func TestNoSignalEndsTheInit(t *testing.T) {
 		done
 		sleep 0.2; exit 7`))
 		b.next(protocol.Started)
-		if r := b.next(protocol.Exited).Result; r.Outcome != job.ExitFailed || r.ExitCode != 7 {
+		if r := b.next(protocol.Exited).Body.(*protocol.Conclusion).Result; r.Outcome != job.ExitFailed || r.ExitCode != 7 {
 			t.Errorf("%+v, want exit 7 of the command", r)
 		}
 	})

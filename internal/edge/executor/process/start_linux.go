@@ -25,9 +25,9 @@ import (
 func (r *run) launch(witness journal.Position) {
 	now := r.e.o.now()
 	fail := func(outcome job.Outcome, why string) {
-		r.over(job.Result{Outcome: outcome, ExitCode: -1, Progress: r.start.Range.From, End: now, Detail: why})
+		r.over(job.Result{Outcome: outcome, ExitCode: -1, Progress: r.work().Range.From, End: now, Detail: why})
 	}
-	if r.start.End <= now {
+	if r.work().End <= now {
 		fail(job.NodeFailed, "the lease was over before the start") // whoever was late, it was not the job
 		return
 	}
@@ -63,7 +63,7 @@ func (r *run) launch(witness journal.Position) {
 // furnished gives the subjob a room to begin in. What has a work directory gets a new one: it is closed while that is copied, so
 // that it becomes its user's own before it is whole.
 func (r *run) furnished(user *shim.User) (*room, error) {
-	if r.start.Spec.Launch.Snapshot == "" {
+	if r.work().Spec.Launch.Snapshot == "" {
 		if old := r.e.rooms.take(user); old != nil {
 			return old, nil
 		}
@@ -73,7 +73,7 @@ func (r *run) furnished(user *shim.User) (*room, error) {
 
 // prepare builds the run directory under another name and puts it in place whole.
 func (r *run) prepare(witness journal.Position) error {
-	m, spec := r.start, r.start.Spec
+	m, spec := r.start, r.work().Spec
 	if spec == nil || len(spec.Launch.Command) == 0 {
 		return errkind.Errorf(errkind.Invalid, "subjob %v: no command to start", m.Token)
 	}
@@ -142,23 +142,24 @@ func (e *Executor) letThrough(u *shim.User) error {
 
 // makeLease writes down what the supervisor needs. Paths are those of the final place.
 func (r *run) makeLease(user *shim.User, resume string, witness journal.Position) shim.Lease {
-	m, spec, o := r.start, r.start.Spec, &r.e.o
-	memory := m.Demand[trp.Memory]
+	m, w, o := r.start, r.work(), &r.e.o
+	spec := w.Spec
+	memory := w.Demand[trp.Memory]
 	var devices []string
 	simulated := true
-	for _, id := range append([]job.SliceID{m.Slice}, m.Also...) {
+	for _, id := range append([]job.SliceID{w.Slice}, w.Also...) {
 		s, ok := o.Slice(id)
 		if ok && s.Device != "" {
 			devices = append(devices, s.Device)
 			simulated = false
 		}
-		if c := s.Capacity[trp.Memory]; ok && c > 0 && id == m.Slice {
+		if c := s.Capacity[trp.Memory]; ok && c > 0 && id == w.Slice {
 			memory = c
 		}
 	}
 	l := shim.Lease{
-		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: m.Slice, Kind: spec.Kind, Range: m.Range, Total: spec.Total, Grid: spec.Grid,
-		Start: m.Start, End: m.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
+		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid,
+		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
@@ -169,7 +170,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	} else {
 		l.DeviceMemory = memory
 	}
-	own, option := spec.Launch.Env, spec.Option(m.Plan.Option)
+	own, option := spec.Launch.Env, spec.Option(w.Plan.Option)
 	if option != nil {
 		own = slices.Concat(own, option.Env) // of two entries of one name the last counts
 	}
@@ -204,9 +205,13 @@ func environment(base, own []string, l *shim.Lease, dir shim.Dir, memory quantit
 		"SLUICE_OUTPUT_DIR="+dir.Output(),
 		mark(dir),
 		"SLUICE_LEASE_FILE="+dir.Terms(),
+		"SLUICE_NOTICE_FILE="+dir.Notice(),
 		// Empty rather than unset: a subjob of a slice without a device must not see one.
 		"CUDA_VISIBLE_DEVICES="+devices,
 	)
+	if l.Members > 0 {
+		env = append(env, "SLUICE_MEMBER="+strconv.Itoa(l.Member), "SLUICE_MEMBERS="+strconv.Itoa(l.Members))
+	}
 	if l.Resume != "" {
 		env = append(env, "SLUICE_RESUME_DIR="+l.Resume)
 	}
@@ -218,7 +223,7 @@ func mark(dir shim.Dir) string { return "SLUICE_PROGRESS_FILE=" + dir.Progress()
 
 // resume finds the checkpoint to start from. The subjob that left it was committed, but may be settled only now.
 func (r *run) resume() (string, error) {
-	t := r.start.Plan.Resume
+	t := r.work().Plan.Resume
 	if t.Zero() {
 		return "", nil
 	}

@@ -28,6 +28,11 @@ func (s store) output(j job.ID, r job.Range) string {
 	return filepath.Join(s.outputs(j), fmt.Sprintf("%012d-%012d", r.From, r.To))
 }
 
+// member is where the output of a gang's further member goes, beside that of the first, which is the job's.
+func (s store) member(j job.ID, r job.Range, member int) string {
+	return filepath.Join(s.outputs(j), fmt.Sprintf("member-%d", member), filepath.Base(s.output(j, r)))
+}
+
 func (s store) outputs(j job.ID) string     { return s.in("output", folder(j)) }
 func (s store) checkpoints(j job.ID) string { return s.in("checkpoints", folder(j)) }
 func (s store) logs(j job.ID) string        { return s.in("logs", folder(j)) }

@@ -59,9 +59,9 @@ func TestStuck(t *testing.T) {
 			return sleeper != 0
 		})
 		freeze(sleeper)
-		b.do(protocol.Message{Kind: protocol.Stop, Token: token})
-		if m := b.next(protocol.Stuck); !strings.Contains(m.Text, "remain") {
-			t.Errorf("stuck: %q", m.Text)
+		b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{}})
+		if m := b.next(protocol.Stuck); !strings.Contains(m.Body.(*protocol.Reason).Text, "remain") {
+			t.Errorf("stuck: %q", m.Body.(*protocol.Reason).Text)
 		}
 		if err := b.ex.Close(); err != nil {
 			t.Fatal(err)

@@ -49,7 +49,9 @@ func (b *bench) running() (supervisor int) {
 	return note.PID
 }
 
-func (b *bench) stop() { b.do(protocol.Message{Kind: protocol.Stop, Token: token}) }
+func (b *bench) stop() {
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{}})
+}
 
 // TestASupervisorIsKilledBeforeItsResult: what it would have said of the end is not what the executor says of it.
 func TestASupervisorIsKilledBeforeItsResult(t *testing.T) {
@@ -170,7 +172,7 @@ func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil)
 			supervisor := b.running()
-			b.do(protocol.Message{Kind: protocol.Deadline, Token: token, End: quantity.At(time.Now().Add(time.Hour)), Range: job.Range{From: 0, To: 20}})
+			b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: quantity.At(time.Now().Add(time.Hour)), Range: job.Range{From: 0, To: 20}}})
 			b.await("the new end", func() bool { c, err := b.dir().ReadControl(); return err == nil && c.Range.To == 20 })
 			if err := b.ex.Close(); err != nil {
 				t.Fatal(err)

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"sync"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
@@ -17,17 +19,23 @@ type underway struct {
 const mostUnderway = 1024
 
 // once begins what a message asks for, unless the same is under way: on a disk that does not answer, asking each second would
-// otherwise leave one more that waits for it each second. The caller holds e.mu.
-func (e *Executor) once(m protocol.Message, do func(protocol.Message)) {
+// otherwise leave one more that waits for it each second. What it answers ends it: who has the answer and asks again gets another. The caller holds e.mu.
+func (e *Executor) once(m protocol.Message, do func(m protocol.Message, answer func(protocol.Message))) {
 	u := underway{m.Kind, m.Token, m.Job, m.Generation}
 	if e.underway[u] || len(e.underway) >= mostUnderway {
 		return
 	}
 	e.underway[u] = true
 	e.tasks.Go(func() {
-		do(m)
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.underway, u)
+		over := sync.OnceFunc(func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			delete(e.underway, u)
+		})
+		defer over()
+		do(m, func(out protocol.Message) {
+			over()
+			e.box.Post(out)
+		})
 	})
 }

@@ -83,11 +83,11 @@ func (r *run) look(rep *reporter) {
 	r.mu.Lock()
 	if note.At != 0 && !r.said {
 		r.started, r.said = note.At, true
-		r.answer(protocol.Message{Kind: protocol.Started, At: note.At})
+		r.answer(protocol.Message{Kind: protocol.Started, Body: r.beginning(note.At)})
 	}
 	if stuck != "" && r.stuck == "" {
 		r.stuck = stuck
-		r.answer(protocol.Message{Kind: protocol.Stuck, Text: stuck})
+		r.answer(protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: stuck}})
 	}
 	started := r.started != 0
 	r.mu.Unlock()
@@ -120,19 +120,20 @@ func (p *reporter) report(note shim.Note) {
 		return
 	}
 	p.next = time.Now().Add(p.r.e.o.Report)
-	m := protocol.Message{Kind: protocol.Report, Progress: p.r.start.Range.From, At: p.r.e.o.now()}
-	if said, ok := p.r.dir.ReadProgress(); ok && said.Progress > m.Progress {
-		m.Progress = said.Progress
+	w := p.r.work()
+	seen := &protocol.Observation{Slice: w.Slice, Progress: w.Range.From, At: p.r.e.o.now()}
+	if said, ok := p.r.dir.ReadProgress(); ok && said.Progress > seen.Progress {
+		seen.Progress = said.Progress
 	}
 	if l := &p.r.lease; l.Isolation.Own && l.Memory > 0 && !p.stored && note.At != 0 {
 		p.meter.Stores, p.stored = tree.OpenStores(note.Init), true
 	}
 	if p.r.lease.Memory > 0 {
-		m.Demand[trp.Memory] = quantity.Amount(p.meter.Measure(tree.Below(note.Init)))
+		seen.Demand[trp.Memory] = quantity.Amount(p.meter.Measure(tree.Below(note.Init)))
 	} else {
-		m.Demand[trp.Memory] = p.r.onDevice(tree.Below(note.Init))
+		seen.Demand[trp.Memory] = p.r.onDevice(tree.Below(note.Init))
 	}
-	p.r.answer(m)
+	p.r.answer(protocol.Message{Kind: protocol.Report, Body: seen})
 }
 
 // conclude finds out how a subjob whose supervisor is gone has ended. It returns when its last process is gone.
@@ -227,7 +228,7 @@ func (r *run) makeResult() (res job.Result, err error) {
 		defer r.mu.Unlock()
 		if r.stuck == "" {
 			r.stuck = fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID)
-			r.answer(protocol.Message{Kind: protocol.Stuck, Text: r.stuck})
+			r.answer(protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: r.stuck}})
 		}
 		return res, errRemain
 	}

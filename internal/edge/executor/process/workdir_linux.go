@@ -17,7 +17,7 @@ import (
 // workDir gives the run directory that is being built its work directory: what the job was submitted with, for the subjob to
 // change as it likes, seen by nobody else.
 func (r *run) workDir(build shim.Dir, user *shim.User) error {
-	id := r.start.Spec.Launch.Snapshot
+	id := r.work().Spec.Launch.Snapshot
 	if id == "" {
 		return nil
 	}

@@ -88,7 +88,7 @@ func TestAWorkDirectoryIsSeenAsItWasByEverySubjob(t *testing.T) {
 		for i := range 3 {
 			m := lease(time.Minute, "sh", "-ec", spoil)
 			m.Token.Seq = uint64(i + 1)
-			m.Spec.Launch.Snapshot = id
+			m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 			r := b.run(m, job.Done)
 			out := shim.Tail(shim.Dir(filepath.Join(b.o.DataDir, "runs", m.Token.String())).Stdout(), 10, 1000)
 			if seen == "" {
@@ -115,15 +115,15 @@ func TestSubjobsAtOnceShareAnOriginal(t *testing.T) {
 		for i := range n {
 			m := lease(time.Minute, "sh", "-ec", `test "$(cat f)" = f; echo $SLUICE_SUBJOB >f; sleep 0.2; test "$(cat f)" = $SLUICE_SUBJOB`)
 			m.Token.Seq = uint64(i + 1)
-			m.Spec.Launch.Snapshot = id
+			m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 			b.do(m)
 		}
 		for ended := 0; ended < n; {
 			select {
 			case m := <-b.said:
 				if m.Kind == protocol.Exited {
-					if ended++; m.Result.Outcome != job.Done {
-						t.Errorf("subjob %v: %+v", m.Token, m.Result)
+					if ended++; m.Body.(*protocol.Conclusion).Result.Outcome != job.Done {
+						t.Errorf("subjob %v: %+v", m.Token, m.Body.(*protocol.Conclusion).Result)
 					}
 				}
 			case <-time.After(30 * time.Second):
@@ -143,7 +143,7 @@ func TestTheOriginalIsOutOfReach(t *testing.T) {
 	}
 	id := b.put(tar.Header{Name: "f", Typeflag: tar.TypeReg})
 	m := lease(time.Minute, "sh", "-c", fmt.Sprintf("cat f; ls %s/unpacked/*/*; echo x >%[1]s/unpacked/*/%s/f; echo; mount | grep -c overlay", b.o.DataDir, id))
-	m.Spec.Launch.Snapshot = id
+	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 	b.run(m, job.Done)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "f\n1" {
 		t.Errorf("the program saw %q, want its file and nothing of the original", out)
@@ -157,7 +157,7 @@ func TestOriginalsComeAndGo(t *testing.T) {
 	b := newBench(t, nil)
 	id := b.put(tar.Header{Name: "f", Typeflag: tar.TypeReg})
 	m := lease(time.Minute, self(t, "polite")...)
-	m.Spec.Launch.Snapshot = id
+	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 	b.do(m)
 	b.next(protocol.Started)
 	original := b.original()
@@ -187,7 +187,7 @@ func TestOriginalsComeAndGo(t *testing.T) {
 	if prune(nobody); b.original() != original {
 		t.Error("the original of a subjob that runs was removed")
 	}
-	b.do(protocol.Message{Kind: protocol.Stop, Token: token})
+	b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{}})
 	b.exited(job.Yielded)
 	if prune(func(s string) bool { return s == id }); b.original() != original {
 		t.Error("the original of a job that lives was removed")
@@ -197,8 +197,8 @@ func TestOriginalsComeAndGo(t *testing.T) {
 		t.Errorf("an original that nobody needs stands: %v", err)
 	}
 	m.Token.Seq++ // and it comes again
-	m.Spec.Launch.Command = []string{"cat", "f"}
-	m.Start, m.End = lease(time.Minute).Start, lease(time.Minute).End
+	m.Body.(*protocol.Work).Spec.Launch.Command = []string{"cat", "f"}
+	m.Body.(*protocol.Work).Start, m.Body.(*protocol.Work).End = lease(time.Minute).Body.(*protocol.Work).Start, lease(time.Minute).Body.(*protocol.Work).End
 	if r := b.run(m, job.Done); r.Unpack <= 0 {
 		t.Errorf("result %+v, want it unpacked again", r)
 	}
@@ -216,7 +216,7 @@ func TestAMappedUserOwnsItsWorkDirectory(t *testing.T) {
 		open(t, b.o.DataDir)
 		id := b.put(tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "a/g", Typeflag: tar.TypeReg})
 		m := lease(time.Minute, "sh", "-ec", "stat -c %u:%g . a a/b a/b/f | sort -u; echo x >a/b/f; rm a/g; rm -r a; echo y >z; echo t >$TMPDIR/t; ls "+b.o.DataDir+"/unpacked 2>&1 | sed 's/.*: //'")
-		m.Spec.Launch.Snapshot = id
+		m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 		b.run(m, job.Done)
 		if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "65534:65534\nPermission denied" {
 			t.Errorf("the program saw %q", out)
@@ -245,7 +245,7 @@ func TestWhatAStartCosts(t *testing.T) {
 			for i := range 4 {
 				m := lease(time.Minute, "true")
 				m.Token.Seq = uint64(i + 1)
-				m.Spec.Launch.Snapshot = id
+				m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 				r := b.run(m, job.Done)
 				t.Logf("start %d: %v gone, %v of it for unpacking (%s)", i+1, r.Prepare.Round(time.Millisecond), r.Unpack.Round(time.Millisecond), b.ex.Isolation())
 				if (r.Unpack > 0) != (i == 0) {

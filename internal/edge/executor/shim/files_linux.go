@@ -26,6 +26,8 @@ type Lease struct {
 	Slice      job.SliceID
 	Kind       job.Kind
 	Range      job.Range
+	// Member of a gang over several nodes that this is of Members; Members is 0 of what runs on one node.
+	Member, Members int `json:",omitempty"`
 	// Total and Grid of the job, to judge what the progress file says.
 	Total, Grid int64
 	// Start and End by the node's clock; Anchor ties that clock to the kernel's. End may be Never.

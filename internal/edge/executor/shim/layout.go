@@ -11,7 +11,7 @@ import "path/filepath"
 // Dir is a run directory: DATA/runs/TOKEN.
 type Dir string
 
-// Files of a run directory. The executor writes lease and control, the supervisor note, result and stuck, either of
+// Files of a run directory. The executor writes lease and control, the supervisor note, notice, result and stuck, either of
 // them (whoever holds the lock) fenced, and the program what is in its own directories.
 func (d Dir) file(name string) string { return filepath.Join(string(d), name) }
 
@@ -38,6 +38,9 @@ func (d Dir) Stuck() string { return d.file("stuck") }
 
 // Terms is the program's SLUICE_LEASE_FILE.
 func (d Dir) Terms() string { return d.file("terms.json") }
+
+// Notice is the program's SLUICE_NOTICE_FILE: it stands while something was done to the subjob that the program should know.
+func (d Dir) Notice() string { return d.file("notice.json") }
 
 // ProgressDir holds Progress; it is the program's own, because the file is replaced by rename.
 func (d Dir) ProgressDir() string { return d.file("progress") }

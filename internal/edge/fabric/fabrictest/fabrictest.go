@@ -103,9 +103,9 @@ func unchanged(t *testing.T, k Kind) {
 	attach(t, f, zone, z.deliver)
 	attach(t, f, node, n.deliver)
 	m := protocol.Message{
-		Kind: protocol.Redeem, From: zone, To: node, Job: "j", Epoch: 3, Slice: "n/0", Also: []job.SliceID{"n/1"},
-		Token: job.Token{Epoch: 2, Seq: 9}, Range: job.Range{From: 10, To: 20}, Start: 5, End: 50, Text: "why",
-		Plan: protocol.Plan{Run: time.Second, Wall: 2 * time.Second, Window: 4, Round: 5},
+		Kind: protocol.Redeem, From: zone, To: node, Job: "j", Epoch: 3, Body: &protocol.Work{Slice: "n/0", Also: []job.SliceID{"n/1"}, Range: job.Range{From: 10, To: 20}, Start: 5, End: 50,
+			Plan: protocol.Plan{Run: time.Second, Wall: 2 * time.Second, Window: 4, Round: 5}},
+		Token: job.Token{Epoch: 2, Seq: 9},
 	}
 	f.Send(m)
 	if got := n.wait(t, 1); !reflect.DeepEqual(got[0], m) {
@@ -119,7 +119,7 @@ func unchanged(t *testing.T, k Kind) {
 func nobody(t *testing.T, k Kind) {
 	f := k.New(t)
 	defer shut(t, f)
-	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone})
+	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Body: &protocol.Adoption{}})
 	end := time.Now().Add(patience)
 	for f.Dropped() != 1 {
 		if time.Now().After(end) {
@@ -146,7 +146,7 @@ func reentrant(t *testing.T, k Kind) {
 	attach(t, f, zone, func(m protocol.Message) {
 		f.Send(protocol.Message{Kind: protocol.Adopted, To: gate, Job: m.Job})
 	})
-	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Job: "j"})
+	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Job: "j", Body: &protocol.Adoption{}})
 	if got := g.wait(t, 1); got[0].Kind != protocol.Adopted || got[0].Job != "j" {
 		t.Errorf("got %+v", got[0])
 	}
@@ -162,14 +162,14 @@ func many(t *testing.T, k Kind) {
 	for s := range senders {
 		wg.Go(func() {
 			for i := range each {
-				f.Send(protocol.Message{Kind: protocol.Report, To: zone, Ask: uint64(s), Progress: int64(i)})
+				f.Send(protocol.Message{Kind: protocol.Report, To: zone, Session: uint64(s), Body: &protocol.Observation{Progress: int64(i)}})
 			}
 		})
 	}
 	wg.Wait()
 	seen := map[[2]int64]int{}
 	for _, m := range z.wait(t, senders*each) {
-		seen[[2]int64{int64(m.Ask), m.Progress}]++
+		seen[[2]int64{int64(m.Session), m.Body.(*protocol.Observation).Progress}]++
 	}
 	if len(seen) != senders*each {
 		t.Errorf("%d different messages arrived, want %d", len(seen), senders*each)
@@ -183,7 +183,7 @@ func closed(t *testing.T, k Kind) {
 	shut(t, f)
 	shut(t, f)
 	before := len(z.got())
-	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone})
+	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Body: &protocol.Adoption{}})
 	if got := len(z.got()); got != before {
 		t.Errorf("a message was delivered after Close")
 	}
@@ -204,7 +204,7 @@ func rough(t *testing.T, k Kind) {
 	g := newBox()
 	attach(t, f, gate, g.deliver)
 	attach(t, f, zone, func(m protocol.Message) {
-		f.Send(protocol.Message{Kind: protocol.Adopted, To: gate, Ask: m.Ask})
+		f.Send(protocol.Message{Kind: protocol.Adopted, To: gate, Session: m.Session})
 	})
 	answers := map[uint64]int{}
 	end := time.Now().Add(patience)
@@ -214,13 +214,13 @@ func rough(t *testing.T, k Kind) {
 		}
 		for q := range uint64(questions) {
 			if answers[q] == 0 {
-				f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Ask: q})
+				f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Session: q, Body: &protocol.Adoption{}})
 			}
 		}
 		time.Sleep(5 * time.Millisecond)
 		clear(answers)
 		for _, m := range g.got() {
-			answers[m.Ask]++
+			answers[m.Session]++
 		}
 	}
 	if f.Dropped() == 0 {

@@ -28,11 +28,11 @@ func order(t *testing.T, f Faults, n int) []uint64 {
 		to := protocol.Address{Role: protocol.Gate}
 		fab := New(f)
 		arrived := make(chan uint64, 4*n)
-		if err := fab.Attach(to, func(m protocol.Message) { arrived <- m.Ask }); err != nil {
+		if err := fab.Attach(to, func(m protocol.Message) { arrived <- m.Session }); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
-			fab.Send(protocol.Message{To: to, Ask: uint64(i)})
+			fab.Send(protocol.Message{To: to, Session: uint64(i)})
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Minute)

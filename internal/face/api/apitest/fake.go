@@ -345,6 +345,21 @@ func (f *Fake) Windows(context.Context) ([]status.Window, error) { return f.Wind
 // Zones answers ZoneList.
 func (f *Fake) Zones(context.Context) ([]status.Zone, error) { return f.ZoneList, f.Err }
 
+// DrainZone drains one of ZoneList, unless it is the last.
+func (f *Fake) DrainZone(_ context.Context, _ string, zone job.ZoneID) error {
+	i := slices.IndexFunc(f.ZoneList, func(z status.Zone) bool { return z.ID == zone })
+	if i < 0 {
+		return errkind.Errorf(errkind.NotFound, "there is no zone %q", zone)
+	}
+	if err := f.call("drain %s", zone); err != nil {
+		return err
+	}
+	f.ZoneList = slices.Clone(f.ZoneList)
+	z := &f.ZoneList[i]
+	z.Drained, z.Homed, z.Waiting, z.Running, z.Over = true, 0, 0, 0, z.Over+1
+	return nil
+}
+
 // Queues answers QueueList.
 func (f *Fake) Queues(context.Context) ([]status.Queue, error) { return f.QueueList, f.Err }
 

@@ -13,7 +13,7 @@ const (
 	adopt   uint8 = iota // gate to zone: Task has its home there, and its ticket searches there first
 	adopted              // home to gate: of a long task, which is said again until then
 	search               // gate to zone: the ticket searches there
-	probe                // zone to node: Task, A the ticket's move
+	probe                // zone to node: Task, A the ticket's move, C 1 if tickets wait in the zone for room
 	answer               // node to zone: A as in probe, B the slice that is held or -1, and what is free, C the hold
 	found                // zone to home: the ticket has landed: A the node, B the slice, C the hold
 	redeem               // home to node: Task, A the ticket's move, B the slice, C the hold
@@ -21,7 +21,7 @@ const (
 	again                // zone to gate: the ticket is to be drawn to another zone
 	back                 // zone or gate to home: its search found nothing
 	renewed              // zone to gate: without persistence, the task is submitted again
-	freed                // node to zone: it has room again, and has refused somebody since it had: B what is free
+	freed                // node to zone: it has room again, and has refused somebody since it had or was told that somebody waits: B what is free
 	// Timers.
 	rests    // zone: A the ticket's move
 	silent   // zone: no answer to the probe of move A
@@ -86,9 +86,9 @@ func New(v Variant) swarm.Kind {
 	}
 }
 
-// config is the flow's, for a cluster whose classes have no sizes but an order.
+// config is the flow's, for a cluster whose classes have no sizes but an order. The older digests are, the more of the room that they show is noise: so much counts as room everywhere.
 func config(v Variant, s *swarm.Setup) (*flow.Config, error) {
-	cfg := flow.Config{Seed: s.Seed, Period: s.Period, Patience: s.Patience, Pace: min(20*time.Millisecond, s.Patience), ZoneTickets: 1 << 20}
+	cfg := flow.Config{Seed: s.Seed, Period: s.Period, Patience: s.Patience, Pace: min(20*time.Millisecond, s.Patience), ZoneTickets: 1 << 20, Guesses: 1, Epsilon: max(1000, s.Period.Milliseconds()*10)}
 	for c := range s.Cluster.Classes {
 		cfg.Classes = append(cfg.Classes, quantity.Amount(c+1)<<30)
 	}

@@ -165,6 +165,6 @@ func (m *mechanism) Wake(now quantity.Instant, in swarm.Message) { m.Hear(now, i
 func (m *mechanism) Changed(_ quantity.Instant, node int32, _ swarm.TaskID) {
 	if free := m.port.Free(node); m.owes[node] && free != 0 {
 		m.owes[node] = false
-		m.port.Send(swarm.Message{Kind: freed, To: m.c.ZoneAt(m.c.Zone(node)), B: pack(0, free)})
+		m.tell(node, swarm.Message{Kind: freed, To: m.c.ZoneAt(m.c.Zone(node)), B: pack(0, free)})
 	}
 }

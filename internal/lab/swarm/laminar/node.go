@@ -29,7 +29,15 @@ func (m *mechanism) atNode(now quantity.Instant, node int32, in swarm.Message) {
 			yes = 1
 		}
 		in.Kind, in.To, in.B = leased, in.From, pack(yes, m.port.Free(node))
-		m.port.Send(in)
+		m.tell(node, in)
+	}
+}
+
+// tell says to a zone, with all else, what is free. Its own zone needs no report of that any more.
+func (m *mechanism) tell(node int32, out swarm.Message) {
+	m.port.Send(out)
+	if out.To == m.c.ZoneAt(m.c.Zone(node)) {
+		m.port.Told(node)
 	}
 }
 
@@ -76,8 +84,8 @@ func (m *mechanism) decide(now quantity.Instant, node int32) {
 			hold = *h
 			m.port.After(m.cfg.GrantTTL, swarm.Message{Kind: lapses, A: int32(slot), B: int32(hold)})
 		}
-		m.owes[node] = m.owes[node] || slot < 0
-		m.port.Send(swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(int32(slot), m.port.Free(node)), C: int32(hold)})
+		m.owes[node] = m.owes[node] || slot < 0 || in.C == 1
+		m.tell(node, swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(int32(slot), m.port.Free(node)), C: int32(hold)})
 	}
 }
 
@@ -118,7 +126,7 @@ func (m *mechanism) start(node int32, in swarm.Message) {
 		}
 	}
 	m.owes[node] = m.owes[node] || yes < 0
-	m.port.Send(swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(yes, m.port.Free(node))})
+	m.tell(node, swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(yes, m.port.Free(node))})
 }
 
 // forget closes the holds of a zone's nodes, which have died.

@@ -1,6 +1,7 @@
 package laminar
 
 import (
+	"math/bits"
 	"time"
 
 	"sluice.dev/sluice/internal/core/flow"
@@ -15,11 +16,16 @@ type zone struct {
 	heard   uint64 // numbers what nodes say
 	digests uint64
 	woken   []flow.TicketID
+	// said is the last digest that was sent.
+	said flow.Digest
+	// resting are the tickets that wait here for room.
+	resting resting
 }
 
 // begin makes what a zone knows anew. At the start of the world all slices are free, and everybody knows it; later nothing is known.
 func (m *mechanism) begin(z int32, known bool) {
 	x := &m.zones[z]
+	x.resting, x.said = resting{}, flow.Digest{}
 	x.nodes = flow.NewDirectory(m.cfg, flow.ZoneID(z), m.c.PerZone, 0)
 	for i := range int32(m.c.PerZone) {
 		node := z*int32(m.c.PerZone) + i
@@ -41,15 +47,29 @@ func (m *mechanism) told(z, node int32, free uint8) {
 }
 
 // Report implements swarm.Mechanism.
-func (m *mechanism) Report(_ quantity.Instant, zone int32, r swarm.Report) {
+func (m *mechanism) Report(now quantity.Instant, zone int32, r swarm.Report) {
 	m.told(zone, r.Node, r.Free)
+	m.next(now, zone, r.Node, r.Free)
+}
+
+// next lets who rests here and gives up first ask, now that a node has room.
+func (m *mechanism) next(now quantity.Instant, z, node int32, free uint8) {
+	if free == 0 || m.v == Blind {
+		return
+	}
+	x := &m.zones[z]
+	slots := m.c.Slots(node)
+	if e := x.resting.take(m, flow.Class(slots[bits.Len8(free)-1])); e != nil {
+		e.Next = now
+		m.act(now, z, e, m.loop.Next(now, &e.Ticket, x.nodes))
+	}
 }
 
 // wakeAnyway is after how many digests one ticket is woken though its home has no room: others may have.
 const wakeAnyway = 10
 
 // Tell implements swarm.Teller: the demand, cumulated from the largest class. It is the zone's beat: some of what is parked is woken.
-func (m *mechanism) Tell(now quantity.Instant, z int32, d *swarm.Digest) {
+func (m *mechanism) Tell(now quantity.Instant, z int32, d *swarm.Digest) bool {
 	x := &m.zones[z]
 	own := x.nodes.Digest(now)
 	var budget [flow.MaxClasses]int
@@ -60,6 +80,29 @@ func (m *mechanism) Tell(now quantity.Instant, z int32, d *swarm.Digest) {
 			budget[c] = max(budget[c], 1)
 		}
 	}
+	for c := range m.cfg.Classes { // what it has heard since the reports, too
+		d.Free[c] = uint16(own.Free[c])
+		if c+1 < len(m.cfg.Classes) {
+			d.Free[c] -= uint16(own.Free[c+1])
+		}
+	}
+	m.wake(now, z, budget)
+	return m.news(now, z, &own)
+}
+
+// news says whether a digest tells the gates enough to be sent: its room for some class is another by more than a quarter, or they would soon take the zone for dead.
+func (m *mechanism) news(now quantity.Instant, z int32, own *flow.Digest) bool {
+	x := &m.zones[z]
+	fresh := now.Sub(x.said.At) >= m.cfg.Stale/2 || own.News(&x.said)
+	if fresh {
+		x.said = *own
+	}
+	return fresh
+}
+
+// wake lets some of what is parked search again.
+func (m *mechanism) wake(now quantity.Instant, z int32, budget [flow.MaxClasses]int) {
+	x := &m.zones[z]
 	if x.lot.Len() == 0 {
 		return
 	}
@@ -79,6 +122,7 @@ func (m *mechanism) atZone(now quantity.Instant, z int32, in swarm.Message) {
 		_, free := unpack(in.B)
 		if m.c.Zone(node) == z {
 			m.told(z, node, free)
+			defer m.next(now, z, node, free)
 		}
 	}
 	e := m.get(in.X)
@@ -180,6 +224,7 @@ func (m *mechanism) act(now quantity.Instant, z int32, e *ticket, next flow.Move
 	case flow.Ask:
 		m.ask(e, z*int32(m.c.PerZone)+int32(next.Node), next.At.Sub(now))
 	case flow.Rest:
+		m.zones[z].resting.put(e)
 		m.port.After(next.At.Sub(now), swarm.Message{Kind: rests, X: e.id, A: e.move})
 	case flow.Draw:
 		m.leave(z, e)
@@ -202,7 +247,11 @@ func (m *mechanism) act(now quantity.Instant, z int32, e *ticket, next flow.Move
 }
 
 func (m *mechanism) ask(e *ticket, node int32, wait time.Duration) {
-	m.port.Send(swarm.Message{Kind: probe, To: m.c.At(node), Task: e.task, X: e.id, A: e.move})
+	short := int32(0) // of room: the node is to say when it has some
+	if m.zones[m.c.Zone(node)].resting.any(m) {
+		short = 1
+	}
+	m.port.Send(swarm.Message{Kind: probe, To: m.c.At(node), Task: e.task, X: e.id, A: e.move, C: short})
 	m.port.After(wait, swarm.Message{Kind: silent, X: e.id, A: e.move})
 }
 

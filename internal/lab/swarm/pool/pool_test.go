@@ -45,7 +45,7 @@ func TestPool(t *testing.T) {
 					t.Fatalf("has room for class %d: %v, and there is on %v", class, p.Has(class), want)
 				}
 				got := map[int32]bool{}
-				for range 64 {
+				for i := 0; i < 64 || len(got) < len(want) && i < 1000; i++ { // of five, 64 draws leave one out once in 300,000 times
 					got[p.Pick(&s, class)] = true
 				}
 				if len(want) == 0 {
@@ -57,7 +57,7 @@ func TestPool(t *testing.T) {
 					}
 				}
 				if len(got) < len(want) {
-					t.Fatalf("64 draws for class %d gave only %v of %v", class, got, want)
+					t.Fatalf("1000 draws for class %d gave only %v of %v", class, got, want)
 				}
 			}
 		}

@@ -56,6 +56,12 @@ func (w *World) tick(z int32) {
 	}
 }
 
+// Told implements swarm.Port.
+func (w *World) Told(node int32) {
+	w.local(node)
+	w.told[node] = w.free(node)
+}
+
 // lag is how long a zone waits for its nodes' reports before it sends its digest.
 func (w *World) lag() time.Duration {
 	return min(w.o.Period/2, w.o.Network.Delay+4*w.o.Network.Jitter+1)
@@ -92,8 +98,9 @@ func (w *World) tock(z int32) {
 			f.Free[slots[bits.TrailingZeros8(free)]]++
 		}
 	}
-	if w.teller != nil {
-		w.teller.Tell(w.now, z, &f.Digest)
+	if w.teller != nil && !w.teller.Tell(w.now, z, &f.Digest) {
+		d.spare = append(d.spare, i)
+		return
 	}
 	for g := range int32(w.o.Gates) {
 		if w.measured {

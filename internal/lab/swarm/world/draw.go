@@ -14,6 +14,7 @@ const (
 	forNode
 	forMechanism
 	forBegun
+	forLog
 )
 
 // exponential is a draw with a mean, in whole nanoseconds, at least one.

@@ -52,7 +52,13 @@ type Flow struct {
 	Begun bool
 	// Batch is the tasks of a job, at least 1.
 	Batch int
+	// Log is what arrives instead of a Poisson process of exponential tasks: over and over, from a place drawn by the seed, its gaps stretched or shrunk alike so that
+	// the load is as it says. Mean must be that of its lengths; it has no long tasks.
+	Log []Request
 }
+
+// Request is one line of a log: how long after the one before it came, and how long it takes.
+type Request struct{ Gap, Length time.Duration }
 
 // MaxWidth is the largest Rigid.Width.
 const MaxWidth = 64
@@ -145,6 +151,15 @@ func (o *Options) check() error {
 	wrong(f.Mean <= 0 || f.LongShare < 0 || f.LongShare > Million || f.LongShare > 0 && f.LongMean <= 0, "flow: tasks need a mean length, and long ones a share of 0 to 1")
 	wrong(f.Patience <= 0 || f.LongShare > 0 && f.LongPatience <= 0, "patience: want more than 0")
 	wrong(f.Batch < 1, "batch: %d; want at least 1", f.Batch)
+	if len(f.Log) > 0 {
+		gaps := time.Duration(0)
+		for _, q := range f.Log {
+			wrong(q.Gap < 0 || q.Gap > time.Hour || q.Length <= 0, "log: a gap of %s and a length of %s; want 0 to an hour and more than 0", q.Gap, q.Length)
+			gaps += q.Gap
+		}
+		wrong(gaps <= 0, "log: all comes at once")
+		wrong(f.LongShare > 0 || f.Begun || f.Batch != 1, "log: it has its own lengths and no batches, and no world begins full of it")
+	}
 	sum, largest := int64(0), -1
 	for i, m := range f.Mix {
 		wrong(m < 0 || m > Million, "mix: class %d weighs %d; want 0 to %d", i, m, Million)

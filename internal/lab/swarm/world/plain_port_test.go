@@ -56,6 +56,9 @@ func (p *plain) Free(node int32) (free uint8) {
 	return free
 }
 
+// Told implements swarm.Port.
+func (p *plain) Told(node int32) { p.nodes[node].told = p.Free(node) }
+
 // best is the smallest free slice that is large enough, -1 if there is none.
 func (p *plain) best(node int32, class uint8) int8 {
 	best := int8(-1)

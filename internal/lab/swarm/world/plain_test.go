@@ -517,7 +517,9 @@ func (p *plain) digest(z int) {
 		}
 	}
 	if teller, ok := p.m.(swarm.Teller); ok {
-		teller.Tell(p.now, int32(z), &d)
+		if !teller.Tell(p.now, int32(z), &d) {
+			return
+		}
 	}
 	for g := range int32(p.o.Gates) {
 		p.count("digests")

@@ -34,8 +34,11 @@ type arrivals struct {
 	at   quantity.Instant // Never when there are no more
 	gap  time.Duration    // mean
 	next uint64
-	mix  [swarm.MaxClasses]int64 // cumulated
-	job  []swarm.Task            // scratch
+	// logGap is the mean gap of a log, whose lines are counted from first.
+	logGap time.Duration
+	first  uint64
+	mix    [swarm.MaxClasses]int64 // cumulated
+	job    []swarm.Task            // scratch
 }
 
 func (w *World) beginFlow() {
@@ -46,7 +49,22 @@ func (w *World) beginFlow() {
 		sum += m
 		a.mix[i] = sum
 	}
+	if n := len(w.o.Flow.Log); n > 0 {
+		for _, q := range w.o.Flow.Log {
+			a.logGap += q.Gap
+		}
+		a.logGap = max(1, a.logGap/time.Duration(n))
+		a.first = keyed(w.o.Seed, forLog) % uint64(n)
+	}
 	w.scheduleJob()
+}
+
+// logged is the line of the next job, nil if there is no log.
+func (w *World) logged() *Request {
+	if n := uint64(len(w.o.Flow.Log)); n > 0 {
+		return &w.o.Flow.Log[(w.arrivals.first+w.arrivals.next)%n]
+	}
+	return nil
 }
 
 // scheduleJob draws when the next job arrives.
@@ -54,7 +72,11 @@ func (w *World) scheduleJob() {
 	a := &w.arrivals
 	a.next++
 	s := prng.New(w.o.Seed, forJob, a.next)
-	if a.at = w.now.Add(exponential(&s, a.gap)); a.at >= w.o.Until || a.gap == never {
+	gap := exponential(&s, a.gap)
+	if q := w.logged(); q != nil {
+		gap = time.Duration(quantity.MulDiv(int64(q.Gap), int64(a.gap), int64(a.logGap)))
+	}
+	if a.at = w.now.Add(gap); a.at >= w.o.Until || a.gap == never {
 		a.at = quantity.Never
 	}
 }
@@ -80,7 +102,11 @@ func (w *World) arrive() {
 		if patience != Forever {
 			t.Deadline = w.now.Add(patience)
 		}
-		a.job = append(a.job, w.admit(t, exponential(&s, mean)))
+		length := exponential(&s, mean)
+		if q := w.logged(); q != nil {
+			length = q.Length
+		}
+		a.job = append(a.job, w.admit(t, length))
 	}
 	w.scheduleJob()
 	w.here = w.c.GateAt(gate)

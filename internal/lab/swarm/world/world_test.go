@@ -173,3 +173,48 @@ func TestBrokenOptionsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestALogIsPlayed: its requests come in its order, over and over, each as long as it says, and as many as make up the load.
+func TestALogIsPlayed(t *testing.T) {
+	kind := omniscient.Kind()
+	o := world.Usual(2, kind, 500_000)
+	o.Flow.LongShare, o.Flow.Begun, o.Flow.Mean = 0, false, 2*time.Second
+	o.Flow.Log = []world.Request{{0, time.Second}, {time.Hour, 2 * time.Second}, {time.Minute, 3 * time.Second}}
+	o.Rigid.Share = 0
+	o.From, o.Until = quantity.Instant(10*time.Second), quantity.Instant(40*time.Second)
+	seen := &lengths{began: map[swarm.TaskID]quantity.Instant{}}
+	o.Observer = seen
+	w, err := world.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Run(quantity.Never)
+	for i, want := range seen.jobs[:len(seen.jobs)-3] {
+		if next := seen.jobs[i+3]; want != next && want > 0 && next > 0 { // who still runs at the end has none
+			t.Fatalf("request %d takes %s and three later %s", i, want, next)
+		}
+	}
+	// 800 slices at half load, 2 s on average: 200 a second; three at a time, in a log of three.
+	if c := w.Counts(); c.Arrived < 5_900 || c.Arrived > 6_100 || c.Placed != c.Arrived {
+		t.Errorf("%d arrived and %d were placed in 30 s; want 6000", c.Arrived, c.Placed)
+	}
+	o.Flow.Log[1].Gap, o.Flow.Log[2].Gap = 0, 0
+	if _, err := world.New(o); errkind.Of(err) != errkind.Invalid {
+		t.Errorf("got %v of a log that comes all at once", err)
+	}
+}
+
+// lengths notes by arrival how long each task takes.
+type lengths struct {
+	began map[swarm.TaskID]quantity.Instant
+	jobs  []time.Duration
+}
+
+func (l *lengths) Landed(now quantity.Instant, t swarm.Task, _ int32, _ int8) { l.began[t.ID] = now }
+
+func (l *lengths) Over(now quantity.Instant, t swarm.Task, _ world.Fate) {
+	for uint64(len(l.jobs)) < t.Job {
+		l.jobs = append(l.jobs, 0)
+	}
+	l.jobs[t.Job-1] = now.Sub(l.began[t.ID])
+}

@@ -44,6 +44,7 @@ type subjob struct {
 	cause         job.Outcome
 	asked, forced bool
 	warned        quantity.Instant // the end it was warned of
+	board         board
 	// pause is how long it waits between two tries to write its result.
 	pause  time.Duration
 	detail string
@@ -259,11 +260,15 @@ func (s *subjob) hold(members []tree.Member) bool {
 	if s.asked && s.cause == job.DeadlineKilled && (t.stop || t.cut) {
 		s.cause = job.Stopped
 	}
-	if !s.asked && now >= t.term(s.lease.Grace) {
+	ask := !s.asked && now >= t.term(s.lease.Grace)
+	if ask {
 		s.asked, s.cause = true, job.DeadlineKilled
 		if t.stop || t.cut {
 			s.cause = job.Stopped
 		}
+	}
+	s.notify() // before the signal, which may make it look
+	if ask {
 		tree.Ask(members, syscall.SIGTERM)
 	}
 	if now >= t.kill(s.lease.Grace) {

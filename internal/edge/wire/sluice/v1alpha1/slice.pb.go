@@ -604,9 +604,15 @@ type Zone struct {
 	// Slices of its nodes.
 	Slices int32 `protobuf:"varint,3,opt,name=slices,proto3" json:"slices,omitempty"`
 	// Jobs that are at home there and not over; of these those that wait, paused ones too, and those that run.
-	Homed         int32 `protobuf:"varint,4,opt,name=homed,proto3" json:"homed,omitempty"`
-	Waiting       int32 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	Running       int32 `protobuf:"varint,6,opt,name=running,proto3" json:"running,omitempty"`
+	Homed   int32 `protobuf:"varint,4,opt,name=homed,proto3" json:"homed,omitempty"`
+	Waiting int32 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Running int32 `protobuf:"varint,6,opt,name=running,proto3" json:"running,omitempty"`
+	// What is known of the search for places there. Unset where windows are offered.
+	Search *ZoneSearch `protobuf:"bytes,7,opt,name=search,proto3" json:"search,omitempty"`
+	// It was drained for good: no job gets its home there any more.
+	Drained bool `protobuf:"varint,8,opt,name=drained,proto3" json:"drained,omitempty"`
+	// Jobs that are over of which it still has the record. A drained zone may leave the configuration when it has none and no job is at home there.
+	Over          int32 `protobuf:"varint,9,opt,name=over,proto3" json:"over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,6 +689,180 @@ func (x *Zone) GetRunning() int32 {
 	return 0
 }
 
+func (x *Zone) GetSearch() *ZoneSearch {
+	if x != nil {
+		return x.Search
+	}
+	return nil
+}
+
+func (x *Zone) GetDrained() bool {
+	if x != nil {
+		return x.Drained
+	}
+	return false
+}
+
+func (x *Zone) GetOver() int32 {
+	if x != nil {
+		return x.Over
+	}
+	return 0
+}
+
+// ZoneSearch is what a zone says of the search for places in it (mechanism laminar), and how often it is drawn.
+type ZoneSearch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tickets that search there, and those of its own jobs that wait for room.
+	Tickets int32 `protobuf:"varint,1,opt,name=tickets,proto3" json:"tickets,omitempty"`
+	Parked  int32 `protobuf:"varint,2,opt,name=parked,proto3" json:"parked,omitempty"`
+	// A node of it is usable.
+	Alive bool `protobuf:"varint,3,opt,name=alive,proto3" json:"alive,omitempty"`
+	// How long ago the gate has heard of it. Unset: never.
+	Age *durationpb.Duration `protobuf:"bytes,4,opt,name=age,proto3" json:"age,omitempty"`
+	// By size class, the smallest first.
+	Rooms         []*ZoneRoom `protobuf:"bytes,5,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ZoneSearch) Reset() {
+	*x = ZoneSearch{}
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ZoneSearch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ZoneSearch) ProtoMessage() {}
+
+func (x *ZoneSearch) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ZoneSearch.ProtoReflect.Descriptor instead.
+func (*ZoneSearch) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ZoneSearch) GetTickets() int32 {
+	if x != nil {
+		return x.Tickets
+	}
+	return 0
+}
+
+func (x *ZoneSearch) GetParked() int32 {
+	if x != nil {
+		return x.Parked
+	}
+	return 0
+}
+
+func (x *ZoneSearch) GetAlive() bool {
+	if x != nil {
+		return x.Alive
+	}
+	return false
+}
+
+func (x *ZoneSearch) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
+func (x *ZoneSearch) GetRooms() []*ZoneRoom {
+	if x != nil {
+		return x.Rooms
+	}
+	return nil
+}
+
+// ZoneRoom is what a zone has for one size of demand.
+type ZoneRoom struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most memory that such a demand needs, in bytes.
+	Size int64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	// Slices that are free and large enough, and tickets there that look for one.
+	Free   int32 `protobuf:"varint,2,opt,name=free,proto3" json:"free,omitempty"`
+	Demand int32 `protobuf:"varint,3,opt,name=demand,proto3" json:"demand,omitempty"`
+	// The share of draws that the zone gets, from 0 to 1.
+	Share         float64 `protobuf:"fixed64,4,opt,name=share,proto3" json:"share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ZoneRoom) Reset() {
+	*x = ZoneRoom{}
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ZoneRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ZoneRoom) ProtoMessage() {}
+
+func (x *ZoneRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ZoneRoom.ProtoReflect.Descriptor instead.
+func (*ZoneRoom) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ZoneRoom) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *ZoneRoom) GetFree() int32 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *ZoneRoom) GetDemand() int32 {
+	if x != nil {
+		return x.Demand
+	}
+	return 0
+}
+
+func (x *ZoneRoom) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
 // SliceHistory is what happened on one slice, in order of start.
 type SliceHistory struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -694,7 +874,7 @@ type SliceHistory struct {
 
 func (x *SliceHistory) Reset() {
 	*x = SliceHistory{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +886,7 @@ func (x *SliceHistory) String() string {
 func (*SliceHistory) ProtoMessage() {}
 
 func (x *SliceHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +899,7 @@ func (x *SliceHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceHistory.ProtoReflect.Descriptor instead.
 func (*SliceHistory) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SliceHistory) GetSlice() *Slice {
@@ -759,7 +939,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -771,7 +951,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +964,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Span) GetKind() string {
@@ -922,14 +1102,29 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\x04held\x18\x04 \x01(\x05R\x04held\x120\n" +
 	"\x14attained_gib_seconds\x18\x05 \x01(\x01R\x12attainedGibSeconds\x12,\n" +
 	"\x05trust\x18\x06 \x01(\v2\x16.sluice.v1alpha1.TrustR\x05trust\x12\x18\n" +
-	"\acredits\x18\a \x01(\x03R\acredits\"\x92\x01\n" +
+	"\acredits\x18\a \x01(\x03R\acredits\"\xf5\x01\n" +
 	"\x04Zone\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06slices\x18\x03 \x01(\x05R\x06slices\x12\x14\n" +
 	"\x05homed\x18\x04 \x01(\x05R\x05homed\x12\x18\n" +
 	"\awaiting\x18\x05 \x01(\x05R\awaiting\x12\x18\n" +
-	"\arunning\x18\x06 \x01(\x05R\arunning\"i\n" +
+	"\arunning\x18\x06 \x01(\x05R\arunning\x123\n" +
+	"\x06search\x18\a \x01(\v2\x1b.sluice.v1alpha1.ZoneSearchR\x06search\x12\x18\n" +
+	"\adrained\x18\b \x01(\bR\adrained\x12\x12\n" +
+	"\x04over\x18\t \x01(\x05R\x04over\"\xb2\x01\n" +
+	"\n" +
+	"ZoneSearch\x12\x18\n" +
+	"\atickets\x18\x01 \x01(\x05R\atickets\x12\x16\n" +
+	"\x06parked\x18\x02 \x01(\x05R\x06parked\x12\x14\n" +
+	"\x05alive\x18\x03 \x01(\bR\x05alive\x12+\n" +
+	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12/\n" +
+	"\x05rooms\x18\x05 \x03(\v2\x19.sluice.v1alpha1.ZoneRoomR\x05rooms\"`\n" +
+	"\bZoneRoom\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x12\n" +
+	"\x04free\x18\x02 \x01(\x05R\x04free\x12\x16\n" +
+	"\x06demand\x18\x03 \x01(\x05R\x06demand\x12\x14\n" +
+	"\x05share\x18\x04 \x01(\x01R\x05share\"i\n" +
 	"\fSliceHistory\x12,\n" +
 	"\x05slice\x18\x01 \x01(\v2\x16.sluice.v1alpha1.SliceR\x05slice\x12+\n" +
 	"\x05spans\x18\x02 \x03(\v2\x15.sluice.v1alpha1.SpanR\x05spans\"\xaa\x03\n" +
@@ -960,7 +1155,7 @@ func file_sluice_v1alpha1_slice_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_slice_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_sluice_v1alpha1_slice_proto_goTypes = []any{
 	(*Slice)(nil),                 // 0: sluice.v1alpha1.Slice
 	(*Reservation)(nil),           // 1: sluice.v1alpha1.Reservation
@@ -968,37 +1163,42 @@ var file_sluice_v1alpha1_slice_proto_goTypes = []any{
 	(*QueueSettings)(nil),         // 3: sluice.v1alpha1.QueueSettings
 	(*Queue)(nil),                 // 4: sluice.v1alpha1.Queue
 	(*Zone)(nil),                  // 5: sluice.v1alpha1.Zone
-	(*SliceHistory)(nil),          // 6: sluice.v1alpha1.SliceHistory
-	(*Span)(nil),                  // 7: sluice.v1alpha1.Span
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
-	(*Trust)(nil),                 // 10: sluice.v1alpha1.Trust
-	(*Range)(nil),                 // 11: sluice.v1alpha1.Range
+	(*ZoneSearch)(nil),            // 6: sluice.v1alpha1.ZoneSearch
+	(*ZoneRoom)(nil),              // 7: sluice.v1alpha1.ZoneRoom
+	(*SliceHistory)(nil),          // 8: sluice.v1alpha1.SliceHistory
+	(*Span)(nil),                  // 9: sluice.v1alpha1.Span
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
+	(*Trust)(nil),                 // 12: sluice.v1alpha1.Trust
+	(*Range)(nil),                 // 13: sluice.v1alpha1.Range
 }
 var file_sluice_v1alpha1_slice_proto_depIdxs = []int32{
-	8,  // 0: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
+	10, // 0: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
 	1,  // 1: sluice.v1alpha1.Slice.reservations:type_name -> sluice.v1alpha1.Reservation
-	8,  // 2: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
-	8,  // 3: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
-	9,  // 4: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
-	8,  // 5: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
-	8,  // 6: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
-	9,  // 7: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
+	10, // 2: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
+	10, // 3: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
+	11, // 4: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
+	10, // 5: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
+	10, // 6: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
+	11, // 7: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
 	3,  // 8: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
-	10, // 9: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
-	0,  // 10: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
-	7,  // 11: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
-	8,  // 12: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
-	8,  // 13: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
-	11, // 14: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
-	11, // 15: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
-	8,  // 16: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
-	8,  // 17: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	12, // 9: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
+	6,  // 10: sluice.v1alpha1.Zone.search:type_name -> sluice.v1alpha1.ZoneSearch
+	11, // 11: sluice.v1alpha1.ZoneSearch.age:type_name -> google.protobuf.Duration
+	7,  // 12: sluice.v1alpha1.ZoneSearch.rooms:type_name -> sluice.v1alpha1.ZoneRoom
+	0,  // 13: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
+	9,  // 14: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
+	10, // 15: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
+	10, // 16: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
+	13, // 17: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
+	13, // 18: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
+	10, // 19: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
+	10, // 20: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_slice_proto_init() }
@@ -1013,7 +1213,7 @@ func file_sluice_v1alpha1_slice_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_slice_proto_rawDesc), len(file_sluice_v1alpha1_slice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -63,6 +63,8 @@ const (
 	SluiceServiceListQueuesProcedure = "/sluice.v1alpha1.SluiceService/ListQueues"
 	// SluiceServiceListZonesProcedure is the fully-qualified name of the SluiceService's ListZones RPC.
 	SluiceServiceListZonesProcedure = "/sluice.v1alpha1.SluiceService/ListZones"
+	// SluiceServiceDrainZoneProcedure is the fully-qualified name of the SluiceService's DrainZone RPC.
+	SluiceServiceDrainZoneProcedure = "/sluice.v1alpha1.SluiceService/DrainZone"
 	// SluiceServiceSetQueueProcedure is the fully-qualified name of the SluiceService's SetQueue RPC.
 	SluiceServiceSetQueueProcedure = "/sluice.v1alpha1.SluiceService/SetQueue"
 	// SluiceServiceReserveProcedure is the fully-qualified name of the SluiceService's Reserve RPC.
@@ -116,6 +118,9 @@ type SluiceServiceClient interface {
 	ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error)
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
 	ListZones(context.Context, *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error)
+	// DrainZone has a zone give its jobs to the others, for good. What runs there runs to its end first. A zone that is drained already is no error. ABORTED: it
+	// is the only one that is not.
+	DrainZone(context.Context, *connect.Request[v1alpha1.DrainZoneRequest]) (*connect.Response[v1alpha1.DrainZoneResponse], error)
 	// SetQueue creates or changes a queue. The settings replace the old ones whole.
 	SetQueue(context.Context, *connect.Request[v1alpha1.SetQueueRequest]) (*connect.Response[v1alpha1.SetQueueResponse], error)
 	// Reserve takes time on one slice, or on all, off the market. What stands already with the same content is answered again.
@@ -235,6 +240,12 @@ func NewSluiceServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(sluiceServiceMethods.ByName("ListZones")),
 			connect.WithClientOptions(opts...),
 		),
+		drainZone: connect.NewClient[v1alpha1.DrainZoneRequest, v1alpha1.DrainZoneResponse](
+			httpClient,
+			baseURL+SluiceServiceDrainZoneProcedure,
+			connect.WithSchema(sluiceServiceMethods.ByName("DrainZone")),
+			connect.WithClientOptions(opts...),
+		),
 		setQueue: connect.NewClient[v1alpha1.SetQueueRequest, v1alpha1.SetQueueResponse](
 			httpClient,
 			baseURL+SluiceServiceSetQueueProcedure,
@@ -320,6 +331,7 @@ type sluiceServiceClient struct {
 	listWindows *connect.Client[v1alpha1.ListWindowsRequest, v1alpha1.ListWindowsResponse]
 	listQueues  *connect.Client[v1alpha1.ListQueuesRequest, v1alpha1.ListQueuesResponse]
 	listZones   *connect.Client[v1alpha1.ListZonesRequest, v1alpha1.ListZonesResponse]
+	drainZone   *connect.Client[v1alpha1.DrainZoneRequest, v1alpha1.DrainZoneResponse]
 	setQueue    *connect.Client[v1alpha1.SetQueueRequest, v1alpha1.SetQueueResponse]
 	reserve     *connect.Client[v1alpha1.ReserveRequest, v1alpha1.ReserveResponse]
 	unreserve   *connect.Client[v1alpha1.UnreserveRequest, v1alpha1.UnreserveResponse]
@@ -401,6 +413,11 @@ func (c *sluiceServiceClient) ListQueues(ctx context.Context, req *connect.Reque
 // ListZones calls sluice.v1alpha1.SluiceService.ListZones.
 func (c *sluiceServiceClient) ListZones(ctx context.Context, req *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error) {
 	return c.listZones.CallUnary(ctx, req)
+}
+
+// DrainZone calls sluice.v1alpha1.SluiceService.DrainZone.
+func (c *sluiceServiceClient) DrainZone(ctx context.Context, req *connect.Request[v1alpha1.DrainZoneRequest]) (*connect.Response[v1alpha1.DrainZoneResponse], error) {
+	return c.drainZone.CallUnary(ctx, req)
 }
 
 // SetQueue calls sluice.v1alpha1.SluiceService.SetQueue.
@@ -485,6 +502,9 @@ type SluiceServiceHandler interface {
 	ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error)
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
 	ListZones(context.Context, *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error)
+	// DrainZone has a zone give its jobs to the others, for good. What runs there runs to its end first. A zone that is drained already is no error. ABORTED: it
+	// is the only one that is not.
+	DrainZone(context.Context, *connect.Request[v1alpha1.DrainZoneRequest]) (*connect.Response[v1alpha1.DrainZoneResponse], error)
 	// SetQueue creates or changes a queue. The settings replace the old ones whole.
 	SetQueue(context.Context, *connect.Request[v1alpha1.SetQueueRequest]) (*connect.Response[v1alpha1.SetQueueResponse], error)
 	// Reserve takes time on one slice, or on all, off the market. What stands already with the same content is answered again.
@@ -600,6 +620,12 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(sluiceServiceMethods.ByName("ListZones")),
 		connect.WithHandlerOptions(opts...),
 	)
+	sluiceServiceDrainZoneHandler := connect.NewUnaryHandler(
+		SluiceServiceDrainZoneProcedure,
+		svc.DrainZone,
+		connect.WithSchema(sluiceServiceMethods.ByName("DrainZone")),
+		connect.WithHandlerOptions(opts...),
+	)
 	sluiceServiceSetQueueHandler := connect.NewUnaryHandler(
 		SluiceServiceSetQueueProcedure,
 		svc.SetQueue,
@@ -696,6 +722,8 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 			sluiceServiceListQueuesHandler.ServeHTTP(w, r)
 		case SluiceServiceListZonesProcedure:
 			sluiceServiceListZonesHandler.ServeHTTP(w, r)
+		case SluiceServiceDrainZoneProcedure:
+			sluiceServiceDrainZoneHandler.ServeHTTP(w, r)
 		case SluiceServiceSetQueueProcedure:
 			sluiceServiceSetQueueHandler.ServeHTTP(w, r)
 		case SluiceServiceReserveProcedure:

@@ -1,0 +1,95 @@
+package airlock
+
+import (
+	"errors"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// MaxTasks is how many tasks a table may have.
+const MaxTasks = 1024
+
+// Order is which comes first in the survival key.
+type Order uint8
+
+const (
+	// ClassFirst compares classes before priorities. The default: what can be cut gives way before what would be lost whole (ADR 0046 has both measured).
+	ClassFirst Order = iota
+	// PriorityFirst compares priorities before classes.
+	PriorityFirst
+)
+
+// Config is where the lines are. Zero values take the default named with them. Shares are of the host's memory, in parts per thousand.
+type Config struct {
+	// Severe is the line from which on memory is made free, Calm the one below which what was suspended goes on, Emergency the one from which on
+	// the lowest is ended at once. Default 920, 850, 970.
+	Severe, Calm, Emergency int64
+	// Horizon: who is to run out of memory within it is over the severe line, within Brink over the emergency line. Default 2 s and 200 ms.
+	Horizon, Brink time.Duration
+	// Stall is the share of time for which tasks stood still for want of memory, in parts per thousand, that is severe by itself. Default 200.
+	Stall int64
+	// Timer ends every entry. Yield before its end a task that can is asked to leave a checkpoint and yield. Default 30 s and 10 s.
+	Timer, Yield time.Duration
+	// Entries is how many times one task may be suspended. Default 3.
+	Entries uint8
+	// CoolDown is the time between two tasks that go on. Default 5 s.
+	CoolDown time.Duration
+	// MostTasks and MostBytes, a share, bound what is suspended at once. Default 64 and 500.
+	MostTasks int
+	MostBytes int64
+	// Least is the relief, a share, below which a task is passed over. Default 1.
+	Least int64
+	Order Order
+}
+
+// WithDefaults fills what was left out.
+func (c Config) WithDefaults() Config {
+	for _, f := range []struct {
+		field *int64
+		value int64
+	}{{&c.Severe, 920}, {&c.Calm, 850}, {&c.Emergency, 970}, {&c.Stall, 200}, {&c.MostBytes, 500}, {&c.Least, 1}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	for _, f := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.Horizon, 2 * time.Second}, {&c.Brink, 200 * time.Millisecond}, {&c.Timer, 30 * time.Second}, {&c.Yield, 10 * time.Second}, {&c.CoolDown, 5 * time.Second}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	if c.Entries == 0 {
+		c.Entries = 3
+	}
+	if c.MostTasks == 0 {
+		c.MostTasks = 64
+	}
+	return c
+}
+
+// Validate returns every problem of a configuration with its defaults filled in, as one error of kind Invalid, or nil.
+func (c Config) Validate() error {
+	var problems []error
+	problem := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, errkind.Errorf(errkind.Invalid, format, args...))
+		}
+	}
+	problem(c.Calm <= 0 || c.Calm >= c.Severe || c.Severe >= c.Emergency || c.Emergency > 1000,
+		"airlock: the lines are calm %d, severe %d and emergency %d; each must be above the one before, within 1 and 1000", c.Calm, c.Severe, c.Emergency)
+	problem(c.Brink <= 0 || c.Brink >= c.Horizon || c.Horizon > time.Minute, "airlock: Brink is %v and Horizon %v; it must be 0 < Brink < Horizon <= 1m", c.Brink, c.Horizon)
+	problem(c.Yield <= 0 || c.Yield >= c.Timer || c.Timer > time.Hour, "airlock: Yield is %v and Timer %v; it must be 0 < Yield < Timer <= 1h", c.Yield, c.Timer)
+	problem(c.CoolDown < 0, "airlock: CoolDown is %v; it can't be negative", c.CoolDown)
+	problem(c.Stall < 1 || c.Stall > 1000, "airlock: Stall is %d; it must be within 1 and 1000", c.Stall)
+	problem(c.MostTasks < 0 || c.MostTasks > MaxTasks, "airlock: MostTasks is %d; it must be within 1 and %d", c.MostTasks, MaxTasks)
+	problem(c.MostBytes < 0 || c.MostBytes > 1000, "airlock: MostBytes is %d; it must be within 1 and 1000", c.MostBytes)
+	problem(c.Least < 0 || c.Least > 1000, "airlock: Least is %d; it must be within 1 and 1000", c.Least)
+	problem(c.Order > PriorityFirst, "airlock: there is no order %d", c.Order)
+	if len(problems) == 0 {
+		return nil
+	}
+	return errkind.Errorf(errkind.Invalid, "%w", errors.Join(problems...))
+}

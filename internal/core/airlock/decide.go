@@ -1,0 +1,317 @@
+package airlock
+
+import (
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Step is what is done to a task: the cheapest that is legal comes first.
+type Step uint8
+
+const (
+	// Suspend has it stand still, and its memory moved out as far as there is room.
+	Suspend Step = iota + 1
+	// Resume has it go on.
+	Resume
+	// Readdress asks it to leave a checkpoint and yield: what is left of it goes on elsewhere.
+	Readdress
+	// Reclaim ends it at once.
+	Reclaim
+)
+
+var stepNames = [...]string{"", "suspend", "resume", "readdress", "reclaim"}
+
+// String is the step for people.
+func (s Step) String() string { return stepNames[s] }
+
+// Cause is why a step is taken.
+type Cause uint8
+
+const (
+	// Deficit: memory is short, and it is among the lowest that together cover what is missing.
+	Deficit Cause = iota + 1
+	// Eased: there is room for it again.
+	Eased
+	// Waited: its entry is to end, and it can yield.
+	Waited
+	// Overtime: its timer is over.
+	Overtime
+	// Brink: memory is about to end, and it is the lowest.
+	Brink
+)
+
+var causeNames = [...]string{"", "memory is short", "there is room again", "it was suspended for long", "its time in suspension is over", "memory is about to end"}
+
+// String is the cause for people.
+func (c Cause) String() string { return causeNames[c] }
+
+// Action is one step.
+type Action struct {
+	// Task is its place in the snapshot.
+	Task  int
+	Token job.Token
+	Step  Step
+	Cause Cause
+	// Relief that is expected of it, or what it takes again.
+	Relief quantity.Amount
+}
+
+// Decision is what is to be done, with the numbers that it follows from.
+type Decision struct {
+	Reading
+	// Deficit is what is to be made free, Underway what earlier steps will, Covered what these will.
+	Deficit, Underway, Covered quantity.Amount
+	// ParkedTasks and Parked bytes, and Room for more bytes, before these steps.
+	ParkedTasks  int
+	Parked, Room quantity.Amount
+	// Blocked: for this task nothing that is legal would help, so nothing above it is touched either; -1: none is.
+	Blocked int
+	// Actions in the order of the key, and valid until the next decision.
+	Actions []Action
+}
+
+// String explains the decision.
+func (d *Decision) String() string {
+	s := d.Reading.String()
+	if d.Deficit > 0 {
+		s += fmt.Sprintf("; %d MiB are to be made free, %d MiB will be, these steps make %d MiB", d.Deficit>>20, d.Underway>>20, d.Covered>>20)
+	}
+	if d.ParkedTasks > 0 {
+		s += fmt.Sprintf("; %d suspended with %d MiB outside", d.ParkedTasks, d.Parked>>20)
+	}
+	if d.Blocked >= 0 {
+		s += "; the lowest can't be helped by anything that is legal yet"
+	}
+	for _, a := range d.Actions {
+		s += fmt.Sprintf("; %v %v (%d MiB), since %v", a.Step, a.Token, a.Relief>>20, a.Cause)
+	}
+	return s
+}
+
+// Airlock has the room that a decision needs. It keeps nothing from one to the next.
+type Airlock struct {
+	cfg Config
+	// heap of the tasks that are looked at, by key.
+	heap    []ranked
+	highest bool
+	acts    [MaxTasks]Action
+	d       Decision
+}
+
+type ranked struct {
+	key  uint64
+	task int32
+}
+
+// New returns an Airlock. The configuration must be valid with its defaults.
+func New(cfg Config) *Airlock {
+	cfg = cfg.WithDefaults()
+	err := cfg.Validate()
+	invariant.Check(err == nil, "airlock: New with a configuration that was not validated: %v", err)
+	return &Airlock{cfg: cfg, heap: make([]ranked, 0, MaxTasks)}
+}
+
+// Config is what it goes by.
+func (a *Airlock) Config() *Config { return &a.cfg }
+
+// Decide says what is to be done now. The decision is valid until the next call.
+func (a *Airlock) Decide(now quantity.Instant, s *Snapshot) *Decision {
+	if len(s.Tasks) > MaxTasks {
+		invariant.Check(false, "airlock: %d tasks are more than %d", len(s.Tasks), MaxTasks)
+	}
+	d := a.Overdue(now, s)
+	switch {
+	case s.Capacity <= 0:
+	case d.Level == Severe:
+		a.relieve(now, s)
+	case d.Level == Emergency:
+		a.rescue(now, s)
+	}
+	return d
+}
+
+// Overdue says what is to go on, and which entries are over. It is the part of Decide that holds also where a snapshot's numbers may be old.
+func (a *Airlock) Overdue(now quantity.Instant, s *Snapshot) *Decision {
+	d := &a.d
+	*d = Decision{Reading: a.cfg.Read(s), Blocked: -1, Actions: a.acts[:0]}
+	for i := range s.Tasks {
+		if t := &s.Tasks[i]; t.State == Suspending || t.State == Suspended {
+			d.ParkedTasks++
+			d.Parked += t.Parked
+		}
+	}
+	d.Room = max(0, min(s.Room, share(s.Capacity, a.cfg.MostBytes)-d.Parked))
+	a.resume(now, s)
+	a.expire(now, s)
+	return d
+}
+
+func (a *Airlock) act(s *Snapshot, i int, step Step, cause Cause, relief quantity.Amount) {
+	a.d.Actions = append(a.d.Actions, Action{Task: i, Token: s.Tasks[i].Token, Step: step, Cause: cause, Relief: relief})
+}
+
+// late is since when a task's entry stands, if it does.
+func late(now quantity.Instant, t *Task) (time.Duration, bool) {
+	return now.Sub(t.Since), (t.State == Suspending || t.State == Suspended || t.State == Readdressing) && t.Since != 0
+}
+
+// resume has the highest of what is suspended go on, where it fits below the severe line: one by one while it is calm, and below the severe line those
+// whose timer is over, since the other end of that is worse. Where one does not fit none below it does: it would survive who outranks it.
+func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
+	if a.d.Level >= Severe {
+		return
+	}
+	last, used := quantity.Instant(0), a.d.Used
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if last = max(last, t.Resumed); t.State == Resuming {
+			used += t.Parked
+		}
+	}
+	a.rank(now, s, true, func(t *Task) bool { return t.State == Suspended })
+	calm := a.d.Level == Calm && (last == 0 || now.Sub(last) >= a.cfg.CoolDown)
+	for {
+		i, ok := a.pop(s)
+		if !ok {
+			return
+		}
+		t := &s.Tasks[i]
+		stood, _ := late(now, t)
+		over := stood >= a.cfg.Timer
+		if used+t.Parked >= a.d.severe || !calm && !over {
+			return
+		}
+		used += t.Parked
+		a.act(s, i, Resume, Eased, t.Parked)
+		if !over {
+			calm = false // one at a time
+		}
+	}
+}
+
+// expire ends the entries that stand too long, but of what goes on in this decision.
+func (a *Airlock) expire(now quantity.Instant, s *Snapshot) {
+	going := len(a.d.Actions)
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		stood, stands := late(now, t)
+		if !stands || stood < a.cfg.Timer-a.cfg.Yield || a.acted(going, i) {
+			continue
+		}
+		switch {
+		case stood >= a.cfg.Timer:
+			a.act(s, i, Reclaim, Overtime, t.Resident)
+		case t.State != Readdressing && t.Yields && a.d.Level < Emergency:
+			a.act(s, i, Readdress, Waited, t.Resident)
+		}
+	}
+}
+
+// acted says whether one of the first n actions is of a task.
+func (a *Airlock) acted(n, task int) bool {
+	for _, x := range a.d.Actions[:n] {
+		if x.Task == task {
+			return true
+		}
+	}
+	return false
+}
+
+// underway is what a task that gives way already has still to give.
+func (a *Airlock) underway(t *Task) quantity.Amount {
+	switch t.State {
+	case Suspending:
+		return min(max(0, t.Resident), a.d.Room)
+	case Readdressing, Reclaiming:
+		return max(0, t.Resident)
+	default:
+		return 0
+	}
+}
+
+// growth of a task within the horizon: what is not taken by one that stands still.
+func (a *Airlock) growth(g quantity.Amount) quantity.Amount {
+	return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Horizon), int64(time.Second)))
+}
+
+// relieve makes memory free down to the calm line: the shortest prefix of the lowest whose relief covers what is missing. Whose end would not even help
+// is passed over; where nothing that is legal would help, those above it are not touched either.
+func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
+	d := &a.d
+	d.Deficit = max(0, d.Used+a.growth(s.Growth)-d.calm)
+	if d.Deficit == 0 { // it stalls, and there is memory
+		d.Deficit = 1
+	}
+	for i := range s.Tasks {
+		d.Underway += a.underway(&s.Tasks[i])
+	}
+	if d.Underway >= d.Deficit {
+		return
+	}
+	a.rank(now, s, false, func(t *Task) bool { return t.State == Running || t.State == Resuming })
+	least, room, parked := max(1, share(s.Capacity, a.cfg.Least)), d.Room, d.ParkedTasks
+	for i := range s.Tasks { // those that are to stand still take of the room
+		if s.Tasks[i].State == Suspending {
+			room -= min(room, max(0, s.Tasks[i].Resident))
+		}
+	}
+	for d.Underway+d.Covered < d.Deficit {
+		i, ok := a.pop(s)
+		if !ok {
+			return
+		}
+		t := &s.Tasks[i]
+		all := max(0, t.Resident) + a.growth(t.Growth)
+		if all < least {
+			continue
+		}
+		moves := min(max(0, t.Resident), room)
+		switch stands := moves + a.growth(t.Growth); {
+		case stands >= least && !t.Bound && t.Entries < a.cfg.Entries && parked < a.cfg.MostTasks:
+			room -= moves
+			parked++
+			d.Covered += stands
+			a.act(s, i, Suspend, Deficit, stands)
+		case t.Yields:
+			d.Covered += all
+			a.act(s, i, Readdress, Deficit, all)
+		default:
+			d.Blocked = i
+			return
+		}
+	}
+}
+
+// rescue ends the lowest at once, down to the severe line.
+func (a *Airlock) rescue(now quantity.Instant, s *Snapshot) {
+	d := &a.d
+	d.Deficit = max(1, d.Used+a.growth(s.Growth)-d.severe)
+	going := len(d.Actions)
+	for _, x := range d.Actions { // whose timer is over
+		d.Underway += max(0, x.Relief)
+	}
+	for i := range s.Tasks {
+		if s.Tasks[i].State == Reclaiming {
+			d.Underway += max(0, s.Tasks[i].Resident)
+		}
+	}
+	if d.Underway >= d.Deficit {
+		return
+	}
+	a.rank(now, s, false, func(t *Task) bool { return t.State != Reclaiming })
+	least := max(1, share(s.Capacity, a.cfg.Least))
+	for d.Underway+d.Covered < d.Deficit {
+		i, ok := a.pop(s)
+		if !ok {
+			return
+		}
+		if t := &s.Tasks[i]; t.Resident >= least && !a.acted(going, i) {
+			d.Covered += t.Resident
+			a.act(s, i, Reclaim, Brink, t.Resident)
+		}
+	}
+}

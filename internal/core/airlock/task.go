@@ -1,0 +1,83 @@
+package airlock
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// State is what Airlock is doing with a task.
+type State uint8
+
+const (
+	// Running: nothing.
+	Running State = iota
+	// Suspending: it was told to stand still, and has not said that it does.
+	Suspending
+	// Suspended: it stands still.
+	Suspended
+	// Resuming: it was told to go on, and has not said that it does. The entry is over.
+	Resuming
+	// Readdressing: it was asked to leave a checkpoint and yield.
+	Readdressing
+	// Reclaiming: it is being ended.
+	Reclaiming
+)
+
+// Class is how much is lost with a task, the lowest first.
+type Class uint8
+
+const (
+	// Fleeting work is worth nothing later.
+	Fleeting Class = iota
+	// Lasting work is long.
+	Lasting
+	// Collective work holds several slices.
+	Collective
+)
+
+// Task is one lease on the host, as it lies in a table.
+type Task struct {
+	Token job.Token
+	// Start is when it began to run.
+	Start quantity.Instant
+	// Since is when its entry began, Resumed when its last one ended by going on; 0: it has none.
+	Since, Resumed quantity.Instant
+	// Resident is what it has in memory, Parked what of it lies outside until it goes on, Growth what it takes more in a second.
+	Resident, Parked, Growth quantity.Amount
+
+	Priority int32
+	Value    uint16
+	Class    Class
+	State    State
+	// Entries is how many times it was suspended.
+	Entries uint8
+	// Bound: it is one member of a gang over several nodes, and is not suspended alone. Yields: it can leave a checkpoint and yield.
+	Bound, Yields bool
+}
+
+// Snapshot is a host at one moment.
+type Snapshot struct {
+	// Capacity and Used of its memory; Growth is what is taken more in a second; Room is what can be parked outside it still.
+	Capacity, Used, Growth, Room quantity.Amount
+	// Stall is the share of time for which tasks stand still for want of memory, in parts per thousand.
+	Stall int64
+	// Tasks in any order, at most MaxTasks. Those of which nothing is known but their memory are of no use here: they count in Used.
+	Tasks []Task
+}
+
+// key of a task in the order of survival: the lowest is hit first (SYSTEMS 3.3). Those that are alike are told apart by their tokens.
+//
+// Its fields are priority, class, value band, floor(log2(1 + seconds since its start)), and 255 less the footprint band: the first two in either order.
+func (o Order) key(now quantity.Instant, t *Task) uint64 {
+	priority, class := uint64(uint32(t.Priority)^1<<31), uint64(t.Class)
+	head := priority<<2 | class
+	if o == ClassFirst {
+		head = class<<32 | priority
+	}
+	elapsed := uint64(0)
+	if t.Start != 0 && t.Start < now {
+		elapsed = log2(1 + uint64(now-t.Start)/1e9)
+	}
+	footprint := log2(1 + uint64(max(0, t.Resident+t.Parked))>>20)
+	return head<<30 | uint64(t.Value)<<14 | elapsed<<8 | (255 - footprint)
+}

@@ -1,0 +1,216 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// The node's side of Airlock: its executor says what the host's memory is like, core/airlock decides, and the leases take their turns. All of it is
+// soft: a node that starts again has everything go on that it finds standing still, and knows of no entry before.
+
+// shortOfMemory is why a node over the severe line grants nothing, for people.
+const shortOfMemory = "the node is short of memory"
+
+// memory is what the node knows of its host's.
+type memory struct {
+	lock *airlock.Airlock // nil until the first word of it
+	// strain is the last word, tasks the table made of it, and of the lease of each.
+	strain *protocol.Strain
+	tasks  []airlock.Task
+	leases []*lease
+	// short: nothing is granted and nothing begins. share that is used, in parts per thousand.
+	short bool
+	share uint16
+	// words explain the last decision that did anything, for people.
+	words string
+	// due is when an entry is to be looked at, whether or not the executor says anything until then; 0: none stands.
+	due quantity.Instant
+}
+
+// stand is what Airlock has done to a lease.
+type stand struct {
+	// since is when its entry began, resumed when its last one ended by going on; 0: none.
+	since, resumed quantity.Instant
+	times          uint8
+	// reclaimed: it is ended at once.
+	reclaimed bool
+}
+
+// press takes in what the host's memory is like, and does what is to be done.
+func (n *Node) press(now quantity.Instant, s *protocol.Strain, out *protocol.Out) {
+	if n.memory.lock == nil {
+		n.memory.lock = airlock.New(n.cfg.Airlock)
+	}
+	n.memory.strain = s
+	snapshot := n.table()
+	d := n.memory.lock.Decide(now, &snapshot)
+	n.memory.share = uint16(min(d.Share, 1000))
+	// Until it is calm and nothing stands still: what was suspended comes before what is new.
+	if short := d.Level >= airlock.Severe || n.memory.short && (d.Level != airlock.Calm || d.ParkedTasks > 0); short != n.memory.short {
+		n.memory.short, n.memory.words = short, d.String()
+		for _, s := range n.slices {
+			n.show(s)
+		}
+	}
+	n.carryOut(now, d, out)
+}
+
+// overdue ends entries whose time is over, also where the executor is silent.
+func (n *Node) overdue(now quantity.Instant, out *protocol.Out) {
+	if n.memory.due == 0 || now < n.memory.due {
+		return
+	}
+	snapshot := n.table()
+	n.carryOut(now, n.memory.lock.Overdue(now, &snapshot), out)
+}
+
+// table makes the snapshot of the last word and of what the leases are doing now.
+func (n *Node) table() airlock.Snapshot {
+	m := &n.memory
+	m.tasks, m.leases = m.tasks[:0], m.leases[:0]
+	if m.due != 0 { // an entry is timed whether or not the executor names its subjob
+		for _, l := range n.byToken() {
+			if l.stand.since != 0 {
+				n.list(l, nil)
+			}
+		}
+	}
+	for i := range m.strain.Uses {
+		if l := n.lease(m.strain.Uses[i].Token); l != nil {
+			n.list(l, &m.strain.Uses[i])
+		}
+	}
+	return airlock.Snapshot{Capacity: m.strain.Capacity, Used: m.strain.Used, Growth: m.strain.Growth, Room: m.strain.Room, Stall: m.strain.Stall, Tasks: m.tasks}
+}
+
+// list puts a lease in the table, with what it has of the memory, as far as that is known.
+func (n *Node) list(l *lease, u *protocol.Use) {
+	m := &n.memory
+	if !l.runs() && l.phase != leaseStopping {
+		return
+	}
+	i := slices.Index(m.leases, l)
+	if i < 0 {
+		if len(m.tasks) == airlock.MaxTasks {
+			return
+		}
+		i = len(m.leases)
+		m.leases = append(m.leases, l)
+		m.tasks = append(m.tasks, airlock.Task{
+			Token: l.token, Start: l.at, Since: l.stand.since, Resumed: l.stand.resumed, Priority: l.rank.Priority, Value: l.rank.Value, Class: classes[l.rank.Class],
+			State: l.suspension(), Entries: l.stand.times, Bound: l.plan.Members > 0, Yields: l.rank.Yields,
+		})
+	}
+	if u != nil {
+		m.tasks[i].Resident, m.tasks[i].Parked, m.tasks[i].Growth = u.Resident, u.Parked, u.Growth
+	}
+}
+
+var classes = [protocol.Classes]airlock.Class{ //nolint:gochecknoglobals // a table, written to by nobody
+	protocol.Fleeting: airlock.Fleeting, protocol.Lasting: airlock.Lasting, protocol.Collective: airlock.Collective,
+}
+
+// suspension is what Airlock is doing with a lease that runs or is being stopped. To be stopped by its home is, for the memory that it gives, as good as
+// to be asked to yield.
+func (l *lease) suspension() airlock.State {
+	switch {
+	case l.stand.reclaimed:
+		return airlock.Reclaiming
+	case l.phase == leaseStopping:
+		return airlock.Readdressing
+	case l.phase == leaseSuspending:
+		return airlock.Suspending
+	case l.phase == leaseSuspended:
+		return airlock.Suspended
+	case l.phase == leaseResuming:
+		return airlock.Resuming
+	default:
+		return airlock.Running
+	}
+}
+
+// carryOut has leases take the turns that were decided.
+func (n *Node) carryOut(now quantity.Instant, d *airlock.Decision, out *protocol.Out) {
+	if len(d.Actions) > 0 {
+		n.memory.words = d.String()
+	}
+	for _, a := range d.Actions {
+		l := n.memory.leases[a.Task]
+		switch a.Step {
+		case airlock.Suspend:
+			n.turn(l, suspends)
+			l.stand.since = now
+			l.stand.times++
+		case airlock.Resume:
+			n.turn(l, thaws)
+			l.stand.since, l.stand.resumed = 0, now
+		case airlock.Readdress:
+			if l.stand.since == 0 {
+				l.stand.since = now
+			}
+			n.turn(l, halted)
+			l.why = giveWay(a, d)
+		case airlock.Reclaim:
+			l.stand.reclaimed = true
+			n.turn(l, halted)
+			l.why = giveWay(a, d)
+		}
+		n.outstanding(now, l, out)
+	}
+	cfg := n.memory.lock.Config()
+	n.memory.due = 0
+	for _, l := range n.memory.leases {
+		if l.stand.since == 0 || l.stand.reclaimed {
+			continue
+		}
+		at := l.stand.since.Add(cfg.Timer)
+		if l.phase != leaseStopping && l.rank.Yields {
+			if early := at.Add(-cfg.Yield); early > now {
+				at = early
+			}
+		}
+		if n.memory.due == 0 || at < n.memory.due {
+			n.memory.due = at
+		}
+	}
+}
+
+// giveWay is why a subjob is ended for its node's memory, for its owner.
+func giveWay(a airlock.Action, d *airlock.Decision) string {
+	return fmt.Sprintf("%s: %v (%v)", shortOfMemory, a.Cause, &d.Reading)
+}
+
+// stood: a subjob stands still, or goes on. What comes late is of a word that was taken back.
+func (n *Node) stood(now quantity.Instant, in *protocol.Message, s *protocol.Stillness, out *protocol.Out) {
+	l := n.lease(in.Token)
+	switch {
+	case l == nil:
+		return
+	case s.Still && l.phase == leaseSuspending:
+		n.turn(l, stands)
+	case !s.Still && l.phase == leaseResuming:
+		n.turn(l, moves)
+	default:
+		return
+	}
+	n.outstanding(now, l, out)
+}
+
+// excused is the result of a subjob that stood still, or was asked to yield, for its node's memory: that it came no further is not its own failure, and
+// how long it took is nothing to learn from. What it has completed counts as ever.
+func (l *lease) excused(r *job.Result) *job.Result {
+	if l.stand == (stand{}) || r.Outcome != job.Yielded && r.Outcome != job.DeadlineKilled {
+		return r
+	}
+	c := *r
+	c.Outcome = job.Stopped
+	if c.Detail == "" {
+		c.Detail = shortOfMemory
+	}
+	return &c
+}

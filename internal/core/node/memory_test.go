@@ -1,0 +1,190 @@
+package node
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+const gib = quantity.Amount(1) << 30
+
+// ranked is a lease of a rank whose process was seen, a minute ago.
+func (w *world) ranked(id uint64, s job.SliceID, r protocol.Rank, members int) job.Token {
+	w.Helper()
+	w.step(ask(id, s, w.now.Sub(t0), w.now.Sub(t0)+20*time.Minute))
+	m := redeem(w.must(protocol.Granted))
+	m.Body.(*protocol.Work).Rank, m.Body.(*protocol.Work).Plan.Members = r, members
+	w.step(m)
+	w.must(protocol.Start)
+	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: m.Token, Body: &protocol.Beginning{At: w.now}})
+	return m.Token
+}
+
+// pressed is a host of 100 GiB, each of two subjobs with so much of it, and room for more outside.
+func (w *world) pressed(used, a, b quantity.Amount, first, second job.Token) {
+	w.Helper()
+	w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{
+		Capacity: 100 * gib, Used: used * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: first, Resident: a * gib}, {Token: second, Resident: b * gib}},
+	}})
+}
+
+func (w *world) still(t job.Token, still bool) {
+	w.Helper()
+	w.step(protocol.Message{Kind: protocol.Suspended, From: executor, Token: t, Body: &protocol.Stillness{Still: still}})
+}
+
+func (w *world) pass(d time.Duration) {
+	w.Helper()
+	w.now = w.now.Add(d)
+	w.step(protocol.Message{Kind: protocol.Tick})
+}
+
+// TestTheLowestStandsStillUntilThereIsRoom: the whole of an entry that ends well. Meanwhile nothing is granted, and what is sold does not begin.
+func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
+	w := booted(t)
+	low := w.ranked(1, "a", protocol.Rank{Yields: true}, 0)
+	high := w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
+	w.pressed(80, 10, 60, low, high)
+	same(t, "effects below the lines", len(w.effects), 0)
+	w.pressed(93, 20, 60, low, high)
+	same(t, "suspended", w.must(protocol.Suspend).Token, low)
+	view := w.must(protocol.Offer).Body.(*protocol.SliceView)
+	if view.Usable || view.Why != shortOfMemory {
+		t.Errorf("the slices are offered as usable %v, since %q", view.Usable, view.Why)
+	}
+	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended: "+shortOfMemory)
+	w.step(ask(3, "a", 30*time.Minute, 40*time.Minute))
+	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, shortOfMemory) {
+		t.Errorf("an ask is refused with %q", why)
+	}
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Done, Progress: 100}}})
+	if s := w.n.Slices(w.now)[1]; s.State != "reserved" || !strings.Contains(s.Reason, "95232 of 102400 MiB used") || !strings.Contains(s.Reason, "suspend "+low.String()) {
+		t.Errorf("an idle slice is %s: %s", s.State, s.Reason)
+	}
+	w.pass(time.Second)
+	same(t, "asked again to stand still", w.must(protocol.Suspend).Token, low)
+	w.still(low, true)
+	w.pass(5 * time.Second)
+	if m := w.sent(protocol.Suspend); m != nil {
+		t.Error("what stands still is told to")
+	}
+	w.pressed(86, 0, 60, low, high)
+	if m := w.sent(protocol.Resume); m != nil {
+		t.Error("it goes on before it is calm")
+	}
+	w.pressed(60, 0, 60, low, high)
+	same(t, "goes on", w.must(protocol.Resume).Token, low)
+	w.still(low, true) // said before it heard that
+	w.pass(time.Second)
+	same(t, "asked again to go on", w.must(protocol.Resume).Token, low)
+	w.still(low, false)
+	same(t, "phase", w.n.lease(low).phase, leaseRunning)
+	w.step(ask(4, "a", 30*time.Minute, 40*time.Minute))
+	w.must(protocol.Refused)
+	w.pressed(60, 10, 60, low, high) // and nothing stands still
+	w.step(ask(5, "a", 30*time.Minute, 40*time.Minute))
+	w.must(protocol.Granted)
+	w.pass(10 * time.Minute)
+	if m := w.sent(protocol.Stop); m != nil && m.Body.(*protocol.Halt).Now {
+		t.Errorf("its entry is over, and it is ended: %+v", m.Body)
+	}
+}
+
+// TestAnEntryEndsWithinItsTimer: whether or not the executor says anything more.
+func TestAnEntryEndsWithinItsTimer(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		yields  bool
+		confirm bool
+	}{{"one that can yield", true, true}, {"one that can't", false, true}, {"one that never says that it stands", false, false}} {
+		w := booted(t)
+		low, high := w.ranked(1, "a", protocol.Rank{Yields: c.yields}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
+		w.pressed(93, 20, 60, low, high)
+		same(t, c.name+" is suspended", w.must(protocol.Suspend).Token, low)
+		if c.confirm {
+			w.still(low, true)
+		}
+		w.pass(20 * time.Second)
+		if asked := w.sent(protocol.Stop); (asked != nil) != c.yields || asked != nil && (asked.Token != low || asked.Body.(*protocol.Halt).Now) {
+			t.Errorf("%s: after 20 s it is told %+v", c.name, asked)
+		}
+		w.pass(9900 * time.Millisecond)
+		if m := w.sent(protocol.Stop); m != nil && m.Body.(*protocol.Halt).Now {
+			t.Errorf("%s: it is ended before its timer", c.name)
+		}
+		w.pass(100 * time.Millisecond)
+		m := w.must(protocol.Stop)
+		if h := m.Body.(*protocol.Halt); m.Token != low || !h.Now || !strings.Contains(h.Text, shortOfMemory) || !strings.Contains(h.Text, "93.0%") {
+			t.Errorf("%s: at its timer it is told %+v", c.name, h)
+		}
+	}
+}
+
+// TestAMemberOfAGangIsNeverSuspendedAlone: it is the lowest, and nobody above it gives way in its place.
+func TestAMemberOfAGangIsNeverSuspendedAlone(t *testing.T) {
+	w := booted(t)
+	low, high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2), w.ranked(2, "b", protocol.Rank{Class: protocol.Collective, Priority: 1}, 0)
+	w.pressed(93, 20, 60, low, high)
+	if m := w.sent(protocol.Suspend); m != nil {
+		t.Errorf("%v is suspended", m.Token)
+	}
+	w.pressed(98, 20, 60, low, high)
+	if m := w.must(protocol.Stop); m.Token != low || !m.Body.(*protocol.Halt).Now {
+		t.Errorf("at the emergency line %v is told %+v", m.Token, m.Body)
+	}
+}
+
+// TestABootHasEverythingGoOn: it knows of no entry, and so of none that would end.
+func TestABootHasEverythingGoOn(t *testing.T) {
+	w := booted(t)
+	low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
+	w.pressed(93, 20, 60, low, high)
+	w.still(low, true)
+	w.restart()
+	w.inventory(protocol.Found{Token: low, Job: "j", Slice: "a", Alive: true, Still: true, Started: t0}, protocol.Found{Token: high, Job: "j", Slice: "b", Alive: true, Started: t0})
+	same(t, "goes on", w.must(protocol.Resume).Token, low)
+	w.pass(time.Second)
+	same(t, "asked again", w.must(protocol.Resume).Token, low)
+	w.still(low, false)
+	w.pass(time.Minute)
+	if m := w.sent(protocol.Stop); m != nil {
+		t.Errorf("%v is stopped: %+v", m.Token, m.Body)
+	}
+}
+
+// TestWhoIsCancelledWhileItStandsStillIsStopped: by its home's word, which the executor carries out whatever its state.
+func TestWhoIsCancelledWhileItStandsStillIsStopped(t *testing.T) {
+	w := booted(t)
+	low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
+	w.pressed(93, 20, 60, low, high)
+	w.still(low, true)
+	w.step(protocol.Message{Kind: protocol.Stop, From: zone, Token: low, Body: &protocol.Halt{Text: "cancelled"}})
+	m := w.must(protocol.Stop)
+	same(t, "stopped", m.Token, low)
+	same(t, "why", m.Body.(*protocol.Halt).Text, "cancelled")
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Stopped}}})
+	same(t, "ended", w.n.lease(low).ended(), true)
+}
+
+// TestWhoStoodStillIsExcused: what it completed counts, and that it came no further is nobody's failure.
+func TestWhoStoodStillIsExcused(t *testing.T) {
+	for _, c := range []struct {
+		stood     bool
+		how, want job.Outcome
+	}{{true, job.DeadlineKilled, job.Stopped}, {true, job.Yielded, job.Stopped}, {true, job.Done, job.Done}, {true, job.ExitFailed, job.ExitFailed}, {false, job.DeadlineKilled, job.DeadlineKilled}} {
+		w := booted(t)
+		low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
+		if c.stood {
+			w.pressed(93, 20, 60, low, high)
+		}
+		w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: c.how, Progress: 40, Checkpoint: true}}})
+		r := w.must(protocol.Result).Body.(*protocol.Conclusion).Result
+		if r.Outcome != c.want || r.Progress != 40 || !r.Checkpoint {
+			t.Errorf("%v after it stood still (%v) is %v with %d", c.how, c.stood, r.Outcome, r.Progress)
+		}
+	}
+}

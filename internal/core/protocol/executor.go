@@ -1,0 +1,61 @@
+package protocol
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Stock is what a machine has. From an executor that is the first input of its node: also what earlier boots left behind. To a gate
+// slices alone, and from a gate, which asks for that, nothing.
+type Stock struct {
+	Slices []Slice
+	Found  []Found
+}
+
+// Shift moves a running subjob's end, earlier or later. Text says why, if it is cut.
+type Shift struct {
+	Range job.Range
+	End   quantity.Instant
+	Text  string
+}
+
+// Settlement is what becomes of the directories of an ended subjob.
+type Settlement struct {
+	// Range that was committed, if it was.
+	Range     job.Range
+	Committed bool
+}
+
+// Intrusion is a process that is not ours, on a slice; Present: it is there, else it is no longer.
+type Intrusion struct {
+	Slice   job.SliceID
+	Text    string
+	Present bool
+}
+
+// Ailment says that a node can start nothing, and why, or can again.
+type Ailment struct {
+	Text string
+	Ails bool
+}
+
+// Moment is when a Tick is asked for.
+type Moment struct{ At quantity.Instant }
+
+// Body marks what node and executor tell each other, and what the timer is asked.
+func (*Stock) Body() {}
+
+// Body implements Body.
+func (*Shift) Body() {}
+
+// Body implements Body.
+func (*Settlement) Body() {}
+
+// Body implements Body.
+func (*Intrusion) Body() {}
+
+// Body implements Body.
+func (*Ailment) Body() {}
+
+// Body implements Body.
+func (*Moment) Body() {}

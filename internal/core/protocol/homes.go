@@ -1,0 +1,45 @@
+package protocol
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Adoption is a job, or another life of one, as its gate gives it a home.
+type Adoption struct {
+	// Since is the first life of the same work: what lives from then on have committed is kept.
+	Since job.Generation
+	// At is when this life was asked for.
+	At   quantity.Instant
+	Spec *job.Spec
+	// Queue is the zone's share of its queue.
+	Queue *Queue
+	// Held: it gets no windows yet.
+	Held bool
+	// Record is what the old home has surrendered; nil unless the job moves.
+	Record *Record
+}
+
+// Moving tells a zone why it is to give a job up.
+type Moving struct{ Text string }
+
+// Closing is how a job ended, and when.
+type Closing struct {
+	Verdict job.Verdict
+	At      quantity.Instant
+}
+
+// Body marks what gate and zone tell each other.
+func (*Adoption) Body() {}
+
+// Body implements Body.
+func (*Closing) Body() {}
+
+// Body implements Body.
+func (*Moving) Body() {}
+
+// Body marks a record as what Surrendered carries.
+func (*Record) Body() {}
+
+// Body marks a queue's settings as what QueueChanged carries.
+func (*Queue) Body() {}

@@ -1,0 +1,140 @@
+package protocol
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Asking is a zone's question for a grant. Its id numbers what a zone asks of nodes.
+type Asking struct {
+	Ask   uint64
+	Slice job.SliceID
+	// Also are the further slices of a rigid job.
+	Also []job.SliceID
+	// Start and End, the grace included.
+	Start, End quantity.Instant
+	Demand     trp.Vector
+	// Plan says which member of a gang it is for, if it is for one.
+	Plan Plan
+	// Reservation is by its id one of the job's own, to take over; nil: none.
+	Reservation *Reservation
+}
+
+// OwnPlace stands for the id of a reservation: whatever is kept for the job there. A zone keeps it that does not tell the job's home its id.
+const OwnPlace = ^uint64(0)
+
+// Grant is a node's hold until Expiry: soft, and fenced by the token's epoch.
+type Grant struct {
+	Ask                uint64
+	Slice              job.SliceID
+	Also               []job.SliceID
+	Start, End, Expiry quantity.Instant
+}
+
+// Refusal answers an Ask, an Extend, a zone's Reserve or a Redeem.
+type Refusal struct {
+	Ask   uint64
+	Slice job.SliceID
+	Text  string
+}
+
+// Work is a subjob as it was sold: as the home redeems it, and as the node has it started.
+type Work struct {
+	Slice      job.SliceID
+	Also       []job.SliceID
+	Range      job.Range
+	Start, End quantity.Instant
+	Demand     trp.Vector
+	Plan       Plan
+	Spec       *job.Spec
+	Rank       Rank
+}
+
+// Holding is the slice on which a lease was made.
+type Holding struct{ Slice job.SliceID }
+
+// Beginning is when a subjob began, and where.
+type Beginning struct {
+	Slice job.SliceID
+	Range job.Range
+	At    quantity.Instant
+}
+
+// Observation is how far a running subjob is, in units, and what it uses now.
+type Observation struct {
+	Slice    job.SliceID
+	Progress int64
+	At       quantity.Instant
+	Demand   trp.Vector
+}
+
+// Conclusion is how a subjob ended, with its lease.
+type Conclusion struct {
+	Slice      job.SliceID
+	Range      job.Range
+	Start, End quantity.Instant
+	Result     *job.Result
+}
+
+// Acknowledgement is what was committed of a result; empty: nothing, or it was refused.
+type Acknowledgement struct{ Range job.Range }
+
+// Extension is a running lease with another range and end: as it is asked for, and as it is then.
+type Extension struct {
+	Ask   uint64
+	Slice job.SliceID
+	Range job.Range
+	End   quantity.Instant
+}
+
+// Halt ends a running lease. Text is the cause.
+type Halt struct {
+	Text string
+	// Unbegun: only if it has not begun; then it is withdrawn.
+	Unbegun bool
+	// Short: its node is short of memory, and what is left of it may go on elsewhere. Now: without the grace that it has to end in order.
+	Short, Now bool
+}
+
+// Reason is why something is as its kind says, for people.
+type Reason struct{ Text string }
+
+// Body marks what zone and node tell each other.
+func (*Asking) Body() {}
+
+// Body implements Body.
+func (*Grant) Body() {}
+
+// Body implements Body.
+func (*Refusal) Body() {}
+
+// Body implements Body.
+func (*Work) Body() {}
+
+// Body implements Body.
+func (*Holding) Body() {}
+
+// Body implements Body.
+func (*Beginning) Body() {}
+
+// Body implements Body.
+func (*Observation) Body() {}
+
+// Body implements Body.
+func (*Conclusion) Body() {}
+
+// Body implements Body.
+func (*Acknowledgement) Body() {}
+
+// Body implements Body.
+func (*Extension) Body() {}
+
+// Body implements Body.
+func (*Halt) Body() {}
+
+// Body implements Body.
+func (*Reason) Body() {}
+
+// Body marks a slice's view as what Offer carries.
+func (*SliceView) Body() {}

@@ -1,0 +1,33 @@
+package protocol
+
+import "sluice.dev/sluice/internal/core/job"
+
+// Member is one node's part of a gang over several nodes: so many slices of what the claim lists, behind those of the members before it.
+type Member struct {
+	Node   job.NodeID
+	Token  job.Token
+	Slices int
+}
+
+// Part is what member i of a list has of the slices of all of them: its first one, and the others.
+func Part(first job.SliceID, also []job.SliceID, members []Member, i int) (own job.SliceID, others []job.SliceID) {
+	at := 0
+	for _, m := range members[:i] {
+		at += m.Slices
+	}
+	n := members[i].Slices
+	if at == 0 {
+		return first, also[: n-1 : n-1]
+	}
+	return also[at-1], also[at : at+n-1 : at+n-1]
+}
+
+// MemberOf is the member that a token is of; -1 if it is of none.
+func MemberOf(members []Member, t job.Token) int {
+	for i := range members {
+		if members[i].Token == t {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,189 @@
+package zone_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// newTroupe is a zone over three nodes of one slice each, and a gang that needs all of them. It notes what the zone says to them about it.
+func newTroupe(t *testing.T) (w *world, said *[]string) {
+	w, said = newWorld(t, 512, 512, 512), new([]string)
+	for i, s := range w.slices {
+		s.node = job.NodeID(fmt.Sprint("n", i))
+	}
+	w.lose = func(m *protocol.Message) bool {
+		if m.To.Role == protocol.Node {
+			*said = append(*said, fmt.Sprint(map[protocol.Kind]string{protocol.Ask: "ask ", protocol.Redeem: "redeem ", protocol.Stop: "stop ", protocol.ResultAck: "ack "}[m.Kind], m.To.ID))
+		}
+		return false
+	}
+	return w, said
+}
+
+func trio(t *testing.T) *job.Spec {
+	s := rigid(t, "trio", time.Minute, 400, 3)
+	s.Topology = job.SameZone
+	return s
+}
+
+// count counts the facts of a kind.
+func (w *world) count(k protocol.FactKind) (n int) {
+	for i := range w.facts {
+		if w.facts[i].Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// settledWhole insists that no member of a gang runs any more when its claim is settled.
+func (w *world) settledWhole(f *protocol.Fact) {
+	if f.Kind != protocol.Released && f.Kind != protocol.Committed {
+		return
+	}
+	for _, m := range w.mail.members[f.Token] {
+		for _, s := range w.slices {
+			for _, r := range s.runs {
+				if r.m.Token == m.Token && !r.ended && r.m.Body.(*protocol.Work).End > w.now {
+					w.t.Fatalf("the claim %v of %s is settled, and member %v runs to %d, it is %d", f.Token, f.Job, m, r.done, w.now)
+				}
+			}
+		}
+	}
+}
+
+// TestTheOrderOfSlicesIsNotThatOfNodes: nodes are asked in order of their ids, wherever their slices stand among all.
+func TestTheOrderOfSlicesIsNotThatOfNodes(t *testing.T) {
+	w, said := newTroupe(t)
+	for i, s := range w.slices {
+		s.node = job.NodeID(fmt.Sprint("n", 2-i))
+	}
+	w.submit(trio(t))
+	w.until(5 * time.Minute)
+	finished(t, w, "trio")
+	if want := []string{"ask n0", "ask n1", "ask n2"}; len(*said) < 3 || !slices.Equal((*said)[:3], want) {
+		t.Errorf("it is said %q; want %q first", *said, want)
+	}
+}
+
+// TestAGangIsAskedOfOneNodeAfterTheOther, and sold once all of them hold, to be confirmed to none before all are done.
+func TestAGangIsAskedOfOneNodeAfterTheOther(t *testing.T) {
+	w, said := newTroupe(t)
+	w.submit(trio(t))
+	w.until(5 * time.Minute)
+	finished(t, w, "trio")
+	want := []string{"ask n0", "ask n1", "ask n2", "redeem n0", "redeem n1", "redeem n2", "ack n0", "ack n1", "ack n2"}
+	if !slices.Equal(*said, want) {
+		t.Errorf("it is said %q; want %q", *said, want)
+	}
+	if w.count(protocol.Claimed) != 1 || w.count(protocol.Committed) != 1 || w.count(protocol.OutputPublished) != 3 {
+		t.Errorf("%d claims, %d commits, %d outputs are published", w.count(protocol.Claimed), w.count(protocol.Committed), w.count(protocol.OutputPublished))
+	}
+}
+
+// TestARefusalGivesUpWhatIsHeld: nothing is sold, and the nodes that hold are told, the others not asked.
+func TestARefusalGivesUpWhatIsHeld(t *testing.T) {
+	w, said := newTroupe(t)
+	w.refuse = func(m *protocol.Message) bool { return m.To.ID == "n2" && w.now.Sub(1e9) < time.Second }
+	w.submit(trio(t))
+	for w.count(protocol.Claimed) == 0 {
+		w.tick()
+	}
+	want := []string{"ask n0", "ask n1", "ask n2", "stop n0", "stop n1"}
+	if len(*said) < 5 || !slices.Equal((*said)[:5], want) {
+		t.Errorf("it is said %q; want %q first", *said, want)
+	}
+	w.until(10 * time.Minute)
+	finished(t, w, "trio")
+	if n := w.count(protocol.Released); n > 0 {
+		t.Errorf("%d claims were released", n)
+	}
+}
+
+// TestAHoldThatLapsesBeforeItsCommit: the members that began are stopped, the claim goes once they are gone, and the job waits again; it has not failed. A
+// home that dies between two Commits, just before or just after, does the same.
+func TestAHoldThatLapsesBeforeItsCommit(t *testing.T) {
+	for _, dies := range []string{"never", "at once", "when the others run", "when it has stopped them"} {
+		w, said := newTroupe(t)
+		hear := w.lose
+		lost := 0
+		w.lose = func(m *protocol.Message) bool {
+			if hear(m); m.Kind == protocol.Redeem && m.To.ID == "n1" && lost < 1 { // until it is said again the hold is gone
+				lost++
+				return true
+			}
+			return false
+		}
+		w.submit(trio(t))
+		for w.count(protocol.Claimed) == 0 {
+			w.tick()
+		}
+		switch dies {
+		case "at once":
+			w.restart()
+		case "when the others run":
+			w.until(700 * time.Millisecond)
+			w.restart()
+		case "when it has stopped them":
+			for !slices.Contains(*said, "stop n2") && w.now.Sub(1e9) < 30*time.Second {
+				w.tick()
+			}
+			w.restart()
+		}
+		w.until(20 * time.Minute)
+		finished(t, w, "trio")
+		if took := w.now.Sub(1e9); took > 80*time.Second {
+			t.Errorf("%s: it is over after %v: the others ran on without the one", dies, took)
+		}
+		released := 0
+		for i := range w.facts {
+			if f := &w.facts[i]; f.Kind == protocol.Released {
+				if released++; f.Result != nil {
+					t.Errorf("%s: it is released with the result %+v, and one never began", dies, f.Result)
+				}
+			}
+		}
+		want := 1
+		if dies == "at once" { // it says Commit again from the claim, in time
+			want = 0
+		}
+		if released != want || w.count(protocol.Claimed) != want+1 {
+			t.Errorf("%s: %d claims, %d released; want %d and %d", dies, w.count(protocol.Claimed), released, want+1, want)
+		}
+	}
+}
+
+// TestAMemberThatFailsEndsTheOthers, and the job learns its failure; a node in trouble is not its fault.
+func TestAMemberThatFailsEndsTheOthers(t *testing.T) {
+	for _, c := range []struct {
+		first, second job.Outcome
+		want          job.State
+	}{{job.Done, job.ExitFailed, job.Failed}, {job.ExitFailed, job.NodeFailed, job.Finished}} {
+		w, _ := newTroupe(t)
+		runs := 0
+		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+			runs++
+			r := job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
+			switch o := c.second; {
+			case m.Body.(*protocol.Work).Plan.Member == 1 && (c.want == job.Failed || runs <= 3):
+				return 2 * time.Second, job.Result{Outcome: o, Progress: m.Body.(*protocol.Work).Range.From}
+			case m.Body.(*protocol.Work).Plan.Member == 0 && c.first != job.Done && runs <= 3:
+				return time.Second, job.Result{Outcome: c.first, Progress: m.Body.(*protocol.Work).Range.From}
+			}
+			return 30 * time.Second, r
+		}
+		w.submit(trio(t))
+		w.until(30 * time.Minute)
+		if v := w.closed["trio"]; v.State != c.want {
+			t.Errorf("%v and %v: it is %+v", c.first, c.second, v)
+		}
+		if w.count(protocol.Claimed) > 3 || w.now.Sub(1e9) > 45*time.Second {
+			t.Errorf("%v and %v: %d claims, over after %v: the others were not stopped", c.first, c.second, w.count(protocol.Claimed), w.now.Sub(1e9))
+		}
+	}
+}

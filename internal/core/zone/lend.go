@@ -1,0 +1,263 @@
+package zone
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/loan"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// The zone as a lender: parts of gangs for which it keeps places, its own that are too large for it among them (docs/adr/0045).
+
+// mostGuests bounds those that are known at once.
+const mostGuests = 64
+
+// guests are the parts of gangs that the zone was asked about. All of it is soft.
+type guests struct {
+	of map[job.ID]*guest
+	// ends are when those are forgotten that nobody speaks of any more. owed are to be answered in this step.
+	ends alarm.Heap[*guest]
+	owed []*guest
+	// leaving are given back, and forgotten when the planner has seen that.
+	leaving []*guest
+}
+
+// guest is the part of one gang that this zone is to lend, as its home said last.
+type guest struct {
+	protocol.Loan
+	zone  *Zone
+	name  job.ID
+	home  protocol.Address
+	epoch uint32
+	// spec is of the part: so many slices of this zone for so long.
+	spec  job.Spec
+	rigid backfill.Job
+	slot  int
+	owed  bool
+	// left: it was given back; gone: and the planner has seen that.
+	left, gone bool
+}
+
+func (g *guest) Name() job.ID                                    { return g.name }
+func (g *guest) Spec() *job.Spec                                 { return &g.spec }
+func (g *guest) Submitted() quantity.Instant                     { return g.Loan.Submitted }
+func (g *guest) Active() bool                                    { return !g.left || g.Taken && !g.gone }
+func (g *guest) Waiting() bool                                   { return g.Keep && !g.left }
+func (g *guest) Waits(quantity.Instant) market.Reason            { return market.Eligible }
+func (g *guest) CountRefusal(atomizer.Refusal, quantity.Instant) {}
+
+// Asking: the nodes are asked for what is kept, as far as that is known here.
+func (g *guest) Asking() bool {
+	j := g.zone.home.Job(g.name)
+	return g.home == g.zone.self && j != nil && j.Asking() > 0
+}
+
+func (g *guest) View() atomizer.View {
+	learned := g.Learned
+	if learned == nil {
+		learned = &protocol.Learned{}
+	}
+	return atomizer.View{Spec: &g.spec, Learned: learned}
+}
+
+func (g *guest) Avoids(s *backfill.Slice) bool {
+	return slices.Contains(g.Loan.Avoids, s.Name()) || s.Class().SpeedOf(g.Loan.Spec) == 0
+}
+
+// alike says whether a loan is one of as many slices for as long, in the same place in line.
+func (g *guest) alike(l *protocol.Loan) bool {
+	return g.Slices == l.Slices && g.Length == l.Length && g.Loan.Submitted == l.Submitted && g.Loan.Spec.Priority == l.Spec.Priority
+}
+
+// partOf is what a loan is to the planner: a gang of the zone. How long it runs is said, whatever slices it gets.
+func partOf(l *protocol.Loan) job.Spec {
+	s := *l.Spec
+	s.Slices, s.Topology, s.Speeds, s.Launch = l.Slices, job.SameZone, nil, job.Launch{}
+	if s.Walltime = l.Length; l.Length == protocol.NoEnd {
+		s.Walltime = 0
+	}
+	return s
+}
+
+// guestOf is the guest that a job of this name is here; nil if it is none.
+func (z *Zone) guestOf(id job.ID) *guest {
+	if g := z.guests.of[id]; g != nil && !g.left {
+		return g
+	}
+	return nil
+}
+
+// lend takes in what a home wants of this zone for a gang. The latest word counts, and an answer is due at the end of the step.
+func (z *Zone) lend(now quantity.Instant, from protocol.Address, name job.ID, epoch uint32, l *protocol.Loan) {
+	g := z.guests.of[name]
+	switch {
+	case g != nil && (epoch < g.epoch || epoch == g.epoch && (from != g.home || l.Seq <= g.Seq)):
+		return
+	case l.Slices <= 0:
+		if g != nil && !g.left {
+			g.Seq, g.Taken = l.Seq, l.Taken
+			z.leave(g)
+		}
+		return
+	case !job.ValidName(name) || l.Spec == nil || l.Spec.Kind != job.Rigid || l.Length <= 0:
+		return
+	case g != nil && !g.alike(l): // to the planner it is another gang
+		if !g.left {
+			z.leave(g)
+		}
+		g = &guest{zone: z}
+		z.guests.of[name] = g
+	case g == nil && len(z.guests.of) >= mostGuests:
+		g = &guest{zone: z} // it is told so, and not kept
+	case g == nil:
+		g = &guest{zone: z}
+		if z.guests.of == nil {
+			z.guests.of = map[job.ID]*guest{}
+		}
+		z.guests.of[name] = g
+	}
+	if g.rigid.Demand == nil {
+		g.rigid.Demand, g.rigid.Guest = g, &backfill.Guest{}
+	}
+	anew := g.left || l.NotBefore != g.NotBefore || l.Keep != g.Keep || !slices.Equal(l.Avoids, g.Loan.Avoids)
+	g.Loan, g.name, g.home, g.epoch, g.left, g.gone = *l, name, from, epoch, false, false
+	g.spec, g.rigid.Guest.NotBefore = partOf(l), l.NotBefore
+	if !g.owed {
+		g.owed = true
+		z.guests.owed = append(z.guests.owed, g)
+	}
+	if z.guests.of[name] != g {
+		return
+	}
+	z.guests.ends.Set(&g.slot, g, now.Add(loan.Stands))
+	if anew {
+		g.rigid.LookAnew()
+		z.planner.InvalidateJob(&g.rigid)
+	}
+}
+
+// leave ends that a guest's place is kept.
+func (z *Zone) leave(g *guest) {
+	if g.Taken {
+		z.planner.Took(&g.rigid)
+	}
+	g.left = true
+	z.guests.ends.Set(&g.slot, g, quantity.Never)
+	z.planner.InvalidateJob(&g.rigid)
+	z.guests.leaving = append(z.guests.leaving, g)
+}
+
+// expireGuests ends the places of those whose homes are silent.
+func (z *Zone) expireGuests(now quantity.Instant) {
+	for {
+		g, ok := z.guests.ends.Due(now)
+		if !ok {
+			return
+		}
+		if planted.In(planted.KeepGuests) {
+			z.guests.ends.Set(&g.slot, g, quantity.Never)
+			continue
+		}
+		z.leave(g)
+	}
+}
+
+// trade has what is lent and borrowed go on, after a plan. It returns when to look again.
+func (z *Zone) trade(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	for range 3 { // our own gangs ask us, too
+		if len(z.guests.owed)+len(z.guests.leaving) > 0 {
+			z.answerLoans(now, out)
+		}
+		z.borrow(now, out)
+		if len(z.guests.owed)+len(z.guests.leaving) == 0 || z.planner.Invalid() {
+			break
+		}
+	}
+	wake := min(z.borrowers.alarms.Next(), z.guests.ends.Next())
+	if len(z.guests.owed)+len(z.guests.leaving) > 0 { // it is planned around that first
+		wake = min(wake, now+1)
+	}
+	return wake
+}
+
+// answerLoans says to homes what their gangs could have here, or have, and forgets those that have left. It follows a plan.
+func (z *Zone) answerLoans(now quantity.Instant, out *protocol.Out) {
+	for _, g := range z.guests.leaving {
+		if !g.left { // it came again
+			continue
+		}
+		if g.gone = true; g.Taken {
+			z.planner.InvalidateJob(&g.rigid)
+		}
+		if z.guests.of[g.name] == g {
+			delete(z.guests.of, g.name)
+		}
+	}
+	z.guests.leaving = z.guests.leaving[:0]
+	owed := z.guests.owed
+	z.guests.owed = nil
+	for _, g := range owed {
+		g.owed = false
+		if g.left {
+			continue
+		}
+		l := z.lending(now, g)
+		if g.home == z.self {
+			z.lent(now, z.self, g.name, l, out)
+		} else {
+			z.home.Send(out, protocol.Message{Kind: protocol.Lent, To: g.home, Job: g.name, Body: l})
+		}
+	}
+}
+
+// lending is what a guest could have, or has.
+func (z *Zone) lending(now quantity.Instant, g *guest) *protocol.Lending {
+	l := &protocol.Lending{Seq: g.Seq}
+	if z.guests.of[g.name] != g {
+		l.Why = "it lends to as many gangs as it may"
+		return l
+	}
+	if l.Could = z.planner.Could(now, &g.rigid); l.Could < g.Slices {
+		l.Why = "it has no more that could run it"
+		return l
+	}
+	first, worthy, found := z.planner.Offer(now, now, &g.rigid)
+	if found {
+		l.Earliest = first.Start
+	}
+	place, kept := g.rigid.Placement()
+	switch {
+	case g.Keep && kept:
+		l.Kept = true
+	case !found:
+		l.Why = "so many of its slices are not free together for so long"
+		return l
+	case !worthy:
+		l.Why = "its slices are worth more to others until the gang is late"
+		return l
+	default:
+		place = first
+		if g.Keep {
+			l.Why = "others are served before it"
+		}
+	}
+	l.Start, l.End = place.Start, place.End
+	for _, s := range place.Slices {
+		if x := s.Class().SpeedOf(g.Loan.Spec); l.Speed == 0 || x < l.Speed {
+			l.Speed = x
+		}
+		if l.Kept {
+			l.Slices = append(l.Slices, protocol.LentSlice{ID: s.Name(), Node: s.Node(), Capacity: s.Class().Capacity})
+		}
+	}
+	slices.SortStableFunc(l.Slices, func(a, b protocol.LentSlice) int { return cmp.Compare(a.Node, b.Node) })
+	return l
+}

@@ -1,0 +1,109 @@
+package zone
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// tickets is what the zone tells people of its jobs' tickets (view.Tickets).
+type tickets Zone
+
+// Waits says where a job's ticket is, or why it has none.
+func (z *tickets) Waits(now quantity.Instant, j *home.Job) string {
+	s := entryOf(j).seek
+	if s == nil { // of a job that is in the archive, or not submitted
+		return "(Resources) it looks for a place"
+	}
+	t := s.Ticket()
+	switch s.State() {
+	case search.Parked:
+		return fmt.Sprintf("(Resources) %v: it asked %d nodes in %d searches of a zone; it waits for room, and looks again%s", t.Why, t.Hops, t.Draws, negotiates(j))
+	case search.Away:
+		return fmt.Sprintf("(Resources) its ticket looks for a place since %v: %s", now.Sub(t.Since).Round(time.Millisecond), z.places(s))
+	case search.Landed:
+		return "(Resources) a place was found, its node is being asked"
+	default: // idle
+	}
+	if why := (*Zone)(z).waits(now, j); why != market.Eligible {
+		return "(Backoff) " + z.Sentence(j, &market.Cause{Reason: why})
+	}
+	if z.largestClass() < s.Wanted() {
+		return fmt.Sprintf("(Resources) its next piece needs %d MiB, the largest slices there are have %d MiB", s.Wanted()>>20, z.largestClass()>>20)
+	}
+	return "(Resources) it looks for a place"
+}
+
+// negotiates names the nodes at which a job bids for time to come.
+func negotiates(j *home.Job) string {
+	var names []string
+	for _, at := range entryOf(j).visits.Hosts() {
+		names = append(names, at.ID)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; it negotiates at " + strings.Join(names, ", ")
+}
+
+func (z *tickets) largestClass() quantity.Amount {
+	c := z.cfg.Search.Flow.Classes
+	return c[len(c)-1]
+}
+
+// places are the zones that a ticket was in last.
+func (z *tickets) places(s *search.Job) string {
+	var names []string
+	for _, i := range s.Trail().Zones {
+		names = append(names, string(z.cfg.Search.Zones[i].ID))
+	}
+	if len(names) == 0 {
+		return "it searches at home first"
+	}
+	return "it was last in " + strings.Join(names, ", ")
+}
+
+// Trail counts what a job's tickets have met.
+func (z *tickets) Trail(j *home.Job) (out []status.Reason) {
+	s := entryOf(j).seek
+	if s == nil {
+		return nil
+	}
+	tr := s.Trail()
+	add := func(n int, text string) {
+		if n > 0 {
+			out = append(out, status.Reason{Text: text, Count: int64(n)})
+		}
+	}
+	add(tr.Hops, "a node was asked for a place")
+	add(tr.Draws, "a zone was drawn to search in; "+z.places(s))
+	add(tr.Searches, "a search for a place began")
+	add(tr.Tickets, "a ticket was made, each for one piece")
+	lost := "a place that was found came to nothing"
+	if tr.Refusal != "" {
+		lost += " (" + tr.Refusal + ")"
+	}
+	add(tr.Lost, lost)
+	add(tr.Missed, "a ticket did not come back, and another was made")
+	return out
+}
+
+// Searching is what the zone says of the search in it; nil where windows are offered.
+func (z *Zone) Searching(now quantity.Instant) *status.Search {
+	if z.search == nil {
+		return nil
+	}
+	dir := z.search.Ground().Directory()
+	d := dir.Now(now)
+	out := &status.Search{Tickets: dir.Tickets(), Parked: z.search.Parked(), Alive: d.Alive}
+	for c, level := range z.cfg.Search.Flow.Classes {
+		out.Rooms = append(out.Rooms, status.Room{Size: level, Free: int(d.Free[c]), Demand: int(d.Demand[c])})
+	}
+	return out
+}

@@ -1,0 +1,156 @@
+package zone
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/search"
+	"sluice.dev/sluice/internal/core/zone/visits"
+)
+
+// The zone's side of the markets at nodes (mechanism laminar): a job whose ticket is parked negotiates at some nodes for time to come, as
+// long as anything of it is left to sell.
+
+// tour is what the zone keeps of where its jobs negotiate.
+type tour struct {
+	visits *visits.Visits
+	// stale jobs may have something else to say of themselves than before.
+	stale dirty.Set[*entry]
+	nodes []protocol.Address
+}
+
+// beginVisits makes room for visits, where nodes have markets.
+func (z *Zone) beginVisits() {
+	if z.search == nil || z.cfg.Market == nil {
+		return
+	}
+	z.tour = &tour{visits: visits.New(visits.Config{Self: z.self, Seed: z.cfg.Search.Flow.Seed ^ prng.Name(string(z.cfg.ID))})}
+	for _, id := range z.cfg.Search.Zones[z.index].Nodes {
+		z.tour.nodes = append(z.tour.nodes, protocol.Address{Role: protocol.Node, ID: string(id)})
+	}
+}
+
+// visit sends out the jobs that have something to win at nodes, and takes back those that have not. It returns when to look again.
+func (z *Zone) visit(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	if z.tour == nil {
+		return quantity.Never
+	}
+	v := z.tour.visits
+	for _, id := range v.Due(now) {
+		if j := z.home.Job(id); j != nil {
+			z.tour.stale.Add(&entryOf(j).away, entryOf(j))
+		}
+	}
+	z.tour.stale.Drain(func(e *entry) {
+		switch {
+		case z.visiting(now, e):
+			v.Visit(now, e.ID, e.tours(), z.describe(now, &e.Job), z.tour.nodes, out)
+		case e.visits != nil:
+			v.Leave(e.visits, out)
+		}
+	})
+	return v.Next()
+}
+
+// tours is what is kept of a job's visits, from the first on.
+func (e *entry) tours() *visits.Job {
+	if e.visits == nil {
+		e.visits = &visits.Job{}
+	}
+	return e.visits
+}
+
+// visiting says whether a job negotiates at nodes: one that searched and found nothing, does not give up soon, and may be sold something.
+func (z *Zone) visiting(now quantity.Instant, e *entry) bool {
+	if e.Spec.External || e.Spec.Patience != 0 {
+		return false
+	}
+	_, wants := (*seeker)(e).Wants(now)
+	return wants && (e.seek.State() == search.Parked || len(e.visits.Hosts()) > 0)
+}
+
+// Parked has a job that waits for room negotiate for time to come.
+func (d *seeker) Parked() {
+	if t := d.zone.tour; t != nil {
+		t.stale.Add(&d.away, (*entry)(d))
+	}
+}
+
+// describe is a job as a node's floor is told of it.
+func (z *Zone) describe(now quantity.Instant, j *home.Job) *protocol.Visit {
+	v, q := j.View(), j.Queue()
+	own, queue, weight := (*demand)(entryOf(j)).Use(now)
+	return &protocol.Visit{
+		Spec: j.Spec, Queue: q.Name, Weight: weight, Longest: q.MaxWindow, Submitted: j.Submitted, Served: j.Served(),
+		Committed: slices.Clone(v.Committed), Claimed: slices.Clone(v.Claimed), Skipped: v.Skipped, Running: v.Running, Learned: v.Learned, Resume: v.Resume, Own: own, Others: queue,
+		Avoids: j.Avoided(),
+	}
+}
+
+// called has a job answer a round at a node, or learn what became of its answer.
+func (z *Zone) called(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	j := z.home.Job(in.Job)
+	if z.tour == nil || j == nil || in.From.Role != protocol.Node {
+		return
+	}
+	e, v := entryOf(j), z.tour.visits
+	if e.visits == nil {
+		return // it has visited nobody in this life of the zone
+	}
+	switch in.Kind {
+	case protocol.Announce:
+		view := j.View()
+		if !z.visiting(now, e) {
+			view.Running = e.Spec.Parallelism // it says that there is nothing it wants
+		}
+		v.Answer(now, e.visits, &view, in, out)
+	case protocol.Told:
+		v.Told(e.visits, in)
+	case protocol.Parting:
+		v.Parted(now, e.visits, in)
+		z.tour.stale.Add(&e.away, e)
+	}
+}
+
+// prize claims what a job has won at a node, if it is for sale still; else the node is told.
+func (z *Zone) prize(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	p, ok := in.Body.(*protocol.Prize)
+	if !ok {
+		return
+	}
+	j := z.home.Job(in.Job)
+	if j == nil || z.tour == nil || !sound(j, in.From, p) || !z.claim(now, j, p, out) {
+		z.home.Send(out, protocol.Message{Kind: protocol.LetGo, To: in.From, Job: in.Job, Token: p.Token})
+		return
+	}
+	e := entryOf(j)
+	z.tour.visits.Won(e.tours(), in.From)
+	z.tour.visits.Settled(e.visits, in.From, p.Plan.Round)
+}
+
+// sound says whether a prize can be true: work of the job, on time of the node that says so, for which nobody pays.
+func sound(j *home.Job, from protocol.Address, p *protocol.Prize) bool {
+	whole := job.Range{To: j.Spec.Total}
+	return from == protocol.Address{Role: protocol.Node, ID: string(p.Node)} && p.Start < p.End && p.Speed > 0 && !p.Range.Empty() && whole.Contains(p.Range) && (p.Bid == nil || p.Bid.Price == 0)
+}
+
+// claim sells a job what it has won. A grant that was told twice is claimed already, and stays.
+func (z *Zone) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *protocol.Out) bool {
+	if j.Claim(p.Token) != nil {
+		return true
+	}
+	v := j.View()
+	if !j.Active() || z.waits(now, j) != market.Eligible || v.Running >= max(1, j.Spec.Parallelism) || v.Claimed.Overlaps(p.Range) || p.End <= now {
+		return false
+	}
+	z.site(p.Slice.ID).memory = p.Slice.Capacity[0]
+	return z.home.Claim(now, &home.Ask{
+		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Plan: p.Plan, Bid: p.Bid,
+	}, p.Token, out)
+}

@@ -1,0 +1,240 @@
+package wire
+
+import "sluice.dev/sluice/internal/core/protocol"
+
+// What people say, and hear.
+
+func submissionFields(c *coder, b *protocol.Submission) {
+	text(c, 1, &b.Request)
+	text(c, 2, &b.Digest)
+	pointer(c, 3, &b.Spec, specFields)
+	boolean(c, 4, &b.Replace)
+}
+
+func cancellationFields(c *coder, b *protocol.Cancellation) {
+	text(c, 1, &b.Request)
+	text(c, 2, &b.Text)
+}
+
+func pauseFields(c *coder, b *protocol.Pause) {
+	text(c, 1, &b.Request)
+	boolean(c, 2, &b.Held)
+}
+
+func queueSettingFields(c *coder, b *protocol.QueueSetting) {
+	text(c, 1, &b.Request)
+	pointer(c, 2, &b.Queue, queueFields)
+}
+
+func requeueingFields(c *coder, b *protocol.Requeueing) {
+	text(c, 1, &b.Request)
+	instant(c, 2, &b.Deadline)
+}
+
+func deletionFields(c *coder, b *protocol.Deletion) {
+	text(c, 1, &b.Request)
+}
+
+func drainingFields(c *coder, b *protocol.Draining) {
+	text(c, 1, &b.Request)
+	text(c, 2, &b.Zone)
+}
+
+func bookingFields(c *coder, b *protocol.Booking) {
+	text(c, 1, &b.Request)
+	unsigned(c, 2, &b.Ask)
+	text(c, 3, &b.Slice)
+	pointer(c, 4, &b.Reservation, reservationFields)
+}
+
+func clearanceFields(c *coder, b *protocol.Clearance) {
+	text(c, 1, &b.Request)
+	text(c, 2, &b.Slice)
+}
+
+func replyFields(c *coder, b *protocol.Receipt) {
+	text(c, 1, &b.Request)
+	boolean(c, 2, &b.Changed)
+	text(c, 3, &b.Text)
+	failure(c, 4, &b.Err)
+	value(c, 5, &b.Verdict, verdictFields)
+	list(c, 6, &b.Made, madeFields)
+}
+
+func madeFields(c *coder, m *protocol.Made) {
+	unsigned(c, 1, &m.ID)
+	text(c, 2, &m.Slice)
+	boolean(c, 3, &m.Stood)
+	list(c, 4, &m.Overlaps, reservationFields)
+}
+
+// Gate and zone, and each with the archive.
+
+func adoptionFields(c *coder, b *protocol.Adoption) {
+	unsigned(c, 1, &b.Since)
+	instant(c, 2, &b.At)
+	pointer(c, 3, &b.Spec, specFields)
+	pointer(c, 4, &b.Queue, queueFields)
+	boolean(c, 5, &b.Held)
+	pointer(c, 6, &b.Record, recordFields)
+}
+
+func movingFields(c *coder, b *protocol.Moving) {
+	text(c, 1, &b.Text)
+}
+
+func closingFields(c *coder, b *protocol.Closing) {
+	value(c, 1, &b.Verdict, verdictFields)
+	instant(c, 2, &b.At)
+}
+
+func archivalFields(c *coder, b *protocol.Archival) {
+	unsigned(c, 1, &b.Count)
+}
+
+// Zone and agent.
+
+func attendanceFields(c *coder, b *protocol.Attendance) {
+	boolean(c, 1, &b.Present)
+}
+
+func proposalFields(c *coder, b *protocol.Proposal) {
+	unsigned(c, 1, &b.Round)
+	list(c, 2, &b.Variants, variantFields)
+}
+
+func newsFields(c *coder, b *protocol.News) {
+	unsigned(c, 1, &b.Round)
+	list(c, 2, &b.Notices, noticeFields)
+}
+
+// Zone and node, and the node's executor.
+
+func askingFields(c *coder, b *protocol.Asking) {
+	unsigned(c, 1, &b.Ask)
+	text(c, 2, &b.Slice)
+	texts(c, 3, &b.Also)
+	instant(c, 4, &b.Start)
+	instant(c, 5, &b.End)
+	vector(c, 6, &b.Demand)
+	value(c, 7, &b.Plan, planFields)
+	pointer(c, 8, &b.Reservation, reservationFields)
+}
+
+func grantFields(c *coder, b *protocol.Grant) {
+	unsigned(c, 1, &b.Ask)
+	text(c, 2, &b.Slice)
+	texts(c, 3, &b.Also)
+	instant(c, 4, &b.Start)
+	instant(c, 5, &b.End)
+	instant(c, 6, &b.Expiry)
+}
+
+func refusalFields(c *coder, b *protocol.Refusal) {
+	unsigned(c, 1, &b.Ask)
+	text(c, 2, &b.Slice)
+	text(c, 3, &b.Text)
+}
+
+func workFields(c *coder, b *protocol.Work) {
+	text(c, 1, &b.Slice)
+	texts(c, 2, &b.Also)
+	value(c, 3, &b.Range, rangeFields)
+	instant(c, 4, &b.Start)
+	instant(c, 5, &b.End)
+	vector(c, 6, &b.Demand)
+	value(c, 7, &b.Plan, planFields)
+	pointer(c, 8, &b.Spec, specFields)
+	value(c, 9, &b.Rank, rankFields)
+}
+
+func holdingFields(c *coder, b *protocol.Holding) {
+	text(c, 1, &b.Slice)
+}
+
+func beginningFields(c *coder, b *protocol.Beginning) {
+	text(c, 1, &b.Slice)
+	value(c, 2, &b.Range, rangeFields)
+	instant(c, 3, &b.At)
+}
+
+func observationFields(c *coder, b *protocol.Observation) {
+	text(c, 1, &b.Slice)
+	signed(c, 2, &b.Progress)
+	instant(c, 3, &b.At)
+	vector(c, 4, &b.Demand)
+}
+
+func conclusionFields(c *coder, b *protocol.Conclusion) {
+	text(c, 1, &b.Slice)
+	value(c, 2, &b.Range, rangeFields)
+	instant(c, 3, &b.Start)
+	instant(c, 4, &b.End)
+	pointer(c, 5, &b.Result, resultFields)
+}
+
+func acknowledgementFields(c *coder, b *protocol.Acknowledgement) {
+	value(c, 1, &b.Range, rangeFields)
+}
+
+func extensionFields(c *coder, b *protocol.Extension) {
+	unsigned(c, 1, &b.Ask)
+	text(c, 2, &b.Slice)
+	value(c, 3, &b.Range, rangeFields)
+	instant(c, 4, &b.End)
+}
+
+func haltFields(c *coder, b *protocol.Halt) {
+	text(c, 1, &b.Text)
+	boolean(c, 2, &b.Unbegun)
+	boolean(c, 3, &b.Now)
+	boolean(c, 4, &b.Short)
+}
+
+func strainFields(c *coder, b *protocol.Strain) {
+	signed(c, 1, &b.Capacity)
+	signed(c, 2, &b.Used)
+	signed(c, 3, &b.Growth)
+	signed(c, 4, &b.Room)
+	signed(c, 5, &b.Stall)
+	list(c, 6, &b.Uses, func(c *coder, u *protocol.Use) {
+		value(c, 1, &u.Token, tokenFields)
+		signed(c, 2, &u.Resident)
+		signed(c, 3, &u.Parked)
+		signed(c, 4, &u.Growth)
+	})
+}
+
+func stillnessFields(c *coder, b *protocol.Stillness) {
+	boolean(c, 1, &b.Still)
+}
+
+func reasonFields(c *coder, b *protocol.Reason) {
+	text(c, 1, &b.Text)
+}
+
+func shiftFields(c *coder, b *protocol.Shift) {
+	value(c, 1, &b.Range, rangeFields)
+	instant(c, 2, &b.End)
+	text(c, 3, &b.Text)
+}
+
+func settlementFields(c *coder, b *protocol.Settlement) {
+	value(c, 1, &b.Range, rangeFields)
+	boolean(c, 2, &b.Committed)
+}
+
+func intrusionFields(c *coder, b *protocol.Intrusion) {
+	text(c, 1, &b.Slice)
+	text(c, 2, &b.Text)
+	boolean(c, 3, &b.Present)
+}
+
+func ailmentFields(c *coder, b *protocol.Ailment) {
+	text(c, 1, &b.Text)
+	boolean(c, 2, &b.Ails)
+}
+
+func momentFields(c *coder, b *protocol.Moment) {
+	instant(c, 1, &b.At)
+}

@@ -1,0 +1,57 @@
+package measure
+
+import "time"
+
+// Names of the metrics of a scenario whose hosts' memory is modelled, given beside those of Table. docs/metrics.md defines each.
+const (
+	HighValueLost   = "highValueLost"
+	WrongOrderKills = "wrongOrderKills"
+	WorkLost        = "workLost"
+	TimeOverLine    = "timeOverLine"
+	Suspended       = "suspended"
+	Recovered       = "recovered"
+	Readdressed     = "readdressed"
+	Reclaimed       = "reclaimed"
+	MemoryKills     = "memoryKills"
+)
+
+var survivalTable = []Info{
+	{HighValueLost, "High-value subjobs lost to memory", Plain, Lower},
+	{WrongOrderKills, "Kills for memory in the wrong order", Plain, Lower},
+	{WorkLost, "Work lost to memory", Seconds, Lower},
+	{TimeOverLine, "Time over the severe line", Seconds, Lower},
+	{MemoryKills, "Kills for memory", Plain, Lower},
+	{Suspended, "Suspended", Plain, Neither},
+	{Recovered, "Recovered in place", Plain, Neither},
+	{Readdressed, "Readdressed", Plain, Neither},
+	{Reclaimed, "Reclaimed", Plain, Lower},
+}
+
+// SurvivalTable lists the metrics that only a scenario with host memory has, in the order in which they are given.
+func SurvivalTable() []Info { return append([]Info(nil), survivalTable...) }
+
+// LongResident is how long a subjob has run that counts as resident for long.
+const LongResident = time.Minute
+
+// Survival is what became of subjobs where their hosts' memory ran out, over the whole run.
+type Survival struct {
+	// Suspended, went on (Recovered), was asked to yield (Readdressed), was ended by its node (Reclaimed), or by anybody for memory (Killed).
+	Suspended, Recovered, Readdressed, Reclaimed, Killed int64
+	// HighValueLost are kills of what had a priority above 0 and was resident for long; WrongOrder are kills while something ranked lower lived.
+	HighValueLost, WrongOrder int64
+	// WorkLost with kills, on all slices; OverLine is time in which a host was over the severe line, of all hosts.
+	WorkLost, OverLine time.Duration
+}
+
+// Set gives the metrics.
+func (s *Survival) Set(m *Metrics) {
+	m.Set(HighValueLost, float64(s.HighValueLost))
+	m.Set(WrongOrderKills, float64(s.WrongOrder))
+	m.Set(WorkLost, s.WorkLost.Seconds())
+	m.Set(TimeOverLine, s.OverLine.Seconds())
+	m.Set(MemoryKills, float64(s.Killed))
+	m.Set(Suspended, float64(s.Suspended))
+	m.Set(Recovered, float64(s.Recovered))
+	m.Set(Readdressed, float64(s.Readdressed))
+	m.Set(Reclaimed, float64(s.Reclaimed))
+}

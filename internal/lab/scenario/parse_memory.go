@@ -1,0 +1,87 @@
+package scenario
+
+import (
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/sim"
+)
+
+// HostMemory is the memory of the machines that the nodes are, and what happens where it runs out.
+type HostMemory struct {
+	sim.HostMemory
+	// Airlock is where the nodes' lines are.
+	Airlock airlock.Config
+}
+
+// mostStorms bounds a scenario's storms, those that come again counted each time.
+const mostStorms = 100_000
+
+// memory reads the hosts' memory and its storms.
+func (s *Scenario) memory(v config.Value) {
+	if !v.Given() {
+		return
+	}
+	o := v.Object("host", "park", "pace", "survival", "order", "storms")
+	m := &HostMemory{}
+	m.Capacity = o.Need("host", "256Gi").Bytes(1<<20, GiB)
+	m.Room = o.Get("park").Bytes(0, 0)
+	m.Pace = o.Get("pace").Bytes(1<<20, GiB)
+	m.Kernel = o.Get("survival").Choice("airlock", "kernel") == 1
+	m.PriorityFirst = o.Get("order").Choice("class", "priority") == 1
+	if m.PriorityFirst {
+		m.Airlock.Order = airlock.PriorityFirst
+	}
+	for _, e := range o.Get("storms").List("a list of storms such as [{at: 10m, shape: leak, size: 40Gi, for: 1m}]", 10_000) {
+		s.storm(e, m)
+	}
+	s.Memory = m
+}
+
+// storm reads a line such as {at: 10m, every: 1h, node: n-1, shape: leak, size: 40Gi, for: 1m}.
+func (s *Scenario) storm(e config.Value, m *HostMemory) {
+	o := e.Object("at", "every", "node", "shape", "size", "for")
+	x := sim.Storm{
+		Shape: sim.Shape(o.Need("shape", "leak").Choice(sim.ShapeNames()...)), Size: o.Need("size", "40Gi").Bytes(1<<20, GiB),
+		For: o.Get("for").Duration(time.Second, MaxSpan, time.Minute),
+	}
+	nodes := s.Nodes
+	if n := o.Get("node"); n.Given() {
+		name := n.Label("")
+		i := slices.IndexFunc(s.Nodes, func(x Node) bool { return string(x.ID) == name })
+		if i < 0 {
+			n.Wrong("there is no node %q; %s", name, config.Suggest(name, s.nodeNames()))
+			return
+		}
+		nodes = s.Nodes[i : i+1]
+	}
+	every := o.Get("every").Duration(time.Second, MaxSpan, 0)
+	for at := moment(o.Need("at", "10m"), 0); ; at = at.Add(every) {
+		for i := range nodes {
+			if len(m.Storms) == mostStorms {
+				e.Wrong("makes more than %d storms; let them come less often", mostStorms)
+				return
+			}
+			x.At, x.Node = at, nodes[i].ID
+			m.Storms = append(m.Storms, x)
+		}
+		if every == 0 || at.Add(every) >= s.Window.Until {
+			return
+		}
+	}
+}
+
+// hosts are the hosts of the driver: its time begins at the epoch.
+func (s *Scenario) hosts() *sim.HostMemory {
+	if s.Memory == nil {
+		return nil
+	}
+	h := s.Memory.HostMemory
+	h.Storms = slices.Clone(h.Storms)
+	for i := range h.Storms {
+		h.Storms[i].At = h.Storms[i].At.Add(epoch)
+	}
+	return &h
+}
