@@ -64,7 +64,8 @@ func (f *Floor) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 }
 
 // Elsewhere says whether a slice stands idle, and nobody waits for it, on which the rest of a running job would end sooner,
-// the stop and the restore paid. Such a job is not to go on where it is: when it ends it bids there.
+// the stop and the restore paid. Such a job is not to go on where it is: when it ends it bids there. What stands idle is what
+// the last sale left: a window that begins at this instant is offered to those who wait first.
 func (f *Floor) Elsewhere(now quantity.Instant, waiting int, j *Job, c *protocol.Claim) bool {
 	if f.plain != nil {
 		return f.plain.elsewhere(now, waiting, j, c)

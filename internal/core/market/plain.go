@@ -39,7 +39,7 @@ func (p *plain) sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 	for _, s := range f.slices {
 		s.dirty = true
 		f.announce(s, now)
-		if s.standing(now) {
+		if s.stands = s.standing(now); s.stands {
 			p.begun++
 		}
 	}
@@ -225,14 +225,14 @@ func firstLate(now quantity.Instant, list []*Job) (late *Job) {
 	return late
 }
 
-// elsewhere is Floor.Elsewhere.
+// elsewhere is Floor.Elsewhere. What stands idle is what the last sale left: a window that begins now is sold first.
 func (p *plain) elsewhere(now quantity.Instant, waiting int, j *Job, c *protocol.Claim) bool {
 	if waiting > p.begun {
 		return false
 	}
 	for _, s := range p.f.slices {
 		for i := range s.windows {
-			if p.f.sooner(now, j, c, s, &s.windows[i]) {
+			if s.stands && p.f.sooner(now, j, c, s, &s.windows[i]) {
 				return true
 			}
 		}
