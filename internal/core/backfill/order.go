@@ -95,6 +95,9 @@ func (pl *Planner) serveInOrder(now quantity.Instant) {
 	before := pl.worthy
 	pl.worthy = pl.spareWorthy[:0]
 	pl.hopeless, pl.hopelessAt = pl.placeInOrder(now, before), pl.nth
+	if slices.ContainsFunc(before, func(j *Job) bool { return j.rank == 0 && j.isLate }) {
+		pl.replan = true // it was passed over among the late, since it kept a place
+	}
 	clear(before)
 	pl.spareWorthy = before
 }
