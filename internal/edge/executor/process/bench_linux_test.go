@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -233,4 +234,17 @@ func kill(t testing.TB, pid int) {
 			t.Fatalf("process %d does not end", pid)
 		}
 	}
+}
+
+// described tells what processes are, for a test that did not want them.
+func described(pids []int) string {
+	var b strings.Builder
+	for _, pid := range pids {
+		read := func(name string) string {
+			data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+			return strings.Join(strings.Fields(strings.ReplaceAll(string(data), "\x00", " ")), " ")
+		}
+		fmt.Fprintf(&b, "\n\tprocess %d: %q, stat %s, waits in %s, groups %s", pid, read("cmdline"), read("stat"), read("wchan"), read("cgroup"))
+	}
+	return b.String()
 }

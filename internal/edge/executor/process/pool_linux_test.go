@@ -210,7 +210,7 @@ func TestASupervisorIsKilledAtAnyMoment(t *testing.T) {
 			}
 			outcomes[r.Outcome]++
 			if left := living(b.o.DataDir); len(left) != 0 {
-				t.Errorf("subjob %d ended as %v, but processes %v live", i+1, r.Outcome, left)
+				t.Errorf("subjob %d ended as %v, but these live:%s", i+1, r.Outcome, described(left))
 			}
 			if data, _ := os.ReadFile(ran); string(data) != "" && string(data) != "x\n" || string(data) == "" && r.Outcome == job.Done {
 				t.Errorf("subjob %d ended as %v, and its command wrote %q", i+1, r.Outcome, data)

@@ -138,14 +138,18 @@ func (p *reporter) report(note shim.Note) {
 
 // conclude finds out how a subjob whose supervisor is gone has ended. It returns when its last process is gone.
 func (r *run) conclude() {
-	for !r.e.isClosed() {
+	for until := time.Now().Add(patience); !r.e.isClosed(); {
 		res, err := r.ended()
 		wait := glance
 		switch {
 		case err == nil:
 			r.over(res)
 			return
-		case !shim.Held(err) && !errors.Is(err, errRemain):
+		case shim.Held(err) && time.Now().Before(until):
+			wait = time.Millisecond // an init that is just dying
+		case shim.Held(err):
+			r.remains("the init of the subjob remains, though its supervisor is gone")
+		case !errors.Is(err, errRemain):
 			r.e.o.Logger.Error("finding out how a subjob ended; trying again", "subjob", r.token.String(), "err", err)
 			if ofTheNode(err) {
 				r.trouble = err
@@ -224,15 +228,20 @@ func (r *run) makeResult() (res job.Result, err error) {
 		return res, err
 	}
 	if left := r.killRest(note); len(left) > 0 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.stuck == "" {
-			r.stuck = fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID)
-			r.answer(protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: r.stuck}})
-		}
+		r.remains(fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID))
 		return res, errRemain
 	}
 	return r.lost(note)
+}
+
+// remains says once that something of the subjob can't be ended.
+func (r *run) remains(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stuck == "" {
+		r.stuck = why
+		r.answer(protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: why}})
+	}
 }
 
 // write writes a result that the executor has made.
@@ -251,6 +260,9 @@ func (r *run) killRest(note shim.Note) []tree.Process {
 		return nil
 	}
 	group := tree.Group(note.Cgroup)
+	if group == "" { // it died before it could note that, perhaps
+		group = r.lease.Group(note.PID)
+	}
 	if err := group.Kill(); err != nil {
 		r.e.o.Logger.Warn("killing a control group", "subjob", r.token.String(), "err", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
@@ -77,6 +78,11 @@ type Lease struct {
 // Outlived says whether the machine was started anew since the lease was given out, where now names its present start: then nothing
 // of the subjob runs.
 func (l *Lease) Outlived(now string) bool { return l.BootID != "" && l.BootID != now }
+
+// Group is the control group of the subjob under the supervisor that is this process; none where its node makes none.
+func (l *Lease) Group(supervisor int) tree.Group {
+	return tree.GroupIn(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Token, supervisor))
+}
 
 // Prepared is what was gone of the lease's time when the command started, at, and the part of it that unpacking took. The time
 // counts from the lease's start, or from when the start was asked for if that was later.

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// errHeld says that somebody else holds the lock: a supervisor lives.
-var errHeld = errors.New("the run directory is locked: its supervisor lives")
+// errHeld says that somebody else holds the lock: a supervisor lives, or an init that has not heard yet that it died.
+var errHeld = errors.New("the run directory is locked: its supervisor lives, or what it began")
 
 // Held says whether err of TryLock means that somebody holds the lock.
 func Held(err error) bool { return errors.Is(err, errHeld) }
@@ -24,7 +24,7 @@ type Lock struct {
 	note, older *os.File
 }
 
-// TryLock takes the run directory's lock without waiting. The kernel gives it back when it is closed or its holder dies.
+// TryLock takes the run directory's lock without waiting. The kernel gives it back when all who hold it have closed it or died.
 func (d Dir) TryLock() (*Lock, error) {
 	l := &Lock{}
 	var err error
@@ -60,6 +60,16 @@ func (l *Lock) Close() error {
 		err = errors.Join(err, l.older.Close())
 	}
 	return err
+}
+
+// Share is the lock for a process that is to hold it too, as a descriptor from the given number on: it is given back when all have
+// closed it.
+func (l *Lock) Share(from int) (*os.File, error) {
+	fd, err := unix.FcntlInt(l.note.Fd(), unix.F_DUPFD_CLOEXEC, from)
+	if err != nil {
+		return nil, fmt.Errorf("sharing the lock of a run directory: %w", err)
+	}
+	return os.NewFile(uintptr(fd), l.note.Name()), nil
 }
 
 // WriteNote adds a line to shim.json. The last one counts.

@@ -20,8 +20,8 @@ type birth struct {
 	path string
 	// spaces are the namespaces it gets (CLONE_NEW...).
 	spaces uintptr
-	// files become its descriptors from 0 on: stdin, stdout and stderr, wordFD where it says how things go, and groupFD, the control group
-	// that the command is born into, if grouped. It has no others.
+	// files become its descriptors from 0 on: stdin, stdout and stderr, wordFD where it says how things go, lockFD, and groupFD, the control
+	// group that the command is born into, if grouped. It has no others.
 	files   [groupFD + 1]uintptr
 	grouped bool
 	// survives: it lives on when the supervisor has died, as it may only with a bug planted.
@@ -83,8 +83,11 @@ func (w *word) bytes() []byte { return (*[wordSize]byte)(unsafe.Pointer(w))[:] }
 
 // Descriptors of the init behind stderr.
 const (
-	wordFD  = 3
-	groupFD = 4
+	wordFD = 3
+	// lockFD is the lock of the run directory. Init and command hold it with the supervisor until the command's program has begun: while
+	// something may be born here that carries no mark yet, nobody finds the directory free and says that it is over.
+	lockFD  = 4
+	groupFD = 5
 )
 
 // unborn is what the init that is about to begin, or lives, does: this process has one at a time. It is here so that the init finds it
@@ -146,7 +149,7 @@ func (b *birth) multiply(nth, flags uintptr, grouped bool, child uintptr) (pid u
 //go:noinline
 func live() {
 	b := unborn
-	last := uintptr(wordFD)
+	last := uintptr(lockFD)
 	if b.grouped {
 		last = groupFD
 	}
@@ -164,7 +167,9 @@ func live() {
 		}
 	}
 	_, _, _ = syscall.RawSyscall6(unix.SYS_SETSID, 0, 0, 0, 0, 0, 0)
-	if !b.survives {
+	if b.survives {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_CLOSE, lockFD, 0, 0, 0, 0, 0)
+	} else {
 		_, _, _ = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
 		// A supervisor that died before that reads no words any more.
 		b.poll.Fd = wordFD

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,7 +28,7 @@ func born(t *testing.T, l *shim.Lease) (b *birth, said []word) {
 		t.Fatal(err)
 	}
 	defer func() { _ = null.Close() }()
-	if b, err = newBirth(shim.Dir(t.TempDir()), l, [groupFD + 1]*os.File{null, null, null, w}); err != nil {
+	if b, err = newBirth(shim.Dir(t.TempDir()), l, [groupFD + 1]*os.File{null, null, null, w, null}); err != nil {
 		t.Fatal(err)
 	}
 	pid, err := b.fork()
@@ -130,7 +131,7 @@ func TestNothingIsMountedForTheMachine(t *testing.T) {
 	defer func() { _ = null.Close() }()
 	for _, iso := range []shim.Isolation{{Proc: true}, {Proc: true, Own: true}, {Proc: true, Own: true, UserNamespace: true}} {
 		l := &shim.Lease{Command: []string{"/bin/true"}, WorkDir: "/", Isolation: iso}
-		b, err := newBirth(shim.Dir(t.TempDir()), l, [groupFD + 1]*os.File{null, null, null, null})
+		b, err := newBirth(shim.Dir(t.TempDir()), l, [groupFD + 1]*os.File{null, null, null, null, null})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,5 +166,66 @@ func TestNothingOfTheSupervisorsReachesTheCommand(t *testing.T) {
 	// ls has the directory open besides the three.
 	if want := "4\nSigBlk:\t0000000000000000\n"; strings.TrimLeft(string(got), " ") != want {
 		t.Errorf("the command has %q, want %q", got, want)
+	}
+}
+
+// TestTheLockIsHeldUntilTheInitIsGone, whoever else has let go of it: what an init that has not heard yet of its supervisor's end may
+// still begin is found by nobody. The command does not hold it.
+func TestTheLockIsHeldUntilTheInitIsGone(t *testing.T) {
+	runtime.LockOSThread() // the init ends with it
+	defer runtime.UnlockOSThread()
+	dir := shim.Dir(t.TempDir())
+	lock, err := dir.TryLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := lock.Share(groupFD + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = null.Close() }()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	seen := filepath.Join(t.TempDir(), "seen")
+	b, err := newBirth(dir, &shim.Lease{Command: []string{"sh", "-c", "ls -l /proc/$$/fd >" + seen + ".part; mv " + seen + ".part " + seen + "; exec sleep 100"}, WorkDir: "/", Env: []string{"PATH=" + os.Getenv("PATH")}}, [groupFD + 1]*os.File{null, null, null, w, shared})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := b.fork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []interface{ Close() error }{w, shared, lock} {
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var text []byte // what the command has seen of itself
+	for until := time.Now().Add(time.Minute); len(text) == 0 && time.Now().Before(until); time.Sleep(time.Millisecond) {
+		text, _ = os.ReadFile(seen)
+	}
+	if len(text) == 0 || strings.Contains(string(text), filepath.Base(dir.Note())) {
+		t.Errorf("the command has these files, want some and no lock:\n%s", text)
+	}
+	if _, err := dir.TryLock(); !shim.Held(err) {
+		t.Errorf("while the init lives: %v, want that the lock is held", err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := dir.TryLock(); err != nil {
+		t.Errorf("when the init is gone: %v", err)
+	} else {
+		_ = again.Close()
 	}
 }

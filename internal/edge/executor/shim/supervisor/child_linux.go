@@ -39,7 +39,7 @@ const (
 )
 
 // startChild starts the init in its surroundings.
-func startChild(dir shim.Dir, l *shim.Lease) (_ *child, err error) {
+func startChild(dir shim.Dir, lock *shim.Lock, l *shim.Lease) (_ *child, err error) {
 	c := &child{logs: newLogs(dir, l.LogLimit)}
 	for i := range c.ears {
 		c.ears[i] = unix.PollFd{Fd: -1, Events: unix.POLLIN}
@@ -54,7 +54,7 @@ func startChild(dir shim.Dir, l *shim.Lease) (_ *child, err error) {
 		}
 	}()
 	if l.Isolation.Cgroup != "" {
-		if c.group, err = tree.MakeGroup(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Token, os.Getpid()), tree.Bounds{Memory: int64(l.Memory), Processes: l.Limits.Processes}); err != nil {
+		if c.group, err = tree.MakeGroup(l.Group(os.Getpid()), tree.Bounds{Memory: int64(l.Memory), Processes: l.Limits.Processes}); err != nil {
 			return nil, err
 		}
 		if files[groupFD], err = os.Open(string(c.group)); err != nil {
@@ -62,6 +62,9 @@ func startChild(dir shim.Dir, l *shim.Lease) (_ *child, err error) {
 		}
 	}
 	if files[0], err = os.Open(os.DevNull); err != nil {
+		return nil, err
+	}
+	if files[lockFD], err = lock.Share(groupFD + 1); err != nil {
 		return nil, err
 	}
 	for i, ear := range [wordFD + 1]int{1: earStdout, 2: earStderr, wordFD: earWords} {

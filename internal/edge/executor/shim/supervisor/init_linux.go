@@ -43,7 +43,7 @@ func newBirth(dir shim.Dir, l *shim.Lease, files [groupFD + 1]*os.File) (*birth,
 // surround gives the init its namespaces.
 func (b *birth) surround(iso shim.Isolation) {
 	s := &b.prepare
-	s.next = wordFD + 1
+	s.next = lockFD + 1
 	if b.grouped {
 		s.next = groupFD + 1
 	}

@@ -162,7 +162,7 @@ func (s *subjob) run() error {
 		}
 		time.Sleep(min(wait, tick))
 	}
-	c, err := startChild(s.dir, &s.lease)
+	c, err := startChild(s.dir, s.lock, &s.lease)
 	if err != nil {
 		return s.neverStarted(job.StartFailed, err.Error())
 	}

@@ -35,7 +35,7 @@ func GroupBase() (base string, memory, processes bool) {
 	// Refused where processes live in base or its own limits come from nobody: then groups there have none.
 	_ = Group(base).write("cgroup.subtree_control", "+memory")
 	_ = Group(base).write("cgroup.subtree_control", "+pids")
-	g, err := MakeGroup(base, "probe-"+strconv.Itoa(os.Getpid()), Bounds{Memory: 1 << 40, Processes: 1 << 20})
+	g, err := MakeGroup(GroupIn(base, "probe-"+strconv.Itoa(os.Getpid())), Bounds{Memory: 1 << 40, Processes: 1 << 20})
 	if err != nil {
 		return "", false, false
 	}
@@ -81,10 +81,16 @@ type Bounds struct {
 	Memory, Processes int64
 }
 
-// MakeGroup makes a group below base with bounds, those that the kernel can hold there. An empty group of that name is used
-// again.
-func MakeGroup(base, name string, b Bounds) (Group, error) {
-	g := Group(filepath.Join(base, "sluice-"+name))
+// GroupIn is the group of a name below base; none where there is no base.
+func GroupIn(base, name string) Group {
+	if base == "" {
+		return ""
+	}
+	return Group(filepath.Join(base, "sluice-"+name))
+}
+
+// MakeGroup makes a group with bounds, those that the kernel can hold there. One that is there and empty is used again.
+func MakeGroup(g Group, b Bounds) (Group, error) {
 	if err := os.Mkdir(string(g), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("making a control group: %w", err)
 	}
