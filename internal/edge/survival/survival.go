@@ -1,0 +1,108 @@
+// Package survival is the contract of what senses the memory of this machine and of its subjobs, and has a subjob stand still, go on,
+// and give memory back. Kinds live in folders below; every kind passes survivaltest. A kind decides nothing: core/airlock does, called by
+// the node, or by whoever watches a machine while the daemon is dead.
+//
+// What is called again and again allocates nothing once it has run a few times, and neither waits for a lock nor writes to a disk: it is
+// needed when there is no memory left. To open something (Take, the kinds' Open) may allocate.
+package survival
+
+import (
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Survival senses one machine's memory, and what of it subjobs have. Its methods, and those of one Hold, are called by one goroutine at a
+// time, but for Wake; different Holds may be used at once.
+type Survival interface {
+	// Capability says what can be done here, as it was found when it was opened.
+	Capability() Capability
+	// Sense reads what the machine's memory is like. now is by any clock that never goes back, as in Hold.Measure.
+	Sense(now time.Duration, m *Memory) error
+	// Await waits for patience, or until the kernel says that tasks stood still for want of memory, or Wake is called. Where the
+	// kernel says nothing it only waits.
+	Await(patience time.Duration)
+	// Wake ends an Await that is under way, or else the next one, at once. Any goroutine may call it.
+	Wake()
+	// Take opens a subjob. An error is of kind NotFound if it is gone.
+	Take(s Subjob) (Hold, error)
+	// Close lets go of everything but of what stands still. It may be called twice.
+	Close() error
+}
+
+// Subjob is where the processes of one subjob are.
+type Subjob struct {
+	Token job.Token
+	// Init and InitStarted name the process that it hangs below; itself it does nothing and is not stopped.
+	Init        int
+	InitStarted uint64
+	// Group is its control group's directory; empty: it has none.
+	Group string
+}
+
+// Hold is one subjob of this machine.
+type Hold interface {
+	// Measure reads what it has. What is gone has nothing.
+	Measure(now time.Duration, u *Use) error
+	// Suspend has it stand still: it returns once the kernel was told, and Still says when it does. What stands still is no error. An
+	// error is of kind NotFound if it is gone, Denied if that is not allowed, Unsupported if this kind can't.
+	Suspend() error
+	// Resume has it go on. What goes on already is no error; errors are as those of Suspend.
+	Resume() error
+	// Still says whether all of it stands still because of a Suspend, of whoever. What is gone does not.
+	Still() (bool, error)
+	// Settle waits for patience at most until it stands still, and says whether it does. A tree that grew meanwhile is told again.
+	Settle(patience time.Duration) (bool, error)
+	// Reclaim moves up to so much of its memory out, and says how much that was: less, or nothing, is no error. It may take long, some
+	// ten milliseconds for each MiB where there is little processor time; whoever has others to look after asks for little at a time.
+	Reclaim(most quantity.Amount) (quantity.Amount, error)
+	// Close lets go of it as it is. It may be called twice.
+	Close() error
+}
+
+// Memory is what a machine's memory is like.
+type Memory struct {
+	// Capacity of the machine, or of the control group that all of this is in, whichever is the shorter of it; Used is what can't be
+	// had without taking it from somebody. Growth of that in a second, averaged over some two.
+	Capacity, Used, Growth quantity.Amount
+	// Room is how much can be moved out still, to swap; 0: nothing.
+	Room quantity.Amount
+	// Some and Full are the shares of the last two seconds or so in which some or all tasks stood still for want of memory, in parts per
+	// thousand; 0 where the kernel does not tell.
+	Some, Full int64
+}
+
+// Use is what a subjob has: Resident can be had by ending it, Parked is what was moved out; Growth of Resident in a second, averaged over some
+// two.
+type Use struct {
+	Resident, Parked, Growth quantity.Amount
+}
+
+// Level is how much can be done.
+type Level uint8
+
+const (
+	// Observe: pressure is seen, and subjobs can only be asked, or ended.
+	Observe Level = iota
+	// FreezeOnly: subjobs stand still and take no more; what they have stays.
+	FreezeOnly
+	// Full: what stands still can be moved out.
+	Full
+
+	levels = iota
+)
+
+// String is the level for people.
+func (l Level) String() string { return [levels]string{"observe", "freeze-only", "full"}[l] }
+
+// Capability is what can be done here, and why not more.
+type Capability struct {
+	Level Level
+	// Kind that does it; Why says how, or what is missing for more, for people.
+	Kind, Why string
+}
+
+// String is the capability for people: "full (cgroup): ...".
+func (c Capability) String() string { return fmt.Sprintf("%v (%s): %s", c.Level, c.Kind, c.Why) }
