@@ -23,8 +23,16 @@ type plain struct {
 	f *Floor
 	// seen is by window the generation of the floor in which all were asked (mechanism sja).
 	seen map[uint64]uint64
-	// begun is how many slices have a window that has begun.
-	begun int
+}
+
+// begun is how many slices had a window that had begun when they were last offered.
+func (p *plain) begun() (n int) {
+	for _, s := range p.f.slices {
+		if s.stands {
+			n++
+		}
+	}
+	return n
 }
 
 // live are the jobs by name.
@@ -35,13 +43,10 @@ func (p *plain) sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 	f := p.f
 	f.recall(now)
 	f.wakeDecliners(now)
-	p.begun = 0
 	for _, s := range f.slices {
 		s.dirty = true
 		f.announce(s, now)
-		if s.stands = s.standing(now); s.stands {
-			p.begun++
-		}
+		s.stands = s.standing(now)
 	}
 	offer := p.signal
 	if f.cfg.Market != nil {
@@ -79,7 +84,7 @@ func (p *plain) signal(now quantity.Instant, waiting int, out *protocol.Out) qua
 // order is that of the slices: the fast ones first where nobody waits for them, else the small ones.
 func (p *plain) order(waiting int) []*Slice {
 	order := slices.Clone(p.f.slices)
-	if waiting <= p.begun {
+	if waiting <= p.begun() {
 		slices.SortStableFunc(order, func(a, b *Slice) int { return cmp.Compare(b.class.Speed, a.class.Speed) })
 	}
 	return order
@@ -227,7 +232,7 @@ func firstLate(now quantity.Instant, list []*Job) (late *Job) {
 
 // elsewhere is Floor.Elsewhere. What stands idle is what the last sale left: a window that begins now is sold first.
 func (p *plain) elsewhere(now quantity.Instant, waiting int, j *Job, c *protocol.Claim) bool {
-	if waiting > p.begun {
+	if waiting > p.begun() {
 		return false
 	}
 	for _, s := range p.f.slices {
