@@ -14,8 +14,8 @@ type Supply interface {
 	Name() job.SliceID
 	Node() job.NodeID
 	Version() uint64
-	// Stands is where its node stands: the rack and the block, empty where nothing is said.
-	Stands() (rack, block string)
+	// Location of its node: rack and block, empty where unknown.
+	Location() (rack, block string)
 	// Class of slices that it is of, and its place among all of them (market.Floor.Place).
 	Class() *market.Class
 	At() int

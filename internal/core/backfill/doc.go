@@ -7,8 +7,8 @@
 // sells what is left. It must not know zones, claims or leases: it knows Supply, Demand and Sale (contract.go).
 //
 //	planner.go   Planner, its line of jobs, and one plan
-//	survey.go    what is known of the slices' time from plan to plan, and where it has become another
-//	opening.go   the nodes on which a placement could begin soonest, found without a look at the others
+//	survey.go    each slice's free time from pass to pass, and where it changed
+//	opening.go   an index of the nodes on which a placement could begin soonest
 //	order.go     gangs in one order with all others, where the policy has an index
 //	late.go      gangs that have waited too long, where nobody holds a place by age
 //	place.go     the earliest placement on the slices of one node

@@ -30,7 +30,7 @@ func (j *Job) from(now quantity.Instant) quantity.Instant {
 // holds says whether the place that a job had may be its place still. A guest's that is kept begins, and is there until its home has asked for it, or it is over.
 func (j *Job) holds(now quantity.Instant) bool {
 	if j.Guest != nil {
-		return j.place.Start >= j.Guest.NotBefore && (j.place.Start >= now || j.was > 0 && j.place.End > now)
+		return j.place.Start >= j.Guest.NotBefore && (j.place.Start >= now || j.rankBefore > 0 && j.place.End > now)
 	}
 	return j.place.Start >= now
 }
@@ -44,7 +44,7 @@ func (s *Slice) takenBy(id job.ID) bool {
 
 // taking says whether its home is taking a guest's place.
 func (j *Job) taking() bool {
-	return j.Guest != nil && j.was > 0 && slices.ContainsFunc(j.place.Slices, func(s *Slice) bool { return s.takenBy(j.Name()) })
+	return j.Guest != nil && j.rankBefore > 0 && slices.ContainsFunc(j.place.Slices, func(s *Slice) bool { return s.takenBy(j.Name()) })
 }
 
 // since is from when on the job's place must be free to be had still.
@@ -86,7 +86,7 @@ func (pl *Planner) roomBeside(now quantity.Instant, s *Slice, j *Job) []protocol
 	}
 	gaps := s.Free(now, nil)
 	own := j.rank > 0 && slices.Contains(j.place.Slices, s)
-	for _, g := range s.kept {
+	for _, g := range s.placed {
 		if own && g.Start == j.place.Start && g.End == j.place.End {
 			own = false // one of those that are alike, of which it has one
 			continue
@@ -110,6 +110,6 @@ func (pl *Planner) Could(now quantity.Instant, j *Job) (n int) {
 // Took says that a guest runs on its place, which is given back as a reservation: the budget of the late pays for it since it was held.
 func (pl *Planner) Took(j *Job) {
 	if j.rank > 0 {
-		pl.settle(&pl.reserved[j.rank-1])
+		pl.charge(&pl.reserved[j.rank-1])
 	}
 }

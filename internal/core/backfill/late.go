@@ -17,15 +17,15 @@ import (
 
 // late is what a planner keeps of gangs that are. All of it is soft.
 type late struct {
-	// dues are when gangs that wait will be late, waiting those that are, in turn.
-	dues    alarm.Heap[*Job]
-	waiting ranking.List[*Job]
+	// lateAlarms are when waiting gangs become late; lateGangs are those that are, in turn.
+	lateAlarms alarm.Heap[*Job]
+	lateGangs  ranking.List[*Job]
 	// holders hold a place because they are late.
 	holders []*Job
-	// next is whose turn it was at the last plan of those that answer windows, heeded the gang that waited for its place to be paid for, and need the credit
-	// that there must be more of.
-	next, heeded market.Turn
-	need         int64
+	// firstTurn was whose turn it was at the last pass among those that answer windows; creditWaiter is the gang that waits until the budget can
+	// pay for its placement, which takes more credit than need.
+	firstTurn, creditWaiter market.Turn
+	need                    int64
 }
 
 func (j *Job) turn() market.Turn { return market.Turn{Due: j.due, Name: j.Name()} }
@@ -42,43 +42,45 @@ func (pl *Planner) spares() bool {
 	return (pl.cfg.Reserve == 0 || pl.byIndex) && pl.cfg.Overtake && pl.cfg.Late > 0
 }
 
-// expect has a gang that joins the line be late when it is due, and forgets one that leaves it.
-func (pl *Planner) expect(j *Job) {
+// scheduleLateness sets the alarm of a gang that enters the line, and clears it for one that leaves.
+func (pl *Planner) scheduleLateness(j *Job) {
 	switch {
 	case !pl.spares() || !j.wide():
-	case j.lined && !j.isLate:
+	case j.queued && !j.isLate:
 		j.due = pl.floor.Due(j.Submitted(), j.Spec())
-		pl.dues.Set(&j.dueSlot, j, j.due)
-	case !j.lined:
-		pl.dues.Set(&j.dueSlot, j, quantity.Never)
+		pl.lateAlarms.Set(&j.dueSlot, j, j.due)
+	case !j.queued:
+		pl.lateAlarms.Set(&j.dueSlot, j, quantity.Never)
 		if j.isLate {
-			pl.late.waiting.Remove(inTurn, j)
+			pl.late.lateGangs.Remove(inTurn, j)
 			j.isLate = false
 		}
 	}
 }
 
-// ripen takes in who has become late, and looks whether there is credit now for the gang that waits for it.
-func (pl *Planner) ripen(now quantity.Instant) {
+// promoteLate moves gangs whose alarm has passed to lateGangs, and plans anew if there is credit now for the one that waits for it.
+func (pl *Planner) promoteLate(now quantity.Instant) {
 	for {
-		j, ok := pl.dues.Due(now)
+		j, ok := pl.lateAlarms.Due(now)
 		if !ok {
 			break
 		}
 		j.isLate, pl.replan = true, true
-		pl.late.waiting.Insert(inTurn, 0, j)
+		pl.late.lateGangs.Insert(inTurn, 0, j)
 	}
-	if pl.waits() && !pl.replan && (pl.floor.Credit(now) > pl.need || pl.floor.FirstLate(now) != pl.next) {
+	if pl.awaitsCredit() && !pl.replan && (pl.floor.Credit(now) > pl.need || pl.floor.FirstLate(now) != pl.firstTurn) {
 		pl.replan = true
 	}
 }
 
-// waits says whether a gang waits for credit.
-func (pl *Planner) waits() bool { return pl.heeded.Due != quantity.Never && pl.heeded.Name != "" }
+// awaitsCredit reports whether a gang waits for credit.
+func (pl *Planner) awaitsCredit() bool {
+	return pl.creditWaiter.Due != quantity.Never && pl.creditWaiter.Name != ""
+}
 
-// solvent is when there may be credit for the gang that waits for it.
-func (pl *Planner) solvent(now quantity.Instant) quantity.Instant {
-	if !pl.waits() {
+// creditAt returns when there may be credit for the gang that waits for it, Never if none does.
+func (pl *Planner) creditAt(now quantity.Instant) quantity.Instant {
+	if !pl.awaitsCredit() {
 		return quantity.Never
 	}
 	return max(now+1, pl.floor.Solvent(pl.need))
@@ -92,8 +94,8 @@ func (p *Placement) cost(from quantity.Instant) (sum int64) {
 	return sum
 }
 
-// settle has the budget pay what the place of a late gang that starts now costs from when it was held: the slices may have stood idle since.
-func (pl *Planner) settle(h *reservation) {
+// charge has the budget pay what the placement of a late gang that starts now costs from when it was held: its slices may have stood idle since.
+func (pl *Planner) charge(h *reservation) {
 	if j := h.job; j.paid != 0 {
 		cost := h.place.cost(j.heldSince)
 		pl.floor.Spend(cost - j.paid)
@@ -101,16 +103,16 @@ func (pl *Planner) settle(h *reservation) {
 	}
 }
 
-// release ends that a gang holds a place. Of one that does not run the budget has paid too much: its slices were held for it no longer than until now.
-func (pl *Planner) release(now quantity.Instant, j *Job, ran bool) {
+// endHold ends a late gang's hold of its placement. For one that does not run the budget gets back what it paid beyond now.
+func (pl *Planner) endHold(now quantity.Instant, j *Job, ran bool) {
 	if !ran {
 		pl.floor.Spend(starvation.Cost(now.Sub(j.heldSince), j.speeds) - j.paid)
 	}
 	j.paid = 0
 }
 
-// hold has a gang hold its place from now on, and the budget pay for its run.
-func (pl *Planner) hold(now quantity.Instant, j *Job) {
+// beginHold has a late gang hold its placement from now on, and the budget pay for its run.
+func (pl *Planner) beginHold(now quantity.Instant, j *Job) {
 	j.paid, j.heldSince, j.speeds = j.place.cost(j.place.Start), now, 0
 	for _, s := range j.place.Slices {
 		j.speeds += s.Class().Speed
@@ -125,17 +127,17 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 		return
 	}
 	pl.holders = slices.DeleteFunc(pl.holders, func(j *Job) bool {
-		if j.lined && j.Waits(now) == market.Eligible || !j.lined && j.Active() && j.Asking() {
+		if j.queued && j.Waits(now) == market.Eligible || !j.queued && j.Active() && j.Asking() {
 			return false
 		}
-		pl.release(now, j, !j.lined && j.Active())
+		pl.endHold(now, j, !j.queued && j.Active())
 		return true
 	})
-	pl.heeded, pl.next = market.Nobody(), market.Nobody()
-	if !pl.late.waiting.Empty() {
-		pl.next = pl.floor.FirstLate(now)
+	pl.creditWaiter, pl.firstTurn = market.Nobody(), market.Nobody()
+	if !pl.late.lateGangs.Empty() {
+		pl.firstTurn = pl.floor.FirstLate(now)
 	}
-	for j := range pl.late.waiting.All() {
+	for j := range pl.late.lateGangs.All() {
 		if slices.Contains(pl.worthy, j) || j.Waits(now) != market.Eligible {
 			continue
 		}
@@ -145,26 +147,26 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 		}
 		found := pl.consider(now, j, most, func() bool { return j.paid != 0 || j.place.Start <= now && !pl.byIndex || pl.mayHold(now, j) })
 		if !found && j.paid != 0 {
-			pl.release(now, j, false)
+			pl.endHold(now, j, false)
 			pl.holders = slices.DeleteFunc(pl.holders, func(o *Job) bool { return o == j })
 		}
 	}
-	pl.floor.Heed(pl.heeded)
+	pl.floor.Heed(pl.creditWaiter)
 }
 
 // mayHold gives a late gang a place to hold if it may have one: if it is its turn there need only be some credit, else some must be left for whose turn it is.
 func (pl *Planner) mayHold(now quantity.Instant, j *Job) bool {
-	if len(pl.holders) >= pl.cfg.Late || pl.waits() {
+	if len(pl.holders) >= pl.cfg.Late || pl.awaitsCredit() {
 		return false
 	}
 	need := int64(0)
-	if pl.next.Before(j.turn()) {
+	if pl.firstTurn.Before(j.turn()) {
 		need = j.place.cost(j.place.Start)
 	}
 	if pl.floor.Credit(now) <= need {
-		pl.heeded, pl.need = j.turn(), need
+		pl.creditWaiter, pl.need = j.turn(), need
 		return false
 	}
-	pl.hold(now, j)
+	pl.beginHold(now, j)
 	return true
 }

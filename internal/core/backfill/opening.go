@@ -43,24 +43,24 @@ var (
 
 // kind is what openings are of: so many slices of one node, of these classes.
 type kind struct {
-	// at is its place among the kinds.
+	// at is its index among the kinds.
 	at, width int
 	classes   bitset.Set
-	// begun are the openings that had begun by the instant turned, by size, each with its negative end as what it needs; coming are
-	// the others, by start, with their negative lengths.
-	turned        quantity.Instant
-	begun, coming ranking.List[opening]
+	// begunOpenings had begun by advancedTo; they are ranked by size, each with its negative end as what it needs. futureOpenings are the
+	// others, ranked by start, with their negative lengths.
+	advancedTo                    quantity.Instant
+	begunOpenings, futureOpenings ranking.List[opening]
 }
 
-// openings finds the nodes on which a job could be placed soonest, without a look at the others. All of it is derived from the survey,
+// openings indexes nodes by how soon a job could be placed there, so that a search visits few of them. All of it is derived from the survey,
 // for the kinds that somebody has asked for, when somebody asks.
 type openings struct {
 	kinds []*kind
 	// single are the kinds of one slice by its class, nil where nobody has asked; gangs those of several.
 	single, gangs []*kind
-	// unlisted are the nodes whose openings are to be found anew.
-	unlisted dirty.Set[*node]
-	// The rest is room for what is looked at.
+	// stale are the nodes whose openings must be recomputed.
+	stale dirty.Set[*node]
+	// Scratch buffers, reused to keep a pass free of allocation. Meaningless between calls.
 	ways  []way
 	gaps  []sized
 	ends  []quantity.Instant
@@ -90,7 +90,7 @@ type way struct {
 
 // earliest finds the earliest of all places that a job could have, as scan does.
 func (pl *Planner) earliest(now quantity.Instant, j *Job) (best Placement, found bool) {
-	if pl.plain || !pl.findWays(j) {
+	if pl.exhaustive || !pl.findWays(j) {
 		return pl.scan(now, j)
 	}
 	for _, w := range pl.openings.ways {
@@ -98,9 +98,9 @@ func (pl *Planner) earliest(now quantity.Instant, j *Job) (best Placement, found
 		if end != quantity.Never {
 			length = end.Sub(now)
 		}
-		w.kind.turn(now)
-		best, found = pl.visit(now, j, w.speed, w.kind.begun.Within(-time.Duration(end)), best, found)
-		best, found = pl.visit(now, j, w.speed, w.kind.coming.Within(-length), best, found)
+		w.kind.advance(now)
+		best, found = pl.visit(now, j, w.speed, w.kind.begunOpenings.Within(-time.Duration(end)), best, found)
+		best, found = pl.visit(now, j, w.speed, w.kind.futureOpenings.Within(-length), best, found)
 	}
 	return best, found
 }
@@ -120,7 +120,7 @@ func (pl *Planner) visit(now quantity.Instant, j *Job, speed int64, list func(fu
 				break
 			}
 		}
-		p, ok := pl.earlier(now, j, o.node, Placement{}, false)
+		p, ok := pl.improveOnNode(now, j, o.node, Placement{}, false)
 		if ok && (!found || p.before(&best) || !best.before(&p) && o.node.at < best.Slices[0].node.at) {
 			best, found = p, true
 		}
@@ -133,7 +133,7 @@ func (pl *Planner) visit(now quantity.Instant, j *Job, speed int64, list func(fu
 // are kept.
 func (pl *Planner) findWays(j *Job) bool {
 	x := &pl.openings
-	x.unlisted.Drain(x.relist)
+	x.stale.Drain(x.refresh)
 	x.ways = x.ways[:0]
 	spec, width := j.Spec(), j.width()
 	for _, c := range pl.floor.Classes() {
@@ -206,23 +206,23 @@ func (pl *Planner) newKind(width int, classes bitset.Set) *kind {
 	return k
 }
 
-// changed says that time has become another on a node.
-func (x *openings) changed(n *node) {
+// invalidate notes that a node's free time has changed.
+func (x *openings) invalidate(n *node) {
 	if len(x.kinds) > 0 && !planted.In(planted.KeepOpenings) {
-		x.unlisted.Add(&n.unlisted, n)
+		x.stale.Add(&n.openingsStale, n)
 	}
 }
 
-// keepUp finds the openings of nodes that changed a while ago: a node mostly changes several times in a row, and who asks after a long
-// time would have to wait for all of them.
-func (x *openings) keepUp() {
-	for range min(2, x.unlisted.Len()-mostUnlisted) {
-		x.unlisted.Oldest(x.relist)
+// refreshOverflow recomputes the openings of nodes that changed a while ago. A node mostly changes several times in a row, so the latest
+// few are left to the next search; without a bound that search would pay for all of them.
+func (x *openings) refreshOverflow() {
+	for range min(2, x.stale.Len()-mostUnlisted) {
+		x.stale.Oldest(x.refresh)
 	}
 }
 
-// relist finds a node's openings anew.
-func (x *openings) relist(n *node) {
+// refresh recomputes a node's openings.
+func (x *openings) refresh(n *node) {
 	x.findGaps(n)
 	for _, k := range x.kinds {
 		x.list(k, n)
@@ -244,18 +244,18 @@ func (x *openings) findGaps(n *node) {
 
 // list enters a node's openings of a kind, in place of those that it had.
 func (x *openings) list(k *kind, n *node) {
-	for len(n.listed) <= k.at {
-		n.listed = append(n.listed, nil)
+	for len(n.openings) <= k.at {
+		n.openings = append(n.openings, nil)
 	}
 	x.find(k, n)
-	if old := n.listed[k.at]; !slices.Equal(old, x.fresh) {
+	if old := n.openings[k.at]; !slices.Equal(old, x.fresh) {
 		for _, o := range old {
 			k.remove(o)
 		}
 		for _, o := range x.fresh {
 			k.insert(o)
 		}
-		n.listed[k.at] = append(old[:0], x.fresh...)
+		n.openings[k.at] = append(old[:0], x.fresh...)
 	}
 }
 
@@ -292,30 +292,30 @@ func keepFirst[T any](list []T, n int, v T, before func(a, b T) int) []T {
 }
 
 func (k *kind) insert(o opening) {
-	if o.start <= k.turned {
-		k.begun.Insert(smallest, -time.Duration(o.end), o)
+	if o.start <= k.advancedTo {
+		k.begunOpenings.Insert(smallest, -time.Duration(o.end), o)
 	} else {
-		k.coming.Insert(soonest, -o.end.Sub(o.start), o)
+		k.futureOpenings.Insert(soonest, -o.end.Sub(o.start), o)
 	}
 }
 
 func (k *kind) remove(o opening) {
-	if o.start <= k.turned {
-		k.begun.Remove(smallest, o)
+	if o.start <= k.advancedTo {
+		k.begunOpenings.Remove(smallest, o)
 	} else {
-		k.coming.Remove(soonest, o)
+		k.futureOpenings.Remove(soonest, o)
 	}
 }
 
-// turn moves the openings that have begun by now.
-func (k *kind) turn(now quantity.Instant) {
+// advance moves the openings that have begun by now to begunOpenings.
+func (k *kind) advance(now quantity.Instant) {
 	for {
-		o, ok := k.coming.First(math.MaxInt64)
+		o, ok := k.futureOpenings.First(math.MaxInt64)
 		if !ok || o.start > now {
-			k.turned = max(k.turned, now)
+			k.advancedTo = max(k.advancedTo, now)
 			return
 		}
-		k.coming.Remove(soonest, o)
-		k.begun.Insert(smallest, -time.Duration(o.end), o)
+		k.futureOpenings.Remove(soonest, o)
+		k.begunOpenings.Insert(smallest, -time.Duration(o.end), o)
 	}
 }

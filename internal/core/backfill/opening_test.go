@@ -53,7 +53,7 @@ func (s *parkSlice) At() int                                { return s.floor.At(
 func (s *parkSlice) Reserved() []protocol.Reservation       { return nil }
 func (s *parkSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 
-func (s *parkSlice) Stands() (rack, block string) { return stands(s.node) }
+func (s *parkSlice) Location() (rack, block string) { return stands(s.node) }
 
 func (s *parkSlice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	return s.Free(now, out)
@@ -164,7 +164,7 @@ func (p *park) change(nodes int) {
 		s.node = p.slices[p.draw(len(p.slices))].node
 		p.pl.Moved()
 	case 4, 5:
-		s.kept.kept = p.gaps()
+		s.kept.placed = p.gaps()
 	case 6, 7:
 		p.now = p.now.Add(time.Duration(1+p.draw(90)) * time.Second)
 	default:
@@ -191,7 +191,7 @@ func TestTheEarliestPlaceIsTheOneThatAScanFinds(t *testing.T) {
 			for range p.draw(6) {
 				p.change(nodes)
 			}
-			p.pl.look(p.now)
+			p.pl.resurvey(p.now)
 			j := p.job()
 			p.pl.findFits(p.now, j)
 			got, ok := p.pl.earliest(p.now, j)
@@ -223,14 +223,14 @@ func (x *openings) audit(nodes []*node) string {
 	for _, k := range x.kinds {
 		entered := map[opening]int{}
 		for _, n := range nodes {
-			for _, o := range n.listed[k.at] {
+			for _, o := range n.openings[k.at] {
 				entered[o]++
 			}
 		}
-		for list, begun := range map[*ranking.List[opening]]bool{&k.begun: true, &k.coming: false} {
+		for list, begun := range map[*ranking.List[opening]]bool{&k.begunOpenings: true, &k.futureOpenings: false} {
 			for o := range list.All() {
-				if begun != (o.start <= k.turned) {
-					return fmt.Sprintf("an opening from %d on is entered as if begun is %v at %d", o.start, begun, k.turned)
+				if begun != (o.start <= k.advancedTo) {
+					return fmt.Sprintf("an opening from %d on is entered as if begun is %v at %d", o.start, begun, k.advancedTo)
 				}
 				entered[o]--
 			}
@@ -262,8 +262,8 @@ func TestASearchLooksAtFewNodes(t *testing.T) {
 				s.gaps = []protocol.Gap{{Start: p.now, End: p.now.Add(time.Second)}, {Start: free, End: free.Add(time.Second)}, {Start: free.Add(6 * time.Hour), End: quantity.Never}}
 			}
 		}
-		p.pl.strange = true
-		p.pl.look(p.now)
+		p.pl.nodesStale = true
+		p.pl.resurvey(p.now)
 		for range 200 {
 			j := p.job()
 			d := j.Demand.(*parkJob)

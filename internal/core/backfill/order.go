@@ -74,8 +74,8 @@ func (pl *Planner) indexOf(j *Job) (most int64) {
 	return most
 }
 
-// relist has those in the line stand by the classes that there are now.
-func (pl *Planner) relist() {
+// reindexLine has those in the line stand by the classes that there are now.
+func (pl *Planner) reindexLine() {
 	if !pl.byIndex || pl.classes == len(pl.floor.Classes()) {
 		return
 	}
@@ -94,7 +94,7 @@ func (pl *Planner) relist() {
 func (pl *Planner) serveInOrder(now quantity.Instant) {
 	before := pl.worthy
 	pl.worthy = pl.spareWorthy[:0]
-	pl.hopeless, pl.hopelessAt = pl.placeInOrder(now, before), pl.nth
+	pl.nonePlaceable, pl.nonePlaceableAt = pl.placeInOrder(now, before), pl.generation
 	if slices.ContainsFunc(before, func(j *Job) bool { return j.rank == 0 && j.isLate }) {
 		pl.replan = true // it was passed over among the late, since it kept a place
 	}
@@ -103,11 +103,11 @@ func (pl *Planner) serveInOrder(now quantity.Instant) {
 }
 
 // placeInOrder does so, given who kept a place before. It says whether there was a placement for nobody, though everybody may be served.
-func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (hopeless bool) {
-	hopeless, pl.outweighed = true, nil
+func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (none bool) {
+	none, pl.outweighed = true, nil
 	for j := range pl.line.All() {
 		if j.rank > 0 || j.Waits(now) != market.Eligible {
-			hopeless = false // it is late and served, or not to be served
+			none = false // it is late and served, or not to be served
 			continue
 		}
 		held := slices.Contains(before, j)
@@ -124,9 +124,9 @@ func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (hopeless b
 		if len(pl.worthy) == mostHolders {
 			return false
 		}
-		hopeless = hopeless && !found
+		none = none && !found
 	}
-	return hopeless
+	return none
 }
 
 // prevails says whether the gang that was outweighed at the last plan would not be now.

@@ -31,7 +31,7 @@ func TestTheLineStandsByTheClassesThatThereAre(t *testing.T) {
 		return &Job{Demand: rigidJob{&spec}}
 	}
 	line := func() (names []job.ID) {
-		pl.LineUp()
+		pl.UpdateLine()
 		for j := range pl.line.All() {
 			names = append(names, j.Name())
 		}

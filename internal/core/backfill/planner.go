@@ -33,24 +33,24 @@ type Planner struct {
 	// line are the rigid jobs that wait, in the order in which they are served, gangs those of several slices.
 	line  ranking.List[*Job]
 	gangs []*Job
-	// unlined are the jobs of which it is to be looked at whether they belong there.
-	unlined dirty.Set[*Job]
+	// requeue are the jobs that may have to enter or leave the line.
+	requeue dirty.Set[*Job]
 	// slices in the floor's order, holding those with a rigid job's reservation.
 	slices  []*Slice
 	holding bitset.Set
-	// replan: something has changed since the last plan, which else is good until again.
-	replan bool
-	again  quantity.Instant
-	// ready is when the first placement begins of those that were found and are not reserved.
-	ready quantity.Instant
+	// replan: something has changed since the last pass, whose result else is valid until validUntil.
+	replan     bool
+	validUntil quantity.Instant
+	// nextStart is when the first placement begins of those that were found and are not reserved.
+	nextStart quantity.Instant
 	// pending are reservations asked for and not seen in a view yet, withdrawals those asked to be withdrawn; both in order of time.
 	pending     []*pending
 	withdrawals []withdrawal
-	// hopeless: the plan hopelessAt looked at the whole line, everybody could run, and there was a placement for nobody, as in all
-	// plans since. fresh are the jobs in the line that have come or changed since.
-	hopeless   bool
-	hopelessAt uint64
-	fresh      []*Job
+	// nonePlaceable: the pass nonePlaceableAt searched for the whole line, everybody was eligible, and there was a placement for nobody, as in
+	// every pass since. newcomers have entered the line or changed since.
+	nonePlaceable   bool
+	nonePlaceableAt uint64
+	newcomers       []*Job
 	// reserved jobs are served, in order; spare is room for the next such list.
 	reserved, spare []reservation
 	late
@@ -61,16 +61,16 @@ type Planner struct {
 // Job is one rigid job as a planner keeps it; whoever owns the job holds it, with its side as the Demand. All of it is soft.
 type Job struct {
 	Demand
-	// rank is 1 + its place among the reserved jobs, 0 if it is none; was the same of the last plan.
-	rank, was int
-	// place is what was found for it, in the plan lookedAt.
-	place    Placement
-	lookedAt uint64
+	// rank is 1 + its index among the reserved jobs, 0 if it is none; rankBefore the same in the last pass.
+	rank, rankBefore int
+	// place is what was found for it, in the pass searchedIn.
+	place      Placement
+	searchedIn uint64
 	// reservedAt is when its placement was last asked to be kept, refusedAt when an ask of it was refused.
 	reservedAt, refusedAt quantity.Instant
-	// lined: it is in the line, which is for those alone that the discipline lines up; unlined: whether it belongs there is to be looked at.
-	lined   bool
-	unlined dirty.Mark
+	// queued: it is in the line, which holds only those that the discipline lines up; queuedStale: that may have changed.
+	queued      bool
+	queuedStale dirty.Mark
 	// due is when it is late, if it is a gang, and dueSlot keeps its alarm; late: it is. paid is what the budget has paid for its place since heldSince, 0 if it holds
 	// none by being late, and speeds those of its slices then.
 	due          quantity.Instant
@@ -91,8 +91,8 @@ type Slice struct {
 	Supply
 	// pending is what was asked for on it and is not in a view yet.
 	pending []*pending
-	// kept are the placements on it of the reserved jobs so far, of all of them when the plan is made.
-	kept []protocol.Gap
+	// placed are the placements on it of the reserved jobs so far in this pass, of all of them when it is over.
+	placed []protocol.Gap
 	// node that it is of. surveyed is the time and surveyedClass the class that the last plan saw.
 	node          *node
 	surveyed      []protocol.Gap
@@ -115,10 +115,10 @@ func (j *Job) Placement() (p Placement, ok bool) {
 // Planned says whether it waits for a placement that is better than any window. A job without a plan does not.
 func (j *Job) Planned() bool { return j != nil && j.planned }
 
-// LookAnew has the next plan search everywhere for the job's placement: what it can use has changed.
-func (j *Job) LookAnew() {
+// InvalidatePlacement has the next pass search everywhere for the job's placement: what it can use has changed.
+func (j *Job) InvalidatePlacement() {
 	if j != nil {
-		j.lookedAt = 0
+		j.searchedIn = 0
 	}
 }
 
@@ -132,29 +132,29 @@ func (j *Job) Refused(now quantity.Instant) {
 // width is how many slices it needs at once.
 func (j *Job) width() int { return max(1, j.Spec().Slices) }
 
-// Invalidate says that something has changed that the plan rests on.
+// Invalidate has the next step plan anew.
 func (pl *Planner) Invalidate() { pl.replan = true }
 
-// Invalid says whether something has.
+// Invalid reports whether the next step plans anew.
 func (pl *Planner) Invalid() bool { return pl.replan }
 
-// InvalidateJob says that a rigid job has changed.
+// InvalidateJob notes that a rigid job has changed.
 func (pl *Planner) InvalidateJob(j *Job) {
 	pl.replan = true
-	pl.unlined.Add(&j.unlined, j)
+	pl.requeue.Add(&j.queuedStale, j)
 }
 
-// InvalidateSlice says that a slice's free time has changed.
+// InvalidateSlice notes that a slice's free time has changed.
 func (pl *Planner) InvalidateSlice(s *Slice) {
 	pl.replan = true
-	pl.shifted.Put(s.At())
+	pl.dirtySlices.Put(s.At())
 }
 
-// LineUp brings the line of rigid jobs up to date. Those that join it are sorted into it together.
-func (pl *Planner) LineUp() {
-	pl.relist()
-	if pl.unlined.Len() > 0 {
-		pl.unlined.Drain(pl.queueUp)
+// UpdateLine brings the line of rigid jobs up to date. Those that enter it are sorted into it together.
+func (pl *Planner) UpdateLine() {
+	pl.reindexLine()
+	if pl.requeue.Len() > 0 {
+		pl.requeue.Drain(pl.updateQueued)
 		pl.line.Settle(pl.inLine)
 	}
 }
@@ -165,23 +165,23 @@ func (pl *Planner) Gangs() []*Job { return pl.gangs }
 // Reserved is how many jobs hold a place.
 func (pl *Planner) Reserved() int { return len(pl.reserved) }
 
-// Anew has the next plan look at everything plainly, and lines these jobs up anew: no plan is the one before. It is for tests, which hold
-// decisions against it.
+// Anew has the next pass search exhaustively, with the line rebuilt from these jobs and nothing cached. For tests, which compare decisions
+// with it.
 func (pl *Planner) Anew(jobs []*Job) {
 	for j := range pl.line.All() {
-		j.lined = false // also of those that are over, and are none of these jobs
+		j.queued = false // also of those that are over, and are none of these jobs
 	}
-	pl.line, pl.gangs, pl.hopeless = ranking.List[*Job]{}, nil, false
-	for j := range pl.late.waiting.All() {
+	pl.line, pl.gangs, pl.nonePlaceable = ranking.List[*Job]{}, nil, false
+	for j := range pl.late.lateGangs.All() {
 		j.isLate = false
 	}
-	for _, j := range pl.dues.All() {
+	for _, j := range pl.lateAlarms.All() {
 		j.dueSlot = 0
 	}
-	pl.late.waiting, pl.late.dues = ranking.List[*Job]{}, alarm.Heap[*Job]{}
-	pl.unlined.Clear()
+	pl.late.lateGangs, pl.late.lateAlarms = ranking.List[*Job]{}, alarm.Heap[*Job]{}
+	pl.requeue.Clear()
 	for _, j := range jobs {
-		pl.queueUp(j)
+		pl.updateQueued(j)
 	}
 	pl.line.Settle(pl.inLine)
 	for _, s := range pl.slices {
@@ -190,27 +190,27 @@ func (pl *Planner) Anew(jobs []*Job) {
 	for _, p := range pl.pending {
 		p.slice.pending = append(p.slice.pending, p)
 	}
-	pl.replan, pl.strange, pl.plain = true, true, true
+	pl.replan, pl.nodesStale, pl.exhaustive = true, true, true
 }
 
-// deepest is how many rigid jobs hold a place at most, whatever the discipline: what a step costs grows with it.
+// deepest bounds how many rigid jobs hold a placement, whatever the discipline: the cost of a step grows with it.
 const deepest = 128
 
-// queueUp gives a rigid job its place in the line, or takes it out if it does not wait.
-func (pl *Planner) queueUp(j *Job) {
+// updateQueued enters a rigid job in the line if it waits, and takes it out if it does not.
+func (pl *Planner) updateQueued(j *Job) {
 	waits := j.Waiting() && (pl.cfg.Lines(j.width()) || j.Guest != nil)
 	switch {
-	case waits && !j.lined:
+	case waits && !j.queued:
 		j.index = pl.indexOf(j)
 		pl.line.Gather(pl.inLine, 0, j)
-		j.lookedAt = 0
-	case !waits && j.lined:
+		j.searchedIn = 0
+	case !waits && j.queued:
 		pl.line.Remove(pl.inLine, j)
 	}
-	j.lined = waits
-	pl.expect(j)
-	if waits && pl.hopeless {
-		pl.fresh = append(pl.fresh, j)
+	j.queued = waits
+	pl.scheduleLateness(j)
+	if waits && pl.nonePlaceable {
+		pl.newcomers = append(pl.newcomers, j)
 	}
 	if j.wide() {
 		i := slices.Index(pl.gangs, j)
@@ -223,7 +223,7 @@ func (pl *Planner) queueUp(j *Job) {
 	}
 }
 
-// reservation is a reserved job: a rigid one that is served, with its placement.
+// reservation is a reserved job with its placement.
 type reservation struct {
 	job   *Job
 	place Placement
@@ -235,17 +235,17 @@ type reservation struct {
 // is no window of the market's, so nobody else would wake the zone when it begins. As long as nothing changes, placements only get
 // worse but for those that were found, so the plan stands until the first of them begins.
 func (pl *Planner) Plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	pl.ripen(now)
+	pl.promoteLate(now)
 	pl.replan = pl.replan || pl.prevails(now)
-	if pl.replan || pl.again <= now {
-		if pl.replan, pl.again = false, quantity.Never; !pl.idle() {
-			pl.again = pl.plan(now, out)
+	if pl.replan || pl.validUntil <= now {
+		if pl.replan, pl.validUntil = false, quantity.Never; !pl.idle() {
+			pl.validUntil = pl.plan(now, out)
 		}
 	}
-	return min(pl.again, pl.dues.Next(), pl.solvent(now))
+	return min(pl.validUntil, pl.lateAlarms.Next(), pl.creditAt(now))
 }
 
-// idle: nobody waits, and nothing is reserved for anybody. Slices that have changed are looked at when somebody comes.
+// idle reports whether nobody waits and nothing is reserved. Dirty slices then wait until somebody comes.
 func (pl *Planner) idle() bool {
 	return pl.line.Empty() && len(pl.reserved) == 0 && len(pl.holders) == 0 && pl.holding.Next(0) < 0
 }
@@ -254,9 +254,9 @@ func (pl *Planner) idle() bool {
 // there: first what is in the way is withdrawn, and a place is asked for only when a view says that it is not. So one plan
 // is not moved by what the one before asked for, and a plan that is followed is found again.
 func (pl *Planner) plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	pl.serve(now)
+	pl.placeReserved(now)
 	pl.dropReservations(now, out)
-	wake := pl.ready
+	wake := pl.nextStart
 	for i := range pl.reserved {
 		if h := &pl.reserved[i]; h.job.Guest != nil {
 			wake = min(wake, pl.reserve(now, h, out)) // its home starts it
@@ -269,28 +269,28 @@ func (pl *Planner) plan(now quantity.Instant, out *protocol.Out) quantity.Instan
 	return wake
 }
 
-// serve finds the reserved jobs and their placements, each around those before it. Nodes on which a place comes or goes count as
-// altered for the reserved jobs behind it.
-func (pl *Planner) serve(now quantity.Instant) {
-	pl.look(now)
+// placeReserved finds the reserved jobs and their placements, each around those ahead of it. Nodes on which a placement comes or goes are
+// dirty for the reserved jobs behind it.
+func (pl *Planner) placeReserved(now quantity.Instant) {
+	pl.resurvey(now)
 	before := pl.reserved
 	for i := range before {
 		h := &before[i]
-		h.job.rank, h.job.was = 0, h.job.rank
+		h.job.rank, h.job.rankBefore = 0, h.job.rank
 		for _, s := range h.place.Slices {
-			s.kept = s.kept[:0]
+			s.placed = s.placed[:0]
 		}
-		if !h.job.lined || h.job.Waits(now) != market.Eligible {
-			pl.alter(&h.place)
+		if !h.job.queued || h.job.Waits(now) != market.Eligible {
+			pl.markDirty(&h.place)
 		}
 	}
-	pl.reserved, pl.ready = pl.spare[:0], quantity.Never
+	pl.reserved, pl.nextStart = pl.spare[:0], quantity.Never
 	pl.findReserved(now)
 	for i := range before {
 		h := &before[i]
-		if h.job.was = 0; h.job.rank == 0 {
-			pl.alter(&h.place)
-			h.job.place, h.job.lookedAt = Placement{}, 0 // the next search is a full one: what was known is forgotten
+		if h.job.rankBefore = 0; h.job.rank == 0 {
+			pl.markDirty(&h.place)
+			h.job.place, h.job.searchedIn = Placement{}, 0 // the next search is a full one: what was known is forgotten
 			pl.setPlanned(h.job, false)
 		}
 	}
@@ -301,7 +301,7 @@ func (pl *Planner) serve(now quantity.Instant) {
 		h := &pl.reserved[i]
 		pl.setPlanned(h.job, len(h.job.Spec().Speeds) > 0 && h.place.Start > now)
 	}
-	for n := pl.altered.Next(0); n >= 0; n = pl.altered.Next(n + 1) {
+	for n := pl.dirtyNodes.Next(0); n >= 0; n = pl.dirtyNodes.Next(n + 1) {
 		for _, s := range pl.nodes[n].slices {
 			pl.sale.Reopen(s)
 		}
@@ -315,12 +315,12 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 	if !pl.cfg.Overtake {
 		most = 1
 	}
-	if pl.stillHopeless(now, most) {
+	if pl.stillNonePlaceable(now, most) {
 		return
 	}
-	clear(pl.fresh)
-	hopeless := most > 0
-	pl.hopeless, pl.fresh = false, pl.fresh[:0]
+	clear(pl.newcomers)
+	none := most > 0
+	pl.nonePlaceable, pl.newcomers = false, pl.newcomers[:0]
 	pl.serveLate(now)
 	if pl.byIndex {
 		pl.serveInOrder(now)
@@ -328,65 +328,65 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 	}
 	for j := range pl.line.All() {
 		if most == 0 && !j.wide() || j.isLate || j.Waits(now) != market.Eligible {
-			hopeless = false
+			none = false
 			continue
 		}
 		found := pl.consider(now, j, most, func() bool { return most > 0 || j.place.Start <= now })
-		hopeless = hopeless && !found
+		none = none && !found
 		if most > 0 && len(pl.reserved) == most {
 			return
 		}
 	}
-	pl.hopeless, pl.hopelessAt = hopeless, pl.nth
+	pl.nonePlaceable, pl.nonePlaceableAt = none, pl.generation
 }
 
 // consider finds a job's placement, around those of the reserved jobs before it, and makes the job one of them if it is to be served there. It says
 // whether there is one.
 func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func() bool) (found bool) {
 	old := j.place
-	found = pl.find(now, j, most)
+	found = pl.findPlacement(now, j, most)
 	serves := found && serve()
-	moved := !found || !j.place.same(&old) || serves != (j.was > 0)
-	if moved && j.was > 0 {
-		pl.alter(&old)
+	moved := !found || !j.place.same(&old) || serves != (j.rankBefore > 0)
+	if moved && j.rankBefore > 0 {
+		pl.markDirty(&old)
 	}
 	if !serves {
 		switch {
 		case !found:
 		case j.place.Start > now:
-			pl.ready = min(pl.ready, j.place.Start)
+			pl.nextStart = min(pl.nextStart, j.place.Start)
 		default: // it is free, for somebody else
-			pl.ready = min(pl.ready, now.Add(pl.cfg.Retry))
+			pl.nextStart = min(pl.nextStart, now.Add(pl.cfg.Retry))
 		}
 		return found
 	}
 	if moved {
-		pl.alter(&j.place)
+		pl.markDirty(&j.place)
 	}
 	pl.reserved = append(pl.reserved, reservation{j, j.place})
 	j.rank = len(pl.reserved)
 	for _, s := range j.place.Slices {
-		s.kept = append(s.kept, protocol.Gap{Start: j.place.Start, End: j.place.End})
+		s.placed = append(s.placed, protocol.Gap{Start: j.place.Start, End: j.place.End})
 	}
 	return true
 }
 
-// stillHopeless says whether there is a placement for nobody, as in the plan before: no time has changed since, and those who have come
+// stillNonePlaceable says whether there is a placement for nobody, as in the plan before: no time has changed since, and those who have come
 // or changed find none either. So a long line that waits for slices which are drained is not asked again by everyone who joins it.
 // The plan then counts as the one before, which looked at the others.
-func (pl *Planner) stillHopeless(now quantity.Instant, most int) bool {
-	if !pl.hopeless || pl.altered.Next(0) >= 0 || pl.nth != pl.hopelessAt+1 {
+func (pl *Planner) stillNonePlaceable(now quantity.Instant, most int) bool {
+	if !pl.nonePlaceable || pl.dirtyNodes.Next(0) >= 0 || pl.generation != pl.nonePlaceableAt+1 {
 		return false
 	}
-	pl.nth--
-	for _, j := range pl.fresh {
-		if j.lined && (j.Waits(now) != market.Eligible || pl.find(now, j, most)) {
-			pl.nth++
+	pl.generation--
+	for _, j := range pl.newcomers {
+		if j.queued && (j.Waits(now) != market.Eligible || pl.findPlacement(now, j, most)) {
+			pl.generation++
 			return false
 		}
 	}
-	clear(pl.fresh)
-	pl.fresh = pl.fresh[:0]
+	clear(pl.newcomers)
+	pl.newcomers = pl.newcomers[:0]
 	return true
 }
 

@@ -56,7 +56,7 @@ func (d *fakeJob) Waiting() bool { return !d.gone && len(d.started) == 0 }
 func (s *fakeSlice) Name() job.SliceID                { return "s" }
 func (s *fakeSlice) Node() job.NodeID                 { return "n" }
 func (s *fakeSlice) Version() uint64                  { return 1 }
-func (s *fakeSlice) Stands() (rack, block string)     { return "", "" }
+func (s *fakeSlice) Location() (rack, block string)   { return "", "" }
 func (s *fakeSlice) Usable() bool                     { return true }
 func (s *fakeSlice) Class() *market.Class             { return s.floor.Class() }
 func (s *fakeSlice) At() int                          { return s.floor.At() }
@@ -96,7 +96,7 @@ func alone(gaps ...protocol.Gap) (x *fake, pl *Planner, j *Job, s *Slice) {
 	pl.Place(s, floor.Place(&x.floor, &protocol.Slice{ID: "s", Capacity: trp.Vector{1 << 30}, Speed: 1000}))
 	pl.InvalidateSlice(s)
 	pl.InvalidateJob(j)
-	pl.LineUp()
+	pl.UpdateLine()
 	return x, pl, j, s
 }
 
@@ -131,7 +131,7 @@ func TestWhatTheLastJobLeavesIsWithdrawn(t *testing.T) {
 	pl.Plan(now, nil)
 	x.sent, x.gone = nil, true
 	pl.InvalidateJob(j)
-	pl.LineUp()
+	pl.UpdateLine()
 	pl.Plan(now, nil)
 	if _, ok := j.Placement(); ok || len(x.sent) != 1 || x.sent[0].Kind != protocol.Unreserve || x.sent[0].Body.(*protocol.Booking).Reservation.ID != 7 {
 		t.Fatalf("it is placed: %v, and %+v was sent", ok, x.sent)
@@ -154,7 +154,7 @@ func TestWhatTheLastJobLeavesIsWithdrawn(t *testing.T) {
 	}
 	x.gone = false
 	pl.InvalidateJob(j)
-	pl.LineUp()
+	pl.UpdateLine()
 	pl.Plan(later, nil)
 	if p, ok := j.Placement(); !ok || p.Start != later.Add(time.Hour) {
 		t.Errorf("who comes next is placed at %+v (%v)", p, ok)
@@ -171,7 +171,7 @@ func TestWhatWasKeptForTheLastJobIsFree(t *testing.T) {
 	}
 	x.gone = true
 	pl.InvalidateJob(j)
-	pl.LineUp()
+	pl.UpdateLine()
 	pl.Lapse(now.Add(2 * time.Second))
 	pl.Plan(now.Add(2*time.Second), nil)
 	if left := s.Taken([]protocol.Gap{gap}); len(left) != 1 || left[0] != gap {
@@ -261,10 +261,10 @@ func TestNobodyIsPlacedAnewInDoubt(t *testing.T) {
 		x.doubted = c.doubted
 		j.place = Placement{Slices: []*Slice{s}, Start: later, End: later.Add(atomizer.RigidLength(x.spec, 1000))}
 		if c.held {
-			j.was = 1
+			j.rankBefore = 1
 		}
 		pl.fits = []bool{c.fits}
-		if got := pl.stands(now, j); got != c.stands {
+		if got := pl.stillAvailable(now, j); got != c.stands {
 			t.Errorf("%+v: its place stands: %v", c, got)
 		}
 	}

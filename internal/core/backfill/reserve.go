@@ -50,7 +50,7 @@ func (pl *Planner) dropPending(p *pending) {
 func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out) quantity.Instant {
 	if h.job.Waits(now) != market.Eligible { // one before it took what its queue may hold
 		for _, s := range h.place.Slices {
-			s.kept = slices.DeleteFunc(s.kept, func(g protocol.Gap) bool { return g.Start == h.place.Start })
+			s.placed = slices.DeleteFunc(s.placed, func(g protocol.Gap) bool { return g.Start == h.place.Start })
 			pl.sale.Reopen(s)
 		}
 		h.job.rank = 0
@@ -68,7 +68,7 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: h.place.smallest().Class().Capacity, Speed: h.place.Speed, Start: h.place.Start, End: h.place.End})
 	if r.Why != atomizer.Interested { // place and piece are not of one mind: what is asked for is never empty
 		h.job.CountRefusal(r, now)
-		h.job.refusedAt, h.job.lookedAt = now, 0
+		h.job.refusedAt, h.job.searchedIn = now, 0
 		pl.replan = true
 		return now.Add(pl.cfg.Retry)
 	}
@@ -79,7 +79,7 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 			held = r.ID
 		}
 	}
-	pl.settle(h)
+	pl.charge(h)
 	pl.sale.Start(now, h.job, h.place.Slices, market.Piece{Piece: p, Start: now, End: h.place.End, Speed: h.place.Speed}, held, out)
 	return quantity.Never
 }
@@ -183,7 +183,7 @@ func (s *Slice) Taken(gaps []protocol.Gap) []protocol.Gap {
 	for _, p := range s.pending {
 		gaps = timeline.Carve(gaps, p.start, p.end, protocol.ForRigid)
 	}
-	for _, g := range s.kept {
+	for _, g := range s.placed {
 		gaps = timeline.Carve(gaps, g.Start, g.End, protocol.ForRigid)
 	}
 	return gaps

@@ -21,17 +21,17 @@ func Spread(on []*Slice) bool {
 // spreads says whether a job may lie on several nodes.
 func (j *Job) spreads() bool { return j.Spec().Topology > job.SameNode && j.width() > 1 }
 
-// standing is what stands close together on one level: a rack's name counts within its block.
-type standing struct{ block, rack string }
+// location groups nodes at one level: a rack's name counts within its block.
+type location struct{ block, rack string }
 
 // groups of a level are the nodes that stand together there, in the order of the first of each. What has no name stands alone.
 func (v *survey) groups(level job.Level) (list [][]*node) {
 	if level >= job.SameZone {
 		return [][]*node{v.nodes}
 	}
-	at := map[standing]int{}
+	at := map[location]int{}
 	for _, n := range v.nodes {
-		where := standing{rack: n.rack, block: n.block}
+		where := location{rack: n.rack, block: n.block}
 		named := n.rack != ""
 		if level == job.SameBlock {
 			where.rack, named = "", n.block != ""
@@ -48,10 +48,10 @@ func (v *survey) groups(level job.Level) (list [][]*node) {
 	return list
 }
 
-// stand notes where the nodes stand, as their slices say.
-func (v *survey) stand() {
+// locateNodes reads the nodes' racks and blocks from their slices.
+func (v *survey) locateNodes() {
 	for _, n := range v.nodes {
-		n.rack, n.block = n.slices[0].Stands()
+		n.rack, n.block = n.slices[0].Location()
 	}
 }
 
@@ -74,7 +74,7 @@ func (pl *Planner) apart(now quantity.Instant, j *Job, free func(*Slice) []proto
 	if !j.spreads() {
 		return best, false
 	}
-	pl.stand()
+	pl.locateNodes()
 	for level := job.SameRack; !found && level <= min(j.Spec().Topology, job.SameZone); level++ {
 		for _, group := range pl.groups(level) {
 			pl.rooms = pl.rooms[:0]
@@ -85,7 +85,7 @@ func (pl *Planner) apart(now quantity.Instant, j *Job, free func(*Slice) []proto
 					}
 				}
 			}
-			best, found = pl.better(now, j, best, found)
+			best, found = pl.improveInRooms(now, j, best, found)
 		}
 		best.Level = level
 	}
@@ -141,7 +141,7 @@ func (pl *Planner) Within(level job.Level) (list [][]*Slice) {
 		return pl.Nodes()
 	}
 	pl.sortNodes()
-	pl.stand()
+	pl.locateNodes()
 	for _, group := range pl.groups(level) {
 		var all []*Slice
 		for _, n := range group {

@@ -104,7 +104,7 @@ func TestAGangIsPlacedAsCloseAsItCanBe(t *testing.T) {
 			if len(p.slices) > 10 {
 				return
 			}
-			p.pl.look(p.now)
+			p.pl.resurvey(p.now)
 			j := p.job()
 			j.Demand.(*parkJob).spec.Slices = 2 + p.draw(3)
 			j.Demand.(*parkJob).spec.Topology = job.Level(p.draw(4))

@@ -16,83 +16,82 @@ import (
 	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// survey is what is known of the slices' time from plan to plan, so that a place is looked for only where time has become
-// another. It rests on this: as long as nothing changes on a node, the places there only get worse while time goes by. So a
-// place that still stands is beaten by none that it was not beaten by before, but for those on altered nodes.
+// survey caches each slice's free time between planning passes, so that a pass searches for placements only on nodes that changed.
+// Sound because on a node where nothing changed placements only get worse as time goes by: one that is still available can be beaten
+// only by one on a dirty node.
 type survey struct {
-	// nodes by id. strange: they are to be listed anew. joined: slices have come since the last plan.
-	nodes           []*node
-	strange, joined bool
-	openings        openings
-	// plain: the openings are not looked at, but all nodes are. It is for tests.
-	plain bool
-	// shifted are the slices that may have changed since the last plan, altered the nodes that have, places taken or given
-	// back by the reserved jobs before in this plan included.
-	shifted, altered bitset.Set
-	// nth counts the plans.
-	nth uint64
-	// The rest is room for what is looked at.
-	fits  []bool
-	rooms []room
-	// spareRooms and spareGaps too.
+	// nodes by id. nodesStale: the list must be rebuilt. slicesJoined: slices were added since the last pass.
+	nodes                    []*node
+	nodesStale, slicesJoined bool
+	openings                 openings
+	// exhaustive searches every node instead of the index of openings. For tests.
+	exhaustive bool
+	// dirtySlices may have changed since the last pass, dirtyNodes did. Invariant: a slice outside dirtySlices has the gaps of the last
+	// pass. Within a pass a node is dirty too once a job ahead in line has taken or given back a placement there.
+	dirtySlices, dirtyNodes bitset.Set
+	// generation counts the passes. A job that was searched for in an older one than the last has no usable result.
+	generation uint64
+	// Scratch buffers, reused to keep a pass free of allocation. Meaningless between calls.
+	fits       []bool
+	rooms      []room
 	spareRooms [][]protocol.Gap
 	spareGaps  []protocol.Gap
 	starts     []quantity.Instant
 	speeds     []int64
 }
 
-// node is one machine: its place among the nodes, and its slices from the smallest on.
+// node is one machine: its index among the nodes, and its slices, smallest first.
 type node struct {
 	at     int
 	slices []*Slice
 	// rack and block that it stands in.
 	rack, block string
-	// listed are its openings of every kind, as they were entered; unlisted: some of its time may have become another since.
-	listed   [][]opening
-	unlisted dirty.Mark
+	// openings by kind, as they are indexed; openingsStale: its free time may have changed since.
+	openings      [][]opening
+	openingsStale dirty.Mark
 }
 
-// replanGain is how much earlier a reserved job must be able to end before its place is moved.
+// replanGain is how much earlier a reserved job must be able to end before its placement is moved.
 const replanGain = time.Second
 
-// look finds the nodes on which time has become another since the last plan.
-func (pl *Planner) look(now quantity.Instant) {
-	pl.altered.Clear()
-	pl.nth++
-	if pl.strange {
+// resurvey begins a pass: it finds the nodes whose free time has changed since the last one.
+func (pl *Planner) resurvey(now quantity.Instant) {
+	pl.dirtyNodes.Clear()
+	pl.generation++
+	if pl.nodesStale {
 		pl.sortNodes()
 		for i := range pl.slices {
-			pl.shifted.Put(i)
+			pl.dirtySlices.Put(i)
 		}
 	}
-	if pl.strange || pl.joined {
-		pl.strange, pl.joined = false, false
-		pl.nth++ // no plan is the one before
+	if pl.nodesStale || pl.slicesJoined {
+		pl.nodesStale, pl.slicesJoined = false, false
+		pl.generation++ // nobody's result of the last pass can be used
 	}
-	for i := pl.shifted.Next(0); i >= 0; i = pl.shifted.Next(i + 1) {
-		pl.shifted.Drop(i)
+	for i := pl.dirtySlices.Next(0); i >= 0; i = pl.dirtySlices.Next(i + 1) {
+		pl.dirtySlices.Drop(i)
 		s := pl.slices[i]
 		fresh := s.Free(now, pl.spareGaps)
-		if s.Class() != s.surveyedClass || !sameTime(now, s.surveyed, fresh) {
-			pl.altered.Put(s.node.at)
-			pl.openings.changed(s.node)
+		if s.Class() != s.surveyedClass || !sameGapsFrom(now, s.surveyed, fresh) {
+			pl.dirtyNodes.Put(s.node.at)
+			pl.openings.invalidate(s.node)
 		}
 		s.surveyed, s.surveyedClass, pl.spareGaps = fresh, s.Class(), s.surveyed
 	}
-	pl.openings.keepUp()
+	pl.openings.refreshOverflow()
 }
 
-// sameTime says whether two lists of gaps, the first of an earlier instant, leave the same from now on.
-func sameTime(now quantity.Instant, a, b []protocol.Gap) bool {
+// sameGapsFrom reports whether two lists of gaps, the first of an earlier instant, agree from now on.
+func sameGapsFrom(now quantity.Instant, a, b []protocol.Gap) bool {
 	for len(a) > 0 && a[0].End <= now {
 		a = a[1:]
 	}
 	return slices.EqualFunc(a, b, func(g, h protocol.Gap) bool { return max(now, g.Start) == max(now, h.Start) && g.End == h.End })
 }
 
-// sortNodes lists the slices of every node from the smallest on, the nodes by id.
+// sortNodes rebuilds the list of nodes if it is stale.
 func (pl *Planner) sortNodes() {
-	if !pl.strange {
+	if !pl.nodesStale {
 		return
 	}
 	pl.nodes, pl.openings = pl.nodes[:0], openings{}
@@ -105,7 +104,7 @@ func (pl *Planner) sortNodes() {
 	}
 }
 
-// nodesOf lists the slices of every node in the order given, the nodes by id.
+// nodesOf groups slices by node, in the order given; the nodes are in the order of their ids.
 func nodesOf(list []*Slice) (nodes [][]*Slice) {
 	of := map[job.NodeID][]*Slice{}
 	var ids []job.NodeID
@@ -122,10 +121,10 @@ func nodesOf(list []*Slice) (nodes [][]*Slice) {
 	return nodes
 }
 
-// join enters a new slice at its node, unless all are listed anew anyway.
+// join adds a new slice to its node, unless the list is to be rebuilt anyway.
 func (pl *Planner) join(s *Slice) {
-	pl.joined = true
-	if pl.strange {
+	pl.slicesJoined = true
+	if pl.nodesStale {
 		return
 	}
 	at, known := slices.BinarySearchFunc(pl.nodes, s.Node(), func(n *node, id job.NodeID) int { return cmp.Compare(n.slices[0].Node(), id) })
@@ -142,31 +141,31 @@ func (pl *Planner) join(s *Slice) {
 	}
 }
 
-// alter says that a place was taken or given back.
-func (pl *Planner) alter(p *Placement) {
+// markDirty marks the nodes of a placement that was taken or given back.
+func (pl *Planner) markDirty(p *Placement) {
 	for _, s := range p.Slices {
-		pl.altered.Put(s.node.at)
+		pl.dirtyNodes.Put(s.node.at)
 	}
 }
 
-// find finds a rigid job's place around those of the reserved jobs before it: the one it had, if all of that is still to be had
-// and no other would let the job end clearly earlier, else the earliest. A place given up for one as good could be lost to
-// somebody on the way, and one that follows the clock or a jitter of views would never come to rest. So a reserved job's place on
-// slices in doubt is kept until it is to begin: by then what is known of them is likely to be right again, or it has none there.
-func (pl *Planner) find(now quantity.Instant, j *Job, most int) bool {
+// findPlacement searches for a rigid job's placement around those of the reserved jobs ahead of it. It keeps the one the job has while that
+// is available and no other would let the job end earlier by replanGain: a placement given up for one as good could be lost to somebody
+// on the way, and one that follows the clock or the jitter of views would never settle. For the same reason a placement on
+// slices in doubt is kept until it is to begin: by then the node is likely to have been heard.
+func (pl *Planner) findPlacement(now quantity.Instant, j *Job, most int) bool {
 	p, had := &j.place, len(j.place.Slices) > 0
-	known := j.lookedAt != 0 && j.lookedAt == pl.nth-1 && j.Guest == nil // what a guest wants moves, and so do those before it
-	j.lookedAt = pl.nth
+	known := j.searchedIn != 0 && j.searchedIn == pl.generation-1 && j.Guest == nil // a guest's start moves, and so do those ahead of it
+	j.searchedIn = pl.generation
 	if j.taking() {
 		return true
 	}
 	from := j.from(now)
 	holds := had && j.holds(now) && (p.Start > now || !p.inDoubt(now))
-	if known && (!had || holds) && pl.altered.Next(0) < 0 {
+	if known && (!had || holds) && pl.dirtyNodes.Next(0) < 0 {
 		return had
 	}
 	pl.findFits(now, j)
-	kept := holds && (known && !pl.alters(p) || pl.stands(now, j))
+	kept := holds && (known && !pl.onDirtyNode(p) || pl.stillAvailable(now, j))
 	var best Placement
 	found := false
 	switch {
@@ -175,8 +174,8 @@ func (pl *Planner) find(now quantity.Instant, j *Job, most int) bool {
 	case j.spreads():
 		best, found = pl.closest(now, j)
 	case known && (kept || !had):
-		for n := pl.altered.Next(0); n >= 0; n = pl.altered.Next(n + 1) {
-			best, found = pl.earlier(now, j, pl.nodes[n], best, found)
+		for n := pl.dirtyNodes.Next(0); n >= 0; n = pl.dirtyNodes.Next(n + 1) {
+			best, found = pl.improveOnNode(now, j, pl.nodes[n], best, found)
 		}
 	default:
 		best, found = pl.earliest(now, j)
@@ -192,20 +191,20 @@ func (pl *Planner) find(now quantity.Instant, j *Job, most int) bool {
 	return found
 }
 
-// alters says whether a node of a place is altered.
-func (pl *Planner) alters(p *Placement) bool {
-	return slices.ContainsFunc(p.Slices, func(s *Slice) bool { return pl.altered.Has(s.node.at) })
+// onDirtyNode reports whether a node of a placement is dirty.
+func (pl *Planner) onDirtyNode(p *Placement) bool {
+	return slices.ContainsFunc(p.Slices, func(s *Slice) bool { return pl.dirtyNodes.Has(s.node.at) })
 }
 
-// scan looks for the earliest place on every node.
+// scan searches every node for the earliest placement.
 func (pl *Planner) scan(now quantity.Instant, j *Job) (best Placement, found bool) {
 	for _, n := range pl.nodes {
-		best, found = pl.earlier(now, j, n, best, found)
+		best, found = pl.improveOnNode(now, j, n, best, found)
 	}
 	return best, found
 }
 
-// findFits finds the classes of slices that a job can run on.
+// findFits sets fits: by class of slices, whether the job can run there.
 func (pl *Planner) findFits(now quantity.Instant, j *Job) {
 	v := j.View()
 	pl.fits = pl.fits[:0]
@@ -215,14 +214,14 @@ func (pl *Planner) findFits(now quantity.Instant, j *Job) {
 	}
 }
 
-// stands says whether all of the place that a job had is still to be had. Of a slice in doubt nobody knows: there it stands if it was
-// reserved.
-func (pl *Planner) stands(now quantity.Instant, j *Job) bool {
+// stillAvailable reports whether the placement that a job had is still free. Of a slice in doubt nobody knows: there it counts as free if it
+// was reserved.
+func (pl *Planner) stillAvailable(now quantity.Instant, j *Job) bool {
 	p := &j.place
 	p.Speed = math.MaxInt64
 	for _, s := range p.Slices {
 		r := room{gaps: pl.roomFor(s, 0)}
-		free := r.free(j.since(now), p.End) || j.was > 0 && s.InDoubt(now)
+		free := r.free(j.since(now), p.End) || j.rankBefore > 0 && s.InDoubt(now)
 		if !pl.fits[s.Class().At()] || !free || j.Avoids(s) {
 			return false
 		}
@@ -231,10 +230,10 @@ func (pl *Planner) stands(now quantity.Instant, j *Job) bool {
 	return p.Speed > 0 && endAt(j.Spec(), p.Start, p.Speed) <= p.End
 }
 
-// earlier is the better one of best and of the earliest place on the slices of one node: the one that ends first, at the
-// first instant at which enough slices are free for as long as the job takes on the slowest of them. Without speeds of its
-// own it takes as long everywhere, and the earliest end is the earliest start. On a tie, the smallest slices that hold it.
-func (pl *Planner) earlier(now quantity.Instant, j *Job, n *node, best Placement, found bool) (Placement, bool) {
+// improveOnNode returns the better of best and the earliest placement on one node: the one that ends first, starting when
+// enough slices are free for as long as the job takes on the slowest of them. A job without speeds takes as long everywhere, so its
+// earliest end is its earliest start. Ties go to the smallest slices.
+func (pl *Planner) improveOnNode(now quantity.Instant, j *Job, n *node, best Placement, found bool) (Placement, bool) {
 	if len(n.slices) < j.width() {
 		return best, found
 	}
@@ -244,11 +243,11 @@ func (pl *Planner) earlier(now quantity.Instant, j *Job, n *node, best Placement
 			pl.rooms = append(pl.rooms, room{s, s.Class().SpeedOf(j.Spec()), pl.roomFor(s, i)})
 		}
 	}
-	return pl.better(now, j, best, found)
+	return pl.improveInRooms(now, j, best, found)
 }
 
-// better is the better one of best and of the earliest place in the rooms at hand.
-func (pl *Planner) better(now quantity.Instant, j *Job, best Placement, found bool) (Placement, bool) {
+// improveInRooms returns the better of best and the earliest placement in rooms.
+func (pl *Planner) improveInRooms(now quantity.Instant, j *Job, best Placement, found bool) (Placement, bool) {
 	if len(pl.rooms) < j.width() {
 		return best, found
 	}
@@ -258,37 +257,37 @@ func (pl *Planner) better(now quantity.Instant, j *Job, best Placement, found bo
 	return best, found
 }
 
-// roomFor is the slice's free time for a rigid job: all that is not kept for a reserved job before it, since the places of those
-// behind give way. It is good until the next call with the same i.
+// roomFor returns the slice's free time for a rigid job: all but the placements of reserved jobs ahead of it, since those
+// behind give way. Valid until the next call with the same i.
 func (pl *Planner) roomFor(s *Slice, i int) []protocol.Gap {
-	if len(s.kept) == 0 {
+	if len(s.placed) == 0 {
 		return s.surveyed
 	}
 	for len(pl.spareRooms) <= i {
 		pl.spareRooms = append(pl.spareRooms, nil)
 	}
 	gaps := append(pl.spareRooms[i][:0], s.surveyed...)
-	for _, b := range s.kept {
+	for _, b := range s.placed {
 		gaps = timeline.Carve(gaps, b.Start, b.End, protocol.ForRigid)
 	}
 	pl.spareRooms[i] = gaps
 	return gaps
 }
 
-// Place takes in where the floor has put a slice.
+// Place records where the floor has put a slice.
 func (pl *Planner) Place(s *Slice, placed market.Placed) {
 	switch placed {
 	case market.Joined:
 		pl.slices = slices.Insert(pl.slices, s.At(), s)
 		pl.holding.Insert(s.At())
-		pl.shifted.Insert(s.At())
+		pl.dirtySlices.Insert(s.At())
 		pl.join(s)
 	case market.Sorted:
 		pl.slices = append(pl.slices, s)
 		slices.SortFunc(pl.slices, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
-		pl.strange = true
+		pl.nodesStale = true
 		pl.holding.Clear()
-		pl.shifted.Clear() // the next plan looks at all of them
+		pl.dirtySlices.Clear() // the next plan looks at all of them
 		for _, s := range pl.slices {
 			pl.Seen(s)
 		}
@@ -297,12 +296,12 @@ func (pl *Planner) Place(s *Slice, placed market.Placed) {
 	}
 }
 
-// Moved says that a slice is of another node than before.
-func (pl *Planner) Moved() { pl.strange = true }
+// Moved invalidates the list of nodes: a slice belongs to another one than before.
+func (pl *Planner) Moved() { pl.nodesStale = true }
 
-// Nodes are the slices of every node from the smallest on, the nodes by id. They are only read, and good until the next Place.
+// Nodes returns the slices of each node, smallest first, in the order of the nodes' ids. Read only; valid until the next Place.
 func (pl *Planner) Nodes() (list [][]*Slice) {
-	if pl.strange {
+	if pl.nodesStale {
 		return nodesOf(pl.slices)
 	}
 	for _, n := range pl.nodes {
@@ -311,7 +310,7 @@ func (pl *Planner) Nodes() (list [][]*Slice) {
 	return list
 }
 
-// Search looks for a job's placement on some nodes, given when each slice is free. It changes nothing that is decided.
+// Search finds a job's earliest placement on some nodes, given when each slice is free. It decides nothing.
 func (pl *Planner) Search(now quantity.Instant, j *Job, nodes [][]*Slice, free func(*Slice) []protocol.Gap) (best Placement, found bool) {
 	pl.findFits(now, j)
 	for _, node := range nodes {
@@ -321,7 +320,7 @@ func (pl *Planner) Search(now quantity.Instant, j *Job, nodes [][]*Slice, free f
 				pl.rooms = append(pl.rooms, room{s, s.Class().SpeedOf(j.Spec()), free(s)})
 			}
 		}
-		best, found = pl.better(now, j, best, found)
+		best, found = pl.improveInRooms(now, j, best, found)
 	}
 	if !found {
 		pl.sortNodes()

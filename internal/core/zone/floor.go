@@ -124,7 +124,7 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.lapse(now, out)
 	z.turnSlices(now)
 	z.expireGuests(now)
-	z.planner.LineUp()
+	z.planner.UpdateLine()
 	z.keepCaps(now)
 	wake := min(z.planner.Plan(now, out), z.trade(now, out))
 	if z.search != nil {

@@ -139,7 +139,7 @@ func (z *Zone) lend(now quantity.Instant, from protocol.Address, name job.ID, ep
 	}
 	z.guests.ends.Set(&g.slot, g, now.Add(loan.Stands))
 	if anew {
-		g.rigid.LookAnew()
+		g.rigid.InvalidatePlacement()
 		z.planner.InvalidateJob(&g.rigid)
 	}
 }

@@ -47,8 +47,8 @@ func (s *slice) Class() *market.Class { return s.floor.Class() }
 // At is its place among the slices.
 func (s *slice) At() int { return s.floor.At() }
 
-// Stands is where its node says that it stands.
-func (s *slice) Stands() (rack, block string) { return s.view.Slice.Rack, s.view.Slice.Block }
+// Location is where its node says that it stands.
+func (s *slice) Location() (rack, block string) { return s.view.Slice.Rack, s.view.Slice.Block }
 
 // Version is that of the node's view.
 func (s *slice) Version() uint64 { return s.view.Version }

@@ -47,7 +47,7 @@ func (z *watcher) Closed(j *home.Job) {
 func (z *watcher) Reopened(j *home.Job) {
 	e := entryOf(j)
 	e.keepRigid(j.Spec)
-	e.rigid.LookAnew()
+	e.rigid.InvalidatePlacement()
 	e.floor.Forgive()
 	z.floor.DropRecall(&e.floor)
 }
@@ -72,7 +72,7 @@ func (z *watcher) Touched(j *home.Job) {
 	}
 }
 
-func (z *watcher) Moved(j *home.Job) { entryOf(j).rigid.LookAnew() }
+func (z *watcher) Moved(j *home.Job) { entryOf(j).rigid.InvalidatePlacement() }
 
 func (z *watcher) QueuesChanged() { z.planner.Invalidate() }
 
