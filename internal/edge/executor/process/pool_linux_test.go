@@ -223,3 +223,45 @@ func TestASupervisorIsKilledAtAnyMoment(t *testing.T) {
 		}
 	})
 }
+
+// TestASupervisorDiesBeforeItNotesTheGroup: what hides from a look at environments is found by the group all the same, whose name
+// needs no note.
+func TestASupervisorDiesBeforeItNotesTheGroup(t *testing.T) {
+	base, _, _ := tree.GroupBase()
+	if base == "" {
+		t.Skip("no control group can be made here")
+	}
+	b := newBench(t, func(o *process.Options) { o.Isolation = &shim.Isolation{Cgroup: base} })
+	pid := filepath.Join(b.o.DataDir, "pid")
+	m := nth(1, "sh", "-c", "env -i setsid sh -c 'echo $$ >"+pid+"; exec sleep 1000' & sleep 1000")
+	b.do(m)
+	b.next(protocol.Started)
+	var hidden tree.Process
+	b.await("the hidden process", func() bool {
+		var n int
+		data, _ := os.ReadFile(pid)
+		_, _ = fmt.Sscan(string(data), &n)
+		p, ok := tree.Look(n)
+		hidden = p
+		return n > 0 && ok
+	})
+	dir := b.at(m.Token)
+	note, err := dir.ReadNote()
+	if err != nil || note.Cgroup == "" {
+		t.Fatalf("note %+v, error %v; want one with a group", note, err)
+	}
+	lines, err := os.ReadFile(dir.Note())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(lines), "\n")
+	if err := os.WriteFile(dir.Note(), []byte(first+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, note.PID)
+	b.exited(job.Lost)
+	if hidden.Alive() {
+		t.Errorf("process %d lives", hidden.PID)
+		_ = hidden.Signal(syscall.SIGKILL)
+	}
+}
