@@ -40,7 +40,9 @@ func (z *Zone) outgrown(j *home.Job) string {
 		return fmt.Sprintf("it outgrew every slice: %s; no slice safely runs a useful piece from %s %d on, the largest has %d MiB", killed(j), j.Spec.UnitName(), free.From, most>>20)
 	}
 	where := "the largest slice has"
-	if n := j.Width(); n > 1 {
+	if n := j.Width(); z.borrowsSlices(j.Spec) {
+		where = "no zone has a slice with more than"
+	} else if n > 1 {
 		where = fmt.Sprintf("no %v has %d slices with more than", j.Spec.Topology, n)
 	}
 	return fmt.Sprintf("it outgrew every slice: %s; it needs about %d MiB, %s %d MiB", killed(j), least>>20, where, most>>20)
@@ -136,8 +138,11 @@ func (z *Zone) tooSlow(j *home.Job) string {
 	return ""
 }
 
+// borrowsSlices says whether a job may run on slices of other zones, where there are any.
+func (z *Zone) borrowsSlices(spec *job.Spec) bool { return spans(spec) && z.elsewhere() > 0 }
+
 // largest is the memory of the largest slice that a job can run on; of the smallest of them, where it needs several as close
-// together as it says.
+// together as it says. How many slices of a class other zones have is not known here: a gang that may borrow of them is judged by one.
 func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 	if spec.Slices <= 1 {
 		most = z.elsewhere()
@@ -147,6 +152,9 @@ func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 			}
 		}
 		return most
+	}
+	if z.borrowsSlices(spec) {
+		most = z.elsewhere()
 	}
 	for _, node := range z.planner.Within(spec.Topology) {
 		left := spec.Slices

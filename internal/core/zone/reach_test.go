@@ -103,3 +103,38 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 		}
 	}
 }
+
+// TestAGangOverZonesOutgrowsTheSlicesOfAllZones: what its own zone has too small slices for, others may lend it, and it ends where nobody
+// could.
+func TestAGangOverZonesOutgrowsTheSlicesOfAllZones(t *testing.T) {
+	const gib = quantity.Amount(1) << 30
+	spec := &job.Spec{
+		Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 2, Topology: job.SameCluster, MaxFailures: 3, Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{10 * gib}}},
+	}
+	for _, here := range [][]quantity.Amount{{12, 12}, {12}, nil} {
+		cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{12 * gib, 20 * gib}}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}, {ID: "y", Nodes: []job.NodeID{"m"}}}}.Checked()
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := New(Config{ID: "z", Policy: fifo.Policy{}, Search: cfg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range here {
+			view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: n * gib}}, Node: "n", Usable: true, Version: 1}
+			z.offered(1, &protocol.Message{Kind: protocol.Offer, From: protocol.Address{Role: protocol.Node, ID: "n"}}, view)
+		}
+		for _, c := range []struct {
+			scale int64
+			why   string
+		}{
+			{1000, ""}, {1150, ""}, {1500, ""}, {1990, ""},
+			{2100, "it outgrew every slice: after memory; it needs about 21504 MiB, no zone has a slice with more than 20480 MiB"},
+		} {
+			j := z.home.Outsider(&protocol.Record{Spec: spec, Learned: protocol.Learned{MemoryScale: c.scale}})
+			if why := (*fleet)(z).Beyond(j); why != c.why {
+				t.Errorf("slices of %v GiB here, scale %d: %q, want %q", here, c.scale, why, c.why)
+			}
+		}
+	}
+}
