@@ -34,6 +34,7 @@ func host(t *rapid.T) *Snapshot {
 			Value: uint16(rapid.IntRange(0, 2).Draw(t, "value")), State: State(rapid.IntRange(0, 5).Draw(t, "state")),
 			Resident: quantity.Amount(rapid.SampledFrom([]int{0, 1, 700, 3000, 20000}).Draw(t, "resident MiB")) << 20,
 			Growth:   quantity.Amount(rapid.SampledFrom([]int{0, 0, -5, 40, 2000}).Draw(t, "its growth MiB/s")) << 20,
+			Planned:  quantity.Amount(rapid.SampledFrom([]int{0, 1, 800, 3000, 10000}).Draw(t, "planned MiB")) << 20,
 			Entries:  uint8(rapid.IntRange(0, 3).Draw(t, "entries")), Bound: rapid.IntRange(0, 5).Draw(t, "bound") == 0, Yields: rapid.Bool().Draw(t, "yields"),
 		}
 		switch k.State {
@@ -54,17 +55,23 @@ func host(t *rapid.T) *Snapshot {
 }
 
 func config(t *rapid.T) Config {
-	return Config{Order: Order(rapid.IntRange(0, 1).Draw(t, "order")), MostTasks: rapid.SampledFrom([]int{1, 3, 64}).Draw(t, "most"), MostBytes: rapid.SampledFrom([]int64{20, 500}).Draw(t, "most bytes")}.WithDefaults()
+	return Config{Order: Order(rapid.IntRange(0, 1).Draw(t, "order")), Outgrown: Outgrown(rapid.IntRange(0, 1).Draw(t, "outgrown")), MostTasks: rapid.SampledFrom([]int{1, 3, 64}).Draw(t, "most"), MostBytes: rapid.SampledFrom([]int64{20, 500}).Draw(t, "most bytes")}.WithDefaults()
 }
 
 // below is the order of survival, field by field: which of two tasks is hit first.
-func below(o Order, x, y *Task) bool {
+func below(c *Config, x, y *Task) bool {
 	band := func(n int64) int { return bits.Len64(uint64(n)) }
 	first, second := cmp.Compare(x.Priority, y.Priority), cmp.Compare(x.Class, y.Class)
-	if o == ClassFirst {
+	if c.Order == ClassFirst {
 		first, second = second, first
 	}
-	return cmp.Or(first, second, cmp.Compare(x.Value, y.Value),
+	kept := func(t *Task) int {
+		if c.Outgrown == OutgrownFirst && t.Planned > 0 && 8*(t.Resident+t.Parked) > 9*t.Planned {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(kept(x), kept(y)), first, second, cmp.Compare(x.Value, y.Value),
 		cmp.Compare(band(1+int64(t0.Sub(x.Start)/time.Second)), band(1+int64(t0.Sub(y.Start)/time.Second))),
 		-cmp.Compare(band(1+int64((x.Resident+x.Parked)>>20)), band(1+int64((y.Resident+y.Parked)>>20))),
 		x.Token.Compare(y.Token)) < 0
@@ -72,10 +79,10 @@ func below(o Order, x, y *Task) bool {
 
 func TestTheKeyIsTheOrderOfItsFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o, s := Order(rapid.IntRange(0, 1).Draw(t, "order")), host(t)
+		o, s := config(t), host(t)
 		for i := range s.Tasks {
 			for j := range s.Tasks {
-				if got, want := o.Outranks(t0, &s.Tasks[j], &s.Tasks[i]), below(o, &s.Tasks[i], &s.Tasks[j]); got != want {
+				if got, want := o.Outranks(t0, &s.Tasks[j], &s.Tasks[i]), below(&o, &s.Tasks[i], &s.Tasks[j]); got != want {
 					t.Fatalf("%+v below %+v: %v, want %v", s.Tasks[i], s.Tasks[j], got, want)
 				}
 			}
@@ -90,7 +97,7 @@ func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
 		order = append(order, i)
 	}
 	slices.SortFunc(order, func(i, j int) int {
-		if below(c.Order, &s.Tasks[i], &s.Tasks[j]) {
+		if below(c, &s.Tasks[i], &s.Tasks[j]) {
 			return -1
 		}
 		return 1
@@ -219,10 +226,10 @@ func TestEveryDecisionHolds(t *testing.T) {
 					gives = k.Resident
 				}
 				survives := k.State == Running || k.State == Resuming || x.Cause == Brink && k.State != Reclaiming
-				if (x.Cause == Deficit || x.Cause == Brink) && survives && gives >= s.Capacity/1000 && below(c.Order, k, &s.Tasks[j]) {
+				if (x.Cause == Deficit || x.Cause == Brink) && survives && gives >= s.Capacity/1000 && below(&c, k, &s.Tasks[j]) {
 					t.Fatalf("%+v survives, and %+v above it doesn't: %v", k, s.Tasks[j], &d)
 				}
-				if x.Step == Resume && k.State == Suspended && below(c.Order, &s.Tasks[j], k) {
+				if x.Step == Resume && k.State == Suspended && below(&c, &s.Tasks[j], k) {
 					t.Fatalf("%+v goes on, and %+v above it doesn't: %v", s.Tasks[j], k, &d)
 				}
 			}
@@ -315,7 +322,7 @@ func TestConfig(t *testing.T) {
 	}
 	for what, c := range map[string]Config{
 		"the lines": {Calm: 950}, "Brink is": {Brink: 3 * time.Second}, "Yield is": {Yield: time.Minute}, "CoolDown": {CoolDown: -1}, "Stall": {Stall: 2000},
-		"MostTasks": {MostTasks: MaxTasks + 1}, "MostBytes": {MostBytes: 1001}, "Least": {Least: -1}, "no order 2": {Order: 2},
+		"MostTasks": {MostTasks: MaxTasks + 1}, "MostBytes": {MostBytes: 1001}, "Least": {Least: -1}, "no order 2": {Order: 2}, "no way 2": {Outgrown: 2},
 	} {
 		if err := c.WithDefaults().Validate(); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

@@ -20,6 +20,16 @@ const (
 	PriorityFirst
 )
 
+// Outgrown is what it counts in the survival key that a task has more memory than was planned for it.
+type Outgrown uint8
+
+const (
+	// OutgrownFirst: who has outgrown its plan is hit before all that keep to theirs, so that nobody pays with its own work for what another was never given.
+	OutgrownFirst Outgrown = iota
+	// OutgrownAlike: it does not count.
+	OutgrownAlike
+)
+
 // Config is where the lines are. Zero values take the default named with them. Shares are of the host's memory, in parts per thousand.
 type Config struct {
 	// Severe is the line from which on memory is made free, Calm the one below which what was suspended goes on, Emergency the one from which on
@@ -39,8 +49,9 @@ type Config struct {
 	MostTasks int
 	MostBytes int64
 	// Least is the relief, a share, below which a task is passed over. Default 1.
-	Least int64
-	Order Order
+	Least    int64
+	Order    Order
+	Outgrown Outgrown
 }
 
 // WithDefaults fills what was left out.
@@ -88,6 +99,7 @@ func (c Config) Validate() error {
 	problem(c.MostBytes < 0 || c.MostBytes > 1000, "airlock: MostBytes is %d; it must be within 1 and 1000", c.MostBytes)
 	problem(c.Least < 0 || c.Least > 1000, "airlock: Least is %d; it must be within 1 and 1000", c.Least)
 	problem(c.Order > PriorityFirst, "airlock: there is no order %d", c.Order)
+	problem(c.Outgrown > OutgrownAlike, "airlock: there is no way %d with what has outgrown its plan", c.Outgrown)
 	if len(problems) == 0 {
 		return nil
 	}

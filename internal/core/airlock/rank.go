@@ -13,7 +13,7 @@ func (a *Airlock) rank(now quantity.Instant, s *Snapshot, highest bool, counts f
 	a.heap, a.highest = a.heap[:0], highest
 	for i := range s.Tasks {
 		if t := &s.Tasks[i]; counts(t) {
-			a.heap = append(a.heap, ranked{a.cfg.Order.key(now, t) ^ flip, int32(i)})
+			a.heap = append(a.heap, ranked{a.cfg.key(now, t) ^ flip, int32(i)})
 		}
 	}
 	for i := len(a.heap)/2 - 1; i >= 0; i-- {
@@ -59,7 +59,7 @@ func (a *Airlock) pop(s *Snapshot) (int, bool) {
 }
 
 // Outranks says whether one task ranks above another: it is hit later.
-func (o Order) Outranks(now quantity.Instant, t, other *Task) bool {
-	x, y := o.key(now, t), o.key(now, other)
+func (c *Config) Outranks(now quantity.Instant, t, other *Task) bool {
+	x, y := c.key(now, t), c.key(now, other)
 	return x > y || x == y && t.Token.Compare(other.Token) > 0
 }

@@ -44,6 +44,8 @@ type Task struct {
 	Since, Resumed quantity.Instant
 	// Resident is what it has in memory, Parked what of it lies outside until it goes on, Growth what it takes more in a second.
 	Resident, Parked, Growth quantity.Amount
+	// Planned is its probable peak, 0: not known.
+	Planned quantity.Amount
 
 	Priority int32
 	Value    uint16
@@ -65,19 +67,28 @@ type Snapshot struct {
 	Tasks []Task
 }
 
+// outgrown: it has more than what was planned for it, and an eighth.
+func (t *Task) outgrown() bool {
+	return t.Planned > 0 && t.Resident+t.Parked > t.Planned+t.Planned/8
+}
+
 // key of a task in the order of survival: the lowest is hit first (SYSTEMS 3.3). Those that are alike are told apart by their tokens.
 //
-// Its fields are priority, class, value band, floor(log2(1 + seconds since its start)), and 255 less the footprint band: the first two in either order.
-func (o Order) key(now quantity.Instant, t *Task) uint64 {
+// Its fields are whether it has kept to what was planned for it, where that counts, priority, class, value band, floor(log2(1 + seconds since its start)), and
+// 63 less the footprint band: the second and third in either order.
+func (c *Config) key(now quantity.Instant, t *Task) uint64 {
 	priority, class := uint64(uint32(t.Priority)^1<<31), uint64(t.Class)
 	head := priority<<2 | class
-	if o == ClassFirst {
+	if c.Order == ClassFirst {
 		head = class<<32 | priority
+	}
+	if c.Outgrown == OutgrownFirst && !t.outgrown() {
+		head |= 1 << 34
 	}
 	elapsed := uint64(0)
 	if t.Start != 0 && t.Start < now {
 		elapsed = log2(1 + uint64(now-t.Start)/1e9)
 	}
 	footprint := log2(1 + uint64(max(0, t.Resident+t.Parked))>>20)
-	return head<<30 | uint64(t.Value)<<14 | elapsed<<8 | (255 - footprint)
+	return head<<28 | uint64(t.Value)<<12 | elapsed<<6 | (63 - footprint)
 }

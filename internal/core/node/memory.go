@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // The node's side of Airlock: its executor says what the host's memory is like, core/airlock decides, and the leases take their turns. All of it is
@@ -23,9 +24,15 @@ type memory struct {
 	strain *protocol.Strain
 	tasks  []airlock.Task
 	leases []*lease
-	// short: nothing is granted and nothing begins. share that is used, in parts per thousand.
+	// short: nothing is granted and nothing begins. share that is used, in parts per thousand. Both hold until the word that they follow from is old.
 	short bool
 	share uint16
+	old   quantity.Instant // 0: there is no word
+	// left is the largest probable peak of those that had to leave since there was no room, 0: none had to. While they would not all find room again, one
+	// on each idle slice, full says whether there is none for the next: nothing is granted, and what is sold begins. Without that they come back as soon as
+	// it is calm, and have to leave again.
+	left quantity.Amount
+	full bool
 	// words explain the last decision that did anything, for people.
 	words string
 	// due is when an entry is to be looked at, whether or not the executor says anything until then; 0: none stands.
@@ -37,8 +44,8 @@ type stand struct {
 	// since is when its entry began, resumed when its last one ended by going on; 0: none.
 	since, resumed quantity.Instant
 	times          uint8
-	// reclaimed: it is ended at once.
-	reclaimed bool
+	// asked to yield for want of memory; reclaimed: it is ended at once.
+	asked, reclaimed bool
 }
 
 // press takes in what the host's memory is like, and does what is to be done.
@@ -49,19 +56,89 @@ func (n *Node) press(now quantity.Instant, s *protocol.Strain, out *protocol.Out
 	n.memory.strain = s
 	snapshot := n.table()
 	d := n.memory.lock.Decide(now, &snapshot)
-	n.memory.share = uint16(min(d.Share, 1000))
+	n.memory.share, n.memory.old = uint16(min(d.Share, 1000)), now.Add(n.memory.lock.Config().Timer)
 	// Until it is calm and nothing stands still: what was suspended comes before what is new.
 	if short := d.Level >= airlock.Severe || n.memory.short && (d.Level != airlock.Calm || d.ParkedTasks > 0); short != n.memory.short {
 		n.memory.short, n.memory.words = short, d.String()
-		for _, s := range n.slices {
-			n.show(s)
-		}
+		n.showMemory()
 	}
 	n.carryOut(now, d, out)
 }
 
+// showMemory has every slice offered anew: whether there is memory has changed.
+func (n *Node) showMemory() {
+	for _, s := range n.slices {
+		n.show(s)
+	}
+}
+
+// forgetMemory ends what follows from a word that is old: nobody speaks of pressure any more, and a node that is told nothing would else sell nothing for
+// good. An entry that stands still keeps its own timer.
+func (n *Node) forgetMemory(now quantity.Instant) {
+	m := &n.memory
+	if m.old == 0 || now < m.old {
+		return
+	}
+	if m.short || m.full {
+		n.showMemory()
+	}
+	m.old, m.short, m.full, m.left, m.share = 0, false, false, 0, 0
+}
+
+// fill says whether there is room for one more of those that had to leave, and forgets that they had to once there is for all that could come.
+func (n *Node) fill(now quantity.Instant) {
+	m := &n.memory
+	if m.left == 0 {
+		return
+	}
+	used, coming, ours, idle := m.strain.Used, quantity.Amount(0), false, quantity.Amount(len(n.slices))
+	for _, l := range n.byToken() {
+		if l.ended() || l.start > now {
+			continue
+		}
+		ours, idle = true, idle-1-quantity.Amount(len(l.also))
+		if l.phase <= leaseRunning {
+			coming += max(0, l.demand[trp.Memory]-n.resident(l.token))
+		}
+	}
+	for _, g := range n.grants {
+		if g.start <= now {
+			coming, idle = coming+m.left, idle-1-quantity.Amount(len(g.also))
+		}
+	}
+	line := quantity.Amount(quantity.MulDiv(int64(m.strain.Capacity), m.lock.Config().Severe, 1000))
+	full := ours && used+coming+m.left > line
+	if !ours || used+coming+m.left*max(1, idle) <= line {
+		m.left = 0
+	}
+	if full != m.full {
+		m.full = full
+		n.showMemory()
+	}
+}
+
+// resident is what a lease has of the memory by the last word.
+func (n *Node) resident(t job.Token) quantity.Amount {
+	for i := range n.memory.strain.Uses {
+		if u := &n.memory.strain.Uses[i]; u.Token == t {
+			return u.Resident
+		}
+	}
+	return 0
+}
+
+// leaves notes that a lease has to leave.
+func (n *Node) leaves(l *lease, has quantity.Amount) {
+	peak := l.demand[trp.Memory]
+	if peak == 0 {
+		peak = has
+	}
+	n.memory.left = max(n.memory.left, peak)
+}
+
 // overdue ends entries whose time is over, also where the executor is silent.
 func (n *Node) overdue(now quantity.Instant, out *protocol.Out) {
+	n.forgetMemory(now)
 	if n.memory.due == 0 || now < n.memory.due {
 		return
 	}
@@ -102,7 +179,7 @@ func (n *Node) list(l *lease, u *protocol.Use) {
 		i = len(m.leases)
 		m.leases = append(m.leases, l)
 		m.tasks = append(m.tasks, airlock.Task{
-			Token: l.token, Start: l.at, Since: l.stand.since, Resumed: l.stand.resumed, Priority: l.rank.Priority, Value: l.rank.Value, Class: classes[l.rank.Class],
+			Token: l.token, Start: l.at, Planned: l.demand[trp.Memory], Since: l.stand.since, Resumed: l.stand.resumed, Priority: l.rank.Priority, Value: l.rank.Value, Class: classes[l.rank.Class],
 			State: l.suspension(), Entries: l.stand.times, Bound: l.plan.Members > 0, Yields: l.rank.Yields,
 		})
 	}
@@ -153,10 +230,13 @@ func (n *Node) carryOut(now quantity.Instant, d *airlock.Decision, out *protocol
 			if l.stand.since == 0 {
 				l.stand.since = now
 			}
+			l.stand.asked = true
+			n.leaves(l, n.memory.tasks[a.Task].Resident)
 			n.turn(l, halted)
 			l.why = giveWay(a, d)
 		case airlock.Reclaim:
 			l.stand.reclaimed = true
+			n.leaves(l, n.memory.tasks[a.Task].Resident)
 			n.turn(l, halted)
 			l.why = giveWay(a, d)
 		}

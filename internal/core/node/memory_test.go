@@ -166,6 +166,7 @@ func TestWhoIsCancelledWhileItStandsStillIsStopped(t *testing.T) {
 	m := w.must(protocol.Stop)
 	same(t, "stopped", m.Token, low)
 	same(t, "why", m.Body.(*protocol.Halt).Text, "cancelled")
+	same(t, "for want of memory", m.Body.(*protocol.Halt).Short, false)
 	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Stopped}}})
 	same(t, "ended", w.n.lease(low).ended(), true)
 }
@@ -187,4 +188,48 @@ func TestWhoStoodStillIsExcused(t *testing.T) {
 			t.Errorf("%v after it stood still (%v) is %v with %d", c.how, c.stood, r.Outcome, r.Progress)
 		}
 	}
+}
+
+// TestAWordOfMemoryGrowsOld: a node whose executor has fallen silent about its memory is short for no longer than an entry may last.
+func TestAWordOfMemoryGrowsOld(t *testing.T) {
+	w := booted(t)
+	high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective, Priority: 1}, 2) // nothing can be done about it
+	w.pressed(93, 60, 0, high, job.Token{})
+	w.step(ask(2, "b", time.Minute, 10*time.Minute))
+	w.must(protocol.Refused)
+	w.pass(29900 * time.Millisecond)
+	w.step(ask(3, "b", time.Minute, 10*time.Minute))
+	w.must(protocol.Refused)
+	w.pass(100 * time.Millisecond)
+	if v := w.must(protocol.Offer).Body.(*protocol.SliceView); !v.Usable {
+		t.Errorf("half a minute after the last word the slices are not usable: %s", v.Why)
+	}
+	w.step(ask(4, "b", time.Minute, 10*time.Minute))
+	w.must(protocol.Granted)
+	w.pressed(93, 60, 0, high, job.Token{})
+	w.step(ask(5, "b", 11*time.Minute, 12*time.Minute))
+	w.must(protocol.Refused)
+}
+
+// TestWhoHadToLeaveComesBackWhenThereIsRoom: calm alone is not enough, where the room that it had is another's still.
+func TestWhoHadToLeaveComesBackWhenThereIsRoom(t *testing.T) {
+	w := booted(t)
+	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1, Yields: true}, 0)
+	press := func(a, b quantity.Amount) { // of a host of 100 bytes; each of the two was to have 10
+		t.Helper()
+		w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{
+			Capacity: 100, Used: a + b, Uses: []protocol.Use{{Token: low, Resident: a}, {Token: high, Resident: b}},
+		}})
+	}
+	press(11, 84)
+	if h := w.must(protocol.Stop); h.Token != high {
+		t.Fatalf("%v is told %+v, and the other has outgrown its plan", h.Token, h.Body)
+	}
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+	press(0, 83) // calm, and 10 more would not be
+	w.step(ask(3, "a", 0, 10*time.Minute))
+	w.must(protocol.Refused)
+	press(0, 82)
+	w.step(ask(4, "a", 0, 10*time.Minute))
+	w.must(protocol.Granted)
 }

@@ -223,7 +223,7 @@ func (n *Node) usable(s *slice) (why string, ok bool) {
 		return "the slice is not in the inventory of this boot", false
 	case s.quarantined:
 		return "quarantined: " + s.quarantine, false
-	case n.memory.short:
+	case n.memory.short || n.memory.full:
 		return shortOfMemory, false
 	case n.ailing != "":
 		return "the node is in trouble: " + n.ailing, false

@@ -105,6 +105,7 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 	}
 	due(n.refresh)
 	due(n.memory.due)
+	due(n.memory.old)
 	if next == quantity.Never || n.wake > now && n.wake <= next {
 		return
 	}

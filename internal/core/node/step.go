@@ -71,6 +71,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 
 // after is the same for every input.
 func (n *Node) after(now quantity.Instant, out *protocol.Out) {
+	n.fill(now)
 	if n.pass != nil {
 		n.pass(now, out)
 		return
@@ -153,7 +154,7 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 	case l.stuck() || !n.confirmed:
 		l.retry = 0
 	case l.phase == leaseStopping:
-		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: l.why, Short: l.stand.since != 0 || l.stand.reclaimed, Now: l.stand.reclaimed}})
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: l.why, Short: l.stand.asked || l.stand.reclaimed, Now: l.stand.reclaimed}})
 	case n.late(now, l) && l.runs():
 		n.send(out, protocol.Message{
 			Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: "it is still there after the end of its lease"},
@@ -194,6 +195,7 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	due(n.renewals.Next())
 	due(n.refresh)
 	due(n.memory.due)
+	due(n.memory.old)
 	if n.market != nil {
 		due(n.trades)
 	}

@@ -13,6 +13,7 @@ const (
 	Readdressed     = "readdressed"
 	Reclaimed       = "reclaimed"
 	MemoryKills     = "memoryKills"
+	StoodStill      = "stoodStill"
 )
 
 var survivalTable = []Info{
@@ -20,6 +21,7 @@ var survivalTable = []Info{
 	{WrongOrderKills, "Kills for memory in the wrong order", Plain, Lower},
 	{WorkLost, "Work lost to memory", Seconds, Lower},
 	{TimeOverLine, "Time over the severe line", Seconds, Lower},
+	{StoodStill, "Time stood still for memory", Seconds, Lower},
 	{MemoryKills, "Kills for memory", Plain, Lower},
 	{Suspended, "Suspended", Plain, Neither},
 	{Recovered, "Recovered in place", Plain, Neither},
@@ -41,6 +43,8 @@ type Survival struct {
 	HighValueLost, WrongOrder int64
 	// WorkLost with kills, on all slices; OverLine is time in which a host was over the severe line, of all hosts.
 	WorkLost, OverLine time.Duration
+	// StoodStill is slice-time in which a subjob was suspended, or waited for its memory to come out of swap or for others to make room.
+	StoodStill time.Duration
 }
 
 // Set gives the metrics.
@@ -49,6 +53,7 @@ func (s *Survival) Set(m *Metrics) {
 	m.Set(WrongOrderKills, float64(s.WrongOrder))
 	m.Set(WorkLost, s.WorkLost.Seconds())
 	m.Set(TimeOverLine, s.OverLine.Seconds())
+	m.Set(StoodStill, s.StoodStill.Seconds())
 	m.Set(MemoryKills, float64(s.Killed))
 	m.Set(Suspended, float64(s.Suspended))
 	m.Set(Recovered, float64(s.Recovered))

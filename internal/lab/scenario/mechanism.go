@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/filler"
+	"sluice.dev/sluice/internal/lab/oom"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/swarm"
 )
@@ -34,6 +35,8 @@ type Mechanism struct {
 	Filler  *filler.Discipline
 	// Swarm places short tasks on lean nodes; nil for all others.
 	Swarm *swarm.Kind
+	// Survivor is who acts where a host's memory runs out: airlock, or what others have; empty for whom the scenario names.
+	Survivor string
 	// Host places the work of the scenario's host; nil where there is none.
 	Host *planner.Kind
 }
@@ -80,7 +83,7 @@ func (t Table) Names() []string {
 	for i := range t.Swarm {
 		names = append(names, t.Swarm[i].Name)
 	}
-	return names
+	return append(names, survivors()...)
 }
 
 // Find gives the mechanisms of these names, each once, in this order; all is sja, jasda and every planner, or beside a host every
@@ -103,7 +106,9 @@ func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
 		}
 	}
 	for _, name := range names {
-		if name == All {
+		if name == All && s.Memory != nil {
+			names = append(survivors(), slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == All })...)
+		} else if name == All {
 			names = append([]string{SJA, JASDA}, names...)
 		}
 	}
@@ -154,6 +159,9 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	}
 	if name == Laminar {
 		return t.laminar(s)
+	}
+	if slices.Contains(survivors(), name) {
+		return t.surviving(s, name)
 	}
 	base, wanted, own := strings.Cut(name, ":")
 	if base != SJA && base != JASDA {
@@ -212,4 +220,17 @@ func (t Table) laminar(s *Scenario) (Mechanism, error) {
 	}
 	terms := market.Config{}.Under(p)
 	return Mechanism{Name: Laminar, Summary: "tickets search for places, zone by zone", Policy: p, Rigid: rigid, Flow: &s.Settings.Flow, Market: &terms}, nil
+}
+
+// surviving is sja where this one acts on hosts that run out of memory.
+func (t Table) surviving(s *Scenario, name string) (Mechanism, error) {
+	if s.Memory == nil {
+		return Mechanism{}, fmt.Errorf("mechanism %s: it acts where a host's memory runs out, and scenario %s has none", name, s.Name)
+	}
+	m, err := t.find(s, SJA)
+	m.Name, m.Survivor, m.Summary = name, name, "what is worth least stands still, yields, or is ended"
+	if k := oom.Named(name); k != nil {
+		m.Summary = k.Summary
+	}
+	return m, err
 }

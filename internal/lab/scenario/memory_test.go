@@ -9,14 +9,17 @@ import (
 	"sluice.dev/sluice/internal/lab/scenario"
 )
 
-// stormy plays airlock-storm under sja, with some values replaced.
-func stormy(t *testing.T, sets ...config.Set) scenario.Result {
+// stormy plays airlock-storm under those that are named, airlock if none is, with some values replaced.
+func stormy(t *testing.T, names []string, sets ...config.Set) []scenario.Result {
 	t.Helper()
 	s, err := reader().Load("airlock-storm", sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := table().Find(s, []string{"sja"})
+	if names == nil {
+		names = s.Settings.Use
+	}
+	m, err := table().Find(s, names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,39 +27,66 @@ func stormy(t *testing.T, sets ...config.Set) scenario.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, broken := range results[0].Broken {
-		t.Error(broken)
+	for _, r := range results {
+		for _, broken := range r.Broken {
+			t.Errorf("%s: %s", r.Mechanism, broken)
+		}
 	}
-	return results[0]
+	return results
 }
 
-// TestWhatTheKernelLoses: the same storms where nobody does anything but the kernel. It is what the survival of work is held against.
-func TestWhatTheKernelLoses(t *testing.T) {
-	ours, kernel := stormy(t), stormy(t, config.Set{Path: "memory.survival", Value: "kernel"})
-	for _, name := range []string{measure.Suspended, measure.Recovered, measure.Readdressed, measure.Reclaimed} {
-		if n := kernel.Metrics.Get(name); n != 0 {
-			t.Errorf("the kernel has %s %v times", name, n)
-		}
-		if n := ours.Metrics.Get(name); n == 0 && name != measure.Reclaimed {
+// TestWhatOthersLose: the same storms where the nodes do nothing, and others do. It is what the survival of work is held against.
+func TestWhatOthersLose(t *testing.T) {
+	results := stormy(t, []string{scenario.All})
+	ours := results[0].Metrics
+	for _, name := range []string{measure.Suspended, measure.Recovered, measure.Readdressed} {
+		if ours.Get(name) == 0 {
 			t.Errorf("nothing was %s: the scenario shows nothing", name)
 		}
 	}
-	if kernel.Metrics.Get(measure.HighValueLost) == 0 || kernel.Metrics.Get(measure.WrongOrderKills) == 0 {
-		t.Errorf("the kernel loses %v of high value and kills %v in the wrong order: the storms are none",
-			kernel.Metrics.Get(measure.HighValueLost), kernel.Metrics.Get(measure.WrongOrderKills))
+	if a, b := ours.Get(measure.HighValueLost), ours.Get(measure.WrongOrderKills); a != 0 || b != 0 {
+		t.Errorf("it loses %v of high value, and kills %v in the wrong order", a, b)
+	}
+	if len(results) != 6 || results[0].Mechanism != "airlock" || results[1].Mechanism != "kernel" {
+		t.Fatalf("all are %d, the first two %s and %s", len(results), results[0].Mechanism, results[1].Mechanism)
+	}
+	for _, r := range results[1:] {
+		if n := r.Metrics.Get(measure.Suspended) + r.Metrics.Get(measure.Reclaimed); n != 0 {
+			t.Errorf("under %s %v were suspended or reclaimed by their node", r.Mechanism, n)
+		}
+		if r.Metrics.Get(measure.WorkLost) <= ours.Get(measure.WorkLost) {
+			t.Errorf("%s loses %v s of work, and airlock %v", r.Mechanism, r.Metrics.Get(measure.WorkLost), ours.Get(measure.WorkLost))
+		}
+	}
+	kernel := results[1].Metrics
+	if kernel.Get(measure.HighValueLost) == 0 || kernel.Get(measure.WrongOrderKills) == 0 {
+		t.Error("the kernel loses nothing of high value, or nothing in the wrong order: the storms are none")
 	}
 	for _, name := range []string{measure.WorkLost, measure.TimeOverLine} {
-		if a, b := ours.Metrics.Get(name), kernel.Metrics.Get(name); a > b/3 {
+		if a, b := ours.Get(name), kernel.Get(name); a > b/3 {
 			t.Errorf("%s is %v, and the kernel's %v: it is to be a third at most", name, a, b)
 		}
+	}
+}
+
+// TestStormsAreDrawn: with a spread each seed has storms of its own, and the same seed the same.
+func TestStormsAreDrawn(t *testing.T) {
+	short := []config.Set{{Path: "memory.spread", Value: "3m"}, {Path: "window.until", Value: "1h"}}
+	figures := func(r scenario.Result) [3]float64 {
+		return [3]float64{r.Metrics.Get(measure.TimeOverLine), r.Metrics.Get(measure.StoodStill), r.Metrics.Get(measure.CompletionMean)}
+	}
+	first := figures(stormy(t, nil, short...)[0])
+	both := stormy(t, nil, append(short, config.Set{Path: "seeds", Value: "1-2"})...)
+	if len(both) != 2 || figures(both[0]) != first || figures(both[1]) == first {
+		t.Errorf("two seeds have the same storms, or the first has others when it is played again: %v, then %v and %v", first, figures(both[0]), figures(both[1]))
 	}
 }
 
 // TestAHostThatDiesInAStorm: what stood still goes on when its node is back, nothing is lost, and nothing is committed twice.
 func TestAHostThatDiesInAStorm(t *testing.T) {
 	for _, keep := range []string{"true", "false"} {
-		r := stormy(t, config.Set{Path: "faults", Value: "[{at: 20m40s, kill: node, node: n-1, for: 20s, keep: " + keep + "}, {at: 25m20s, kill: node, node: n-2, for: 45s, keep: " + keep +
-			"}, {at: 31m, cut: network, node: n-1, for: 2m}, {at: 55m20s, kill: daemon, node: n-1, for: 10s}]"})
+		r := stormy(t, nil, config.Set{Path: "faults", Value: "[{at: 20m40s, kill: node, node: n-1, for: 20s, keep: " + keep + "}, {at: 25m20s, kill: node, node: n-2, for: 45s, keep: " + keep +
+			"}, {at: 31m, cut: network, node: n-1, for: 2m}, {at: 55m20s, kill: daemon, node: n-1, for: 10s}]"})[0]
 		if n := r.Metrics.Get(measure.Unfinished); n != 0 {
 			t.Errorf("%v jobs never ended", n)
 		}

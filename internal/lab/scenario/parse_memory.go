@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/lab/oom"
 	"sluice.dev/sluice/internal/lab/sim"
 )
 
@@ -16,6 +17,23 @@ type HostMemory struct {
 	Airlock airlock.Config
 }
 
+// airlockAlone is the survivor of that name: the nodes act.
+const airlockAlone = "airlock"
+
+// survivors are who may act where memory runs out: the nodes, or what others have.
+func survivors() []string {
+	names := []string{airlockAlone}
+	for _, k := range oom.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// survivor lets the one of that place in survivors act.
+func (m *HostMemory) survivor(i int) {
+	m.Killer = oom.Named(survivors()[i])
+}
+
 // mostStorms bounds a scenario's storms, those that come again counted each time.
 const mostStorms = 100_000
 
@@ -24,15 +42,20 @@ func (s *Scenario) memory(v config.Value) {
 	if !v.Given() {
 		return
 	}
-	o := v.Object("host", "park", "pace", "survival", "order", "storms")
+	o := v.Object("host", "park", "pace", "hot", "survival", "order", "outgrown", "spread", "storms")
 	m := &HostMemory{}
 	m.Capacity = o.Need("host", "256Gi").Bytes(1<<20, GiB)
 	m.Room = o.Get("park").Bytes(0, 0)
 	m.Pace = o.Get("pace").Bytes(1<<20, GiB)
-	m.Kernel = o.Get("survival").Choice("airlock", "kernel") == 1
+	m.Hot = o.Get("hot").Boolean(false)
+	m.survivor(o.Get("survival").Choice(survivors()...))
+	m.Spread = o.Get("spread").Duration(0, MaxSpan, 0)
 	m.PriorityFirst = o.Get("order").Choice("class", "priority") == 1
 	if m.PriorityFirst {
 		m.Airlock.Order = airlock.PriorityFirst
+	}
+	if m.OutgrownAlike = o.Get("outgrown").Choice("first", "alike") == 1; m.OutgrownAlike {
+		m.Airlock.Outgrown = airlock.OutgrownAlike
 	}
 	for _, e := range o.Get("storms").List("a list of storms such as [{at: 10m, shape: leak, size: 40Gi, for: 1m}]", 10_000) {
 		s.storm(e, m)
@@ -73,12 +96,15 @@ func (s *Scenario) storm(e config.Value, m *HostMemory) {
 	}
 }
 
-// hosts are the hosts of the driver: its time begins at the epoch.
-func (s *Scenario) hosts() *sim.HostMemory {
+// hosts are the hosts of the driver under a mechanism: its time begins at the epoch.
+func (s *Scenario) hosts(mechanism *Mechanism) *sim.HostMemory {
 	if s.Memory == nil {
 		return nil
 	}
 	h := s.Memory.HostMemory
+	if mechanism.Survivor != "" {
+		h.Killer = oom.Named(mechanism.Survivor)
+	}
 	h.Storms = slices.Clone(h.Storms)
 	for i := range h.Storms {
 		h.Storms[i].At = h.Storms[i].At.Add(epoch)

@@ -112,6 +112,9 @@ func (m *machine) begin(in *protocol.Message, w *protocol.Work) *run {
 	m.runs[in.Token] = r
 	r.at = len(m.on[party])
 	m.on[party] = append(m.on[party], r)
+	if s.hosts.relapses(r) {
+		s.hosts.again(party, 1)
+	}
 	m.arm(r)
 	return r
 }
@@ -193,6 +196,7 @@ func (m *machine) over(r *run, how job.Outcome) {
 
 func (m *machine) gone(r *run, res *job.Result) {
 	r.result = res
+	m.sim.hosts.over(r, res)
 	m.sim.measured(r)
 	m.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(res)})
 	m.sim.leave(r)

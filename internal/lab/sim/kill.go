@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/oom"
+)
+
+// kill is what the kernel ends, where memory and swap have both ended and it is short of so much still, and what a killer does. It returns what is left.
+func (h *hosts) kill(p int, runs []*run, short quantity.Amount) []*run {
+	host := &h.of[p]
+	seen := h.seen(host, runs)
+	for ; short > 0 && len(runs) > 0; seen = h.seen(host, runs) {
+		worst := 0
+		for i := range runs {
+			if host.killer.Badness(seen, &seen.Processes[i]) >= host.killer.Badness(seen, &seen.Processes[worst]) {
+				worst = i
+			}
+		}
+		short -= h.wants(runs[worst]) - runs[worst].parked
+		runs = h.ended(runs, runs[worst])
+	}
+	if h.Killer == nil {
+		return runs
+	}
+	var victims []*run
+	kills := host.killer.Look(h.sim.now, seen)
+	for _, k := range kills {
+		victims = append(victims, runs[k.Process])
+	}
+	for i, k := range kills {
+		if r := victims[i]; k.Term && r.Yields && r.work().Spec != nil && r.work().Spec.Divisible() {
+			h.tallied.Readdressed++
+			r.asked = true
+			h.sim.machine.stop(r)
+		} else {
+			runs = h.ended(runs, r)
+		}
+	}
+	return runs
+}
+
+// ended ends a run as a signal from nobody that its node knows does.
+func (h *hosts) ended(runs []*run, r *run) []*run {
+	h.lost(r, runs)
+	h.sim.machine.over(r, job.Lost)
+	return slices.DeleteFunc(runs, func(x *run) bool { return x == r })
+}
+
+// seen is a host as killers see it.
+func (h *hosts) seen(host *hostState, runs []*run) *oom.Host {
+	s := &oom.Host{
+		Capacity: h.Capacity, Available: max(0, h.Capacity-h.used(host, runs)), Unowned: host.unowned(), Swap: h.Room, SwapFree: h.Room,
+		Pressure: host.pressure / 1000, Scanned: host.scanned,
+	}
+	for _, r := range runs {
+		w := r.work()
+		s.Processes = append(s.Processes, oom.Process{
+			ID: r.start.Token.Seq, Resident: h.has(r), Swapped: r.parked, Request: w.Demand[trp.Memory], Priority: w.Rank.Priority, Owner: string(r.start.Job),
+			Retriable: w.Spec != nil && w.Spec.Divisible(), Start: r.begin, Ending: r.asked,
+		})
+		s.SwapFree -= r.parked
+	}
+	return s
+}
+
+// lost counts a run that is ended for memory, while the others on its host stay.
+func (h *hosts) lost(r *run, runs []*run) {
+	now, rank := h.sim.now, &r.work().Rank
+	t := &h.tallied
+	t.Killed++
+	kept := r.kept(cmp.Or(r.since, now))
+	worked := max(0, cmp.Or(r.since, now).Sub(r.begin)-r.Restore)
+	if done := time.Duration(quantity.MulDiv(kept-r.rng.From, int64(r.PerUnit), 1)); worked > done {
+		t.WorkLost += (worked - done) * time.Duration(len(r.places))
+	}
+	if rank.Priority > 0 && now.Sub(r.begin) >= measure.LongResident {
+		t.HighValueLost++
+	}
+	if slices.ContainsFunc(runs, func(o *run) bool {
+		return o != r && o.result == nil && o.killed == nil && h.has(o) >= h.Capacity/1000 && h.below(o, r)
+	}) {
+		t.WrongOrder++
+	}
+}
+
+// below says whether a run is below another by what comes first in the order.
+func (h *hosts) below(x, y *run) bool {
+	a, b := &x.work().Rank, &y.work().Rank
+	class := func(c protocol.Class) int {
+		return [protocol.Classes]int{protocol.Fleeting: 0, protocol.Lasting: 1, protocol.Collective: 2}[c]
+	}
+	first, second := cmp.Compare(class(a.Class), class(b.Class)), cmp.Compare(a.Priority, b.Priority)
+	if h.PriorityFirst {
+		first, second = second, first
+	}
+	return cmp.Or(cmp.Compare(h.kept(x), h.kept(y)), first, second) < 0
+}
+
+// kept is 0 of a run that has outgrown its plan, where that counts.
+func (h *hosts) kept(r *run) int {
+	if planned := r.work().Demand[trp.Memory]; !h.OutgrownAlike && planned > 0 && h.wants(r)-r.held > planned+planned/8 {
+		return 0
+	}
+	return 1
+}
+
+// still has a run stand still, or go on. It says so each time it is told to.
+func (m *machine) still(r *run, still bool) {
+	s := m.sim
+	switch {
+	case still && r.since == 0:
+		r.since = s.now
+		m.arm(r)
+		s.hosts.tallied.Suspended++
+	case !still && r.since != 0:
+		r.thaw(s.now)
+		m.arm(r)
+		s.hosts.tallied.Recovered++
+	}
+	m.answer(r, protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Still: still}})
+}
+
+// halt ends a run on its node's word. One that stands still goes on for that; what is ended at once, as it stands, doesn't.
+func (m *machine) halt(r *run, h *protocol.Halt) {
+	if h.Short && m.sim.hosts.HostMemory != nil {
+		switch t := &m.sim.hosts.tallied; {
+		case h.Now:
+			t.Reclaimed++
+			m.sim.hosts.lost(r, m.of(r.party))
+		case !r.asked:
+			t.Readdressed++
+		}
+		r.asked = true
+	}
+	if h.Now {
+		m.over(r, job.Stopped)
+		return
+	}
+	if r.since != 0 {
+		r.thaw(m.sim.now)
+		m.arm(r)
+	}
+	m.stop(r)
+}
