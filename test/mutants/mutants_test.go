@@ -23,6 +23,7 @@ const (
 	home   = module + "core/home"
 	gate   = module + "core/gate"
 	node   = module + "core/node"
+	lock   = module + "core/airlock"
 	runs   = module + "edge/executor/process"
 	filed  = module + "edge/archive/bolt"
 	driver = module + "host"
@@ -48,6 +49,9 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
 	planted.SkipTie:           {zone, "TestAPageLeavesNobodyOut"},
 	planted.ForgetStir:        {node, "TestStorm"},
+	planted.ReverseVictims:    {lock, "TestVictimsAreTheShortestPrefix"},
+	planted.ForgetTimer:       {node, "TestAnEntryEndsWithinItsTimer"},
+	planted.KeepShort:         {node, "TestAWordOfMemoryGrowsOld"},
 	planted.HalfGang:          {zone, "TestAMemberThatFailsEndsTheOthers"},
 	planted.SettleHalf:        {zone, "TestAMemberThatFailsEndsTheOthers"},
 	planted.KeepHolds:         {zone, "TestARefusalGivesUpWhatIsHeld"},

@@ -90,6 +90,12 @@ const (
 	ForgetPhase Bug = "forget-phase"
 	// ForgetStir leaves the alarm of a lease as it was before the lease changed. (node)
 	ForgetStir Bug = "forget-stir"
+	// ReverseVictims has the highest in the order of survival hit first. (airlock)
+	ReverseVictims Bug = "reverse-victims"
+	// ForgetTimer lets an entry of Airlock stand for good where the executor is silent. (node)
+	ForgetTimer Bug = "forget-timer"
+	// KeepShort leaves a node short of memory for good once its executor is silent. (node)
+	KeepShort Bug = "keep-short"
 	// HalfGang lets the members of a gang run on when one has failed, or never began. (home)
 	HalfGang Bug = "half-gang"
 	// SettleHalf settles the claim of a gang while members of it still run. (home)
