@@ -31,7 +31,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover incentives scale peers soak kills planted mutants vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers soak kills planted mutants vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -50,9 +50,12 @@ build: ## build bin/sluice and bin/sluice-shim
 	$(NVML) -o bin/ ./cmd/sluice
 	CGO_ENABLED=0 $(BUILD) -o bin/ ./cmd/sluice-shim
 
-demo: build ## the same work cut to fit and in rigid blocks on simulated slices, with pictures (about 2 minutes)
+demo: build ## the same work cut to fit and in rigid blocks on simulated slices, and a memory storm, with pictures (about 3 minutes)
 	@mkdir -p .demo && $(GO) build -o .demo/run ./examples/demo
 	@.demo/run
+	@printf '\nA memory storm in the simulator, survived by Airlock, and what the kernel alone makes of it (half a minute):\n\n'
+	@bin/sluice sim compare airlock-storm -m airlock,kernel --metric highValueLost,wrongOrderKills,workLost,timeOverLine,suspended,recovered,readdressed --report .demo/storm.html
+	@printf '\nIts timelines as a page: .demo/storm.html\n'
 
 test: build ## every test; needs no network, no GPU and no root
 	$(GO) test ./...
@@ -96,6 +99,9 @@ evaluation-full: ## the same with 20 seeds, which are those of the page as it is
 
 leftover: ## fill the gaps of a host scheduler and rewrite docs/leftover.md (make leftover DATA=../traces; about 5 minutes on two cores)
 	$(GO) run ./bench/leftover -data "$(DATA)"
+
+airlock: ## let memory storms blow under Airlock and under what others have, and rewrite docs/airlock.md (about 4 minutes on two cores)
+	$(GO) run ./bench/airlock
 
 incentives: ## play the market with owners who lie and rewrite docs/incentives.md (about 5 minutes on two cores; go run ./bench/incentives -h for more seeds)
 	$(GO) run ./bench/incentives
