@@ -127,6 +127,45 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	}
 }
 
+// TestEachNodeHearsOfItsOwnSubjobsAlone what they have of the machine's memory. Where it has not taken the last word yet it gets this one in its place.
+func TestEachNodeHearsOfItsOwnSubjobsAlone(t *testing.T) {
+	r, _, nodes := severalRig(t)
+	h, err := r.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := job.Token{Epoch: 1, Seq: 5}, job.Token{Epoch: 1, Seq: 1<<40 | 5}
+	for used := range quantity.Amount(3) {
+		h.heard(protocol.Message{Kind: protocol.Pressure, Body: &protocol.Strain{
+			Capacity: 10, Used: used, Growth: 3, Room: 4, Stall: 5, Uses: []protocol.Use{{Token: first, Resident: 1}, {Token: second, Resident: 2}},
+		}})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	for range 10000 {
+		if len(nodes[0].kinds()) >= 2 && len(nodes[1].kinds()) >= 2 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range nodes {
+		if got := n.kinds(); !slices.Equal(got, []protocol.Kind{protocol.Inventory, protocol.Pressure}) {
+			t.Errorf("node %d heard %v", i+1, got)
+			continue
+		}
+		s := n.told[1].Body.(*protocol.Strain)
+		own := protocol.Use{Token: []job.Token{first, second}[i], Resident: quantity.Amount(i + 1)}
+		if s.Capacity != 10 || s.Used != 2 || s.Growth != 3 || s.Room != 4 || s.Stall != 5 || !slices.Equal(s.Uses, []protocol.Use{own}) {
+			t.Errorf("node %d heard %+v", i+1, s)
+		}
+	}
+}
+
 // TestMoreNodesThanGPUs is refused with how many there may be.
 func TestMoreNodesThanGPUs(t *testing.T) {
 	r, _, _ := severalRig(t)

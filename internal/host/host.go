@@ -64,8 +64,10 @@ type Host struct {
 	fullNames atomic.Pointer[map[job.SliceID]job.SliceID]    // those, by their names on this machine
 	tape      *tape.Writer                                   // nil: no tape
 
-	// nodes are the names of the nodes, by their numbers: set before anybody may ask.
-	nodes []job.NodeID
+	// nodes are the names of the nodes, by their numbers: set before anybody may ask. strains are what each was last told of the machine's memory, and has not
+	// taken yet.
+	nodes   []job.NodeID
+	strains []atomic.Pointer[protocol.Strain]
 
 	// What follows belongs to the goroutine of Open and then of Run.
 	actors   actor.Set

@@ -102,13 +102,43 @@ func (h *Host) heard(m protocol.Message) {
 			h.inbox.put(m)
 		}
 		return
+	case protocol.Pressure:
+		h.pressed(m.Body.(*protocol.Strain))
+		return
 	default: // about a subjob or a slice of one node
 	}
 	h.inbox.put(m)
 }
 
-// route addresses what an agent says to its job's home: where that is the gate knows.
+// pressed tells every node of this machine what its memory is like, and each what its own subjobs have of it. Who has not taken the last word gets this one in
+// its place: where the loop is held up they would pile up, and none but the last is worth anything.
+func (h *Host) pressed(s *protocol.Strain) {
+	for i := range h.nodes {
+		own := s
+		if len(h.nodes) > 1 {
+			own = &protocol.Strain{Capacity: s.Capacity, Used: s.Used, Growth: s.Growth, Room: s.Room, Stall: s.Stall}
+			for _, u := range s.Uses {
+				if h.nodeOfToken(u.Token) == i {
+					own.Uses = append(own.Uses, u)
+				}
+			}
+		}
+		if h.strains[i].Swap(own) == nil {
+			h.inbox.put(protocol.Message{Kind: protocol.Pressure, From: h.executorAddress(i), To: h.nodeAddress(i), Body: &protocol.Strain{}})
+		}
+	}
+}
+
+// route fills in the last word of a machine's memory, and addresses what an agent says to its job's home: where that is the gate knows.
 func (h *Host) route(m *protocol.Message) {
+	if m.Kind == protocol.Pressure && m.From.Role == protocol.Executor {
+		if i := slices.Index(h.nodes, job.NodeID(m.To.ID)); i >= 0 {
+			if last := h.strains[i].Swap(nil); last != nil {
+				m.Body = last
+			}
+		}
+		return
+	}
 	if m.From.Role != protocol.Bidder || m.To.ID != "" {
 		return
 	}

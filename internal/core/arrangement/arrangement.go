@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/filing"
@@ -54,6 +55,8 @@ type Choice struct {
 	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0, as in tapes of before there was a
 	// choice: none is made.
 	Ends int64
+	// Airlock is where the lines of the host's memory are; zero, as in tapes of before there was a choice: the defaults.
+	Airlock airlock.Config
 	// Archive has jobs that are over leave to the archive; nil, as in tapes of before there was one: they stay.
 	Archive *filing.Config
 }
@@ -83,7 +86,7 @@ func (c Choice) Config() (Config, error) {
 	for i := range nodes {
 		id, at := job.NodeID(numbered(string(c.Node), i, nodes)), &config.Gate.Zones[i%zones]
 		at.Nodes = append(at.Nodes, id)
-		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon})
+		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock})
 		if i < len(c.Places) {
 			n := &config.Nodes[i]
 			n.Rack, n.Block = c.Places[i].Rack, c.Places[i].Block

@@ -181,7 +181,7 @@ func (n *Node) list(l *lease, u *protocol.Use) {
 		m.leases = append(m.leases, l)
 		m.tasks = append(m.tasks, airlock.Task{
 			Token: l.token, Start: l.at, Planned: l.demand[trp.Memory], Since: l.stand.since, Resumed: l.stand.resumed, Priority: l.rank.Priority, Value: l.rank.Value, Class: classes[l.rank.Class],
-			State: l.suspension(), Entries: l.stand.times, Bound: l.plan.Members > 0, Yields: l.rank.Yields,
+			State: l.suspension(), Entries: l.stand.times, Bound: l.plan.Members > 0 || l.restless, Yields: l.rank.Yields,
 		})
 	}
 	if u != nil {
@@ -272,6 +272,10 @@ func (n *Node) stood(now quantity.Instant, in *protocol.Message, s *protocol.Sti
 	switch {
 	case l == nil:
 		return
+	case s.Refused && l.phase == leaseSuspending: // the entry is over, and there is no other
+		n.turn(l, moves)
+		l.restless = true
+		l.stand.since, l.stand.times = 0, l.stand.times-1
 	case s.Still && l.phase == leaseSuspending:
 		n.turn(l, stands)
 	case !s.Still && l.phase == leaseResuming:

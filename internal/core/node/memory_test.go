@@ -124,6 +124,26 @@ func TestAnEntryEndsWithinItsTimer(t *testing.T) {
 	}
 }
 
+// TestWhoCannotStandStillIsAskedToYield: its executor says so, once. Its entry is over, nothing excuses it, and it is not suspended again.
+func TestWhoCannotStandStillIsAskedToYield(t *testing.T) {
+	w := booted(t)
+	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
+	w.pressed(93, 20, 60, low, high)
+	same(t, "is suspended", w.must(protocol.Suspend).Token, low)
+	w.step(protocol.Message{Kind: protocol.Suspended, From: executor, Token: low, Body: &protocol.Stillness{Refused: true}})
+	if l := w.n.lease(low); l.phase != leaseRunning || l.stand != (stand{}) {
+		t.Errorf("it is %v, and stood %+v", l.phase, l.stand)
+	}
+	w.step(protocol.Message{Kind: protocol.Suspended, From: executor, Token: low, Body: &protocol.Stillness{Refused: true}}) // again
+	w.pressed(93, 20, 60, low, high)
+	if m := w.sent(protocol.Suspend); m != nil {
+		t.Errorf("%v is suspended", m.Token)
+	}
+	if m := w.must(protocol.Stop); m.Token != low || !m.Body.(*protocol.Halt).Short || m.Body.(*protocol.Halt).Now {
+		t.Errorf("%v is told %+v", m.Token, m.Body)
+	}
+}
+
 // TestAMemberOfAGangIsNeverSuspendedAlone: it is the lowest, and nobody above it gives way in its place.
 func TestAMemberOfAGangIsNeverSuspendedAlone(t *testing.T) {
 	w := booted(t)

@@ -104,10 +104,12 @@ type lease struct {
 
 	// Soft. The spec is needed for Start alone, and a boot never starts what an earlier one has not.
 	spec  *job.Spec
-	why   string           // its home wants it gone, or its node does; empty if not
-	stand stand            // what Airlock has done to it
-	fresh bool             // it ended in this boot
-	retry quantity.Instant // when the outstanding effect is sent again; 0 if none is
+	why   string // its home wants it gone, or its node does; empty if not
+	stand stand  // what Airlock has done to it
+	// restless: it can't be made to stand still.
+	restless bool
+	fresh    bool             // it ended in this boot
+	retry    quantity.Instant // when the outstanding effect is sent again; 0 if none is
 
 	sum uint64 // its part of the digest
 

@@ -17,7 +17,7 @@ const (
 	leaseUnwanted
 	// leaseRunning: its process was seen.
 	leaseRunning
-	// leaseSuspending: it runs, and Suspend is sent until it stands still.
+	// leaseSuspending: it runs, and Suspend is sent until it stands still, or can't.
 	leaseSuspending
 	// leaseSuspended: it stands still. Its lease goes on.
 	leaseSuspended
@@ -69,7 +69,7 @@ var turns = [phases][turnCount]phase{ //nolint:gochecknoglobals // a table, writ
 	leaseStarting:   {none, leaseUnwanted, none, none, none, none, leaseRunning, leaseStuck, leaseEnded, none, none},
 	leaseUnwanted:   {none, leaseUnwanted, none, none, none, none, leaseStopping, leaseStuck, leaseEnded, none, none},
 	leaseRunning:    {none, leaseStopping, leaseSuspending, none, leaseResuming, none, none, leaseStuck, leaseEnded, none, none},
-	leaseSuspending: {none, leaseStopping, none, leaseSuspended, none, none, none, leaseStuck, leaseEnded, none, none},
+	leaseSuspending: {none, leaseStopping, none, leaseSuspended, none, leaseRunning, none, leaseStuck, leaseEnded, none, none},
 	leaseSuspended:  {none, leaseStopping, none, none, leaseResuming, none, none, leaseStuck, leaseEnded, none, none},
 	leaseResuming:   {none, leaseStopping, leaseSuspending, none, none, leaseRunning, none, leaseStuck, leaseEnded, none, none},
 	leaseStopping:   {none, leaseStopping, none, none, none, none, none, leaseStuck, leaseEnded, none, none},

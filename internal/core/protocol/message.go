@@ -164,7 +164,7 @@ const (
 	Pressure
 	// Suspend has a subjob stand still: Token, Job, Reason. Node -> executor, repeated until Suspended; idempotent. Its deadline stands.
 	Suspend
-	// Suspended: a subjob stands still, or not any more: Token, Stillness. Executor -> node.
+	// Suspended: a subjob stands still, or not any more, or can't be made to: Token, Stillness. Executor -> node.
 	Suspended
 	// Resume has a subjob go on: Token, Job. Node -> executor, repeated until Suspended says so; idempotent.
 	Resume

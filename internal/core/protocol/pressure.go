@@ -20,8 +20,8 @@ type Use struct {
 	Resident, Parked, Growth quantity.Amount
 }
 
-// Stillness says that a subjob stands still, or that it doesn't any more.
-type Stillness struct{ Still bool }
+// Stillness says that a subjob stands still, or that it doesn't any more. Refused: it can't be made to.
+type Stillness struct{ Still, Refused bool }
 
 // Body marks what node and executor tell each other of memory.
 func (*Strain) Body() {}

@@ -8,6 +8,10 @@ const (
 	NoticeYield = "yield"
 	// NoticeTruncated: its lease ends at Until, which is earlier than was promised. SIGTERM has not come yet.
 	NoticeTruncated = "truncated"
+	// NoticeSuspended: it stands still since its node is short of memory. It reads this once it goes on, or in what of it goes on.
+	NoticeSuspended = "suspended"
+	// NoticeResumed: it stood still, and goes on. Its lease did not wait.
+	NoticeResumed = "resumed"
 )
 
 // Notice is what was done to a running subjob, as its program reads it in the file that SLUICE_NOTICE_FILE names. The file is
@@ -16,7 +20,7 @@ type Notice struct {
 	// Sequence numbers what one subjob is told, from 1. Where one is missing the program did not look in between.
 	Sequence int64
 	Kind     string
-	// Until is when what was done comes to its end: of both kinds when the subjob is killed if it still runs.
+	// Until is when the subjob is killed if it still runs, whatever was done.
 	Until quantity.Instant
 	// Why, for people.
 	Why string

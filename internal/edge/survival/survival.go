@@ -15,7 +15,7 @@ import (
 )
 
 // Survival senses one machine's memory, and what of it subjobs have. Its methods, and those of one Hold, are called by one goroutine at a
-// time, but for Wake; different Holds may be used at once.
+// time, but for Take and Wake; different Holds may be used at once.
 type Survival interface {
 	// Capability says what can be done here, as it was found when it was opened.
 	Capability() Capability
@@ -24,7 +24,7 @@ type Survival interface {
 	// Await waits for patience, or until the kernel says that tasks stood still for want of memory, or Wake is called. Where the
 	// kernel says nothing it only waits.
 	Await(patience time.Duration)
-	// Wake ends an Await that is under way, or else the next one, at once. Any goroutine may call it.
+	// Wake ends an Await that is under way, or else the next one, at once.
 	Wake()
 	// Take opens a subjob. An error is of kind NotFound if it is gone.
 	Take(s Subjob) (Hold, error)

@@ -207,6 +207,7 @@ func strainFields(c *coder, b *protocol.Strain) {
 
 func stillnessFields(c *coder, b *protocol.Stillness) {
 	boolean(c, 1, &b.Still)
+	boolean(c, 2, &b.Refused)
 }
 
 func reasonFields(c *coder, b *protocol.Reason) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/flow"
@@ -26,6 +27,7 @@ import (
 	inventories "sluice.dev/sluice/internal/edge/inventory/all"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
+	survivals "sluice.dev/sluice/internal/edge/survival/all"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -64,10 +66,14 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, closing(inv, err)
 	}
+	memory, said, err := survivals.Detect(o.Airlock.Kind, "")
+	if err != nil {
+		return nil, closing(inv, err)
+	}
 	var h *host.Host
 	var isolation string
 	processes := host.Processes(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp,
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines,
 		Limits: shim.Limits{Processes: o.Subjobs.Processes, Scratch: int64(o.Subjobs.Scratch), Files: o.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
@@ -90,7 +96,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := []string{"isolation: " + isolation}
+	notes := []string{"isolation: " + isolation, "airlock: " + said}
 	if note == "" {
 		note = inv.Describe()
 	}
@@ -124,7 +130,7 @@ func actorConfig(o UpOptions, name job.NodeID) (arrangement.Config, error) {
 	p, unknown := policies.ByName(o.Policy)
 	c, err := arrangement.Choice{
 		Policy: p, Mechanism: o.Mechanism, Market: o.Market, Flow: o.Flow, Capacities: o.capacities, Rigid: o.Rigid, Starvation: o.Starvation, Horizon: o.Horizon, Node: name,
-		Zones: o.Zones, ZoneNames: o.ZoneNames, Nodes: o.Nodes, Places: o.Places, Ends: o.Ends, Archive: &o.Hot,
+		Zones: o.Zones, ZoneNames: o.ZoneNames, Nodes: o.Nodes, Places: o.Places, Ends: o.Ends, Archive: &o.Hot, Airlock: o.Airlock.Lines,
 	}.Config()
 	if err = errors.Join(unknown, err); err != nil {
 		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
@@ -155,6 +161,9 @@ func shownOf(o *UpOptions, name job.NodeID, config *arrangement.Config) ([]byte,
 	}
 	if o.ZoneNames != nil {
 		shown["zoneNames"] = o.ZoneNames
+	}
+	if o.Airlock.Lines != (airlock.Config{}) {
+		shown["airlock"] = o.Airlock.Lines
 	}
 	if o.capacities != nil {
 		shown["flow"], shown["capacities"] = o.Flow, o.capacities

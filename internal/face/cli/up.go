@@ -65,6 +65,8 @@ type UpOptions struct {
 	ZoneNames []job.ZoneID
 	// Places are where the nodes stand.
 	Places []arrangement.Place
+	// Airlock is what is done where memory runs out.
+	Airlock config.Airlock
 	// capacities of the slices that there are, where they count.
 	capacities []quantity.Amount
 	// Queues of the configuration file, to create or change at the start.
@@ -133,8 +135,10 @@ Jobs that are over are kept on disk, for --retain and as long as there are no mo
 subjob (processes with threads, what it writes besides output and checkpoints, and
 whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
 wrong where others come and go on slices (ends), of how many zones and nodes the GPUs
-are dealt among (zones also by name, where one was drained and is left out), and of when
-jobs are forgotten, where no flag says it:
+are dealt among (zones also by name, where one was drained and is left out), of when
+jobs are forgotten, where no flag says it, and of what is done where the machine's
+memory runs out (airlock: kind auto, cgroup, tree or off; the lines as shares of the
+memory; whether class or priority comes first in who stands still):
 
   policy: shortest
   queues:
@@ -144,6 +148,7 @@ jobs are forgotten, where no flag says it:
   subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}
   ends: {theta: 0.1}
   retention: {age: 168h, jobs: 1000000}
+  airlock: {kind: auto, order: class, calm: 0.85, severe: 0.92, emergency: 0.97, timer: 30s}
   zones: 1
   nodes: 1`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
@@ -167,7 +172,7 @@ jobs are forgotten, where no flag says it:
 	c.Flags().Int64Var(&o.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
 	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
-	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited too long, of bounds of subjobs, of ends of gaps and of retention")
+	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited too long, of bounds of subjobs, of ends of gaps, of retention and of what is done where memory runs out")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
@@ -215,6 +220,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 		o.Policy = cmp.Or(o.Policy, d.Policy)
 		o.Queues, o.Market, o.Flow, o.Starvation, o.Subjobs, o.Ends = d.Queues, d.Market, d.Flow, d.Starvation, d.Subjobs, d.Ends
 		o.Zones, o.ZoneNames, o.Nodes, o.Places = d.Zones, d.ZoneNames, d.Nodes, d.Places
+		o.Airlock = d.Airlock
 		o.Retention.Age, o.Retention.Jobs = cmp.Or(o.Retention.Age, d.Retention.Age), cmp.Or(o.Retention.Jobs, d.Retention.Jobs)
 	}
 	o.Policy = cmp.Or(o.Policy, policies.Default().Name())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/filing"
@@ -82,6 +83,7 @@ func (a *app) replay(dir, boot string) (err error) {
 		Places                                  []arrangement.Place
 		Flow                                    *flow.Config
 		Capacities                              []quantity.Amount
+		Airlock                                 airlock.Config
 	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
@@ -97,7 +99,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
 		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
-		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places, Flow: shown.Flow, Capacities: shown.Capacities,
+		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places, Flow: shown.Flow, Capacities: shown.Capacities, Airlock: shown.Airlock,
 	}.Config()
 	if err != nil {
 		return err

@@ -44,6 +44,8 @@ type Executor struct {
 	// over are run directories that are done with and wait to be removed.
 	over  chan over
 	rooms rooms
+	// pressure is what the machine's memory was like when it was last looked at.
+	pressure pressure
 	// logs and lost are what is kept of subjobs that are: what they said, and what they left that does not count.
 	logs, lost shelf
 	// lives are the files that say which life of a job has its folders.
@@ -109,6 +111,9 @@ func New(o Options) (*Executor, error) {
 	}
 	e.tasks.Go(e.clean)
 	e.tasks.Go(e.emptyTrash) // what a purge before this boot had put there
+	if o.Survival != nil {
+		e.tasks.Go(e.sense)
+	}
 	if o.Isolation != nil {
 		e.iso = *o.Isolation
 		return e, nil
@@ -160,7 +165,11 @@ func (e *Executor) Isolation() string {
 	say(e.iso.KernelMemory, "memory held by the kernel", "memory watched")
 	say(e.iso.KernelProcesses, "processes held by the kernel", "processes counted")
 	say(e.iso.Own, "/tmp and /dev/shm of its own", "/tmp and /dev/shm shared with the machine (its TMPDIR is its own)")
-	return strings.Join(append(parts, "work directory by "+or(e.iso.Work, shim.WorkCopy)), ", ")
+	parts = append(parts, "work directory by "+or(e.iso.Work, shim.WorkCopy))
+	if e.o.Survival != nil {
+		parts = append(parts, "where memory is short "+e.o.Survival.Capability().String())
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Do carries out one effect in the background.
@@ -193,6 +202,11 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			r.change(m)
 			e.tasks.Go(r.pass)
 		}
+	case protocol.Suspend, protocol.Resume:
+		if r != nil && e.o.Survival != nil {
+			r.want(m)
+			e.tasks.Go(r.stand)
+		}
 	case protocol.Settle:
 		e.once(m, e.settle)
 	case protocol.Purge:
@@ -211,8 +225,14 @@ func (e *Executor) Close() error {
 	}
 	e.mu.Unlock()
 	e.box.Close()
+	if e.o.Survival == nil {
+		e.tasks.Wait()
+		return nil
+	}
+	e.o.Survival.Wake()
 	e.tasks.Wait()
-	return nil
+	e.letAllGo()
+	return e.o.Survival.Close()
 }
 
 func (e *Executor) isClosed() bool {

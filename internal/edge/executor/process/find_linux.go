@@ -142,6 +142,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 			f.Stuck = true
 		}
 		f.Alive, f.Started = !f.Stuck, note.At
+		f.Still = f.Alive && r.found(note)
 		s := r.adopted(tree.Process{PID: note.PID, Started: note.Started})
 		e.tasks.Go(func() { _ = r.watch(s) })
 	default:

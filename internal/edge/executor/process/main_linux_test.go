@@ -51,6 +51,13 @@ func program(args []string) {
 		progress(5, false)
 		<-term
 		os.Exit(85)
+	case "hogs": // has 32 MiB, then as polite
+		data := make([]byte, 32<<20)
+		for i := 0; i < len(data); i += 4096 {
+			data[i] = 1
+		}
+		kept = append(kept, data)
+		program([]string{"polite"})
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		progress(5, false)

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"time"
 
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/survival"
 )
 
 // Options of New. DataDir, ShimPath and Deliver are needed; the rest has defaults.
@@ -52,6 +54,10 @@ type Options struct {
 	KeepLogBytes, KeepLostBytes, EventBytes int64
 	// BootID names this start of the machine; if empty, as the kernel does.
 	BootID string
+	// Survival senses the machine's memory, and has subjobs stand still; nil: nobody does. The executor closes it. Airlock is where the lines are, which
+	// say how closely it is looked at.
+	Survival survival.Survival
+	Airlock  airlock.Config
 	// Isolation is used instead of what the supervisor finds to work here; nil to let it look.
 	Isolation *shim.Isolation
 	Logger    *slog.Logger
@@ -70,6 +76,7 @@ func (o *Options) defaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Airlock = o.Airlock.WithDefaults()
 	o.Limits.Processes = or(o.Limits.Processes, 8192)
 	o.Limits.Scratch = or(o.Limits.Scratch, 64<<30)
 	o.Limits.Files = or(o.Limits.Files, 1_000_000)

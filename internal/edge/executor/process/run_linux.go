@@ -40,6 +40,7 @@ type run struct {
 	// onGPU is the most it was seen to use of its slice's own memory, in bytes.
 	onGPU  quantity.Amount
 	result *job.Result
+	still  still
 	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. Used by the goroutine that stays with the subjob alone, as trouble is.
 	named *sharedSync
 	well  bool
@@ -100,7 +101,9 @@ func (r *run) change(m protocol.Message) {
 	}
 	switch b := m.Body.(type) {
 	case *protocol.Halt:
-		c.Stop, c.Cause = true, cmp.Or(b.Text, c.Cause)
+		c.Stop, c.Now, c.Cause = true, c.Now || b.Now, cmp.Or(b.Text, c.Cause)
+		c.Still = 0 // its supervisor has it go on, to end
+		r.still.leaving = true
 	case *protocol.Shift:
 		c.End, c.Cause = b.End, cmp.Or(b.Text, c.Cause)
 		c.Cut = b.Text != "" || b.End < work.End // it may be later than the first end, and earlier than one that was given since
@@ -151,4 +154,5 @@ func (r *run) over(res job.Result) {
 	r.e.originals.release(r.token)
 	r.result = &res
 	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
+	r.e.tasks.Go(r.letGo)
 }

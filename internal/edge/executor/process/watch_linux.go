@@ -91,6 +91,7 @@ func (r *run) look(rep *reporter) {
 	}
 	started := r.started != 0
 	r.mu.Unlock()
+	r.hold(note)
 	if started {
 		rep.report(note)
 	}

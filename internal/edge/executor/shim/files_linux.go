@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,9 +105,14 @@ type Control struct {
 	End    quantity.Instant
 	Range  job.Range
 	Anchor Anchor
-	// Stop asks to end now. Cut says that End is earlier than was promised.
+	// Stop asks to end now, Now without the grace. Cut says that End is earlier than was promised.
 	Stop, Cut bool
+	Now       bool `json:",omitempty"`
 	Cause     string
+	// Still is until when the subjob stands still at the latest, 0 if it does not; Stood counts how many times it was told to, and Short is why.
+	Still quantity.Instant `json:",omitempty"`
+	Stood int              `json:",omitempty"`
+	Short string           `json:",omitempty"`
 }
 
 // Note is a line of shim.json.
@@ -200,6 +206,22 @@ func (d Dir) ReadLease() (l Lease, err error) {
 
 // ReadControl reads control.json; an error that is fs.ErrNotExist means that nothing has changed.
 func (d Dir) ReadControl() (c Control, err error) { return c, readJSON(d.Control(), &c) }
+
+// OpenControl reads control.json, and returns it open: as long as it is, no other file that is put in its place can be taken for it.
+func (d Dir) OpenControl() (c Control, f *os.File, err error) {
+	if f, err = os.Open(d.Control()); err != nil {
+		return c, nil, err
+	}
+	data, err := io.ReadAll(f)
+	if err == nil {
+		err = parse(d.Control(), data, &c)
+	}
+	if err != nil {
+		_ = f.Close()
+		return c, nil, err
+	}
+	return c, f, nil
+}
 
 // WriteControl writes control.json.
 func (d Dir) WriteControl(c *Control) error { return writeJSON(d.Control(), c, putFile) }

@@ -21,7 +21,7 @@ const (
 type Kind struct {
 	// Name in the configuration; Help is one line for people.
 	Name, Help string
-	// Open makes one. base is the control group of version 2 in which those of subjobs are made; empty: they have none.
+	// Open makes one. base is the control group of version 2 in which those of subjobs are made; empty: where their supervisors make them.
 	Open func(base string) (survival.Survival, error)
 }
 

@@ -24,9 +24,12 @@ type kind struct {
 	counts, swappiness bool
 }
 
-// Open opens the kind. base is the control group in which those of subjobs are. An error is of kind Unsupported where groups can't be made or
-// frozen there.
+// Open opens the kind. base is the control group in which those of subjobs are made, empty to find it as their supervisors do. An error is of kind
+// Unsupported where groups can't be made or frozen there.
 func Open(base string) (survival.Survival, error) {
+	if base == "" {
+		base, _, _ = tree.GroupBase()
+	}
 	if base == "" {
 		return nil, errkind.Errorf(errkind.Unsupported, "survival: there is no control group of version 2 that groups can be made in")
 	}

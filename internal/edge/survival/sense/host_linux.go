@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
@@ -31,10 +32,13 @@ type Host struct {
 	polls                [2]unix.PollFd
 }
 
-// OpenHost opens what there is of it. group is a control group of version 2 that all subjobs are in, empty for none: its limit and those above it count,
-// and its pressure if the kernel says it.
+// OpenHost opens what there is of it. group is a control group of version 2 that all subjobs are in, empty for that of this process: its limit and those
+// above it count, and its pressure if the kernel says it.
 func OpenHost(group string) (*Host, error) {
 	h := &Host{}
+	if group == "" {
+		group = tree.OwnGroup()
+	}
 	var err error
 	if h.meminfo, err = OpenFile("/proc/meminfo", unix.O_RDONLY); err != nil {
 		return nil, err

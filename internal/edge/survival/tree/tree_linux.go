@@ -29,7 +29,7 @@ type kind struct {
 	can survival.Capability
 }
 
-// Open opens the kind. group is a control group that all subjobs are in, empty for none: its limit counts.
+// Open opens the kind. group is a control group that all subjobs are in, empty for that of this process: its limit counts.
 func Open(group string) (survival.Survival, error) {
 	h, err := sense.OpenHost(group)
 	if err != nil {

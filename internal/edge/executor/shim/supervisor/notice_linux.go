@@ -54,10 +54,14 @@ func (s *subjob) notify() {
 	switch {
 	case s.asked:
 		kind, until, why = executor.NoticeYield, t.kill(s.lease.Grace), "its lease ends"
+	case t.still != 0:
+		kind, until, why = executor.NoticeSuspended, t.end, t.short
 	case t.cut:
 		kind, until = executor.NoticeTruncated, t.end
+	case t.stood:
+		kind, until, why = executor.NoticeResumed, t.end, "there is room for it again"
 	}
-	if kind != "" && (t.stop || t.cut) {
+	if kind == executor.NoticeTruncated || kind == executor.NoticeYield && (t.stop || t.cut) {
 		why = cmp.Or(t.why, "its node ends it")
 	}
 	s.board.tell(kind, until, why, s.dir, t.anchor, s.log)

@@ -52,6 +52,25 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
+// TestNoTermsAreTakenForThoseBefore: two that follow each other at once, of which the second gets the number of the file that was read before.
+func TestNoTermsAreTakenForThoseBefore(t *testing.T) {
+	dir := shim.Dir(t.TempDir())
+	l := shim.Lease{}
+	tm := newTerms(&l)
+	defer func() { tm.close() }()
+	for i := range quantity.Instant(200) {
+		for n := range quantity.Instant(2) {
+			if err := dir.WriteControl(&shim.Control{End: 10*i + n + 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tm.read(dir, slog.New(slog.DiscardHandler))
+		if tm.end != 10*i+2 {
+			t.Fatalf("the end is %d after %d", tm.end, 10*i+2)
+		}
+	}
+}
+
 func TestTerms(t *testing.T) {
 	dir := shim.Dir(t.TempDir())
 	var said bytes.Buffer

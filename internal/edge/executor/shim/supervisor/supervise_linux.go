@@ -124,6 +124,7 @@ func supervise(dir shim.Dir, me tree.Process, say io.Writer) (err error) {
 	if err := lock.WriteNote(&s.note); err != nil {
 		return err
 	}
+	defer func() { s.terms.close() }()
 	return s.run()
 }
 
@@ -267,14 +268,37 @@ func (s *subjob) hold(members []tree.Member) bool {
 			s.cause = job.Stopped
 		}
 	}
+	s.relent(now, members)
 	s.notify() // before the signal, which may make it look
 	if ask {
 		tree.Ask(members, syscall.SIGTERM)
 	}
+	s.thaw(members)
 	if now >= t.kill(s.lease.Grace) {
 		s.forced = true
 	}
 	return s.forced
+}
+
+// relent has what stands still for longer than it was told go on: whoever told it is gone.
+func (s *subjob) relent(now quantity.Instant, members []tree.Member) {
+	if t := &s.terms; t.still != 0 && now >= t.still {
+		t.still = 0
+		if err := tree.Thaw(s.child.group, members); err != nil {
+			s.log.Error("having the subjob go on", "err", err)
+		}
+	}
+}
+
+// thaw has the command go on once it was asked to end, whoever had it stand still, and however late: what stands still can't end in order. The signal came first,
+// so that it is the first thing that it finds.
+func (s *subjob) thaw(members []tree.Member) {
+	if !s.asked || s.forced {
+		return
+	}
+	if err := tree.Thaw(s.child.group, members); err != nil {
+		s.log.Error("having the subjob go on, to end", "err", err)
+	}
 }
 
 // patience is how long SIGKILL may take before it is said that processes remain.

@@ -19,12 +19,19 @@ type terms struct {
 	to        int64
 	stop, cut bool
 	stopAt    quantity.Instant
-	why       string
-	seen      os.FileInfo
+	// nowAt is when it was to end without grace.
+	nowAt quantity.Instant
+	why   string
+	// still is until when it stands still at the latest, 0 if it does not; stood: it did before. short is why.
+	still quantity.Instant
+	stood bool
+	short string
+	// seen is the control.json that was read last. It is kept open: the number of a file that is gone may soon be another's.
+	seen *os.File
 }
 
 func newTerms(l *shim.Lease) terms {
-	return terms{anchor: l.Anchor, end: l.End, to: l.Range.To, stopAt: quantity.Never}
+	return terms{anchor: l.Anchor, end: l.End, to: l.Range.To, stopAt: quantity.Never, nowAt: quantity.Never}
 }
 
 func (t *terms) now() quantity.Instant                   { return t.anchor.Now() }
@@ -33,20 +40,24 @@ func (t *terms) until(at quantity.Instant) time.Duration { return t.anchor.Until
 // term is when to ask the command to end, kill when to end it: never later than the lease's end.
 func (t *terms) term(grace time.Duration) quantity.Instant { return min(t.end.Add(-grace), t.stopAt) }
 
-func (t *terms) kill(grace time.Duration) quantity.Instant { return min(t.end, t.stopAt.Add(grace)) }
+func (t *terms) kill(grace time.Duration) quantity.Instant {
+	return min(t.end, t.stopAt.Add(grace), t.nowAt)
+}
 
 // read takes over control.json if it was replaced, and tells the program in its lease file. A damaged one is said and
 // what held before goes on to hold.
 func (t *terms) read(dir shim.Dir, log *slog.Logger) {
 	info, err := os.Stat(dir.Control())
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && t.seen != nil && os.SameFile(info, t.seen)) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && t.seen != nil && same(info, t.seen) {
 		return
 	}
 	if err == nil {
 		var c shim.Control
-		if c, err = dir.ReadControl(); err == nil {
+		var f *os.File
+		if c, f, err = dir.OpenControl(); err == nil {
 			t.take(c)
-			t.seen = info
+			t.close()
+			t.seen = f
 			err = dir.WriteTerms(t.to, t.end)
 		}
 	}
@@ -54,6 +65,15 @@ func (t *terms) read(dir shim.Dir, log *slog.Logger) {
 		log.Error("reading what changed of the lease", "err", err)
 	}
 }
+
+// same says whether what was seen of a path is an open file.
+func same(info os.FileInfo, f *os.File) bool {
+	held, err := f.Stat()
+	return err == nil && os.SameFile(info, held)
+}
+
+// close lets go of what was read.
+func (t *terms) close() { _ = t.seen.Close() }
 
 func (t *terms) take(c shim.Control) {
 	// The new end is by a newer anchor; ours may differ from it if the wall clock was set, and the one that was taken with
@@ -66,4 +86,8 @@ func (t *terms) take(c shim.Control) {
 	if c.Stop && !t.stop {
 		t.stop, t.stopAt = true, t.now()
 	}
+	if c.Now && t.nowAt == quantity.Never {
+		t.nowAt = t.now()
+	}
+	t.still, t.stood, t.short = c.Still, c.Stood > 0, c.Short
 }

@@ -24,12 +24,10 @@ const DaemonGroup = "sluice-daemon"
 // GroupBase finds a cgroup v2 directory in which groups can be made and killed: the one this process is in, or the one
 // above if this one is DaemonGroup. memory and processes say that groups have limits of their own there.
 func GroupBase() (base string, memory, processes bool) {
-	mount, own := groupMount(), groupOwn()
-	if mount == "" || own == "" {
+	if base = OwnGroup(); base == "" {
 		return "", false, false
 	}
-	base = filepath.Join(mount, own)
-	if filepath.Base(own) == DaemonGroup {
+	if filepath.Base(base) == DaemonGroup {
 		base = filepath.Dir(base)
 	}
 	// Refused where processes live in base or its own limits come from nobody: then groups there have none.
@@ -44,6 +42,15 @@ func GroupBase() (base string, memory, processes bool) {
 		return "", false, false
 	}
 	return base, g.has("memory.max"), g.has("pids.max")
+}
+
+// OwnGroup is the cgroup v2 directory that this process is in, empty if there is none.
+func OwnGroup() string {
+	mount, own := groupMount(), groupOwn()
+	if mount == "" || own == "" {
+		return ""
+	}
+	return filepath.Join(mount, own)
 }
 
 // groupMount is where the cgroup2 file system is mounted, empty if nowhere.
@@ -131,6 +138,26 @@ func (g Group) Kill() error {
 		return nil
 	}
 	if err := g.write("cgroup.kill", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Frozen says whether the group was told to stand still.
+func (g Group) Frozen() bool {
+	if g == "" {
+		return false
+	}
+	data, err := os.ReadFile(g.file("cgroup.freeze"))
+	return err == nil && len(data) > 0 && data[0] == '1'
+}
+
+// Thaw has a frozen group go on. A group that is gone is no error.
+func (g Group) Thaw() error {
+	if !g.Frozen() {
+		return nil
+	}
+	if err := g.write("cgroup.freeze", "0"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -2,7 +2,9 @@ package tree
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -59,6 +61,25 @@ func Ask(members []Member, s syscall.Signal) {
 			_ = m.Signal(s) // one that may not be signalled is killed later
 		}
 	}
+}
+
+// Stopped are those of the tree that stand still because of a signal.
+func Stopped(members []Member) (standing []Member) {
+	for _, m := range members {
+		if s, err := readStat(m.PID); err == nil && s.started == m.Started && s.state == 'T' {
+			standing = append(standing, m)
+		}
+	}
+	return standing
+}
+
+// Thaw has a tree that stands still go on, whoever had it do so: its control group, and those of it that were stopped.
+func Thaw(g Group, members []Member) error {
+	err := g.Thaw()
+	for _, m := range slices.Backward(Stopped(members)) { // children first: their parents find them as they were
+		err = errors.Join(err, m.Signal(syscall.SIGCONT))
+	}
+	return err
 }
 
 // End kills what list returns until it returned nothing twice running (one look can miss what moves while it looks) or

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/airlock"
+)
+
+// Airlock is what a daemon does where its machine's memory runs out.
+type Airlock struct {
+	// Kind of survival; empty: the daemon finds out. Off is none.
+	Kind string
+	// Lines and bounds; what is left out is core's own.
+	Lines airlock.Config
+}
+
+// Airlock reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries}.
+func (v value) Airlock() (a Airlock) {
+	o := v.object("kind", "order", "calm", "severe", "emergency", "timer", "entries")
+	a.Kind = []string{"", "cgroup", "tree", "off"}[o.get("kind").choice("auto", "cgroup", "tree", "off")]
+	if o.get("order").choice("class", "priority") == 1 {
+		a.Lines.Order = airlock.PriorityFirst
+	}
+	const permille = 1000
+	line := func(key string) int64 { return o.get(key).fraction(permille, 1, permille, 0) }
+	a.Lines.Calm, a.Lines.Severe, a.Lines.Emergency = line("calm"), line("severe"), line("emergency")
+	if a.Lines.Timer = o.get("timer").duration(time.Second, time.Hour, 0); a.Lines.Timer != 0 {
+		a.Lines.Yield = a.Lines.Timer / 3 // as it is by default
+	}
+	a.Lines.Entries = uint8(o.get("entries").integer(1, 100, 0))
+	if err := a.Lines.WithDefaults().Validate(); v.given() && err != nil {
+		v.wrong("has lines that do not go together: %v", err)
+	}
+	return a
+}

@@ -1,0 +1,171 @@
+package process
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/survival"
+)
+
+// How often the machine's memory is looked at: where there is plenty, where it comes near to the calm line, and over it.
+const (
+	atRest   = 250 * time.Millisecond
+	watchful = 50 * time.Millisecond
+	pressed  = 20 * time.Millisecond
+	// coming is how far ahead what grows counts as being there.
+	coming = 4 * time.Second
+)
+
+// Of all its time a look takes no more than a share: where there is plenty, and where it is short.
+const restShare, pressedShare = 100, 5
+
+const (
+	// A report that says nothing urgent is made once a second at most, and only where the share that is used has changed by so many parts per thousand.
+	quiet        = time.Second
+	quietPermill = 20
+	// stallsFrom is the share of the memory, in parts per thousand, from which on it counts that tasks stood still for want of it: with less in use they
+	// stand still for a limit of their own.
+	stallsFrom = 750
+)
+
+// pressure is what the machine's memory was like when it was last looked at.
+type pressure struct {
+	memory survival.Memory
+	// room is of memory, for those who move something out meanwhile.
+	room atomic.Int64
+	// reading of it, and what was said last, and when.
+	reading airlock.Reading
+	said    int64
+	saidAt  time.Duration
+	failed  bool
+}
+
+// monotonic is a clock that never goes back.
+func monotonic() time.Duration { return shim.Boottime() }
+
+// sense looks at the machine's memory for as long as the executor is open, and says what it is like when that is worth a look.
+func (e *Executor) sense() {
+	p := &e.pressure
+	for !e.isClosed() {
+		now := monotonic()
+		err := e.o.Survival.Sense(now, &p.memory)
+		if err != nil {
+			if !p.failed {
+				e.o.Logger.Error("the machine's memory can't be looked at; trying again", "err", err)
+			}
+			p.failed = true
+			e.o.Survival.Await(quiet)
+			continue
+		}
+		p.failed = false
+		p.room.Store(int64(p.memory.Room))
+		near := e.read()
+		if near || p.reading.Share >= stallsFrom/2 {
+			e.measure(now)
+		}
+		if e.worthALook(now) {
+			e.say()
+		}
+		e.o.Survival.Await(e.pause(near, monotonic()-now))
+	}
+}
+
+// read takes the lines, and says whether the memory is near to the calm one.
+func (e *Executor) read() (near bool) {
+	p, m := &e.pressure, &e.pressure.memory
+	s := airlock.Snapshot{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Stall: e.stall()}
+	p.reading = e.o.Airlock.Read(&s)
+	if p.reading.Level > airlock.Calm {
+		return true
+	}
+	s.Used += max(0, m.Growth) * quantity.Amount(coming/time.Second)
+	soon := e.o.Airlock.Read(&s)
+	return soon.Level > airlock.Calm
+}
+
+// stall is the share of time in which all of the machine's tasks stood still for want of memory, where that is short.
+func (e *Executor) stall() int64 {
+	m := &e.pressure.memory
+	if quantity.MulDiv(int64(m.Used), 1000, int64(max(1, m.Capacity))) < stallsFrom {
+		return 0
+	}
+	return m.Full
+}
+
+// measure looks at what subjobs have. One that something is being done to is as it was then.
+func (e *Executor) measure(now time.Duration) {
+	for _, r := range e.all() {
+		s := &r.still
+		if !s.acting.TryLock() {
+			continue
+		}
+		if s.hold != nil {
+			_ = s.hold.Measure(now, &s.use)
+		}
+		s.acting.Unlock()
+	}
+}
+
+// worthALook says whether something is to be said now.
+func (e *Executor) worthALook(now time.Duration) bool {
+	p := &e.pressure
+	if p.reading.Level > airlock.Calm || p.saidAt == 0 || e.anyStill() {
+		return true
+	}
+	if now-p.saidAt >= e.o.Airlock.Timer/3 { // what is not said again is old to the node after a whole one
+		return true
+	}
+	changed := p.reading.Share - p.said
+	return now-p.saidAt >= quiet && (changed >= quietPermill || changed <= -quietPermill)
+}
+
+// anyStill: a subjob stands still, or is to.
+func (e *Executor) anyStill() bool {
+	return slices.ContainsFunc(e.all(), func(r *run) bool {
+		wanted, open := r.stands()
+		return wanted && open
+	})
+}
+
+// say says what the memory is like, and what every subjob that can be seen has of it.
+func (e *Executor) say() {
+	p, m := &e.pressure, &e.pressure.memory
+	p.said, p.saidAt = p.reading.Share, monotonic()
+	strain := &protocol.Strain{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: m.Room, Stall: e.stall()}
+	for _, r := range e.all() {
+		r.mu.Lock()
+		seen := r.started != 0 && r.result == nil
+		r.mu.Unlock()
+		if !seen {
+			continue
+		}
+		use := protocol.Use{Token: r.token}
+		if r.still.acting.TryLock() {
+			use.Resident, use.Parked, use.Growth = r.still.use.Resident, r.still.use.Parked, r.still.use.Growth
+			r.still.said = r.still.use
+			r.still.acting.Unlock()
+		} else {
+			use.Resident, use.Parked, use.Growth = r.still.said.Resident, r.still.said.Parked, r.still.said.Growth
+		}
+		strain.Uses = append(strain.Uses, use)
+	}
+	slices.SortFunc(strain.Uses, func(a, b protocol.Use) int { return a.Token.Compare(b.Token) })
+	e.box.Post(protocol.Message{Kind: protocol.Pressure, Body: strain})
+}
+
+// pause is how long it may be until the next look, after one that took so long.
+func (e *Executor) pause(near bool, took time.Duration) time.Duration {
+	switch {
+	case e.pressure.reading.Level >= airlock.Severe:
+		return max(pressed, pressedShare*took)
+	case near || e.anyStill():
+		return max(watchful, pressedShare*took)
+	default:
+		return max(atRest, restShare*took)
+	}
+}

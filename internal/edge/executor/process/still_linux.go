@@ -1,0 +1,253 @@
+package process
+
+import (
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+	"sluice.dev/sluice/internal/edge/survival"
+)
+
+const (
+	// settles is how long it is waited for that a subjob stands still; the node asks again.
+	settles = 2 * time.Second
+	// bite is how much of a subjob's memory is moved out at a time: meanwhile it can't go on.
+	bite = quantity.Amount(8 << 20)
+	// meal is how long its memory is moved out before it is said that it stands still: until then what it has counts as under way.
+	meal = 10 * time.Second
+	// misses is how often nothing may be moved until there is taken to be nothing more.
+	misses = 3
+)
+
+// still is what the executor has to do with a subjob that stands still, or may.
+type still struct {
+	// wanted: it is to stand still, and why. leaving: it is being stopped, and nothing more is done to it. All are guarded by run.mu.
+	wanted, leaving bool
+	why             string
+
+	// acting keeps those apart that use hold; nil: it has none, since nothing runs, or it can't be had.
+	acting sync.Mutex
+	hold   survival.Hold
+	taken  bool // it was tried
+	use    survival.Use
+	// said is what was last said of use, by the one goroutine that says it.
+	said survival.Use
+}
+
+// want takes over whether it is to stand still; stand sees to it. As with change, the last word counts.
+func (r *run) want(m protocol.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.still.wanted = m.Kind == protocol.Suspend
+	if b, ok := m.Body.(*protocol.Reason); ok {
+		r.still.why = b.Text
+	}
+}
+
+// tell has its supervisor know that it stands still, or goes on. A supervisor that is told nothing more has it go on by itself.
+func (r *run) tell(stands bool) {
+	r.mu.Lock()
+	c := shim.Control{End: r.work().End, Range: r.work().Range}
+	if r.control != nil {
+		c = *r.control
+	}
+	if stands && c.Still == 0 {
+		c.Stood++
+	}
+	if c.Still = 0; stands && !r.still.leaving {
+		c.Still, c.Short = r.e.o.now().Add(2*r.e.o.Airlock.Timer), r.still.why
+	}
+	c.Anchor = shim.AnchorAt(r.e.o.now())
+	r.control = &c
+	r.mu.Unlock()
+	r.pass()
+}
+
+// hold gets hold of what runs.
+func (r *run) hold(note shim.Note) {
+	s := &r.still
+	if r.e.o.Survival == nil || note.At == 0 {
+		return
+	}
+	s.acting.Lock()
+	defer s.acting.Unlock()
+	if s.taken {
+		return
+	}
+	s.taken = true
+	var err error
+	if s.hold, err = r.e.o.Survival.Take(survival.Subjob{Token: r.token, Init: note.Init, InitStarted: note.InitStarted, Group: note.Cgroup}); err != nil {
+		s.hold = nil
+		if errkind.Of(err) != errkind.NotFound || note.Cgroup == "" {
+			r.e.o.Logger.Warn("a subjob can't be made to stand still where memory is short", "err", err)
+		}
+	}
+}
+
+// found says of a subjob of an earlier boot whether it stands still. Where nobody can say so any more it is made to go on.
+func (r *run) found(note shim.Note) bool {
+	if r.e.o.Survival == nil {
+		var stopped []tree.Member
+		if r.control != nil && r.control.Still != 0 {
+			stopped = tree.Below(note.Init)
+		} else if !tree.Group(note.Cgroup).Frozen() {
+			return false
+		}
+		if err := tree.Thaw(tree.Group(note.Cgroup), stopped); err != nil {
+			r.e.o.Logger.Error("having a subjob of an earlier boot go on", "subjob", r.token.String(), "err", err)
+			return false
+		}
+		r.tell(false)
+		return false
+	}
+	r.hold(note)
+	r.still.acting.Lock()
+	defer r.still.acting.Unlock()
+	if r.still.hold == nil {
+		return false
+	}
+	stands, err := r.still.hold.Still()
+	if err != nil {
+		r.e.o.Logger.Warn("looking whether a subjob of an earlier boot stands still", "err", err)
+	}
+	// One that was to stand still, and did not yet, is found as if it did: to go on is no harm.
+	return stands || r.control != nil && r.control.Still != 0
+}
+
+// letGo lets go of a subjob that is over.
+func (r *run) letGo() {
+	r.still.acting.Lock()
+	defer r.still.acting.Unlock()
+	if r.still.hold != nil {
+		_ = r.still.hold.Close()
+		r.still.hold = nil
+	}
+}
+
+// letAllGo lets go of all, as they are.
+func (e *Executor) letAllGo() {
+	for _, r := range e.all() {
+		r.letGo()
+	}
+}
+
+// all are the subjobs that are not settled.
+func (e *Executor) all() []*run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := make([]*run, 0, len(e.runs))
+	for _, r := range e.runs {
+		list = append(list, r)
+	}
+	return list
+}
+
+// stands says whether it is to stand still, and whether anything is to be done to it at all.
+func (r *run) stands() (wanted, open bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.still.wanted, r.result == nil && !r.still.leaving
+}
+
+// stand has a subjob stand still or go on, as was wanted last, and says so. The kernel is told before anything is written: a disk may have
+// to wait for memory.
+func (r *run) stand() {
+	r.still.acting.Lock()
+	wanted, open := r.stands()
+	h := r.still.hold
+	switch {
+	case !open:
+		r.still.acting.Unlock()
+	case h == nil:
+		r.still.acting.Unlock()
+		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: wanted}})
+	case wanted:
+		stands := r.suspend(h)
+		r.still.acting.Unlock()
+		if stands {
+			r.drain()
+		}
+	default:
+		err := h.Resume()
+		r.still.acting.Unlock()
+		if err != nil {
+			r.e.o.Logger.Error("having a subjob go on; the node asks again", "err", err)
+			return
+		}
+		r.tell(false)
+		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{}})
+	}
+}
+
+// suspend has it stand still, and says whether it does. What can't is left to run.
+func (r *run) suspend(h survival.Hold) bool {
+	stands, err := false, h.Suspend()
+	if err == nil {
+		r.tell(true)
+		stands, err = h.Settle(settles)
+	}
+	switch {
+	case errkind.Of(err) == errkind.NotFound: // it has ended
+	case err != nil:
+		r.e.o.Logger.Warn("a subjob can't be made to stand still, and goes on", "err", err)
+		_ = h.Resume()
+		r.tell(false)
+		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: true}})
+	case !stands:
+		r.e.o.Logger.Warn("a subjob does not stand still yet", "subjob", r.token.String())
+	}
+	return err == nil && stands
+}
+
+// drain moves out what a subjob has that stands still, as long as there is room and it is to stand still, and says when that is done, or takes long, that it
+// stands.
+func (r *run) drain() {
+	said := false
+	say := func() {
+		if wanted, open := r.stands(); !said && wanted && open {
+			said = true
+			r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Still: true}})
+		}
+	}
+	defer say()
+	if r.e.o.Survival.Capability().Level < survival.Full {
+		return
+	}
+	for began, missed := time.Now(), 0; missed < misses; {
+		if time.Since(began) >= meal {
+			say()
+		}
+		moved, more := r.bite()
+		if !more {
+			return
+		}
+		if missed++; moved > 0 {
+			missed = 0
+		}
+	}
+}
+
+// bite moves a little out, and says whether there may be more.
+func (r *run) bite() (moved quantity.Amount, more bool) {
+	r.still.acting.Lock()
+	defer r.still.acting.Unlock()
+	wanted, open := r.stands()
+	h := r.still.hold
+	if !wanted || !open || h == nil || r.e.isClosed() || r.e.pressure.room.Load() < int64(bite) {
+		return 0, false
+	}
+	if stands, err := h.Still(); err != nil || !stands {
+		return 0, false
+	}
+	moved, err := h.Reclaim(bite)
+	if err != nil {
+		r.e.o.Logger.Warn("moving the memory of a subjob out", "err", err)
+		return 0, false
+	}
+	_ = h.Measure(monotonic(), &r.still.use)
+	return moved, true
+}

@@ -1,0 +1,364 @@
+package process_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	shimtree "sluice.dev/sluice/internal/edge/executor/shim/tree"
+	"sluice.dev/sluice/internal/edge/survival"
+	"sluice.dev/sluice/internal/edge/survival/cgroup"
+	"sluice.dev/sluice/internal/edge/survival/tree"
+)
+
+// staged is a kind of survival on a machine whose memory is as the test has it.
+type staged struct {
+	survival.Survival
+	mu     sync.Mutex
+	memory survival.Memory
+	refuse error
+}
+
+func (s *staged) Sense(_ time.Duration, m *survival.Memory) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*m = s.memory
+	return nil
+}
+
+// has sets what is used of 1000 MiB.
+func (s *staged) has(used quantity.Amount) {
+	s.mu.Lock()
+	s.memory = survival.Memory{Capacity: 1000 << 20, Used: used << 20}
+	s.mu.Unlock()
+	s.Wake()
+}
+
+func (s *staged) Take(j survival.Subjob) (survival.Hold, error) {
+	h, err := s.Survival.Take(j)
+	if err == nil && s.refuse != nil {
+		h = &refusing{h, s.refuse}
+	}
+	return h, err
+}
+
+// refusing can't have a subjob stand still.
+type refusing struct {
+	survival.Hold
+	why error
+}
+
+func (r *refusing) Suspend() error { return r.why }
+
+// stage opens a kind; base is the control group of subjobs.
+func stage(t *testing.T, open func(string) (survival.Survival, error), base string) *staged {
+	t.Helper()
+	k, err := open(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &staged{Survival: k}
+	s.has(100)
+	return s
+}
+
+// frozen runs a test over every kind that works here. open makes another executor's.
+func frozen(t *testing.T, test func(t *testing.T, change func(*process.Options))) {
+	kinds := map[string]func(*process.Options){
+		"tree, best": func(o *process.Options) { o.Survival = stage(t, tree.Open, "") },
+		"tree only":  func(o *process.Options) { o.Survival, o.Isolation = stage(t, tree.Open, ""), treeOnly() },
+	}
+	if base, _, _ := shimtree.GroupBase(); base != "" {
+		kinds["cgroup"] = func(o *process.Options) { o.Survival = stage(t, cgroup.Open, base) }
+	}
+	for name, change := range kinds {
+		t.Run(name, func(t *testing.T) { test(t, change) })
+	}
+}
+
+// again opens another executor over the same data directory, which is closed with the test.
+func (b *bench) again(change func(*process.Options)) []executor.Found {
+	b.Helper()
+	if err := b.ex.Close(); err != nil {
+		b.Fatal(err)
+	}
+	change(&b.o)
+	return b.open()
+}
+
+// word is the next message of a kind; what was said of the memory before is passed over.
+func (b *bench) word(k protocol.Kind) protocol.Message {
+	b.Helper()
+	for until := time.After(patience); ; {
+		select {
+		case m := <-b.said:
+			if m.Kind == k {
+				return m
+			}
+			if m.Kind != protocol.Pressure {
+				b.Fatalf("message kind %d (%+v), want kind %d", m.Kind, m, k)
+			}
+		case <-until:
+			b.Fatalf("no message of kind %d; supervisor says: %s", k, shim.Tail(b.dir().Log(), 20, 4096))
+		}
+	}
+}
+
+func (b *bench) tell(k protocol.Kind, body protocol.Body) {
+	b.do(protocol.Message{Kind: k, Token: token, Job: "j", Body: body})
+}
+
+// suspend has the subjob stand still.
+func (b *bench) suspend() {
+	b.Helper()
+	b.tell(protocol.Suspend, &protocol.Reason{Text: "short"})
+	if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); !s.Still || s.Refused {
+		b.Fatalf("told to stand still it says %+v", s)
+	}
+}
+
+// standing says whether the subjob's processes do.
+func (b *bench) standing() bool {
+	b.Helper()
+	note, err := b.dir().ReadNote()
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := shimtree.Below(note.Init)
+	return len(all) > 0 && (shimtree.Group(note.Cgroup).Frozen() || len(shimtree.Stopped(all)) == len(all))
+}
+
+// begin starts the program that yields when it is asked to, and waits until it heeds that.
+func (b *bench) begin(m protocol.Message) {
+	b.Helper()
+	b.do(m)
+	b.word(protocol.Started)
+	b.await("it heeds signals", func() bool {
+		p, ok := b.dir().ReadProgress()
+		return ok && p.Progress == 5
+	})
+}
+
+// TestASubjobStandsStillAndGoesOn, and is told so; what comes twice is done once.
+func TestASubjobStandsStillAndGoesOn(t *testing.T) {
+	frozen(t, func(t *testing.T, change func(*process.Options)) {
+		b := newBench(t, change)
+		b.begin(lease(time.Hour, self(t, "polite")...))
+		for n := range int64(2) {
+			for range 2 {
+				b.suspend()
+				if !b.standing() {
+					t.Fatal("it does not stand still")
+				}
+			}
+			b.await("it is told", func() bool {
+				said, ok := readNotice(t, b.dir().Notice())
+				return ok && said.Kind == executor.NoticeSuspended && said.Why == "short" && said.Sequence == 2*n+1
+			})
+			for range 2 {
+				b.tell(protocol.Resume, nil)
+				if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); *s != (protocol.Stillness{}) {
+					t.Fatalf("told to go on it says %+v", s)
+				}
+				b.await("it goes on", func() bool { return !b.standing() })
+			}
+			b.await("it is told", func() bool {
+				said, ok := readNotice(t, b.dir().Notice())
+				return ok && said.Kind == executor.NoticeResumed && said.Sequence == 2*n+2
+			})
+		}
+		b.tell(protocol.Stop, &protocol.Halt{Text: "drained"})
+		if r := *b.word(protocol.Exited).Body.(*protocol.Conclusion).Result; r.Outcome != job.Yielded || r.Progress != 5 {
+			t.Errorf("%+v", r)
+		}
+		b.tell(protocol.Resume, nil)
+		b.settle(true, job.Range{To: 5})
+	})
+}
+
+// TestWhatStandsStillEndsInOrder: asked to end it goes on, and leaves what it has; its deadline is no other thing; and where there is no grace there is none.
+func TestWhatStandsStillEndsInOrder(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		word protocol.Kind
+		body protocol.Body
+		want job.Outcome
+	}{
+		{"asked", protocol.Stop, &protocol.Halt{Text: "short", Short: true}, job.Yielded},
+		{"at once", protocol.Stop, &protocol.Halt{Text: "short", Short: true, Now: true}, job.Stopped},
+		{"at its deadline", protocol.Deadline, &protocol.Shift{End: quantity.At(time.Now()).Add(time.Hour), Range: job.Range{To: 10}}, job.Yielded},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			frozen(t, func(t *testing.T, change func(*process.Options)) {
+				b := newBench(t, change)
+				m := lease(3*time.Hour, self(t, "polite")...)
+				m.Body.(*protocol.Work).Spec.Launch.Grace = time.Hour
+				b.begin(m)
+				b.suspend()
+				b.tell(c.word, c.body)
+				r := *b.word(protocol.Exited).Body.(*protocol.Conclusion).Result
+				if r.Outcome != c.want || r.Progress != 5 {
+					t.Errorf("%+v, want outcome %v", r, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatEndsWhileItStandsStill is over like any other, and nothing asks after it.
+func TestWhatEndsWhileItStandsStill(t *testing.T) {
+	frozen(t, func(t *testing.T, change func(*process.Options)) {
+		b := newBench(t, change)
+		b.begin(lease(time.Hour, self(t, "polite")...))
+		b.suspend()
+		note, err := b.dir().ReadNote()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kill(t, note.PID)
+		if r := *b.word(protocol.Exited).Body.(*protocol.Conclusion).Result; r.Outcome != job.Lost {
+			t.Errorf("%+v", r)
+		}
+		b.tell(protocol.Resume, nil)
+		b.tell(protocol.Suspend, &protocol.Reason{})
+		b.settle(false, job.Range{})
+	})
+}
+
+// TestADaemonThatComesBackFindsWhatStandsStill: one that can says so, and has it go on when its node says that; one that looks after no memory any more has it go
+// on by itself.
+func TestADaemonThatComesBackFindsWhatStandsStill(t *testing.T) {
+	frozen(t, func(t *testing.T, change func(*process.Options)) {
+		b := newBench(t, change)
+		b.begin(lease(time.Hour, self(t, "polite")...))
+		b.suspend()
+		if found := b.again(change); len(found) != 1 || !found[0].Alive || !found[0].Still {
+			t.Fatalf("found %+v", found)
+		}
+		if !b.standing() {
+			t.Fatal("to look has made it go on")
+		}
+		b.tell(protocol.Resume, nil)
+		if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); s.Still {
+			t.Errorf("it says %+v", s)
+		}
+		b.await("it goes on", func() bool { return !b.standing() })
+		if found := b.again(change); found[0].Still {
+			t.Error("what goes on was found standing still")
+		}
+		b.suspend()
+		if found := b.again(func(o *process.Options) { o.Survival = nil }); found[0].Still {
+			t.Error("nobody looks after memory, and a subjob is said to stand still")
+		}
+		b.await("it goes on", func() bool { return !b.standing() })
+	})
+}
+
+// TestASupervisorThatHearsNothingMoreLetsGo: its daemon is dead, and does not come back.
+func TestASupervisorThatHearsNothingMoreLetsGo(t *testing.T) {
+	frozen(t, func(t *testing.T, change func(*process.Options)) {
+		b := newBench(t, func(o *process.Options) {
+			change(o)
+			o.Airlock = airlock.Config{Timer: time.Second, Yield: time.Millisecond}
+		})
+		b.begin(lease(time.Hour, self(t, "polite")...))
+		b.suspend()
+		if err := b.ex.Close(); err != nil {
+			t.Fatal(err)
+		}
+		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it is told", func() bool {
+			said, ok := readNotice(t, b.dir().Notice())
+			return ok && said.Kind == executor.NoticeResumed
+		})
+	})
+}
+
+// TestWhoCannotBeMadeToStandStillGoesOn: the node hears it.
+func TestWhoCannotBeMadeToStandStillGoesOn(t *testing.T) {
+	for _, err := range []error{errkind.Errorf(errkind.Denied, "not permitted"), errors.New("broken")} {
+		b := newBenchOf(t, func(o *process.Options) {
+			s := stage(t, tree.Open, "")
+			s.refuse, o.Survival = err, s
+		})
+		b.begin(lease(time.Hour, self(t, "polite")...))
+		b.tell(protocol.Suspend, &protocol.Reason{})
+		if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); s.Still || !s.Refused {
+			t.Errorf("%v: it says %+v", err, s)
+		}
+		if b.standing() {
+			t.Errorf("%v: it stands still", err)
+		}
+		if n, ok := readNotice(t, b.dir().Notice()); ok {
+			t.Errorf("%v: its program is told %+v", err, n)
+		}
+	}
+}
+
+// TestWhatIsSaidOfTheMemory: at once what it is like, over the calm line again and again with every subjob that runs, and little where there is plenty.
+func TestWhatIsSaidOfTheMemory(t *testing.T) {
+	var s *staged
+	b := newBench(t, func(o *process.Options) {
+		s = stage(t, tree.Open, "")
+		o.Survival = s
+	})
+	strain := func() *protocol.Strain { return b.word(protocol.Pressure).Body.(*protocol.Strain) }
+	if first := strain(); first.Used != 100<<20 || first.Capacity != 1000<<20 || len(first.Uses) != 0 {
+		t.Errorf("at first it says %+v", first)
+	}
+	other := lease(time.Hour, self(t, "polite")...)
+	other.Token.Seq = 2
+	b.do(other)
+	b.word(protocol.Started)
+	b.begin(lease(time.Hour, self(t, "hogs")...))
+	s.has(930)
+	tokens := func(x *protocol.Strain) (list []job.Token) {
+		for _, u := range x.Uses {
+			list = append(list, u.Token)
+		}
+		return list
+	}
+	want := []job.Token{token, {Epoch: 1, Seq: 2}}
+	var x *protocol.Strain
+	for until := time.Now().Add(patience); ; {
+		if x = strain(); x.Used == 930<<20 && slices.Equal(tokens(x), want) && x.Uses[0].Resident >= 32<<20 {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("it says %+v", x)
+		}
+	}
+	if x.Uses[0].Resident > 512<<20 || x.Uses[1].Resident >= x.Uses[0].Resident {
+		t.Errorf("it says %+v", x.Uses)
+	}
+	s.has(100)
+	for until := time.Now().Add(patience); strain().Used != 100<<20; {
+		if time.Now().After(until) {
+			t.Fatal("it is not said that there is plenty again")
+		}
+	}
+}
+
+// newBenchOf is a bench for one of several in a test.
+func newBenchOf(t *testing.T, change func(*process.Options)) (b *bench) {
+	t.Helper()
+	b = &bench{T: t, o: process.Options{DataDir: filepath.Join(t.TempDir(), "data"), ShimPath: self(t)[0]}}
+	change(&b.o)
+	b.open()
+	t.Cleanup(func() {
+		_ = b.ex.Close()
+		killAll(b.o.DataDir)
+	})
+	return b
+}
