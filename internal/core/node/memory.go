@@ -212,6 +212,25 @@ func (l *lease) suspension() airlock.State {
 	}
 }
 
+// standing says what Airlock is doing to a lease, since when and until when, for people; empty: nothing.
+func (n *Node) standing(l *lease) string {
+	if l.stand.since == 0 && !l.stand.reclaimed {
+		return ""
+	}
+	switch ends := l.stand.since.Add(n.memory.lock.Config().Timer); {
+	case l.stand.reclaimed:
+		return "ended: " + l.why
+	case l.stand.asked:
+		return fmt.Sprintf("asked to yield since %s, ended at %s: %s", clock(l.stand.since), clock(ends), l.why)
+	case l.phase == leaseSuspending || l.phase == leaseSuspended:
+		return fmt.Sprintf("suspended since %s, for the %s time; it goes on or is ended at %s: %s", clock(l.stand.since), ordinals[min(int(l.stand.times), len(ordinals)-1)], clock(ends), shortOfMemory)
+	default:
+		return ""
+	}
+}
+
+var ordinals = [...]string{"", "first", "second", "third", "next"} //nolint:gochecknoglobals // a table, written to by nobody
+
 // carryOut has leases take the turns that were decided.
 func (n *Node) carryOut(now quantity.Instant, d *airlock.Decision, out *protocol.Out) {
 	if len(d.Actions) > 0 {

@@ -56,7 +56,7 @@ func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
 	if view.Usable || view.Why != shortOfMemory {
 		t.Errorf("the slices are offered as usable %v, since %q", view.Usable, view.Why)
 	}
-	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended: "+shortOfMemory)
+	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended since "+clock(w.now)+", for the first time; it goes on or is ended at "+clock(w.now.Add(30*time.Second))+": "+shortOfMemory)
 	w.step(ask(3, "a", 30*time.Minute, 40*time.Minute))
 	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, shortOfMemory) {
 		t.Errorf("an ask is refused with %q", why)
@@ -111,6 +111,9 @@ func TestAnEntryEndsWithinItsTimer(t *testing.T) {
 		w.pass(20 * time.Second)
 		if asked := w.sent(protocol.Stop); (asked != nil) != c.yields || asked != nil && (asked.Token != low || asked.Body.(*protocol.Halt).Now) {
 			t.Errorf("%s: after 20 s it is told %+v", c.name, asked)
+		}
+		if reason := w.n.Slices(w.now)[0].Reason; strings.HasPrefix(reason, "asked to yield since "+clock(w.now.Add(-20*time.Second))) != c.yields {
+			t.Errorf("%s: its slice is shown as %q", c.name, reason)
 		}
 		w.pass(9900 * time.Millisecond)
 		if m := w.sent(protocol.Stop); m != nil && m.Body.(*protocol.Halt).Now {

@@ -28,8 +28,8 @@ func (n *Node) Slices(now quantity.Instant) []status.Slice {
 		for _, l := range n.leasesOn(s) {
 			if l.seen() {
 				v.State, v.Reason, v.Job, v.Until = "running", l.cut, l.job, l.end
-				if l.phase == leaseSuspending || l.phase == leaseSuspended {
-					v.Reason = "suspended: " + shortOfMemory
+				if why := n.standing(l); why != "" {
+					v.Reason = why
 				} else if l.plan.Members > 0 && l.cut == "" {
 					v.Reason = fmt.Sprintf("member %d of %d", l.plan.Member, l.plan.Members)
 				}
