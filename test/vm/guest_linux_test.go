@@ -75,6 +75,18 @@ func newBench(t *testing.T, iso *shim.Isolation) *bench {
 // start starts one of the programs with a lease of some length and waits until it runs.
 func (b *bench) start(length time.Duration, program ...string) (end quantity.Instant) {
 	b.Helper()
+	end = b.launch(length, program...)
+	b.next(protocol.Started)
+	return end
+}
+
+// tell has the executor do something to the subjob.
+func (b *bench) tell(k protocol.Kind, body protocol.Body) {
+	b.ex.Do(protocol.Message{Kind: k, Token: token, Job: "j", Body: body}, journal.Position{Seq: 1})
+}
+
+// launch has one of the programs started.
+func (b *bench) launch(length time.Duration, program ...string) (end quantity.Instant) {
 	now := quantity.At(time.Now())
 	m := protocol.Message{
 		Kind: protocol.Start, Token: token, Job: "j", Body: &protocol.Work{Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(length),
@@ -84,7 +96,6 @@ func (b *bench) start(length time.Duration, program ...string) (end quantity.Ins
 	}
 	m.Body.(*protocol.Work).Demand[trp.Memory] = limit
 	b.ex.Do(m, journal.Position{Seq: 1})
-	b.next(protocol.Started)
 	return m.Body.(*protocol.Work).End
 }
 

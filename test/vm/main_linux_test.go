@@ -95,6 +95,14 @@ func program(name string, args []string) int {
 		}
 		time.Sleep(300 * time.Millisecond)
 		return int(block[0]) - 1
+	case "holds": // takes so many MiB, and keeps them
+		n, _ := strconv.Atoi(args[0])
+		block := make([]byte, n<<20)
+		for i := 0; ; i = (i + 4096) % len(block) {
+			if block[i]++; i == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
 	case "crowd": // many of them, one after the other
 		for n, _ := strconv.Atoi(args[0]); n > 0; n-- {
 			cmd := exec.Command("/proc/self/exe", "program", "sleep")
