@@ -1,4 +1,5 @@
-// Command sluice-shim supervises subjobs, one at a time, so that the daemon can die and come back. Sluice starts it; people don't.
+// Command sluice-shim supervises subjobs, one at a time, so that the daemon can die and come back; and it watches the machine's memory for
+// them. Sluice starts it; people don't.
 package main
 
 import (
@@ -6,9 +7,14 @@ import (
 
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+	"sluice.dev/sluice/internal/edge/survival/all"
+	"sluice.dev/sluice/internal/edge/survival/watch"
 )
 
 func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
+	if args := os.Args[1:]; len(args) > 0 && args[0] == watch.Verb {
+		os.Exit(watch.Main(args[1:], all.Detect))
+	}
 	os.Exit(supervisor.Main(os.Args[1:]))
 }

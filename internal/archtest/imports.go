@@ -132,7 +132,7 @@ var extensionPoints = map[string][]string{
 	"internal/edge/fabric":    nil,
 	"internal/edge/inventory": nil,
 	"internal/edge/journal":   {"disk"},                                             // the file system that a log is written to
-	"internal/edge/survival":  {"sense"},                                            // what the kernel says, for all kinds
+	"internal/edge/survival":  {"sense", "watch"},                                   // what the kernel says, for all kinds; the process beside the daemon that uses a kind
 	"internal/lab/swarm":      {"fluid", "line", "meter", "pool", "queue", "world"}, // theory beside them, who waits at a scheduler and what it believes, what a call takes, queues, and the simulator that drives them
 	"internal/lab/trace":      nil,
 }

@@ -1,0 +1,159 @@
+package watch
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is a region in a file, as one process has it. Who holds which lock of it lives: the kernel gives a lock back when its holder is gone.
+type File struct {
+	*region
+	path   string
+	file   *os.File
+	mapped []byte
+}
+
+// Places in the file that are locked by who lives.
+const (
+	placeWatcher = iota
+	placeDaemon
+)
+
+// Path is where the region of a data directory lies: in memory where the machine has a place for that, so that no disk is needed, else in the
+// directory itself.
+func Path(dataDir string) string {
+	own := filepath.Join(dataDir, "watch")
+	info, err := os.Stat(memoryDir)
+	if err != nil || !info.IsDir() {
+		return own
+	}
+	named := sha256.Sum256([]byte(dataDir))
+	path := filepath.Join(memoryDir, fmt.Sprintf("sluice-watch-%d-%x", os.Geteuid(), named[:8]))
+	if info, err := os.Lstat(path); err == nil && !ours(info) {
+		return own // somebody else has taken the name
+	}
+	return path
+}
+
+const memoryDir = "/dev/shm"
+
+// ours: only this user can have written it.
+func ours(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 && int(st.Uid) == os.Geteuid()
+}
+
+// Open opens the region, and makes it if there is none, or one of another format.
+func Open(path string) (*File, error) {
+	f, err := open(path, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	const size = 8 * regionWords
+	info, err := f.Stat()
+	if err == nil && info.Size() != size {
+		// Pages that are not there yet would be missed in the middle of a write, where a full file system ends who writes.
+		err = errors.Join(f.Truncate(0), unix.Fallocate(int(f.Fd()), 0, 0, size))
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("making %s: %w", path, err)
+	}
+	w, err := mapped(path, f)
+	if err != nil {
+		return nil, err
+	}
+	if w.head.load(headMagic) != magic {
+		for i := range headSize {
+			w.head.store(i, 0)
+		}
+		w.head.store(headMagic, magic)
+	}
+	return w, nil
+}
+
+// OpenThere opens a region that is there.
+func OpenThere(path string) (*File, error) {
+	f, err := open(path, os.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() != 8*regionWords {
+		err = errors.New("it is no region")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	w, err := mapped(path, f)
+	if err == nil && w.head.load(headMagic) != magic {
+		_ = w.Close()
+		return nil, fmt.Errorf("opening %s: it is of another format", path)
+	}
+	return w, err
+}
+
+func open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !ours(info) {
+		err = fmt.Errorf("%s is not this user's alone", path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func mapped(path string, f *os.File) (*File, error) {
+	m, err := unix.Mmap(int(f.Fd()), 0, 8*regionWords, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("mapping %s: %w", path, err)
+	}
+	return &File{region: divide(words{at: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(m))), regionWords)}), path: path, file: f, mapped: m}, nil
+}
+
+// Close lets go of it, and of what it had locked.
+func (f *File) Close() error {
+	err := errors.Join(unix.Munmap(f.mapped), f.file.Close())
+	runtime.KeepAlive(f)
+	return err
+}
+
+// lock takes the lock of a place until the file is closed; false: somebody has it.
+func (f *File) lock(place int) (bool, error) {
+	err := unix.FcntlFlock(f.file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: int64(place), Len: 1})
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// lives says whether another has the lock of a place.
+func (f *File) lives(place int) bool {
+	l := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(place), Len: 1}
+	return unix.FcntlFlock(f.file.Fd(), unix.F_OFD_GETLK, &l) == nil && l.Type != unix.F_UNLCK
+}
+
+// boottime is CLOCK_BOOTTIME: it never goes back, and is the same in every process.
+func boottime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts)
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,230 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+)
+
+// Options of Keep.
+type Options struct {
+	// Path of the region (Path); Program is sluice-shim; Kind of survival that the watcher opens, and Base, the folder of control groups.
+	Path, Program, Kind, Base string
+	Config                    airlock.Config
+	// Now is the node's clock.
+	Now func() quantity.Instant
+	Log *slog.Logger
+}
+
+// Keeper is the daemon's side: it keeps a watcher alive, tells it what there is, and hears what it does. It is safe for concurrent use.
+type Keeper struct {
+	o    Options
+	f    *File
+	done chan struct{}
+	over sync.WaitGroup
+
+	mu sync.Mutex
+	// table was told last, words are room for it.
+	table Table
+	words []uint64
+	// room for a board.
+	room []uint64
+}
+
+const (
+	// beat is how often the daemon says that it lives.
+	beat = 200 * time.Millisecond
+	// hung is after which silence a watcher is killed: it may stand still itself, and then nobody else can act.
+	hung = 10 * time.Second
+	// firstPause and lastPause are the time to the next start of a watcher that has ended, which doubles; one that has lived for lastPause
+	// begins anew.
+	firstPause, lastPause = 50 * time.Millisecond, 10 * time.Second
+	// farewell is how long a watcher may take to end in order.
+	farewell = 2 * time.Second
+)
+
+// Keep begins to keep a watcher. One that an earlier daemon has left ends first: everything goes on, and the next one begins.
+func Keep(o Options) (*Keeper, error) {
+	f, err := Open(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if mine, err := f.lock(placeDaemon); !mine {
+		_ = f.Close()
+		return nil, errors.Join(fmt.Errorf("%s is in use by another daemon", o.Path), err)
+	}
+	k := &Keeper{o: o, f: f, done: make(chan struct{}), words: make([]uint64, 0, tableWords), room: make([]uint64, boardWords)}
+	k.dismiss()
+	k.beat()
+	k.Publish(nil)
+	k.over.Go(k.keep)
+	return k, nil
+}
+
+func (k *Keeper) beat() { k.f.head.store(headBeat, uint64(boottime())) }
+
+// Publish tells the watcher which subjobs there are.
+func (k *Keeper) Publish(rows []Row) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	rows = slices.Clone(rows)
+	slices.SortFunc(rows, func(a, b Row) int { return a.Token.Compare(b.Token) })
+	rows = rows[:min(len(rows), airlock.MaxTasks)]
+	if k.f.table.last() > 0 && k.table.Wall != 0 && slices.Equal(rows, k.table.Rows) {
+		return
+	}
+	k.table = Table{Config: k.o.Config.WithDefaults(), Wall: k.o.Now(), Boot: boottime(), Base: k.o.Base, Rows: rows}
+	k.f.table.write(k.table.encode(k.words[:0]))
+}
+
+// Board reads what the watcher says, and whether one lives that can be relied upon.
+func (k *Keeper) Board(b *Board) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	words, _, ok := k.f.board.read(k.room)
+	life := k.f.head.load(headLife)
+	return ok && b.decode(words) && life != 0 && b.Life == life && k.f.lives(placeWatcher)
+}
+
+// Acts gives everything that was done and not told yet to each, in order, and says how much of it is lost. What an earlier daemon did not
+// come to hear is among it.
+func (k *Keeper) Acts(each func(*Act)) (lost uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next, lost := k.f.ring.read(k.f.head.load(headRead), each)
+	k.f.head.store(headRead, next)
+	return lost
+}
+
+// Lacks is what the watcher has to do without.
+func (k *Keeper) Lacks() Lacks { return Lacks(k.f.head.load(headLacks)) }
+
+// Close has the watcher end, and waits for it. Everything goes on, so that nothing is left to know: what it did and was not told yet is gone with
+// the region.
+func (k *Keeper) Close() error {
+	close(k.done)
+	k.over.Wait()
+	return errors.Join(os.Remove(k.o.Path), k.f.Close())
+}
+
+// dismiss ends the watcher that there is, in order if it can.
+func (k *Keeper) dismiss() {
+	k.f.head.store(headOrder, 1)
+	if k.f.head.load(headLife) != 0 { // and it listens
+		k.signal(wakes)
+	}
+	for until := time.Now().Add(farewell); k.f.lives(placeWatcher); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			k.kill()
+			until = time.Now().Add(farewell)
+		}
+	}
+}
+
+// kill ends the watcher at once: supervisors have what stands still go on.
+func (k *Keeper) kill() { k.signal(syscall.SIGKILL) }
+
+func (k *Keeper) signal(s syscall.Signal) {
+	p := tree.Process{PID: int(k.f.head.load(headPID)), Started: k.f.head.load(headStarted)}
+	if p.PID > 1 {
+		_ = p.Signal(s)
+	}
+}
+
+// keep has a watcher live until the end.
+func (k *Keeper) keep() {
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	for pause := firstPause; ; {
+		begun := time.Now()
+		gone, said, err := k.start()
+		if err != nil {
+			k.o.Log.Error("starting the watcher of the machine's memory; trying again", "err", err, "pause", pause)
+		}
+		for alive, ready := err == nil, false; alive; {
+			select {
+			case <-gone:
+				alive = false
+				k.o.Log.Warn("the watcher of the machine's memory has ended, and is started again", "said", said(), "pause", pause)
+			case <-k.done:
+				k.dismiss() // and one that is about to begin finds the order
+				<-gone
+				return
+			case <-beats.C:
+				k.beat()
+				if life := k.f.head.load(headLife); life != 0 && !ready {
+					if ready = true; k.Lacks() != 0 {
+						k.o.Log.Warn("the watcher of the machine's memory runs unprotected", "lacks", k.Lacks().String())
+					}
+				}
+				if pulse := time.Duration(k.f.head.load(headPulse)); ready && boottime()-pulse > hung {
+					k.o.Log.Error("the watcher of the machine's memory does not answer: killing it", "silent", boottime()-pulse)
+					k.kill()
+				}
+			}
+		}
+		if time.Since(begun) > lastPause {
+			pause = firstPause
+		}
+		for until := time.After(pause); until != nil; {
+			select {
+			case <-until:
+				until = nil
+			case <-beats.C:
+				k.beat()
+			case <-k.done:
+				return
+			}
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// start starts a watcher, in a session of its own: what ends the daemon does not end it.
+func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
+	var words strings.Builder
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd := exec.Command(k.o.Program, Verb, k.o.Path, k.o.Kind, k.o.Base)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", in, in
+	cmd.Env = append([]string{"GOMAXPROCS=1", "GOGC=50"}, planted.Environ()...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if k.f.lives(placeWatcher) { // of an earlier daemon, and was about to begin when this one looked
+		k.dismiss()
+	}
+	k.f.head.store(headOrder, 0)
+	k.f.head.store(headPulse, uint64(boottime()))
+	k.f.head.store(headLife, 0) // an earlier one's, if it was killed
+	shim.SealDescriptors(3)
+	err = cmd.Start()
+	_ = in.Close()
+	if err != nil {
+		_ = out.Close()
+		return nil, nil, err
+	}
+	gone = make(chan struct{})
+	k.over.Go(func() {
+		_, _ = io.Copy(&words, io.LimitReader(out, 16<<10))
+		_, _ = io.Copy(io.Discard, out)
+		_ = out.Close()
+		_ = cmd.Wait()
+		close(gone)
+	})
+	return gone, func() string { return strings.TrimSpace(words.String()) }, nil
+}

@@ -1,0 +1,349 @@
+package watch
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/survival"
+)
+
+const (
+	// absent is after which silence the daemon counts as dead: nobody is there to ask a subjob to yield.
+	absent = 2 * time.Second
+	// rest is the time between two looks at most, where much is free, alert where it is short or may be soon. In between it looks again before what is
+	// free to the severe line could be filled at fill a second.
+	rest, alert = 500 * time.Millisecond, 10 * time.Millisecond
+	fill        = quantity.Amount(8 << 30)
+	// measured is how often what the subjobs have is measured where all is well, told how often the board is written then.
+	measured, told = time.Second, time.Second
+	// ahead is how far the growth of the last two seconds is looked ahead to be alert in time.
+	ahead = 10
+	// A moment is what one move of memory is to take: between two of them everything else is looked at.
+	moment = 5 * time.Millisecond
+	// leastMove and mostMove bound one move.
+	leastMove, mostMove = quantity.Amount(256 << 10), quantity.Amount(64 << 20)
+)
+
+// life is a process that can be ended: the init of a subjob, with which all of it goes.
+type life interface {
+	end() error
+	gone() bool
+	close()
+}
+
+// watcher decides and acts. It allocates nothing but where the table has changed. It is used by one goroutine.
+type watcher struct {
+	r     *region
+	sense survival.Survival
+	// find finds the process that a row names.
+	find func(*Row) (life, error)
+	id   uint64
+	// can is what can be done here.
+	can survival.Capability
+
+	table Table
+	// number of the table that was taken in; room for one, and the texts that are in use.
+	number uint64
+	room   []uint64
+	texts  map[string]string
+	lock   *airlock.Airlock
+
+	tasks, spare []task
+	snapshot     airlock.Snapshot
+	memory       survival.Memory
+	use          survival.Use
+	board        Board
+	// before is the board that an earlier life has left, until the first table.
+	before *Board
+	// level at the last look; present: the daemon is there.
+	level   airlock.Level
+	present bool
+	// move is how much is moved out at once, next whose turn it is.
+	move quantity.Amount
+	next int
+	// When the subjobs were last measured, and the board last written.
+	measured, told time.Duration
+	// changed: the board is to be written.
+	changed bool
+}
+
+// task is one subjob that is watched.
+type task struct {
+	row  Row
+	hold survival.Hold
+	life life
+	// What airlock.Task has of it.
+	since, resumed           quantity.Instant
+	resident, parked, growth quantity.Amount
+	state                    airlock.State
+	entries                  uint8
+	cause                    airlock.Cause
+	// rigid: it could not be made to stand still. out: it is gone. still: it stands still, and what it has is being moved out, which full says can
+	// go no further.
+	rigid, out, still, full bool
+}
+
+// newWatcher begins a life. Nothing stands still that the table names once its first look is over.
+func newWatcher(r *region, sense survival.Survival, find func(*Row) (life, error), id uint64) *watcher {
+	w := &watcher{
+		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{}, move: 1 << 20,
+		tasks: make([]task, 0, airlock.MaxTasks), spare: make([]task, 0, airlock.MaxTasks), snapshot: airlock.Snapshot{Tasks: make([]airlock.Task, 0, airlock.MaxTasks)},
+	}
+	w.table.Rows, w.board.Stands = make([]Row, 0, airlock.MaxTasks), make([]Stand, 0, airlock.MaxTasks)
+	if words, _, ok := r.board.read(w.room[:cap(w.room)]); ok {
+		var b Board
+		if b.decode(words) {
+			w.before = &b
+		}
+	}
+	return w
+}
+
+// look senses, decides and acts, once. boot is CLOCK_BOOTTIME. It returns how long nothing is due.
+func (w *watcher) look(boot time.Duration) (patience time.Duration) {
+	w.present = w.heard(boot)
+	w.read()
+	if err := w.sense.Sense(boot, &w.memory); err != nil {
+		w.memory = survival.Memory{} // nothing is known: no capacity, no decision
+	}
+	now := w.now(boot)
+	w.r.head.store(headPulse, uint64(boot))
+	if w.lock == nil { // it was told nothing yet
+		return rest
+	}
+	w.gauge(boot)
+	w.carryOut(now, w.decide(now))
+	moved := w.moveOut()
+	if w.changed || w.level > airlock.Calm || boot-w.told >= told {
+		w.tell(now, boot)
+	}
+	switch {
+	case moved:
+		return 0
+	case w.near():
+		return alert
+	default:
+		free := w.memory.Capacity/1000*quantity.Amount(w.lock.Config().Severe) - w.memory.Used
+		return min(rest, max(alert, time.Duration(quantity.MulDiv(int64(max(0, free)), int64(time.Second), int64(fill)))))
+	}
+}
+
+// heard says whether the daemon lives, by its heartbeat.
+func (w *watcher) heard(boot time.Duration) bool {
+	beat := time.Duration(w.r.head.load(headBeat))
+	return beat != 0 && beat <= boot && boot-beat < absent
+}
+
+// now is the node's clock.
+func (w *watcher) now(boot time.Duration) quantity.Instant {
+	return w.table.Wall.Add(boot - w.table.Boot)
+}
+
+// near: it is worth looking often.
+func (w *watcher) near() bool {
+	if w.level > airlock.Calm {
+		return true
+	}
+	for i := range w.tasks {
+		if t := &w.tasks[i]; t.state != airlock.Running && !t.out {
+			return true
+		}
+	}
+	m := &w.memory
+	return w.lock != nil && m.Growth > 0 && m.Used+min(m.Growth, m.Capacity)*ahead > m.Capacity/1000*quantity.Amount(w.lock.Config().Severe)
+}
+
+// gauge measures what the subjobs have, and sees who stands still by now and who goes on. Where all is well that is not done at every look.
+func (w *watcher) gauge(boot time.Duration) {
+	if boot-w.measured < measured && !w.near() && !w.pressed() {
+		return
+	}
+	w.measured = boot
+	for i := range w.tasks {
+		t := &w.tasks[i]
+		if t.out {
+			continue
+		}
+		if err := t.hold.Measure(boot, &w.use); err != nil {
+			w.use = survival.Use{}
+		}
+		t.resident, t.parked, t.growth = max(0, w.use.Resident), max(0, w.use.Parked), w.use.Growth
+		switch t.state {
+		case airlock.Suspending:
+			if !t.still {
+				still, err := t.hold.Settle(0)
+				t.still = err == nil && still
+			}
+			// As long as memory comes back from it, that is counted on, and nobody else gives way for it.
+			if t.still && (t.full || t.resident == 0 || w.can.Level < survival.Full || w.memory.Room <= 0) {
+				w.turn(t, airlock.Suspended)
+			}
+		case airlock.Resuming:
+			if still, err := t.hold.Still(); err == nil && !still {
+				w.turn(t, airlock.Running)
+			}
+		default:
+		}
+	}
+}
+
+// pressed: by the machine's numbers alone memory is short, or may be soon.
+func (w *watcher) pressed() bool {
+	s := airlock.Snapshot{Capacity: w.memory.Capacity, Used: w.memory.Used, Growth: w.memory.Growth, Stall: w.stall()}
+	r := w.lock.Config().Read(&s)
+	return r.Level > airlock.Calm
+}
+
+// stall is the share of time in which all tasks stood still for want of memory, where that is short: with less in use they do for a limit of their own.
+func (w *watcher) stall() int64 {
+	if m := &w.memory; m.Used < m.Capacity/4*3 {
+		return 0
+	}
+	return w.memory.Full
+}
+
+func (w *watcher) turn(t *task, s airlock.State) {
+	if t.state != s {
+		t.state, w.changed = s, true
+	}
+}
+
+// decide has core/airlock decide.
+func (w *watcher) decide(now quantity.Instant) *airlock.Decision {
+	s, m := &w.snapshot, &w.memory
+	s.Capacity, s.Used, s.Growth, s.Room, s.Stall, s.Tasks = m.Capacity, m.Used, m.Growth, m.Room, w.stall(), s.Tasks[:0]
+	if w.can.Level < survival.Full {
+		s.Room = 0
+	}
+	for i := range w.tasks {
+		t := &w.tasks[i]
+		if !w.present && t.state == airlock.Readdressing && !t.row.Stopping { // nobody has asked it, and nobody will
+			t.since = 0
+			w.turn(t, airlock.Running)
+		}
+		k := airlock.Task{
+			Token: t.row.Token, Start: t.row.Start, Planned: t.row.Planned, Since: t.since, Resumed: t.resumed, Priority: t.row.Priority, Value: t.row.Value, Class: t.row.Class,
+			State: t.state, Entries: t.entries, Bound: t.row.Bound || t.rigid || w.can.Level == survival.Observe, Yields: t.row.Yields && w.present,
+		}
+		if !t.out {
+			k.Resident, k.Parked, k.Growth = t.resident, t.parked, t.growth
+		}
+		s.Tasks = append(s.Tasks, k)
+	}
+	d := w.lock.Decide(now, s)
+	if d.Level != w.level {
+		w.level, w.changed = d.Level, true
+	}
+	return d
+}
+
+// carryOut does what was decided: in the ring before it is done, and where that can't be taken back on the board too.
+func (w *watcher) carryOut(now quantity.Instant, d *airlock.Decision) {
+	if len(d.Actions) == 0 {
+		return
+	}
+	ends := false
+	for i := range d.Actions {
+		a := &d.Actions[i]
+		act := Act{Life: w.id, At: now, Token: a.Token, Step: a.Step, Cause: a.Cause, Level: d.Level, Relief: a.Relief, Used: d.Used}
+		w.r.ring.add(&act)
+		t := &w.tasks[a.Task]
+		t.cause = a.Cause
+		switch a.Step {
+		case airlock.Suspend:
+			w.suspend(t, now)
+		case airlock.Resume:
+			w.resume(t, now)
+		case airlock.Readdress:
+			w.release(t)
+			if t.since == 0 {
+				t.since = now
+			}
+			w.turn(t, airlock.Readdressing)
+		case airlock.Reclaim:
+			w.turn(t, airlock.Reclaiming)
+			ends = true
+		}
+	}
+	if !ends {
+		return
+	}
+	w.tell(now, w.told) // who looks why it was ended finds it said
+	for i := range d.Actions {
+		if a := &d.Actions[i]; a.Step == airlock.Reclaim {
+			_ = w.tasks[a.Task].life.end() // what does not end is decided on again
+		}
+	}
+}
+
+func (w *watcher) suspend(t *task, now quantity.Instant) {
+	if err := t.hold.Suspend(); err != nil {
+		// It can't be, so nothing was done to it: the next decision knows. What is gone has no memory, and is passed over.
+		_ = t.hold.Resume()
+		t.rigid = true
+		return
+	}
+	t.since, t.still, t.full = now, false, false
+	t.entries = min(t.entries, 254) + 1
+	w.turn(t, airlock.Suspending)
+}
+
+func (w *watcher) resume(t *task, now quantity.Instant) {
+	w.release(t)
+	t.since, t.resumed = 0, now
+	w.turn(t, airlock.Resuming)
+}
+
+// release has a task go on that may stand still.
+func (w *watcher) release(t *task) {
+	switch t.state {
+	case airlock.Suspending, airlock.Suspended, airlock.Resuming:
+		_ = t.hold.Resume() // as long as it stands still it is Resuming, and told again
+	default:
+	}
+}
+
+// moveOut moves a little of what stands still out, and says whether there is more to move: one task in turn, so that no look waits long.
+func (w *watcher) moveOut() (more bool) {
+	if w.can.Level < survival.Full || w.memory.Room <= 0 {
+		return false
+	}
+	for range w.tasks {
+		w.next = (w.next + 1) % len(w.tasks)
+		t := &w.tasks[w.next]
+		if t.state != airlock.Suspending || !t.still || t.full || t.out || t.resident <= 0 {
+			continue
+		}
+		begun := boottime()
+		got, err := t.hold.Reclaim(min(w.move, t.resident))
+		took := boottime() - begun
+		if t.full = err != nil || got <= 0; t.full {
+			continue
+		}
+		switch {
+		case took > 2*moment:
+			w.move = max(leastMove, w.move/2)
+		case took < moment/2:
+			w.move = min(mostMove, w.move*2)
+		}
+		t.resident -= min(t.resident, got)
+		t.parked += got
+		return true
+	}
+	return false
+}
+
+// tell writes the board.
+func (w *watcher) tell(now quantity.Instant, boot time.Duration) {
+	b, m := &w.board, &w.memory
+	*b = Board{Life: w.id, At: now, Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: w.snapshot.Room, Stall: w.stall(), Level: w.level, Stands: b.Stands[:0]}
+	for i := range w.tasks {
+		t := &w.tasks[i]
+		b.Stands = append(b.Stands, Stand{
+			Token: t.row.Token, Since: t.since, Resumed: t.resumed, Resident: t.resident, Parked: t.parked, Growth: t.growth, State: t.state, Entries: t.entries, Cause: t.cause,
+		})
+	}
+	w.r.board.write(b.encode(w.room[:0]))
+	w.told, w.changed = boot, false
+}

@@ -1,0 +1,471 @@
+package watch
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/survival"
+)
+
+const (
+	gib = quantity.Amount(1) << 30
+	mib = quantity.Amount(1) << 20
+)
+
+// machine is one that a test makes up.
+type machine struct {
+	can      survival.Capability
+	capacity quantity.Amount
+	room     quantity.Amount
+	base     quantity.Amount // what is used by nobody
+	subjobs  map[job.Token]*subjob
+	// refuse: nothing can be made to stand still. slow: what is told to stand still does at the next look.
+	refuse, slow bool
+}
+
+type subjob struct {
+	m                *machine
+	resident, parked quantity.Amount
+	told, still      bool
+	ended            bool
+	holds            int
+}
+
+func newMachine() *machine {
+	return &machine{can: survival.Capability{Level: survival.Full, Kind: "made up"}, capacity: 100 * gib, room: 50 * gib, subjobs: map[job.Token]*subjob{}}
+}
+
+func (m *machine) Capability() survival.Capability { return m.can }
+func (m *machine) Await(time.Duration)             {}
+func (m *machine) Wake()                           {}
+func (m *machine) Close() error                    { return nil }
+
+func (m *machine) Sense(_ time.Duration, memory *survival.Memory) error {
+	*memory = survival.Memory{Capacity: m.capacity, Used: m.base, Room: m.room}
+	for _, s := range m.subjobs {
+		memory.Used += s.resident
+	}
+	return nil
+}
+
+func (m *machine) Take(s survival.Subjob) (survival.Hold, error) {
+	if j := m.subjobs[s.Token]; j != nil {
+		j.holds++
+		return j, nil
+	}
+	return nil, errkind.Errorf(errkind.NotFound, "gone")
+}
+
+func (m *machine) find(r *Row) (life, error) { return m.subjobs[r.Token], nil }
+
+func (s *subjob) Measure(_ time.Duration, u *survival.Use) error {
+	*u = survival.Use{Resident: s.resident, Parked: s.parked}
+	return nil
+}
+
+func (s *subjob) Suspend() error {
+	if s.m.refuse {
+		return errkind.Errorf(errkind.Denied, "refused")
+	}
+	s.told, s.still = true, !s.m.slow
+	return nil
+}
+
+func (s *subjob) Resume() error {
+	s.told, s.still = false, false
+	s.resident, s.m.room, s.parked = s.resident+s.parked, s.m.room+s.parked, 0
+	return nil
+}
+
+func (s *subjob) Still() (bool, error) { return s.still && !s.ended, nil }
+
+func (s *subjob) Settle(time.Duration) (bool, error) {
+	s.still = s.told
+	return s.Still()
+}
+
+func (s *subjob) Reclaim(most quantity.Amount) (quantity.Amount, error) {
+	got := min(most, s.resident, s.m.room)
+	s.resident, s.parked, s.m.room = s.resident-got, s.parked+got, s.m.room-got
+	return got, nil
+}
+
+func (s *subjob) Close() error { s.holds--; return nil }
+
+func (s *subjob) end() error {
+	s.ended, s.resident, s.parked, s.told, s.still = true, 0, 0, false, false
+	return nil
+}
+func (s *subjob) gone() bool { return s.ended }
+func (s *subjob) close()     {}
+
+// world is a machine with a daemon and a watcher.
+type world struct {
+	t     fataler
+	m     *machine
+	r     *region
+	w     *watcher
+	boot  time.Duration
+	table Table
+	dead  bool // the daemon is
+	lives uint64
+}
+
+// fataler is a test of either kind.
+type fataler interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func newWorld(t fataler) *world {
+	x := &world{t: t, m: newMachine(), r: divide(words{at: make([]uint64, regionWords)}), boot: time.Hour}
+	x.table = Table{Config: airlock.Config{}.WithDefaults(), Wall: 1e18, Boot: 30 * time.Minute}
+	x.begin()
+	return x
+}
+
+// begin is the start of another watcher.
+func (x *world) begin() {
+	x.lives++
+	x.w = newWatcher(x.r, x.m, x.m.find, x.lives)
+}
+
+// add has a subjob begin.
+func (x *world) add(seq uint64, resident quantity.Amount, change func(*Row)) *subjob {
+	r := Row{Token: job.Token{Epoch: 1, Seq: seq}, Start: x.w.now(x.boot), Class: airlock.Lasting, Init: int(seq)}
+	if change != nil {
+		change(&r)
+	}
+	s := &subjob{m: x.m, resident: resident}
+	x.m.subjobs[r.Token] = s
+	x.table.Rows = append(x.table.Rows, r)
+	slices.SortFunc(x.table.Rows, func(a, b Row) int { return a.Token.Compare(b.Token) })
+	x.publish()
+	return s
+}
+
+func (x *world) publish() { x.r.table.write(x.table.encode(nil)) }
+
+// look lets time pass, and has the watcher look.
+func (x *world) look(passes time.Duration) {
+	x.boot += passes
+	if !x.dead {
+		x.r.head.store(headBeat, uint64(x.boot))
+	}
+	x.w.look(x.boot)
+}
+
+func (x *world) board() *Board {
+	words, _, ok := x.r.board.read(make([]uint64, boardWords))
+	var b Board
+	if !ok || !b.decode(words) {
+		x.t.Fatal("no board")
+	}
+	return &b
+}
+
+func (x *world) state(seq uint64) airlock.State {
+	s, ok := x.board().Of(job.Token{Epoch: 1, Seq: seq})
+	if !ok {
+		x.t.Fatalf("subjob %d is not on the board", seq)
+	}
+	return s.State
+}
+
+func (x *world) acts() (all []Act) {
+	_, lost := x.r.ring.read(0, func(a *Act) { all = append(all, *a) })
+	if lost != 0 {
+		x.t.Fatalf("%d acts were lost", lost)
+	}
+	return all
+}
+
+// TestTheLowestStandsStillAndGoesOn is the whole course of an entry that memory comes back for.
+func TestTheLowestStandsStillAndGoesOn(t *testing.T) {
+	x := newWorld(t)
+	low := x.add(1, 20*gib, func(r *Row) { r.Priority = -1 })
+	high := x.add(2, 20*gib, nil)
+	x.look(rest)
+	if x.m.base = 55 * gib; low.told {
+		t.Fatal("it was touched with memory left")
+	}
+	x.look(rest)
+	if !low.told || high.told || x.w.level != airlock.Severe {
+		t.Fatalf("low told %v, high told %v at %v", low.told, high.told, x.w.level)
+	}
+	for range 1000 {
+		x.look(alert)
+	}
+	if x.state(1) != airlock.Suspended || low.parked != 20*gib {
+		t.Fatalf("%v, with %d MiB moved out", x.state(1), low.parked>>20)
+	}
+	x.m.base = 10 * gib
+	x.look(alert)
+	if low.told || low.parked != 0 {
+		t.Fatal("it does not go on")
+	}
+	x.look(alert)
+	if s := x.state(1); s != airlock.Running {
+		t.Fatalf("it is %v", s)
+	}
+	var steps []airlock.Step
+	for _, a := range x.acts() {
+		steps = append(steps, a.Step)
+	}
+	if !slices.Equal(steps, []airlock.Step{airlock.Suspend, airlock.Resume}) {
+		t.Fatalf("it did %v", steps)
+	}
+}
+
+// TestWhoIsEndedIsSaidBefore: at the emergency line the lowest is ended, and the board and the ring have it before it is.
+func TestWhoIsEndedIsSaidBefore(t *testing.T) {
+	x := newWorld(t)
+	s := x.add(1, 20*gib, nil)
+	x.add(2, 20*gib, func(r *Row) { r.Priority = 1 })
+	x.look(rest)
+	x.m.base = 58 * gib
+	x.look(rest)
+	if !s.ended || x.state(1) != airlock.Reclaiming || x.m.subjobs[job.Token{Epoch: 1, Seq: 2}].ended {
+		t.Fatalf("ended %v, %v", s.ended, x.state(1))
+	}
+	if a := x.acts(); len(a) != 1 || a[0].Step != airlock.Reclaim || a[0].Cause != airlock.Brink {
+		t.Fatalf("it did %v", a)
+	}
+	// A watcher that was killed after it had said so, and before it did it: the next one does it.
+	*s = subjob{m: x.m, resident: 20 * gib}
+	x.m.base = 0
+	x.begin()
+	x.look(rest)
+	if !s.ended {
+		t.Fatal("what was to be ended lives")
+	}
+}
+
+// TestALifeBeginsAndEndsWithEverythingGoingOn, whether the one before was killed or ended in order.
+func TestALifeBeginsAndEndsWithEverythingGoingOn(t *testing.T) {
+	for _, orderly := range []bool{false, true} {
+		x := newWorld(t)
+		s := x.add(1, 30*gib, nil)
+		x.m.base = 63 * gib
+		x.look(rest)
+		x.look(alert)
+		if !s.told {
+			t.Fatal("it goes on over the line")
+		}
+		if orderly {
+			x.w.close()
+			if s.told || s.holds != 0 || x.state(1) != airlock.Running {
+				t.Fatalf("it stands still after the end, with %d holds, %v", s.holds, x.state(1))
+			}
+			s.told = true // by whoever was there meanwhile
+		}
+		x.m.base = 0
+		x.begin()
+		x.look(rest)
+		if s.told {
+			t.Fatal("it stands still at the beginning")
+		}
+		if b := x.board(); b.Stands[0].Entries != 1 {
+			t.Fatalf("it was suspended once, and the next watcher says %d times", b.Stands[0].Entries)
+		}
+	}
+}
+
+func TestWhoLeavesTheTableGoesOn(t *testing.T) {
+	x := newWorld(t)
+	s := x.add(1, 30*gib, nil)
+	x.m.base = 63 * gib
+	x.look(rest)
+	if !s.told {
+		t.Fatal("it goes on over the line")
+	}
+	x.table.Rows = nil
+	x.publish()
+	x.look(alert)
+	if s.told || s.holds != 0 {
+		t.Fatalf("told %v, holds %d", s.told, s.holds)
+	}
+}
+
+// TestWhoIsToEndInOrderGoesOn: its home, or its node, has asked it to leave.
+func TestWhoIsToEndInOrderGoesOn(t *testing.T) {
+	x := newWorld(t)
+	s := x.add(1, 30*gib, nil)
+	x.m.base = 63 * gib
+	x.look(rest)
+	x.look(alert)
+	x.table.Rows[0].Stopping = true
+	x.publish()
+	x.look(alert)
+	if s.told || x.state(1) != airlock.Readdressing {
+		t.Fatalf("told %v, %v", s.told, x.state(1))
+	}
+}
+
+// TestNobodyAsksForADeadDaemon: a subjob that can yield is asked by the daemon alone. Without one it is left, and what was to be asked and was not is
+// forgotten; at the emergency line and by their timers entries end as ever.
+func TestNobodyAsksForADeadDaemon(t *testing.T) {
+	x := newWorld(t)
+	x.m.room = 0
+	s := x.add(1, 30*gib, func(r *Row) { r.Yields = true })
+	x.m.base = 63 * gib
+	x.look(rest)
+	if x.state(1) != airlock.Readdressing {
+		t.Fatalf("without room to move anything to it is %v", x.state(1))
+	}
+	x.dead = true
+	x.look(2 * absent)
+	if st, _ := x.board().Of(job.Token{Epoch: 1, Seq: 1}); st.State != airlock.Running || st.Since != 0 {
+		t.Fatalf("nobody asks it, and it is %v since %d", st.State, st.Since)
+	}
+	x.look(time.Minute)
+	if s.ended {
+		t.Fatal("it was ended for what it was never asked")
+	}
+	x.m.base = 68 * gib
+	x.look(rest)
+	if !s.ended {
+		t.Fatal("it lives beyond the emergency line")
+	}
+}
+
+// TestWhatCanNotStandStillIsDecidedOnAgain: a step that fails is no step.
+func TestWhatCanNotStandStillIsDecidedOnAgain(t *testing.T) {
+	x := newWorld(t)
+	x.m.refuse = true
+	s := x.add(1, 30*gib, func(r *Row) { r.Yields = true })
+	x.m.base = 63 * gib
+	x.look(rest)
+	x.look(alert)
+	if s.told || x.state(1) != airlock.Readdressing {
+		t.Fatalf("told %v, %v", s.told, x.state(1))
+	}
+}
+
+// TestATornTableIsNotBelieved: the daemon dies at whatever store, and the table before holds.
+func TestATornTableIsNotBelieved(t *testing.T) {
+	w, stores := mortal(regionWords)
+	x := &world{t: t, m: newMachine(), r: divide(w), boot: time.Hour, table: Table{Config: airlock.Config{}.WithDefaults(), Wall: 1e18, Boot: 30 * time.Minute}}
+	x.begin()
+	x.add(1, gib, nil)
+	x.look(rest)
+	x.m.subjobs[job.Token{Epoch: 1, Seq: 2}] = &subjob{m: x.m}
+	next := x.table
+	next.Rows = append(slices.Clone(next.Rows), Row{Token: job.Token{Epoch: 1, Seq: 2}, Class: airlock.Lasting})
+	words := next.encode(nil)
+	for n := 0; killed(stores, n, func() { x.r.table.write(words) }); n++ {
+		x.look(rest)
+		if len(x.w.tasks) != 1 {
+			t.Fatalf("killed at store %d, and %d subjobs are watched", n, len(x.w.tasks))
+		}
+	}
+	x.look(rest)
+	if len(x.w.tasks) != 2 {
+		t.Fatalf("the table is whole, and %d subjobs are watched", len(x.w.tasks))
+	}
+}
+
+// TestStorms: in random worlds, with the daemon and the watcher killed at any moment. After every look: what stands still is what the board
+// says does (I10: also without a daemon), and every entry ends within its timer (I7). Who is hit is core/airlock's alone (I8, I9), and tested there.
+func TestStorms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newWorld(t)
+		x.m.slow = rapid.Bool().Draw(t, "slow")
+		x.m.room = quantity.Amount(rapid.SampledFrom([]int{0, 5, 100}).Draw(t, "room")) * gib
+		cfg := x.table.Config
+		since := map[job.Token]time.Duration{}
+		for seq := range uint64(rapid.IntRange(1, 8).Draw(t, "subjobs")) {
+			x.add(seq+1, quantity.Amount(rapid.IntRange(1, 20).Draw(t, "GiB"))*gib, func(r *Row) {
+				r.Priority, r.Class = rapid.Int32Range(-1, 1).Draw(t, "priority"), airlock.Class(rapid.IntRange(0, 2).Draw(t, "class"))
+				r.Bound, r.Yields = rapid.IntRange(0, 5).Draw(t, "bound") == 0, rapid.Bool().Draw(t, "yields")
+			})
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "looks") {
+			switch rapid.IntRange(0, 12).Draw(t, "event") {
+			case 0:
+				x.dead = !x.dead
+			case 1: // the watcher is killed; supervisors thaw, each its own
+				for _, s := range x.m.subjobs {
+					_ = s.Resume()
+				}
+				x.begin()
+				clear(since)
+			case 2: // and another one comes before they have looked
+				x.begin()
+				clear(since)
+			case 3:
+				if i := rapid.IntRange(0, len(x.table.Rows)-1).Draw(t, "which"); !x.dead {
+					x.table.Rows[i].Stopping = true
+					x.publish()
+				}
+			case 4, 5, 6:
+				x.m.base = quantity.Amount(rapid.IntRange(0, 90).Draw(t, "base GiB")) * gib
+			}
+			first := x.w.number == 0
+			x.look(time.Duration(rapid.SampledFrom([]int{10, 100, 1000, 6000}).Draw(t, "ms")) * time.Millisecond)
+			b := x.board()
+			if first && x.w.level < airlock.Severe {
+				for token, s := range x.m.subjobs {
+					if s.told {
+						t.Fatalf("a life begins with %v standing still", token)
+					}
+				}
+			}
+			for token, s := range x.m.subjobs {
+				stand, ok := b.Of(token)
+				if !ok {
+					t.Fatalf("%v is not on the board", token)
+				}
+				if told := stand.State == airlock.Suspending || stand.State == airlock.Suspended; told != s.told {
+					t.Fatalf("%v is %v, and was told to stand still: %v", token, stand.State, s.told)
+				}
+				if s.ended != (stand.State == airlock.Reclaiming) {
+					t.Fatalf("%v is %v, and was ended: %v", token, stand.State, s.ended)
+				}
+				if !s.told {
+					delete(since, token)
+				} else if _, known := since[token]; !known {
+					since[token] = x.boot
+				} else if stood := x.boot - since[token]; stood > cfg.Timer+6*time.Second {
+					t.Fatalf("%v has stood still for %v", token, stood)
+				}
+			}
+		}
+	})
+}
+
+// TestALookAllocatesNothing, in a storm and at rest: with many subjobs that stand still, go on, and are moved out.
+func TestALookAllocatesNothing(t *testing.T) {
+	x := newWorld(t)
+	for seq := range uint64(900) {
+		x.add(seq+1, 105*mib, nil)
+	}
+	high := false
+	storm := func() {
+		if x.m.base = -20 * gib; high {
+			x.m.base = 0
+		}
+		high = !high
+		x.look(10 * time.Second)
+	}
+	for range 5 {
+		storm()
+	}
+	if n := testing.AllocsPerRun(100, storm); n != 0 {
+		t.Errorf("a look in a storm allocates %.1f times", n)
+	}
+	x.m.base = 0
+	if n := testing.AllocsPerRun(100, func() { x.look(rest) }); n != 0 {
+		t.Errorf("a look at rest allocates %.1f times", n)
+	}
+	if len(x.acts()) == 0 {
+		t.Fatal("there was no storm")
+	}
+}
