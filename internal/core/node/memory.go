@@ -38,6 +38,8 @@ type memory struct {
 	words string
 	// due is when an entry is to be looked at, whether or not the executor says anything until then; 0: none stands.
 	due quantity.Instant
+	// watch is the life of the watcher that decides; 0: the node does.
+	watch uint64
 }
 
 // stand is what Airlock has done to a lease.
@@ -55,15 +57,26 @@ func (n *Node) press(now quantity.Instant, s *protocol.Strain, out *protocol.Out
 		n.memory.lock = airlock.New(n.cfg.Airlock)
 	}
 	n.memory.strain = s
-	snapshot := n.table()
-	d := n.memory.lock.Decide(now, &snapshot)
+	d := n.decision(now, s, out)
 	n.memory.share, n.memory.old = uint16(min(d.Share, 1000)), now.Add(n.memory.lock.Config().Timer)
 	// Until it is calm and nothing stands still: what was suspended comes before what is new.
 	if short := d.Level >= airlock.Severe || n.memory.short && (d.Level != airlock.Calm || d.ParkedTasks > 0); short != n.memory.short {
 		n.memory.short, n.memory.words = short, d.String()
 		n.showMemory()
 	}
-	n.carryOut(now, d, out)
+	if s.Watch == 0 {
+		n.carryOut(now, d, out)
+	}
+}
+
+// decision is the node's own, or what it hears of the watcher's.
+func (n *Node) decision(now quantity.Instant, s *protocol.Strain, out *protocol.Out) *airlock.Decision {
+	if s.Watch != 0 {
+		return n.follow(now, s, out)
+	}
+	n.succeed(now, s)
+	snapshot := n.table()
+	return n.memory.lock.Decide(now, &snapshot)
 }
 
 // showMemory has every slice offered anew: whether there is memory has changed.

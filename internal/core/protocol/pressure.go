@@ -12,13 +12,43 @@ type Strain struct {
 	// Stall is the share of time for which tasks stood still for want of memory, in parts per thousand.
 	Stall int64
 	Uses  []Use
+	// Watch is the life of the machine's watcher, which decides about its memory in the node's place; 0: none lives, and the node decides. Where it is
+	// another than before everything has gone on in between.
+	Watch uint64
 }
 
 // Use is what one subjob has of a host's memory: Resident in it, Parked outside until it goes on; Growth is what it takes more in a second.
 type Use struct {
 	Token                    job.Token
 	Resident, Parked, Growth quantity.Amount
+	// Stand is what the watcher does with it, where one lives.
+	Stand Stand
 }
+
+// Stand is what a machine's watcher does with a subjob.
+type Stand struct {
+	State Stance
+	// Since is when its entry began, Resumed when its last one ended by going on; 0: it has none. Times is how often it was suspended.
+	Since, Resumed quantity.Instant
+	Times          uint8
+}
+
+// Stance is what a subjob does for the sake of the machine's memory.
+type Stance uint8
+
+const (
+	// GoesOn: nothing, or nothing any more.
+	GoesOn Stance = iota
+	// StandsStill: it was told to.
+	StandsStill
+	// IsToYield: it is to leave a checkpoint. Its node asks it.
+	IsToYield
+	// IsEnded at once.
+	IsEnded
+
+	// Stances is how many there are.
+	Stances = iota
+)
 
 // Stillness says that a subjob stands still, or that it doesn't any more. Refused: it can't be made to.
 type Stillness struct{ Still, Refused bool }

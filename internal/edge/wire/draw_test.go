@@ -20,6 +20,7 @@ var lasts = map[reflect.Type]uint64{
 	reflect.TypeFor[protocol.Wanted]():          uint64(protocol.Subjob),
 	reflect.TypeFor[protocol.ReservationKind](): uint64(protocol.ForHold),
 	reflect.TypeFor[protocol.Class]():           protocol.Classes - 1,
+	reflect.TypeFor[protocol.Stance]():          protocol.Stances - 1,
 	reflect.TypeFor[job.Kind]():                 uint64(job.Rigid),
 	reflect.TypeFor[job.OnBadItem]():            uint64(job.BadItemSkips),
 	reflect.TypeFor[job.Overrun]():              uint64(job.OverrunExtends),

@@ -202,7 +202,16 @@ func strainFields(c *coder, b *protocol.Strain) {
 		signed(c, 2, &u.Resident)
 		signed(c, 3, &u.Parked)
 		signed(c, 4, &u.Growth)
+		value(c, 5, &u.Stand, standFields)
 	})
+	unsigned(c, 7, &b.Watch)
+}
+
+func standFields(c *coder, s *protocol.Stand) {
+	enum(c, 1, &s.State, protocol.Stances-1)
+	instant(c, 2, &s.Since)
+	instant(c, 3, &s.Resumed)
+	unsigned(c, 4, &s.Times)
 }
 
 func stillnessFields(c *coder, b *protocol.Stillness) {
