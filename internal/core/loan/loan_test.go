@@ -313,7 +313,13 @@ func TestTheSlowestSliceCounts(t *testing.T) {
 // world is zones that each keep a place for one gang at a time, whoever asks first, which is worse than a zone with a line; and nobody knows of anybody.
 type world struct {
 	mail  []letter
-	holds map[job.ZoneID]*gang
+	holds map[job.ZoneID]hold
+}
+
+// hold is the place that a zone keeps, for as long as its gang's home speaks of it.
+type hold struct {
+	by    *gang
+	until quantity.Instant
 }
 
 type letter struct {
@@ -323,7 +329,11 @@ type letter struct {
 }
 
 func (w *world) deliver(now quantity.Instant, l letter, lose bool) {
-	switch by := w.holds[l.zone]; {
+	by := w.holds[l.zone].by
+	if now >= w.holds[l.zone].until { // as what is kept after a give-back that overtook the word before it
+		by = nil
+	}
+	switch {
 	case lose:
 	case l.Slices == 0:
 		if by == l.from {
@@ -331,7 +341,10 @@ func (w *world) deliver(now quantity.Instant, l letter, lose bool) {
 		}
 	default:
 		if l.Keep && by == nil {
-			w.holds[l.zone], by = l.from, l.from
+			by = l.from
+		}
+		if by == l.from {
+			w.holds[l.zone] = hold{by, now.Add(loan.Stands)}
 		}
 		a := protocol.Lending{Seq: l.Seq, Could: l.Slices, Speed: 1000, Start: max(now, l.NotBefore), Kept: l.Keep && by == l.from, Slices: make([]protocol.LentSlice, l.Slices)}
 		a.End = a.Start.Add(l.Length)
@@ -343,7 +356,7 @@ func (w *world) deliver(now quantity.Instant, l letter, lose bool) {
 // end, and soon.
 func TestNoTwoHomesWaitForEachOther(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{holds: map[job.ZoneID]*gang{}}
+		w := &world{holds: map[job.ZoneID]hold{}}
 		var gangs []*gang
 		for i := range rapid.IntRange(2, 4).Draw(rt, "gangs") {
 			n := rapid.IntRange(2, 4).Draw(rt, "zones")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/bits"
 	"slices"
 	"strings"
 	"testing"
@@ -170,8 +171,8 @@ func TestTornWrites(t *testing.T) {
 			from := rapid.IntRange(len(good), len(whole)-1).Draw(r, "from")
 			clear(torn[from:min(len(torn), from+rapid.IntRange(8, 512).Draw(r, "zeros"))])
 		}
-		if bytes.Equal(torn, whole) {
-			return
+		if len(torn) == len(whole) && flips(torn, whole) < 2 {
+			return // nothing is missing, or no more than a flipped bit would change
 		}
 		off, last, end, err := scan(torn, segmentHeaderSize, journal.Position{}, func(int64, []entry) error { return nil })
 		if err != nil || end == nil || off != int64(len(good)) || last != at {
@@ -184,6 +185,14 @@ func TestTornWrites(t *testing.T) {
 			r.Fatalf("taken for damage: %s", why)
 		}
 	})
+}
+
+// flips counts the bits in which two texts of one length differ.
+func flips(a, b []byte) (n int) {
+	for i := range a {
+		n += bits.OnesCount8(a[i] ^ b[i])
+	}
+	return n
 }
 
 // TestDamageBeforeALaterBatch: more than a flipped bit, but another batch stands behind it.

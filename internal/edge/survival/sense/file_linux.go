@@ -37,7 +37,7 @@ func (f *File) Read(buf []byte) ([]byte, error) {
 	}
 	for {
 		n, err := unix.Pread(f.fd, buf, 0)
-		if err == unix.EINTR { //nolint:errorlint // a plain number, and errors.Is is for what is wrapped
+		if err == unix.EINTR {
 			continue
 		}
 		return buf[:max(0, n)], err
@@ -51,7 +51,7 @@ func (f *File) Write(text []byte) error {
 	}
 	for {
 		_, err := unix.Write(f.fd, text)
-		if err != unix.EINTR { //nolint:errorlint // as above
+		if err != unix.EINTR {
 			return err
 		}
 	}

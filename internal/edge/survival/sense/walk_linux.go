@@ -266,7 +266,7 @@ func (w *Walker) Signal(p *Process, s unix.Signal) (there bool, err error) {
 		return false, nil
 	}
 	err = unix.PidfdSendSignal(int(fd), s, nil, 0)
-	if err == unix.ESRCH { //nolint:errorlint // a plain number
+	if err == unix.ESRCH {
 		return false, nil
 	}
 	return true, err

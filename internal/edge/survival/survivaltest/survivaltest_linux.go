@@ -37,7 +37,7 @@ func Main() {
 		if cmd.Start() == nil {
 			var status syscall.WaitStatus
 			for {
-				if pid, err := syscall.Wait4(-1, &status, 0, nil); err == syscall.ECHILD || pid == cmd.Process.Pid && os.Getenv(play+"_STAYS") == "" { //nolint:errorlint // a plain number
+				if pid, err := syscall.Wait4(-1, &status, 0, nil); err == syscall.ECHILD || pid == cmd.Process.Pid && os.Getenv(play+"_STAYS") == "" {
 					break
 				}
 			}
