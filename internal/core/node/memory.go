@@ -112,7 +112,7 @@ func (n *Node) fill(now quantity.Instant) {
 		}
 		ours, idle = true, idle-1-quantity.Amount(len(l.also))
 		if l.phase <= leaseRunning {
-			coming += max(0, l.demand[trp.Memory]-n.resident(l.token))
+			coming += max(0, n.planned(l)-n.resident(l.token))
 		}
 	}
 	for _, g := range n.grants {
@@ -131,6 +131,14 @@ func (n *Node) fill(now quantity.Instant) {
 	}
 }
 
+// planned is what a lease was to have of the host's memory at most; 0: not known, as of a slice that has memory of its own, which a GPU's is.
+func (n *Node) planned(l *lease) quantity.Amount {
+	if s := n.slice(l.slice); s == nil || s.desc.Device != "" {
+		return 0
+	}
+	return l.demand[trp.Memory]
+}
+
 // resident is what a lease has of the memory by the last word.
 func (n *Node) resident(t job.Token) quantity.Amount {
 	for i := range n.memory.strain.Uses {
@@ -143,7 +151,7 @@ func (n *Node) resident(t job.Token) quantity.Amount {
 
 // leaves notes that a lease has to leave.
 func (n *Node) leaves(l *lease, has quantity.Amount) {
-	peak := l.demand[trp.Memory]
+	peak := n.planned(l)
 	if peak == 0 {
 		peak = has
 	}
@@ -193,7 +201,7 @@ func (n *Node) list(l *lease, u *protocol.Use) {
 		i = len(m.leases)
 		m.leases = append(m.leases, l)
 		m.tasks = append(m.tasks, airlock.Task{
-			Token: l.token, Start: l.at, Planned: l.demand[trp.Memory], Since: l.stand.since, Resumed: l.stand.resumed, Priority: l.rank.Priority, Value: l.rank.Value, Class: classes[l.rank.Class],
+			Token: l.token, Start: l.at, Planned: n.planned(l), Since: l.stand.since, Resumed: l.stand.resumed, Priority: l.rank.Priority, Value: l.rank.Value, Class: classes[l.rank.Class],
 			State: l.suspension(), Entries: l.stand.times, Bound: l.plan.Members > 0 || l.restless, Yields: l.rank.Yields,
 		})
 	}

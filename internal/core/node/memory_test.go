@@ -256,3 +256,32 @@ func TestWhoHadToLeaveComesBackWhenThereIsRoom(t *testing.T) {
 	w.step(ask(4, "a", 0, 10*time.Minute))
 	w.must(protocol.Granted)
 }
+
+// TestTheMemoryOfAGPUIsNotTheHosts: who has more on the host than was planned for its GPU has outgrown nothing, and of what had to leave it counts what
+// it had here.
+func TestTheMemoryOfAGPUIsNotTheHosts(t *testing.T) {
+	w := newWorld(t)
+	gpus := []protocol.Slice{device("a"), device("b")}
+	for i := range gpus {
+		gpus[i].Device = "GPU-" + string(gpus[i].ID)
+	}
+	w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: gpus}})
+	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1, Yields: true}, 0)
+	press := func(a, b quantity.Amount) { // of a host of 100 bytes; each of the two was to have 10 of its GPU
+		t.Helper()
+		w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{
+			Capacity: 100, Used: a + b, Uses: []protocol.Use{{Token: low, Resident: a}, {Token: high, Resident: b}},
+		}})
+	}
+	press(11, 84)
+	if h := w.must(protocol.Stop); h.Token != low {
+		t.Fatalf("%v is told %+v, and the other is lower", h.Token, h.Body)
+	}
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+	press(0, 82) // calm, and the 11 that left would not be
+	w.step(ask(3, "a", 0, 10*time.Minute))
+	w.must(protocol.Refused)
+	press(0, 81)
+	w.step(ask(4, "a", 0, 10*time.Minute))
+	w.must(protocol.Granted)
+}
