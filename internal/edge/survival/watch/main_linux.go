@@ -75,9 +75,9 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 	}
 	defer func() { _ = f.Close() }()
 	for until := time.Now().Add(succession); ; time.Sleep(time.Millisecond) {
-		mine, err := f.lock(placeWatcher)
-		if err != nil {
-			return fmt.Errorf("locking %s: %w", path, err)
+		mine, failed := f.lock(placeWatcher)
+		if failed != nil {
+			return fmt.Errorf("locking %s: %w", path, failed)
 		}
 		if mine {
 			break
