@@ -40,8 +40,9 @@ __all__ = ["ContractError", "EXIT_YIELD", "Notice", "Subjob", "TRUNCATED", "YIEL
 #: The exit status that says: I stopped early, what I reported counts, run the rest again.
 EXIT_YIELD = 85
 
-#: Kinds of notices: asked to end by `until` (SIGTERM comes with it); the lease ends earlier than was promised, at `until`.
-YIELD, TRUNCATED = "yield", "truncated"
+#: Kinds of notices: asked to end by `until` (SIGTERM comes with it); the lease ends earlier than was promised, at `until`; it
+#: stands still since its node is short of memory; it stood still, and its lease did not wait.
+YIELD, TRUNCATED, SUSPENDED, RESUMED = "yield", "truncated", "suspended", "resumed"
 
 _REQUIRED = ("SLUICE_JOB", "SLUICE_SUBJOB", "SLUICE_FROM", "SLUICE_TO", "SLUICE_DEADLINE", "SLUICE_PROGRESS_FILE")
 
@@ -53,7 +54,7 @@ class ContractError(Exception):
 class Notice(collections.namedtuple("Notice", "kind until uptime why sequence")):
     """What was done to this subjob, as Subjob.notice() tells it.
 
-    kind      YIELD, TRUNCATED, or a word that this version does not know and that may be left alone
+    kind      YIELD, TRUNCATED, SUSPENDED, RESUMED, or a word that this version does not know and that may be left alone
     until     Unix time in seconds at which the process is killed if it still runs
     uptime    the same in seconds since the machine was started, which no setting of the clock moves
     why       for people
