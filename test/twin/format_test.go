@@ -66,6 +66,13 @@ func olderFormats() []olderData {
 			},
 			chain: 335, cancel: []job.ID{"paused"},
 		},
+		{ // leases that have a rank, and a demand without its mean and deviation
+			dir: "testdata/format-5", format: "sluice data 5", written: time.Date(2026, 11, 23, 9, 40, 6, 0, time.UTC), jobs: 9,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+			},
+			chain: 13, cancel: []job.ID{"paused"},
+		},
 	}
 }
 

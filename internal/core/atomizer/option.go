@@ -1,6 +1,7 @@
 package atomizer
 
 import (
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
@@ -31,6 +32,12 @@ func (v *View) Scale() int64 {
 		scale = trp.Unscaled
 	}
 	return quantity.MulDiv(scale, v.Option.Memory, 1000)
+}
+
+// Peak is the probable peak of a piece that is sold with a demand.
+func (v *View) Peak(r job.Range, demand trp.Vector) trp.Peak {
+	p := trp.Widened(v.Spec.Profile, v.Learned.Spread)
+	return trp.PeakOver(&p, r.From, r.To, v.Scale(), v.Spec.Theta, demand[trp.Memory])
 }
 
 // Left is how many units are neither committed nor claimed.

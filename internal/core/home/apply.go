@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // fact decides f: it is applied at once and made durable before any effect of the step leaves.
@@ -138,6 +139,9 @@ func (h *Ledger) applyJob(j *Job, f *protocol.Fact) {
 		}
 		c.Plan.Extended += f.End.Sub(c.End)
 		c.Range, c.End = f.Range, f.End
+		if f.Peak != (trp.Peak{}) {
+			c.Peak = f.Peak
+		}
 		h.watch.Resold(j, c)
 		if !planted.In(planted.ForgetStale) {
 			h.touch(j)
@@ -191,7 +195,7 @@ func (h *Ledger) applyClaim(j *Job, f *protocol.Fact) {
 	}
 	c := protocol.Claim{
 		Token: f.Token, Generation: j.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Members: f.Members, Speed: f.Speed, Range: f.Range,
-		Start: f.Start, End: f.End, Demand: f.Demand, Plan: f.Plan, Bid: f.Bid, Asked: f.At,
+		Start: f.Start, End: f.End, Demand: f.Demand, Peak: f.Peak, Plan: f.Plan, Bid: f.Bid, Asked: f.At,
 	}
 	if c.Bid != nil {
 		h.credit(j.q, -c.Bid.Price)

@@ -24,8 +24,10 @@ type Ask struct {
 	Start, End quantity.Instant
 	Speed      int64
 	Demand     trp.Vector
-	Plan       protocol.Plan
-	Bid        *protocol.Bid
+	// Peak that the demand is a quantile of; zero where the host's memory is not counted.
+	Peak trp.Peak
+	Plan protocol.Plan
+	Bid  *protocol.Bid
 	// Version of the slice's view that it was decided on.
 	Version uint64
 	// Late is what was spent for it of the budget of jobs that are late.
@@ -72,7 +74,7 @@ func (h *Ledger) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
 	j := a.Job
 	node, first, also := h.part(a)
 	m := protocol.Message{
-		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(node)}, Body: out.Asking(protocol.Asking{Ask: a.id, Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand}), Job: j.ID, Epoch: j.Epoch,
+		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(node)}, Body: out.Asking(protocol.Asking{Ask: a.id, Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand, Peak: a.Peak}), Job: j.ID, Epoch: j.Epoch,
 		Generation: j.Generation,
 	}
 	if a.holds != nil {
@@ -117,7 +119,7 @@ func (h *Ledger) Granted(now quantity.Instant, a *Ask, in *protocol.Message, g *
 	plan.Resume = j.work().resume
 	h.fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, Node: node, Slice: a.Slice, Also: a.Also, Members: members,
-		Speed: a.Speed, Range: a.Range, Start: g.Start, End: g.End, Demand: a.Demand, Plan: plan, Bid: a.Bid, At: a.asked,
+		Speed: a.Speed, Range: a.Range, Start: g.Start, End: g.End, Demand: a.Demand, Peak: a.Peak, Plan: plan, Bid: a.Bid, At: a.asked,
 	})
 	l := j.Lease(token)
 	l.sent, l.won = now, a.id
@@ -145,7 +147,7 @@ func (h *Ledger) Claim(now quantity.Instant, a *Ask, t job.Token, out *protocol.
 func (h *Ledger) redeem(j *Job, c *protocol.Claim, out *protocol.Out) {
 	h.Send(out, protocol.Message{
 		Kind: protocol.Redeem, To: nodeOf(c), Token: c.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(), Body: out.Work(protocol.Work{Slice: c.Slice, Also: c.Also,
-			Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Plan: c.Plan, Rank: protocol.RankOf(j.Spec, j.q.Weight), Spec: j.Spec}),
+			Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Peak: c.Peak, Plan: c.Plan, Rank: protocol.RankOf(j.Spec, j.q.Weight), Spec: j.Spec}),
 	})
 }
 
@@ -154,7 +156,7 @@ func (h *Ledger) NotExtended(in *protocol.Message, r *protocol.Refusal, out *pro
 	if j, l := h.standing(in); j != nil && l.ask == r.Ask && r.Ask != 0 {
 		l.ask = 0
 		h.stir(j)
-		h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: l.before.rng, End: l.before.end})
+		h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: l.before.rng, End: l.before.end, Peak: l.before.peak})
 		h.changed(j)
 	}
 }

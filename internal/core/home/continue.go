@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Extends says whether a job that reaches its walltime goes on.
@@ -24,9 +25,9 @@ func (j *Job) bidsAt(c *protocol.Claim, l *Lease) quantity.Instant {
 
 // Extend claims the longer range first, then asks the node to move the lease's end: dying in between costs nothing but
 // the chance.
-func (h *Ledger) Extend(now quantity.Instant, j *Job, c *protocol.Claim, l *Lease, r job.Range, end quantity.Instant, out *protocol.Out) {
-	l.before.rng, l.before.end = c.Range, c.End
-	h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: c.Token, Range: r, End: end})
+func (h *Ledger) Extend(now quantity.Instant, j *Job, c *protocol.Claim, l *Lease, r job.Range, end quantity.Instant, peak trp.Peak, out *protocol.Out) {
+	l.before.rng, l.before.end, l.before.peak = c.Range, c.End, c.Peak
+	h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: c.Token, Range: r, End: end, Peak: peak})
 	l.ask, l.sent = h.NewAsk(), now
 	h.sendExtend(j, c, l, out)
 }
@@ -34,7 +35,7 @@ func (h *Ledger) Extend(now quantity.Instant, j *Job, c *protocol.Claim, l *Leas
 // sendExtend is repeated until the node answers, and idempotent by what it asks for.
 func (h *Ledger) sendExtend(j *Job, c *protocol.Claim, l *Lease, out *protocol.Out) {
 	h.Send(out, protocol.Message{
-		Kind: protocol.Extend, To: nodeOf(c), Body: &protocol.Extension{Ask: l.ask, Slice: c.Slice, Range: c.Range, End: c.End}, Token: c.Token, Job: j.ID,
+		Kind: protocol.Extend, To: nodeOf(c), Body: &protocol.Extension{Ask: l.ask, Slice: c.Slice, Range: c.Range, End: c.End, Peak: c.Peak}, Token: c.Token, Job: j.ID,
 	})
 }
 

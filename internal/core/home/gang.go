@@ -181,6 +181,6 @@ func (h *Ledger) redeemMember(j *Job, c *protocol.Claim, i int, out *protocol.Ou
 	plan.Member, plan.Members = i, len(c.Members)
 	h.Send(out, protocol.Message{
 		Kind: protocol.Redeem, To: gang.At(m), Token: m.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(), Body: out.Work(protocol.Work{Slice: first, Also: also,
-			Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Plan: plan, Rank: protocol.RankOf(j.Spec, j.q.Weight), Spec: j.Spec}),
+			Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Peak: c.Peak, Plan: plan, Rank: protocol.RankOf(j.Spec, j.q.Weight), Spec: j.Spec}),
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Job is one job, as most are: accepted, and waiting. What came of it is in records of their own (record.go).
@@ -64,8 +65,9 @@ type Lease struct {
 	// ask is an extension that is not answered yet, before what the claim was without it.
 	ask    uint64
 	before struct {
-		rng job.Range
-		end quantity.Instant
+		rng  job.Range
+		end  quantity.Instant
+		peak trp.Peak
 	}
 	// won is the ask that it came of, 0 if that was before the ledger came up.
 	won uint64

@@ -18,9 +18,10 @@ const maxClasses = 64
 
 // Class is slices that are alike to every job.
 type Class struct {
-	at       int
-	Capacity trp.Vector
-	Profile  string
+	at int
+	// Capacity is what pieces may need there now, Whole what the slices have: more, where their host's memory bears less (protocol.Slice).
+	Capacity, Whole trp.Vector
+	Profile         string
 	// Speed of the slices, in parts per thousand.
 	Speed int64
 	// slices there are of it, and usable ones among them.
@@ -42,12 +43,13 @@ func (f *Floor) ClassOf(s *protocol.Slice) *Class { return f.classOf(s) }
 
 // classOf finds or makes the class of a slice.
 func (f *Floor) classOf(s *protocol.Slice) *Class {
+	offered := s.Offered()
 	for _, c := range f.classes {
-		if c.Capacity == s.Capacity && c.Speed == s.Speed && c.Profile == s.Profile {
+		if c.Capacity == offered && c.Whole == s.Capacity && c.Speed == s.Speed && c.Profile == s.Profile {
 			return c
 		}
 	}
-	c := &Class{at: len(f.classes), Capacity: s.Capacity, Profile: s.Profile, Speed: s.Speed}
+	c := &Class{at: len(f.classes), Capacity: offered, Whole: s.Capacity, Profile: s.Profile, Speed: s.Speed}
 	c.order.Compare = func(a, b *Job) int {
 		f.pair = [2]policy.Candidate{a.keyOn(c), b.keyOn(c)}
 		return f.cfg.Policy.Compare(&f.pair[0], &f.pair[1])

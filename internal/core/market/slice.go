@@ -57,7 +57,7 @@ const (
 func (f *Floor) Place(s *Slice, is *protocol.Slice) Placed {
 	joins := s.class == nil
 	if !joins {
-		f.unsorted = f.unsorted || s.class.Capacity[trp.Memory] != is.Capacity[trp.Memory]
+		f.unsorted = f.unsorted || s.class.Capacity[trp.Memory] != is.Offered()[trp.Memory]
 	}
 	f.classify(s, f.classOf(is))
 	if !joins {

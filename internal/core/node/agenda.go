@@ -38,8 +38,13 @@ func (n *Node) stir(l *lease) {
 	}
 }
 
-// show notes that a slice may have to be offered; showAgain that it is, whatever has changed.
+// show notes that a slice has changed, and so what its host bears; reshow that it may have to be offered, showAgain that it is, whatever has changed.
 func (n *Node) show(s *slice) {
+	n.host.stale = true
+	n.reshow(s)
+}
+
+func (n *Node) reshow(s *slice) {
 	n.unshown.Add(&s.dirty, s)
 	n.probes.dim(s)
 	if n.market != nil {
@@ -49,7 +54,7 @@ func (n *Node) show(s *slice) {
 
 func (n *Node) showAgain(s *slice) {
 	s.shown = nil
-	n.show(s)
+	n.reshow(s)
 }
 
 // attention is when a lease needs attention without an input: something is sent again, it is to begin, or its end has passed.
@@ -103,7 +108,7 @@ func (n *Node) due(now quantity.Instant) []*lease {
 // unseen are the slices that may have to be offered, in order of id. They are not noted any more.
 func (n *Node) unseen(now quantity.Instant) []*slice {
 	for s, ok := n.renewals.Due(now); ok; s, ok = n.renewals.Due(now) {
-		n.show(s)
+		n.reshow(s)
 	}
 	list := append(n.lookedAt[:0], n.unshown.List()...)
 	n.unshown.Clear()

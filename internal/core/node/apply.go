@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Apply folds one fact of this node into durable state. It decides nothing. A fact that does not follow from the ones
@@ -70,7 +71,7 @@ func (n *Node) applyMade(f *protocol.Fact) {
 	}
 	l := &lease{
 		token: f.Token, job: f.Job, epoch: f.Epoch, generation: f.Generation.Number(), zone: f.Zone, slice: f.Slice, also: f.Also, rng: f.Range,
-		start: f.Start, end: f.End, demand: f.Demand, plan: f.Plan, rank: f.Rank, cut: f.Text,
+		start: f.Start, end: f.End, demand: f.Demand, peak: f.Peak, plan: f.Plan, rank: f.Rank, cut: f.Text,
 	}
 	n.dropGrant(f.Token)
 	n.addLease(l)
@@ -106,6 +107,9 @@ func (n *Node) applyLease(l *lease, f *protocol.Fact) {
 			n.show(s)
 		})
 		l.rng, l.end, l.cut = f.Range, f.End, ""
+		if f.Peak != (trp.Peak{}) {
+			l.peak = f.Peak
+		}
 	case protocol.Truncated:
 		n.each(l.slice, l.also, func(s *slice) {
 			ok := s.time.Truncate(reservationID(l.token), f.End)

@@ -235,7 +235,7 @@ func bit(v bool) int {
 func (n *Node) leaseFacts(l *lease, out []protocol.Fact) []protocol.Fact {
 	out = append(out, protocol.Fact{
 		Kind: protocol.LeaseMade, Token: l.token, Job: l.job, Epoch: l.epoch, Generation: l.generation, Zone: l.zone, Slice: l.slice, Also: l.also,
-		Range: l.rng, Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Rank: l.rank, Text: l.cut,
+		Range: l.rng, Start: l.start, End: l.end, Demand: l.demand, Peak: l.peak, Plan: l.plan, Rank: l.rank, Text: l.cut,
 	})
 	if l.seen() {
 		out = append(out, protocol.Fact{Kind: protocol.SubjobStarted, Token: l.token, Job: l.job, At: l.at})

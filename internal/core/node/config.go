@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/node/floor"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/search"
@@ -62,6 +63,8 @@ type Config struct {
 	Gates protocol.Gates
 	// Market is that of the node's own floor, where jobs that wait negotiate (mechanism laminar): its policy and terms; nil: there is none.
 	Market *floor.Config
+	// Host is the host's memory, which all slices share, and the chance that what runs there needs more; without it nothing is refused for that.
+	Host joint.Config
 	// Airlock is where the lines of the host's memory are; its own defaults.
 	Airlock airlock.Config
 	// MaxReservations bounds how many reservations one slice may have, leases apart. Default 256.
@@ -118,6 +121,9 @@ func (c Config) Validate() error {
 	problem(c.Number < 0 || c.Number > MaxNumber, "node: Number is %d; it must be within 0 and %d", c.Number, MaxNumber)
 	problem(c.MaxReservations < 0 || c.MaxReservations > maxReservations,
 		"node: MaxReservations is %d; it must be within 1 and %d, or 0 for the default", c.MaxReservations, maxReservations)
+	if err := c.Host.WithDefaults().Validate(); err != nil {
+		problems = append(problems, err)
+	}
 	if err := c.Airlock.WithDefaults().Validate(); err != nil {
 		problems = append(problems, err)
 	}

@@ -33,7 +33,7 @@ func (n *Node) ask(now quantity.Instant, in *protocol.Message, a *protocol.Askin
 		n.refuse(in, a.Ask, a.Slice, a.Also, why, out)
 		return
 	}
-	g := n.hold(now, grant{from: in.From, ask: a.Ask, job: in.Job, slice: a.Slice, also: a.Also, start: a.Start, end: a.End, takes: own != "", gang: a.Plan.Members > 0}, n.holdFor(a))
+	g := n.hold(now, grant{from: in.From, ask: a.Ask, job: in.Job, slice: a.Slice, also: a.Also, start: a.Start, end: a.End, takes: own != "", gang: a.Plan.Members > 0, peak: peakOf(a.Peak, a.Demand)}, n.holdFor(a))
 	n.asked[question{g.from, g.ask}] = g
 	n.sendGranted(g, out)
 }
@@ -114,7 +114,7 @@ func (n *Node) refusal(now quantity.Instant, in *protocol.Message, a *protocol.A
 			return fmt.Sprintf("%s: %s", id, describe(&r))
 		}
 	}
-	return ""
+	return n.overcrowds(now, a.Start, a.End, peakOf(a.Peak, a.Demand), len(all), job.Token{})
 }
 
 // unnamed is why nothing is given to a job whose name is none: what it ran would have no place of its own.
@@ -261,7 +261,7 @@ func (n *Node) redeem(now quantity.Instant, in *protocol.Message, w *protocol.Wo
 	}
 	n.fact(out, protocol.Fact{
 		Kind: protocol.LeaseMade, Token: g.token, Job: g.job, Epoch: in.Epoch, Generation: in.Generation.Number(), Zone: zone, Slice: g.slice, Also: g.also,
-		Range: w.Range, Start: w.Start, End: w.End, Demand: w.Demand, Plan: w.Plan, Rank: w.Rank,
+		Range: w.Range, Start: w.Start, End: w.End, Demand: w.Demand, Peak: w.Peak, Plan: w.Plan, Rank: w.Rank,
 	})
 	if g.takes {
 		n.takeOver(g, out)
@@ -295,6 +295,9 @@ func (n *Node) unredeemable(now quantity.Instant, g *grant, in *protocol.Message
 			why = fmt.Sprintf("%s: %v is more than its capacity %v", s.id, w.Demand, s.desc.Capacity)
 		}
 	})
+	if peak := peakOf(w.Peak, w.Demand); why == "" && (peak.Mean > g.peak.Mean || peak.Deviation > g.peak.Deviation) { // more than the hold was for
+		why = n.overcrowds(now, w.Start, w.End, peak, 1+len(g.also), g.token)
+	}
 	return why
 }
 

@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // begin hands a due lease to the executor, unless its place is still in use: a slice is never given on before what ran
@@ -91,7 +92,11 @@ func (n *Node) exited(now quantity.Instant, in *protocol.Message, c *protocol.Co
 		return
 	}
 	if l.issued() {
-		n.end(now, l, l.excused(checked(now, l, c.Result)), false, out)
+		r := checked(now, l, c.Result)
+		if !l.ended() {
+			n.learn(now, l, r)
+		}
+		n.end(now, l, l.excused(r), false, out)
 	}
 }
 
@@ -204,13 +209,20 @@ func (n *Node) extend(now quantity.Instant, in *protocol.Message, e *protocol.Ex
 				why = describe(&r)
 			}
 		})
+		if why == "" {
+			peak := l.peak
+			if e.Peak != (trp.Peak{}) {
+				peak = e.Peak
+			}
+			why = n.overcrowds(now, now, e.End, peakOf(peak, l.demand), 1+len(l.also), l.token)
+		}
 	}
 	if why != "" {
 		n.refuse(in, e.Ask, e.Slice, nil, why, out)
 		return
 	}
 	from := l.end
-	n.fact(out, protocol.Fact{Kind: protocol.LeaseExtended, Token: l.token, Job: l.job, Range: e.Range, End: e.End})
+	n.fact(out, protocol.Fact{Kind: protocol.LeaseExtended, Token: l.token, Job: l.job, Range: e.Range, End: e.End, Peak: e.Peak})
 	n.each(l.slice, l.also, func(s *slice) { n.withdrawOwn(s, l.job, from, l.end, out) })
 	if l.issued() {
 		n.sendDeadline(l, out)

@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/node/floor"
 	"sluice.dev/sluice/internal/core/policy/shortest"
@@ -23,13 +24,15 @@ type trading struct {
 
 const sliceMemory = 4 << 30
 
-func newTrading(t *testing.T, most int) *trading {
+func newTrading(t *testing.T, most int) *trading { return newTradingOn(t, most, joint.Config{}) }
+
+func newTradingOn(t *testing.T, most int, host joint.Config) *trading {
 	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{sliceMemory}}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}}}.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := &trading{probed: &probed{T: t, now: t0, n: New(Config{
-		ID: "n", Zone: "z", Search: cfg, Market: &floor.Config{Policy: shortest.Policy{}, Market: &market.Config{}, Most: most},
+		ID: "n", Zone: "z", Search: cfg, Host: host, Market: &floor.Config{Policy: shortest.Policy{}, Market: &market.Config{}, Most: most},
 	})}, session: 1}
 	x.n.Recover(x.now, &x.out)
 	d := device("a")

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/node/floor"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -57,7 +58,9 @@ type Node struct {
 	asked             map[question]*grant
 	strays            []stray
 	ailing            string             // why it can start nothing, empty if it can
-	memory            memory             // of its host
+	memory            memory             // what its host's is like
+	host              hostMemory         // and what all leases are held against
+	gap               []protocol.Gap     // room for the first gap of a slice
 	answers           []protocol.Message // recent replies to persons
 	seq               uint64             // the last token given out in this epoch
 	views             uint64             // the last view's version, within this epoch
@@ -93,6 +96,7 @@ type lease struct {
 	rng        job.Range
 	start, end quantity.Instant
 	demand     trp.Vector
+	peak       trp.Peak // zero: the demand is all that is known of it
 	plan       protocol.Plan
 	rank       protocol.Rank
 
@@ -159,6 +163,7 @@ type grant struct {
 	start, end quantity.Instant
 	expiry     quantity.Instant
 	takes      bool // it takes over the job's own place
+	peak       trp.Peak
 	gang       bool // it is for a member of a gang, and stands longer than others
 	// searched: a ticket has found it.
 	searched bool
@@ -180,6 +185,7 @@ func New(cfg Config) *Node {
 	n := &Node{
 		cfg: cfg.withDefaults(), probes: newProbes(cfg.Search, cfg.Zone),
 		self:   protocol.Address{Role: protocol.Node, ID: string(cfg.ID)},
+		host:   hostMemory{Limit: joint.NewLimit(cfg.Host), stale: true},
 		leases: map[job.Token]*lease{}, byID: map[job.SliceID]*slice{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID]some{}, asked: map[question]*grant{},
 	}
 	n.openMarket()

@@ -18,6 +18,7 @@ func (n *Node) offer(now quantity.Instant, out *protocol.Out) {
 	if n.refresh != 0 && n.refresh <= now {
 		n.announce(now, out)
 	}
+	n.bear(now)
 	if n.unshown.Len() == 0 && n.renewals.Next() > now {
 		return
 	}
@@ -101,7 +102,7 @@ func (s *slice) reserved(now quantity.Instant, all []protocol.Reservation) []pro
 // unchanged says whether a view would tell the zone nothing that it can use: the same gaps, apart from the time that has
 // gone by, and as many reservations. A hold that becomes a lease is such a change.
 func unchanged(now quantity.Instant, a, b *protocol.SliceView) bool {
-	return a.Usable == b.Usable && a.Why == b.Why && len(a.Reserved) == len(b.Reserved) &&
+	return a.Usable == b.Usable && a.Why == b.Why && a.Slice.Bears == b.Slice.Bears && len(a.Reserved) == len(b.Reserved) &&
 		slices.EqualFunc(a.Gaps, b.Gaps, func(g, h protocol.Gap) bool {
 			return g.End == h.End && g.Until == h.Until && (g.Start == h.Start || g.Start <= now && h.Start <= now)
 		})

@@ -57,6 +57,7 @@ func (n *Node) plainOffer(now quantity.Instant, out *protocol.Out) {
 	if n.refresh != 0 && n.refresh <= now {
 		n.announce(now, out)
 	}
+	n.bear(now)
 	for _, s := range n.slices {
 		if s.renew != 0 && s.renew <= now {
 			s.dirty = true

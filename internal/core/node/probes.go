@@ -83,12 +83,15 @@ func (n *Node) decide(now quantity.Instant, over bool, out *protocol.Out) {
 		r := out.Response(protocol.Response{Ticket: l.Ticket, Home: l.Home, Episode: l.Episode, Hop: l.Hop})
 		g := p.standing[ticketOf(&l.Probe)]
 		if g == nil {
-			if g = n.grantTo(now, l); g != nil {
+			if g = n.grantTo(now, l); g != nil && n.host.Counted() { // the others bear less
+				n.bear(now)
+				free = n.fragments(now)
+			} else if g != nil {
 				free = n.without(free, g, now)
 			}
 		}
 		if g != nil {
-			r.Place = out.Place(protocol.Place{Token: g.token, Node: n.cfg.ID, Slice: n.record(g.slice).desc, Start: g.start, End: g.end, Expiry: g.expiry})
+			r.Place = out.Place(protocol.Place{Token: g.token, Node: n.cfg.ID, Slice: n.record(g.slice).bearing(g.peak.Mean), Start: g.start, End: g.end, Expiry: g.expiry})
 		}
 		p.owes = p.owes || g == nil || l.Short
 		r.Room = n.says(free)
@@ -120,9 +123,19 @@ func (n *Node) grantTo(now quantity.Instant, l *lying) *grant {
 	if best == nil {
 		return nil
 	}
-	g := n.hold(now, grant{from: l.from, job: l.job, slice: best.id, start: now, end: min(until, now.Add(l.Most).Add(n.cfg.GrantTTL)), ticket: ticketOf(&l.Probe), searched: true}, n.cfg.GrantTTL)
+	g := n.hold(now, grant{from: l.from, job: l.job, slice: best.id, start: now, end: min(until, now.Add(l.Most).Add(n.cfg.GrantTTL)), ticket: ticketOf(&l.Probe), searched: true,
+		peak: trp.Peak{Mean: least}}, n.cfg.GrantTTL) // its home cuts the piece that fits
 	n.probes.standing[g.ticket] = g
 	return g
+}
+
+// bearing is what is said of a slice that is held with so much of the host's memory.
+func (s *slice) bearing(held quantity.Amount) protocol.Slice {
+	d := s.desc
+	if d.Host > 0 {
+		d.Bears = held
+	}
+	return d
 }
 
 // freeNow is until when a slice is free, if it is now.
@@ -149,7 +162,7 @@ func (n *Node) fragments(now quantity.Instant) (f flow.Fragments) {
 
 // without are the fragments that are left of those that were free, once a slice of them is held.
 func (n *Node) without(f flow.Fragments, g *grant, now quantity.Instant) flow.Fragments {
-	class, counted := n.probes.cfg.Flow.Classes.Holds(n.record(g.slice).desc.Capacity[trp.Memory])
+	class, counted := n.probes.cfg.Flow.Classes.Holds(g.peak.Mean)
 	if !counted {
 		return f
 	}

@@ -37,7 +37,7 @@ func (n *Node) roomAt(now quantity.Instant, i int) *room {
 
 // lookAt takes down what is so of a slice now.
 func (n *Node) lookAt(now quantity.Instant, s *slice, r *room) {
-	r.capacity = s.desc.Capacity[trp.Memory]
+	r.capacity = s.desc.Offered()[trp.Memory]
 	r.class, r.holds = n.probes.cfg.Flow.Classes.Holds(r.capacity)
 	r.until, r.free = n.freeNow(now, s)
 	sold := s.time.Sold()

@@ -78,6 +78,7 @@ func (n *Node) after(now quantity.Instant, out *protocol.Out) {
 	}
 	n.prune(now, out)
 	n.drive(now, out)
+	n.bear(now)
 	n.trades = n.trade(now, out)
 	n.mend(now, out)
 	n.offer(now, out)
@@ -166,7 +167,7 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 	case l.issued() && !l.seen() && l.spec != nil:
 		n.send(out, protocol.Message{
 			Kind: protocol.Start, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Body: out.Work(protocol.Work{Slice: l.slice, Also: l.also, Range: l.rng,
-				Start: l.start, End: l.end, Demand: l.demand, Plan: l.plan, Rank: l.rank, Spec: l.spec}),
+				Start: l.start, End: l.end, Demand: l.demand, Peak: l.peak, Plan: l.plan, Rank: l.rank, Spec: l.spec}),
 		})
 	default:
 		l.retry = 0

@@ -234,6 +234,7 @@ func anyOf[T any](t *rapid.T, what string, from []T) T {
 func TestStorm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{ID: "n", Zone: "z", Overdue: time.Second}
+		cfg.Host.Memory = quantity.Amount(rapid.SampledFrom([]int{0, 0, 15, 25, 300}).Draw(t, "host memory"))
 		s := &storm{
 			world:     &world{tb: t, cfg: cfg, now: t0, n: New(cfg), shadow: New(cfg)},
 			processes: map[job.Token]*process{}, made: map[job.Token]int{}, ended: map[job.Token]int{},
@@ -256,6 +257,9 @@ func TestStorm(t *testing.T) {
 				s.asks++
 				m := protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: s.asks, Slice: slice(t), Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
 				m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End = span(t)
+				if rapid.Bool().Draw(t, "with its peak") {
+					m.Body.(*protocol.Asking).Peak = trp.Peak{Mean: 7, Deviation: 1}
+				}
 				if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
 					m.Body.(*protocol.Asking).Also = []job.SliceID{slice(t)}
 				}

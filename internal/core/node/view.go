@@ -37,6 +37,9 @@ func (n *Node) Slices(now quantity.Instant) []status.Slice {
 		}
 		switch why, ok := n.usable(s); {
 		case ok:
+			if crowded := n.crowded(now, s); v.State == "idle" && crowded != "" {
+				v.Reason = crowded
+			}
 		case s.quarantined:
 			v.State, v.Reason = "quarantined", s.quarantine
 		case why == shortOfMemory:

@@ -57,10 +57,10 @@ const (
 const (
 	// HomeTaken: Job, Epoch, Generation, Spec, Queue, At (submitted).
 	HomeTaken FactKind = iota + 32
-	// Claimed: Job, Epoch, Generation, Token, Node, Slice, Also, Members, Speed, Range, Start, End, Demand, Plan, Bid, At (when it was
-	// asked for). [from,to) is sold under this token.
+	// Claimed: Job, Epoch, Generation, Token, Node, Slice, Also, Members, Speed, Range, Start, End, Demand, Peak, Plan, Bid, At (when it
+	// was asked for). [from,to) is sold under this token.
 	Claimed
-	// ClaimExtended: Job, Token, Range, End.
+	// ClaimExtended: Job, Token, Range, End, Peak (zero: as it was).
 	ClaimExtended
 	// Released: Job, Token, Result (nil if none came), Text, At. Nothing of it counts.
 	Released
@@ -98,10 +98,10 @@ const (
 const (
 	// Booted: Epoch. Before the node answers anyone. In snapshots also Reservation.ID, the last one given out.
 	Booted FactKind = iota + 64
-	// LeaseMade: Token, Job, Epoch (home's), Generation, Zone (the home), Slice, Also, Range, Start, End, Demand, Plan, Rank (what it
-	// is worth beside others). The token is spent. In snapshots also Text, why its end was moved closer.
+	// LeaseMade: Token, Job, Epoch (home's), Generation, Zone (the home), Slice, Also, Range, Start, End, Demand, Peak, Plan, Rank (what
+	// it is worth beside others). The token is spent. In snapshots also Text, why its end was moved closer.
 	LeaseMade
-	// LeaseExtended: Token, Range, End.
+	// LeaseExtended: Token, Range, End, Peak (zero: as it was).
 	LeaseExtended
 	// Truncated: Token, End, Text.
 	Truncated
@@ -160,6 +160,7 @@ type Fact struct {
 	// Count is a number that a kind's comment explains.
 	Count int64
 	Rank  Rank
+	Peak  trp.Peak
 }
 
 // Lesson is what finished jobs of one template of one queue have shown, oldest first.

@@ -15,6 +15,8 @@ type Asking struct {
 	// Start and End, the grace included.
 	Start, End quantity.Instant
 	Demand     trp.Vector
+	// Peak that the demand is a quantile of; zero where the host's memory is not counted, or by a home of before: then the demand counts as its mean.
+	Peak trp.Peak
 	// Plan says which member of a gang it is for, if it is for one.
 	Plan Plan
 	// Reservation is by its id one of the job's own, to take over; nil: none.
@@ -46,6 +48,7 @@ type Work struct {
 	Range      job.Range
 	Start, End quantity.Instant
 	Demand     trp.Vector
+	Peak       trp.Peak
 	Plan       Plan
 	Spec       *job.Spec
 	Rank       Rank
@@ -86,6 +89,8 @@ type Extension struct {
 	Slice job.SliceID
 	Range job.Range
 	End   quantity.Instant
+	// Peak of all of the range; zero: as it was.
+	Peak trp.Peak
 }
 
 // Halt ends a running lease. Text is the cause.

@@ -248,6 +248,18 @@ type Slice struct {
 	Simulated, Shared bool
 	// Rack and Block that its node stands in, as its node is configured; empty: it shares none with any other.
 	Rack, Block string
+	// Host is the memory of its node's host, which all slices of the node share; 0: it is not counted. Bears is what of it a piece that begins in its first
+	// gap may have now, whatever runs beside it, in eighths of the slice's own memory.
+	Host, Bears quantity.Amount
+}
+
+// Offered is what a piece may need on the slice now: its capacity, as far as the host's memory bears that.
+func (s *Slice) Offered() trp.Vector {
+	c := s.Capacity
+	if s.Host > 0 {
+		c[trp.Memory] = min(c[trp.Memory], s.Bears)
+	}
+	return c
 }
 
 // Found is a run directory of an earlier boot, as the executor saw it when the daemon came back.

@@ -45,7 +45,7 @@ func (s *Standing) Mix(h digest.Hash) digest.Hash {
 func (c *Claim) Mix(h digest.Hash) digest.Hash {
 	h = c.Range.Mix(c.Token.Mix(h)).Text(string(c.Node)).Text(string(c.Slice))
 	h = h.Int(int64(c.Generation), c.Speed, int64(c.Start), int64(c.End), int64(c.Asked))
-	h = c.Plan.Mix(c.Demand.Mix(job.MixIDs(h, c.Also)))
+	h = c.Plan.Mix(c.Peak.Mix(c.Demand.Mix(job.MixIDs(h, c.Also))))
 	for i := range c.Members { // as it was before there were any
 		m := &c.Members[i]
 		h = m.Token.Mix(h.Text(string(m.Node))).Int(int64(m.Slices))

@@ -68,7 +68,9 @@ type Claim struct {
 	Range      job.Range
 	Start, End quantity.Instant
 	Demand     trp.Vector
-	Plan       Plan
+	// Peak that the demand is a quantile of; zero where its host's memory was not counted.
+	Peak trp.Peak
+	Plan Plan
 	// Bid it was won with; nil where nobody bid.
 	Bid *Bid
 	// Asked is when its place was asked for, by the home's clock: what the home learned later is not in it. 0 in what older

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // ask has the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
@@ -17,9 +18,21 @@ func (z *Zone) ask(now quantity.Instant, j *home.Job, s *slice, also []job.Slice
 
 func (z *Zone) newAsk(j *home.Job, s *slice, also []job.SliceID, p market.Piece) *home.Ask {
 	return &home.Ask{
-		Job: j, Slice: s.id, Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Bid: p.Bid, Version: s.view.Version, Late: p.Late,
+		Job: j, Slice: s.id, Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Peak: peakOn(&s.view.Slice, j, p.Range, p.Demand, p.Option), Bid: p.Bid, Version: s.view.Version, Late: p.Late,
 		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall, Window: p.Window, Round: p.Round, Option: p.Option},
 	}
+}
+
+// peakOn is the probable peak of a piece of a job on a slice whose host's memory is counted; of one whose is not nobody needs it.
+func peakOn(s *protocol.Slice, j *home.Job, r job.Range, demand trp.Vector, option string) trp.Peak {
+	if s.Host <= 0 {
+		return trp.Peak{}
+	}
+	v := j.View()
+	if i := slices.IndexFunc(j.Spec.Options, func(o job.Option) bool { return o.Name == option }); i >= 0 {
+		v.Option = &j.Spec.Options[i]
+	}
+	return v.Peak(r, demand)
 }
 
 func (z *Zone) send(now quantity.Instant, a *home.Ask, reservation uint64, out *protocol.Out) {

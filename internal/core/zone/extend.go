@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // continuations lets running subjobs bid for the window that follows their own (docs/ARCHITECTURE.md, windows): of the jobs that
@@ -38,7 +39,7 @@ func (z *Zone) following(now quantity.Instant, c *protocol.Claim) (*slice, proto
 func (z *Zone) overrun(now quantity.Instant, j *home.Job, c *protocol.Claim, l *home.Lease, out *protocol.Out) {
 	_, g := z.following(now, c)
 	if end := min(c.End.Add(max(10*time.Second, j.Spec.WalltimeAt(c.Speed)/4)), g.End); end > c.End {
-		z.home.Extend(now, j, c, l, c.Range, end, out)
+		z.home.Extend(now, j, c, l, c.Range, end, trp.Peak{}, out)
 	}
 }
 
@@ -63,5 +64,7 @@ func (z *Zone) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim
 	if z.floor.Displaces(now, &entryOf(j).floor, &s.floor, c, g.End, &p) != nil {
 		return
 	}
-	z.home.Extend(now, j, c, l, job.Range{From: c.Range.From, To: p.Range.To}, c.End.Add(p.Wall), out)
+	whole := job.Range{From: c.Range.From, To: p.Range.To}
+	peak := peakOn(&s.view.Slice, j, whole, c.Demand.Max(p.Demand), c.Plan.Option)
+	z.home.Extend(now, j, c, l, whole, c.End.Add(p.Wall), peak, out)
 }

@@ -50,7 +50,8 @@ func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Clai
 	if z.floor.Elsewhere(now, z.home.Waiting(), &entryOf(j).floor, c) || z.floor.Displaces(now, &entryOf(j).floor, &s.floor, c, g.End, &mine) != nil {
 		return
 	}
-	z.home.Extend(now, j, c, l, job.Range{From: c.Range.From, To: mine.Range.To}, c.End.Add(mine.Wall), out)
+	whole := job.Range{From: c.Range.From, To: mine.Range.To}
+	z.home.Extend(now, j, c, l, whole, c.End.Add(mine.Wall), peakOn(&s.view.Slice, j, whole, c.Demand.Max(mine.Demand), c.Plan.Option), out)
 }
 
 // stirSlices has every slice's free time computed anew, from all claims, asks and plans there are.

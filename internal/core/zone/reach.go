@@ -80,7 +80,7 @@ func (z *Zone) reach(j *home.Job) (all []atomizer.Window) {
 	end := quantity.Instant(0).Add(z.floor.Longest(&entryOf(j).floor))
 	for _, c := range z.floor.Classes() {
 		if c.Slices() > 0 {
-			all = append(all, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), End: end})
+			all = append(all, atomizer.Window{Capacity: c.Whole, Speed: c.SpeedOf(j.Spec), End: end})
 		}
 	}
 	if most := z.elsewhere(); most > 0 { // how fast it is there is not known here
@@ -148,7 +148,7 @@ func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 		most = z.elsewhere()
 		for _, c := range z.floor.Classes() {
 			if c.Slices() > 0 && c.SpeedOf(spec) > 0 {
-				most = max(most, c.Capacity[trp.Memory])
+				most = max(most, c.Whole[trp.Memory])
 			}
 		}
 		return most
@@ -163,7 +163,7 @@ func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
 				left--
 			}
 			if left == 0 {
-				most = max(most, sl.Class().Capacity[trp.Memory])
+				most = max(most, sl.Class().Whole[trp.Memory])
 				break
 			}
 		}

@@ -104,6 +104,7 @@ func (d *seeker) Claim(now quantity.Instant, p *protocol.Place, out *protocol.Ou
 	s.memory = p.Slice.Capacity[0]
 	a := &home.Ask{
 		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: piece.Range, Start: start, End: start.Add(piece.Length), Speed: c.SpeedOf(j.Spec), Demand: piece.Demand,
+		Peak: peakOn(&p.Slice, j, piece.Range, piece.Demand, ""),
 		Plan: protocol.Plan{Run: piece.Run, Wall: piece.Wall},
 	}
 	if !z.home.Claim(now, a, p.Token, out) {

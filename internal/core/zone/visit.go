@@ -151,6 +151,6 @@ func (z *Zone) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *
 	}
 	z.site(p.Slice.ID).memory = p.Slice.Capacity[0]
 	return z.home.Claim(now, &home.Ask{
-		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Plan: p.Plan, Bid: p.Bid,
+		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Peak: peakOn(&p.Slice, j, p.Range, p.Demand, p.Plan.Option), Plan: p.Plan, Bid: p.Bid,
 	}, p.Token, out)
 }

@@ -119,6 +119,7 @@ func askingFields(c *coder, b *protocol.Asking) {
 	vector(c, 6, &b.Demand)
 	value(c, 7, &b.Plan, planFields)
 	pointer(c, 8, &b.Reservation, reservationFields)
+	value(c, 9, &b.Peak, peakFields)
 }
 
 func grantFields(c *coder, b *protocol.Grant) {
@@ -146,6 +147,7 @@ func workFields(c *coder, b *protocol.Work) {
 	value(c, 7, &b.Plan, planFields)
 	pointer(c, 8, &b.Spec, specFields)
 	value(c, 9, &b.Rank, rankFields)
+	value(c, 10, &b.Peak, peakFields)
 }
 
 func holdingFields(c *coder, b *protocol.Holding) {
@@ -182,6 +184,7 @@ func extensionFields(c *coder, b *protocol.Extension) {
 	text(c, 2, &b.Slice)
 	value(c, 3, &b.Range, rangeFields)
 	instant(c, 4, &b.End)
+	value(c, 5, &b.Peak, peakFields)
 }
 
 func haltFields(c *coder, b *protocol.Halt) {

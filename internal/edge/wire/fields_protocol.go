@@ -3,6 +3,7 @@ package wire
 import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 func factFields(c *coder, f *protocol.Fact) {
@@ -41,6 +42,7 @@ func factFields(c *coder, f *protocol.Fact) {
 	signed(c, 33, &f.Count)
 	list(c, 34, &f.Members, memberFields)
 	value(c, 35, &f.Rank, rankFields)
+	value(c, 36, &f.Peak, peakFields)
 }
 
 // filedFields are those of a fact within a message.
@@ -83,6 +85,11 @@ func planFields(c *coder, p *protocol.Plan) {
 	signed(c, 7, &p.Extended)
 	signed(c, 8, &p.Member)
 	signed(c, 9, &p.Members)
+}
+
+func peakFields(c *coder, p *trp.Peak) {
+	signed(c, 1, &p.Mean)
+	signed(c, 2, &p.Deviation)
 }
 
 func rankFields(c *coder, r *protocol.Rank) {
@@ -148,6 +155,8 @@ func sliceFields(c *coder, s *protocol.Slice) {
 	boolean(c, 8, &s.Shared)
 	text(c, 9, &s.Rack)
 	text(c, 10, &s.Block)
+	signed(c, 11, &s.Host)
+	signed(c, 12, &s.Bears)
 }
 
 func foundFields(c *coder, f *protocol.Found) {
@@ -221,6 +230,7 @@ func claimFields(c *coder, l *protocol.Claim) {
 	instant(c, 12, &l.Asked)
 	unsigned(c, 13, &l.Generation)
 	list(c, 14, &l.Members, memberFields)
+	value(c, 15, &l.Peak, peakFields)
 }
 
 func memberFields(c *coder, m *protocol.Member) {

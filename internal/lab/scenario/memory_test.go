@@ -100,6 +100,8 @@ func TestProblemsOfMemory(t *testing.T) {
 	const head = "scenario: x\ncluster: {nodes: [{name: n, gpus: \"sim:a100-40gb=1\"}]}\nworkload: {jobs: [{at: 0s, name: a, rigid: {walltime: 5m}, memory: 4Gi}]}\nwindow: {until: 1h}\n"
 	for text, want := range map[string]string{
 		"memory: {park: 4Gi}": "memory: \"host\" is missing", "memory: {host: 4Gi, survival: luck}": "memory.survival",
+		"memory: {host: 4Gi, excess: 0.7}": "memory.excess", "memory: {host: 4Gi, correlation: learned}": "give excess too",
+		"memory: {host: 4Gi, excess: 0.01, correlation: luck}":                             "memory.correlation",
 		"memory: {host: 4Gi, storms: [{at: 1m, shape: rain, size: 1Gi}]}":                  "memory.storms[0].shape",
 		"memory: {host: 4Gi, storms: [{at: 1m, shape: leak, size: 1Gi, node: m}]}":         "there is no node \"m\"",
 		"memory: {host: 4Gi, storms: [{at: 1m, every: 1s, shape: leak, size: 1Gi, x: 1}]}": "memory.storms[0].x",

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/joint"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/oom"
 	"sluice.dev/sluice/internal/lab/sim"
@@ -15,6 +17,8 @@ type HostMemory struct {
 	sim.HostMemory
 	// Airlock is where the nodes' lines are.
 	Airlock airlock.Config
+	// Joint is the limit on joint excess at admission; without Memory there is none.
+	Joint joint.Config
 }
 
 // airlockAlone is the survivor of that name: the nodes act.
@@ -42,7 +46,7 @@ func (s *Scenario) memory(v config.Value) {
 	if !v.Given() {
 		return
 	}
-	o := v.Object("host", "park", "pace", "hot", "survival", "order", "outgrown", "spread", "storms")
+	o := v.Object("host", "park", "pace", "hot", "survival", "order", "outgrown", "excess", "correlation", "spread", "storms")
 	m := &HostMemory{}
 	m.Capacity = o.Need("host", "256Gi").Bytes(1<<20, GiB)
 	m.Room = o.Get("park").Bytes(0, 0)
@@ -57,10 +61,31 @@ func (s *Scenario) memory(v config.Value) {
 	if m.OutgrownAlike = o.Get("outgrown").Choice("first", "alike") == 1; m.OutgrownAlike {
 		m.Airlock.Outgrown = airlock.OutgrownAlike
 	}
+	m.Joint = excess(o, m.Capacity)
 	for _, e := range o.Get("storms").List("a list of storms such as [{at: 10m, shape: leak, size: 40Gi, for: 1m}]", 10_000) {
 		s.storm(e, m)
 	}
 	s.Memory = m
+}
+
+// excess reads the limit on joint excess: none where it is left out.
+func excess(o config.Object, memory quantity.Amount) (c joint.Config) {
+	chance, correlation := o.Get("excess"), o.Get("correlation")
+	if !chance.Given() {
+		if correlation.Given() {
+			correlation.Wrong("says how peaks rise together, and nothing is held against that; give excess too, such as 0.01")
+		}
+		return c
+	}
+	c.Memory, c.Excess = memory, chance.Fraction(1_000_000, 1, 500_000, 10_000)
+	switch correlation.Text("learned, independent, or a number from 0 to 1", "learned") {
+	case "learned":
+	case "independent":
+		c.Given = true
+	default:
+		c.Given, c.Correlation = true, correlation.Fraction(joint.Whole, 0, joint.Whole, 0)
+	}
+	return c
 }
 
 // storm reads a line such as {at: 10m, every: 1h, node: n-1, shape: leak, size: 40Gi, for: 1m}.

@@ -243,7 +243,7 @@ func (a actorsOf) node(id job.NodeID) node.Config {
 		c.Market = &floor.Config{Policy: a.m.Policy, Market: a.m.Market}
 	}
 	if a.s.Memory != nil {
-		c.Airlock = a.s.Memory.Airlock
+		c.Airlock, c.Host = a.s.Memory.Airlock, a.s.Memory.Joint
 	}
 	if a.s.Host != nil {
 		c.CutGrace = atOnce
