@@ -129,13 +129,14 @@ func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (none bool)
 	return none
 }
 
-// prevails says whether the gang that was outweighed at the last plan would not be now.
+// prevails says whether the gang that was outweighed at the last plan may not be now.
 func (pl *Planner) prevails(now quantity.Instant) bool {
 	j := pl.outweighed
 	if j == nil || pl.floor.LateWaits(now) {
 		return false
 	}
-	return pl.outweighs(now, j, &j.place, surveyed)
+	// A place that has begun moves with the clock, and may be on other slices by now.
+	return j.place.Start < now || pl.outweighs(now, j, &j.place, surveyed)
 }
 
 // outweighs says whether the slices of a place are worth as much with a gang as they are to as many of those that are first in line for
