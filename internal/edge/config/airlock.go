@@ -8,16 +8,20 @@ import (
 
 // Airlock is what a daemon does where its machine's memory runs out.
 type Airlock struct {
-	// Kind of survival; empty: the daemon finds out. Off is none.
+	// Kind of survival, auto: the daemon finds out. Off or empty is none.
 	Kind string
 	// Lines and bounds; what is left out is core's own.
 	Lines airlock.Config
 }
 
-// Airlock reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries}.
+// Airlock reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries}. Where nothing is said of it
+// it is off.
 func (v value) Airlock() (a Airlock) {
+	if !v.given() {
+		return Airlock{}
+	}
 	o := v.object("kind", "order", "calm", "severe", "emergency", "timer", "entries")
-	a.Kind = []string{"", "cgroup", "tree", "off"}[o.get("kind").choice("auto", "cgroup", "tree", "off")]
+	a.Kind = []string{"auto", "cgroup", "tree", "off"}[o.get("kind").choice("auto", "cgroup", "tree", "off")]
 	if o.get("order").choice("class", "priority") == 1 {
 		a.Lines.Order = airlock.PriorityFirst
 	}
@@ -28,7 +32,7 @@ func (v value) Airlock() (a Airlock) {
 		a.Lines.Yield = a.Lines.Timer / 3 // as it is by default
 	}
 	a.Lines.Entries = uint8(o.get("entries").integer(1, 100, 0))
-	if err := a.Lines.WithDefaults().Validate(); v.given() && err != nil {
+	if err := a.Lines.WithDefaults().Validate(); err != nil {
 		v.wrong("has lines that do not go together: %v", err)
 	}
 	return a

@@ -11,12 +11,12 @@ import (
 func TestAirlock(t *testing.T) {
 	for text, want := range map[string]Airlock{
 		"queues: []":             {},
-		"airlock: {}":            {},
-		"airlock: {kind: auto}":  {},
+		"airlock: {}":            {Kind: "auto"},
+		"airlock: {kind: auto}":  {Kind: "auto"},
 		"airlock: {kind: off}":   {Kind: "off"},
 		"airlock: {kind: tree}":  {Kind: "tree"},
-		"airlock: {timer: 15s}":  {Lines: airlock.Config{Timer: 15 * time.Second, Yield: 5 * time.Second}},
-		"airlock: {severe: 0.9}": {Lines: airlock.Config{Severe: 900}},
+		"airlock: {timer: 15s}":  {Kind: "auto", Lines: airlock.Config{Timer: 15 * time.Second, Yield: 5 * time.Second}},
+		"airlock: {severe: 0.9}": {Kind: "auto", Lines: airlock.Config{Severe: 900}},
 		"airlock: {kind: cgroup, order: priority, calm: 70%, severe: 0.8, emergency: 0.95, entries: 5}": {
 			Kind: "cgroup", Lines: airlock.Config{Order: airlock.PriorityFirst, Calm: 700, Severe: 800, Emergency: 950, Entries: 5},
 		},

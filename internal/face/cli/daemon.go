@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, closing(inv, err)
 	}
-	memory, said, err := survivals.Detect(o.Airlock.Kind, "")
+	memory, said, err := survivals.Detect(cmp.Or(o.Airlock.Kind, survivals.Off), "")
 	if err != nil {
 		return nil, closing(inv, err)
 	}
