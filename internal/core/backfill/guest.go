@@ -59,12 +59,7 @@ func (j *Job) since(now quantity.Instant) quantity.Instant {
 func (pl *Planner) lend(from quantity.Instant, j *Job) (Placement, bool) {
 	best, found := pl.scan(from, j)
 	if !found {
-		best, found = pl.apart(from, j, func(s *Slice) []protocol.Gap {
-			if len(s.surveyed) == 0 || j.Avoids(s) {
-				return nil
-			}
-			return pl.roomFor(s, len(pl.rooms))
-		})
+		best, found = pl.apart(from, j, pl.roomsFor(j))
 	}
 	return best, found
 }

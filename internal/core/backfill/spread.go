@@ -59,12 +59,7 @@ func (v *survey) locateNodes() {
 func (pl *Planner) closest(now quantity.Instant, j *Job) (Placement, bool) {
 	best, found := pl.earliest(now, j)
 	if !found {
-		best, found = pl.apart(now, j, func(s *Slice) []protocol.Gap {
-			if len(s.surveyed) == 0 || j.Avoids(s) {
-				return nil
-			}
-			return pl.roomFor(s, len(pl.rooms))
-		})
+		best, found = pl.apart(now, j, pl.roomsFor(j))
 	}
 	return best, found
 }

@@ -274,6 +274,16 @@ func (pl *Planner) roomFor(s *Slice, i int) []protocol.Gap {
 	return gaps
 }
 
+// roomsFor returns roomFor for a search over several nodes that lists its candidates in rooms.
+func (pl *Planner) roomsFor(j *Job) func(*Slice) []protocol.Gap {
+	return func(s *Slice) []protocol.Gap {
+		if len(s.surveyed) == 0 || j.Avoids(s) {
+			return nil
+		}
+		return pl.roomFor(s, len(pl.rooms))
+	}
+}
+
 // Place records where the floor has put a slice.
 func (pl *Planner) Place(s *Slice, placed market.Placed) {
 	switch placed {
