@@ -29,6 +29,8 @@ type kind struct {
 func Open(base string) (survival.Survival, error) {
 	if base == "" {
 		base, _, _ = tree.GroupBase()
+	} else {
+		tree.Delegate(base)
 	}
 	if base == "" {
 		return nil, errkind.Errorf(errkind.Unsupported, "survival: there is no control group of version 2 that groups can be made in")

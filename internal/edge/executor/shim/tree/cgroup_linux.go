@@ -30,9 +30,7 @@ func GroupBase() (base string, memory, processes bool) {
 	if filepath.Base(base) == DaemonGroup {
 		base = filepath.Dir(base)
 	}
-	// Refused where processes live in base or its own limits come from nobody: then groups there have none.
-	_ = Group(base).write("cgroup.subtree_control", "+memory")
-	_ = Group(base).write("cgroup.subtree_control", "+pids")
+	Delegate(base)
 	g, err := MakeGroup(GroupIn(base, "probe-"+strconv.Itoa(os.Getpid())), Bounds{Memory: 1 << 40, Processes: 1 << 20})
 	if err != nil {
 		return "", false, false
@@ -42,6 +40,13 @@ func GroupBase() (base string, memory, processes bool) {
 		return "", false, false
 	}
 	return base, g.has("memory.max"), g.has("pids.max")
+}
+
+// Delegate turns on in base what its groups are to have of their own: memory, and a count of processes, each where that may be had. It is refused where
+// processes live in base, or where base itself has neither from above; then groups there have none.
+func Delegate(base string) {
+	_ = Group(base).write("cgroup.subtree_control", "+memory")
+	_ = Group(base).write("cgroup.subtree_control", "+pids")
 }
 
 // OwnGroup is the cgroup v2 directory that this process is in, empty if there is none.
