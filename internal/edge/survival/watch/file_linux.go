@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
 // File is a region in a file, as one process has it. Who holds which lock of it lives: the kernel gives a lock back when its holder is gone.
@@ -73,13 +76,24 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.head.load(headMagic) != magic {
-		for i := range headSize {
+	if start := machineStart(); w.head.load(headMagic) != magic || w.head.load(headBoot) != start {
+		for i := range headSize { // what was said before the machine was started anew names other processes
 			w.head.store(i, 0)
 		}
+		w.head.store(headBoot, start)
 		w.head.store(headMagic, magic)
 	}
 	return w, nil
+}
+
+// machineStart is a number for this start of the machine.
+func machineStart() uint64 { return nameNumber(shim.BootID()) }
+
+// nameNumber is a number for a name, never 0.
+func nameNumber(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64() | 1
 }
 
 // OpenThere opens a region that is there.
@@ -146,9 +160,12 @@ func (f *File) lock(place int) (bool, error) {
 }
 
 // lives says whether another has the lock of a place.
-func (f *File) lives(place int) bool {
-	l := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(place), Len: 1}
-	return unix.FcntlFlock(f.file.Fd(), unix.F_OFD_GETLK, &l) == nil && l.Type != unix.F_UNLCK
+func (f *File) lives(place int) bool { return locked(f.file, place) }
+
+// removed: nobody finds it by its name any more. What tidies up behind a user takes what lies in shared memory along.
+func (f *File) removed() bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(f.file.Fd()), &st) == nil && st.Nlink == 0
 }
 
 // boottime is CLOCK_BOOTTIME: it never goes back, and is the same in every process.

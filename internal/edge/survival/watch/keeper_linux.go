@@ -70,7 +70,9 @@ func Keep(o Options) (*Keeper, error) {
 	k := &Keeper{o: o, f: f, done: make(chan struct{}), words: make([]uint64, 0, tableWords), room: make([]uint64, boardWords)}
 	k.dismiss()
 	k.beat()
-	k.Publish(nil)
+	if f.table.last() == 0 { // else the next watcher goes by what the daemon before has told until this one tells more
+		k.Publish(nil)
+	}
 	k.over.Go(k.keep)
 	return k, nil
 }
@@ -111,7 +113,28 @@ func (k *Keeper) Acts(each func(*Act)) (lost uint64) {
 }
 
 // Lacks is what the watcher has to do without.
-func (k *Keeper) Lacks() Lacks { return Lacks(k.f.head.load(headLacks)) }
+func (k *Keeper) Lacks() Lacks {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return Lacks(k.f.head.load(headLacks))
+}
+
+// Lives says whether there is a watcher, from before it first looks: what is done to a subjob while there is none yet, it takes back.
+func (k *Keeper) Lives() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.f.lives(placeWatcher)
+}
+
+// PID is the watcher's, 0 where none lives.
+func (k *Keeper) PID() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.f.lives(placeWatcher) {
+		return 0
+	}
+	return int(k.f.head.load(headPID))
+}
 
 // Close has the watcher end, and waits for it. Everything goes on, so that nothing is left to know: what it did and was not told yet is gone with
 // the region.
@@ -197,6 +220,11 @@ func (k *Keeper) keep() {
 // start starts a watcher, in a session of its own: what ends the daemon does not end it.
 func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 	var words strings.Builder
+	if k.f.removed() {
+		if err := k.remake(); err != nil {
+			return nil, nil, err
+		}
+	}
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
@@ -227,4 +255,24 @@ func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 		close(gone)
 	})
 	return gone, func() string { return strings.TrimSpace(words.String()) }, nil
+}
+
+// remake makes a region anew whose name is gone, and says there what was said last.
+func (k *Keeper) remake() error {
+	f, err := Open(k.o.Path)
+	if err != nil {
+		return err
+	}
+	if mine, err := f.lock(placeDaemon); !mine {
+		_ = f.Close()
+		return errors.Join(fmt.Errorf("%s is in use by another daemon", k.o.Path), err)
+	}
+	k.mu.Lock()
+	old, rows := k.f, k.table.Rows
+	k.f = f
+	k.mu.Unlock()
+	k.beat()
+	k.Publish(rows)
+	k.o.Log.Warn("what the watcher of the machine's memory is told was removed, and is made anew", "path", k.o.Path)
+	return old.Close()
 }

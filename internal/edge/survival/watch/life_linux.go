@@ -36,3 +36,8 @@ func (l *initLife) gone() bool {
 }
 
 func (l *initLife) close() { _ = unix.Close(l.fd) }
+
+// thawBoth has a subjob go on whichever kind had it stand still.
+func thawBoth(row *Row, group string) {
+	_ = tree.Thaw(tree.Group(group), tree.Below(row.Init))
+}

@@ -99,6 +99,11 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 	lacks := f.protect()
 	id := uint64(boottime())
 	w := newWatcher(f.region, sense, findInit, id)
+	own := nameNumber(w.can.Kind)
+	if last := f.head.load(headKind); last != 0 && last != own {
+		w.thaw = thawBoth
+	}
+	f.head.store(headKind, own)
 	f.head.store(headPID, uint64(me.PID))
 	f.head.store(headStarted, me.Started)
 	f.head.store(headLacks, uint64(lacks))
@@ -118,11 +123,16 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 
 // stay looks until its end is wanted, or the daemon is dead and nothing is left to watch.
 func (f *File) stay(w *watcher) {
-	for lonely := time.Duration(0); f.head.load(headOrder) == 0; {
+	for lonely, named := time.Duration(0), time.Duration(0); f.head.load(headOrder) == 0; {
 		boot := boottime()
 		patience := w.look(boot)
 		if !w.present && boot-lonely >= time.Second {
 			if lonely = boot; !f.lives(placeDaemon) && w.deserted() {
+				return
+			}
+		}
+		if boot-named >= time.Second {
+			if named = boot; f.removed() { // neither a daemon nor a supervisor could find it: to them nobody lives here
 				return
 			}
 		}

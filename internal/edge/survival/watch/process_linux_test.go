@@ -336,12 +336,77 @@ func TestADaemonThatComesBackBeginsANewLife(t *testing.T) {
 		t.Fatal("its watcher has not gone on")
 	}
 	k := keep(t, options(t, path, airlock.Config{}))
-	k.Publish([]Row{s.row})
 	if k.pid(t, 0) == pid {
 		t.Fatal("it is the same watcher")
 	}
+	var b Board
+	if !k.Board(&b) || len(b.Stands) != 1 || b.Stands[0].Entries == 0 {
+		t.Fatalf("before it is told anything it has %+v", b.Stands)
+	}
+	k.Publish([]Row{s.row})
 	s.goes()
 	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestARegionThatIsRemoved is made anew: what tidies up behind users takes it along. Its watcher has all go on, since no supervisor finds it any more.
+func TestARegionThatIsRemoved(t *testing.T) {
+	s, path := start(t, 1), regionPath(t)
+	k := keep(t, options(t, path, tight()))
+	k.Publish([]Row{s.row})
+	pid := k.pid(t, 0)
+	w := Witness{Path: path}
+	defer w.Close()
+	s.storm()
+	k.mu.Lock()
+	k.o.Config = airlock.Config{}
+	k.mu.Unlock()
+	if st, ok := w.Stand(s.row.Token); !w.Lives() || !ok || st.Entries != 1 {
+		t.Fatalf("a witness sees %+v, %v", st, ok)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := w.Stand(s.row.Token); ok {
+		t.Fatal("a witness sees what was removed")
+	}
+	s.goes()
+	var b Board
+	await(t, "the next watcher, with the subjob", func() bool { return k.Board(&b) && k.PID() != pid && len(b.Stands) == 1 })
+	if !w.Lives() {
+		t.Fatal("a witness does not see the next one")
+	}
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w.Lives() || (&Witness{}).Lives() {
+		t.Fatal("a witness sees one that has ended, or none")
+	}
+}
+
+// TestAWitnessSeesAWatcherKilled, at once, and what it had done.
+func TestAWitnessSeesAWatcherKilled(t *testing.T) {
+	s, path := start(t, 1), regionPath(t)
+	cmd, f := daemonOf(t, s, path, time.Hour)
+	w := Witness{Path: path}
+	defer w.Close()
+	s.storm()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if !w.Lives() {
+		t.Fatal("its daemon is dead, and so is a watcher to a witness")
+	}
+	if err := syscall.Kill(int(f.head.load(headPID)), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "its end", func() bool { return !w.Lives() })
+	if st, ok := w.Stand(s.row.Token); !ok || st.State != airlock.Suspending && st.State != airlock.Suspended {
+		t.Fatalf("what it had done is %+v", st)
+	}
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 }

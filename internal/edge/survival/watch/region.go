@@ -26,6 +26,9 @@ const (
 	headTable
 	headBoard
 	headRing
+	// headBoot names the start of the machine that all of it is of, headKind the kind of survival of the last life.
+	headBoot
+	headKind
 	headSize = 512 // a page, so that all else begins on one
 )
 

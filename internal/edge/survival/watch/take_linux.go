@@ -62,7 +62,7 @@ func (w *watcher) match() {
 		w.drop(&old[i])
 	}
 	w.spare = w.tasks[:0]
-	w.tasks, w.changed, w.before = next, true, nil
+	w.tasks, w.changed, w.before, w.thaw = next, true, nil, nil
 }
 
 // hear takes in what is new of a task.
@@ -92,6 +92,9 @@ func (w *watcher) take(row *Row) (t task, ok bool) {
 		return t, false
 	}
 	_ = hold.Resume()
+	if w.thaw != nil {
+		w.thaw(row, s.Group)
+	}
 	t = task{row: *row, hold: hold, life: l}
 	if w.before != nil {
 		if stand, known := w.before.Of(row.Token); known {

@@ -38,6 +38,8 @@ type watcher struct {
 	sense survival.Survival
 	// find finds the process that a row names.
 	find func(*Row) (life, error)
+	// thaw has a subjob of an earlier life go on whose watcher was of another kind; nil: it was of the same.
+	thaw func(row *Row, group string)
 	id   uint64
 	// can is what can be done here.
 	can survival.Capability
@@ -174,10 +176,17 @@ func (w *watcher) gauge(boot time.Duration) {
 			if !t.still {
 				still, err := t.hold.Settle(0)
 				t.still = err == nil && still
+			} else if w.strayed(t) {
+				w.goesOn(t, boot)
+				break
 			}
 			// As long as memory comes back from it, that is counted on, and nobody else gives way for it.
 			if t.still && (t.full || t.resident == 0 || w.can.Level < survival.Full || w.memory.Room <= 0) {
 				w.turn(t, airlock.Suspended)
+			}
+		case airlock.Suspended:
+			if w.strayed(t) {
+				w.goesOn(t, boot)
 			}
 		case airlock.Resuming:
 			if still, err := t.hold.Still(); err == nil && !still {
@@ -186,6 +195,18 @@ func (w *watcher) gauge(boot time.Duration) {
 		default:
 		}
 	}
+}
+
+// strayed: another has had it go on. Its supervisor does, when its lease ends or after it saw no watcher, and so may people.
+func (w *watcher) strayed(t *task) bool {
+	still, err := t.hold.Still()
+	return err == nil && !still
+}
+
+// goesOn ends an entry that another has ended. Where memory is short still it is decided on anew, as often as a task may be told to stand still.
+func (w *watcher) goesOn(t *task, boot time.Duration) {
+	t.since, t.resumed = 0, w.now(boot)
+	w.turn(t, airlock.Running)
 }
 
 // pressed: by the machine's numbers alone memory is short, or may be soon.

@@ -1,0 +1,47 @@
+package watch
+
+import (
+	"testing"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// TestWhatAnotherHasGoOnGoesOn: a supervisor that ends its subjob, or saw no watcher, has it go on. The watcher sees it, counts it as going on, and has it stand still
+// again where memory is short, no more often than any task.
+func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
+	x := newWorld(t)
+	s := x.add(1, 20*gib, nil)
+	x.look(rest)
+	x.m.base = 72 * gib // short with it, and calm once it is moved out
+	for n := range 20 {
+		if err := s.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		x.look(alert)
+		st, _ := x.board().Of(job.Token{Epoch: 1, Seq: 1})
+		if stands := st.State == airlock.Suspending || st.State == airlock.Suspended; s.told != stands {
+			t.Fatalf("thawed for the %d. time it is %v on the board, told %v", n, st.State, s.told)
+		}
+		for range 20 {
+			x.look(alert)
+		}
+	}
+	if st, _ := x.board().Of(job.Token{Epoch: 1, Seq: 1}); st.Entries != x.w.lock.Config().Entries {
+		t.Fatalf("it was told to stand still %d times", st.Entries)
+	}
+}
+
+// TestALifeOfAnotherKindThawsBothWays what it takes over, and what begins later it leaves alone.
+func TestALifeOfAnotherKindThawsBothWays(t *testing.T) {
+	x := newWorld(t)
+	x.add(1, gib, nil)
+	var thawed []int
+	x.w.thaw = func(r *Row, _ string) { thawed = append(thawed, r.Init) }
+	x.look(rest)
+	x.add(2, gib, nil)
+	x.look(rest)
+	if len(thawed) != 1 || thawed[0] != 1 {
+		t.Fatalf("thawed %v, want 1 alone", thawed)
+	}
+}
