@@ -51,8 +51,10 @@ type Planner struct {
 	nonePlaceable   bool
 	nonePlaceableAt uint64
 	newcomers       []*Job
-	// reserved jobs are served, in order; spare is room for the next such list.
-	reserved, spare []reservation
+	// reserved jobs are served, in order; before are those of the last pass, whose room the next one takes. The places of the first lookedBack among
+	// before are accounted for in this pass: served again, or their nodes are dirty.
+	reserved, before []reservation
+	lookedBack       int
 	late
 	order
 	survey
@@ -63,9 +65,10 @@ type Job struct {
 	Demand
 	// rank is 1 + its index among the reserved jobs, 0 if it is none; rankBefore the same in the last pass.
 	rank, rankBefore int
-	// place is what was found for it, in the pass searchedIn.
+	// place is what was found for it, in the pass searchedIn, with so many reserved jobs ahead of it.
 	place      Placement
 	searchedIn uint64
+	ahead      int
 	// reservedAt is when its placement was last asked to be kept, refusedAt when an ask of it was refused.
 	reservedAt, refusedAt quantity.Instant
 	// queued: it is in the line, which holds only those that the discipline lines up; queuedStale: that may have changed.
@@ -273,9 +276,9 @@ func (pl *Planner) plan(now quantity.Instant, out *protocol.Out) quantity.Instan
 // dirty for the reserved jobs behind it.
 func (pl *Planner) placeReserved(now quantity.Instant) {
 	pl.resurvey(now)
-	before := pl.reserved
-	for i := range before {
-		h := &before[i]
+	pl.reserved, pl.before, pl.lookedBack = pl.before[:0], pl.reserved, 0
+	for i := range pl.before {
+		h := &pl.before[i]
 		h.job.rank, h.job.rankBefore = 0, h.job.rank
 		for _, s := range h.place.Slices {
 			s.placed = s.placed[:0]
@@ -284,18 +287,17 @@ func (pl *Planner) placeReserved(now quantity.Instant) {
 			pl.markDirty(&h.place)
 		}
 	}
-	pl.reserved, pl.nextStart = pl.spare[:0], quantity.Never
+	pl.nextStart = quantity.Never
 	pl.findReserved(now)
-	for i := range before {
-		h := &before[i]
+	for i := range pl.before {
+		h := &pl.before[i]
 		if h.job.rankBefore = 0; h.job.rank == 0 {
 			pl.markDirty(&h.place)
 			h.job.place, h.job.searchedIn = Placement{}, 0 // the next search is a full one: what was known is forgotten
 			pl.setPlanned(h.job, false)
 		}
 	}
-	clear(before)
-	pl.spare = before
+	clear(pl.before)
 	for i := range pl.reserved {
 		// Where all slices are alike to the job, no window that is open could hold it before its place does.
 		h := &pl.reserved[i]

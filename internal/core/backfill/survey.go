@@ -155,7 +155,10 @@ func (pl *Planner) markDirty(p *Placement) {
 func (pl *Planner) findPlacement(now quantity.Instant, j *Job, most int) bool {
 	p, had := &j.place, len(j.place.Slices) > 0
 	known := j.searchedIn != 0 && j.searchedIn == pl.generation-1 && j.Guest == nil // a guest's start moves, and so do those ahead of it
-	j.searchedIn = pl.generation
+	if known {
+		pl.giveBackAhead(j)
+	}
+	j.searchedIn, j.ahead = pl.generation, len(pl.reserved)
 	if j.taking() {
 		return true
 	}
@@ -189,6 +192,16 @@ func (pl *Planner) findPlacement(now quantity.Instant, j *Job, most int) bool {
 	}
 	*p = best
 	return found
+}
+
+// giveBackAhead marks the nodes of the reserved jobs that were ahead of a job when it was searched for last, and are not ahead of it now: a gang that
+// has become late is served before those whose slices are worth more with them.
+func (pl *Planner) giveBackAhead(j *Job) {
+	for ; pl.lookedBack < j.ahead; pl.lookedBack++ {
+		if h := &pl.before[pl.lookedBack]; h.job.rank == 0 {
+			pl.markDirty(&h.place)
+		}
+	}
 }
 
 // onDirtyNode reports whether a node of a placement is dirty.
