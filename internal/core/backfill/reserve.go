@@ -93,12 +93,18 @@ func (pl *Planner) reserve(now quantity.Instant, h *reservation, out *protocol.O
 	if h.place.inDoubt(now) {
 		return quantity.Never // until it is over, or its time has come
 	}
+	wake := quantity.Never
 	for _, s := range h.place.Slices {
-		switch {
-		case s.keeps(h), h.job.Guest != nil && s.takenBy(h.job.Name()), slices.ContainsFunc(s.pending, func(p *pending) bool { return p.job == h.job.Name() }), !s.clearFor(now, h):
+		if s.keeps(h) || h.job.Guest != nil && s.takenBy(h.job.Name()) || slices.ContainsFunc(s.pending, func(p *pending) bool { return p.job == h.job.Name() }) {
+			continue
+		}
+		switch clear := s.clearAt(now, h); {
+		case clear > now:
+			wake = min(wake, clear)
 			continue
 		case early:
-			return again
+			wake = min(wake, again)
+			continue
 		}
 		h.job.reservedAt = now
 		id := pl.sale.NewAsk()
@@ -108,22 +114,29 @@ func (pl *Planner) reserve(now quantity.Instant, h *reservation, out *protocol.O
 				Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.Name(), Start: h.place.Start, End: h.place.End, Job: h.job.Name(), Source: "backfill"}}, Job: h.job.Name(),
 		}, out)
 	}
-	return quantity.Never
+	return wake
 }
 
-// clearFor says whether no other job's reservation, seen or asked for, is in the way of a reserved job's placement. What is in the way is
-// withdrawn already, or will be when it is seen.
-func (s *Slice) clearFor(now quantity.Instant, h *reservation) bool {
+// clearFor says whether no other job's reservation, seen or asked for, is in the way of a reserved job's placement.
+func (s *Slice) clearFor(now quantity.Instant, h *reservation) bool { return s.clearAt(now, h) <= now }
+
+// clearAt is when that will be so if nobody does anything: what is in the way is withdrawn already, or will be when it is seen, and else ends by the
+// clock. Never: by the clock alone not.
+func (s *Slice) clearAt(now quantity.Instant, h *reservation) quantity.Instant {
+	at := now
 	reserved := s.Reserved()
 	for i := range reserved {
 		r := &reserved[i]
 		if r.Start < h.place.End && h.place.Start < r.End && r.End > now && r.Kind == protocol.ForRigid && r.Job != h.job.Name() {
-			return false
+			at = max(at, r.End)
 		}
 	}
-	return !slices.ContainsFunc(s.pending, func(p *pending) bool {
+	if slices.ContainsFunc(s.pending, func(p *pending) bool {
 		return p.start < h.place.End && h.place.Start < p.end && p.job != h.job.Name()
-	})
+	}) {
+		return quantity.Never
+	}
+	return at
 }
 
 // dropReservations withdraws reservations that no longer serve a reserved job: those of other jobs, and its own that are not its place.
