@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -267,5 +268,51 @@ func TestNobodyIsPlacedAnewInDoubt(t *testing.T) {
 		if got := pl.stillAvailable(now, j); got != c.stands {
 			t.Errorf("%+v: its place stands: %v", c, got)
 		}
+	}
+}
+
+// TestWhoIsServedFirstNowIsNotKeptBehindOthers: a gang that has become late goes before one that was ahead of it, and takes the place that was the other's,
+// though no slice has changed.
+func TestWhoIsServedFirstNowIsNotKeptBehindOthers(t *testing.T) {
+	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
+	x, pl, a, _ := alone(protocol.Gap{Start: later, End: quantity.Never})
+	pl.cfg.Reserve = 2
+	spec := *x.spec
+	spec.Name = "b"
+	b := &Job{Demand: rigidJob{&spec}}
+	pl.InvalidateJob(b)
+	pl.UpdateLine()
+	starts := func() [2]quantity.Instant {
+		pl.Invalidate()
+		pl.Plan(now, nil)
+		return [2]quantity.Instant{a.place.Start, b.place.Start}
+	}
+	length := atomizer.RigidLength(x.spec, 1000)
+	if got, want := starts(), [2]quantity.Instant{later, later.Add(length)}; got != want {
+		t.Fatalf("they are placed at %v, want %v", got, want)
+	}
+	spec.Priority = 1
+	pl.line = ranking.List[*Job]{}
+	pl.line.Gather(pl.inLine, 0, a)
+	pl.line.Gather(pl.inLine, 0, b)
+	pl.line.Settle(pl.inLine)
+	if got, want := starts(), [2]quantity.Instant{later.Add(length), later}; got != want {
+		t.Errorf("with the other first they are placed at %v, want %v", got, want)
+	}
+}
+
+// TestAPlaceBehindAReservationIsAskedForWhenThatEnds, though its node should never say that it was withdrawn.
+func TestAPlaceBehindAReservationIsAskedForWhenThatEnds(t *testing.T) {
+	const now = quantity.Instant(time.Second)
+	x, pl, j, s := alone(protocol.Gap{End: quantity.Never})
+	j.Guest = &Guest{}
+	end := now.Add(500 * time.Millisecond) // before anything is said again
+	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "other", End: end}}
+	pl.Seen(s)
+	if wake := pl.Plan(now, nil); wake != end || x.asks > 0 {
+		t.Fatalf("it is looked at again at %v, want %v; asked for %d times", wake, end, x.asks)
+	}
+	if pl.Plan(end, nil); x.asks != 1 {
+		t.Errorf("it is asked for %d times", x.asks)
 	}
 }
