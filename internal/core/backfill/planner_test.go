@@ -301,6 +301,23 @@ func TestWhoIsServedFirstNowIsNotKeptBehindOthers(t *testing.T) {
 	}
 }
 
+// TestAGuestsPlaceInDoubtIsLookedAtInItsTime: from then on it has no place there.
+func TestAGuestsPlaceInDoubtIsLookedAtInItsTime(t *testing.T) {
+	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
+	x, pl, j, s := alone(protocol.Gap{Start: later, End: quantity.Never})
+	j.Guest = &Guest{}
+	pl.Plan(now, nil)
+	x.doubted = true
+	pl.InvalidateSlice(s)
+	pl.Lapse(now.Add(2 * time.Second))
+	if wake := pl.Plan(now.Add(2*time.Second), nil); wake != later || j.rank == 0 {
+		t.Fatalf("it is looked at again at %v, want %v; rank %d", wake, later, j.rank)
+	}
+	if pl.Plan(later, nil); j.rank > 0 {
+		t.Errorf("in its time it is placed at %+v, in doubt", j.place)
+	}
+}
+
 // TestAPlaceBehindAReservationIsAskedForWhenThatEnds, though its node should never say that it was withdrawn.
 func TestAPlaceBehindAReservationIsAskedForWhenThatEnds(t *testing.T) {
 	const now = quantity.Instant(time.Second)

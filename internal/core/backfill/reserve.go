@@ -90,10 +90,13 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 func (pl *Planner) reserve(now quantity.Instant, h *reservation, out *protocol.Out) quantity.Instant {
 	again := h.job.reservedAt.Add(pl.cfg.Retry)
 	early := h.job.reservedAt != 0 && now < again
-	if h.place.inDoubt(now) {
-		return quantity.Never // until it is over, or its time has come
-	}
 	wake := quantity.Never
+	if h.place.inDoubt(now) { // until that is over, or its time has come
+		if h.place.Start > now {
+			wake = h.place.Start
+		}
+		return wake
+	}
 	for _, s := range h.place.Slices {
 		if s.keeps(h) || h.job.Guest != nil && s.takenBy(h.job.Name()) || slices.ContainsFunc(s.pending, func(p *pending) bool { return p.job == h.job.Name() }) {
 			continue
