@@ -307,7 +307,7 @@ func TestAGuestsPlaceInDoubtIsLookedAtInItsTime(t *testing.T) {
 	x, pl, j, s := alone(protocol.Gap{Start: later, End: quantity.Never})
 	j.Guest = &Guest{}
 	pl.Plan(now, nil)
-	x.doubted = true
+	x.doubted, x.gaps = true, nil
 	pl.InvalidateSlice(s)
 	pl.Lapse(now.Add(2 * time.Second))
 	if wake := pl.Plan(now.Add(2*time.Second), nil); wake != later || j.rank == 0 {
