@@ -65,10 +65,7 @@ func (h *hold) measure(u *survival.Use) (err error) {
 	if err != nil {
 		return err
 	}
-	// Files that are cached can be had without ending anybody, and are not counted as used.
-	active, _ := sense.Field(text, "active_file ")
-	inactive, _ := sense.Field(text, "inactive_file ")
-	u.Resident = max(0, u.Resident-quantity.Amount(active+inactive))
+	u.Resident = max(0, u.Resident-sense.Reclaimable(text))
 	if h.swap.Is() {
 		u.Parked, err = h.number(&h.swap)
 	}

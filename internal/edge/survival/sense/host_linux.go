@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,17 +18,15 @@ import (
 // The kernel overwrites the last byte of what is written to /proc/pressure.
 const trigger = "some 100000 2000000\x00"
 
-// Host senses a machine's memory, and that of the control group with a limit that all of this is in, if there is one. Make it with OpenHost.
+// Host senses a machine's memory, and that of the control groups with a limit that all of this is in. Make it with OpenHost.
 type Host struct {
-	meminfo, pressure File
-	// limit, current and stat of the group, limited: it has a limit.
-	limit, current, stat File
-	inactive             string // the name in stat of what can be had from files that are not used
-	compressed           bool   // what is moved out stays in memory, compressed
-	trigger, wake        File
-	growth, some, full   survival.Rate
-	buf                  [8 << 10]byte
-	polls                [2]unix.PollFd
+	meminfo, pressure  File
+	levels             []level
+	compressed         bool // what is moved out stays in memory, compressed
+	trigger, wake      File
+	growth, some, full survival.Rate
+	buf                [8 << 10]byte
+	polls              [2]unix.PollFd
 }
 
 // OpenHost opens what there is of it. group is a control group of version 2 that all subjobs are in, empty for that of this process: its limit and those
@@ -44,7 +41,7 @@ func OpenHost(group string) (*Host, error) {
 		return nil, err
 	}
 	h.compressed = compressedSwap()
-	h.openLimit(group)
+	h.openLevels(group, cgroups)
 	paths := []string{"/proc/pressure/memory"}
 	if group != "" {
 		paths = []string{filepath.Join(group, "memory.pressure"), paths[0]}
@@ -66,56 +63,6 @@ func OpenHost(group string) (*Host, error) {
 	}
 	h.wake = File{fd: fd, open: true}
 	return h, nil
-}
-
-// openLimit finds the group with the least limit: of version 2 at or above the one given, else of version 1 the one that this process is in.
-func (h *Host) openLimit(group string) {
-	least, where, limit, current := int64(1)<<62, "", "memory.max", "memory.current"
-	for dir := group; strings.HasPrefix(dir, "/sys/fs/cgroup"); dir = filepath.Dir(dir) {
-		if v := readNumber(filepath.Join(dir, limit)); v < least {
-			least, where = v, dir
-		}
-	}
-	h.inactive = "inactive_file "
-	if where == "" {
-		limit, current, h.inactive = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "
-		where = memoryGroup()
-		if where == "" || readNumber(filepath.Join(where, limit)) >= least {
-			return
-		}
-	}
-	h.limit, _ = OpenFile(filepath.Join(where, limit), unix.O_RDONLY)
-	h.current, _ = OpenFile(filepath.Join(where, current), unix.O_RDONLY)
-	h.stat, _ = OpenFile(filepath.Join(where, "memory.stat"), unix.O_RDONLY)
-}
-
-// readNumber is the number in a file; one that is larger than any memory if there is none.
-func readNumber(path string) int64 {
-	data, err := os.ReadFile(path)
-	if v, ok := Number(data); err == nil && ok {
-		return v
-	}
-	return 1 << 62
-}
-
-// memoryGroup is the control group of version 1 that this process's memory is counted in; empty: none.
-func memoryGroup() string {
-	data, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(data)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 || parts[1] != "memory" {
-			continue
-		}
-		for _, dir := range []string{filepath.Join("/sys/fs/cgroup/memory", parts[2]), "/sys/fs/cgroup/memory"} { // in a container the second is ours
-			if _, err := os.Stat(filepath.Join(dir, "memory.limit_in_bytes")); err == nil {
-				return dir
-			}
-		}
-	}
-	return ""
 }
 
 // compressedSwap says whether swap is in memory.
@@ -142,32 +89,10 @@ func (h *Host) Sense(now time.Duration, reclaims bool, m *survival.Memory) error
 			m.Room /= 2 // what is moved there takes about half of what it took
 		}
 	}
-	h.within(m)
 	m.Growth = h.growth.Add(now, int64(m.Used))
+	h.within(now, m)
 	h.stalls(now, m)
 	return nil
-}
-
-// within takes the group's figures where that is shorter of memory than the machine.
-func (h *Host) within(m *survival.Memory) {
-	if !h.limit.Is() {
-		return
-	}
-	limit, okLimit := h.number(&h.limit)
-	current, okCurrent := h.number(&h.current)
-	if !okLimit || !okCurrent || limit <= 0 || quantity.Amount(limit) >= m.Capacity {
-		return
-	}
-	used := quantity.Amount(current)
-	if text, err := h.stat.Read(h.buf[:]); err == nil {
-		if inactive, ok := Field(text, h.inactive); ok {
-			used = max(0, used-quantity.Amount(inactive))
-		}
-	}
-	capacity := quantity.Amount(limit)
-	if quantity.MulDiv(int64(used), 1000, int64(capacity)) >= quantity.MulDiv(int64(m.Used), 1000, int64(m.Capacity)) {
-		m.Capacity, m.Used = capacity, used
-	}
 }
 
 func (h *Host) number(f *File) (int64, bool) {
@@ -235,7 +160,11 @@ func (h *Host) Wake() { _ = h.wake.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 // Close lets go of everything.
 func (h *Host) Close() {
-	for _, f := range []*File{&h.meminfo, &h.pressure, &h.limit, &h.current, &h.stat, &h.trigger, &h.wake} {
+	for _, f := range []*File{&h.meminfo, &h.pressure, &h.trigger, &h.wake} {
 		f.Close()
 	}
+	for i := range h.levels {
+		h.levels[i].close()
+	}
+	h.levels = nil
 }
