@@ -26,7 +26,7 @@ type Survival interface {
 	Await(patience time.Duration)
 	// Wake ends an Await that is under way, or else the next one, at once.
 	Wake()
-	// Take opens a subjob. An error is of kind NotFound if it is gone.
+	// Take opens a subjob. An error is of kind NotFound if it is gone, Unsupported if this kind can do nothing with it.
 	Take(s Subjob) (Hold, error)
 	// Close lets go of everything but of what stands still. It may be called twice.
 	Close() error

@@ -82,29 +82,19 @@ func (r *run) hold(note shim.Note) {
 	var err error
 	if s.hold, err = r.e.o.Survival.Take(survival.Subjob{Token: r.token, Init: note.Init, InitStarted: note.InitStarted, Group: note.Cgroup}); err != nil {
 		s.hold = nil
-		if errkind.Of(err) != errkind.NotFound || note.Cgroup == "" {
+		if errkind.Of(err) != errkind.NotFound { // what is gone is no trouble
 			r.e.o.Logger.Warn("a subjob can't be made to stand still where memory is short", "err", err)
 		}
 	}
 }
 
-// found says of a subjob of an earlier boot whether it stands still. Where nobody can say so any more it is made to go on.
+// found says of a subjob of an earlier boot whether it stands still, and can be made to go on. Where nobody can say so any more it is made to go on here.
 func (r *run) found(note shim.Note) bool {
-	if r.e.o.Survival == nil {
-		var stopped []tree.Member
-		if r.control != nil && r.control.Still != 0 {
-			stopped = tree.Below(note.Init)
-		} else if !tree.Group(note.Cgroup).Frozen() {
-			return false
-		}
-		if err := tree.Thaw(tree.Group(note.Cgroup), stopped); err != nil {
-			r.e.o.Logger.Error("having a subjob of an earlier boot go on", "subjob", r.token.String(), "err", err)
-			return false
-		}
-		r.tell(false)
+	r.hold(note)
+	if r.e.o.Survival == nil || r.e.o.Survival.Capability().Level == survival.Observe {
+		r.thaw(note)
 		return false
 	}
-	r.hold(note)
 	r.still.acting.Lock()
 	defer r.still.acting.Unlock()
 	if r.still.hold == nil {
@@ -116,6 +106,24 @@ func (r *run) found(note shim.Note) bool {
 	}
 	// One that was to stand still, and did not yet, is found as if it did: to go on is no harm.
 	return stands || r.control != nil && r.control.Still != 0
+}
+
+// thaw has a subjob of an earlier boot go on, if it was that boot that had it stand still: what has stopped itself is left alone.
+func (r *run) thaw(note shim.Note) {
+	var stopped []tree.Member
+	switch {
+	case r.control == nil || r.control.Still == 0:
+		if !tree.Group(note.Cgroup).Frozen() {
+			return
+		}
+	case (tree.Process{PID: note.Init, Started: note.InitStarted}).Alive(): // else the number may be another's by now
+		stopped = tree.Below(note.Init)
+	}
+	if err := tree.Thaw(tree.Group(note.Cgroup), stopped); err != nil {
+		r.e.o.Logger.Error("having a subjob of an earlier boot go on", "subjob", r.token.String(), "err", err)
+		return
+	}
+	r.tell(false)
 }
 
 // letGo lets go of a subjob that is over.

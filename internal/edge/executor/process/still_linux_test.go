@@ -1,7 +1,10 @@
 package process_test
 
 import (
+	"encoding/json"
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -19,6 +22,7 @@ import (
 	shimtree "sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/survival"
 	"sluice.dev/sluice/internal/edge/survival/cgroup"
+	"sluice.dev/sluice/internal/edge/survival/sense"
 	"sluice.dev/sluice/internal/edge/survival/tree"
 )
 
@@ -128,15 +132,24 @@ func (b *bench) suspend() {
 	}
 }
 
-// standing says whether the subjob's processes do.
+// standing says whether the subjob's processes do: each was stopped, or waits in the kernel and stops on its way back.
 func (b *bench) standing() bool {
 	b.Helper()
 	note, err := b.dir().ReadNote()
 	if err != nil {
 		b.Fatal(err)
 	}
-	all := shimtree.Below(note.Init)
-	return len(all) > 0 && (shimtree.Group(note.Cgroup).Frozen() || len(shimtree.Stopped(all)) == len(all))
+	if shimtree.Group(note.Cgroup).Frozen() {
+		return true
+	}
+	w := sense.NewWalker(0)
+	all := slices.Clone(w.Below(note.Init))
+	for i := range all {
+		if !w.Stopped(&all[i]) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(all, func(p sense.Process) bool { return p.Stands() })
 }
 
 // begin starts the program that yields when it is asked to, and waits until it heeds that.
@@ -158,9 +171,7 @@ func TestASubjobStandsStillAndGoesOn(t *testing.T) {
 		for n := range int64(2) {
 			for range 2 {
 				b.suspend()
-				if !b.standing() {
-					t.Fatal("it does not stand still")
-				}
+				b.await("it stands still", b.standing)
 			}
 			b.await("it is told", func() bool {
 				said, ok := readNotice(t, b.dir().Notice())
@@ -263,6 +274,98 @@ func TestADaemonThatComesBackFindsWhatStandsStill(t *testing.T) {
 		}
 		b.await("it goes on", func() bool { return !b.standing() })
 	})
+}
+
+// observing is a kind that can only look on.
+type observing struct{ *staged }
+
+func (o observing) Capability() survival.Capability { return survival.Capability{Kind: "observing"} }
+
+func (o observing) Take(j survival.Subjob) (survival.Hold, error) {
+	h, err := o.staged.Take(j)
+	if err == nil {
+		h = &lookingOn{h}
+	}
+	return h, err
+}
+
+type lookingOn struct{ survival.Hold }
+
+var errLooksOn = errkind.Errorf(errkind.Unsupported, "nothing can be stopped here")
+
+func (*lookingOn) Suspend() error { return errLooksOn }
+func (*lookingOn) Resume() error  { return errLooksOn }
+
+// TestWhoStoppedItselfIsNotFoundStandingStill: where nobody can have it go on nobody is asked to, again and again; what was suspended goes on.
+func TestWhoStoppedItselfIsNotFoundStandingStill(t *testing.T) {
+	observe := func(o *process.Options) { o.Survival = observing{stage(t, tree.Open, "")} }
+	t.Run("by its own hand", func(t *testing.T) {
+		b := newBench(t, observe)
+		b.do(lease(time.Hour, "/bin/sh", "-c", "kill -STOP $$; sleep 600"))
+		b.word(protocol.Started)
+		b.await("it stops itself", b.standing)
+		if found := b.again(observe); len(found) != 1 || found[0].Still {
+			t.Errorf("found %+v", found)
+		}
+		if !b.standing() {
+			t.Error("it was made to go on")
+		}
+	})
+	t.Run("by an earlier boot", func(t *testing.T) {
+		b := newBench(t, func(o *process.Options) { o.Survival = stage(t, tree.Open, "") })
+		b.begin(lease(time.Hour, self(t, "polite")...))
+		b.suspend()
+		if found := b.again(observe); len(found) != 1 || found[0].Still {
+			t.Errorf("found %+v", found)
+		}
+		b.await("it goes on", func() bool { return !b.standing() })
+	})
+}
+
+// TestTheNumberOfAnInitMayBeAnothers: a tree that hangs below another process of the same number is not touched.
+func TestTheNumberOfAnInitMayBeAnothers(t *testing.T) {
+	b := newBench(t, func(o *process.Options) { o.Survival, o.Isolation = stage(t, tree.Open, ""), treeOnly() })
+	b.begin(lease(time.Hour, self(t, "polite")...))
+	b.suspend()
+	stranger := exec.Command("/bin/sh", "-c", "sleep 600 & kill -STOP $!; echo; wait")
+	out, err := stranger.StdoutPipe()
+	if err == nil {
+		err = stranger.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, m := range shimtree.Below(stranger.Process.Pid) {
+			kill(t, m.PID)
+		}
+		_ = stranger.Wait()
+	})
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	note, err := b.dir().ReadNote()
+	if err != nil {
+		t.Fatal(err)
+	}
+	note.Init, note.InitStarted = stranger.Process.Pid, note.InitStarted-1
+	line, err := json.Marshal(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(b.dir().Note())
+	if err == nil {
+		err = os.WriteFile(b.dir().Note(), slices.Concat(before, line, []byte("\n")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := b.again(func(o *process.Options) { o.Survival = nil }); found[0].Still {
+		t.Error("nobody looks after memory, and a subjob is said to stand still")
+	}
+	if below := shimtree.Below(stranger.Process.Pid); len(below) != 1 || len(shimtree.Stopped(below)) != 1 {
+		t.Errorf("a stranger's processes were made to go on: %+v", below)
+	}
 }
 
 // TestASupervisorThatHearsNothingMoreLetsGo: its daemon is dead, and does not come back.

@@ -107,7 +107,7 @@ func (k *kind) Close() error {
 
 func (k *kind) Take(s survival.Subjob) (survival.Hold, error) {
 	if s.Group == "" {
-		return nil, errkind.Errorf(errkind.NotFound, "taking subjob %v: it has no control group", s.Token)
+		return nil, errkind.Errorf(errkind.Unsupported, "taking subjob %v: it has no control group", s.Token)
 	}
 	h := &hold{k: k, s: s}
 	if err := h.open(); err != nil {
