@@ -3,7 +3,6 @@ package cgroup
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,7 +47,7 @@ func Open(base string) (survival.Survival, error) {
 
 // probe finds out what can be done to a group in base, with one of its own.
 func (k *kind) probe(base string) error {
-	g, err := tree.MakeGroup(tree.GroupIn(base, "airlock-"+strconv.Itoa(os.Getpid())), tree.Bounds{})
+	g, err := tree.MakeProbe(base, tree.Bounds{})
 	if err != nil {
 		return err
 	}

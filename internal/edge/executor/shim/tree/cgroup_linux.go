@@ -31,7 +31,7 @@ func GroupBase() (base string, memory, processes bool) {
 		base = filepath.Dir(base)
 	}
 	Delegate(base)
-	g, err := MakeGroup(GroupIn(base, "probe-"+strconv.Itoa(os.Getpid())), Bounds{Memory: 1 << 40, Processes: 1 << 20})
+	g, err := MakeProbe(base, Bounds{Memory: 1 << 40, Processes: 1 << 20})
 	if err != nil {
 		return "", false, false
 	}
@@ -118,6 +118,16 @@ func MakeGroup(g Group, b Bounds) (Group, error) {
 		return "", errors.Join(fmt.Errorf("limiting a control group: %w", err), g.Remove())
 	}
 	return g, nil
+}
+
+// MakeProbe makes a group of its own below base to find out with what can be done there. Its name is nobody else's: numbers of processes are those of a pid
+// namespace, and daemons of several may share a base.
+func MakeProbe(base string, b Bounds) (Group, error) {
+	dir, err := os.MkdirTemp(base, "sluice-probe-*")
+	if err != nil {
+		return "", fmt.Errorf("making a control group: %w", err)
+	}
+	return MakeGroup(Group(dir), b)
 }
 
 func (g Group) file(name string) string { return filepath.Join(string(g), name) }
