@@ -29,11 +29,12 @@ type memory struct {
 	short bool
 	share uint16
 	old   quantity.Instant // 0: there is no word
-	// left is the largest probable peak of those that had to leave since there was no room, 0: none had to. While they would not all find room again, one
-	// on each idle slice, full says whether there is none for the next: nothing is granted, and what is sold begins. Without that they come back as soon as
-	// it is calm, and have to leave again.
-	left quantity.Amount
-	full bool
+	// left is the largest probable peak of those that had to leave since there was no room, half of what may be used at most; 0: none had to. While they
+	// would not all find room again, one on each idle slice, full says whether there is none for the next: nothing is granted, and what is sold begins.
+	// Without that they come back as soon as it is calm, and have to leave again. It ends at until, whatever room there is then: who left may be gone for good.
+	left  quantity.Amount
+	until quantity.Instant
+	full  bool
 	// words explain the last decision that did anything, for people.
 	words string
 	// due is when an entry is to be looked at, whether or not the executor says anything until then; 0: none stands.
@@ -59,8 +60,9 @@ func (n *Node) press(now quantity.Instant, s *protocol.Strain, out *protocol.Out
 	n.memory.strain = s
 	d := n.decision(now, s, out)
 	n.memory.share, n.memory.old = uint16(min(d.Share, 1000)), now.Add(n.memory.lock.Config().Timer)
-	// Until it is calm and nothing stands still: what was suspended comes before what is new.
-	if short := d.Level >= airlock.Severe || n.memory.short && (d.Level != airlock.Calm || d.ParkedTasks > 0); short != n.memory.short {
+	// Until it is calm and nothing stands still: what was suspended comes before what is new. Where nothing of ours is left there is nobody to wait for: what
+	// others have of the memory between the lines they may have for good.
+	if short := d.Level >= airlock.Severe || n.memory.short && (d.ParkedTasks > 0 || d.Level != airlock.Calm && n.runsAny()); short != n.memory.short {
 		n.memory.short, n.memory.words = short, d.String()
 		n.showMemory()
 	}
@@ -77,6 +79,16 @@ func (n *Node) decision(now quantity.Instant, s *protocol.Strain, out *protocol.
 	n.succeed(now, s)
 	snapshot := n.table()
 	return n.memory.lock.Decide(now, &snapshot)
+}
+
+// runsAny says whether the executor has anything of this node.
+func (n *Node) runsAny() bool {
+	for _, l := range n.leases {
+		if l.issued() {
+			return true
+		}
+	}
+	return false
 }
 
 // showMemory has every slice offered anew: whether there is memory has changed.
@@ -96,21 +108,25 @@ func (n *Node) forgetMemory(now quantity.Instant) {
 	if m.short || m.full {
 		n.showMemory()
 	}
-	m.old, m.short, m.full, m.left, m.share = 0, false, false, 0, 0
+	m.old, m.short, m.full, m.left, m.until, m.share = 0, false, false, 0, 0, 0
 }
 
-// fill says whether there is room for one more of those that had to leave, and forgets that they had to once there is for all that could come.
+// comeback is for how many timers of an entry room is kept for what had to leave, from when the last one had to: its home may have found it another place, or
+// its next piece needs less.
+const comeback = 4
+
+// fill says whether there is room for one more of those that had to leave, and forgets that they had to once there is for all that could come, or after a while.
 func (n *Node) fill(now quantity.Instant) {
 	m := &n.memory
 	if m.left == 0 {
 		return
 	}
-	used, coming, ours, idle := m.strain.Used, quantity.Amount(0), false, quantity.Amount(len(n.slices))
+	used, coming, idle := m.strain.Used, quantity.Amount(0), quantity.Amount(len(n.slices))
 	for _, l := range n.byToken() {
 		if l.ended() || l.start > now {
 			continue
 		}
-		ours, idle = true, idle-1-quantity.Amount(len(l.also))
+		idle -= 1 + quantity.Amount(len(l.also))
 		if l.phase <= leaseRunning {
 			coming += max(0, n.planned(l)-n.resident(l.token))
 		}
@@ -120,15 +136,20 @@ func (n *Node) fill(now quantity.Instant) {
 			coming, idle = coming+m.left, idle-1-quantity.Amount(len(g.also))
 		}
 	}
-	line := quantity.Amount(quantity.MulDiv(int64(m.strain.Capacity), m.lock.Config().Severe, 1000))
-	full := ours && used+coming+m.left > line
-	if !ours || used+coming+m.left*max(1, idle) <= line {
-		m.left = 0
+	line := n.severe()
+	full := used+coming+m.left > line
+	if now >= m.until || used+coming+m.left*max(1, idle) <= line {
+		m.left, m.until, full = 0, 0, false
 	}
 	if full != m.full {
 		m.full = full
 		n.showMemory()
 	}
+}
+
+// severe is how much of the host's memory may be used below the severe line.
+func (n *Node) severe() quantity.Amount {
+	return quantity.Amount(quantity.MulDiv(int64(n.memory.strain.Capacity), n.memory.lock.Config().Severe, 1000))
 }
 
 // planned is what a lease was to have of the host's memory at most; 0: not known, as of a slice that has memory of its own, which a GPU's is.
@@ -149,13 +170,16 @@ func (n *Node) resident(t job.Token) quantity.Amount {
 	return 0
 }
 
-// leaves notes that a lease has to leave.
-func (n *Node) leaves(l *lease, has quantity.Amount) {
+// leaves notes that a lease has to leave. One that had more than half of the memory counts as half: a host that is nearly empty is not kept so for it.
+func (n *Node) leaves(now quantity.Instant, l *lease, has quantity.Amount) {
 	peak := n.planned(l)
 	if peak == 0 {
 		peak = has
 	}
-	n.memory.left = max(n.memory.left, peak)
+	m := &n.memory
+	if m.left = max(m.left, min(peak, n.severe()/2)); m.left > 0 {
+		m.until = now.Add(comeback * m.lock.Config().Timer)
+	}
 }
 
 // overdue ends entries whose time is over, also where the executor is silent.
@@ -272,12 +296,12 @@ func (n *Node) carryOut(now quantity.Instant, d *airlock.Decision, out *protocol
 				l.stand.since = now
 			}
 			l.stand.asked = true
-			n.leaves(l, n.memory.tasks[a.Task].Resident)
+			n.leaves(now, l, n.memory.tasks[a.Task].Resident)
 			n.turn(l, halted)
 			l.why = giveWay(a, d)
 		case airlock.Reclaim:
 			l.stand.reclaimed = true
-			n.leaves(l, n.memory.tasks[a.Task].Resident)
+			n.leaves(now, l, n.memory.tasks[a.Task].Resident)
 			n.turn(l, halted)
 			l.why = giveWay(a, d)
 		}

@@ -285,3 +285,60 @@ func TestTheMemoryOfAGPUIsNotTheHosts(t *testing.T) {
 	w.step(ask(4, "a", 0, 10*time.Minute))
 	w.must(protocol.Granted)
 }
+
+// TestRoomIsKeptForAWhileAlone: who had to leave may never come back, and what it had does not keep a host that is nearly empty from granting.
+func TestRoomIsKeptForAWhileAlone(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		used    quantity.Amount // of 100, by another subjob
+		granted time.Duration   // after so long
+	}{{"more than half is free", 46, 0}, {"there is not room for half of what may be used", 47, 2 * time.Minute}, {"little is free", 80, 2 * time.Minute}} {
+		w := newWorld(t)
+		gpus := []protocol.Slice{device("a"), device("b")}
+		for i := range gpus {
+			gpus[i].Device = "GPU-" + string(gpus[i].ID) // so that all that is known of a subjob's memory is what it has
+		}
+		w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: gpus}})
+		giant, other := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1, Yields: true}, 0)
+		press := func(a, b quantity.Amount) {
+			t.Helper()
+			w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{
+				Capacity: 100, Used: a + b, Uses: []protocol.Use{{Token: giant, Resident: a}, {Token: other, Resident: b}},
+			}})
+		}
+		press(94, 1)
+		same(t, "asked to yield", w.must(protocol.Stop).Token, giant)
+		left := w.now
+		w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: giant, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+		for asks := uint64(3); ; asks++ {
+			press(0, c.used)
+			w.step(ask(asks, "a", w.now.Sub(t0), w.now.Sub(t0)+time.Minute))
+			if w.sent(protocol.Granted) != nil {
+				break
+			}
+			w.must(protocol.Refused)
+			if w.now.Sub(left) > 5*time.Minute {
+				t.Fatalf("%s: nothing is granted any more", c.name)
+			}
+			w.pass(5 * time.Second)
+		}
+		same(t, c.name+": granted after", w.now.Sub(left), c.granted)
+	}
+}
+
+// TestWhatOthersHaveIsNotWaitedFor: other programs fill the host to between the lines for good, and nothing of ours is left on it.
+func TestWhatOthersHaveIsNotWaitedFor(t *testing.T) {
+	w := booted(t)
+	high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective, Priority: 1}, 2) // nothing can be done about it
+	w.pressed(93, 3, 0, high, job.Token{})
+	w.pressed(90, 1, 0, high, job.Token{})
+	w.step(ask(2, "b", time.Minute, 10*time.Minute))
+	w.must(protocol.Refused)
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Done, Progress: 100}}})
+	w.pressed(93, 0, 0, high, job.Token{})
+	w.step(ask(3, "b", time.Minute, 10*time.Minute))
+	w.must(protocol.Refused)
+	w.pressed(90, 0, 0, high, job.Token{})
+	w.step(ask(4, "b", time.Minute, 10*time.Minute))
+	w.must(protocol.Granted)
+}

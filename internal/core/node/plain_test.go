@@ -107,6 +107,7 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 	due(n.refresh)
 	due(n.memory.due)
 	due(n.memory.old)
+	due(n.memory.until)
 	if next == quantity.Never || n.wake > now && n.wake <= next {
 		return
 	}

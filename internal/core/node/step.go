@@ -197,6 +197,7 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	due(n.refresh)
 	due(n.memory.due)
 	due(n.memory.old)
+	due(n.memory.until)
 	if n.market != nil {
 		due(n.trades)
 	}

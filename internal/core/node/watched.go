@@ -71,7 +71,7 @@ func (n *Node) align(now quantity.Instant, l *lease, u *protocol.Use, d *airlock
 			l.stand.since = s.Since
 		}
 		l.stand.asked, l.stand.reclaimed = l.stand.asked || !ends, ends
-		n.leaves(l, u.Resident)
+		n.leaves(now, l, u.Resident)
 		n.turn(l, halted)
 		l.why = shortOfMemory + ": " + d.Reading.String()
 		n.memory.words = l.why
