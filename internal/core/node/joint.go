@@ -14,8 +14,10 @@ import (
 type hostMemory struct {
 	joint.Limit
 	learner joint.Learner
-	// stale: leases or holds have changed since what the slices bear was found.
-	stale bool
+	// stale: leases or holds have changed since what the slices bear was found. passes is the next time that one of them is past its end, from when on it
+	// counts until further notice; 0: none will be.
+	stale  bool
+	passes quantity.Instant
 	// tenants of all slices, made anew when it is needed.
 	tenants []tenant
 }
@@ -122,11 +124,16 @@ func (n *Node) overcrowds(now, from, to quantity.Instant, peak trp.Peak, pieces 
 // nobody asks for what would be refused, unless somebody else was faster.
 func (n *Node) bear(now quantity.Instant) {
 	h := &n.host
-	if !h.Counted() || !h.stale || !n.confirmed {
+	if !h.Counted() || !h.stale && (h.passes == 0 || now < h.passes) || !n.confirmed {
 		return
 	}
-	h.stale = false
+	h.stale, h.passes = false, 0
 	list := n.tenancy(now, job.Token{})
+	for i := range list {
+		if end := list[i].end; end != quantity.Never && (h.passes == 0 || end < h.passes) {
+			h.passes = end
+		}
+	}
 	for _, s := range n.slices {
 		from := now
 		if n.gap, _ = s.time.Gaps(now, n.cfg.Horizon, n.cfg.MinGap, n.gap[:0]); len(n.gap) > 0 {

@@ -136,6 +136,18 @@ func TestOnlyWhatRunsTogetherCounts(t *testing.T) {
 	w.must(protocol.Refused)
 }
 
+// TestWhoOutlivesItsEndCounts: a slice whose gap begins behind the end of a lease elsewhere is offered anew once that has passed, and the lease is not gone.
+func TestWhoOutlivesItsEndCounts(t *testing.T) {
+	w := crowdedWorld(t, 60*gib, 0)
+	w.holds(wants(1, "a", 0, 10*time.Minute, 40, 0))
+	w.holds(wants(2, "b", 0, 15*time.Minute, 20, 0))
+	same(t, "b bears behind both", w.bears("b"), 40)
+	w.wait(10 * time.Minute)
+	same(t, "b bears when the other is past its end", w.bears("b"), 20)
+	w.step(wants(3, "b", 15*time.Minute, 20*time.Minute, 21, 0))
+	w.must(protocol.Refused)
+}
+
 // TestASliceIsOfferedWithWhatItsHostBears: in eighths, before anybody asks in vain; and anew when it is more.
 func TestASliceIsOfferedWithWhatItsHostBears(t *testing.T) {
 	w := crowdedWorld(t, 60*gib, 0)

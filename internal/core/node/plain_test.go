@@ -108,6 +108,7 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 	due(n.memory.due)
 	due(n.memory.old)
 	due(n.memory.until)
+	due(n.host.passes)
 	if next == quantity.Never || n.wake > now && n.wake <= next {
 		return
 	}

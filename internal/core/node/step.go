@@ -198,6 +198,7 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	due(n.memory.due)
 	due(n.memory.old)
 	due(n.memory.until)
+	due(n.host.passes)
 	if n.market != nil {
 		due(n.trades)
 	}
