@@ -83,7 +83,7 @@ func (n *Node) decision(now quantity.Instant, s *protocol.Strain, out *protocol.
 
 // runsAny says whether the executor has anything of this node.
 func (n *Node) runsAny() bool {
-	for _, l := range n.leases {
+	for _, l := range n.leases { //sluice:sorted it only says whether there is one
 		if l.issued() {
 			return true
 		}
