@@ -132,6 +132,7 @@ var extensionPoints = map[string][]string{
 	"internal/edge/fabric":    nil,
 	"internal/edge/inventory": nil,
 	"internal/edge/journal":   {"disk"},                                             // the file system that a log is written to
+	"internal/edge/store":     {"files", "tree"},                                    // what the kinds in a file system share; directories as objects
 	"internal/edge/survival":  {"sense", "watch"},                                   // what the kernel says, for all kinds; the process beside the daemon that uses a kind
 	"internal/lab/swarm":      {"fluid", "line", "meter", "pool", "queue", "world"}, // theory beside them, who waits at a scheduler and what it believes, what a call takes, queues, and the simulator that drives them
 	"internal/lab/trace":      nil,
@@ -230,6 +231,7 @@ var forbidden = []Forbidden{
 	{In: "internal/host", Import: "internal/core/policy", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "", Import: "github.com/minio", Why: "only the kind s3 of store knows S3"},
 	{In: "", Import: "k8s.io", Why: "nothing here talks to Kubernetes"},
 }
 

@@ -211,8 +211,8 @@ func TestSubjobsTrees(t *testing.T) {
 	fset := token.NewFileSet()
 	checked := 0
 	walk(t, func(name string) {
-		handles := strings.HasPrefix(name, "internal/edge/executor/process/") || strings.HasPrefix(name, "internal/edge/executor/shim/")
-		if !handles || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/edge/executor/shim/foreign/") {
+		handles := strings.HasPrefix(name, "internal/edge/executor/process/") || strings.HasPrefix(name, "internal/edge/executor/shim/") || strings.HasPrefix(name, "internal/edge/store/")
+		if !handles || strings.HasPrefix(name, "internal/edge/store/") && strings.Contains(name, "test/") || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/edge/executor/shim/foreign/") {
 			return
 		}
 		f, err := parser.ParseFile(fset, name, read(t, name), parser.ParseComments)

@@ -1,0 +1,171 @@
+package files
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// missing says whether an error is that of something that is not in the store.
+func missing(err error) bool { return errkind.Of(err) == errkind.NotFound }
+
+// Put implements store.Store.
+func (d *Dir) Put(ctx context.Context, want store.Digest, src store.Source) (o store.Object, err error) {
+	if want != "" {
+		if err = d.Renew(ctx, want); err == nil {
+			return d.Stat(ctx, want)
+		}
+		if !missing(err) {
+			return o, err
+		}
+	}
+	if err = d.look(); err != nil { // a file system that is gone leaves a folder that can be written to
+		return o, err
+	}
+	var got store.Digest
+	err = d.retry("put an object", func() error {
+		got, err = d.put(ctx, want, src)
+		return err
+	})
+	if err != nil {
+		return o, err
+	}
+	return d.Stat(ctx, got)
+}
+
+// put uploads. An upload that went on where another one broke off, and has another digest then, is done once more from its beginning: what was
+// there may have been torn.
+func (d *Dir) put(ctx context.Context, want store.Digest, src store.Source) (store.Digest, error) {
+	f, err := d.begin(want)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	at, err := d.resume(ctx, f, h, src.Size())
+	if err == nil {
+		err = d.write(ctx, f, h, src, at)
+	}
+	got := store.DigestOf(h)
+	if err == nil && want != "" && got != want && at > 0 {
+		h.Reset()
+		if err = f.Truncate(0); err == nil {
+			err = d.write(ctx, f, h, src, 0)
+		}
+		got = store.DigestOf(h)
+	}
+	switch {
+	case err != nil:
+		if want == "" || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // nobody can go on with it, or it would be what keeps the disk full
+			_ = os.Remove(f.Name())
+		}
+		return "", err
+	case want != "" && got != want:
+		return "", errors.Join(store.Mismatch(want, got), os.Remove(f.Name()))
+	}
+	return got, d.finish(f, got)
+}
+
+// begin opens the file of an upload, locked: that of an earlier one under the same digest, or a new one where that is being written or
+// nobody can know the digest.
+func (d *Dir) begin(want store.Digest) (*os.File, error) {
+	if want != "" {
+		path := d.in(incoming, string(want)+"."+d.o.Writer)
+		if err := d.before("create", path); err != nil {
+			return nil, err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && named(f, path) {
+			return f, nil
+		}
+		_ = f.Close()
+	}
+	path := d.in(incoming, "new."+rand.Text())
+	if err := d.before("create", path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil && !errors.Is(err, unix.ENOLCK) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// named says whether a file still has its name: another upload may have finished, or a sweep removed it, between opening and locking.
+func named(f *os.File, path string) bool {
+	own, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(own, there)
+}
+
+// resume reads what an earlier upload has left into the hash and says where to go on.
+func (d *Dir) resume(ctx context.Context, f *os.File, h hash.Hash, size int64) (int64, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return 0, err
+	}
+	if info.Size() > size {
+		return 0, f.Truncate(0)
+	}
+	return info.Size(), store.Copy(ctx, h, f, 0, info.Size())
+}
+
+// write writes the rest of the source behind what is there.
+func (d *Dir) write(ctx context.Context, f *os.File, h hash.Hash, src store.Source, from int64) error {
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	return store.Copy(ctx, &both{d: d, f: f, h: h}, src, from, src.Size())
+}
+
+// both writes to the file and to the hash.
+type both struct {
+	d *Dir
+	f *os.File
+	h hash.Hash
+}
+
+func (b *both) Write(p []byte) (int, error) {
+	if err := b.d.before("write", b.f.Name()); err != nil {
+		return 0, err
+	}
+	b.h.Write(p)
+	return b.f.Write(p)
+}
+
+// finish makes an upload an object: its bytes are on the disk before it has the name, and it has the name before anybody is told.
+func (d *Dir) finish(f *os.File, g store.Digest) error {
+	if err := d.before("sync", f.Name()); err != nil {
+		return err
+	}
+	err := errors.Join(unix.Fchmod(int(f.Fd()), 0o400), f.Sync(), unix.Utimes(f.Name(), nil))
+	if err != nil {
+		return err
+	}
+	err = d.rename(f.Name(), d.object(g))
+	if errors.Is(err, fs.ErrNotExist) { // a sweep took it, or another machine of the same name has finished it
+		if _, there := os.Lstat(d.object(g)); there == nil {
+			return d.syncDir(d.in(objects, string(g[:2])))
+		}
+	}
+	return err
+}
