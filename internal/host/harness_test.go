@@ -126,7 +126,10 @@ func (n *toyNode) Capture() capture.Run {
 	return n.capture(protocol.Address{Role: protocol.Node, ID: "n"})
 }
 
-func (n *toyNode) Slices(quantity.Instant) []status.Slice { return nil }
+func (n *toyNode) Slices(quantity.Instant) []status.Slice                     { return nil }
+func (n *toyNode) Strain(quantity.Instant) status.Strain                      { return status.Strain{} }
+func (n *toyNode) Airlock(quantity.Instant) status.Airlock                    { return status.Airlock{} }
+func (n *toyNode) Endured(job.ID, job.Generation) (none []status.AirlockStep) { return none }
 func (n *toyNode) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
 	return nil, nil
 }

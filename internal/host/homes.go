@@ -50,7 +50,7 @@ func (h *Host) brief(now quantity.Instant, name job.ID) (status.Job, bool) {
 func (h *Host) explain(now quantity.Instant, name job.ID) (status.Explanation, bool) {
 	z := h.home(now, name)
 	e, ok := z.Explain(now, name)
-	e.Home = h.nameOf(z)
+	e.Home, e.Endured = h.nameOf(z), h.endured(name, e.Job.Generation)
 	return e, ok
 }
 

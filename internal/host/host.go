@@ -156,6 +156,7 @@ func (h *Host) loop(ctx context.Context) error {
 		if done, ok := h.negotiation(); ok {
 			h.observer.Negotiated(done)
 		}
+		h.observer.Strained(h.opts.Guard, h.strain(h.clock.now()))
 		h.dispatch()
 		if err := h.snapshot(); err != nil {
 			return err

@@ -99,6 +99,8 @@ type Options struct {
 	// What About shows besides: the mechanism and policy, where the API listens, whether only one user is served.
 	Mechanism, Policy, Listen string
 	SingleUser                bool
+	// Guard is what can be done where this machine's memory runs out.
+	Guard status.Guard
 }
 
 // snapshotRecords is the default of SnapshotRecords.

@@ -77,7 +77,7 @@ func (h *Host) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 		e, err := ask(ctx, h, func(now quantity.Instant) status.Explanation {
 			z := h.filedAt(now, name, facts[0].Actor)
 			e := z.ExplainFiled(now, facts[0].Record)
-			e.Home = h.nameOf(z)
+			e.Home, e.Endured = h.nameOf(z), h.endured(name, e.Job.Generation)
 			return e
 		})
 		return e, true, err
@@ -164,6 +164,11 @@ func (h *Host) Windows(ctx context.Context) ([]status.Window, error) {
 
 // Zones lists the zones with what they have.
 func (h *Host) Zones(ctx context.Context) ([]status.Zone, error) { return ask(ctx, h, h.zones) }
+
+// Airlocks lists what each node makes of this machine's memory, and did of late.
+func (h *Host) Airlocks(ctx context.Context) ([]status.Airlock, error) {
+	return ask(ctx, h, h.airlocks)
+}
 
 // Queues lists the queues with their use.
 func (h *Host) Queues(ctx context.Context) ([]status.Queue, error) {

@@ -20,6 +20,9 @@ const (
 	PriorityFirst
 )
 
+// String is the order for people, as a daemon's file has it.
+func (o Order) String() string { return [...]string{"class", "priority"}[o] }
+
 // Outgrown is what it counts in the survival key that a task has more memory than was planned for it.
 type Outgrown uint8
 

@@ -87,8 +87,7 @@ func (c *Config) key(now quantity.Instant, t *Task) uint64 {
 	}
 	elapsed := uint64(0)
 	if t.Start != 0 && t.Start < now {
-		elapsed = log2(1 + uint64(now-t.Start)/1e9)
+		elapsed = residence(now.Sub(t.Start))
 	}
-	footprint := log2(1 + uint64(max(0, t.Resident+t.Parked))>>20)
-	return head<<28 | uint64(t.Value)<<12 | elapsed<<6 | (63 - footprint)
+	return head<<28 | uint64(t.Value)<<12 | elapsed<<6 | (63 - footprint(t.Resident+t.Parked))
 }

@@ -95,6 +95,7 @@ func (n *Node) exited(now quantity.Instant, in *protocol.Message, c *protocol.Co
 		r := checked(now, l, c.Result)
 		if !l.ended() {
 			n.learn(now, l, r)
+			n.noteEnd(now, l, r)
 		}
 		n.end(now, l, l.excused(r), false, out)
 	}

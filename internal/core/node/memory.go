@@ -41,6 +41,7 @@ type memory struct {
 	due quantity.Instant
 	// watch is the life of the watcher that decides; 0: the node does.
 	watch uint64
+	record
 }
 
 // stand is what Airlock has done to a lease.
@@ -59,6 +60,7 @@ func (n *Node) press(now quantity.Instant, s *protocol.Strain, out *protocol.Out
 	}
 	n.memory.strain = s
 	d := n.decision(now, s, out)
+	n.memory.read(now, d)
 	n.memory.share, n.memory.old = uint16(min(d.Share, 1000)), now.Add(n.memory.lock.Config().Timer)
 	// Until it is calm and nothing stands still: what was suspended comes before what is new. Where nothing of ours is left there is nobody to wait for: what
 	// others have of the memory between the lines they may have for good.
@@ -280,6 +282,7 @@ var ordinals = [...]string{"", "first", "second", "third", "next"} //nolint:goch
 func (n *Node) carryOut(now quantity.Instant, d *airlock.Decision, out *protocol.Out) {
 	if len(d.Actions) > 0 {
 		n.memory.words = d.String()
+		n.note(now, d)
 	}
 	for _, a := range d.Actions {
 		l := n.memory.leases[a.Task]
@@ -337,6 +340,7 @@ func (n *Node) stood(now quantity.Instant, in *protocol.Message, s *protocol.Sti
 	case l == nil:
 		return
 	case s.Refused && l.phase == leaseSuspending: // the entry is over, and there is no other
+		n.noteOne(now, l, couldNotStand)
 		n.turn(l, moves)
 		l.restless = true
 		l.stand.since, l.stand.times = 0, l.stand.times-1

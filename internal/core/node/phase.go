@@ -93,6 +93,7 @@ func (n *Node) turn(l *lease, t turn) {
 		invariant.Check(false, "node: fact %d: lease %v is %v, and can't be turned (%s)", n.applying, l.token, l.phase, turnNames[t])
 		return
 	}
+	n.memory.turned(l.phase, next)
 	l.phase = next
 }
 

@@ -16,6 +16,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	if !n.booted {
 		invariant.Check(false, "node %s: Step before Recover", n.cfg.ID)
 	}
+	n.memory.tally(now)
 	n.lapse(now)
 	n.decide(now, in.Kind == protocol.Tick, out)
 	n.overdue(now, out)

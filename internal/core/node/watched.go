@@ -13,6 +13,7 @@ import (
 func (n *Node) follow(now quantity.Instant, s *protocol.Strain, out *protocol.Out) *airlock.Decision {
 	n.succeed(now, s)
 	d := n.memory.lock.Overdue(now, &airlock.Snapshot{Capacity: s.Capacity, Used: s.Used, Growth: s.Growth, Room: s.Room, Stall: s.Stall})
+	n.noteWatched(now, s, d)
 	for i := range s.Uses {
 		u := &s.Uses[i]
 		l := n.lease(u.Token)

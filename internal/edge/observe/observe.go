@@ -31,6 +31,7 @@ type Observer struct {
 	jobs    jobs
 	windows windows
 	market  market
+	memory  memory
 	history history
 }
 
@@ -49,6 +50,7 @@ func New(o Options) *Observer {
 		jobs:    jobs{metrics: m, open: map[jobKey]openJob{}, leases: map[tokenKey]jobKey{}},
 		windows: windows{metrics: m, slices: map[sliceKey]*offered{}},
 		market:  newMarket(m.registry),
+		memory:  newMemory(m.registry),
 		history: history{reach: o.HistoryFor, slices: map[sliceKey]*past{}, leases: map[tokenKey]*lease{}},
 	}
 }
@@ -99,6 +101,11 @@ func (o *Observer) Inbox(from string, load func() (waiting int, dropped uint64))
 
 // Trouble is told when the daemon stops deciding because its journal takes no more, or starting subjobs because its node can not, and when it goes on.
 func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
+
+// Strained takes in how the machine's memory stands, and what was done about it so far.
+func (o *Observer) Strained(g status.Guard, s status.Strain) {
+	o.memory.count(g.Level == "" || g.Level == memoryOff, &s)
+}
 
 // Negotiated is told what the market has counted since the daemon came up, as often as anything may have changed.
 func (o *Observer) Negotiated(n status.Negotiation) { o.market.count(n) }

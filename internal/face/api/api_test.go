@@ -239,6 +239,16 @@ func TestLists(t *testing.T) {
 	if err != nil || len(zones.Msg.Zones) != 2 || zones.Msg.Zones[0].Name != "local-1" || zones.Msg.Zones[0].Nodes[1] != "vm-3" || zones.Msg.Zones[0].Homed != 3 || zones.Msg.Zones[1].Slices != 4 {
 		t.Errorf("zones: %v %v", zones, err)
 	}
+	locks, err := c.ListAirlocks(ctx, connect.NewRequest(&pb.ListAirlocksRequest{}))
+	if err != nil || len(locks.Msg.Airlocks) != 2 || locks.Msg.Airlocks[1].Level != "off" || locks.Msg.Airlocks[1].Memory != nil || locks.Msg.Airlocks[1].At != nil {
+		t.Errorf("airlocks: %v %v", locks, err)
+	} else if l := locks.Msg.Airlocks[0]; l.Memory.Share != 937 || l.Stands[0].Subjob != "1-43" || l.Steps[1].Spared != "train" || l.Steps[1].SparedPlace.Priority != 5 || l.Steps[2].SparedPlace != nil || l.Counts.Suspended != 2 {
+		t.Errorf("the first airlock: %v", l)
+	}
+	told, err := c.Explain(ctx, connect.NewRequest(&pb.ExplainRequest{Name: "count-words"}))
+	if err != nil || len(told.Msg.Explanation.Endured) != 3 || told.Msg.Explanation.Endured[1].Step != "recovered" {
+		t.Errorf("what a job endured: %v %v", told, err)
+	}
 	past, err := c.History(ctx, connect.NewRequest(&pb.HistoryRequest{Since: timestamppb.New(apitest.Now())}))
 	if err != nil || past.Msg.Slices[0].Spans[0].Kind != "" || past.Msg.Slices[0].Spans[1].Committed.To != 4000 {
 		t.Errorf("history: %v %v", past, err)

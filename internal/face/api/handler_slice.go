@@ -38,6 +38,12 @@ func (h *handler) ListZones(ctx context.Context, _ *connect.Request[pb.ListZones
 	return answer(&pb.ListZonesResponse{Zones: each(list, zoneMessage)}, err)
 }
 
+// ListAirlocks lists what each node makes of its host's memory.
+func (h *handler) ListAirlocks(ctx context.Context, _ *connect.Request[pb.ListAirlocksRequest]) (*connect.Response[pb.ListAirlocksResponse], error) {
+	list, err := h.service.Airlocks(ctx)
+	return answer(&pb.ListAirlocksResponse{Airlocks: each(list, airlockMessage)}, err)
+}
+
 // DrainZone gives a zone's jobs to the others.
 func (h *handler) DrainZone(ctx context.Context, r *connect.Request[pb.DrainZoneRequest]) (*connect.Response[pb.DrainZoneResponse], error) {
 	var f fields

@@ -37,6 +37,8 @@ type Service interface {
 	Windows(ctx context.Context) ([]status.Window, error)
 	Queues(ctx context.Context) ([]status.Queue, error)
 	Zones(ctx context.Context) ([]status.Zone, error)
+	// Airlocks are what each node makes of its host's memory, and did of late.
+	Airlocks(ctx context.Context) ([]status.Airlock, error)
 	// DrainZone has a zone give its jobs to the others, for good.
 	DrainZone(ctx context.Context, request string, zone job.ZoneID) error
 	SetQueue(ctx context.Context, request string, q protocol.Queue) error

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/archive/bolt"
@@ -28,6 +29,7 @@ import (
 	inventories "sluice.dev/sluice/internal/edge/inventory/all"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/edge/survival"
 	survivals "sluice.dev/sluice/internal/edge/survival/all"
 	"sluice.dev/sluice/internal/host"
 )
@@ -92,7 +94,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 			return x, files, failed
 		},
 		Inventory: inv, Ours: host.OursByMark, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
-		Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen, SingleUser: single,
+		Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen, SingleUser: single, Guard: guard(memory, said),
 	})
 	if err != nil {
 		return nil, err
@@ -116,6 +118,16 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 		}
 	}
 	return d, nil
+}
+
+// guard is what can be done where memory runs out, as it was found at the start.
+func guard(s survival.Survival, said string) status.Guard {
+	if s == nil {
+		_, why, _ := strings.Cut(said, ": ")
+		return status.Guard{Level: survivals.Off, Why: why}
+	}
+	c := s.Capability()
+	return status.Guard{Level: c.Level.String(), Kind: c.Kind, Why: c.Why}
 }
 
 // closing lets go of the inventory after an error.

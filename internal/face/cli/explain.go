@@ -20,7 +20,8 @@ func (a *app) explainCmd() *cobra.Command {
 slice. For a job that can never run, the nearest request that would fit. For one that waits,
 how it stands against others and when it is likely to be served: its place in the policy's
 order, or under mechanism jasda what it bid, what won there and by how much. There also how
-far what it declares is believed, and why.
+far what it declares is believed, and why. Where memory ran out it says what was done to
+its subjobs, before whose, by what numbers, and what became of them.
 
 Or say what a key of the job file means: spec, spec.items, spec.memory.phases. With
 -o json as a JSON Schema; --schema prints that of the whole file, for editors.`,
@@ -131,7 +132,7 @@ func (a *app) explanation(e *pb.Explanation) command.Record {
 	if j == nil {
 		j = &pb.Job{}
 	}
-	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary}, {Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home}}
+	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary}, {Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home}, {Key: "endured", Value: describeAll(e.Endured, a.airlockStepColumns())}}
 	return append(append(r, prospectRecord(a, e)...), standingRecord(j)...)
 }
 
@@ -163,6 +164,12 @@ func (a *app) showExplanation(e *pb.Explanation) error {
 	if len(e.Reasons) > 0 {
 		fmt.Fprintln(a.Out)
 		if err := command.Grid(a.Out, true, e.Reasons, reasonColumns(a)); err != nil {
+			return err
+		}
+	}
+	if len(e.Endured) > 0 {
+		fmt.Fprintln(a.Out)
+		if err := command.Grid(a.Out, false, e.Endured, a.enduredColumns()); err != nil {
 			return err
 		}
 	}

@@ -107,6 +107,14 @@ queues -o json
 zones
 zones -o wide
 zones -o json
+airlock
+airlock -o wide
+airlock -o json
+airlock -o name
+airlock --every 1ms
+airlock node-1
+explain count-words
+explain gang
 zones drain
 zones drain nowhere --yes
 zones drain local-2

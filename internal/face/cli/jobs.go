@@ -172,7 +172,7 @@ a terminal it is printed again whenever it has changed.`,
 				return err
 			}
 			if watch {
-				return a.watchJobs(cmd.Context(), c, &m, limit, time.Duration(every))
+				return a.watch(cmd.Context(), time.Duration(every), &watched{a: a, c: c, request: &m, limit: limit})
 			}
 			list, err := listJobs(cmd.Context(), c, &m, limit)
 			if err != nil {

@@ -72,6 +72,11 @@ type top struct {
 	counts  [topGroups]int
 	slices  []*pb.Slice
 	windows []*pb.Window
+	// airlocks of the nodes; nil where the daemon has no word for them. stands are the states of what gives way for memory, by subjob's slice.
+	airlocks []*pb.Airlock
+	stands   map[string]string
+	// still is how many subjobs of each job stand still.
+	still map[string]int
 	// rates are the points of the last rateOver by job; under the empty name subjobs committed.
 	rates map[string][]point
 	// committed sums what jobs have committed since the first look; subjobs is what each of those shown had at the last, looked.
@@ -121,8 +126,23 @@ func (t *top) fetch(ctx context.Context) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
+	memory, err := t.c.ListAirlocks(ctx, connect.NewRequest(&pb.ListAirlocksRequest{}))
+	if err != nil && connect.CodeOf(err) != connect.CodeUnimplemented { // a daemon of before
+		return nil, err
+	}
 	return func() {
 		t.about, t.jobs, t.counts, t.slices, t.windows = about.Msg.About, jobs, counts, parts.Msg.Slices, windows.Msg.Windows
+		t.airlocks, t.stands, t.still = nil, map[string]string{}, map[string]int{}
+		if memory != nil {
+			t.airlocks = memory.Msg.Airlocks
+		}
+		for _, l := range t.airlocks {
+			for _, s := range l.Stands {
+				if t.stands[s.Slice] = s.State; s.State == "suspended" || s.State == "suspending" {
+					t.still[s.Job]++
+				}
+			}
+		}
 		slices.SortStableFunc(t.jobs, byInterest)
 		t.measure()
 	}, nil
@@ -230,6 +250,9 @@ func (t *top) frame(columns, rows int, notice string) []terminal.Row {
 	jobs := t.jobs[min(t.first, max(0, len(t.jobs)-1)):]
 	parts := [3]section{
 		{tabled(t.slices, t.sliceColumns(columns)), func(i int) terminal.Style {
+			if t.stands[t.slices[i].Id] != "" {
+				return terminal.Notable
+			}
 			return map[string]terminal.Style{"running": terminal.Good, "quarantined": terminal.Bad, "unconfirmed": terminal.Bad, "reserved": terminal.Notable}[t.slices[i].State]
 		}},
 		{tabled(jobs, t.jobColumns(columns)), func(i int) terminal.Style { return styleOf(jobs[i]) }},
@@ -322,11 +345,43 @@ func (t *top) head(columns int, notice string) []terminal.Row {
 			some(busy["reserved"], "reserved"), some(busy["idle"], "idle"), some(busy["quarantined"]+busy["unconfirmed"], "not usable"))},
 		{Text: fmt.Sprintf("windows  %d on offer  %s", len(t.windows), some(unanswered, "unanswered"))},
 	}
+	rows = append(rows, t.memory()...)
 	if trouble := t.about.GetTrouble(); trouble != "" {
 		rows = append(rows, terminal.Row{Text: "TROUBLE  " + trouble, Style: terminal.Bad})
 	}
 	if notice != "" {
 		rows = append(rows, terminal.Row{Text: notice, Style: terminal.Bad})
+	}
+	return rows
+}
+
+// memoryRows is how many nodes' memory stands on a screen.
+const memoryRows = 4
+
+// memory is a line for the memory of each node that looks at it.
+func (t *top) memory() (rows []terminal.Row) {
+	for _, l := range t.airlocks {
+		if l.Memory == nil || l.Level == "off" {
+			continue
+		}
+		if len(rows) == memoryRows {
+			return append(rows[:memoryRows-1], terminal.Row{Text: "         and of more nodes: sluice airlock", Style: terminal.Faint})
+		}
+		state, style := l.Memory.Level, terminal.Plain
+		switch {
+		case l.Old:
+			state = "nothing heard for long"
+		case l.Short:
+			state, style = state+", short", terminal.Notable
+		case l.Full:
+			state, style = state+", no room for what had to leave", terminal.Notable
+		}
+		if l.Memory.Level == "emergency" && !l.Old {
+			style = terminal.Bad
+		}
+		used, of := int(l.Memory.UsedBytes>>20), int(l.Memory.CapacityBytes>>20)
+		rows = append(rows, terminal.Row{Text: fmt.Sprintf("memory   %s %s %s  %s  %s  %s", permille(l.Memory.Share), bar(min(used, of), of), command.Size(l.Memory.CapacityBytes), state,
+			some(len(l.Stands), "giving way"), l.Node), Style: style})
 	}
 	return rows
 }
@@ -365,7 +420,12 @@ func (t *top) jobColumns(columns int) []command.Column[*pb.Job] {
 		command.Column[job]{Head: "STATE", Text: func(j job) string { return j.State }},
 		command.Column[job]{Head: "PROGRESS", Text: progress},
 		command.Column[job]{Head: "RATE", Text: t.rateOf},
-		command.Column[job]{Head: "RUN", Text: func(j job) string { return nonZero(int64(j.Running)) }},
+		command.Column[job]{Head: "RUN", Text: func(j job) string {
+			if n := t.still[j.Name]; n > 0 {
+				return fmt.Sprintf("%d (%d still)", j.Running, n)
+			}
+			return nonZero(int64(j.Running))
+		}},
 		command.Column[job]{Head: "DONE IN", Text: func(j job) string {
 			if j.Final {
 				return ""
@@ -384,7 +444,12 @@ func (t *top) sliceColumns(columns int) []command.Column[*pb.Slice] {
 	}
 	return append(list,
 		command.Column[slice]{Head: "MEMORY", Text: func(s slice) string { return command.Size(s.MemoryBytes) }},
-		command.Column[slice]{Head: "STATE", Text: func(s slice) string { return s.State }},
+		command.Column[slice]{Head: "STATE", Text: func(s slice) string {
+			if stands := t.stands[s.Id]; stands != "" {
+				return stands
+			}
+			return s.State
+		}},
 		command.Column[slice]{Head: "JOB", Text: func(s slice) string { return s.Job }},
 		command.Column[slice]{Head: "LEFT", Text: func(s slice) string {
 			if s.Until == nil {
@@ -425,7 +490,8 @@ func (t *top) print() error {
 		return nil
 	case "json", "yaml":
 		r := command.Record{{Key: "node", Value: t.about.GetNode()}, {Key: "mechanism", Value: t.about.GetMechanism()}, {Key: "policy", Value: t.about.GetPolicy()}, {Key: "trouble", Value: t.about.GetTrouble()}}
-		return a.Dump(append(r, command.Pair{Key: "jobs", Value: describeAll(t.jobs, a.jobColumns())}, command.Pair{Key: "slices", Value: describeAll(t.slices, a.sliceColumns())}, command.Pair{Key: "windows", Value: describeAll(t.windows, a.windowColumns())}))
+		return a.Dump(append(r, command.Pair{Key: "jobs", Value: describeAll(t.jobs, a.jobColumns())}, command.Pair{Key: "slices", Value: describeAll(t.slices, a.sliceColumns())}, command.Pair{Key: "windows", Value: describeAll(t.windows, a.windowColumns())},
+			command.Pair{Key: "airlocks", Value: describeAll(t.airlocks, a.airlockColumns())}))
 	}
 	const wide, tall = 160, 1 << 20
 	for _, r := range t.frame(wide, tall, "") {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -13,16 +14,21 @@ import (
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
-// watchJobs shows the list of jobs as it changes: on the whole terminal, or again and again where there is none.
-func (a *app) watchJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.ListJobsRequest, limit int, every time.Duration) error {
-	w := &watched{a: a, c: c, request: m, limit: limit}
+// printed is a view that can be written as a whole, too.
+type printed interface {
+	view
+	print(out io.Writer) error
+}
+
+// watch shows a view as it changes: on the whole terminal, or again and again where there is none.
+func (a *app) watch(ctx context.Context, every time.Duration, v printed) error {
 	if a.fullScreen() {
-		return a.live(ctx, every, w)
+		return a.live(ctx, every, v)
 	}
 	away := outage{server: a.server, say: func(text string) { fmt.Fprintln(a.Err, "sluice: "+terminal.Line(text)) }}
 	var last []byte
 	for {
-		apply, err := w.fetch(ctx)
+		apply, err := v.fetch(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -32,12 +38,9 @@ func (a *app) watchJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServi
 			continue
 		}
 		away.answered()
-		before := w.warnings
-		if apply(); !slices.Equal(w.warnings, before) {
-			a.warn(w.warnings)
-		}
+		apply()
 		var b bytes.Buffer
-		if err := w.print(&b); err != nil {
+		if err := v.print(&b); err != nil {
 			return err
 		}
 		if !bytes.Equal(b.Bytes(), last) {
@@ -52,13 +55,27 @@ func (a *app) watchJobs(ctx context.Context, c sluicev1alpha1connect.SluiceServi
 	}
 }
 
+// scrolled is the part of a view that is moved through: how many of its rows are above the screen.
+type scrolled struct{ first int }
+
+func (s *scrolled) key(k terminal.Key) {
+	s.first += map[terminal.Key]int{terminal.KeyUp: -1, terminal.KeyDown: 1, terminal.KeyPageUp: -10, terminal.KeyPageDown: 10}[k]
+}
+
+// titled is a title with the time of day at the right.
+func (a *app) titled(title string, columns int) terminal.Row {
+	right := a.Now().Format("15:04:05")
+	return terminal.Row{Text: fmt.Sprintf("%-*s%s", max(0, columns-len(right)), title, right), Style: terminal.Title}
+}
+
 // watched is the view of jobs --watch.
 type watched struct {
 	a       *app
 	c       sluicev1alpha1connect.SluiceServiceClient
 	request *pb.ListJobsRequest
 	limit   int
-	first   int
+	warned  []string
+	scrolled
 	listed
 }
 
@@ -70,20 +87,23 @@ func (w *watched) fetch(ctx context.Context) (func(), error) {
 	return func() { w.listed = list }, nil
 }
 
-// print writes the list in the form asked for, whole.
-func (w *watched) print(b *bytes.Buffer) error {
+// print writes the list in the form asked for, whole, and says on stderr which jobs are missing there, once.
+func (w *watched) print(out io.Writer) error {
+	if !slices.Equal(w.warnings, w.warned) {
+		w.a.warn(w.warnings)
+		w.warned = w.warnings
+	}
 	printed := *w.a.App
-	printed.Out = b
+	printed.Out = out
 	return command.Show(&printed, w.jobs, w.a.jobColumns(), (*pb.Job).GetName, "no jobs")
 }
 
 func (w *watched) frame(columns, rows int, notice string) []terminal.Row {
-	right := w.a.Now().Format("15:04:05")
 	title := fmt.Sprintf("sluice jobs  %d", len(w.jobs))
 	if w.older > 0 {
 		title += fmt.Sprintf(" of %d", len(w.jobs)+int(w.older))
 	}
-	out := []terminal.Row{{Text: fmt.Sprintf("%-*s%s", max(0, columns-len(right)), title, right), Style: terminal.Title}}
+	out := []terminal.Row{w.a.titled(title, columns)}
 	if notice != "" {
 		out = append(out, terminal.Row{Text: notice, Style: terminal.Bad})
 	}
@@ -117,8 +137,4 @@ func (w *watched) frame(columns, rows int, notice string) []terminal.Row {
 		}
 	}
 	return out
-}
-
-func (w *watched) key(k terminal.Key) {
-	w.first += map[terminal.Key]int{terminal.KeyUp: -1, terminal.KeyDown: 1, terminal.KeyPageUp: -10, terminal.KeyPageDown: 10}[k]
 }

@@ -34,7 +34,9 @@ type Fake struct {
 	WindowList []status.Window
 	QueueList  []status.Queue
 	ZoneList   []status.Zone
-	OutputList []status.Output
+	// AirlockList is what is done where memory runs out; what of it is of a job is what it has endured.
+	AirlockList []status.Airlock
+	OutputList  []status.Output
 	// CutList is what a reservation that truncates would cut.
 	CutList []status.Cut
 	Past    status.History
@@ -86,8 +88,9 @@ func New() *Fake {
 			{ID: "local-1", Nodes: []job.NodeID{"vm-1", "vm-3"}, Slices: 8, Homed: 3, Waiting: 2, Running: 1},
 			{ID: "local-2", Nodes: []job.NodeID{"vm-2"}, Slices: 4},
 		},
-		QueueList:  []status.Queue{{Queue: protocol.Queue{Name: "default", Weight: 1}, Pending: 1, Running: 1, Held: 1, Attained: 1234.5}},
-		OutputList: []status.Output{},
+		AirlockList: storm(slice.ID),
+		QueueList:   []status.Queue{{Queue: protocol.Queue{Name: "default", Weight: 1}, Pending: 1, Running: 1, Held: 1, Attained: 1234.5}},
+		OutputList:  []status.Output{},
 		Told: map[job.ID]Standing{"train": {
 			Prospect: "3 of the 7 that wait for a slice such as node-1/0/3g.40gb, by policy fair: 2 jobs are ahead of it; " +
 				"the last window it could have used, on node-1/0/3g.40gb, went to count-words of queue default 10s ago; likely to start within 10m to 30m",
@@ -330,7 +333,7 @@ func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 	j, err := f.Job(ctx, name)
 	told := f.Told[name]
 	return status.Explanation{
-		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank,
+		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank, Endured: f.endured(name),
 		Job: j, Summary: "waits for a longer window", Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
 		Slices: []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}}, Nearest: "memory 39Gi",
 	}, err
@@ -344,6 +347,9 @@ func (f *Fake) Windows(context.Context) ([]status.Window, error) { return f.Wind
 
 // Zones answers ZoneList.
 func (f *Fake) Zones(context.Context) ([]status.Zone, error) { return f.ZoneList, f.Err }
+
+// Airlocks answers AirlockList.
+func (f *Fake) Airlocks(context.Context) ([]status.Airlock, error) { return f.AirlockList, f.Err }
 
 // DrainZone drains one of ZoneList, unless it is the last.
 func (f *Fake) DrainZone(_ context.Context, _ string, zone job.ZoneID) error {

@@ -868,7 +868,9 @@ type Explanation struct {
 	// Its place in the policy's order (mechanism sja); unset: none.
 	Rank *Rank `protobuf:"bytes,8,opt,name=rank,proto3" json:"rank,omitempty"`
 	// The zone that the job is at home in, or would be; empty where there is one zone.
-	Home          string `protobuf:"bytes,9,opt,name=home,proto3" json:"home,omitempty"`
+	Home string `protobuf:"bytes,9,opt,name=home,proto3" json:"home,omitempty"`
+	// What was done to its subjobs of late for the sake of their hosts' memory, in order.
+	Endured       []*AirlockStep `protobuf:"bytes,10,rep,name=endured,proto3" json:"endured,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -964,6 +966,13 @@ func (x *Explanation) GetHome() string {
 		return x.Home
 	}
 	return ""
+}
+
+func (x *Explanation) GetEndured() []*AirlockStep {
+	if x != nil {
+		return x.Endured
+	}
+	return nil
 }
 
 // Loss is the windows of one kind of slice that a job has bid for and lost.
@@ -1526,7 +1535,7 @@ var File_sluice_v1alpha1_job_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"+\n" +
+	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dsluice/v1alpha1/airlock.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\x03R\x02to\"\xa4\n" +
@@ -1615,7 +1624,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"calibrated\x12\x16\n" +
 	"\x06weight\x18\x03 \x01(\x01R\x06weight\x12\x14\n" +
 	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x16\n" +
-	"\x06option\x18\x05 \x01(\tR\x06option\"\xd9\x02\n" +
+	"\x06option\x18\x05 \x01(\tR\x06option\"\x91\x03\n" +
 	"\vExplanation\x12&\n" +
 	"\x03job\x18\x01 \x01(\v2\x14.sluice.v1alpha1.JobR\x03job\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x121\n" +
@@ -1625,7 +1634,9 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\bprospect\x18\x06 \x01(\tR\bprospect\x12-\n" +
 	"\x06losses\x18\a \x03(\v2\x15.sluice.v1alpha1.LossR\x06losses\x12)\n" +
 	"\x04rank\x18\b \x01(\v2\x15.sluice.v1alpha1.RankR\x04rank\x12\x12\n" +
-	"\x04home\x18\t \x01(\tR\x04home\"\x98\x03\n" +
+	"\x04home\x18\t \x01(\tR\x04home\x126\n" +
+	"\aendured\x18\n" +
+	" \x03(\v2\x1c.sluice.v1alpha1.AirlockStepR\aendured\"\x98\x03\n" +
 	"\x04Loss\x12\x18\n" +
 	"\aprofile\x18\x01 \x01(\tR\aprofile\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x14\n" +
@@ -1703,6 +1714,7 @@ var file_sluice_v1alpha1_job_proto_goTypes = []any{
 	(*Output)(nil),                // 12: sluice.v1alpha1.Output
 	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*AirlockStep)(nil),           // 15: sluice.v1alpha1.AirlockStep
 }
 var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
 	13, // 0: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
@@ -1732,18 +1744,19 @@ var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
 	11, // 24: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
 	7,  // 25: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
 	8,  // 26: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
-	13, // 27: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
-	9,  // 28: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
-	14, // 29: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
-	13, // 30: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
-	13, // 31: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
-	0,  // 32: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
-	0,  // 33: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	15, // 27: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
+	13, // 28: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
+	9,  // 29: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
+	14, // 30: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
+	13, // 31: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
+	13, // 32: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
+	0,  // 33: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
+	0,  // 34: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_job_proto_init() }
@@ -1751,6 +1764,7 @@ func file_sluice_v1alpha1_job_proto_init() {
 	if File_sluice_v1alpha1_job_proto != nil {
 		return
 	}
+	file_sluice_v1alpha1_airlock_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

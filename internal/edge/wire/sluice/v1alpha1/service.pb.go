@@ -1500,6 +1500,87 @@ func (x *ListZonesResponse) GetZones() []*Zone {
 	return nil
 }
 
+type ListAirlocksRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAirlocksRequest) Reset() {
+	*x = ListAirlocksRequest{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAirlocksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAirlocksRequest) ProtoMessage() {}
+
+func (x *ListAirlocksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAirlocksRequest.ProtoReflect.Descriptor instead.
+func (*ListAirlocksRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{29}
+}
+
+type ListAirlocksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each node.
+	Airlocks      []*Airlock `protobuf:"bytes,1,rep,name=airlocks,proto3" json:"airlocks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAirlocksResponse) Reset() {
+	*x = ListAirlocksResponse{}
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAirlocksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAirlocksResponse) ProtoMessage() {}
+
+func (x *ListAirlocksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAirlocksResponse.ProtoReflect.Descriptor instead.
+func (*ListAirlocksResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ListAirlocksResponse) GetAirlocks() []*Airlock {
+	if x != nil {
+		return x.Airlocks
+	}
+	return nil
+}
+
 type DrainZoneRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1510,7 +1591,7 @@ type DrainZoneRequest struct {
 
 func (x *DrainZoneRequest) Reset() {
 	*x = DrainZoneRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[29]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1603,7 @@ func (x *DrainZoneRequest) String() string {
 func (*DrainZoneRequest) ProtoMessage() {}
 
 func (x *DrainZoneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[29]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1616,7 @@ func (x *DrainZoneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainZoneRequest.ProtoReflect.Descriptor instead.
 func (*DrainZoneRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{29}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DrainZoneRequest) GetName() string {
@@ -1560,7 +1641,7 @@ type DrainZoneResponse struct {
 
 func (x *DrainZoneResponse) Reset() {
 	*x = DrainZoneResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[30]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1653,7 @@ func (x *DrainZoneResponse) String() string {
 func (*DrainZoneResponse) ProtoMessage() {}
 
 func (x *DrainZoneResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[30]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1666,7 @@ func (x *DrainZoneResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainZoneResponse.ProtoReflect.Descriptor instead.
 func (*DrainZoneResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{30}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{32}
 }
 
 type SetQueueRequest struct {
@@ -1598,7 +1679,7 @@ type SetQueueRequest struct {
 
 func (x *SetQueueRequest) Reset() {
 	*x = SetQueueRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[31]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1691,7 @@ func (x *SetQueueRequest) String() string {
 func (*SetQueueRequest) ProtoMessage() {}
 
 func (x *SetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[31]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1704,7 @@ func (x *SetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueRequest.ProtoReflect.Descriptor instead.
 func (*SetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{31}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetQueueRequest) GetQueue() *QueueSettings {
@@ -1648,7 +1729,7 @@ type SetQueueResponse struct {
 
 func (x *SetQueueResponse) Reset() {
 	*x = SetQueueResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1741,7 @@ func (x *SetQueueResponse) String() string {
 func (*SetQueueResponse) ProtoMessage() {}
 
 func (x *SetQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[32]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1754,7 @@ func (x *SetQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueResponse.ProtoReflect.Descriptor instead.
 func (*SetQueueResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{32}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{34}
 }
 
 type ReserveRequest struct {
@@ -1701,7 +1782,7 @@ type ReserveRequest struct {
 
 func (x *ReserveRequest) Reset() {
 	*x = ReserveRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1794,7 @@ func (x *ReserveRequest) String() string {
 func (*ReserveRequest) ProtoMessage() {}
 
 func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[33]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1807,7 @@ func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveRequest.ProtoReflect.Descriptor instead.
 func (*ReserveRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{33}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReserveRequest) GetSlice() string {
@@ -1808,7 +1889,7 @@ type ReserveResponse struct {
 
 func (x *ReserveResponse) Reset() {
 	*x = ReserveResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1901,7 @@ func (x *ReserveResponse) String() string {
 func (*ReserveResponse) ProtoMessage() {}
 
 func (x *ReserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[34]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1914,7 @@ func (x *ReserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveResponse.ProtoReflect.Descriptor instead.
 func (*ReserveResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{34}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReserveResponse) GetIds() []uint64 {
@@ -1893,7 +1974,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +1986,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[35]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +1999,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{35}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Cut) GetJob() string {
@@ -2022,7 +2103,7 @@ type UnreserveRequest struct {
 
 func (x *UnreserveRequest) Reset() {
 	*x = UnreserveRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2115,7 @@ func (x *UnreserveRequest) String() string {
 func (*UnreserveRequest) ProtoMessage() {}
 
 func (x *UnreserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[36]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2128,7 @@ func (x *UnreserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreserveRequest.ProtoReflect.Descriptor instead.
 func (*UnreserveRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{36}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UnreserveRequest) GetId() uint64 {
@@ -2072,7 +2153,7 @@ type UnreserveResponse struct {
 
 func (x *UnreserveResponse) Reset() {
 	*x = UnreserveResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2084,7 +2165,7 @@ func (x *UnreserveResponse) String() string {
 func (*UnreserveResponse) ProtoMessage() {}
 
 func (x *UnreserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[37]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2097,7 +2178,7 @@ func (x *UnreserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreserveResponse.ProtoReflect.Descriptor instead.
 func (*UnreserveResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{37}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{39}
 }
 
 type ReleaseRequest struct {
@@ -2110,7 +2191,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2203,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[38]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2135,7 +2216,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{38}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReleaseRequest) GetSlice() string {
@@ -2160,7 +2241,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2253,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[39]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2266,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{39}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{41}
 }
 
 type LogsRequest struct {
@@ -2204,7 +2285,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2297,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[40]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2310,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{40}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogsRequest) GetName() string {
@@ -2282,7 +2363,7 @@ type LogPosition struct {
 
 func (x *LogPosition) Reset() {
 	*x = LogPosition{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2375,7 @@ func (x *LogPosition) String() string {
 func (*LogPosition) ProtoMessage() {}
 
 func (x *LogPosition) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[41]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2388,7 @@ func (x *LogPosition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogPosition.ProtoReflect.Descriptor instead.
 func (*LogPosition) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{41}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LogPosition) GetSubjob() string {
@@ -2354,7 +2435,7 @@ type LogsResponse struct {
 
 func (x *LogsResponse) Reset() {
 	*x = LogsResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2447,7 @@ func (x *LogsResponse) String() string {
 func (*LogsResponse) ProtoMessage() {}
 
 func (x *LogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[42]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2460,7 @@ func (x *LogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsResponse.ProtoReflect.Descriptor instead.
 func (*LogsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{42}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LogsResponse) GetData() []byte {
@@ -2426,7 +2507,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2519,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[43]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2532,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{43}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListOutputsRequest) GetName() string {
@@ -2470,7 +2551,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2482,7 +2563,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[44]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2576,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{44}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Output {
@@ -2516,7 +2597,7 @@ type ReadOutputRequest struct {
 
 func (x *ReadOutputRequest) Reset() {
 	*x = ReadOutputRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2528,7 +2609,7 @@ func (x *ReadOutputRequest) String() string {
 func (*ReadOutputRequest) ProtoMessage() {}
 
 func (x *ReadOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[45]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2541,7 +2622,7 @@ func (x *ReadOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadOutputRequest.ProtoReflect.Descriptor instead.
 func (*ReadOutputRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{45}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReadOutputRequest) GetName() string {
@@ -2573,7 +2654,7 @@ type ReadOutputResponse struct {
 
 func (x *ReadOutputResponse) Reset() {
 	*x = ReadOutputResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[46]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +2666,7 @@ func (x *ReadOutputResponse) String() string {
 func (*ReadOutputResponse) ProtoMessage() {}
 
 func (x *ReadOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[46]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +2679,7 @@ func (x *ReadOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadOutputResponse.ProtoReflect.Descriptor instead.
 func (*ReadOutputResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{46}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReadOutputResponse) GetSubjob() string {
@@ -2639,7 +2720,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[47]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2732,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[47]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2745,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{47}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *HistoryRequest) GetSince() *timestamppb.Timestamp {
@@ -2685,7 +2766,7 @@ type HistoryResponse struct {
 
 func (x *HistoryResponse) Reset() {
 	*x = HistoryResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[48]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2778,7 @@ func (x *HistoryResponse) String() string {
 func (*HistoryResponse) ProtoMessage() {}
 
 func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[48]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2791,7 @@ func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryResponse.ProtoReflect.Descriptor instead.
 func (*HistoryResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{48}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HistoryResponse) GetFrom() *timestamppb.Timestamp {
@@ -2742,7 +2823,7 @@ type AboutRequest struct {
 
 func (x *AboutRequest) Reset() {
 	*x = AboutRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[49]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2835,7 @@ func (x *AboutRequest) String() string {
 func (*AboutRequest) ProtoMessage() {}
 
 func (x *AboutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[49]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +2848,7 @@ func (x *AboutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutRequest.ProtoReflect.Descriptor instead.
 func (*AboutRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{49}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{51}
 }
 
 type AboutResponse struct {
@@ -2779,7 +2860,7 @@ type AboutResponse struct {
 
 func (x *AboutResponse) Reset() {
 	*x = AboutResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[50]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2791,7 +2872,7 @@ func (x *AboutResponse) String() string {
 func (*AboutResponse) ProtoMessage() {}
 
 func (x *AboutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[50]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +2885,7 @@ func (x *AboutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutResponse.ProtoReflect.Descriptor instead.
 func (*AboutResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{50}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AboutResponse) GetAbout() *About {
@@ -2823,7 +2904,7 @@ type AgentKeyRequest struct {
 
 func (x *AgentKeyRequest) Reset() {
 	*x = AgentKeyRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[51]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +2916,7 @@ func (x *AgentKeyRequest) String() string {
 func (*AgentKeyRequest) ProtoMessage() {}
 
 func (x *AgentKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[51]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +2929,7 @@ func (x *AgentKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentKeyRequest.ProtoReflect.Descriptor instead.
 func (*AgentKeyRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{51}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AgentKeyRequest) GetJob() string {
@@ -2867,7 +2948,7 @@ type AgentKeyResponse struct {
 
 func (x *AgentKeyResponse) Reset() {
 	*x = AgentKeyResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[52]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +2960,7 @@ func (x *AgentKeyResponse) String() string {
 func (*AgentKeyResponse) ProtoMessage() {}
 
 func (x *AgentKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[52]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +2973,7 @@ func (x *AgentKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentKeyResponse.ProtoReflect.Descriptor instead.
 func (*AgentKeyResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{52}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AgentKeyResponse) GetKey() string {
@@ -2920,7 +3001,7 @@ type NegotiateRequest struct {
 
 func (x *NegotiateRequest) Reset() {
 	*x = NegotiateRequest{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[53]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3013,7 @@ func (x *NegotiateRequest) String() string {
 func (*NegotiateRequest) ProtoMessage() {}
 
 func (x *NegotiateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[53]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3026,7 @@ func (x *NegotiateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiateRequest.ProtoReflect.Descriptor instead.
 func (*NegotiateRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{53}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *NegotiateRequest) GetJob() string {
@@ -3001,7 +3082,7 @@ type NegotiateResponse struct {
 
 func (x *NegotiateResponse) Reset() {
 	*x = NegotiateResponse{}
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[54]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3013,7 +3094,7 @@ func (x *NegotiateResponse) String() string {
 func (*NegotiateResponse) ProtoMessage() {}
 
 func (x *NegotiateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_service_proto_msgTypes[54]
+	mi := &file_sluice_v1alpha1_service_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3026,7 +3107,7 @@ func (x *NegotiateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiateResponse.ProtoReflect.Descriptor instead.
 func (*NegotiateResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{54}
+	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *NegotiateResponse) GetSession() uint64 {
@@ -3068,7 +3149,7 @@ var File_sluice_v1alpha1_service_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dsluice/v1alpha1/service.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bsluice/v1alpha1/about.proto\x1a\x1bsluice/v1alpha1/agent.proto\x1a\x19sluice/v1alpha1/job.proto\x1a\x1bsluice/v1alpha1/slice.proto\"\x93\x01\n" +
+	"\x1dsluice/v1alpha1/service.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bsluice/v1alpha1/about.proto\x1a\x1bsluice/v1alpha1/agent.proto\x1a\x1dsluice/v1alpha1/airlock.proto\x1a\x19sluice/v1alpha1/job.proto\x1a\x1bsluice/v1alpha1/slice.proto\"\x93\x01\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x1b\n" +
 	"\tfile_name\x18\x02 \x01(\tR\bfileName\x12\x1a\n" +
@@ -3160,7 +3241,10 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x06queues\x18\x01 \x03(\v2\x16.sluice.v1alpha1.QueueR\x06queues\"\x12\n" +
 	"\x10ListZonesRequest\"@\n" +
 	"\x11ListZonesResponse\x12+\n" +
-	"\x05zones\x18\x01 \x03(\v2\x15.sluice.v1alpha1.ZoneR\x05zones\"E\n" +
+	"\x05zones\x18\x01 \x03(\v2\x15.sluice.v1alpha1.ZoneR\x05zones\"\x15\n" +
+	"\x13ListAirlocksRequest\"L\n" +
+	"\x14ListAirlocksResponse\x124\n" +
+	"\bairlocks\x18\x01 \x03(\v2\x18.sluice.v1alpha1.AirlockR\bairlocks\"E\n" +
 	"\x10DrainZoneRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
@@ -3265,7 +3349,7 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x1b.sluice.v1alpha1.AgentEventR\x06events\x12\x18\n" +
 	"\adropped\x18\x03 \x01(\x03R\adropped\x12\x14\n" +
 	"\x05notes\x18\x04 \x03(\tR\x05notes\x12\x12\n" +
-	"\x04over\x18\x05 \x01(\bR\x04over2\xb8\x10\n" +
+	"\x04over\x18\x05 \x01(\bR\x04over2\x95\x11\n" +
 	"\rSluiceService\x12I\n" +
 	"\x06Submit\x12\x1e.sluice.v1alpha1.SubmitRequest\x1a\x1f.sluice.v1alpha1.SubmitResponse\x12I\n" +
 	"\x06DryRun\x12\x1e.sluice.v1alpha1.DryRunRequest\x1a\x1f.sluice.v1alpha1.DryRunResponse\x12I\n" +
@@ -3282,7 +3366,8 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\vListWindows\x12#.sluice.v1alpha1.ListWindowsRequest\x1a$.sluice.v1alpha1.ListWindowsResponse\x12U\n" +
 	"\n" +
 	"ListQueues\x12\".sluice.v1alpha1.ListQueuesRequest\x1a#.sluice.v1alpha1.ListQueuesResponse\x12R\n" +
-	"\tListZones\x12!.sluice.v1alpha1.ListZonesRequest\x1a\".sluice.v1alpha1.ListZonesResponse\x12R\n" +
+	"\tListZones\x12!.sluice.v1alpha1.ListZonesRequest\x1a\".sluice.v1alpha1.ListZonesResponse\x12[\n" +
+	"\fListAirlocks\x12$.sluice.v1alpha1.ListAirlocksRequest\x1a%.sluice.v1alpha1.ListAirlocksResponse\x12R\n" +
 	"\tDrainZone\x12!.sluice.v1alpha1.DrainZoneRequest\x1a\".sluice.v1alpha1.DrainZoneResponse\x12O\n" +
 	"\bSetQueue\x12 .sluice.v1alpha1.SetQueueRequest\x1a!.sluice.v1alpha1.SetQueueResponse\x12L\n" +
 	"\aReserve\x12\x1f.sluice.v1alpha1.ReserveRequest\x1a .sluice.v1alpha1.ReserveResponse\x12R\n" +
@@ -3309,7 +3394,7 @@ func file_sluice_v1alpha1_service_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_service_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_sluice_v1alpha1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*SubmitRequest)(nil),         // 0: sluice.v1alpha1.SubmitRequest
 	(*SubmitResponse)(nil),        // 1: sluice.v1alpha1.SubmitResponse
@@ -3340,142 +3425,148 @@ var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*ListQueuesResponse)(nil),    // 26: sluice.v1alpha1.ListQueuesResponse
 	(*ListZonesRequest)(nil),      // 27: sluice.v1alpha1.ListZonesRequest
 	(*ListZonesResponse)(nil),     // 28: sluice.v1alpha1.ListZonesResponse
-	(*DrainZoneRequest)(nil),      // 29: sluice.v1alpha1.DrainZoneRequest
-	(*DrainZoneResponse)(nil),     // 30: sluice.v1alpha1.DrainZoneResponse
-	(*SetQueueRequest)(nil),       // 31: sluice.v1alpha1.SetQueueRequest
-	(*SetQueueResponse)(nil),      // 32: sluice.v1alpha1.SetQueueResponse
-	(*ReserveRequest)(nil),        // 33: sluice.v1alpha1.ReserveRequest
-	(*ReserveResponse)(nil),       // 34: sluice.v1alpha1.ReserveResponse
-	(*Cut)(nil),                   // 35: sluice.v1alpha1.Cut
-	(*UnreserveRequest)(nil),      // 36: sluice.v1alpha1.UnreserveRequest
-	(*UnreserveResponse)(nil),     // 37: sluice.v1alpha1.UnreserveResponse
-	(*ReleaseRequest)(nil),        // 38: sluice.v1alpha1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 39: sluice.v1alpha1.ReleaseResponse
-	(*LogsRequest)(nil),           // 40: sluice.v1alpha1.LogsRequest
-	(*LogPosition)(nil),           // 41: sluice.v1alpha1.LogPosition
-	(*LogsResponse)(nil),          // 42: sluice.v1alpha1.LogsResponse
-	(*ListOutputsRequest)(nil),    // 43: sluice.v1alpha1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),   // 44: sluice.v1alpha1.ListOutputsResponse
-	(*ReadOutputRequest)(nil),     // 45: sluice.v1alpha1.ReadOutputRequest
-	(*ReadOutputResponse)(nil),    // 46: sluice.v1alpha1.ReadOutputResponse
-	(*HistoryRequest)(nil),        // 47: sluice.v1alpha1.HistoryRequest
-	(*HistoryResponse)(nil),       // 48: sluice.v1alpha1.HistoryResponse
-	(*AboutRequest)(nil),          // 49: sluice.v1alpha1.AboutRequest
-	(*AboutResponse)(nil),         // 50: sluice.v1alpha1.AboutResponse
-	(*AgentKeyRequest)(nil),       // 51: sluice.v1alpha1.AgentKeyRequest
-	(*AgentKeyResponse)(nil),      // 52: sluice.v1alpha1.AgentKeyResponse
-	(*NegotiateRequest)(nil),      // 53: sluice.v1alpha1.NegotiateRequest
-	(*NegotiateResponse)(nil),     // 54: sluice.v1alpha1.NegotiateResponse
-	(*Explanation)(nil),           // 55: sluice.v1alpha1.Explanation
-	(*timestamppb.Timestamp)(nil), // 56: google.protobuf.Timestamp
-	(*Job)(nil),                   // 57: sluice.v1alpha1.Job
-	(*durationpb.Duration)(nil),   // 58: google.protobuf.Duration
-	(*Slice)(nil),                 // 59: sluice.v1alpha1.Slice
-	(*Window)(nil),                // 60: sluice.v1alpha1.Window
-	(*Queue)(nil),                 // 61: sluice.v1alpha1.Queue
-	(*Zone)(nil),                  // 62: sluice.v1alpha1.Zone
-	(*QueueSettings)(nil),         // 63: sluice.v1alpha1.QueueSettings
-	(*Reservation)(nil),           // 64: sluice.v1alpha1.Reservation
-	(*Range)(nil),                 // 65: sluice.v1alpha1.Range
-	(*Output)(nil),                // 66: sluice.v1alpha1.Output
-	(*SliceHistory)(nil),          // 67: sluice.v1alpha1.SliceHistory
-	(*About)(nil),                 // 68: sluice.v1alpha1.About
-	(*AgentAnswer)(nil),           // 69: sluice.v1alpha1.AgentAnswer
-	(*AgentEvent)(nil),            // 70: sluice.v1alpha1.AgentEvent
+	(*ListAirlocksRequest)(nil),   // 29: sluice.v1alpha1.ListAirlocksRequest
+	(*ListAirlocksResponse)(nil),  // 30: sluice.v1alpha1.ListAirlocksResponse
+	(*DrainZoneRequest)(nil),      // 31: sluice.v1alpha1.DrainZoneRequest
+	(*DrainZoneResponse)(nil),     // 32: sluice.v1alpha1.DrainZoneResponse
+	(*SetQueueRequest)(nil),       // 33: sluice.v1alpha1.SetQueueRequest
+	(*SetQueueResponse)(nil),      // 34: sluice.v1alpha1.SetQueueResponse
+	(*ReserveRequest)(nil),        // 35: sluice.v1alpha1.ReserveRequest
+	(*ReserveResponse)(nil),       // 36: sluice.v1alpha1.ReserveResponse
+	(*Cut)(nil),                   // 37: sluice.v1alpha1.Cut
+	(*UnreserveRequest)(nil),      // 38: sluice.v1alpha1.UnreserveRequest
+	(*UnreserveResponse)(nil),     // 39: sluice.v1alpha1.UnreserveResponse
+	(*ReleaseRequest)(nil),        // 40: sluice.v1alpha1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 41: sluice.v1alpha1.ReleaseResponse
+	(*LogsRequest)(nil),           // 42: sluice.v1alpha1.LogsRequest
+	(*LogPosition)(nil),           // 43: sluice.v1alpha1.LogPosition
+	(*LogsResponse)(nil),          // 44: sluice.v1alpha1.LogsResponse
+	(*ListOutputsRequest)(nil),    // 45: sluice.v1alpha1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),   // 46: sluice.v1alpha1.ListOutputsResponse
+	(*ReadOutputRequest)(nil),     // 47: sluice.v1alpha1.ReadOutputRequest
+	(*ReadOutputResponse)(nil),    // 48: sluice.v1alpha1.ReadOutputResponse
+	(*HistoryRequest)(nil),        // 49: sluice.v1alpha1.HistoryRequest
+	(*HistoryResponse)(nil),       // 50: sluice.v1alpha1.HistoryResponse
+	(*AboutRequest)(nil),          // 51: sluice.v1alpha1.AboutRequest
+	(*AboutResponse)(nil),         // 52: sluice.v1alpha1.AboutResponse
+	(*AgentKeyRequest)(nil),       // 53: sluice.v1alpha1.AgentKeyRequest
+	(*AgentKeyResponse)(nil),      // 54: sluice.v1alpha1.AgentKeyResponse
+	(*NegotiateRequest)(nil),      // 55: sluice.v1alpha1.NegotiateRequest
+	(*NegotiateResponse)(nil),     // 56: sluice.v1alpha1.NegotiateResponse
+	(*Explanation)(nil),           // 57: sluice.v1alpha1.Explanation
+	(*timestamppb.Timestamp)(nil), // 58: google.protobuf.Timestamp
+	(*Job)(nil),                   // 59: sluice.v1alpha1.Job
+	(*durationpb.Duration)(nil),   // 60: google.protobuf.Duration
+	(*Slice)(nil),                 // 61: sluice.v1alpha1.Slice
+	(*Window)(nil),                // 62: sluice.v1alpha1.Window
+	(*Queue)(nil),                 // 63: sluice.v1alpha1.Queue
+	(*Zone)(nil),                  // 64: sluice.v1alpha1.Zone
+	(*Airlock)(nil),               // 65: sluice.v1alpha1.Airlock
+	(*QueueSettings)(nil),         // 66: sluice.v1alpha1.QueueSettings
+	(*Reservation)(nil),           // 67: sluice.v1alpha1.Reservation
+	(*Range)(nil),                 // 68: sluice.v1alpha1.Range
+	(*Output)(nil),                // 69: sluice.v1alpha1.Output
+	(*SliceHistory)(nil),          // 70: sluice.v1alpha1.SliceHistory
+	(*About)(nil),                 // 71: sluice.v1alpha1.About
+	(*AgentAnswer)(nil),           // 72: sluice.v1alpha1.AgentAnswer
+	(*AgentEvent)(nil),            // 73: sluice.v1alpha1.AgentEvent
 }
 var file_sluice_v1alpha1_service_proto_depIdxs = []int32{
 	2,  // 0: sluice.v1alpha1.SubmitResponse.receipts:type_name -> sluice.v1alpha1.Receipt
-	55, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
-	56, // 2: sluice.v1alpha1.RequeueRequest.deadline:type_name -> google.protobuf.Timestamp
-	57, // 3: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
-	57, // 4: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
-	58, // 5: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
-	57, // 6: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
-	55, // 7: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
-	59, // 8: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
-	60, // 9: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
-	61, // 10: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
-	62, // 11: sluice.v1alpha1.ListZonesResponse.zones:type_name -> sluice.v1alpha1.Zone
-	63, // 12: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
-	56, // 13: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
-	56, // 14: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
-	58, // 15: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
-	64, // 16: sluice.v1alpha1.ReserveResponse.overlaps:type_name -> sluice.v1alpha1.Reservation
-	35, // 17: sluice.v1alpha1.ReserveResponse.cuts:type_name -> sluice.v1alpha1.Cut
-	65, // 18: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
-	56, // 19: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
-	56, // 20: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
-	58, // 21: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
-	58, // 22: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
-	56, // 23: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
-	41, // 24: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
-	56, // 25: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
-	66, // 26: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
-	56, // 27: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
-	56, // 28: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
-	56, // 29: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
-	67, // 30: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
-	68, // 31: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
-	69, // 32: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
-	58, // 33: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
-	70, // 34: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
-	0,  // 35: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
-	3,  // 36: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
-	5,  // 37: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
-	7,  // 38: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
-	9,  // 39: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
-	11, // 40: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
-	13, // 41: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
-	15, // 42: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
-	17, // 43: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
-	19, // 44: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
-	21, // 45: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
-	23, // 46: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
-	25, // 47: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
-	27, // 48: sluice.v1alpha1.SluiceService.ListZones:input_type -> sluice.v1alpha1.ListZonesRequest
-	29, // 49: sluice.v1alpha1.SluiceService.DrainZone:input_type -> sluice.v1alpha1.DrainZoneRequest
-	31, // 50: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
-	33, // 51: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
-	36, // 52: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
-	38, // 53: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
-	40, // 54: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
-	43, // 55: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
-	45, // 56: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
-	47, // 57: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
-	49, // 58: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
-	51, // 59: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
-	53, // 60: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
-	1,  // 61: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
-	4,  // 62: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
-	6,  // 63: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
-	8,  // 64: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
-	10, // 65: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
-	12, // 66: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
-	14, // 67: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
-	16, // 68: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
-	18, // 69: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
-	20, // 70: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
-	22, // 71: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
-	24, // 72: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
-	26, // 73: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
-	28, // 74: sluice.v1alpha1.SluiceService.ListZones:output_type -> sluice.v1alpha1.ListZonesResponse
-	30, // 75: sluice.v1alpha1.SluiceService.DrainZone:output_type -> sluice.v1alpha1.DrainZoneResponse
-	32, // 76: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
-	34, // 77: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
-	37, // 78: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
-	39, // 79: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
-	42, // 80: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
-	44, // 81: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
-	46, // 82: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
-	48, // 83: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
-	50, // 84: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
-	52, // 85: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
-	54, // 86: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
-	61, // [61:87] is the sub-list for method output_type
-	35, // [35:61] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	57, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
+	58, // 2: sluice.v1alpha1.RequeueRequest.deadline:type_name -> google.protobuf.Timestamp
+	59, // 3: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
+	59, // 4: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
+	60, // 5: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
+	59, // 6: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
+	57, // 7: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
+	61, // 8: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
+	62, // 9: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
+	63, // 10: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
+	64, // 11: sluice.v1alpha1.ListZonesResponse.zones:type_name -> sluice.v1alpha1.Zone
+	65, // 12: sluice.v1alpha1.ListAirlocksResponse.airlocks:type_name -> sluice.v1alpha1.Airlock
+	66, // 13: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
+	58, // 14: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
+	58, // 15: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
+	60, // 16: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
+	67, // 17: sluice.v1alpha1.ReserveResponse.overlaps:type_name -> sluice.v1alpha1.Reservation
+	37, // 18: sluice.v1alpha1.ReserveResponse.cuts:type_name -> sluice.v1alpha1.Cut
+	68, // 19: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
+	58, // 20: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
+	58, // 21: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
+	60, // 22: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
+	60, // 23: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
+	58, // 24: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
+	43, // 25: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
+	58, // 26: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
+	69, // 27: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
+	58, // 28: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
+	58, // 29: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
+	58, // 30: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
+	70, // 31: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
+	71, // 32: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
+	72, // 33: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
+	60, // 34: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
+	73, // 35: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
+	0,  // 36: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
+	3,  // 37: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
+	5,  // 38: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
+	7,  // 39: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
+	9,  // 40: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
+	11, // 41: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
+	13, // 42: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
+	15, // 43: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
+	17, // 44: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
+	19, // 45: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
+	21, // 46: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
+	23, // 47: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
+	25, // 48: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
+	27, // 49: sluice.v1alpha1.SluiceService.ListZones:input_type -> sluice.v1alpha1.ListZonesRequest
+	29, // 50: sluice.v1alpha1.SluiceService.ListAirlocks:input_type -> sluice.v1alpha1.ListAirlocksRequest
+	31, // 51: sluice.v1alpha1.SluiceService.DrainZone:input_type -> sluice.v1alpha1.DrainZoneRequest
+	33, // 52: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
+	35, // 53: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
+	38, // 54: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
+	40, // 55: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
+	42, // 56: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
+	45, // 57: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
+	47, // 58: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
+	49, // 59: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
+	51, // 60: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
+	53, // 61: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
+	55, // 62: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
+	1,  // 63: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
+	4,  // 64: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
+	6,  // 65: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
+	8,  // 66: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
+	10, // 67: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
+	12, // 68: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
+	14, // 69: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
+	16, // 70: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
+	18, // 71: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
+	20, // 72: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
+	22, // 73: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
+	24, // 74: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
+	26, // 75: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
+	28, // 76: sluice.v1alpha1.SluiceService.ListZones:output_type -> sluice.v1alpha1.ListZonesResponse
+	30, // 77: sluice.v1alpha1.SluiceService.ListAirlocks:output_type -> sluice.v1alpha1.ListAirlocksResponse
+	32, // 78: sluice.v1alpha1.SluiceService.DrainZone:output_type -> sluice.v1alpha1.DrainZoneResponse
+	34, // 79: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
+	36, // 80: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
+	39, // 81: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
+	41, // 82: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
+	44, // 83: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
+	46, // 84: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
+	48, // 85: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
+	50, // 86: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
+	52, // 87: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
+	54, // 88: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
+	56, // 89: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
+	63, // [63:90] is the sub-list for method output_type
+	36, // [36:63] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_service_proto_init() }
@@ -3485,6 +3576,7 @@ func file_sluice_v1alpha1_service_proto_init() {
 	}
 	file_sluice_v1alpha1_about_proto_init()
 	file_sluice_v1alpha1_agent_proto_init()
+	file_sluice_v1alpha1_airlock_proto_init()
 	file_sluice_v1alpha1_job_proto_init()
 	file_sluice_v1alpha1_slice_proto_init()
 	type x struct{}
@@ -3493,7 +3585,7 @@ func file_sluice_v1alpha1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_service_proto_rawDesc), len(file_sluice_v1alpha1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   55,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -63,6 +63,9 @@ const (
 	SluiceServiceListQueuesProcedure = "/sluice.v1alpha1.SluiceService/ListQueues"
 	// SluiceServiceListZonesProcedure is the fully-qualified name of the SluiceService's ListZones RPC.
 	SluiceServiceListZonesProcedure = "/sluice.v1alpha1.SluiceService/ListZones"
+	// SluiceServiceListAirlocksProcedure is the fully-qualified name of the SluiceService's
+	// ListAirlocks RPC.
+	SluiceServiceListAirlocksProcedure = "/sluice.v1alpha1.SluiceService/ListAirlocks"
 	// SluiceServiceDrainZoneProcedure is the fully-qualified name of the SluiceService's DrainZone RPC.
 	SluiceServiceDrainZoneProcedure = "/sluice.v1alpha1.SluiceService/DrainZone"
 	// SluiceServiceSetQueueProcedure is the fully-qualified name of the SluiceService's SetQueue RPC.
@@ -118,6 +121,8 @@ type SluiceServiceClient interface {
 	ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error)
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
 	ListZones(context.Context, *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error)
+	// ListAirlocks lists what each node makes of its host's memory, what stands still for it, and what was done of late and why.
+	ListAirlocks(context.Context, *connect.Request[v1alpha1.ListAirlocksRequest]) (*connect.Response[v1alpha1.ListAirlocksResponse], error)
 	// DrainZone has a zone give its jobs to the others, for good. What runs there runs to its end first. A zone that is drained already is no error. ABORTED: it
 	// is the only one that is not.
 	DrainZone(context.Context, *connect.Request[v1alpha1.DrainZoneRequest]) (*connect.Response[v1alpha1.DrainZoneResponse], error)
@@ -240,6 +245,12 @@ func NewSluiceServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(sluiceServiceMethods.ByName("ListZones")),
 			connect.WithClientOptions(opts...),
 		),
+		listAirlocks: connect.NewClient[v1alpha1.ListAirlocksRequest, v1alpha1.ListAirlocksResponse](
+			httpClient,
+			baseURL+SluiceServiceListAirlocksProcedure,
+			connect.WithSchema(sluiceServiceMethods.ByName("ListAirlocks")),
+			connect.WithClientOptions(opts...),
+		),
 		drainZone: connect.NewClient[v1alpha1.DrainZoneRequest, v1alpha1.DrainZoneResponse](
 			httpClient,
 			baseURL+SluiceServiceDrainZoneProcedure,
@@ -317,32 +328,33 @@ func NewSluiceServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 
 // sluiceServiceClient implements SluiceServiceClient.
 type sluiceServiceClient struct {
-	submit      *connect.Client[v1alpha1.SubmitRequest, v1alpha1.SubmitResponse]
-	dryRun      *connect.Client[v1alpha1.DryRunRequest, v1alpha1.DryRunResponse]
-	cancel      *connect.Client[v1alpha1.CancelRequest, v1alpha1.CancelResponse]
-	requeue     *connect.Client[v1alpha1.RequeueRequest, v1alpha1.RequeueResponse]
-	delete      *connect.Client[v1alpha1.DeleteRequest, v1alpha1.DeleteResponse]
-	pauseJob    *connect.Client[v1alpha1.PauseJobRequest, v1alpha1.PauseJobResponse]
-	listJobs    *connect.Client[v1alpha1.ListJobsRequest, v1alpha1.ListJobsResponse]
-	getJob      *connect.Client[v1alpha1.GetJobRequest, v1alpha1.GetJobResponse]
-	waitJob     *connect.Client[v1alpha1.WaitJobRequest, v1alpha1.WaitJobResponse]
-	explain     *connect.Client[v1alpha1.ExplainRequest, v1alpha1.ExplainResponse]
-	listSlices  *connect.Client[v1alpha1.ListSlicesRequest, v1alpha1.ListSlicesResponse]
-	listWindows *connect.Client[v1alpha1.ListWindowsRequest, v1alpha1.ListWindowsResponse]
-	listQueues  *connect.Client[v1alpha1.ListQueuesRequest, v1alpha1.ListQueuesResponse]
-	listZones   *connect.Client[v1alpha1.ListZonesRequest, v1alpha1.ListZonesResponse]
-	drainZone   *connect.Client[v1alpha1.DrainZoneRequest, v1alpha1.DrainZoneResponse]
-	setQueue    *connect.Client[v1alpha1.SetQueueRequest, v1alpha1.SetQueueResponse]
-	reserve     *connect.Client[v1alpha1.ReserveRequest, v1alpha1.ReserveResponse]
-	unreserve   *connect.Client[v1alpha1.UnreserveRequest, v1alpha1.UnreserveResponse]
-	release     *connect.Client[v1alpha1.ReleaseRequest, v1alpha1.ReleaseResponse]
-	logs        *connect.Client[v1alpha1.LogsRequest, v1alpha1.LogsResponse]
-	listOutputs *connect.Client[v1alpha1.ListOutputsRequest, v1alpha1.ListOutputsResponse]
-	readOutput  *connect.Client[v1alpha1.ReadOutputRequest, v1alpha1.ReadOutputResponse]
-	history     *connect.Client[v1alpha1.HistoryRequest, v1alpha1.HistoryResponse]
-	about       *connect.Client[v1alpha1.AboutRequest, v1alpha1.AboutResponse]
-	agentKey    *connect.Client[v1alpha1.AgentKeyRequest, v1alpha1.AgentKeyResponse]
-	negotiate   *connect.Client[v1alpha1.NegotiateRequest, v1alpha1.NegotiateResponse]
+	submit       *connect.Client[v1alpha1.SubmitRequest, v1alpha1.SubmitResponse]
+	dryRun       *connect.Client[v1alpha1.DryRunRequest, v1alpha1.DryRunResponse]
+	cancel       *connect.Client[v1alpha1.CancelRequest, v1alpha1.CancelResponse]
+	requeue      *connect.Client[v1alpha1.RequeueRequest, v1alpha1.RequeueResponse]
+	delete       *connect.Client[v1alpha1.DeleteRequest, v1alpha1.DeleteResponse]
+	pauseJob     *connect.Client[v1alpha1.PauseJobRequest, v1alpha1.PauseJobResponse]
+	listJobs     *connect.Client[v1alpha1.ListJobsRequest, v1alpha1.ListJobsResponse]
+	getJob       *connect.Client[v1alpha1.GetJobRequest, v1alpha1.GetJobResponse]
+	waitJob      *connect.Client[v1alpha1.WaitJobRequest, v1alpha1.WaitJobResponse]
+	explain      *connect.Client[v1alpha1.ExplainRequest, v1alpha1.ExplainResponse]
+	listSlices   *connect.Client[v1alpha1.ListSlicesRequest, v1alpha1.ListSlicesResponse]
+	listWindows  *connect.Client[v1alpha1.ListWindowsRequest, v1alpha1.ListWindowsResponse]
+	listQueues   *connect.Client[v1alpha1.ListQueuesRequest, v1alpha1.ListQueuesResponse]
+	listZones    *connect.Client[v1alpha1.ListZonesRequest, v1alpha1.ListZonesResponse]
+	listAirlocks *connect.Client[v1alpha1.ListAirlocksRequest, v1alpha1.ListAirlocksResponse]
+	drainZone    *connect.Client[v1alpha1.DrainZoneRequest, v1alpha1.DrainZoneResponse]
+	setQueue     *connect.Client[v1alpha1.SetQueueRequest, v1alpha1.SetQueueResponse]
+	reserve      *connect.Client[v1alpha1.ReserveRequest, v1alpha1.ReserveResponse]
+	unreserve    *connect.Client[v1alpha1.UnreserveRequest, v1alpha1.UnreserveResponse]
+	release      *connect.Client[v1alpha1.ReleaseRequest, v1alpha1.ReleaseResponse]
+	logs         *connect.Client[v1alpha1.LogsRequest, v1alpha1.LogsResponse]
+	listOutputs  *connect.Client[v1alpha1.ListOutputsRequest, v1alpha1.ListOutputsResponse]
+	readOutput   *connect.Client[v1alpha1.ReadOutputRequest, v1alpha1.ReadOutputResponse]
+	history      *connect.Client[v1alpha1.HistoryRequest, v1alpha1.HistoryResponse]
+	about        *connect.Client[v1alpha1.AboutRequest, v1alpha1.AboutResponse]
+	agentKey     *connect.Client[v1alpha1.AgentKeyRequest, v1alpha1.AgentKeyResponse]
+	negotiate    *connect.Client[v1alpha1.NegotiateRequest, v1alpha1.NegotiateResponse]
 }
 
 // Submit calls sluice.v1alpha1.SluiceService.Submit.
@@ -413,6 +425,11 @@ func (c *sluiceServiceClient) ListQueues(ctx context.Context, req *connect.Reque
 // ListZones calls sluice.v1alpha1.SluiceService.ListZones.
 func (c *sluiceServiceClient) ListZones(ctx context.Context, req *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error) {
 	return c.listZones.CallUnary(ctx, req)
+}
+
+// ListAirlocks calls sluice.v1alpha1.SluiceService.ListAirlocks.
+func (c *sluiceServiceClient) ListAirlocks(ctx context.Context, req *connect.Request[v1alpha1.ListAirlocksRequest]) (*connect.Response[v1alpha1.ListAirlocksResponse], error) {
+	return c.listAirlocks.CallUnary(ctx, req)
 }
 
 // DrainZone calls sluice.v1alpha1.SluiceService.DrainZone.
@@ -502,6 +519,8 @@ type SluiceServiceHandler interface {
 	ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error)
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
 	ListZones(context.Context, *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error)
+	// ListAirlocks lists what each node makes of its host's memory, what stands still for it, and what was done of late and why.
+	ListAirlocks(context.Context, *connect.Request[v1alpha1.ListAirlocksRequest]) (*connect.Response[v1alpha1.ListAirlocksResponse], error)
 	// DrainZone has a zone give its jobs to the others, for good. What runs there runs to its end first. A zone that is drained already is no error. ABORTED: it
 	// is the only one that is not.
 	DrainZone(context.Context, *connect.Request[v1alpha1.DrainZoneRequest]) (*connect.Response[v1alpha1.DrainZoneResponse], error)
@@ -620,6 +639,12 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(sluiceServiceMethods.ByName("ListZones")),
 		connect.WithHandlerOptions(opts...),
 	)
+	sluiceServiceListAirlocksHandler := connect.NewUnaryHandler(
+		SluiceServiceListAirlocksProcedure,
+		svc.ListAirlocks,
+		connect.WithSchema(sluiceServiceMethods.ByName("ListAirlocks")),
+		connect.WithHandlerOptions(opts...),
+	)
 	sluiceServiceDrainZoneHandler := connect.NewUnaryHandler(
 		SluiceServiceDrainZoneProcedure,
 		svc.DrainZone,
@@ -722,6 +747,8 @@ func NewSluiceServiceHandler(svc SluiceServiceHandler, opts ...connect.HandlerOp
 			sluiceServiceListQueuesHandler.ServeHTTP(w, r)
 		case SluiceServiceListZonesProcedure:
 			sluiceServiceListZonesHandler.ServeHTTP(w, r)
+		case SluiceServiceListAirlocksProcedure:
+			sluiceServiceListAirlocksHandler.ServeHTTP(w, r)
 		case SluiceServiceDrainZoneProcedure:
 			sluiceServiceDrainZoneHandler.ServeHTTP(w, r)
 		case SluiceServiceSetQueueProcedure:
