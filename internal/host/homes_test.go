@@ -137,7 +137,7 @@ func TestEachNodeHearsOfItsOwnSubjobsAlone(t *testing.T) {
 	first, second := job.Token{Epoch: 1, Seq: 5}, job.Token{Epoch: 1, Seq: 1<<40 | 5}
 	for used := range quantity.Amount(3) {
 		h.heard(protocol.Message{Kind: protocol.Pressure, Body: &protocol.Strain{
-			Capacity: 10, Used: used, Growth: 3, Room: 4, Stall: 5, Uses: []protocol.Use{{Token: first, Resident: 1}, {Token: second, Resident: 2}},
+			Capacity: 10, Used: used, Growth: 3, Room: 4, Stall: 5, Watch: 6, Uses: []protocol.Use{{Token: first, Resident: 1}, {Token: second, Resident: 2}},
 		}})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -160,7 +160,7 @@ func TestEachNodeHearsOfItsOwnSubjobsAlone(t *testing.T) {
 		}
 		s := n.told[1].Body.(*protocol.Strain)
 		own := protocol.Use{Token: []job.Token{first, second}[i], Resident: quantity.Amount(i + 1)}
-		if s.Capacity != 10 || s.Used != 2 || s.Growth != 3 || s.Room != 4 || s.Stall != 5 || !slices.Equal(s.Uses, []protocol.Use{own}) {
+		if s.Capacity != 10 || s.Used != 2 || s.Growth != 3 || s.Room != 4 || s.Stall != 5 || s.Watch != 6 || !slices.Equal(s.Uses, []protocol.Use{own}) {
 			t.Errorf("node %d heard %+v", i+1, s)
 		}
 	}

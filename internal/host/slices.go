@@ -116,7 +116,7 @@ func (h *Host) pressed(s *protocol.Strain) {
 	for i := range h.nodes {
 		own := s
 		if len(h.nodes) > 1 {
-			own = &protocol.Strain{Capacity: s.Capacity, Used: s.Used, Growth: s.Growth, Room: s.Room, Stall: s.Stall}
+			own = &protocol.Strain{Capacity: s.Capacity, Used: s.Used, Growth: s.Growth, Room: s.Room, Stall: s.Stall, Watch: s.Watch}
 			for _, u := range s.Uses {
 				if h.nodeOfToken(u.Token) == i {
 					own.Uses = append(own.Uses, u)
