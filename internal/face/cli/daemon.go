@@ -76,7 +76,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	var h *host.Host
 	var isolation string
 	processes := host.Processes(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines,
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines, Watch: memory != nil,
 		Limits: shim.Limits{Processes: o.Subjobs.Processes, Scratch: int64(o.Subjobs.Scratch), Files: o.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{

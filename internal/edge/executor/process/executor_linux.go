@@ -46,6 +46,8 @@ type Executor struct {
 	rooms rooms
 	// pressure is what the machine's memory was like when it was last looked at.
 	pressure pressure
+	// watcher is what this executor has to do with the machine's watcher.
+	watcher watcher
 	// logs and lost are what is kept of subjobs that are: what they said, and what they left that does not count.
 	logs, lost shelf
 	// lives are the files that say which life of a job has its folders.
@@ -111,22 +113,29 @@ func New(o Options) (*Executor, error) {
 	}
 	e.tasks.Go(e.clean)
 	e.tasks.Go(e.emptyTrash) // what a purge before this boot had put there
-	if o.Survival != nil {
-		e.tasks.Go(e.sense)
-	}
 	if o.Isolation != nil {
 		e.iso = *o.Isolation
-		return e, nil
+	} else if err := e.probeIsolation(); err != nil {
+		return nil, err
 	}
+	if o.Survival != nil {
+		e.keepWatcher()
+		e.tasks.Go(e.sense)
+	}
+	return e, nil
+}
+
+// probeIsolation has the supervisor find out what can hold processes together here.
+func (e *Executor) probeIsolation() error {
 	out, err := e.ask()
 	if err == nil {
 		err = json.Unmarshal(out, &e.iso)
 	}
 	if err != nil {
-		return nil, errkind.Errorf(errkind.Unavailable, "the supervisor %q does not run: %w; it is built with sluice and belongs next to it", o.ShimPath, err)
+		return errkind.Errorf(errkind.Unavailable, "the supervisor %q does not run: %w; it is built with sluice and belongs next to it", e.o.ShimPath, err)
 	}
-	e.iso.Own = e.iso.Own && !o.SharedTmp
-	return e, nil
+	e.iso.Own = e.iso.Own && !e.o.SharedTmp
+	return nil
 }
 
 // ask has the supervisor say what it can do here. One that somebody kills meanwhile is asked again.
@@ -168,6 +177,7 @@ func (e *Executor) Isolation() string {
 	parts = append(parts, "work directory by "+or(e.iso.Work, shim.WorkCopy))
 	if e.o.Survival != nil {
 		parts = append(parts, "where memory is short "+e.o.Survival.Capability().String())
+		say(e.watcher.keeper != nil, "by a watcher of its own", "by the daemon")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -201,6 +211,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 		if r != nil {
 			r.change(m)
 			e.tasks.Go(r.pass)
+			e.watcher.wake(e.o.Survival)
 		}
 	case protocol.Suspend, protocol.Resume:
 		if r != nil && e.o.Survival != nil {
@@ -231,8 +242,9 @@ func (e *Executor) Close() error {
 	}
 	e.o.Survival.Wake()
 	e.tasks.Wait()
+	err := e.watcher.close()
 	e.letAllGo()
-	return e.o.Survival.Close()
+	return errors.Join(err, e.o.Survival.Close())
 }
 
 func (e *Executor) isClosed() bool {

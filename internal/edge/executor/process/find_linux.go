@@ -128,6 +128,8 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	}
 	switch {
 	case err == nil:
+		r.stoodBefore()
+		res = r.excused(res)
 		r.result, f.Result, f.Started = &res, &res, res.Start
 	case errors.Is(err, errRemain):
 		f.Stuck = true
@@ -142,6 +144,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 			f.Stuck = true
 		}
 		f.Alive, f.Started = !f.Stuck, note.At
+		r.stoodBefore()
 		f.Still = f.Alive && r.found(note)
 		s := r.adopted(tree.Process{PID: note.PID, Started: note.Started})
 		e.tasks.Go(func() { _ = r.watch(s) })

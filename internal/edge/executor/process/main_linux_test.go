@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/executortest"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+	"sluice.dev/sluice/internal/edge/survival/watch"
 )
 
 // TestMain lets the test binary stand in for the supervisor, and for the programs that subjobs run.
@@ -24,6 +25,10 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case supervisor.Await, supervisor.Supervise, supervisor.Probe:
 			os.Exit(supervisor.Main(os.Args[1:]))
+		case watch.Verb:
+			os.Exit(watch.Main(os.Args[2:], stagedFor(os.Args[2])))
+		case "daemon":
+			daemonOf(os.Args[2:])
 		case "program":
 			program(os.Args[2:])
 		}
@@ -51,13 +56,13 @@ func program(args []string) {
 		progress(5, false)
 		<-term
 		os.Exit(85)
-	case "hogs": // has 32 MiB, then as polite
+	case "hogs": // has 32 MiB, then as what follows, or as polite
 		data := make([]byte, 32<<20)
 		for i := 0; i < len(data); i += 4096 {
 			data[i] = 1
 		}
 		kept = append(kept, data)
-		program([]string{"polite"})
+		program(append(args[1:len(args):len(args)], "polite"))
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		progress(5, false)

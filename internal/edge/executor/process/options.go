@@ -58,6 +58,9 @@ type Options struct {
 	// say how closely it is looked at.
 	Survival survival.Survival
 	Airlock  airlock.Config
+	// Watch has a process of its own do that (edge/survival/watch): as long as one lives it decides and acts in the node's place, also while this daemon is dead. It
+	// is the supervisor's program too, and opens the kind that Survival is.
+	Watch bool
 	// Isolation is used instead of what the supervisor finds to work here; nil to let it look.
 	Isolation *shim.Isolation
 	Logger    *slog.Logger

@@ -43,6 +43,9 @@ type pressure struct {
 	said    int64
 	saidAt  time.Duration
 	failed  bool
+	// life of the watcher that says so, 0: the executor's own sensors do. news: what is done with a subjob has changed, or who does it.
+	life uint64
+	news bool
 }
 
 // monotonic is a clock that never goes back.
@@ -53,7 +56,11 @@ func (e *Executor) sense() {
 	p := &e.pressure
 	for !e.isClosed() {
 		now := monotonic()
-		err := e.o.Survival.Sense(now, &p.memory)
+		watched := e.follow()
+		var err error
+		if !watched {
+			err = e.o.Survival.Sense(now, &p.memory)
+		}
 		if err != nil {
 			if !p.failed {
 				e.o.Logger.Error("the machine's memory can't be looked at; trying again", "err", err)
@@ -65,7 +72,7 @@ func (e *Executor) sense() {
 		p.failed = false
 		p.room.Store(int64(p.memory.Room))
 		near := e.read()
-		if near || p.reading.Share >= stallsFrom/2 {
+		if !watched && (near || p.reading.Share >= stallsFrom/2) {
 			e.measure(now)
 		}
 		if e.worthALook(now) {
@@ -114,7 +121,7 @@ func (e *Executor) measure(now time.Duration) {
 // worthALook says whether something is to be said now.
 func (e *Executor) worthALook(now time.Duration) bool {
 	p := &e.pressure
-	if p.reading.Level > airlock.Calm || p.saidAt == 0 || e.anyStill() {
+	if p.reading.Level > airlock.Calm || p.saidAt == 0 || p.news || e.anyStill() {
 		return true
 	}
 	if now-p.saidAt >= e.o.Airlock.Timer/3 { // what is not said again is old to the node after a whole one
@@ -128,20 +135,24 @@ func (e *Executor) worthALook(now time.Duration) bool {
 func (e *Executor) anyStill() bool {
 	return slices.ContainsFunc(e.all(), func(r *run) bool {
 		wanted, open := r.stands()
-		return wanted && open
+		return (wanted || r.watched()) && open
 	})
 }
 
 // say says what the memory is like, and what every subjob that can be seen has of it.
 func (e *Executor) say() {
 	p, m := &e.pressure, &e.pressure.memory
-	p.said, p.saidAt = p.reading.Share, monotonic()
-	strain := &protocol.Strain{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: m.Room, Stall: e.stall()}
+	p.said, p.saidAt, p.news = p.reading.Share, monotonic(), false
+	strain := &protocol.Strain{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: m.Room, Stall: e.stall(), Watch: p.life}
 	for _, r := range e.all() {
 		r.mu.Lock()
 		seen := r.started != 0 && r.result == nil
 		r.mu.Unlock()
 		if !seen {
+			continue
+		}
+		if p.life != 0 {
+			strain.Uses = append(strain.Uses, e.watcher.use(r.token))
 			continue
 		}
 		use := protocol.Use{Token: r.token}

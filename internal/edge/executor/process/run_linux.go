@@ -146,7 +146,7 @@ func (r *run) end() quantity.Instant {
 
 // over notes the result and says it.
 func (r *run) over(res job.Result) {
-	res = r.blame(res)
+	res = r.excused(r.blame(res))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stuck = ""
@@ -155,4 +155,5 @@ func (r *run) over(res job.Result) {
 	r.result = &res
 	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
 	r.e.tasks.Go(r.letGo)
+	r.e.watcher.wake(r.e.o.Survival)
 }

@@ -163,10 +163,10 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
-		Isolation: r.e.iso, Events: Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To,
+		Isolation: r.e.iso, Events: Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank, Watch: r.e.watcher.path,
 	}
 	if simulated { // the memory of a real GPU is not the host's: what holds a subjob to it is the slice
-		l.Memory = memory
+		l.Memory, l.Planned = memory, w.Demand[trp.Memory]
 	} else {
 		l.DeviceMemory = memory
 	}

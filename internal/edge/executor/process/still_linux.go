@@ -28,12 +28,23 @@ type still struct {
 	// wanted: it is to stand still, and why. leaving: it is being stopped, and nothing more is done to it. All are guarded by run.mu.
 	wanted, leaving bool
 	why             string
+	// stands: the machine's watcher has it do so, as its supervisor and its program are told. It is guarded by run.mu too.
+	stands bool
+	// note is its supervisor's, once it runs; restless: its supervisor would not have it go on, so it is not made to stand still. As wanted.
+	note     shim.Note
+	restless bool
+	// before: it stood still under a daemon of before, of which this one's node knows nothing. Written before anybody else knows of the run.
+	before bool
+	// telling keeps those apart that tell its supervisor what the watcher does.
+	telling sync.Mutex
 
 	// acting keeps those apart that use hold; nil: it has none, since nothing runs, or it can't be had.
 	acting sync.Mutex
 	hold   survival.Hold
 	taken  bool // it was tried
 	use    survival.Use
+	// adopted: it is of a daemon of before, whose kind of survival may have been another.
+	adopted bool
 	// said is what was last said of use, by the one goroutine that says it.
 	said survival.Use
 }
@@ -48,18 +59,23 @@ func (r *run) want(m protocol.Message) {
 	}
 }
 
-// tell has its supervisor know that it stands still, or goes on. A supervisor that is told nothing more has it go on by itself.
-func (r *run) tell(stands bool) {
+// tell has its supervisor know that it stands still, or goes on; watched: that the machine's watcher has it do so. A supervisor that is told nothing more has it go on
+// by itself.
+func (r *run) tell(stands, watched bool) {
 	r.mu.Lock()
 	c := shim.Control{End: r.work().End, Range: r.work().Range}
 	if r.control != nil {
 		c = *r.control
 	}
+	if watched && !stands && !c.Watched { // somebody else has it stand still since, or has had it go on
+		r.mu.Unlock()
+		return
+	}
 	if stands && c.Still == 0 {
 		c.Stood++
 	}
-	if c.Still = 0; stands && !r.still.leaving {
-		c.Still, c.Short = r.e.o.now().Add(2*r.e.o.Airlock.Timer), r.still.why
+	if c.Still, c.Watched = 0, false; stands && !r.still.leaving {
+		c.Still, c.Short, c.Watched = r.e.o.now().Add(2*r.e.o.Airlock.Timer), r.still.why, watched
 	}
 	c.Anchor = shim.AnchorAt(r.e.o.now())
 	r.control = &c
@@ -79,6 +95,10 @@ func (r *run) hold(note shim.Note) {
 		return
 	}
 	s.taken = true
+	r.mu.Lock()
+	s.note, s.restless = note, !note.Thaws || r.lease.Watch != r.e.watcher.path
+	r.mu.Unlock()
+	defer r.e.watcher.wake(r.e.o.Survival)
 	var err error
 	if s.hold, err = r.e.o.Survival.Take(survival.Subjob{Token: r.token, Init: note.Init, InitStarted: note.InitStarted, Group: note.Cgroup}); err != nil {
 		s.hold = nil
@@ -97,15 +117,17 @@ func (r *run) found(note shim.Note) bool {
 	}
 	r.still.acting.Lock()
 	defer r.still.acting.Unlock()
-	if r.still.hold == nil {
-		return false
+	r.still.adopted = true
+	// One that was to stand still, and did not yet, is found as if it did: to go on is no harm.
+	stands := tree.Group(note.Cgroup).Frozen() || r.control != nil && r.control.Still != 0
+	if r.still.hold == nil || stands {
+		return stands
 	}
 	stands, err := r.still.hold.Still()
 	if err != nil {
 		r.e.o.Logger.Warn("looking whether a subjob of an earlier boot stands still", "err", err)
 	}
-	// One that was to stand still, and did not yet, is found as if it did: to go on is no harm.
-	return stands || r.control != nil && r.control.Still != 0
+	return stands
 }
 
 // thaw has a subjob of an earlier boot go on, if it was that boot that had it stand still: what has stopped itself is left alone.
@@ -123,7 +145,7 @@ func (r *run) thaw(note shim.Note) {
 		r.e.o.Logger.Error("having a subjob of an earlier boot go on", "subjob", r.token.String(), "err", err)
 		return
 	}
-	r.tell(false)
+	r.tell(false, false)
 }
 
 // letGo lets go of a subjob that is over.
@@ -170,40 +192,80 @@ func (r *run) stand() {
 	switch {
 	case !open:
 		r.still.acting.Unlock()
-	case h == nil:
+	case wanted && (h == nil || r.restless()):
 		r.still.acting.Unlock()
-		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: wanted}})
+		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: true}})
+	case wanted && r.e.watcher.lives(): // it decides, and the node is about to hear so
+		r.still.acting.Unlock()
 	case wanted:
 		stands := r.suspend(h)
 		r.still.acting.Unlock()
 		if stands {
 			r.drain()
 		}
+	case r.watched():
+		r.still.acting.Unlock()
 	default:
-		err := h.Resume()
+		err := r.goOn(h)
 		r.still.acting.Unlock()
 		if err != nil {
 			r.e.o.Logger.Error("having a subjob go on; the node asks again", "err", err)
 			return
 		}
-		r.tell(false)
+		r.tell(false, false)
 		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{}})
 	}
 }
 
-// suspend has it stand still, and says whether it does. What can't is left to run.
+// restless says whether it is not to be made to stand still, since its supervisor would not have it go on.
+func (r *run) restless() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.still.restless
+}
+
+// watched says whether it is the machine's watcher that has it stand still.
+func (r *run) watched() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.still.stands
+}
+
+// goOn has it go on. What an earlier daemon had stand still, of whatever kind it was, does after both.
+func (r *run) goOn(h survival.Hold) (err error) {
+	if h != nil {
+		err = h.Resume()
+	}
+	if s := &r.still; s.adopted && err == nil {
+		r.mu.Lock()
+		note := s.note
+		r.mu.Unlock()
+		err = tree.Thaw(tree.Group(note.Cgroup), tree.Below(note.Init))
+		s.adopted = err != nil
+	}
+	return err
+}
+
+// suspend has it stand still, and says whether it does. What can't is left to run. That it is to is written first: one that stands still and has nobody who said so
+// its supervisor has go on. A watcher that has begun meanwhile has it go on as it begins, unless it had just done so.
 func (r *run) suspend(h survival.Hold) bool {
+	r.tell(true, false)
 	stands, err := false, h.Suspend()
 	if err == nil {
-		r.tell(true)
 		stands, err = h.Settle(settles)
+	}
+	if err == nil && r.e.watcher.lives() {
+		if err = h.Resume(); err == nil {
+			r.tell(false, false)
+			return false
+		}
 	}
 	switch {
 	case errkind.Of(err) == errkind.NotFound: // it has ended
 	case err != nil:
 		r.e.o.Logger.Warn("a subjob can't be made to stand still, and goes on", "err", err)
 		_ = h.Resume()
-		r.tell(false)
+		r.tell(false, false)
 		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: true}})
 	case !stands:
 		r.e.o.Logger.Warn("a subjob does not stand still yet", "subjob", r.token.String())

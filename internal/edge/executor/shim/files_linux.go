@@ -69,6 +69,11 @@ type Lease struct {
 	Isolation Isolation
 	// Events is the file that starts and ends are told to.
 	Events string
+	// Rank is what it is worth where memory is short, Planned its probable peak, 0: not known. They lie here so that a daemon that comes back tells the
+	// machine's watcher the same. Watch is what that watcher is found by (survival/watch); empty: nobody has it stand still.
+	Rank    protocol.Rank
+	Planned quantity.Amount `json:",omitempty"`
+	Watch   string          `json:",omitempty"`
 
 	// Witness is the position of the lease's record in the journal.
 	Witness journal.Position
@@ -113,6 +118,8 @@ type Control struct {
 	Still quantity.Instant `json:",omitempty"`
 	Stood int              `json:",omitempty"`
 	Short string           `json:",omitempty"`
+	// Watched: the machine's watcher has it stand still, and it goes on with the end of that.
+	Watched bool `json:",omitempty"`
 }
 
 // Note is a line of shim.json.
@@ -130,6 +137,8 @@ type Note struct {
 	InitStarted uint64
 	// Cgroup of this subjob; empty for none.
 	Cgroup string
+	// Thaws: its supervisor has it go on when nobody is left who had it stand still. Those of older versions don't, and nobody has theirs stand still.
+	Thaws bool `json:",omitempty"`
 }
 
 // Progress is what the program says in its progress file.

@@ -41,8 +41,9 @@ type Keeper struct {
 	// table was told last, words are room for it.
 	table Table
 	words []uint64
-	// room for a board.
-	room []uint64
+	// room for a board; before is what the board said when it began.
+	room   []uint64
+	before Board
 }
 
 const (
@@ -69,6 +70,9 @@ func Keep(o Options) (*Keeper, error) {
 	}
 	k := &Keeper{o: o, f: f, done: make(chan struct{}), words: make([]uint64, 0, tableWords), room: make([]uint64, boardWords)}
 	k.dismiss()
+	if words, _, ok := f.board.read(k.room); !ok || !k.before.decode(words) {
+		k.before = Board{}
+	}
 	k.beat()
 	if f.table.last() == 0 { // else the next watcher goes by what the daemon before has told until this one tells more
 		k.Publish(nil)
@@ -101,6 +105,9 @@ func (k *Keeper) Board(b *Board) bool {
 	life := k.f.head.load(headLife)
 	return ok && b.decode(words) && life != 0 && b.Life == life && k.f.lives(placeWatcher)
 }
+
+// Before is what the board said when this keeper began: what the watchers of earlier daemons had done with each subjob.
+func (k *Keeper) Before() Board { return k.before }
 
 // Acts gives everything that was done and not told yet to each, in order, and says how much of it is lost. What an earlier daemon did not
 // come to hear is among it.

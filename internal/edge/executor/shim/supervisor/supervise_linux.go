@@ -45,6 +45,7 @@ type subjob struct {
 	asked, forced bool
 	warned        quantity.Instant // the end it was warned of
 	board         board
+	guard         guard
 	// pause is how long it waits between two tries to write its result.
 	pause  time.Duration
 	detail string
@@ -120,11 +121,15 @@ func supervise(dir shim.Dir, me tree.Process, say io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), pause: time.Second, note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID()}}
+	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), pause: time.Second, note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID(), Thaws: true}}
+	s.guard.watcher.Path = lease.Watch
 	if err := lock.WriteNote(&s.note); err != nil {
 		return err
 	}
-	defer func() { s.terms.close() }()
+	defer func() {
+		s.terms.close()
+		s.guard.watcher.Close()
+	}()
 	return s.run()
 }
 
@@ -206,6 +211,7 @@ func (s *subjob) stay() (said word) {
 			wait = time.Until(until)
 			if w := s.child.hear(wait); w.Kind != 0 {
 				s.ended(w)
+				s.reclaimed(w)
 				return w
 			}
 		}
@@ -269,6 +275,7 @@ func (s *subjob) hold(members []tree.Member) bool {
 		}
 	}
 	s.relent(now, members)
+	s.unattended(members)
 	s.notify() // before the signal, which may make it look
 	if ask {
 		tree.Ask(members, syscall.SIGTERM)
@@ -278,27 +285,6 @@ func (s *subjob) hold(members []tree.Member) bool {
 		s.forced = true
 	}
 	return s.forced
-}
-
-// relent has what stands still for longer than it was told go on: whoever told it is gone.
-func (s *subjob) relent(now quantity.Instant, members []tree.Member) {
-	if t := &s.terms; t.still != 0 && now >= t.still {
-		t.still = 0
-		if err := tree.Thaw(s.child.group, members); err != nil {
-			s.log.Error("having the subjob go on", "err", err)
-		}
-	}
-}
-
-// thaw has the command go on once it was asked to end, whoever had it stand still, and however late: what stands still can't end in order. The signal came first,
-// so that it is the first thing that it finds.
-func (s *subjob) thaw(members []tree.Member) {
-	if !s.asked || s.forced {
-		return
-	}
-	if err := tree.Thaw(s.child.group, members); err != nil {
-		s.log.Error("having the subjob go on, to end", "err", err)
-	}
 }
 
 // patience is how long SIGKILL may take before it is said that processes remain.

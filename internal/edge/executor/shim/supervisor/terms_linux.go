@@ -22,10 +22,10 @@ type terms struct {
 	// nowAt is when it was to end without grace.
 	nowAt quantity.Instant
 	why   string
-	// still is until when it stands still at the latest, 0 if it does not; stood: it did before. short is why.
-	still quantity.Instant
-	stood bool
-	short string
+	// still is until when it stands still at the latest, 0 if it does not; watched: by the machine's watcher; stood: it did before. short is why.
+	still          quantity.Instant
+	watched, stood bool
+	short          string
 	// seen is the control.json that was read last. It is kept open: the number of a file that is gone may soon be another's.
 	seen *os.File
 }
@@ -89,5 +89,5 @@ func (t *terms) take(c shim.Control) {
 	if c.Now && t.nowAt == quantity.Never {
 		t.nowAt = t.now()
 	}
-	t.still, t.stood, t.short = c.Still, c.Stood > 0, c.Short
+	t.still, t.watched, t.stood, t.short = c.Still, c.Watched, c.Stood > 0, c.Short
 }

@@ -73,6 +73,11 @@ func Stopped(members []Member) (standing []Member) {
 	return standing
 }
 
+// StandsStill says whether all of a tree does, whoever had it do so: by its control group, or because every process of it was stopped.
+func StandsStill(g Group, members []Member) bool {
+	return g.Frozen() || len(members) > 0 && len(Stopped(members)) == len(members)
+}
+
 // Thaw has a tree that stands still go on, whoever had it do so: its control group, and those of it that were stopped.
 func Thaw(g Group, members []Member) error {
 	err := g.Thaw()

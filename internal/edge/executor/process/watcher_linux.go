@@ -1,0 +1,210 @@
+package process
+
+import (
+	"path/filepath"
+	"sync/atomic"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/survival"
+	"sluice.dev/sluice/internal/edge/survival/watch"
+)
+
+// watcher is the executor's side of the machine's watcher (docs/adr/0047-watcher.md): it keeps one alive, tells it which subjobs there are, and what it hears of
+// it goes to the nodes in the place of the executor's own sensors.
+type watcher struct {
+	// path is what supervisors find it by; empty: nobody looks at the memory. keeper is nil where there is none.
+	path   string
+	keeper *watch.Keeper
+	// before is what the board said when this daemon began, of watchers of earlier ones.
+	before watch.Board
+	// board is the last one that was read, by the goroutine that senses alone, as rows is used.
+	board watch.Board
+	rows  []watch.Row
+	// last is what it did last, for people; nil: nothing since this daemon began.
+	last atomic.Pointer[string]
+}
+
+// keepWatcher begins to keep one, if one is wanted. Without one the node decides.
+func (e *Executor) keepWatcher() {
+	w := &e.watcher
+	w.path = watch.Path(e.o.DataDir)
+	if !e.o.Watch {
+		return
+	}
+	k, err := watch.Keep(watch.Options{
+		Path: w.path, Program: e.o.ShimPath, Kind: e.o.Survival.Capability().Kind, Base: e.iso.Cgroup, Config: e.o.Airlock, Now: e.o.now, Log: e.o.Logger,
+	})
+	if err != nil {
+		e.o.Logger.Error("the machine's memory has no watcher of its own: the daemon looks after it as long as it lives", "err", err)
+		return
+	}
+	w.keeper, w.before = k, k.Before()
+}
+
+// lives says whether there is a watcher.
+func (w *watcher) lives() bool { return w.keeper != nil && w.keeper.Lives() }
+
+// wake has what is new of subjobs told to it.
+func (w *watcher) wake(s survival.Survival) {
+	if w.keeper != nil {
+		s.Wake()
+	}
+}
+
+func (w *watcher) close() error {
+	if w.keeper == nil {
+		return nil
+	}
+	return w.keeper.Close()
+}
+
+// Watcher says which process the machine's watcher is, 0 where none lives, and what it did last since this daemon began, for people; empty: nothing.
+func (e *Executor) Watcher() (pid int, last string) {
+	w := &e.watcher
+	if w.keeper == nil {
+		return 0, ""
+	}
+	if said := w.last.Load(); said != nil {
+		last = *said
+	}
+	return w.keeper.PID(), last
+}
+
+// follow tells the watcher what there is, and takes in what it says; false: none lives that can be relied upon.
+func (e *Executor) follow() bool {
+	w := &e.watcher
+	if w.keeper == nil {
+		return false
+	}
+	all := e.all()
+	w.rows = w.rows[:0]
+	for _, r := range all {
+		if row, ok := r.row(); ok {
+			w.rows = append(w.rows, row)
+		}
+	}
+	w.keeper.Publish(w.rows)
+	e.tellActs()
+	lives := w.keeper.Board(&w.board)
+	if !lives {
+		w.board = watch.Board{Stands: w.board.Stands[:0]}
+	}
+	p, b := &e.pressure, &w.board
+	if lives {
+		p.memory = survival.Memory{Capacity: b.Capacity, Used: b.Used, Growth: b.Growth, Room: b.Room, Full: b.Stall}
+	}
+	for _, r := range all {
+		stand, _ := b.Of(r.token)
+		r.mirror(stand != nil && standsStill(stand.State))
+	}
+	p.news = p.news || p.life != b.Life
+	p.life = b.Life
+	return lives
+}
+
+// tellActs tells people what the watcher did, also what no daemon had come to hear.
+func (e *Executor) tellActs() {
+	w := &e.watcher
+	lost := w.keeper.Acts(func(a *watch.Act) {
+		said := a.String()
+		w.last.Store(&said)
+		e.o.Logger.Warn("the machine is short of memory", "watcher", said, "at", a.At.Time())
+	})
+	if lost > 0 {
+		e.o.Logger.Warn("not all is known that the watcher of the machine's memory did", "lost", lost)
+	}
+}
+
+// row is what the watcher is told of a subjob; false: it does not run.
+func (r *run) row() (row watch.Row, ok bool) {
+	now, end := r.e.o.now(), r.end()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, l := &r.still, &r.lease
+	note := &s.note
+	if note.At == 0 || r.result != nil {
+		return row, false
+	}
+	row = watch.Row{
+		Token: r.token, Start: note.At, Planned: l.Planned, Priority: l.Rank.Priority, Value: l.Rank.Value, Class: ranked[l.Rank.Class],
+		Bound: l.Members > 0 || s.restless, Yields: l.Rank.Yields, Stopping: s.leaving || now >= end.Add(-l.Grace), Init: note.Init, InitStarted: note.InitStarted,
+	}
+	if note.Cgroup != "" && filepath.Dir(note.Cgroup) == r.e.iso.Cgroup {
+		row.Group = filepath.Base(note.Cgroup)
+	}
+	return row, true
+}
+
+var ranked = [protocol.Classes]airlock.Class{ //nolint:gochecknoglobals // a table, written to by nobody
+	protocol.Fleeting: airlock.Fleeting, protocol.Lasting: airlock.Lasting, protocol.Collective: airlock.Collective,
+}
+
+// standsStill: it was told to.
+func standsStill(s airlock.State) bool { return s == airlock.Suspending || s == airlock.Suspended }
+
+// mirror has its supervisor, and by that its program, know what the watcher does with it. The disk is waited for by nobody else.
+func (r *run) mirror(stands bool) {
+	r.mu.Lock()
+	changed := r.still.stands != stands
+	r.still.stands = stands
+	r.mu.Unlock()
+	if !changed {
+		return
+	}
+	r.e.pressure.news = true
+	r.e.tasks.Go(func() {
+		r.still.telling.Lock()
+		defer r.still.telling.Unlock()
+		r.mu.Lock()
+		stands := r.still.stands
+		if stands && r.still.why == "" {
+			r.still.why = shortOfMemory
+		}
+		r.mu.Unlock()
+		r.tell(stands, true)
+	})
+}
+
+// shortOfMemory is why a subjob stands still, for its program.
+const shortOfMemory = "the node is short of memory"
+
+// use is what the watcher knows of a subjob, for its node.
+func (w *watcher) use(t job.Token) protocol.Use {
+	u := protocol.Use{Token: t}
+	s, ok := w.board.Of(t)
+	if !ok {
+		return u
+	}
+	u.Resident, u.Parked, u.Growth = s.Resident, s.Parked, s.Growth
+	u.Stand = protocol.Stand{Since: s.Since, Resumed: s.Resumed, Times: s.Entries}
+	switch s.State {
+	case airlock.Suspending, airlock.Suspended:
+		u.Stand.State = protocol.StandsStill
+	case airlock.Readdressing:
+		u.Stand.State = protocol.IsToYield
+	case airlock.Reclaiming:
+		u.Stand.State = protocol.IsEnded
+	default:
+	}
+	return u
+}
+
+// stoodBefore finds out of a subjob of an earlier daemon whether it stood still under that one, or since: its node knows nothing of it.
+func (r *run) stoodBefore() {
+	stand, ok := r.e.watcher.before.Of(r.token)
+	r.still.before = r.control != nil && r.control.Stood > 0 || ok && stand.Entries > 0
+}
+
+// excused is the result of a subjob that stood still under an earlier daemon, as a node has it of one that stood still under its own: that it came no further is not
+// its own failure.
+func (r *run) excused(res job.Result) job.Result {
+	if r.still.before && (res.Outcome == job.Yielded || res.Outcome == job.DeadlineKilled) {
+		res.Outcome = job.Stopped
+		if res.Detail == "" {
+			res.Detail = shortOfMemory
+		}
+	}
+	return res
+}
