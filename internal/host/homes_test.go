@@ -33,6 +33,15 @@ func (n *heardBy) Step(_ quantity.Instant, in protocol.Message, _ *protocol.Out)
 	n.told = append(n.told, in)
 }
 
+// Neighbours are what it uses, ranked by how often it was told something.
+func (n *heardBy) Neighbours(uses []protocol.Use) (list []protocol.Neighbour) {
+	told := int32(len(n.kinds()))
+	for _, u := range uses {
+		list = append(list, protocol.Neighbour{Use: u, Rank: protocol.Rank{Priority: told}})
+	}
+	return list
+}
+
 // kinds are those of what it was told, in order.
 func (n *heardBy) kinds() (list []protocol.Kind) {
 	n.mu.Lock()
@@ -127,8 +136,9 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	}
 }
 
-// TestEachNodeHearsOfItsOwnSubjobsAlone what they have of the machine's memory. Where it has not taken the last word yet it gets this one in its place.
-func TestEachNodeHearsOfItsOwnSubjobsAlone(t *testing.T) {
+// TestEachNodeHearsOfItsOwnSubjobs what they have of the machine's memory, and what the others' have, as all ranked them before any of them heard the word.
+// Where it has not taken the last word yet it gets this one in its place.
+func TestEachNodeHearsOfItsOwnSubjobs(t *testing.T) {
 	r, _, nodes := severalRig(t)
 	h, err := r.open()
 	if err != nil {
@@ -160,7 +170,9 @@ func TestEachNodeHearsOfItsOwnSubjobsAlone(t *testing.T) {
 		}
 		s := n.told[1].Body.(*protocol.Strain)
 		own := protocol.Use{Token: []job.Token{first, second}[i], Resident: quantity.Amount(i + 1)}
-		if s.Capacity != 10 || s.Used != 2 || s.Growth != 3 || s.Room != 4 || s.Stall != 5 || s.Watch != 6 || !slices.Equal(s.Uses, []protocol.Use{own}) {
+		other := protocol.Neighbour{Use: protocol.Use{Token: []job.Token{second, first}[i], Resident: quantity.Amount(2 - i)}, Rank: protocol.Rank{Priority: 1}}
+		if s.Capacity != 10 || s.Used != 2 || s.Growth != 3 || s.Room != 4 || s.Stall != 5 || s.Watch != 6 || !slices.Equal(s.Uses, []protocol.Use{own}) ||
+			!slices.Equal(s.Others, []protocol.Neighbour{other}) {
 			t.Errorf("node %d heard %+v", i+1, s)
 		}
 	}

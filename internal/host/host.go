@@ -64,13 +64,13 @@ type Host struct {
 	fullNames atomic.Pointer[map[job.SliceID]job.SliceID]    // those, by their names on this machine
 	tape      *tape.Writer                                   // nil: no tape
 
-	// nodes are the names of the nodes, by their numbers: set before anybody may ask. strains are what each was last told of the machine's memory, and has not
-	// taken yet.
-	nodes   []job.NodeID
-	strains []atomic.Pointer[protocol.Strain]
+	// nodes are the names of the nodes, by their numbers: set before anybody may ask. lastStrain is the last word of the machine's memory, if they have not taken it.
+	nodes      []job.NodeID
+	lastStrain atomic.Pointer[protocol.Strain]
 
 	// What follows belongs to the goroutine of Open and then of Run.
 	actors   actor.Set
+	words    []*protocol.Strain // what each node is told of the word that was taken last
 	parties  []actor.Party
 	index    map[protocol.Address]int
 	absent   absent             // who is in the journal alone

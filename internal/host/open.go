@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -72,7 +71,6 @@ func (h *Host) open(ctx context.Context) (err error) {
 	for i := range h.actors.Nodes {
 		h.nodes = append(h.nodes, h.actors.Nodes[i].ID)
 	}
-	h.strains = make([]atomic.Pointer[protocol.Strain], len(h.nodes))
 	h.wakes, h.kept, h.absent = neverWakes(len(h.parties)), make([]int, len(h.parties)), absent{}
 	for i, p := range h.parties {
 		h.index[p.Address] = i

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
@@ -110,32 +111,60 @@ func (h *Host) heard(m protocol.Message) {
 	h.inbox.put(m)
 }
 
-// pressed tells every node of this machine what its memory is like, and each what its own subjobs have of it. Who has not taken the last word gets this one in
-// its place: where the loop is held up they would pile up, and none but the last is worth anything.
+// pressed tells every node of this machine what its memory is like. Where they have not taken the last word they get this one in its place: where the loop is
+// held up they would pile up, and none but the last is worth anything.
 func (h *Host) pressed(s *protocol.Strain) {
+	if h.lastStrain.Swap(s) != nil {
+		return
+	}
 	for i := range h.nodes {
-		own := s
-		if len(h.nodes) > 1 {
-			own = &protocol.Strain{Capacity: s.Capacity, Used: s.Used, Growth: s.Growth, Room: s.Room, Stall: s.Stall, Watch: s.Watch}
-			for _, u := range s.Uses {
-				if h.nodeOfToken(u.Token) == i {
-					own.Uses = append(own.Uses, u)
-				}
+		h.inbox.put(protocol.Message{Kind: protocol.Pressure, From: h.executorAddress(i), To: h.nodeAddress(i), Body: &protocol.Strain{}})
+	}
+}
+
+// strained is what each node is told of a word: what its own subjobs have of the memory, and what the others know of theirs. All of it is of one moment, so that
+// all decide of the same.
+func (h *Host) strained(s *protocol.Strain) []*protocol.Strain {
+	if len(h.nodes) == 1 {
+		return []*protocol.Strain{s}
+	}
+	words := make([]*protocol.Strain, len(h.nodes))
+	for i := range words {
+		own := *s
+		own.Uses = nil
+		for _, u := range s.Uses {
+			if h.nodeOfToken(u.Token) == i {
+				own.Uses = append(own.Uses, u)
 			}
 		}
-		if h.strains[i].Swap(own) == nil {
-			h.inbox.put(protocol.Message{Kind: protocol.Pressure, From: h.executorAddress(i), To: h.nodeAddress(i), Body: &protocol.Strain{}})
+		words[i] = &own
+	}
+	for i := range words {
+		n, ok := h.actors.Nodes[i].Node.(actor.Neighbourly)
+		if !ok {
+			continue
+		}
+		all := n.Neighbours(words[i].Uses)
+		for j := range words {
+			if j != i {
+				words[j].Others = append(words[j].Others, all...)
+			}
 		}
 	}
+	return words
 }
 
 // route fills in the last word of a machine's memory, and addresses what an agent says to its job's home: where that is the gate knows.
 func (h *Host) route(m *protocol.Message) {
 	if m.Kind == protocol.Pressure && m.From.Role == protocol.Executor {
-		if i := slices.Index(h.nodes, job.NodeID(m.To.ID)); i >= 0 {
-			if last := h.strains[i].Swap(nil); last != nil {
-				m.Body = last
+		i := slices.Index(h.nodes, job.NodeID(m.To.ID))
+		if i == 0 { // the first takes it for all
+			if last := h.lastStrain.Swap(nil); last != nil {
+				h.words = h.strained(last)
 			}
+		}
+		if i >= 0 && i < len(h.words) {
+			m.Body = h.words[i]
 		}
 		return
 	}

@@ -79,6 +79,12 @@ type Node interface {
 	Endured(id job.ID, g job.Generation) []status.AirlockStep
 }
 
+// Neighbourly is a node that may share a machine with others.
+type Neighbourly interface {
+	// Neighbours are its subjobs for the others, with what they use of the machine's memory.
+	Neighbours(uses []protocol.Use) []protocol.Neighbour
+}
+
 // ZoneAt is a zone with its name.
 type ZoneAt struct {
 	ID job.ZoneID

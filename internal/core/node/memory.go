@@ -58,10 +58,10 @@ func (n *Node) press(now quantity.Instant, s *protocol.Strain, out *protocol.Out
 	if n.memory.lock == nil {
 		n.memory.lock = airlock.New(n.cfg.Airlock)
 	}
-	n.memory.strain = s
+	n.memory.strain, n.memory.old = s, now.Add(n.memory.lock.Config().Timer)
 	d := n.decision(now, s, out)
 	n.memory.read(now, d)
-	n.memory.share, n.memory.old = uint16(min(d.Share, 1000)), now.Add(n.memory.lock.Config().Timer)
+	n.memory.share = uint16(min(d.Share, 1000))
 	// Until it is calm and nothing stands still: what was suspended comes before what is new. Where nothing of ours is left there is nobody to wait for: what
 	// others have of the memory between the lines they may have for good.
 	if short := d.Level >= airlock.Severe || n.memory.short && (d.ParkedTasks > 0 || d.Level != airlock.Calm && n.runsAny()); short != n.memory.short {
@@ -83,8 +83,11 @@ func (n *Node) decision(now quantity.Instant, s *protocol.Strain, out *protocol.
 	return n.memory.lock.Decide(now, &snapshot)
 }
 
-// runsAny says whether the executor has anything of this node.
+// runsAny says whether the executor has anything of this machine's nodes.
 func (n *Node) runsAny() bool {
+	if len(n.memory.strain.Others) > 0 {
+		return true
+	}
 	for _, l := range n.leases { //sluice:sorted it only says whether there is one
 		if l.issued() {
 			return true
@@ -172,14 +175,14 @@ func (n *Node) resident(t job.Token) quantity.Amount {
 	return 0
 }
 
-// leaves notes that a lease has to leave. One that had more than half of the memory counts as half: a host that is nearly empty is not kept so for it.
-func (n *Node) leaves(now quantity.Instant, l *lease, has quantity.Amount) {
-	peak := n.planned(l)
-	if peak == 0 {
-		peak = has
+// leaves notes that somebody has to leave, of whom a peak was planned (0: not known) and who has so much. Who had more than half of the memory counts as
+// half: a host that is nearly empty is not kept so for it.
+func (n *Node) leaves(now quantity.Instant, planned, has quantity.Amount) {
+	if planned == 0 {
+		planned = has
 	}
 	m := &n.memory
-	if m.left = max(m.left, min(peak, n.severe()/2)); m.left > 0 {
+	if m.left = max(m.left, min(planned, n.severe()/2)); m.left > 0 {
 		m.until = now.Add(comeback * m.lock.Config().Timer)
 	}
 }
@@ -194,8 +197,22 @@ func (n *Node) overdue(now quantity.Instant, out *protocol.Out) {
 	n.carryOut(now, n.memory.lock.Overdue(now, &snapshot), out)
 }
 
-// table makes the snapshot of the last word and of what the leases are doing now.
+// table makes the snapshot of the last word and of what the leases are doing now. Behind them come the other nodes' subjobs, as long as the word is not old.
 func (n *Node) table() airlock.Snapshot {
+	m := &n.memory
+	n.tabulate(m.strain.Uses)
+	if m.old != 0 {
+		for i := range m.strain.Others {
+			if len(m.tasks) < airlock.MaxTasks {
+				m.tasks = append(m.tasks, taskOf(&m.strain.Others[i]))
+			}
+		}
+	}
+	return airlock.Snapshot{Capacity: m.strain.Capacity, Used: m.strain.Used, Growth: m.strain.Growth, Room: m.strain.Room, Stall: m.strain.Stall, Tasks: m.tasks}
+}
+
+// tabulate makes tasks of the leases that run, with what they use.
+func (n *Node) tabulate(uses []protocol.Use) {
 	m := &n.memory
 	m.tasks, m.leases = m.tasks[:0], m.leases[:0]
 	if m.due != 0 { // an entry is timed whether or not the executor names its subjob
@@ -205,12 +222,11 @@ func (n *Node) table() airlock.Snapshot {
 			}
 		}
 	}
-	for i := range m.strain.Uses {
-		if l := n.lease(m.strain.Uses[i].Token); l != nil {
-			n.list(l, &m.strain.Uses[i])
+	for i := range uses {
+		if l := n.lease(uses[i].Token); l != nil {
+			n.list(l, &uses[i])
 		}
 	}
-	return airlock.Snapshot{Capacity: m.strain.Capacity, Used: m.strain.Used, Growth: m.strain.Growth, Room: m.strain.Room, Stall: m.strain.Stall, Tasks: m.tasks}
 }
 
 // list puts a lease in the table, with what it has of the memory, as far as that is known.
@@ -285,6 +301,13 @@ func (n *Node) carryOut(now quantity.Instant, d *airlock.Decision, out *protocol
 		n.note(now, d)
 	}
 	for _, a := range d.Actions {
+		t := &n.memory.tasks[a.Task]
+		if a.Step >= airlock.Readdress {
+			n.leaves(now, t.Planned, t.Resident)
+		}
+		if a.Task >= len(n.memory.leases) { // another node's, which decides the same of it
+			continue
+		}
 		l := n.memory.leases[a.Task]
 		switch a.Step {
 		case airlock.Suspend:
@@ -299,12 +322,10 @@ func (n *Node) carryOut(now quantity.Instant, d *airlock.Decision, out *protocol
 				l.stand.since = now
 			}
 			l.stand.asked = true
-			n.leaves(now, l, n.memory.tasks[a.Task].Resident)
 			n.turn(l, halted)
 			l.why = giveWay(a, d)
 		case airlock.Reclaim:
 			l.stand.reclaimed = true
-			n.leaves(now, l, n.memory.tasks[a.Task].Resident)
 			n.turn(l, halted)
 			l.why = giveWay(a, d)
 		}

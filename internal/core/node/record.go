@@ -120,18 +120,32 @@ func (m *memory) read(now quantity.Instant, d *airlock.Decision) {
 // note keeps the steps of a decision, before they are taken.
 func (n *Node) note(now quantity.Instant, d *airlock.Decision) {
 	m := &n.memory
+	if !slices.ContainsFunc(d.Actions, func(a airlock.Action) bool { return a.Task < len(m.leases) }) {
+		return // another node's alone
+	}
 	m.decisions++
 	spared := n.spared(now, d)
 	for _, a := range d.Actions {
+		if a.Task >= len(m.leases) {
+			continue
+		}
 		e := m.of(now, m.leases[a.Task], deedOf[a.Step])
 		e.decision, e.cause, e.relief = m.decisions, a.Cause, a.Relief
 		e.reading, e.deficit, e.underway, e.covered = d.Reading, d.Deficit, d.Underway, d.Covered
 		e.place = airlock.PlaceOf(now, &m.tasks[a.Task])
 		if spared >= 0 && hits(a) {
-			e.spared, e.sparedPlace = m.leases[spared].job, airlock.PlaceOf(now, &m.tasks[spared])
+			e.spared, e.sparedPlace = m.jobAt(spared), airlock.PlaceOf(now, &m.tasks[spared])
 		}
 		m.keep(e)
 	}
+}
+
+// jobAt is the job of a task in the table.
+func (m *memory) jobAt(task int) job.ID {
+	if task < len(m.leases) {
+		return m.leases[task].job
+	}
+	return m.strain.Others[task-len(m.leases)].Job
 }
 
 // noteWatched keeps what the machine's watcher has done since its last word, as the decision that the node would have made of it. It goes by the leases

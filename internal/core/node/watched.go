@@ -26,6 +26,12 @@ func (n *Node) follow(now quantity.Instant, s *protocol.Strain, out *protocol.Ou
 		}
 		n.align(now, l, u, d, out)
 	}
+	for i := range s.Others {
+		if t := taskOf(&s.Others[i]); t.State == airlock.Suspended {
+			d.ParkedTasks++
+			d.Parked += t.Parked
+		}
+	}
 	n.memory.due = 0 // entries are the watcher's to end
 	return d
 }
@@ -72,7 +78,7 @@ func (n *Node) align(now quantity.Instant, l *lease, u *protocol.Use, d *airlock
 			l.stand.since = s.Since
 		}
 		l.stand.asked, l.stand.reclaimed = l.stand.asked || !ends, ends
-		n.leaves(now, l, u.Resident)
+		n.leaves(now, n.planned(l), u.Resident)
 		n.turn(l, halted)
 		l.why = shortOfMemory + ": " + d.Reading.String()
 		n.memory.words = l.why

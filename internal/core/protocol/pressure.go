@@ -5,7 +5,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Strain is what a host's memory is like, as its sensors say, and what the subjobs of a node have of it.
+// Strain is what a host's memory is like, as its sensors say, and what its subjobs have of it.
 type Strain struct {
 	// Capacity and Used; Growth is what is taken more in a second; Room is what can be parked outside the memory still.
 	Capacity, Used, Growth, Room quantity.Amount
@@ -15,6 +15,21 @@ type Strain struct {
 	// Watch is the life of the machine's watcher, which decides about its memory in the node's place; 0: none lives, and the node decides. Where it is
 	// another than before everything has gone on in between.
 	Watch uint64
+	// Others are the subjobs of this machine's other nodes, as those rank them: who gives way is found among all, and each node sees to its own.
+	Others []Neighbour
+}
+
+// Neighbour is a subjob of another node of the same machine: what it has, with when its entry began, when its last one ended and how often it was
+// suspended (Stand's times alone), since when it runs, its probable peak (0: not known), its rank, what Airlock does with it (airlock.State), and whether it
+// may not be suspended.
+type Neighbour struct {
+	Use
+	Job     job.ID
+	Start   quantity.Instant
+	Planned quantity.Amount
+	Rank    Rank
+	State   uint8
+	Bound   bool
 }
 
 // Use is what one subjob has of a host's memory: Resident in it, Parked outside until it goes on; Growth is what it takes more in a second.

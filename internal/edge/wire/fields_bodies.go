@@ -200,14 +200,25 @@ func strainFields(c *coder, b *protocol.Strain) {
 	signed(c, 3, &b.Growth)
 	signed(c, 4, &b.Room)
 	signed(c, 5, &b.Stall)
-	list(c, 6, &b.Uses, func(c *coder, u *protocol.Use) {
-		value(c, 1, &u.Token, tokenFields)
-		signed(c, 2, &u.Resident)
-		signed(c, 3, &u.Parked)
-		signed(c, 4, &u.Growth)
-		value(c, 5, &u.Stand, standFields)
-	})
+	list(c, 6, &b.Uses, useFields)
 	unsigned(c, 7, &b.Watch)
+	list(c, 8, &b.Others, func(c *coder, n *protocol.Neighbour) {
+		useFields(c, &n.Use)
+		instant(c, 6, &n.Start)
+		signed(c, 7, &n.Planned)
+		value(c, 8, &n.Rank, rankFields)
+		unsigned(c, 9, &n.State)
+		boolean(c, 10, &n.Bound)
+		text(c, 11, &n.Job)
+	})
+}
+
+func useFields(c *coder, u *protocol.Use) {
+	value(c, 1, &u.Token, tokenFields)
+	signed(c, 2, &u.Resident)
+	signed(c, 3, &u.Parked)
+	signed(c, 4, &u.Growth)
+	value(c, 5, &u.Stand, standFields)
 }
 
 func standFields(c *coder, s *protocol.Stand) {
