@@ -18,20 +18,25 @@ AWAY ?= 12s
 DATA ?= $(wildcard ../shared/data)
 # How growth is measured (make scale): -quick, -only sold,step, -write.
 SCALE ?=
+# Build tags of sluice besides nvml, such as s3: stores in buckets (make build TAGS=s3).
+TAGS ?=
 # Which packages race works on.
 PKGS ?= ./...
 
-# The one tool that is not Go's own, pinned. It is built into .tmp/bin, so nothing outside the clone is touched.
+# The tools that are not Go's own, pinned. They are built into .tmp/bin, so nothing outside the clone is touched.
 TOOLS := $(CURDIR)/.tmp/bin
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+# The server that stores of kind s3 are tested against. It is a program of tests alone, and no module of ours.
+VERSITYGW_VERSION := v1.8.0
+VERSITYGW := $(TOOLS)/versitygw-$(VERSITYGW_VERSION)
 
 # The Go tool would note the commit by itself, but not where GOFLAGS forbids it; VERSION is the tag a person knows it by.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers soak kills planted mutants vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw soak kills planted mutants vmtest generate golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -40,9 +45,9 @@ help: ## list the targets
 # alone and says so. The driver's header marks old calls as deprecated, which is not our news.
 CGO_ENABLED ?= 1
 ifneq ($(and $(filter-out 0,$(CGO_ENABLED)),$(shell command -v $(firstword $(CC)) || command -v gcc)),)
-NVML := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" $(BUILD) -tags nvml
+NVML := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" $(BUILD) -tags "nvml $(TAGS)"
 else
-NVML := CGO_ENABLED=0 $(BUILD)
+NVML := CGO_ENABLED=0 $(BUILD) -tags "$(TAGS)"
 endif
 
 build: ## build bin/sluice and bin/sluice-shim
@@ -69,6 +74,7 @@ format: ## fail if a file is not gofmt'd, and name it
 vet: ## go vet, here and for another system: nodes are Linux, the client is not
 	$(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
+	$(GO) vet -tags s3 ./internal/edge/store/... ./internal/face/cli ./cmd/sluice
 
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
 	$(GOLANGCI) run ./...
@@ -113,6 +119,8 @@ peers: ## the same asks placed by ours and by other schedulers, into docs/benchm
 	cd bench/peers && GOWORK=off GOFLAGS="-mod=mod -buildvcs=false" $(GO) build -o $(CURDIR)/.tmp/peers .
 	.tmp/peers -write docs/benchmarks.md
 
+versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
+
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 
 kills: ## only the kill soak (make kills KILLS=200 SNAPSHOT=120 AWAY=12s)
@@ -141,3 +149,8 @@ $(GOLANGCI):
 	@mkdir -p $(TOOLS)
 	GOBIN=$(TOOLS) GOFLAGS=-mod=mod $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	@mv $(TOOLS)/golangci-lint $@
+
+$(VERSITYGW):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) GOFLAGS=-mod=mod $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	@mv $(TOOLS)/versitygw $@

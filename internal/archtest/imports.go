@@ -231,7 +231,7 @@ var forbidden = []Forbidden{
 	{In: "internal/host", Import: "internal/core/policy", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "", Import: "github.com/minio", Why: "only the kind s3 of store knows S3"},
+	{In: "", Except: []string{"internal/edge/store/s3"}, Import: "github.com/minio", Why: "only the kind s3 of store knows S3"},
 	{In: "", Import: "k8s.io", Why: "nothing here talks to Kubernetes"},
 }
 
@@ -261,6 +261,17 @@ func Supervisor(closure []string) []string {
 		first, _, _ := strings.Cut(imp, "/")
 		if strings.Contains(first, ".") && !under(imp, Module) && !under(imp, "golang.org/x/sys") {
 			bad = append(bad, fmt.Sprintf("cmd/sluice-shim reaches %s: standard library and golang.org/x/sys only", imp))
+		}
+	}
+	return bad
+}
+
+// Without finds what a closure of imports must not have in it, by its prefixes.
+func Without(program string, closure []string, unwanted ...string) []string {
+	var bad []string
+	for _, imp := range closure {
+		if slices.ContainsFunc(unwanted, func(u string) bool { return under(imp, u) }) {
+			bad = append(bad, fmt.Sprintf("%s reaches %s, which belongs behind a build tag", program, imp))
 		}
 	}
 	return bad

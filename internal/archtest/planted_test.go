@@ -90,6 +90,7 @@ func TestPlantedImports(t *testing.T) {
 	}
 	want(t, Supervisor([]string{"os", "internal/abi", Module + "/internal/edge/executor/shim", "golang.org/x/sys/unix", "github.com/spf13/cobra", "golang.org/x/tools/go/ast"}),
 		"github.com/spf13/cobra", "golang.org/x/tools")
+	want(t, Without("x", []string{"os", "github.com/minion/x", "github.com/minio/minio-go/v7"}, "github.com/minio"), "reaches github.com/minio/minio-go/v7")
 }
 
 // check parses and type-checks one planted file.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,10 +43,10 @@ func goList(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// tree reads the packages of the module with their imports.
+// tree reads the packages of the module with their imports, and with what is behind a tag.
 func tree(t *testing.T) []Package {
 	t.Helper()
-	dec := json.NewDecoder(strings.NewReader(goList(t, "-json=ImportPath,Imports,TestImports,XTestImports", "./...")))
+	dec := json.NewDecoder(strings.NewReader(goList(t, "-tags", "s3", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")))
 	var pkgs []Package
 	for {
 		var p struct {
@@ -82,6 +83,21 @@ func TestSupervisorStaysSmall(t *testing.T) {
 		t.Skip("cmd/sluice-shim has no sources in this tree")
 	}
 	report(t, Supervisor(strings.Fields(goList(t, "-deps", "./cmd/sluice-shim"))))
+}
+
+// TestWhatIsBehindATag: who builds sluice without a tag gets nothing of what is behind it, and who builds it with one does.
+func TestWhatIsBehindATag(t *testing.T) {
+	const s3 = "github.com/minio"
+	report(t, Without("cmd/sluice", strings.Fields(goList(t, "-deps", "./cmd/sluice")), s3))
+	if tagged := Without("cmd/sluice", strings.Fields(goList(t, "-deps", "-tags", "s3", "./cmd/sluice")), s3); len(tagged) == 0 && reaches(t, "./cmd/sluice", Module+"/internal/edge/store/all") {
+		t.Error("with the tag s3 it does not reach it either: the rule checks nothing")
+	}
+}
+
+// reaches says whether a program has a package in it.
+func reaches(t *testing.T, program, pkg string) bool {
+	t.Helper()
+	return slices.Contains(strings.Fields(goList(t, "-deps", program)), pkg)
 }
 
 func TestTheWalkNamesWhatExists(t *testing.T) {
