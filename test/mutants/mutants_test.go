@@ -52,6 +52,8 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ReverseVictims:    {lock, "TestVictimsAreTheShortestPrefix"},
 	planted.ForgetTimer:       {node, "TestAnEntryEndsWithinItsTimer"},
 	planted.KeepShort:         {node, "TestAWordOfMemoryGrowsOld"},
+	planted.StayFrozen:        {runs, "TestNobodyAnswersForWhatStandsStill"},
+	planted.BlameReclaimed:    {runs, "TestAWatcherEndsASubjobAlone"},
 	planted.HalfGang:          {zone, "TestAMemberThatFailsEndsTheOthers"},
 	planted.SettleHalf:        {zone, "TestAMemberThatFailsEndsTheOthers"},
 	planted.KeepHolds:         {zone, "TestARefusalGivesUpWhatIsHeld"},
@@ -105,7 +107,7 @@ func build(t *testing.T, of string) string {
 
 // run runs one test in its package's folder, where its files are.
 func run(program, of, test string, bug planted.Bug) (string, error) {
-	cmd := exec.Command(program, "-test.v", "-test.timeout=1m", "-test.run", "^"+test+"$")
+	cmd := exec.Command(program, "-test.v", "-test.timeout=3m", "-test.run", "^"+test+"$")
 	cmd.Dir = filepath.Join("..", "..", strings.TrimPrefix(of, "sluice.dev/sluice/"))
 	cmd.Env = append(os.Environ(), "SLUICE_PLANTED="+string(bug))
 	out, err := cmd.CombinedOutput()

@@ -19,13 +19,15 @@ type daemon struct {
 	bin, data, addr, planted string
 	// snapshot is after how many records it writes one; 0: as it does by itself, which no soak lives to see.
 	snapshot int
-	log      *os.File
-	cmd      *exec.Cmd
+	// group that it is in, with Airlock on; nil: none.
+	group *group
+	log   *os.File
+	cmd   *exec.Cmd
 }
 
 const gpus = "sim:custom,mem=256Mi+128Mi+128Mi,speed=1000+1000+1000"
 
-func newDaemon(bin, dir, planted string, snapshot int) (*daemon, error) {
+func newDaemon(bin, dir, planted string, snapshot int, g *group) (*daemon, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -38,17 +40,42 @@ func newDaemon(bin, dir, planted string, snapshot int) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{bin: bin, data: filepath.Join(dir, "data"), addr: addr, planted: planted, snapshot: snapshot, log: log}
+	d := &daemon{bin: bin, data: filepath.Join(dir, "data"), addr: addr, planted: planted, snapshot: snapshot, group: g, log: log}
+	if err := os.WriteFile(d.config(), fmt.Appendf(nil, "airlock: {timer: %v}\n", airlockTimer), 0o600); err != nil {
+		return nil, err
+	}
 	return d, d.start()
 }
 
 func (d *daemon) start() error {
-	d.cmd = exec.Command(filepath.Join(d.bin, "sluice"), "up", "--data", d.data, "--listen", d.addr, "--gpus", gpus, "--snapshot-records", strconv.Itoa(d.snapshot),
-		"--keep-hot", "1s") // jobs leave to the archive while it kills
+	args := []string{
+		"up", "--data", d.data, "--listen", d.addr, "--gpus", gpus, "--snapshot-records", strconv.Itoa(d.snapshot),
+		"--keep-hot", "1s", // jobs leave to the archive while it kills
+	}
+	if d.group != nil {
+		args = append(args, "--config", d.config())
+	}
+	d.cmd = d.group.into(exec.Command(filepath.Join(d.bin, "sluice"), args...))
 	d.cmd.Env = append(os.Environ(), "SLUICE_PLANTED="+d.planted)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = newSession()
 	return d.cmd.Start()
+}
+
+// config is its file where there are storms.
+func (d *daemon) config() string { return d.log.Name() + ".yaml" }
+
+// acts counts in the daemon's log what the watcher did, by its step.
+func (d *daemon) acts() map[string]int {
+	acts := map[string]int{}
+	data, _ := os.ReadFile(d.log.Name())
+	for line := range strings.Lines(string(data)) {
+		if _, said, ok := strings.Cut(line, "watcher=\""); ok {
+			step, _, _ := strings.Cut(said, " ")
+			acts[step]++
+		}
+	}
+	return acts
 }
 
 // kill ends the daemon without a word and collects it.

@@ -21,6 +21,7 @@ type sampler struct {
 	wrong   []string
 	slices  map[string]string // token to slice, from the supervisors' event file
 	samples int
+	still   stillness
 }
 
 // proc is one process of a subjob.
@@ -35,7 +36,7 @@ type proc struct {
 const slack = time.Second
 
 func startSampler(data string) *sampler {
-	s := &sampler{data: data, stop: make(chan struct{}), slices: map[string]string{}}
+	s := &sampler{data: data, stop: make(chan struct{}), slices: map[string]string{}, still: stillness{since: map[string]time.Time{}}}
 	s.done.Go(func() {
 		for {
 			select {
@@ -64,7 +65,11 @@ func (s *sampler) found() int {
 func (s *sampler) sample() {
 	now := time.Now()
 	procs := subjobs(s.data)
-	s.samples++
+	if s.samples++; s.samples%5 == 0 {
+		for _, w := range s.still.look(procs, now) {
+			s.add("%s", w)
+		}
+	}
 	first := map[string]proc{}
 	for _, p := range procs {
 		if !p.deadline.IsZero() && now.After(p.deadline.Add(slack)) && p.alive() {

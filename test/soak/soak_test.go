@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,7 +30,8 @@ func TestMain(m *testing.M) {
 
 // TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200). SLUICE_SOAK_SNAPSHOT is after
 // how many records a snapshot is written, and SLUICE_SOAK_AWAY how long the daemon stays down now and then: longer than leases,
-// skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all.
+// skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all. With SLUICE_SOAK_STORMS=1 Airlock is on, storms of memory blow, and
+// the watcher is killed as well; where there can be none the log says so.
 func TestSoak(t *testing.T) {
 	kills := number(t, "SLUICE_SOAK_KILLS")
 	seed := uint64(time.Now().UnixNano())
@@ -46,7 +48,21 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("SLUICE_SOAK_AWAY: %v", err)
 		}
 	}
+	if os.Getenv("SLUICE_SOAK_STORMS") == "1" {
+		var err error
+		if m.group, err = newGroup(); err != nil {
+			t.Logf("NO STORMS BLOW: %v", err)
+		} else {
+			defer m.group.close()
+		}
+	}
 	r := soak(t, build(t, ""), "", kills, seed, m, 5*time.Minute)
+	if m.group != nil {
+		t.Logf("%d storms, %d watchers killed, %d times seen standing still; the watcher's acts: %v", r.storms, r.watchers, r.stood, r.acts)
+		if kills >= 30 && (r.storms == 0 || r.watchers == 0 || r.stood == 0 || len(r.acts) == 0) {
+			t.Error("the soak has not shown what its storms are for")
+		}
+	}
 	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d snapshots, away for %v %d times, %d looks at /proc, %d subjobs started, all of %d jobs finished in %v",
 		seed, r.kills(), r.chaos.Round(time.Second), r.daemons, r.supervisors, r.subjobs, r.snapshots, m.away, r.aways, r.samples, r.started, len(r.jobs), r.took.Round(time.Second))
 	if kills >= 30 && (m.snapshot > 0 && r.snapshots == 0 || m.away > 0 && r.aways == 0) {
@@ -108,6 +124,8 @@ func build(t *testing.T, tags string) string {
 type mix struct {
 	snapshot int
 	away     time.Duration
+	// group in which storms blow; nil: none do.
+	group *group
 }
 
 // every is how many strikes there are for each time that the daemon stays away.
@@ -119,11 +137,14 @@ type result struct {
 	daemons, supervisors, subjobs int
 	samples, started              int
 	snapshots, aways              int
-	chaos, took                   time.Duration
-	wrong                         []string
+	// Of storms: how many blew, how many watchers were killed, how many subjobs were seen standing still, and what the watchers did.
+	storms, watchers, stood int
+	acts                    map[string]int
+	chaos, took             time.Duration
+	wrong                   []string
 }
 
-func (r *result) kills() int { return r.daemons + r.supervisors + r.subjobs }
+func (r *result) kills() int { return r.daemons + r.supervisors + r.subjobs + r.watchers }
 
 // soak runs the workload under kills, waits for the end and returns what the oracle found. With a bug planted it stops at
 // the first finding.
@@ -135,7 +156,7 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	began := time.Now()
-	d, err := newDaemon(bin, dir, bug, m.snapshot)
+	d, err := newDaemon(bin, dir, bug, m.snapshot, m.group)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,6 +170,16 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 		}
 	}()
 
+	calm := func() {}
+	if m.group != nil {
+		stop, blown := make(chan struct{}), make(chan int)
+		go func() { blown <- m.group.storms(seed, stop) }()
+		calm = sync.OnceFunc(func() {
+			close(stop)
+			r.storms = <-blown
+		})
+		defer calm()
+	}
 	r.jobs = workloads(kills)
 	submitted := map[string]bool{}
 	next := 0
@@ -156,7 +187,7 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 		// Jobs come in while the killing goes on. Each submission goes on until it is acknowledged; the daemon may die meanwhile.
 		for next < len(r.jobs) && n*len(r.jobs) >= next*kills*3/4 {
 			j := r.jobs[next]
-			if err := d.submit(jobFile(t, dir, j), 30*time.Second); err != nil {
+			if err := d.submit(jobFile(t, dir, j, m.group != nil), 30*time.Second); err != nil {
 				r.wrong = append(r.wrong, fmt.Sprintf("job %s could not be submitted: %v", j.name, err))
 				return r
 			}
@@ -182,6 +213,7 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 		}
 	}
 	r.chaos = time.Since(began)
+	calm()
 	for end := time.Now().Add(settle); bug == "" || s.found() == 0; {
 		if !d.alive() {
 			r.wrong = append(r.wrong, "the daemon ended by itself: "+tail(filepath.Join(dir, "daemon.log")))
@@ -200,7 +232,7 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 	time.Sleep(1500 * time.Millisecond) // what was committed last is published
 	r.took = time.Since(began)
 	r.wrong = append(r.wrong, s.close()...)
-	r.samples = s.samples
+	r.samples, r.stood, r.acts = s.samples, s.still.stood, d.acts()
 	for _, j := range r.jobs {
 		if submitted[j.name] {
 			r.wrong = append(r.wrong, checkOutput(d.data, j)...)
@@ -221,6 +253,13 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 // killed first, and what runs is struck at again while nobody sees it.
 func (r *result) strike(t *testing.T, d *daemon, rng *rand.Rand, away time.Duration) {
 	what := 1 + rng.IntN(7) // a bit for each
+	if d.group != nil && rng.IntN(4) == 0 {
+		for _, pid := range d.group.watchers() {
+			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				r.watchers++
+			}
+		}
+	}
 	if away > 0 {
 		d.kill()
 		r.daemons++
@@ -266,7 +305,7 @@ func workloads(kills int) []workload {
 }
 
 // jobFile writes the job's file; its program is this test itself.
-func jobFile(t *testing.T, dir string, j workload) string {
+func jobFile(t *testing.T, dir string, j workload, grows bool) string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -279,6 +318,10 @@ func jobFile(t *testing.T, dir string, j workload) string {
 		"late":  fmt.Sprintf("items: {total: %d, perItem: 5ms, grid: 10, parallelism: 2}\n  startup: 100ms", j.total),
 	}[j.kind]
 	pace := map[string]string{"items": "8ms", "steps": "8ms", "rigid": "700ms", "late": "30ms"}[j.kind]
+	grow := ""
+	if grows {
+		grow = ", SOAK_GROW: \"1\""
+	}
 	text := fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
 kind: Job
 metadata: {name: %s}
@@ -287,9 +330,9 @@ spec:
   memory: 64Mi
   maxFailures: 50
   grace: 200ms
-  env: {%s: %s, SOAK_PACE: %s}
+  env: {%s: %s, SOAK_PACE: %s%s}
   command: [%q]
-`, j.name, work, workerVariable, j.kind, pace, self)
+`, j.name, work, workerVariable, j.kind, pace, grow, self)
 	path := filepath.Join(dir, j.name+".yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -64,9 +64,12 @@ func fail(format string, args ...any) {
 // work is the program of every subjob in the soak. It leaves a child in a session of its own, as careless programs do:
 // the supervisor has to end that too.
 func work(kind string) {
-	if kind == "linger" {
+	switch kind {
+	case "linger":
 		time.Sleep(time.Hour)
 		return
+	case "storm":
+		blow()
 	}
 	linger := exec.Command("/proc/self/exe")
 	linger.Env = append(os.Environ(), workerVariable+"=linger")
@@ -88,11 +91,29 @@ func work(kind string) {
 	}
 }
 
+// held is what a worker has taken where storms blow, at most mostHeld.
+var held [][]byte //nolint:gochecknoglobals // it is to stay
+
+const mostHeld = 256
+
+// grow takes 128 KiB more.
+func grow() {
+	if os.Getenv("SOAK_GROW") == "" || len(held) == mostHeld {
+		return
+	}
+	more := make([]byte, 128<<10)
+	for i := 0; i < len(more); i += 4096 {
+		more[i] = 1
+	}
+	held = append(held, more)
+}
+
 // items publishes the value of each unit, in order, and says how far it is every tenth.
 func items(e env) {
 	var buf bytes.Buffer
 	for i := e.from; i < e.to; i++ {
 		time.Sleep(e.pace)
+		grow()
 		fmt.Fprintf(&buf, "%d %s\n", i, value(e.name, i))
 		if done := i + 1; done%10 == 0 || done == e.to {
 			publish(filepath.Join(e.output, "units"), buf.Bytes())
@@ -119,6 +140,7 @@ func steps(e env) {
 	var buf bytes.Buffer
 	for i := e.from; i < e.to; i++ {
 		time.Sleep(e.pace)
+		grow()
 		state = chain(state, i)
 		fmt.Fprintf(&buf, "%d %s\n", i, hex.EncodeToString(state[:8]))
 		if done := i + 1; done%10 == 0 || done == e.to {

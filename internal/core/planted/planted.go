@@ -96,6 +96,10 @@ const (
 	ForgetTimer Bug = "forget-timer"
 	// KeepShort leaves a node short of memory for good once its executor is silent. (node)
 	KeepShort Bug = "keep-short"
+	// StayFrozen leaves a subjob standing still for which nobody answers any more. (supervisor)
+	StayFrozen Bug = "stay-frozen"
+	// BlameReclaimed has a subjob fail that the machine's watcher has ended. (supervisor)
+	BlameReclaimed Bug = "blame-reclaimed"
 	// HalfGang lets the members of a gang run on when one has failed, or never began. (home)
 	HalfGang Bug = "half-gang"
 	// SettleHalf settles the claim of a gang while members of it still run. (home)

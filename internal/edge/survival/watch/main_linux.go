@@ -121,18 +121,20 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 	return nil
 }
 
-// stay looks until its end is wanted, or the daemon is dead and nothing is left to watch.
+// stay looks until its end is wanted, or the daemon is dead and nothing is left to watch, or nobody else finds the region any more.
 func (f *File) stay(w *watcher) {
-	for lonely, named := time.Duration(0), time.Duration(0); f.head.load(headOrder) == 0; {
+	for around := time.Duration(0); f.head.load(headOrder) == 0; {
 		boot := boottime()
 		patience := w.look(boot)
-		if !w.present && boot-lonely >= time.Second {
-			if lonely = boot; !f.lives(placeDaemon) && w.deserted() {
+		if boot-around >= time.Second {
+			around = boot
+			if f.removed() { // neither a daemon nor a supervisor could find it: to them nobody lives here
 				return
 			}
-		}
-		if boot-named >= time.Second {
-			if named = boot; f.removed() { // neither a daemon nor a supervisor could find it: to them nobody lives here
+			if !f.lives(placeDaemon) && w.deserted() {
+				if !w.matters() { // a daemon that begins just now finds it gone, and makes it anew
+					_ = os.Remove(f.path)
+				}
 				return
 			}
 		}

@@ -410,3 +410,20 @@ func TestAWitnessSeesAWatcherKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestAWatcherWithNothingToTellLeavesNothing: its daemon was killed and nothing of it is left.
+func TestAWatcherWithNothingToTellLeavesNothing(t *testing.T) {
+	s, path := start(t, 1), regionPath(t)
+	cmd, f := daemonOf(t, s, path, time.Hour)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if err := s.init.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the end of a watcher that has nothing to do", func() bool { return !f.lives(placeWatcher) })
+	if _, err := os.Stat(path); err == nil {
+		t.Fatal("its region is left, and there is nothing to tell")
+	}
+}

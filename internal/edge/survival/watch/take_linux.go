@@ -147,3 +147,16 @@ func (w *watcher) deserted() bool {
 	}
 	return true
 }
+
+// matters says whether the region has something that the next daemon wants to know: an act that was not told, or that something was done to a subjob.
+func (w *watcher) matters() bool {
+	if w.r.ring.next.load(0) != w.r.head.load(headRead) {
+		return true
+	}
+	for i := range w.tasks {
+		if t := &w.tasks[i]; t.entries > 0 || t.state != airlock.Running {
+			return true
+		}
+	}
+	return false
+}
