@@ -57,10 +57,10 @@ build: ## build bin/sluice and bin/sluice-shim
 	$(NVML) -o bin/ ./cmd/sluice
 	CGO_ENABLED=0 $(BUILD) -o bin/ ./cmd/sluice-shim
 
-demo: build ## the same work cut to fit and in rigid blocks on simulated slices, and a memory storm, with pictures (about 3 minutes)
+demo: build ## the same work cut to fit and in rigid blocks on simulated slices, and memory storms, with pictures (about 2.5 minutes)
 	@mkdir -p .demo && $(GO) build -o .demo/run ./examples/demo
 	@.demo/run
-	@printf '\nA memory storm in the simulator, survived by Airlock, and what the kernel alone makes of it (half a minute):\n\n'
+	@printf '\nA memory storm in the simulator, survived by Airlock, and what the kernel alone makes of it (some 10 seconds):\n\n'
 	@bin/sluice sim compare airlock-storm -m airlock,kernel --metric highValueLost,wrongOrderKills,workLost,timeOverLine,suspended,recovered,readdressed --report .demo/storm.html
 	@printf '\nIts timelines as a page: .demo/storm.html\n'
 

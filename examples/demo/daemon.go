@@ -152,17 +152,28 @@ func (d *daemon) cancel(ctx context.Context) {
 
 // sluice runs a command against the daemon.
 func (d *daemon) sluice(ctx context.Context, dir, stdin string, args ...string) error {
+	_, err := d.command(ctx, dir, stdin, args...)
+	return err
+}
+
+// says is what a command against the daemon writes.
+func (d *daemon) says(ctx context.Context, args ...string) (string, error) {
+	return d.command(ctx, ".", "", args...)
+}
+
+func (d *daemon) command(ctx context.Context, dir, stdin string, args ...string) (string, error) {
 	program, err := filepath.Abs("bin/sluice")
 	if err != nil {
-		return err
+		return "", err
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
 	cmd.Env = append(os.Environ(), "SLUICE_SERVER="+d.addr)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("sluice %s: %w\n%s", strings.Join(args, " "), err, said)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("sluice %s: %w\n%s", strings.Join(args, " "), err, said)
 	}
-	return nil
+	return string(said), nil
 }
 
 // pause waits, less if ctx is done.

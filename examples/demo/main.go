@@ -2,8 +2,8 @@
 // fit the windows and then as rigid blocks, on the same slices with the same time taken off the market, each from an empty
 // daemon that is killed once on the way and started again. Every result is checked. It draws both timelines with one
 // scale, says in words what they show, and fails if a result is wrong or if cutting did not fill more. Then three jobs bid for
-// the same slices, one of them through an agent in Python, and it says who won what. `make demo` runs it from the root of the
-// clone; it uses bin/sluice, the API, and of Sluice nothing else but sdk/python.
+// the same slices, one of them through an agent in Python, and it says who won what. In the end a memory storm blows on the
+// machine itself, as far as it bears one (storm.go). `make demo` runs it from the root of the clone; it uses bin/sluice, the API, and of Sluice nothing else but sdk/python.
 package main
 
 import (
@@ -32,11 +32,22 @@ var files embed.FS
 const patience = 4 * time.Minute
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == holding {
+		if err := hold(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "demo hold:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	// A daemon is ended with the thread that started it (see daemon.go), so this one has to stay.
 	runtime.LockOSThread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
+	play := run
+	if len(os.Args) > 1 && os.Args[1] == "storm" {
+		play = alone
+	}
+	if err := play(ctx, os.Stdout); err != nil {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted; what ran was cancelled")
 		}
@@ -54,11 +65,32 @@ type side struct {
 	outputs func(dir string) (map[string]string, error)
 }
 
-func run(ctx context.Context, out io.Writer) error {
+// here says whether this is where a demo can run.
+func here() error {
 	for _, need := range []string{"bin/sluice", "bin/sluice-shim", "examples/items/check.sh"} {
 		if _, err := os.Stat(need); err != nil {
 			return fmt.Errorf("%s is not here: run `make demo` in the root of the clone", need)
 		}
+	}
+	return nil
+}
+
+// alone is the storm without the rest: `.demo/run storm`.
+func alone(ctx context.Context, out io.Writer) error {
+	if err := here(); err != nil {
+		return err
+	}
+	dir, release, err := place(".demo")
+	if err != nil {
+		return err
+	}
+	defer release()
+	return storm(ctx, out, filepath.Join(dir, "storm"))
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	if err := here(); err != nil {
+		return err
 	}
 	dir, release, err := place(".demo")
 	if err != nil {
@@ -67,7 +99,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer release()
 	began := time.Now()
 	fmt.Fprintf(out, `Sluice fills the gaps on GPU slices. The same work runs twice on four simulated slices of one GPU (%s): first cut to
-fit the gaps, then as rigid blocks. Then three jobs bid for the same slices. It takes about two minutes.
+fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and a memory storm blows. It takes a little over two minutes.
 
 `, sizes)
 	skip := map[string]bool{}
@@ -103,7 +135,10 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices. It 
 	if len(wrong) == 0 {
 		fmt.Fprintf(out, "  All %d results are right by their examples' own checks.\n", right)
 	}
-	fmt.Fprintf(out, "\n%s", market.String())
+	fmt.Fprintf(out, "\n%s\n", market.String())
+	if err := storm(ctx, out, filepath.Join(dir, "storm")); err != nil {
+		return err
+	}
 	opened := ""
 	if reveal(out, picture) {
 		opened = ", which is opened"
@@ -113,7 +148,7 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices. It 
 		fmt.Fprintf(out, "Everything is kept in %s.\n", dir)
 		return errors.Join(wrong...)
 	}
-	for _, name := range []string{sides[0].name, sides[1].name, "bids"} {
+	for _, name := range []string{sides[0].name, sides[1].name, "bids", "storm"} {
 		if err := os.RemoveAll(filepath.Join(dir, name, "data")); err != nil {
 			return fmt.Errorf("clean up: %w", err)
 		}

@@ -49,10 +49,10 @@ const (
 	deeds = iota + 1
 )
 
-var deedNames = [deeds]string{"", "suspended", "recovered", "readdressed", "reclaimed", "refused", "ended"} //nolint:gochecknoglobals // a table, written to by nobody
+var deedNames = [deeds]string{"", "suspended", "recovered", "readdressed", "reclaimed", "refused", "ended"}
 
 // deedOf are the deeds of steps.
-var deedOf = [...]deed{airlock.Suspend: stoodStill, airlock.Resume: wentOn, airlock.Readdress: wasAsked, airlock.Reclaim: wasEnded} //nolint:gochecknoglobals // as deedNames
+var deedOf = [...]deed{airlock.Suspend: stoodStill, airlock.Resume: wentOn, airlock.Readdress: wasAsked, airlock.Reclaim: wasEnded}
 
 // noted is one step.
 type noted struct {
@@ -252,10 +252,10 @@ func (n *Node) noteEnd(now quantity.Instant, l *lease, r *job.Result) {
 // of is a step that is to be kept.
 func (m *memory) of(now quantity.Instant, l *lease, what deed) noted {
 	e := noted{at: now, job: l.job, generation: l.generation, token: l.token, slice: l.slice, deed: what}
-	switch {
-	case what == wasAsked:
+	if what == wasAsked {
 		m.readdressed++
-	case what == wasEnded:
+	}
+	if what == wasEnded {
 		m.reclaimed++
 	}
 	if l.stand.since != 0 && l.stand.times > 0 && what != stoodStill {

@@ -116,7 +116,7 @@ func (n *Node) enduring(now quantity.Instant) []status.Stand {
 }
 
 // standNames are what is being done to a subjob; empty: nothing.
-var standNames = [...]string{ //nolint:gochecknoglobals // a table, written to by nobody
+var standNames = [...]string{
 	airlock.Running: "", airlock.Suspending: "suspending", airlock.Suspended: "suspended", airlock.Resuming: "resuming", airlock.Readdressing: "yielding", airlock.Reclaiming: "ending",
 }
 
