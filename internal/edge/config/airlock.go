@@ -8,14 +8,14 @@ import (
 
 // Airlock is what a daemon does where its machine's memory runs out.
 type Airlock struct {
-	// Kind of survival, auto: the daemon finds out. Off or empty is none.
+	// Kind of survival, auto or empty: the daemon finds out. Off is none.
 	Kind string
 	// Lines and bounds; what is left out is core's own.
 	Lines airlock.Config
 }
 
 // Airlock reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries}. Where nothing is said of it
-// it is off.
+// the daemon finds out what there is, and the lines are core's own.
 func (v value) Airlock() (a Airlock) {
 	if !v.given() {
 		return Airlock{}

@@ -19,7 +19,7 @@ func TestTheStateOfAnAirlock(t *testing.T) {
 		change func(*status.Airlock)
 		want   string
 	}{
-		{func(a *status.Airlock) { *a = apitest.New().AirlockList[1] }, "node-2: off, nobody looks at its memory: key airlock of the daemon's file turns it on\n"},
+		{func(a *status.Airlock) { *a = apitest.New().AirlockList[1] }, "node-2: off, nobody looks at its memory: key airlock of the daemon's file says so\n"},
 		{func(a *status.Airlock) { a.At = 0 }, "node-1: its memory has not been looked at yet\n"},
 		{func(a *status.Airlock) { a.Old = true }, "node-1: nothing was heard of its memory for long, so nothing follows from it\n"},
 		{func(a *status.Airlock) { a.Short, a.Stands = false, nil }, "node-1: severe\n"},

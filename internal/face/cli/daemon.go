@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,7 +68,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, closing(inv, err)
 	}
-	memory, said, err := survivals.Detect(cmp.Or(o.Airlock.Kind, survivals.Off), "")
+	memory, said, err := survivals.Detect(o.Airlock.Kind, "")
 	if err != nil {
 		return nil, closing(inv, err)
 	}

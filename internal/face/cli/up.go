@@ -137,7 +137,7 @@ whether /tmp and /dev/shm are its own), of how often a learned end of a gap may 
 wrong where others come and go on slices (ends), of how many zones and nodes the GPUs
 are dealt among (zones also by name, where one was drained and is left out), of when
 jobs are forgotten, where no flag says it, and of what is done where the machine's
-memory runs out (airlock, off without it: kind auto, cgroup or tree; the lines as shares of the
+memory runs out (airlock: kind auto, cgroup, tree or off; the lines as shares of the
 memory; whether class or priority comes first in who stands still):
 
   policy: shortest

@@ -50,7 +50,7 @@ func Detect(name, base string) (s survival.Survival, why string, err error) {
 
 func detect(name, base string, kinds []Kind) (s survival.Survival, why string, err error) {
 	if name == Off {
-		return nil, "off: key airlock of the daemon's file turns it on", nil
+		return nil, "off: key airlock of the daemon's file says so", nil
 	}
 	if name != "" && name != Auto {
 		for _, k := range kinds {

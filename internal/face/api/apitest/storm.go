@@ -40,7 +40,7 @@ func storm(slice job.SliceID) []status.Airlock {
 			Steps:     []status.AirlockStep{gone, step(-31*time.Second, 1, "suspended", "memory is short", severe), went, step(-4*time.Second, 4, "suspended", "memory is short", severe)},
 			Forgotten: 3,
 		},
-		{Node: "node-2", Guard: status.Guard{Level: "off", Why: "key airlock of the daemon's file turns it on"}, Strain: status.Strain{Old: true}, Timer: 30 * time.Second, Entries: 3, Order: "class"},
+		{Node: "node-2", Guard: status.Guard{Level: "off", Why: "key airlock of the daemon's file says so"}, Strain: status.Strain{Old: true}, Timer: 30 * time.Second, Entries: 3, Order: "class"},
 	}
 }
 
