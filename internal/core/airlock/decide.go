@@ -242,10 +242,7 @@ func (a *Airlock) growth(g quantity.Amount) quantity.Amount {
 // is passed over; where nothing that is legal would help, those above it are not touched either.
 func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 	d := &a.d
-	d.Deficit = max(0, d.Used+a.growth(s.Growth)-d.calm)
-	if d.Deficit == 0 { // it stalls, and there is memory
-		d.Deficit = 1
-	}
+	d.Deficit = a.lack(&d.Reading)
 	for i := range s.Tasks {
 		d.Underway += a.underway(&s.Tasks[i])
 	}
@@ -289,7 +286,7 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 // rescue ends the lowest at once, down to the severe line.
 func (a *Airlock) rescue(now quantity.Instant, s *Snapshot) {
 	d := &a.d
-	d.Deficit = max(1, d.Used+a.growth(s.Growth)-d.severe)
+	d.Deficit = a.lack(&d.Reading)
 	going := len(d.Actions)
 	for _, x := range d.Actions { // whose timer is over
 		d.Underway += max(0, x.Relief)

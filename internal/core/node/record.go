@@ -22,11 +22,10 @@ type record struct {
 	forgotten int64
 	decisions int64
 
-	// reading is the last one, at its moment; blocked is whom nothing legal would have helped then, zero: nobody.
+	// reading is the last one, at its moment.
 	reading airlock.Reading
 	at      quantity.Instant
 	room    quantity.Amount
-	blocked job.Token
 	// tallied is up to when stood (subjob-time) and overLine are counted; standing is how many stand still since then.
 	tallied         quantity.Instant
 	standing        int
@@ -111,10 +110,7 @@ func (r *record) turned(from, to phase) {
 
 // read takes in the reading of a word.
 func (m *memory) read(now quantity.Instant, d *airlock.Decision) {
-	m.reading, m.at, m.room, m.blocked = d.Reading, now, d.Room, job.Token{}
-	if d.Blocked >= 0 && d.Blocked < len(m.tasks) {
-		m.blocked = m.tasks[d.Blocked].Token
-	}
+	m.reading, m.at, m.room = d.Reading, now, d.Room
 }
 
 // note keeps the steps of a decision, before they are taken.
@@ -167,14 +163,16 @@ func (n *Node) noteWatched(now quantity.Instant, s *protocol.Strain, d *airlock.
 			d.Actions = append(d.Actions, a)
 		}
 	}
-	if len(d.Actions) > 0 {
-		n.note(now, d)
+	if len(d.Actions) == 0 {
+		return
 	}
+	n.memory.lock.Account(now, n.memory.tasks, d)
+	n.note(now, d)
 }
 
 // doneTo is what its watcher did to a lease, and why as far as can be told; of no step: nothing that is not known.
 func (l *lease) doneTo(u *protocol.Use, level airlock.Level) airlock.Action {
-	a := airlock.Action{Token: u.Token, Relief: u.Resident}
+	a := airlock.Action{Token: u.Token}
 	switch s := u.Stand.State; {
 	case s == protocol.StandsStill && !l.phase.still() && l.phase != leaseStopping:
 		a.Step, a.Cause = airlock.Suspend, airlock.Deficit

@@ -147,6 +147,22 @@ func TestWhatTheWatcherDidIsTold(t *testing.T) {
 	same(t, "stood", a.Stood, 3*time.Second)
 }
 
+// TestTheWatchersStepsAreToldInTheirOrder: the lowest first, with what was to be made free and what each brings, however the word lists them.
+func TestTheWatchersStepsAreToldInTheirOrder(t *testing.T) {
+	w := booted(t)
+	high, low := w.ranked(1, "a", protocol.Rank{Yields: true, Priority: 1}, 0), w.ranked(2, "b", protocol.Rank{Yields: true}, 0)
+	still := protocol.Stand{State: protocol.StandsStill, Since: w.now, Times: 1}
+	w.watched(7, 93, high, low, still, still)
+	steps := w.n.Airlock(w.now).Steps
+	if got, want := inWords(steps), fmt.Sprintf("1 suspended %v, since memory is short\n1 suspended %v, since memory is short", low, high); got != want {
+		t.Fatalf("it tells\n%s\nwant\n%s", got, want)
+	}
+	same(t, "to be made free", steps[0].Deficit, 8*gib)
+	same(t, "of the second, which has less room left", steps[1].Relief, 0)
+	same(t, "of both", steps[1].Covered, 50*gib)
+	same(t, "watched", w.n.Airlock(w.now).Watched, true)
+}
+
 // TestTheRecordIsBounded: the oldest steps go, and how many is said.
 func TestTheRecordIsBounded(t *testing.T) {
 	var r record

@@ -39,10 +39,19 @@ func (n *Node) Airlock(now quantity.Instant) status.Airlock {
 		Node: n.cfg.ID, Strain: n.Strain(now), Short: m.short, Full: m.full, Left: m.left, Timer: c.Timer, Entries: int(c.Entries), Order: c.Order.String(),
 		Stands: n.enduring(now), Steps: n.steps(func(*noted) bool { return true }), Forgotten: m.forgotten,
 	}
-	if l := n.lease(m.blocked); l != nil && !a.Old && !l.ended() {
-		a.Stuck = l.job
+	if a.Watched = m.watch != 0 && !a.Old; !a.Old {
+		a.Stuck = n.stuckBelow(now)
 	}
 	return a
+}
+
+// stuckBelow is the job of the lowest, where nothing that is legal would help it now.
+func (n *Node) stuckBelow(now quantity.Instant) job.ID {
+	snapshot := n.table()
+	if d := n.memory.lock.Decide(now, &snapshot); d.Blocked >= 0 {
+		return n.memory.jobAt(d.Blocked)
+	}
+	return ""
 }
 
 // Endured are the steps that were taken with a life of a job, as far as they are kept, in their order.

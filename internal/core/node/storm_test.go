@@ -181,6 +181,15 @@ func (s *storm) check() {
 			s.Fatalf("lease %v is %v, and has been for %v", l.token, l.phase, stood)
 		}
 	}
+	still := 0
+	for _, l := range s.n.byToken() {
+		if l.phase.still() {
+			still++
+		}
+	}
+	if a := s.n.Airlock(s.now); a.Standing != still || a.Suspended < a.Recovered || len(a.Steps) > mostSteps {
+		s.Fatalf("%d stand still, %d stood and %d went on, in %d steps; and %d do", a.Standing, a.Suspended, a.Recovered, len(a.Steps), still)
+	}
 	n := New(s.cfg)
 	for _, f := range capture.All(s.n) {
 		n.Apply(f)

@@ -51,6 +51,8 @@ type Airlock struct {
 	Node  job.NodeID
 	Guard Guard
 	Strain
+	// Watched: the machine's watcher decides, and the node follows it.
+	Watched bool
 	// Short: nothing is granted and nothing begins. Full: nothing is granted, since there is no room for what had to leave, whose largest probable peak is
 	// Left.
 	Short, Full bool

@@ -12,7 +12,7 @@ func airlockMessage(a *status.Airlock) *pb.Airlock {
 		Node: string(a.Node), Level: a.Guard.Level, Kind: a.Guard.Kind, Why: a.Guard.Why, At: stamp(a.At), Old: a.Old, Memory: readingMessage(&a.MemoryReading),
 		CalmBytes: int64(a.Calm), SevereBytes: int64(a.Severe), EmergencyBytes: int64(a.Emergency), RoomBytes: int64(a.Room), ParkedBytes: int64(a.Parked),
 		Short: a.Short, Full: a.Full, LeftBytes: int64(a.Left), Stuck: string(a.Stuck), Timer: length(a.Timer), Entries: count(a.Entries), Order: a.Order,
-		Stands: each(a.Stands, standMessage), Steps: each(a.Steps, airlockStepMessage), Forgotten: a.Forgotten,
+		Stands: each(a.Stands, standMessage), Steps: each(a.Steps, airlockStepMessage), Forgotten: a.Forgotten, Watched: a.Watched,
 		Counts: &pb.AirlockCounts{
 			Suspended: a.Suspended, Recovered: a.Recovered, Readdressed: a.Readdressed, Reclaimed: a.Reclaimed, Killed: a.Killed, Decisions: a.Decisions,
 			Stood: durationpb.New(a.Stood), OverLine: durationpb.New(a.OverLine),

@@ -139,6 +139,9 @@ func (a *app) showAirlock(out io.Writer, l *pb.Airlock, wide bool) error {
 	var lines [][2]string
 	if l.Level != "off" {
 		lines = append(lines, [2]string{"does", fmt.Sprintf("%s (%s): %s", l.Level, l.Kind, l.Why)})
+		if l.Watched {
+			lines = append(lines, [2]string{"decides", "the machine's watcher, also while the daemon is dead"})
+		}
 	}
 	if m := l.Memory; m != nil {
 		lines = append(lines, [2]string{"memory", memoryText(m)},
@@ -380,6 +383,7 @@ func (a *app) airlockColumns() []command.Column[*pb.Airlock] {
 		{Key: "level", Value: func(l lock) any { return l.Level }},
 		{Key: "kind", Value: func(l lock) any { return l.Kind }},
 		{Key: "why", Value: func(l lock) any { return l.Why }},
+		{Key: "watched", Value: func(l lock) any { return l.Watched }},
 		{Key: "at", Value: func(l lock) any { return stamp(l.At) }},
 		{Key: "old", Value: func(l lock) any { return l.Old }},
 		{Key: "memory", Value: func(l lock) any { return readingRecord(l.Memory) }},

@@ -34,7 +34,7 @@ func storm(slice job.SliceID) []status.Airlock {
 				At: At(-20 * time.Millisecond), MemoryReading: severe, Calm: gib * 32 * 85 / 100, Severe: gib * 32 * 92 / 100, Emergency: gib * 32 * 97 / 100, Room: 5 * gib, Parked: 2 * gib,
 				Standing: 1, Suspended: 2, Recovered: 1, Reclaimed: 1, Decisions: 4, Stood: 15 * time.Second, OverLine: 31 * time.Second,
 			},
-			Short: true, Timer: 30 * time.Second, Entries: 3, Order: "class",
+			Watched: true, Short: true, Timer: 30 * time.Second, Entries: 3, Order: "class",
 			Stands: []status.Stand{{Job: "count-words", Token: job.Token{Epoch: 1, Seq: 43}, Slice: slice, State: "suspended", Since: At(-4 * time.Second), Until: At(26 * time.Second), Times: 2,
 				Resident: 4 * gib, Parked: 2 * gib, Why: "memory is short: severe: 30720 of 32768 MiB used (93.7%)", Place: low}},
 			Steps:     []status.AirlockStep{gone, step(-31*time.Second, 1, "suspended", "memory is short", severe), went, step(-4*time.Second, 4, "suspended", "memory is short", severe)},

@@ -56,8 +56,10 @@ type Airlock struct {
 	Stands []*Stand       `protobuf:"bytes,20,rep,name=stands,proto3" json:"stands,omitempty"`
 	Counts *AirlockCounts `protobuf:"bytes,21,opt,name=counts,proto3" json:"counts,omitempty"`
 	// What was done of late, in order, and how much of what came before is not kept.
-	Steps         []*AirlockStep `protobuf:"bytes,22,rep,name=steps,proto3" json:"steps,omitempty"`
-	Forgotten     int64          `protobuf:"varint,23,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
+	Steps     []*AirlockStep `protobuf:"bytes,22,rep,name=steps,proto3" json:"steps,omitempty"`
+	Forgotten int64          `protobuf:"varint,23,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
+	// The machine's watcher decides, also while the daemon is dead, and the node follows it.
+	Watched       bool `protobuf:"varint,24,opt,name=watched,proto3" json:"watched,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -251,6 +253,13 @@ func (x *Airlock) GetForgotten() int64 {
 		return x.Forgotten
 	}
 	return 0
+}
+
+func (x *Airlock) GetWatched() bool {
+	if x != nil {
+		return x.Watched
+	}
+	return false
 }
 
 // MemoryReading is what a host's memory was like at some moment.
@@ -888,7 +897,7 @@ var File_sluice_v1alpha1_airlock_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_airlock_proto_rawDesc = "" +
 	"\n" +
-	"\x1dsluice/v1alpha1/airlock.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf6\x05\n" +
+	"\x1dsluice/v1alpha1/airlock.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x06\n" +
 	"\aAirlock\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\tR\x05level\x12\x12\n" +
@@ -916,7 +925,8 @@ const file_sluice_v1alpha1_airlock_proto_rawDesc = "" +
 	"\x06stands\x18\x14 \x03(\v2\x16.sluice.v1alpha1.StandR\x06stands\x126\n" +
 	"\x06counts\x18\x15 \x01(\v2\x1e.sluice.v1alpha1.AirlockCountsR\x06counts\x122\n" +
 	"\x05steps\x18\x16 \x03(\v2\x1c.sluice.v1alpha1.AirlockStepR\x05steps\x12\x1c\n" +
-	"\tforgotten\x18\x17 \x01(\x03R\tforgotten\"\xf3\x01\n" +
+	"\tforgotten\x18\x17 \x01(\x03R\tforgotten\x12\x18\n" +
+	"\awatched\x18\x18 \x01(\bR\awatched\"\xf3\x01\n" +
 	"\rMemoryReading\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\tR\x05level\x12\x1d\n" +
 	"\n" +

@@ -1,0 +1,48 @@
+package airlock
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Account completes what another decided on the same memory, of which the steps alone are known: their order, what each of them brings, and what was to be
+// made free. tasks are as they were before.
+func (a *Airlock) Account(now quantity.Instant, tasks []Task, d *Decision) {
+	slices.SortFunc(d.Actions, func(x, y Action) int {
+		if a.cfg.Outranks(now, &tasks[x.Task], &tasks[y.Task]) {
+			return 1
+		}
+		return -1
+	})
+	room := d.Room
+	for i := range d.Actions {
+		x := &d.Actions[i]
+		t := &tasks[x.Task]
+		switch all := max(0, t.Resident); {
+		case x.Step == Resume:
+			x.Relief = t.Parked
+		case x.Step == Suspend:
+			moves := min(all, room)
+			room -= moves
+			x.Relief = moves + a.growth(t.Growth)
+		case x.Cause == Deficit:
+			x.Relief = all + a.growth(t.Growth)
+		default:
+			x.Relief = all
+		}
+		if x.Cause == Deficit || x.Cause == Brink {
+			d.Deficit = a.lack(&d.Reading)
+			d.Covered += x.Relief
+		}
+	}
+}
+
+// lack is what is to be made free at a reading: down to the calm line, in an emergency to the severe one. It is never nothing: one that stalls has memory.
+func (a *Airlock) lack(r *Reading) quantity.Amount {
+	line := r.calm
+	if r.Level == Emergency {
+		line = r.severe
+	}
+	return max(1, r.Used+a.growth(r.Growth)-line)
+}
