@@ -165,8 +165,10 @@ func look(ctx context.Context, dir, file string) (w weather, a *pb.Airlock, err 
 	if err != nil {
 		return w, nil, fmt.Errorf("%w; its log is %s", err, filepath.Join(dir, "log"))
 	}
-	defer os.RemoveAll(filepath.Join(dir, "data")) // the next has other slices
-	defer d.stop()
+	defer func() {
+		d.stop()
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, "data"))) // the next has other slices
+	}()
 	for until := time.Now().Add(5 * time.Second); ; {
 		list, err := d.ListAirlocks(ctx, connect.NewRequest(&pb.ListAirlocksRequest{}))
 		if err != nil {
