@@ -26,6 +26,8 @@ type Files interface {
 	// PutSnapshot stores a work directory (tar.gz) durably; the same bytes have the same id, which Launch.Snapshot carries.
 	// Errors are of kind Invalid or Exhausted.
 	PutSnapshot(tarGz []byte) (executor.Snapshot, error)
+	// TakeSnapshot is PutSnapshot of one that is in the store already, by its id; NotFound: it is not.
+	TakeSnapshot(id string) (executor.Snapshot, error)
 	// HasSnapshot says whether a stored work directory is there.
 	HasSnapshot(id string) (bool, error)
 	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.

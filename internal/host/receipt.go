@@ -26,6 +26,8 @@ type Submission struct {
 	// Replace puts it in the place of a job of that name that is over, whose output, checkpoints and logs are removed. A job that is
 	// not over is in the way (Conflict).
 	Replace bool
+	// Workdir is the digest of a work directory that is in the store already; empty: the job has the one that came along, if one did.
+	Workdir string
 }
 
 // Outcome is what became of a submission.

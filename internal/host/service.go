@@ -88,10 +88,31 @@ func (h *Host) store(jobs []Submission, snapshot []byte) (executor.Snapshot, err
 	return stored, nil
 }
 
+// take keeps a work directory that is in the store already for a job.
+func (h *Host) take(j *Submission) (executor.Snapshot, error) {
+	if t := h.trouble.Load(); t != nil {
+		return executor.Snapshot{}, t.err()
+	}
+	if h.files == nil {
+		return executor.Snapshot{}, errkind.Errorf(errkind.Unsupported, "job %s: this daemon stores no work directories: submit it without one", j.Spec.Name)
+	}
+	stored, err := h.files.TakeSnapshot(j.Workdir)
+	if err != nil {
+		return stored, errkind.Errorf(errkind.Of(err), "job %s: spec.workdir: %w", j.Spec.Name, err)
+	}
+	return stored, nil
+}
+
 // submit sends one job to the gate.
 func (h *Host) submit(j *Submission, stored executor.Snapshot) (*call, error) {
 	if err := startable(j.Spec); err != nil {
 		return nil, err
+	}
+	if j.Workdir != "" {
+		var err error
+		if stored, err = h.take(j); err != nil {
+			return nil, err
+		}
 	}
 	s := *j.Spec
 	s.Launch.Snapshot = stored.ID

@@ -116,7 +116,7 @@ func TestAMissingWorkDirectoryIsNamedAtTheStart(t *testing.T) {
 	file := d.write("work/job.yaml", spec("needy", "items: {total: 10, perItem: 1s}", "sh ./work.sh", "workdir: ."))
 	d.must("submit", file)
 	d.kill()
-	blobs, err := filepath.Glob(filepath.Join(d.data, "snapshots", "*"))
+	blobs, err := filepath.Glob(filepath.Join(d.data, "store", "objects", "*", "*"))
 	if err != nil || len(blobs) != 1 {
 		t.Fatalf("stored work directories: %v, %v", blobs, err)
 	}
@@ -126,7 +126,7 @@ func TestAMissingWorkDirectoryIsNamedAtTheStart(t *testing.T) {
 	d.start()
 	says(t, d.log.String(), "work directory of a job is missing", "job=needy")
 	d.must("submit", file)
-	if back, err := filepath.Glob(filepath.Join(d.data, "snapshots", "*")); err != nil || !slices.Equal(back, blobs) {
+	if back, err := filepath.Glob(filepath.Join(d.data, "store", "objects", "*", "*")); err != nil || !slices.Equal(back, blobs) {
 		t.Errorf("the same submission does not bring it back: %v, %v", back, err)
 	}
 }

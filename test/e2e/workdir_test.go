@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -43,4 +44,24 @@ echo spoilt > 3/300; rm -r 4
 	t.Logf("seconds that were gone when each subjob's process began: %.3f", starts)
 	says(t, d.must("job", "large", "-o", "wide"), "PREPARE", "before its process begins, as earlier ones took")
 	says(t, fmt.Sprint(d.must("status")), "work directory by ")
+}
+
+// TestAJobStartsInWhatTheStoreHas: a directory that was put into the daemon's store is a job's work directory by its digest, and one
+// that is not there is said so at submission.
+func TestAJobStartsInWhatTheStoreHas(t *testing.T) {
+	t.Parallel()
+	d := up(t, three)
+	if err := os.Mkdir(filepath.Join(d.dir, "work"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.write("work/count.sh", each("cat base >> \"$SLUICE_OUTPUT_DIR/said\""))
+	d.write("work/base", "from the store\n")
+	digest := strings.TrimSpace(d.must("store", "put", filepath.Join(d.dir, "work"), "--data", d.data, "-o", "name"))
+	d.must("submit", d.write("job.yaml", spec("stored", "items: {total: 6, perItem: 1ms}", "sh ./count.sh", "workdir: store://"+digest)), "--wait")
+	d.once("stored", 6)
+	says(t, d.must("output", "stored", "--cat"), "from the store")
+	says(t, d.must("store", "ls", "--data", d.data), "pinned/"+digest[:20])
+	says(t, d.must("store", "ls", "work", "--data", d.data, "-o", "json"), digest)
+	d.fails(1, []string{"there is no object " + strings.Repeat("0", 64)}, "submit", d.write("none.yaml", spec("none", "items: {total: 6, perItem: 1ms}", "true", "workdir: store://"+strings.Repeat("0", 64))))
+	d.fails(2, []string{"want store://DIGEST"}, "submit", d.write("bad.yaml", spec("bad", "items: {total: 6, perItem: 1ms}", "true", "workdir: store://x")))
 }

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/store"
 )
 
 // Bounds of a job file. They keep every product of the core's arithmetic within 63 bits.
@@ -46,8 +47,18 @@ const (
 // Job is one job of a file.
 type Job struct {
 	Spec *job.Spec
-	// Workdir is the directory to take along, as written: relative to the job file's place. Empty for none.
+	// Workdir is the directory to take along, as written: relative to the job file's place, or store://DIGEST of one that is in the
+	// daemon's store. Empty for none.
 	Workdir string
+}
+
+// Stored is the digest of a work directory that is in the daemon's store already; empty: it has to come along, or there is none.
+func (j *Job) Stored() string {
+	d, stored := strings.CutPrefix(j.Workdir, store.Scheme)
+	if !stored {
+		return ""
+	}
+	return d
 }
 
 // ParseJob reads a file of exactly one job: YAML or JSON. name is what the file is called in messages. The spec is
@@ -109,7 +120,7 @@ func (c *collector) job(doc value) (*job.Spec, string) {
 	s.Template = o.get("template").label("")
 	c.memory(o, s)
 	c.launch(o, s)
-	return s, o.get("workdir").directory()
+	return s, o.get("workdir").workdir()
 }
 
 // risk reads how careful and how patient the job is.

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/store"
 )
 
 const (
@@ -119,6 +120,18 @@ func (v value) directory() string {
 	if v.given() && (s == "" || len(s) > 4095) {
 		v.wrong("is %s; want a directory such as . (at most 4095 bytes)", v.what())
 		return ""
+	}
+	return s
+}
+
+// workdir is a directory, or the digest of one.
+func (v value) workdir() string {
+	s := v.directory()
+	if strings.HasPrefix(s, store.Scheme) {
+		if _, err := store.ParseDigest(s); err != nil {
+			v.wrong("is %s; want %sDIGEST with 64 of 0-9 and a-f, as `sluice store put` prints it", v.what(), store.Scheme)
+			return ""
+		}
 	}
 	return s
 }

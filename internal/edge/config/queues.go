@@ -42,19 +42,21 @@ type Daemon struct {
 	Places []arrangement.Place
 	// Airlock is what is done where memory runs out.
 	Airlock Airlock
+	// Store is where work directories lie, as `sluice store --store` takes it; empty: in the data directory's own.
+	Store string
 }
 
 // MostEnds is the largest share that may fail.
 const MostEnds = forecast.One * 9 / 10
 
 // ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...}, starve: {...}, subjobs: {...},
-// ends: {theta}, retention: {age, jobs}, airlock: {...}, zones (how many, or their names), nodes (how many, or [{count, rack, block}])}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
+// ends: {theta}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, zones (how many, or their names), nodes (how many, or [{count, rack, block}])}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
 // they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := &collector{file: name}
 	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc}.object("policy", "queues", "market", "flow", "starve", "subjobs", "ends", "retention", "zones", "nodes", "airlock")
+		top := value{c: c, node: doc}.object("policy", "queues", "market", "flow", "starve", "subjobs", "ends", "retention", "zones", "nodes", "airlock", "store")
 		d.Policy = top.get("policy").text("a policy such as shortest", "")
 		d.Queues = top.get("queues").Queues()
 		if top.has("market") {
@@ -70,6 +72,7 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 		d.Ends = top.get("ends").object("theta").get("theta").fraction(forecast.One, 0, MostEnds, ends.DefaultTheta)
 		d.Retention = top.get("retention").Retention()
 		d.Airlock = top.get("airlock").Airlock()
+		d.Store = top.get("store").text("a store such as path:/mnt/shared/sluice", "")
 		d.Zones, d.ZoneNames = top.get("zones").zones()
 		d.Nodes, d.Places = top.get("nodes").nodes()
 		if d.Nodes > 0 && d.Nodes < d.Zones {

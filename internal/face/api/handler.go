@@ -51,7 +51,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 		return nil, wire(err)
 	}
 	for _, j := range jobs {
-		if j.Workdir != "" && snapshot == nil {
+		if j.Workdir != "" && j.Stored() == "" && snapshot == nil {
 			f.wrong(string(j.Spec.Name), "its workdir %q did not come along; send it as snapshot, a tar.gz, or leave workdir out", j.Workdir)
 		}
 	}
@@ -63,7 +63,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	}
 	list := make([]Submission, len(jobs))
 	for i, j := range jobs {
-		list[i] = Submission{Request: id, Spec: j.Spec, Replace: m.Replace}
+		list[i] = Submission{Request: id, Spec: j.Spec, Replace: m.Replace, Workdir: j.Stored()}
 		if id != "" && len(jobs) > 1 {
 			list[i].Request = id + "/" + string(j.Spec.Name)
 		}
@@ -78,7 +78,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 			continue
 		}
 		m := &pb.Receipt{
-			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil),
+			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != ""),
 			JournalSeq: o.Position.Seq, JournalDigest: o.Position.String(), Generation: uint32(o.Generation),
 		}
 		if v := o.Verdict; v.State.Final() {

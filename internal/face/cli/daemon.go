@@ -28,6 +28,8 @@ import (
 	inventories "sluice.dev/sluice/internal/edge/inventory/all"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/edge/store"
+	stores "sluice.dev/sluice/internal/edge/store/all"
 	"sluice.dev/sluice/internal/edge/survival"
 	survivals "sluice.dev/sluice/internal/edge/survival/all"
 	"sluice.dev/sluice/internal/host"
@@ -72,10 +74,14 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, closing(inv, err)
 	}
+	where, stored, err := openStore(ctx, o.Store)
+	if err != nil {
+		return nil, closing(inv, err)
+	}
 	var h *host.Host
 	var isolation string
 	processes := host.Processes(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines, Watch: memory != nil,
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines, Watch: memory != nil, Store: where,
 		Limits: shim.Limits{Processes: o.Subjobs.Processes, Scratch: int64(o.Subjobs.Scratch), Files: o.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
@@ -98,7 +104,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := []string{"isolation: " + isolation, "airlock: " + said}
+	notes := []string{"isolation: " + isolation, "airlock: " + said, "store: " + stored}
 	if note == "" {
 		note = inv.Describe()
 	}
@@ -127,6 +133,18 @@ func guard(s survival.Survival, said string) status.Guard {
 	}
 	c := s.Capability()
 	return status.Guard{Level: c.Level.String(), Kind: c.Kind, Why: c.Why}
+}
+
+// openStore opens the store that the daemon's file names, nil if it names none, and says where things lie.
+func openStore(ctx context.Context, spec string) (store.Store, string, error) {
+	if spec == "" {
+		return nil, "the data directory's own, for work directories", nil
+	}
+	s, err := stores.Open(ctx, spec)
+	if err != nil {
+		return nil, "", fmt.Errorf("the daemon's file: store: %w", err)
+	}
+	return s, s.String() + ", for work directories", nil
 }
 
 // closing lets go of the inventory after an error.

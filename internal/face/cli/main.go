@@ -167,7 +167,7 @@ func (a *app) root() *cobra.Command {
 	}{
 		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.requeueCmd(), a.deleteCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.unquarantineCmd(), a.queuesCmd(), a.queueCmd(), a.zonesCmd(), a.airlockCmd()}},
-		{"daemon", []*cobra.Command{a.upCmd(), a.topCmd(), a.statusCmd(), a.journalCmd(), a.archiveCmd(), a.versionCmd()}},
+		{"daemon", []*cobra.Command{a.upCmd(), a.topCmd(), a.statusCmd(), a.journalCmd(), a.archiveCmd(), a.storeCmd(), a.versionCmd()}},
 		{"sim", a.simCmds()},
 	} {
 		for _, c := range g.cmds {

@@ -243,6 +243,9 @@ func runName(command string) string {
 func submissionOf(file, base string, j config.Job) (submission, error) {
 	text, err := config.RenderJob(j.Spec, j.Workdir)
 	s := submission{file: file, name: string(j.Spec.Name), text: text}
+	if j.Stored() != "" {
+		return s, err // it is there already
+	}
 	if s.dir = j.Workdir; s.dir != "" && !filepath.IsAbs(s.dir) {
 		s.dir = filepath.Join(base, s.dir)
 	}

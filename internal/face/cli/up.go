@@ -67,6 +67,8 @@ type UpOptions struct {
 	Places []arrangement.Place
 	// Airlock is what is done where memory runs out.
 	Airlock config.Airlock
+	// Store is where work directories lie; empty: in the data directory.
+	Store string
 	// capacities of the slices that there are, where they count.
 	capacities []quantity.Amount
 	// Queues of the configuration file, to create or change at the start.
@@ -134,8 +136,8 @@ Jobs that are over are kept on disk, for --retain and as long as there are no mo
 --config names a file of the policy, of queues, of how mechanism jasda negotiates (market) and tickets of laminar search (flow), of bounds of every
 subjob (processes with threads, what it writes besides output and checkpoints, and
 whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
-wrong where others come and go on slices (ends), of how many zones and nodes the GPUs
-are dealt among (zones also by name, where one was drained and is left out), of when
+wrong where others come and go on slices (ends), of where work directories lie if not in
+the data directory (store), of how many zones and nodes the GPUs are dealt among (zones also by name, where one was drained and is left out), of when
 jobs are forgotten, where no flag says it, and of what is done where the machine's
 memory runs out (airlock: kind auto, cgroup, tree or off; the lines as shares of the
 memory; whether class or priority comes first in who stands still):
@@ -149,6 +151,7 @@ memory; whether class or priority comes first in who stands still):
   ends: {theta: 0.1}
   retention: {age: 168h, jobs: 1000000}
   airlock: {kind: auto, order: class, calm: 0.85, severe: 0.92, emergency: 0.97, timer: 30s}
+  store: path:/mnt/shared/sluice
   zones: 1
   nodes: 1`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
@@ -172,7 +175,7 @@ memory; whether class or priority comes first in who stands still):
 	c.Flags().Int64Var(&o.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
 	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
-	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited too long, of bounds of subjobs, of ends of gaps, of retention and of what is done where memory runs out")
+	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited too long, of bounds of subjobs, of ends of gaps, of retention, of what is done where memory runs out and of a store")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
@@ -220,7 +223,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 		o.Policy = cmp.Or(o.Policy, d.Policy)
 		o.Queues, o.Market, o.Flow, o.Starvation, o.Subjobs, o.Ends = d.Queues, d.Market, d.Flow, d.Starvation, d.Subjobs, d.Ends
 		o.Zones, o.ZoneNames, o.Nodes, o.Places = d.Zones, d.ZoneNames, d.Nodes, d.Places
-		o.Airlock = d.Airlock
+		o.Airlock, o.Store = d.Airlock, d.Store
 		o.Retention.Age, o.Retention.Jobs = cmp.Or(o.Retention.Age, d.Retention.Age), cmp.Or(o.Retention.Jobs, d.Retention.Jobs)
 	}
 	o.Policy = cmp.Or(o.Policy, policies.Default().Name())

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
@@ -28,14 +29,14 @@ func nodeErrors() []error {
 	}
 }
 
-// ofTheNode says whether an error is the node's trouble.
+// ofTheNode says whether an error is the node's trouble, or its store's.
 func ofTheNode(err error) bool {
 	for _, e := range nodeErrors() {
 		if errors.Is(err, e) {
 			return true
 		}
 	}
-	return false
+	return errkind.Of(err) == errkind.Unavailable // the store can't be reached
 }
 
 const (

@@ -248,7 +248,7 @@ func TestSnapshotIsAPrivateCopy(t *testing.T) {
 	if err := b.ex.PruneSnapshots(func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(b.o.DataDir, "snapshots", stored.ID+".tar.gz")); err != nil {
+	if there, err := b.ex.HasSnapshot(stored.ID); err != nil || !there {
 		t.Errorf("a young snapshot was pruned: %v", err)
 	}
 }

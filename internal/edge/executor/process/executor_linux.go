@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/store/local"
 )
 
 // waitingRemovals is how many run directories may wait to be removed before who settles the next removes it himself.
@@ -52,6 +54,13 @@ type Executor struct {
 	logs, lost shelf
 	// lives are the files that say which life of a job has its folders.
 	lives shelf
+
+	// ctx is over when the executor is closed, by giveUp: what it asks of the store ends then. owner is who this daemon is there. naming keeps those
+	// apart that name work directories there and those that look which are needed no more.
+	ctx    context.Context //nolint:containedctx // it is the executor's life
+	giveUp context.CancelFunc
+	owner  string
+	naming sync.Mutex
 
 	// emptying keeps two emptyings of the trash apart.
 	emptying sync.Mutex
@@ -93,7 +102,7 @@ func New(o Options) (*Executor, error) {
 	e.logs = shelf{root: e.s.in("logs"), depth: 2, most: 2 * o.KeepLogs, bytes: o.KeepLogBytes, warn: warn}
 	e.lost = shelf{root: e.s.in("kept"), depth: 1, most: max(0, o.KeepLost), bytes: o.KeepLostBytes, warn: warn}
 	e.lives = shelf{root: e.s.in("lives"), depth: 1, most: o.KeepSettled, bytes: math.MaxInt64, warn: warn}
-	for _, d := range []string{"runs", "snapshots", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
+	for _, d := range []string{"runs", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
 		mode := os.FileMode(0o700)
 		if d == "runs" || d == "checkpoints" { // a mapped user must get through to what is its own
 			mode = 0o711
@@ -107,6 +116,16 @@ func New(o Options) (*Executor, error) {
 	}
 	if err := shim.SyncDir(o.DataDir); err != nil { // what is made durable below them is found again by these names
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
+	}
+	if err := e.prepareStore(); err != nil {
+		return nil, err
+	}
+	if o.Store == nil {
+		own, err := local.Open(e.s.in("store"))
+		if err != nil {
+			return nil, fmt.Errorf("preparing the data directory: %w", err)
+		}
+		e.o.Store = own
 	}
 	if _, err := e.discard(e.s.in("settled")); err != nil { // older versions remembered there
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
@@ -232,6 +251,7 @@ func (e *Executor) Close() error {
 	if !e.closed {
 		e.closed = true
 		close(e.done)
+		e.giveUp()
 		e.pool.close()
 	}
 	e.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	files "sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
@@ -29,6 +30,8 @@ type Options struct {
 	// Use tells which processes use how much of a slice's own memory, in bytes by pid; nil or an error: nobody can tell.
 	// It is asked for slices with a device, once for every report.
 	Use func(job.SliceID) (map[int]int64, error)
+	// Store is where work directories lie; nil: one in the data directory. The executor does not close it.
+	Store files.Store
 	// User is who a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the
 	// start.
 	User func(queue string) (*shim.User, error)

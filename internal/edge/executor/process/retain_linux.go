@@ -5,10 +5,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	files "sluice.dev/sluice/internal/edge/store"
 )
 
 // Stored calls each for the jobs of which something is kept, so that the files of those nobody knows any more can be purged: for some
@@ -61,21 +63,53 @@ func (e *Executor) rotateEvents() {
 	}
 }
 
-// PruneSnapshots removes stored work directories that keep says nobody needs. Those younger than an hour stay: their job
-// may be about to be accepted.
+// PruneSnapshots removes stored work directories that keep says nobody needs, and with them all of the store that nobody names. Those younger than an hour stay: their
+// job may be about to be accepted.
 func (e *Executor) PruneSnapshots(keep func(id string) bool) error {
-	//sluice:trusted only the daemon writes there
-	return filepath.WalkDir(e.s.in("snapshots"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		if id, ok := snapshotID(d.Name()); ok && keep(id) {
+	err := e.pruneOld(keep)
+	now, failed := e.o.Store.Now(e.ctx)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	failed = e.o.Store.Names(e.ctx, "work/"+e.owner, func(n files.Named) error {
+		if keep(string(n.Refs["work"])) || now.Sub(n.Changed) <= time.Hour {
 			return nil
 		}
-		info, err := d.Info() // now: whoever submits a job with it makes it young before anybody accepts the job
-		if err == nil && e.o.Now().Sub(info.ModTime()) > time.Hour {
-			return os.Remove(path)
-		}
-		return nil
+		return e.forgo(n.Name, now)
 	})
+	if failed == nil {
+		_, failed = files.Collect(e.ctx, e.o.Store, files.LeastAge, false)
+	}
+	return errors.Join(err, failed)
+}
+
+// forgo takes a name from a work directory, unless it was needed again just now.
+func (e *Executor) forgo(name string, now time.Time) error {
+	e.naming.Lock()
+	defer e.naming.Unlock()
+	n, err := e.o.Store.ReadName(e.ctx, name)
+	if errkind.Of(err) == errkind.NotFound || err == nil && now.Sub(n.Changed) <= time.Hour {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return e.o.Store.Unname(e.ctx, name)
+}
+
+// pruneOld is the same of those that a daemon of before has stored, in a folder of their own.
+func (e *Executor) pruneOld(keep func(id string) bool) error {
+	entries, err := os.ReadDir(e.s.in("snapshots"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, d := range entries {
+		if id, ok := strings.CutSuffix(d.Name(), ".tar.gz"); ok && keep(id) {
+			continue
+		}
+		if info, gone := d.Info(); gone == nil && e.o.Now().Sub(info.ModTime()) > time.Hour {
+			err = errors.Join(err, os.Remove(e.s.in("snapshots", d.Name())))
+		}
+	}
+	return err
 }

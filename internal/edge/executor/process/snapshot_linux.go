@@ -1,22 +1,22 @@
 package process
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
+	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	files "sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
 // maxEntries bounds the files of one snapshot.
@@ -24,165 +24,122 @@ const maxEntries = 200_000
 
 // PutSnapshot stores a tar.gz of a work directory. Its id is the SHA-256 of its bytes: the same bytes are stored once. It is refused whole if it is not such a file, is larger than limit bytes, unpacks to more than SnapshotLimit, or
 // holds a name that leads out of the directory or anything but files, directories and links. Errors are of kind Invalid
-// or Exhausted, or as the file system has them.
+// or Exhausted, or as the store has them.
 func (e *Executor) PutSnapshot(data []byte, limit int64) (s executor.Snapshot, err error) {
 	if int64(len(data)) > limit {
 		return s, errkind.Errorf(errkind.Exhausted, "the work directory is %d bytes packed, the limit is %d: leave out what is not needed, or mount it", len(data), limit)
 	}
-	if s.Files, s.Bytes, err = unpack(bytes.NewReader(data), nil, e.o.SnapshotLimit, nil); err != nil {
+	if s.Files, s.Bytes, err = tree.Unpack(bytes.NewReader(data), nil, e.snapshotLimits(), nil); err != nil {
 		return executor.Snapshot{}, err
 	}
-	sum := sha256.Sum256(data)
-	s.ID = hex.EncodeToString(sum[:])
-	path := e.s.snapshot(s.ID)
-	if _, err := os.Stat(path); err == nil {
-		now := e.o.Now()
-		return s, os.Chtimes(path, now, now) // as good as new: see PruneSnapshots
+	e.naming.Lock()
+	defer e.naming.Unlock()
+	o, err := e.o.Store.Put(e.ctx, "", bytes.NewReader(data))
+	if err != nil {
+		return executor.Snapshot{}, err
 	}
-	return s, shim.WriteFile(path, data, 0o600)
+	s.ID = string(o.Digest)
+	return s, e.need(o.Digest)
+}
+
+// TakeSnapshot has a work directory that is in the store already stay there. It is refused as PutSnapshot refuses one; NotFound: there is none.
+func (e *Executor) TakeSnapshot(id string) (s executor.Snapshot, err error) {
+	e.naming.Lock()
+	defer e.naming.Unlock()
+	if err = e.need(files.Digest(id)); err != nil { // before it is read, so that nobody removes it meanwhile
+		return s, err
+	}
+	r, err := e.o.Store.Open(e.ctx, files.Digest(id))
+	if err != nil {
+		return s, err
+	}
+	s.ID = id
+	s.Files, s.Bytes, err = tree.Unpack(r, nil, e.snapshotLimits(), nil)
+	return s, errors.Join(err, r.Close())
+}
+
+// need names a work directory, for as long as PruneSnapshots keeps it. The caller holds naming.
+func (e *Executor) need(id files.Digest) error {
+	return files.Name(e.ctx, e.o.Store, e.workName(id), files.Refs{"work": id})
+}
+
+func (e *Executor) workName(id files.Digest) string { return "work/" + e.owner + "/" + string(id) }
+
+func (e *Executor) snapshotLimits() tree.Limits {
+	return tree.Limits{Bytes: e.o.SnapshotLimit, Entries: maxEntries}
 }
 
 // HasSnapshot says whether a stored work directory is there.
 func (e *Executor) HasSnapshot(id string) (bool, error) {
-	_, err := os.Stat(e.s.snapshot(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	if _, err := os.Stat(e.s.snapshot(id)); err == nil {
+		return true, nil
 	}
-	return err == nil, err
+	_, err := e.o.Store.Stat(e.ctx, files.Digest(id))
+	switch errkind.Of(err) {
+	case errkind.NotFound, errkind.Invalid: // Invalid: no id that was ever given
+		return false, nil
+	default:
+		return err == nil, err
+	}
 }
 
-func snapshotID(name string) (string, bool) {
-	id, ok := strings.CutSuffix(name, ".tar.gz")
-	if !ok || len(id) != 2*sha256.Size {
-		return "", false
+// openSnapshot reads a stored work directory: of the store, or where a daemon of before has put it.
+func (e *Executor) openSnapshot(id string) (io.ReadCloser, error) {
+	f, err := os.Open(e.s.snapshot(id))
+	if err == nil {
+		return files.Verified(f, files.Digest(id), e.s.in("snapshots")), nil
 	}
-	_, err := hex.DecodeString(id)
-	return id, err == nil
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	r, err := e.o.Store.Open(e.ctx, files.Digest(id))
+	if k := errkind.Of(err); k == errkind.NotFound || k == errkind.Invalid {
+		return nil, errkind.Errorf(errkind.NotFound, "there is no snapshot %s on this node: submit the job again", id)
+	}
+	return r, err
 }
 
 // extract unpacks a stored snapshot into the directory into, for a user.
-func extract(path, into string, limit int64, u *shim.User) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return errkind.Errorf(errkind.NotFound, "there is no snapshot %s on this node: submit the job again", filepath.Base(path))
-	}
+func (e *Executor) extract(id, into string, u *shim.User) error {
+	r, err := e.openSnapshot(id)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
+	defer func() { _ = r.Close() }()
 	root, err := os.OpenRoot(into)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	_, _, err = unpack(f, root, limit, u)
+	_, _, err = tree.Unpack(r, root, e.snapshotLimits(), owning(u))
 	return err
 }
 
-// unpack reads a tar.gz and writes it below root; with no root it only checks. It returns how many entries it has, and bytes. Root refuses every path that leads out of
-// it, through links too, so a link to anywhere is no way out for what follows it.
-func unpack(r io.Reader, root *os.Root, limit int64, u *shim.User) (files, size int64, err error) {
-	zip, err := gzip.NewReader(r)
+// owning is a user as the owner of what is unpacked.
+func owning(u *shim.User) *tree.Owner {
+	if u == nil {
+		return nil
+	}
+	return &tree.Owner{UID: int(u.UID), GID: int(u.GID)}
+}
+
+// prepareStore opens the store of this daemon where none was given, and finds out under which name it is known there: several may share one.
+func (e *Executor) prepareStore() error {
+	path := e.s.in("store-owner")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		var salt [8]byte
+		_, _ = rand.Read(salt[:]) // never fails (package crypto/rand)
+		data = []byte(hex.EncodeToString(salt[:]))
+		err = shim.WriteFile(path, append(data, '\n'), 0o600)
+	}
 	if err != nil {
-		return 0, 0, errkind.Errorf(errkind.Invalid, "not a tar.gz: %w", err)
+		return fmt.Errorf("who this daemon is in its store: %w", err)
 	}
-	in := tar.NewReader(zip)
-	for ; ; files++ {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return files, size, nil
-		}
-		if err != nil {
-			return 0, 0, errkind.Errorf(errkind.Invalid, "entry %d of the tar: %w", files+1, err)
-		}
-		if err := check(h); err != nil {
-			return 0, 0, err
-		}
-		if size += h.Size; size > limit || files >= maxEntries {
-			return 0, 0, errkind.Errorf(errkind.Exhausted, "unpacked it is more than %d bytes or %d files: leave out what is not needed, or mount it", limit, maxEntries)
-		}
-		if root == nil {
-			continue
-		}
-		if err := place(in, h, root, u); err != nil {
-			return 0, 0, fmt.Errorf("unpacking %q: %w", h.Name, err)
-		}
+	e.owner = strings.TrimSpace(string(data))
+	if err = files.CheckName(e.owner); err != nil || strings.Contains(e.owner, "/") {
+		return errkind.Errorf(errkind.Corrupt, "%s holds %.40q, which is no name: put back what it held, or remove it if the store is this daemon's alone", path, e.owner)
 	}
-}
-
-// check refuses what has no business in a work directory.
-func check(h *tar.Header) error {
-	name := strings.TrimSuffix(h.Name, "/")
-	if !filepath.IsLocal(name) {
-		return errkind.Errorf(errkind.Invalid, "entry %q leads out of the work directory", h.Name)
-	}
-	switch h.Typeflag {
-	case tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeXGlobalHeader:
-		return nil
-	case tar.TypeLink:
-		if filepath.IsLocal(h.Linkname) {
-			return nil
-		}
-		return errkind.Errorf(errkind.Invalid, "entry %q is a link to %q, out of the work directory", h.Name, h.Linkname)
-	}
-	return errkind.Errorf(errkind.Invalid, "entry %q is neither a file nor a directory nor a link (tar type %q)", h.Name, h.Typeflag)
-}
-
-func place(in io.Reader, h *tar.Header, root *os.Root, u *shim.User) error {
-	name := filepath.Clean(h.Name)
-	if h.Typeflag == tar.TypeXGlobalHeader || name == "." {
-		return nil
-	}
-	if err := parents(root, filepath.Dir(name), u); err != nil {
-		return err
-	}
-	var err error
-	switch h.Typeflag {
-	case tar.TypeDir:
-		if err = root.Mkdir(name, 0o700); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-	case tar.TypeSymlink:
-		err = root.Symlink(h.Linkname, name)
-	case tar.TypeLink:
-		err = root.Link(filepath.Clean(h.Linkname), name)
-	default:
-		err = file(in, root, name, fs.FileMode(h.Mode).Perm()|0o600)
-	}
-	if err == nil && u != nil {
-		err = root.Lchown(name, int(u.UID), int(u.GID))
-	}
-	if err == nil && h.Typeflag == tar.TypeReg {
-		err = root.Chtimes(name, h.ModTime, h.ModTime)
-	}
-	return err
-}
-
-// parents makes the directories above an entry that the tar does not name.
-func parents(root *os.Root, dir string, u *shim.User) error {
-	if dir == "." {
-		return nil
-	}
-	if _, err := root.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := parents(root, filepath.Dir(dir), u); err != nil {
-		return err
-	}
-	if err := root.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	if u != nil {
-		return root.Lchown(dir, int(u.UID), int(u.GID))
-	}
+	e.ctx, e.giveUp = context.WithCancel(context.Background())
 	return nil
-}
-
-func file(in io.Reader, root *os.Root, name string, mode fs.FileMode) error {
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, in)
-	return errors.Join(err, f.Close())
 }

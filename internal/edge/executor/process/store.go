@@ -21,6 +21,7 @@ func (s store) in(parts ...string) string {
 // run is the directory of a subjob that is not settled.
 func (s store) run(t job.Token) shim.Dir { return shim.Dir(s.in("runs", t.String())) }
 
+// snapshot is where a daemon of before has put a work directory; now they are in the store.
 func (s store) snapshot(id string) string { return s.in("snapshots", id+".tar.gz") }
 
 // output of a committed range; zeroes in front so that names sort as ranges do.

@@ -23,7 +23,7 @@ func (r *run) workDir(build shim.Dir, user *shim.User) error {
 	}
 	o := r.e.originals
 	base, waited, err := o.get(o.name(id, user), r.token, func(into string) error {
-		return extract(r.e.s.snapshot(id), into, r.e.o.SnapshotLimit, user)
+		return r.e.extract(id, into, user)
 	})
 	if err != nil {
 		return fmt.Errorf("unpacking the work directory: %w", err)

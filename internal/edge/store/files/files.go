@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/store"
 )
 
@@ -195,7 +196,7 @@ func (d *Dir) syncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	err = f.Sync()
+	err = durable.Sync(f)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		err = nil
 	}
@@ -219,7 +220,7 @@ func (d *Dir) replace(path string, data []byte) error {
 		err = d.before("sync", path)
 	}
 	if err == nil {
-		err = f.Sync()
+		err = durable.Sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
@@ -269,7 +270,7 @@ func (d *Dir) Now(context.Context) (now time.Time, failed error) {
 		defer func() { _ = os.Remove(f.Name()) }()
 		_, err = f.WriteString(".")
 		if err == nil {
-			err = f.Sync()
+			err = durable.Sync(f)
 		}
 		var info fs.FileInfo
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/store"
 )
 
@@ -157,7 +158,7 @@ func (d *Dir) finish(f *os.File, g store.Digest) error {
 	if err := d.before("sync", f.Name()); err != nil {
 		return err
 	}
-	err := errors.Join(unix.Fchmod(int(f.Fd()), 0o400), f.Sync(), unix.Utimes(f.Name(), nil))
+	err := errors.Join(unix.Fchmod(int(f.Fd()), 0o400), durable.Sync(f), unix.Utimes(f.Name(), nil))
 	if err != nil {
 		return err
 	}
