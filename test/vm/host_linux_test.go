@@ -19,6 +19,12 @@ import (
 // kernelVar names the kernel image to boot.
 const kernelVar = "SLUICE_VM_KERNEL"
 
+// stormsVar says how often memory runs out in TestGuestOutlivesStorms, for who wants to measure.
+const stormsVar = "SLUICE_VM_STORMS"
+
+// swapBytes is the size of the guest's disk.
+const swapBytes = 256 << 20
+
 // verdict is the line the guest ends with. The emulator's exit status says nothing.
 const verdict = "guest tests: "
 
@@ -38,12 +44,21 @@ func TestInVM(t *testing.T) {
 	if err := pack(image); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	// An empty disk, which the guest uses as swap where a test wants some.
+	blank := filepath.Join(t.TempDir(), "swap")
+	if err := os.WriteFile(blank, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(blank, swapBytes); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 570*time.Second)
 	defer cancel()
 	// Plain emulation: it works everywhere, and these tests wait more than they compute.
 	cmd := exec.CommandContext(ctx, emulator, "-accel", "tcg", "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", "512M",
+		"-drive", "if=none,id=swap,format=raw,cache=unsafe,file="+blank, "-device", "nvme,serial=swap,drive=swap",
 		"-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", kernel, "-initrd", image,
-		"-append", "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init -- -test.v -test.run=TestGuest -test.timeout=120s")
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init "+stormsVar+"="+os.Getenv(stormsVar)+" -- -test.v -test.run=TestGuest -test.timeout=540s")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

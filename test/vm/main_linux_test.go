@@ -17,6 +17,8 @@ import (
 
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+	"sluice.dev/sluice/internal/edge/survival/all"
+	"sluice.dev/sluice/internal/edge/survival/watch"
 )
 
 // TestMain makes the program what it was started as: the supervisor, a subjob's program, the guest's first process, or a
@@ -26,6 +28,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case supervisor.Await, supervisor.Supervise, supervisor.Probe:
 			os.Exit(supervisor.Main(os.Args[1:]))
+		case watch.Verb:
+			os.Exit(watch.Main(os.Args[2:], all.Detect))
 		case "program":
 			os.Exit(program(os.Args[2], os.Args[3:]))
 		}
