@@ -31,6 +31,8 @@ type bench struct {
 	o    process.Options
 	ex   *process.Executor
 	said chan protocol.Message
+	// made is called once the executor is made, and before it finds what is there.
+	made func()
 	// reported is the memory of the newest report, in bytes.
 	reported atomic.Int64
 }
@@ -75,6 +77,9 @@ func (b *bench) open() []executor.Found {
 	var err error
 	if b.ex, err = process.New(b.o); err != nil {
 		b.Fatal(err)
+	}
+	if b.made != nil {
+		b.made()
 	}
 	found, err := b.ex.Find(b.Context())
 	if err != nil {

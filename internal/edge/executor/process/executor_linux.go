@@ -230,7 +230,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 		if r != nil {
 			r.change(m)
 			e.tasks.Go(r.pass)
-			e.watcher.wake(e.o.Survival)
+			e.watcher.wake()
 		}
 	case protocol.Suspend, protocol.Resume:
 		if r != nil && e.o.Survival != nil {

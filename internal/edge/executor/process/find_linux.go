@@ -73,6 +73,8 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	if len(errs) == 0 {
 		errs = append(errs, e.writeBoot())
 	}
+	e.watcher.found.Store(true)
+	e.watcher.wake()
 	return found, errors.Join(errs...)
 }
 

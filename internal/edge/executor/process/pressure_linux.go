@@ -14,7 +14,9 @@ import (
 
 // How often the machine's memory is looked at: where there is plenty, where it comes near to the calm line, and over it.
 const (
-	atRest   = 250 * time.Millisecond
+	atRest = 250 * time.Millisecond
+	// heard is how often that is where the machine's watcher looks at it, and says what is new: a daemon reads its board.
+	heard    = time.Second
 	watchful = 50 * time.Millisecond
 	pressed  = 20 * time.Millisecond
 	// coming is how far ahead what grows counts as being there.
@@ -48,6 +50,9 @@ type pressure struct {
 	news bool
 }
 
+// watched: the machine's watcher says so.
+func (p *pressure) watched() bool { return p.life != 0 }
+
 // monotonic is a clock that never goes back.
 func monotonic() time.Duration { return shim.Boottime() }
 
@@ -78,7 +83,7 @@ func (e *Executor) sense() {
 		if e.worthALook(now) {
 			e.say()
 		}
-		e.o.Survival.Await(e.pause(near, monotonic()-now))
+		e.await(e.pause(near, monotonic()-now))
 	}
 }
 
@@ -176,6 +181,8 @@ func (e *Executor) pause(near bool, took time.Duration) time.Duration {
 		return max(pressed, pressedShare*took)
 	case near || e.anyStill():
 		return max(watchful, pressedShare*took)
+	case e.pressure.watched():
+		return heard
 	default:
 		return max(atRest, restShare*took)
 	}

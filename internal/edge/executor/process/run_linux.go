@@ -155,5 +155,5 @@ func (r *run) over(res job.Result) {
 	r.result = &res
 	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
 	r.e.tasks.Go(r.letGo)
-	r.e.watcher.wake(r.e.o.Survival)
+	r.e.watcher.wake()
 }

@@ -98,7 +98,7 @@ func (r *run) hold(note shim.Note) {
 	r.mu.Lock()
 	s.note, s.restless = note, !note.Thaws || r.lease.Watch != r.e.watcher.path
 	r.mu.Unlock()
-	defer r.e.watcher.wake(r.e.o.Survival)
+	defer r.e.watcher.wake()
 	var err error
 	if s.hold, err = r.e.o.Survival.Take(survival.Subjob{Token: r.token, Init: note.Init, InitStarted: note.InitStarted, Group: note.Cgroup}); err != nil {
 		s.hold = nil

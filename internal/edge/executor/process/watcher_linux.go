@@ -3,6 +3,7 @@ package process
 import (
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
@@ -17,11 +18,17 @@ type watcher struct {
 	// path is what supervisors find it by; empty: nobody looks at the memory. keeper is nil where there is none.
 	path   string
 	keeper *watch.Keeper
+	// survival is the executor's.
+	survival survival.Survival
 	// before is what the board said when this daemon began, of watchers of earlier ones.
 	before watch.Board
 	// board is the last one that was read, by the goroutine that senses alone, as rows is used.
 	board watch.Board
 	rows  []watch.Row
+	// news wakes the goroutine that senses, while a watcher lives: its board has changed, or what it is to be told.
+	news chan struct{}
+	// found: what runs is known.
+	found atomic.Bool
 	// last is what it did last, for people; nil: nothing since this daemon began.
 	last atomic.Pointer[string]
 }
@@ -33,8 +40,9 @@ func (e *Executor) keepWatcher() {
 	if !e.o.Watch {
 		return
 	}
+	w.survival, w.news = e.o.Survival, make(chan struct{}, 1)
 	k, err := watch.Keep(watch.Options{
-		Path: w.path, Program: e.o.ShimPath, Kind: e.o.Survival.Capability().Kind, Base: e.iso.Cgroup, Config: e.o.Airlock, Now: e.o.now, Log: e.o.Logger,
+		Path: w.path, Program: e.o.ShimPath, Kind: e.o.Survival.Capability().Kind, Base: e.iso.Cgroup, Config: e.o.Airlock, Now: e.o.now, Changed: w.wake, Log: e.o.Logger,
 	})
 	if err != nil {
 		e.o.Logger.Error("the machine's memory has no watcher of its own: the daemon looks after it as long as it lives", "err", err)
@@ -46,10 +54,30 @@ func (e *Executor) keepWatcher() {
 // lives says whether there is a watcher.
 func (w *watcher) lives() bool { return w.keeper != nil && w.keeper.Lives() }
 
-// wake has what is new of subjobs told to it.
-func (w *watcher) wake(s survival.Survival) {
-	if w.keeper != nil {
-		s.Wake()
+// wake has the goroutine that senses look at once: something is new of the subjobs, or of what the watcher does.
+func (w *watcher) wake() {
+	if w.news == nil {
+		return
+	}
+	select {
+	case w.news <- struct{}{}:
+	default: // it is to look anyway
+	}
+	w.survival.Wake()
+}
+
+// await waits for patience at most, or until there is news. While a watcher lives the kernel's own triggers are its affair.
+func (e *Executor) await(patience time.Duration) {
+	if !e.pressure.watched() {
+		e.o.Survival.Await(patience)
+		return
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-e.watcher.news:
+	case <-timer.C:
+	case <-e.done:
 	}
 }
 
@@ -85,7 +113,9 @@ func (e *Executor) follow() bool {
 			w.rows = append(w.rows, row)
 		}
 	}
-	w.keeper.Publish(w.rows)
+	if w.found.Load() { // until then what an earlier daemon has told is nearer to the truth
+		w.keeper.Publish(w.rows)
+	}
 	e.tellActs()
 	lives := w.keeper.Board(&w.board)
 	if !lives {

@@ -341,6 +341,13 @@ func TestAWatcherEndsASubjobAlone(t *testing.T) {
 // foundAs opens an executor over what is there, which finds the subjob ended so.
 func (b *bench) foundAs(want job.Outcome) {
 	b.Helper()
+	b.await("its supervisor to be done", func() bool {
+		lock, err := b.dir().TryLock()
+		if err == nil {
+			_ = lock.Close()
+		}
+		return err == nil
+	})
 	found := b.open()
 	if len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != want || found[0].Result.Progress != 5 {
 		b.Fatalf("found %+v, want it ended as %v", found, want)
@@ -357,12 +364,14 @@ func TestADaemonThatComesBackWatchesOn(t *testing.T) {
 		b.await("it stands still", b.standing)
 		end(t, d)
 		has(t, b.o.DataDir, 100)
+		b.made = func() {
+			b.await("the next watcher", func() bool { next, _ := b.ex.Watcher(); return next != 0 && next != pid && b.stand().State == airlock.Running })
+		}
 		if found := b.open(); len(found) != 1 || !found[0].Alive {
 			t.Fatalf("found %+v", found)
 		}
 		b.tell(protocol.Resume, nil)
 		b.await("it goes on", func() bool { return !b.standing() })
-		b.await("the next watcher", func() bool { next := b.watcherPID(); return next != 0 && next != pid })
 		b.await("the subjob is watched, and was suspended", func() bool { return b.stand().Entries == 1 })
 		has(t, b.o.DataDir, 930)
 		b.await("it stands still again", b.standing)

@@ -27,7 +27,10 @@ type Options struct {
 	Config                    airlock.Config
 	// Now is the node's clock.
 	Now func() quantity.Instant
-	Log *slog.Logger
+	// Changed is called, by another goroutine, soon after what is done with a subjob has changed, or the watcher has begun or ended, so that nobody needs to look
+	// at the board all the time; nil: somebody does.
+	Changed func()
+	Log     *slog.Logger
 }
 
 // Keeper is the daemon's side: it keeps a watcher alive, tells it what there is, and hears what it does. It is safe for concurrent use.
@@ -48,7 +51,7 @@ type Keeper struct {
 
 const (
 	// beat is how often the daemon says that it lives.
-	beat = 200 * time.Millisecond
+	beat = 500 * time.Millisecond
 	// hung is after which silence a watcher is killed: it may stand still itself, and then nobody else can act.
 	hung = 10 * time.Second
 	// firstPause and lastPause are the time to the next start of a watcher that has ended, which doubles; one that has lived for lastPause
@@ -236,8 +239,13 @@ func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	news, bell, err := os.Pipe()
+	if err != nil {
+		_, _ = out.Close(), in.Close()
+		return nil, nil, err
+	}
 	cmd := exec.Command(k.o.Program, Verb, k.o.Path, k.o.Kind, k.o.Base)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", in, in
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = "/", in, in, []*os.File{bell}
 	cmd.Env = append([]string{"GOMAXPROCS=1", "GOGC=50"}, planted.Environ()...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if k.f.lives(placeWatcher) { // of an earlier daemon, and was about to begin when this one looked
@@ -248,11 +256,12 @@ func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 	k.f.head.store(headLife, 0) // an earlier one's, if it was killed
 	shim.SealDescriptors(3)
 	err = cmd.Start()
-	_ = in.Close()
+	_, _ = in.Close(), bell.Close()
 	if err != nil {
-		_ = out.Close()
+		_, _ = out.Close(), news.Close()
 		return nil, nil, err
 	}
+	k.over.Go(func() { k.hear(news) })
 	gone = make(chan struct{})
 	k.over.Go(func() {
 		_, _ = io.Copy(&words, io.LimitReader(out, 16<<10))
@@ -262,6 +271,21 @@ func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 		close(gone)
 	})
 	return gone, func() string { return strings.TrimSpace(words.String()) }, nil
+}
+
+// hear tells whoever wants to know that the board has changed, until the watcher is gone.
+func (k *Keeper) hear(news *os.File) {
+	var some [64]byte
+	for {
+		n, err := news.Read(some[:])
+		if k.o.Changed != nil {
+			k.o.Changed()
+		}
+		if n == 0 || err != nil {
+			_ = news.Close()
+			return
+		}
+	}
 }
 
 // remake makes a region anew whose name is gone, and says there what was said last.

@@ -104,11 +104,13 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 		w.thaw = thawBoth
 	}
 	f.head.store(headKind, own)
+	w.bell = bell()
 	f.head.store(headPID, uint64(me.PID))
 	f.head.store(headStarted, me.Started)
 	f.head.store(headLacks, uint64(lacks))
 	w.look(boottime()) // whatever stood still goes on
 	f.head.store(headLife, id)
+	w.ring() // it can be relied upon from now on
 	go func() {
 		for range woken {
 			sense.Wake()
@@ -120,6 +122,26 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 	f.head.store(headLife, 0)
 	return nil
 }
+
+// bell is the pipe by which a watcher says that the board has changed: the descriptor behind the usual three; -1: whoever started it gave none.
+func bell() int {
+	const fd = 3
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO || unix.SetNonblock(fd, true) != nil {
+		return -1
+	}
+	unix.CloseOnExec(fd)
+	return fd
+}
+
+// ring says that the board has changed. Who does not listen, or is dead, is passed over.
+func (w *watcher) ring() {
+	if w.bell >= 0 {
+		_, _ = unix.Write(w.bell, one[:])
+	}
+}
+
+var one = [1]byte{'.'} //nolint:gochecknoglobals // read alone
 
 // stay looks until its end is wanted, or the daemon is dead and nothing is left to watch, or nobody else finds the region any more.
 func (f *File) stay(w *watcher) {

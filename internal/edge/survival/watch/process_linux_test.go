@@ -205,10 +205,15 @@ func (s *real) storm() {
 // TestAWatcherIsKilledInAStorm: the next one has everything go on, and what a killed one did is told.
 func TestAWatcherIsKilledInAStorm(t *testing.T) {
 	s := start(t, 1)
-	k := keep(t, options(t, regionPath(t), tight()))
+	o, heard := options(t, regionPath(t), tight()), atomic.Int64{}
+	o.Changed = func() { heard.Add(1) }
+	k := keep(t, o)
 	k.Publish([]Row{s.row})
 	pid := k.pid(t, 0)
+	await(t, "the daemon to hear that it begins", func() bool { return heard.Load() > 0 })
+	before := heard.Load()
 	s.storm()
+	await(t, "the daemon to hear what it does", func() bool { return heard.Load() > before })
 	k.set(airlock.Config{}, s.row) // there is room: who comes next leaves it alone
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

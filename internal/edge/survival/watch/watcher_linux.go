@@ -66,8 +66,9 @@ type watcher struct {
 	next int
 	// When the subjobs were last measured, and the board last written.
 	measured, told time.Duration
-	// changed: the board is to be written.
+	// changed: the board is to be written, and the daemon to be told by its bell; -1: there is none.
 	changed bool
+	bell    int
 }
 
 // task is one subjob that is watched.
@@ -89,7 +90,7 @@ type task struct {
 // newWatcher begins a life. Nothing stands still that the table names once its first look is over.
 func newWatcher(r *region, sense survival.Survival, find func(*Row) (life, error), id uint64) *watcher {
 	w := &watcher{
-		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{}, move: 1 << 20,
+		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{}, move: 1 << 20, bell: -1,
 		tasks: make([]task, 0, airlock.MaxTasks), spare: make([]task, 0, airlock.MaxTasks), snapshot: airlock.Snapshot{Tasks: make([]airlock.Task, 0, airlock.MaxTasks)},
 	}
 	w.table.Rows, w.board.Stands = make([]Row, 0, airlock.MaxTasks), make([]Stand, 0, airlock.MaxTasks)
@@ -366,5 +367,8 @@ func (w *watcher) tell(now quantity.Instant, boot time.Duration) {
 		})
 	}
 	w.r.board.write(b.encode(w.room[:0]))
+	if w.changed {
+		w.ring()
+	}
 	w.told, w.changed = boot, false
 }
