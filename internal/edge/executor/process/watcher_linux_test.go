@@ -365,7 +365,10 @@ func TestADaemonThatComesBackWatchesOn(t *testing.T) {
 		end(t, d)
 		has(t, b.o.DataDir, 100)
 		b.made = func() {
-			b.await("the next watcher", func() bool { next, _ := b.ex.Watcher(); return next != 0 && next != pid && b.stand().State == airlock.Running })
+			b.await("the next watcher", func() bool {
+				next, _ := b.ex.Watcher()
+				return next != 0 && next != pid && b.stand().State == airlock.Running
+			})
 		}
 		if found := b.open(); len(found) != 1 || !found[0].Alive {
 			t.Fatalf("found %+v", found)
