@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,12 @@ type machine struct {
 	gpus   string
 	slices int
 	flags  []string
+	// file is its configuration; empty: what is compared is the same on every machine, so that nothing waits for other programs' memory.
+	file string
 }
+
+// undisturbed is the file of a daemon that does not look at the machine's memory.
+const undisturbed = "airlock: {kind: off}\n"
 
 // start runs a daemon over dir/data and returns when it answers. Its log is added to dir/log. It has a process group of
 // its own, so that Ctrl-C reaches us alone and what runs is ended in order; if we are killed it gets SIGTERM.
@@ -44,7 +50,11 @@ func start(ctx context.Context, dir string, m machine) (*daemon, error) {
 		return nil, err
 	}
 	defer log.Close()
-	args := []string{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", m.gpus, "--horizon", "5m"}
+	file := filepath.Join(dir, "daemon.yml")
+	if err := os.WriteFile(file, []byte(cmp.Or(m.file, undisturbed)), 0o644); err != nil {
+		return nil, err
+	}
+	args := []string{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", m.gpus, "--horizon", "5m", "--config", file}
 	cmd := exec.Command("bin/sluice", append(args, m.flags...)...)
 	cmd.Stderr = log
 	cmd.SysProcAttr = ownGroup()

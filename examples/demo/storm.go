@@ -72,9 +72,9 @@ func (w weather) file() string {
 }
 
 // machine is a slice for each of the jobs.
-func (w weather) machine(file string) machine {
+func (w weather) machine() machine {
 	size := func(units float64) string { return fmt.Sprintf("%dMi", w.bytes(units)/mib+2*own/mib) }
-	return machine{gpus: "sim:custom,mem=" + size(trainHas) + "+" + size(sweepHas) + "+" + size(sweepHas), slices: 3, flags: []string{"--config", file}}
+	return machine{gpus: "sim:custom,mem=" + size(trainHas) + "+" + size(sweepHas) + "+" + size(sweepHas), slices: 3, file: w.file()}
 }
 
 func (w weather) bytes(units float64) int64 { return int64(units * float64(w.unit)) }
@@ -124,15 +124,11 @@ func blow(ctx context.Context, out io.Writer, dir string) error {
 	if err = os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	file := filepath.Join(dir, "daemon.yml")
-	w, before, err := look(ctx, dir, file)
+	w, before, err := look(ctx, dir)
 	if err != nil {
 		return err
 	}
-	if err = os.WriteFile(file, []byte(w.file()), 0o644); err != nil {
-		return err
-	}
-	d, err := start(ctx, dir, w.machine(file))
+	d, err := start(ctx, dir, w.machine())
 	if err != nil {
 		return fmt.Errorf("%w; its log is %s", err, filepath.Join(dir, "log"))
 	}
@@ -157,11 +153,8 @@ func blow(ctx context.Context, out io.Writer, dir string) error {
 }
 
 // look starts a daemon that only looks at the memory, and says what it found.
-func look(ctx context.Context, dir, file string) (w weather, a *pb.Airlock, err error) {
-	if err = os.WriteFile(file, []byte("airlock: {}\n"), 0o644); err != nil {
-		return w, nil, err
-	}
-	d, err := start(ctx, dir, machine{gpus: "sim:custom,mem=64Mi", slices: 1, flags: []string{"--config", file}})
+func look(ctx context.Context, dir string) (w weather, a *pb.Airlock, err error) {
+	d, err := start(ctx, dir, machine{gpus: "sim:custom,mem=64Mi", slices: 1, file: "airlock: {}\n"})
 	if err != nil {
 		return w, nil, fmt.Errorf("%w; its log is %s", err, filepath.Join(dir, "log"))
 	}
