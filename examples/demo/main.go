@@ -2,7 +2,7 @@
 // fit the windows and then as rigid blocks, on the same slices with the same time taken off the market, each from an empty
 // daemon that is killed once on the way and started again. Every result is checked. It draws both timelines with one
 // scale, says in words what they show, and fails if a result is wrong or if cutting did not fill more. Then three jobs bid for
-// the same slices, one of them through an agent in Python, and it says who won what. In the end a memory storm blows on the
+// the same slices, one of them through an agent in Python, and it says who won what. Meanwhile a memory storm blows on the
 // machine itself, as far as it bears one (storm.go). `make demo` runs it from the root of the clone; it uses bin/sluice, the API, and of Sluice nothing else but sdk/python.
 package main
 
@@ -99,7 +99,7 @@ func run(ctx context.Context, out io.Writer) error {
 	defer release()
 	began := time.Now()
 	fmt.Fprintf(out, `Sluice fills the gaps on GPU slices. The same work runs twice on four simulated slices of one GPU (%s): first cut to
-fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and a memory storm blows. It takes a little over two minutes.
+fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and meanwhile a memory storm blows. It takes a little over two minutes.
 
 `, sizes)
 	skip := map[string]bool{}
@@ -123,10 +123,18 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and
 		}
 		results = append(results, r)
 	}
-	var market bytes.Buffer
+	var market, weather bytes.Buffer
+	blown := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // as the main one, for as long as there is a daemon
+		blown <- storm(ctx, &weather, filepath.Join(dir, "storm"))
+	}()
 	n, err := bids(ctx, out, &market, filepath.Join(dir, "bids"), python)
 	if right += n; err != nil {
 		wrong = append(wrong, err)
+	}
+	if err := <-blown; err != nil {
+		return err
 	}
 	picture := filepath.Join(dir, "demo.svg")
 	if err := conclude(out, results, picture); err != nil {
@@ -135,10 +143,7 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and
 	if len(wrong) == 0 {
 		fmt.Fprintf(out, "  All %d results are right by their examples' own checks.\n", right)
 	}
-	fmt.Fprintf(out, "\n%s\n", market.String())
-	if err := storm(ctx, out, filepath.Join(dir, "storm")); err != nil {
-		return err
-	}
+	fmt.Fprintf(out, "\n%s\n%s", market.String(), weather.String())
 	opened := ""
 	if reveal(out, picture) {
 		opened = ", which is opened"
