@@ -42,7 +42,8 @@ type Daemon struct {
 	Places []arrangement.Place
 	// Airlock is what is done where memory runs out.
 	Airlock Airlock
-	// Store is where work directories lie, as `sluice store --store` takes it; empty: in the data directory's own.
+	// Store is where work directories, outputs and checkpoints lie, as `sluice store --store` takes it; empty: only work directories, in the
+	// data directory's own.
 	Store string
 }
 

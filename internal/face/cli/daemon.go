@@ -81,7 +81,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	var h *host.Host
 	var isolation string
 	processes := host.Processes(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines, Watch: memory != nil, Store: where,
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines, Watch: memory != nil, Store: where, Keep: where != nil,
 		Limits: shim.Limits{Processes: o.Subjobs.Processes, Scratch: int64(o.Subjobs.Scratch), Files: o.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
@@ -138,13 +138,13 @@ func guard(s survival.Survival, said string) status.Guard {
 // openStore opens the store that the daemon's file names, nil if it names none, and says where things lie.
 func openStore(ctx context.Context, spec string) (store.Store, string, error) {
 	if spec == "" {
-		return nil, "the data directory's own, for work directories", nil
+		return nil, "the data directory's own, for work directories; key store of the daemon's file names one for outputs and checkpoints too", nil
 	}
 	s, err := stores.Open(ctx, spec)
 	if err != nil {
 		return nil, "", fmt.Errorf("the daemon's file: store: %w", err)
 	}
-	return s, s.String() + ", for work directories", nil
+	return s, s.String() + ", for work directories, outputs and checkpoints", nil
 }
 
 // closing lets go of the inventory after an error.

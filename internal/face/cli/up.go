@@ -67,7 +67,7 @@ type UpOptions struct {
 	Places []arrangement.Place
 	// Airlock is what is done where memory runs out.
 	Airlock config.Airlock
-	// Store is where work directories lie; empty: in the data directory.
+	// Store is where work directories, outputs and checkpoints lie; empty: only work directories, in the data directory.
 	Store string
 	// capacities of the slices that there are, where they count.
 	capacities []quantity.Amount
@@ -136,8 +136,9 @@ Jobs that are over are kept on disk, for --retain and as long as there are no mo
 --config names a file of the policy, of queues, of how mechanism jasda negotiates (market) and tickets of laminar search (flow), of bounds of every
 subjob (processes with threads, what it writes besides output and checkpoints, and
 whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
-wrong where others come and go on slices (ends), of where work directories lie if not in
-the data directory (store), of how many zones and nodes the GPUs are dealt among (zones also by name, where one was drained and is left out), of when
+wrong where others come and go on slices (ends), of where work directories, outputs and
+checkpoints lie besides the data directory (store), of how many zones and nodes the GPUs
+are dealt among (zones also by name, where one was drained and is left out), of when
 jobs are forgotten, where no flag says it, and of what is done where the machine's
 memory runs out (airlock: kind auto, cgroup, tree or off; the lines as shares of the
 memory; whether class or priority comes first in who stands still):

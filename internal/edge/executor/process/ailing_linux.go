@@ -36,7 +36,7 @@ func ofTheNode(err error) bool {
 			return true
 		}
 	}
-	return errkind.Of(err) == errkind.Unavailable // the store can't be reached
+	return errors.As(err, new(storeTrouble)) || errkind.Of(err) == errkind.Unavailable
 }
 
 const (
@@ -76,7 +76,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 	}()
 	told, pause := "", firstProbe
 	for {
-		err := e.probe()
+		err := errors.Join(e.probe(), e.reachable())
 		switch {
 		case err == nil && told == "":
 			return

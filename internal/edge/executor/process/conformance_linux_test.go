@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/executortest"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/store/files"
 )
 
 func TestConformance(t *testing.T) {
@@ -19,12 +20,17 @@ func TestConformance(t *testing.T) {
 	for name, iso := range map[string]*shim.Isolation{"best": nil, "tree only": treeOnly()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			executortest.Run(t, false, func(t *testing.T) executortest.Harness { return harness(t, iso) })
+			executortest.Run(t, false, func(t *testing.T) executortest.Harness { return harness(t, iso, nil) })
 		})
 	}
+	t.Run("with a store", func(t *testing.T) {
+		t.Parallel()
+		executortest.Run(t, false, func(t *testing.T) executortest.Harness { return harness(t, nil, newStore(t)) })
+	})
 }
 
-func harness(t *testing.T, iso *shim.Isolation) executortest.Harness {
+// harness of the process kind; what subjobs leave goes to a store, if there is one.
+func harness(t *testing.T, iso *shim.Isolation, keep *files.Dir) executortest.Harness {
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +39,11 @@ func harness(t *testing.T, iso *shim.Isolation) executortest.Harness {
 	t.Cleanup(func() { killAll(data) })
 	return executortest.Harness{
 		Open: func(deliver func(protocol.Message)) executor.Executor {
-			ex, err := process.New(process.Options{DataDir: data, ShimPath: path, Deliver: deliver, Isolation: iso, Report: 100 * time.Millisecond})
+			o := process.Options{DataDir: data, ShimPath: path, Deliver: deliver, Isolation: iso, Report: 100 * time.Millisecond}
+			if keep != nil {
+				o.Store, o.Keep = keep, true
+			}
+			ex, err := process.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}

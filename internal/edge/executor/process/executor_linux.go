@@ -57,10 +57,14 @@ type Executor struct {
 
 	// ctx is over when the executor is closed, by giveUp: what it asks of the store ends then. owner is who this daemon is there. naming keeps those
 	// apart that name work directories there and those that look which are needed no more.
-	ctx    context.Context //nolint:containedctx // it is the executor's life
-	giveUp context.CancelFunc
-	owner  string
-	naming sync.Mutex
+	ctx     context.Context //nolint:containedctx // it is the executor's life
+	giveUp  context.CancelFunc
+	owner   string
+	naming  sync.Mutex
+	margins margins
+	// unstored are subjobs whose results wait because the store does not take what they have left, each with why.
+	waiting  sync.Mutex
+	unstored map[job.Token]error
 
 	// emptying keeps two emptyings of the trash apart.
 	emptying sync.Mutex
@@ -92,7 +96,7 @@ func New(o Options) (*Executor, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	e := &Executor{o: o, s: store(o.DataDir), originals: newOriginals(store(o.DataDir).in("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
+	e := &Executor{o: o, s: store(o.DataDir), originals: newOriginals(store(o.DataDir).in("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}, unstored: map[job.Token]error{}}
 	e.names, e.bootID, e.past = &gathered{path: e.s.in("runs")}, o.BootID, memory{most: max(1, o.KeepSettled)}
 	e.over, e.rooms.runs = make(chan over, waitingRemovals), e.s.in("runs")
 	e.pool.program, e.pool.runs = o.ShimPath, e.s.in("runs")

@@ -129,6 +129,11 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		res, err = r.dying(ctx)
 	}
 	switch {
+	case err == nil && e.o.Keep && !r.storedSoon(&res): // it is told once what it rests on is in the store, as of one that ends now
+		r.stoodBefore()
+		r.started, r.said = res.Start, res.Start != 0
+		f.Alive, f.Started = true, res.Start
+		e.tasks.Go(func() { r.tellStored(res) })
 	case err == nil:
 		r.stoodBefore()
 		res = r.excused(res)

@@ -102,6 +102,9 @@ func (e *Executor) clear(j job.ID, before job.Generation) error {
 	if first, err := e.firstLife(j); err == nil && before != 0 && max(first, 1) >= before {
 		return nil // what lies here is newer; it was asked for before
 	}
+	if err := e.unstowJob(j); err != nil { // while its folders are there: the next start finds it by them
+		return err
+	}
 	paths := []string{e.s.outputs(j), e.s.checkpoints(j), e.s.logs(j)}
 	kept, err := filepath.Glob(e.s.in("kept", folder(j)+".*"))
 	if err != nil {

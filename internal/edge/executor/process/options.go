@@ -32,6 +32,8 @@ type Options struct {
 	Use func(job.SliceID) (map[int]int64, error)
 	// Store is where work directories lie; nil: one in the data directory. The executor does not close it.
 	Store files.Store
+	// Keep: output and checkpoint of a subjob are put into Store before its result is told.
+	Keep bool
 	// User is who a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the
 	// start.
 	User func(queue string) (*shim.User, error)

@@ -3,6 +3,7 @@ package process
 import (
 	"cmp"
 	"sync"
+	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -25,6 +26,8 @@ type run struct {
 	base     string
 	unpacked quantity.Instant
 	copied   foreign.Usage
+	// margin is how much earlier than its lease it is to end.
+	margin time.Duration
 	// room is what its run directory was made of; nil for one that was found.
 	room *room
 
@@ -95,7 +98,7 @@ func (r *run) change(m protocol.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	work := r.work()
-	c := shim.Control{End: work.End, Range: work.Range}
+	c := shim.Control{End: r.ahead(work.End), Range: work.Range}
 	if r.control != nil {
 		c = *r.control
 	}
@@ -105,7 +108,7 @@ func (r *run) change(m protocol.Message) {
 		c.Still = 0 // its supervisor has it go on, to end
 		r.still.leaving = true
 	case *protocol.Shift:
-		c.End, c.Cause = b.End, cmp.Or(b.Text, c.Cause)
+		c.End, c.Cause = r.ahead(b.End), cmp.Or(b.Text, c.Cause)
 		c.Cut = b.Text != "" || b.End < work.End // it may be later than the first end, and earlier than one that was given since
 		if !b.Range.Empty() {
 			c.Range = b.Range

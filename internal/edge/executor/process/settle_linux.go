@@ -185,6 +185,7 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 
 // keep puts work that does not count aside for people to look at, if there is any.
 func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
+	e.unstow(l.Job, l.Token)
 	any := false
 	if e.o.KeepLost > 0 {
 		for name, from := range map[string]string{"output": dir.Output(), "checkpoint": dir.Checkpoint()} {
@@ -284,7 +285,11 @@ func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 	}
 	for _, entry := range entries {
 		if path := filepath.Join(e.s.checkpoints(j), entry.Name()); !needed[path] {
-			if err := foreign.Remove(path); err != nil {
+			err := foreign.Remove(path)
+			if t, bad := job.ParseToken(entry.Name()); bad == nil {
+				err = errors.Join(err, e.unstowCheckpoint(j, t))
+			}
+			if err != nil {
 				e.o.Logger.Warn("removing an old checkpoint", "path", path, "err", err)
 			}
 		}

@@ -87,7 +87,7 @@ func (r *run) prepare(witness journal.Position) error {
 	if err = r.e.claimFolders(m.Job, m.Generation.Number()); err != nil {
 		return err
 	}
-	resume, err := r.resume()
+	resume, err := r.resume(user)
 	if err != nil {
 		return err
 	}
@@ -144,6 +144,9 @@ func (e *Executor) letThrough(u *shim.User) error {
 func (r *run) makeLease(user *shim.User, resume string, witness journal.Position) shim.Lease {
 	m, w, o := r.start, r.work(), &r.e.o
 	spec := w.Spec
+	if o.Keep && w.End != quantity.Never {
+		r.margin = r.e.margins.of(m.Job, spec.Kind, w.End.Sub(max(w.Start, o.now())))
+	}
 	memory := w.Demand[trp.Memory]
 	var devices []string
 	simulated := true
@@ -159,7 +162,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	}
 	l := shim.Lease{
 		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid,
-		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
+		Start: w.Start, End: r.ahead(w.End), Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
@@ -222,7 +225,7 @@ func environment(base, own []string, l *shim.Lease, dir shim.Dir, memory quantit
 func mark(dir shim.Dir) string { return "SLUICE_PROGRESS_FILE=" + dir.Progress() }
 
 // resume finds the checkpoint to start from. The subjob that left it was committed, but may be settled only now.
-func (r *run) resume() (string, error) {
+func (r *run) resume(user *shim.User) (string, error) {
 	t := r.work().Plan.Resume
 	if t.Zero() {
 		return "", nil
@@ -233,6 +236,9 @@ func (r *run) resume() (string, error) {
 			return path, nil
 		}
 		_, err := os.Stat(string(r.e.s.run(t)))
+		if errors.Is(err, fs.ErrNotExist) && r.e.o.Keep {
+			return path, r.fetch(t, path, user)
+		}
 		if errors.Is(err, fs.ErrNotExist) || time.Now().After(until) || r.e.isClosed() {
 			return "", errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is not at %s", t, path)
 		}

@@ -144,7 +144,7 @@ func (r *run) conclude() {
 		wait := glance
 		switch {
 		case err == nil:
-			r.over(res)
+			r.tellStored(res)
 			return
 		case shim.Held(err) && time.Now().Before(until):
 			wait = time.Millisecond // an init that is just dying

@@ -1,0 +1,365 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+	files "sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/store/tree"
+)
+
+// Where Options.Keep says so a result is told only once its output and checkpoint are in the store, named by the subjob's token (ADR 0050). They
+// stay in the run directory, and what counts is published from there, as ever.
+
+// roles of what a subjob has left, in its name.
+const (
+	outputRole     = "output"
+	checkpointRole = "checkpoint"
+)
+
+// jobNames is the folder of a job's names in the store, resultName the name of what one subjob has left.
+func (e *Executor) jobNames(j job.ID) string { return "jobs/" + e.owner + "/" + folder(j) }
+func (e *Executor) resultName(j job.ID, t job.Token) string {
+	return e.jobNames(j) + "/" + t.String()
+}
+
+// storeTrouble is that the store can't take or give something now, whatever is wrong with it: it is tried again until it can.
+type storeTrouble struct{ error }
+
+func (s storeTrouble) Unwrap() error { return s.error }
+
+// unstorable is that what a subjob has left can't be stored, and will not be the next time.
+type unstorable struct{ error }
+
+// tellStored puts what counts of a result into the store, and then tells it. It returns when that is done or the executor is closed; the next one does it
+// again then.
+func (r *run) tellStored(res job.Result) {
+	for pause := firstProbe; r.e.o.Keep; pause = min(2*pause, lastProbe) {
+		began := r.e.o.Now()
+		err := r.stow(r.e.ctx, &res)
+		r.e.waits(r.token, err)
+		if err == nil {
+			r.e.margins.took(r.start.Job, r.e.o.Now().Sub(began))
+			break
+		}
+		var hopeless unstorable
+		if errors.As(err, &hopeless) {
+			r.e.waits(r.token, nil)
+			res = refused(&res, r.lease.Range.From, hopeless)
+			break
+		}
+		if r.e.isClosed() {
+			return
+		}
+		r.e.o.Logger.Error("putting what a subjob has left into the store; its result is told once it is there", "subjob", r.token.String(), "err", err)
+		r.e.suspect(&r.start)
+		select {
+		case <-time.After(pause):
+		case <-r.e.done:
+			return
+		}
+	}
+	r.over(res)
+}
+
+// soon is how much a start puts into the store, in bytes for each subjob, before it goes on, and patiently how long it waits for the store at most.
+const (
+	soon      = 16 << 20
+	patiently = 5 * time.Second
+)
+
+// storedSoon puts what counts of the result of a subjob that was found into the store, if that is there or is little. False: it is done beside what
+// else the daemon does, and told then.
+func (r *run) storedSoon(res *job.Result) bool {
+	if foreign.Size(r.dir.Output(), soon)+foreign.Size(r.dir.Checkpoint(), soon) > soon {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.e.ctx, patiently)
+	defer cancel()
+	return r.stow(ctx, res) == nil
+}
+
+// refused is the result of a subjob that has left what can't be stored: none of it counts.
+func refused(res *job.Result, from int64, why error) job.Result {
+	out := *res
+	out.Outcome, out.Progress, out.Checkpoint = job.LimitKilled, from, false
+	out.Detail = "what it has left can't be stored, and does not count: " + why.Error()
+	if res.Detail != "" {
+		out.Detail += "; " + res.Detail
+	}
+	return out
+}
+
+// stow puts output and checkpoint into the store and names them. It may be repeated: what is there is not put again.
+func (r *run) stow(ctx context.Context, res *job.Result) error {
+	l := &r.lease
+	if res.Progress <= l.Range.From && !res.Checkpoint {
+		return nil // nothing of it can count
+	}
+	e := r.e
+	name := e.resultName(l.Job, l.Token)
+	_, err := e.o.Store.ReadName(ctx, name)
+	if k := errkind.Of(err); err == nil || k != errkind.NotFound && k != errkind.Corrupt {
+		return trouble(err)
+	}
+	refs := files.Refs{}
+	if err = r.stowOne(ctx, refs, outputRole, r.dir.Output()); err == nil && res.Checkpoint && l.Member == 0 {
+		err = r.stowOne(ctx, refs, checkpointRole, r.dir.Checkpoint())
+	}
+	if err == nil && len(refs) > 0 {
+		err = trouble(files.Name(ctx, e.o.Store, name, refs))
+	}
+	return err
+}
+
+// trouble marks an error of the store.
+func trouble(err error) error {
+	if err == nil {
+		return nil
+	}
+	return storeTrouble{err}
+}
+
+// resumable is from which size on it pays to find out the digest first, so that an upload that breaks off can go on.
+const resumable = 64 << 20
+
+// stowOne puts a directory into the store, if it holds something.
+func (r *run) stowOne(ctx context.Context, refs files.Refs, role, dir string) error {
+	any, err := filled(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !any {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t, err := tree.Scan(dir)
+	if err != nil {
+		return hopeless(err)
+	}
+	defer func() { _ = t.Close() }()
+	for _, left := range t.Left {
+		r.e.o.Logger.Warn("a subjob's "+role+" is not stored whole", "subjob", r.token.String(), "left", left)
+	}
+	src := &reading{Source: t}
+	var sum files.Digest
+	if t.Size() >= resumable {
+		if sum, err = files.Sum(ctx, src); err != nil && src.err == nil {
+			return trouble(err) // given up
+		}
+	}
+	var o files.Object
+	if src.err == nil {
+		o, err = r.e.o.Store.Put(ctx, sum, src)
+	}
+	if src.err != nil {
+		return hopeless(fmt.Errorf("the %s: %w", role, src.err))
+	}
+	refs[role] = o.Digest
+	return trouble(err)
+}
+
+// hopeless marks an error of reading what a subjob has left, unless it is the node's.
+func hopeless(err error) error {
+	for _, e := range nodeErrors() {
+		if errors.Is(err, e) {
+			return err
+		}
+	}
+	return unstorable{err}
+}
+
+// reading is a source that remembers its own first error: whose fault a failed put is.
+type reading struct {
+	files.Source
+	err error
+}
+
+func (s *reading) ReadAt(p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(p, off)
+	if err != nil && n < len(p) && off+int64(n) < s.Size() && s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// unstow takes the name from what a subjob has left that does not count. What it needed goes with the next collection; a name that is left behind
+// because the store can't be reached goes with its job.
+func (e *Executor) unstow(j job.ID, t job.Token) {
+	if !e.o.Keep {
+		return
+	}
+	if err := e.o.Store.Unname(e.ctx, e.resultName(j, t)); err != nil {
+		e.o.Logger.Warn("what a subjob left that does not count stays in the store until its job is forgotten", "subjob", t.String(), "err", err)
+	}
+}
+
+// unstowCheckpoint does so with the checkpoint of one that counts, once there is a newer one.
+func (e *Executor) unstowCheckpoint(j job.ID, t job.Token) error {
+	if !e.o.Keep {
+		return nil
+	}
+	name := e.resultName(j, t)
+	n, err := e.o.Store.ReadName(e.ctx, name)
+	if errkind.Of(err) == errkind.NotFound {
+		return nil
+	}
+	if err != nil || n.Refs[checkpointRole] == "" {
+		return err
+	}
+	if delete(n.Refs, checkpointRole); len(n.Refs) == 0 {
+		return e.o.Store.Unname(e.ctx, name)
+	}
+	return files.Name(e.ctx, e.o.Store, name, n.Refs)
+}
+
+// unstowJob takes all of a job's names.
+func (e *Executor) unstowJob(j job.ID) error {
+	if !e.o.Keep {
+		return nil
+	}
+	e.margins.forget(j)
+	var all []string
+	err := e.o.Store.Names(e.ctx, e.jobNames(j), func(n files.Named) error {
+		all = append(all, n.Name)
+		return nil
+	})
+	for _, name := range all {
+		if err == nil {
+			err = e.o.Store.Unname(e.ctx, name)
+		}
+	}
+	return err
+}
+
+// fetch gets a checkpoint that is not on this machine from the store, for a user, and puts it in its place.
+func (r *run) fetch(t job.Token, path string, user *shim.User) error {
+	e, j := r.e, r.start.Job
+	n, err := e.o.Store.ReadName(e.ctx, e.resultName(j, t))
+	if err == nil && n.Refs[checkpointRole] == "" {
+		err = errkind.Errorf(errkind.NotFound, "%s has no checkpoint", n.Name)
+	}
+	if errkind.Of(err) == errkind.NotFound {
+		return errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is neither at %s nor in the store: %w", t, path, err)
+	}
+	if err != nil {
+		return trouble(err)
+	}
+	in, err := e.o.Store.Open(e.ctx, n.Refs[checkpointRole])
+	if err != nil {
+		return trouble(err)
+	}
+	defer func() { _ = in.Close() }()
+	build := e.s.in("runs", ".fetch-"+r.token.String()) // removed at the next start, if this one is cut off
+	if err = errors.Join(foreign.Remove(build), os.Mkdir(build, 0o755), give(build, user)); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(build)
+	if err == nil {
+		_, _, err = tree.Unpack(in, root, tree.Limits{Bytes: e.o.OutputLimit, Entries: tree.MaxEntries}, owning(user))
+		err = errors.Join(err, root.Close())
+	}
+	if err == nil {
+		err = foreign.Seal(build)
+	}
+	if err == nil {
+		err = r.settleIn(build, path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("getting the checkpoint of subjob %v: %w", t, err), foreign.Remove(build))
+	}
+	return nil
+}
+
+// settleIn gives a checkpoint that was fetched its place, unless another has it by now. It is a copy: a power cut may take it.
+func (r *run) settleIn(build, path string) error {
+	lock := r.e.place(r.start.Job)
+	lock.Lock()
+	defer lock.Unlock()
+	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
+		return err
+	}
+	err := os.Rename(build, path)
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
+		err = foreign.Remove(build)
+	}
+	return err
+}
+
+// reachable says whether everything that is to be stored can be: the node starts nothing more as long as something can't.
+func (e *Executor) reachable() error {
+	e.waiting.Lock()
+	defer e.waiting.Unlock()
+	for _, t := range slices.SortedFunc(maps.Keys(e.unstored), job.Token.Compare) {
+		return fmt.Errorf("what subjob %v has left can't be stored: %w", t, e.unstored[t])
+	}
+	return nil
+}
+
+// waits notes that what a subjob has left can't be stored, nil: that it is.
+func (e *Executor) waits(t job.Token, why error) {
+	e.waiting.Lock()
+	defer e.waiting.Unlock()
+	if delete(e.unstored, t); why != nil {
+		e.unstored[t] = why
+	}
+}
+
+// margins are how long before its lease's end a job's subjob is asked to be done, so that what it leaves is in the store by then: its home gives a claim up
+// whose result has not come a moment after the end. What putting took the last times is the guess for the next.
+type margins struct {
+	mu  sync.Mutex
+	all map[job.ID]time.Duration
+}
+
+// mostMargins bounds of how many jobs it is known.
+const mostMargins = 10_000
+
+func (m *margins) took(j job.ID, d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all == nil || len(m.all) >= mostMargins {
+		m.all = map[job.ID]time.Duration{}
+	}
+	m.all[j] = max(d+d/2, m.all[j]*3/4)
+}
+
+func (m *margins) forget(j job.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, j)
+}
+
+// of a job, for a lease of some length: never more than a quarter of that, nothing where less than a second was taken, and nothing of a rigid
+// job, whose walltime is its own.
+func (m *margins) of(j job.ID, kind job.Kind, length time.Duration) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := min(m.all[j], length/4)
+	if kind == job.Rigid || d < time.Second {
+		return 0
+	}
+	return d
+}
+
+// ahead is an end that comes by the run's margin earlier.
+func (r *run) ahead(end quantity.Instant) quantity.Instant {
+	if end == quantity.Never {
+		return end
+	}
+	return end.Add(-r.margin)
+}
