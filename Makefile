@@ -134,7 +134,7 @@ planted: ## only the planted bugs (about 6 minutes)
 mutants: ## with each bug planted that the soak does not see, a test of its package must fail (about a minute)
 	SLUICE_MUTANTS=1 $(GO) test -count=1 -v -run TestMutants ./test/mutants
 
-vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine (needs qemu; about 20 seconds)
+vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine (needs qemu; about a minute)
 	@GO="$(GO)" tools/vmtest.sh
 
 generate: ## regenerate the API's code from its .proto
