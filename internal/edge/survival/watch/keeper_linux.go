@@ -231,7 +231,7 @@ func (k *Keeper) keep() {
 func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 	var words strings.Builder
 	if k.f.removed() {
-		if err := k.remake(); err != nil {
+		if err = k.remake(); err != nil {
 			return nil, nil, err
 		}
 	}
