@@ -51,7 +51,7 @@ func start(ctx context.Context, dir string, m machine) (*daemon, error) {
 	}
 	defer log.Close()
 	file := filepath.Join(dir, "daemon.yml")
-	if err := os.WriteFile(file, []byte(cmp.Or(m.file, undisturbed)), 0o644); err != nil {
+	if err = os.WriteFile(file, []byte(cmp.Or(m.file, undisturbed)), 0o644); err != nil {
 		return nil, err
 	}
 	args := []string{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", m.gpus, "--horizon", "5m", "--config", file}

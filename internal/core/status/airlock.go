@@ -39,7 +39,7 @@ type Strain struct {
 	// Standing subjobs were told to stand still, and do, or are about to.
 	Standing int
 	// Suspended subjobs stood still, Recovered ones went on, Readdressed ones were asked to yield, Reclaimed ones were ended by their node; Killed ones
-	// were ended for their slice's memory, by their supervisor or the kernel.
+	// were ended for memory by their supervisor or the kernel, as those who pass their slice's.
 	Suspended, Recovered, Readdressed, Reclaimed, Killed int64
 	// Decisions did anything. Stood is the time of subjobs that stood still, OverLine that over the severe line.
 	Decisions       int64

@@ -67,7 +67,7 @@ func newMemory(r *prometheus.Registry) memory {
 		r.MustRegister(c)
 		m.tally = append(m.tally, memoryTally{of, c})
 	}
-	const steps, stepsHelp = "sluice_airlock_subjobs_total", "Subjobs by what was done to them for the machine's memory: they stood still, went on, were asked to yield, or were ended; killed ones had passed their own slice's."
+	const steps, stepsHelp = "sluice_airlock_subjobs_total", "Subjobs by what was done to them for the machine's memory: they stood still, went on, were asked to yield, or were ended; killed ones were ended for memory by their supervisor or the kernel, as those who pass their slice's."
 	counter(steps, stepsHelp, prometheus.Labels{"outcome": "suspended"}, func(s *status.Strain) float64 { return float64(s.Suspended) })
 	counter(steps, stepsHelp, prometheus.Labels{"outcome": "recovered"}, func(s *status.Strain) float64 { return float64(s.Recovered) })
 	counter(steps, stepsHelp, prometheus.Labels{"outcome": "readdressed"}, func(s *status.Strain) float64 { return float64(s.Readdressed) })

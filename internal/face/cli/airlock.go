@@ -231,7 +231,7 @@ func orderText(order string) string {
 }
 
 func countsText(c *pb.AirlockCounts) string {
-	return fmt.Sprintf("%d suspended, %d went on, %d asked to yield, %d ended, %d killed for their own slice's memory; %s stood still, %s over the severe line, %d decisions",
+	return fmt.Sprintf("%d suspended, %d went on, %d asked to yield, %d ended, %d killed by their supervisor or the kernel; %s stood still, %s over the severe line, %d decisions",
 		c.Suspended, c.Recovered, c.Readdressed, c.Reclaimed, c.Killed, command.Short(c.Stood.AsDuration().Round(time.Second)), command.Short(c.OverLine.AsDuration().Round(time.Second)), c.Decisions)
 }
 

@@ -1,8 +1,10 @@
 package scenario_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/lab/measure"
@@ -65,6 +67,34 @@ func TestWhatOthersLose(t *testing.T) {
 	for _, name := range []string{measure.WorkLost, measure.TimeOverLine} {
 		if a, b := ours.Get(name), kernel.Get(name); a > b/3 {
 			t.Errorf("%s is %v, and the kernel's %v: it is to be a third at most", name, a, b)
+		}
+	}
+}
+
+// TestNodesTellWhatTheyDid: what is counted by those who carried it out.
+func TestNodesTellWhatTheyDid(t *testing.T) {
+	for _, sets := range [][]config.Set{nil, {{Path: "memory.park", Value: "0Gi"}, {Path: "memory.hot", Value: "false"}}} {
+		r := stormy(t, nil, sets...)[0]
+		told, counted := map[string]int64{}, map[string]int64{}
+		over := time.Duration(0)
+		for _, s := range r.Strains {
+			told[measure.Suspended] += s.Suspended
+			told[measure.Recovered] += s.Recovered
+			told[measure.Readdressed] += s.Readdressed
+			told[measure.Reclaimed] += s.Reclaimed
+			if over += s.OverLine; s.Standing != 0 || s.Decisions == 0 {
+				t.Errorf("in the end %d stand still, after %d decisions", s.Standing, s.Decisions)
+			}
+		}
+		for name := range told {
+			counted[name] = int64(r.Metrics.Get(name))
+		}
+		if !maps.Equal(told, counted) {
+			t.Errorf("the nodes tell %v, and it was %v", told, counted)
+		}
+		// A word comes with every beat of a tenth of a second while memory is short.
+		if was := r.Metrics.Get(measure.TimeOverLine); over.Seconds() < was-.5 || over.Seconds() > was+.5 {
+			t.Errorf("the nodes tell of %v over the line, and it was %v s", over, was)
 		}
 	}
 }

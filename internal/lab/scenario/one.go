@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
@@ -75,7 +76,8 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	var market measure.Negotiation
 	var survival measure.Survival
-	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market, &survival})
+	var strains []status.Strain
+	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &strains})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	out := &Result{
 		Run:      measure.Run{Scenario: s.Name, Mechanism: m.Name, Seed: r.Seeds[seed], Metrics: collector.Finish(at)},
-		Finished: witness.finished, Live: witness.live, Partial: ctx.Err() != nil && !over, At: at, Broken: witness.broken, Fates: witness.fates,
+		Finished: witness.finished, Live: witness.live, Partial: ctx.Err() != nil && !over, At: at, Broken: witness.broken, Fates: witness.fates, Strains: strains,
 	}
 	if over && witness.live > 0 {
 		out.Broken = append(out.Broken, fmt.Sprintf("%d jobs are lost: the run is over and they have no final state", witness.live))
@@ -136,4 +138,6 @@ type stage struct {
 	market *measure.Negotiation
 	// survival is what became of subjobs where memory ran out.
 	survival *measure.Survival
+	// strains are what each node tells of that itself in the end, where there are nodes of the live program.
+	strains *[]status.Strain
 }

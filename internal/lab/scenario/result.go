@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
@@ -28,6 +29,8 @@ type Result struct {
 	Waits     []measure.Point
 	// Fates of explicit jobs, by name.
 	Fates map[string]Fate
+	// Strains are what each node of the live program tells in the end of its host's memory, and of what it did about it since it last came up.
+	Strains []status.Strain
 }
 
 // Fate is what became of an explicit job.

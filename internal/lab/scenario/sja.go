@@ -87,6 +87,9 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	at := world.Now().Add(-epoch)
 	*on.market = world.Negotiation()
 	*on.survival = world.Survival()
+	for i := range o.Nodes {
+		*on.strains = append(*on.strains, o.Nodes[i].Actor.Strain(world.Now()))
+	}
 	for _, z := range zones {
 		e := z.Ends()
 		on.market.Kept, on.market.CutShort = on.market.Kept+e.Kept.N, on.market.CutShort+e.Kept.Cut
