@@ -222,7 +222,7 @@ func TestGuestOutlivesStorms(t *testing.T) {
 
 func storms(t *testing.T, watched bool) {
 	const step, beyond = 1 << 20, 6 << 20
-	times := 3
+	times := 2
 	if n, err := strconv.Atoi(os.Getenv(stormsVar)); err == nil {
 		times = n
 	}
