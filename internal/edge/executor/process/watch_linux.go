@@ -304,6 +304,9 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	} else {
 		detail = "the machine was restarted; what the subjob had written was not yet synced and does not count"
 	}
+	if r.reclaimed() {
+		e.Cause, detail = job.Stopped, shortOfMemory+"; "+detail
+	}
 	res := shim.Judge(&r.lease, e)
 	res.Start, res.End, res.Detail = note.At, max(note.At, r.e.o.now()), detail
 	res.Prepare, res.Unpack = r.lease.Prepared(note.At)

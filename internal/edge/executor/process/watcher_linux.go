@@ -221,9 +221,27 @@ func (w *watcher) use(t job.Token) protocol.Use {
 	return u
 }
 
+// reclaimed says whether the machine's watcher had ended it, as a supervisor asks that has not died itself.
+func (r *run) reclaimed() bool {
+	w := watch.Witness{Path: r.lease.Watch}
+	stand, ok := w.Stand(r.token)
+	if !ok {
+		stand, ok = r.e.watcher.stoodAs(r.token)
+	}
+	return ok && stand.State == airlock.Reclaiming
+}
+
+// stoodAs is what the watchers of earlier daemons had last done with a subjob.
+func (w *watcher) stoodAs(t job.Token) (stand watch.Stand, ok bool) {
+	if s, known := w.before.Of(t); known {
+		return *s, true
+	}
+	return stand, false
+}
+
 // stoodBefore finds out of a subjob of an earlier daemon whether it stood still under that one, or since: its node knows nothing of it.
 func (r *run) stoodBefore() {
-	stand, ok := r.e.watcher.before.Of(r.token)
+	stand, ok := r.e.watcher.stoodAs(r.token)
 	r.still.before = r.control != nil && r.control.Stood > 0 || ok && stand.Entries > 0
 }
 

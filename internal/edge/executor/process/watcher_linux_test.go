@@ -308,6 +308,21 @@ func TestAWatcherEndsASubjobAlone(t *testing.T) {
 			b.await("its result", func() bool { _, err := b.dir().ReadResult(); return err == nil })
 			b.foundAs(job.Stopped)
 		})
+		t.Run("ended, and its supervisor killed before it knows", func(t *testing.T) {
+			b := newWatched(t, kind, iso, time.Hour)
+			end(t, b.daemon(kind, iso, time.Hour, time.Hour, "hogs"))
+			note, err := b.dir().ReadNote()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(note.PID, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			has(t, b.o.DataDir, 980)
+			b.await("it to be ended", func() bool { return b.stand().State == airlock.Reclaiming })
+			kill(t, note.PID)
+			b.foundAs(job.Stopped)
+		})
 		t.Run("late", func(t *testing.T) {
 			b := newWatched(t, kind, iso, time.Hour)
 			end(t, b.daemon(kind, iso, time.Hour, 8*time.Second, "hogs", "stubborn"))
