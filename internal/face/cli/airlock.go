@@ -162,7 +162,11 @@ func (a *app) showAirlock(out io.Writer, l *pb.Airlock, wide bool) error {
 			return err
 		}
 	}
-	steps, older := l.Steps, l.Forgotten
+	return showSteps(out, l.Steps, l.Forgotten, wide, a.airlockStepColumns())
+}
+
+// showSteps is a table of the latest steps, of all if it is wide, and says how many there were before.
+func showSteps(out io.Writer, steps []*pb.AirlockStep, older int64, wide bool, columns []command.Column[*pb.AirlockStep]) error {
 	if cut := len(steps) - stepsShown; !wide && cut > 0 {
 		steps, older = steps[cut:], older+int64(cut)
 	}
@@ -170,7 +174,7 @@ func (a *app) showAirlock(out io.Writer, l *pb.Airlock, wide bool) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	if err := command.Grid(out, wide, steps, a.airlockStepColumns()); err != nil {
+	if err := command.Grid(out, wide, steps, columns); err != nil {
 		return err
 	}
 	if older > 0 {

@@ -57,6 +57,10 @@ func TestOnlyTheLatestStepsOfAStorm(t *testing.T) {
 	if n := strings.Count(narrow.out, "too much"); n != stepsShown || !strings.Contains(narrow.out, "and 43 before these\n") {
 		t.Errorf("%d steps in\n%s", n, narrow.out)
 	}
+	of := sluice(t, addr, "", "explain", "count-words")
+	if n := strings.Count(of.out, "too much"); n != stepsShown || !strings.Contains(of.out, "and 39 before these\n") {
+		t.Errorf("%d steps of a job in\n%s", n, of.out)
+	}
 	if n := strings.Count(wide.out, "too much"); n < 57 || !strings.Contains(wide.out, "and 3 before these\n") {
 		t.Errorf("%d steps in\n%s", n, wide.out)
 	}

@@ -167,11 +167,8 @@ func (a *app) showExplanation(e *pb.Explanation) error {
 			return err
 		}
 	}
-	if len(e.Endured) > 0 {
-		fmt.Fprintln(a.Out)
-		if err := command.Grid(a.Out, false, e.Endured, a.enduredColumns()); err != nil {
-			return err
-		}
+	if err := showSteps(a.Out, e.Endured, 0, a.Format == "wide", a.enduredColumns()); err != nil {
+		return err
 	}
 	if len(e.Losses) > 0 {
 		fmt.Fprintln(a.Out)
