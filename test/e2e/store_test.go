@@ -46,6 +46,7 @@ func TestWhatIsCommittedIsInTheStore(t *testing.T) {
 	// agree holds what is told as committed against the store, without asking the daemon how it got there.
 	agree := func() int {
 		t.Helper()
+		all := published() // first: what is published later is in the store later, too
 		var has []string
 		for i, o := range d.stored(place) {
 			into := filepath.Join(t.TempDir(), "got")
@@ -56,7 +57,6 @@ func TestWhatIsCommittedIsInTheStore(t *testing.T) {
 			}
 			has = append(has, string(units))
 		}
-		all := published()
 		for _, f := range all {
 			units, err := os.ReadFile(filepath.Join(f.Path, "units"))
 			if err != nil {

@@ -185,7 +185,9 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 
 // keep puts work that does not count aside for people to look at, if there is any.
 func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
-	e.unstow(l.Job, l.Token)
+	if res, err := dir.ReadResult(); err != nil || stowed(&res, l) {
+		e.unstow(l.Job, l.Token)
+	}
 	any := false
 	if e.o.KeepLost > 0 {
 		for name, from := range map[string]string{"output": dir.Output(), "checkpoint": dir.Checkpoint()} {

@@ -23,7 +23,7 @@ import (
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
-// Where Options.Keep says so a result is told only once its output and checkpoint are in the store, named by the subjob's token (ADR 0050). They
+// Where Options.Keep says so a result is told only once its output and checkpoint are in the store, named by the subjob's token (ADR 0049). They
 // stay in the run directory, and what counts is published from there, as ever.
 
 // roles of what a subjob has left, in its name.
@@ -105,11 +105,16 @@ func refused(res *job.Result, from int64, why error) job.Result {
 	return out
 }
 
+// stowed says whether something of a result can count, and so belongs into the store.
+func stowed(res *job.Result, l *shim.Lease) bool {
+	return res.Progress > l.Range.From || res.Checkpoint
+}
+
 // stow puts output and checkpoint into the store and names them. It may be repeated: what is there is not put again.
 func (r *run) stow(ctx context.Context, res *job.Result) error {
 	l := &r.lease
-	if res.Progress <= l.Range.From && !res.Checkpoint {
-		return nil // nothing of it can count
+	if !stowed(res, l) {
+		return nil
 	}
 	e := r.e
 	name := e.resultName(l.Job, l.Token)

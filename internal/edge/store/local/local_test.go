@@ -18,3 +18,7 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) *storetest.Place { return filestest.Place(t, local.Open) })
 }
+
+func BenchmarkStore(b *testing.B) {
+	storetest.Bench(b, func(t testing.TB) *storetest.Place { return filestest.Place(t, local.Open) })
+}

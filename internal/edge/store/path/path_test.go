@@ -24,13 +24,15 @@ func TestMain(m *testing.M) {
 }
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) *storetest.Place {
-		return filestest.Place(t, func(dir string, before ...files.Before) (*files.Dir, error) {
-			if _, err := path.Init(dir); err != nil {
-				return nil, err
-			}
-			return path.Open(dir, before...)
-		})
+	storetest.Run(t, place)
+}
+
+func place(t testing.TB) *storetest.Place {
+	return filestest.Place(t, func(dir string, before ...files.Before) (*files.Dir, error) {
+		if _, err := path.Init(dir); err != nil {
+			return nil, err
+		}
+		return path.Open(dir, before...)
 	})
 }
 
@@ -148,3 +150,5 @@ func TestTwoMachinesUploadBesideEachOther(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+func BenchmarkStore(b *testing.B) { storetest.Bench(b, place) }

@@ -215,3 +215,5 @@ func TestSpecs(t *testing.T) {
 		t.Errorf("without keys: %v", err)
 	}
 }
+
+func BenchmarkStore(b *testing.B) { storetest.Bench(b, place) }
