@@ -40,7 +40,7 @@ func everybody() []string {
 
 func columns() []string {
 	return []string{measure.HighValueLost, measure.WrongOrderKills, measure.WorkLost, measure.StoodStill, measure.TimeOverLine, measure.MemoryKills,
-		measure.Suspended, measure.Recovered, measure.Readdressed, measure.Reclaimed, measure.CompletionMean}
+		measure.Suspended, measure.Recovered, measure.Readdressed, measure.Reclaimed, measure.Failed, measure.CompletionMean}
 }
 
 // drawn are storms that come when they like and strike whom they like.
@@ -96,7 +96,7 @@ func write(ctx context.Context, s *settings, progress io.Writer) error {
 func (p *page) head() {
 	p.say("# Where memory runs out\n\nWritten by `make airlock`; every figure but those at the end comes from that one command. [0046](adr/0046-airlock.md) says what Airlock does, [scenarios.md](scenarios.md#memory) what the world is made of, ")
 	p.say("[metrics.md](metrics.md#where-memory-runs-out) has the formulas, and `internal/lab/oom` says by which rules and defaults others act. Two hosts of 176 GiB with 16 slices each, four hours of arrivals, some 100 storms; means over %d seeds, which draw when storms come and whom they strike. ", len(p.seeds))
-	p.say("Where not said otherwise the order of survival is the default. Times are slice-time.\n\n")
+	p.say("Jobs run by priority and age, so that those of high value run when the storms come. Where not said otherwise the order of survival is the default. Times are slice-time.\n\n")
 	p.say("Played as fairly as we could: every victim keeps what its checkpoints have, is no failure of its job, and may start again at once; SIGTERM lets a program leave a checkpoint; whoever runs a unit again that a storm struck is struck again, at most three times; ")
 	p.say("swap takes what is too much of all processes alike before anything is killed. No batch system above the killers holds anything back, which is hard on Ray: what it ends is started again on the same host and is the newest again. One kill of a chain that has run for long decides a figure: the intervals (95%%, in the figure) are wide with few seeds.\n\n")
 }

@@ -15,6 +15,9 @@ func (a *Airlock) Account(now quantity.Instant, tasks []Task, d *Decision) {
 		}
 		return -1
 	})
+	if d.Level >= Severe {
+		d.Deficit = a.lack(&d.Reading)
+	}
 	room := d.Room
 	for i := range d.Actions {
 		x := &d.Actions[i]
@@ -26,13 +29,12 @@ func (a *Airlock) Account(now quantity.Instant, tasks []Task, d *Decision) {
 			moves := min(all, room)
 			room -= moves
 			x.Relief = moves + a.growth(t.Growth)
-		case x.Cause == Deficit:
+		case x.Cause == Deficit || x.Cause == Foreseen:
 			x.Relief = all + a.growth(t.Growth)
 		default:
 			x.Relief = all
 		}
 		if x.Cause == Deficit || x.Cause == Brink {
-			d.Deficit = a.lack(&d.Reading)
 			d.Covered += x.Relief
 		}
 	}

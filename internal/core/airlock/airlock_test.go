@@ -124,10 +124,38 @@ func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
 			room -= min(room, k.Resident)
 		}
 	}
+	missing, foresees := d.Used+5*ahead(s.Growth)-s.Capacity, d.Level == Guarded || d.Level == Severe
+	for i := range s.Tasks {
+		if k := &s.Tasks[i]; k.State == Reclaiming || k.State == Readdressing {
+			missing -= k.Resident + 5*ahead(k.Growth)
+		}
+	}
+	asked := map[int]bool{}
+	for _, i := range order {
+		k := &s.Tasks[i]
+		if k.State != Running && k.State != Resuming {
+			continue
+		}
+		foresees = foresees && missing > 0 && k.Planned > 0 && 8*(k.Resident+k.Parked) > 9*k.Planned
+		if gives := k.Resident + 5*ahead(k.Growth); foresees && gives >= least {
+			if foresees = k.Yields; foresees {
+				asked[i] = true
+				want = append(want, Action{Task: i, Step: Readdress, Relief: k.Resident + ahead(k.Growth)})
+				missing -= gives
+				got += k.Resident
+			}
+		}
+	}
+	if d.Level < Severe {
+		return want, -1
+	}
 	for _, i := range order {
 		k := &s.Tasks[i]
 		if got >= need {
 			break
+		}
+		if asked[i] {
+			continue
 		}
 		if d.Level == Emergency {
 			if k.State != Reclaiming && k.Resident >= least && !overtime[i] {
@@ -159,13 +187,10 @@ func TestVictimsAreTheShortestPrefix(t *testing.T) {
 		c, s := config(t), host(t)
 		a := New(c)
 		d := a.Decide(t0, s)
-		want, blocked := []Action(nil), -1
-		if d.Level >= Severe {
-			want, blocked = prefix(&c, d, s)
-		}
+		want, blocked := prefix(&c, d, s)
 		var got []Action
 		for _, x := range d.Actions {
-			if x.Cause == Deficit || x.Cause == Brink {
+			if x.Cause == Deficit || x.Cause == Foreseen || x.Cause == Brink {
 				got = append(got, Action{Task: x.Task, Step: x.Step, Relief: x.Relief})
 			}
 		}
@@ -226,7 +251,7 @@ func TestEveryDecisionHolds(t *testing.T) {
 					gives = k.Resident
 				}
 				survives := k.State == Running || k.State == Resuming || x.Cause == Brink && k.State != Reclaiming
-				if (x.Cause == Deficit || x.Cause == Brink) && survives && gives >= s.Capacity/1000 && below(&c, k, &s.Tasks[j]) {
+				if (x.Cause == Deficit || x.Cause == Foreseen || x.Cause == Brink) && survives && gives >= s.Capacity/1000 && below(&c, k, &s.Tasks[j]) {
 					t.Fatalf("%+v survives, and %+v above it doesn't: %v", k, s.Tasks[j], &d)
 				}
 				if x.Step == Resume && k.State == Suspended && below(&c, &s.Tasks[j], k) {
@@ -339,5 +364,49 @@ func BenchmarkDecide(b *testing.B) {
 				a.Decide(t0, s)
 			}
 		})
+	}
+}
+
+// TestNothingIsEndedThatHasRoomOutside: at the emergency line what is above it is moved out, if all of that has room there. Where one
+// byte has not the lowest is ended.
+func TestNothingIsEndedThatHasRoomOutside(t *testing.T) {
+	s := Snapshot{Capacity: 100 * gib, Used: 98 * gib, Room: gib, Tasks: []Task{{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 20 * gib, Yields: true}}}
+	if d := New(Config{}).Decide(t0, &s); d.Level != Severe || len(d.Actions) != 1 || d.Actions[0].Step != Suspend {
+		t.Errorf("with room for all of it: %v", d)
+	}
+	s.Room--
+	if d := New(Config{}).Decide(t0, &s); d.Level != Emergency || len(d.Actions) != 1 || d.Actions[0].Step != Reclaim {
+		t.Errorf("with room for less: %v", d)
+	}
+	s.Room, s.Tasks[0].Bound, s.Tasks[0].Yields = 50*gib, true, false
+	if d := New(Config{}).Decide(t0, &s); d.Level != Emergency || len(d.Actions) != 1 || d.Actions[0].Step != Reclaim || d.Blocked >= 0 {
+		t.Errorf("with room, and nobody who may stand still: %v", d)
+	}
+}
+
+// TestWhoHasOutgrownItsPlanIsAskedWhileItCanLeaveACheckpoint, also below the severe line; nobody else is.
+func TestWhoHasOutgrownItsPlanIsAskedWhileItCanLeaveACheckpoint(t *testing.T) {
+	grows := Task{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 20 * gib, Planned: 8 * gib, Growth: gib, Yields: true}
+	keeps := Task{Token: job.Token{Epoch: 1, Seq: 2}, Start: 1, Resident: 8 * gib, Planned: 8 * gib, Yields: true}
+	for _, c := range []struct {
+		name   string
+		used   quantity.Amount
+		change func(*Task)
+		want   bool
+	}{
+		{"memory ends in less than that takes", 90*gib + 1, func(*Task) {}, true},
+		{"memory ends as it is over", 90 * gib, func(*Task) {}, false},
+		{"it is calm", 84 * gib, func(g *Task) { g.Growth = 0 }, false},
+		{"it has kept to its plan", 91 * gib, func(g *Task) { g.Planned = 20 * gib }, false},
+		{"it can't yield", 91 * gib, func(g *Task) { g.Yields = false }, false},
+		{"it was asked", 91 * gib, func(g *Task) { g.State, g.Since = Readdressing, t0 }, false},
+	} {
+		g := grows
+		c.change(&g)
+		s := Snapshot{Capacity: 100 * gib, Used: c.used, Growth: gib, Tasks: []Task{keeps, g}}
+		d := New(Config{}).Decide(t0, &s)
+		if got := len(d.Actions) == 1 && d.Actions[0].Task == 1 && d.Actions[0].Step == Readdress && d.Actions[0].Cause == Foreseen; got != c.want || !c.want && len(d.Actions) > 0 {
+			t.Errorf("%s: %v", c.name, d)
+		}
 	}
 }

@@ -36,13 +36,14 @@ const (
 // Config is where the lines are. Zero values take the default named with them. Shares are of the host's memory, in parts per thousand.
 type Config struct {
 	// Severe is the line from which on memory is made free, Calm the one below which what was suspended goes on, Emergency the one from which on
-	// the lowest is ended at once. Default 920, 850, 970.
+	// the lowest is ended at once, unless what is missing has room outside. Default 920, 850, 970.
 	Severe, Calm, Emergency int64
 	// Horizon: who is to run out of memory within it is over the severe line, within Brink over the emergency line. Default 2 s and 200 ms.
 	Horizon, Brink time.Duration
 	// Stall is the share of time for which tasks stood still for want of memory, in parts per thousand, that is severe by itself. Default 200.
 	Stall int64
-	// Timer ends every entry. Yield before its end a task that can is asked to leave a checkpoint and yield. Default 30 s and 10 s.
+	// Timer ends every entry. Yield is what a checkpoint takes: so long before the entry's end a task that can is asked to leave one and yield, and so long
+	// before memory would end one that has outgrown its plan. Default 30 s and 10 s.
 	Timer, Yield time.Duration
 	// Entries is how many times one task may be suspended. Default 3.
 	Entries uint8

@@ -40,11 +40,13 @@ const (
 	Waited
 	// Overtime: its timer is over.
 	Overtime
+	// Foreseen: at this growth memory would end before who has outgrown its plan could leave a checkpoint.
+	Foreseen
 	// Brink: memory is about to end, and it is the lowest.
 	Brink
 )
 
-var causeNames = [...]string{"", "memory is short", "there is room again", "it was suspended for long", "its time in suspension is over", "memory is about to end"}
+var causeNames = [...]string{"", "memory is short", "there is room again", "it was suspended for long", "its time in suspension is over", "memory would end before it could leave a checkpoint", "memory is about to end"}
 
 // String is the cause for people.
 func (c Cause) String() string { return causeNames[c] }
@@ -124,12 +126,19 @@ func (a *Airlock) Decide(now quantity.Instant, s *Snapshot) *Decision {
 		invariant.Check(false, "airlock: %d tasks are more than %d", len(s.Tasks), MaxTasks)
 	}
 	d := a.Overdue(now, s)
-	switch {
-	case s.Capacity <= 0:
-	case d.Level == Severe:
+	if s.Capacity <= 0 {
+		return d
+	}
+	switch d.Level {
+	case Guarded:
+		a.foresee(now, s)
+	case Severe:
+		a.foresee(now, s)
 		a.relieve(now, s)
-	case d.Level == Emergency:
-		a.rescue(now, s)
+	case Emergency:
+		if !a.moveOut(now, s) {
+			a.rescue(now, s)
+		}
 	}
 	return d
 }
@@ -238,6 +247,54 @@ func (a *Airlock) growth(g quantity.Amount) quantity.Amount {
 	return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Horizon), int64(time.Second)))
 }
 
+// foresee asks those that have outgrown their plan, the lowest first, to leave a checkpoint and yield while they can: where at this growth memory would end
+// within the time that takes. Who has kept to its plan is not asked, nor who is above one that can't yield.
+func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) {
+	grown := func(g quantity.Amount) quantity.Amount {
+		return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Yield), int64(time.Second)))
+	}
+	missing := a.d.Used + grown(s.Growth) - s.Capacity
+	for i := range s.Tasks {
+		if t := &s.Tasks[i]; t.State == Readdressing || t.State == Reclaiming {
+			missing -= max(0, t.Resident) + grown(t.Growth)
+		}
+	}
+	if missing <= 0 {
+		return
+	}
+	a.rank(now, s, false, (*Task).gives)
+	least := max(1, share(s.Capacity, a.cfg.Least))
+	for missing > 0 {
+		i, ok := a.pop(s)
+		if !ok || !s.Tasks[i].outgrown() {
+			return
+		}
+		t := &s.Tasks[i]
+		all := max(0, t.Resident) + grown(t.Growth)
+		switch {
+		case all < least:
+		case !t.Yields:
+			return
+		default:
+			missing -= all
+			a.act(s, i, Readdress, Foreseen, max(0, t.Resident)+a.growth(t.Growth))
+		}
+	}
+}
+
+// foreseen are the last actions, as far as foresee has them.
+func (a *Airlock) foreseen() []Action {
+	acts := a.d.Actions
+	i := len(acts)
+	for i > 0 && acts[i-1].Cause == Foreseen {
+		i--
+	}
+	return acts[i:]
+}
+
+// gives says whether a task gives way to nobody yet.
+func (t *Task) gives() bool { return t.State == Running || t.State == Resuming }
+
 // relieve makes memory free down to the calm line: the shortest prefix of the lowest whose relief covers what is missing. Whose end would not even help
 // is passed over; where nothing that is legal would help, those above it are not touched either.
 func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
@@ -246,10 +303,14 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 	for i := range s.Tasks {
 		d.Underway += a.underway(&s.Tasks[i])
 	}
+	asked := a.foreseen()
+	for _, x := range asked {
+		d.Underway += max(0, s.Tasks[x.Task].Resident)
+	}
 	if d.Underway >= d.Deficit {
 		return
 	}
-	a.rank(now, s, false, func(t *Task) bool { return t.State == Running || t.State == Resuming })
+	a.rank(now, s, false, (*Task).gives)
 	least, room, parked := max(1, share(s.Capacity, a.cfg.Least)), d.Room, d.ParkedTasks
 	for i := range s.Tasks { // those that are to stand still take of the room
 		if s.Tasks[i].State == Suspending {
@@ -260,6 +321,10 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 		i, ok := a.pop(s)
 		if !ok {
 			return
+		}
+		if len(asked) > 0 && asked[0].Task == i { // they come in the same order
+			asked = asked[1:]
+			continue
 		}
 		t := &s.Tasks[i]
 		all := max(0, t.Resident) + a.growth(t.Growth)
@@ -281,6 +346,25 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 			return
 		}
 	}
+}
+
+// moveOut does at the emergency line what is done at the severe one, if all that is above the line has room outside and those that may stand still take it
+// there: nothing need be ended for it. If not it does nothing, and says so.
+func (a *Airlock) moveOut(now quantity.Instant, s *Snapshot) bool {
+	d := &a.d
+	above := d.Used + a.growth(s.Growth) - share(s.Capacity, a.cfg.Emergency)
+	if above > d.Room {
+		return false
+	}
+	before := *d
+	d.Level = Severe
+	a.foresee(now, s)
+	a.relieve(now, s)
+	if d.Underway+d.Covered < above {
+		*d = before
+		return false
+	}
+	return true
 }
 
 // rescue ends the lowest at once, down to the severe line.

@@ -24,11 +24,15 @@ func (w *world) ranked(id uint64, s job.SliceID, r protocol.Rank, members int) j
 	return m.Token
 }
 
-// pressed is a host of 100 GiB, each of two subjobs with so much of it, and room for more outside.
+// pressed is a host of 100 GiB, each of two subjobs with so much of it, and room for more outside, but over the emergency line.
 func (w *world) pressed(used, a, b quantity.Amount, first, second job.Token) {
 	w.Helper()
+	room := 50 * gib
+	if used > 97 { // what is outside has ended too
+		room = 0
+	}
 	w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{
-		Capacity: 100 * gib, Used: used * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: first, Resident: a * gib}, {Token: second, Resident: b * gib}},
+		Capacity: 100 * gib, Used: used * gib, Room: room, Uses: []protocol.Use{{Token: first, Resident: a * gib}, {Token: second, Resident: b * gib}},
 	}})
 }
 

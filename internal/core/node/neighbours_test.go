@@ -109,7 +109,7 @@ func TestNobodyIsTouchedInTheLowestsPlace(t *testing.T) {
 	if done := m.press(s); len(done) != 0 {
 		t.Errorf("done are %+v", done)
 	}
-	s.Used = 98 * gib
+	s.Used, s.Room = 98*gib, 0
 	if done := m.press(s); len(done) != 1 || done[0].Token != low {
 		t.Errorf("at the emergency line done are %+v, want the end of %v alone", done, low)
 	}

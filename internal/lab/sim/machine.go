@@ -195,6 +195,9 @@ func (m *machine) over(r *run, how job.Outcome) {
 }
 
 func (m *machine) gone(r *run, res *job.Result) {
+	if r.asked && (res.Outcome == job.Yielded || res.Outcome == job.DeadlineKilled) {
+		res.Outcome = job.Stopped // that a killer asked it to leave early is no failure of its job, as it is none where its node did
+	}
 	r.result = res
 	m.sim.hosts.over(r, res)
 	m.sim.measured(r)

@@ -230,7 +230,7 @@ func TestWhoIsEndedIsSaidBefore(t *testing.T) {
 	s := x.add(1, 20*gib, nil)
 	x.add(2, 20*gib, func(r *Row) { r.Priority = 1 })
 	x.look(rest)
-	x.m.base = 58 * gib
+	x.m.base, x.m.room = 58*gib, 0
 	x.look(rest)
 	if !s.ended || x.state(1) != airlock.Reclaiming || x.m.subjobs[job.Token{Epoch: 1, Seq: 2}].ended {
 		t.Fatalf("ended %v, %v", s.ended, x.state(1))
