@@ -26,8 +26,6 @@ type run struct {
 	base     string
 	unpacked quantity.Instant
 	copied   foreign.Usage
-	// margin is how much earlier than its lease it is to end.
-	margin time.Duration
 	// room is what its run directory was made of; nil for one that was found.
 	room *room
 
@@ -36,6 +34,8 @@ type run struct {
 	placed  bool
 	lease   shim.Lease
 	control *shim.Control
+	// margin is how much earlier than its lease it is to end.
+	margin time.Duration
 	// started is when the command started, 0 before; said: Started was answered. stuck is why it can't be ended.
 	started quantity.Instant
 	said    bool

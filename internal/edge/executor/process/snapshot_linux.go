@@ -32,8 +32,6 @@ func (e *Executor) PutSnapshot(data []byte, limit int64) (s executor.Snapshot, e
 	if s.Files, s.Bytes, err = tree.Unpack(bytes.NewReader(data), nil, e.snapshotLimits(), nil); err != nil {
 		return executor.Snapshot{}, err
 	}
-	e.naming.Lock()
-	defer e.naming.Unlock()
 	o, err := e.o.Store.Put(e.ctx, "", bytes.NewReader(data))
 	if err != nil {
 		return executor.Snapshot{}, err
@@ -44,8 +42,6 @@ func (e *Executor) PutSnapshot(data []byte, limit int64) (s executor.Snapshot, e
 
 // TakeSnapshot has a work directory that is in the store already stay there. It is refused as PutSnapshot refuses one; NotFound: there is none.
 func (e *Executor) TakeSnapshot(id string) (s executor.Snapshot, err error) {
-	e.naming.Lock()
-	defer e.naming.Unlock()
 	if err = e.need(files.Digest(id)); err != nil { // before it is read, so that nobody removes it meanwhile
 		return s, err
 	}
@@ -58,8 +54,10 @@ func (e *Executor) TakeSnapshot(id string) (s executor.Snapshot, err error) {
 	return s, errors.Join(err, r.Close())
 }
 
-// need names a work directory, for as long as PruneSnapshots keeps it. The caller holds naming.
+// need names a work directory, for as long as PruneSnapshots keeps it.
 func (e *Executor) need(id files.Digest) error {
+	e.naming.Lock()
+	defer e.naming.Unlock()
 	return files.Name(e.ctx, e.o.Store, e.workName(id), files.Refs{"work": id})
 }
 

@@ -144,9 +144,7 @@ func (e *Executor) letThrough(u *shim.User) error {
 func (r *run) makeLease(user *shim.User, resume string, witness journal.Position) shim.Lease {
 	m, w, o := r.start, r.work(), &r.e.o
 	spec := w.Spec
-	if o.Keep && w.End != quantity.Never {
-		r.margin = r.e.margins.of(m.Job, spec.Kind, w.End.Sub(max(w.Start, o.now())))
-	}
+	r.leave(w)
 	memory := w.Demand[trp.Memory]
 	var devices []string
 	simulated := true

@@ -16,6 +16,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
@@ -359,6 +360,17 @@ func (m *margins) of(j job.ID, kind job.Kind, length time.Duration) time.Duratio
 		return 0
 	}
 	return d
+}
+
+// leave finds out how much earlier than its lease a subjob is to end.
+func (r *run) leave(w *protocol.Work) {
+	if !r.e.o.Keep || w.End == quantity.Never {
+		return
+	}
+	d := r.e.margins.of(r.start.Job, w.Spec.Kind, w.End.Sub(max(w.Start, r.e.o.now())))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.margin = d
 }
 
 // ahead is an end that comes by the run's margin earlier.

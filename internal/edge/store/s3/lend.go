@@ -90,7 +90,7 @@ func (s *Store) adopt(ctx context.Context, from string, want store.Digest) error
 	}
 	_, err = s.core.Client.CopyObject(ctx, minio.CopyDestOptions{Bucket: s.o.Bucket, Object: s.key(objects, string(want))},
 		minio.CopySrcOptions{Bucket: s.o.Bucket, Object: from, MatchETag: r.etag})
-	if minio.ToErrorResponse(err).Code == "PreconditionFailed" {
+	if codeOf(err) == "PreconditionFailed" {
 		return errkind.Errorf(errkind.Conflict, "store %s: %s was written once more while it was read: adopt it again", s, from)
 	}
 	return s.explain("adopt what was written", err)

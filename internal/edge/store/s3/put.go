@@ -73,30 +73,47 @@ type upload struct {
 	first error
 }
 
-// putParts uploads in parts, or what is missing of those of an earlier upload of the same object. It is completed only when all bytes had the digest.
-func (s *Store) putParts(ctx context.Context, key string, want store.Digest, src store.Source) error {
+// together is how often an upload is begun anew that another writer of the same object has ended.
+const together = 5
+
+// putParts uploads in parts, or what is missing of those of an earlier upload of the same object. Others may be at the same upload: who is first completes it,
+// and then the object is there for all.
+func (s *Store) putParts(ctx context.Context, key string, want store.Digest, src store.Source) (err error) {
+	for range together {
+		if err = s.putOnce(ctx, key, want, src); err == nil {
+			return nil
+		}
+		if _, failed := s.changed(ctx, want); failed == nil {
+			return nil // another was faster, or only the answer was lost
+		}
+		if code := codeOf(err); code != "NoSuchUpload" && code != "InvalidPart" {
+			break
+		}
+	}
+	return s.explain("upload", err)
+}
+
+// putOnce does one upload. It is completed only when all bytes had the digest.
+func (s *Store) putOnce(ctx context.Context, key string, want store.Digest, src store.Source) error {
 	u := &upload{s: s, key: key, part: s.partSize(src.Size()), there: map[int]minio.ObjectPart{}}
 	if err := u.begin(ctx); err != nil {
-		return s.explain("begin an upload", err)
+		return err
 	}
 	got, err := u.send(ctx, src)
-	if err == nil && got != want {
+	if err != nil {
+		if _, ended := s.core.ListObjectParts(ctx, s.o.Bucket, key, u.id, 0, 1); gone(ended) { // some servers hang up on who sends to an upload that is over
+			return ended
+		}
+		return err
+	}
+	if got != want {
 		return errors.Join(store.Mismatch(want, got), s.explain("give up an upload", s.core.AbortMultipartUpload(ctx, s.o.Bucket, key, u.id)))
 	}
-	if err != nil {
-		return s.explain("upload", err)
-	}
 	_, err = s.core.CompleteMultipartUpload(ctx, s.o.Bucket, key, u.id, u.done, minio.PutObjectOptions{})
-	if err != nil {
-		if _, failed := s.changed(ctx, want); failed == nil {
-			return nil // another upload of the same was faster, or the answer was lost
-		}
-		if code := minio.ToErrorResponse(err).Code; code == "InvalidPart" || code == "NoSuchUpload" {
-			err = errors.Join(err, s.core.AbortMultipartUpload(ctx, s.o.Bucket, key, u.id))
-			return errkind.Errorf(errkind.Unavailable, "store %s: somebody else has changed the upload: %w: try again", s, err)
-		}
+	if codeOf(err) == "InvalidPart" { // somebody else has sent others under the same digest: they, or we, are wrong
+		err = errors.Join(err, s.core.AbortMultipartUpload(ctx, s.o.Bucket, key, u.id))
 	}
-	return s.explain("complete an upload", err)
+	return err
 }
 
 // partSize is the least that an object of a size can be sent in.

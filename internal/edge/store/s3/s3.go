@@ -155,8 +155,17 @@ func (s *Store) key(parts ...string) string {
 
 // gone says whether an error is that there is nothing under a key.
 func gone(err error) bool {
-	code := minio.ToErrorResponse(err).Code
+	code := codeOf(err)
 	return code == "NoSuchKey" || code == "NoSuchUpload" || code == "NotFound"
+}
+
+// codeOf is the server's word for what is wrong; empty if it said none.
+func codeOf(err error) string {
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) {
+		return answer.Code
+	}
+	return ""
 }
 
 // explain gives an error of the server, or of the way there, its kind, and says what to do.

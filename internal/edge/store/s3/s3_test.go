@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -167,6 +168,64 @@ func TestABrokenConnectionGoesOn(t *testing.T) {
 	}
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%d bytes of %d, %v", len(got), len(data), err)
+	}
+}
+
+// meanwhile does something once, before the second part of an upload is sent.
+type meanwhile struct {
+	next http.RoundTripper
+	do   func()
+	once sync.Once
+}
+
+func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("partNumber") == "2" {
+		m.once.Do(m.do)
+	}
+	return m.next.RoundTrip(r)
+}
+
+// TestAnotherWriterIsFaster: while one is at an upload another goes on with it and completes it, or gives it up; the first is done all the same.
+func TestAnotherWriterIsFaster(t *testing.T) {
+	srv := serve(t)
+	other, err := s3.Open(t.Context(), srv.options(overSocket(srv.socket)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, do := range map[string]func(data []byte) error{
+		"completes it": func(data []byte) error {
+			_, err := other.Put(t.Context(), digestOf(data), bytes.NewReader(data))
+			return err
+		},
+		"gives it up": func([]byte) error {
+			_, err := other.Sweep(t.Context(), time.Now().Add(time.Hour))
+			return err
+		},
+	} {
+		data := bytes.Repeat([]byte(what), 1<<20)
+		m := &meanwhile{next: overSocket(srv.socket)}
+		done := false
+		m.do = func() {
+			done = true
+			if err := do(data); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		s, err := s3.Open(t.Context(), srv.options(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := s.Put(t.Context(), digestOf(data), bytes.NewReader(data))
+		if err != nil || o.Size != int64(len(data)) || !done {
+			t.Errorf("another %s: %+v, %v", what, o, err)
+		}
+		r, err := s.Open(t.Context(), digestOf(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("another %s: %d bytes, %v", what, len(got), err)
+		}
 	}
 }
 
