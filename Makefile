@@ -16,6 +16,8 @@ SNAPSHOT ?= 120
 AWAY ?= 12s
 # Whether storms of memory blow in the soak, in a control group that takes root to make: 1, or 0.
 STORMS ?= 1
+# 1: what the soak's subjobs leave goes to a store, too.
+STORE ?= 0
 # Where published traces lie (make evaluation); without them it runs on generated work.
 DATA ?= $(wildcard ../shared/data)
 # How growth is measured (make scale): -quick, -only sold,step, -write.
@@ -125,8 +127,8 @@ versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 
-kills: ## only the kill soak (make kills KILLS=200 SNAPSHOT=120 AWAY=12s STORMS=0; storms of memory blow where the soak is root)
-	SLUICE_SOAK_KILLS=$(KILLS) SLUICE_SOAK_SNAPSHOT=$(SNAPSHOT) SLUICE_SOAK_AWAY=$(AWAY) SLUICE_SOAK_STORMS=$(STORMS) $(GO) test -count=1 -timeout 0 -v -run TestSoak ./test/soak
+kills: ## only the kill soak (make kills KILLS=200 SNAPSHOT=120 AWAY=12s STORMS=0 STORE=1; storms of memory blow where the soak is root)
+	SLUICE_SOAK_KILLS=$(KILLS) SLUICE_SOAK_SNAPSHOT=$(SNAPSHOT) SLUICE_SOAK_AWAY=$(AWAY) SLUICE_SOAK_STORMS=$(STORMS) SLUICE_SOAK_STORE=$(STORE) $(GO) test -count=1 -timeout 0 -v -run TestSoak ./test/soak
 
 planted: ## only the planted bugs (about 6 minutes)
 	SLUICE_SOAK_PLANTED=40 $(GO) test -count=1 -timeout 0 -v -run TestPlanted ./test/soak

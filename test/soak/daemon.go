@@ -21,8 +21,10 @@ type daemon struct {
 	snapshot int
 	// group that it is in, with Airlock on; nil: none.
 	group *group
-	log   *os.File
-	cmd   *exec.Cmd
+	// configured: it has a file.
+	configured bool
+	log        *os.File
+	cmd        *exec.Cmd
 }
 
 const gpus = "sim:custom,mem=256Mi+128Mi+128Mi,speed=1000+1000+1000"
@@ -41,8 +43,17 @@ func newDaemon(bin, dir, planted string, snapshot int, g *group) (*daemon, error
 		return nil, err
 	}
 	d := &daemon{bin: bin, data: filepath.Join(dir, "data"), addr: addr, planted: planted, snapshot: snapshot, group: g, log: log}
-	if err := os.WriteFile(d.config(), fmt.Appendf(nil, "airlock: {timer: %v}\n", airlockTimer), 0o600); err != nil {
-		return nil, err
+	text := ""
+	if g != nil {
+		text = fmt.Sprintf("airlock: {timer: %v}\n", airlockTimer)
+	}
+	if os.Getenv("SLUICE_SOAK_STORE") == "1" {
+		text += fmt.Sprintf("store: local:%s\n", filepath.Join(dir, "store"))
+	}
+	if d.configured = text != ""; d.configured {
+		if err := os.WriteFile(d.config(), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
 	}
 	return d, d.start()
 }
@@ -52,7 +63,7 @@ func (d *daemon) start() error {
 		"up", "--data", d.data, "--listen", d.addr, "--gpus", gpus, "--snapshot-records", strconv.Itoa(d.snapshot),
 		"--keep-hot", "1s", // jobs leave to the archive while it kills
 	}
-	if d.group != nil {
+	if d.configured {
 		args = append(args, "--config", d.config())
 	}
 	d.cmd = d.group.into(exec.Command(filepath.Join(d.bin, "sluice"), args...))
