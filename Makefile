@@ -110,7 +110,7 @@ evaluation-full: ## the same with 20 seeds, which are those of the page as it is
 leftover: ## fill the gaps of a host scheduler and rewrite docs/leftover.md (make leftover DATA=../traces; about 5 minutes on two cores)
 	$(GO) run ./bench/leftover -data "$(DATA)"
 
-airlock: ## let memory storms blow under Airlock and under what others have, and rewrite docs/airlock.md (about 4 minutes on two cores)
+airlock: ## let memory storms blow under Airlock and under what others have, and rewrite docs/airlock.md (about 8 minutes on two cores)
 	$(GO) run ./bench/airlock
 
 incentives: ## play the market with owners who lie and rewrite docs/incentives.md (about 5 minutes on two cores; go run ./bench/incentives -h for more seeds)

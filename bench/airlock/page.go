@@ -206,10 +206,9 @@ func (p *page) shapes() error {
 }
 
 // why is what people have made of the tables above.
-const why = `Why. *Enough swap*: where what is too much is cold, the kernel moves it out and nobody notices; Airlock acts at 92% all the same, before that is tried, and who can't yield is ended when its time in suspension is over.
-*Without swap*: earlyoom asks the largest to end at 90%, which is two points sooner and is mostly who grows; it asks in whatever rank. Airlock at the emergency line ends the lowest without asking.
-*The kubelet* leaves it to the kernel, and has told it who uses more than it has asked for: the same as our outgrown first.
-*Storms that can't be absorbed* are decided by who is ended once: Airlock's loss is 0.4 to 16 ks by the seed, so three seeds say little.
+const why = `Why. *Without swap* and in *storms that can't be absorbed* there is nothing outside to move anything to. earlyoom asks the largest at 90%, whatever its rank, and ends hundreds more, of which most had just begun; what Airlock loses there are jumps past the end of the memory
+between two looks: then the kernel ends the largest, and no order is kept. *Enough swap*: Airlock loses as many of high value as the kernel alone, though less work: what is suspended for 30 s and can't yield is ended, where swapping a little longer would have passed.
+*The kubelet* leaves it to the kernel, and has told it who uses more than it has asked for: the same as our outgrown first. Ray ends the newest, which is started again at once and is the newest again.
 `
 
 // guest is what was measured elsewhere.
