@@ -71,10 +71,11 @@ func (s *subjob) Measure(_ time.Duration, u *survival.Use) error {
 }
 
 func (s *subjob) Suspend() error {
+	s.told = true // of what refuses a part may stand
 	if s.m.refuse {
 		return errkind.Errorf(errkind.Denied, "refused")
 	}
-	s.told, s.still = true, !s.m.slow
+	s.still = !s.m.slow
 	return nil
 }
 
