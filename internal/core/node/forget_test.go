@@ -62,7 +62,7 @@ func TestWhatANeighbourHadOutsideIsForgottenToo(t *testing.T) {
 	}
 	m[0].still(low, true)
 	m[1].still(high, true)
-	s.Used, s.Uses = 86*gib, []protocol.Use{{Token: high, Parked: 10 * gib}}
+	s.Used, s.Uses = 86*gib, []protocol.Use{{Token: high, Parked: 10 * gib}, {Token: low, Parked: gib}}
 	m.press(s) // and nothing more
 	m.pass(30 * time.Second)
 	if l := m[0].n.lease(low); l.phase != leaseResuming {
