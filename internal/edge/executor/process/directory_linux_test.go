@@ -218,7 +218,9 @@ func pack(t testing.TB, headers ...tar.Header) []byte {
 		if h.Typeflag == tar.TypeReg {
 			h.Size = max(h.Size, int64(len(h.Name)))
 		}
-		h.Mode = 0o755
+		if h.Mode == 0 {
+			h.Mode = 0o755
+		}
 		if err := w.WriteHeader(&h); err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func (e *Executor) need(id files.Digest) error {
 func (e *Executor) workName(id files.Digest) string { return "work/" + e.owner + "/" + string(id) }
 
 func (e *Executor) snapshotLimits() tree.Limits {
-	return tree.Limits{Bytes: e.o.SnapshotLimit, Entries: maxEntries}
+	return tree.Limits{Bytes: e.o.SnapshotLimit, Entries: maxEntries, Writable: true}
 }
 
 // HasSnapshot says whether a stored work directory is there.

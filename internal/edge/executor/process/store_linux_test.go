@@ -84,6 +84,17 @@ func TestAWorkDirectoryOfTheStore(t *testing.T) {
 	}
 }
 
+// TestAWorkDirectoryCanBeWritten: also what was only to be read where it comes from.
+func TestAWorkDirectoryCanBeWritten(t *testing.T) {
+	b := newBench(t, nil)
+	m := lease(time.Minute, "stat", "-c", "%a", "kept")
+	m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(tar.Header{Name: "kept", Typeflag: tar.TypeReg, Mode: 0o444})
+	b.run(m, job.Done)
+	if out := shim.Tail(b.dir().Stdout(), 10, 1000); strings.TrimSpace(out) != "644" {
+		t.Errorf("its rights are %q, want 644", out)
+	}
+}
+
 // TestWorkDirectoriesOfBefore: what an older daemon has stored is used, and goes when nobody needs it.
 func TestWorkDirectoriesOfBefore(t *testing.T) {
 	b := newBench(t, nil)

@@ -271,16 +271,16 @@ func (r *run) fetch(t job.Token, path string, user *shim.User) error {
 	}
 	defer func() { _ = in.Close() }()
 	build := e.s.in("runs", ".fetch-"+r.token.String()) // removed at the next start, if this one is cut off
-	if err = errors.Join(foreign.Remove(build), os.Mkdir(build, 0o755), give(build, user)); err != nil {
+	if err = errors.Join(foreign.Remove(build), os.Mkdir(build, 0o700), give(build, user)); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(build)
 	if err == nil {
-		_, _, err = tree.Unpack(in, root, tree.Limits{Bytes: e.o.OutputLimit, Entries: tree.MaxEntries}, owning(user))
+		_, _, err = tree.Unpack(in, root, tree.Limits{Bytes: or(r.work().Spec.Launch.OutputLimit, e.o.OutputLimit), Entries: tree.MaxEntries}, owning(user))
 		err = errors.Join(err, root.Close())
 	}
 	if err == nil {
-		err = foreign.Seal(build)
+		_, _, err = foreign.Sync(build) // what has its place after a power cut is whole
 	}
 	if err == nil {
 		err = r.settleIn(build, path)
@@ -291,19 +291,27 @@ func (r *run) fetch(t job.Token, path string, user *shim.User) error {
 	return nil
 }
 
-// settleIn gives a checkpoint that was fetched its place, unless another has it by now. It is a copy: a power cut may take it.
+// settleIn gives a checkpoint that was fetched, and synced, its place, unless another has it by now. It is sealed there: who is not root can't move
+// a directory that it can't write to.
 func (r *run) settleIn(build, path string) error {
 	lock := r.e.place(r.start.Job)
 	lock.Lock()
 	defer lock.Unlock()
-	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
+	folder := filepath.Dir(path)
+	err := errors.Join(os.MkdirAll(folder, 0o711), shim.SyncDir(filepath.Dir(folder)))
+	if err == nil {
+		err = os.Rename(build, path)
+	}
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
+		return foreign.Remove(build)
+	}
+	if err != nil {
 		return err
 	}
-	err := os.Rename(build, path)
-	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
-		err = foreign.Remove(build)
+	if err = foreign.Seal(path); err != nil {
+		r.e.o.Logger.Warn("taking the right to write from a checkpoint", "subjob", r.token.String(), "err", err)
 	}
-	return err
+	return errors.Join(shim.SyncDir(folder), shim.SyncDir(filepath.Dir(build)))
 }
 
 // reachable says whether everything that is to be stored can be: the node starts nothing more as long as something can't.

@@ -1,13 +1,16 @@
 package process_test
 
 import (
+	"errors"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -258,9 +261,10 @@ func TestWhatDoesNotCountLeavesTheStore(t *testing.T) {
 
 // TestACheckpointComesFromTheStore: a machine that does not have the checkpoint gets it, whole or not at all.
 func TestACheckpointComesFromTheStore(t *testing.T) {
-	var g gate
-	b, s := stowing(t, &g)
+	s := newStore(t)
+	b := newBench(t, func(o *process.Options) { o.Store, o.Keep, o.OutputLimit = s, true, 1 }) // the job's own limit is another
 	first := chained(token, 0, 10, leaves)
+	first.Body.(*protocol.Work).Spec.Launch.OutputLimit = 1 << 20
 	b.run(first, job.Done)
 	b.commit(first)
 	place := filepath.Join(b.o.DataDir, "checkpoints", "j")
@@ -276,11 +280,31 @@ func TestACheckpointComesFromTheStore(t *testing.T) {
 	lose()
 	next := func(seq uint64) protocol.Message {
 		m := chained(job.Token{Epoch: 1, Seq: seq}, 10, 20, `cat "$SLUICE_RESUME_DIR/at"; echo x > "$SLUICE_RESUME_DIR/new" && exit 3; exit 0`)
-		m.Body.(*protocol.Work).Plan.Resume, m.Body.(*protocol.Work).Spec.Total = token, 20
+		w := m.Body.(*protocol.Work)
+		w.Plan.Resume, w.Spec.Total, w.Spec.Launch.OutputLimit = token, 20, 1<<20
 		return m
 	}
 	m := next(2)
+	disk := recorder{b.o.DataDir}
+	if err := os.WriteFile(disk.log(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	b.run(m, job.Done)
+	var durable []string
+	log, err := disk.history()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range log {
+		durable = append(durable, at.Path)
+	}
+	content, placed := slices.Index(durable, "runs/.fetch-"+m.Token.String()+"/at"), slices.Index(durable, "checkpoints/j")
+	if content < 0 || placed < content {
+		t.Errorf("what was fetched is not made durable before it has its place: %q", durable)
+	}
+	if info, err := os.Stat(filepath.Join(place, token.String())); err != nil || info.Mode().Perm() != 0o500 {
+		t.Errorf("it is closed to others and can't be written: %v, %v", info, err)
+	}
 	if out := shim.Tail(b.at(m.Token).Stdout(), 10, 1000); out != "ten" {
 		t.Errorf("the program saw %q", out)
 	}
@@ -309,5 +333,41 @@ func TestACheckpointComesFromTheStore(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(b.o.DataDir, "*", ".fetch-*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestACheckpointComesFromTheStoreToAnybody: a daemon that is not root may not move what it can't write to.
+func TestACheckpointComesFromTheStoreToAnybody(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is not root: the test above says it")
+	}
+	asNobody(t, "TestACheckpointComesFromTheStore")
+}
+
+// asNobody runs a test of this program as a user who owns nothing.
+func asNobody(t *testing.T, name string) {
+	t.Helper()
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "anybody") //nolint:usetesting // one that others can get to
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "program")
+	if out, err := exec.Command("install", "-m", "755", self, program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o700), os.Chown(filepath.Join(dir, "tmp"), nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run", "^"+name+"$", "-test.v")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+filepath.Join(dir, "tmp"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+name) {
+		t.Errorf("as nobody: %v\n%s", err, out)
 	}
 }

@@ -18,6 +18,17 @@ import (
 // Limits bound what is unpacked: so many bytes in so many entries.
 type Limits struct {
 	Bytes, Entries int64
+	// Writable has the owner of each file be able to write it, whatever the archive says: in a work directory programs write. Otherwise files have the
+	// rights that they had, and can be read.
+	Writable bool
+}
+
+// least are the rights that each file has.
+func (l Limits) least() fs.FileMode {
+	if l.Writable {
+		return 0o600
+	}
+	return 0o400
 }
 
 // Owner is who gets what is unpacked.
@@ -56,7 +67,7 @@ func Unpack(r io.Reader, root *os.Root, most Limits, own *Owner) (files, size in
 		if root == nil {
 			continue
 		}
-		if err := place(in, h, root, own); err != nil {
+		if err := place(in, h, root, own, most.least()); err != nil {
 			return 0, 0, fmt.Errorf("unpacking %q: %w", h.Name, err)
 		}
 	}
@@ -105,7 +116,7 @@ func check(h *tar.Header) error {
 	return errkind.Errorf(errkind.Invalid, "entry %q is neither a file nor a directory nor a link (tar type %q)", h.Name, h.Typeflag)
 }
 
-func place(in io.Reader, h *tar.Header, root *os.Root, own *Owner) error {
+func place(in io.Reader, h *tar.Header, root *os.Root, own *Owner, least fs.FileMode) error {
 	name := filepath.Clean(h.Name)
 	if h.Typeflag == tar.TypeXGlobalHeader || name == "." {
 		return nil
@@ -127,7 +138,7 @@ func place(in io.Reader, h *tar.Header, root *os.Root, own *Owner) error {
 	case tar.TypeLink:
 		err = root.Link(filepath.Clean(h.Linkname), name)
 	default:
-		err = file(in, root, name, fs.FileMode(h.Mode).Perm()|0o400)
+		err = file(in, root, name, fs.FileMode(h.Mode).Perm()|least)
 	}
 	if err == nil && own != nil {
 		err = root.Lchown(name, own.UID, own.GID)
