@@ -22,6 +22,8 @@ const trigger = "some 100000 2000000\x00"
 type Host struct {
 	meminfo, pressure  File
 	levels             []level
+	machines           bool // meminfo is the machine's, and not made up for a container
+	arc                arc
 	compressed         bool // what is moved out stays in memory, compressed
 	trigger, wake      File
 	growth, some, full survival.Rate
@@ -40,6 +42,8 @@ func OpenHost(group string) (*Host, error) {
 	if h.meminfo, err = OpenFile("/proc/meminfo", unix.O_RDONLY); err != nil {
 		return nil, err
 	}
+	h.machines = h.meminfo.kernels()
+	h.arc.path.add(arcstats)
 	h.compressed = compressedSwap()
 	h.openLevels(group, cgroups)
 	paths := []string{"/proc/pressure/memory"}
@@ -88,6 +92,9 @@ func (h *Host) Sense(now time.Duration, reclaims bool, m *survival.Memory) error
 		if m.Room = quantity.Amount(swap) << 10; h.compressed {
 			m.Room /= 2 // what is moved there takes about half of what it took
 		}
+	}
+	if h.machines {
+		aside(m, hugetlb(text), h.arc.shrinks(now, h.buf[:]))
 	}
 	m.Growth = h.growth.Add(now, int64(m.Used))
 	h.within(now, m)
@@ -160,7 +167,7 @@ func (h *Host) Wake() { _ = h.wake.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 // Close lets go of everything.
 func (h *Host) Close() {
-	for _, f := range []*File{&h.meminfo, &h.pressure, &h.trigger, &h.wake} {
+	for _, f := range []*File{&h.meminfo, &h.arc.file, &h.pressure, &h.trigger, &h.wake} {
 		f.Close()
 	}
 	for i := range h.levels {

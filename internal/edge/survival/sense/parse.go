@@ -4,6 +4,15 @@ import "bytes"
 
 // Field is the number behind a name at the beginning of a line ("VmRSS:   12 kB", "swap 4096"); false: there is none.
 func Field(text []byte, name string) (int64, bool) {
+	line, found := behind(text, name)
+	if !found {
+		return 0, false
+	}
+	return Number(line)
+}
+
+// behind is what is behind a name at the beginning of a line; false: no line begins so, or none has more than that.
+func behind(text []byte, name string) ([]byte, bool) {
 	for len(text) > 0 {
 		line := text
 		if end := bytes.IndexByte(text, '\n'); end >= 0 {
@@ -12,10 +21,10 @@ func Field(text []byte, name string) (int64, bool) {
 			text = nil
 		}
 		if len(line) > len(name) && string(line[:len(name)]) == name {
-			return Number(line[len(name):])
+			return line[len(name):], true
 		}
 	}
-	return 0, false
+	return nil, false
 }
 
 // Number is the first number of a text behind blanks; false: there is none.
