@@ -32,6 +32,26 @@ func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
 	}
 }
 
+// TestWhatPartlyStandsStillGoesOn: of a frozen group one process is killed, and for that moment the kernel calls it not frozen. What counts as going on is told to.
+func TestWhatPartlyStandsStillGoesOn(t *testing.T) {
+	for _, looks := range []int{2, 2000} { // while it is moved out, and later
+		x := newWorld(t)
+		s := x.add(1, 20*gib, nil)
+		x.m.base = 73 * gib
+		for range looks {
+			x.look(alert)
+		}
+		if !s.told || !s.still {
+			t.Fatal("it goes on over the line")
+		}
+		x.m.base, s.still = 0, false
+		x.look(0)
+		if s.told || x.state(1) != airlock.Running {
+			t.Fatalf("after %d looks: it is %v, and was never told to go on: %v", looks, x.state(1), s.told)
+		}
+	}
+}
+
 // TestALifeOfAnotherKindThawsBothWays what it takes over, and what begins later it leaves alone.
 func TestALifeOfAnotherKindThawsBothWays(t *testing.T) {
 	x := newWorld(t)

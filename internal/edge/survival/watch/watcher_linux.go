@@ -23,6 +23,9 @@ const (
 	moment = 5 * time.Millisecond
 	// leastMove and mostMove bound one move.
 	leastMove, mostMove = quantity.Amount(256 << 10), quantity.Amount(64 << 20)
+	// meal is how long memory is moved out of a task before it counts as standing still: until then what it has counts as under way. misses is how often nothing
+	// may be moved until there is taken to be nothing more: what is read from files comes first, and does not count.
+	meal, misses = 10 * time.Second, 3
 )
 
 // life is a process that can be ended: the init of a subjob, with which all of it goes.
@@ -85,6 +88,8 @@ type task struct {
 	// rigid: it could not be made to stand still. out: it is gone. still: it stands still, and what it has is being moved out, which full says can
 	// go no further.
 	rigid, out, still, full bool
+	// missed is how many bites in a row brought nothing.
+	missed uint8
 }
 
 // newWatcher begins a life. Nothing stands still that the table names once its first look is over.
@@ -181,8 +186,8 @@ func (w *watcher) gauge(boot time.Duration) {
 				w.goesOn(t, boot)
 				break
 			}
-			// As long as memory comes back from it, that is counted on, and nobody else gives way for it.
-			if t.still && (t.full || t.resident == 0 || w.can.Level < survival.Full || w.memory.Room <= 0) {
+			// As long as memory comes back from it, that is counted on, and nobody else gives way for it; not for long, so that it may go on.
+			if t.still && (t.full || w.now(boot).Sub(t.since) >= meal || t.resident == 0 || w.can.Level < survival.Full || w.memory.Room <= 0) {
 				w.turn(t, airlock.Suspended)
 			}
 		case airlock.Suspended:
@@ -204,8 +209,10 @@ func (w *watcher) strayed(t *task) bool {
 	return err == nil && !still
 }
 
-// goesOn ends an entry that another has ended. Where memory is short still it is decided on anew, as often as a task may be told to stand still.
+// goesOn ends an entry that another has ended. Where memory is short still it is decided on anew, as often as a task may be told to stand still. It is told to go on:
+// it may be that only a part of it does, or that it looked so for a moment, as a frozen group does while a process of it is killed.
 func (w *watcher) goesOn(t *task, boot time.Duration) {
+	_ = t.hold.Resume()
 	t.since, t.resumed = 0, w.now(boot)
 	w.turn(t, airlock.Running)
 }
@@ -306,7 +313,7 @@ func (w *watcher) suspend(t *task, now quantity.Instant) {
 		t.rigid = true
 		return
 	}
-	t.since, t.still, t.full = now, false, false
+	t.since, t.still, t.full, t.missed = now, false, false, 0
 	t.entries = min(t.entries, 254) + 1
 	w.turn(t, airlock.Suspending)
 }
@@ -326,34 +333,47 @@ func (w *watcher) release(t *task) {
 	}
 }
 
-// moveOut moves a little of what stands still out, and says whether there is more to move: one task in turn, so that no look waits long.
+// moveOut moves a little of what stands still out, and says whether there is more to move: one task in turn, so that no look waits long. Once it is calm
+// nothing more is: what is out has to come back.
 func (w *watcher) moveOut() (more bool) {
-	if w.can.Level < survival.Full || w.memory.Room <= 0 {
+	if w.can.Level < survival.Full || w.memory.Room <= 0 || w.level == airlock.Calm {
 		return false
 	}
 	for range w.tasks {
 		w.next = (w.next + 1) % len(w.tasks)
 		t := &w.tasks[w.next]
-		if t.state != airlock.Suspending || !t.still || t.full || t.out || t.resident <= 0 {
+		if t.state != airlock.Suspending && t.state != airlock.Suspended || !t.still || t.full || t.out || t.resident <= 0 {
 			continue
 		}
-		begun := boottime()
-		got, err := t.hold.Reclaim(min(w.move, t.resident))
-		took := boottime() - begun
-		if t.full = err != nil || got <= 0; t.full {
-			continue
+		if w.bite(t) {
+			return true
 		}
-		switch {
-		case took > 2*moment:
-			w.move = max(leastMove, w.move/2)
-		case took < moment/2:
-			w.move = min(mostMove, w.move*2)
-		}
-		t.resident -= min(t.resident, got)
-		t.parked += got
-		return true
 	}
 	return false
+}
+
+// bite moves a little of a task out, and says whether there may be more. After one that brought nothing the next is twice as large: what it has in files comes
+// first with many kernels, and does not count as brought.
+func (w *watcher) bite(t *task) (more bool) {
+	most := min(mostMove, w.move<<t.missed)
+	begun := boottime()
+	got, err := t.hold.Reclaim(min(most, t.resident))
+	took := boottime() - begun
+	if err != nil || got <= 0 {
+		t.missed++
+		t.full = err != nil || t.missed >= misses && most == mostMove
+		return !t.full
+	}
+	t.missed = 0
+	switch {
+	case took > 2*moment:
+		w.move = max(leastMove, w.move/2)
+	case took < moment/2:
+		w.move = min(mostMove, w.move*2)
+	}
+	t.resident -= min(t.resident, got)
+	t.parked += got
+	return true
 }
 
 // tell writes the board.

@@ -36,6 +36,9 @@ type subjob struct {
 	told, still      bool
 	ended            bool
 	holds            int
+	// cache is what it has in files, which comes first when it is moved out. pinned: nothing of it can be.
+	cache  quantity.Amount
+	pinned bool
 }
 
 func newMachine() *machine {
@@ -93,7 +96,12 @@ func (s *subjob) Settle(time.Duration) (bool, error) {
 }
 
 func (s *subjob) Reclaim(most quantity.Amount) (quantity.Amount, error) {
-	got := min(most, s.resident, s.m.room)
+	if s.pinned {
+		return 0, nil
+	}
+	files := min(most, s.cache)
+	s.cache -= files
+	got := min(most-files, s.resident, s.m.room)
 	s.resident, s.parked, s.m.room = s.resident-got, s.parked+got, s.m.room-got
 	return got, nil
 }
@@ -204,7 +212,14 @@ func TestTheLowestStandsStillAndGoesOn(t *testing.T) {
 	for range 1000 {
 		x.look(alert)
 	}
-	if x.state(1) != airlock.Suspended || low.parked != 20*gib {
+	if x.state(1) != airlock.Suspended || low.parked < 10*gib || low.parked > 11*gib { // 95 of 100 GiB were in use, and 85 are the calm line
+		t.Fatalf("%v, with %d MiB moved out", x.state(1), low.parked>>20)
+	}
+	x.m.base += gib // no longer calm, and not short
+	for range 100 {
+		x.look(alert)
+	}
+	if x.state(1) != airlock.Suspended || low.parked < 11*gib {
 		t.Fatalf("%v, with %d MiB moved out", x.state(1), low.parked>>20)
 	}
 	x.m.base = 10 * gib
@@ -222,6 +237,58 @@ func TestTheLowestStandsStillAndGoesOn(t *testing.T) {
 	}
 	if !slices.Equal(steps, []airlock.Step{airlock.Suspend, airlock.Resume}) {
 		t.Fatalf("it did %v", steps)
+	}
+}
+
+// TestMovingOutTakesLong: after some seconds a subjob counts as standing still with what is out by then, and may go on; what it has left is moved out
+// on while memory is not calm.
+func TestMovingOutTakesLong(t *testing.T) {
+	x := newWorld(t)
+	x.m.capacity, x.m.room = 1000*gib, 500*gib
+	s := x.add(1, 200*gib, nil)
+	x.m.base = 730 * gib // short with it
+	x.look(rest)
+	for passed := time.Duration(0); passed < meal; passed += meal / 4 {
+		if x.state(1) != airlock.Suspending {
+			t.Fatalf("after %v it is %v", passed, x.state(1))
+		}
+		x.look(meal / 4)
+	}
+	if x.state(1) != airlock.Suspended || s.resident == 0 || s.parked == 0 {
+		t.Fatalf("%v, with %d MiB moved out and %d left", x.state(1), s.parked>>20, s.resident>>20)
+	}
+	out := s.parked
+	if x.look(alert); s.parked <= out {
+		t.Fatal("memory is short, and no more is moved out")
+	}
+	out, x.m.base = s.parked, 500*gib
+	x.look(0)
+	if x.look(0); s.parked > out {
+		t.Fatal("it is calm, and more is moved out")
+	}
+}
+
+// TestFilesComeFirst: a bite that takes nothing but what can be read again is no sign that there is nothing to be had; many large ones are.
+func TestFilesComeFirst(t *testing.T) {
+	x := newWorld(t)
+	s := x.add(1, 30*gib, func(r *Row) { r.Priority = -1 })
+	s.cache = 100 * mib
+	x.m.base = 63 * gib
+	for range 100 {
+		x.look(alert)
+	}
+	if s.parked == 0 {
+		t.Fatalf("%v, and nothing is moved out, with %d MiB of files", x.state(1), s.cache>>20)
+	}
+	x = newWorld(t)
+	s = x.add(1, 30*gib, nil)
+	s.pinned = true
+	x.m.base = 63 * gib
+	for range 20 {
+		x.look(alert)
+	}
+	if x.state(1) != airlock.Suspended {
+		t.Fatalf("nothing of it can be moved out, and it is %v", x.state(1))
 	}
 }
 
