@@ -178,7 +178,9 @@ func (n *Node) stop(now quantity.Instant, in *protocol.Message, h *protocol.Halt
 	}
 	first := !l.unwanted()
 	n.turn(l, halted)
-	l.why = why
+	if l.why = why; !l.stand.asked { // its entry is over: it has the grace that its home gives it
+		l.stand.since = 0
+	}
 	if first && l.seen() {
 		n.outstanding(now, l, out)
 	}

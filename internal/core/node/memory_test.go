@@ -198,6 +198,26 @@ func TestWhoIsCancelledWhileItStandsStillIsStopped(t *testing.T) {
 	same(t, "ended", w.n.lease(low).ended(), true)
 }
 
+// TestWhoIsStoppedHasItsGrace: its entry is over when its home stops it, unless it was asked to yield for its node's memory before.
+func TestWhoIsStoppedHasItsGrace(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		w := booted(t)
+		low, high := w.ranked(1, "a", protocol.Rank{Yields: asked}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
+		w.pressed(93, 20, 60, low, high)
+		w.still(low, true)
+		w.pass(25 * time.Second)
+		w.step(protocol.Message{Kind: protocol.Stop, From: zone, Token: low, Body: &protocol.Halt{Text: "cancelled"}})
+		w.pass(6 * time.Second)
+		if m := w.sent(protocol.Stop); (m != nil && m.Body.(*protocol.Halt).Now) != asked {
+			t.Errorf("asked to yield (%v) and stopped, at the timer of its entry it is told %+v", asked, m)
+		}
+		w.pressed(93, 20, 60, low, high)
+		if m := w.sent(protocol.Stop); m != nil && m.Body.(*protocol.Halt).Now && !asked {
+			t.Errorf("with news of the memory it is told %+v", m)
+		}
+	}
+}
+
 // TestWhoStoodStillIsExcused: what it completed counts, and that it came no further is nobody's failure.
 func TestWhoStoodStillIsExcused(t *testing.T) {
 	for _, c := range []struct {

@@ -71,7 +71,8 @@ func (w *watcher) hear(t *task, row *Row) {
 	if !row.Stopping || t.state == airlock.Reclaiming || t.state == airlock.Readdressing {
 		return
 	}
-	w.release(t) // it is to end in order
+	w.release(t) // it is to end in order, and its entry with its timer is over
+	t.since = 0
 	w.turn(t, airlock.Readdressing)
 }
 
