@@ -90,7 +90,7 @@ func (v *verified) Read(p []byte) (int, error) {
 	v.h.Write(p[:n])
 	if errors.Is(err, io.EOF) {
 		if got := DigestOf(v.h); got != v.want {
-			return 0, errkind.Errorf(errkind.Corrupt, "object %s in %s is damaged, its bytes have the digest %s: remove it there, and put it again from where it came from", v.want, v.where, got)
+			return 0, errkind.Errorf(errkind.Corrupt, "object %s in %s is damaged, its bytes have the digest %s: `sluice store rm --object %s` removes it; put it again from where it came from", v.want, v.where, got, v.want)
 		}
 	}
 	return n, err

@@ -325,16 +325,21 @@ func (a *app) storeColumns() []command.Column[keptObject] {
 
 func (a *app) storeRemoveCmd() *cobra.Command {
 	var f storeFlags
+	var object bool
 	c := &cobra.Command{
 		Use: "rm NAME|DIGEST", Aliases: []string{"unname"}, Short: "Take a name away, so that what it needs may go",
 		Long: `Take a name away, or of a digest the name pinned/DIGEST. The object goes with the next
 collection if no other name needs it. Names below jobs and work are a daemon's: it takes
-them away itself, and misses them if somebody else does.`,
-		Example: "  sluice store rm pinned/model\n  sluice store rm 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+them away itself, and misses them if somebody else does. With --object the object itself
+goes, if it is damaged: its names stay, and it can be put again.`,
+		Example: "  sluice store rm pinned/model\n  sluice store rm --object store://2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae\n  sluice store rm 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.with(cmd.Context(), func(s store.Store) error {
 				name := args[0]
+				if object {
+					return a.removeDamaged(cmd.Context(), s, name)
+				}
 				if d, err := store.ParseDigest(name); err == nil {
 					name = pinned + "/" + string(d)
 				}
@@ -348,7 +353,39 @@ them away itself, and misses them if somebody else does.`,
 			})
 		},
 	}
+	c.Flags().BoolVar(&object, "object", false, "remove an object that is damaged, so that it can be put again")
 	return a.Output(f.add(a, c))
+}
+
+// removeDamaged removes an object that has not got its digest, unless somebody has put it anew while it was read.
+func (a *app) removeDamaged(ctx context.Context, s store.Store, text string) error {
+	d, err := store.ParseDigest(text)
+	if err != nil {
+		return err
+	}
+	o, err := s.Stat(ctx, d)
+	if err != nil {
+		return err
+	}
+	r, err := s.Open(ctx, d)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, r)
+	switch err = errors.Join(err, r.Close()); {
+	case err == nil:
+		return command.Usage("object %s is whole: take its names away with `sluice store rm NAME`, and it goes when no one needs it", d)
+	case errkind.Of(err) != errkind.Corrupt:
+		return err
+	}
+	removed, err := s.Remove(ctx, d, o.Changed.Add(1))
+	if err != nil {
+		return err
+	}
+	if !removed {
+		return errkind.Errorf(errkind.Conflict, "somebody has put or renewed object %s while it was read: try again", d)
+	}
+	return a.done(string(d), "removed", command.Record{{Key: "digest", Value: string(d)}}, string(d)+" was damaged and is removed; put it again from where it came from")
 }
 
 func (a *app) storeCollectCmd() *cobra.Command {

@@ -64,6 +64,7 @@ func TestTheStoreCommands(t *testing.T) {
 		t.Errorf("the model is %q", r.out)
 	}
 	ok("get", "pinned/model", "model.back", "--raw")
+	ok("get", put.Digest, "slash/")
 	for _, bad := range [][]string{
 		{"get", put.Digest, "back"},
 		{"get", "pinned/model", "model.back", "--raw"},
@@ -95,6 +96,22 @@ func TestTheStoreCommands(t *testing.T) {
 	if r = ok("ls", "nothing"); !strings.Contains(r.out, "nothing is stored") {
 		t.Errorf("ls of an empty folder says\n%s", r.out)
 	}
+	object := filepath.Join(dir, "store", "objects", put.Digest[:2], put.Digest)
+	if r = in("rm", "--object", put.Digest); r.code == 0 || !strings.Contains(r.err, "is whole") {
+		t.Errorf("removing an object that is whole: %+v", r)
+	}
+	if err := os.Chmod(object, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(object, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r = in("get", put.Digest, "-", "--raw"); r.code == 0 || !strings.Contains(r.err, "sluice store rm --object "+put.Digest) {
+		t.Errorf("a damaged object: %+v", r)
+	}
+	ok("rm", "--object", put.Digest)
+	ok("put", "work")
+	ok("get", put.Digest, "mended")
 	ok("rm", put.Digest)
 	if r = ok("gc", "--dry-run"); !strings.Contains(r.out, "0 of 2 objects to be removed") { // it is young
 		t.Errorf("gc says %s", r.out)

@@ -19,7 +19,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/journal"
-	"sluice.dev/sluice/internal/edge/store/local"
+	files "sluice.dev/sluice/internal/edge/store"
 )
 
 // waitingRemovals is how many run directories may wait to be removed before who settles the next removes it himself.
@@ -57,7 +57,10 @@ type Executor struct {
 
 	// ctx is over when the executor is closed, by giveUp: what it asks of the store ends then. owner is who this daemon is there. naming keeps those
 	// apart that name work directories there and those that look which are needed no more.
+	//
+	// own is the store of the data directory where another was given and work directories may lie in it from before that; nil: there is none.
 	ctx     context.Context //nolint:containedctx // it is the executor's life
+	own     files.Store
 	giveUp  context.CancelFunc
 	owner   string
 	naming  sync.Mutex
@@ -124,12 +127,8 @@ func New(o Options) (*Executor, error) {
 	if err := e.prepareStore(); err != nil {
 		return nil, err
 	}
-	if o.Store == nil {
-		own, err := local.Open(e.s.in("store"))
-		if err != nil {
-			return nil, fmt.Errorf("preparing the data directory: %w", err)
-		}
-		e.o.Store = own
+	if err := e.openOwn(); err != nil {
+		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
 	if _, err := e.discard(e.s.in("settled")); err != nil { // older versions remembered there
 		return nil, fmt.Errorf("preparing the data directory: %w", err)

@@ -1,5 +1,14 @@
 package process
 
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// Took has what a job's subjobs leave take so long to be stored.
+func (e *Executor) Took(j job.ID, d time.Duration) { e.margins.took(j, d) }
+
 // Kept is how many rooms there are for subjobs to come.
 func (e *Executor) Kept() int {
 	e.rooms.mu.Lock()

@@ -66,35 +66,42 @@ func (e *Executor) rotateEvents() {
 // PruneSnapshots removes stored work directories that keep says nobody needs, and with them all of the store that nobody names. Those younger than an hour stay: their
 // job may be about to be accepted.
 func (e *Executor) PruneSnapshots(keep func(id string) bool) error {
-	err := e.pruneOld(keep)
-	now, failed := e.o.Store.Now(e.ctx)
-	if failed != nil {
-		return errors.Join(err, failed)
+	err := errors.Join(e.pruneOld(keep), e.pruneIn(e.o.Store, keep))
+	if e.own != nil {
+		err = errors.Join(err, e.pruneIn(e.own, keep))
 	}
-	failed = e.o.Store.Names(e.ctx, "work/"+e.owner, func(n files.Named) error {
+	return err
+}
+
+func (e *Executor) pruneIn(s files.Store, keep func(id string) bool) error {
+	now, err := s.Now(e.ctx)
+	if err != nil {
+		return err
+	}
+	err = s.Names(e.ctx, "work/"+e.owner, func(n files.Named) error {
 		if keep(string(n.Refs["work"])) || now.Sub(n.Changed) <= time.Hour {
 			return nil
 		}
-		return e.forgo(n.Name, now)
+		return e.forgo(s, n.Name, now)
 	})
-	if failed == nil {
-		_, failed = files.Collect(e.ctx, e.o.Store, files.LeastAge, false)
+	if err == nil {
+		_, err = files.Collect(e.ctx, s, files.LeastAge, false)
 	}
-	return errors.Join(err, failed)
+	return err
 }
 
 // forgo takes a name from a work directory, unless it was needed again just now.
-func (e *Executor) forgo(name string, now time.Time) error {
+func (e *Executor) forgo(s files.Store, name string, now time.Time) error {
 	e.naming.Lock()
 	defer e.naming.Unlock()
-	n, err := e.o.Store.ReadName(e.ctx, name)
+	n, err := s.ReadName(e.ctx, name)
 	if errkind.Of(err) == errkind.NotFound || err == nil && now.Sub(n.Changed) <= time.Hour {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return e.o.Store.Unname(e.ctx, name)
+	return s.Unname(e.ctx, name)
 }
 
 // pruneOld is the same of those that a daemon of before has stored, in a folder of their own.

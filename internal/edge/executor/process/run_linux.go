@@ -144,7 +144,7 @@ func (r *run) end() quantity.Instant {
 	if r.control != nil {
 		return r.control.End
 	}
-	return r.work().End
+	return r.ahead(r.work().End)
 }
 
 // over notes the result and says it.

@@ -287,9 +287,13 @@ func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 	}
 	for _, entry := range entries {
 		if path := filepath.Join(e.s.checkpoints(j), entry.Name()); !needed[path] {
-			err := foreign.Remove(path)
+			// The name goes first: who finds the directory, after a crash or a store that took nothing, does this again.
+			var err error
 			if t, bad := job.ParseToken(entry.Name()); bad == nil {
-				err = errors.Join(err, e.unstowCheckpoint(j, t))
+				err = e.unstowCheckpoint(j, t)
+			}
+			if err == nil {
+				err = foreign.Remove(path)
 			}
 			if err != nil {
 				e.o.Logger.Warn("removing an old checkpoint", "path", path, "err", err)

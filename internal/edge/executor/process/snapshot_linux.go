@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	files "sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/store/local"
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
@@ -72,16 +73,25 @@ func (e *Executor) HasSnapshot(id string) (bool, error) {
 	if _, err := os.Stat(e.s.snapshot(id)); err == nil {
 		return true, nil
 	}
-	_, err := e.o.Store.Stat(e.ctx, files.Digest(id))
-	switch errkind.Of(err) {
-	case errkind.NotFound, errkind.Invalid: // Invalid: no id that was ever given
-		return false, nil
-	default:
-		return err == nil, err
+	if e.own != nil {
+		if _, err := e.own.Stat(e.ctx, files.Digest(id)); !absent(err) {
+			return err == nil, err
+		}
 	}
+	_, err := e.o.Store.Stat(e.ctx, files.Digest(id))
+	if absent(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-// openSnapshot reads a stored work directory: of the store, or where a daemon of before has put it.
+// absent says whether an error is that there is no such work directory; Invalid: no id that was ever given.
+func absent(err error) bool {
+	k := errkind.Of(err)
+	return k == errkind.NotFound || k == errkind.Invalid
+}
+
+// openSnapshot reads a stored work directory: of the store, or where it was put before this was the store.
 func (e *Executor) openSnapshot(id string) (io.ReadCloser, error) {
 	f, err := os.Open(e.s.snapshot(id))
 	if err == nil {
@@ -90,8 +100,13 @@ func (e *Executor) openSnapshot(id string) (io.ReadCloser, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if e.own != nil {
+		if r, failed := e.own.Open(e.ctx, files.Digest(id)); !absent(failed) {
+			return r, failed
+		}
+	}
 	r, err := e.o.Store.Open(e.ctx, files.Digest(id))
-	if k := errkind.Of(err); k == errkind.NotFound || k == errkind.Invalid {
+	if absent(err) {
 		return nil, errkind.Errorf(errkind.NotFound, "there is no snapshot %s on this node: submit the job again", id)
 	}
 	return r, err
@@ -121,7 +136,27 @@ func owning(u *shim.User) *tree.Owner {
 	return &tree.Owner{UID: int(u.UID), GID: int(u.GID)}
 }
 
-// prepareStore opens the store of this daemon where none was given, and finds out under which name it is known there: several may share one.
+// openOwn opens the store of the data directory: as the store where none was given, else for what was put there before.
+func (e *Executor) openOwn() error {
+	path := e.s.in("store")
+	if e.o.Store != nil {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	own, err := local.Open(path)
+	switch {
+	case err != nil:
+		return err
+	case e.o.Store == nil:
+		e.o.Store = own
+	default:
+		e.own = own
+	}
+	return nil
+}
+
+// prepareStore finds out under which name it is known there: several may share one.
 func (e *Executor) prepareStore() error {
 	path := e.s.in("store-owner")
 	data, err := os.ReadFile(path)

@@ -130,6 +130,38 @@ func TestWorkDirectoriesOfBefore(t *testing.T) {
 	}
 }
 
+// TestWorkDirectoriesOfBeforeTheKey: a job that waits while the daemon's file gets a store, or another, finds its work directory, which goes when nobody
+// needs it.
+func TestWorkDirectoriesOfBeforeTheKey(t *testing.T) {
+	b := newBench(t, nil)
+	id := b.put(tar.Header{Name: "old", Typeflag: tar.TypeReg})
+	b.again(func(o *process.Options) { o.Store = newStore(t) })
+	if there, err := b.ex.HasSnapshot(id); err != nil || !there {
+		t.Error(there, err)
+	}
+	m := lease(time.Minute, "cat", "old")
+	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
+	b.run(m, job.Done)
+	ago := time.Now().Add(-2 * time.Hour)
+	for _, pattern := range []string{"objects/*/" + id, "names/work/*/" + id + ".json"} {
+		list, err := filepath.Glob(filepath.Join(b.o.DataDir, "store", pattern))
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %v, %v", pattern, list, err)
+		}
+		if err := os.Chtimes(list[0], ago, ago); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for needed := range 2 {
+		if err := b.ex.PruneSnapshots(func(string) bool { return needed == 0 }); err != nil {
+			t.Fatal(err)
+		}
+		if there, err := b.ex.HasSnapshot(id); err != nil || there != (needed == 0) {
+			t.Errorf("it is there: %v, %v", there, err)
+		}
+	}
+}
+
 // TestWhatNobodyNeedsLeavesTheStore: the name of a work directory goes when it is old and no job needs it, and then the object; what others have
 // put there stays, and so does what is young.
 func TestWhatNobodyNeedsLeavesTheStore(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/store"
@@ -334,6 +336,62 @@ func TestACheckpointComesFromTheStore(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(b.o.DataDir, "*", ".fetch-*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
+}
+
+// TestAnOldCheckpointLeavesTheStoreLater: what the store does not let go of is tried again with the next one.
+func TestAnOldCheckpointLeavesTheStoreLater(t *testing.T) {
+	var g gate
+	b, s := stowing(t, &g)
+	step := func(seq uint64, to string, err error) {
+		t.Helper()
+		m := chained(job.Token{Epoch: 1, Seq: seq}, 0, 10, leaves)
+		w := m.Body.(*protocol.Work)
+		n, _ := strconv.ParseInt(to, 10, 64)
+		w.Range, w.Spec.Launch.Command[2] = job.Range{From: n - 10, To: n}, strings.ReplaceAll(leaves, "10", to)
+		b.run(m, job.Done)
+		g.set(nil, err)
+		b.commit(m)
+		g.set(nil, nil)
+	}
+	has := func(seq uint64) bool { return result(t, s, job.Token{Epoch: 1, Seq: seq})["checkpoint:at"] != "" }
+	step(1, "10", nil)
+	step(2, "20", unix.ENOSPC)
+	if !has(1) {
+		t.Fatal("a store that takes nothing has changed a name")
+	}
+	step(3, "30", nil)
+	if has(1) || has(2) || !has(3) {
+		t.Errorf("the store has checkpoints of the first %v, the second %v, the third %v", has(1), has(2), has(3))
+	}
+	if list, err := os.ReadDir(filepath.Join(b.o.DataDir, "checkpoints", "j")); err != nil || len(list) != 1 {
+		t.Errorf("here are %v, %v", list, err)
+	}
+}
+
+// TestAMarginHoldsForEveryEnd: who is to end earlier, so that what it leaves is stored in time, is so after it stood still and after a restart too.
+func TestAMarginHoldsForEveryEnd(t *testing.T) {
+	frozen(t, func(t *testing.T, change func(*process.Options)) {
+		s := newStore(t)
+		b := newBench(t, func(o *process.Options) { change(o); o.Store, o.Keep = s, true })
+		b.ex.Took("j", 4*time.Second)
+		m := chained(token, 0, 10, "sleep 60")
+		w := m.Body.(*protocol.Work)
+		b.do(m)
+		b.word(protocol.Started)
+		told := func(what string, end quantity.Instant) {
+			t.Helper()
+			b.await(what, func() bool {
+				c, err := b.dir().ReadControl()
+				return err == nil && c.End == end.Add(-6*time.Second)
+			})
+		}
+		b.do(protocol.Message{Kind: protocol.Suspend, Token: token, Body: &protocol.Reason{Text: "as the test wants it"}})
+		told("the end of one that stands still", w.End)
+		b.again(change)
+		end := w.End.Add(time.Minute)
+		b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: end}})
+		told("the end after a restart", end)
+	})
 }
 
 // TestACheckpointComesFromTheStoreToAnybody: a daemon that is not root may not move what it can't write to.

@@ -75,6 +75,9 @@ type Lease struct {
 	Planned quantity.Amount `json:",omitempty"`
 	Watch   string          `json:",omitempty"`
 
+	// Margin is how much earlier End is than its node has said, so that what it leaves is stored by then; every later end comes by it earlier too.
+	Margin time.Duration `json:",omitempty"`
+
 	// Witness is the position of the lease's record in the journal.
 	Witness journal.Position
 	// Node and Executor are who asked and who was asked: answers go the other way.

@@ -180,6 +180,7 @@ func file(in io.Reader, root *os.Root, name string, mode fs.FileMode) error {
 
 // Restore unpacks into a directory that must not be there: it is there whole afterwards, or not at all.
 func Restore(r io.Reader, into string, most Limits) (files, size int64, err error) {
+	into = filepath.Clean(into) // a path may end in a slash
 	if _, err = os.Lstat(into); err == nil {
 		return 0, 0, errkind.Errorf(errkind.Exists, "%s is there already: name a directory that is not", into)
 	}
