@@ -177,7 +177,7 @@ func triggerToFreeze(b *testing.B, kind all.Kind, n int) {
 	r := divide(words{at: make([]uint64, regionWords)})
 	r.table.write(table.encode(nil))
 	w := newWatcher(r, m, findInit, 1)
-	w.look(boottime())
+	w.look(clocks())
 	if len(w.tasks) != n {
 		b.Fatalf("%d subjobs are watched", len(w.tasks))
 	}
@@ -185,14 +185,14 @@ func triggerToFreeze(b *testing.B, kind all.Kind, n int) {
 	for b.Loop() {
 		m.used, m.frees = w.memory.Capacity/100*94, m.frees[:0]
 		begun := time.Now()
-		w.look(boottime())
+		w.look(clocks())
 		if len(m.frees) == 0 {
 			b.Fatalf("nothing was frozen at %v", w.level)
 		}
 		took := m.frees[0].Sub(begun)
 		sum, worst = sum+took, max(worst, took)
 		for m.used = 0; w.near(); {
-			w.look(boottime())
+			w.look(clocks())
 		}
 		for i := range w.tasks {
 			w.tasks[i].entries = 0

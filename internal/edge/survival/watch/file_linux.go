@@ -168,9 +168,20 @@ func (f *File) removed() bool {
 	return unix.Fstat(int(f.file.Fd()), &st) == nil && st.Nlink == 0
 }
 
-// boottime is CLOCK_BOOTTIME: it never goes back, and is the same in every process.
-func boottime() time.Duration {
+// boottime is CLOCK_BOOTTIME: it never goes back, and is the same in every process. It goes on while the machine sleeps.
+func boottime() time.Duration { return clock(unix.CLOCK_BOOTTIME) }
+
+// waketime is CLOCK_MONOTONIC: as boottime, but that it stands still while the machine sleeps, as everybody does who is to say that it lives.
+func waketime() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
+
+// clocks are boottime and waketime.
+func clocks() (boot, awake time.Duration) {
+	awake = waketime()
+	return boottime(), awake
+}
+
+func clock(id int32) time.Duration {
 	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts)
+	_ = unix.ClockGettime(id, &ts)
 	return time.Duration(ts.Nano())
 }

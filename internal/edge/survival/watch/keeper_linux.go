@@ -84,7 +84,7 @@ func Keep(o Options) (*Keeper, error) {
 	return k, nil
 }
 
-func (k *Keeper) beat() { k.f.head.store(headBeat, uint64(boottime())) }
+func (k *Keeper) beat() { k.f.head.store(headBeat, uint64(waketime())) }
 
 // Publish tells the watcher which subjobs there are.
 func (k *Keeper) Publish(rows []Row) {
@@ -204,8 +204,8 @@ func (k *Keeper) keep() {
 						k.o.Log.Warn("the watcher of the machine's memory runs unprotected", "lacks", k.Lacks().String())
 					}
 				}
-				if pulse := time.Duration(k.f.head.load(headPulse)); ready && boottime()-pulse > hung {
-					k.o.Log.Error("the watcher of the machine's memory does not answer: killing it", "silent", boottime()-pulse)
+				if pulse := time.Duration(k.f.head.load(headPulse)); ready && waketime()-pulse > hung {
+					k.o.Log.Error("the watcher of the machine's memory does not answer: killing it", "silent", waketime()-pulse)
 					k.kill()
 				}
 			}
@@ -252,7 +252,7 @@ func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 		k.dismiss()
 	}
 	k.f.head.store(headOrder, 0)
-	k.f.head.store(headPulse, uint64(boottime()))
+	k.f.head.store(headPulse, uint64(waketime()))
 	k.f.head.store(headLife, 0) // an earlier one's, if it was killed
 	shim.SealDescriptors(3)
 	err = cmd.Start()

@@ -108,7 +108,7 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 	f.head.store(headPID, uint64(me.PID))
 	f.head.store(headStarted, me.Started)
 	f.head.store(headLacks, uint64(lacks))
-	w.look(boottime()) // whatever stood still goes on
+	w.look(clocks()) // whatever stood still goes on
 	f.head.store(headLife, id)
 	w.ring() // it can be relied upon from now on
 	go func() {
@@ -146,8 +146,8 @@ var one = [1]byte{'.'} //nolint:gochecknoglobals // read alone
 // stay looks until its end is wanted, or the daemon is dead and nothing is left to watch, or nobody else finds the region any more.
 func (f *File) stay(w *watcher) {
 	for around := time.Duration(0); f.head.load(headOrder) == 0; {
-		boot := boottime()
-		patience := w.look(boot)
+		boot, awake := clocks()
+		patience := w.look(boot, awake)
 		if boot-around >= time.Second {
 			around = boot
 			if f.removed() { // neither a daemon nor a supervisor could find it: to them nobody lives here

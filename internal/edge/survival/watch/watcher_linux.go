@@ -17,6 +17,8 @@ const (
 	fill        = quantity.Amount(8 << 30)
 	// measured is how often what the subjobs have is measured where all is well, told how often the board is written then.
 	measured, told = time.Second, time.Second
+	// slumber is the shortest sleep of the machine that counts: less may lie between the readings of two clocks.
+	slumber = time.Second
 	// ahead is how far the growth of the last two seconds is looked ahead to be alert in time.
 	ahead = 10
 	// A moment is what one move of memory is to take: between two of them everything else is looked at.
@@ -69,6 +71,8 @@ type watcher struct {
 	next int
 	// When the subjobs were last measured, and the board last written.
 	measured, told time.Duration
+	// slept is how long the machine had slept by the last look.
+	slept time.Duration
 	// changed: the board is to be written, and the daemon to be told by its bell; -1: there is none.
 	changed bool
 	bell    int
@@ -108,15 +112,16 @@ func newWatcher(r *region, sense survival.Survival, find func(*Row) (life, error
 	return w
 }
 
-// look senses, decides and acts, once. boot is CLOCK_BOOTTIME. It returns how long nothing is due.
-func (w *watcher) look(boot time.Duration) (patience time.Duration) {
-	w.present = w.heard(boot)
+// look senses, decides and acts, once. boot is CLOCK_BOOTTIME, awake CLOCK_MONOTONIC. It returns how long nothing is due.
+func (w *watcher) look(boot, awake time.Duration) (patience time.Duration) {
+	w.present = w.heard(awake)
+	w.wakeUp(boot - awake)
 	w.read()
 	if err := w.sense.Sense(boot, &w.memory); err != nil {
 		w.memory = survival.Memory{} // nothing is known: no capacity, no decision
 	}
 	now := w.now(boot)
-	w.r.head.store(headPulse, uint64(boot))
+	w.r.head.store(headPulse, uint64(awake))
 	if w.lock == nil { // it was told nothing yet
 		return rest
 	}
@@ -138,9 +143,24 @@ func (w *watcher) look(boot time.Duration) (patience time.Duration) {
 }
 
 // heard says whether the daemon lives, by its heartbeat.
-func (w *watcher) heard(boot time.Duration) bool {
+func (w *watcher) heard(awake time.Duration) bool {
 	beat := time.Duration(w.r.head.load(headBeat))
-	return beat != 0 && beat <= boot && boot-beat < absent
+	return beat != 0 && beat <= awake && awake-beat < absent
+}
+
+// wakeUp has entries last longer by what the machine has slept since the last look: nobody could do what it was asked to. slept is all of that since the machine was
+// started.
+func (w *watcher) wakeUp(slept time.Duration) {
+	more := slept - w.slept
+	w.slept = slept
+	if more < slumber {
+		return
+	}
+	for i := range w.tasks {
+		if t := &w.tasks[i]; t.since != 0 {
+			t.since, w.changed = t.since.Add(more), true
+		}
+	}
 }
 
 // now is the node's clock.

@@ -122,6 +122,7 @@ type world struct {
 	r     *region
 	w     *watcher
 	boot  time.Duration
+	slept time.Duration // of boot
 	table Table
 	dead  bool // the daemon is
 	lives uint64
@@ -166,9 +167,9 @@ func (x *world) publish() { x.r.table.write(x.table.encode(nil)) }
 func (x *world) look(passes time.Duration) {
 	x.boot += passes
 	if !x.dead {
-		x.r.head.store(headBeat, uint64(x.boot))
+		x.r.head.store(headBeat, uint64(x.boot-x.slept))
 	}
-	x.w.look(x.boot)
+	x.w.look(x.boot, x.boot-x.slept)
 }
 
 func (x *world) board() *Board {
@@ -397,6 +398,31 @@ func TestWhoWasAskedToYieldKeepsItsTimer(t *testing.T) {
 	}
 	if x.look(time.Second); !s.ended {
 		t.Fatalf("its timer is over, and it is %v", x.state(1))
+	}
+}
+
+// TestAMachineThatSlept: a sleep is nobody's silence, and no time that an entry has stood.
+func TestAMachineThatSlept(t *testing.T) {
+	x := newWorld(t)
+	x.m.room = 0
+	s := x.add(1, 30*gib, func(r *Row) { r.Yields = true })
+	x.m.base = 63 * gib
+	x.look(rest)
+	x.look(20 * time.Second)
+	before, _ := x.board().Of(job.Token{Epoch: 1, Seq: 1})
+	for range 2 {
+		x.boot, x.slept = x.boot+time.Hour, x.slept+time.Hour
+		x.w.look(x.boot, x.boot-x.slept) // before the daemon says that it lives
+	}
+	after, _ := x.board().Of(job.Token{Epoch: 1, Seq: 1})
+	if s.ended || !x.w.present || after.State != airlock.Readdressing || after.Since != before.Since.Add(2*time.Hour) {
+		t.Fatalf("ended %v, its daemon is there %v, %v since %d, and before since %d", s.ended, x.w.present, after.State, after.Since, before.Since)
+	}
+	if pulse := time.Duration(x.r.head.load(headPulse)); pulse != x.boot-x.slept {
+		t.Fatalf("its pulse is %v, want the time awake", pulse)
+	}
+	if x.look(10 * time.Second); !s.ended {
+		t.Fatal("its timer is over, and it lives")
 	}
 }
 
