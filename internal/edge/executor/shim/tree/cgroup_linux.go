@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -123,11 +124,28 @@ func MakeGroup(g Group, b Bounds) (Group, error) {
 // MakeProbe makes a group of its own below base to find out with what can be done there. Its name is nobody else's: numbers of processes are those of a pid
 // namespace, and daemons of several may share a base.
 func MakeProbe(base string, b Bounds) (Group, error) {
-	dir, err := os.MkdirTemp(base, "sluice-probe-*")
+	sweepProbes(base)
+	dir, err := os.MkdirTemp(base, probes)
 	if err != nil {
 		return "", fmt.Errorf("making a control group: %w", err)
 	}
 	return MakeGroup(Group(dir), b)
+}
+
+// probes are the names of groups of MakeProbe; one that is older than probed is nobody's any more.
+const (
+	probes = "sluice-probe-*"
+	probed = time.Minute
+)
+
+// sweepProbes removes groups of MakeProbe whose makers were killed before they could. One that anything is in the kernel keeps.
+func sweepProbes(base string) {
+	left, _ := filepath.Glob(filepath.Join(base, probes))
+	for _, dir := range left {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() && time.Since(info.ModTime()) > probed {
+			_ = os.Remove(dir)
+		}
+	}
 }
 
 func (g Group) file(name string) string { return filepath.Join(string(g), name) }
