@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/survival"
@@ -45,6 +46,9 @@ func (e *Executor) keepWatcher() {
 		Path: w.path, Program: e.o.ShimPath, Kind: e.o.Survival.Capability().Kind, Base: e.iso.Cgroup, Config: e.o.Airlock, Now: e.o.now, Changed: w.wake, Log: e.o.Logger,
 	})
 	if err != nil {
+		if errkind.Of(err) == errkind.Conflict { // supervisors would take another's watcher for theirs
+			w.path = ""
+		}
 		e.o.Logger.Error("the machine's memory has no watcher of its own: the daemon looks after it as long as it lives", "err", err)
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
@@ -33,14 +34,16 @@ const (
 )
 
 // Path is where the region of a data directory lies: in memory where the machine has a place for that, so that no disk is needed, else in the
-// directory itself.
+// directory itself. Its name has the directory's device and inode: containers may share that memory, and have another directory each under one name.
 func Path(dataDir string) string {
 	own := filepath.Join(dataDir, "watch")
 	info, err := os.Stat(memoryDir)
 	if err != nil || !info.IsDir() {
 		return own
 	}
-	named := sha256.Sum256([]byte(dataDir))
+	var st unix.Stat_t
+	_ = unix.Stat(dataDir, &st) // what is not there yet has its name alone
+	named := sha256.Sum256(fmt.Append(nil, st.Dev, st.Ino, dataDir))
 	path := filepath.Join(memoryDir, fmt.Sprintf("sluice-watch-%d-%x", os.Geteuid(), named[:8]))
 	if info, err := os.Lstat(path); err == nil && !ours(info) {
 		return own // somebody else has taken the name
@@ -157,6 +160,18 @@ func (f *File) lock(place int) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// claim takes the daemon's place. An error is of kind Conflict where another daemon has it.
+func (f *File) claim() error {
+	mine, err := f.lock(placeDaemon)
+	switch {
+	case err != nil:
+		return fmt.Errorf("locking %s: %w", f.path, err)
+	case !mine:
+		return errkind.Errorf(errkind.Conflict, "%s is in use by another daemon", f.path)
+	}
+	return nil
 }
 
 // lives says whether another has the lock of a place.

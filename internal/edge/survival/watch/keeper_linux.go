@@ -2,8 +2,8 @@ package watch
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -61,15 +61,16 @@ const (
 	farewell = 2 * time.Second
 )
 
-// Keep begins to keep a watcher. One that an earlier daemon has left ends first: everything goes on, and the next one begins.
+// Keep begins to keep a watcher. One that an earlier daemon has left ends first: everything goes on, and the next one begins. An error is of kind Conflict where
+// another daemon has the region.
 func Keep(o Options) (*Keeper, error) {
 	f, err := Open(o.Path)
 	if err != nil {
 		return nil, err
 	}
-	if mine, err := f.lock(placeDaemon); !mine {
+	if err := f.claim(); err != nil {
 		_ = f.Close()
-		return nil, errors.Join(fmt.Errorf("%s is in use by another daemon", o.Path), err)
+		return nil, err
 	}
 	k := &Keeper{o: o, f: f, done: make(chan struct{}), words: make([]uint64, 0, tableWords), room: make([]uint64, boardWords)}
 	k.dismiss()
@@ -147,11 +148,18 @@ func (k *Keeper) PID() int {
 }
 
 // Close has the watcher end, and waits for it. Everything goes on, so that nothing is left to know: what it did and was not told yet is gone with
-// the region.
+// the region. One that was removed before is no error, and what has its name by now is another's.
 func (k *Keeper) Close() error {
 	close(k.done)
 	k.over.Wait()
-	return errors.Join(os.Remove(k.o.Path), k.f.Close())
+	var err error
+	if !k.f.removed() {
+		err = os.Remove(k.o.Path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, k.f.Close())
 }
 
 // dismiss ends the watcher that there is, in order if it can.
@@ -294,9 +302,9 @@ func (k *Keeper) remake() error {
 	if err != nil {
 		return err
 	}
-	if mine, err := f.lock(placeDaemon); !mine {
+	if err := f.claim(); err != nil {
 		_ = f.Close()
-		return errors.Join(fmt.Errorf("%s is in use by another daemon", k.o.Path), err)
+		return err
 	}
 	k.mu.Lock()
 	old, rows := k.f, k.table.Rows

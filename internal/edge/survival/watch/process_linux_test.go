@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
@@ -330,8 +331,8 @@ func TestADaemonThatComesBackBeginsANewLife(t *testing.T) {
 	cmd, f := daemonOf(t, s, path, time.Hour)
 	pid := int(f.head.load(headPID))
 	s.storm()
-	if _, err := Keep(options(t, path, airlock.Config{})); err == nil {
-		t.Fatal("two daemons keep one watcher")
+	if _, err := Keep(options(t, path, airlock.Config{})); errkind.Of(err) != errkind.Conflict {
+		t.Fatalf("two daemons keep one watcher: %v", err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -387,6 +388,56 @@ func TestARegionThatIsRemoved(t *testing.T) {
 	}
 	if w.Lives() || (&Witness{}).Lives() {
 		t.Fatal("a witness sees one that has ended, or none")
+	}
+}
+
+// TestTheEndOfARegionThatIsRemoved is no error, and what has its name by now is another's.
+func TestTheEndOfARegionThatIsRemoved(t *testing.T) {
+	for _, another := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "watch")
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if another {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k := &Keeper{o: Options{Path: path}, f: f, done: make(chan struct{})}
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(path); (err == nil) != another {
+			t.Errorf("another has the name (%v), and after the end: %v", another, err)
+		}
+	}
+}
+
+// TestDirectoriesOfOneNameHaveRegionsOfTheirOwn: those of containers that share memory and not their files.
+func TestDirectoriesOfOneNameHaveRegionsOfTheirOwn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	make := func() string {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return Path(dir)
+	}
+	one := make()
+	if Path(dir) != one {
+		t.Fatal("one directory has two regions")
+	}
+	if filepath.Dir(one) == dir {
+		t.Skip("this machine has no place in memory: regions lie in their directories")
+	}
+	if err := os.Rename(dir, dir+" of another"); err != nil {
+		t.Fatal(err)
+	}
+	if make() == one {
+		t.Error("two directories have one region")
 	}
 }
 
