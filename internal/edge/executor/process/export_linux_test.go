@@ -9,6 +9,9 @@ import (
 // Took has what a job's subjobs leave take so long to be stored.
 func (e *Executor) Took(j job.ID, d time.Duration) { e.margins.took(j, d) }
 
+// Below are the processes of a subjob that are to go on.
+var Below = below //nolint:gochecknoglobals // for tests
+
 // Kept is how many rooms there are for subjobs to come.
 func (e *Executor) Kept() int {
 	e.rooms.mu.Lock()

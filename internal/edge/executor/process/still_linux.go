@@ -133,19 +133,24 @@ func (r *run) found(note shim.Note) bool {
 // thaw has a subjob of an earlier boot go on, if it was that boot that had it stand still: what has stopped itself is left alone.
 func (r *run) thaw(note shim.Note) {
 	var stopped []tree.Member
-	switch {
-	case r.control == nil || r.control.Still == 0:
-		if !tree.Group(note.Cgroup).Frozen() {
-			return
-		}
-	case (tree.Process{PID: note.Init, Started: note.InitStarted}).Alive(): // else the number may be another's by now
-		stopped = tree.Below(note.Init)
+	if r.control != nil && r.control.Still != 0 {
+		stopped = below(note)
+	} else if !tree.Group(note.Cgroup).Frozen() {
+		return
 	}
 	if err := tree.Thaw(tree.Group(note.Cgroup), stopped); err != nil {
 		r.e.o.Logger.Error("having a subjob of an earlier boot go on", "subjob", r.token.String(), "err", err)
 		return
 	}
 	r.tell(false, false)
+}
+
+// below are the processes of a subjob; none where its init is gone: the number may be another's by now.
+func below(note shim.Note) []tree.Member {
+	if !(tree.Process{PID: note.Init, Started: note.InitStarted}).Alive() {
+		return nil
+	}
+	return tree.Below(note.Init)
 }
 
 // letGo lets go of a subjob that is over.
@@ -240,7 +245,7 @@ func (r *run) goOn(h survival.Hold) (err error) {
 		r.mu.Lock()
 		note := s.note
 		r.mu.Unlock()
-		err = tree.Thaw(tree.Group(note.Cgroup), tree.Below(note.Init))
+		err = tree.Thaw(tree.Group(note.Cgroup), below(note))
 		s.adopted = err != nil
 	}
 	return err

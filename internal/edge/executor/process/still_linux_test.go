@@ -465,3 +465,26 @@ func newBenchOf(t *testing.T, change func(*process.Options)) (b *bench) {
 	})
 	return b
 }
+
+// TestWhatHasTheNumberOfAnInitThatIsGoneIsLeftAlone: its processes are another's, who may have stopped them.
+func TestWhatHasTheNumberOfAnInitThatIsGoneIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	}()
+	me, ok := shimtree.Look(os.Getpid())
+	if !ok {
+		t.Fatal("this process is not there")
+	}
+	if len(process.Below(shim.Note{Init: me.PID, InitStarted: me.Started})) == 0 {
+		t.Error("of one that lives nothing is found")
+	}
+	if all := process.Below(shim.Note{Init: me.PID, InitStarted: me.Started - 1}); len(all) != 0 {
+		t.Errorf("of one that is gone there are %d", len(all))
+	}
+}
