@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/store"
@@ -118,6 +119,35 @@ func TestWhoeverDiedRemovingTookNothing(t *testing.T) {
 	}
 	if n := 0; plain.List(t.Context(), func(store.Object) error { n++; return nil }) != nil || n != 1 {
 		t.Errorf("%d objects are left, want 1", n)
+	}
+}
+
+// TestATouchThatComesLateIsNone: the kernel finds what a name stands for, and then touches it; who removes it in between does not see that, so who renews must.
+func TestATouchThatComesLateIsNone(t *testing.T) {
+	dir := t.TempDir()
+	plain, err := files.Open(files.Options{Kind: "local", Dir: dir, Make: true, Writer: "w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := plain.Put(t.Context(), "", bytes.NewReader([]byte("data")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := files.Open(files.Options{Kind: "local", Dir: dir, Writer: "w", Before: func(step, _ string) error {
+		if step != "touched" {
+			return nil
+		}
+		removed, failed := plain.Remove(t.Context(), o.Digest, o.Changed.Add(time.Hour)) // as one that looked before
+		if !removed || failed != nil {
+			t.Errorf("%v, %v", removed, failed)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = s.Renew(t.Context(), o.Digest); errkind.Of(err) != errkind.NotFound {
+		t.Errorf("what is gone is renewed: %v", err)
 	}
 }
 

@@ -80,7 +80,8 @@ func (d *Dir) restore(name string) error {
 }
 
 // Renew implements store.Store. Touching goes by name and removing takes the name away before it looks at the time: one of the two sees
-// the other, whichever comes first.
+// the other, whichever comes first. Finding a name and touching what it stands for are two steps of the kernel's, between which the object may go: so it is
+// looked for once more.
 func (d *Dir) Renew(_ context.Context, g store.Digest) error {
 	if err := g.Check(); err != nil {
 		return err
@@ -90,7 +91,17 @@ func (d *Dir) Renew(_ context.Context, g store.Digest) error {
 			if err := d.before("touch", path); err != nil {
 				return nil, err
 			}
-			return nil, unix.Utimes(path, nil) // by the clock of who keeps the file system
+			if err := unix.Utimes(path, nil); err != nil { // by the clock of who keeps the file system
+				return nil, err
+			}
+			if err := d.before("touched", path); err != nil {
+				return nil, err
+			}
+			f, err := os.Open(path) // opening asks the server, where looking may answer from what this machine remembers
+			if err != nil {
+				return nil, err
+			}
+			return nil, f.Close()
 		})
 		return err
 	})

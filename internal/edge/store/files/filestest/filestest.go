@@ -26,7 +26,7 @@ func Place(t testing.TB, open func(dir string, before ...files.Before) (*files.D
 	before := func(step, path string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if step == "touch" || step == "open" {
+		if step == "touch" || step == "touched" || step == "open" {
 			return nil
 		}
 		return fault
