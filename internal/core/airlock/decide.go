@@ -130,6 +130,7 @@ func (a *Airlock) Decide(now quantity.Instant, s *Snapshot) *Decision {
 		return d
 	}
 	switch d.Level {
+	case Calm:
 	case Guarded:
 		a.foresee(now, s)
 	case Severe:
@@ -168,8 +169,12 @@ func late(now quantity.Instant, t *Task) (time.Duration, bool) {
 	return now.Sub(t.Since), (t.State == Suspending || t.State == Suspended || t.State == Readdressing) && t.Since != 0
 }
 
-// resume has the highest of what is suspended go on, where it fits below the severe line: one by one while it is calm, and below the severe line those
-// whose timer is over, since the other end of that is worse. Where one does not fit none below it does: it would survive who outranks it.
+// waited says whether an entry has stood for so long that there is only time for a checkpoint until its timer is over.
+func (a *Airlock) waited(stood time.Duration) bool { return stood >= a.cfg.Timer-a.cfg.Yield }
+
+// resume has the highest of what is suspended go on, where it fits below the severe line: one by one while it is calm, and with them all who have kept to
+// their plan and would be asked to yield now, though there is room; below the severe line those whose timer is over, since the other end of that is worse.
+// Where one does not fit none below it does: it would survive who outranks it.
 func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	if a.d.Level >= Severe {
 		return
@@ -190,7 +195,7 @@ func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 		}
 		t := &s.Tasks[i]
 		stood, _ := late(now, t)
-		over := stood >= a.cfg.Timer
+		over := stood >= a.cfg.Timer || a.d.Level == Calm && a.waited(stood) && !t.outgrown()
 		if used+t.Parked >= a.d.severe || !calm && !over {
 			return
 		}
@@ -208,7 +213,7 @@ func (a *Airlock) expire(now quantity.Instant, s *Snapshot) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		stood, stands := late(now, t)
-		if !stands || stood < a.cfg.Timer-a.cfg.Yield || a.acted(going, i) {
+		if !stands || !a.waited(stood) || a.acted(going, i) {
 			continue
 		}
 		switch {

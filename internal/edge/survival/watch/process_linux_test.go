@@ -368,9 +368,10 @@ func TestARegionThatIsRemoved(t *testing.T) {
 	k.mu.Lock()
 	k.o.Config = airlock.Config{}
 	k.mu.Unlock()
-	if st, ok := w.Stand(s.row.Token); !w.Lives() || !ok || st.Entries != 1 {
-		t.Fatalf("a witness sees %+v, %v", st, ok)
-	}
+	await(t, "a witness to see that it stands still", func() bool { // which is said after it is done
+		st, ok := w.Stand(s.row.Token)
+		return w.Lives() && ok && st.Entries == 1
+	})
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
