@@ -37,6 +37,9 @@ type Reading struct {
 	severe, calm           quantity.Amount
 }
 
+// Over says whether so much is used as the severe line allows, whatever it grows by.
+func (r *Reading) Over() bool { return r.severe > 0 && r.Used >= r.severe }
+
 // String explains the level.
 func (r *Reading) String() string {
 	s := fmt.Sprintf("%v: %d of %d MiB used (%d.%d%%)", r.Level, r.Used>>20, r.Capacity>>20, r.Share/10, r.Share%10)

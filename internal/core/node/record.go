@@ -82,7 +82,7 @@ func (m *memory) tally(now quantity.Instant) {
 	r := &m.record
 	if r.tallied != 0 && now > r.tallied {
 		r.stood += time.Duration(r.standing) * now.Sub(r.tallied)
-		if end := min(now, m.old); r.reading.Level >= airlock.Severe && end > r.tallied { // a word that is old says nothing of now
+		if end := min(now, m.old); r.reading.Over() && end > r.tallied { // a word that is old says nothing of now
 			r.overLine += end.Sub(r.tallied)
 		}
 	}
