@@ -10,7 +10,7 @@ import (
 func (e *Executor) Took(j job.ID, d time.Duration) { e.margins.took(j, d) }
 
 // Below are the processes of a subjob that are to go on.
-var Below = below //nolint:gochecknoglobals // for tests
+var Below = below
 
 // Kept is how many rooms there are for subjobs to come.
 func (e *Executor) Kept() int {
