@@ -63,6 +63,8 @@ func First(list []Before) Before {
 // Dir is a store in a directory.
 type Dir struct {
 	o Options
+	// uid and gid own the store. What root makes in somebody else's is theirs too, or they could not write there any more.
+	uid, gid int
 }
 
 var _ store.Store = (*Dir)(nil)
@@ -81,7 +83,33 @@ func Open(o Options) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	var st unix.Stat_t
+	if err := unix.Lstat(d.in(markerName), &st); err != nil {
+		return nil, d.explain("look at", err)
+	}
+	d.uid, d.gid = int(st.Uid), int(st.Gid)
 	return d, nil
+}
+
+// own gives what was just made to the store's owner: to what was opened, as its name may stand for something else by now. A server that gives root no
+// rights does not let it do that either.
+func (d *Dir) own(f *os.File) error {
+	if os.Geteuid() != 0 || d.uid == 0 {
+		return nil
+	}
+	if err := f.Chown(d.uid, d.gid); !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	return nil
+}
+
+// ownFolder does so with a folder.
+func (d *Dir) ownFolder(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.own(f), f.Close())
 }
 
 // look says whether the directory is a store that this build knows.
@@ -213,7 +241,7 @@ func (d *Dir) replace(path string, data []byte) error {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // gone, if all went well
-	if err = d.before("write", path); err == nil {
+	if err = errors.Join(d.own(f), d.before("write", path)); err == nil {
 		_, err = f.Write(data)
 	}
 	if err == nil {
@@ -254,7 +282,11 @@ func (d *Dir) makeFolder(path string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	err := os.Mkdir(path, 0o700)
+	if err == nil {
+		err = d.ownFolder(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return d.syncDir(above)

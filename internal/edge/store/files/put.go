@@ -85,7 +85,10 @@ func (d *Dir) begin(want store.Digest) (*os.File, error) {
 		if err := d.before("create", path); err != nil {
 			return nil, err
 		}
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := d.create(path)
+		if errors.Is(err, fs.ErrExist) {
+			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -98,11 +101,23 @@ func (d *Dir) begin(want store.Digest) (*os.File, error) {
 	if err := d.before("create", path); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := d.create(path)
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil && !errors.Is(err, unix.ENOLCK) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// create makes a file that is not there, the store owner's. What is there is given to nobody: it may be another name of something else.
+func (d *Dir) create(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = d.own(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
