@@ -35,8 +35,10 @@ func (d *Dir) Stat(_ context.Context, g store.Digest) (o store.Object, failed er
 func (d *Dir) find(g store.Digest, look func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	path := d.object(g)
 	info, err := look(path)
-	if errors.Is(err, fs.ErrNotExist) && d.putBack(g) {
-		info, err = look(path)
+	for left := 3; errors.Is(err, fs.ErrNotExist) && left > 0; info, err = look(path) {
+		if !d.putBack(g) { // nobody has it, or whoever had it has just put it back himself, and another one may be taking it
+			left--
+		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if gone := d.look(); gone != nil { // the whole store is not there: nobody may take an object for missing then
