@@ -37,9 +37,12 @@ func stormy(t *testing.T, names []string, sets ...config.Set) []scenario.Result 
 	return results
 }
 
+// hours are enough of the storms for these tests.
+var hours = config.Set{Path: "window.until", Value: "2h"} //nolint:gochecknoglobals // read-only by use
+
 // TestWhatOthersLose: the same storms where the nodes do nothing, and others do. It is what the survival of work is held against.
 func TestWhatOthersLose(t *testing.T) {
-	results := stormy(t, []string{scenario.All})
+	results := stormy(t, []string{scenario.All}, hours)
 	ours := results[0].Metrics
 	for _, name := range []string{measure.Suspended, measure.Recovered, measure.Readdressed} {
 		if ours.Get(name) == 0 {
@@ -73,7 +76,7 @@ func TestWhatOthersLose(t *testing.T) {
 
 // TestNodesTellWhatTheyDid: what is counted by those who carried it out.
 func TestNodesTellWhatTheyDid(t *testing.T) {
-	for _, sets := range [][]config.Set{nil, {{Path: "memory.park", Value: "0Gi"}, {Path: "memory.hot", Value: "false"}}} {
+	for _, sets := range [][]config.Set{{hours}, {hours, {Path: "memory.park", Value: "0Gi"}, {Path: "memory.hot", Value: "false"}}} {
 		r := stormy(t, nil, sets...)[0]
 		told, counted := map[string]int64{}, map[string]int64{}
 		over := time.Duration(0)
