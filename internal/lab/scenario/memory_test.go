@@ -38,7 +38,7 @@ func stormy(t *testing.T, names []string, sets ...config.Set) []scenario.Result 
 }
 
 // hours are enough of the storms for these tests.
-var hours = config.Set{Path: "window.until", Value: "2h"} //nolint:gochecknoglobals // read-only by use
+var hours = config.Set{Path: "window.until", Value: "2h"}
 
 // TestWhatOthersLose: the same storms where the nodes do nothing, and others do. It is what the survival of work is held against.
 func TestWhatOthersLose(t *testing.T) {
