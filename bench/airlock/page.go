@@ -207,7 +207,7 @@ func (p *page) shapes() error {
 
 // why is what people have made of the tables above.
 const why = `Why. *Without swap* and in *storms that can't be absorbed* there is nothing outside to move anything to. earlyoom asks the largest at 90%, whatever its rank, and ends hundreds more, of which most had just begun; what Airlock loses there are jumps past the end of the memory
-between two looks: then the kernel ends the largest, and no order is kept. *Enough swap*: Airlock loses as many of high value as the kernel alone, though less work: what is suspended for 30 s and can't yield is ended, where swapping a little longer would have passed.
+between two looks: then the kernel ends the largest, and no order is kept. *Enough swap*: all lose, but nobody less; what Airlock loses there stood still for 30 s, where swapping a little longer would have passed.
 *The kubelet* leaves it to the kernel, and has told it who uses more than it has asked for: the same as our outgrown first. Ray ends the newest, which is started again at once and is the newest again.
 `
 
