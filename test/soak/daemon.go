@@ -103,6 +103,13 @@ func (d *daemon) exited() bool {
 	return state == "Z" || state == ""
 }
 
+// killed collects a daemon that is gone, and says whether SIGKILL ended it.
+func (d *daemon) killed() bool {
+	_ = d.cmd.Wait()
+	how, ok := d.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && how.Signaled() && how.Signal() == syscall.SIGKILL
+}
+
 // run calls the command-line client and returns what it printed.
 func (d *daemon) run(args ...string) (string, error) {
 	c := exec.Command(filepath.Join(d.bin, "sluice"), append(args, "--server", d.addr)...)

@@ -214,6 +214,12 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 	}
 	r.chaos = time.Since(began)
 	calm()
+	if m.group != nil && !d.alive() && d.killed() { // the kernel did: the last storm left it next to nothing
+		r.daemons++
+		if err := d.start(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for end := time.Now().Add(settle); bug == "" || s.found() == 0; {
 		if !d.alive() {
 			r.wrong = append(r.wrong, "the daemon ended by itself: "+tail(filepath.Join(dir, "daemon.log")))
