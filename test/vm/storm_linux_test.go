@@ -283,7 +283,7 @@ func storms(t *testing.T, watched bool) {
 		case <-time.After(30 * time.Second):
 			l.await("the lowest is frozen", func() bool { return false })
 		}
-		l.await("its memory is moved out", func() bool { return number(t, low, "memory.current") < 16<<20 })
+		l.await("its memory is moved out", func() bool { return number(t, low, "memory.swap.current") > 1<<20 }) // as much as makes it calm
 		moved = max(moved, number(t, low, "memory.swap.current"))
 		// The storm's growth counts too, so that both may be wanted; the higher goes on first.
 		if frozen(high) {
