@@ -297,7 +297,7 @@ func (a *Airlock) foreseen() []Action {
 	return acts[i:]
 }
 
-// gives says whether a task gives way to nobody yet.
+// gives says whether a task may be made to give way: nothing was done to it yet, or it goes on again.
 func (t *Task) gives() bool { return t.State == Running || t.State == Resuming }
 
 // relieve makes memory free down to the calm line: the shortest prefix of the lowest whose relief covers what is missing. Whose end would not even help

@@ -143,7 +143,7 @@ func TestWorkDirectoriesOfBeforeTheKey(t *testing.T) {
 	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 	b.run(m, job.Done)
 	ago := time.Now().Add(-2 * time.Hour)
-	for _, pattern := range []string{"objects/*/" + id, "names/work/*/" + id + ".json"} {
+	for _, pattern := range []string{"objects/*/" + id, filepath.Join("names", "work", "*", id+".json")} {
 		list, err := filepath.Glob(filepath.Join(b.o.DataDir, "store", pattern))
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%s: %v, %v", pattern, list, err)
@@ -177,7 +177,7 @@ func TestWhatNobodyNeedsLeavesTheStore(t *testing.T) {
 	}
 	ago := time.Now().Add(-2 * time.Hour)
 	root := strings.TrimPrefix(s.String(), "local:")
-	for _, pattern := range []string{"objects/*/" + old, "names/work/*/" + old + ".json", "objects/*/" + string(other.Digest), "names/work/another/*"} {
+	for _, pattern := range []string{"objects/*/" + old, filepath.Join("names", "work", "*", old+".json"), "objects/*/" + string(other.Digest), filepath.Join("names", "work", "another", "*")} {
 		list, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%s: %v, %v", pattern, list, err)
