@@ -73,7 +73,7 @@ func TestPlantedImports(t *testing.T) {
 		"forbidden": {Forbids, []Package{
 			imports("internal/lab/sim", "internal/core/zone", "internal/core/timeline"),
 			imports("internal/host", "k8s.io/api/core/v1", "internal/core/zone", "internal/core/market/clearing"),
-		}, []string{"timeline: a driver", "clearing: a driver", "talks to Kubernetes"}},
+		}, []string{"timeline: a driver", "clearing: a driver", "talk to Kubernetes"}},
 
 		"pure": {Pure, []Package{
 			imports("internal/core/job", "slices", "internal/core/quantity"), imports("internal/core/policy/policytest", "os", "pgregory.net/rapid"),
