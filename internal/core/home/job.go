@@ -60,6 +60,8 @@ type Lease struct {
 	// running since, 0 if not heard of; progress last reported.
 	running  quantity.Instant
 	progress int64
+	// storing is when its node said last that it has ended and what it left is being stored; 0: it has not.
+	storing quantity.Instant
 	// tried is the end of the lease for which a continuation or extension was last considered.
 	tried quantity.Instant
 	// ask is an extension that is not answered yet, before what the claim was without it.

@@ -154,13 +154,28 @@ func (h *Ledger) Running(in *protocol.Message, b *protocol.Beginning) {
 	}
 }
 
-// Report: a subjob says how far it is.
-func (h *Ledger) Report(in *protocol.Message, o *protocol.Observation) {
+// Report: a subjob says how far it is, or its node that what it has left is being stored.
+func (h *Ledger) Report(now quantity.Instant, in *protocol.Message, o *protocol.Observation) {
+	if o.Storing {
+		h.storing(now, in)
+	}
 	if j, l := h.standing(in); l != nil {
 		l.progress = max(l.progress, o.Progress)
 		if l.running == 0 { // Running was lost
 			h.runs(j, l, o.At)
 		}
+	}
+}
+
+// storing: a subjob has ended, and what it left is being stored. Of a gang any member's word counts for all: none is settled alone.
+func (h *Ledger) storing(now quantity.Instant, in *protocol.Message) {
+	j, l := h.standing(in)
+	if l == nil {
+		j, l, _, _ = h.member(in)
+	}
+	if l != nil {
+		l.storing = now
+		h.stir(j)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/job"
@@ -48,7 +49,7 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 	resting := s.rests()
 	for j := 0; j < len(s.work().leases); j++ {
 		c, l := s.work().claims[s.claim(s.work().leases[j].token)], &s.work().leases[j]
-		if h.givenUp(&c) <= now {
+		if h.givenUp(&c, l) <= now {
 			const why = "its node reported nothing by the lease's end"
 			won := l.won
 			h.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.ID, Token: c.Token, At: now, Text: why})
@@ -90,9 +91,14 @@ func (l *Lease) settled(j *Job) bool {
 	return l.known && l.ask == 0 && !l.withdrawn && j.fate().dropping.State == job.Waiting && (l.course == nil || l.course.Broken() == "")
 }
 
+// mostStoring is how long a home waits beyond a lease's end for what its subjob has left to be stored, as long as its node says that it is (ADR 0049). A
+// store that is away for longer costs a piece of work, and no more than that.
+const mostStoring = 10 * time.Minute
+
 // givenUp is when a claim is given up if its node stays silent.
-func (h *Ledger) givenUp(c *protocol.Claim) quantity.Instant {
-	return max(c.End, h.since).Add(h.cfg.Skew)
+func (h *Ledger) givenUp(c *protocol.Claim, l *Lease) quantity.Instant {
+	end := max(c.End, h.since)
+	return max(end, min(l.storing, end.Add(mostStoring))).Add(h.cfg.Skew)
 }
 
 // rearm sets the alarms of jobs whose leases have changed.
@@ -106,7 +112,7 @@ func (h *Ledger) armLeases(j *Job) {
 	for i := range j.work().leases {
 		l := &j.work().leases[i]
 		c := &j.work().claims[j.claim(l.token)]
-		again = min(again, h.givenUp(c))
+		again = min(again, h.givenUp(c, l))
 		if !l.settled(j) {
 			again = min(again, l.sent.Add(h.cfg.Retry))
 		}

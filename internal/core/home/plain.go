@@ -58,7 +58,7 @@ func (h *Ledger) overduePlainly(now quantity.Instant, out *protocol.Out) quantit
 		h.repeat(now, j, out)
 		for i := range j.work().leases {
 			l := &j.work().leases[i]
-			wake = min(wake, h.givenUp(&j.work().claims[j.claim(l.token)]))
+			wake = min(wake, h.givenUp(&j.work().claims[j.claim(l.token)], l))
 			if !l.settled(j) {
 				wake = min(wake, l.sent.Add(h.cfg.Retry))
 			}

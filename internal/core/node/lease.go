@@ -245,7 +245,7 @@ func (n *Node) sendDeadline(l *lease, out *protocol.Out) {
 func (n *Node) report(in *protocol.Message, o *protocol.Observation, out *protocol.Out) {
 	if l := n.lease(in.Token); l != nil && l.seen() && !l.ended() {
 		n.send(out, protocol.Message{
-			Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Body: &protocol.Observation{Slice: l.slice, Progress: o.Progress, Demand: o.Demand, At: o.At},
+			Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Body: &protocol.Observation{Slice: l.slice, Progress: o.Progress, Demand: o.Demand, At: o.At, Storing: o.Storing},
 		})
 	}
 }

@@ -70,6 +70,8 @@ type Observation struct {
 	Progress int64
 	At       quantity.Instant
 	Demand   trp.Vector
+	// Storing: its processes are gone, and how it ended is told once what it has left is in the store.
+	Storing bool
 }
 
 // Conclusion is how a subjob ended, with its lease.

@@ -165,6 +165,7 @@ func observationFields(c *coder, b *protocol.Observation) {
 	signed(c, 2, &b.Progress)
 	instant(c, 3, &b.At)
 	vector(c, 4, &b.Demand)
+	boolean(c, 5, &b.Storing)
 }
 
 func conclusionFields(c *coder, b *protocol.Conclusion) {

@@ -35,6 +35,8 @@ type bench struct {
 	made func()
 	// reported is the memory of the newest report, in bytes.
 	reported atomic.Int64
+	// storing: it has said that it stores what a subjob has left.
+	storing atomic.Bool
 }
 
 // treeOnly is the weakest isolation.
@@ -69,7 +71,12 @@ func (b *bench) open() []executor.Found {
 	b.said = said
 	b.o.Deliver = func(m protocol.Message) {
 		if m.Kind == protocol.Report {
-			b.reported.Store(int64(m.Body.(*protocol.Observation).Demand[trp.Memory]))
+			o := m.Body.(*protocol.Observation)
+			if o.Storing {
+				b.storing.Store(true)
+				return
+			}
+			b.reported.Store(int64(o.Demand[trp.Memory]))
 			return
 		}
 		said <- m

@@ -50,6 +50,9 @@ type unstorable struct{ error }
 // tellStored puts what counts of a result into the store, and then tells it. It returns when that is done or the executor is closed; the next one does it
 // again then.
 func (r *run) tellStored(res job.Result) {
+	if r.e.o.Keep {
+		defer r.saysStoring(res.Progress)()
+	}
 	for pause := firstProbe; r.e.o.Keep; pause = min(2*pause, lastProbe) {
 		began := r.e.o.Now()
 		err := r.stow(r.e.ctx, &res)
@@ -76,6 +79,25 @@ func (r *run) tellStored(res job.Result) {
 		}
 	}
 	r.over(res)
+}
+
+// saysStoring says again and again that the subjob has ended and is being stored, until what it returns is called: its home waits for that beyond the lease's end.
+func (r *run) saysStoring(progress int64) (stop func()) {
+	done := make(chan struct{})
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		again := time.NewTicker(r.e.o.Report)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress, At: r.e.o.now(), Storing: true}})
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() { close(done); saying.Wait() }
 }
 
 // soon is how much a start puts into the store, in bytes for each subjob, before it goes on, and patiently how long it waits for the store at most.

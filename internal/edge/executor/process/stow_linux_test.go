@@ -204,6 +204,11 @@ func TestAStoreThatIsFullIsTheNodesTrouble(t *testing.T) {
 			if !said.Ails || !strings.Contains(said.Text, "can't be stored") {
 				t.Errorf("it says %+v", said)
 			}
+			for until := time.Now().Add(patience); !b.storing.Load(); time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(until) {
+					t.Fatal("it does not say that it stores what was left")
+				}
+			}
 			g.set(nil, nil)
 			var kinds []protocol.Kind
 			for len(kinds) < 2 {
