@@ -67,6 +67,9 @@ func (s *Spec) mix(h digest.Hash) digest.Hash {
 
 // Mix mixes how a process is started into a digest.
 func (l *Launch) Mix(h digest.Hash) digest.Hash {
+	if l.Image != "" { // jobs from before there was one keep their digests
+		h = h.Text(l.Image)
+	}
 	return h.Texts(l.Command).Texts(l.Env).Text(l.Snapshot).Text(l.Subdir).
 		Int(int64(l.WarnSignal), int64(l.WarnBefore), int64(l.Grace), l.LogLimit, l.OutputLimit, l.Files, l.Bytes)
 }

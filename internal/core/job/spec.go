@@ -135,6 +135,8 @@ type Launch struct {
 	Command []string
 	// Env adds KEY=VALUE entries to the subjob's environment.
 	Env []string
+	// Image is what a subjob's container is made of, where subjobs are containers (an executor of kind kubernetes); elsewhere nobody looks at it.
+	Image string
 	// Snapshot names the stored copy of the work directory taken at submission; empty for none.
 	Snapshot string
 	// Files and Bytes are its size unpacked, directories counted as files; 0 where it is not known.

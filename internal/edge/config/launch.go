@@ -32,6 +32,7 @@ func (c *collector) launch(o object, s *job.Spec) {
 	if cmd.given() && cmd.node.Kind == yaml.SequenceNode && (len(cmd.node.Content) == 0 || len(l.Command) > 0 && l.Command[0] == "") {
 		cmd.wrong("names no program; write for example %s", commandExample)
 	}
+	l.Image = o.get("image").image()
 	l.Env = o.get("env").variables()
 	if v := o.get("subdir"); v.given() {
 		if l.Subdir = v.directory(); !inside(l.Subdir) {
@@ -94,6 +95,28 @@ func (v value) argument() string {
 	s := v.text("text", "")
 	if len(s) > maxArgument {
 		v.wrong("has %d bytes; a program can be given at most %d at once: put it into a file", len(s), maxArgument)
+	}
+	return s
+}
+
+// maxImage is the longest name of an image, in bytes: the 255 of a repository's, with a registry, a tag and a digest.
+const maxImage = 1024
+
+// image is what a registry calls an image; whether there is one nobody asks here.
+func (v value) image() string {
+	s := v.asText("")
+	if !v.given() {
+		return ""
+	}
+	for i := range len(s) {
+		if b := s[i]; b <= ' ' || b > '~' {
+			v.wrong("is %s; want %s, without spaces", v.what(), v.form.want)
+			return ""
+		}
+	}
+	if s == "" || len(s) > maxImage {
+		v.wrong("is %s; want %s, at most %d bytes", v.what(), v.form.want, maxImage)
+		return ""
 	}
 	return s
 }

@@ -100,6 +100,9 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 }
 
 func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
+	if l.Image != "" {
+		add(spec, "image", text(l.Image))
+	}
 	if workdir != "" {
 		add(spec, "workdir", text(workdir))
 	}

@@ -76,6 +76,7 @@ func drawSpec(t *rapid.T) *job.Spec {
 		s.Launch.Env = append(s.Launch.Env, k+"="+text.Draw(t, "value"))
 	}
 	slices.Sort(s.Launch.Env)
+	s.Launch.Image = rapid.StringMatching(`([!-~]{1,40})?`).Draw(t, "image")
 	if rapid.Bool().Draw(t, "warn") {
 		s.Launch.WarnSignal, s.Launch.WarnBefore = 10, s.Launch.Grace+dur(time.Millisecond, 23*time.Hour, "before")
 	}
@@ -194,16 +195,18 @@ func TestWarnings(t *testing.T) {
 		return s
 	}
 	for _, c := range []struct {
-		spec      string
-		withFiles bool
-		want      []string
+		spec                  string
+		withFiles, containers bool
+		want                  []string
 	}{
-		{"rigid: {}, command: [x]", false, []string{"without walltime"}},
-		{"rigid: {walltime: 1h}, command: [x]", false, nil},
-		{"steps: {total: 9, perStep: 1s, every: 1}, command: [./x]", false, []string{"restore and checkpoint are 0", "no workdir comes along"}},
-		{"steps: {total: 9, perStep: 1s, every: 1, restore: 1s}, warn: {signal: USR1, before: 9s}, command: [./x]", true, []string{"warned at once"}},
+		{"rigid: {}, command: [x]", false, false, []string{"without walltime"}},
+		{"rigid: {walltime: 1h}, command: [x]", false, false, nil},
+		{"rigid: {walltime: 1h}, command: [./x], image: a/b", false, false, []string{"the image a/b is ignored"}},
+		{"rigid: {walltime: 1h}, command: [./x], image: a/b", false, true, nil},
+		{"steps: {total: 9, perStep: 1s, every: 1}, command: [./x]", false, false, []string{"restore and checkpoint are 0", "no workdir comes along"}},
+		{"steps: {total: 9, perStep: 1s, every: 1, restore: 1s}, warn: {signal: USR1, before: 9s}, command: [./x]", true, false, []string{"warned at once"}},
 	} {
-		got := Warnings(read(c.spec), c.withFiles)
+		got := Warnings(read(c.spec), c.withFiles, c.containers)
 		ok := len(got) == len(c.want)
 		for i := range c.want {
 			ok = ok && strings.Contains(got[i], c.want[i])

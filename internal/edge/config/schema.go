@@ -30,6 +30,7 @@ func specFields() []field {
 
 		{key: "memory", need: true, form: plainOr(anAmount(1), memoryForm()), example: "600Mi", doc: "The GPU memory that a subjob uses at its peak: one size for the whole job, or how it changes with progress."},
 		{key: "command", need: true, form: aList("a list such as "+commandExample, aText("text"), maxArguments), example: commandExample, doc: "The program with its arguments. It works on units [$SLUICE_FROM, $SLUICE_TO), reports in $SLUICE_PROGRESS_FILE, and writes to $SLUICE_OUTPUT_DIR."},
+		{key: "image", form: aText("an image such as registry.example.com/team/train:v3"), example: "registry.example.com/team/train:v3", unset: "none", doc: "The container image of the subjobs, where they are Pods (sluice operator): needed there, and ignored elsewhere."},
 		{key: "workdir", form: aText("a directory such as ."), example: ".", unset: "no directory", doc: "A directory that is copied at submission and that the command starts in, relative to the job file. Or store://DIGEST of one that is in the daemon's store already (sluice store put)."},
 		{key: "subdir", form: aText("a directory below workdir, such as src"), example: "src", unset: "workdir itself", doc: "Where below workdir the command starts."},
 		{key: "env", form: aTable(aText("text"), maxVariables), example: `{PACE: "0.16"}`, unset: "none", doc: "Variables of the subjob's environment beside those that Sluice sets (SLUICE_... and CUDA_VISIBLE_DEVICES)."},

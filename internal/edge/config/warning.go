@@ -8,8 +8,8 @@ import (
 )
 
 // Warnings lists what a job file may say but rarely means, one sentence each. withFiles says whether a work directory
-// comes along.
-func Warnings(s *job.Spec, withFiles bool) []string {
+// comes along, containers whether subjobs are started from images.
+func Warnings(s *job.Spec, withFiles, containers bool) []string {
 	var out []string
 	if s.Kind == job.Rigid && s.Walltime == 0 {
 		out = append(out, "a rigid job without walltime: nothing can be sold behind it on its slice; give rigid.walltime")
@@ -17,7 +17,10 @@ func Warnings(s *job.Spec, withFiles bool) []string {
 	if s.Kind == job.Steps && s.Restore == 0 && s.Checkpoint == 0 {
 		out = append(out, "restore and checkpoint are 0: if they cost time, say so, or the subjobs will be too short to be worth it")
 	}
-	if !withFiles && strings.HasPrefix(s.Launch.Command[0], "./") {
+	if s.Launch.Image != "" && !containers {
+		out = append(out, fmt.Sprintf("the image %s is ignored: this daemon starts processes on its machine, and no containers", s.Launch.Image))
+	}
+	if !withFiles && s.Launch.Image == "" && strings.HasPrefix(s.Launch.Command[0], "./") {
 		out = append(out, fmt.Sprintf("the command is %s but no workdir comes along; give workdir: .", s.Launch.Command[0]))
 	}
 	if s.Launch.WarnBefore > 0 && s.TauMin > 0 && s.Launch.WarnBefore >= s.TauMin {

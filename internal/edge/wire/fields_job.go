@@ -94,6 +94,7 @@ func launchFields(c *coder, l *job.Launch) {
 	signed(c, 9, &l.OutputLimit)
 	signed(c, 10, &l.Files)
 	signed(c, 11, &l.Bytes)
+	text(c, 12, &l.Image)
 }
 
 func profileFields(c *coder, p *trp.Profile) {

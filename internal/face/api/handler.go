@@ -19,6 +19,8 @@ import (
 // handler turns API calls into calls of the service.
 type handler struct {
 	service Service
+	// containers: subjobs are started from images.
+	containers bool
 }
 
 // answer wraps a message, or the error as it is sent.
@@ -78,7 +80,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 			continue
 		}
 		m := &pb.Receipt{
-			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != ""),
+			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != "", h.containers),
 			JournalSeq: o.Position.Seq, JournalDigest: o.Position.String(), Generation: uint32(o.Generation),
 		}
 		if v := o.Verdict; v.State.Final() {
@@ -157,7 +159,7 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 			continue
 		}
 		out.Explanations = append(out.Explanations, explanationMessage(&e))
-		for _, w := range config.Warnings(j.Spec, j.Workdir != "") {
+		for _, w := range config.Warnings(j.Spec, j.Workdir != "", h.containers) {
 			out.Warnings = append(out.Warnings, string(j.Spec.Name)+": "+w)
 		}
 	}

@@ -28,6 +28,8 @@ const (
 type Options struct {
 	// Service answers. Needed.
 	Service Service
+	// Containers: the service starts subjobs from images, so that a job's counts.
+	Containers bool
 	// Listen is host:port. Any host that is not this machine alone needs TLS and a token.
 	Listen string
 	// Socket is the path of a unix socket to listen on as well, in a directory of the caller's own; empty for none.
@@ -215,7 +217,7 @@ func Handler(o Options) http.Handler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	r := refusal{connect.NewErrorWriter()}
-	h := &handler{service: o.Service}
+	h := &handler{service: o.Service, containers: o.Containers}
 	shared := append(codecs(), connect.WithInterceptors(logging{o.Log}), connect.WithRecover(recovered(o.Log)))
 	all := connect.WithHandlerOptions(shared...)
 	path, small := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes))
