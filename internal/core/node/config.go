@@ -67,6 +67,8 @@ type Config struct {
 	Host joint.Config
 	// Airlock is where the lines of the host's memory are; its own defaults.
 	Airlock airlock.Config
+	// Fixed: what runs here can't be given more time than it began with (a Pod's end can only be moved earlier), so no lease is extended.
+	Fixed bool
 	// MaxReservations bounds how many reservations one slice may have, leases apart. Default 256.
 	MaxReservations int
 }

@@ -204,6 +204,8 @@ func (n *Node) extend(now quantity.Instant, in *protocol.Message, e *protocol.Ex
 		why = "it does not go on from " + l.rng.String()
 	case l.stuck() || l.unwanted():
 		why = "it is being stopped"
+	case n.cfg.Fixed:
+		why = "leases of this node are not extended: what runs here can't be given more time"
 	default:
 		n.each(l.slice, l.also, func(s *slice) {
 			if w, ok := n.usable(s); !ok {

@@ -251,6 +251,19 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+func TestLeasesThatAreFixedAreNotExtended(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Fixed = true
+	w.restart()
+	w.inventory()
+	token := w.running(1, "a", 0, time.Minute)
+	w.step(protocol.Message{Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: 3, Slice: "a", Range: job.Range{From: 0, To: 200}, End: at(2 * time.Minute)}, Token: token, Job: "j"})
+	w.recorded()
+	if text := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(text, "not extended") {
+		t.Errorf("refused because %q", text)
+	}
+}
+
 func TestAGangHoldsAllItsSlices(t *testing.T) {
 	w := booted(t)
 	m := ask(1, "a", 0, quantity.Never.Sub(0))
