@@ -40,7 +40,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw soak kills planted mutants vmtest generate golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw soak kills planted mutants vmtest generate definitions golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -139,8 +139,11 @@ mutants: ## with each bug planted that the soak does not see, a test of its pack
 vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine (needs qemu; about a minute)
 	@GO="$(GO)" tools/vmtest.sh
 
-generate: ## regenerate the API's code from its .proto
+generate: definitions ## regenerate the API's code from its .proto, and Kubernetes' definitions of our custom resources
 	internal/edge/wire/generate.sh
+
+definitions: ## only the custom resources' definitions in the chart (needs no protoc)
+	$(GO) test -count=1 -run TestDefinitions ./internal/edge/config -update
 
 golden: ## rewrite the golden files of tests that have them, then show what changed
 	@tools/golden.sh

@@ -101,12 +101,7 @@ func ParseJobs(name string, data []byte) ([]Job, error) {
 // job reads one document. What it returns is good only if no problem was added.
 func (c *collector) job(doc value) (*job.Spec, string) {
 	top := doc.asObject()
-	for _, key := range []string{"apiVersion", "kind"} {
-		v := top.must(key)
-		if want := v.form.words[0]; v.text(want, want) != want {
-			v.wrong("is %s; want %s", v.what(), want)
-		}
-	}
+	c.headed(top)
 	s := &job.Spec{Name: job.ID(top.must("metadata").asObject().must("name").label(""))}
 
 	o := top.must("spec").asObject()
@@ -121,6 +116,16 @@ func (c *collector) job(doc value) (*job.Spec, string) {
 	c.memory(o, s)
 	c.launch(o, s)
 	return s, o.get("workdir").workdir()
+}
+
+// headed checks what every file of ours begins with.
+func (c *collector) headed(top object) {
+	for _, key := range []string{"apiVersion", "kind"} {
+		v := top.must(key)
+		if want := v.form.words[0]; v.text(want, want) != want {
+			v.wrong("is %s; want %s", v.what(), want)
+		}
+	}
 }
 
 // risk reads how careful and how patient the job is.

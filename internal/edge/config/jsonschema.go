@@ -69,10 +69,7 @@ func (f *form) objectSchema() map[string]any {
 	for i := range f.keys {
 		k := &f.keys[i]
 		p := k.form.schema()
-		p["description"] = k.meaning()
-		if without := k.without(); without != "" {
-			p["description"] = fmt.Sprintf("%s Without it: %s.", k.meaning(), without)
-		}
+		p["description"] = k.told()
 		p["examples"] = []any{sample(k.example)}
 		properties[k.key] = p
 		if k.need {
@@ -90,6 +87,14 @@ func (f *form) objectSchema() map[string]any {
 		s["oneOf"] = kinds
 	}
 	return s
+}
+
+// told is what a key means and what counts without it.
+func (f *field) told() string {
+	if without := f.without(); without != "" {
+		return fmt.Sprintf("%s Without it: %s.", f.meaning(), without)
+	}
+	return f.meaning()
 }
 
 // sample is an example as JSON has it: plain values as they are, the rest as the text that a person would write.

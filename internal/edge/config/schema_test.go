@@ -238,6 +238,9 @@ func validate(s map[string]any, v any, path string) string {
 }
 
 func validateObject(s, v map[string]any, path string) string {
+	if s["x-kubernetes-preserve-unknown-fields"] == true {
+		return ""
+	}
 	known, _ := s["properties"].(map[string]any)
 	needed, _ := s["required"].([]any)
 	for _, k := range needed {

@@ -1,0 +1,238 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// Resource is one of our custom resources, as a Kubernetes cluster is told of it.
+type Resource struct {
+	// Kind is its name, Plural that of many, as they stand in an API path.
+	Kind, Plural string
+	// Definition is its CustomResourceDefinition, in YAML.
+	Definition []byte
+}
+
+// Resources are our custom resources. Their schemas are made of the forms that files are read by, so that an API server takes what the reader takes: it
+// checks each key alone and what of the rest CEL can say, and what is left the operator says in a condition.
+//
+// Two things differ, since an API server keeps values and not their text: text is written as text (a number in quotes), and where a number or text may stand,
+// such as for a share, or a size or a mapping, it takes anything and leaves it to the operator.
+func Resources() []Resource {
+	return []Resource{jobResource().made(), queueResource().made()}
+}
+
+// resource is what a definition is made of.
+type resource struct {
+	kind, plural, short string
+	// doc is what it is, for people.
+	doc     string
+	cluster bool
+	file    form
+	status  map[string]any
+	columns []any
+	// rules hold between keys of spec.
+	rules []any
+	// own are the schemas of keys of spec that are narrower here than their forms; needed are keys that a file of one machine may leave out.
+	own    map[string]map[string]any
+	needed []string
+}
+
+func (r *resource) made() Resource {
+	spec := find(r.file.keys, "spec").form.structural()
+	properties := spec["properties"].(map[string]any)
+	for key, narrow := range r.own {
+		for k, v := range narrow {
+			properties[key].(map[string]any)[k] = v
+		}
+	}
+	if r.needed != nil {
+		spec["required"] = slices.Sorted(slices.Values(append(r.needed, spec["required"].([]string)...)))
+	}
+	if r.rules != nil {
+		spec["x-kubernetes-validations"] = r.rules
+	}
+	name := find(find(r.file.keys, "metadata").form.keys, "name").form.structural()
+	name["maxLength"] = 63
+	scope := "Namespaced"
+	if r.cluster {
+		scope = "Cluster"
+	}
+	group, version, _ := strings.Cut(APIVersion, "/")
+	definition := map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": r.plural + "." + group},
+		"spec": map[string]any{
+			"group": group, "scope": scope,
+			"names": map[string]any{"kind": r.kind, "listKind": r.kind + "List", "plural": r.plural, "singular": strings.ToLower(r.kind), "shortNames": []string{r.short}, "categories": []string{"sluice"}},
+			"versions": []any{map[string]any{
+				"name": version, "served": true, "storage": true,
+				"additionalPrinterColumns": r.columns,
+				"subresources":             map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "required": []string{"spec"}, "description": r.doc,
+					"properties": map[string]any{
+						"apiVersion": map[string]any{"type": "string"}, "kind": map[string]any{"type": "string"},
+						"metadata": map[string]any{"type": "object", "properties": map[string]any{"name": name}},
+						"spec":     spec, "status": r.status,
+					},
+				}},
+			}},
+		},
+	}
+	var b bytes.Buffer
+	b.WriteString("# Made from internal/edge/config by make generate; edit the fields there.\n")
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(definition); err != nil {
+		panic(err) // maps of strings and numbers
+	}
+	return Resource{Kind: r.kind, Plural: r.plural, Definition: b.Bytes()}
+}
+
+// structural is the form as a structural schema of Kubernetes (OpenAPI v3).
+func (f *form) structural() map[string]any {
+	const anything = "x-kubernetes-preserve-unknown-fields"
+	switch f.kind {
+	case isNumber:
+		return map[string]any{"type": "integer", "format": "int64", "minimum": f.least, "maximum": f.most}
+	case isLength, isAmount, isShare:
+		s := f.schema()
+		delete(s, "type")
+		if f.kind == isShare {
+			s[anything] = true // a number with a fraction, or text
+		} else {
+			s["x-kubernetes-int-or-string"] = true
+		}
+		return s
+	case isBoolean:
+		return map[string]any{"type": "boolean"}
+	case isChoice:
+		return map[string]any{"type": "string", "enum": f.words}
+	case isName, isMoment:
+		return f.schema()
+	case isList:
+		return map[string]any{"type": "array", "items": f.elem.structural(), "maxItems": f.most}
+	case isTable:
+		return map[string]any{"type": "object", "additionalProperties": f.elem.structural(), "maxProperties": f.most}
+	case isEither:
+		return map[string]any{anything: true}
+	case isObject:
+		return f.structuralObject()
+	default:
+		return map[string]any{"type": "string", "maxLength": maxArgument}
+	}
+}
+
+// structuralObject is that of a mapping.
+func (f *form) structuralObject() map[string]any {
+	properties, needed := map[string]any{}, []string{}
+	for i := range f.keys {
+		k := &f.keys[i]
+		p := k.form.structural()
+		p["description"] = k.told()
+		properties[k.key] = p
+		if k.need {
+			needed = append(needed, k.key)
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties}
+	if len(needed) > 0 {
+		s["required"] = needed
+	}
+	return s
+}
+
+// rule is one of CEL's, with what is said where it does not hold.
+func rule(holds, message string) map[string]any {
+	return map[string]any{"rule": holds, "message": message}
+}
+
+// jobResource is the job file as a custom resource.
+func jobResource() *resource {
+	var kinds []string
+	for _, k := range kindsOfWork() {
+		kinds = append(kinds, "has(self."+k+")")
+	}
+	return &resource{
+		kind: JobKind, plural: "jobs", short: "sj", doc: "A job of Sluice: work that is cut to fit what a cluster's GPUs leave over. It is the file of sluice submit.", file: jobFile(), status: jobStatus(), needed: []string{"image"},
+		own: map[string]map[string]any{
+			"image":   {"minLength": 1, "maxLength": maxImage, "pattern": `^[!-~]+$`, "description": find(specFields(), "image").meaning()},
+			"command": {"minItems": 1},
+			"workdir": {"maxLength": 4095, "x-kubernetes-validations": []any{rule(
+				fmt.Sprintf(`self.matches('^%s[0-9a-f]{64}$')`, store.Scheme),
+				"is a path of your own machine, where the operator is not: put the directory into its store (sluice store put) and write "+store.Scheme+"DIGEST")}},
+		},
+		rules: []any{
+			rule("["+strings.Join(kinds, ", ")+"].filter(x, x).size() == 1", "a job has exactly one of "+strings.Join(kindsOfWork(), ", ")),
+			rule("!has(self.rigid) || !has(self.rigid.slices) || self.rigid.slices == 1", "rigid.slices: a subjob is one Pod with one slice here; want 1"),
+			rule("!has(self.subdir) || has(self.workdir)", "subdir is a directory below workdir, which is missing"),
+		},
+		columns: []any{
+			column("State", "string", ".status.state", 0),
+			column("Progress", "string", ".status.progress", 0),
+			column("Running", "integer", ".status.running", 0),
+			column("Queue", "string", ".spec.queue", 1),
+			column("Reason", "string", ".status.reason", 1),
+			column("Age", "date", ".metadata.creationTimestamp", 0),
+		},
+	}
+}
+
+// queueResource is a queue as a custom resource.
+func queueResource() *resource {
+	return &resource{
+		kind: QueueKind, plural: "queues", short: "sq", doc: "A queue of Sluice, whose share and limits jobs are under that name it.", cluster: true, file: queueFile(), status: withConditions(map[string]any{}),
+		columns: []any{
+			column("Weight", "integer", ".spec.weight", 0), column("Cap", "integer", ".spec.cap", 0), column("MaxJobs", "integer", ".spec.maxJobs", 0),
+			column("Accepted", "string", `.status.conditions[?(@.type=="Accepted")].status`, 0), column("Age", "date", ".metadata.creationTimestamp", 0),
+		},
+	}
+}
+
+// column is one of those that kubectl get shows; priority 1: only with -o wide.
+func column(name, kind, path string, priority int) map[string]any {
+	return map[string]any{"name": name, "type": kind, "jsonPath": path, "priority": priority}
+}
+
+// jobStatus is what the operator says of a job.
+func jobStatus() map[string]any {
+	text := func(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
+	count := func(doc string) map[string]any {
+		return map[string]any{"type": "integer", "format": "int64", "description": doc}
+	}
+	moment := func(doc string) map[string]any {
+		return map[string]any{"type": "string", "format": "date-time", "description": doc}
+	}
+	return withConditions(map[string]any{
+		"state":     text("The job's state, as sluice jobs shows it: WAITING, RUNNING, COMPLETED and the like."),
+		"reason":    text("Why it waits, or how it ended."),
+		"progress":  text("Committed units of the total, such as 450/1000."),
+		"committed": count("Committed units."), "total": count("All units."),
+		"running": count("Subjobs that run now."), "subjobs": count("Subjobs that were committed."), "lost": count("Subjobs that ended without progress."),
+		"submitted": moment("When the job was accepted."), "started": moment("When its first subjob began."), "ended": moment("When it was over."),
+	})
+}
+
+// withConditions is a status with these properties besides what each of ours has.
+func withConditions(properties map[string]any) map[string]any {
+	text := map[string]any{"type": "string"}
+	properties["observedGeneration"] = map[string]any{"type": "integer", "format": "int64", "description": "The generation of the object that this was said of."}
+	properties["conditions"] = map[string]any{
+		"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{"type"},
+		"items": map[string]any{
+			"type": "object", "required": []string{"type", "status", "lastTransitionTime", "reason", "message"},
+			"properties": map[string]any{
+				"type": text, "status": map[string]any{"type": "string", "enum": []string{"True", "False", "Unknown"}}, "reason": text, "message": text,
+				"observedGeneration": map[string]any{"type": "integer", "format": "int64"}, "lastTransitionTime": map[string]any{"type": "string", "format": "date-time"},
+			},
+		},
+	}
+	return map[string]any{"type": "object", "properties": properties}
+}

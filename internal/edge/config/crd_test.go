@@ -1,0 +1,173 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+const crds = "../../../deploy/helm/sluice/crds/"
+
+// TestDefinitions: the custom resources that the chart brings are those of the fields.
+func TestDefinitions(t *testing.T) {
+	for _, r := range Resources() {
+		file := crds + r.Plural + ".yaml"
+		got, err := os.ReadFile(file)
+		if *update {
+			got, err = r.Definition, errors.Join(os.MkdirAll(crds, 0o755), os.WriteFile(file, r.Definition, 0o644))
+		}
+		if err != nil || !bytes.Equal(got, r.Definition) {
+			t.Errorf("%s is not what the fields say (%v): make generate, and look at the difference", file, err)
+		}
+	}
+	if have, _ := filepath.Glob(crds + "*.yaml"); len(have) != len(Resources()) {
+		t.Errorf("%v, and there are %d resources", have, len(Resources()))
+	}
+}
+
+// definition is the schema of a custom resource, as JSON has it.
+func definition(t *testing.T, kind string) map[string]any {
+	t.Helper()
+	for _, r := range Resources() {
+		if r.Kind != kind {
+			continue
+		}
+		var crd struct {
+			Spec struct {
+				Versions []struct {
+					Schema struct {
+						OpenAPIV3Schema map[string]any `yaml:"openAPIV3Schema"`
+					}
+				}
+			}
+		}
+		if err := yaml.Unmarshal(r.Definition, &crd); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s map[string]any
+		if err := json.Unmarshal(text, &s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	t.Fatalf("there is no %s", kind)
+	return nil
+}
+
+// TestDefinitionsAreStructural: what an API server asks of every schema. Each place has a type or says that it takes anything, in the two ways there are; and no
+// word is used that it does not know.
+func TestDefinitionsAreStructural(t *testing.T) {
+	known := map[string]bool{}
+	for _, word := range strings.Fields("type format description properties required items additionalProperties enum pattern minimum maximum minItems maxItems minLength maxLength maxProperties " +
+		"x-kubernetes-preserve-unknown-fields x-kubernetes-int-or-string x-kubernetes-validations x-kubernetes-list-type x-kubernetes-list-map-keys") {
+		known[word] = true
+	}
+	for _, r := range Resources() {
+		var walk func(path string, s map[string]any)
+		walk = func(path string, s map[string]any) {
+			for word := range s {
+				if !known[word] {
+					t.Errorf("%s %s: %s", r.Kind, path, word)
+				}
+			}
+			_, typed := s["type"]
+			_, takesAny := s["x-kubernetes-preserve-unknown-fields"]
+			_, takesEither := s["x-kubernetes-int-or-string"]
+			if n := map[bool]int{true: 1}; n[typed]+n[takesAny]+n[takesEither] != 1 {
+				t.Errorf("%s %s: a type %v, anything %v, a number or text %v", r.Kind, path, typed, takesAny, takesEither)
+			}
+			properties, _ := s["properties"].(map[string]any)
+			for k, p := range properties {
+				walk(path+"."+k, p.(map[string]any))
+			}
+			for _, k := range []string{"items", "additionalProperties"} {
+				if p, ok := s[k].(map[string]any); ok {
+					walk(path+"[]", p)
+				}
+			}
+		}
+		walk("", definition(t, r.Kind))
+	}
+}
+
+// TestTheDefinitionTakesJobFiles: a job file is a custom resource once its image is named and its work directory lies in a store; a key that is not known, or
+// of another kind, is refused there too.
+func TestTheDefinitionTakesJobFiles(t *testing.T) {
+	schema := definition(t, JobKind)
+	files, _ := filepath.Glob("../../../examples/*/job.yaml")
+	for _, file := range files {
+		for i, doc := range documentsOf(t, file) {
+			at := fmt.Sprintf("%s[%d]", file, i)
+			if bad := validate(schema, doc, at); !strings.Contains(bad, "image is missing") {
+				t.Errorf("%s without an image: %q", at, bad)
+			}
+			spec := doc.(map[string]any)["spec"].(map[string]any)
+			spec["image"] = "registry.example.com/team/train:v3"
+			if bad := validate(schema, doc, at); bad != "" {
+				t.Error(bad)
+			}
+			spec["colour"] = "red"
+			if validate(schema, doc, at) == "" {
+				t.Errorf("%s: any key is taken", at)
+			}
+		}
+	}
+	if len(files) < 4 {
+		t.Errorf("%d examples", len(files))
+	}
+	everyField(func(path string, f *field) {
+		if path == "spec" || strings.HasSuffix(path, "env") || f.form.kind == isEither { // variables are text there
+			return
+		}
+		doc := decode(t, whole(t, path, f.example)).(map[string]any)
+		spec := doc["spec"].(map[string]any)
+		if _, named := spec["image"]; !named {
+			spec["image"] = "a/b"
+		}
+		if bad := validate(schema, doc, path); bad != "" {
+			t.Errorf("%s: %s is refused: %s", path, f.example, bad)
+		}
+	})
+}
+
+func TestParseQueue(t *testing.T) {
+	const head = "apiVersion: sluice.dev/v1alpha1\nkind: Queue\nmetadata: {name: research}\n"
+	got, err := ParseQueue("f", []byte(head+"spec: {weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m, namespaces: [team-a, team-b]}"))
+	want := Queue{protocol.Queue{Name: "research", Weight: 3, Cap: 4, MaxJobs: 100, MaxWindow: 15 * time.Minute}, []string{"team-a", "team-b"}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err = ParseQueue("f", []byte(head+"spec: {}")); err != nil || !reflect.DeepEqual(got, Queue{Queue: protocol.Queue{Name: "research", Weight: 1}}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for text, wants := range map[string][]string{
+		head + "spec: {weight: 0, cap: many, colour: red}":                                     {`spec.weight: is "0"`, `spec.cap: is "many"`, "spec.colour: unknown key"},
+		head + "spec: {namespaces: [Team A]}":                                                  {"spec.namespaces[0]: is"},
+		"apiVersion: v1\nkind: Job\nmetadata: {name: 3.5}":                                     {"apiVersion: is", "kind: is", `"spec" is missing`, "metadata.name"},
+		head + "spec: {maxWindow: 1ms}":                                                        {"spec.maxWindow: is 1ms"},
+		"apiVersion: sluice.dev/v1alpha1\nkind: Queue\nmetadata: {labels: {}}\nspec: {cap: 1}": {"metadata.labels: unknown key", `"name" is missing`},
+	} {
+		_, err := ParseQueue("f", []byte(text))
+		for _, want := range wants {
+			if err == nil || errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", text, err, want)
+			}
+		}
+	}
+}
