@@ -40,7 +40,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw soak kills planted mutants vmtest generate definitions golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-assets soak kills planted mutants vmtest generate definitions golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -124,6 +124,12 @@ peers: ## the same asks placed by ours and by other schedulers, into docs/benchm
 	.tmp/peers -write docs/benchmarks.md
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
+
+kube: kube-assets ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok (a few minutes besides what kube-assets takes)
+	@GO="$(GO)" TAGS="$(TAGS)" tools/kube/test.sh
+
+kube-assets: ## build these parts from the module proxy into a cache outside the clone, what is missing of them (about 12 minutes the first time, 9 GB with Go's caches)
+	@GO="$(GO)" tools/kube/assets.sh build
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 

@@ -1,0 +1,54 @@
+//go:build kubernetes
+
+package plane
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Kubeconfig is a file that kubectl, and everything that reads such files, becomes the plane's administrator with.
+func (p *Plane) Kubeconfig() string { return filepath.Join(p.dir, "admin.kubeconfig") }
+
+// writeKubeconfig writes NAME.kubeconfig for a user with groups.
+func (p *Plane) writeKubeconfig(name, user string, groups ...string) error {
+	cert, key, err := p.ca.issue(name, user, groups...)
+	if err != nil {
+		return err
+	}
+	c := api.NewConfig()
+	c.Clusters["plane"] = &api.Cluster{Server: "https://" + p.at(string(APIServer)), CertificateAuthority: filepath.Join(p.dir, "ca.crt")}
+	c.AuthInfos[user] = &api.AuthInfo{ClientCertificate: cert, ClientKey: key}
+	c.Contexts["plane"] = &api.Context{Cluster: "plane", AuthInfo: user}
+	c.CurrentContext = "plane"
+	return clientcmd.WriteToFile(*c, filepath.Join(p.dir, name+".kubeconfig"))
+}
+
+// Kubectl runs kubectl as the administrator, and returns what it printed. Its error has what it said.
+func (p *Plane) Kubectl(args ...string) (string, error) { return p.KubectlWith("", args...) }
+
+// KubectlWith is Kubectl with a text on its standard input, as in KubectlWith(yaml, "apply", "-f", "-").
+func (p *Plane) KubectlWith(stdin string, args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(p.assets, string(kubectl)), append([]string{"--kubeconfig=" + p.Kubeconfig(), "--cache-dir=" + filepath.Join(p.dir, "kubectl.cache")}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(said.String()))
+	}
+	return out.String(), nil
+}
+
+// unchecked asks the parts that sign their own certificate for their health.
+var unchecked = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+
+func okInsecure(ctx context.Context, url string) error { return okWith(ctx, unchecked, url) }

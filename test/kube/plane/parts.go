@@ -1,0 +1,122 @@
+//go:build kubernetes
+
+package plane
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+//go:embed stages.yaml
+var stages []byte
+
+// address is a loopback address that nobody listens on. It is below the range that the kernel takes clients' ports from: else a client that dials a stopped API
+// server may be given that very port, connect to itself, and keep the port.
+func address() (string, error) {
+	for range 200 {
+		a := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(12000)))
+		if l, err := net.Listen("tcp", a); err == nil {
+			return a, l.Close()
+		}
+	}
+	return "", errors.New("no free port from 20000 to 32000 on 127.0.0.1 in 200 tries")
+}
+
+// at is the address that a part listens on, the same for the plane's life. Etcd has a second, for peers that it does not have.
+func (p *Plane) at(name string) string { return p.addresses[name] }
+
+func port(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
+}
+
+// arguments is a part's command line. What it names in the plane's folder has been written by prepare.
+func (p *Plane) arguments(part Part) []string {
+	in := func(name string) string { return filepath.Join(p.dir, name) }
+	secure := func(args ...string) []string { // what the parts that talk to the API server and serve health have in common
+		kubeconfig := in(string(part) + ".kubeconfig")
+		return append(args, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+			"--bind-address=127.0.0.1", "--secure-port="+port(p.at(string(part))), "--cert-dir="+in(string(part)))
+	}
+	switch part {
+	case Etcd:
+		client, peer := "http://"+p.at("etcd"), "http://"+p.at("peer")
+		return []string{"--name=plane", "--data-dir=" + in("etcd.data"), "--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=plane=" + peer, "--quota-backend-bytes=4294967296",
+			"--unsafe-no-fsync"} // a plane does not outlive the machine
+	case APIServer:
+		args := []string{"--etcd-servers=http://" + p.at("etcd"), "--bind-address=127.0.0.1", "--secure-port=" + port(p.at(string(part))),
+			"--tls-cert-file=" + in("server.crt"), "--tls-private-key-file=" + in("server.key"), "--client-ca-file=" + in("ca.crt"),
+			"--authorization-mode=Node,RBAC", "--service-account-issuer=https://plane", "--service-account-key-file=" + in("accounts.crt"),
+			"--service-account-signing-key-file=" + in("accounts.key"), "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none",
+			"--allow-privileged=true", "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000"}
+		if !p.has(Controllers) { // which make the accounts that Pods would have
+			args = append(args, "--disable-admission-plugins=ServiceAccount")
+		}
+		for _, api := range p.apis {
+			args = append(args, "--runtime-config="+api)
+		}
+		return append(args, p.gates()...)
+	case Controllers:
+		return append(secure("--kubeconfig="+in(string(part)+".kubeconfig"), "--leader-elect=false", "--use-service-account-credentials=true",
+			"--service-account-private-key-file="+in("accounts.key"), "--root-ca-file="+in("ca.crt"), "--kube-api-qps=1000", "--kube-api-burst=2000"), p.gates()...)
+	case Scheduler:
+		return append(secure("--config="+in("scheduler.yaml")), p.gates()...)
+	case Kwok:
+		return []string{"--kubeconfig=" + in(string(part)+".kubeconfig"), "--config=" + in("stages.yaml"), "--manage-nodes-with-label-selector=type=kwok",
+			"--node-lease-duration-seconds=40", "--server-address=" + p.at(string(part))}
+	case kubectl:
+	}
+	panic("no arguments for " + part)
+}
+
+// users are the names that parts have for the API server, which has roles for them.
+var users = map[Part][]string{
+	Scheduler:   {"system:kube-scheduler"},
+	Controllers: {"system:kube-controller-manager"},
+	Kwok:        {"kwok", "system:masters"}, // it is the kubelets, and the garbage collector of their Pods
+}
+
+// prepare chooses addresses and writes what the parts read: certificates, kubeconfigs and configurations.
+func (p *Plane) prepare() error {
+	p.addresses = map[string]string{}
+	for _, name := range []string{"etcd", "peer", string(APIServer), string(Controllers), string(Scheduler), string(Kwok)} {
+		a, err := address()
+		if err != nil {
+			return err
+		}
+		p.addresses[name] = a
+	}
+	ca, err := newAuthority(p.dir)
+	if err != nil {
+		return err
+	}
+	p.ca = ca
+	for _, name := range []string{"server", "accounts"} {
+		if _, _, err := ca.issue(name, name); err != nil {
+			return err
+		}
+	}
+	for part, user := range users {
+		if err := p.writeKubeconfig(string(part), user[0], user[1:]...); err != nil {
+			return err
+		}
+	}
+	if err := p.writeKubeconfig("admin", "admin", "system:masters"); err != nil {
+		return err
+	}
+	scheduler := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q, qps: %d, burst: %d}
+`, filepath.Join(p.dir, string(Scheduler)+".kubeconfig"), p.schedulerQPS, 2*p.schedulerQPS)
+	return errors.Join(
+		os.WriteFile(filepath.Join(p.dir, "scheduler.yaml"), []byte(scheduler), 0o600),
+		os.WriteFile(filepath.Join(p.dir, "stages.yaml"), stages, 0o600))
+}

@@ -1,0 +1,126 @@
+//go:build kubernetes
+
+package plane
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// starter starts programs on one thread that never ends: the kernel kills what a thread started when that thread ends (Pdeathsig), not only when the process does.
+var starter = sync.OnceValue(func() chan func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+// process is a running program of the plane. It is killed when the test's process ends, however that ends.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	// done is closed once it has ended; err says how, and is read only after that.
+	done chan struct{}
+	err  error
+}
+
+// launch starts a program in a process group of its own, with its output at the end of a log.
+func launch(name, log, program string, args ...string) (*process, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{name: name, cmd: exec.Command(program, args...), done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	starter() <- func() { started <- p.cmd.Start() }
+	err = <-started
+	_ = out.Close() // the child has its own
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// ended says whether the program is gone.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// end asks the program's group to end, and kills it if it has not within patience. It returns when the program is gone.
+func (p *process) end(patience time.Duration) {
+	if p.ended() {
+		return
+	}
+	if patience > 0 {
+		p.signal(syscall.SIGTERM)
+		select {
+		case <-p.done:
+			return
+		case <-time.After(patience):
+		}
+	}
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+func (p *process) signal(s syscall.Signal) {
+	if !p.ended() {
+		_ = syscall.Kill(-p.cmd.Process.Pid, s) // gone in between is what was wanted
+	}
+}
+
+// usage is what a program holds and has used so far.
+func (p *process) usage() (u Usage, err error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return Usage{}, err
+	}
+	for line := range strings.Lines(string(status)) {
+		key, value, _ := strings.Cut(line, ":")
+		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		switch key {
+		case "VmRSS":
+			u.Resident = kib << 10
+		case "VmHWM":
+			u.Peak = kib << 10
+		}
+	}
+	if u.Resident == 0 {
+		return Usage{}, errors.New(p.name + " says no VmRSS: it has ended")
+	}
+	return u, nil
+}
+
+// tail is the last lines of a log.
+func tail(path string, lines int) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
+	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+}
