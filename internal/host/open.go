@@ -10,9 +10,9 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/fabric/memory"
 	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/observe"
 	"sluice.dev/sluice/internal/edge/tape"
 )
@@ -151,30 +151,22 @@ func (h *Host) find(ctx context.Context) ([]protocol.Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for subjobs of earlier boots: %w", err)
 	}
-	list := make([]protocol.Found, 0, len(found))
+	list, witnesses := make([]protocol.Found, len(found)), make([]journal.Position, len(found))
+	for i := range found {
+		// One without a witness has a run directory that was never completed: nothing was started under it.
+		list[i], witnesses[i] = found[i].Found, found[i].Witness
+	}
 	var lost []error
-	for _, f := range found {
-		if err := h.checkWitness(f); err != nil {
-			lost = append(lost, err)
+	for i, err := range h.journal.Check(witnesses) {
+		if f := &found[i]; err != nil {
+			lost = append(lost, fmt.Errorf("run directory of subjob %v of job %s (below %s) names record %s of the journal: %w", f.Token, f.Job, h.opts.DataDir, f.Witness, err))
 		}
-		list = append(list, f.Found)
 	}
 	if len(lost) > 0 {
 		return nil, errkind.Errorf(errkind.Corrupt, "the journal has lost records that subjobs were started under; nothing was changed, "+
 			"restore the journal in %s from a copy that has them: %w", filepath.Join(h.opts.DataDir, journalDir), errors.Join(lost...))
 	}
 	return list, nil
-}
-
-func (h *Host) checkWitness(f executor.Found) error {
-	if f.Witness.Seq == 0 {
-		return nil // the run directory was never completed: nothing was started under it
-	}
-	if err := h.journal.Check(f.Witness); err != nil {
-		return fmt.Errorf("run directory of subjob %v of job %s (below %s) names record %s of the journal: %w",
-			f.Token, f.Job, h.opts.DataDir, f.Witness, err)
-	}
-	return nil
 }
 
 // recover lets every actor re-issue what is outstanding.

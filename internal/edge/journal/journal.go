@@ -51,9 +51,10 @@ type Journal interface {
 	// Snapshot begins one of the state as of the last appended record. Its bytes follow, beside what is appended meanwhile;
 	// until its Commit has come back nothing is changed by it. There is one at a time. Errors are as of Append.
 	Snapshot() (Snapshot, error)
-	// Check compares a witness with the journal: nil if the journal has that record with that digest, or if it is older than the
-	// latest snapshot; an error of kind Corrupt that names what is missing otherwise. It is called after Replay.
-	Check(witness Position) error
+	// Check compares witnesses with the journal and says of each, in their order: nil if the journal has that record with that digest,
+	// or if it is older than the latest snapshot; an error of kind Corrupt that names what is missing otherwise. It is called after
+	// Replay. Any number of them costs at most one reading of the journal.
+	Check(witnesses []Position) []error
 	// Size is the number of bytes on disk and the number of records since the last snapshot.
 	Size() (bytes int64, records uint64)
 	// Close releases the journal. What was appended is durable without it. A snapshot that is being written is over first.

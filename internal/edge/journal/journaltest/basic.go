@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +23,7 @@ func emptyIsEmpty(t *testing.T, k Kind) {
 		if p, err := j.Append(nil); err != nil || p != (journal.Position{}) {
 			t.Fatalf("nothing appended: %s, %v", p, err)
 		}
-		if err := j.Check(journal.Position{}); err != nil {
+		if err := check(j, journal.Position{}); err != nil {
 			t.Fatal(err)
 		}
 		shut(t, j)
@@ -134,7 +136,7 @@ func snapshotBeside(t *testing.T, k Kind) {
 			t.Fatalf("a write after the end: %v", err)
 		}
 		for _, p := range append([]journal.Position{m.stateAt}, m.at...) {
-			if err := j.Check(p); err != nil {
+			if err := check(j, p); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -145,6 +147,31 @@ func snapshotBeside(t *testing.T, k Kind) {
 		}
 	}
 	shut(t, j)
+}
+
+// check holds one witness against a journal.
+func check(j journal.Journal, p journal.Position) error { return j.Check([]journal.Position{p})[0] }
+
+// manyAreChecked asks for good and wrong ones in one call, doubled and in no order.
+func manyAreChecked(t *testing.T, j journal.Journal, good, wrong []journal.Position) {
+	t.Helper()
+	list := slices.Concat(good, wrong, good)
+	bad := make([]bool, len(list))
+	for i := range wrong {
+		list[len(good)+i].Digest[31] ^= 1
+		bad[len(good)+i] = true
+	}
+	draw := rand.New(rand.NewPCG(1, 2))
+	draw.Shuffle(len(list), func(a, b int) { list[a], list[b], bad[a], bad[b] = list[b], list[a], bad[b], bad[a] })
+	errs := j.Check(list)
+	if len(errs) != len(list) {
+		t.Fatalf("%d answers to %d witnesses", len(errs), len(list))
+	}
+	for i, err := range errs {
+		if (err != nil) != bad[i] || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("record %d", list[i].Seq)) {
+			t.Fatalf("witness %d of %d, %s: %v, wrong: %v", i, len(list), list[i], err, bad[i])
+		}
+	}
 }
 
 func witnessesAreChecked(t *testing.T, k Kind) {
@@ -159,25 +186,26 @@ func witnessesAreChecked(t *testing.T, k Kind) {
 	for i := range 40 {
 		add(t, j, m, batch(30+i*3, 3)...)
 	}
-	check := func(j journal.Journal) {
+	all := func(j journal.Journal) {
 		t.Helper()
 		for _, p := range append([]journal.Position{old, m.stateAt, {}}, m.at...) {
-			if err := j.Check(p); err != nil {
+			if err := check(j, p); err != nil {
 				t.Fatalf("%s: %v", p, err)
 			}
 		}
 		wrong := append([]journal.Position{m.stateAt, m.last().Next(nil)}, m.at...)
 		for _, p := range wrong {
 			p.Digest[31] ^= 1
-			if err := j.Check(p); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), fmt.Sprintf("record %d", p.Seq)) {
+			if err := check(j, p); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), fmt.Sprintf("record %d", p.Seq)) {
 				t.Fatalf("%s: %v, want it to be missed", p, err)
 			}
 		}
+		manyAreChecked(t, j, append([]journal.Position{old, {}}, m.at...), wrong)
 	}
-	check(j)
+	all(j)
 	shut(t, j)
 	j = must(t, s, m)
-	check(j)
+	all(j)
 	shut(t, j)
 }
 
@@ -224,7 +252,7 @@ func replayComesFirst(t *testing.T, k Kind) {
 	for name, err := range map[string]error{
 		"Append":   second(j.Append(batch(0, 1))),
 		"Snapshot": Snapshot(j, nil),
-		"Check":    j.Check(journal.Position{}),
+		"Check":    check(j, journal.Position{}),
 	} {
 		if errkind.Of(err) != errkind.Invalid {
 			t.Errorf("%s before Replay: %v", name, err)

@@ -115,7 +115,7 @@ func missingFiles(t *testing.T, k Kind) {
 	if o.refused != nil || len(o.held.records) != 0 {
 		t.Fatalf("an empty directory: %v, %d records", o.refused, len(o.held.records))
 	}
-	if err := o.j.Check(m.last()); errkind.Of(err) != errkind.Corrupt {
+	if err := check(o.j, m.last()); errkind.Of(err) != errkind.Corrupt {
 		t.Fatalf("a witness of %s was content with an empty journal: %v", m.last(), err)
 	}
 	shut(t, o.j)

@@ -163,7 +163,7 @@ func anyHistory(t *testing.T, k Kind) {
 			case "damage":
 				damage(t, r, s, m)
 			}
-			if err := j.Check(m.last()); err != nil {
+			if err := check(j, m.last()); err != nil {
 				r.Fatal(err)
 			}
 		}

@@ -84,7 +84,7 @@ func powerCutAtEveryOperation(t *testing.T, k Kind) {
 			}
 			m := survived(t, s.Restart(seed*1000+uint64(cut)), append(maybe, acked), fmt.Sprintf("cut after %d, seed %d", cut, seed))
 			for _, p := range acked.at {
-				if err := m.Check(p); err != nil {
+				if err := check(m, p); err != nil {
 					t.Fatalf("cut after %d, seed %d: an acknowledgement is not kept: %v", cut, seed, err)
 				}
 			}
@@ -221,7 +221,7 @@ func failedSyncIsTheEnd(t *testing.T, k Kind) {
 	s.FailSyncs(1, unix.EIO)
 	_, first := j.Append(batch(2, 2))
 	_, again := j.Append(batch(2, 2))
-	for name, err := range map[string]error{"Append": first, "Append again": again, "Snapshot": Snapshot(j, nil), "Check": j.Check(m.last())} {
+	for name, err := range map[string]error{"Append": first, "Append again": again, "Snapshot": Snapshot(j, nil), "Check": check(j, m.last())} {
 		if errkind.Of(err) != errkind.Unavailable {
 			t.Errorf("%s after a failed sync: %v (%v)", name, err, errkind.Of(err))
 		}

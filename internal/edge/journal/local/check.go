@@ -1,13 +1,11 @@
 package local
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/journal"
-	"sluice.dev/sluice/internal/edge/journal/disk"
 )
 
 // mark is a place from which Check can read on: the position before a batch, and where that batch stands. There is one
@@ -41,9 +39,24 @@ func (j *opened) markFrame(name string, off int64, before journal.Position) {
 }
 
 // Check implements journal.Journal.
-func (j *opened) Check(w journal.Position) error {
+func (j *opened) Check(witnesses []journal.Position) []error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	errs, order := make([]error, len(witnesses)), make([]int, len(witnesses))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(witnesses[a].Seq, witnesses[b].Seq) })
+	c := cursor{j: j}
+	defer c.close()
+	for _, i := range order {
+		errs[i] = j.check(&c, witnesses[i])
+	}
+	return errs
+}
+
+// check compares one witness; c finds what lies between the snapshot and the last record.
+func (j *opened) check(c *cursor, w journal.Position) error {
 	if err := j.usable(); err != nil {
 		return err
 	}
@@ -60,7 +73,7 @@ func (j *opened) Check(w journal.Position) error {
 		found = j.last
 	default:
 		var err error
-		if found, err = j.find(w.Seq); err != nil {
+		if found, err = c.find(w.Seq); err != nil {
 			return err
 		}
 	}
@@ -69,75 +82,4 @@ func (j *opened) Check(w journal.Position) error {
 			j.d, w.Seq, found, w, restore)
 	}
 	return nil
-}
-
-// find reads the position of record seq, which lies between the snapshot and the last record.
-func (j *opened) find(seq uint64) (journal.Position, error) {
-	i, exact := slices.BinarySearchFunc(j.marks, seq, func(m mark, seq uint64) int {
-		switch {
-		case m.before.Seq+1 < seq:
-			return -1
-		case m.before.Seq+1 > seq:
-			return 1
-		}
-		return 0
-	})
-	if !exact {
-		i-- // the last mark before it; marks start with the first record after the snapshot
-	}
-	m := j.marks[i]
-	f, err := j.d.View(m.name)
-	if err != nil {
-		return journal.Position{}, fmt.Errorf("journal %s: cannot read %s: %w", j.d, m.name, err)
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return journal.Position{}, fmt.Errorf("journal %s: cannot read %s: %w", j.d, m.name, err)
-	}
-	if m.name == j.tailName {
-		size = j.off
-	}
-	at, off := m.before, m.off
-	var found journal.Position
-	done := errors.New("found")
-	for off < size {
-		b, err := frameAt(f, off, size)
-		if err != nil {
-			return journal.Position{}, fmt.Errorf("journal %s: cannot read %s: %w", j.d, m.name, err)
-		}
-		n, next, bad, err := scan(b, 0, at, func(_ int64, records []entry) error {
-			if k := seq - records[0].at.Seq; seq >= records[0].at.Seq && k < uint64(len(records)) {
-				found = records[k].at
-				return done
-			}
-			return nil
-		})
-		if errors.Is(err, done) {
-			return found, nil
-		}
-		if bad != nil {
-			p := Problem{File: m.name, Offset: off, Seq: at.Seq + 1, What: bad.why, Do: restore}
-			return journal.Position{}, corrupt(j.d, []Problem{p})
-		}
-		off, at = off+n, next
-	}
-	return journal.Position{}, corrupt(j.d, []Problem{{File: m.name, Offset: off, Seq: seq, What: "the record is gone", Do: restore}})
-}
-
-// frameAt reads the frame at off, or what there is of it before size.
-func frameAt(f disk.File, off, size int64) ([]byte, error) {
-	header := make([]byte, min(frameHeaderSize, size-off))
-	if n, err := f.ReadAt(header, off); n < len(header) {
-		return nil, err
-	}
-	frame, err := parseFrameHeader(header)
-	if err != nil {
-		return header, nil // scan names what is wrong
-	}
-	b := make([]byte, min(frameHeaderSize+int64(frame.length), size-off))
-	if n, err := f.ReadAt(b, off); n < len(b) {
-		return nil, err
-	}
-	return b, nil
 }

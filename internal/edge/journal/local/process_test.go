@@ -3,6 +3,7 @@ package local
 import (
 	"bufio"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -112,10 +113,8 @@ func TestKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, w := range witnesses {
-			if err := j.Check(w); err != nil {
-				t.Fatal(err)
-			}
+		if err := errors.Join(j.Check(witnesses)...); err != nil {
+			t.Fatal(err)
 		}
 		last = witnesses[len(witnesses)-1]
 		if err := j.Close(); err != nil {
