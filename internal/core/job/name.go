@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // NameRule is what ValidName wants, for people: "want " + NameRule.
@@ -24,6 +25,13 @@ func ValidName[T ~string](s T) bool {
 	return true
 }
 
+// ValidID says whether s may be the id of a job: a name, or a namespace and a name with a dot between them, which jobs of a Kubernetes cluster have. No file of a
+// job gives it the latter: who knows its namespace does.
+func ValidID[T ~string](s T) bool {
+	namespace, name, two := strings.Cut(string(s), ".")
+	return ValidName(namespace) && (!two || ValidName(name))
+}
+
 // CheckNames lists every name of a job that is none: its own, its queue's, its template's where it has one, and those of
 // its options, each of which is there once. nil if all are good.
 func (s *Spec) CheckNames(own ID) error {
@@ -33,7 +41,9 @@ func (s *Spec) CheckNames(own ID) error {
 			errs = append(errs, fmt.Errorf("%s: is %.80q; want %s", field, name, NameRule))
 		}
 	}
-	check("metadata.name", string(own))
+	if !ValidID(own) {
+		errs = append(errs, fmt.Errorf("metadata.name: is %.80q; want %s", own, NameRule))
+	}
 	check("spec.queue", s.Queue)
 	if s.Template != "" {
 		check("spec.template", s.Template)

@@ -19,6 +19,23 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestIDs: a job's id is its name, or that of a custom resource, with the namespace in front.
+func TestIDs(t *testing.T) {
+	long := strings.Repeat("x", 63)
+	for id, good := range map[string]bool{
+		"a": true, "team-a.train": true, long + "." + long: true,
+		"": false, ".": false, "a.": false, ".a": false, "a.b.c": false, "a..b": false, "../b": false, "a.-b": false, "A.b": false, long + "." + long + "x": false,
+	} {
+		if job.ValidID(id) != good {
+			t.Errorf("%q: valid is %v", id, !good)
+		}
+		spec := job.Spec{Queue: "default"}
+		if err := spec.CheckNames(job.ID(id)); (err == nil) != good {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
 // TestEveryNameOfASpec: all that are none are listed at once; a template may be left out.
 func TestEveryNameOfASpec(t *testing.T) {
 	good := job.Spec{Name: "a", Queue: "default", Options: []job.Option{{Name: "x"}, {Name: "y"}}}

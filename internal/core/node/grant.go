@@ -79,7 +79,7 @@ func (n *Node) holdFor(a *protocol.Asking) time.Duration {
 // refusal says why the time asked for can't be held, empty if it can.
 func (n *Node) refusal(now quantity.Instant, in *protocol.Message, a *protocol.Asking, own job.ID) string {
 	switch {
-	case !job.ValidName(in.Job):
+	case !job.ValidID(in.Job):
 		return unnamed(in.Job)
 	case a.Start >= a.End:
 		return "the ask ends before it starts"

@@ -62,7 +62,7 @@ func (n *Node) visited(now quantity.Instant, in *protocol.Message, out *protocol
 	}
 	switch in.Kind {
 	case protocol.Visiting:
-		if !job.ValidName(in.Job) {
+		if !job.ValidID(in.Job) {
 			return
 		}
 		if !n.market.Enter(now, in.From, in.Job, in.Session, in.Body.(*protocol.Visit)) {

@@ -105,7 +105,7 @@ func (n *Node) decide(now quantity.Instant, over bool, out *protocol.Out) {
 // grantTo holds the smallest free slice that serves a probe, for as long as it could use it, and as long as its home may take to redeem it; nil if there
 // is none.
 func (n *Node) grantTo(now quantity.Instant, l *lying) *grant {
-	if !job.ValidName(l.job) || n.outlived(&protocol.Message{Job: l.job, Generation: l.generation}) || l.Least <= 0 || l.Most < l.Least {
+	if !job.ValidID(l.job) || n.outlived(&protocol.Message{Job: l.job, Generation: l.generation}) || l.Least <= 0 || l.Most < l.Least {
 		return nil
 	}
 	var best *slice

@@ -284,7 +284,7 @@ func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, b *proto
 	s := n.slice(r.Slice)
 	why := ""
 	switch {
-	case !job.ValidName(r.Job):
+	case !job.ValidID(r.Job):
 		why = unnamed(r.Job)
 	case r.Start >= r.End || r.End <= now:
 		why = "the reservation is over before it begins"

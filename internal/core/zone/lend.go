@@ -107,7 +107,7 @@ func (z *Zone) lend(now quantity.Instant, from protocol.Address, name job.ID, ep
 			z.leave(g)
 		}
 		return
-	case !job.ValidName(name) || l.Spec == nil || l.Spec.Kind != job.Rigid || l.Length <= 0:
+	case !job.ValidID(name) || l.Spec == nil || l.Spec.Kind != job.Rigid || l.Length <= 0:
 		return
 	case g != nil && !g.alike(l): // to the planner it is another gang
 		if !g.left {

@@ -66,7 +66,7 @@ func (p *Part) Check() error {
 	switch {
 	case p.Role != protocol.Gate && p.Role != protocol.Zone:
 		return errkind.Errorf(errkind.Invalid, "archive: job %s: a party of role %d files nothing", p.Job, p.Role)
-	case !job.ValidName(string(p.Job)):
+	case !job.ValidID(p.Job):
 		return errkind.Errorf(errkind.Invalid, "archive: %.80q is not the name of a job", p.Job)
 	case p.Generation == 0:
 		return errkind.Errorf(errkind.Invalid, "archive: job %s is filed without its generation", p.Job)

@@ -19,11 +19,11 @@ import (
 // AgentKey is the credential of an external job's agent.
 func (h *handler) AgentKey(ctx context.Context, r *connect.Request[pb.AgentKeyRequest]) (*connect.Response[pb.AgentKeyResponse], error) {
 	var f fields
-	name := f.label("job", r.Msg.Job)
+	name := f.id("job", r.Msg.Job)
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	key, err := h.service.AgentKey(ctx, job.ID(name))
+	key, err := h.service.AgentKey(ctx, name)
 	return answer(&pb.AgentKeyResponse{Key: key}, err)
 }
 
@@ -46,7 +46,7 @@ func (h *handler) Negotiate(ctx context.Context, r *connect.Request[pb.Negotiate
 // against the window and the job.
 func negotiation(m *pb.NegotiateRequest) (host.Negotiation, error) {
 	var f fields
-	n := host.Negotiation{Job: job.ID(f.label("job", m.Job)), Key: m.Key, Session: m.Session, Wait: f.length("wait", m.Wait, host.MaxWait)}
+	n := host.Negotiation{Job: f.id("job", m.Job), Key: m.Key, Session: m.Session, Wait: f.length("wait", m.Wait, host.MaxWait)}
 	if m.Session == 0 && m.Key == "" {
 		f.wrong("key", "is missing; `sluice agent key %.63s` prints it", m.Job)
 	}

@@ -265,7 +265,7 @@ func FuzzNegotiate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !job.ValidName(n.Job) || n.Wait < 0 || n.Wait > host.MaxWait || len(n.Answers) > MaxAnswers || n.Session == 0 && (n.Key == "" || len(n.Answers) > 0) {
+		if !job.ValidID(n.Job) || n.Wait < 0 || n.Wait > host.MaxWait || len(n.Answers) > MaxAnswers || n.Session == 0 && (n.Key == "" || len(n.Answers) > 0) {
 			t.Fatalf("accepted %+v", n)
 		}
 		for _, a := range n.Answers {

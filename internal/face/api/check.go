@@ -56,10 +56,18 @@ func (f *fields) label(field, name string) string {
 // job checks the name of a job that is to be there already. One that a journal of an older version brought along may have
 // any name, and is found by it: else it could not be cancelled.
 func (h *handler) job(ctx context.Context, f *fields, field, name string) job.ID {
-	if !job.ValidName(name) {
+	if !job.ValidID(name) {
 		if _, err := h.service.Job(ctx, job.ID(name)); err == nil {
 			return job.ID(name)
 		}
+	}
+	return f.id(field, name)
+}
+
+// id checks the id of a job.
+func (f *fields) id(field, name string) job.ID {
+	if job.ValidID(name) {
+		return job.ID(name)
 	}
 	return job.ID(f.label(field, name))
 }

@@ -183,7 +183,7 @@ func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelReques
 func (h *handler) Requeue(ctx context.Context, r *connect.Request[pb.RequeueRequest]) (*connect.Response[pb.RequeueResponse], error) {
 	m := r.Msg
 	var f fields
-	id, name, deadline := f.request(m.RequestId), f.label("name", m.Name), f.instant("deadline", m.Deadline, 0)
+	id, name, deadline := f.request(m.RequestId), f.id("name", m.Name), f.instant("deadline", m.Deadline, 0)
 	if m.NoDeadline {
 		if m.Deadline != nil {
 			f.wrong("deadline", "is given, and no_deadline too; want one of them")
@@ -193,18 +193,18 @@ func (h *handler) Requeue(ctx context.Context, r *connect.Request[pb.RequeueRequ
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	generation, err := h.service.Requeue(ctx, id, job.ID(name), deadline)
+	generation, err := h.service.Requeue(ctx, id, name, deadline)
 	return answer(&pb.RequeueResponse{Generation: uint32(generation)}, err)
 }
 
 // Delete forgets a job that is over.
 func (h *handler) Delete(ctx context.Context, r *connect.Request[pb.DeleteRequest]) (*connect.Response[pb.DeleteResponse], error) {
 	var f fields
-	id, name := f.request(r.Msg.RequestId), f.label("name", r.Msg.Name)
+	id, name := f.request(r.Msg.RequestId), f.id("name", r.Msg.Name)
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	return answer(&pb.DeleteResponse{}, h.service.Delete(ctx, id, job.ID(name)))
+	return answer(&pb.DeleteResponse{}, h.service.Delete(ctx, id, name))
 }
 
 // PauseJob holds a job back or lets it go on.
