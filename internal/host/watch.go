@@ -13,6 +13,7 @@ import (
 type watches struct {
 	mu  sync.Mutex
 	own map[job.ID]map[*watch]struct{}
+	all map[*Changes]struct{}
 }
 
 // watch is one who waits: a signal that stays until it is read.
@@ -61,6 +62,9 @@ func (s *watches) awaited(facts []protocol.Fact) bool {
 func (s *watches) wake(facts []protocol.Fact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for c := range s.all {
+		c.add(facts)
+	}
 	if len(s.own) == 0 {
 		return
 	}
