@@ -62,6 +62,7 @@ type Host struct {
 	fabric    fabric.Fabric
 	named     atomic.Pointer[map[job.SliceID]protocol.Slice] // slices by their names in the cluster
 	fullNames atomic.Pointer[map[job.SliceID]job.SliceID]    // those, by their names on this machine
+	deal      map[string]int                                 // the node that each GPU is dealt to: of whoever lists the slices, at the start and then in watch
 	tape      *tape.Writer                                   // nil: no tape
 
 	// nodes are the names of the nodes, by their numbers: set before anybody may ask. lastStrain is the last word of the machine's memory, if they have not taken it.

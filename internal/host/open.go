@@ -121,7 +121,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	}
 	h.dispatch()
 	h.sweep()
-	h.first = h.inventories(dealt, found)
+	h.first = append(h.held(), h.inventories(dealt, found)...)
 	return nil
 }
 

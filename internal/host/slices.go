@@ -24,13 +24,12 @@ func (h *Host) slices(ctx context.Context) ([][]protocol.Slice, error) {
 		return nil, errkind.Errorf(errkind.Of(err), "list the slices of this machine: %w", err)
 	}
 	dealt := make([][]protocol.Slice, len(h.nodes))
-	byID, gpus, own := make(map[job.SliceID]protocol.Slice, len(list)), map[string]int{}, map[job.SliceID]job.SliceID{}
+	byID, own := make(map[job.SliceID]protocol.Slice, len(list)), make(map[job.SliceID]job.SliceID, len(list))
+	gpus := map[string]bool{}
 	for _, s := range list {
 		gpu, _, _ := strings.Cut(string(s.ID), "/")
-		if _, seen := gpus[gpu]; !seen {
-			gpus[gpu] = len(gpus)
-		}
-		at := gpus[gpu] % len(h.nodes)
+		gpus[gpu] = true
+		at := h.dealtTo(gpu)
 		full := job.SliceID(h.nodes[at]) + "/" + s.ID
 		own[s.ID], s.ID = full, full
 		dealt[at] = append(dealt[at], s)
@@ -42,6 +41,50 @@ func (h *Host) slices(ctx context.Context) ([][]protocol.Slice, error) {
 	h.named.Store(&byID)
 	h.fullNames.Store(&own)
 	return dealt, nil
+}
+
+// dealtTo is the place of the node that a GPU is dealt to. One that has been away comes back to the same.
+func (h *Host) dealtTo(gpu string) int {
+	at, known := h.deal[gpu]
+	if !known {
+		at = len(h.deal) % len(h.nodes)
+		if h.deal == nil {
+			h.deal = map[string]int{}
+		}
+		h.deal[gpu] = at
+	}
+	return at
+}
+
+// restock tells the nodes which slices there are now.
+func (h *Host) restock(ctx context.Context) {
+	dealt, err := h.slices(ctx)
+	if err != nil {
+		h.log.Warn("slices have come or gone, and can't be listed: those known before stay as they are", "error", err)
+		return
+	}
+	for _, m := range h.inventories(dealt, nil) {
+		h.inbox.put(m)
+	}
+}
+
+// held are the messages that say what others hold of slices that nobody has offered yet.
+func (h *Host) held() (first []protocol.Message) {
+	live, ok := h.opts.Inventory.(inventory.Live)
+	if !ok {
+		return nil
+	}
+	for _, s := range live.Held() {
+		first = append(first, h.addressed(h.sighted(s)))
+	}
+	return first
+}
+
+// sighted is what an inventory says of a slice, as its node hears it. The slice need not have been listed yet.
+func (h *Host) sighted(s inventory.Sighting) protocol.Message {
+	gpu, _, _ := strings.Cut(string(s.Slice), "/")
+	full := job.SliceID(h.nodes[h.dealtTo(gpu)]) + "/" + s.Slice
+	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: full, Present: s.Present, Text: s.Text, Holds: s.Holds}}
 }
 
 // inventories are the first messages to the nodes: what each has, and what was found of its subjobs.
@@ -88,11 +131,7 @@ func (h *Host) ownerOf(slice job.SliceID) job.NodeID {
 
 // heard takes what the executor says; it can only speak to the nodes of this machine, and to the gate about purged files.
 func (h *Host) heard(m protocol.Message) {
-	at := h.nodeOfToken(m.Token)
-	if i, ok := m.Body.(*protocol.Intrusion); ok && i.Slice != "" {
-		at = h.nodesOf(i.Slice)[0]
-	}
-	m.From, m.To = h.executorAddress(at), h.nodeAddress(at)
+	m = h.addressed(m)
 	switch m.Kind {
 	case protocol.Purged:
 		m.To = h.gateAddress()
@@ -109,6 +148,16 @@ func (h *Host) heard(m protocol.Message) {
 	default: // about a subjob or a slice of one node
 	}
 	h.inbox.put(m)
+}
+
+// addressed is what the world says of a subjob or of a slice, from its node's executor to its node.
+func (h *Host) addressed(m protocol.Message) protocol.Message {
+	at := h.nodeOfToken(m.Token)
+	if i, ok := m.Body.(*protocol.Intrusion); ok && i.Slice != "" {
+		at = h.nodesOf(i.Slice)[0]
+	}
+	m.From, m.To = h.executorAddress(at), h.nodeAddress(at)
+	return m
 }
 
 // pressed tells every node of this machine what its memory is like. Where they have not taken the last word they get this one in its place: where the loop is
@@ -224,20 +273,25 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// watch looks for processes that are not ours on the slices for as long as the daemon runs, and tells the node. The
+// watch looks for whoever is not ours on the slices for as long as the daemon runs, and tells the node. The
 // function it returns ends that.
 func (h *Host) watch(ctx context.Context) (stop func()) {
-	if h.opts.Ours == nil {
+	_, live := h.opts.Inventory.(inventory.Live)
+	if h.opts.Ours == nil && !live {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	ours := func(s job.SliceID, pid int) bool { return h.opts.Ours(h.full(s), pid) }
+	ours := func(s job.SliceID, pid int) bool { return h.opts.Ours != nil && h.opts.Ours(h.full(s), pid) }
 	report := func(s inventory.Sighting) {
 		// It says each thing once, and none may be dropped: where too much waits it looks again later.
 		for waiting, _ := h.inbox.load(); waiting[world] >= patientRoom && pause(ctx, retryFirst); waiting, _ = h.inbox.load() {
 			continue
 		}
-		h.heard(protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.full(s.Slice), Present: s.Present, Text: s.Text}})
+		if s.Restocked {
+			h.restock(ctx)
+			return
+		}
+		h.heard(h.sighted(s))
 	}
 	var done sync.WaitGroup
 	done.Go(func() {

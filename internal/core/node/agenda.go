@@ -21,9 +21,10 @@ type agenda struct {
 	stirred dirty.Set[*lease]
 	// pending leases are due and have not begun, because their place is still in use. In order of token.
 	pending []*lease
-	// unshown slices may have to be offered; renewals are by when gaps come into sight, passings by when a reservation is over.
-	unshown            dirty.Set[*slice]
-	renewals, passings alarm.Heap[*slice]
+	// unshown slices may have to be offered; renewals are by when gaps come into sight, passings by when a reservation is over, departures by when
+	// what others hold is.
+	unshown                        dirty.Set[*slice]
+	renewals, passings, departures alarm.Heap[*slice]
 
 	// Room for what is looked at.
 	lookedAt []*slice
@@ -71,7 +72,7 @@ func (n *Node) attention(now quantity.Instant, l *lease) quantity.Instant {
 	case l.start > now:
 		return l.start
 	default: // its place is still in use
-		return l.end
+		return n.tries(now, l)
 	}
 }
 
@@ -134,7 +135,7 @@ func (n *Node) inOrder(list []*slice) []*slice {
 func (n *Node) expire(s *slice) {
 	first := quantity.Never
 	for _, r := range s.time.Closed() {
-		if r.Every == 0 {
+		if r.Every == 0 && !soft(r.ID) {
 			first = min(first, r.End)
 		}
 	}

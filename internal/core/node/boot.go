@@ -32,9 +32,14 @@ func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
 }
 
 // takeInventory confirms the boot: every lease is matched with what the executor found, what nobody knows quarantines its
-// slice, and the slices are offered. A second inventory of the same boot changes nothing.
+// slice, and the slices are offered. A later inventory of the same boot only says which slices there are.
 func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *protocol.Out) {
+	changed := n.restock(now, stock.Slices, out)
+	n.probes.dimAll()
 	if n.confirmed {
+		if changed {
+			n.tellInventory(out)
+		}
 		return
 	}
 	n.confirmed = true
@@ -42,16 +47,6 @@ func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *p
 	for _, l := range leases {
 		n.stir(l)
 	}
-	n.inventory = n.placed(stock.Slices)
-	for i := range n.inventory {
-		if s := n.record(n.inventory[i].ID); !s.known {
-			s.known, s.desc = true, n.inventory[i]
-			if n.market != nil {
-				n.market.Place(&s.desc)
-			}
-		}
-	}
-	n.probes.dimAll()
 	found := slices.Clone(stock.Found)
 	if planted.In(planted.OfferBeforeFound) {
 		found = nil
@@ -74,6 +69,9 @@ func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *p
 		if l == nil || l.ended() && !l.fresh && (found[i].Alive || found[i].Stuck) {
 			n.stranger(now, &found[i], out)
 		}
+	}
+	for _, s := range n.slices {
+		n.giveWay(now, s, out)
 	}
 	n.announce(now, out)
 }
@@ -163,28 +161,7 @@ func (n *Node) strand(now quantity.Instant, l *lease, why string, out *protocol.
 // holds lapse by themselves and are not redeemed until then.
 func (n *Node) quarantine(now quantity.Instant, s *slice, t job.Token, why string, out *protocol.Out) {
 	n.fact(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: t, Text: why})
-	for _, l := range n.leasesOn(s) {
-		if !l.issued() {
-			n.end(now, l, ownResult(now, l, job.Stopped, "withdrawn: "+string(s.id)+" was quarantined: "+why), true, out)
-		}
-	}
-}
-
-// foreign: a process that is not ours holds the slice, or no longer does. It is not a fact: a restart finds it again.
-func (n *Node) foreign(now quantity.Instant, i *protocol.Intrusion) {
-	s := n.record(i.Slice)
-	if s.foreign == i.Present {
-		return
-	}
-	s.foreign = i.Present
-	n.show(s)
-	if i.Present {
-		s.time.Close(protocol.Reservation{
-			ID: foreignID, Kind: protocol.ForForeign, Slice: s.id, Start: now, End: quantity.Never, Source: i.Text,
-		})
-	} else {
-		s.time.Reopen(foreignID)
-	}
+	n.withdraw(now, s, "withdrawn: "+string(s.id)+" was quarantined: "+why, out)
 }
 
 // ail: the node can start nothing, or can again. What is running goes on; what was sold and has not begun waits for the end
@@ -209,7 +186,7 @@ func (n *Node) Capture() capture.Run {
 	small := []protocol.Fact{{Kind: protocol.Booted, Epoch: n.epoch, Reservation: &protocol.Reservation{ID: n.lastID}}}
 	for _, s := range n.slices {
 		for _, r := range s.time.Closed() {
-			if r.ID != foreignID {
+			if !soft(r.ID) {
 				small = append(small, protocol.Fact{Kind: protocol.ReservationMade, Reservation: &r})
 			}
 		}

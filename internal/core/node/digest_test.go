@@ -16,7 +16,7 @@ func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	r := &protocol.Reservation{}
 	digesttest.EveryField(t, r, func() uint64 { return reservationHash(r) })
 	s := &slice{}
-	digesttest.EveryField(t, s, s.quarantineHash, "quarantined", "time", "known", "desc", "foreign", "dirty", "shown", "renew", "renewing", "passing", "place")
+	digesttest.EveryField(t, s, s.quarantineHash, "quarantined", "time", "known", "desc", "stock", "others", "since", "departing", "dirty", "shown", "renew", "renewing", "passing", "place")
 	n := New(Config{ID: "n", Zone: "z"})
 	if n.Digest() == New(Config{ID: "m", Zone: "z"}).Digest() {
 		t.Error("two nodes without facts look alike")

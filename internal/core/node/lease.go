@@ -20,8 +20,8 @@ func (n *Node) begin(now quantity.Instant, l *lease, out *protocol.Out) (over bo
 		why = shortOfMemory
 	}
 	n.each(l.slice, l.also, func(s *slice) {
-		if s.foreign {
-			why = "a process that is not ours holds " + string(s.id)
+		if r, held := s.heldBy(now); held {
+			why = string(s.id) + ": " + describe(&r)
 		}
 		for _, r := range s.time.Sold() {
 			if r.Start >= l.start {
@@ -42,6 +42,8 @@ func (n *Node) begin(now quantity.Instant, l *lease, out *protocol.Out) (over bo
 	case why == "":
 		n.turn(l, issued)
 		n.outstanding(now, l, out)
+	default:
+		n.stir(l) // what is in its way, and until when, changes with time
 	}
 	return false
 }

@@ -52,6 +52,7 @@ type Node struct {
 	// Soft state.
 	booted, confirmed bool
 	inventory         []protocol.Slice
+	stocks            int      // how many lists of it there were
 	grants            []*grant // sorted by token, which is also the order of expiry as long as gangs is 0
 	gangs             int      // holds for members of gangs
 	spent             []*grant // holds that stand no more, for the next ones
@@ -129,9 +130,6 @@ func reservationID(t job.Token) uint64 {
 	return 1<<63 | uint64(t.Epoch)<<40 | t.Seq&(1<<40-1)
 }
 
-// foreignID marks the reservation of a foreign process; there is at most one on a slice.
-const foreignID = 1 << 62
-
 // slice is what the node knows of one slice. It exists as soon as anything durable names it.
 type slice struct {
 	id job.SliceID
@@ -141,15 +139,17 @@ type slice struct {
 	time        timeline.Timeline
 
 	// Soft.
-	known   bool // the inventory of this boot has it
-	desc    protocol.Slice
-	foreign bool
-	dirty   dirty.Mark          // an Offer may be due
-	shown   *protocol.SliceView // what the last Offer said; nil: an Offer is due whatever it says
-	renew   quantity.Instant    // when gaps from beyond the horizon come into sight; 0 if there are none
+	known  bool // the inventory has it
+	stock  int  // the number of the list that had it last
+	desc   protocol.Slice
+	others []protocol.Reservation // all that others hold of it, as the inventory has said
+	since  []quantity.Instant     // from when on each of them counts
+	dirty  dirty.Mark             // an Offer may be due
+	shown  *protocol.SliceView    // what the last Offer said; nil: an Offer is due whatever it says
+	renew  quantity.Instant       // when gaps from beyond the horizon come into sight; 0 if there are none
 
-	renewing, passing int // its alarms
-	place             int // among the slices, as the rooms that probes ask know it
+	renewing, passing, departing int // its alarms
+	place                        int // among the slices, as the rooms that probes ask know it
 }
 
 // grant is a hold: soft, fenced by the epoch of its token.
@@ -228,7 +228,7 @@ func (n *Node) usable(s *slice) (why string, ok bool) {
 	case !n.confirmed:
 		return "the node is starting: what runs there is not known yet", false
 	case !s.known:
-		return "the slice is not in the inventory of this boot", false
+		return "the slice is not in the inventory", false
 	case s.quarantined:
 		return "quarantined: " + s.quarantine, false
 	case n.memory.short || n.memory.full:

@@ -98,11 +98,16 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 		case l.start > now:
 			due(l.start)
 		default:
-			due(l.end)
+			due(n.tries(now, l))
 		}
 	}
 	for _, s := range n.slices {
 		due(s.renew)
+		for _, r := range s.time.Closed() {
+			if soft(r.ID) && r.Every == 0 && r.End < quantity.Never {
+				due(r.End)
+			}
+		}
 	}
 	due(n.refresh)
 	due(n.memory.due)
@@ -139,7 +144,7 @@ func (w *world) indexed() {
 	n := w.n
 	for _, s := range n.slices {
 		for _, r := range s.time.Closed() {
-			if r.ID != foreignID && n.reserved[r.ID] != s {
+			if !soft(r.ID) && n.reserved[r.ID] != s {
 				w.Fatalf("reservation %d is on %s, the index has it on %v", r.ID, s.id, n.reserved[r.ID])
 			}
 		}

@@ -98,7 +98,7 @@ const mostOverlaps = 16
 // overlaps are people's other reservations on a slice that share time with r, the first ones.
 func (n *Node) overlaps(s *slice, r *protocol.Reservation, own uint64) (list []protocol.Reservation) {
 	for _, q := range s.time.Closed() {
-		if q.ID == own || q.ID == foreignID || q.Kind == protocol.ForRigid || len(list) == mostOverlaps {
+		if q.ID == own || soft(q.ID) || q.Kind == protocol.ForRigid || len(list) == mostOverlaps {
 			continue
 		}
 		// One of two that repeat is looked at for as long as the other's first occurrence: who reserves serving hours twice has
@@ -184,7 +184,7 @@ func (n *Node) room(targets []*slice, r protocol.Reservation) error {
 // same returns the id of a standing reservation with the same content, 0 if there is none.
 func (n *Node) same(s *slice, r protocol.Reservation) uint64 {
 	for _, q := range s.time.Closed() {
-		if r.ID = q.ID; q == r && q.ID != foreignID {
+		if r.ID = q.ID; q == r && !soft(q.ID) {
 			return q.ID
 		}
 	}
@@ -199,7 +199,7 @@ func (n *Node) stands(s *slice, r protocol.Reservation) uint64 {
 		if p.ID = q.ID; r.Every == 0 && q.Start < r.Start {
 			p.Start = q.Start
 		}
-		if p == q && q.ID != foreignID {
+		if p == q && !soft(q.ID) {
 			return q.ID
 		}
 	}
@@ -222,7 +222,7 @@ func (n *Node) unreserve(b *protocol.Booking, out *protocol.Out) error {
 		var ids []string
 		for _, s := range n.slices {
 			for _, r := range s.time.Closed() {
-				if r.ID != foreignID {
+				if !soft(r.ID) {
 					ids = append(ids, fmt.Sprintf("%d (%v on %s)", r.ID, r.Kind, s.id))
 				}
 			}

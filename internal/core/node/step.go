@@ -18,6 +18,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	}
 	n.memory.tally(now)
 	n.lapse(now)
+	n.depart(now)
 	n.decide(now, in.Kind == protocol.Tick, out)
 	n.overdue(now, out)
 	switch in.Kind {
@@ -56,7 +57,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Report:
 		n.report(&in, in.Body.(*protocol.Observation), out)
 	case protocol.Foreign:
-		n.foreign(now, in.Body.(*protocol.Intrusion))
+		n.foreign(now, in.Body.(*protocol.Intrusion), out)
 	case protocol.Ailing:
 		n.ail(in.Body.(*protocol.Ailment))
 	case protocol.Pressure:
@@ -195,6 +196,7 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	n.rearm(now)
 	due(n.alarms.Next())
 	due(n.renewals.Next())
+	due(n.departures.Next())
 	due(n.refresh)
 	due(n.memory.due)
 	due(n.memory.old)

@@ -368,6 +368,27 @@ func TestStorm(t *testing.T) {
 			"foreign": func(t *rapid.T) {
 				s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: slice(t), Present: rapid.IntRange(0, 2).Draw(t, "there") == 0}})
 			},
+			"holds": func(t *rapid.T) {
+				i := &protocol.Intrusion{Slice: slice(t), Present: rapid.IntRange(0, 5).Draw(t, "there") == 0}
+				for range rapid.IntRange(0, 2).Draw(t, "holds") {
+					r := protocol.Reservation{
+						Kind:     rapid.SampledFrom([]protocol.ReservationKind{protocol.ForForeign, protocol.ForMaintenance}).Draw(t, "kind"),
+						Truncate: rapid.Bool().Draw(t, "truncate"),
+					}
+					r.Start, r.End = span(t)
+					i.Holds = append(i.Holds, r)
+				}
+				s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Body: i})
+			},
+			"stock": func(t *rapid.T) {
+				list := &protocol.Stock{}
+				for _, id := range []job.SliceID{"a", "b", "c"} {
+					if rapid.IntRange(0, 4).Draw(t, "there") > 0 {
+						list.Slices = append(list.Slices, device(id))
+					}
+				}
+				s.deliver(protocol.Message{Kind: protocol.Inventory, From: executor, Body: list})
+			},
 			"again":   func(t *rapid.T) { s.deliver(anyOf(t, "past", s.past)) },
 			"restart": func(*rapid.T) { s.reap(); s.reboot() },
 			"":        func(*rapid.T) { s.check() },

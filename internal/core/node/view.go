@@ -15,6 +15,9 @@ import (
 func (n *Node) Slices(now quantity.Instant) []status.Slice {
 	out := make([]status.Slice, 0, len(n.slices))
 	for _, s := range n.slices {
+		if n.confirmed && !s.known && !s.left() {
+			continue
+		}
 		v := status.Slice{Slice: s.desc, Node: n.cfg.ID, Reservations: s.reserved(now, nil)}
 		v.State, v.Reason = "idle", ""
 		if r, busy := s.time.Free(now, now, now+1, ""); !busy {

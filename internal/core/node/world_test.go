@@ -127,7 +127,7 @@ func whole(n *Node) uint64 {
 			sum += s.quarantineHash()
 		}
 		for _, r := range s.time.Closed() {
-			if r.ID != foreignID {
+			if !soft(r.ID) {
 				sum += reservationHash(&r)
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Stock is what a machine has. From an executor that is the first input of its node: also what earlier boots left behind. To a gate
-// slices alone, and from a gate, which asks for that, nothing.
+// Stock is what a machine has. From an executor that is the first input of its node: also what earlier boots left behind; later ones, where slices come and
+// go, say all that there are then. To a gate slices alone, and from a gate, which asks for that, nothing.
 type Stock struct {
 	Slices []Slice
 	Found  []Found
@@ -26,11 +26,15 @@ type Settlement struct {
 	Committed bool
 }
 
-// Intrusion is a process that is not ours, on a slice; Present: it is there, else it is no longer.
+// Intrusion is all that others have of a slice, in place of what was said before.
 type Intrusion struct {
-	Slice   job.SliceID
+	Slice job.SliceID
+	// Present: a process that is not ours is there, and Text says which; nobody knows its end. Else none is.
 	Text    string
 	Present bool
+	// Holds are what else others have of it, or will: Kind, Start (0: since it was said first), End (Never: not known), Every, Source (who, for people),
+	// Truncate. Of kind ForForeign it stays beyond its end, until it is not said any more; every other is over at its end.
+	Holds []Reservation
 }
 
 // Ailment says that a node can start nothing, and why, or can again.

@@ -130,7 +130,7 @@ const (
 
 // Node <-> executor, and the timer.
 const (
-	// Inventory is the first input of a node after boot: Stock. Executor -> node. Node -> gate; gate -> node asks for that, with several
+	// Inventory is the first input of a node after boot, and said again when slices have come or gone: Stock. Executor -> node. Node -> gate; gate -> node asks for that, with several
 	// zones.
 	Inventory Kind = iota + 80
 	// Start a subjob: Token, Job, Generation, Work. Node -> executor, idempotent by Token.
@@ -147,7 +147,7 @@ const (
 	Settle
 	// Settled: Token. Executor -> node.
 	Settled
-	// Foreign: a process that is not ours holds a slice, or no longer does: Intrusion.
+	// Foreign: what others hold of a slice has changed: Intrusion.
 	Foreign
 	// Purge what lives of a job before Generation have stored (0: all there is): Job, Generation. Gate -> executor, repeated
 	// until Purged.
@@ -312,7 +312,7 @@ const (
 	ForReclaim
 	ForServing
 	ForGeometry
-	// ForForeign: a process that is not ours; no known end.
+	// ForForeign: somebody else is there who is not ours: a process, a Pod.
 	ForForeign
 	// ForOwner: the owner of the machine took the slice back (`sluice pause`).
 	ForOwner

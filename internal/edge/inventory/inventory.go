@@ -36,6 +36,13 @@ type Meter interface {
 	Use(slice job.SliceID) (map[int]int64, error)
 }
 
+// Live is what an inventory is besides whose slices come and go, and of whose slices others hold time with a begin and an end.
+type Live interface {
+	// Held is all that others hold of slices now, in order of slice, those left out of which nobody holds anything. Watch goes on from what it has said: the
+	// caller tells its nodes before they offer anything.
+	Held() []Sighting
+}
+
 // Sighting is a change in who uses a slice besides us; it becomes a message of kind Foreign.
 type Sighting struct {
 	Slice job.SliceID
@@ -43,4 +50,8 @@ type Sighting struct {
 	Present bool
 	// Text says who, for people.
 	Text string
+	// Holds is all else that others have of the slice, or will, in place of what was said before: see protocol.Intrusion.
+	Holds []protocol.Reservation
+	// Restocked: this is of no slice. Which slices there are has changed, and Slices has them. What others hold of the new ones was reported before.
+	Restocked bool
 }

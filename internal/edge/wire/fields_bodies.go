@@ -253,6 +253,7 @@ func intrusionFields(c *coder, b *protocol.Intrusion) {
 	text(c, 1, &b.Slice)
 	text(c, 2, &b.Text)
 	boolean(c, 3, &b.Present)
+	list(c, 4, &b.Holds, reservationFields)
 }
 
 func ailmentFields(c *coder, b *protocol.Ailment) {

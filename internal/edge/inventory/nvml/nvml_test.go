@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -163,7 +164,7 @@ func TestWatchReportsOthersOnce(t *testing.T) {
 			time.Sleep(Interval)
 			synctest.Wait()
 			lib.change(func() {
-				if !slices.Equal(got, want) {
+				if !slices.EqualFunc(got, want, func(a, b inventory.Sighting) bool { return reflect.DeepEqual(a, b) }) {
 					t.Errorf("%s: %+v, want %+v", what, got, want)
 				}
 				got = nil

@@ -1,0 +1,56 @@
+package node
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// restock takes in which slices there are, in place of what was listed before, and says whether anything has changed. It is no fact: a restart lists them again.
+// What is new is offered. Of what is gone nothing is sold any more, and what was sold there and has not begun is withdrawn; what runs there goes on to its
+// end, and no longer.
+func (n *Node) restock(now quantity.Instant, stock []protocol.Slice, out *protocol.Out) (changed bool) {
+	n.inventory = n.placed(stock)
+	n.stocks++
+	for i := range n.inventory {
+		s := n.record(n.inventory[i].ID)
+		s.stock = n.stocks
+		is := n.inventory[i]
+		is.Host, is.Bears = s.desc.Host, s.desc.Bears
+		if s.known && s.desc == is {
+			continue
+		}
+		s.known, s.desc, changed = true, is, true
+		if n.market != nil {
+			n.market.Place(&s.desc)
+		}
+		n.showAgain(s)
+	}
+	for _, s := range n.slices {
+		if s.known && s.stock != n.stocks {
+			s.known, changed = false, true
+			n.show(s)
+			n.withdraw(now, s, "withdrawn: "+string(s.id)+" is not there any more", out)
+		}
+	}
+	return changed
+}
+
+// withdraw ends what was sold of a slice and has not begun.
+func (n *Node) withdraw(now quantity.Instant, s *slice, why string, out *protocol.Out) {
+	for _, l := range n.leasesOn(s) {
+		if !l.issued() {
+			n.end(now, l, ownResult(now, l, job.Stopped, why), true, out)
+		}
+	}
+}
+
+// left says whether a slice that is not there any more still has something that people would look for.
+func (s *slice) left() bool {
+	for _, r := range s.time.Closed() {
+		if !soft(r.ID) {
+			return true
+		}
+	}
+	return s.quarantined || len(s.time.Sold()) > 0
+}
