@@ -175,6 +175,10 @@ func (a *Airlock) waited(stood time.Duration) bool { return stood >= a.cfg.Timer
 // resume has the highest of what is suspended go on, where it fits below the severe line: one by one while it is calm, and with them all who have kept to
 // their plan and would be asked to yield now, though there is room; below the severe line those whose timer is over, since the other end of that is worse.
 // Where one does not fit none below it does: it would survive who outranks it.
+//
+// What is moved out is what it takes to be calm, and may be more than there is between the lines. So where it is calm, and it would be asked or ended, the
+// highest goes on though not all of it fits: it takes again what it touches, and if that is too much it has to stand still again, as often as it may.
+// Who would be asked waits for the one before it to show what it needs; who would be ended does not.
 func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	if a.d.Level >= Severe {
 		return
@@ -195,12 +199,17 @@ func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 		}
 		t := &s.Tasks[i]
 		stood, _ := late(now, t)
-		over := stood >= a.cfg.Timer || a.d.Level == Calm && a.waited(stood) && !t.outgrown()
-		if used+t.Parked >= a.d.severe || !calm && !over {
+		ends := stood >= a.cfg.Timer
+		over := ends || a.d.Level == Calm && a.waited(stood) && !t.outgrown()
+		fits, cause := used+t.Parked < a.d.severe, Eased
+		if !fits {
+			cause = Waited
+		}
+		if fits && !calm && !over || !fits && !(over && calm && used == a.d.Used || ends && a.d.Level == Calm) {
 			return
 		}
 		used += t.Parked
-		a.act(s, i, Resume, Eased, t.Parked)
+		a.act(s, i, Resume, cause, t.Parked)
 		if !over {
 			calm = false // one at a time
 		}
