@@ -86,7 +86,7 @@ build() {
 	room "$dir"; room "$("$GO" env GOCACHE)"; room "$("$GO" env GOMODCACHE)"
 	echo "kube-assets: building ${#missing[@]} programs into $dir (the first time about 12 minutes on two cores, with a network)"
 	local tmp="$dir/.build.$$"
-	trap 'rm -rf "$tmp"' EXIT
+	trap "rm -rf '$tmp'" EXIT
 	mkdir -p "$tmp"
 	for line in "${missing[@]}"; do
 		read -r name module package <<<"$line"

@@ -1,0 +1,40 @@
+//go:build kubernetes
+
+package measure
+
+import (
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/test/kube/plane"
+)
+
+// TestLowPriorityJobsAsFillers: without Sluice, what fills the hosts' gaps with low priority gives way where devices are extended resources, and blocks the hosts
+// under DRA until it ends by itself.
+func TestLowPriorityJobsAsFillers(t *testing.T) {
+	load := Load{Machines: 3, Pods: 8, Every: 250 * time.Millisecond, Runs: 2, Seed: 1}
+	for _, by := range []By{DRA, Extended} {
+		t.Run(string(by), func(t *testing.T) {
+			p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok))
+			w := newWorld(t, p, by, load)
+			if alone := w.hosts(plane.Within); alone.Never != 0 {
+				t.Fatalf("with nothing beside them %d hosts' Pods did not start: %v", alone.Never, alone.Started)
+			} else {
+				t.Logf("alone: %v", alone.Started)
+			}
+			w.fillWithJobs(3600)
+			patience := plane.Within
+			if by == DRA {
+				patience = 5 * time.Second // nothing is waited for here: they would wait for an hour
+			}
+			beside := w.hosts(patience)
+			t.Logf("beside low-priority Jobs: %v, %d never", beside.Started, beside.Never)
+			if by == DRA && len(beside.Started) != 0 {
+				t.Errorf("%d hosts' Pods started under DRA beside low-priority Jobs: somebody preempts for devices now", len(beside.Started))
+			}
+			if by == Extended && beside.Never != 0 {
+				t.Errorf("%d hosts' Pods did not start beside low-priority Jobs", beside.Never)
+			}
+		})
+	}
+}
