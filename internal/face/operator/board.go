@@ -1,0 +1,85 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// board is what an operator shows of itself to whoever asks in the cluster: that it lives, that it works, and its metrics. It shows nothing of jobs.
+type board struct{ of atomic.Pointer[pages] }
+
+// pages are those of the daemon that works.
+type pages struct{ metrics, health http.Handler }
+
+// show has the board show a daemon; nil: none, this operator waits for its lease.
+func (b *board) show(p *pages) { b.of.Store(p) }
+
+// ServeHTTP answers /healthz, /readyz and /metrics.
+func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p := b.of.Load()
+	switch {
+	case r.URL.Path == "/metrics" && p != nil:
+		p.metrics.ServeHTTP(w, r)
+	case r.URL.Path == "/readyz" && p != nil, r.URL.Path == "/healthz" && p != nil:
+		p.health.ServeHTTP(w, r)
+	case r.URL.Path == "/healthz":
+		fmt.Fprintln(w, "ok: it waits for its lease")
+	case r.URL.Path == "/readyz", r.URL.Path == "/metrics":
+		http.Error(w, "it waits for its lease", http.StatusServiceUnavailable)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// notices is a server of the board.
+type notices struct {
+	listener net.Listener
+	server   *http.Server
+	done     sync.WaitGroup
+}
+
+// listen serves the board at an address; nowhere, if it is empty.
+func (b *board) listen(address string, log *slog.Logger) (*notices, error) {
+	n := &notices{server: &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}}
+	if address == "" {
+		return n, nil
+	}
+	var err error
+	if n.listener, err = net.Listen("tcp", address); err != nil {
+		return nil, errkind.Errorf(errkind.Invalid, "--health: %w", err)
+	}
+	n.done.Go(func() {
+		if err := n.server.Serve(n.listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("nobody is told any more how this operator is", "error", err)
+		}
+	})
+	return n, nil
+}
+
+// addr is where it listens; empty: nowhere.
+func (n *notices) addr() string {
+	if n.listener == nil {
+		return ""
+	}
+	return n.listener.Addr().String()
+}
+
+func (n *notices) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdown)
+	defer cancel()
+	if err := n.server.Shutdown(ctx); err != nil {
+		_ = n.server.Close() // whoever still reads is cut off
+	}
+	n.done.Wait()
+}

@@ -1,0 +1,149 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// The conditions of our objects.
+const (
+	accepted = "Accepted"
+	running  = "Running"
+	complete = "Complete"
+	failed   = "Failed"
+)
+
+// longest message of a condition, in bytes: Kubernetes' own bound.
+const longestMessage = 32768
+
+// verdict is whether an object was accepted, and why not.
+type verdict struct {
+	// status is True, False or Unknown; reason one word, message for people.
+	status          metav1.ConditionStatus
+	reason, message string
+	// generation that it is about.
+	generation int64
+}
+
+func yes(generation int64, message string) verdict {
+	return verdict{metav1.ConditionTrue, accepted, message, generation}
+}
+
+func no(generation int64, reason, message string) verdict {
+	return verdict{metav1.ConditionFalse, reason, message, generation}
+}
+
+// jobStatus is what is said of a job. known: the daemon has it.
+func jobStatus(v verdict, j *status.Job, known bool, old []metav1.Condition) map[string]any {
+	conditions := []metav1.Condition{condition(accepted, v, old)}
+	out := map[string]any{"observedGeneration": v.generation}
+	if known {
+		out["state"], out["reason"] = j.State.String(), j.Reason
+		out["progress"], out["committed"], out["total"] = fmt.Sprintf("%d/%d", j.Progress, j.Total), j.Progress, j.Total
+		out["running"], out["subjobs"], out["lost"] = int64(j.Running), int64(j.Subjobs), int64(j.Lost)
+		for key, at := range map[string]quantity.Instant{"submitted": j.Submitted, "started": j.Started, "ended": j.Ended} {
+			if at != 0 {
+				out[key] = at.Time().UTC().Format(time.RFC3339)
+			}
+		}
+		for _, c := range []struct {
+			kind string
+			verdict
+		}{{running, runs(j)}, {complete, completed(j)}, {failed, hasFailed(j)}} {
+			c.generation = v.generation
+			conditions = append(conditions, condition(c.kind, c.verdict, old))
+		}
+	}
+	out["conditions"] = plain(conditions)
+	return out
+}
+
+func runs(j *status.Job) verdict {
+	switch {
+	case j.Running > 0:
+		return verdict{status: metav1.ConditionTrue, reason: "SubjobsRun", message: fmt.Sprintf("%d of its subjobs run now", j.Running)}
+	case j.State.Final():
+		return verdict{status: metav1.ConditionFalse, reason: "Over", message: j.Reason}
+	}
+	return verdict{status: metav1.ConditionFalse, reason: "Waiting", message: j.Reason}
+}
+
+func completed(j *status.Job) verdict {
+	if j.State == job.Finished {
+		return verdict{status: metav1.ConditionTrue, reason: "Complete", message: j.Reason}
+	}
+	return verdict{status: metav1.ConditionFalse, reason: "NotComplete", message: fmt.Sprintf("%d of %d are committed", j.Progress, j.Total)}
+}
+
+func hasFailed(j *status.Job) verdict {
+	if j.State.Final() && j.State != job.Finished {
+		word := strings.ToLower(j.State.String())
+		return verdict{status: metav1.ConditionTrue, reason: strings.ToUpper(word[:1]) + word[1:], message: j.Reason}
+	}
+	return verdict{status: metav1.ConditionFalse, reason: "NotFailed", message: ""}
+}
+
+// condition is one of a status. The time of its transition stays where its status does.
+func condition(kind string, v verdict, old []metav1.Condition) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: v.generation, LastTransitionTime: metav1.Now().Rfc3339Copy()}
+	if len(c.Message) > longestMessage {
+		c.Message = strings.ToValidUTF8(c.Message[:longestMessage-3], "") + "..."
+	}
+	for i := range old {
+		if old[i].Type == kind && old[i].Status == v.status {
+			c.LastTransitionTime = old[i].LastTransitionTime
+		}
+	}
+	return c
+}
+
+// plain is a list of conditions as an unstructured object has it.
+func plain(list []metav1.Condition) []any {
+	out := make([]any, 0, len(list))
+	for i := range list {
+		m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list[i])
+		if err != nil {
+			panic(err) // plain strings and numbers
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// conditionsOf are those that an object has.
+func conditionsOf(o *unstructured.Unstructured) []metav1.Condition {
+	list, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return nil // somebody wrote something else there: it is written anew
+	}
+	out := make([]metav1.Condition, 0, len(list))
+	for _, e := range list {
+		m, ok := e.(map[string]any)
+		var c metav1.Condition
+		if ok && runtime.DefaultUnstructuredConverter.FromUnstructured(m, &c) == nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// has says whether a condition is true, and of which generation.
+func has(list []metav1.Condition, kind string) (generation int64, is bool) {
+	for i := range list {
+		if list[i].Type == kind && list[i].Status == metav1.ConditionTrue {
+			return list[i].ObservedGeneration, true
+		}
+	}
+	return 0, false
+}

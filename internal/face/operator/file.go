@@ -1,0 +1,98 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/config"
+)
+
+// fileOf is the file that an object is: what a person would have written, and nothing that Kubernetes added.
+func fileOf(o *unstructured.Unstructured) []byte {
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": map[string]any{"name": o.GetName()}, "spec": written(o.Object["spec"]),
+	})
+	if err != nil {
+		panic(err) // it came as JSON
+	}
+	return data
+}
+
+// written is a value as a file has it: a fraction as digits. JSON would write small ones with an exponent, which the reader, who is exact, does not read.
+func written(v any) any {
+	switch v := v.(type) {
+	case float64:
+		return json.Number(strconv.FormatFloat(v, 'f', -1, 64))
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = written(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = written(e)
+		}
+		return out
+	}
+	return v
+}
+
+// parseJob reads a Job object with the reader of job files. All that is wrong with it comes as one error of kind Invalid.
+func parseJob(o *unstructured.Unstructured) (config.Job, error) {
+	list, err := config.ParseJobs(o.GetName(), fileOf(o))
+	if err != nil {
+		return config.Job{}, placed(err)
+	}
+	j := list[0]
+	if err := startable(j.Spec); err != nil {
+		return config.Job{}, err
+	}
+	if j.Workdir != "" && j.Stored() == "" {
+		return config.Job{}, errkind.Errorf(errkind.Invalid, "spec.workdir: %q is a path of your own machine: put the directory into the operator's store (sluice store put) and write store://DIGEST", j.Workdir)
+	}
+	j.Spec.Name = cluster.JobID(o.GetNamespace(), o.GetName())
+	return j, nil
+}
+
+// startable says what keeps a job from being Pods.
+func startable(s *job.Spec) error {
+	var errs []error
+	if s.Launch.Image == "" {
+		errs = append(errs, errors.New("spec.image: is missing: a subjob is a Pod, which is made of an image"))
+	}
+	if s.Kind == job.Rigid && s.Slices > 1 {
+		errs = append(errs, fmt.Errorf("spec.rigid.slices: is %d: a subjob is one Pod with one slice; want 1", s.Slices))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return nil
+}
+
+// placed is an error of the reader without lines and columns, which an object has none of that a person knows.
+func placed(err error) error {
+	var p *config.Problems
+	if !errors.As(err, &p) {
+		return err
+	}
+	lines := make([]string, 0, len(p.List)+1)
+	for _, one := range p.List {
+		lines = append(lines, strings.TrimPrefix(one.Path+": "+one.Text, ": "))
+	}
+	if p.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more problems", p.More))
+	}
+	return errkind.Errorf(errkind.Invalid, "%s", strings.Join(lines, "\n"))
+}

@@ -1,0 +1,278 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/host"
+)
+
+const (
+	// manager is who we are where fields of an object have owners.
+	manager = "sluice-operator"
+	// holding is the finalizer of a Job: it stays until nothing of it runs and the daemon has forgotten it.
+	holding = "sluice.dev/job"
+	// whileEnding is how often a job is looked at that ends, besides when it changes.
+	whileEnding = 2 * time.Second
+)
+
+type object = unstructured.Unstructured
+
+// object is a copy of what an informer has under a key, nil if there is none.
+func (c *controller) object(of cache.SharedIndexInformer, key string) (*object, error) {
+	found, there, err := of.GetStore().GetByKey(key)
+	if err != nil || !there {
+		return nil, err
+	}
+	o, ok := found.(*object)
+	if !ok {
+		return nil, fmt.Errorf("%s is kept as %T", key, found)
+	}
+	return o.DeepCopy(), nil
+}
+
+// keep brings a job and its object together.
+func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
+	s := c.of(o.GetUID())
+	old := conditionsOf(o)
+	stands, known, err := c.standing(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if s.verdict.generation != o.GetGeneration() || s.verdict.status != metav1.ConditionTrue {
+		if over(old) && !known {
+			return 0, nil // it was forgotten since; its object says how it ended
+		}
+		if !slices.Contains(o.GetFinalizers(), holding) { // before it is accepted: nothing may run that the object's end would not end
+			if err := c.finalize(ctx, o, true); err != nil {
+				return 0, err
+			}
+		}
+		was := s.verdict
+		if s.verdict, err = c.offer(ctx, id, o, old, known); err != nil {
+			return 0, err
+		}
+		if s.verdict.reason != was.reason || s.verdict.message != was.message {
+			if generation, before := has(old, accepted); !before || generation != o.GetGeneration() || s.verdict.status != metav1.ConditionTrue {
+				c.event(o, s.verdict.status != metav1.ConditionTrue, s.verdict.reason, "%s", s.verdict.message)
+			}
+		}
+		if stands, known, err = c.standing(ctx, id); err != nil {
+			return 0, err
+		}
+	}
+	if !known && s.verdict.status == metav1.ConditionTrue {
+		return 0, nil // as above, and we saw its end
+	}
+	c.tell(o, s, &stands, known)
+	after, err := c.write(ctx, o, s, jobStatus(s.verdict, &stands, known, old))
+	if s.verdict.status != metav1.ConditionTrue && s.verdict.reason != invalid {
+		after = max(after, askAgain)
+	}
+	return after, err
+}
+
+// over says whether an object's conditions say that its job is over.
+func over(list []metav1.Condition) bool {
+	_, done := has(list, complete)
+	_, not := has(list, failed)
+	return done || not
+}
+
+// invalid is the reason of an object that no waiting makes good.
+const invalid = "Invalid"
+
+// offer submits an object's job. The same object in the same generation is the same request, so that it may be offered again by whoever comes after us. What
+// keeps it from being accepted is a verdict; an error is what says nothing of the job.
+func (c *controller) offer(ctx context.Context, id job.ID, o *object, old []metav1.Condition, known bool) (verdict, error) {
+	generation := o.GetGeneration()
+	j, err := parseJob(o)
+	if err == nil {
+		err = c.admitted(o.GetNamespace(), j.Spec.Queue)
+	}
+	if err != nil {
+		reason := invalid
+		if errkind.Of(err) == errkind.Denied {
+			reason = "Denied"
+		}
+		return no(generation, reason, err.Error()), nil
+	}
+	if _, before := has(old, accepted); !before && known {
+		return c.offerAnew(ctx, id, o, j)
+	}
+	return c.answered(generation, c.submit(ctx, o, j, false))
+}
+
+// submit sends an object's job to the daemon.
+func (c *controller) submit(ctx context.Context, o *object, j config.Job, replace bool) host.Outcome {
+	return c.daemon.SubmitAll(ctx, []host.Submission{{Request: request(o, "submit"), Spec: j.Spec, Workdir: j.Stored(), Replace: replace}}, nil)[0]
+}
+
+// offerAnew offers a job whose name the daemon has already. It is the same job, where we submitted it and did not come to say so. Else it is what is left of an
+// object that went while nobody looked, and gives way.
+func (c *controller) offerAnew(ctx context.Context, id job.ID, o *object, j config.Job) (verdict, error) {
+	out := c.submit(ctx, o, j, false)
+	if errkind.Of(out.Err) != errkind.Exists {
+		return c.answered(o.GetGeneration(), out)
+	}
+	if err := c.daemon.Cancel(ctx, request(o, "replace"), id); err != nil && errkind.Of(err) != errkind.Conflict {
+		return verdict{}, err
+	}
+	return c.answered(o.GetGeneration(), c.submit(ctx, o, j, true))
+}
+
+// answered is what became of a submission.
+func (c *controller) answered(generation int64, out host.Outcome) (verdict, error) {
+	switch kind := errkind.Of(out.Err); {
+	case out.Err == nil:
+		return yes(generation, "its pieces are cut to fit what is left over, as it comes"), nil
+	case kind == errkind.Unavailable || kind == errkind.Unknown:
+		return verdict{}, out.Err
+	case kind == errkind.Exists:
+		return no(generation, "Changed", "a job can't be changed once it was accepted, and goes on as it was: put spec back, or delete it and apply it again"), nil
+	default:
+		word := kind.String()
+		return no(generation, "Refused", word+": "+out.Err.Error()), nil
+	}
+}
+
+// request identifies a call about an object: the same one whoever makes it again.
+func request(o *object, what string) string {
+	return fmt.Sprintf("%s.%d.%s", o.GetUID(), o.GetGeneration(), what)
+}
+
+// standing is how a job stands; false: the daemon does not have it.
+func (c *controller) standing(ctx context.Context, id job.ID) (status.Job, bool, error) {
+	list, err := c.daemon.Standing(ctx, []job.ID{id})
+	if errkind.Of(err) == errkind.NotFound {
+		return status.Job{}, false, nil
+	}
+	if err != nil {
+		return status.Job{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// leave ends a job whose object is to go (o), or has gone (nil): it is cancelled, what runs of it ends as a cancelled job's does, and once the daemon has forgotten
+// it the object may go.
+func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
+	if o != nil && !slices.Contains(o.GetFinalizers(), holding) {
+		c.forget(o.GetUID())
+		return 0, nil // others hold it
+	}
+	_, known, err := c.standing(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if known {
+		name := "gone." + string(id)
+		if o != nil {
+			name = string(o.GetUID())
+		}
+		if err := c.daemon.Cancel(ctx, name+".cancel", id); err != nil && errkind.Of(err) != errkind.Conflict && errkind.Of(err) != errkind.NotFound {
+			return 0, err
+		}
+		switch err := c.daemon.Delete(ctx, "", id); errkind.Of(err) {
+		case errkind.Conflict: // something of it runs still
+			return whileEnding, nil
+		case errkind.NotFound:
+		default:
+			if err != nil {
+				return 0, err
+			}
+		}
+	}
+	if o == nil {
+		return 0, nil
+	}
+	c.forget(o.GetUID())
+	return 0, c.finalize(ctx, o, false)
+}
+
+// finalize puts our finalizer on an object, or takes it off.
+func (c *controller) finalize(ctx context.Context, o *object, on bool) error {
+	meta := map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": string(o.GetUID())} // with its uid no other is made in its place
+	if on {
+		meta["finalizers"] = []string{holding}
+	}
+	return c.apply(ctx, o, meta, nil)
+}
+
+// apply writes what we own of an object, its status where there is one, by server-side apply. An object that is gone needs nothing.
+func (c *controller) apply(ctx context.Context, o *object, meta, said map[string]any) error {
+	body := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": meta}
+	var sub []string
+	if said != nil {
+		body["status"], sub = said, []string{"status"}
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	resource := jobs
+	if o.GetKind() == config.QueueKind {
+		resource = queues
+	}
+	force := true
+	_, err = c.client.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: &force}, sub...)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && said == nil && meta["finalizers"] == nil && strings.Contains(err.Error(), "uid mismatch") {
+		return nil
+	}
+	return err
+}
+
+// write writes a status where it is not what was written last. It is written at most once in between: what is left is written after what it says.
+func (c *controller) write(ctx context.Context, o *object, s *seen, said map[string]any) (time.Duration, error) {
+	text, err := json.Marshal(said)
+	if err != nil {
+		return 0, err
+	}
+	now := time.Now()
+	if string(text) == s.wrote {
+		return 0, nil
+	}
+	if wait := between - now.Sub(s.at); !s.at.IsZero() && wait > 0 {
+		return wait, nil
+	}
+	if err := c.apply(ctx, o, map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": string(o.GetUID())}, said); err != nil {
+		return 0, err
+	}
+	s.wrote, s.at = string(text), now
+	return 0, nil
+}
+
+// tell makes events of what became of a job.
+func (c *controller) tell(o *object, s *seen, j *status.Job, known bool) {
+	if !known || s.told && s.state == j.State {
+		return
+	}
+	first := !s.told
+	s.state, s.told = j.State, true
+	if word, _, _ := unstructured.NestedString(o.Object, "status", "state"); first && word == j.State.String() {
+		return // whoever was here before us told it
+	}
+	switch {
+	case j.State == job.Finished:
+		c.event(o, false, complete, "all %d are committed, in %d subjobs", j.Total, j.Subjobs)
+	case j.State.Final():
+		c.event(o, true, hasFailed(j).reason, "%s", j.Reason)
+	case j.Running > 0:
+		c.event(o, false, running, "its first subjobs run")
+	}
+}

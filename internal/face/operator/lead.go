@@ -1,0 +1,160 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/ends"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/edge/archive/bolt"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/host"
+)
+
+// mechanism of an operator's market.
+const mechanism = "sja"
+
+// lead is the operator that has the lease, until ctx is done or a part of it has ended.
+func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board, health string) error {
+	uid, err := sameCluster(ctx, client, o.DataDir)
+	if err != nil {
+		return err
+	}
+	dynamics, err := dynamic.NewForConfig(o.Cluster)
+	if err != nil {
+		return errkind.Errorf(errkind.Invalid, "the cluster: %w", err)
+	}
+	h, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	token, err := host.Token(o.DataDir)
+	if err = errors.Join(err, nameCluster(o.DataDir, uid)); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	server, err := api.Listen(api.Options{
+		Service: service{h}, Containers: true, Listen: o.Listen, Socket: filepath.Join(o.DataDir, "socket"), OwnerToken: token, OwnerTokenFile: filepath.Join(o.DataDir, host.TokenFile),
+		Metrics: h.Metrics(), Health: h.Health(), Log: o.Log,
+	})
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	broadcaster := record.NewBroadcaster()
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	events := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "sluice-" + o.Name})
+
+	// The API and the controller stop first: nothing is accepted that could not be answered.
+	hosting, stopHost := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopHost()
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	var done, hosted sync.WaitGroup
+	var errHost, errAPI, errLoop error
+	hosted.Go(func() { defer stop(); errHost = h.Run(hosting) })
+	done.Go(func() { defer stop(); errAPI = server.Serve(serving) })
+	done.Go(func() { defer stop(); errLoop = newController(h, dynamics, events, o.Watch, o.Log).run(serving) })
+	b.show(&pages{h.Metrics(), h.Health()})
+	if o.Ready != nil {
+		o.Ready(server.Addr(), health)
+	}
+	done.Wait()
+	stopHost()
+	hosted.Wait()
+	return errors.Join(errHost, errAPI, errLoop)
+}
+
+// open puts the parts of a cluster's daemon together: one gate, one zone, and one node that stands for all machines.
+func open(ctx context.Context, o *Options) (*host.Host, error) {
+	actors, err := arrangement.Choice{
+		Policy: o.Policy, Mechanism: mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{},
+	}.Config()
+	if err != nil {
+		return nil, err
+	}
+	built, err := actors.Build()
+	if err != nil {
+		return nil, err
+	}
+	shown, err := json.Marshal(map[string]any{
+		"mechanism": mechanism, "policy": o.Policy.Name(), "horizon": o.Horizon.String(), "node": o.Name, "market": actors.Zones[0].Market, "archive": actors.Gate.Archive, "ends": ends.DefaultTheta,
+	})
+	if err != nil {
+		return nil, err
+	}
+	parts, err := o.Parts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range append(parts.Notes, parts.Inventory.Describe()) {
+		o.Log.Info(note)
+	}
+	return host.Open(ctx, host.Options{
+		DataDir: o.DataDir, Version: o.Version, Commit: o.Commit, Machine: job.NodeID(o.Name), Actors: built, Config: shown,
+		Journal: func(dir string) (journal.Journal, error) {
+			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
+		},
+		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
+		Retain:  o.Retention.Age, MostArchived: o.Retention.Jobs,
+		Executor: parts.Executor, Inventory: parts.Inventory, Log: o.Log,
+		Mechanism: mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true,
+	})
+}
+
+// clusterFile has the uid of the cluster that a data directory is of: that of its namespace kube-system, which goes with the cluster alone.
+const clusterFile = "CLUSTER"
+
+// sameCluster refuses a data directory of another cluster: none of its jobs has an object here, and all of them would be cancelled.
+func sameCluster(ctx context.Context, client kubernetes.Interface, dir string) (uid string, err error) {
+	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", errkind.Errorf(errkind.Unavailable, "which cluster this is: namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	path := filepath.Join(dir, clusterFile)
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return string(ns.UID), nil
+	case err != nil:
+		return "", fmt.Errorf("which cluster %s is of: %w", dir, err)
+	case strings.TrimSpace(string(data)) != string(ns.UID):
+		return "", errkind.Errorf(errkind.Conflict, "%s is of cluster %s, and this is cluster %s: give each cluster a data directory of its own; or, if this is that cluster put up anew, remove %s. Nothing was changed",
+			dir, strings.TrimSpace(string(data)), ns.UID, path)
+	}
+	return string(ns.UID), nil
+}
+
+// nameCluster writes it, once there is a journal beside which it belongs.
+func nameCluster(dir, uid string) error {
+	path := filepath.Join(dir, clusterFile)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.WriteFile(path+".tmp", []byte(uid+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path) // a crash that loses it has it written at the next start
+}

@@ -1,0 +1,80 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// lease is what an operator holds so that no other of its name works.
+type lease struct {
+	client  kubernetes.Interface
+	elector *leaderelection.LeaderElector
+	led     chan struct{}
+	o       *Options
+	log     *slog.Logger
+	giveUp  context.CancelFunc
+	done    sync.WaitGroup
+}
+
+func newLease(client kubernetes.Interface, o *Options) (*lease, error) {
+	l := &lease{client: client, led: make(chan struct{}), o: o, log: o.Log}
+	var err error
+	l.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Name: leaseName(o.Name), Namespace: o.Namespace}, Client: client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+		},
+		// What is not renewed within two thirds is given up, so that a third is left to stop in before another may begin. The client's own way of giving
+		// it back would wait for an API server that does not answer before it says that the lease is lost.
+		Name: o.Name, LeaseDuration: o.Lease, RenewDeadline: o.Lease * 2 / 3, RetryPeriod: o.Lease / 8,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(l.led) },
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(id string) {
+				if id != o.Identity {
+					l.log.Info("another operator has the lease; this one waits for it", "name", o.Name, "holder", id)
+				}
+			},
+		},
+	})
+	return l, err
+}
+
+func leaseName(operator string) string { return "sluice-" + operator }
+
+// hold waits for the lease in the background, which the channel that it returns says, and keeps it. lost is called when it is over, whyever.
+func (l *lease) hold(ctx context.Context, lost func()) <-chan struct{} {
+	ctx, l.giveUp = context.WithCancel(ctx)
+	l.done.Go(func() {
+		l.elector.Run(ctx)
+		lost()
+	})
+	return l.led
+}
+
+// leave ends that, and gives the lease back if it is held, so that the next operator need not wait until it lapses.
+func (l *lease) leave() {
+	l.giveUp()
+	l.done.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), shutdown)
+	defer cancel()
+	leases := l.client.CoordinationV1().Leases(l.o.Namespace)
+	now, err := leases.Get(ctx, leaseName(l.o.Name), metav1.GetOptions{})
+	if err != nil || now.Spec.HolderIdentity == nil || *now.Spec.HolderIdentity != l.o.Identity {
+		return // it lapses, or is another's
+	}
+	second, nobody, at := int32(1), "", metav1.NewMicroTime(time.Now())
+	now.Spec.HolderIdentity, now.Spec.LeaseDurationSeconds, now.Spec.RenewTime = &nobody, &second, &at
+	if _, err := leases.Update(ctx, now, metav1.UpdateOptions{}); err != nil {
+		l.log.Info("the lease was not given back: it lapses", "error", err)
+	}
+}

@@ -1,0 +1,58 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// Run is an operator: it waits for its lease, and then is the daemon of a cluster until ctx is done (nil) or it can't go on. An operator that has lost its lease
+// ends with an error of kind Unavailable: another may be at work, and this process has nothing to say any more.
+func Run(ctx context.Context, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(o.Cluster)
+	if err != nil {
+		return errkind.Errorf(errkind.Invalid, "the cluster: %w", err)
+	}
+	b := &board{}
+	pages, err := b.listen(o.Health, o.Log)
+	if err != nil {
+		return err
+	}
+	defer pages.close()
+	l, err := newLease(client, &o)
+	if err != nil {
+		return err
+	}
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	led := l.hold(context.WithoutCancel(ctx), func() { stop(errLost()) })
+	defer l.leave()
+	select {
+	case <-led:
+	case <-ctx.Done():
+		return nil
+	}
+	o.Log.Info("this operator has the lease", "name", o.Name, "identity", o.Identity)
+	err = lead(working, client, &o, b, pages.addr())
+	b.show(nil)
+	if lost := context.Cause(working); lost != nil && ctx.Err() == nil && errkind.Of(lost) == errkind.Unavailable {
+		return errors.Join(lost, err)
+	}
+	return err
+}
+
+func errLost() error {
+	return errkind.Errorf(errkind.Unavailable, "the lease of this operator was not renewed in time: another may be at work, so this one stops; subjobs go on")
+}
+
+// shutdown is how long pages that are being read may take when everything ends.
+const shutdown = 2 * time.Second

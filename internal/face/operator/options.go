@@ -1,0 +1,84 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/host"
+)
+
+// Options of an operator.
+type Options struct {
+	// Cluster is how its API server is reached, without limits of rate.
+	Cluster *rest.Config
+	// Name of the operator: of its lease, of its node, and part of the names of its Pods. A DNS label of at most 30 letters.
+	Name string
+	// Namespace is where the operator itself runs: its lease is there. Watch is the namespace whose jobs it takes; empty: all.
+	Namespace, Watch string
+	// DataDir holds everything durable of it.
+	DataDir string
+	// Identity of this process among those that want the lease; two of the same hold it together.
+	Identity string
+	// Lease is how long it is held without being renewed; 0: 15 s. Whoever loses it stops.
+	Lease time.Duration
+	// Listen is where the API is served, on this machine alone, Health where metrics and health are.
+	Listen, Health string
+	// Policy and Horizon, as for a daemon.
+	Policy  policy.Policy
+	Horizon time.Duration
+	// Retention of jobs that are over.
+	Retention config.Retention
+	// Parts makes what finds slices and what runs subjobs.
+	Parts func(ctx context.Context) (Parts, error)
+	// Ready is told once it has the lease and works; nil: nobody is.
+	Ready func(api, health string)
+	Log   *slog.Logger
+	// Version and Commit of the build.
+	Version, Commit string
+}
+
+// Parts are the kinds of an operator.
+type Parts struct {
+	// Inventory is what the cluster has to offer. The operator closes it.
+	Inventory inventory.Inventory
+	// Executor makes what runs subjobs, and what it keeps of jobs.
+	Executor func(host.Env) (executor.Executor, host.Files, error)
+	// Notes are for people.
+	Notes []string
+}
+
+// longestName is how long an operator's name may be: Pods have it in theirs, before a token.
+const longestName = 20
+
+func (o *Options) check() error {
+	var errs []error
+	need := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, errors.New(what))
+		}
+	}
+	need(o.Cluster != nil && o.Parts != nil && o.Policy != nil && o.Log != nil, "operator: Options.Cluster, Parts, Policy and Log have to be set")
+	need(len(validation.IsDNS1123Label(o.Name)) == 0 && len(o.Name) <= longestName, "--name "+o.Name+": want a DNS label of at most 20 letters: a-z, 0-9 and inner hyphens")
+	need(o.Namespace != "", "--operator-namespace: say in which namespace the operator runs; its lease is there")
+	need(o.DataDir != "", "--data: say where the journal lies")
+	need(o.Horizon >= time.Second, "--horizon: want at least 1s")
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	if o.Lease == 0 {
+		o.Lease = 15 * time.Second
+	}
+	return nil
+}

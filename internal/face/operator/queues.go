@@ -1,0 +1,96 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/config"
+)
+
+// setQueues gives the daemon's queues the settings of their objects. A queue without one has those of a queue that nobody set.
+func (c *controller) setQueues(ctx context.Context) error {
+	have, err := c.daemon.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	want := map[string]protocol.Queue{}
+	for _, q := range have {
+		want[q.Queue.Name] = protocol.Queue{Name: q.Queue.Name, Weight: 1}
+	}
+	var errs []error
+	verdicts := map[*object]verdict{}
+	for _, key := range c.queues.GetStore().ListKeys() {
+		o, err := c.object(c.queues, key)
+		if err != nil || o == nil || o.GetDeletionTimestamp() != nil {
+			errs = append(errs, err)
+			continue
+		}
+		q, err := config.ParseQueue(o.GetName(), fileOf(o))
+		if err != nil { // it keeps what it had
+			verdicts[o] = no(o.GetGeneration(), invalid, placed(err).Error())
+			for _, h := range have {
+				if h.Queue.Name == o.GetName() {
+					want[o.GetName()] = h.Queue
+				}
+			}
+			continue
+		}
+		want[q.Name], verdicts[o] = q.Queue, yes(o.GetGeneration(), "jobs may name it")
+	}
+	for _, q := range want {
+		at := slices.IndexFunc(have, func(h status.Queue) bool { return h.Queue.Name == q.Name })
+		if at >= 0 && have[at].Queue == q {
+			continue
+		}
+		if err := c.daemon.SetQueue(ctx, "", q); err != nil {
+			errs = append(errs, fmt.Errorf("queue %s: %w", q.Name, err))
+		}
+	}
+	for o, v := range verdicts {
+		said := map[string]any{"observedGeneration": v.generation}
+		old := conditionsOf(o)
+		said["conditions"] = plain([]metav1.Condition{condition(accepted, v, old)})
+		if len(old) == 1 && old[0].Message == v.message && old[0].Reason == v.reason && old[0].ObservedGeneration == v.generation {
+			continue
+		}
+		errs = append(errs, c.apply(ctx, o, map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}, said))
+	}
+	c.askAgainAll()
+	return errors.Join(errs...)
+}
+
+// askAgainAll has every job looked at that was not accepted: the queue that it named may be there now.
+func (c *controller) askAgainAll() {
+	for _, key := range c.jobs.GetStore().ListKeys() {
+		o, err := c.object(c.jobs, key)
+		if err != nil || o == nil {
+			continue
+		}
+		if _, is := has(conditionsOf(o), accepted); !is {
+			c.work.Add(key)
+		}
+	}
+}
+
+// admitted says whether a namespace's jobs may name a queue; an error of kind Denied: they may not.
+func (c *controller) admitted(namespace, queue string) error {
+	o, err := c.object(c.queues, queue)
+	if err != nil || o == nil {
+		return err
+	}
+	q, err := config.ParseQueue(queue, fileOf(o))
+	if err != nil || len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, namespace) {
+		return nil //nolint:nilerr // what is wrong with a queue its own condition says
+	}
+	return errkind.Errorf(errkind.Denied, "spec.queue: queue %s is for jobs of %s: choose another queue, or have this namespace added to the queue's spec.namespaces", queue, strings.Join(q.Namespaces, ", "))
+}

@@ -1,0 +1,43 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/face/api"
+)
+
+// service is what the API serves besides the custom resources: the daemon, without what belongs to objects.
+type service struct{ api.Service }
+
+// SubmitAll refuses what can't be Pods, as an object would be.
+func (s service) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot []byte) []api.Outcome {
+	for i := range jobs {
+		if err := startable(jobs[i].Spec); err != nil {
+			out := make([]api.Outcome, len(jobs))
+			for j := range out {
+				out[j].Err = errkind.Errorf(errkind.Of(err), "job %s: %w", jobs[i].Spec.Name, err)
+			}
+			return out
+		}
+	}
+	return s.Service.SubmitAll(ctx, jobs, snapshot)
+}
+
+// DryRun refuses what SubmitAll does.
+func (s service) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, error) {
+	if err := startable(spec); err != nil {
+		return status.Explanation{}, errkind.Errorf(errkind.Of(err), "job %s: %w", spec.Name, err)
+	}
+	return s.Service.DryRun(ctx, spec)
+}
+
+// SetQueue refuses: the operator would take it back with the next change of a Queue.
+func (s service) SetQueue(_ context.Context, _ string, q protocol.Queue) error {
+	return errkind.Errorf(errkind.Denied, "queue %s: queues are objects of the cluster here: kubectl apply a Queue of that name", q.Name)
+}
