@@ -2,12 +2,14 @@ package process_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -77,24 +79,45 @@ func identity(st *unix.Statx_t) string {
 	return fmt.Sprintf("%d born %d.%09d", st.Ino, st.Btime.Sec, st.Btime.Nsec)
 }
 
-// look reads a tree. What vanishes meanwhile is not there.
-func look(root string) (n node) {
-	var st unix.Statx_t
-	if unix.Statx(unix.AT_FDCWD, root, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_ALL, &st) != nil {
+// look reads a tree as it was at one moment, though others change it: until it is twice the same.
+func look(root string) node {
+	for before := glance(unix.AT_FDCWD, root); ; {
+		n := glance(unix.AT_FDCWD, root)
+		if reflect.DeepEqual(n, before) {
+			return n
+		}
+		before = n
+	}
+}
+
+// glance reads a tree once. What vanishes meanwhile is not there; what is there is one file: it is opened, and then only what is open is looked at. A path may
+// name another file, or none, by the time it is read.
+func glance(dir int, name string) (n node) {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return n
 	}
+	defer func() { _ = unix.Close(fd) }()
+	var st unix.Statx_t
+	must(unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_ALL, &st))
 	n.ID = identity(&st)
+	open := fmt.Sprintf("/proc/self/fd/%d", fd)
 	switch fs.FileMode(st.Mode) & unix.S_IFMT {
 	case unix.S_IFDIR:
 		n.Dir, n.Entries = true, map[string]node{}
-		list, _ := os.ReadDir(root)
+		list, err := os.ReadDir(open)
+		if errors.Is(err, fs.ErrNotExist) { // it is open, and removed
+			return node{}
+		}
+		must(err)
 		for _, e := range list {
-			if child := look(filepath.Join(root, e.Name())); child.ID != "" {
+			if child := glance(fd, e.Name()); child.ID != "" {
 				n.Entries[e.Name()] = child
 			}
 		}
 	case unix.S_IFREG:
-		n.Content, _ = os.ReadFile(root)
+		n.Content, err = os.ReadFile(open)
+		must(err)
 	}
 	return n
 }
