@@ -366,3 +366,50 @@ func TestWhatOthersHaveIsNotWaitedFor(t *testing.T) {
 	w.step(ask(4, "b", time.Minute, 10*time.Minute))
 	w.must(protocol.Granted)
 }
+
+// TestASubjobOnSeveralSlicesLeavesNoneOfThemIdle: room is kept for as many of those that had to leave as idle slices could take, and where all of them find it that is
+// over for good. The slices of one that runs, or is about to, count as they are many.
+func TestASubjobOnSeveralSlicesLeavesNoneOfThemIdle(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		held bool            // the wide one is granted, and not redeemed yet
+		room quantity.Amount // of 100 that are used when there is room for all: 10 each on two idle slices, and of what comes
+	}{{"a lease", false, 72}, {"a grant", true, 62}} {
+		for _, more := range []quantity.Amount{0, 1} {
+			w := newWorld(t)
+			w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b"), device("c"), device("d")}}})
+			low := w.ranked(1, "a", protocol.Rank{Yields: true}, 0)
+			uses := []protocol.Use{{Token: low, Resident: 11}}
+			wide := ask(2, "b", 0, 20*time.Minute)
+			wide.Body.(*protocol.Asking).Also = []job.SliceID{"c"}
+			if !c.held {
+				w.step(wide)
+				m := redeem(w.must(protocol.Granted))
+				m.Body.(*protocol.Work).Also, m.Body.(*protocol.Work).Rank.Priority = wide.Body.(*protocol.Asking).Also, 1
+				w.step(m)
+				w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: m.Token, Body: &protocol.Beginning{At: w.now}})
+				uses = append(uses, protocol.Use{Token: m.Token, Resident: 10})
+			}
+			press := func(used quantity.Amount) {
+				t.Helper()
+				w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{Capacity: 100, Used: used, Uses: uses}})
+			}
+			press(95)
+			same(t, "asked to yield", w.must(protocol.Stop).Token, low)
+			uses = uses[1:]
+			w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+			if c.held {
+				press(c.room + more + 1) // calm, with room for one
+				w.step(wide)
+				w.must(protocol.Granted)
+			}
+			press(c.room + more)
+			w.pass(time.Second) // what is granted has lapsed
+			press(83)
+			w.step(ask(3, "a", w.now.Sub(t0), w.now.Sub(t0)+time.Minute))
+			if granted := w.sent(protocol.Granted) != nil; granted != (more == 0) {
+				t.Errorf("%s: room for all but %d, and then for none: granted %v", c.name, more, granted)
+			}
+		}
+	}
+}
