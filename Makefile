@@ -57,7 +57,7 @@ endif
 build: ## build bin/sluice and bin/sluice-shim
 	@mkdir -p bin
 	$(NVML) -o bin/ ./cmd/sluice
-	CGO_ENABLED=0 $(BUILD) -o bin/ ./cmd/sluice-shim
+	CGO_ENABLED=0 $(BUILD) -tags "$(TAGS)" -o bin/ ./cmd/sluice-shim
 
 demo: build ## the same work cut to fit and in rigid blocks on simulated slices, and memory storms, with pictures (about 2.5 minutes)
 	@mkdir -p .demo && $(GO) build -o .demo/run ./examples/demo

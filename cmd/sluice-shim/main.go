@@ -1,5 +1,5 @@
 // Command sluice-shim supervises subjobs, one at a time, so that the daemon can die and come back; and it watches the machine's memory for
-// them. Sluice starts it; people don't.
+// them. With the build tag kubernetes it is the first process of a Pod too. Sluice starts it; people don't.
 package main
 
 import (
@@ -15,6 +15,9 @@ func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
 	if args := os.Args[1:]; len(args) > 0 && args[0] == watch.Verb {
 		os.Exit(watch.Main(args[1:], all.Detect))
+	}
+	if status, its := inPod(os.Args[1:]); its {
+		os.Exit(status)
 	}
 	os.Exit(supervisor.Main(os.Args[1:]))
 }

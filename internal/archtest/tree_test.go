@@ -83,6 +83,7 @@ func TestSupervisorStaysSmall(t *testing.T) {
 		t.Skip("cmd/sluice-shim has no sources in this tree")
 	}
 	report(t, Supervisor(strings.Fields(goList(t, "-deps", "./cmd/sluice-shim"))))
+	report(t, Supervisor(strings.Fields(goList(t, "-deps", "-tags", "kubernetes", "./cmd/sluice-shim"))))
 }
 
 // TestWhatIsBehindATag: who builds sluice without a tag gets nothing of what is behind it, and who builds it with one does.

@@ -23,7 +23,7 @@ const (
 	LabelToken    = "sluice.dev/subjob"
 	// AnnotationSlice is the full name of the slice that a Pod was sold.
 	AnnotationSlice = "sluice.dev/slice"
-	// AnnotationRun is the subjob as its Pod's supervisor reads it, AnnotationNotice what was done to it since.
+	// AnnotationRun is the subjob as its operator finds it again, AnnotationNotice what was done to it since.
 	AnnotationRun    = "sluice.dev/run"
 	AnnotationNotice = "sluice.dev/notice"
 	// Finalizer keeps a Pod until its operator has read how it ended, whoever deletes it.

@@ -73,6 +73,9 @@ type Lender interface {
 	// LendPut is a URL by which one object can be written (PUT) to a place of its own, named place, until it expires. What is written there
 	// is no object before Adopt has checked it.
 	LendPut(ctx context.Context, place string, expires time.Duration) (string, error)
+	// Peek reads what lies at a place now, for what nothing that counts hangs on: nobody vouches for it. NotFound: nothing was written there, Exhausted: it is
+	// longer than most bytes.
+	Peek(ctx context.Context, place string, most int64) ([]byte, error)
 	// Adopt makes what lies at a place an object, if it has that digest, and clears the place. It may be repeated. Invalid: it has another one.
 	Adopt(ctx context.Context, place string, want Digest) (Object, error)
 	// Drop clears a place.

@@ -53,6 +53,28 @@ func (s *Store) LendPut(ctx context.Context, place string, expires time.Duration
 	return u.String(), nil
 }
 
+// Peek implements store.Lender.
+func (s *Store) Peek(ctx context.Context, place string, most int64) ([]byte, error) {
+	if err := store.CheckName(place); err != nil {
+		return nil, err
+	}
+	body, _, _, err := s.core.GetObject(ctx, s.o.Bucket, s.key(incoming, place), minio.GetObjectOptions{})
+	if gone(err) {
+		return nil, errkind.Errorf(errkind.NotFound, "store %s: nothing was written to %s", s, place)
+	}
+	if err != nil {
+		return nil, s.explain("read what was written", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(body, most+1))
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, s.explain("read what was written", err)
+	}
+	if int64(len(data)) > most {
+		return nil, errkind.Errorf(errkind.Exhausted, "store %s: what was written to %s is longer than %d bytes", s, place, most)
+	}
+	return data, nil
+}
+
 // Adopt implements store.Lender. Whoever has the URL may write there again at any time: what is copied is the version that was read.
 func (s *Store) Adopt(ctx context.Context, place string, want store.Digest) (o store.Object, err error) {
 	if err = errors.Join(store.CheckName(place), want.Check()); err != nil {

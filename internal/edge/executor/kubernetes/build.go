@@ -1,0 +1,199 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+)
+
+// Names inside a Pod.
+const (
+	container = "subjob"
+	installer = "sluice"
+	volume    = "sluice"
+	claimName = "slice"
+	// mount is the directory of our own in the container: the program, and the run directory. The others hold what is read.
+	mount      = "/sluice"
+	mountRun   = "/sluice-run"
+	mountOrder = "/sluice-order"
+	runKey     = "run.json"
+	orderKey   = "order.json"
+	// said is where the termination message is written.
+	said = "/dev/termination-log"
+)
+
+// check refuses what no Pod can be made of. Errors are of kind Invalid: they are the job's.
+func check(w *protocol.Work) error {
+	switch {
+	case len(w.Also) > 0:
+		return errkind.Errorf(errkind.Invalid, "it is to run on %d slices, and a Pod gets one: ask for rigid.slices: 1", 1+len(w.Also))
+	case w.Spec.Launch.Image == "":
+		return errkind.Errorf(errkind.Invalid, "its job names no image, which a Pod needs: give spec.image")
+	}
+	return nil
+}
+
+// namespace is where a job's Pods go.
+func (e *Executor) namespace(rec *record) string {
+	if ns, _, ok := cluster.SplitJob(rec.Job); ok {
+		return ns
+	}
+	return e.o.Namespace
+}
+
+// name of the Pod of a subjob, of its Secret and of its claim.
+func (r *run) name() string { return cluster.PodName(r.e.o.Operator, r.rec.Token) }
+
+func (r *run) labels() map[string]string {
+	return map[string]string{cluster.LabelOperator: r.e.o.Operator, cluster.LabelJob: label(string(r.rec.Job)), cluster.LabelToken: r.rec.Token.String()}
+}
+
+// label is a text as the value of a label: cut, and without what may not stand there.
+func label(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c) {
+			return c
+		}
+		return '_'
+	}, text)
+	return strings.Trim(text[:min(len(text), 63)], "-_.")
+}
+
+// makePod is the Pod of a subjob, from now on.
+func (r *run) makePod(now quantity.Instant) (*corev1.Pod, error) {
+	rec, err := json.Marshal(&r.rec)
+	if err != nil {
+		return nil, err
+	}
+	o, launch := &r.e.o, &r.work.Spec.Launch
+	linger := seconds(r.rec.Grace + o.Linger)
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: r.name(), Namespace: r.e.namespace(&r.rec), Labels: r.labels(), Finalizers: []string{cluster.Finalizer},
+			Annotations: map[string]string{cluster.AnnotationSlice: string(r.rec.Slice), cluster.AnnotationRun: string(rec)},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: active(r.rec.End.Add(o.Linger), now), TerminationGracePeriodSeconds: &linger,
+			PriorityClassName: cluster.Leftover, AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool), Tolerations: o.Tolerations,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr(true), RunAsUser: &o.RunAs, RunAsGroup: &o.RunAs, FSGroup: &o.RunAs,
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{r.device.Node}}},
+			}}}}},
+			InitContainers: []corev1.Container{{
+				Name: installer, Image: o.ShimImage, Command: []string{"/sluice-shim", pod.Install, mount + "/bin/sluice-shim"},
+				VolumeMounts: []corev1.VolumeMount{{Name: volume, MountPath: mount}}, SecurityContext: restricted(),
+			}},
+			Containers: []corev1.Container{{
+				Name: container, Image: launch.Image, Command: []string{mount + "/bin/sluice-shim", pod.Verb, mount + "/runs", mountRun + "/" + runKey, mountOrder + "/" + orderKey, said},
+				VolumeMounts: []corev1.VolumeMount{
+					{Name: volume, MountPath: mount}, {Name: "run", MountPath: mountRun, ReadOnly: true}, {Name: "order", MountPath: mountOrder, ReadOnly: true},
+				},
+				TerminationMessagePath: said, TerminationMessagePolicy: corev1.TerminationMessageReadFile, SecurityContext: restricted(),
+			}},
+			Volumes: []corev1.Volume{
+				{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				{Name: "run", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: r.name()}}},
+				{Name: "order", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+					{Path: orderKey, FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + cluster.AnnotationNotice + "']"}},
+				}}}},
+			},
+		},
+	}
+	c := &p.Spec.Containers[0]
+	if r.device.Resource != "" {
+		one := corev1.ResourceList{corev1.ResourceName(r.device.Resource): resource.MustParse("1")}
+		c.Resources = corev1.ResourceRequirements{Limits: one, Requests: maps.Clone(one)}
+	} else {
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: claimName, ResourceClaimName: ptr(r.name())}}
+		c.Resources.Claims = []corev1.ResourceClaim{{Name: claimName}}
+	}
+	return p, nil
+}
+
+// restricted is what the Pod security standard of that name asks of a container.
+func restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{AllowPrivilegeEscalation: new(bool), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+}
+
+// active is activeDeadlineSeconds for an end; nil: it has none.
+func active(end, now quantity.Instant) *int64 {
+	if end == quantity.Never {
+		return nil
+	}
+	return ptr(max(1, seconds(end.Sub(now))))
+}
+
+// seconds of a length, rounded up.
+func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
+
+func ptr[T any](v T) *T { return &v }
+
+// owned is what an object needs that goes with the subjob's Pod.
+func (r *run) owned(p *corev1.Pod) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: r.name(), Namespace: p.Namespace, Labels: r.labels(),
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID}},
+	}
+}
+
+// makeClaim asks for the subjob's device by what tells it from all others.
+func (r *run) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{
+		ObjectMeta: r.owned(p),
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+			Name: claimName,
+			Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: r.device.Class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+				Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: selector}}},
+			},
+		}}}},
+	}
+}
+
+// makeSecret is the run file.
+func (r *run) makeSecret(p *corev1.Pod, file *pod.Run) (*corev1.Secret, error) {
+	data, err := json.Marshal(file)
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.Secret{ObjectMeta: r.owned(p), Immutable: ptr(true), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{runKey: data}}, nil
+}
+
+// makeRun is the subjob as its Pod reads it, without its objects.
+func (r *run) makeRun(asked quantity.Instant) *pod.Run {
+	w, l, o := r.work, &r.work.Spec.Launch, &r.e.o
+	f := &pod.Run{
+		Token: r.rec.Token, Job: r.rec.Job, Generation: r.rec.Generation, Slice: r.rec.Slice, Kind: w.Spec.Kind, Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members,
+		Total: w.Spec.Total, Grid: w.Spec.Grid, Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace, WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
+		Command: l.Command, Env: l.Env, Subdir: l.Subdir, Memory: w.Demand[trp.Memory], LogLimit: l.LogLimit, OutputLimit: l.OutputLimit, Report: o.Report,
+	}
+	if s, ok := o.Slice(w.Slice); ok && s.Capacity[trp.Memory] > 0 {
+		f.Memory = s.Capacity[trp.Memory]
+	}
+	fill(&f.LogLimit, o.LogLimit)
+	fill(&f.OutputLimit, o.OutputLimit)
+	if option := w.Spec.Option(w.Plan.Option); option != nil {
+		f.Env = slices.Concat(f.Env, option.Env, []string{"SLUICE_OPTION=" + option.Name})
+	}
+	return f
+}

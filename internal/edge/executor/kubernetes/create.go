@@ -1,0 +1,202 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"cmp"
+	"path"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// create makes the Pod, and then what goes with it: that names the Pod as its owner, so that nothing is ever left behind. What is there already is what an
+// earlier try has made.
+func (r *run) create(v *view, now quantity.Instant) error {
+	if v.want.order.Stop || now >= v.want.order.End {
+		return r.withdraw(v, now)
+	}
+	if r.made == nil {
+		if err := r.createPod(v, now); err != nil || r.made == nil {
+			return err
+		}
+	}
+	err := r.createRest(now)
+	if why, kind := refusal(err); why != "" {
+		r.giveUp(kind, why)
+		return nil
+	}
+	r.whole = err == nil
+	return err
+}
+
+// withdraw is for a subjob that is not to start any more. There may be a Pod of which nobody said that it was made.
+func (r *run) withdraw(v *view, now quantity.Instant) error {
+	if !r.tried {
+		r.said = r.never(v, now)
+		return nil
+	}
+	if r.made == nil {
+		p, err := r.get()
+		if apierrors.IsNotFound(err) {
+			r.said = r.never(v, now)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.made = p
+	}
+	r.whole = true // and obey deletes it
+	return nil
+}
+
+func (r *run) get() (*corev1.Pod, error) {
+	return call(r.e, "get pod", func() (*corev1.Pod, error) {
+		return r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Get(r.e.ctx, r.name(), metav1.GetOptions{})
+	})
+}
+
+func (r *run) createPod(v *view, now quantity.Instant) error {
+	if err := r.prepare(); err != nil {
+		o := job.StartFailed
+		if errkind.Of(err) != errkind.Invalid {
+			o = job.NodeFailed
+		}
+		r.said = r.end(o, err.Error(), now)
+		return nil
+	}
+	want, err := r.makePod(now)
+	if err != nil {
+		return err
+	}
+	again := r.tried
+	r.tried = true
+	p, err := call(r.e, "create pod", func() (*corev1.Pod, error) {
+		return r.e.o.Client.CoreV1().Pods(want.Namespace).Create(r.e.ctx, want, metav1.CreateOptions{})
+	})
+	if apierrors.IsAlreadyExists(err) {
+		if p, err = r.get(); err == nil && (p.Labels[cluster.LabelToken] != r.rec.Token.String() || p.Labels[cluster.LabelOperator] != r.e.o.Operator) {
+			r.said = r.end(job.NodeFailed, "there is a Pod "+p.Namespace+"/"+p.Name+" that is not ours: delete it", now)
+			return nil
+		}
+	}
+	if why, kind := refusal(err); why != "" {
+		if r.giveUp(kind, why); again { // an earlier try may have made it after all
+			r.whole = false
+			return r.withdraw(v, now)
+		}
+		r.said = r.never(v, now)
+		return nil
+	}
+	if err == nil {
+		r.made = p
+	}
+	return err
+}
+
+// prepare finds out what the Pod is made of. Errors of kind Invalid are the job's, others the cluster's.
+func (r *run) prepare() error {
+	if err := check(r.work); err != nil {
+		return err
+	}
+	s, _ := r.e.o.Slice(r.work.Slice)
+	d, err := cluster.ParseDevice(s.Device)
+	if err != nil {
+		return errkind.Errorf(errkind.NotFound, "slice %s: %w", r.work.Slice, err)
+	}
+	r.device = d
+	return nil
+}
+
+func (r *run) createRest(now quantity.Instant) error {
+	c, ns := r.e.o.Client, r.made.Namespace
+	if r.device.Resource == "" {
+		selector, err := r.e.selector(r.e.ctx, &r.device)
+		if err != nil {
+			return err
+		}
+		claim := r.makeClaim(r.made, selector)
+		_, err = call(r.e, "create resourceclaim", func() (*resourcev1.ResourceClaim, error) {
+			return c.ResourceV1().ResourceClaims(ns).Create(r.e.ctx, claim, metav1.CreateOptions{})
+		})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	file := r.makeRun(r.asked)
+	if err := r.lend(file, now); err != nil {
+		return err
+	}
+	secret, err := r.makeSecret(r.made, file)
+	if err != nil {
+		return err
+	}
+	_, err = call(r.e, "create secret", func() (*corev1.Secret, error) {
+		return c.CoreV1().Secrets(ns).Create(r.e.ctx, secret, metav1.CreateOptions{})
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// mostLent is how long a URL lives at most: S3 takes no more.
+const mostLent = 7 * 24 * time.Hour
+
+// lend fills in the URLs of the subjob's own objects. They end when nothing of it can run any more.
+func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
+	ctx, lender := r.e.ctx, r.e.lender
+	ends := mostLent
+	if until := latest(nil, r.rec.End, &r.e.o); until != quantity.Never {
+		ends = min(ends, until.Sub(now)+r.rec.Grace+r.e.o.Linger)
+	}
+	give := func(d store.Digest, most int64) (*pod.Source, error) {
+		url, err := lender.LendGet(ctx, d, ends)
+		return &pod.Source{URL: url, Digest: d, Bytes: most}, err
+	}
+	if id := r.work.Spec.Launch.Snapshot; id != "" {
+		if f.Work, err = give(store.Digest(id), r.e.o.SnapshotLimit); err != nil {
+			return err
+		}
+	}
+	if t := r.rec.Resume; !t.Zero() {
+		d, err := r.e.checkpoint(r.rec.Job, t)
+		if err == nil {
+			f.Resume, err = give(d, f.OutputLimit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for role, url := range map[string]*string{outputRole: &f.Output, checkpointRole: &f.Checkpoint, progressPlace: &f.Progress} {
+		if *url, err = lender.LendPut(ctx, r.place(role), ends); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkpoint is the one that a subjob of a job has left. NotFound: none is in the store.
+func (e *Executor) checkpoint(j job.ID, t job.Token) (d store.Digest, err error) {
+	err = e.o.Store.Names(e.ctx, e.jobNames(j), func(n store.Named) error {
+		if path.Base(n.Name) == t.String() {
+			d = cmp.Or(n.Refs[checkpointRole], d)
+		}
+		return nil
+	})
+	if err == nil && d == "" {
+		err = errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is not in the store", t)
+	}
+	return d, err
+}

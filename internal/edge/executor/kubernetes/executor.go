@@ -1,0 +1,236 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// Executor is the kubernetes kind of executor.Executor. Make it with Open.
+type Executor struct {
+	o      Options
+	lender store.Lender
+	box    *executor.Outbox
+	// ctx is over when the executor is closed; loops are all that then have to end.
+	ctx    context.Context
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+	// turns bounds the calls under way.
+	turns chan struct{}
+	pods  cache.SharedIndexInformer
+	calls counts
+	// opened is when it was: what was there before is older.
+	opened time.Time
+
+	mu sync.Mutex
+	// runs are the subjobs that are not settled; past holds how those ended that are, in the order of old.
+	runs map[job.Token]*run
+	past map[job.Token]*job.Result
+	old  []job.Token
+	// devices is what ResourceSlices say, by driver and machine.
+	devices map[string]known
+	closed  bool
+
+	// naming keeps those who name work directories from those who take their names away.
+	naming sync.Mutex
+}
+
+var _ executor.Executor = (*Executor)(nil)
+
+// Open makes an executor. Nothing is asked of the cluster before Find. Errors: Invalid, Unsupported (a store that can't lend).
+func Open(o Options) (*Executor, error) {
+	lender, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	e := &Executor{
+		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), opened: o.Clock(),
+		runs: map[job.Token]*run{}, past: map[job.Token]*job.Result{}, devices: map[string]known{},
+	}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.pods = e.watcher()
+	return e, nil
+}
+
+// Isolation implements executor.Executor.
+func (e *Executor) Isolation() string {
+	return "a Pod of a cluster for each subjob, without privileges, ended by its kubelet"
+}
+
+// Close implements executor.Executor. Pods go on; what was not told is told by the next one.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.box.Close()
+	e.cancel()
+	e.loops.Wait()
+	return nil
+}
+
+func (e *Executor) now() quantity.Instant { return quantity.At(e.o.Clock()) }
+
+// Do implements executor.Executor.
+func (e *Executor) Do(m protocol.Message, witness journal.Position) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	r := e.runs[m.Token]
+	switch m.Kind {
+	case protocol.Start:
+		e.start(&m, witness)
+	case protocol.Deadline:
+		if s := m.Body.(*protocol.Shift); r != nil {
+			r.change(func(w *wanted) { w.shift(s) })
+		}
+	case protocol.Stop:
+		if h := m.Body.(*protocol.Halt); r != nil {
+			r.change(func(w *wanted) { w.halt(h) })
+		}
+	case protocol.Settle:
+		if r != nil {
+			r.change(func(w *wanted) { w.settle = &m })
+			return
+		}
+		e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
+	case protocol.Purge:
+		e.loops.Go(func() { e.purge(m) })
+	default: // not for an executor, or (Suspend) nothing that a Pod can be made to do
+	}
+}
+
+// start begins a subjob, or repeats what was said of it. e.mu is held.
+func (e *Executor) start(m *protocol.Message, witness journal.Position) {
+	if r := e.runs[m.Token]; r != nil {
+		r.repeat()
+		return
+	}
+	rec := newRecord(m, witness)
+	r := newRun(e, rec)
+	if res := e.past[m.Token]; res != nil {
+		r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(res)})
+		return
+	}
+	r.work, r.asked = m.Body.(*protocol.Work), e.now()
+	e.begin(r)
+}
+
+// begin has a loop look after a subjob. e.mu is held.
+func (e *Executor) begin(r *run) {
+	e.runs[r.rec.Token] = r
+	e.loops.Go(r.loop)
+}
+
+// forget is the end of a subjob that is settled.
+func (e *Executor) forget(r *run, res *job.Result) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.runs, r.rec.Token)
+	if e.past[r.rec.Token] == nil {
+		e.old = append(e.old, r.rec.Token)
+	}
+	e.past[r.rec.Token] = res
+	for len(e.old) > e.o.KeepSettled {
+		delete(e.past, e.old[0])
+		e.old = e.old[1:]
+	}
+}
+
+// ours says whether a Pod is one of this operator's.
+func (e *Executor) ours(p *corev1.Pod) bool { return p.Labels[cluster.LabelOperator] == e.o.Operator }
+
+// of is the subjob whose Pod something was said about, nil if there is none.
+func (e *Executor) of(p *corev1.Pod) *run {
+	t, err := job.ParseToken(p.Labels[cluster.LabelToken])
+	if err != nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.runs[t]; r != nil && r.name() == p.Name && e.namespace(&r.rec) == p.Namespace {
+		return r
+	}
+	return nil
+}
+
+// needed says whether a subjob that is not settled may still read a checkpoint, or has left it.
+func (e *Executor) needed(t job.Token) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.runs {
+		if r.rec.Token == t || r.rec.Resume == t {
+			return true
+		}
+	}
+	return false
+}
+
+// wanted is what a subjob's node wants of it.
+type wanted struct {
+	order pod.Order
+	// settle is what becomes of what it has left; nil: that is not known.
+	settle *protocol.Message
+}
+
+// shift moves the end: a Pod's only earlier.
+func (w *wanted) shift(s *protocol.Shift) {
+	if s.End < w.order.End {
+		w.order.End, w.order.Cut, w.order.Why = s.End, true, s.Text
+	}
+}
+
+func (w *wanted) halt(h *protocol.Halt) {
+	if !w.order.Stop {
+		w.order.Stop, w.order.Why = true, h.Text
+	}
+	w.order.Now = w.order.Now || h.Now
+}
+
+// Calls says how many calls of each kind were made to the API server, for metrics.
+func (e *Executor) Calls() map[string]int64 { return e.calls.all() }
+
+// counts counts by name.
+type counts struct {
+	mu sync.Mutex
+	n  map[string]int64
+}
+
+func (c *counts) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = map[string]int64{}
+	}
+	c.n[name]++
+}
+
+func (c *counts) all() map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.n)
+}
+
+// tokens of the subjobs that are not settled, in order.
+func (e *Executor) tokens() []job.Token {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(e.runs), job.Token.Compare)
+}

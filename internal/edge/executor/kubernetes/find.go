@@ -1,0 +1,115 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+)
+
+const (
+	// soon is how much a start puts under its name in the store, in bytes for each subjob, before it goes on, patiently how long it waits for one at most.
+	soon      = 16 << 20
+	patiently = 5 * time.Second
+	// abreast is how many subjobs are looked at, at once.
+	abreast = 64
+)
+
+// Find implements executor.Executor: it begins to watch, and takes over all Pods of this operator. A Pod without a record that can be read is said and left alone.
+func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
+	if err := e.watch(ctx); err != nil {
+		return nil, errkind.Errorf(errkind.Unavailable, "listing the Pods of operator %s: %w", e.o.Operator, err)
+	}
+	found := map[job.Token]*run{}
+	for _, o := range e.pods.GetStore().List() {
+		p := o.(*corev1.Pod)
+		if !e.ours(p) {
+			continue
+		}
+		rec, err := recordOf(p)
+		if err != nil {
+			e.o.Log.Error("a Pod with our label is left alone; delete it if nobody needs it", "err", err)
+			continue
+		}
+		r := newRun(e, rec)
+		r.tried, r.whole, r.made = true, true, p
+		r.seen.pod, r.ordered = p, orderOf(p, &rec)
+		r.seen.want.order = r.ordered
+		found[rec.Token] = r
+	}
+	var all sync.WaitGroup
+	turns := make(chan struct{}, abreast)
+	for _, r := range found {
+		turns <- struct{}{}
+		all.Go(func() { r.found(ctx); <-turns })
+	}
+	all.Wait()
+	e.mu.Lock()
+	for _, r := range found {
+		e.begin(r)
+	}
+	e.mu.Unlock()
+	list := make([]executor.Found, 0, len(found))
+	for _, t := range e.tokens() {
+		r := found[t]
+		f := protocol.Found{Token: t, Job: r.rec.Job, Slice: r.rec.Slice}
+		r.mu.Lock()
+		f.Result, f.Started = r.seen.result, r.started
+		r.mu.Unlock()
+		f.Alive = f.Result == nil
+		list = append(list, executor.Found{Found: f, Witness: r.rec.Witness})
+	}
+	for _, o := range e.pods.GetStore().List() { // what has changed meanwhile
+		e.seen(o, false)
+	}
+	return list, nil
+}
+
+// found finds out how a subjob of before fares. What has ended is stored now, if that is little; else it counts as alive until it is.
+func (r *run) found(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patiently)
+	defer cancel()
+	v := r.view()
+	if r.said = r.over(&v, r.e.now()); r.said != nil {
+		if size(r.said.Output)+size(r.said.Checkpoint) <= soon && r.stow(ctx) == nil {
+			r.mu.Lock()
+			r.seen.result, r.started = &r.said.Result, r.said.Result.Start
+			r.mu.Unlock()
+		}
+		return
+	}
+	if running(v.pod) {
+		if w, ok := r.e.peek(r); ok {
+			r.word, r.started = w, w.Started
+		}
+		return
+	}
+	// The daemon may have died before the Pod had its Secret, and nobody knows any more what is in there.
+	if ours(v.pod) == nil || v.pod.Spec.NodeName == "" {
+		_, err := call(r.e, "get secret", func() (*corev1.Secret, error) {
+			return r.e.o.Client.CoreV1().Secrets(v.pod.Namespace).Get(ctx, r.name(), metav1.GetOptions{})
+		})
+		if apierrors.IsNotFound(err) {
+			r.giveUp(errkind.NotFound, "the operator stopped before the start")
+		}
+	}
+}
+
+// size of what was left, in bytes.
+func size(l *pod.Left) int64 {
+	if l == nil {
+		return 0
+	}
+	return l.Size
+}

@@ -1,0 +1,180 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"path"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// keep puts what a subjob has left under its name in the store, and then tells how it ended.
+func (r *run) keep(*view) (time.Duration, error) {
+	err := r.stow(r.e.ctx)
+	switch errkind.Of(err) {
+	case errkind.NotFound, errkind.Invalid: // not what its Pod has said: it will be no better the next time
+		res := &r.said.Result
+		res.Outcome, res.Progress, res.Checkpoint = job.NodeFailed, r.rec.Range.From, false
+		res.Detail = "what it has left is not in the store, and does not count: " + err.Error() + "; " + res.Detail
+		*r.said = pod.Said{Result: *res}
+		err = nil
+	default:
+	}
+	if err != nil { // its home waits for as long as this is said
+		r.report(true)
+		return r.e.o.Report, err
+	}
+	r.tell(&r.said.Result)
+	return 0, nil
+}
+
+// stow makes objects of what lies at the subjob's places, and names them. It may be repeated.
+func (r *run) stow(ctx context.Context) error {
+	name := r.resultName()
+	if r.said.Output == nil && r.said.Checkpoint == nil {
+		return nil
+	}
+	_, err := r.e.o.Store.ReadName(ctx, name)
+	if k := errkind.Of(err); err == nil || k != errkind.NotFound && k != errkind.Corrupt {
+		return unavailable(err)
+	}
+	refs := store.Refs{}
+	for role, left := range map[string]*pod.Left{outputRole: r.said.Output, checkpointRole: r.said.Checkpoint} {
+		if left == nil {
+			continue
+		}
+		if _, err := r.e.lender.Adopt(ctx, r.place(role), left.Digest); err != nil {
+			return err
+		}
+		refs[role] = left.Digest
+	}
+	return unavailable(store.Name(ctx, r.e.o.Store, name, refs))
+}
+
+// unavailable marks an error of the store that says nothing of what is to be stored.
+func unavailable(err error) error {
+	if k := errkind.Of(err); err != nil && (k == errkind.NotFound || k == errkind.Invalid) {
+		return errkind.Errorf(errkind.Unavailable, "%w", err)
+	}
+	return err
+}
+
+// clear puts a subjob away: what counts to its place, the rest nowhere, and the Pod with all that goes with it. Every step may be done again.
+func (r *run) clear(v *view) error {
+	m := v.want.settle
+	s := m.Body.(*protocol.Settlement)
+	var err error
+	if s.Committed && !s.Range.Empty() {
+		err = r.publish(s.Range)
+	} else {
+		err = r.e.o.Store.Unname(r.e.ctx, r.resultName())
+	}
+	for _, role := range []string{outputRole, checkpointRole, progressPlace} {
+		if err == nil {
+			err = r.e.lender.Drop(r.e.ctx, r.place(role))
+		}
+	}
+	if err == nil && (r.tried || v.pod != nil) && !v.gone {
+		err = r.dismiss(v)
+	}
+	if err != nil {
+		return err
+	}
+	r.e.forget(r, v.result)
+	r.e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
+	return nil
+}
+
+// dismiss has the Pod go: nobody needs it any more. What it owns goes with it.
+func (r *run) dismiss(v *view) error {
+	if v.pod == nil || v.pod.DeletionTimestamp == nil {
+		if err := r.remove(v, 0); err != nil {
+			return err
+		}
+	}
+	return r.patch(v, map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{cluster.Finalizer}, "uid": r.uid(v)}})
+}
+
+// publish gives what was committed the name of its range. The checkpoint keeps its own until a later one is committed.
+func (r *run) publish(committed job.Range) error {
+	e, ctx, name := r.e, r.e.ctx, r.resultName()
+	n, err := e.o.Store.ReadName(ctx, name)
+	if errkind.Of(err) == errkind.NotFound {
+		return nil // it left nothing, or this was done before
+	}
+	if err != nil {
+		return err
+	}
+	if d := n.Refs[outputRole]; d != "" {
+		if err = store.Name(ctx, e.o.Store, r.outputName(committed), store.Refs{outputRole: d}); err != nil {
+			return err
+		}
+	}
+	d := n.Refs[checkpointRole]
+	if d == "" {
+		return e.o.Store.Unname(ctx, name)
+	}
+	if n.Refs[outputRole] != "" {
+		if err = store.Name(ctx, e.o.Store, name, store.Refs{checkpointRole: d}); err != nil {
+			return err
+		}
+	}
+	return e.dropCheckpoints(r.rec.Job, name)
+}
+
+// dropCheckpoints takes the names of a job's older checkpoints, but those that a subjob still reads.
+func (e *Executor) dropCheckpoints(j job.ID, newest string) error {
+	var old []string
+	err := e.o.Store.Names(e.ctx, e.jobNames(j), func(n store.Named) error {
+		if t, bad := job.ParseToken(path.Base(n.Name)); bad == nil && n.Name != newest && !e.needed(t) {
+			old = append(old, n.Name)
+		}
+		return nil
+	})
+	for _, name := range old {
+		err = errors.Join(err, e.o.Store.Unname(e.ctx, name))
+	}
+	return err
+}
+
+// purge takes all names of what lives of a job before a generation have left; 0: of all of them.
+func (e *Executor) purge(m protocol.Message) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := e.unname(m.Job, m.Generation)
+		if err == nil {
+			e.box.Post(protocol.Message{Kind: protocol.Purged, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation})
+			return
+		}
+		e.o.Log.Warn("removing what is stored of a job; trying again", "job", string(m.Job), "err", err)
+		select {
+		case <-time.After(pause):
+		case <-e.ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Executor) unname(j job.ID, before job.Generation) error {
+	var all []string
+	collect := func(n store.Named) error {
+		if before == 0 || lifeOf(n.Name) < before.Number() {
+			all = append(all, n.Name)
+		}
+		return nil
+	}
+	err := errors.Join(e.o.Store.Names(e.ctx, e.jobNames(j), collect), e.o.Store.Names(e.ctx, e.outputNames(j), collect))
+	for _, name := range all {
+		if err == nil {
+			err = e.o.Store.Unname(e.ctx, name)
+		}
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+)
+
+const (
+	// firstPeek is the time between the first two looks at how far a subjob is, which come soon: when it began is there.
+	firstPeek = 50 * time.Millisecond
+	// mostWord is how long a word is at most, in bytes.
+	mostWord = 4 << 10
+	// peeking bounds one look.
+	peeking = 10 * time.Second
+)
+
+// listen looks at how far the subjob is, if it is time for that, and says when to look at it again for whatever.
+func (r *run) listen(v *view, now quantity.Instant) time.Duration {
+	next := latest(v.pod, r.rec.End, &r.e.o)
+	for _, at := range []quantity.Instant{v.want.order.End, v.want.order.End.Add(r.e.o.Linger)} {
+		if at > now {
+			next = min(next, at)
+		}
+	}
+	switch {
+	case v.pod == nil:
+	case running(v.pod):
+		if now >= r.peek {
+			r.look()
+			r.peek = r.e.now().Add(r.every)
+		}
+		next = min(next, r.peek)
+	default: // an image that does not come
+		if at := quantity.At(v.pod.CreationTimestamp.Time).Add(pulling + time.Second); at > now {
+			next = min(next, at)
+		}
+	}
+	if next == quantity.Never {
+		return forever
+	}
+	return max(0, next.Sub(r.e.now()))
+}
+
+// look reads the subjob's latest word, and passes it on if it is news. A store that can't be reached costs reports alone.
+func (r *run) look() {
+	r.every = min(2*r.every, r.e.o.Report)
+	w, ok := r.e.peek(r)
+	if !ok || w == r.word && !w.Storing {
+		return
+	}
+	r.word, r.every = w, r.e.o.Report
+	r.begun(w.Started)
+	r.report(w.Storing)
+}
+
+// peek is a subjob's latest word; false: there is none now.
+func (e *Executor) peek(r *run) (w pod.Word, ok bool) {
+	ctx, cancel := context.WithTimeout(e.ctx, peeking)
+	defer cancel()
+	data, err := e.lender.Peek(ctx, r.place(progressPlace), mostWord)
+	if err != nil || json.Unmarshal(data, &w) != nil {
+		return pod.Word{}, false
+	}
+	w.Progress = max(r.rec.Range.From, min(w.Progress, r.rec.Range.To))
+	return w, true
+}

@@ -1,0 +1,92 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// What the names in the store are:
+//
+//	work/OPERATOR/DIGEST                        a work directory that a job needs
+//	jobs/OPERATOR/JOB/LIFE/SUBJOB               output and checkpoint of a subjob; once it is settled, its checkpoint if that counts
+//	outputs/OPERATOR/JOB/LIFE/FROM-TO.SUBJOB    the output of a range that was committed
+//
+// and incoming/... below pods/OPERATOR/SUBJOB/ are the places that a Pod can write to.
+
+// Roles of what a subjob has left, and its places.
+const (
+	outputRole     = "output"
+	checkpointRole = "checkpoint"
+	progressPlace  = "progress"
+	workRole       = "work"
+)
+
+// folder is a job's id as one word of a name: as it is, or escaped so that no two jobs share one.
+func folder(j job.ID) string {
+	plain := j != "" && len(j) <= 200
+	for i, c := range []byte(j) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+		plain = plain && (letter || i > 0 && (c == '-' || c == '.'))
+	}
+	switch {
+	case plain:
+		return string(j)
+	case len(j) <= 100:
+		return "=" + hex.EncodeToString([]byte(j))
+	}
+	return fmt.Sprintf("=%x", sha256.Sum256([]byte(j)))
+}
+
+// named is the job whose folder has a name; false for one that can't be told.
+func named(folder string) (job.ID, bool) {
+	code, escaped := strings.CutPrefix(folder, "=")
+	if !escaped {
+		return job.ID(folder), true
+	}
+	raw, err := hex.DecodeString(code)
+	return job.ID(raw), err == nil && len(code) != 2*sha256.Size
+}
+
+func (e *Executor) jobNames(j job.ID) string    { return "jobs/" + e.o.Operator + "/" + folder(j) }
+func (e *Executor) outputNames(j job.ID) string { return "outputs/" + e.o.Operator + "/" + folder(j) }
+func (e *Executor) workName(id string) string   { return "work/" + e.o.Operator + "/" + id }
+
+func life(g job.Generation) string { return strconv.FormatUint(uint64(g.Number()), 10) }
+
+// lifeOf is the life that a name below jobs or outputs is of.
+func lifeOf(name string) job.Generation {
+	n, _ := strconv.ParseUint(path.Base(path.Dir(name)), 10, 32)
+	return job.Generation(n)
+}
+
+func (r *run) resultName() string {
+	return path.Join(r.e.jobNames(r.rec.Job), life(r.rec.Generation), r.rec.Token.String())
+}
+
+func (r *run) outputName(committed job.Range) string {
+	return path.Join(r.e.outputNames(r.rec.Job), life(r.rec.Generation), fmt.Sprintf("%012d-%012d.%s", committed.From, committed.To, r.rec.Token))
+}
+
+// parseOutput reads the last word of an output's name.
+func parseOutput(name string) (r job.Range, t job.Token, ok bool) {
+	span, token, _ := strings.Cut(path.Base(name), ".")
+	from, to, _ := strings.Cut(span, "-")
+	var err1, err2, err3 error
+	r.From, err1 = strconv.ParseInt(from, 10, 64)
+	r.To, err2 = strconv.ParseInt(to, 10, 64)
+	t, err3 = job.ParseToken(token)
+	return r, t, err1 == nil && err2 == nil && err3 == nil
+}
+
+// place is where a Pod puts one of the things it leaves.
+func (r *run) place(role string) string {
+	return path.Join("pods", r.e.o.Operator, r.rec.Token.String(), role)
+}

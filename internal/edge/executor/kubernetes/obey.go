@@ -1,0 +1,114 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+)
+
+// pulling is how long an image may take that can't be had at first.
+const pulling = 2 * time.Minute
+
+// obey makes of the Pod what is wanted of it now.
+func (r *run) obey(v *view, now quantity.Instant) error {
+	p, o := v.pod, v.want.order
+	began := r.word.Started != 0 || p != nil && running(p)
+	if p != nil && !began && r.blame == nil {
+		if why := hopeless(p, now.Sub(quantity.At(p.CreationTimestamp.Time)) > pulling); why != "" {
+			r.giveUp(errkind.Invalid, why)
+		}
+	}
+	over := now >= o.End && !began || o.End != quantity.Never && now >= o.End.Add(r.e.o.Linger)
+	over = (over || o.Stop || r.blame != nil) && !r.word.Storing
+	if o != r.ordered && !r.deleted && !r.word.Storing && p != nil && p.Spec.NodeName != "" {
+		if err := r.order(v, now); err != nil {
+			return err
+		}
+		r.ordered = o
+	}
+	if p != nil && p.DeletionTimestamp != nil {
+		r.deleted = true
+	}
+	if !over || r.deleted || v.gone {
+		return nil
+	}
+	grace := r.rec.Grace + r.e.o.Linger
+	if o.Now {
+		grace = r.e.o.Linger
+	}
+	err := r.remove(v, seconds(grace))
+	r.deleted = err == nil
+	return err
+}
+
+// order tells the Pod what was done to it: its first process by an annotation, and the kubelet where its end has come earlier.
+func (r *run) order(v *view, now quantity.Instant) error {
+	o := &v.want.order
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.AnnotationNotice: string(text)}, "uid": r.uid(v)}}
+	from := now
+	if s := v.pod.Status.StartTime; s != nil {
+		from = quantity.At(s.Time)
+	}
+	if d := active(o.End.Add(r.e.o.Linger), from); o.End != r.ordered.End && d != nil {
+		if was := v.pod.Spec.ActiveDeadlineSeconds; was == nil || *d < *was {
+			patch["spec"] = map[string]any{"activeDeadlineSeconds": *d}
+		}
+	}
+	return r.patch(v, patch)
+}
+
+// patch changes the Pod. One that is not there any more needs none.
+func (r *run) patch(v *view, patch map[string]any) error {
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = call(r.e, "patch pod", func() (*corev1.Pod, error) {
+		return r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Patch(r.e.ctx, r.name(), types.StrategicMergePatchType, data, metav1.PatchOptions{})
+	})
+	return r.there(v, err)
+}
+
+// remove asks for the Pod's end. It stays as long as the finalizer is on it.
+func (r *run) remove(v *view, grace int64) error {
+	_, err := call(r.e, "delete pod", func() (struct{}, error) {
+		o := metav1.DeleteOptions{GracePeriodSeconds: &grace}
+		if id := r.uid(v); id != "" {
+			o.Preconditions = metav1.NewUIDPreconditions(string(id))
+		}
+		return struct{}{}, r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Delete(r.e.ctx, r.name(), o)
+	})
+	return r.there(v, err)
+}
+
+// there leaves of an error what is none where the Pod is no more: the watch says so too.
+func (r *run) there(v *view, err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && v.gone {
+		return nil
+	}
+	return err
+}
+
+func (r *run) uid(v *view) types.UID {
+	switch {
+	case v.pod != nil:
+		return v.pod.UID
+	case r.made != nil:
+		return r.made.UID
+	}
+	return ""
+}

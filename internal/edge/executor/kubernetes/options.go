@@ -1,0 +1,102 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// Options of Open. Client, Store, Operator, ShimImage and Deliver are needed; the rest has defaults.
+type Options struct {
+	// Client speaks to the cluster. Whoever makes it says how many calls a second it may make.
+	Client kubernetes.Interface
+	// Store is where work directories, outputs and checkpoints lie; it must be a store.Lender. The executor does not close it.
+	Store store.Store
+	// Operator is the name that its Pods are found by: a DNS label of at most 20 characters.
+	Operator string
+	// ShimImage is an image with /sluice-shim, of a build with the tag kubernetes.
+	ShimImage string
+	// Namespace is where Pods of jobs go that have none in their id. Default "default".
+	Namespace string
+	// Deliver gets every answer, one at a time and never from within Do.
+	Deliver func(protocol.Message)
+	// Slice describes a slice: its Device is cluster.Device as text.
+	Slice func(job.SliceID) (protocol.Slice, bool)
+	// Tolerations of every Pod, such as for machines that are kept for GPUs.
+	Tolerations []corev1.Toleration
+	// RunAs is the user, and the group, that subjobs run as. Default 65532.
+	RunAs int64
+	// Linger is how long after its lease's end what a subjob left may take to be stored, Skew by how much the machines' clocks may differ. Until both are
+	// over a subjob of which nothing is heard counts as running. Default 1 min and 30 s.
+	Linger, Skew time.Duration
+	// Report is the time between reports of progress. Default 2 s.
+	Report time.Duration
+	// LogLimit and OutputLimit are defaults for jobs that give none, SnapshotLimit bounds an unpacked work directory, in bytes: 16 MiB, 5 GiB and 1 GiB.
+	LogLimit, OutputLimit, SnapshotLimit int64
+	// Parallel bounds the calls under way at once. Default 64.
+	Parallel int
+	// KeepSettled is how many ended subjobs are remembered, so that a late Start does not start them again. Default 10000.
+	KeepSettled int
+	// Clock is the operator's; package time's if nil.
+	Clock func() time.Time
+	Log   *slog.Logger
+}
+
+// maxOperator leaves room in a Pod's name for the largest token.
+const maxOperator = 20
+
+func (o *Options) check() (store.Lender, error) {
+	lender, lends := o.Store.(store.Lender)
+	name := o.Operator != "" && len(o.Operator) <= maxOperator
+	for i, c := range []byte(o.Operator) {
+		name = name && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' && i > 0 && i < len(o.Operator)-1)
+	}
+	switch {
+	case o.Client == nil || o.Deliver == nil || o.Store == nil || o.ShimImage == "":
+		return nil, errkind.Errorf(errkind.Invalid, "executor kubernetes: Client, Store, ShimImage and Deliver are needed")
+	case !lends:
+		return nil, errkind.Errorf(errkind.Unsupported, "store %s can't lend objects to others (presigned URLs), which Pods need: use one of kind s3", o.Store)
+	case !name:
+		return nil, errkind.Errorf(errkind.Invalid, "operator %q: want a name of a-z, 0-9 and -, of at most %d characters", o.Operator, maxOperator)
+	}
+	o.defaults()
+	return lender, nil
+}
+
+func (o *Options) defaults() {
+	fill(&o.Namespace, "default")
+	fill(&o.RunAs, 65532)
+	fill(&o.Linger, time.Minute)
+	fill(&o.Skew, 30*time.Second)
+	fill(&o.Report, 2*time.Second)
+	fill(&o.LogLimit, 16<<20)
+	fill(&o.OutputLimit, 5<<30)
+	fill(&o.SnapshotLimit, 1<<30)
+	fill(&o.Parallel, 64)
+	fill(&o.KeepSettled, 10000)
+	if o.Slice == nil {
+		o.Slice = func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{}, false }
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+func fill[T comparable](field *T, otherwise T) {
+	var zero T
+	if *field == zero {
+		*field = otherwise
+	}
+}

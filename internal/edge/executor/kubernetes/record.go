@@ -1,0 +1,63 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+	"sluice.dev/sluice/internal/edge/journal"
+)
+
+// record is what an operator that comes back has to know of a subjob: an annotation of its Pod. It holds nothing that is secret.
+type record struct {
+	Token      job.Token
+	Job        job.ID
+	Generation job.Generation
+	Slice      job.SliceID
+	Range      job.Range
+	Start, End quantity.Instant
+	Grace      time.Duration
+	// Resume is the subjob whose checkpoint it starts from; zero: none.
+	Resume  job.Token
+	Witness journal.Position
+	// Node and Executor are who asked and who was asked: answers go the other way.
+	Node, Executor protocol.Address
+}
+
+// recordOf reads the record of a Pod. Errors are of kind Corrupt.
+func recordOf(p *corev1.Pod) (rec record, err error) {
+	if err = json.Unmarshal([]byte(p.Annotations[cluster.AnnotationRun]), &rec); err == nil && rec.Token.String() != p.Labels[cluster.LabelToken] {
+		err = errkind.Errorf(errkind.Corrupt, "it is of subjob %v", rec.Token)
+	}
+	if err != nil {
+		return rec, errkind.Errorf(errkind.Corrupt, "annotation %s of Pod %s/%s: %w", cluster.AnnotationRun, p.Namespace, p.Name, err)
+	}
+	return rec, nil
+}
+
+// orderOf is what a Pod was told so far; none: all there is is the lease.
+func orderOf(p *corev1.Pod, rec *record) pod.Order {
+	o := pod.Order{End: rec.End}
+	if text := p.Annotations[cluster.AnnotationNotice]; text != "" {
+		_ = json.Unmarshal([]byte(text), &o) // what can't be read is written again
+	}
+	return o
+}
+
+// newRecord is the record of a subjob that is to be started.
+func newRecord(m *protocol.Message, witness journal.Position) record {
+	w := m.Body.(*protocol.Work)
+	return record{
+		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Range: w.Range, Start: w.Start, End: w.End,
+		Grace: w.Spec.Launch.Grace, Resume: w.Plan.Resume, Witness: witness, Node: m.From, Executor: m.To,
+	}
+}

@@ -1,0 +1,162 @@
+package pod
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/store/tree"
+)
+
+// putAway puts what counts into the store, and says how it ended: never before it is there.
+func (p *process) putAway(r job.Result) Said {
+	s := Said{Result: r}
+	if r.Progress <= p.run.Range.From && !r.Checkpoint {
+		return s
+	}
+	p.tell(true)
+	until := p.ended(max(r.End, min(p.order.End, p.run.End)))
+	var err error
+	if s.Output, err = p.leave("output", p.dir.Output(), p.run.Output, until); err == nil && r.Checkpoint && p.run.Member == 0 {
+		s.Checkpoint, err = p.leave("checkpoint", p.dir.Checkpoint(), p.run.Checkpoint, until)
+	}
+	if err == nil {
+		return s
+	}
+	outcome := job.LimitKilled
+	if k := errkind.Of(err); k == errkind.Unavailable || k == errkind.Denied {
+		outcome = job.NodeFailed
+	}
+	s.Result.Outcome, s.Result.Progress, s.Result.Checkpoint, s.Output, s.Checkpoint = outcome, p.run.Range.From, false, nil, nil
+	s.Result.Detail = "what it has left can't be stored, and does not count: " + err.Error() + "\n" + r.Detail
+	return s
+}
+
+// leave puts a directory to a place, if it holds something. It tries again until the Pod is ended for it.
+func (p *process) leave(what, dir, url string, until quantity.Instant) (*Left, error) {
+	if list, err := os.ReadDir(dir); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	t, err := tree.Scan(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the %s: %w", what, err)
+	}
+	defer func() { _ = t.Close() }()
+	for _, left := range t.Left {
+		fmt.Fprintf(os.Stderr, "sluice-shim: the %s is not stored whole: %s\n", what, left)
+	}
+	sum, err := store.Sum(context.Background(), t)
+	for pause := firstPause; err == nil; pause = min(2*pause, lastPause) {
+		if err = put(context.Background(), url, t, t.Size()); err == nil {
+			return &Left{Digest: sum, Size: t.Size()}, nil
+		}
+		err = fmt.Errorf("storing the %s: %w", what, err)
+		if errkind.Of(err) != errkind.Unavailable || p.lease.Anchor.Until(until) <= pause {
+			break
+		}
+		fmt.Fprintln(os.Stderr, "sluice-shim:", err)
+		time.Sleep(pause)
+		err = nil
+	}
+	return nil, err
+}
+
+// put writes to a place.
+func put(ctx context.Context, url string, src io.ReaderAt, size int64) error {
+	read := &reader{from: io.NewSectionReader(src, 0, size)}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPut, url, read)
+	if err != nil {
+		return err
+	}
+	if q.ContentLength = size; size == 0 {
+		q.Body = http.NoBody
+	}
+	r, err := http.DefaultClient.Do(q)
+	if read.failed != nil { // it is not the store's fault
+		return read.failed
+	}
+	if err != nil {
+		return errkind.Errorf(errkind.Unavailable, "%w", bare(err))
+	}
+	defer func() { _ = r.Body.Close() }()
+	if r.StatusCode/100 != 2 {
+		return refused(r)
+	}
+	return nil
+}
+
+// reader keeps the error of what is read.
+type reader struct {
+	from   io.Reader
+	failed error
+}
+
+func (r *reader) Read(data []byte) (int, error) {
+	n, err := r.from.Read(data)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.failed = err
+	}
+	return n, err
+}
+
+// teller puts the latest word to the progress place, beside all else: a store that is slow or away holds nothing up.
+type teller struct {
+	url   string
+	every time.Duration
+	mu    sync.Mutex
+	word  Word
+	// said is the word that was put last; busy: one is being put.
+	said Word
+	busy bool
+	last time.Time
+}
+
+func newTeller(url string, every time.Duration) *teller { return &teller{url: url, every: every} }
+
+// tell says how far the subjob is, if that is news.
+func (p *process) tell(storing bool) {
+	w := Word{At: p.lease.Anchor.Now(), Progress: p.run.Range.From, Storing: storing}
+	if note, err := p.dir.ReadNote(); err == nil {
+		w.Started = note.At
+	}
+	if said, ok := p.dir.ReadProgress(); ok && said.Progress > w.Progress && said.Progress <= p.run.Range.To {
+		w.Progress = said.Progress
+	}
+	if w.Started != 0 || storing {
+		p.told.say(w)
+	}
+}
+
+func (t *teller) say(w Word) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	news := w.Progress != t.said.Progress || w.Storing != t.said.Storing || t.said.Started == 0
+	if !news || t.busy || !w.Storing && time.Since(t.last) < t.every {
+		return
+	}
+	t.busy, t.last = true, time.Now()
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		data, err := json.Marshal(w)
+		if err == nil {
+			err = put(ctx, t.url, bytes.NewReader(data), int64(len(data)))
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.busy = false; err == nil {
+			t.said = w
+		}
+	}()
+}
