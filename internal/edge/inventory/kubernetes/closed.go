@@ -1,0 +1,65 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// AnnotationMaintenance of a Node is when it is closed: intervals BEGIN/END in RFC 3339, joined by commas. What runs on it then is over by their begin.
+const AnnotationMaintenance = "sluice.dev/maintenance"
+
+// mostWindows bounds how many intervals one annotation has.
+const mostWindows = 16
+
+// maintenance reads the annotation. One that can't be read closes the machine: whoever wrote it meant to.
+func maintenance(text string) (list []protocol.Reservation) {
+	if text == "" {
+		return nil
+	}
+	windows := strings.Split(text, ",")
+	for i, w := range windows {
+		from, to, _ := strings.Cut(strings.TrimSpace(w), "/")
+		start, err := time.Parse(time.RFC3339, from)
+		end, failed := time.Parse(time.RFC3339, to)
+		if err != nil || failed != nil || !end.After(start) || i == mostWindows {
+			source := "annotation " + AnnotationMaintenance + " can't be read: want BEGIN/END in RFC 3339, joined by commas"
+			return append(list, protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: source})
+		}
+		list = append(list, protocol.Reservation{
+			Kind: protocol.ForMaintenance, Start: quantity.At(start), End: quantity.At(end), Source: "annotation " + AnnotationMaintenance, Truncate: true,
+		})
+	}
+	return list
+}
+
+// away are taints by which the cluster says that it does not hear from a machine. Pods there go on for minutes, and often for good.
+var away = []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} //nolint:gochecknoglobals // names, written to by nobody
+
+// closes is what takes time off all slices that a pool has on a machine, whoever holds them.
+func (p *Pool) closes(m *machine) (list []protocol.Reservation) {
+	for _, t := range m.taints {
+		if slices.Contains(p.Tolerates, t.key) {
+			continue
+		}
+		r := protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: "taint " + t.key}
+		r.Truncate = t.evicts && !slices.Contains(away, t.key)
+		list = append(list, r)
+	}
+	list = append(list, m.closed...)
+	for _, c := range p.Calendar {
+		source := "calendar of pool " + p.Name
+		if c.Name != "" {
+			source += ": " + c.Name
+		}
+		list = append(list, protocol.Reservation{
+			Kind: protocol.ForServing, Start: quantity.At(c.Start), End: quantity.At(c.End), Every: c.Every, Source: source, Truncate: true,
+		})
+	}
+	return list
+}

@@ -1,0 +1,195 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/cluster"
+)
+
+// published is what one pool of a driver has, put together from its ResourceSlices.
+type published struct {
+	pooled
+	devices []device
+	total   counters
+}
+
+// counters are amounts by set and name.
+type counters map[[2]string]int64
+
+func (c counters) add(list []count, sign int64) {
+	for _, u := range list {
+		c[[2]string{u.set, u.counter}] += sign * u.n
+	}
+}
+
+// bear says whether there is as much left as a device uses.
+func (c counters) bear(uses []count) bool {
+	return !slices.ContainsFunc(uses, func(u count) bool { return c[[2]string{u.set, u.counter}] < u.n })
+}
+
+// gather puts the parts of pools together, those of the latest generation alone, in order of driver and pool. whole says whether no part is missing: while
+// a driver publishes a pool anew it comes in pieces.
+func gather(offers []*offer) (list []published, whole bool) {
+	byPool := map[pooled][]*offer{}
+	for _, o := range offers {
+		k := pooled{o.driver, o.pool}
+		if all := byPool[k]; len(all) > 0 && all[0].generation < o.generation {
+			byPool[k] = nil
+		} else if len(all) > 0 && all[0].generation > o.generation {
+			continue
+		}
+		byPool[k] = append(byPool[k], o)
+	}
+	whole = true
+	for k, parts := range byPool {
+		whole = whole && int64(len(parts)) >= parts[0].parts
+		p := published{pooled: k, total: counters{}}
+		for _, o := range parts {
+			p.devices = append(p.devices, o.devices...)
+			p.total.add(o.counters, 1)
+		}
+		slices.SortFunc(p.devices, func(a, b device) int { return cmp.Compare(a.name, b.name) })
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b published) int { return cmp.Or(cmp.Compare(a.driver, b.driver), cmp.Compare(a.pool, b.pool)) })
+	return list, whole
+}
+
+// offered is a device that is a slice.
+type offered struct {
+	*device
+	slice protocol.Slice
+	pool  *Pool
+}
+
+// matches says whether a device is of a class.
+func (c *Class) matches(driver string, d *device) bool {
+	if c.Driver != driver {
+		return false
+	}
+	for name, value := range c.Attributes {
+		if d.attributes[name] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// layout picks the devices on a machine that are offered: of those that share counters as many as there can be side by side, class by class, in order of name. It
+// goes by what there is and not by who holds it, so that it stands. leftOut counts what says neither its memory nor has it said by its class.
+func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut int) {
+	left := counters{}
+	for k, n := range p.total {
+		left[k] = n
+	}
+	taken := map[string]bool{}
+	for _, i := range m.pools {
+		for c := range pools[i].Classes {
+			class := &pools[i].Classes[c]
+			for k := range p.devices {
+				d := &p.devices[k]
+				if d.machine != m.Name || taken[d.name] || !class.matches(p.driver, d) || !left.bear(d.uses) {
+					continue
+				}
+				s := p.slice(m, class, d)
+				if taken[d.name] = true; s.Capacity[trp.Memory] <= 0 {
+					leftOut++
+					continue
+				}
+				left.add(d.uses, -1)
+				list = append(list, offered{d, s, &pools[i]})
+			}
+		}
+	}
+	return list, leftOut
+}
+
+// slice is a device as it is offered.
+func (p *published) slice(m *machine, class *Class, d *device) protocol.Slice {
+	name := d.name
+	if p.pool != m.Name {
+		name = p.pool + "." + name
+	}
+	model, profile := first(modelOf(d.attributes["productName"]), modelOf(m.product), "gpu"), first(d.attributes["profile"], "gpu")
+	memory, speed := known(model, profile, d.memory)
+	return protocol.Slice{
+		ID: job.SliceID(m.Name + "/" + name), Model: model, Profile: profile, Speed: first(class.Speed, speed),
+		Capacity: trp.Vector{trp.Memory: first(d.memory, class.Memory, memory)},
+		Device:   cluster.Device{Node: m.Name, Class: class.Name, Driver: p.driver, Pool: p.pool, Name: d.name}.String(),
+	}
+}
+
+// stay is a device that somebody has.
+type stay struct {
+	ours bool
+	end  quantity.Instant
+	who  string
+}
+
+// held says what others hold of the devices that are offered: a device itself, or so much of what it shares with others that nothing is left for it. Until when:
+// until enough of them are gone. What is ours stays ours.
+func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]protocol.Reservation {
+	left := counters{}
+	for k, n := range p.total {
+		left[k] = n
+	}
+	var others []stay
+	uses := map[int][]count{}
+	for i := range p.devices {
+		d := &p.devices[i]
+		s, taken := has[d.name]
+		if !taken {
+			continue
+		}
+		left.add(d.uses, -1)
+		if !s.ours && len(d.uses) > 0 {
+			uses[len(others)] = d.uses
+			others = append(others, s)
+		}
+	}
+	order := make([]int, len(others)) // who goes first
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(others[a].end, others[b].end) })
+	held := map[job.SliceID]protocol.Reservation{}
+	for i := range list {
+		o := &list[i]
+		r := protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never}
+		switch s, taken := has[o.name]; {
+		case taken && s.ours:
+			continue
+		case taken:
+			r.End, r.Source = s.end, s.who
+		case o.tainted != "":
+			r.Kind, r.Source = protocol.ForMaintenance, o.tainted
+		case left.bear(o.uses):
+			left.add(o.uses, -1)
+			continue
+		default:
+			then := counters{}
+			for k, n := range left {
+				then[k] = n
+			}
+			for _, k := range order {
+				then.add(uses[k], 1)
+				r.End, r.Source = others[k].end, others[k].who
+				if then.bear(o.uses) {
+					break
+				}
+			}
+			if !then.bear(o.uses) { // what was counted for slices before it
+				r.End = quantity.Never
+			}
+		}
+		held[o.slice.ID] = r
+	}
+	return held
+}

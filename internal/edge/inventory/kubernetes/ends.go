@@ -1,0 +1,32 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// ends is when a Pod is gone at the latest, Never if nothing says so: by its own deadline, by those of what owns it, or since it is being deleted.
+func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant {
+	end := quantity.Never
+	if t.active > 0 && t.started != 0 {
+		end = t.started.Add(t.active + t.grace)
+	}
+	for _, of := range []types.UID{t.UID, t.owner} {
+		if by := limits(of); of != "" && by != quantity.Never {
+			end = min(end, by.Add(t.grace))
+		}
+	}
+	if t.leaves != 0 {
+		end = min(end, t.leaves)
+	}
+	return end
+}
+
+// hold is a Pod's, of what it has.
+func (t *tenant) hold(end quantity.Instant) protocol.Reservation {
+	return protocol.Reservation{Kind: protocol.ForForeign, End: end, Source: "pod " + t.Namespace + "/" + t.Name}
+}

@@ -1,0 +1,156 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// scene is all that is known of one machine.
+type scene struct {
+	*machine
+	pools   []Pool
+	offers  []*offer
+	claims  []*claim  // that have something in a pool of the machine's
+	tenants []*tenant // that run on it
+	// pod finds any Pod by its key, limits until when an owner lets its Pods run.
+	pod    func(key string) *tenant
+	limits func(types.UID) quantity.Instant
+}
+
+// stand is what came of it: the slices of one machine in order of id, and what others hold of each.
+type stand struct {
+	slices []protocol.Slice
+	holds  map[job.SliceID][]protocol.Reservation
+	// pool that each slice is of.
+	pool map[job.SliceID]*Pool
+	// seats are who sits where on counted resources.
+	seats map[string]map[int]types.UID
+	// leftOut counts devices that can't be offered, and why says what is wrong with one of them.
+	leftOut int
+	why     string
+	// partial: a driver is publishing its pool anew.
+	partial bool
+}
+
+// evaluate says which slices a machine has and what others hold of them. Before is what came of it the last time, nil at first.
+func (s *scene) evaluate(before *stand) *stand {
+	x := &stand{holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}}
+	s.evaluatePublished(x)
+	s.evaluateCounted(x, before)
+	slices.SortFunc(x.slices, func(a, b protocol.Slice) int { return cmp.Compare(a.ID, b.ID) })
+	x.slices = slices.CompactFunc(x.slices, func(a, b protocol.Slice) bool {
+		if a.ID == b.ID {
+			x.leftOut, x.why = x.leftOut+1, fmt.Sprintf("two devices are called %s", a.ID)
+		}
+		return a.ID == b.ID
+	})
+	for i := range x.slices {
+		id := x.slices[i].ID
+		x.holds[id] = append(x.holds[id], x.pool[id].closes(s.machine)...)
+	}
+	return x
+}
+
+func (s *scene) evaluatePublished(x *stand) {
+	list, whole := gather(s.offers)
+	x.partial = !whole
+	for i := range list {
+		p := &list[i]
+		offered, leftOut := p.layout(s.machine, s.pools)
+		if x.leftOut += leftOut; leftOut > 0 {
+			x.why = fmt.Sprintf("devices of %s on %s do not say their memory: say it in their class", p.driver, s.Name)
+		}
+		for id, r := range p.held(offered, s.stays(p)) {
+			x.holds[id] = append(x.holds[id], r)
+		}
+		for k := range offered {
+			x.slices = append(x.slices, offered[k].slice)
+			x.pool[offered[k].slice.ID] = offered[k].pool
+		}
+	}
+}
+
+// stays are the devices of a pool that somebody has.
+func (s *scene) stays(p *published) map[string]stay {
+	has := map[string]stay{}
+	for _, c := range s.claims {
+		for _, at := range c.has {
+			if at.pooled != p.pooled {
+				continue
+			}
+			y := stay{ours: c.ours, end: quantity.Never, who: "claim " + c.Namespace + "/" + c.Name}
+			var last quantity.Instant
+			for _, key := range c.by {
+				t := s.pod(key)
+				if t == nil {
+					last = quantity.Never
+					continue
+				}
+				last = max(last, t.ends(s.limits))
+				y.who = t.hold(0).Source
+			}
+			if len(c.by) > 0 {
+				y.end = last
+			}
+			if old, there := has[at.device]; there && !old.ours { // nobody should have what another has
+				y.end, y.ours = max(y.end, old.end), false
+			}
+			has[at.device] = y
+		}
+	}
+	return has
+}
+
+func (s *scene) evaluateCounted(x *stand, before *stand) {
+	done := map[string]bool{}
+	for _, i := range s.machine.pools {
+		for k := range s.pools[i].Resources {
+			r := &s.pools[i].Resources[k]
+			if done[r.Name] || s.counts[r.Name] == 0 {
+				continue
+			}
+			done[r.Name] = true
+			list, why := r.counted(s.machine)
+			if why != "" {
+				x.leftOut, x.why = x.leftOut+int(s.counts[r.Name]), why
+				continue
+			}
+			var was map[int]types.UID
+			if before != nil {
+				was = before.seats[r.Name]
+			}
+			others := map[types.UID]*tenant{}
+			var asking []*tenant
+			ours := map[int]bool{}
+			for _, t := range s.tenants {
+				switch {
+				case t.ours:
+					for n := range list {
+						ours[n] = ours[n] || list[n].ID == t.slice
+					}
+				case t.asks[r.Name] > 0:
+					others[t.UID], asking = t, append(asking, t)
+				}
+			}
+			slices.SortFunc(asking, func(a, b *tenant) int { return strings.Compare(string(a.UID), string(b.UID)) })
+			x.seats[r.Name] = seat(len(list), was, asking, func(t *tenant) int64 { return t.asks[r.Name] }, ours)
+			for n, s2 := range list {
+				x.slices, x.pool[s2.ID] = append(x.slices, s2), &s.pools[i]
+				if uid, taken := x.seats[r.Name][n]; taken {
+					t := others[uid]
+					x.holds[s2.ID] = append(x.holds[s2.ID], t.hold(t.ends(s.limits)))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,287 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/inventory"
+)
+
+// Options of an inventory.
+type Options struct {
+	Client kubernetes.Interface
+	// Dynamic looks at Kueue's objects; nil: nobody does.
+	Dynamic dynamic.Interface
+	// Operator is whose Pods and claims are ours, by their label.
+	Operator string
+	// Pools that are offered; a machine's device is of the first that names it.
+	Pools []Pool
+	Log   *slog.Logger
+	// Settle is how long changes are gathered before they are looked at. Default 200 ms.
+	Settle time.Duration
+}
+
+// Inventory is the slices of a cluster. It looks at what the API server says, and never changes anything there. While the API server is away the last state
+// stands.
+type Inventory struct {
+	opts   Options
+	slim   slimmer
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	sources
+
+	mu    sync.Mutex
+	dirty map[string]bool
+	wake  chan struct{}
+	// stands are what came of each machine, all their slices in order of id; nil: they are to be listed. told is what was said of others.
+	stands map[string]*stand
+	all    []protocol.Slice
+	told   map[job.SliceID][]protocol.Reservation
+	away   silences
+}
+
+var (
+	_ inventory.Inventory = (*Inventory)(nil)
+	_ inventory.Live      = (*Inventory)(nil)
+)
+
+// Open looks at a cluster; it returns when all of it is known. Errors are of kind Invalid (the options), or Unavailable where the API server did not answer before
+// ctx was done.
+func Open(ctx context.Context, o Options) (*Inventory, error) {
+	if o.Client == nil || o.Operator == "" {
+		return nil, errkind.Errorf(errkind.Invalid, "inventory of a cluster: Client and Operator must be set")
+	}
+	if err := checkPools(o.Pools); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Settle = cmp.Or(o.Settle, 200*time.Millisecond)
+	o.Pools = slices.Clone(o.Pools)
+	for i := range o.Pools {
+		o.Pools[i].Notice = cmp.Or(o.Pools[i].Notice, defaultNotice)
+	}
+	inv := &Inventory{
+		opts: o, slim: slimmer{operator: o.Operator, pools: o.Pools}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
+		told: map[job.SliceID][]protocol.Reservation{},
+	}
+	if err := inv.connect(ctx); err != nil {
+		return nil, errors.Join(err, inv.Close())
+	}
+	inv.look(nil)
+	return inv, nil
+}
+
+// Slices lists those that there were when Watch reported last, or Open returned.
+func (inv *Inventory) Slices(context.Context) ([]protocol.Slice, error) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	if inv.all == nil {
+		inv.all = []protocol.Slice{}
+		for _, x := range inv.stands {
+			inv.all = append(inv.all, x.slices...)
+		}
+		slices.SortFunc(inv.all, func(a, b protocol.Slice) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return slices.Clone(inv.all), nil
+}
+
+// Held is what others hold of slices, as Watch has reported it, or Open has found it.
+func (inv *Inventory) Held() (list []inventory.Sighting) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	for id, holds := range inv.told {
+		if len(holds) > 0 {
+			list = append(list, inventory.Sighting{Slice: id, Holds: slices.Clone(holds)})
+		}
+	}
+	slices.SortFunc(list, func(a, b inventory.Sighting) int { return cmp.Compare(a.Slice, b.Slice) })
+	return list
+}
+
+// GPUs is one name for all of them: two operators of one name on one machine are refused. That two machines do not run one is what its lease in the cluster is for.
+func (inv *Inventory) GPUs() []string { return []string{"kubernetes-" + inv.opts.Operator} }
+
+// Describe says what there is, what was left out, and since when the API server is silent.
+func (inv *Inventory) Describe() string {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	n, machines, leftOut, why := 0, 0, 0, ""
+	for _, x := range inv.stands {
+		n, leftOut, why = n+len(x.slices), leftOut+x.leftOut, max(why, x.why)
+		if len(x.slices) > 0 {
+			machines++
+		}
+	}
+	var pools []string
+	for _, p := range inv.opts.Pools {
+		pools = append(pools, p.Name)
+	}
+	text := fmt.Sprintf("%d slices on %d machines of a Kubernetes cluster, pools %s", n, machines, strings.Join(pools, ", "))
+	if leftOut > 0 {
+		text += fmt.Sprintf("; %d devices left out: %s", leftOut, why)
+	}
+	if since, err := inv.away.since(); err != nil {
+		text += fmt.Sprintf("; the API server is away since %s, and what it said last stands: %s", since.UTC().Format(time.RFC3339), strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	return text
+}
+
+// Away is since when the API server can't be listened to, and why; a nil error: it can.
+func (inv *Inventory) Away() (since time.Time, err error) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	return inv.away.since()
+}
+
+// Watch reports what changes of slices, and of what others hold of them, until ctx ends. Pods have no process that could be looked at here.
+func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-inv.wake:
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(inv.opts.Settle):
+		}
+		inv.look(func(s inventory.Sighting) {
+			if ctx.Err() == nil {
+				report(s)
+			}
+		})
+	}
+}
+
+// Close stops listening. It may be called twice.
+func (inv *Inventory) Close() error {
+	inv.cancel()
+	inv.done.Wait()
+	return nil
+}
+
+// touch notes that something of a machine has changed.
+func (inv *Inventory) touch(machines ...string) {
+	inv.mu.Lock()
+	for _, m := range machines {
+		if m != "" {
+			inv.dirty[m] = true
+		}
+	}
+	inv.mu.Unlock()
+	select {
+	case inv.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// look evaluates the machines that have changed, and reports what came of it: what others hold first, then that there are other slices.
+func (inv *Inventory) look(report func(inventory.Sighting)) {
+	inv.mu.Lock()
+	var changed []inventory.Sighting
+	restocked := false
+	say := func(id job.SliceID, holds []protocol.Reservation) {
+		if !reflect.DeepEqual(inv.told[id], holds) && len(inv.told[id])+len(holds) > 0 {
+			changed = append(changed, inventory.Sighting{Slice: id, Holds: slices.Clone(holds)})
+		}
+		if inv.told[id] = holds; len(holds) == 0 {
+			delete(inv.told, id)
+		}
+	}
+	for name := range inv.dirty {
+		before := inv.stands[name]
+		after := inv.evaluate(name, before)
+		if after == nil {
+			after = &stand{}
+		}
+		if after.partial && before != nil {
+			continue // the rest of it comes
+		}
+		delete(inv.dirty, name)
+		for i := range after.slices {
+			say(after.slices[i].ID, after.holds[after.slices[i].ID])
+		}
+		var old []protocol.Slice
+		if before != nil {
+			old = before.slices
+		}
+		for i := range old {
+			if _, there := after.pool[old[i].ID]; !there {
+				say(old[i].ID, nil)
+			}
+		}
+		restocked = restocked || !slices.Equal(old, after.slices)
+		if inv.stands[name] = after; len(after.slices) == 0 && after.leftOut == 0 {
+			delete(inv.stands, name)
+		}
+	}
+	if restocked {
+		inv.all = nil
+	}
+	inv.mu.Unlock()
+	if report == nil {
+		return
+	}
+	slices.SortFunc(changed, func(a, b inventory.Sighting) int { return cmp.Compare(a.Slice, b.Slice) })
+	for _, s := range changed {
+		report(s)
+	}
+	if restocked {
+		report(inventory.Sighting{Restocked: true})
+	}
+}
+
+// evaluate says what is on a machine now; nil: it is not there, or of no pool.
+func (inv *Inventory) evaluate(name string, before *stand) *stand {
+	m, _ := get[*machine](inv.nodes, name)
+	if m == nil || len(m.pools) == 0 {
+		return nil
+	}
+	s := &scene{machine: m, pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, name), offers: by[*offer](inv.offers, byMachine, name)}
+	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
+	s.limits = inv.limit
+	seen := map[pooled]bool{}
+	for _, o := range s.offers {
+		if k := (pooled{o.driver, o.pool}); !seen[k] {
+			seen[k] = true
+			s.claims = append(s.claims, by[*claim](inv.claims, byPool, k.driver+"/"+k.pool)...)
+		}
+	}
+	return s.evaluate(before)
+}
+
+// limit is until when an owner lets its Pods run: a Job by itself, or Kueue's Workload of it.
+func (inv *Inventory) limit(of types.UID) quantity.Instant {
+	end := quantity.Never
+	for _, source := range []cache.SharedIndexInformer{inv.jobs, inv.workloads} {
+		if source == nil {
+			continue
+		}
+		for _, l := range by[*limit](source, byOwner, string(of)) {
+			end = min(end, l.end)
+		}
+	}
+	return end
+}

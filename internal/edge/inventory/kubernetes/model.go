@@ -1,0 +1,126 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// What is kept of a cluster's objects: as little as says which slices there are and who holds them, since there are a hundred thousand Pods in a large one. Each
+// has its name for the informers' sake. Nobody writes to one that is kept.
+
+// machine is a Node.
+type machine struct {
+	metav1.ObjectMeta
+	// pools that it is of, by their places.
+	pools []int
+	// counts are how many it has of the extended resources that pools name.
+	counts map[string]int64
+	// product is the model of its GPUs, as its labels say; memory theirs, in bytes.
+	product string
+	memory  quantity.Amount
+	// taints that keep Pods away, and closed is what else ends gaps on it: a cordon, maintenance.
+	taints []taint
+	closed []protocol.Reservation
+}
+
+// taint is one of NoSchedule or NoExecute (evicts).
+type taint struct {
+	key    string
+	evicts bool
+}
+
+// offer is a ResourceSlice: a part of what a driver's pool has.
+type offer struct {
+	metav1.ObjectMeta
+	driver, pool string
+	// machine that all of it is on; empty: each device says.
+	machine string
+	// generation of the pool, and of how many parts it consists.
+	generation, parts int64
+	devices           []device
+	counters          []count
+}
+
+// pooled names a driver's pool.
+type pooled struct{ driver, pool string }
+
+// device is one that a driver publishes.
+type device struct {
+	name, machine string
+	// attributes by their names without a domain.
+	attributes map[string]string
+	memory     quantity.Amount
+	uses       []count
+	// tainted says why nobody is to get it; empty: anybody may.
+	tainted string
+}
+
+// count is so much of a counter of a set.
+type count struct {
+	set, counter string
+	n            int64
+}
+
+// claim is a ResourceClaim.
+type claim struct {
+	metav1.ObjectMeta
+	ours bool
+	// has is what was allocated to it.
+	has []place
+	// by are the Pods it is reserved for, by their keys.
+	by []string
+	// wants are the classes of the requests of one that has nothing yet, with how many of each.
+	wants []want
+}
+
+// place is a device's.
+type place struct {
+	pooled
+	device string
+}
+
+// want is so many devices of a class.
+type want struct {
+	class string
+	n     int64
+}
+
+// tenant is a Pod.
+type tenant struct {
+	metav1.ObjectMeta
+	machine string
+	ours    bool
+	// slice that a Pod of ours is on, without the operator's name.
+	slice job.SliceID
+	// asks are extended resources that pools name.
+	asks map[string]int64
+	// claims by their keys.
+	claims []string
+	// nodes are labels that its machine must have.
+	nodes map[string]string
+	// active is how long it may run (0: for ever) from started on, and grace what it has to end.
+	active, grace time.Duration
+	started       quantity.Instant
+	// leaves is by when it is gone, since it is being deleted; 0: it is not.
+	leaves quantity.Instant
+	// waits is since when no place was found for it; 0: it has one, or is not looked for.
+	waits quantity.Instant
+	owner types.UID
+	// queued: Kueue holds it back.
+	queued bool
+}
+
+// limit is until when what an object owns runs at most: a Job, or a Workload of Kueue for the Job that it is of.
+type limit struct {
+	metav1.ObjectMeta
+	of  types.UID
+	end quantity.Instant
+}

@@ -1,0 +1,101 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/timeline"
+)
+
+// Pool says which devices of a cluster are offered, and when. A machine may be of several; a device is of the first that names it.
+type Pool struct {
+	Name string
+	// Nodes are labels that a machine must have; none: every machine counts.
+	Nodes map[string]string
+	// Classes of devices that drivers publish (DRA), the preferred first: where devices share counters, those of the first that fit are offered.
+	Classes []Class
+	// Resources are extended ones, as device plugins publish them.
+	Resources []Resource
+	// Tolerates are the keys of taints that our Pods have tolerations for.
+	Tolerates []string
+	// Calendar is when the pool is closed. What runs then is over by its begin.
+	Calendar []Closing
+	// Notice is how long before its slice is reclaimed a subjob is told. Default 30 s. Keeps: nothing is given back, whoever waits.
+	Notice time.Duration
+	Keeps  bool
+}
+
+// Class is devices of one driver, as Pods ask for them.
+type Class struct {
+	// Name of the DeviceClass, and the Driver whose devices it has.
+	Name, Driver string
+	// Attributes that a device must have, by their names without a domain: type: mig, profile: 1g.10gb.
+	Attributes map[string]string
+	// Memory in bytes and Speed in parts per thousand of a whole GPU, where devices do not say; 0: they must.
+	Memory quantity.Amount
+	Speed  int64
+}
+
+// Resource is an extended resource.
+type Resource struct {
+	// Name as Pods ask for it: nvidia.com/mig-1g.10gb.
+	Name string
+	// Model of the GPUs, and Profile of the slices; empty: what labels and the name say.
+	Model, Profile string
+	// Memory in bytes and Speed in parts per thousand; 0: what is known of such a profile.
+	Memory quantity.Amount
+	Speed  int64
+}
+
+// Closing is time in which a pool is closed, from Start to End, and again each Every (0: once).
+type Closing struct {
+	Name       string
+	Start, End time.Time
+	Every      time.Duration
+}
+
+const (
+	defaultNotice = 30 * time.Second
+	// mostPools bounds Options.Pools.
+	mostPools = 64
+)
+
+// checkPools lists everything that is wrong with pools.
+func checkPools(pools []Pool) error {
+	var problems []error
+	problem := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	problem(len(pools) == 0, "there is no pool: say which devices are offered")
+	problem(len(pools) > mostPools, "%d pools; want at most %d", len(pools), mostPools)
+	for i, p := range pools {
+		name := fmt.Sprintf("pool %d (%q)", i+1, p.Name)
+		problem(len(p.Classes)+len(p.Resources) == 0, "%s names neither device classes nor extended resources", name)
+		problem(p.Notice < 0, "%s: notice is %v; it can't be negative", name, p.Notice)
+		for _, c := range p.Classes {
+			problem(c.Name == "" || c.Driver == "", "%s: a class needs its name and its driver, and has %q and %q", name, c.Name, c.Driver)
+			problem(c.Memory < 0 || c.Speed < 0 || c.Speed > 1000, "%s: class %s: memory %d is negative, or speed %d is not from 0 to 1000", name, c.Name, c.Memory, c.Speed)
+		}
+		for _, r := range p.Resources {
+			problem(!strings.Contains(r.Name, "/"), "%s: %q is no extended resource: those have a domain in front, as nvidia.com/gpu has", name, r.Name)
+			problem(r.Memory < 0 || r.Speed < 0 || r.Speed > 1000, "%s: resource %s: memory %d is negative, or speed %d is not from 0 to 1000", name, r.Name, r.Memory, r.Speed)
+		}
+		for _, c := range p.Calendar {
+			length := c.End.Sub(c.Start)
+			problem(length <= 0, "%s: calendar %q ends at %s, which is not after its start at %s", name, c.Name, c.End.Format(time.RFC3339), c.Start.Format(time.RFC3339))
+			problem(c.Every != 0 && (c.Every < timeline.MinEvery || c.Every < length), "%s: calendar %q repeats every %v and lasts %v; want it shorter than what it repeats after", name, c.Name, c.Every, length)
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return errkind.Errorf(errkind.Invalid, "pools of the cluster: %w", errors.Join(problems...))
+}

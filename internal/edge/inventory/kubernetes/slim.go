@@ -1,0 +1,270 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+)
+
+// slimmer makes what is kept of objects.
+type slimmer struct {
+	operator string
+	pools    []Pool
+}
+
+// named is what the informers need of an object.
+func named(o metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
+}
+
+func (s *slimmer) ours(o metav1.Object) bool {
+	return s.operator != "" && o.GetLabels()[cluster.LabelOperator] == s.operator
+}
+
+func (s *slimmer) machine(o *corev1.Node) *machine {
+	m := &machine{ObjectMeta: named(o), product: o.Labels["nvidia.com/gpu.product"]}
+	if mib, err := strconv.ParseInt(o.Labels["nvidia.com/gpu.memory"], 10, 64); err == nil && mib > 0 && mib < 1<<30 {
+		m.memory = quantity.Amount(mib) << 20
+	}
+	for i := range s.pools {
+		if !labels.SelectorFromSet(s.pools[i].Nodes).Matches(labels.Set(o.Labels)) {
+			continue
+		}
+		m.pools = append(m.pools, i)
+		for _, r := range s.pools[i].Resources {
+			if n, there := o.Status.Allocatable[corev1.ResourceName(r.Name)]; there {
+				if m.counts == nil {
+					m.counts = map[string]int64{}
+				}
+				m.counts[r.Name] = n.Value()
+			}
+		}
+	}
+	if o.Spec.Unschedulable {
+		m.closed = append(m.closed, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "node " + o.Name + " is cordoned"})
+	}
+	for _, t := range o.Spec.Taints {
+		// A cordon has a taint of its own, and says more.
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeUnschedulable {
+			m.taints = append(m.taints, taint{t.Key, t.Effect == corev1.TaintEffectNoExecute})
+		}
+	}
+	m.closed = append(m.closed, maintenance(o.Annotations[AnnotationMaintenance])...)
+	return m
+}
+
+// bare is a name without its domain.
+func bare[T ~string](name T) string {
+	_, after, found := strings.Cut(string(name), "/")
+	if !found {
+		return string(name)
+	}
+	return after
+}
+
+func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
+	x := &offer{ObjectMeta: named(o), driver: o.Spec.Driver, pool: o.Spec.Pool.Name, machine: value(o.Spec.NodeName), generation: o.Spec.Pool.Generation, parts: o.Spec.Pool.ResourceSliceCount}
+	for _, set := range o.Spec.SharedCounters {
+		x.counters = append(x.counters, counts(set.Name, set.Counters)...)
+	}
+	for i := range o.Spec.Devices {
+		d := &o.Spec.Devices[i]
+		y := device{name: d.Name, machine: first(x.machine, value(d.NodeName))}
+		for name, a := range d.Attributes {
+			if text := attribute(a); text != "" && s.asks(bare(name)) {
+				if y.attributes == nil {
+					y.attributes = map[string]string{}
+				}
+				y.attributes[bare(name)] = text
+			}
+		}
+		for name, c := range d.Capacity {
+			if bare(name) == "memory" {
+				y.memory = quantity.Amount(c.Value.Value())
+			}
+		}
+		for _, u := range d.ConsumesCounters {
+			y.uses = append(y.uses, counts(u.CounterSet, u.Counters)...)
+		}
+		for _, t := range d.Taints {
+			if t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute {
+				y.tainted = "device taint " + t.Key
+			}
+		}
+		x.devices = append(x.devices, y)
+	}
+	return x
+}
+
+// asks says whether an attribute is one that counts.
+func (s *slimmer) asks(name string) bool {
+	if name == "profile" || name == "productName" {
+		return true
+	}
+	for i := range s.pools {
+		for _, c := range s.pools[i].Classes {
+			if _, asked := c.Attributes[name]; asked {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func attribute(a resourcev1.DeviceAttribute) string {
+	switch {
+	case a.StringValue != nil:
+		return *a.StringValue
+	case a.VersionValue != nil:
+		return *a.VersionValue
+	case a.IntValue != nil:
+		return strconv.FormatInt(*a.IntValue, 10)
+	case a.BoolValue != nil:
+		return strconv.FormatBool(*a.BoolValue)
+	}
+	return ""
+}
+
+// counts are counters in order of name.
+func counts(set string, all map[string]resourcev1.Counter) (list []count) {
+	for name, c := range all {
+		list = append(list, count{set, name, c.Value.Value()})
+	}
+	slices.SortFunc(list, func(a, b count) int { return strings.Compare(a.counter, b.counter) })
+	return list
+}
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func (s *slimmer) claim(o *resourcev1.ResourceClaim) *claim {
+	c := &claim{ObjectMeta: named(o), ours: s.ours(o)}
+	if a := o.Status.Allocation; a != nil {
+		for _, r := range a.Devices.Results {
+			if !value(r.AdminAccess) {
+				c.has = append(c.has, place{pooled{r.Driver, r.Pool}, r.Device})
+			}
+		}
+	} else {
+		for _, r := range o.Spec.Devices.Requests {
+			switch {
+			case r.Exactly != nil && !value(r.Exactly.AdminAccess) && r.Exactly.AllocationMode != resourcev1.DeviceAllocationModeAll:
+				c.wants = append(c.wants, want{r.Exactly.DeviceClassName, max(1, r.Exactly.Count)})
+			case len(r.FirstAvailable) > 0: // what it wants most
+				c.wants = append(c.wants, want{r.FirstAvailable[0].DeviceClassName, max(1, r.FirstAvailable[0].Count)})
+			}
+		}
+	}
+	for _, by := range o.Status.ReservedFor {
+		if by.Resource == "pods" {
+			c.by = append(c.by, o.Namespace+"/"+by.Name)
+		}
+	}
+	return c
+}
+
+func (s *slimmer) tenant(o *corev1.Pod) *tenant {
+	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, ours: s.ours(o), grace: 30 * time.Second, queued: len(o.Spec.SchedulingGates) > 0}
+	if t.ours {
+		_, own, _ := strings.Cut(o.Annotations[cluster.AnnotationSlice], "/")
+		t.slice = job.SliceID(own)
+	}
+	for i := range s.pools {
+		for _, r := range s.pools[i].Resources {
+			if n := requests(&o.Spec, corev1.ResourceName(r.Name)); n > 0 {
+				if t.asks == nil {
+					t.asks = map[string]int64{}
+				}
+				t.asks[r.Name] = n
+			}
+		}
+	}
+	for _, c := range o.Spec.ResourceClaims {
+		name := value(c.ResourceClaimName)
+		for _, made := range o.Status.ResourceClaimStatuses {
+			if made.Name == c.Name {
+				name = value(made.ResourceClaimName)
+			}
+		}
+		if name != "" {
+			t.claims = append(t.claims, o.Namespace+"/"+name)
+		}
+	}
+	if len(t.asks)+len(t.claims)+len(o.Spec.ResourceClaims) == 0 {
+		return t // of no slice: its name is all that is kept
+	}
+	if o.Spec.TerminationGracePeriodSeconds != nil {
+		t.grace = time.Duration(*o.Spec.TerminationGracePeriodSeconds) * time.Second
+	}
+	t.active = time.Duration(value(o.Spec.ActiveDeadlineSeconds)) * time.Second
+	if o.Status.StartTime != nil {
+		t.started = quantity.At(o.Status.StartTime.Time)
+	}
+	if o.DeletionTimestamp != nil {
+		t.leaves = quantity.At(o.DeletionTimestamp.Time)
+	}
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && t.machine == "" && t.leaves == 0 {
+			t.waits = quantity.At(c.LastTransitionTime.Time)
+		}
+	}
+	for _, owner := range o.OwnerReferences {
+		if value(owner.Controller) {
+			t.owner = owner.UID
+		}
+	}
+	t.nodes = o.Spec.NodeSelector
+	return t
+}
+
+// requests is how many of a resource a Pod has at once: those of its containers beside its sidecars, or of an init container if that has more.
+func requests(spec *corev1.PodSpec, name corev1.ResourceName) int64 {
+	of := func(c *corev1.Container) int64 {
+		if q, there := c.Resources.Requests[name]; there {
+			return q.Value()
+		}
+		q := c.Resources.Limits[name]
+		return q.Value()
+	}
+	var sum, sidecars, most int64
+	for i := range spec.Containers {
+		sum += of(&spec.Containers[i])
+	}
+	for i := range spec.InitContainers {
+		c := &spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			sidecars += of(c)
+			most = max(most, sidecars)
+			continue
+		}
+		most = max(most, sidecars+of(c))
+	}
+	return max(sum+sidecars, most)
+}
+
+func (s *slimmer) limit(o *batchv1.Job) *limit {
+	l := &limit{ObjectMeta: named(o), of: o.UID, end: quantity.Never}
+	if o.Spec.ActiveDeadlineSeconds != nil && o.Status.StartTime != nil {
+		l.end = quantity.At(o.Status.StartTime.Time).Add(time.Duration(*o.Spec.ActiveDeadlineSeconds) * time.Second)
+	}
+	return l
+}

@@ -1,0 +1,241 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	batchinformers "k8s.io/client-go/informers/batch/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	resourceinformers "k8s.io/client-go/informers/resource/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// sources are what is heard of each kind of object. offers and claims are nil where the cluster has no DRA, workloads where it has no Kueue.
+type sources struct {
+	nodes, pods, jobs, offers, claims, workloads cache.SharedIndexInformer
+}
+
+// Indexes.
+const (
+	byMachine = "machine"
+	byPool    = "pool"
+	byOwner   = "owner"
+)
+
+// connect begins to listen, and waits until all that there is has been heard.
+func (inv *Inventory) connect(ctx context.Context) error {
+	running, cancel := context.WithCancel(context.Background())
+	inv.cancel = cancel
+	c, all := inv.opts.Client, metav1.NamespaceAll
+	alive := func(o *metav1.ListOptions) { o.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed" }
+	inv.nodes = coreinformers.NewNodeInformer(c, 0, cache.Indexers{})
+	inv.pods = coreinformers.NewFilteredPodInformer(c, all, 0, cache.Indexers{
+		byMachine: index(func(t *tenant) []string { return only(t.machine) }), byOwner: index(func(t *tenant) []string { return only(string(t.owner)) }),
+	}, alive)
+	inv.jobs = batchinformers.NewJobInformer(c, all, 0, cache.Indexers{byOwner: index(func(l *limit) []string { return only(string(l.of)) })})
+	dra, err := inv.serves(resourcev1.SchemeGroupVersion.String(), "resourceslices")
+	if err != nil {
+		return err
+	}
+	if dra {
+		inv.offers = resourceinformers.NewResourceSliceInformer(c, 0, cache.Indexers{
+			byMachine: index((*offer).machines), byPool: index(func(o *offer) []string { return only(o.driver + "/" + o.pool) }),
+		})
+		inv.claims = resourceinformers.NewResourceClaimInformer(c, all, 0, cache.Indexers{byPool: index((*claim).pools)})
+	}
+	if inv.workloads, err = inv.kueue(); err != nil {
+		return err
+	}
+	var synced []cache.InformerSynced
+	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.workloads} {
+		if source == nil {
+			continue
+		}
+		if err := inv.listen(source); err != nil {
+			return err
+		}
+		inv.done.Go(func() { source.RunWithContext(running) })
+	}
+	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.workloads} {
+		if source != nil {
+			synced = append(synced, source.HasSynced)
+		}
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		_, err := inv.Away()
+		return errkind.Errorf(errkind.Unavailable, "the API server of the cluster did not say what there is: %w", firstError(err, context.Cause(ctx)))
+	}
+	for _, o := range inv.nodes.GetStore().List() {
+		inv.touch(o.(*machine).Name)
+	}
+	return nil
+}
+
+func firstError(list ...error) error {
+	for _, err := range list {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serves says whether the API server has a kind of object.
+func (inv *Inventory) serves(version, resource string) (bool, error) {
+	list, err := inv.opts.Client.Discovery().ServerResourcesForGroupVersion(version)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, errkind.Errorf(errkind.Unavailable, "ask the API server of the cluster for %s of %s: %w", resource, version, err)
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }), nil
+}
+
+// listen has a source keep no more than is needed, and say what changes.
+func (inv *Inventory) listen(source cache.SharedIndexInformer) error {
+	if err := source.SetTransform(inv.transform); err != nil {
+		return err
+	}
+	err := source.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) {
+			return // it lists anew, or the server ends watches from time to time
+		}
+		inv.mu.Lock()
+		defer inv.mu.Unlock()
+		if inv.away.fails(source, err) {
+			inv.opts.Log.Warn("the API server of the cluster is away; what it said last stands", "error", err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	_, err = source.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { inv.heard(o) },
+		UpdateFunc: func(old, now any) { inv.heard(old); inv.heard(now) },
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			inv.heard(o)
+		},
+	})
+	return err
+}
+
+// transform makes what is kept of an object.
+func (inv *Inventory) transform(o any) (any, error) {
+	switch x := o.(type) {
+	case *corev1.Node:
+		return inv.slim.machine(x), nil
+	case *corev1.Pod:
+		return inv.slim.tenant(x), nil
+	case *batchv1.Job:
+		return inv.slim.limit(x), nil
+	case *resourcev1.ResourceSlice:
+		return inv.slim.offer(x), nil
+	case *resourcev1.ResourceClaim:
+		return inv.slim.claim(x), nil
+	}
+	return inv.slim.workload(o), nil
+}
+
+// heard notes which machines an object is about.
+func (inv *Inventory) heard(o any) {
+	switch x := o.(type) {
+	case *machine:
+		inv.touch(x.Name)
+	case *tenant:
+		if x.ours || len(x.asks)+len(x.claims) > 0 {
+			inv.touch(x.machine)
+		}
+	case *offer:
+		inv.touch(x.machines()...)
+	case *claim:
+		for _, pool := range x.pools() {
+			for _, o := range by[*offer](inv.offers, byPool, pool) {
+				inv.touch(o.machines()...)
+			}
+		}
+	case *limit:
+		for _, t := range by[*tenant](inv.pods, byOwner, string(x.of)) {
+			inv.touch(t.machine)
+		}
+	}
+}
+
+// machines that an offer's devices are on.
+func (o *offer) machines() (list []string) {
+	for i := range o.devices {
+		if m := o.devices[i].machine; m != "" && (len(list) == 0 || list[len(list)-1] != m) {
+			list = append(list, m)
+		}
+	}
+	for _, m := range only(o.machine) {
+		list = append(list, m)
+	}
+	return list
+}
+
+// pools that a claim has something of.
+func (c *claim) pools() (list []string) {
+	for _, at := range c.has {
+		if k := at.driver + "/" + at.pool; len(list) == 0 || list[len(list)-1] != k {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+func only(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// index is an index function over what is kept.
+func index[T any](of func(T) []string) cache.IndexFunc {
+	return func(o any) ([]string, error) {
+		x, ok := o.(T)
+		if !ok {
+			return nil, fmt.Errorf("%T is kept, where %T should be", o, x)
+		}
+		return of(x), nil
+	}
+}
+
+// by are the objects of an index; none without a source.
+func by[T any](source cache.SharedIndexInformer, index, key string) (list []T) {
+	if source == nil {
+		return nil
+	}
+	all, err := source.GetIndexer().ByIndex(index, key)
+	if err != nil {
+		return nil
+	}
+	for _, o := range all {
+		list = append(list, o.(T))
+	}
+	return list
+}
+
+func get[T any](source cache.SharedIndexInformer, key string) (x T, there bool) {
+	o, there, err := source.GetStore().GetByKey(key)
+	if err != nil || !there {
+		return x, false
+	}
+	return o.(T), true
+}
