@@ -131,6 +131,16 @@ type stay struct {
 	ours bool
 	end  quantity.Instant
 	who  string
+	// waits: it is kept for somebody who does.
+	waits bool
+}
+
+// kind of what is held of a device.
+func (s *stay) kind() protocol.ReservationKind {
+	if s.waits {
+		return protocol.ForReclaim
+	}
+	return protocol.ForForeign
 }
 
 // held says what others hold of the devices that are offered: a device itself, or so much of what it shares with others that nothing is left for it. Until when:
@@ -167,7 +177,7 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 		case taken && s.ours:
 			continue
 		case taken:
-			r.End, r.Source = s.end, s.who
+			r.Kind, r.End, r.Source = s.kind(), s.end, s.who
 		case o.tainted != "":
 			r.Kind, r.Source = protocol.ForMaintenance, o.tainted
 		case left.bear(o.uses):
@@ -180,7 +190,7 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 			}
 			for _, k := range order {
 				then.add(uses[k], 1)
-				r.End, r.Source = others[k].end, others[k].who
+				r.Kind, r.End, r.Source = others[k].kind(), others[k].end, others[k].who
 				if then.bear(o.uses) {
 					break
 				}

@@ -22,6 +22,7 @@ type scene struct {
 	offers  []*offer
 	claims  []*claim  // that have something in a pool of the machine's
 	tenants []*tenant // that run on it
+	gives   []*reclaim
 	// pod finds any Pod by its key, limits until when an owner lets its Pods run.
 	pod    func(key string) *tenant
 	limits func(types.UID) quantity.Instant
@@ -54,6 +55,11 @@ func (s *scene) evaluate(before *stand) *stand {
 		}
 		return a.ID == b.ID
 	})
+	for _, g := range s.gives {
+		for _, id := range g.slices {
+			x.holds[id] = append(x.holds[id], g.holds()...)
+		}
+	}
 	for i := range x.slices {
 		id := x.slices[i].ID
 		x.holds[id] = append(x.holds[id], x.pool[id].closes(s.machine)...)
@@ -70,7 +76,7 @@ func (s *scene) evaluatePublished(x *stand) {
 		if x.leftOut += leftOut; leftOut > 0 {
 			x.why = fmt.Sprintf("devices of %s on %s do not say their memory: say it in their class", p.driver, s.Name)
 		}
-		for id, r := range p.held(offered, s.stays(p)) {
+		for id, r := range p.held(offered, s.kept(p)) {
 			x.holds[id] = append(x.holds[id], r)
 		}
 		for k := range offered {
@@ -78,6 +84,19 @@ func (s *scene) evaluatePublished(x *stand) {
 			x.pool[offered[k].slice.ID] = offered[k].pool
 		}
 	}
+}
+
+// kept are the devices of a pool that somebody has, or that are kept for somebody who waits. Who is to leave one that is kept counts no more.
+func (s *scene) kept(p *published) map[string]stay {
+	has := s.stays(p)
+	for _, g := range s.gives {
+		for _, at := range g.devices {
+			if y, taken := has[at.device]; at.pooled == p.pooled && (!taken || y.ours) {
+				has[at.device] = stay{end: quantity.Never, who: g.who(), waits: true}
+			}
+		}
+	}
+	return has
 }
 
 // stays are the devices of a pool that somebody has.
@@ -142,13 +161,25 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 					others[t.UID], asking = t, append(asking, t)
 				}
 			}
+			waits := map[types.UID]bool{}
+			for _, g := range s.gives {
+				if t := g.waiter; t.asks[r.Name] > 0 && others[t.UID] == nil {
+					others[t.UID], waits[t.UID], asking = t, true, append(asking, t)
+				}
+				for n := range list {
+					ours[n] = ours[n] && !slices.Contains(g.slices, list[n].ID)
+				}
+			}
 			slices.SortFunc(asking, func(a, b *tenant) int { return strings.Compare(string(a.UID), string(b.UID)) })
 			x.seats[r.Name] = seat(len(list), was, asking, func(t *tenant) int64 { return t.asks[r.Name] }, ours)
 			for n, s2 := range list {
 				x.slices, x.pool[s2.ID] = append(x.slices, s2), &s.pools[i]
 				if uid, taken := x.seats[r.Name][n]; taken {
-					t := others[uid]
-					x.holds[s2.ID] = append(x.holds[s2.ID], t.hold(t.ends(s.limits)))
+					hold := others[uid].hold(others[uid].ends(s.limits))
+					if waits[uid] {
+						hold.Kind, hold.End, hold.Source = protocol.ForReclaim, quantity.Never, hold.Source+", which waits for it"
+					}
+					x.holds[s2.ID] = append(x.holds[s2.ID], hold)
 				}
 			}
 		}

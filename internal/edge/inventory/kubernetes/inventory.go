@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/giveback"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -36,6 +37,10 @@ type Options struct {
 	// Pools that are offered; a machine's device is of the first that names it.
 	Pools []Pool
 	Log   *slog.Logger
+	// Costs says what it costs to stop what runs on a slice (without the operator's name in front); false, or nil: all that its Pod has done is lost.
+	Costs func(job.SliceID) (giveback.Cost, bool)
+	// Now is the clock of the machine; nil: its own.
+	Now func() quantity.Instant
 	// Settle is how long changes are gathered before they are looked at. Default 200 ms.
 	Settle time.Duration
 }
@@ -57,6 +62,8 @@ type Inventory struct {
 	all    []protocol.Slice
 	told   map[job.SliceID][]protocol.Reservation
 	away   silences
+	// reclaims are what is given back to whoever waits.
+	reclaims reclaims
 }
 
 var (
@@ -76,6 +83,9 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Now == nil {
+		o.Now = func() quantity.Instant { return quantity.At(time.Now()) }
+	}
 	o.Settle = cmp.Or(o.Settle, 200*time.Millisecond)
 	o.Pools = slices.Clone(o.Pools)
 	for i := range o.Pools {
@@ -83,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	}
 	inv := &Inventory{
 		opts: o, slim: slimmer{operator: o.Operator, pools: o.Pools}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
-		told: map[job.SliceID][]protocol.Reservation{},
+		told: map[job.SliceID][]protocol.Reservation{}, reclaims: reclaims{by: map[types.UID]*reclaim{}, tried: map[types.UID]quantity.Instant{}},
 	}
 	if err := inv.connect(ctx); err != nil {
 		return nil, errors.Join(err, inv.Close())
@@ -161,6 +171,7 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 		case <-ctx.Done():
 			return nil
 		case <-inv.wake:
+		case <-time.After(again): // what is kept for somebody who does not come is not kept for ever
 		}
 		select {
 		case <-ctx.Done():
@@ -174,6 +185,9 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 		})
 	}
 }
+
+// again is after how long it is looked whether places are still to be kept, if nothing changes.
+const again = 10 * time.Second
 
 // Close stops listening. It may be called twice.
 func (inv *Inventory) Close() error {
@@ -208,6 +222,11 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 		}
 		if inv.told[id] = holds; len(holds) == 0 {
 			delete(inv.told, id)
+		}
+	}
+	if report != nil {
+		for _, m := range inv.decide(inv.opts.Now()) {
+			inv.dirty[m] = true
 		}
 	}
 	for name := range inv.dirty {
@@ -259,7 +278,12 @@ func (inv *Inventory) evaluate(name string, before *stand) *stand {
 	if m == nil || len(m.pools) == 0 {
 		return nil
 	}
-	s := &scene{machine: m, pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, name), offers: by[*offer](inv.offers, byMachine, name)}
+	return inv.scene(m).evaluate(before)
+}
+
+// scene is all that is known of a machine.
+func (inv *Inventory) scene(m *machine) *scene {
+	s := &scene{machine: m, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name), offers: by[*offer](inv.offers, byMachine, m.Name)}
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
 	s.limits = inv.limit
 	seen := map[pooled]bool{}
@@ -269,7 +293,7 @@ func (inv *Inventory) evaluate(name string, before *stand) *stand {
 			s.claims = append(s.claims, by[*claim](inv.claims, byPool, k.driver+"/"+k.pool)...)
 		}
 	}
-	return s.evaluate(before)
+	return s
 }
 
 // limit is until when an owner lets its Pods run: a Job by itself, or Kueue's Workload of it.

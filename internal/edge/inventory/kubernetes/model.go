@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -104,8 +105,11 @@ type tenant struct {
 	asks map[string]int64
 	// claims by their keys.
 	claims []string
-	// nodes are labels that its machine must have.
-	nodes map[string]string
+	// nodes are labels that the machine must have of one that waits, affinity what else it asks of it (any of them; nil: nothing), tolerates the keys of taints that it
+	// tolerates, empty: all of them.
+	nodes     map[string]string
+	affinity  []labels.Selector
+	tolerates []string
 	// active is how long it may run (0: for ever) from started on, and grace what it has to end.
 	active, grace time.Duration
 	started       quantity.Instant
@@ -114,8 +118,8 @@ type tenant struct {
 	// waits is since when no place was found for it; 0: it has one, or is not looked for.
 	waits quantity.Instant
 	owner types.UID
-	// queued: Kueue holds it back.
-	queued bool
+	// queued: something holds it back, as Kueue does; nominated: the scheduler makes room for it by itself.
+	queued, nominated bool
 }
 
 // limit is until when what an object owns runs at most: a Job, or a Workload of Kueue for the Job that it is of.

@@ -12,6 +12,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -45,7 +46,7 @@ func (s *slimmer) machine(o *corev1.Node) *machine {
 		if !labels.SelectorFromSet(s.pools[i].Nodes).Matches(labels.Set(o.Labels)) {
 			continue
 		}
-		m.pools = append(m.pools, i)
+		m.pools, m.Labels = append(m.pools, i), o.Labels
 		for _, r := range s.pools[i].Resources {
 			if n, there := o.Status.Allocatable[corev1.ResourceName(r.Name)]; there {
 				if m.counts == nil {
@@ -219,6 +220,7 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 	if o.Status.StartTime != nil {
 		t.started = quantity.At(o.Status.StartTime.Time)
 	}
+	t.nominated = o.Status.NominatedNodeName != ""
 	if o.DeletionTimestamp != nil {
 		t.leaves = quantity.At(o.DeletionTimestamp.Time)
 	}
@@ -232,8 +234,44 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 			t.owner = owner.UID
 		}
 	}
-	t.nodes = o.Spec.NodeSelector
+	if t.waits != 0 {
+		s.asksOf(t, &o.Spec)
+	}
 	return t
+}
+
+// asksOf notes what a Pod that waits asks of its machine.
+func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
+	t.nodes = spec.NodeSelector
+	for _, x := range spec.Tolerations {
+		if x.Key != "" || x.Operator == corev1.TolerationOpExists {
+			t.tolerates = append(t.tolerates, x.Key)
+		}
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return
+	}
+	t.affinity = []labels.Selector{}
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		all, ok := labels.NewSelector(), true
+		for _, e := range append(slices.Clip(term.MatchExpressions), term.MatchFields...) { // the one field there is stands beside the labels
+			r, err := labels.NewRequirement(e.Key, operators[e.Operator], e.Values)
+			if err != nil {
+				ok = false
+				break
+			}
+			all = all.Add(*r)
+		}
+		if ok {
+			t.affinity = append(t.affinity, all)
+		}
+	}
+}
+
+// operators of requirements, as labels call them.
+var operators = map[corev1.NodeSelectorOperator]selection.Operator{ //nolint:gochecknoglobals // a table, written to by nobody
+	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
+	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
 // requests is how many of a resource a Pod has at once: those of its containers beside its sidecars, or of an init container if that has more.

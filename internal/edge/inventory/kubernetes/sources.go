@@ -43,6 +43,7 @@ func (inv *Inventory) connect(ctx context.Context) error {
 	inv.nodes = coreinformers.NewNodeInformer(c, 0, cache.Indexers{})
 	inv.pods = coreinformers.NewFilteredPodInformer(c, all, 0, cache.Indexers{
 		byMachine: index(func(t *tenant) []string { return only(t.machine) }), byOwner: index(func(t *tenant) []string { return only(string(t.owner)) }),
+		byWaiting: waits(), byOurs: hosts(),
 	}, alive)
 	inv.jobs = batchinformers.NewJobInformer(c, all, 0, cache.Indexers{byOwner: index(func(l *limit) []string { return only(string(l.of)) })})
 	dra, err := inv.serves(resourcev1.SchemeGroupVersion.String(), "resourceslices")
@@ -159,11 +160,14 @@ func (inv *Inventory) heard(o any) {
 		inv.touch(x.Name)
 	case *tenant:
 		if x.ours || len(x.asks)+len(x.claims) > 0 {
-			inv.touch(x.machine)
+			inv.touch(x.machine) // one that waits has none, and is looked at all the same
 		}
 	case *offer:
 		inv.touch(x.machines()...)
 	case *claim:
+		if len(x.wants) > 0 {
+			inv.touch()
+		}
 		for _, pool := range x.pools() {
 			for _, o := range by[*offer](inv.offers, byPool, pool) {
 				inv.touch(o.machines()...)
