@@ -7,23 +7,26 @@ cd "$here/../.."
 GO=${GO:-go}
 SLUICE_KUBE_ASSETS=$("$here/assets.sh" where)
 export SLUICE_KUBE_ASSETS SLUICE_KUBE=require
+# Leases of Pods are fixed: the cases of the executors' suite that move one later are not for this kind.
+fixed='TestConformance/deadline_moved_(later|earlier_than_an_extension|earlier_and_back)'
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap '[ "${status:-1}" = 0 ] && rm -f "$log"' EXIT
 
 # One package at a time: each has a control plane of its own.
 set +e
 "$GO" test -tags "kubernetes ${TAGS:-}" -count=1 -p 1 -timeout 20m -v "$@" \
 	./internal/edge/cluster/... ./internal/edge/executor/kubernetes/... ./internal/edge/inventory/kubernetes/... ./internal/face/operator/... ./test/kube/... 2>&1 |
-	tee "$log" | grep --line-buffered -vE '^(=== |\s*--- PASS|PASS$|\s+\S+_test\.go:[0-9]+: (rapid|\[rapid\]))'
+	tee "$log" | grep --line-buffered -vE '^(=== |\s*--- PASS|PASS$|\s+\S+_test\.go:[0-9]+: (rapid|\[rapid\])|\s+\S+\.go:[0-9]+: time=.* level=INFO|[IWE][0-9]{4} [0-9:.]+ +[0-9]+ \S+\.go:)'
 status=${PIPESTATUS[0]}
 set -e
 
 passed=$(grep -cE '^--- PASS' "$log" || true)
-skipped=$(sed -n 's/^ *--- SKIP: \([^ ]*\).*/\1/p' "$log" | { grep -vxE "${SLUICE_KUBE_SKIP:-}" || true; } | sort -u)
+skipped=$(sed -n 's/^ *--- SKIP: \([^ ]*\).*/\1/p' "$log" | { grep -vxE "$fixed|${SLUICE_KUBE_SKIP:-}" || true; } | sort -u)
 echo "kube: $passed tests passed on $SLUICE_KUBE_ASSETS"
 if [ -n "$skipped" ]; then
 	printf 'kube: skipped, though nobody said so (SLUICE_KUBE_SKIP names what may be):\n%s\n' "$skipped" >&2
 	status=1
 fi
 if [ "$passed" = 0 ]; then echo "kube: no test ran" >&2; status=1; fi
+[ "$status" = 0 ] || echo "kube: all that was said is in $log" >&2
 exit "$status"

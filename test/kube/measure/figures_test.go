@@ -1,0 +1,59 @@
+//go:build kubernetes && figures
+
+package measure
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/test/kube/plane"
+)
+
+// TestFigures measures at full size and writes docs/kubernetes.md: make kube-bench.
+func TestFigures(t *testing.T) {
+	// Under DRA kube-scheduler looks for devices on every machine for every Pod: at 200 machines it binds some four a second, and a load is all queue.
+	loads := map[By]Load{
+		DRA:      {Machines: 30, Pods: 120, Every: 500 * time.Millisecond, Runs: 20, Seed: 1},
+		Extended: {Machines: 200, Pods: 600, Every: 60 * time.Millisecond, Runs: 20, Seed: 1},
+	}
+	const patience = time.Minute
+	var rows []Row
+	for _, by := range []By{DRA, Extended} {
+		t.Run(string(by), func(t *testing.T) {
+			p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok))
+			w := newWorld(t, p, by, loads[by])
+			measure := func(beside string) {
+				r := Row{By: by, Beside: beside, Waits: w.hosts(patience), Patience: patience}
+				rows = append(rows, r)
+				t.Logf("\n%s", table([]Row{r}))
+			}
+			measure("nothing")
+			w.fillWithJobs(3600)
+			measure("a Job of low priority, Kubernetes alone")
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	var b strings.Builder
+	b.WriteString("Machines of kwok with seven devices each (" + profile + "), all of them taken where something fills the gaps. The hosts' Pods come at random, each for one device and some seconds:\n")
+	for _, by := range []By{DRA, Extended} {
+		l := loads[by]
+		fmt.Fprintf(&b, "with %s %d Pods on %d machines, one every %s in the mean, of %d s. ", by, l.Pods, l.Machines, l.Every, l.Runs)
+	}
+	fmt.Fprintf(&b, `Time is from a
+Pod's creation to its being seen running, with a kubelet that is simulated: it pulls no image, and ends a Pod at once. On %d cores that also carry etcd, the API server, the scheduler,
+the controllers and the measurement itself.
+
+%s`, runtime.NumCPU(), table(rows))
+	t.Log("\n" + b.String())
+	if page := os.Getenv("SLUICE_KUBE_PAGE"); page != "" {
+		if err := write(page, "hosts", b.String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

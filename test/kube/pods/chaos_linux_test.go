@@ -1,0 +1,240 @@
+//go:build kubernetes
+
+package pods
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/test/kube/plane"
+)
+
+// subjob is one subjob of a world, told to its executor as a node tells it. What its program does it writes into a folder that no part of Sluice knows: by that the
+// test judges.
+type subjob struct {
+	*world
+	token job.Token
+	seen  string
+	ex    interface {
+		Do(protocol.Message, journal.Position)
+		Close() error
+	}
+	said chan protocol.Message
+	// found is how it ended, if an operator's start has found that.
+	found *job.Result
+}
+
+var (
+	nodeAddress = protocol.Address{Role: protocol.Node, ID: "n1"}
+	execAddress = protocol.Address{Role: protocol.Executor, ID: "n1"}
+)
+
+// begin starts an executor and a subjob whose program says that it began, does units until it is let go, and says that it ended.
+func (w *world) begin(length time.Duration) *subjob {
+	w.Helper()
+	s := &subjob{world: w, token: job.Token{Epoch: 1, Seq: 1}, seen: w.TempDir()}
+	s.reopen()
+	now := quantity.At(time.Now())
+	spec := &job.Spec{Name: "chaos", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, Slices: 1, MaxFailures: 3}
+	spec.Launch = script(fmt.Sprintf(`echo began >> %[1]s/log; trap 'echo told >> %[1]s/log; exit 85' TERM; p 5; while [ ! -e %[1]s/go ]; do sleep 0.05; done; p 10; echo ended >> %[1]s/log`, s.seen))
+	spec.Launch.Grace = 2 * time.Second
+	s.ex.Do(protocol.Message{Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: s.token, Job: spec.Name,
+		Body: &protocol.Work{Slice: "n1/x/0", Range: job.Range{To: 10}, Start: now, End: now.Add(length), Spec: spec}}, journal.Position{Seq: 1})
+	plane.Eventually(w, "the program began", func() (bool, string) { l := s.log(); return len(l) > 0, fmt.Sprint(l) })
+	return s
+}
+
+// reopen is the start of an operator, after its last one has ended.
+func (s *subjob) reopen() {
+	s.Helper()
+	if s.ex != nil {
+		if err := s.ex.Close(); err != nil {
+			s.Fatal(err)
+		}
+	}
+	said := make(chan protocol.Message, 256)
+	ex := s.open(func(m protocol.Message) {
+		if m.Kind == protocol.Exited {
+			said <- m
+		}
+	})
+	s.ex, s.said = ex, said
+	s.Cleanup(func() { _ = ex.Close() })
+	plane.Eventually(s, "the operator has found what is there", func() (bool, string) {
+		found, err := ex.Find(context.Background())
+		if len(found) == 1 {
+			s.found = found[0].Result
+		}
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// log is what the program has done.
+func (s *subjob) log() []string {
+	b, err := os.ReadFile(filepath.Join(s.seen, "log"))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b))
+}
+
+// let has the program end.
+func (s *subjob) let() {
+	s.Helper()
+	if err := os.WriteFile(filepath.Join(s.seen, "go"), nil, 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// did waits until the program has done these things, and fails if it has done anything else.
+func (s *subjob) did(want ...string) {
+	s.Helper()
+	plane.Eventually(s, fmt.Sprintf("the program did %v", want), func() (bool, string) {
+		l := s.log()
+		return len(l) >= len(want), fmt.Sprint(l)
+	})
+	if got := fmt.Sprint(s.log()); got != fmt.Sprint(want) {
+		s.Errorf("the program did %s, want %v", got, want)
+	}
+}
+
+// result waits for the answer.
+func (s *subjob) result() job.Result {
+	s.Helper()
+	if s.found != nil {
+		return *s.found
+	}
+	select {
+	case m := <-s.said:
+		return *m.Body.(*protocol.Conclusion).Result
+	case <-time.After(plane.Within):
+		s.Fatal("no answer")
+	}
+	panic("unreachable")
+}
+
+// settle ends the subjob for good, and sees that nothing of it stays in the cluster.
+func (s *subjob) settle() {
+	s.Helper()
+	s.ex.Do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: s.token, Job: "chaos", Body: &protocol.Settlement{}}, journal.Position{Seq: 2})
+	ctx, name := context.Background(), s.podName(s.token)
+	plane.Eventually(s, "Pod, Secret and claim are gone", func() (bool, string) {
+		_, pod := s.p.Client().CoreV1().Pods(s.ns).Get(ctx, name, metav1.GetOptions{})
+		_, secret := s.p.Client().CoreV1().Secrets(s.ns).Get(ctx, name, metav1.GetOptions{})
+		_, claim := s.p.Client().ResourceV1().ResourceClaims(s.ns).Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(pod) && apierrors.IsNotFound(secret) && apierrors.IsNotFound(claim), fmt.Sprint(pod, secret, claim)
+	})
+}
+
+// whole is a result as it is when nothing came between.
+func (s *subjob) whole() {
+	s.Helper()
+	if r := s.result(); r.Outcome != job.Done || r.Progress != 10 {
+		s.Errorf("%+v, want all of it done", r)
+	}
+}
+
+// TestTheAPIServerIsAway: it is killed while a subjob runs, which ends meanwhile; once it is back the end is read, and nothing ran twice.
+func TestTheAPIServerIsAway(t *testing.T) {
+	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
+	s := newWorld(t, p, true).begin(10 * time.Minute)
+	p.Kill(plane.APIServer)
+	s.let()
+	s.did("began", "ended")
+	if err := p.Start(plane.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	s.whole()
+	s.settle()
+	s.did("began", "ended")
+}
+
+// TestTheOperatorsWayIsCut: its watch ends, and it reaches nothing for a while, in which the subjob ends.
+func TestTheOperatorsWayIsCut(t *testing.T) {
+	s := newWorld(t, plane.Of(t), false).begin(10 * time.Minute)
+	s.wire.Cut()
+	s.wire.Down()
+	s.let()
+	s.did("began", "ended")
+	s.p.Pod(t, s.ns, s.podName(s.token), "is over", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+	s.wire.Up()
+	s.whole()
+	s.settle()
+	s.did("began", "ended")
+}
+
+// TestTheOperatorIsAwayAtTheEnd: the subjob ends, and its Pod is deleted by hand, while no operator is there. The next one finds how it ended.
+func TestTheOperatorIsAwayAtTheEnd(t *testing.T) {
+	s := newWorld(t, plane.Of(t), true).begin(10 * time.Minute)
+	if err := s.ex.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.let()
+	s.did("began", "ended")
+	s.p.Pod(t, s.ns, s.podName(s.token), "is over", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+	now := int64(0)
+	if err := s.p.Client().CoreV1().Pods(s.ns).Delete(t.Context(), s.podName(s.token), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatal(err)
+	}
+	s.ex = nil
+	s.reopen()
+	pod, err := s.p.Client().CoreV1().Pods(s.ns).Get(t.Context(), s.podName(s.token), metav1.GetOptions{})
+	if err != nil || pod.DeletionTimestamp == nil {
+		t.Fatalf("the Pod that was deleted by hand: %v, want it kept by its finalizer", err)
+	}
+	if s.found == nil {
+		t.Fatal("the operator has not found how it ended")
+	}
+	s.whole()
+	s.settle()
+	s.did("began", "ended")
+}
+
+// TestAPodIsDeletedByHand: somebody deletes a Pod whose program runs: it is told, ends, and the node hears that it ended and how far it was.
+func TestAPodIsDeletedByHand(t *testing.T) {
+	s := newWorld(t, plane.Of(t), false).begin(10 * time.Minute)
+	if err := s.p.Client().CoreV1().Pods(s.ns).Delete(t.Context(), s.podName(s.token), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r := s.result()
+	if r.Outcome == job.Done || r.Progress != 5 || r.Start == 0 {
+		t.Errorf("%+v, want an end before its time with 5 units", r)
+	}
+	s.settle()
+	s.did("began", "told")
+}
+
+// TestAHigherPodTakesTheSlice: with extended resources the scheduler preempts a subjob for a host's Pod; the program is told, and what it did counts.
+func TestAHigherPodTakesTheSlice(t *testing.T) {
+	s := newWorld(t, plane.Of(t), false).begin(10 * time.Minute)
+	no, yes, user := false, true, int64(65532)
+	host := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "host"}, Spec: corev1.PodSpec{
+		NodeSelector: map[string]string{"kubernetes.io/hostname": s.node}, RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: &no,
+		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Containers: []corev1.Container{{Name: "host", Image: "example.com/host:1", Command: []string{"true"},
+			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{slice: one}}}},
+	}}
+	if _, err := s.p.Client().CoreV1().Pods(s.ns).Create(t.Context(), host, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.p.Pod(t, s.ns, "host", "is bound", func(p *corev1.Pod) bool { return p.Spec.NodeName == s.node })
+	if r := s.result(); r.Outcome == job.Done || r.Progress != 5 {
+		t.Errorf("%+v, want an end before its time with 5 units", r)
+	}
+	s.settle()
+	s.did("began", "told")
+}
