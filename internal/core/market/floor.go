@@ -86,6 +86,7 @@ type Floor struct {
 	// that stand are offered to them alone.
 	generation, seen uint64
 	fresh            dirty.Set[*Job]
+	futile           futile
 	asked            asked
 
 	nextWindow, nextRound uint64

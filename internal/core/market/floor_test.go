@@ -3,6 +3,7 @@ package market
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -225,7 +226,8 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			// Where queues come first the plain one would have to know the order in which they were first heard of.
 			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, deadline.Policy{}, frugal{}, shortest.Policy{}, throughput.Policy{}}).Draw(t, "who is asked")
 		}
-		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true)}
+		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true), newFakeWorld(cfg, false)}
+		worlds[2].f.futile.off = true
 		both := func(do func(w *fakeWorld)) {
 			for _, w := range worlds {
 				do(w)
@@ -305,6 +307,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			}
 			wake := worlds[0].step(now)
 			worlds[1].step(now)
+			worlds[2].step(now)
 			if wrong := worlds[0].f.Audit(now); len(wrong) > 0 {
 				t.Fatalf("at %d the floor keeps what is not so: %q", now/1e6, wrong)
 			}
@@ -316,12 +319,28 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 					t.Fatalf("at %d %s has lost\n%+v\nby the plain floor\n%+v", now/1e6, j.Name(), a, b)
 				}
 			}
+			sameCounts(t, now, worlds[0], worlds[2])
 			now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Second)
 			if wake != quantity.Never && rapid.Bool().Draw(t, "on time") {
 				now = max(now, wake)
 			}
 		}
 	})
+}
+
+// sameCounts holds what a floor that skips rounds in vain says of them against what one says that has them all.
+func sameCounts(t *rapid.T, now quantity.Instant, skips, asks *fakeWorld) {
+	if a, b := skips.f.nextRound, asks.f.nextRound; a != b {
+		t.Fatalf("at %d round %d is next, where all are asked %d", now/1e6, a, b)
+	}
+	if a, b := skips.f.stats, asks.f.stats; a != b {
+		t.Fatalf("at %d the floor has done\n%+v\nwhere all are asked\n%+v", now/1e6, a, b)
+	}
+	for i, j := range skips.jobs {
+		if a, b := j.counts.List, asks.jobs[i].counts.List; !reflect.DeepEqual(a, b) {
+			t.Fatalf("at %d %s counts\n%+v\nwhere all are asked\n%+v", now/1e6, j.Name(), a, b)
+		}
+	}
 }
 
 // drawConfig is a market of any kind.
