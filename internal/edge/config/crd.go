@@ -25,7 +25,7 @@ type Resource struct {
 // Two things differ, since an API server keeps values and not their text: text is written as text (a number in quotes), and where a number or text may stand,
 // such as for a share, or a size or a mapping, it takes anything and leaves it to the operator.
 func Resources() []Resource {
-	return []Resource{jobResource().made(), queueResource().made()}
+	return []Resource{jobResource().made(), queueResource().made(), slicePoolResource().made()}
 }
 
 // resource is what a definition is made of.
@@ -191,6 +191,20 @@ func queueResource() *resource {
 		kind: QueueKind, plural: "queues", short: "sq", doc: "A queue of Sluice, whose share and limits jobs are under that name it.", cluster: true, file: queueFile(), status: withConditions(map[string]any{}),
 		columns: []any{
 			column("Weight", "integer", ".spec.weight", 0), column("Cap", "integer", ".spec.cap", 0), column("MaxJobs", "integer", ".spec.maxJobs", 0),
+			column("Accepted", "string", `.status.conditions[?(@.type=="Accepted")].status`, 0), column("Age", "date", ".metadata.creationTimestamp", 0),
+		},
+	}
+}
+
+// slicePoolResource is a pool of slices as a custom resource.
+func slicePoolResource() *resource {
+	return &resource{
+		kind: SlicePoolKind, plural: "slicepools", short: "slp", cluster: true, doc: "A pool of slices of Sluice: which of a cluster's devices it may use when nobody else does.",
+		file: slicePoolFile(), status: withConditions(map[string]any{}),
+		rules: []any{rule("has(self.deviceClasses) && self.deviceClasses.size() > 0 || has(self.extendedResources) && self.extendedResources.size() > 0",
+			"a pool names deviceClasses, extendedResources, or both")},
+		columns: []any{
+			column("Classes", "string", ".spec.deviceClasses[*].name", 0), column("Resources", "string", ".spec.extendedResources[*].name", 0),
 			column("Accepted", "string", `.status.conditions[?(@.type=="Accepted")].status`, 0), column("Age", "date", ".metadata.creationTimestamp", 0),
 		},
 	}

@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -31,6 +32,8 @@ import (
 var (
 	jobs   = resource("jobs")   //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 	queues = resource("queues") //nolint:gochecknoglobals // as jobs
+	// slicePools are read at the start too.
+	slicePools = resource("slicepools") //nolint:gochecknoglobals // as jobs
 )
 
 func resource(plural string) schema.GroupVersionResource {
@@ -48,6 +51,9 @@ const (
 	askAgain = 30 * time.Second
 	// allQueues is the key under which queues are brought up to date, all at once: no job has it.
 	allQueues = "queues"
+	// allPools is that of pools. Changes of them are gathered for a while, since each begins the daemon anew.
+	allPools = "slicepools"
+	gather   = 2 * time.Second
 )
 
 // daemon is what the controller drives: of the host, what objects stand for.
@@ -71,8 +77,12 @@ type controller struct {
 	// namespace whose jobs are ours; empty: all.
 	namespace string
 
-	jobs, queues cache.SharedIndexInformer
-	work         workqueue.TypedRateLimitingInterface[string]
+	jobs, queues, pools cache.SharedIndexInformer
+	// offered are the pools that the daemon was opened with.
+	offered []config.SlicePool
+	// anew ends this daemon, so that another begins.
+	anew context.CancelCauseFunc
+	work workqueue.TypedRateLimitingInterface[string]
 
 	mu   sync.Mutex
 	seen map[types.UID]*seen
@@ -90,17 +100,17 @@ type seen struct {
 }
 
 // newController watches objects of one namespace, or of all where it is empty.
-func newController(d daemon, client dynamic.Interface, events record.EventRecorder, namespace string, log *slog.Logger) *controller {
+func newController(d daemon, client dynamic.Interface, events record.EventRecorder, namespace string, offered []config.SlicePool, log *slog.Logger) *controller {
 	own := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, namespace, nil)
 	all := dynamicinformer.NewDynamicSharedInformerFactory(client, resync)
 	return &controller{
-		daemon: d, client: client, events: events, log: log, namespace: namespace, jobs: own.ForResource(jobs).Informer(), queues: all.ForResource(queues).Informer(),
+		daemon: d, client: client, events: events, log: log, namespace: namespace, jobs: own.ForResource(jobs).Informer(), queues: all.ForResource(queues).Informer(), pools: all.ForResource(slicePools).Informer(), offered: offered,
 		work: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, time.Minute)),
 		seen: map[types.UID]*seen{},
 	}
 }
 
-// run works until ctx is done.
+// run works until ctx is done (nil), or the daemon has to begin anew (errPools).
 func (c *controller) run(ctx context.Context) error {
 	add := func(o any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
@@ -110,18 +120,21 @@ func (c *controller) run(ctx context.Context) error {
 	again := func(any) { c.work.Add(allQueues) }
 	_, err1 := c.jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }, DeleteFunc: add})
 	_, err2 := c.queues.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: again, UpdateFunc: func(_, o any) { again(o) }, DeleteFunc: again})
-	if err := errors.Join(err1, err2); err != nil {
+	look := func(any) { c.work.AddAfter(allPools, gather) }
+	_, err3 := c.pools.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, o any) { look(o) }, DeleteFunc: look})
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	var done sync.WaitGroup
 	defer done.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, c.anew = context.WithCancelCause(ctx)
+	defer c.anew(nil)
 	done.Go(func() { c.jobs.Run(ctx.Done()) })
 	done.Go(func() { c.queues.Run(ctx.Done()) })
+	done.Go(func() { c.pools.Run(ctx.Done()) })
 	changes, end := c.daemon.Changes()
 	defer end()
-	if !cache.WaitForCacheSync(ctx.Done(), c.jobs.HasSynced, c.queues.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.jobs.HasSynced, c.queues.HasSynced, c.pools.HasSynced) {
 		return nil // it was stopped
 	}
 	// Queues before the jobs that name them, and once even where there is no object.
@@ -139,6 +152,9 @@ func (c *controller) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			if cause := context.Cause(ctx); errors.Is(cause, errPools) {
+				return cause
+			}
 			return nil
 		case <-changes.Some():
 			for _, id := range changes.Take() {
@@ -194,6 +210,9 @@ func (c *controller) worker(ctx context.Context) {
 func (c *controller) turn(ctx context.Context, key string) (time.Duration, error) {
 	if key == allQueues {
 		return 0, c.setQueues(ctx)
+	}
+	if key == allPools {
+		return 0, c.lookAtPools(ctx)
 	}
 	namespace, name, ok := strings.Cut(key, "/")
 	if !ok || c.namespace != "" && namespace != c.namespace {

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -225,10 +226,7 @@ func (c *controller) apply(ctx context.Context, o *object, meta, said map[string
 	if err != nil {
 		return err
 	}
-	resource := jobs
-	if o.GetKind() == config.QueueKind {
-		resource = queues
-	}
+	resource := map[string]schema.GroupVersionResource{config.JobKind: jobs, config.QueueKind: queues, config.SlicePoolKind: slicePools}[o.GetKind()]
 	force := true
 	_, err = c.client.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: &force}, sub...)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && said == nil && meta["finalizers"] == nil && strings.Contains(err.Error(), "uid mismatch") {

@@ -28,6 +28,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/archive/bolt"
+	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/face/api"
@@ -47,7 +48,11 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	if err != nil {
 		return errkind.Errorf(errkind.Invalid, "the cluster: %w", err)
 	}
-	h, err := open(ctx, o)
+	pools, err := readPools(ctx, dynamics)
+	if err != nil {
+		return err
+	}
+	h, err := open(ctx, o, pools)
 	if err != nil {
 		return err
 	}
@@ -76,7 +81,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	var errHost, errAPI, errLoop error
 	hosted.Go(func() { defer stop(); errHost = h.Run(hosting) })
 	done.Go(func() { defer stop(); errAPI = server.Serve(serving) })
-	done.Go(func() { defer stop(); errLoop = newController(h, dynamics, events, o.Watch, o.Log).run(serving) })
+	done.Go(func() { defer stop(); errLoop = newController(h, dynamics, events, o.Watch, pools, o.Log).run(serving) })
 	b.show(&pages{h.Metrics(), h.Health()})
 	if o.Ready != nil {
 		o.Ready(server.Addr(), health)
@@ -88,7 +93,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 }
 
 // open puts the parts of a cluster's daemon together: one gate, one zone, and one node that stands for all machines.
-func open(ctx context.Context, o *Options) (*host.Host, error) {
+func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host, error) {
 	actors, err := arrangement.Choice{
 		Policy: o.Policy, Mechanism: mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{},
 	}.Config()
@@ -105,9 +110,12 @@ func open(ctx context.Context, o *Options) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := o.Parts(ctx)
+	parts, err := o.Parts(ctx, pools)
 	if err != nil {
 		return nil, err
+	}
+	if parts.Inventory == nil {
+		parts.Inventory = nothing{}
 	}
 	for _, note := range append(parts.Notes, parts.Inventory.Describe()) {
 		o.Log.Info(note)
@@ -120,6 +128,7 @@ func open(ctx context.Context, o *Options) (*host.Host, error) {
 		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
 		Retain:  o.Retention.Age, MostArchived: o.Retention.Jobs,
 		Executor: parts.Executor, Inventory: parts.Inventory, Log: o.Log,
+		Ours:      func(job.SliceID, int) bool { return false }, // whose a Pod is the inventory knows by its labels
 		Mechanism: mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true,
 	})
 }

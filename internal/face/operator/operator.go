@@ -42,8 +42,14 @@ func Run(ctx context.Context, o Options) error {
 		return nil
 	}
 	o.Log.Info("this operator has the lease", "name", o.Name, "identity", o.Identity)
-	err = lead(working, client, &o, b, pages.addr())
-	b.show(nil)
+	for {
+		err = lead(working, client, &o, b, pages.addr())
+		b.show(nil)
+		if !errors.Is(err, errPools) || working.Err() != nil {
+			break
+		}
+		o.Log.Info("the daemon begins anew", "because", err)
+	}
 	if lost := context.Cause(working); lost != nil && ctx.Err() == nil && errkind.Of(lost) == errkind.Unavailable {
 		return errors.Join(lost, err)
 	}

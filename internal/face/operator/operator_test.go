@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,7 @@ type site struct {
 	mu     sync.Mutex
 	world  *fake.Executor
 	starts int
+	pools  []config.SlicePool
 }
 
 // install has the cluster know our custom resources.
@@ -75,7 +77,10 @@ func (s *site) options(name string) operator.Options {
 }
 
 // parts are four simulated slices, and subjobs that do what was planned.
-func (s *site) parts(context.Context) (operator.Parts, error) {
+func (s *site) parts(_ context.Context, pools []config.SlicePool) (operator.Parts, error) {
+	s.mu.Lock()
+	s.pools = pools
+	s.mu.Unlock()
 	inv, err := sim.New("sim:custom,mem=1Gi+1Gi+1Gi+1Gi")
 	return operator.Parts{Inventory: inv, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 		s.mu.Lock()
@@ -404,6 +409,40 @@ func TestQueues(t *testing.T) {
 	if out, err := s.Kubectl("wait", "--for=condition=Accepted", "--timeout=120s", "queues.sluice.dev/"+queue); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// TestPools: what is offered follows the objects, without a restart of the process and without harm to what runs.
+func TestPools(t *testing.T) {
+	s := newSite(t, plane.Of(t))
+	x := s.begin(t, "a", nil)
+	x.works(t)
+	s.apply(t, items("long", 1_000_000, "100ms"))
+	s.until(t, "long", "runs", working)
+	s.mu.Lock()
+	begun := s.starts
+	s.mu.Unlock()
+	name := "p" + s.ns
+	t.Cleanup(func() { _, _ = s.Kubectl("delete", "slicepools.sluice.dev", name, name+"-bad") })
+	const head = "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: "
+	if out, err := s.KubectlWith(head+name+"}\nspec: {}\n", "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "names deviceClasses, extendedResources, or both") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	s.apply(t, head+name+"-bad}\nspec: {extendedResources: [{name: gpu}]}\n")
+	s.apply(t, head+name+"}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}], giveBack: {notice: 10s}}\n")
+	x.works(t)
+	s.mu.Lock()
+	pools, again := s.pools, s.starts
+	s.mu.Unlock()
+	if !slices.ContainsFunc(pools, func(p config.SlicePool) bool { return p.Name == name && p.Notice == 10*time.Second }) || again != begun {
+		t.Errorf("%+v; %d starts, then %d", pools, begun, again)
+	}
+	for what, want := range map[string]string{name: "True", name + "-bad": "False"} {
+		plane.Eventually(t, "what is said of "+what, func() (bool, string) {
+			out, err := s.Kubectl("get", "slicepools.sluice.dev", what, "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].status}`)
+			return err == nil && out == want, fmt.Sprint(out, err)
+		})
+	}
+	s.until(t, "long", "still runs", working)
 }
 
 // TestOptions: all that is missing is said at once.

@@ -40,8 +40,8 @@ type Options struct {
 	Horizon time.Duration
 	// Retention of jobs that are over.
 	Retention config.Retention
-	// Parts makes what finds slices and what runs subjobs.
-	Parts func(ctx context.Context) (Parts, error)
+	// Parts makes what finds slices of these pools, and what runs subjobs. It is called again when pools have changed.
+	Parts func(ctx context.Context, pools []config.SlicePool) (Parts, error)
 	// Ready is told once it has the lease and works; nil: nobody is.
 	Ready func(api, health string)
 	Log   *slog.Logger
@@ -51,7 +51,7 @@ type Options struct {
 
 // Parts are the kinds of an operator.
 type Parts struct {
-	// Inventory is what the cluster has to offer. The operator closes it.
+	// Inventory is what the cluster has to offer; nil: nothing. The operator closes it.
 	Inventory inventory.Inventory
 	// Executor makes what runs subjobs, and what it keeps of jobs.
 	Executor func(host.Env) (executor.Executor, host.Files, error)

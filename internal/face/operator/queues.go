@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
@@ -56,15 +54,7 @@ func (c *controller) setQueues(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("queue %s: %w", q.Name, err))
 		}
 	}
-	for o, v := range verdicts {
-		said := map[string]any{"observedGeneration": v.generation}
-		old := conditionsOf(o)
-		said["conditions"] = plain([]metav1.Condition{condition(accepted, v, old)})
-		if len(old) == 1 && old[0].Message == v.message && old[0].Reason == v.reason && old[0].ObservedGeneration == v.generation {
-			continue
-		}
-		errs = append(errs, c.apply(ctx, o, map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}, said))
-	}
+	errs = append(errs, c.say(ctx, verdicts))
 	c.askAgainAll()
 	return errors.Join(errs...)
 }

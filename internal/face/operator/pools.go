@@ -1,0 +1,110 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/inventory"
+)
+
+// errPools ends a daemon whose pools are not those that it was opened with: the next one is. Subjobs go on meanwhile, and what is not offered any more is
+// not sold again.
+var errPools = errors.New("the pools of slices have changed")
+
+// readPools reads what is offered now.
+func readPools(ctx context.Context, client dynamic.Interface) ([]config.SlicePool, error) {
+	list, err := client.Resource(slicePools).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Unavailable, "list the SlicePools: %w: are the custom resources' definitions there?", err)
+	}
+	var all []*object
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	pools, _ := poolsOf(all)
+	return pools, nil
+}
+
+// poolsOf are the pools that objects describe, in order of name, and what is said of each object. What is wrong with one keeps no other from being offered.
+func poolsOf(list []*object) (pools []config.SlicePool, verdicts map[*object]verdict) {
+	verdicts = map[*object]verdict{}
+	for _, o := range list {
+		if o.GetDeletionTimestamp() != nil {
+			continue
+		}
+		p, err := config.ParseSlicePool(o.GetName(), fileOf(o))
+		if err != nil {
+			verdicts[o] = no(o.GetGeneration(), invalid, placed(err).Error())
+			continue
+		}
+		pools, verdicts[o] = append(pools, p), yes(o.GetGeneration(), "its devices are offered when nobody else has them")
+	}
+	slices.SortFunc(pools, func(a, b config.SlicePool) int { return cmp.Compare(a.Name, b.Name) })
+	return pools, verdicts
+}
+
+// lookAtPools says what is wrong with pools, and ends this daemon where they are others.
+func (c *controller) lookAtPools(ctx context.Context) error {
+	var list []*object
+	for _, key := range c.pools.GetStore().ListKeys() {
+		o, err := c.object(c.pools, key)
+		if err != nil {
+			return err
+		}
+		if o != nil {
+			list = append(list, o)
+		}
+	}
+	now, verdicts := poolsOf(list)
+	if err := c.say(ctx, verdicts); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(now, c.offered) {
+		c.anew(fmt.Errorf("%w: %d now", errPools, len(now)))
+	}
+	return nil
+}
+
+// say writes whether objects were accepted, where that is not what stands there.
+func (c *controller) say(ctx context.Context, verdicts map[*object]verdict) error {
+	var errs []error
+	for o, v := range verdicts {
+		old := conditionsOf(o)
+		if len(old) == 1 && old[0].Message == v.message && old[0].Reason == v.reason && old[0].ObservedGeneration == v.generation {
+			continue
+		}
+		said := map[string]any{"observedGeneration": v.generation, "conditions": plain([]metav1.Condition{condition(accepted, v, old)})}
+		errs = append(errs, c.apply(ctx, o, map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}, said))
+	}
+	return errors.Join(errs...)
+}
+
+// nothing is the inventory where there is no pool.
+type nothing struct{}
+
+var _ inventory.Inventory = nothing{}
+
+func (nothing) Slices(context.Context) ([]protocol.Slice, error) { return nil, nil }
+func (nothing) GPUs() []string                                   { return nil }
+func (nothing) Describe() string {
+	return "there is no SlicePool, so nothing is offered"
+}
+
+func (nothing) Watch(ctx context.Context, _ func(job.SliceID, int) bool, _ func(inventory.Sighting)) error {
+	<-ctx.Done()
+	return nil
+}
+func (nothing) Close() error { return nil }
