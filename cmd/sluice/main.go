@@ -18,7 +18,7 @@ var (
 func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
 	os.Exit(cli.Main(cli.Deps{
-		Version: version, Commit: commit, Sim: lab.Command,
+		Version: version, Commit: commit, Sim: lab.Command, Operator: inCluster,
 		Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
 		RepairArchive: cli.RepairArchive,
 	}))

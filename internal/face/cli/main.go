@@ -38,6 +38,8 @@ type Deps struct {
 	Interactive func() bool
 	// Sim makes the commands of simulations; nil: this build has none.
 	Sim func(*command.App) *cobra.Command
+	// Operator makes the command of an operator of a Kubernetes cluster; nil: this build has none.
+	Operator func(*command.App) *cobra.Command
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
 	Open func(ctx context.Context, o UpOptions) (*Daemon, error)
 	// VerifyJournal reads a data directory's journal and says in one line what stands there; an error names what is
@@ -168,6 +170,7 @@ func (a *app) root() *cobra.Command {
 		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.requeueCmd(), a.deleteCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
 		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.unquarantineCmd(), a.queuesCmd(), a.queueCmd(), a.zonesCmd(), a.airlockCmd()}},
 		{"daemon", []*cobra.Command{a.upCmd(), a.topCmd(), a.statusCmd(), a.journalCmd(), a.archiveCmd(), a.storeCmd(), a.versionCmd()}},
+		{"daemon", a.operatorCmds()},
 		{"sim", a.simCmds()},
 	} {
 		for _, c := range g.cmds {
@@ -179,6 +182,14 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("sluice {{.Version}}\n")
 	wrapArgs(root)
 	return root
+}
+
+// operatorCmds is the command of an operator, if this build has it.
+func (a *app) operatorCmds() []*cobra.Command {
+	if a.deps.Operator == nil {
+		return nil
+	}
+	return []*cobra.Command{a.deps.Operator(a.App)}
 }
 
 // simCmds are the commands of simulations, if this build has them.

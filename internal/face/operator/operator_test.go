@@ -428,12 +428,14 @@ func TestPools(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	s.apply(t, head+name+"-bad}\nspec: {extendedResources: [{name: gpu}]}\n")
-	s.apply(t, head+name+"}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}], giveBack: {notice: 10s}}\n")
+	s.apply(t, head+name+"}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}]}\n")
 	x.works(t)
 	s.mu.Lock()
 	pools, again := s.pools, s.starts
 	s.mu.Unlock()
-	if !slices.ContainsFunc(pools, func(p config.SlicePool) bool { return p.Name == name && p.Notice == 10*time.Second }) || again != begun {
+	if !slices.ContainsFunc(pools, func(p config.SlicePool) bool {
+		return p.Name == name && p.Resources[0].Name == "nvidia.com/mig-1g.10gb"
+	}) || again != begun {
 		t.Errorf("%+v; %d starts, then %d", pools, begun, again)
 	}
 	for what, want := range map[string]string{name: "True", name + "-bad": "False"} {
@@ -448,7 +450,7 @@ func TestPools(t *testing.T) {
 // TestOptions: all that is missing is said at once.
 func TestOptions(t *testing.T) {
 	err := operator.Run(context.Background(), operator.Options{Name: "Has_No_Good_Name"})
-	for _, want := range []string{"--name Has_No_Good_Name", "--data", "--horizon", "--operator-namespace"} {
+	for _, want := range []string{"--name Has_No_Good_Name", "--data-dir", "--horizon", "--operator-namespace"} {
 		if err == nil || errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}

@@ -72,7 +72,7 @@ func (o *Options) check() error {
 	need(o.Cluster != nil && o.Parts != nil && o.Policy != nil && o.Log != nil, "operator: Options.Cluster, Parts, Policy and Log have to be set")
 	need(len(validation.IsDNS1123Label(o.Name)) == 0 && len(o.Name) <= longestName, "--name "+o.Name+": want a DNS label of at most 20 letters: a-z, 0-9 and inner hyphens")
 	need(o.Namespace != "", "--operator-namespace: say in which namespace the operator runs; its lease is there")
-	need(o.DataDir != "", "--data: say where the journal lies")
+	need(o.DataDir != "", "--data-dir: say where the journal lies")
 	need(o.Horizon >= time.Second, "--horizon: want at least 1s")
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)

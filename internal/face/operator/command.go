@@ -1,0 +1,163 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// Deps is what the command needs that is chosen from tables.
+type Deps struct {
+	Version, Commit string
+	// Policies are their names, the default one first; Policy is one by its name.
+	Policies []string
+	Policy   func(name string) (policy.Policy, error)
+	// Store opens a store by its spec.
+	Store func(ctx context.Context, spec string) (store.Store, error)
+}
+
+// flags of the command that are not Options.
+type flags struct {
+	kubeconfig, context, store, shim, policy, log string
+	horizon, retain                               string
+}
+
+// Command is `sluice operator`.
+func Command(run *command.App, d Deps) *cobra.Command {
+	var o Options
+	var f flags
+	c := &cobra.Command{
+		Use: "operator", Short: "Run Sluice in a Kubernetes cluster", GroupID: "daemon", Args: cobra.NoArgs,
+		Long: `Be the daemon of a Kubernetes cluster: offer what its scheduler leaves over of its GPUs
+to jobs, and run their subjobs as Pods of a priority below everything.
+
+It reads three kinds of objects of sluice.dev/v1alpha1: a Job is the file of sluice
+submit, a Queue its share and limits, a SlicePool which devices are offered. It writes
+their status. The definitions of all three are in the Helm chart (deploy/helm/sluice),
+which is how an operator is put into a cluster.
+
+Without --kubeconfig it uses the Pod's own account, or else what kubectl would use. One
+operator of a name works at a time: it holds a lease, and who loses it ends. What must
+not be lost is in --data-dir: keep it on a volume. Subjobs go on while no operator is
+there, and the next one finds them.
+
+--store must be one that lends objects to Pods, which is s3; Pods get URLs that expire,
+and no keys. The keys are in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY).
+
+The API of sluice is on --listen, of this machine alone: kubectl exec has sluice beside
+it, and kubectl port-forward reaches it with the token of the data directory. --health
+serves /healthz, /readyz and /metrics, and nothing of jobs.`,
+		Example: `  sluice operator --store 's3:sluice?endpoint=https://minio.storage:9000' --shim-image registry.example.com/sluice:v1
+  sluice operator --kubeconfig ~/.kube/config --operator-namespace sluice --data-dir ./data --store s3:sluice --shim-image registry.example.com/sluice:v1
+  sluice operator --namespace team-a --name team-a --store s3:team-a --shim-image registry.example.com/sluice:v1`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return start(cmd.Context(), run, d, o, f)
+		},
+	}
+	p := c.Flags()
+	p.StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster, as kubectl reads it (default: the Pod's own account, KUBECONFIG, ~/.kube/config)")
+	p.StringVar(&f.context, "context", "", "which context of that file (default: its current one)")
+	p.StringVar(&o.Watch, "namespace", "", "take jobs of this namespace alone (default: of all)")
+	p.StringVar(&o.Namespace, "operator-namespace", "", "where the operator's lease is (default: POD_NAMESPACE, or the Pod's own)")
+	p.StringVar(&o.Name, "name", "sluice", "what this operator is called: two of one name don't work at once, and each of several in a cluster needs its own")
+	p.StringVar(&o.DataDir, "data-dir", "/var/lib/sluice", "the directory for everything durable, on a volume")
+	p.StringVar(&f.store, "store", "", "where work directories, outputs and checkpoints lie, such as s3:BUCKET?endpoint=URL")
+	p.StringVar(&f.shim, "shim-image", "", "an image with /sluice-shim, such as this operator's own")
+	p.StringVar(&o.Listen, "listen", "127.0.0.1:7117", "the address of the API, of this machine alone")
+	p.StringVar(&o.Health, "health", ":8080", "the address of health and metrics")
+	p.StringVar(&f.policy, "policy", d.Policies[0], "who goes first: "+strings.Join(d.Policies, ", "))
+	p.StringVar(&f.horizon, "horizon", "1h", "how far ahead windows are offered")
+	p.StringVar(&f.retain, "retain", "168h", "how long a job is kept after its end; its object stays")
+	p.StringVar(&f.log, "log", "info", "what to log: debug, info, warn or error")
+	return c
+}
+
+// start checks what was asked for, all of it, and runs the operator.
+func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (err error) {
+	var errs []error
+	wrong := func(flag string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	length := func(flag, text string) time.Duration {
+		length, err := quantity.ParseDuration(text)
+		wrong(flag, err)
+		return length
+	}
+	o.Horizon, o.Retention.Age = length("horizon", f.horizon), length("retain", f.retain)
+	o.Policy, err = d.Policy(f.policy)
+	wrong("policy", err)
+	var level slog.Level
+	wrong("log", level.UnmarshalText([]byte(f.log)))
+	o.Log = slog.New(slog.NewTextHandler(run.Err, &slog.HandlerOptions{Level: level}))
+	if f.shim == "" {
+		wrong("shim-image", errors.New("is missing: name an image with /sluice-shim"))
+	}
+	if f.store == "" {
+		wrong("store", errors.New("is missing: name one such as s3:BUCKET?endpoint=URL"))
+	}
+	o.Namespace = cmp.Or(o.Namespace, run.Getenv("POD_NAMESPACE"), ownNamespace())
+	o.Identity, err = identity()
+	wrong("name", err)
+	o.Version, o.Commit = d.Version, d.Commit
+	if err := errors.Join(errs...); err != nil {
+		return command.Usage("%w", err)
+	}
+	if o.Cluster, err = reach(f); err != nil {
+		return err
+	}
+	where, err := d.Store(ctx, f.store)
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	o.Parts = Kinds{Store: where, ShimImage: f.shim}.Parts(&o)
+	o.Ready = func(api, health string) {
+		o.Log.Info("the operator works", "version", o.Version, "api", api, "health", health, "data", o.DataDir)
+	}
+	return errors.Join(Run(ctx, o), where.Close())
+}
+
+// reach is how the cluster is reached. An operator makes as many calls as its work needs: who bounds them is the API server, which knows who else calls.
+func reach(f flags) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Invalid, "--kubeconfig: %w", err)
+	}
+	c.QPS, c.UserAgent = -1, "sluice-operator"
+	return c, nil
+}
+
+// ownNamespace is that of the Pod that this is, empty if it is none.
+func ownNamespace() string {
+	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// identity is this process among those that want the lease.
+func identity() (string, error) {
+	host, err := os.Hostname()
+	return fmt.Sprintf("%s_%d_%d", host, os.Getpid(), time.Now().UnixNano()), err
+}

@@ -1,0 +1,91 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/executor"
+	pods "sluice.dev/sluice/internal/edge/executor/kubernetes"
+	inventory "sluice.dev/sluice/internal/edge/inventory/kubernetes"
+	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/host"
+)
+
+// Kinds are the parts of an operator of a real cluster: slices that others leave over, and subjobs as Pods.
+type Kinds struct {
+	// Store is where work directories, outputs and checkpoints lie. It lends objects to Pods.
+	Store store.Store
+	// ShimImage has /sluice-shim; it is in every Pod beside the job's own image.
+	ShimImage string
+}
+
+// Parts is what Options.Parts wants.
+func (k Kinds) Parts(o *Options) func(context.Context, []config.SlicePool) (Parts, error) {
+	return func(ctx context.Context, offered []config.SlicePool) (Parts, error) {
+		client, err1 := kubernetes.NewForConfig(o.Cluster)
+		dynamics, err2 := dynamic.NewForConfig(o.Cluster)
+		if err := errors.Join(err1, err2); err != nil {
+			return Parts{}, errkind.Errorf(errkind.Invalid, "the cluster: %w", err)
+		}
+		parts := Parts{Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+			x, err := pods.Open(pods.Options{
+				Client: client, Store: k.Store, Operator: o.Name, ShimImage: k.ShimImage, Namespace: cmp.Or(o.Watch, o.Namespace),
+				Deliver: e.Deliver, Slice: e.Slice, Tolerations: tolerations(offered), Log: o.Log,
+			})
+			if err != nil {
+				return nil, nil, err
+			}
+			return x, nil, nil
+		}, Notes: []string{"store: " + k.Store.String()}}
+		if len(offered) == 0 {
+			return parts, nil
+		}
+		inv, err := inventory.Open(ctx, inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Pools: pools(offered), Log: o.Log})
+		if err != nil {
+			return Parts{}, err
+		}
+		parts.Inventory = inv
+		return parts, nil
+	}
+}
+
+// pools are those of objects, as the inventory has them.
+func pools(list []config.SlicePool) []inventory.Pool {
+	out := make([]inventory.Pool, len(list))
+	for i, p := range list {
+		out[i] = inventory.Pool{Name: p.Name, Nodes: p.Nodes, Tolerates: p.Tolerates}
+		for _, c := range p.Classes {
+			out[i].Classes = append(out[i].Classes, inventory.Class(c))
+		}
+		for _, r := range p.Resources {
+			out[i].Resources = append(out[i].Resources, inventory.Resource(r))
+		}
+		for _, c := range p.Calendar {
+			out[i].Calendar = append(out[i].Calendar, inventory.Closing{Name: c.Name, Start: c.Start.Time(), End: c.End.Time(), Every: c.Every})
+		}
+	}
+	return out
+}
+
+// tolerations are those of all pools: where a Pod may run its affinity says.
+func tolerations(list []config.SlicePool) (out []corev1.Toleration) {
+	for _, p := range list {
+		for _, key := range p.Tolerates {
+			t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists}
+			if !slices.Contains(out, t) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
