@@ -7,8 +7,6 @@ cd "$here/../.."
 GO=${GO:-go}
 SLUICE_KUBE_ASSETS=$("$here/assets.sh" where)
 export SLUICE_KUBE_ASSETS SLUICE_KUBE=require
-# Leases of Pods are fixed: the cases of the executors' suite that move one later are not for this kind.
-fixed='TestConformance/deadline_moved_(later|earlier_than_an_extension|earlier_and_back)'
 log=$(mktemp)
 trap '[ "${status:-1}" = 0 ] && rm -f "$log"' EXIT
 
@@ -21,7 +19,7 @@ status=${PIPESTATUS[0]}
 set -e
 
 passed=$(grep -cE '^--- PASS' "$log" || true)
-skipped=$(sed -n 's/^ *--- SKIP: \([^ ]*\).*/\1/p' "$log" | { grep -vxE "$fixed|${SLUICE_KUBE_SKIP:-}" || true; } | sort -u)
+skipped=$(sed -n 's/^ *--- SKIP: \([^ ]*\).*/\1/p' "$log" | { grep -vxE "${SLUICE_KUBE_SKIP:-}" || true; } | sort -u)
 echo "kube: $passed tests passed on $SLUICE_KUBE_ASSETS"
 if [ -n "$skipped" ]; then
 	printf 'kube: skipped, though nobody said so (SLUICE_KUBE_SKIP names what may be):\n%s\n' "$skipped" >&2

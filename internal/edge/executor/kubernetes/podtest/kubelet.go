@@ -26,6 +26,8 @@ type Options struct {
 	// Node is the machine that it is; Binds: it is the scheduler too, and gives itself every Pod that no machine has.
 	Node  string
 	Binds bool
+	// Resources it registers its machine with; nil: it does not register one.
+	Resources map[string]int64
 	// Programs are those of images, by the path that a container calls them by, where they lie on this machine.
 	Programs map[string]string
 	// Every is the time between two looks at the Pods. Default 20 ms.
@@ -51,6 +53,10 @@ func Start(t testing.TB, o Options) *Kubelet {
 	k := &Kubelet{o: o, dir: t.TempDir(), pods: map[types.UID]*running{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
+	if o.Resources != nil {
+		k.register(t)
+		all.Go(func() { k.beat(ctx) })
+	}
 	all.Go(func() {
 		for ctx.Err() == nil {
 			k.look(ctx, &all)

@@ -1,0 +1,177 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/store/tree"
+)
+
+// Files is what is kept of jobs: all of it lies in the store, but logs, which a cluster keeps for as long as there is the Pod. It implements host.Files.
+type Files struct{ e *Executor }
+
+// Files of the executor; it may be used before Find, and until Close.
+func (e *Executor) Files() *Files { return &Files{e} }
+
+// maxEntries bounds the files of one work directory.
+const maxEntries = 200_000
+
+func (f *Files) limits() tree.Limits {
+	return tree.Limits{Bytes: f.e.o.SnapshotLimit, Entries: maxEntries, Writable: true}
+}
+
+// PutSnapshot stores a work directory (tar.gz), and keeps it for as long as PruneSnapshots does. Errors are of kind Invalid or Exhausted, or as the store has them.
+func (f *Files) PutSnapshot(tarGz []byte) (s executor.Snapshot, err error) {
+	if s.Files, s.Bytes, err = tree.Unpack(bytes.NewReader(tarGz), nil, f.limits(), nil); err != nil {
+		return executor.Snapshot{}, err
+	}
+	o, err := f.e.o.Store.Put(f.e.ctx, "", bytes.NewReader(tarGz))
+	if err != nil {
+		return executor.Snapshot{}, err
+	}
+	s.ID = string(o.Digest)
+	return s, f.need(o.Digest)
+}
+
+// TakeSnapshot is PutSnapshot of one that is in the store already. NotFound: it is not.
+func (f *Files) TakeSnapshot(id string) (s executor.Snapshot, err error) {
+	if err = f.need(store.Digest(id)); err != nil { // before it is read, so that nobody removes it meanwhile
+		return s, err
+	}
+	r, err := f.e.o.Store.Open(f.e.ctx, store.Digest(id))
+	if err != nil {
+		return s, err
+	}
+	s.ID = id
+	s.Files, s.Bytes, err = tree.Unpack(r, nil, f.limits(), nil)
+	return s, errors.Join(err, r.Close())
+}
+
+func (f *Files) need(id store.Digest) error {
+	f.e.naming.Lock()
+	defer f.e.naming.Unlock()
+	return store.Name(f.e.ctx, f.e.o.Store, f.e.workName(string(id)), store.Refs{workRole: id})
+}
+
+// HasSnapshot says whether a work directory is there.
+func (f *Files) HasSnapshot(id string) (bool, error) {
+	_, err := f.e.o.Store.Stat(f.e.ctx, store.Digest(id))
+	if k := errkind.Of(err); err != nil && (k == errkind.NotFound || k == errkind.Invalid) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// OpenLogs reads what a subjob wrote until now, from its Pod: the streams are not told apart there. NotFound: the subjob is settled, and its Pod gone.
+func (f *Files) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error) {
+	f.e.mu.Lock()
+	r := f.e.runs[token]
+	f.e.mu.Unlock()
+	if r == nil || r.rec.Job != name {
+		return nil, errkind.Errorf(errkind.NotFound, "the Pod of subjob %v is gone, and its logs with it: read them while it runs, or have the cluster collect them", token)
+	}
+	data, err := call(f.e, "get pod log", func() ([]byte, error) {
+		most := f.e.o.LogLimit
+		return f.e.o.Client.CoreV1().Pods(f.e.namespace(&r.rec)).GetLogs(r.name(), &corev1.PodLogOptions{Container: container, LimitBytes: &most}).DoRaw(f.e.ctx)
+	})
+	if err != nil {
+		return nil, errkind.Errorf(errkind.NotFound, "the cluster has no logs of subjob %v: %w", token, err)
+	}
+	return []io.ReadSeekCloser{log{bytes.NewReader(data)}}, nil
+}
+
+// log is one that was read.
+type log struct{ *bytes.Reader }
+
+func (log) Close() error { return nil }
+
+// LogsSince is now: of what has ended no logs are kept.
+func (f *Files) LogsSince() time.Time { return f.e.o.Clock() }
+
+// Outputs lists the committed outputs of a job. Their paths are those of the store: store://DIGEST.
+func (f *Files) Outputs(name job.ID) (list []status.Output, err error) {
+	err = f.e.o.Store.Names(f.e.ctx, f.e.outputNames(name), func(n store.Named) error {
+		r, t, ok := parseOutput(n.Name)
+		d := n.Refs[outputRole]
+		if !ok || d == "" {
+			return nil
+		}
+		o, err := f.e.o.Store.Stat(f.e.ctx, d)
+		if err != nil {
+			return err
+		}
+		list = append(list, status.Output{Token: t, Range: r, Path: store.Scheme + string(d), Bytes: o.Size})
+		return nil
+	})
+	return list, err
+}
+
+// Stored calls each for the jobs of which something is kept, for some several times. It stops at the first error.
+func (f *Files) Stored(each func(job.ID) error) error {
+	for _, root := range []string{"jobs/", "outputs/"} {
+		root += f.e.o.Operator
+		err := f.e.o.Store.Names(f.e.ctx, root, func(n store.Named) error {
+			word, _, _ := strings.Cut(strings.TrimPrefix(n.Name, root+"/"), "/")
+			if j, ok := named(word); ok {
+				return each(j)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PruneSnapshots removes work directories that keep says nobody needs, and all of the store that nobody names. Those younger than an hour stay: their job may be about to be accepted.
+func (f *Files) PruneSnapshots(keep func(id string) bool) error {
+	e := f.e
+	now, err := e.o.Store.Now(e.ctx)
+	if err != nil {
+		return err
+	}
+	var old []string
+	err = e.o.Store.Names(e.ctx, "work/"+e.o.Operator, func(n store.Named) error {
+		if !keep(string(n.Refs[workRole])) && now.Sub(n.Changed) > time.Hour {
+			old = append(old, n.Name)
+		}
+		return nil
+	})
+	for _, name := range old {
+		err = errors.Join(err, f.forgo(name, now))
+	}
+	if err == nil {
+		_, err = store.Collect(e.ctx, e.o.Store, store.LeastAge, false)
+	}
+	return err
+}
+
+// forgo takes a name from a work directory, unless it was needed again just now.
+func (f *Files) forgo(name string, now time.Time) error {
+	f.e.naming.Lock()
+	defer f.e.naming.Unlock()
+	n, err := f.e.o.Store.ReadName(f.e.ctx, name)
+	if errkind.Of(err) == errkind.NotFound || err == nil && now.Sub(n.Changed) <= time.Hour {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.e.o.Store.Unname(f.e.ctx, name)
+}
+
+// PruneUnpacked does nothing: what a Pod unpacks goes with it.
+func (f *Files) PruneUnpacked(func(id string) bool) error { return nil }

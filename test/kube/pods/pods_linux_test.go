@@ -1,0 +1,148 @@
+//go:build kubernetes
+
+// Package pods tests subjobs as Pods on a real API server with its scheduler and controllers. The kubelet is one of tests (podtest): containers are processes.
+package pods
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/executortest"
+	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/test/kube/plane"
+)
+
+func TestMain(m *testing.M) {
+	code := plane.Run(m, plane.With(plane.Scheduler, plane.Controllers))
+	podtest.Clean()
+	os.Exit(code)
+}
+
+var worlds atomic.Int64 //nolint:gochecknoglobals // names are the cluster's
+
+// newWorld makes a machine with slices in a namespace that takes restricted Pods alone.
+func newWorld(t *testing.T) *podtest.World {
+	t.Helper()
+	return newWorldOn(t, plane.Of(t), 4)
+}
+
+// newWorldOn makes one on a plane, of so many slices.
+func newWorldOn(t *testing.T, p *plane.Plane, slices int64) *podtest.World {
+	t.Helper()
+	never := corev1.PreemptNever
+	_, err := p.Client().SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: cluster.Leftover}, Value: -1_000_000_000, PreemptionPolicy: &never,
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	ns := p.Namespace(t, "pod-security.kubernetes.io/enforce", "restricted")
+	return podtest.NewWorld(t, p.Client(), fmt.Sprintf("w%d", worlds.Add(1)), ns, map[string]int64{"example.com/slice": slices})
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	executortest.Run(t, false, func(t *testing.T) executortest.Harness { return newWorld(t).Harness() })
+}
+
+// TestConformanceWithDRA: the device is asked for by a claim, which the scheduler allocates.
+func TestConformanceWithDRA(t *testing.T) {
+	t.Parallel()
+	executortest.Run(t, false, func(t *testing.T) executortest.Harness {
+		w := newWorld(t)
+		p := plane.Of(t)
+		p.Classes(t)
+		p.GPUs(t, w.Node, 1)
+		w.Device = cluster.Device{Node: w.Node, Class: plane.MIGClass, Driver: plane.Driver, Pool: w.Node, Name: "gpu-0-mig-1g10gb-3"}
+		return w.Harness()
+	})
+}
+
+// TestTheDeviceThatWasSold: whichever device of a GPU a slice is, the scheduler allocates that one, though CEL knows no names. What it all costs is said, and
+// Secret and claim go with the Pod.
+func TestTheDeviceThatWasSold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := plane.Of(t)
+	p.Classes(t)
+	p.GPUs(t, w.Node, 2)
+	said := make(chan protocol.Message, 1000)
+	ex := w.Open(func(m protocol.Message) { said <- m })
+	defer func() { _ = ex.Close() }()
+	if _, err := ex.Find(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := func(k protocol.Kind) protocol.Message {
+		t.Helper()
+		for {
+			select {
+			case m := <-said:
+				if m.Kind == protocol.Report && k != protocol.Report {
+					continue
+				}
+				if m.Kind != k {
+					t.Fatalf("%+v, want kind %d", m, k)
+				}
+				return m
+			case <-time.After(plane.Within):
+				t.Fatalf("nothing of kind %d", k)
+			}
+		}
+	}
+	names := []string{"gpu-1-mig-1g10gb-0", "gpu-0-mig-1g10gb-6", "gpu-1-mig-3g40gb-4", "gpu-0-mig-7g80gb-0"}
+	for i, name := range names {
+		tok := job.Token{Epoch: 1, Seq: uint64(i + 1)}
+		w.Device = cluster.Device{Node: w.Node, Class: plane.MIGClass, Driver: plane.Driver, Pool: w.Node, Name: name}
+		now, launch := quantity.At(time.Now()), podtest.Program(executortest.Polite)
+		launch.Grace = 10 * time.Second
+		ex.Do(protocol.Message{Kind: protocol.Start, Token: tok, Job: "j", Body: &protocol.Work{
+			Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(10 * time.Minute),
+			Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Slices: 1, Launch: launch},
+		}}, journal.Position{Seq: 7})
+		next(protocol.Started)
+		claim, err := w.Client.ResourceV1().ResourceClaims(w.Namespace).Get(t.Context(), w.PodName(tok), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := claim.Status.Allocation.Devices.Results; len(got) != 1 || got[0].Device != name || got[0].Pool != w.Node {
+			t.Errorf("allocated %+v, want %s", got, name)
+		}
+		ex.Do(protocol.Message{Kind: protocol.Stop, Token: tok, Body: &protocol.Halt{Text: "over"}}, journal.Position{})
+		if r := next(protocol.Exited).Body.(*protocol.Conclusion).Result; r.Outcome != job.Yielded || r.Progress != 5 {
+			t.Errorf("%+v", r)
+		}
+		ex.Do(protocol.Message{Kind: protocol.Settle, Token: tok, Job: "j", Body: &protocol.Settlement{Range: job.Range{To: 5}, Committed: true}}, journal.Position{})
+		next(protocol.Settled)
+		w.Until("all of it is gone", func() bool {
+			_, noClaim := w.Client.ResourceV1().ResourceClaims(w.Namespace).Get(t.Context(), w.PodName(tok), metav1.GetOptions{})
+			_, noSecret := w.Client.CoreV1().Secrets(w.Namespace).Get(t.Context(), w.PodName(tok), metav1.GetOptions{})
+			return w.Pod(tok) == nil && apierrors.IsNotFound(noClaim) && apierrors.IsNotFound(noSecret)
+		})
+	}
+	calls := ex.Calls()
+	var sum int64
+	for what, n := range calls {
+		if !strings.HasPrefix(what, "list") && !strings.HasPrefix(what, "watch") {
+			sum += n
+		}
+	}
+	if most := int64(6 * len(names)); sum > most {
+		t.Errorf("%d calls for %d subjobs that were stopped, want at most %d: %v", sum, len(names), most, calls)
+	}
+	t.Logf("calls for %d subjobs under DRA, each of them stopped: %v", len(names), calls)
+}
