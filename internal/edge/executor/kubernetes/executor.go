@@ -171,12 +171,12 @@ func (e *Executor) of(p *corev1.Pod) *run {
 	return nil
 }
 
-// needed says whether a subjob that is not settled may still read a checkpoint, or has left it.
-func (e *Executor) needed(t job.Token) bool {
+// needed says whether a subjob that is not settled, other than one, may still read a checkpoint, or has left it.
+func (e *Executor) needed(t job.Token, other *run) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range e.runs {
-		if r.rec.Token == t || r.rec.Resume == t {
+		if r != other && (r.rec.Token == t || r.rec.Resume == t) {
 			return true
 		}
 	}

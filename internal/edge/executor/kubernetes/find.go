@@ -96,13 +96,11 @@ func (r *run) found(ctx context.Context) {
 		return
 	}
 	// The daemon may have died before the Pod had its Secret, and nobody knows any more what is in there.
-	if ours(v.pod) == nil || v.pod.Spec.NodeName == "" {
-		_, err := call(r.e, "get secret", func() (*corev1.Secret, error) {
-			return r.e.o.Client.CoreV1().Secrets(v.pod.Namespace).Get(ctx, r.name(), metav1.GetOptions{})
-		})
-		if apierrors.IsNotFound(err) {
-			r.giveUp(errkind.NotFound, "the operator stopped before the start")
-		}
+	_, err := call(r.e, "get secret", func() (*corev1.Secret, error) {
+		return r.e.o.Client.CoreV1().Secrets(v.pod.Namespace).Get(ctx, r.name(), metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		r.giveUp(errkind.NotFound, "the operator stopped before the start")
 	}
 }
 

@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,59 +74,73 @@ func latest(p *corev1.Pod, end quantity.Instant, o *Options) quantity.Instant {
 	return until.Add(o.Skew)
 }
 
-// ended is how a subjob ended whose Pod a kubelet says is over.
-func ended(p *corev1.Pod, rec *record, now quantity.Instant) pod.Said {
-	s := ours(p)
-	if s != nil && s.State.Terminated != nil {
-		if said, ok := pod.Decode(s.State.Terminated.Message); ok {
-			return said
-		}
+// ended is how a subjob ended whose Pod a kubelet says is over. It says the same of the same Pod, whoever asks and when.
+func ended(p *corev1.Pod, rec *record) pod.Said {
+	var t corev1.ContainerStateTerminated
+	if s := ours(p); s != nil && s.State.Terminated != nil {
+		t = *s.State.Terminated
 	}
-	r := job.Result{Outcome: job.Lost, ExitCode: -1, Progress: rec.Range.From, End: now}
+	if said, ok := pod.Decode(t.Message); ok {
+		return said
+	}
+	r := job.Result{ExitCode: -1, Progress: rec.Range.From, End: quantity.At(when(p, &t))}
 	var words []string
-	say := func(text string) {
-		if text != "" {
-			words = append(words, text)
-		}
-	}
-	if s != nil && s.State.Terminated != nil {
-		t := s.State.Terminated
-		if !t.StartedAt.IsZero() {
-			r.Start, r.End = quantity.At(t.StartedAt.Time), quantity.At(t.FinishedAt.Time)
-		}
+	if !t.StartedAt.IsZero() {
+		r.Start = min(quantity.At(t.StartedAt.Time), r.End)
+		r.Outcome = outcome(p.Status.Reason, t.Reason)
+		words = append(words, fmt.Sprintf("its first process ended with status %d and did not say how it went", t.ExitCode))
+	} else {
+		r.Outcome = job.NodeFailed
 		switch {
-		case t.Reason == "OOMKilled":
-			r.Outcome = job.MemoryKilled
-			say("the kernel ended it: it passed the memory limit of its container")
-		case r.Start == 0:
+		case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
 			r.Outcome = job.StartFailed
-			say("its container did not start: " + t.Reason)
-		default:
-			say(fmt.Sprintf("its first process ended with status %d and did not say how it went", t.ExitCode))
-		}
-		say(t.Message)
-	}
-	switch p.Status.Reason {
-	case "DeadlineExceeded":
-		r.Outcome = job.DeadlineKilled
-	case "Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown":
-		if r.Outcome == job.Lost {
+		case p.DeletionTimestamp != nil:
 			r.Outcome = job.Stopped
 		}
-	case "UnexpectedAdmissionError", "NodeAffinity", "OutOfcpu", "OutOfmemory", "OutOfpods":
-		r.Outcome = job.NodeFailed
+		words = append(words, "its container did not start")
 	}
-	if s == nil && r.Outcome == job.Lost { // no container of ours began
-		r.Outcome, r.Start = job.NodeFailed, 0
+	for _, w := range []string{t.Reason, t.Message, p.Status.Reason, p.Status.Message} {
+		if w != "" && !slices.Contains(words, w) {
+			words = append(words, w)
+		}
 	}
-	if p.Status.Reason != "" {
-		say("its kubelet says " + p.Status.Reason)
+	for i := range p.Status.InitContainerStatuses {
+		if t := p.Status.InitContainerStatuses[i].State.Terminated; t != nil && t.ExitCode != 0 {
+			words = append(words, fmt.Sprintf("what puts sluice-shim there ended with status %d: %s %s", t.ExitCode, t.Reason, t.Message))
+		}
 	}
-	say(p.Status.Message)
-	if r.Detail = strings.Join(words, "; "); r.Detail == "" {
-		r.Detail = "its Pod is over, and nobody said how it went"
-	}
+	r.Detail = strings.Join(words, "; ")
 	return pod.Said{Result: r}
+}
+
+// outcome of a process that did not say how it went, by the reasons that the kubelet gives for the Pod and for the container.
+func outcome(ofPod, ofContainer string) job.Outcome {
+	switch {
+	case ofContainer == "OOMKilled":
+		return job.MemoryKilled
+	case ofPod == "DeadlineExceeded":
+		return job.DeadlineKilled
+	case slices.Contains([]string{"Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown"}, ofPod):
+		return job.Stopped
+	}
+	return job.Lost
+}
+
+// when a Pod was over, as far as it says so itself.
+func when(p *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
+	at := p.CreationTimestamp.Time
+	switch {
+	case !t.FinishedAt.IsZero():
+		return t.FinishedAt.Time
+	case p.DeletionTimestamp != nil:
+		at = p.DeletionTimestamp.Time
+	}
+	for i := range p.Status.Conditions {
+		if c := p.Status.Conditions[i].LastTransitionTime.Time; p.DeletionTimestamp == nil && c.After(at) {
+			at = c
+		}
+	}
+	return at
 }
 
 // hopeless is why a Pod can't start, however long it is waited for; empty: it may. What may pass by itself is given until late.

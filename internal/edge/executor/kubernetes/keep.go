@@ -95,7 +95,7 @@ func (r *run) clear(v *view) error {
 
 // dismiss has the Pod go: nobody needs it any more. What it owns goes with it.
 func (r *run) dismiss(v *view) error {
-	if v.pod == nil || v.pod.DeletionTimestamp == nil {
+	if v.pod == nil || v.pod.DeletionTimestamp == nil || !spoken(v.pod) { // of a deleted Pod that is over its kubelet does that
 		if err := r.remove(v, 0); err != nil {
 			return err
 		}
@@ -127,14 +127,14 @@ func (r *run) publish(committed job.Range) error {
 			return err
 		}
 	}
-	return e.dropCheckpoints(r.rec.Job, name)
+	return e.dropCheckpoints(r, name)
 }
 
-// dropCheckpoints takes the names of a job's older checkpoints, but those that a subjob still reads.
-func (e *Executor) dropCheckpoints(j job.ID, newest string) error {
+// dropCheckpoints takes the names of a job's checkpoints that are older than that of a subjob, but those that another one still reads.
+func (e *Executor) dropCheckpoints(r *run, newest string) error {
 	var old []string
-	err := e.o.Store.Names(e.ctx, e.jobNames(j), func(n store.Named) error {
-		if t, bad := job.ParseToken(path.Base(n.Name)); bad == nil && n.Name != newest && !e.needed(t) {
+	err := e.o.Store.Names(e.ctx, e.jobNames(r.rec.Job), func(n store.Named) error {
+		if t, bad := job.ParseToken(path.Base(n.Name)); bad == nil && n.Name != newest && !e.needed(t, r) {
 			old = append(old, n.Name)
 		}
 		return nil

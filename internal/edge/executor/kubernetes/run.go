@@ -165,7 +165,7 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 	p := v.pod
 	switch {
 	case p != nil && spoken(p):
-		said := ended(p, &r.rec, now)
+		said := ended(p, &r.rec)
 		if res := &said.Result; res.Start == 0 && r.blame != nil {
 			res.Outcome, res.Detail = r.blame.Outcome, r.blame.Detail
 		} else if res.Start == 0 && v.want.order.Stop {
