@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/test/kube/plane"
 )
 
@@ -20,20 +21,32 @@ func TestFigures(t *testing.T) {
 		DRA:      {Machines: 30, Pods: 120, Every: 500 * time.Millisecond, Runs: 20, Seed: 1},
 		Extended: {Machines: 200, Pods: 600, Every: 60 * time.Millisecond, Runs: 20, Seed: 1},
 	}
-	const patience = time.Minute
+	const patience, notice, reaction = time.Minute, 10 * time.Second, 500 * time.Millisecond
 	var rows []Row
 	for _, by := range []By{DRA, Extended} {
 		t.Run(string(by), func(t *testing.T) {
-			p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok))
-			w := newWorld(t, p, by, loads[by])
+			var w *world
 			measure := func(beside string) {
 				r := Row{By: by, Beside: beside, Waits: w.hosts(patience), Patience: patience}
 				rows = append(rows, r)
 				t.Logf("\n%s", table([]Row{r}))
 			}
-			measure("nothing")
-			w.fillWithJobs(3600)
-			measure("a Job of low priority, Kubernetes alone")
+			start := func(t *testing.T) *plane.Plane {
+				return plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))
+			}
+			t.Run("alone", func(t *testing.T) {
+				w = newWorld(t, start(t), by, loads[by])
+				measure("nothing")
+				w.fillWithJobs(3600)
+				measure("a Job of low priority, Kubernetes alone")
+			})
+			t.Run("Sluice", func(t *testing.T) {
+				w = newWorld(t, start(t), by, loads[by])
+				s := w.startSluice(notice, time.Second, reaction)
+				s.fill(10, 1_000_000_000, time.Second)
+				measure("Sluice")
+				t.Logf("subjobs that ended meanwhile: %v", s.crowd.ended())
+			})
 		})
 	}
 	if t.Failed() {
@@ -46,10 +59,10 @@ func TestFigures(t *testing.T) {
 		fmt.Fprintf(&b, "with %s %d Pods on %d machines, one every %s in the mean, of %d s. ", by, l.Pods, l.Machines, l.Every, l.Runs)
 	}
 	fmt.Fprintf(&b, `Time is from a
-Pod's creation to its being seen running, with a kubelet that is simulated: it pulls no image, and ends a Pod at once. On %d cores that also carry etcd, the API server, the scheduler,
-the controllers and the measurement itself.
+Pod's creation to its being seen running, with kubelets that are simulated: they pull no image, and end a Pod at once. A subjob of Sluice has %s of notice, and its program gives back %s
+after it was told. On %d cores that also carry etcd, the API server, the scheduler, the controllers, the operator and the measurement itself.
 
-%s`, runtime.NumCPU(), table(rows))
+%s`, notice, reaction, runtime.NumCPU(), table(rows))
 	t.Log("\n" + b.String())
 	if page := os.Getenv("SLUICE_KUBE_PAGE"); page != "" {
 		if err := write(page, "hosts", b.String()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/test/kube/plane"
 )
 
@@ -34,6 +35,24 @@ func TestLowPriorityJobsAsFillers(t *testing.T) {
 			}
 			if by == Extended && beside.Never != 0 {
 				t.Errorf("%d hosts' Pods did not start beside low-priority Jobs", beside.Never)
+			}
+		})
+	}
+}
+
+// TestSluiceAsFiller: with all devices taken by subjobs every one of the hosts' Pods starts, under DRA as well, and none waits for a subjob to end by itself: those run for hours.
+func TestSluiceAsFiller(t *testing.T) {
+	load := Load{Machines: 3, Pods: 8, Every: 250 * time.Millisecond, Runs: 2, Seed: 1}
+	for _, by := range []By{DRA, Extended} {
+		t.Run(string(by), func(t *testing.T) {
+			p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))
+			w := newWorld(t, p, by, load)
+			s := w.startSluice(5*time.Second, time.Second, 200*time.Millisecond)
+			s.fill(3, 1_000_000, time.Second)
+			beside := w.hosts(plane.Within)
+			t.Logf("beside Sluice: %v, %d never; subjobs over: %v", beside.Started, beside.Never, s.crowd.ended())
+			if beside.Never != 0 {
+				t.Errorf("%d hosts' Pods did not start beside Sluice", beside.Never)
 			}
 		})
 	}

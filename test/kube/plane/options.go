@@ -32,6 +32,7 @@ type settings struct {
 	features     map[string]bool
 	apis         []string
 	schedulerQPS int
+	leaves       string
 }
 
 // Option says what a plane has besides etcd and the API server.
@@ -54,6 +55,11 @@ func Feature(name string, on bool) Option {
 // API serves a version of an API group that is off by default, such as resource.k8s.io/v1alpha3.
 func API(groupVersion string) Option {
 	return func(s *settings) { s.apis = append(s.apis, groupVersion+"=true") }
+}
+
+// Leaves has kwok leave Pods with a label alone: their kubelet is somebody else.
+func Leaves(label string) Option {
+	return func(s *settings) { s.leaves = label }
 }
 
 // SchedulerQPS is how many calls a second kube-scheduler may make: each Pod that it binds is one. Upstream's default is 50; here it is 5,000, so that a test sees the

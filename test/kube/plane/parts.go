@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 //go:embed stages.yaml
@@ -118,5 +119,14 @@ clientConnection: {kubeconfig: %q, qps: %d, burst: %d}
 `, filepath.Join(p.dir, string(Scheduler)+".kubeconfig"), p.schedulerQPS, 2*p.schedulerQPS)
 	return errors.Join(
 		os.WriteFile(filepath.Join(p.dir, "scheduler.yaml"), []byte(scheduler), 0o600),
-		os.WriteFile(filepath.Join(p.dir, "stages.yaml"), stages, 0o600))
+		os.WriteFile(filepath.Join(p.dir, "stages.yaml"), stagesWithout(p.leaves), 0o600))
+}
+
+// stagesWithout are the stages of Pods that do not have a label; "": of all.
+func stagesWithout(label string) []byte {
+	if label == "" {
+		return stages
+	}
+	const pods = "    kind: Pod\n  selector:\n    matchExpressions:\n"
+	return []byte(strings.ReplaceAll(string(stages), pods, pods+fmt.Sprintf("    - key: '.metadata.labels[%q]'\n      operator: 'DoesNotExist'\n", label)))
 }

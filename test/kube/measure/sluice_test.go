@@ -1,0 +1,151 @@
+//go:build kubernetes
+
+package measure
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/executor"
+	executors "sluice.dev/sluice/internal/edge/executor/kubernetes"
+	inventories "sluice.dev/sluice/internal/edge/inventory/kubernetes"
+	"sluice.dev/sluice/internal/edge/store/local"
+	"sluice.dev/sluice/internal/edge/store/storetest"
+	"sluice.dev/sluice/internal/face/operator"
+	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/test/kube/plane"
+)
+
+// gone says that an object is no more, or another of its name is there.
+func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+
+// sluice is an operator at work in a world, and its machines' kubelets.
+type sluice struct {
+	*world
+	crowd *crowd
+	wire  *plane.Wire
+}
+
+// startSluice starts an operator that offers all devices of the world and gives back with notice, with programs that take so long for a unit and react so fast.
+func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
+	t := w.t
+	t.Helper()
+	for _, r := range config.Resources() {
+		if out, err := w.p.KubectlWith(string(r.Definition), "apply", "--server-side", "-f", "-"); err != nil {
+			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
+		}
+		if out, err := w.p.Kubectl("wait", "--for=condition=Established", "--timeout=120s", "crd/"+r.Plural+".sluice.dev"); err != nil {
+			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
+		}
+	}
+	never := corev1.PreemptNever
+	if _, err := w.p.Client().SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: cluster.Leftover}, Value: -1_000_000_000, PreemptionPolicy: &never}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	pool := "extendedResources: [{name: " + mig + "}]"
+	if w.by == DRA {
+		pool = "deviceClasses: [{name: " + plane.MIGClass + ", driver: " + plane.Driver + ", attributes: {profile: " + profile + "}}]"
+	}
+	if _, err := w.p.KubectlWith("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: all}\nspec:\n  "+pool+"\n", "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	under, err := local.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lent := storetest.Lend(t, under)
+	s := &sluice{world: w, crowd: newCrowd(t, w.p.Client(), perUnit, reaction)}
+	cfg, wire := w.p.Wire()
+	s.wire = wire
+	log := slog.New(slog.DiscardHandler)
+	if os.Getenv("SLUICE_KUBE_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	o := operator.Options{
+		Cluster: cfg, Name: "measure", Namespace: w.namespace, DataDir: t.TempDir(), Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
+		Policy: policies.Default(), Horizon: time.Hour, Log: log, Version: "test",
+	}
+	ready := make(chan struct{}, 8)
+	o.Ready = func(string, string) { ready <- struct{}{} }
+	o.Parts = func(ctx context.Context, offered []config.SlicePool) (operator.Parts, error) {
+		client, dynamics := kubernetes.NewForConfigOrDie(cfg), dynamic.NewForConfigOrDie(cfg)
+		p := inventories.Pool{Name: "all", Notice: notice}
+		if w.by == DRA {
+			p.Classes = []inventories.Class{{Name: plane.MIGClass, Driver: plane.Driver, Attributes: map[string]string{"profile": profile}}}
+		} else {
+			p.Resources = []inventories.Resource{{Name: mig}}
+		}
+		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Pools: []inventories.Pool{p}, Log: log})
+		if err != nil {
+			return operator.Parts{}, err
+		}
+		return operator.Parts{Inventory: inv, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
+			return x, nil, err
+		}}, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- operator.Run(ctx, o) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the operator: %v", err)
+		}
+	})
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("the operator has ended: %v", err)
+	case <-time.After(plane.Within):
+		t.Fatal("the operator does not work")
+	}
+	return s
+}
+
+// fill applies jobs that take every device, as users do, and returns when all are taken.
+func (s *sluice) fill(jobs, units int, unit time.Duration) {
+	t := s.t
+	t.Helper()
+	devices := pieces * len(s.machines)
+	for i := range jobs {
+		text := fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
+kind: Job
+metadata: {name: fill-%d}
+spec:
+  items: {total: %d, perItem: %s, parallelism: %d}
+  memory: 64Mi
+  image: example.com/fill:1
+  command: [fill]
+  theta: 0.01
+`, i, units, unit, (devices+jobs-1)/jobs)
+		if out, err := s.p.KubectlWith(text, "-n", s.namespace, "apply", "-f", "-"); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	plane.Eventually(t, "all devices are taken", func() (bool, string) {
+		n := s.crowd.running()
+		said := fmt.Sprintf("%d of %d", n, devices)
+		if n == 0 {
+			out, err := s.p.Kubectl("get", "-A", "jobs.sluice.dev,slicepools.sluice.dev,pods", "-o", "wide")
+			said += fmt.Sprint("\n", out, err)
+		}
+		return n >= devices, said
+	})
+}
