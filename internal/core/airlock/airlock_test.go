@@ -356,9 +356,14 @@ func TestConfig(t *testing.T) {
 }
 
 func BenchmarkDecide(b *testing.B) {
-	for name, used := range map[string]quantity.Amount{"calm": 50 * gib, "severe": 96 * gib, "emergency": 99 * gib} {
+	tried := crowd(1000, 99*gib) // every remedy is, one after another
+	tried.Growth, tried.Room = gib, 0
+	for i := range tried.Tasks {
+		tried.Tasks[i].Planned, tried.Tasks[i].Yields = 1<<20, true
+	}
+	for name, s := range map[string]*Snapshot{"calm": crowd(1000, 50*gib), "severe": crowd(1000, 96*gib), "emergency": crowd(1000, 99*gib), "tried": tried} {
 		b.Run(name, func(b *testing.B) {
-			a, s := New(Config{}), crowd(1000, used)
+			a := New(Config{})
 			b.ReportAllocs()
 			for b.Loop() {
 				a.Decide(t0, s)

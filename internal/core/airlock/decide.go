@@ -97,11 +97,13 @@ func (d *Decision) String() string {
 // Airlock has the room that a decision needs. It keeps nothing from one to the next.
 type Airlock struct {
 	cfg Config
-	// heap of the tasks that are looked at, by key.
-	heap    []ranked
-	highest bool
-	acts    [MaxTasks]Action
-	d       Decision
+	// heap of the tasks that are looked at, by key, and all of them: those at next and behind it were popped. highest comes first, or what is lowest; ascending:
+	// they are of this decision, and what lowest says.
+	heap, all          []ranked
+	next               int
+	highest, ascending bool
+	acts               [MaxTasks]Action
+	d                  Decision
 }
 
 type ranked struct {
@@ -148,6 +150,7 @@ func (a *Airlock) Decide(now quantity.Instant, s *Snapshot) *Decision {
 func (a *Airlock) Overdue(now quantity.Instant, s *Snapshot) *Decision {
 	d := &a.d
 	*d = Decision{Reading: a.cfg.Read(s), Blocked: -1, Actions: a.acts[:0]}
+	a.ascending = false
 	for i := range s.Tasks {
 		if t := &s.Tasks[i]; t.State == Suspending || t.State == Suspended {
 			d.ParkedTasks++
@@ -276,14 +279,20 @@ func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) {
 	if missing <= 0 {
 		return
 	}
-	a.rank(now, s, false, (*Task).gives)
+	a.lowest(now, s)
 	least := max(1, share(s.Capacity, a.cfg.Least))
 	for missing > 0 {
 		i, ok := a.pop(s)
-		if !ok || !s.Tasks[i].outgrown() {
+		if !ok {
 			return
 		}
 		t := &s.Tasks[i]
+		if !t.gives() {
+			continue
+		}
+		if !t.outgrown() {
+			return
+		}
 		all := max(0, t.Resident) + grown(t.Growth)
 		switch {
 		case all < least:
@@ -324,7 +333,7 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 	if d.Underway >= d.Deficit {
 		return
 	}
-	a.rank(now, s, false, (*Task).gives)
+	a.lowest(now, s)
 	least, room, parked := max(1, share(s.Capacity, a.cfg.Least)), d.Room, d.ParkedTasks
 	for i := range s.Tasks { // those that are to stand still take of the room
 		if s.Tasks[i].State == Suspending {
@@ -342,7 +351,7 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 		}
 		t := &s.Tasks[i]
 		all := max(0, t.Resident) + a.growth(t.Growth)
-		if all < least {
+		if !t.gives() || all < least {
 			continue
 		}
 		moves := min(max(0, t.Resident), room)
@@ -397,7 +406,7 @@ func (a *Airlock) rescue(now quantity.Instant, s *Snapshot) {
 	if d.Underway >= d.Deficit {
 		return
 	}
-	a.rank(now, s, false, func(t *Task) bool { return t.State != Reclaiming })
+	a.lowest(now, s)
 	least := max(1, share(s.Capacity, a.cfg.Least))
 	for d.Underway+d.Covered < d.Deficit {
 		i, ok := a.pop(s)

@@ -20,6 +20,16 @@ func (a *Airlock) rank(now quantity.Instant, s *Snapshot, highest bool, counts f
 	for i := len(a.heap)/2 - 1; i >= 0; i-- {
 		a.sift(s, i)
 	}
+	a.all, a.next = a.heap, len(a.heap)
+}
+
+// lowest begins at the lowest of all that are not being ended. Several remedies are tried in one decision: they rank once, and what was popped is in order.
+func (a *Airlock) lowest(now quantity.Instant, s *Snapshot) {
+	if !a.ascending {
+		a.rank(now, s, false, func(t *Task) bool { return t.State != Reclaiming })
+		a.ascending = true
+	}
+	a.next = len(a.all)
 }
 
 // before says whether x comes before y.
@@ -48,15 +58,18 @@ func (a *Airlock) sift(s *Snapshot, i int) {
 	}
 }
 
-// pop is the next task; false: there is none.
+// pop is the next task; false: there is none. Behind the heap lies what it has given, the first one last.
 func (a *Airlock) pop(s *Snapshot) (int, bool) {
-	if len(a.heap) == 0 {
+	if a.next == 0 {
 		return 0, false
 	}
-	top, last := a.heap[0], len(a.heap)-1
-	a.heap[0], a.heap = a.heap[last], a.heap[:last]
-	a.sift(s, 0)
-	return int(top.task), true
+	a.next--
+	if last := len(a.heap) - 1; a.next == last {
+		a.heap[0], a.heap[last] = a.heap[last], a.heap[0]
+		a.heap = a.heap[:last]
+		a.sift(s, 0)
+	}
+	return int(a.all[a.next].task), true
 }
 
 // Outranks says whether one task ranks above another: it is hit later.
