@@ -65,10 +65,10 @@ func forecast(a *pb.Airlock) (weather, error) {
 	return w, nil
 }
 
-// file is the daemon's: its lines are just above what is in use. Jobs see the machine's /tmp, since this program may lie there.
+// file is the daemon's: its lines are just above what is in use, and what is begun is not held against them, since most of what is below is others'. Jobs see the machine's /tmp, since this program may lie there.
 func (w weather) file() string {
 	line := func(permille int64) string { return fmt.Sprintf("%d.%03d", permille/1000, permille%1000) }
-	return fmt.Sprintf("airlock: {calm: %s, severe: %s, emergency: %s}\nsubjobs: {tmp: shared}\n", line(w.calm), line(w.severe), line(w.emergency))
+	return fmt.Sprintf("airlock: {calm: %s, severe: %s, emergency: %s, memory: off}\nsubjobs: {tmp: shared}\n", line(w.calm), line(w.severe), line(w.emergency))
 }
 
 // machine is a slice for each of the jobs.

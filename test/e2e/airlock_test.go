@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,4 +82,43 @@ func TestWhatAirlockDidIsTold(t *testing.T) {
 	}
 	d.done("hog")
 	d.once("hog", 100)
+}
+
+// TestWhatIsBegunIsHeldAgainstTheMachinesMemory: two slices, each with room for a job, on a machine that has not the memory for both. The second waits, says why, and
+// does so too for a daemon that comes back; it begins when the first has ended.
+func TestWhatIsBegunIsHeldAgainstTheMachinesMemory(t *testing.T) {
+	t.Parallel()
+	for _, mechanism := range []string{"sja", "laminar"} {
+		t.Run(mechanism, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "sluice.yml")
+			if err := os.WriteFile(file, []byte("airlock: {memory: 96Mi}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d := up(t, "sim:custom,mem=64Mi+64Mi", "--mechanism", mechanism, "--config", file)
+			says(t, d.log.String(), "memory: 96Mi for the peaks of 2 slices")
+			end := filepath.Join(d.dir, "end")
+			waits := "while [ ! -e '" + end + "' ]; do sleep 0.1; done"
+			d.submit(spec("first", "rigid: {walltime: 10m}", waits, "memory: 60Mi"))
+			d.running("first", 1)
+			d.submit(spec("second", "rigid: {walltime: 10m}", ":", "memory: 60Mi"))
+			why := func() string { return d.must("explain", "second") }
+			d.until("the second says why it waits", func() bool { return strings.Contains(why(), "its host's memory bears 32") })
+			if j := d.job("second"); j.Subjobs != 0 {
+				t.Errorf("it began: %+v", j)
+			}
+			d.submit(spec("small", "rigid: {walltime: 10m}", ":", "memory: 20Mi"))
+			d.done("small") // beside the first there is room for it
+			d.kill()
+			d.start()
+			d.until("the second says why it waits", func() bool { return strings.Contains(why(), "its host's memory bears 32") })
+			if j := d.job("second"); j.Subjobs != 0 {
+				t.Errorf("it began: %+v", j)
+			}
+			d.write("end", "")
+			d.done("first")
+			d.done("second")
+			says(t, d.must("sim", "replay", d.data), "all equal")
+		})
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/node"
@@ -57,6 +58,8 @@ type Choice struct {
 	Ends int64
 	// Airlock is where the lines of the host's memory are; zero, as in tapes of before there was a choice: the defaults.
 	Airlock airlock.Config
+	// Memory is the host's, which its nodes share alike, and what may run there together; zero, as in tapes of before there was a choice: it is not counted.
+	Memory joint.Config
 	// Archive has jobs that are over leave to the archive; nil, as in tapes of before there was one: they stay.
 	Archive *filing.Config
 }
@@ -86,7 +89,8 @@ func (c Choice) Config() (Config, error) {
 	for i := range nodes {
 		id, at := job.NodeID(numbered(string(c.Node), i, nodes)), &config.Gate.Zones[i%zones]
 		at.Nodes = append(at.Nodes, id)
-		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock})
+		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock, Host: c.Memory})
+		config.Nodes[i].Host.Memory /= quantity.Amount(nodes)
 		if i < len(c.Places) {
 			n := &config.Nodes[i]
 			n.Rack, n.Block = c.Places[i].Rack, c.Places[i].Block

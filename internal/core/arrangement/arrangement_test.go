@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/policy/fair"
 )
 
@@ -84,6 +85,22 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 		spoil(&c)
 		if _, err := c.Build(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// TestNodesShareTheirMachinesMemory alike; where it is not counted none of them counts it.
+func TestNodesShareTheirMachinesMemory(t *testing.T) {
+	for _, memory := range []joint.Config{{}, {Memory: 90, Excess: 1000}} {
+		c, err := arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Nodes: 3, Memory: memory}.Config()
+		if err != nil || len(c.Nodes) != 3 {
+			t.Fatalf("%d nodes, %v", len(c.Nodes), err)
+		}
+		for i := range c.Nodes {
+			want := memory
+			if want.Memory /= 3; c.Nodes[i].Host != want {
+				t.Errorf("node %d counts %+v, want %+v", i, c.Nodes[i].Host, want)
+			}
 		}
 	}
 }

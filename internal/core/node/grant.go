@@ -114,7 +114,7 @@ func (n *Node) refusal(now quantity.Instant, in *protocol.Message, a *protocol.A
 			return fmt.Sprintf("%s: %s", id, describe(&r))
 		}
 	}
-	return n.overcrowds(now, a.Start, a.End, peakOf(a.Peak, a.Demand), len(all), job.Token{})
+	return n.overcrowds(now, a.Start, a.End, peakOf(a.Peak, a.Demand), n.hosted(a.Slice, a.Also), job.Token{})
 }
 
 // unnamed is why nothing is given to a job whose name is none: what it ran would have no place of its own.
@@ -296,7 +296,7 @@ func (n *Node) unredeemable(now quantity.Instant, g *grant, in *protocol.Message
 		}
 	})
 	if peak := peakOf(w.Peak, w.Demand); why == "" && (peak.Mean > g.peak.Mean || peak.Deviation > g.peak.Deviation) { // more than the hold was for
-		why = n.overcrowds(now, w.Start, w.End, peak, 1+len(g.also), g.token)
+		why = n.overcrowds(now, w.Start, w.End, peak, n.hosted(g.slice, g.also), g.token)
 	}
 	return why
 }

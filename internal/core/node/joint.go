@@ -50,9 +50,28 @@ func peakOf(p trp.Peak, demand trp.Vector) trp.Peak {
 	return p
 }
 
+// hosted says whether a slice's memory is the host's: a device has its own, and what is sold of it says nothing of the host's.
+func (s *slice) hosted() bool { return s.desc.Device == "" }
+
+// hosted is on how many of these slices a piece takes of the host's memory.
+func (n *Node) hosted(id job.SliceID, also []job.SliceID) (pieces int) {
+	if s := n.slice(id); s == nil || s.hosted() {
+		pieces++
+	}
+	for _, id := range also {
+		if s := n.slice(id); s == nil || s.hosted() {
+			pieces++
+		}
+	}
+	return pieces
+}
+
 // occupy appends who has a slice now or later, but for one. Who is past its end, and not confirmed gone, has it until further notice.
 func (n *Node) occupy(now quantity.Instant, but job.Token, list []tenant) []tenant {
 	for _, s := range n.slices {
+		if !s.hosted() {
+			continue
+		}
 		for _, r := range s.time.Sold() {
 			if r.Token == but {
 				continue
@@ -110,7 +129,7 @@ func (h *hostMemory) fullest(from, to quantity.Instant, list []tenant, peak trp.
 // known how much it has.
 func (n *Node) overcrowds(now, from, to quantity.Instant, peak trp.Peak, pieces int, but job.Token) string {
 	h := &n.host
-	if !h.Counted() {
+	if !h.Counted() || pieces == 0 {
 		return ""
 	}
 	load := h.fullest(max(now, from), to, n.tenancy(now, but), peak, pieces)
@@ -135,6 +154,9 @@ func (n *Node) bear(now quantity.Instant) {
 		}
 	}
 	for _, s := range n.slices {
+		if !s.hosted() {
+			continue
+		}
 		from := now
 		if n.gap, _ = s.time.Gaps(now, n.cfg.Horizon, n.cfg.MinGap, n.gap[:0]); len(n.gap) > 0 {
 			from = max(now, n.gap[0].Start)
@@ -168,7 +190,7 @@ func eighth(capacity, k quantity.Amount) quantity.Amount {
 // learn takes in how far the peak of a subjob that ends now was from what was foreseen, if it came to the end of its range: only then was that the peak
 // of all of it.
 func (n *Node) learn(now quantity.Instant, l *lease, r *job.Result) {
-	if h := &n.host; h.Counted() && l.seen() && r.Outcome == job.Done && h.learner.Observe(l.at, now, l.peak, r.Peak[trp.Memory]) {
+	if h := &n.host; h.Counted() && n.hosted(l.slice, nil) > 0 && l.seen() && r.Outcome == job.Done && h.learner.Observe(l.at, now, l.peak, r.Peak[trp.Memory]) {
 		h.stale = true
 	}
 }
@@ -176,7 +198,7 @@ func (n *Node) learn(now quantity.Instant, l *lease, r *job.Result) {
 // crowded is why a slice is offered with less than it has, for people; empty if it is not.
 func (n *Node) crowded(now quantity.Instant, s *slice) string {
 	h := &n.host
-	if !h.Counted() || s.desc.Bears >= s.desc.Capacity[trp.Memory] {
+	if !h.Counted() || !s.hosted() || s.desc.Bears >= s.desc.Capacity[trp.Memory] {
 		return ""
 	}
 	load := h.fullest(now, now+1, n.occupy(now, job.Token{}, nil), trp.Peak{}, 0)

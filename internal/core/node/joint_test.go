@@ -274,3 +274,33 @@ func TestEighths(t *testing.T) {
 		}
 	})
 }
+
+// TestTheMemoryOfAGPUIsCountedToNoHost: what is sold of a device with memory of its own takes none of the host's that is known, is refused for none, and is offered whole;
+// what is sold beside it, on slices whose memory is the host's, is held against that.
+func TestTheMemoryOfAGPUIsCountedToNoHost(t *testing.T) {
+	w := crowdedWorld(t, 60*gib, joint.Whole)
+	list := []protocol.Slice{device("e"), device("f"), device("a"), device("b")}
+	for i := range list {
+		if list[i].Capacity = (trp.Vector{40 * gib}); i < 2 {
+			list[i].Device = "GPU-" + string(list[i].ID)
+		}
+	}
+	w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: list}})
+	w.holds(wants(1, "e", 0, 10*time.Minute, 40, 0))
+	w.holds(wants(2, "f", 0, 10*time.Minute, 40, 0))
+	w.holds(wants(3, "a", 0, 10*time.Minute, 40, 0))
+	w.step(wants(4, "b", 0, 10*time.Minute, 21, 0))
+	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, "the host's memory") || !strings.Contains(why, "2 pieces") {
+		t.Errorf("refused since %s", why)
+	}
+	w.holds(wants(5, "b", 0, 10*time.Minute, 20, 0))
+	for _, s := range w.n.slices {
+		if own := s.desc.Device != ""; own != (s.desc.Host == 0) {
+			t.Errorf("%s is offered with %d of a host's %d", s.id, s.desc.Bears, s.desc.Host)
+		}
+	}
+	wide := wants(6, "e", time.Hour/2, time.Hour, 40, 0) // one slice of the host's, and one of its own
+	wide.Body.(*protocol.Asking).Also = []job.SliceID{"a"}
+	w.step(wide)
+	w.must(protocol.Granted)
+}

@@ -221,7 +221,7 @@ func (n *Node) extend(now quantity.Instant, in *protocol.Message, e *protocol.Ex
 			if e.Peak != (trp.Peak{}) {
 				peak = e.Peak
 			}
-			why = n.overcrowds(now, now, e.End, peakOf(peak, l.demand), 1+len(l.also), l.token)
+			why = n.overcrowds(now, now, e.End, peakOf(peak, l.demand), n.hosted(l.slice, l.also), l.token)
 		}
 	}
 	if why != "" {

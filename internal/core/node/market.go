@@ -45,7 +45,7 @@ func (n *owner) Sell(now quantity.Instant, a floor.Award, out *protocol.Out) {
 		return // it went to a probe in this very step
 	}
 	peak := trp.Peak{Mean: a.Demand[trp.Memory]}
-	if node.overcrowds(now, a.Start, a.End, peak, 1, job.Token{}) != "" {
+	if node.overcrowds(now, a.Start, a.End, peak, node.hosted(a.Slice, nil), job.Token{}) != "" {
 		return // what was sold of another slice in this very step left too little
 	}
 	g := node.hold(now, grant{from: a.Home, job: a.Job, slice: a.Slice, start: a.Start, end: a.End, unasked: true, peak: peak}, n.cfg.GrantTTL)

@@ -159,7 +159,7 @@ func (n *Node) severe() quantity.Amount {
 
 // planned is what a lease was to have of the host's memory at most; 0: not known, as of a slice that has memory of its own, which a GPU's is.
 func (n *Node) planned(l *lease) quantity.Amount {
-	if s := n.slice(l.slice); s == nil || s.desc.Device != "" {
+	if s := n.slice(l.slice); s == nil || !s.hosted() {
 		return 0
 	}
 	return l.demand[trp.Memory]

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // Airlock is what a daemon does where its machine's memory runs out.
@@ -12,15 +13,20 @@ type Airlock struct {
 	Kind string
 	// Lines and bounds; what is left out is core's own.
 	Lines airlock.Config
+	// Memory is what subjobs may have of the machine's together at their peaks; 0: the daemon finds out. Uncounted: what is begun is not held against it.
+	Memory    quantity.Amount
+	Uncounted bool
+	// Excess is the chance, in parts per million, that their peaks may pass it; 0: core's own.
+	Excess int64
 }
 
-// Airlock reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries}. Where nothing is said of it
+// Airlock reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries, memory: auto|off|SIZE, excess}. Where nothing is said of it
 // the daemon finds out what there is, and the lines are core's own.
 func (v value) Airlock() (a Airlock) {
 	if !v.given() {
 		return Airlock{}
 	}
-	o := v.object("kind", "order", "calm", "severe", "emergency", "timer", "entries")
+	o := v.object("kind", "order", "calm", "severe", "emergency", "timer", "entries", "memory", "excess")
 	a.Kind = []string{"auto", "cgroup", "tree", "off"}[o.get("kind").choice("auto", "cgroup", "tree", "off")]
 	if o.get("order").choice("class", "priority") == 1 {
 		a.Lines.Order = airlock.PriorityFirst
@@ -32,6 +38,12 @@ func (v value) Airlock() (a Airlock) {
 		a.Lines.Yield = a.Lines.Timer / 3 // as it is by default
 	}
 	a.Lines.Entries = uint8(o.get("entries").integer(1, 100, 0))
+	if m := o.get("memory"); m.given() && m.Plain() && (m.node.Value == "auto" || m.node.Value == "off") {
+		a.Uncounted = m.node.Value == "off"
+	} else {
+		a.Memory = m.bytes(1<<20, 0)
+	}
+	a.Excess = o.get("excess").fraction(1_000_000, 1, 500_000, 0)
 	if err := a.Lines.WithDefaults().Validate(); err != nil {
 		v.wrong("has lines that do not go together: %v", err)
 	}

@@ -67,6 +67,8 @@ type Memory struct {
 	// Capacity of the machine, or of the control group that all of this is in, whichever is the shorter of it; Used is what can't be
 	// had without taking it from somebody. Growth of that in a second, averaged over some two.
 	Capacity, Used, Growth quantity.Amount
+	// Least is the smallest of these memories, however full each is: more of it nobody here ever has.
+	Least quantity.Amount
 	// Room is how much can be moved out still, to swap; 0: nothing.
 	Room quantity.Amount
 	// Some and Full are the shares of the last two seconds or so in which some or all tasks stood still for want of memory, in parts per

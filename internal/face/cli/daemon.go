@@ -51,11 +51,13 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	}
 	single, errUsers := singleUser(o, data)
 	inv, note, errGPUs := inventories.Detect(ctx, o.GPUs)
-	if errGPUs == nil {
-		o.capacities, errGPUs = capacities(ctx, o.Mechanism, inv)
+	memory, said, errMemory := survivals.Detect(o.Airlock.Kind, "")
+	var held string
+	if err = errors.Join(errGPUs, errMemory); err == nil {
+		held, errGPUs = o.look(ctx, inv, memory)
 	}
 	config, errConfig := actorConfig(o, name)
-	if err = errors.Join(errUsers, errGPUs, errConfig); err != nil {
+	if err = errors.Join(errUsers, errGPUs, errMemory, errConfig); err != nil {
 		return nil, closing(inv, err)
 	}
 	actors, err := config.Build()
@@ -67,10 +69,6 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 		return nil, closing(inv, err)
 	}
 	shown, err := shownOf(&o, name, &config)
-	if err != nil {
-		return nil, closing(inv, err)
-	}
-	memory, said, err := survivals.Detect(o.Airlock.Kind, "")
 	if err != nil {
 		return nil, closing(inv, err)
 	}
@@ -104,7 +102,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := []string{"isolation: " + isolation, "airlock: " + said, "store: " + stored}
+	notes := []string{"isolation: " + isolation, "airlock: " + said, "memory: " + held, "store: " + stored}
 	if note == "" {
 		note = inv.Describe()
 	}
@@ -160,7 +158,7 @@ func actorConfig(o UpOptions, name job.NodeID) (arrangement.Config, error) {
 	p, unknown := policies.ByName(o.Policy)
 	c, err := arrangement.Choice{
 		Policy: p, Mechanism: o.Mechanism, Market: o.Market, Flow: o.Flow, Capacities: o.capacities, Rigid: o.Rigid, Starvation: o.Starvation, Horizon: o.Horizon, Node: name,
-		Zones: o.Zones, ZoneNames: o.ZoneNames, Nodes: o.Nodes, Places: o.Places, Ends: o.Ends, Archive: &o.Hot, Airlock: o.Airlock.Lines,
+		Zones: o.Zones, ZoneNames: o.ZoneNames, Nodes: o.Nodes, Places: o.Places, Ends: o.Ends, Archive: &o.Hot, Airlock: o.Airlock.Lines, Memory: o.memory,
 	}.Config()
 	if err = errors.Join(unknown, err); err != nil {
 		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
@@ -168,19 +166,23 @@ func actorConfig(o UpOptions, name job.NodeID) (arrangement.Config, error) {
 	return c, nil
 }
 
-// capacities of the slices that there are, which size classes are made of where tickets search.
-func capacities(ctx context.Context, mechanism string, inv inventory.Inventory) (list []quantity.Amount, err error) {
-	if mechanism != arrangement.Laminar {
-		return nil, nil
-	}
+// look at the slices that there are: size classes are made of them where tickets search, and the machine's memory is counted for them, of which it returns what is said
+// at the start.
+func (o *UpOptions) look(ctx context.Context, inv inventory.Inventory, memory survival.Survival) (held string, err error) {
 	all, err := inv.Slices(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look for the slices: %w", err)
+		return "", fmt.Errorf("look for the slices: %w", err)
 	}
+	o.memory, held = heldAgainst(&o.Airlock, memory, max(1, o.Zones, o.Nodes), all)
+	if o.Mechanism != arrangement.Laminar {
+		return held, nil
+	}
+	var list []quantity.Amount
 	for i := range all {
 		list = append(list, all[i].Capacity[trp.Memory])
 	}
-	return flow.Levels(list), nil
+	o.capacities = flow.Levels(list)
+	return held, nil
 }
 
 // shownOf is the configuration as tapes keep it: what the same actors are made of.
@@ -194,6 +196,9 @@ func shownOf(o *UpOptions, name job.NodeID, config *arrangement.Config) ([]byte,
 	}
 	if o.Airlock.Lines != (airlock.Config{}) {
 		shown["airlock"] = o.Airlock.Lines
+	}
+	if o.memory.Counted() {
+		shown["memory"] = o.memory
 	}
 	if o.capacities != nil {
 		shown["flow"], shown["capacities"] = o.Flow, o.capacities

@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	policies "sluice.dev/sluice/internal/core/policy/all"
@@ -71,6 +72,8 @@ type UpOptions struct {
 	Store string
 	// capacities of the slices that there are, where they count.
 	capacities []quantity.Amount
+	// memory that what is begun is held against.
+	memory joint.Config
 	// Queues of the configuration file, to create or change at the start.
 	Queues []protocol.Queue
 	// Token: callers must show one.

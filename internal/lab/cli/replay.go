@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	policies "sluice.dev/sluice/internal/core/policy/all"
@@ -84,6 +85,7 @@ func (a *app) replay(dir, boot string) (err error) {
 		Flow                                    *flow.Config
 		Capacities                              []quantity.Amount
 		Airlock                                 airlock.Config
+		Memory                                  joint.Config
 	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
@@ -99,7 +101,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
 		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
-		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places, Flow: shown.Flow, Capacities: shown.Capacities, Airlock: shown.Airlock,
+		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places, Flow: shown.Flow, Capacities: shown.Capacities, Airlock: shown.Airlock, Memory: shown.Memory,
 	}.Config()
 	if err != nil {
 		return err

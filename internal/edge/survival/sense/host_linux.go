@@ -97,6 +97,7 @@ func (h *Host) Sense(now time.Duration, reclaims bool, m *survival.Memory) error
 		aside(m, hugetlb(text), h.arc.shrinks(now, h.buf[:]))
 	}
 	m.Growth = h.growth.Add(now, int64(m.Used))
+	m.Least = m.Capacity
 	h.within(now, m)
 	h.stalls(now, m)
 	return nil

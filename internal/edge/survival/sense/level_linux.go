@@ -108,6 +108,7 @@ func (h *Host) within(now time.Duration, m *survival.Memory) {
 		if !limited || limit <= 0 || quantity.Amount(limit) >= whole {
 			continue
 		}
+		m.Least = min(m.Least, quantity.Amount(limit))
 		current, counted := h.number(&l.current)
 		if !counted {
 			continue

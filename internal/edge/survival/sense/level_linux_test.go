@@ -117,6 +117,9 @@ func TestTheShortestMemoryCounts(t *testing.T) {
 	is("which has more than the machine", 1000, 900)
 	k.machine(199 << 10 * mib)
 	is("and the machine is fuller", 200<<10, 199<<10)
+	if m := k.sense(); m.Least != 1000*mib {
+		t.Errorf("more than %d MiB nobody here ever has, and it says %d", 1000, m.Least/mib)
+	}
 	k.machine(100 << 10 * mib)
 	k.group("a/b", "memory.current", 10*mib)
 	for range 10 {

@@ -250,7 +250,7 @@ func (b *Bench) senses(t *testing.T, k survival.Survival) {
 	if err := k.Sense(time.Second, &m); err != nil {
 		t.Fatal(err)
 	}
-	if m.Capacity <= 0 || m.Used <= 0 || m.Used > m.Capacity || m.Growth != 0 {
+	if m.Capacity <= 0 || m.Used <= 0 || m.Used > m.Capacity || m.Growth != 0 || m.Least <= 0 || m.Least > m.Capacity {
 		t.Errorf("%+v", m)
 	}
 	at := time.Second
