@@ -45,7 +45,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, []config.SlicePool) (Part
 			if err != nil {
 				return nil, nil, err
 			}
-			return x, nil, nil
+			return x, x.Files(), nil
 		}, Notes: []string{"store: " + k.Store.String()}}
 		if len(offered) == 0 {
 			return parts, nil

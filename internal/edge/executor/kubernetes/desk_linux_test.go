@@ -33,12 +33,13 @@ type desk struct {
 	starts  map[job.Token][]quantity.Instant
 	settled map[job.Token]int
 	storing map[job.Token]int
+	reached map[job.Token]int64
 	purged  int
 }
 
 func newDesk(t *testing.T) *desk {
 	api := podtest.NewAPI(t)
-	d := &desk{World: podtest.NewWorld(t, api, "main", "default", nil), api: api, results: map[job.Token][]job.Result{}, starts: map[job.Token][]quantity.Instant{}, settled: map[job.Token]int{}, storing: map[job.Token]int{}}
+	d := &desk{World: podtest.NewWorld(t, api, "main", "default", nil), api: api, results: map[job.Token][]job.Result{}, starts: map[job.Token][]quantity.Instant{}, settled: map[job.Token]int{}, storing: map[job.Token]int{}, reached: map[job.Token]int64{}}
 	t.Cleanup(d.close)
 	return d
 }
@@ -92,6 +93,7 @@ func (d *desk) hear(m protocol.Message) {
 	case *protocol.Conclusion:
 		d.results[m.Token] = append(d.results[m.Token], *b.Result)
 	case *protocol.Observation:
+		d.reached[m.Token] = b.Progress
 		if b.Storing {
 			d.storing[m.Token]++
 		}

@@ -272,3 +272,21 @@ func TestAStoreThatIsAwayIsWaitedFor(t *testing.T) {
 		t.Errorf("the store has %v", refs)
 	}
 }
+
+// TestHowFarItIsIsToldAgain: an operator that comes back tells it, though the subjob has said nothing new.
+func TestHowFarItIsIsToldAgain(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open()
+	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "trap 'exit 85' TERM; p 5; while :; do sleep 0.05; done"))
+	told := func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.reached[tok(1)] == 5 }
+	d.Until("it is told", told)
+	d.mu.Lock()
+	began := d.starts[tok(1)][0]
+	d.reached[tok(1)] = 0
+	d.mu.Unlock()
+	if f := d.open()[tok(1)]; !f.Alive || f.Started != began {
+		t.Errorf("%+v, want it alive since %d", f, began)
+	}
+	d.Until("it is told again", told)
+}
