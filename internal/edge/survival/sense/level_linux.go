@@ -1,6 +1,7 @@
 package sense
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,13 +20,16 @@ const (
 	mostLevels = 16
 	// ahead is how far ahead it counts which of several memories is the shortest: what a task takes more until then is there already.
 	ahead = 2 * time.Second
+	// held is which part of a memory is its group's memory.high, in parts per thousand: between the severe line and the emergency line, as they are by default. At it the kernel takes
+	// back what it can and has every task there wait, and ends none.
+	held = 950
 )
 
 // level is one control group that all of this is in. What is not there is not open.
 type level struct {
-	limit, current, stat File
-	swapLimit, swapUsed  File
-	names                []string // in stat, of what the kernel takes back when the limit is reached
+	limit, high, current, stat File
+	swapLimit, swapUsed        File
+	names                      []string // in stat, of what the kernel takes back when the limit is reached
 	// growth of what is used of it: each memory has one of its own, since the difference between two of them is no growth.
 	growth survival.Rate
 }
@@ -48,7 +52,7 @@ func (h *Host) openLevels(group, root string) {
 			f, _ = OpenFile(filepath.Join(dir, name), unix.O_RDONLY)
 			return f
 		}
-		return level{limit: open("memory.max"), current: open("memory.current"), stat: open("memory.stat"), swapLimit: open("memory.swap.max"), swapUsed: open("memory.swap.current"), names: reclaimable2}
+		return level{limit: open("memory.max"), high: open("memory.high"), current: open("memory.current"), stat: open("memory.stat"), swapLimit: open("memory.swap.max"), swapUsed: open("memory.swap.current"), names: reclaimable2}
 	})
 	if len(h.levels) > 0 {
 		return
@@ -104,11 +108,11 @@ func (h *Host) within(now time.Duration, m *survival.Memory) {
 			used, _ := h.number(&l.swapUsed)
 			m.Room = min(m.Room, max(0, quantity.Amount(most-used)))
 		}
-		limit, limited := h.number(&l.limit)
-		if !limited || limit <= 0 || quantity.Amount(limit) >= whole {
+		most := h.most(l)
+		if most >= whole {
 			continue
 		}
-		m.Least = min(m.Least, quantity.Amount(limit))
+		m.Least = min(m.Least, most)
 		current, counted := h.number(&l.current)
 		if !counted {
 			continue
@@ -116,12 +120,24 @@ func (h *Host) within(now time.Duration, m *survival.Memory) {
 		if text, err := l.stat.Read(h.buf[:]); err == nil {
 			current -= int64(reclaimable(text, l.names))
 		}
-		g := survival.Memory{Capacity: quantity.Amount(limit), Used: max(0, quantity.Amount(current))}
+		g := survival.Memory{Capacity: most, Used: max(0, quantity.Amount(current))}
 		g.Growth = l.growth.Add(now, int64(g.Used))
 		if soon(&g) >= soon(m) {
 			m.Capacity, m.Used, m.Growth = g.Capacity, g.Used, g.Growth
 		}
 	}
+}
+
+// most is what a group may have of memory, by its limit and by where the kernel holds it back; the largest amount if there is neither.
+func (h *Host) most(l *level) quantity.Amount {
+	most := quantity.Amount(math.MaxInt64)
+	if limit, limited := h.number(&l.limit); limited && limit > 0 {
+		most = quantity.Amount(limit)
+	}
+	if high, limited := h.number(&l.high); limited && high > 0 && high < math.MaxInt64/1000 {
+		most = min(most, quantity.Amount(high*1000/held))
+	}
+	return most
 }
 
 // soon is the share that is used before long, in parts per million.
@@ -142,7 +158,7 @@ func reclaimable(stat []byte, names []string) (sum quantity.Amount) {
 }
 
 func (l *level) close() {
-	for _, f := range []*File{&l.limit, &l.current, &l.stat, &l.swapLimit, &l.swapUsed} {
+	for _, f := range []*File{&l.limit, &l.high, &l.current, &l.stat, &l.swapLimit, &l.swapUsed} {
 		f.Close()
 	}
 }

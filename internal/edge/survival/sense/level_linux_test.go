@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/survival"
 )
@@ -34,7 +35,7 @@ func newKernel(t *testing.T, groups ...string) *kernel {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{"memory.max": "max", "memory.current": "0", "memory.stat": "", "memory.swap.max": "max", "memory.swap.current": "0"} {
+		for file, text := range map[string]string{"memory.max": "max", "memory.high": "max", "memory.current": "0", "memory.stat": "", "memory.swap.max": "max", "memory.swap.current": "0"} {
 			k.write(filepath.Join(dir, file), text)
 		}
 	}
@@ -131,6 +132,40 @@ func TestTheShortestMemoryCounts(t *testing.T) {
 	}
 	k.group("a/b", "memory.current", 490*mib)
 	is("the group is less full, and will be in two seconds", 1000, 490)
+}
+
+// TestWhereTheKernelHoldsAGroupBackMemoryIsShort: at its memory.high every task there waits for memory to be found, and goes on with next to none. That is over the severe line and
+// not over the emergency line: nothing is ended there but by us.
+func TestWhereTheKernelHoldsAGroupBackMemoryIsShort(t *testing.T) {
+	k := newKernel(t, "a", "b")
+	k.machine(100 << 10 * mib)
+	k.group("a", "memory.high", 950*mib)
+	k.group("a", "memory.max", 1200*mib)
+	c := airlock.Config{}.WithDefaults()
+	for _, x := range []struct {
+		used, high, most quantity.Amount // in MiB
+		capacity         quantity.Amount
+		level            airlock.Level
+	}{
+		{700, 950, 1200, 1000, airlock.Calm}, {850, 950, 1200, 1000, airlock.Guarded}, {950, 950, 1200, 1000, airlock.Severe},
+		{969, 950, 1200, 1000, airlock.Severe}, {990, 950, 1000, 1000, airlock.Emergency},
+		{600, 950, 650, 650, airlock.Severe}, // the limit is the shorter one
+		{950, 0, 1200, 1200, airlock.Calm},   // no word of it
+	} {
+		k.group("a", "memory.max", x.most*mib)
+		if k.group("a", "memory.high", x.high*mib); x.high == 0 {
+			k.write(filepath.Join(k.root, "a/memory.high"), "max")
+		}
+		k.group("a", "memory.current", x.used*mib)
+		for range 40 {
+			k.sense() // until it has not grown of late
+		}
+		m := k.sense()
+		got := c.Read(&airlock.Snapshot{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth})
+		if m.Capacity != x.capacity*mib || m.Used != x.used*mib || got.Level != x.level || m.Least != x.capacity*mib {
+			t.Errorf("%d MiB used, high %d, max %d: %d of %d MiB used, %d at the least: %v; want %d and %v", x.used, x.high, x.most, m.Used/mib, m.Capacity/mib, m.Least/mib, &got, x.capacity, x.level)
+		}
+	}
 }
 
 // TestWhatTheKernelCanTakeBackIsNotUsed: pages of files, however often they were read, and caches of the kernel; tmpfs and what is locked are used.
