@@ -75,7 +75,7 @@ func (c *Class) matches(driver string, d *device) bool {
 		return false
 	}
 	for name, value := range c.Attributes {
-		if d.attributes[name] != value {
+		if d.plain(name, driver) != value {
 			return false
 		}
 	}
@@ -117,7 +117,7 @@ func (p *published) slice(m *machine, class *Class, d *device) protocol.Slice {
 	if p.pool != m.Name {
 		name = p.pool + "." + name
 	}
-	model, profile := first(modelOf(d.attributes["productName"]), modelOf(m.product), "gpu"), first(d.attributes["profile"], "gpu")
+	model, profile := first(modelOf(d.plain("productName", p.driver)), modelOf(m.product), "gpu"), first(d.plain("profile", p.driver), "gpu")
 	memory, speed := known(model, profile, d.memory)
 	return protocol.Slice{
 		ID: job.SliceID(m.Name + "/" + name), Model: model, Profile: profile, Speed: first(class.Speed, speed),

@@ -176,11 +176,13 @@ type room struct {
 	now    quantity.Instant
 	costs  func(job.SliceID) giveback.Cost
 	notice func(job.SliceID) (time.Duration, bool)
+	class  func(name string) (*class, bool)
 }
 
 func (inv *Inventory) room(now quantity.Instant, m *machine) *room {
 	r := &room{scene: inv.scene(m), now: now}
 	x := inv.stands[m.Name]
+	r.class = func(name string) (*class, bool) { return get[*class](inv.classes, name) }
 	r.notice = func(id job.SliceID) (time.Duration, bool) {
 		if x == nil || x.pool[id] == nil || x.pool[id].Keeps {
 			return 0, false
@@ -214,9 +216,9 @@ func (r *room) find(t *tenant, wants []want) (g *reclaim, cost giveback.Cost, ok
 		return nil, cost, false
 	}
 	left := r.lefts()
-	for _, w := range wants {
-		for range min(w.n, mostDevices) {
-			c, found := left.device(r, w.class, g)
+	for i := range wants {
+		for range min(wants[i].n, mostDevices) {
+			c, found := left.device(r, &wants[i], g)
 			if !found {
 				return nil, cost, false
 			}
@@ -338,8 +340,8 @@ func (r *room) lefts() (all remainders) {
 	return all
 }
 
-// device gives the device of a class that costs least.
-func (all remainders) device(r *room, class string, g *reclaim) (cost giveback.Cost, found bool) {
+// device gives the device that costs least. One that is free is none if nobody knows whether it is meant: the scheduler would have taken it.
+func (all remainders) device(r *room, w *want, g *reclaim) (cost giveback.Cost, found bool) {
 	var from *remains
 	var chosen []string
 	var which *device
@@ -347,7 +349,11 @@ func (all remainders) device(r *room, class string, g *reclaim) (cost giveback.C
 		names := sortedNames(x.ours)
 		for k := range x.devices {
 			d := &x.devices[k]
-			if d.machine != r.Name || d.tainted != "" || x.has[d.name] || !r.isOf(class, x.driver, d) {
+			m := isNot
+			if d.machine == r.Name && d.tainted == "" && !x.has[d.name] {
+				m = r.means(w, x.driver, d)
+			}
+			if m == isNot {
 				continue
 			}
 			short := make([]int64, len(d.uses)+1)
@@ -362,7 +368,7 @@ func (all remainders) device(r *room, class string, g *reclaim) (cost giveback.C
 				pieces = append(pieces, giveback.Piece{Frees: x.frees(name, d), Cost: r.costs(x.ours[name])})
 			}
 			set, c, ok := giveback.Choose(short, pieces)
-			if !ok || found && c.Compare(cost) >= 0 {
+			if !ok || m == maybe && len(set) == 0 || found && c.Compare(cost) >= 0 {
 				continue
 			}
 			cost, found, from, which, chosen = c, true, x, d, nil
@@ -403,16 +409,19 @@ func (x *remains) frees(name string, d *device) []int64 {
 	return list
 }
 
-// isOf says whether a device is of a class, as far as pools say.
-func (r *room) isOf(class, driver string, d *device) bool {
+// means says whether somebody who waits means a device: by the class and the claim, as far as their selectors are understood; of a class that nobody has seen by what
+// pools say of it.
+func (r *room) means(w *want, driver string, d *device) meant {
+	m := w.only.means(driver, d)
+	if c, there := r.class(w.class); there {
+		return m.and(c.only.means(driver, d))
+	}
 	for i := range r.pools {
-		for _, list := range [][]Class{r.pools[i].Classes, r.pools[i].GivesFor} {
-			if slices.ContainsFunc(list, func(c Class) bool { return c.Name == class && c.matches(driver, d) }) {
-				return true
-			}
+		if slices.ContainsFunc(r.pools[i].Classes, func(c Class) bool { return c.Name == w.class && c.matches(driver, d) }) {
+			return m
 		}
 	}
-	return false
+	return isNot
 }
 
 func sortedNames(m map[string]job.SliceID) []string {

@@ -27,6 +27,20 @@ func wanted(class string) func(*resourcev1.ResourceClaim) {
 	return func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.DeviceClassName = class }
 }
 
+func selects(expression string) func(*resourcev1.ResourceClaim) {
+	return func(c *resourcev1.ResourceClaim) {
+		c.Spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}
+	}
+}
+
+func deviceClass(name string, expressions ...string) *resourcev1.DeviceClass {
+	c := &resourcev1.DeviceClass{ObjectMeta: meta("", name)}
+	for _, e := range expressions {
+		c.Spec.Selectors = append(c.Spec.Selectors, resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: e}})
+	}
+	return c
+}
+
 // unplaced is what the scheduler says of a Pod that finds no place.
 func unplaced(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{
@@ -86,9 +100,15 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 		{"unless its home knows better", []Pool{migs("3g.40gb"), small()},
 			func(id job.SliceID) (giveback.Cost, bool) { return giveback.Cost{}, id == "w/gpu-0-mig-3g-0" },
 			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")}, []string{"w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"}},
-		{"all of the GPU", []Pool{{Name: "mig", Classes: migs("3g.40gb").Classes, GivesFor: []Class{{Name: "whole", Driver: driver, Attributes: map[string]string{"profile": "7g.80gb"}}}, Notice: time.Minute}}, nil,
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("whole"))},
+		{"all of the GPU", []Pool{{Name: "mig", Classes: migs("3g.40gb").Classes, Notice: time.Minute}}, nil,
+			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("whole")), deviceClass("whole", `device.driver == "gpu.nvidia.com"`, `device.attributes["gpu.nvidia.com"].profile == '7g.80gb'`)},
 			[]string{"w/gpu-0-mig-3g-0 at 1m0s for pod a/p, which waits for it", "w/gpu-0-mig-3g-3 at 1m0s for pod a/p, which waits for it"}},
+		{"only what its claim means", []Pool{migs("3g.40gb", "1g.10gb")}, nil, // a small one is free
+			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", selects(`device.attributes["gpu.nvidia.com"].profile == "3g.40gb" && device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0`))},
+			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
+		{"what is free and not known to be meant is not", []Pool{migs("3g.40gb", "1g.10gb")}, nil,
+			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", selects(`device.attributes["gpu.nvidia.com"].profile.startsWith("3g")`))},
+			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
 		{"counted: one is free", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced)}, []string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
 		{"two who wait", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced), pod("a", "q", "", asks(mig, 1), unplaced)},
 			[]string{"w/mig-1g.10gb.0 at 30s for pod a/q, which waits for it", "w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
@@ -194,7 +214,7 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 			}
 			o.devices = append(o.devices, d)
 		}
-		pools := []Pool{{Classes: []Class{{Name: "any", Driver: driver}}, GivesFor: []Class{{Name: "c", Driver: driver, Attributes: map[string]string{"x": "y"}}}}}
+		pools := []Pool{{Classes: []Class{{Name: "any", Driver: driver}}}}
 		m := &machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}
 		s := &scene{machine: m, pools: pools, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
 		list, _ := gather(s.offers)
@@ -218,11 +238,14 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 				others = append(others, i)
 			}
 		}
-		r := &room{scene: s, costs: func(id job.SliceID) giveback.Cost { return costs[id] }, notice: func(id job.SliceID) (time.Duration, bool) {
+		means := func(string) (*class, bool) {
+			return &class{only: parseSelector(`device.attributes["gpu.nvidia.com"].x == "y"`)}, true
+		}
+		r := &room{scene: s, class: means, costs: func(id job.SliceID) giveback.Cost { return costs[id] }, notice: func(id job.SliceID) (time.Duration, bool) {
 			_, is := costs[id]
 			return time.Second, is
 		}}
-		g, cost, ok := r.find(&tenant{}, []want{{"c", 1}})
+		g, cost, ok := r.find(&tenant{}, []want{{"c", 1, nil}})
 
 		best, found := giveback.Cost{}, false
 		for set := range 1 << len(mine) {

@@ -31,7 +31,7 @@ import (
 func serve(objects ...runtime.Object) *fake.Clientset {
 	c := fake.NewClientset(objects...)
 	c.Resources = []*metav1.APIResourceList{
-		{GroupVersion: "resource.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "resourceslices"}, {Name: "resourceclaims"}}},
+		{GroupVersion: "resource.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "resourceslices"}, {Name: "resourceclaims"}, {Name: "deviceclasses"}}},
 		{GroupVersion: "kueue.x-k8s.io/v1beta1", APIResources: []metav1.APIResource{{Name: "workloads"}}},
 	}
 	return c
@@ -234,12 +234,16 @@ func TestTheLastStateStandsWhileTheServerIsAway(t *testing.T) {
 		t.Error("it is not said")
 	}
 	inv.mu.Lock()
-	s := inv.away[inv.nodes]
+	s := inv.away.of[inv.nodes]
 	s.heard = "of before"
-	inv.away[inv.nodes] = s
+	inv.away.of[inv.nodes] = s
 	inv.mu.Unlock()
 	if _, err := inv.Away(); err != nil {
 		t.Error("it has heard since", err)
+	}
+	silent := silences{answered: time.Now().Add(-time.Hour)}
+	if since, err := silent.since(); err == nil || since != silent.answered {
+		t.Error("who does not answer is not away", since, err)
 	}
 }
 

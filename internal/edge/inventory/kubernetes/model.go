@@ -56,8 +56,9 @@ type pooled struct{ driver, pool string }
 // device is one that a driver publishes.
 type device struct {
 	name, machine string
-	// attributes by their names without a domain.
+	// attributes and capacities by their names, with a domain where their driver has written one.
 	attributes map[string]string
+	capacities map[string]int64
 	memory     quantity.Amount
 	uses       []count
 	// tainted says why nobody is to get it; empty: anybody may.
@@ -88,10 +89,17 @@ type place struct {
 	device string
 }
 
-// want is so many devices of a class.
+// want is so many devices of a class that selectors mean.
 type want struct {
 	class string
 	n     int64
+	only  selector
+}
+
+// class is a DeviceClass: which devices it means.
+type class struct {
+	metav1.ObjectMeta
+	only selector
 }
 
 // tenant is a Pod.

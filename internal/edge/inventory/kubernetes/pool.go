@@ -5,7 +5,6 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +22,6 @@ type Pool struct {
 	Classes []Class
 	// Resources are extended ones, as device plugins publish them.
 	Resources []Resource
-	// GivesFor are further classes, which others ask for and which share counters with those of the pool: who waits for one is given back to as well.
-	GivesFor []Class
 	// Tolerates are the keys of taints that our Pods have tolerations for.
 	Tolerates []string
 	// Calendar is when the pool is closed. What runs then is over by its begin.
@@ -83,7 +80,7 @@ func checkPools(pools []Pool) error {
 		name := fmt.Sprintf("pool %d (%q)", i+1, p.Name)
 		problem(len(p.Classes)+len(p.Resources) == 0, "%s names neither device classes nor extended resources", name)
 		problem(p.Notice < 0, "%s: notice is %v; it can't be negative", name, p.Notice)
-		for _, c := range append(slices.Clip(p.Classes), p.GivesFor...) {
+		for _, c := range p.Classes {
 			problem(c.Name == "" || c.Driver == "", "%s: a class needs its name and its driver, and has %q and %q", name, c.Name, c.Driver)
 			problem(c.Memory < 0 || c.Speed < 0 || c.Speed > 1000, "%s: class %s: memory %d is negative, or speed %d is not from 0 to 1000", name, c.Name, c.Memory, c.Speed)
 		}

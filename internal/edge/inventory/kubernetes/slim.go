@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -81,26 +82,29 @@ func bare[T ~string](name T) string {
 func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	x := &offer{ObjectMeta: named(o), driver: o.Spec.Driver, pool: o.Spec.Pool.Name, machine: value(o.Spec.NodeName), generation: o.Spec.Pool.Generation, parts: o.Spec.Pool.ResourceSliceCount}
 	for _, set := range o.Spec.SharedCounters {
-		x.counters = append(x.counters, counts(set.Name, set.Counters)...)
+		x.counters = append(x.counters, counts(shared(set.Name), set.Counters)...)
 	}
 	for i := range o.Spec.Devices {
 		d := &o.Spec.Devices[i]
 		y := device{name: d.Name, machine: first(x.machine, value(d.NodeName))}
+		if len(d.Attributes) > 0 {
+			y.attributes = make(map[string]string, len(d.Attributes))
+		}
 		for name, a := range d.Attributes {
-			if text := attribute(a); text != "" && s.asks(bare(name)) {
-				if y.attributes == nil {
-					y.attributes = map[string]string{}
-				}
-				y.attributes[bare(name)] = text
+			if text := attribute(a); text != "" {
+				y.attributes[shared(string(name))] = shared(text)
 			}
 		}
+		if len(d.Capacity) > 0 {
+			y.capacities = make(map[string]int64, len(d.Capacity))
+		}
 		for name, c := range d.Capacity {
-			if bare(name) == "memory" {
+			if y.capacities[shared(string(name))] = c.Value.Value(); bare(name) == "memory" {
 				y.memory = quantity.Amount(c.Value.Value())
 			}
 		}
 		for _, u := range d.ConsumesCounters {
-			y.uses = append(y.uses, counts(u.CounterSet, u.Counters)...)
+			y.uses = append(y.uses, counts(shared(u.CounterSet), u.Counters)...)
 		}
 		for _, t := range d.Taints {
 			if t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute {
@@ -112,20 +116,8 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	return x
 }
 
-// asks says whether an attribute is one that counts.
-func (s *slimmer) asks(name string) bool {
-	if name == "profile" || name == "productName" {
-		return true
-	}
-	for i := range s.pools {
-		for _, c := range s.pools[i].Classes {
-			if _, asked := c.Attributes[name]; asked {
-				return true
-			}
-		}
-	}
-	return false
-}
+// shared is a text that many devices have, once.
+func shared(text string) string { return unique.Make(text).Value() }
 
 func attribute(a resourcev1.DeviceAttribute) string {
 	switch {
@@ -144,7 +136,7 @@ func attribute(a resourcev1.DeviceAttribute) string {
 // counts are counters in order of name.
 func counts(set string, all map[string]resourcev1.Counter) (list []count) {
 	for name, c := range all {
-		list = append(list, count{set, name, c.Value.Value()})
+		list = append(list, count{set, shared(name), c.Value.Value()})
 	}
 	slices.SortFunc(list, func(a, b count) int { return strings.Compare(a.counter, b.counter) })
 	return list
@@ -169,9 +161,10 @@ func (s *slimmer) claim(o *resourcev1.ResourceClaim) *claim {
 		for _, r := range o.Spec.Devices.Requests {
 			switch {
 			case r.Exactly != nil && !value(r.Exactly.AdminAccess) && r.Exactly.AllocationMode != resourcev1.DeviceAllocationModeAll:
-				c.wants = append(c.wants, want{r.Exactly.DeviceClassName, max(1, r.Exactly.Count)})
+				c.wants = append(c.wants, want{r.Exactly.DeviceClassName, max(1, r.Exactly.Count), selectors(r.Exactly.Selectors)})
 			case len(r.FirstAvailable) > 0: // what it wants most
-				c.wants = append(c.wants, want{r.FirstAvailable[0].DeviceClassName, max(1, r.FirstAvailable[0].Count)})
+				first := &r.FirstAvailable[0]
+				c.wants = append(c.wants, want{first.DeviceClassName, max(1, first.Count), selectors(first.Selectors)})
 			}
 		}
 	}
@@ -181,6 +174,20 @@ func (s *slimmer) claim(o *resourcev1.ResourceClaim) *claim {
 		}
 	}
 	return c
+}
+
+// selectors are all of them in one.
+func selectors(list []resourcev1.DeviceSelector) (all selector) {
+	for _, x := range list {
+		if x.CEL != nil {
+			all = append(all, parseSelector(x.CEL.Expression)...)
+		}
+	}
+	return all
+}
+
+func (s *slimmer) class(o *resourcev1.DeviceClass) *class {
+	return &class{ObjectMeta: named(o), only: selectors(o.Spec.Selectors)}
 }
 
 func (s *slimmer) tenant(o *corev1.Pod) *tenant {

@@ -22,9 +22,9 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// sources are what is heard of each kind of object. offers and claims are nil where the cluster has no DRA, workloads where it has no Kueue.
+// sources are what is heard of each kind of object. offers, claims and classes are nil where the cluster has no DRA, workloads where it has no Kueue.
 type sources struct {
-	nodes, pods, jobs, offers, claims, workloads cache.SharedIndexInformer
+	nodes, pods, jobs, offers, claims, classes, workloads cache.SharedIndexInformer
 }
 
 // Indexes.
@@ -54,13 +54,14 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		inv.offers = resourceinformers.NewResourceSliceInformer(c, 0, cache.Indexers{
 			byMachine: index((*offer).machines), byPool: index(func(o *offer) []string { return only(o.driver + "/" + o.pool) }),
 		})
+		inv.classes = resourceinformers.NewDeviceClassInformer(c, 0, cache.Indexers{})
 		inv.claims = resourceinformers.NewResourceClaimInformer(c, all, 0, cache.Indexers{byPool: index((*claim).pools)})
 	}
 	if inv.workloads, err = inv.kueue(); err != nil {
 		return err
 	}
 	var synced []cache.InformerSynced
-	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.workloads} {
+	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes, inv.workloads} {
 		if source == nil {
 			continue
 		}
@@ -69,7 +70,7 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		}
 		inv.done.Go(func() { source.RunWithContext(running) })
 	}
-	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.workloads} {
+	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes, inv.workloads} {
 		if source != nil {
 			synced = append(synced, source.HasSynced)
 		}
@@ -78,6 +79,7 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		_, err := inv.Away()
 		return errkind.Errorf(errkind.Unavailable, "the API server of the cluster did not say what there is: %w", firstError(err, context.Cause(ctx)))
 	}
+	inv.done.Go(func() { inv.ping(running) })
 	for _, o := range inv.nodes.GetStore().List() {
 		inv.touch(o.(*machine).Name)
 	}
@@ -147,6 +149,8 @@ func (inv *Inventory) transform(o any) (any, error) {
 		return inv.slim.limit(x), nil
 	case *resourcev1.ResourceSlice:
 		return inv.slim.offer(x), nil
+	case *resourcev1.DeviceClass:
+		return inv.slim.class(x), nil
 	case *resourcev1.ResourceClaim:
 		return inv.slim.claim(x), nil
 	}
@@ -237,6 +241,9 @@ func by[T any](source cache.SharedIndexInformer, index, key string) (list []T) {
 }
 
 func get[T any](source cache.SharedIndexInformer, key string) (x T, there bool) {
+	if source == nil {
+		return x, false
+	}
 	o, there, err := source.GetStore().GetByKey(key)
 	if err != nil || !there {
 		return x, false

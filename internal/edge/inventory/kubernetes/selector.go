@@ -1,0 +1,203 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// A selector of a class or a claim is an expression (CEL) over a device. What people write there are comparisons joined by &&, and those are understood; the language
+// itself is not. Of the rest nobody knows here whether a device is meant.
+
+// meant says whether a device is.
+type meant uint8
+
+const (
+	isNot meant = iota
+	maybe
+	is
+)
+
+// and is what two have in common.
+func (m meant) and(n meant) meant { return min(m, n) }
+
+// term is one comparison; without a kind it was not understood.
+type term struct {
+	kind                termKind
+	domain, name, value string
+	op                  string
+}
+
+type termKind uint8
+
+const (
+	ofDriver termKind = iota + 1
+	ofAttribute
+	hasAttribute
+	hasCapacity
+	ofCapacity
+)
+
+// selector is all terms of an expression.
+type selector []term
+
+const (
+	literal = `("[^"\\]*"|'[^'\\]*')`
+	// most bounds what is read of one expression, in bytes: as long as the API server lets one be.
+	longest = 10 << 10
+)
+
+var patterns = []struct { //nolint:gochecknoglobals // a table, written to by nobody
+	kind termKind
+	at   *regexp.Regexp
+	// domain, name, op, value are the places of what it catches; 0: none.
+	domain, name, op, value int
+}{
+	{ofDriver, regexp.MustCompile(`^device\.driver\s*(==|!=)\s*` + literal + `$`), 0, 0, 1, 2},
+	{ofAttribute, regexp.MustCompile(`^device\.attributes\[` + literal + `\]\.(\w+)\s*(==|!=)\s*(` + literal + `|-?\d+|true|false)$`), 1, 2, 3, 4},
+	{ofAttribute, regexp.MustCompile(`^device\.attributes\[` + literal + `\]\[` + literal + `\]\s*(==|!=)\s*(` + literal + `|-?\d+|true|false)$`), 1, 2, 3, 4},
+	{hasAttribute, regexp.MustCompile(`^` + literal + `\s+in\s+device\.attributes\[` + literal + `\]$`), 2, 1, 0, 0},
+	{hasCapacity, regexp.MustCompile(`^` + literal + `\s+in\s+device\.capacity\[` + literal + `\]$`), 2, 1, 0, 0},
+	{ofCapacity, regexp.MustCompile(`^device\.capacity\[` + literal + `\]\.(\w+)\.compareTo\(quantity\(` + literal + `\)\)\s*(==|!=|>=|>|<=|<)\s*0$`), 1, 2, 4, 3},
+}
+
+// parseSelector reads an expression as far as it is understood.
+func parseSelector(text string) (s selector) {
+	if len(text) > longest {
+		return selector{{}}
+	}
+	for _, part := range conjuncts(text) {
+		t := term{}
+		for _, p := range patterns {
+			if m := p.at.FindStringSubmatch(part); m != nil {
+				of := func(i int) string {
+					if i == 0 {
+						return ""
+					}
+					return strings.Trim(m[i], `"'`)
+				}
+				t = term{p.kind, of(p.domain), of(p.name), of(p.value), of(p.op)}
+				break
+			}
+		}
+		s = append(s, t)
+	}
+	return s
+}
+
+// conjuncts takes an expression apart at && that stand in no brackets and no text.
+func conjuncts(text string) (list []string) {
+	var quote byte
+	depth, from := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '(' || c == '[' || c == '{':
+			depth++
+		case c == ')' || c == ']' || c == '}':
+			depth--
+		case depth == 0 && strings.HasPrefix(text[i:], "&&"):
+			list = append(list, strings.TrimSpace(text[from:i]))
+			i++
+			from = i + 1
+		case depth == 0 && strings.HasPrefix(text[i:], "||"), depth == 0 && c == '?':
+			return []string{text} // one of several: not understood
+		}
+	}
+	return append(list, strings.TrimSpace(text[from:]))
+}
+
+// means says whether a driver's device is meant.
+func (s selector) means(driver string, d *device) meant {
+	m := is
+	for i := range s {
+		m = m.and(s[i].means(driver, d))
+	}
+	return m
+}
+
+func (t *term) means(driver string, d *device) meant {
+	yes := false
+	switch t.kind {
+	case ofDriver:
+		yes = (driver == t.value) == (t.op == "==")
+	case ofAttribute:
+		value, there := d.attribute(t.domain, t.name, driver)
+		yes = there && (value == t.value) == (t.op == "==")
+	case hasAttribute:
+		_, yes = d.attribute(t.domain, t.name, driver)
+	case hasCapacity:
+		_, yes = d.capacity(t.domain, t.name, driver)
+	case ofCapacity:
+		n, there := d.capacity(t.domain, t.name, driver)
+		q, err := resource.ParseQuantity(t.value)
+		if err != nil {
+			return maybe
+		}
+		yes = there && compares(n, t.op, q.Value())
+	default:
+		return maybe
+	}
+	if yes {
+		return is
+	}
+	return isNot
+}
+
+func compares(a int64, op string, b int64) bool {
+	switch op {
+	case "==":
+		return a == b
+	case "!=":
+		return a != b
+	case ">=":
+		return a >= b
+	case ">":
+		return a > b
+	case "<=":
+		return a <= b
+	}
+	return a < b
+}
+
+// attribute is one by its domain and name; one that a driver wrote without a domain has the driver's.
+func (d *device) attribute(domain, name, driver string) (string, bool) {
+	v, there := d.attributes[domain+"/"+name]
+	if !there && domain == driver {
+		v, there = d.attributes[name]
+	}
+	return v, there
+}
+
+// capacity see attribute.
+func (d *device) capacity(domain, name, driver string) (int64, bool) {
+	v, there := d.capacities[domain+"/"+name]
+	if !there && domain == driver {
+		v, there = d.capacities[name]
+	}
+	return v, there
+}
+
+// plain is an attribute by its name alone, of whichever domain; the driver's own first.
+func (d *device) plain(name, driver string) string {
+	if v, there := d.attribute(driver, name, driver); there {
+		return v
+	}
+	least := ""
+	for key := range d.attributes {
+		if bare(key) == name && (least == "" || key < least) {
+			least = key
+		}
+	}
+	return d.attributes[least]
+}
