@@ -40,6 +40,9 @@ type Reading struct {
 // Over says whether so much is used as the severe line allows, whatever it grows by.
 func (r *Reading) Over() bool { return r.severe > 0 && r.Used >= r.severe }
 
+// Fits says whether so much more is still below the severe line; of a host whose memory is not known all is.
+func (r *Reading) Fits(more quantity.Amount) bool { return r.severe == 0 || r.Used+more < r.severe }
+
 // String explains the level.
 func (r *Reading) String() string {
 	s := fmt.Sprintf("%v: %d of %d MiB used (%d.%d%%)", r.Level, r.Used>>20, r.Capacity>>20, r.Share/10, r.Share%10)

@@ -152,7 +152,7 @@ func (n *Node) noteWatched(now quantity.Instant, s *protocol.Strain, d *airlock.
 		if l == nil || !l.runs() && l.phase != leaseStopping {
 			continue
 		}
-		a := l.doneTo(&s.Uses[i], d.Level)
+		a := l.doneTo(&s.Uses[i], &d.Reading)
 		if a.Step == 0 {
 			continue
 		}
@@ -171,13 +171,16 @@ func (n *Node) noteWatched(now quantity.Instant, s *protocol.Strain, d *airlock.
 }
 
 // doneTo is what its watcher did to a lease, and why as far as can be told; of no step: nothing that is not known.
-func (l *lease) doneTo(u *protocol.Use, level airlock.Level) airlock.Action {
+func (l *lease) doneTo(u *protocol.Use, r *airlock.Reading) airlock.Action {
 	a := airlock.Action{Token: u.Token}
 	switch s := u.Stand.State; {
 	case s == protocol.StandsStill && !l.phase.still() && l.phase != leaseStopping:
 		a.Step, a.Cause = airlock.Suspend, airlock.Deficit
 	case s == protocol.GoesOn && l.phase.still():
 		a.Step, a.Cause = airlock.Resume, airlock.Eased
+		if !r.Fits(u.Parked) {
+			a.Cause = airlock.Waited
+		}
 	case s == protocol.IsToYield && l.phase != leaseStopping:
 		a.Step, a.Cause = airlock.Readdress, airlock.Deficit
 		if l.stand.since != 0 {
@@ -185,7 +188,7 @@ func (l *lease) doneTo(u *protocol.Use, level airlock.Level) airlock.Action {
 		}
 	case s == protocol.IsEnded && !l.stand.reclaimed:
 		a.Step, a.Cause = airlock.Reclaim, airlock.Overtime
-		if level == airlock.Emergency {
+		if r.Level == airlock.Emergency {
 			a.Cause = airlock.Brink
 		}
 	}

@@ -147,6 +147,21 @@ func TestWhatTheWatcherDidIsTold(t *testing.T) {
 	same(t, "stood", a.Stood, 3*time.Second)
 }
 
+// TestWhatGoesOnThoughItMayNotFitIsToldSo: also by a node that only hears that it does.
+func TestWhatGoesOnThoughItMayNotFitIsToldSo(t *testing.T) {
+	w := booted(t)
+	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
+	still, goes := protocol.Stand{State: protocol.StandsStill, Since: w.now, Times: 1}, protocol.Stand{}
+	w.watched(7, 93, low, high, still, goes)
+	w.pass(20 * time.Second)
+	w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{Capacity: 100 * gib, Used: 84 * gib, Watch: 7, Uses: []protocol.Use{
+		{Token: low, Resident: 20 * gib, Parked: 8 * gib, Stand: protocol.Stand{Resumed: w.now, Times: 1}}, {Token: high, Resident: 60 * gib},
+	}}})
+	if got, want := inWords(w.n.Airlock(w.now).Steps[1:]), fmt.Sprintf("2 recovered %v, since it was suspended for long; stood 20s", low); got != want {
+		t.Errorf("it tells\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestTheWatchersStepsAreToldInTheirOrder: the lowest first, with what was to be made free and what each brings, however the word lists them.
 func TestTheWatchersStepsAreToldInTheirOrder(t *testing.T) {
 	w := booted(t)
