@@ -60,6 +60,8 @@ type Choice struct {
 	Airlock airlock.Config
 	// Memory is the host's, which its nodes share alike, and what may run there together; zero, as in tapes of before there was a choice: it is not counted.
 	Memory joint.Config
+	// Fixed: what runs on the nodes can't be given more time than it began with (node.Config.Fixed).
+	Fixed bool
 	// Archive has jobs that are over leave to the archive; nil, as in tapes of before there was one: they stay.
 	Archive *filing.Config
 }
@@ -89,7 +91,7 @@ func (c Choice) Config() (Config, error) {
 	for i := range nodes {
 		id, at := job.NodeID(numbered(string(c.Node), i, nodes)), &config.Gate.Zones[i%zones]
 		at.Nodes = append(at.Nodes, id)
-		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock, Host: c.Memory})
+		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock, Host: c.Memory, Fixed: c.Fixed})
 		config.Nodes[i].Host.Memory /= quantity.Amount(nodes)
 		if i < len(c.Places) {
 			n := &config.Nodes[i]

@@ -95,7 +95,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 // open puts the parts of a cluster's daemon together: one gate, one zone, and one node that stands for all machines.
 func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host, error) {
 	actors, err := arrangement.Choice{
-		Policy: o.Policy, Mechanism: mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{},
+		Policy: o.Policy, Mechanism: mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{}, Fixed: true,
 	}.Config()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host
 		return nil, err
 	}
 	shown, err := json.Marshal(map[string]any{
-		"mechanism": mechanism, "policy": o.Policy.Name(), "horizon": o.Horizon.String(), "node": o.Name, "market": actors.Zones[0].Market, "archive": actors.Gate.Archive, "ends": ends.DefaultTheta,
+		"mechanism": mechanism, "policy": o.Policy.Name(), "horizon": o.Horizon.String(), "node": o.Name, "market": actors.Zones[0].Market, "archive": actors.Gate.Archive, "ends": ends.DefaultTheta, "fixed": true,
 	})
 	if err != nil {
 		return nil, err

@@ -86,6 +86,7 @@ func (a *app) replay(dir, boot string) (err error) {
 		Capacities                              []quantity.Amount
 		Airlock                                 airlock.Config
 		Memory                                  joint.Config
+		Fixed                                   bool
 	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
@@ -101,7 +102,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
 		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
-		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places, Flow: shown.Flow, Capacities: shown.Capacities, Airlock: shown.Airlock, Memory: shown.Memory,
+		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places, Flow: shown.Flow, Capacities: shown.Capacities, Airlock: shown.Airlock, Memory: shown.Memory, Fixed: shown.Fixed,
 	}.Config()
 	if err != nil {
 		return err
