@@ -84,9 +84,10 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 	for _, t := range waiters {
 		still[t.UID] = true
 	}
-	for uid, g := range r.by {
+	for _, uid := range sortedKeys(r.by) {
+		g := r.by[uid]
 		late := now > g.at.Add(patience)
-		if still[uid] && !late {
+		if still[uid] && !late && !inv.taken(now, g) {
 			continue
 		}
 		if delete(r.by, uid); late && still[uid] {
@@ -114,15 +115,8 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 
 // place finds the machine where room for a Pod that waits costs least; nil: nothing of ours is in its way.
 func (inv *Inventory) place(now quantity.Instant, t *tenant) *reclaim {
-	var wants []want
-	for _, key := range t.claims {
-		c, there := get[*claim](inv.claims, key)
-		if !there {
-			return nil // it is about to be made
-		}
-		wants = append(wants, c.wants...)
-	}
-	if len(wants)+len(t.asks) == 0 {
+	wants, known := inv.wants(t)
+	if !known || len(wants)+len(t.asks) == 0 {
 		return nil
 	}
 	names := inv.pods.GetIndexer().ListIndexFuncValues(byOurs)
@@ -145,6 +139,35 @@ func (inv *Inventory) place(now quantity.Instant, t *tenant) *reclaim {
 		}
 	}
 	return best
+}
+
+// wants are the devices that a Pod's claims ask for; false: one of them is about to be made.
+func (inv *Inventory) wants(t *tenant) (wants []want, known bool) {
+	for _, key := range t.claims {
+		c, there := get[*claim](inv.claims, key)
+		if !there {
+			return nil, false
+		}
+		wants = append(wants, c.wants...)
+	}
+	return wants, true
+}
+
+// taken says whether somebody else was faster: the subjobs that gave way for a Pod are gone, and without it there is no room for it on the machine any more. The
+// scheduler looks at a Pod that waits with pauses, and at one that has just come at once.
+func (inv *Inventory) taken(now quantity.Instant, g *reclaim) bool {
+	m, there := get[*machine](inv.nodes, g.machine)
+	wants, known := inv.wants(g.waiter)
+	if !there || !known {
+		return !there
+	}
+	room := inv.room(now, m)
+	if slices.ContainsFunc(room.tenants, func(t *tenant) bool { return t.ours && slices.Contains(g.slices, t.slice) }) {
+		return false
+	}
+	room.gives = slices.DeleteFunc(slices.Clone(room.gives), func(o *reclaim) bool { return o == g })
+	more, _, ok := room.find(g.waiter, wants)
+	return !ok || len(more.slices) > 0
 }
 
 // mayRunOn says whether a Pod's selectors and tolerations let it run on a machine. Of affinities between Pods nothing is known.
@@ -275,14 +298,7 @@ func (r *room) given(id job.SliceID) bool {
 	return slices.ContainsFunc(r.gives, func(g *reclaim) bool { return slices.Contains(g.slices, id) })
 }
 
-func sortedKeys(m map[string]int64) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // remains is what is left of a driver's pool beside all who have something of it, as a Pod that waits is given one device after the other.
 type remains struct {
