@@ -70,3 +70,35 @@ after it was told. On %d cores that also carry etcd, the API server, the schedul
 		}
 	}
 }
+
+// TestRates measures how fast subjobs go through the API server beside bare Pods, in one run: bare, ours, ours, bare, so that neither gains by what the plane has
+// gathered.
+func TestRates(t *testing.T) {
+	const n = 1500
+	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))
+	w := newWorld(t, p, Extended, Load{Machines: 20})
+	newCrowd(t, p.Client(), 0, 0)
+	w.leftover()
+	w.bare(n / 5) // everything is warm
+	bare := w.bare(n)
+	ours := w.subjobs("rate-1", n)
+	ours = ours.and(w.subjobs("rate-2", n))
+	bare = bare.and(w.bare(n))
+	if t.Failed() {
+		return
+	}
+	text := fmt.Sprintf(`Pods with nothing to do, one after the other on each of %d devices, each from its creation until it is gone: %d of a client that makes a Pod, sees that it is over and deletes it, and %d subjobs
+of the executor, from Start until they are settled. The Pods' containers end at once; scheduler, API server, kubelets and both clients share %d cores.
+
+| | a second | API calls each | |
+|---|---:|---:|---|
+| bare Pods | %.0f | %.1f | %s |
+| subjobs | %.0f (%.0f%%) | %.1f | %s |
+`, pieces*len(w.machines), bare.Pods, ours.Pods, runtime.NumCPU(), bare.PerSecond(), bare.PerPod(), bare.calls(), ours.PerSecond(), 100*ours.PerSecond()/bare.PerSecond(), ours.PerPod(), ours.calls())
+	t.Log("\n" + text)
+	if page := os.Getenv("SLUICE_KUBE_PAGE"); page != "" {
+		if err := write(page, "rates", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

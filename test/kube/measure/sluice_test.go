@@ -52,11 +52,7 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
 		}
 	}
-	never := corev1.PreemptNever
-	if _, err := w.p.Client().SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: cluster.Leftover}, Value: -1_000_000_000, PreemptionPolicy: &never}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	w.leftover()
 	pool := "extendedResources: [{name: " + mig + "}]"
 	if w.by == DRA {
 		pool = "deviceClasses: [{name: " + plane.MIGClass + ", driver: " + plane.Driver + ", attributes: {profile: " + profile + "}}]"
@@ -117,6 +113,16 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 		t.Fatal("the operator does not work")
 	}
 	return s
+}
+
+// leftover makes the priority class of subjobs.
+func (w *world) leftover() {
+	w.t.Helper()
+	never := corev1.PreemptNever
+	if _, err := w.p.Client().SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: cluster.Leftover}, Value: -1_000_000_000, PreemptionPolicy: &never}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
 }
 
 // fill applies jobs that take every device, as users do, and returns when all are taken.

@@ -1,0 +1,286 @@
+//go:build kubernetes
+
+package measure
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+	executors "sluice.dev/sluice/internal/edge/executor/kubernetes"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/store/local"
+	"sluice.dev/sluice/internal/edge/store/storetest"
+	"sluice.dev/sluice/test/kube/plane"
+)
+
+// Rate is how fast Pods that have nothing to do go through a cluster, one after the other on each device.
+type Rate struct {
+	// Pods were made, one for each of which the last was gone after Took.
+	Pods int
+	Took time.Duration
+	// Calls are what their maker asked the API server for, without lists and watches.
+	Calls map[string]int
+}
+
+// PerSecond is Pods a second, PerPod calls a Pod.
+func (r *Rate) PerSecond() float64 { return float64(r.Pods) / r.Took.Seconds() }
+
+// PerPod is how many calls a Pod cost.
+func (r *Rate) PerPod() float64 {
+	n := 0
+	for what, c := range r.Calls {
+		if !strings.HasPrefix(what, "GET ") && !strings.HasPrefix(what, "WATCH ") {
+			n += c
+		}
+	}
+	return float64(n) / float64(r.Pods)
+}
+
+// since is what was asked for beyond what had been before.
+func since(before, after map[string]int) map[string]int {
+	out := maps.Clone(after)
+	for what, n := range before {
+		if out[what] -= n; out[what] == 0 {
+			delete(out, what)
+		}
+	}
+	return out
+}
+
+// slots are the devices of the world, each by its machine.
+func (w *world) slots() (list []cluster.Device) {
+	for _, m := range w.machines {
+		for range pieces {
+			list = append(list, cluster.Device{Node: m, Resource: mig})
+		}
+	}
+	return list
+}
+
+// bare makes Pods, one after the other on each device, with as little as a client needs for it: it makes one, sees that it is over, deletes it, sees that it is gone.
+func (w *world) bare(n int) *Rate {
+	t, ctx := w.t, w.t.Context()
+	t.Helper()
+	config, wire := w.p.Wire()
+	client := kubernetes.NewForConfigOrDie(config)
+	ns := w.p.Namespace(t)
+	var mu sync.Mutex
+	over, goneBy := map[string]chan struct{}{}, map[string]chan struct{}{}
+	for i := range n {
+		over[fmt.Sprintf("bare-%d", i)], goneBy[fmt.Sprintf("bare-%d", i)] = make(chan struct{}), make(chan struct{})
+	}
+	closed := map[chan struct{}]bool{}
+	shut := func(c chan struct{}) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !closed[c] {
+			closed[c] = true
+			close(c)
+		}
+	}
+	informer := cache.NewSharedInformer(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", ns, fields.Everything()), &corev1.Pod{}, 0)
+	see := func(o any) {
+		if p := o.(*corev1.Pod); p.Status.Phase == corev1.PodSucceeded {
+			shut(over[p.Name])
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) }, DeleteFunc: func(o any) {
+		if d, is := o.(cache.DeletedFinalStateUnknown); is {
+			o = d.Obj
+		}
+		shut(goneBy[o.(*corev1.Pod).Name])
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	go informer.RunWithContext(ctx)
+	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+
+	before, began := wire.Calls(), time.Now()
+	next := make(chan int, n)
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	var all sync.WaitGroup
+	for _, d := range w.slots() {
+		all.Go(func() {
+			for i := range next {
+				name := fmt.Sprintf("bare-%d", i)
+				pod := &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.LabelOperator: "bare"}, Annotations: map[string]string{cluster.AnnotationRun: "{}"}},
+					Spec:       w.spec(leftoverClass),
+				}
+				pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceName(d.Resource): resource.MustParse("1")}
+				pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{d.Node}}}}}}}}
+				if _, err := client.CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+					return
+				}
+				if !within(over[name]) {
+					t.Errorf("Pod %s is not over", name)
+					return
+				}
+				if err := client.CoreV1().Pods(ns).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+					t.Error(err)
+					return
+				}
+				if !within(goneBy[name]) {
+					t.Errorf("Pod %s is not gone", name)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return &Rate{Pods: n, Took: time.Since(began), Calls: since(before, wire.Calls())}
+}
+
+// within waits for a channel to be closed.
+func within(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	case <-time.After(plane.Within):
+		return false
+	}
+}
+
+// subjobs has the executor of an operator run subjobs with nothing to do, one after the other on each device, from Start until they are settled.
+func (w *world) subjobs(operator string, n int) *Rate {
+	t, ctx := w.t, w.t.Context()
+	t.Helper()
+	config, wire := w.p.Wire()
+	under, err := local.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots := w.slots()
+	ended, settled := map[job.Token]chan struct{}{}, map[job.Token]chan struct{}{}
+	for i := range n {
+		tok := job.Token{Epoch: 1, Seq: uint64(i + 1)}
+		ended[tok], settled[tok] = make(chan struct{}), make(chan struct{})
+	}
+	ex, err := executors.Open(executors.Options{
+		Client: kubernetes.NewForConfigOrDie(config), Store: storetest.Lend(t, under), Operator: operator, ShimImage: "example.com/sluice:1", Namespace: w.p.Namespace(t),
+		Deliver: func(m protocol.Message) {
+			switch m.Kind {
+			case protocol.Exited:
+				if r := m.Body.(*protocol.Conclusion).Result; r.Outcome != job.Done {
+					t.Errorf("subjob %v: %+v", m.Token, *r)
+				}
+				close(ended[m.Token])
+			case protocol.Settled:
+				close(settled[m.Token])
+			default: // Started, Report
+			}
+		},
+		Slice: func(id job.SliceID) (protocol.Slice, bool) {
+			var i int
+			_, err := fmt.Sscanf(string(id), "n1/%d", &i)
+			return protocol.Slice{Device: slots[i].String()}, err == nil
+		},
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ex.Close() }()
+	if _, err := ex.Find(ctx); err != nil {
+		t.Fatal(err)
+	}
+	node, executor := protocol.Address{Role: protocol.Node, ID: "n1"}, protocol.Address{Role: protocol.Executor, ID: "n1"}
+	spec := &job.Spec{Name: "rate", Kind: job.Items, Total: int64(n), Grid: 1, Parallelism: 1, Slices: 1, MaxFailures: 3,
+		Launch: job.Launch{Image: "example.com/work:1", Command: []string{"true"}, Grace: time.Second}}
+
+	before, began := wire.Calls(), time.Now()
+	next := make(chan int, n)
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	var all sync.WaitGroup
+	for s := range slots {
+		all.Go(func() {
+			for i := range next {
+				tok, at := job.Token{Epoch: 1, Seq: uint64(i + 1)}, quantity.At(time.Now())
+				units := job.Range{From: int64(i), To: int64(i + 1)}
+				ex.Do(protocol.Message{Kind: protocol.Start, From: node, To: executor, Token: tok, Job: spec.Name, Body: &protocol.Work{
+					Slice: job.SliceID(fmt.Sprintf("n1/%d", s)), Range: units, Start: at, End: at.Add(time.Hour), Spec: spec}}, journal.Position{Seq: 1})
+				if !within(ended[tok]) {
+					t.Errorf("subjob %v has not ended", tok)
+					return
+				}
+				ex.Do(protocol.Message{Kind: protocol.Settle, From: node, To: executor, Token: tok, Job: spec.Name, Body: &protocol.Settlement{Range: units, Committed: true}}, journal.Position{Seq: 1})
+				if !within(settled[tok]) {
+					t.Errorf("subjob %v is not settled", tok)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return &Rate{Pods: n, Took: time.Since(began), Calls: since(before, wire.Calls())}
+}
+
+// calls are what each cost, for people.
+func (r *Rate) calls() string {
+	var calls []string
+	for _, what := range slices.Sorted(maps.Keys(r.Calls)) {
+		if n := float64(r.Calls[what]) / float64(r.Pods); n >= .05 {
+			calls = append(calls, fmt.Sprintf("%s %.1f", what, n))
+		}
+	}
+	return strings.Join(calls, ", ")
+}
+
+func (r *Rate) said() string {
+	return fmt.Sprintf("%d in %s: %.0f a second, %.1f calls each (%s)", r.Pods, r.Took.Round(time.Millisecond), r.PerSecond(), r.PerPod(), r.calls())
+}
+
+// and is both rates as one: the time of both for the Pods of both.
+func (r *Rate) and(o *Rate) *Rate {
+	calls := maps.Clone(r.Calls)
+	for what, n := range o.Calls {
+		calls[what] += n
+	}
+	return &Rate{Pods: r.Pods + o.Pods, Took: r.Took + o.Took, Calls: calls}
+}
+
+// TestASubjobCostsSixCalls: from its start until nothing is left of it.
+func TestASubjobCostsSixCalls(t *testing.T) {
+	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))
+	w := newWorld(t, p, Extended, Load{Machines: 2})
+	newCrowd(t, p.Client(), 0, 0)
+	w.leftover()
+	bare := w.bare(60)
+	t.Log("bare Pods: ", bare.said())
+	ours := w.subjobs("rate", 60)
+	t.Log("subjobs: ", ours.said())
+	if c := ours.PerPod(); c > 6 {
+		t.Errorf("a subjob costs %.1f calls, want at most 6: %v", c, ours.Calls)
+	}
+	plane.Eventually(t, "the Secrets are collected", func() (bool, string) {
+		list, err := p.Client().CoreV1().Secrets("").List(context.Background(), metav1.ListOptions{LabelSelector: cluster.LabelOperator})
+		return err == nil && len(list.Items) == 0, fmt.Sprint(err)
+	})
+}
