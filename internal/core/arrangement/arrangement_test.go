@@ -25,7 +25,7 @@ func TestWhoThereIs(t *testing.T) {
 		{2, 0, "the gate, zone local-1, zone local-2, node m-1, node m-2", []gate.Zone{{ID: "local-1", Nodes: []job.NodeID{"m-1"}}, {ID: "local-2", Nodes: []job.NodeID{"m-2"}}}},
 		{2, 3, "the gate, zone local-1, zone local-2, node m-1, node m-2, node m-3", []gate.Zone{{ID: "local-1", Nodes: []job.NodeID{"m-1", "m-3"}}, {ID: "local-2", Nodes: []job.NodeID{"m-2"}}}},
 	} {
-		config, err := arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: c.zones, Nodes: c.nodes}.Config()
+		config, err := arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: c.zones, Nodes: c.nodes, Fixed: c.nodes > 1}.Config()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,8 +38,8 @@ func TestWhoThereIs(t *testing.T) {
 			t.Errorf("%d zones and %d nodes: %s, dealt %v", c.zones, c.nodes, got, config.Gate.Zones)
 		}
 		for i := range config.Nodes {
-			if config.Nodes[i].Number != i {
-				t.Errorf("node %d has the number %d", i, config.Nodes[i].Number)
+			if n := &config.Nodes[i]; n.Number != i || n.Fixed != (c.nodes > 1) {
+				t.Errorf("node %d has the number %d, fixed: %v", i, n.Number, n.Fixed)
 			}
 		}
 		if set.At(set.Zones[0].ID) != set.Zones[0].Zone || set.At("nowhere") != nil {

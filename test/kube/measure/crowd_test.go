@@ -38,6 +38,8 @@ type crowd struct {
 	runs map[types.UID]*run
 	// over counts Pods that have ended, by outcome.
 	over map[job.Outcome]int
+	// binds: it is the scheduler too. A Pod says itself on which machine it has to run.
+	binds bool
 }
 
 // run is one Pod.
@@ -87,7 +89,11 @@ func (c *crowd) ended() map[job.Outcome]int {
 
 func (c *crowd) see(o any) {
 	p, is := o.(*corev1.Pod)
-	if !is || p.Spec.NodeName == "" {
+	if !is {
+		return
+	}
+	if p.Spec.NodeName == "" {
+		c.bind(p)
 		return
 	}
 	over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
@@ -113,6 +119,22 @@ func (c *crowd) see(o any) {
 		r.closed = true
 		close(r.told)
 	}
+}
+
+// bind binds a Pod to the machine that its affinity names, where nobody else does.
+func (c *crowd) bind(p *corev1.Pod) {
+	c.mu.Lock()
+	binds := c.binds && p.DeletionTimestamp == nil
+	c.mu.Unlock()
+	if !binds {
+		return
+	}
+	machine := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+	go func() {
+		_ = c.client.CoreV1().Pods(p.Namespace).Bind(c.ctx, &corev1.Binding{ // refused where it is bound, or gone
+			ObjectMeta: metav1.ObjectMeta{Name: p.Name, UID: p.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: machine},
+		}, metav1.CreateOptions{})
+	}()
 }
 
 // cut says whether a Pod was told that its time is shorter than it was sold, or over.

@@ -73,7 +73,7 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	o := operator.Options{
-		Cluster: cfg, Name: "measure", Namespace: w.namespace, DataDir: t.TempDir(), Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
+		Cluster: cfg, Name: nameOfOperator(), Namespace: w.namespace, DataDir: t.TempDir(), Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
 		Policy: policies.Default(), Horizon: time.Hour, Log: log, Version: "test",
 	}
 	ready := make(chan struct{}, 8)
