@@ -1,0 +1,155 @@
+package pod
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// made is a process of a Pod that has a second to fetch in, and nothing to run.
+func made(t *testing.T) *process {
+	t.Helper()
+	p := &process{orders: filepath.Join(t.TempDir(), "order.json"), asked: make(chan os.Signal, 1)}
+	now := quantity.At(time.Now())
+	p.run = Run{Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Kind: job.Items, Range: job.Range{To: 10}, Total: 10, Grid: 1, Start: now, End: now.Add(time.Second), Linger: time.Second, Command: []string{"true"}, LogLimit: 1, OutputLimit: 1, Report: time.Second}
+	p.dir = shim.Dir(filepath.Join(t.TempDir(), p.run.Token.String()))
+	p.order.End, p.lease = p.run.End, p.makeLease()
+	return p
+}
+
+// TestWhatCantBeFetched: what is not what was asked for is never unpacked as if it were, what may pass is tried again, and no message has the URL.
+func TestWhatCantBeFetched(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		kind   errkind.Kind
+		tries  int
+	}{
+		"gone":        {http.StatusNotFound, "no such key", errkind.NotFound, 1},
+		"expired":     {http.StatusForbidden, "Request has expired", errkind.Denied, 1},
+		"away":        {http.StatusServiceUnavailable, "slow down", errkind.Unavailable, 2},
+		"other bytes": {http.StatusOK, "not what was put there", errkind.Corrupt, 2}, // they may have suffered on their way
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked++
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte(c.body))
+			}))
+			defer server.Close()
+			p := made(t)
+			p.run.Work = &Source{URL: server.URL + "/key?secret", Digest: store.Digest(strings.Repeat("a", 64)), Bytes: 1 << 20}
+			err := p.furnish()
+			if errkind.Of(err) != c.kind || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v (%v), want kind %v without the URL", err, errkind.Of(err), c.kind)
+			}
+			if asked < c.tries || c.tries == 1 && asked > 1 {
+				t.Errorf("asked %d times, want %d", asked, c.tries)
+			}
+		})
+	}
+	p := made(t)
+	p.run.Work = &Source{URL: "http://127.0.0.1:1/key?secret", Digest: store.Digest(strings.Repeat("a", 64))}
+	if err := p.furnish(); errkind.Of(err) != errkind.Unavailable || strings.Contains(err.Error(), "secret") {
+		t.Errorf("nobody listens: %v", err)
+	}
+	p.run.Work, p.run.Subdir = nil, "../x"
+	if err := p.furnish(); errkind.Of(err) != errkind.Invalid {
+		t.Errorf("a subdirectory that leads out: %v", err)
+	}
+}
+
+// TestWhatCantBeStoredDoesNotCount, and whose fault it is.
+func TestWhatCantBeStoredDoesNotCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		status  int
+		outcome job.Outcome
+	}{
+		"stored":    {http.StatusOK, job.Yielded},
+		"too large": {http.StatusRequestEntityTooLarge, job.LimitKilled},
+		"expired":   {http.StatusForbidden, job.NodeFailed},
+		"away":      {http.StatusBadGateway, job.NodeFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got bytes.Buffer
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/output" {
+					got.Reset()
+					_, _ = got.ReadFrom(r.Body)
+				}
+				w.WriteHeader(c.status)
+			}))
+			defer server.Close()
+			p := made(t)
+			p.run.Output, p.run.Progress = server.URL+"/output", server.URL+"/progress"
+			p.told = newTeller(p.run.Progress, p.run.Report)
+			err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.WriteFile(filepath.Join(p.dir.Output(), "x"), []byte("y"), 0o600))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := p.putAway(job.Result{Outcome: job.Yielded, Progress: 5})
+			if s.Result.Outcome != c.outcome {
+				t.Errorf("%+v, want %v", s.Result, c.outcome)
+			}
+			if stored := c.status == http.StatusOK; stored != (s.Output != nil) || stored != (s.Result.Progress == 5) || stored && s.Output.Size != int64(got.Len()) {
+				t.Errorf("%+v, %+v, and %d bytes were put", s.Result, s.Output, got.Len())
+			}
+		})
+	}
+}
+
+// TestOrders: what the annotation says is handed on once, an end is never moved later, and half a file says nothing.
+func TestOrders(t *testing.T) {
+	p := made(t)
+	if err := os.MkdirAll(string(p.dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	control := func(order string) (c shim.Control) {
+		t.Helper()
+		if err := os.WriteFile(p.orders, []byte(order), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.heed()
+		c, err := p.dir.ReadControl()
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := control(""); c != (shim.Control{}) {
+		t.Errorf("nothing was asked, and it says %+v", c)
+	}
+	if c := control(`{"End":`); c != (shim.Control{}) {
+		t.Errorf("half an order says %+v", c)
+	}
+	if c := control(`{"End":5,"Cut":true,"Why":"reclaimed"}`); c.End != 5 || !c.Cut || c.Stop || c.Cause != "reclaimed" || c.Range != p.run.Range {
+		t.Errorf("%+v", c)
+	}
+	if c := control(`{"End":9223372036854775807,"Stop":true}`); c.End != p.run.End || !c.Stop {
+		t.Errorf("%+v, want the lease's end", c)
+	}
+	q := made(t)
+	q.signalled = time.Now().Add(-time.Minute)
+	if err := os.MkdirAll(string(q.dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	q.heed()
+	if c, err := q.dir.ReadControl(); err != nil || !c.Stop || c.Cause == "" {
+		t.Errorf("after SIGTERM: %+v, %v", c, err)
+	}
+}
