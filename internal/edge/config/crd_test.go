@@ -162,17 +162,18 @@ func TestParseSlicePool(t *testing.T) {
   extendedResources: [{name: nvidia.com/gpu, model: A100, profile: whole}]
   tolerates: [nvidia.com/gpu]
   calendar: [{name: serving, from: 2026-03-02T08:00:00Z, to: 2026-03-02T20:00:00Z, every: 24h}]
+  giveBack: {notice: 10s, never: true}
 `))
 	want := SlicePool{
 		Name: "a100", Nodes: map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
 		Classes:   []DeviceClass{{Name: "mig.nvidia.com", Driver: "gpu.nvidia.com", Attributes: map[string]string{"profile": "1g.10gb"}, Memory: 10 << 30, Speed: 140}},
 		Resources: []ExtendedResource{{Name: "nvidia.com/gpu", Model: "A100", Profile: "whole"}}, Tolerates: []string{"nvidia.com/gpu"},
-		Calendar: []Closing{{"serving", moment("2026-03-02T08:00:00Z"), moment("2026-03-02T20:00:00Z"), 24 * time.Hour}},
+		Calendar: []Closing{{"serving", moment("2026-03-02T08:00:00Z"), moment("2026-03-02T20:00:00Z"), 24 * time.Hour}}, Notice: 10 * time.Second, Keeps: true,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := ParseSlicePool("f", []byte(head+"spec: {extendedResources: [{name: nvidia.com/gpu}]}")); err != nil || got.Resources[0].Speed != 0 {
+	if got, err := ParseSlicePool("f", []byte(head+"spec: {extendedResources: [{name: nvidia.com/gpu}]}")); err != nil || got.Notice != DefaultNotice || got.Keeps || got.Resources[0].Speed != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, want := range map[string]string{

@@ -9,8 +9,12 @@ import (
 // SlicePoolKind is the kind of a file of one pool of slices.
 const SlicePoolKind = "SlicePool"
 
-// maxPoolParts bounds each list and mapping of a pool.
-const maxPoolParts = 100
+// Bounds of a pool.
+const (
+	maxPoolParts = 100
+	// DefaultNotice is how long before its slice is given back a subjob is told.
+	DefaultNotice = 30 * time.Second
+)
 
 // SlicePool is what of a Kubernetes cluster is offered.
 type SlicePool struct {
@@ -22,6 +26,9 @@ type SlicePool struct {
 	// Tolerates are the keys of taints that its Pods tolerate.
 	Tolerates []string
 	Calendar  []Closing
+	// Notice is how long before its slice is given back a subjob is told. Keeps: nothing is given back, whoever waits.
+	Notice time.Duration
+	Keeps  bool
 }
 
 // DeviceClass is devices of one driver (DRA). Memory in bytes and Speed in parts per thousand, where devices do not say; 0: they do.
@@ -81,6 +88,10 @@ func slicePoolFile() form {
 				field{key: "to", need: true, form: form{kind: isMoment}, example: "2026-03-02T20:00:00Z", doc: "When it ends."},
 				field{key: "every", form: aLength(time.Minute, MaxTime, 0), unset: "once", example: "24h", doc: "After what time it comes again, always the same length of time: a clock that is put forward or back is not followed."},
 			), maxPoolParts), unset: "never", example: "[{name: serving, from: 2026-03-02T08:00:00Z, to: 2026-03-02T20:00:00Z, every: 24h}]", doc: "When the pool is closed."},
+			field{key: "giveBack", form: anObject(
+				field{key: "notice", form: aLength(time.Second, time.Hour, DefaultNotice), example: "30s", doc: "How long before its slice is given back a subjob is told."},
+				field{key: "never", form: form{kind: isBoolean}, example: "true", doc: "Nothing is given back before its time, whoever waits."},
+			), unset: "with 30s notice", example: "{notice: 30s}", doc: "What is done where a Pod waits for a device that a subjob holds."},
 		), example: "{extendedResources: [{name: nvidia.com/mig-1g.10gb}]}", doc: "A pool of slices: which of a cluster's devices Sluice may use when nobody else does."},
 	)
 }
@@ -118,6 +129,8 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 		for _, e := range o.get("calendar").asList() {
 			p.Calendar = append(p.Calendar, closing(e.asObject()))
 		}
+		back := o.get("giveBack").asObject()
+		p.Notice, p.Keeps = back.get("notice").asLength(), back.get("never").boolean()
 	}
 	if err := c.err(); err != nil {
 		return SlicePool{}, err

@@ -46,7 +46,8 @@ func Command(run *command.App, d Deps) *cobra.Command {
 	c := &cobra.Command{
 		Use: "operator", Short: "Run Sluice in a Kubernetes cluster", GroupID: "daemon", Args: cobra.NoArgs,
 		Long: `Be the daemon of a Kubernetes cluster: offer what its scheduler leaves over of its GPUs
-to jobs, and run their subjobs as Pods of a priority below everything.
+to jobs, run their subjobs as Pods of a priority below everything, and give back what
+others wait for.
 
 It reads three kinds of objects of sluice.dev/v1alpha1: a Job is the file of sluice
 submit, a Queue its share and limits, a SlicePool which devices are offered. It writes

@@ -63,7 +63,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, []config.SlicePool) (Part
 func pools(list []config.SlicePool) []inventory.Pool {
 	out := make([]inventory.Pool, len(list))
 	for i, p := range list {
-		out[i] = inventory.Pool{Name: p.Name, Nodes: p.Nodes, Tolerates: p.Tolerates}
+		out[i] = inventory.Pool{Name: p.Name, Nodes: p.Nodes, Tolerates: p.Tolerates, Notice: p.Notice, Keeps: p.Keeps}
 		for _, c := range p.Classes {
 			out[i].Classes = append(out[i].Classes, inventory.Class(c))
 		}

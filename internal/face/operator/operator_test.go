@@ -72,7 +72,7 @@ type op struct {
 func (s *site) options(name string) operator.Options {
 	return operator.Options{
 		Cluster: s.Config(), Name: "test", Namespace: s.ns, Watch: s.ns, DataDir: s.data, Identity: name, Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
-		Policy: policies.Default(), Horizon: time.Hour, Log: slog.New(slog.DiscardHandler), Version: "test", Parts: s.parts,
+		Policy: policies.Default(), Horizon: time.Hour, Version: "test", Parts: s.parts,
 	}
 }
 
@@ -103,6 +103,7 @@ func (s *site) parts(_ context.Context, pools []config.SlicePool) (operator.Part
 func (s *site) begin(t *testing.T, name string, change func(*operator.Options)) *op {
 	t.Helper()
 	o := s.options(name)
+	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	if change != nil {
 		change(&o)
 	}
