@@ -177,7 +177,7 @@ func TestParseSlicePool(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"spec: {}": "names no devices", "spec: {extendedResources: [{name: gpu}]}": "spec.extendedResources[0].name: is", "spec: {deviceClasses: [{name: a}]}": `"driver" is missing`,
+		"spec: {}": "names no devices", `spec: {deviceClasses: [{name: "", driver: d}]}`: "is empty", `spec: {deviceClasses: [{name: c, driver: ""}]}`: "is empty", "spec: {extendedResources: [{name: gpu}]}": "spec.extendedResources[0].name: is", "spec: {deviceClasses: [{name: a}]}": `"driver" is missing`,
 		"spec: {extendedResources: [{name: a/b, speed: 2}]}":                                                                               "speed: is",
 		"spec: {extendedResources: [{name: a/b}], calendar: [{name: x, from: 2026-03-02T08:00:00Z, to: 2026-03-02T07:00:00Z}]}":            "is not after from",
 		"spec: {extendedResources: [{name: a/b}], calendar: [{name: x, from: 2026-03-02T08:00:00Z, to: 2026-03-02T10:00:00Z, every: 1h}]}": "want it shorter",

@@ -109,7 +109,7 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 		for _, e := range o.get("deviceClasses").asList() {
 			one := e.asObject()
 			p.Classes = append(p.Classes, DeviceClass{
-				Name: one.must("name").asText(""), Driver: one.must("driver").asText(""), Attributes: one.get("attributes").texts(),
+				Name: one.must("name").named(), Driver: one.must("driver").named(), Attributes: one.get("attributes").texts(),
 				Memory: one.get("memory").asAmount(0), Speed: one.get("speed").asShare(),
 			})
 		}
@@ -164,6 +164,15 @@ func (v value) resource() string {
 		v.wrong("is %s; want %s: such resources have a domain in front", v.what(), v.form.want)
 	}
 	return ""
+}
+
+// named is a text that is not empty.
+func (v value) named() string {
+	s := v.asText("")
+	if v.given() && s == "" {
+		v.wrong("is empty; want %s", v.form.want)
+	}
+	return s
 }
 
 // texts is a mapping of words to text, nil if there is none.

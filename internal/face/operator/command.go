@@ -55,7 +55,8 @@ their status. The definitions of all three are in the Helm chart (deploy/helm/sl
 which is how an operator is put into a cluster.
 
 Without --kubeconfig it uses the Pod's own account, or else what kubectl would use. One
-operator of a name works at a time: it holds a lease, and who loses it ends. What must
+operator of a name works at a time: it holds a lease, and who loses it ends. Operators
+of several names must not share a namespace: give each its own, with --namespace. What must
 not be lost is in --data-dir: keep it on a volume. Subjobs go on while no operator is
 there, and the next one finds them.
 
@@ -67,7 +68,7 @@ it, and kubectl port-forward reaches it with the token of the data directory. --
 serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 		Example: `  sluice operator --store 's3:sluice?endpoint=https://minio.storage:9000' --shim-image registry.example.com/sluice:v1
   sluice operator --kubeconfig ~/.kube/config --operator-namespace sluice --data-dir ./data --store s3:sluice --shim-image registry.example.com/sluice:v1
-  sluice operator --namespace team-a --name team-a --store s3:team-a --shim-image registry.example.com/sluice:v1`,
+  sluice operator --name a --namespace team-a --store s3:team-a --shim-image registry.example.com/sluice:v1      # and another for team-b`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return start(cmd.Context(), run, d, o, f)
 		},
@@ -84,6 +85,7 @@ serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 	p.StringVar(&o.Listen, "listen", "127.0.0.1:7117", "the address of the API, of this machine alone")
 	p.StringVar(&o.Health, "health", ":8080", "the address of health and metrics")
 	p.StringVar(&f.policy, "policy", d.Policies[0], "who goes first: "+strings.Join(d.Policies, ", "))
+	p.StringVar(&o.Mechanism, "mechanism", "sja", "how windows are sold: sja or jasda")
 	p.StringVar(&f.horizon, "horizon", "1h", "how far ahead windows are offered")
 	p.StringVar(&f.retain, "retain", "168h", "how long a job is kept after its end; its object stays")
 	p.StringVar(&f.log, "log", "info", "what to log: debug, info, warn or error")

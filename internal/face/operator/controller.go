@@ -47,7 +47,8 @@ const (
 	between = time.Second
 	// resync is how often every object is looked at again, whatever was missed.
 	resync = 10 * time.Minute
-	// askAgain is after what time a job is offered again that was refused for what may pass: no slice that could run it, a queue that is not there.
+	// askAgain is after what time a job is offered again that was refused for what may pass (no slice that could run it, a queue that is not there); then after twice
+	// that, and so on to resync.
 	askAgain = 30 * time.Second
 	// allQueues is the key under which queues are brought up to date, all at once: no job has it.
 	allQueues = "queues"
@@ -85,11 +86,16 @@ type controller struct {
 	work workqueue.TypedRateLimitingInterface[string]
 
 	mu   sync.Mutex
-	seen map[types.UID]*seen
+	seen map[string]*seen
 }
 
 // seen is what is known of an object since the start. It belongs to the worker that has the object's key.
 type seen struct {
+	uid types.UID
+	// ours: the job of this name that the daemon has is this object's.
+	ours bool
+	// refused is how many times in a row it was, in the same words.
+	refused int
 	// verdict of its submission, zero: it has not been offered.
 	verdict verdict
 	// wrote is the status that was written last, and when.
@@ -106,7 +112,7 @@ func newController(d daemon, client dynamic.Interface, events record.EventRecord
 	return &controller{
 		daemon: d, client: client, events: events, log: log, namespace: namespace, jobs: own.ForResource(jobs).Informer(), queues: all.ForResource(queues).Informer(), pools: all.ForResource(slicePools).Informer(), offered: offered,
 		work: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, time.Minute)),
-		seen: map[types.UID]*seen{},
+		seen: map[string]*seen{},
 	}
 }
 
@@ -232,22 +238,22 @@ func (c *controller) turn(ctx context.Context, key string) (time.Duration, error
 	return c.keep(ctx, id, o)
 }
 
-// of is what is known of an object.
-func (c *controller) of(uid types.UID) *seen {
+// of is what is known of an object; nothing, where there was another under its key.
+func (c *controller) of(key string, uid types.UID) *seen {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.seen[uid]
-	if s == nil {
-		s = &seen{}
-		c.seen[uid] = s
+	s := c.seen[key]
+	if s == nil || s.uid != uid {
+		s = &seen{uid: uid}
+		c.seen[key] = s
 	}
 	return s
 }
 
-func (c *controller) forget(uid types.UID) {
+func (c *controller) forget(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.seen, uid)
+	delete(c.seen, key)
 }
 
 // event tells people of an object what happened to it.

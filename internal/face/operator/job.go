@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/host"
 )
@@ -31,9 +31,14 @@ const (
 	holding = "sluice.dev/job"
 	// whileEnding is how often a job is looked at that ends, besides when it changes.
 	whileEnding = 2 * time.Second
+	// settle is how long after a write an object that says something else counts as old news, and not as written to by somebody else.
+	settle = 10 * time.Second
 )
 
 type object = unstructured.Unstructured
+
+// keyOf is the key of an object.
+func keyOf(o *object) string { return o.GetNamespace() + "/" + o.GetName() }
 
 // object is a copy of what an informer has under a key, nil if there is none.
 func (c *controller) object(of cache.SharedIndexInformer, key string) (*object, error) {
@@ -50,43 +55,56 @@ func (c *controller) object(of cache.SharedIndexInformer, key string) (*object, 
 
 // keep brings a job and its object together.
 func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
-	s := c.of(o.GetUID())
+	s := c.of(keyOf(o), o.GetUID())
 	old := conditionsOf(o)
 	stands, known, err := c.standing(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	if s.verdict.generation != o.GetGeneration() || s.verdict.status != metav1.ConditionTrue {
-		if over(old) && !known {
-			return 0, nil // it was forgotten since; its object says how it ended
-		}
+	// What the daemon has under this name is this object's where we have said so of it: a new object under the name of one that went has no status.
+	state, _, _ := unstructured.NestedString(o.Object, "status", "state")
+	s.ours = s.ours || state != ""
+	if s.ours && !known && over(old) {
+		return 0, nil // it was forgotten since; its object says how it ended
+	}
+	if generation, before := has(old, accepted); s.verdict.status == "" && s.ours && known && before && generation == o.GetGeneration() {
+		s.verdict = yes(generation, welcome) // whoever was here before us has offered it
+	}
+	if !s.settled(o.GetGeneration()) {
 		if !slices.Contains(o.GetFinalizers(), holding) { // before it is accepted: nothing may run that the object's end would not end
 			if err := c.finalize(ctx, o, true); err != nil {
 				return 0, err
 			}
 		}
 		was := s.verdict
-		if s.verdict, err = c.offer(ctx, id, o, old, known); err != nil {
+		if s.verdict, err = c.offer(ctx, id, o, s.ours, known); err != nil {
 			return 0, err
 		}
+		s.ours = s.ours || s.verdict.status == metav1.ConditionTrue
 		if s.verdict.reason != was.reason || s.verdict.message != was.message {
-			if generation, before := has(old, accepted); !before || generation != o.GetGeneration() || s.verdict.status != metav1.ConditionTrue {
-				c.event(o, s.verdict.status != metav1.ConditionTrue, s.verdict.reason, "%s", s.verdict.message)
-			}
+			s.refused = 0
+			c.event(o, s.verdict.status != metav1.ConditionTrue, s.verdict.reason, "%s", s.verdict.message)
 		}
 		if stands, known, err = c.standing(ctx, id); err != nil {
 			return 0, err
 		}
 	}
-	if !known && s.verdict.status == metav1.ConditionTrue {
-		return 0, nil // as above, and we saw its end
-	}
+	known = known && s.ours
 	c.tell(o, s, &stands, known)
 	after, err := c.write(ctx, o, s, jobStatus(s.verdict, &stands, known, old))
-	if s.verdict.status != metav1.ConditionTrue && s.verdict.reason != invalid {
-		after = max(after, askAgain)
+	if err == nil && !s.settled(o.GetGeneration()) {
+		again := min(askAgain<<min(s.refused, 10), resync)
+		s.refused++
+		if after == 0 || again < after {
+			after = again
+		}
 	}
 	return after, err
+}
+
+// settled says whether nothing but a change of the object changes what was said of it.
+func (s *seen) settled(generation int64) bool {
+	return s.verdict.generation == generation && (s.verdict.status == metav1.ConditionTrue || s.verdict.reason == invalid || s.verdict.reason == changed)
 }
 
 // over says whether an object's conditions say that its job is over.
@@ -96,12 +114,16 @@ func over(list []metav1.Condition) bool {
 	return done || not
 }
 
-// invalid is the reason of an object that no waiting makes good.
-const invalid = "Invalid"
+// The reasons of objects that no waiting makes good, and what is said of a job that was accepted.
+const (
+	invalid = "Invalid"
+	changed = "Changed"
+	welcome = "its pieces are cut to fit what is left over, as it comes"
+)
 
 // offer submits an object's job. The same object in the same generation is the same request, so that it may be offered again by whoever comes after us. What
 // keeps it from being accepted is a verdict; an error is what says nothing of the job.
-func (c *controller) offer(ctx context.Context, id job.ID, o *object, old []metav1.Condition, known bool) (verdict, error) {
+func (c *controller) offer(ctx context.Context, id job.ID, o *object, ours, known bool) (verdict, error) {
 	generation := o.GetGeneration()
 	j, err := parseJob(o)
 	if err == nil {
@@ -114,7 +136,7 @@ func (c *controller) offer(ctx context.Context, id job.ID, o *object, old []meta
 		}
 		return no(generation, reason, err.Error()), nil
 	}
-	if _, before := has(old, accepted); !before && known {
+	if !ours && known {
 		return c.offerAnew(ctx, id, o, j)
 	}
 	return c.answered(generation, c.submit(ctx, o, j, false))
@@ -142,11 +164,11 @@ func (c *controller) offerAnew(ctx context.Context, id job.ID, o *object, j conf
 func (c *controller) answered(generation int64, out host.Outcome) (verdict, error) {
 	switch kind := errkind.Of(out.Err); {
 	case out.Err == nil:
-		return yes(generation, "its pieces are cut to fit what is left over, as it comes"), nil
+		return yes(generation, welcome), nil
 	case kind == errkind.Unavailable || kind == errkind.Unknown:
 		return verdict{}, out.Err
 	case kind == errkind.Exists:
-		return no(generation, "Changed", "a job can't be changed once it was accepted, and goes on as it was: put spec back, or delete it and apply it again"), nil
+		return no(generation, changed, "a job can't be changed once it was accepted, and goes on as it was: put spec back, or delete it and apply it again"), nil
 	default:
 		word := kind.String()
 		return no(generation, "Refused", word+": "+out.Err.Error()), nil
@@ -174,7 +196,6 @@ func (c *controller) standing(ctx context.Context, id job.ID) (status.Job, bool,
 // it the object may go.
 func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
 	if o != nil && !slices.Contains(o.GetFinalizers(), holding) {
-		c.forget(o.GetUID())
 		return 0, nil // others hold it
 	}
 	_, known, err := c.standing(ctx, id)
@@ -200,22 +221,34 @@ func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Dura
 		}
 	}
 	if o == nil {
+		namespace, name, _ := cluster.SplitJob(id)
+		c.forget(namespace + "/" + name)
 		return 0, nil
 	}
-	c.forget(o.GetUID())
 	return 0, c.finalize(ctx, o, false)
 }
 
-// finalize puts our finalizer on an object, or takes it off.
+// finalize puts our finalizer on an object, or takes it off, whoever else has put it there: a copy that was restored with it came from others.
 func (c *controller) finalize(ctx context.Context, o *object, on bool) error {
-	meta := map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": string(o.GetUID())} // with its uid no other is made in its place
 	if on {
-		meta["finalizers"] = []string{holding}
+		return c.apply(ctx, o, map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": string(o.GetUID()), "finalizers": []string{holding}}, nil)
 	}
-	return c.apply(ctx, o, meta, nil)
+	left := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == holding })
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/resourceVersion", "value": o.GetResourceVersion()}, {"op": "replace", "path": "/metadata/finalizers", "value": left},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.client.Resource(jobs).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
-// apply writes what we own of an object, its status where there is one, by server-side apply. An object that is gone needs nothing.
+// apply writes what we own of an object, its status where there is one, by server-side apply. An object that is gone needs nothing; with its uid in meta no other is
+// made in its place.
 func (c *controller) apply(ctx context.Context, o *object, meta, said map[string]any) error {
 	body := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": meta}
 	var sub []string
@@ -229,7 +262,7 @@ func (c *controller) apply(ctx context.Context, o *object, meta, said map[string
 	resource := map[string]schema.GroupVersionResource{config.JobKind: jobs, config.QueueKind: queues, config.SlicePoolKind: slicePools}[o.GetKind()]
 	force := true
 	_, err = c.client.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: &force}, sub...)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && said == nil && meta["finalizers"] == nil && strings.Contains(err.Error(), "uid mismatch") {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -242,8 +275,16 @@ func (c *controller) write(ctx context.Context, o *object, s *seen, said map[str
 		return 0, err
 	}
 	now := time.Now()
-	if string(text) == s.wrote {
+	there, err := json.Marshal(o.Object["status"])
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case string(text) == string(there):
+		s.wrote = string(text)
 		return 0, nil
+	case string(text) == s.wrote && now.Sub(s.at) < settle: // what we have of the object may be from before our last word
+		return settle, nil
 	}
 	if wait := between - now.Sub(s.at); !s.at.IsZero() && wait > 0 {
 		return wait, nil

@@ -51,6 +51,10 @@ func (k Kinds) Parts(o *Options) func(context.Context, []config.SlicePool) (Part
 			return parts, nil
 		}
 		inv, err := inventory.Open(ctx, inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Pools: pools(offered), Log: o.Log})
+		if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: jobs are answered meanwhile
+			o.Log.Error("nothing is offered", "error", err)
+			return parts, nil
+		}
 		if err != nil {
 			return Parts{}, err
 		}

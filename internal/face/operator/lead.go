@@ -35,9 +35,6 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// mechanism of an operator's market.
-const mechanism = "sja"
-
 // lead is the operator that has the lease, until ctx is done or a part of it has ended.
 func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board, health string) error {
 	uid, err := sameCluster(ctx, client, o.DataDir)
@@ -95,7 +92,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 // open puts the parts of a cluster's daemon together: one gate, one zone, and one node that stands for all machines.
 func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host, error) {
 	actors, err := arrangement.Choice{
-		Policy: o.Policy, Mechanism: mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{}, Fixed: true,
+		Policy: o.Policy, Mechanism: o.Mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{}, Fixed: true,
 	}.Config()
 	if err != nil {
 		return nil, err
@@ -105,7 +102,7 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host
 		return nil, err
 	}
 	shown, err := json.Marshal(map[string]any{
-		"mechanism": mechanism, "policy": o.Policy.Name(), "horizon": o.Horizon.String(), "node": o.Name, "market": actors.Zones[0].Market, "archive": actors.Gate.Archive, "ends": ends.DefaultTheta, "fixed": true,
+		"mechanism": o.Mechanism, "policy": o.Policy.Name(), "horizon": o.Horizon.String(), "node": o.Name, "market": actors.Zones[0].Market, "archive": actors.Gate.Archive, "ends": ends.DefaultTheta, "fixed": true,
 	})
 	if err != nil {
 		return nil, err
@@ -129,7 +126,7 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host
 		Retain:  o.Retention.Age, MostArchived: o.Retention.Jobs,
 		Executor: parts.Executor, Inventory: parts.Inventory, Log: o.Log,
 		Ours:      func(job.SliceID, int) bool { return false }, // whose a Pod is the inventory knows by its labels
-		Mechanism: mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true,
+		Mechanism: o.Mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true,
 	})
 }
 

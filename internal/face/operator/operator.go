@@ -34,7 +34,18 @@ func Run(ctx context.Context, o Options) error {
 	}
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	led := l.hold(context.WithoutCancel(ctx), func() { stop(errLost()) })
+	var late *time.Timer // set before leave returns
+	led := l.hold(context.WithoutCancel(ctx), func() {
+		stop(errLost())
+		if ctx.Err() == nil { // the third of its time that is left must be enough, whatever hangs
+			late = time.AfterFunc(o.Lease/4, o.Die)
+		}
+	})
+	defer func() {
+		if late != nil {
+			late.Stop()
+		}
+	}()
 	defer l.leave()
 	select {
 	case <-led:

@@ -72,7 +72,7 @@ type op struct {
 func (s *site) options(name string) operator.Options {
 	return operator.Options{
 		Cluster: s.Config(), Name: "test", Namespace: s.ns, Watch: s.ns, DataDir: s.data, Identity: name, Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
-		Policy: policies.Default(), Horizon: time.Hour, Version: "test", Parts: s.parts,
+		Policy: policies.Default(), Die: func() {}, Horizon: time.Hour, Version: "test", Parts: s.parts,
 	}
 }
 
@@ -261,6 +261,13 @@ func TestDeletedWhileRunning(t *testing.T) {
 	}
 	s.apply(t, items("long", 200, "1ms")) // the name is free again
 	s.until(t, "long", "is done", done)
+
+	// A copy that came with our finalizer, which others then own, goes as well.
+	s.apply(t, strings.Replace(items("restored", 10, "1ms"), "{name: restored}", "{name: restored, finalizers: [sluice.dev/job]}", 1))
+	s.until(t, "restored", "is done", done)
+	if out, err := s.Kubectl("-n", s.ns, "delete", "--timeout=120s", "jobs.sluice.dev/restored"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // TestARestartLosesNothing: what ran goes on, what was deleted meanwhile goes, with our finalizer or without, and nothing is begun twice.
@@ -373,7 +380,8 @@ func TestWhatIsRefused(t *testing.T) {
 	s.apply(t, good)
 	s.apply(t, items("good-2", 10, "1ms", "workdir: store://"+strings.Repeat("0a", 32), "overheadMax: 10%", "startup: 0"))
 
-	s.begin(t, "a", nil).works(t)
+	x := s.begin(t, "a", nil)
+	x.works(t)
 	s.apply(t, strings.Replace(items("bad", 10, "1ms", "worth: {progress: 0.1}"), "memory: 64Mi", "memory: {phases: 3}", 1))
 	bad := s.until(t, "bad", "is refused", func(x seen) bool { return strings.HasPrefix(x.condition("Accepted"), "False Invalid") })
 	for _, want := range []string{"spec.memory.phases: is", "spec.worth: progress, laxity and overhead add up to 0.1"} {
@@ -392,6 +400,16 @@ func TestWhatIsRefused(t *testing.T) {
 	if !done(changed) || changed.Progress != "10/10" {
 		t.Errorf("%+v", changed)
 	}
+	// It stays as it was, whoever looks at it again.
+	if err := x.end(t); err != nil {
+		t.Fatal(err)
+	}
+	s.begin(t, "b", nil).works(t)
+	s.apply(t, items("after", 10, "1ms"))
+	s.until(t, "after", "is done", done)
+	if again, err := s.status("good"); err != nil || !done(again) || again.Progress != "10/10" || !strings.HasPrefix(again.condition("Accepted"), "False Changed") {
+		t.Errorf("%+v, %v", again, err)
+	}
 }
 
 // TestQueues: a job whose queue is not there is accepted once it is, and only from the namespaces that may name it.
@@ -400,7 +418,9 @@ func TestQueues(t *testing.T) {
 	s.begin(t, "a", nil).works(t)
 	queue := "q" + s.ns
 	s.apply(t, items("early", 10, "1ms", "queue: "+queue))
-	s.until(t, "early", "is refused", func(x seen) bool { return strings.Contains(x.condition("Accepted"), "there is no queue") })
+	s.until(t, "early", "is refused", func(x seen) bool {
+		return strings.Contains(x.condition("Accepted"), "False Denied spec.queue: there is no queue")
+	})
 	manifest := "apiVersion: sluice.dev/v1alpha1\nkind: Queue\nmetadata: {name: " + queue + "}\nspec: {weight: 3, cap: 1, namespaces: [%s]}\n"
 	t.Cleanup(func() { _, _ = s.Kubectl("delete", "queues.sluice.dev", queue) })
 	s.apply(t, fmt.Sprintf(manifest, "elsewhere"))

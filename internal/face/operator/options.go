@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,7 +24,7 @@ import (
 type Options struct {
 	// Cluster is how its API server is reached, without limits of rate.
 	Cluster *rest.Config
-	// Name of the operator: of its lease, of its node, and part of the names of its Pods. A DNS label of at most 30 letters.
+	// Name of the operator: of its lease, of its node, and part of the names of its Pods. A DNS label of at most 20 letters.
 	Name string
 	// Namespace is where the operator itself runs: its lease is there. Watch is the namespace whose jobs it takes; empty: all.
 	Namespace, Watch string
@@ -35,9 +36,12 @@ type Options struct {
 	Lease time.Duration
 	// Listen is where the API is served, on this machine alone, Health where metrics and health are.
 	Listen, Health string
-	// Policy and Horizon, as for a daemon.
-	Policy  policy.Policy
-	Horizon time.Duration
+	// Policy, Mechanism (sja or jasda) and Horizon, as for a daemon.
+	Policy    policy.Policy
+	Mechanism string
+	Horizon   time.Duration
+	// Die ends the process at once, where it can't be ended in order before another operator may begin; nil: os.Exit.
+	Die func()
 	// Retention of jobs that are over.
 	Retention config.Retention
 	// Parts makes what finds slices of these pools, and what runs subjobs. It is called again when pools have changed.
@@ -73,9 +77,16 @@ func (o *Options) check() error {
 	need(len(validation.IsDNS1123Label(o.Name)) == 0 && len(o.Name) <= longestName, "--name "+o.Name+": want a DNS label of at most 20 letters: a-z, 0-9 and inner hyphens")
 	need(o.Namespace != "", "--operator-namespace: say in which namespace the operator runs; its lease is there")
 	need(o.DataDir != "", "--data-dir: say where the journal lies")
+	need(o.Mechanism == "" || o.Mechanism == "sja" || o.Mechanism == "jasda", "--mechanism "+o.Mechanism+": want sja or jasda")
 	need(o.Horizon >= time.Second, "--horizon: want at least 1s")
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	if o.Die == nil {
+		o.Die = func() { os.Exit(1) }
+	}
+	if o.Mechanism == "" {
+		o.Mechanism = "sja"
 	}
 	if o.Lease == 0 {
 		o.Lease = 15 * time.Second

@@ -24,6 +24,9 @@ import (
 // not sold again.
 var errPools = errors.New("the pools of slices have changed")
 
+// mostPools is how many the inventory takes.
+const mostPools = 64
+
 // readPools reads what is offered now.
 func readPools(ctx context.Context, client dynamic.Interface) ([]config.SlicePool, error) {
 	list, err := client.Resource(slicePools).List(ctx, metav1.ListOptions{})
@@ -53,6 +56,13 @@ func poolsOf(list []*object) (pools []config.SlicePool, verdicts map[*object]ver
 		pools, verdicts[o] = append(pools, p), yes(o.GetGeneration(), "its devices are offered when nobody else has them")
 	}
 	slices.SortFunc(pools, func(a, b config.SlicePool) int { return cmp.Compare(a.Name, b.Name) })
+	if len(pools) > mostPools {
+		for _, p := range pools[mostPools:] {
+			i := slices.IndexFunc(list, func(o *object) bool { return o.GetName() == p.Name })
+			verdicts[list[i]] = no(list[i].GetGeneration(), "TooMany", fmt.Sprintf("%d pools are offered, in order of name, and this one comes after them", mostPools))
+		}
+		pools = pools[:mostPools]
+	}
 	return pools, verdicts
 }
 

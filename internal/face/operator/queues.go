@@ -72,15 +72,22 @@ func (c *controller) askAgainAll() {
 	}
 }
 
-// admitted says whether a namespace's jobs may name a queue; an error of kind Denied: they may not.
+// admitted says whether a namespace's jobs may name a queue; an error of kind Denied: they may not. Where a queue's object is not there, or says nothing that can be
+// read, nobody knows, and nobody may; but anybody may name the default queue as long as it has no object.
 func (c *controller) admitted(namespace, queue string) error {
 	o, err := c.object(c.queues, queue)
-	if err != nil || o == nil {
+	if err != nil || o == nil && queue == config.DefaultQueue {
 		return err
 	}
+	if o == nil || o.GetDeletionTimestamp() != nil {
+		return errkind.Errorf(errkind.Denied, "spec.queue: there is no queue %q: choose another, or kubectl apply a Queue of that name", queue)
+	}
 	q, err := config.ParseQueue(queue, fileOf(o))
-	if err != nil || len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, namespace) {
-		return nil //nolint:nilerr // what is wrong with a queue its own condition says
+	if err != nil {
+		return errkind.Errorf(errkind.Denied, "spec.queue: what is written of queue %s can't be read, so that nobody may name it: see its condition", queue)
+	}
+	if len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, namespace) {
+		return nil
 	}
 	return errkind.Errorf(errkind.Denied, "spec.queue: queue %s is for jobs of %s: choose another queue, or have this namespace added to the queue's spec.namespaces", queue, strings.Join(q.Namespaces, ", "))
 }

@@ -18,7 +18,11 @@ type service struct{ api.Service }
 // SubmitAll refuses what can't be Pods, as an object would be.
 func (s service) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot []byte) []api.Outcome {
 	for i := range jobs {
-		if err := startable(jobs[i].Spec); err != nil {
+		err := startable(jobs[i].Spec)
+		if err == nil && !job.ValidName(jobs[i].Spec.Name) {
+			err = errkind.Errorf(errkind.Invalid, "metadata.name: jobs with a namespace in front are objects: kubectl apply it")
+		}
+		if err != nil {
 			out := make([]api.Outcome, len(jobs))
 			for j := range out {
 				out[j].Err = errkind.Errorf(errkind.Of(err), "job %s: %w", jobs[i].Spec.Name, err)
