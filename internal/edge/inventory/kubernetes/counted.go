@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -50,7 +51,7 @@ func (r *Resource) counted(m *machine) (list []protocol.Slice, why string) {
 // known is what boards of a model say of a profile; of a whole GPU its memory as its machine's labels have it.
 func known(model, profile string, whole quantity.Amount) (quantity.Amount, int64) {
 	var likely *mig.Profile
-	for _, b := range mig.Boards() {
+	for _, b := range boards() {
 		p, ok := b.Profile(profile)
 		switch {
 		case !ok && b.Model == model && profile == "gpu":
@@ -70,10 +71,13 @@ func known(model, profile string, whole quantity.Amount) (quantity.Amount, int64
 	return 0, 1000
 }
 
+// boards are all that are known.
+var boards = sync.OnceValue(mig.Boards) //nolint:gochecknoglobals // a table, written to by nobody
+
 // modelOf is a model as boards are called: labels have no blanks in them.
 func modelOf(product string) string {
 	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "-", " ")) }
-	for _, b := range mig.Boards() {
+	for _, b := range boards() {
 		if plain(b.Model) == plain(product) {
 			return b.Model
 		}

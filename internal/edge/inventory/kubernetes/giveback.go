@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"cmp"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"time"
@@ -23,12 +24,23 @@ import (
 // looked for here: where subjobs of ours hold what it waits for, those that cost least to stop are given notice, and their place is kept for it until it has one.
 
 const (
-	// patience is how long beyond the notice a place is kept for a Pod that does not come. Then it waits for something that is not known here, and is left alone
-	// for a while.
-	patience = time.Minute
-	leaves   = 10 * time.Minute
-	// mostReclaims bounds for how many Pods places are kept at once, and mostDevices how many devices one may want.
+	// patience is how long a place is kept, once it is free, for a Pod that does not come: then it waits for something that is not known here, and is left alone for a while,
+	// and longer each time, up to mostLeaves. longest is how long after its notice a Pod of ours may take to go: it stores what it did.
+	patience   = time.Minute
+	leaves     = 10 * time.Minute
+	mostLeaves = 6 * time.Hour
+	longest    = 10 * time.Minute
+	// pauses is how long the scheduler leaves a Pod alone at most, which it could place meanwhile, and a bit.
+	pauses = 12 * time.Second
+	// rests is after how long a place is looked for again where there was none.
+	rests = 10 * time.Second
+	// mostReclaims bounds for how many Pods places are kept at once, mostLooks for how many one is looked for at a time. enough is on how many machines one is looked
+	// for, of which the cheapest is cheap enough; mostMachines where none of those does, before the next ones have their turn. mostDevices is how many devices one Pod
+	// may want.
 	mostReclaims = 256
+	mostLooks    = 4
+	enough       = 128
+	mostMachines = 512
 	mostDevices  = 16
 )
 
@@ -40,9 +52,9 @@ type reclaim struct {
 	// devices that are kept for it, and how many of extended resources: what it asks for.
 	devices []place
 	counted bool
-	// slices of ours whose subjobs are cut short, at an instant.
-	slices []job.SliceID
-	at     quantity.Instant
+	// slices of ours whose subjobs are cut short, at an instant; freed is when none of ours was seen there any more, 0 before.
+	slices    []job.SliceID
+	at, freed quantity.Instant
 }
 
 // who waits, for people.
@@ -58,11 +70,28 @@ func (g *reclaim) holds() []protocol.Reservation {
 	}
 }
 
-// reclaims are all that stand, by the Pods they are for; tried are those that were kept in vain, until when nothing is kept for them.
+// reclaims are all that stand, by the Pods they are for.
 type reclaims struct {
-	by    map[types.UID]*reclaim
-	tried map[types.UID]quantity.Instant
+	by map[types.UID]*reclaim
+	// rests is until when nothing is looked for, for all Pods of an owner: there was none. shunned are owners for whom places were kept in vain, roomy since when there seems to
+	// be room for a Pod.
+	rests   map[types.UID]quantity.Instant
+	shunned map[types.UID]shun
+	roomy   map[types.UID]quantity.Instant
 }
+
+// shun is until when nothing is kept for the Pods of an owner, and how often that came to nothing.
+type shun struct {
+	until quantity.Instant
+	times int
+}
+
+func newReclaims() reclaims {
+	return reclaims{by: map[types.UID]*reclaim{}, rests: map[types.UID]quantity.Instant{}, shunned: map[types.UID]shun{}, roomy: map[types.UID]quantity.Instant{}}
+}
+
+// kin is what Pods that are alike have in common: their owner; of one without that itself.
+func (t *tenant) kin() types.UID { return first(t.owner, t.UID) }
 
 // on are those on a machine, in order of Pod.
 func (r *reclaims) on(machine string) (list []*reclaim) {
@@ -75,6 +104,53 @@ func (r *reclaims) on(machine string) (list []*reclaim) {
 	return list
 }
 
+// may says whether a place may be looked for now for a Pod. For kin of whom one came to nothing it is one at a time.
+func (r *reclaims) may(now quantity.Instant, t *tenant) bool {
+	if r.by[t.UID] != nil || len(r.by) >= mostReclaims || now < r.rests[t.kin()] {
+		return false
+	}
+	s, shunned := r.shunned[t.kin()]
+	if !shunned {
+		return true
+	}
+	if now < s.until {
+		return false
+	}
+	for _, g := range r.by {
+		if g.waiter.kin() == t.kin() {
+			return false
+		}
+	}
+	return true
+}
+
+// vain notes that a place was kept for nothing. The pause after it doubles each time.
+func (r *reclaims) vain(now quantity.Instant, t *tenant) {
+	s := r.shunned[t.kin()]
+	s.until = now.Add(min(leaves<<min(s.times, 10), mostLeaves))
+	s.times++
+	r.shunned[t.kin()] = s
+}
+
+// forget lets go of what is known of Pods that wait no more.
+func (r *reclaims) forget(now quantity.Instant, still map[types.UID]bool) {
+	for uid := range r.roomy {
+		if !still[uid] {
+			delete(r.roomy, uid)
+		}
+	}
+	for uid, until := range r.rests {
+		if now >= until {
+			delete(r.rests, uid)
+		}
+	}
+	for uid, s := range r.shunned {
+		if now >= s.until.Add(mostLeaves) {
+			delete(r.shunned, uid)
+		}
+	}
+}
+
 // decide gives back for Pods that wait, and ends what was given for those that do not any more. It returns the machines on which that changes anything.
 func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 	r := &inv.reclaims
@@ -84,61 +160,131 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 	for _, t := range waiters {
 		still[t.UID] = true
 	}
+	p := &pass{Inventory: inv, now: now, rooms: map[string]*room{}, costs: map[job.SliceID]giveback.Cost{}}
 	for _, uid := range sortedKeys(r.by) {
-		g := r.by[uid]
-		late := now > g.at.Add(patience)
-		if still[uid] && !late && !inv.taken(now, g) {
-			continue
-		}
-		if delete(r.by, uid); late && still[uid] {
-			r.tried[uid] = now.Add(leaves)
-		}
-		machines = append(machines, g.machine)
-	}
-	for uid, until := range r.tried {
-		if now > until {
-			delete(r.tried, uid)
-		}
-	}
-	for _, t := range waiters {
-		_, tried := r.tried[t.UID]
-		if tried || r.by[t.UID] != nil || len(r.by) >= mostReclaims {
-			continue
-		}
-		if g := inv.place(now, t); g != nil {
-			r.by[t.UID] = g
+		if g := r.by[uid]; !p.keeps(g, still[uid]) {
+			delete(r.by, uid)
 			machines = append(machines, g.machine)
 		}
+	}
+	r.forget(now, still)
+	for _, t := range waiters {
+		if !r.may(now, t) {
+			continue
+		}
+		if p.looks++; p.looks > mostLooks {
+			inv.rouse() // it is looked for the others next
+			break
+		}
+		g, again := p.place(t)
+		if g == nil {
+			r.rests[t.kin()] = now.Add(again)
+			continue
+		}
+		r.by[t.UID] = g
+		machines = append(machines, g.machine)
+		delete(p.rooms, g.machine)
 	}
 	return machines
 }
 
-// place finds the machine where room for a Pod that waits costs least; nil: nothing of ours is in its way.
-func (inv *Inventory) place(now quantity.Instant, t *tenant) *reclaim {
-	wants, known := inv.wants(t)
-	if !known || len(wants)+len(t.asks) == 0 {
-		return nil
+// pass is one look at all who wait.
+type pass struct {
+	*Inventory
+	now   quantity.Instant
+	looks int
+	rooms map[string]*room
+	costs map[job.SliceID]giveback.Cost
+}
+
+// keeps says whether a place is still kept: as long as its Pod waits, but not for ever once it is free. What our own Pods there need to end, to store what they did,
+// is not counted.
+func (p *pass) keeps(g *reclaim, waits bool) bool {
+	r := &p.reclaims
+	if !waits {
+		if t, there := get[*tenant](p.pods, g.waiter.Namespace+"/"+g.waiter.Name); there && t.machine != "" {
+			delete(r.shunned, t.kin())
+		}
+		return false
 	}
-	names := inv.pods.GetIndexer().ListIndexFuncValues(byOurs)
+	if slices.ContainsFunc(by[*tenant](p.pods, byMachine, g.machine), func(t *tenant) bool { return t.ours && slices.Contains(g.slices, t.slice) }) {
+		if p.now <= g.at.Add(longest) {
+			return true
+		}
+		r.vain(p.now, g.waiter)
+		return false
+	}
+	if g.freed == 0 {
+		g.freed = p.now
+	}
+	if p.now > g.freed.Add(patience) {
+		r.vain(p.now, g.waiter)
+		return false
+	}
+	return !p.taken(g)
+}
+
+// taken says whether somebody else was faster: the subjobs that gave way for a Pod are gone, and without it there is no room for it on the machine any more. The
+// scheduler looks at a Pod that waits with pauses, and at one that has just come at once.
+func (p *pass) taken(g *reclaim) bool {
+	m, there := get[*machine](p.nodes, g.machine)
+	wants, known := p.wants(g.waiter)
+	if !there || !known {
+		return !there
+	}
+	room := p.room(m)
+	room.gives = slices.DeleteFunc(slices.Clone(room.gives), func(o *reclaim) bool { return o == g })
+	more, _, ok := room.find(g.waiter, wants)
+	return !ok || len(more.slices) > 0
+}
+
+// place finds the machine where room for a Pod that waits costs least; nil: none is known, and it is looked for again after a while. Where there seems to be room the
+// scheduler is about to see that; if it has not within its longest pause, the Pod can't go there for what is not looked at here.
+func (p *pass) place(t *tenant) (_ *reclaim, again time.Duration) {
+	wants, known := p.wants(t)
+	if !known {
+		return nil, 0 // a claim of it is about to be made, and that is heard
+	}
+	if len(wants)+len(t.asks) == 0 || slices.ContainsFunc(wants, func(w want) bool { return !p.knows(w.class) }) {
+		return nil, rests
+	}
+	names := p.pods.GetIndexer().ListIndexFuncValues(byOurs)
 	slices.Sort(names)
+	since, roomy := p.reclaims.roomy[t.UID]
+	seen := false
 	var best *reclaim
 	var least giveback.Cost
-	for _, name := range names {
-		m, there := get[*machine](inv.nodes, name)
+	from, fits := uint64(crc32.ChecksumIEEE([]byte(t.UID)))+uint64(p.now.Sub(0)/rests)*mostMachines, 0 // not all begin with the same, nor one always
+	for i := range names {
+		m, there := get[*machine](p.nodes, names[(from+uint64(i))%uint64(len(names))])
 		if !there || !t.mayRunOn(m) {
 			continue
 		}
-		room := inv.room(now, m)
-		g, cost, ok := room.find(t, wants)
+		if p.rooms[m.Name] == nil {
+			p.rooms[m.Name] = p.room(m)
+		}
+		g, cost, ok := p.rooms[m.Name].find(t, wants)
 		switch {
 		case !ok:
 		case len(g.slices) == 0:
-			return nil // it has room: whatever it waits for is not ours
-		case best == nil || cost.Compare(least) < 0:
+			seen = true
+		case best == nil || cmp.Or(cost.Compare(least), cmp.Compare(g.machine, best.machine)) < 0:
 			best, least = g, cost
 		}
+		if fits++; fits >= mostMachines || fits >= enough && best != nil {
+			break
+		}
 	}
-	return best
+	switch {
+	case !seen:
+		delete(p.reclaims.roomy, t.UID)
+	case !roomy:
+		p.reclaims.roomy[t.UID] = p.now
+		return nil, time.Second
+	case p.now < since.Add(pauses):
+		return nil, time.Second
+	}
+	return best, rests
 }
 
 // wants are the devices that a Pod's claims ask for; false: one of them is about to be made.
@@ -153,21 +299,18 @@ func (inv *Inventory) wants(t *tenant) (wants []want, known bool) {
 	return wants, true
 }
 
-// taken says whether somebody else was faster: the subjobs that gave way for a Pod are gone, and without it there is no room for it on the machine any more. The
-// scheduler looks at a Pod that waits with pauses, and at one that has just come at once.
-func (inv *Inventory) taken(now quantity.Instant, g *reclaim) bool {
-	m, there := get[*machine](inv.nodes, g.machine)
-	wants, known := inv.wants(g.waiter)
-	if !there || !known {
-		return !there
+// knows says whether devices of a class may be of a driver that a pool names.
+func (inv *Inventory) knows(name string) bool {
+	c, there := get[*class](inv.classes, name)
+	for i := range inv.opts.Pools {
+		for _, of := range inv.opts.Pools[i].Classes {
+			other := slices.ContainsFunc(c.terms(), func(t term) bool { return t.kind == ofDriver && (of.Driver == t.value) != (t.op == "==") })
+			if there && !other || of.Name == name {
+				return true
+			}
+		}
 	}
-	room := inv.room(now, m)
-	if slices.ContainsFunc(room.tenants, func(t *tenant) bool { return t.ours && slices.Contains(g.slices, t.slice) }) {
-		return false
-	}
-	room.gives = slices.DeleteFunc(slices.Clone(room.gives), func(o *reclaim) bool { return o == g })
-	more, _, ok := room.find(g.waiter, wants)
-	return !ok || len(more.slices) > 0
+	return false
 }
 
 // mayRunOn says whether a Pod's selectors and tolerations let it run on a machine. Of affinities between Pods nothing is known.
@@ -191,262 +334,6 @@ func (t *tenant) mayRunOn(m *machine) bool {
 	set := labels.Set{metav1.ObjectNameField: m.Name}
 	maps.Copy(set, m.Labels)
 	return slices.ContainsFunc(t.affinity, func(s labels.Selector) bool { return s.Matches(set) })
-}
-
-// room is a machine as somebody who waits looks at it: what is free, and which subjobs could be stopped.
-type room struct {
-	*scene
-	now    quantity.Instant
-	costs  func(job.SliceID) giveback.Cost
-	notice func(job.SliceID) (time.Duration, bool)
-	class  func(name string) (*class, bool)
-}
-
-func (inv *Inventory) room(now quantity.Instant, m *machine) *room {
-	r := &room{scene: inv.scene(m), now: now}
-	x := inv.stands[m.Name]
-	r.class = func(name string) (*class, bool) { return get[*class](inv.classes, name) }
-	r.notice = func(id job.SliceID) (time.Duration, bool) {
-		if x == nil || x.pool[id] == nil || x.pool[id].Keeps {
-			return 0, false
-		}
-		return x.pool[id].Notice, true
-	}
-	r.costs = func(id job.SliceID) giveback.Cost {
-		if inv.opts.Costs != nil {
-			if c, known := inv.opts.Costs(id); known {
-				return c
-			}
-		}
-		c := giveback.Cost{Left: time.Hour}
-		for _, t := range r.tenants {
-			if t.ours && t.slice == id && t.started != 0 {
-				c.Lost = max(0, now.Sub(t.started))
-				if t.active > 0 {
-					c.Left = max(0, t.started.Add(t.active).Sub(now))
-				}
-			}
-		}
-		return c
-	}
-	return r
-}
-
-// find says what would be given back on the machine for a Pod, and at what cost; none where that does not do.
-func (r *room) find(t *tenant, wants []want) (g *reclaim, cost giveback.Cost, ok bool) {
-	g = &reclaim{uid: t.UID, waiter: t, machine: r.Name, counted: len(t.asks) > 0}
-	if cost, ok = r.findCounted(t, g); !ok {
-		return nil, cost, false
-	}
-	left := r.lefts()
-	for i := range wants {
-		for range min(wants[i].n, mostDevices) {
-			c, found := left.device(r, &wants[i], g)
-			if !found {
-				return nil, cost, false
-			}
-			cost = cost.Plus(c)
-		}
-	}
-	slices.Sort(g.slices)
-	notice := time.Duration(0)
-	for _, id := range g.slices {
-		n, _ := r.notice(id)
-		notice = max(notice, n)
-	}
-	g.at = r.now.Add(notice)
-	return g, cost, true
-}
-
-// findCounted stops as many of each extended resource as the machine lacks for a Pod.
-func (r *room) findCounted(t *tenant, g *reclaim) (cost giveback.Cost, ok bool) {
-	for _, name := range sortedKeys(t.asks) {
-		short := t.asks[name] - r.counts[name]
-		var pieces []giveback.Piece
-		var ids []job.SliceID
-		for _, other := range r.tenants {
-			short += other.asks[name]
-			_, gives := r.notice(other.slice)
-			if other.ours && other.asks[name] > 0 && gives && !r.given(other.slice) {
-				pieces, ids = append(pieces, giveback.Piece{Frees: []int64{other.asks[name]}, Cost: r.costs(other.slice)}), append(ids, other.slice)
-			}
-		}
-		for _, before := range r.gives { // what is freed is for them
-			if before.counted {
-				short += before.waiter.asks[name]
-			}
-			for _, other := range r.tenants {
-				if other.ours && slices.Contains(before.slices, other.slice) {
-					short -= other.asks[name]
-				}
-			}
-		}
-		chosen, c, enough := giveback.Choose([]int64{short}, pieces)
-		if !enough {
-			return cost, false
-		}
-		cost = cost.Plus(c)
-		for _, i := range chosen {
-			g.slices = append(g.slices, ids[i])
-		}
-	}
-	return cost, true
-}
-
-// given says whether a slice is given back already.
-func (r *room) given(id job.SliceID) bool {
-	return slices.ContainsFunc(r.gives, func(g *reclaim) bool { return slices.Contains(g.slices, id) })
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
-
-// remains is what is left of a driver's pool beside all who have something of it, as a Pod that waits is given one device after the other.
-type remains struct {
-	published
-	left counters
-	// has are the devices that others have or that are kept, ours those of subjobs that may be stopped, with their slices.
-	has  map[string]bool
-	ours map[string]job.SliceID
-}
-
-type remainders []*remains
-
-// lefts are those of all pools of the machine.
-func (r *room) lefts() (all remainders) {
-	list, _ := gather(r.offers)
-	for i := range list {
-		p := list[i]
-		x := &remains{published: p, left: counters{}, has: map[string]bool{}, ours: map[string]job.SliceID{}}
-		for k, n := range p.total {
-			x.left[k] = n
-		}
-		layout, _ := p.layout(r.machine, r.pools)
-		stays := r.stays(&p)
-		for k := range p.devices {
-			d := &p.devices[k]
-			s, taken := stays[d.name]
-			if !taken {
-				continue
-			}
-			var id job.SliceID
-			if at := slices.IndexFunc(layout, func(o offered) bool { return o.name == d.name }); at >= 0 {
-				id = layout[at].slice.ID
-			}
-			_, gives := r.notice(id)
-			switch {
-			case s.ours && r.given(id): // it is on its way out
-			case s.ours && gives:
-				x.ours[d.name] = id
-				x.left.add(d.uses, -1)
-			default:
-				x.has[d.name] = true
-				x.left.add(d.uses, -1)
-			}
-		}
-		for _, g := range r.gives {
-			for _, at := range g.devices {
-				if k := slices.IndexFunc(p.devices, func(d device) bool { return at.pooled == p.pooled && at.device == d.name }); k >= 0 && !x.has[at.device] {
-					x.has[at.device] = true
-					x.left.add(p.devices[k].uses, -1)
-				}
-			}
-		}
-		all = append(all, x)
-	}
-	return all
-}
-
-// device gives the device that costs least. One that is free is none if nobody knows whether it is meant: the scheduler would have taken it.
-func (all remainders) device(r *room, w *want, g *reclaim) (cost giveback.Cost, found bool) {
-	var from *remains
-	var chosen []string
-	var which *device
-	for _, x := range all {
-		names := sortedNames(x.ours)
-		for k := range x.devices {
-			d := &x.devices[k]
-			m := isNot
-			if d.machine == r.Name && d.tainted == "" && !x.has[d.name] {
-				m = r.means(w, x.driver, d)
-			}
-			if m == isNot {
-				continue
-			}
-			short := make([]int64, len(d.uses)+1)
-			for i, u := range d.uses {
-				short[i] = u.n - x.left[[2]string{u.set, u.counter}]
-			}
-			if _, ours := x.ours[d.name]; ours {
-				short[len(d.uses)] = 1
-			}
-			var pieces []giveback.Piece
-			for _, name := range names {
-				pieces = append(pieces, giveback.Piece{Frees: x.frees(name, d), Cost: r.costs(x.ours[name])})
-			}
-			set, c, ok := giveback.Choose(short, pieces)
-			if !ok || m == maybe && len(set) == 0 || found && c.Compare(cost) >= 0 {
-				continue
-			}
-			cost, found, from, which, chosen = c, true, x, d, nil
-			for _, i := range set {
-				chosen = append(chosen, names[i])
-			}
-		}
-	}
-	if !found {
-		return cost, false
-	}
-	for _, name := range chosen {
-		k := slices.IndexFunc(from.devices, func(d device) bool { return d.name == name })
-		from.left.add(from.devices[k].uses, 1)
-		g.slices = append(g.slices, from.ours[name])
-		delete(from.ours, name)
-	}
-	from.left.add(which.uses, -1)
-	from.has[which.name] = true
-	g.devices = append(g.devices, place{from.pooled, which.name})
-	return cost, true
-}
-
-// frees is what stopping the subjob on a device frees of what another one needs; the last of it is that device itself.
-func (x *remains) frees(name string, d *device) []int64 {
-	list := make([]int64, len(d.uses)+1)
-	k := slices.IndexFunc(x.devices, func(d device) bool { return d.name == name })
-	for i, u := range d.uses {
-		for _, v := range x.devices[k].uses {
-			if u.set == v.set && u.counter == v.counter {
-				list[i] += v.n
-			}
-		}
-	}
-	if name == d.name {
-		list[len(d.uses)] = 1
-	}
-	return list
-}
-
-// means says whether somebody who waits means a device: by the class and the claim, as far as their selectors are understood; of a class that nobody has seen by what
-// pools say of it.
-func (r *room) means(w *want, driver string, d *device) meant {
-	m := w.only.means(driver, d)
-	if c, there := r.class(w.class); there {
-		return m.and(c.only.means(driver, d))
-	}
-	for i := range r.pools {
-		if slices.ContainsFunc(r.pools[i].Classes, func(c Class) bool { return c.Name == w.class && c.matches(driver, d) }) {
-			return m
-		}
-	}
-	return isNot
-}
-
-func sortedNames(m map[string]job.SliceID) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Indexes of Pods: those that wait, and the machines on which ours are.

@@ -168,6 +168,13 @@ func TestAPlaceIsKeptUntilThePodHasOne(t *testing.T) {
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3 held")
 
 	// It does not come: what it waits for is something else.
+	wait(t, func() bool {
+		inv.touch()
+		inv.mu.Lock()
+		defer inv.mu.Unlock()
+		g := inv.reclaims.by["uid-a-p"]
+		return g != nil && g.freed != 0
+	})
 	now.Store(int64(at(5 * time.Minute)))
 	inv.touch()
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3")

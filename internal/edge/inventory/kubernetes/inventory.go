@@ -93,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	}
 	inv := &Inventory{
 		opts: o, slim: slimmer{operator: o.Operator, pools: o.Pools}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
-		told: map[job.SliceID][]protocol.Reservation{}, reclaims: reclaims{by: map[types.UID]*reclaim{}, tried: map[types.UID]quantity.Instant{}},
+		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(),
 	}
 	if err := inv.connect(ctx); err != nil {
 		return nil, errors.Join(err, inv.Close())
@@ -205,6 +205,11 @@ func (inv *Inventory) touch(machines ...string) {
 		}
 	}
 	inv.mu.Unlock()
+	inv.rouse()
+}
+
+// rouse has Watch look.
+func (inv *Inventory) rouse() {
 	select {
 	case inv.wake <- struct{}{}:
 	default: // it is awake

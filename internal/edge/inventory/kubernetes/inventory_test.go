@@ -41,7 +41,7 @@ func options(c *fake.Clientset) Options {
 	return Options{Client: c, Operator: "op", Pools: []Pool{migs("3g.40gb", "1g.10gb"), small()}, Settle: time.Millisecond}
 }
 
-func opened(t *testing.T, o Options) *Inventory {
+func opened(t testing.TB, o Options) *Inventory {
 	t.Helper()
 	inv, err := Open(t.Context(), o)
 	if err != nil {

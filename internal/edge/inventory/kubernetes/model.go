@@ -102,6 +102,14 @@ type class struct {
 	only selector
 }
 
+// terms of what it means; none of one that nobody has seen.
+func (c *class) terms() []term {
+	if c == nil {
+		return nil
+	}
+	return c.only
+}
+
 // tenant is a Pod.
 type tenant struct {
 	metav1.ObjectMeta

@@ -46,8 +46,8 @@ type selector []term
 
 const (
 	literal = `("[^"\\]*"|'[^'\\]*')`
-	// most bounds what is read of one expression, in bytes: as long as the API server lets one be.
-	longest = 10 << 10
+	// longExpression bounds what is read of one expression, in bytes: as long as the API server lets one be.
+	longExpression = 10 << 10
 )
 
 var patterns = []struct { //nolint:gochecknoglobals // a table, written to by nobody
@@ -66,7 +66,7 @@ var patterns = []struct { //nolint:gochecknoglobals // a table, written to by no
 
 // parseSelector reads an expression as far as it is understood.
 func parseSelector(text string) (s selector) {
-	if len(text) > longest {
+	if len(text) > longExpression {
 		return selector{{}}
 	}
 	for _, part := range conjuncts(text) {

@@ -5,10 +5,14 @@ package kubernetes
 import (
 	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/inventory"
 )
 
 // TestAPlaceThatSomebodyElseHasTakenIsGivenAnew: between the end of a subjob and the scheduler's next look at the Pod that waits, a Pod that has just come may be
@@ -44,4 +48,84 @@ func TestAPlaceThatSomebodyElseHasTakenIsGivenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, func() bool { return slices.Equal(cut(inv.Held()), []string{second}) })
+}
+
+// clocked is an inventory whose clock the test moves.
+func clocked(t *testing.T, objects ...runtime.Object) (inv *Inventory, look func(time.Duration) []string) {
+	t.Helper()
+	o := options(serve(append(filled(), objects...)...))
+	now := at(0)
+	o.Pools, o.Now = []Pool{migs("3g.40gb"), small()}, func() quantity.Instant { return now }
+	inv = opened(t, o)
+	return inv, func(d time.Duration) []string {
+		now = at(d)
+		inv.look(func(inventory.Sighting) {})
+		return cut(inv.Held())
+	}
+}
+
+// TestRoomThatTheSchedulerDoesNotTakeIsNone: one slice of the machine is free, and its Pod can't go there for what is not looked at. It has the scheduler's longest pause
+// to take it; then others are given up elsewhere.
+func TestRoomThatTheSchedulerDoesNotTakeIsNone(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	_, look := clocked(t, pod("a", "p", "", asks(mig, 1), unplaced), node("v", has(mig, 1)), pod("s", "sluice-op-8", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)))
+	for _, d := range []time.Duration{0, 2 * time.Second, 11 * time.Second} {
+		if got := look(d); len(got) != 0 {
+			t.Fatalf("after %v cut are %q", d, got)
+		}
+	}
+	if got, want := look(14*time.Second), []string{"v/mig-1g.10gb.0 at 44s for pod a/p, which waits for it"}; !slices.Equal(got, want) {
+		t.Errorf("cut are %q, want %q", got, want)
+	}
+}
+
+// TestOursHaveTimeToStoreWhatTheyDid: the place is kept for as long as a Pod of ours is still there, and a minute beyond.
+func TestOursHaveTimeToStoreWhatTheyDid(t *testing.T) {
+	inv, look := clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))
+	look(0)
+	if got := look(5 * time.Minute); len(got) != 1 {
+		t.Fatalf("while it stores cut are %q", got)
+	}
+	ends := func(name string) {
+		for source, o := range map[cache.SharedIndexInformer]any{inv.pods: pod("s", name, ""), inv.claims: resourceClaim("s", name)} {
+			kept, err := inv.transform(o)
+			if err == nil {
+				err = source.GetStore().Delete(kept)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ends("sluice-op-2")
+	look(5*time.Minute + time.Second)
+	if got := look(5*time.Minute + 50*time.Second); len(got) != 1 {
+		t.Fatalf("it is not kept for who waits: %q", got)
+	}
+	if got := look(7 * time.Minute); len(got) != 0 {
+		t.Errorf("it is kept for ever: %q", got)
+	}
+}
+
+// TestWhoNeverComesIsLeftAloneForLonger, and so are all of its kin.
+func TestWhoNeverComesIsLeftAloneForLonger(t *testing.T) {
+	r := newReclaims()
+	one, other := &tenant{owner: "set"}, &tenant{owner: "set"}
+	one.UID, other.UID = "one", "other"
+	var pauses []time.Duration
+	for range 8 {
+		r.vain(at(0), one)
+		pauses = append(pauses, r.shunned["set"].until.Sub(at(0)))
+	}
+	want := []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 6 * time.Hour, 6 * time.Hour}
+	if !slices.Equal(pauses, want) {
+		t.Errorf("pauses are %v, want %v", pauses, want)
+	}
+	if r.may(at(5*time.Hour), other) || !r.may(at(7*time.Hour), other) {
+		t.Error("its kin is not left alone as long")
+	}
+	r.by["one"] = &reclaim{waiter: one}
+	if r.may(at(7*time.Hour), other) {
+		t.Error("two places are kept at once for who did not come before")
+	}
 }

@@ -1,0 +1,280 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/giveback"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// room is a machine as somebody who waits looks at it: what is free, and which subjobs could be stopped.
+type room struct {
+	*scene
+	now    quantity.Instant
+	costs  func(job.SliceID) giveback.Cost
+	notice func(job.SliceID) (time.Duration, bool)
+	class  func(name string) (*class, bool)
+}
+
+func (p *pass) room(m *machine) *room {
+	r := &room{scene: p.scene(m), now: p.now}
+	x := p.Inventory.stands[m.Name]
+	r.class = func(name string) (*class, bool) { return get[*class](p.classes, name) }
+	r.notice = func(id job.SliceID) (time.Duration, bool) {
+		if x == nil || x.pool[id] == nil || x.pool[id].Keeps {
+			return 0, false
+		}
+		return x.pool[id].Notice, true
+	}
+	r.costs = func(id job.SliceID) giveback.Cost {
+		c, known := p.costs[id]
+		if !known {
+			c = p.cost(r.scene, id)
+			p.costs[id] = c
+		}
+		return c
+	}
+	return r
+}
+
+// cost of stopping what runs on a slice.
+func (p *pass) cost(s *scene, id job.SliceID) giveback.Cost {
+	if p.opts.Costs != nil {
+		if c, known := p.opts.Costs(id); known {
+			return c
+		}
+	}
+	c := giveback.Cost{Left: time.Hour}
+	for _, t := range s.tenants {
+		if t.ours && t.slice == id && t.started != 0 {
+			c.Lost = max(0, p.now.Sub(t.started))
+			if t.active > 0 {
+				c.Left = max(0, t.started.Add(t.active).Sub(p.now))
+			}
+		}
+	}
+	return c
+}
+
+// find says what would be given back on the machine for a Pod, and at what cost; none where that does not do.
+func (r *room) find(t *tenant, wants []want) (g *reclaim, cost giveback.Cost, ok bool) {
+	g = &reclaim{uid: t.UID, waiter: t, machine: r.Name, counted: len(t.asks) > 0}
+	if cost, ok = r.findCounted(t, g); !ok {
+		return nil, cost, false
+	}
+	left := r.lefts()
+	for i := range wants {
+		for range min(wants[i].n, mostDevices) {
+			c, found := left.device(r, &wants[i], g)
+			if !found {
+				return nil, cost, false
+			}
+			cost = cost.Plus(c)
+		}
+	}
+	slices.Sort(g.slices)
+	notice := time.Duration(0)
+	for _, id := range g.slices {
+		n, _ := r.notice(id)
+		notice = max(notice, n)
+	}
+	g.at = r.now.Add(notice)
+	return g, cost, true
+}
+
+// findCounted stops as many of each extended resource as the machine lacks for a Pod.
+func (r *room) findCounted(t *tenant, g *reclaim) (cost giveback.Cost, ok bool) {
+	for _, name := range sortedKeys(t.asks) {
+		short := t.asks[name] - r.counts[name]
+		var pieces []giveback.Piece
+		var ids []job.SliceID
+		for _, other := range r.tenants {
+			short += other.asks[name]
+			_, gives := r.notice(other.slice)
+			if other.ours && other.asks[name] > 0 && gives && !r.given(other.slice) {
+				pieces, ids = append(pieces, giveback.Piece{Frees: []int64{other.asks[name]}, Cost: r.costs(other.slice)}), append(ids, other.slice)
+			}
+		}
+		for _, before := range r.gives { // what is freed is for them
+			if before.counted {
+				short += before.waiter.asks[name]
+			}
+			for _, other := range r.tenants {
+				if other.ours && slices.Contains(before.slices, other.slice) {
+					short -= other.asks[name]
+				}
+			}
+		}
+		chosen, c, enough := giveback.Choose([]int64{short}, pieces)
+		if !enough {
+			return cost, false
+		}
+		cost = cost.Plus(c)
+		for _, i := range chosen {
+			g.slices = append(g.slices, ids[i])
+		}
+	}
+	return cost, true
+}
+
+// given says whether a slice is given back already.
+func (r *room) given(id job.SliceID) bool {
+	return slices.ContainsFunc(r.gives, func(g *reclaim) bool { return slices.Contains(g.slices, id) })
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// remains is what is left of a driver's pool beside all who have something of it, as a Pod that waits is given one device after the other.
+type remains struct {
+	published
+	left counters
+	// has are the devices that others have or that are kept, ours those of subjobs that may be stopped, with their slices.
+	has  map[string]bool
+	ours map[string]job.SliceID
+}
+
+type remainders []*remains
+
+// lefts are those of all pools of the machine.
+func (r *room) lefts() (all remainders) {
+	list, _ := gather(r.offers)
+	for i := range list {
+		p := list[i]
+		x := &remains{published: p, left: counters{}, has: map[string]bool{}, ours: map[string]job.SliceID{}}
+		for k, n := range p.total {
+			x.left[k] = n
+		}
+		layout, _ := p.layout(r.machine, r.pools)
+		stays := r.stays(&p)
+		for k := range p.devices {
+			d := &p.devices[k]
+			s, taken := stays[d.name]
+			if !taken {
+				continue
+			}
+			var id job.SliceID
+			if at := slices.IndexFunc(layout, func(o offered) bool { return o.name == d.name }); at >= 0 {
+				id = layout[at].slice.ID
+			}
+			_, gives := r.notice(id)
+			switch {
+			case s.ours && r.given(id): // it is on its way out
+			case s.ours && gives:
+				x.ours[d.name] = id
+				x.left.add(d.uses, -1)
+			default:
+				x.has[d.name] = true
+				x.left.add(d.uses, -1)
+			}
+		}
+		for _, g := range r.gives {
+			for _, at := range g.devices {
+				if k := slices.IndexFunc(p.devices, func(d device) bool { return at.pooled == p.pooled && at.device == d.name }); k >= 0 && !x.has[at.device] {
+					x.has[at.device] = true
+					x.left.add(p.devices[k].uses, -1)
+				}
+			}
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// device gives the device that costs least. One that is free is none if nobody knows whether it is meant: the scheduler would have taken it.
+func (all remainders) device(r *room, w *want, g *reclaim) (cost giveback.Cost, found bool) {
+	var from *remains
+	var chosen []string
+	var which *device
+	for _, x := range all {
+		names := sortedNames(x.ours)
+		for k := range x.devices {
+			d := &x.devices[k]
+			m := isNot
+			if d.machine == r.Name && d.tainted == "" && !x.has[d.name] {
+				m = r.means(w, x.driver, d)
+			}
+			if m == isNot {
+				continue
+			}
+			short := make([]int64, len(d.uses)+1)
+			for i, u := range d.uses {
+				short[i] = u.n - x.left[[2]string{u.set, u.counter}]
+			}
+			if _, ours := x.ours[d.name]; ours {
+				short[len(d.uses)] = 1
+			}
+			var pieces []giveback.Piece
+			for _, name := range names {
+				pieces = append(pieces, giveback.Piece{Frees: x.frees(name, d), Cost: r.costs(x.ours[name])})
+			}
+			set, c, ok := giveback.Choose(short, pieces)
+			if !ok || m == maybe && len(set) == 0 || found && c.Compare(cost) >= 0 {
+				continue
+			}
+			cost, found, from, which, chosen = c, true, x, d, nil
+			for _, i := range set {
+				chosen = append(chosen, names[i])
+			}
+		}
+	}
+	if !found {
+		return cost, false
+	}
+	for _, name := range chosen {
+		k := slices.IndexFunc(from.devices, func(d device) bool { return d.name == name })
+		from.left.add(from.devices[k].uses, 1)
+		g.slices = append(g.slices, from.ours[name])
+		delete(from.ours, name)
+	}
+	from.left.add(which.uses, -1)
+	from.has[which.name] = true
+	g.devices = append(g.devices, place{from.pooled, which.name})
+	return cost, true
+}
+
+// frees is what stopping the subjob on a device frees of what another one needs; the last of it is that device itself.
+func (x *remains) frees(name string, d *device) []int64 {
+	list := make([]int64, len(d.uses)+1)
+	k := slices.IndexFunc(x.devices, func(d device) bool { return d.name == name })
+	for i, u := range d.uses {
+		for _, v := range x.devices[k].uses {
+			if u.set == v.set && u.counter == v.counter {
+				list[i] += v.n
+			}
+		}
+	}
+	if name == d.name {
+		list[len(d.uses)] = 1
+	}
+	return list
+}
+
+// means says whether somebody who waits means a device: by the class and the claim, as far as their selectors are understood; of a class that nobody has seen by what
+// pools say of it.
+func (r *room) means(w *want, driver string, d *device) meant {
+	m := w.only.means(driver, d)
+	if c, there := r.class(w.class); there {
+		return m.and(c.only.means(driver, d))
+	}
+	for i := range r.pools {
+		if slices.ContainsFunc(r.pools[i].Classes, func(c Class) bool { return c.Name == w.class && c.matches(driver, d) }) {
+			return m
+		}
+	}
+	return isNot
+}
+
+func sortedNames(m map[string]job.SliceID) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

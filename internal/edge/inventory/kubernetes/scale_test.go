@@ -1,0 +1,117 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/edge/inventory"
+)
+
+// large is a cluster of machines with seven slices each, all of them in use: two by others, five by us; and a hundred thousand Pods that want nothing of GPUs.
+func large(t testing.TB, machines, others int) *Inventory {
+	t.Helper()
+	o := options(serve())
+	o.Pools = []Pool{migs("1g.10gb")}
+	inv := opened(t, o)
+	if err := inv.Close(); err != nil { // its sources are filled by hand
+		t.Fatal(err)
+	}
+	add := func(source cache.SharedIndexInformer, object any) {
+		kept, err := inv.transform(object)
+		if err == nil {
+			err = source.GetStore().Add(kept)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range machines {
+		name := fmt.Sprintf("machine-%05d", i)
+		n := node(name)
+		for k := range 30 {
+			n.Labels[fmt.Sprintf("example.com/label-%d", k)] = name
+		}
+		add(inv.nodes, n)
+		for _, s := range partitionable(name) {
+			add(inv.offers, s)
+		}
+		for k := range 7 {
+			device, pod1 := fmt.Sprintf("gpu-0-mig-1g-%d", k), fmt.Sprintf("p-%s-%d", name, k)
+			c := resourceClaim("a", pod1, allocated(name, device, pod1))
+			p := pod("a", pod1, name, claims(pod1), lasts(time.Hour))
+			if k < 5 {
+				ourClaim(c)
+				ours(name + "/" + device)(p)
+			}
+			add(inv.claims, c)
+			add(inv.pods, p)
+		}
+		inv.touch(name)
+	}
+	for i := range others {
+		add(inv.pods, pod("b", fmt.Sprintf("plain-%d", i), fmt.Sprintf("machine-%05d", i%machines)))
+	}
+	return inv
+}
+
+// TestALargeClusterIsKeptInLittle: 5,000 machines with 35,000 slices, as many Pods on them and 100,000 beside.
+func TestALargeClusterIsKeptInLittle(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	inv := large(t, 5000, 100_000)
+	began := time.Now()
+	inv.look(nil)
+	all := time.Since(began)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	kept := (after.HeapAlloc - before.HeapAlloc) >> 20
+	list, err := inv.Slices(t.Context())
+	if err != nil || len(list) != 35_000 || len(inv.Held()) != 10_000 {
+		t.Fatalf("%d slices, %d held, %v", len(list), len(inv.Held()), err)
+	}
+	began = time.Now()
+	const changes = 1000
+	for i := range changes {
+		inv.touch(fmt.Sprintf("machine-%05d", i))
+		inv.look(func(inventory.Sighting) { t.Error("nothing has changed") })
+	}
+	t.Logf("%d MiB are kept; all of it is evaluated in %v, one machine in %v", kept, all.Round(time.Millisecond), (time.Since(began) / changes).Round(time.Microsecond))
+	add := func(n int) { // who waits in vain
+		for i := range n {
+			for _, o := range []any{pod("c", fmt.Sprint("w", i), "", claims(fmt.Sprint("w", i)), unplaced), resourceClaim("c", fmt.Sprint("w", i))} {
+				kept, err := inv.transform(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				source := inv.pods
+				if _, is := kept.(*claim); is {
+					source = inv.claims
+				}
+				if err := source.GetStore().Add(kept); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	add(100)
+	said := 0
+	began = time.Now()
+	for range 25 {
+		inv.look(func(inventory.Sighting) { said++ })
+	}
+	t.Logf("places for 100 that wait are found in %v", time.Since(began).Round(time.Millisecond))
+	if got := len(cut(inv.Held())); got != 100 || said != 100 {
+		t.Errorf("for 100 that wait %d slices are given back, and %d were told", got, said)
+	}
+	if kept > 600 {
+		t.Errorf("%d MiB are kept, want less than 600: the operator has 1 GiB for all it does", kept)
+	}
+	runtime.KeepAlive(inv)
+}
