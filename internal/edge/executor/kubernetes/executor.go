@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -33,8 +32,10 @@ type Executor struct {
 	loops  sync.WaitGroup
 	// turns bounds the calls under way.
 	turns chan struct{}
-	pods  cache.SharedIndexInformer
-	calls counts
+	// pods are all of ours as they were seen last, watching that somebody looks.
+	pods     *board
+	watching sync.Once
+	calls    counts
 	// opened is when it was: what was there before is older.
 	opened time.Time
 
@@ -64,7 +65,7 @@ func Open(o Options) (*Executor, error) {
 		runs: map[job.Token]*run{}, past: map[job.Token]*job.Result{}, devices: map[string]known{},
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
-	e.pods = e.watcher()
+	e.pods = newBoard(e.seen)
 	return e, nil
 }
 

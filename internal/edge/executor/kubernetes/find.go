@@ -32,8 +32,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		return nil, errkind.Errorf(errkind.Unavailable, "listing the Pods of operator %s: %w", e.o.Operator, err)
 	}
 	found := map[job.Token]*run{}
-	for _, o := range e.pods.GetStore().List() {
-		p := o.(*corev1.Pod)
+	for _, p := range e.pods.list() {
 		if !e.ours(p) {
 			continue
 		}
@@ -70,8 +69,14 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		f.Alive = f.Result == nil
 		list = append(list, executor.Found{Found: f, Witness: r.rec.Witness})
 	}
-	for _, o := range e.pods.GetStore().List() { // what has changed meanwhile
-		e.seen(o, false)
+	for _, p := range e.pods.list() { // what has changed meanwhile
+		if r := e.of(p); r != nil {
+			delete(found, r.rec.Token)
+		}
+		e.seen(p, false, false)
+	}
+	for _, r := range found {
+		r.see(r.made, true, true)
 	}
 	return list, nil
 }

@@ -5,21 +5,32 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// watcher is the one watch of all our Pods, wherever they are. client-go lists anew when it was cut or is too old (410 Gone), with pauses.
-func (e *Executor) watcher() cache.SharedIndexInformer {
+// again is how soon the watch begins anew once it was cut. An API server under load cuts watches that lag behind, and client-go would then look away for up to half a minute, in
+// which claims are given up whose results are there.
+func again() *wait.Backoff {
+	return &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10, Cap: 5 * time.Second}
+}
+
+// watcher is the one watch of all our Pods, wherever they are, into seen. client-go lists anew when it is too old (410 Gone).
+func (e *Executor) watcher() *cache.Reflector {
 	only := cluster.LabelOperator + "=" + e.o.Operator
 	pods := e.o.Client.CoreV1().Pods(metav1.NamespaceAll)
-	w := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = only
 			e.calls.add("list pods")
@@ -30,49 +41,121 @@ func (e *Executor) watcher() cache.SharedIndexInformer {
 			e.calls.add("watch pods")
 			return pods.Watch(ctx, o)
 		},
-	}, e.o.Client), &corev1.Pod{}, 0, cache.Indexers{})
-	_ = w.SetTransform(slim)
-	_, _ = w.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { e.seen(o, false) },
-		UpdateFunc: func(_, o any) { e.seen(o, false) },
-		DeleteFunc: func(o any) { e.seen(o, true) },
-	})
-	return w
+	}, e.o.Client), &corev1.Pod{}, e.pods, cache.ReflectorOptions{Backoff: again()})
+}
+
+// board is what the watch shows: all our Pods as they were seen last. It implements cache.ReflectorStore.
+type board struct {
+	tell   func(p *corev1.Pod, gone, unsure bool)
+	listed chan struct{}
+
+	mu    sync.Mutex
+	whole bool
+	pods  map[string]*corev1.Pod
+}
+
+func newBoard(tell func(p *corev1.Pod, gone, unsure bool)) *board {
+	return &board{tell: tell, listed: make(chan struct{}), pods: map[string]*corev1.Pod{}}
+}
+
+func keyOf(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
+
+// Add implements cache.ReflectorStore.
+func (b *board) Add(o any) error {
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return errors.New("not a Pod")
+	}
+	p = slim(p)
+	b.mu.Lock()
+	b.pods[keyOf(p)] = p
+	b.mu.Unlock()
+	b.tell(p, false, false)
+	return nil
+}
+
+// Update implements cache.ReflectorStore.
+func (b *board) Update(o any) error { return b.Add(o) }
+
+// Delete implements cache.ReflectorStore: the Pod as it was at last.
+func (b *board) Delete(o any) error {
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return errors.New("not a Pod")
+	}
+	p = slim(p)
+	b.mu.Lock()
+	delete(b.pods, keyOf(p))
+	b.mu.Unlock()
+	b.tell(p, true, false)
+	return nil
+}
+
+// Replace implements cache.ReflectorStore. Of what was there before and is not now, nobody saw how it was at last.
+func (b *board) Replace(list []any, _ string) error {
+	b.mu.Lock()
+	before := b.pods
+	b.pods = make(map[string]*corev1.Pod, len(list))
+	b.mu.Unlock()
+	for _, o := range list {
+		if p, ok := o.(*corev1.Pod); ok {
+			delete(before, keyOf(p))
+		}
+		if err := b.Add(o); err != nil {
+			return err
+		}
+	}
+	for _, p := range before {
+		b.tell(p, true, true)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.whole {
+		b.whole = true
+		close(b.listed)
+	}
+	return nil
+}
+
+// Resync implements cache.ReflectorStore: there is nothing that could have been missed.
+func (b *board) Resync() error { return nil }
+
+func (b *board) list() []*corev1.Pod {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Values(b.pods))
 }
 
 // slim leaves of a Pod what is looked at: there may be tens of thousands.
-func slim(o any) (any, error) {
-	p, ok := o.(*corev1.Pod)
-	if !ok {
-		return o, nil
-	}
-	s := &p.Spec
-	p.ManagedFields = nil
-	p.Spec = corev1.PodSpec{NodeName: s.NodeName, ActiveDeadlineSeconds: s.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds}
-	return p, nil
+func slim(p *corev1.Pod) *corev1.Pod {
+	q := *p
+	q.ManagedFields = nil
+	q.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, ActiveDeadlineSeconds: p.Spec.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds}
+	return &q
 }
 
 // seen hands what is said of a Pod to its subjob.
-func (e *Executor) seen(o any, gone bool) {
-	d, unsure := o.(cache.DeletedFinalStateUnknown)
-	if unsure {
-		o = d.Obj
+func (e *Executor) seen(p *corev1.Pod, gone, unsure bool) {
+	if !e.ours(p) {
+		return
 	}
-	if p, ok := o.(*corev1.Pod); ok && e.ours(p) {
-		if r := e.of(p); r != nil {
-			r.see(p, gone, unsure)
-		}
+	if r := e.of(p); r != nil {
+		r.see(p, gone, unsure)
 	}
 }
 
 // watch begins to watch, and waits until all that is there was seen.
 func (e *Executor) watch(ctx context.Context) error {
-	e.loops.Go(func() { e.pods.RunWithContext(e.ctx) })
-	both, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer context.AfterFunc(e.ctx, func() { stop(errors.New("it was closed")) })()
-	if !cache.WaitForCacheSync(both.Done(), e.pods.HasSynced) {
-		return context.Cause(both)
+	e.watching.Do(func() {
+		w := e.watcher()
+		e.loops.Go(func() { w.RunWithContext(e.ctx) })
+	})
+	select {
+	case <-e.pods.listed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.ctx.Done():
+		return errors.New("it was closed")
 	}
-	return nil
 }

@@ -1,0 +1,45 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestWhatAWatchShows: what was removed while nobody looked is said to be gone, and that nobody saw how it was at last.
+func TestWhatAWatchShows(t *testing.T) {
+	var told []string
+	b := newBoard(func(p *corev1.Pod, gone, unsure bool) {
+		told = append(told, fmt.Sprintf("%s/%s on %q gone %v unsure %v", p.Namespace, p.Name, p.Spec.NodeName, gone, unsure))
+	})
+	pod := func(name, node string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}, Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c"}}}}
+	}
+	step := func(what string, err error, want ...string) {
+		t.Helper()
+		if err != nil || !slices.Equal(told, want) {
+			t.Errorf("%s: %v, told %q, want %q", what, err, told, want)
+		}
+		told = nil
+	}
+	step("listed", b.Replace([]any{pod("a", ""), pod("b", "")}, "1"), `n/a on "" gone false unsure false`, `n/b on "" gone false unsure false`)
+	select {
+	case <-b.listed:
+	default:
+		t.Error("nobody knows that it was listed")
+	}
+	step("bound", b.Update(pod("a", "w")), `n/a on "w" gone false unsure false`)
+	step("listed anew", b.Replace([]any{pod("b", "w"), pod("c", "")}, "9"), `n/b on "w" gone false unsure false`, `n/c on "" gone false unsure false`, `n/a on "w" gone true unsure true`)
+	step("removed", b.Delete(pod("c", "x")), `n/c on "x" gone true unsure false`)
+	if l := b.list(); len(l) != 1 || l[0].Name != "b" || l[0].Spec.Containers != nil {
+		t.Errorf("it shows %v", l)
+	}
+	if b.Add("no Pod") == nil || b.Delete("no Pod") == nil {
+		t.Error("what is no Pod is one")
+	}
+}
