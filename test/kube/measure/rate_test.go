@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +39,10 @@ type Rate struct {
 	// Pods were made, one for each of which the last was gone after Took.
 	Pods int
 	Took time.Duration
+	// CPU is the processor time of the API server and etcd meanwhile.
+	CPU time.Duration
+	// All is how many calls about Pods, Secrets, claims and events the API server answered meanwhile, whoever asked: the scheduler, kubelets, the garbage collector.
+	All int
 	// Calls are what their maker asked the API server for, without lists and watches.
 	Calls map[string]int
 }
@@ -65,6 +71,42 @@ func since(before, after map[string]int) map[string]int {
 	}
 	return out
 }
+
+// cpu is what the API server and etcd have used so far.
+func (w *world) cpu() (sum time.Duration) {
+	w.t.Helper()
+	for _, part := range []plane.Part{plane.Etcd, plane.APIServer} {
+		u, err := w.p.Usage(part)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		sum += u.CPU
+	}
+	return sum
+}
+
+// requests finds in the API server's metrics what it has answered.
+var requests = regexp.MustCompile(`(?m)^apiserver_request_total\{.*resource="(pods|secrets|resourceclaims|events)".*verb="(GET|POST|PUT|PATCH|DELETE)".*\} ([0-9.e+]+)$`)
+
+// answered is how many calls about Pods and what goes with them the API server has answered so far.
+func (w *world) answered() (sum int) {
+	w.t.Helper()
+	text, err := w.p.Kubectl("get", "--raw", "/metrics")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, x := range requests.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.ParseFloat(x[3], 64)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		sum += int(n)
+	}
+	return sum
+}
+
+// PerPodCPU is the processor time of the API server and etcd for each.
+func (r *Rate) PerPodCPU() time.Duration { return r.CPU / time.Duration(r.Pods) }
 
 // slots are the devices of the world, each by its machine.
 func (w *world) slots() (list []cluster.Device) {
@@ -114,7 +156,7 @@ func (w *world) bare(n int) *Rate {
 	go informer.RunWithContext(ctx)
 	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 
-	before, began := wire.Calls(), time.Now()
+	answered, before, used, began := w.answered(), wire.Calls(), w.cpu(), time.Now()
 	next := make(chan int, n)
 	for i := range n {
 		next <- i
@@ -152,7 +194,7 @@ func (w *world) bare(n int) *Rate {
 		})
 	}
 	all.Wait()
-	return &Rate{Pods: n, Took: time.Since(began), Calls: since(before, wire.Calls())}
+	return &Rate{Pods: n, Took: time.Since(began), CPU: w.cpu() - used, Calls: since(before, wire.Calls()), All: w.answered() - answered}
 }
 
 // within waits for a channel to be closed.
@@ -212,7 +254,7 @@ func (w *world) subjobs(operator string, n int) *Rate {
 	spec := &job.Spec{Name: "rate", Kind: job.Items, Total: int64(n), Grid: 1, Parallelism: 1, Slices: 1, MaxFailures: 3,
 		Launch: job.Launch{Image: "example.com/work:1", Command: []string{"true"}, Grace: time.Second}}
 
-	before, began := wire.Calls(), time.Now()
+	answered, before, used, began := w.answered(), wire.Calls(), w.cpu(), time.Now()
 	next := make(chan int, n)
 	for i := range n {
 		next <- i
@@ -239,7 +281,7 @@ func (w *world) subjobs(operator string, n int) *Rate {
 		})
 	}
 	all.Wait()
-	return &Rate{Pods: n, Took: time.Since(began), Calls: since(before, wire.Calls())}
+	return &Rate{Pods: n, Took: time.Since(began), CPU: w.cpu() - used, Calls: since(before, wire.Calls()), All: w.answered() - answered}
 }
 
 // calls are what each cost, for people.
@@ -254,7 +296,7 @@ func (r *Rate) calls() string {
 }
 
 func (r *Rate) said() string {
-	return fmt.Sprintf("%d in %s: %.0f a second, %.1f calls each (%s)", r.Pods, r.Took.Round(time.Millisecond), r.PerSecond(), r.PerPod(), r.calls())
+	return fmt.Sprintf("%d in %s: %.0f a second, %s of processor and %.1f calls each (%s)", r.Pods, r.Took.Round(time.Millisecond), r.PerSecond(), r.PerPodCPU().Round(100*time.Microsecond), r.PerPod(), r.calls())
 }
 
 // and is both rates as one: the time of both for the Pods of both.
@@ -263,7 +305,7 @@ func (r *Rate) and(o *Rate) *Rate {
 	for what, n := range o.Calls {
 		calls[what] += n
 	}
-	return &Rate{Pods: r.Pods + o.Pods, Took: r.Took + o.Took, Calls: calls}
+	return &Rate{Pods: r.Pods + o.Pods, Took: r.Took + o.Took, CPU: r.CPU + o.CPU, All: r.All + o.All, Calls: calls}
 }
 
 // TestASubjobCostsSixCalls: from its start until nothing is left of it.
@@ -274,6 +316,9 @@ func TestASubjobCostsSixCalls(t *testing.T) {
 	w.leftover()
 	bare := w.bare(60)
 	t.Log("bare Pods: ", bare.said())
+	if bare.All < 4*bare.Pods { // made, bound, said to run and to be over
+		t.Errorf("the API server's metrics have %d calls for %d Pods: they are read wrongly", bare.All, bare.Pods)
+	}
 	ours := w.subjobs("rate", 60)
 	t.Log("subjobs: ", ours.said())
 	if c := ours.PerPod(); c > 6 {

@@ -157,12 +157,13 @@ func (p *Plane) terminate(part Part, patience time.Duration) {
 	}
 }
 
-// Usage is what a part holds of memory, in bytes.
+// Usage is what a part holds of memory, in bytes, and the processor time that it has used.
 type Usage struct {
 	Resident, Peak int64
+	CPU            time.Duration
 }
 
-// Usage reads what a running part holds.
+// Usage reads what a running part holds and has used.
 func (p *Plane) Usage(part Part) (Usage, error) {
 	p.mu.Lock()
 	run := p.running[part]

@@ -112,6 +112,18 @@ func (p *process) usage() (u Usage, err error) {
 	if u.Resident == 0 {
 		return Usage{}, errors.New(p.name + " says no VmRSS: it has ended")
 	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return Usage{}, err
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before it may have spaces
+	var ticks int64
+	if words := strings.Fields(rest); len(words) > 12 {
+		user, _ := strconv.ParseInt(words[11], 10, 64)
+		system, _ := strconv.ParseInt(words[12], 10, 64)
+		ticks = user + system
+	}
+	u.CPU = time.Duration(ticks) * time.Second / 100 // the kernel's unit for programs is 10 ms
 	return u, nil
 }
 

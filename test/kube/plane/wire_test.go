@@ -91,7 +91,7 @@ func TestAPIServerComesBack(t *testing.T) {
 		if out, err := p.Kubectl("get", "namespace", ns, "-o", "name"); err != nil || out != "namespace/"+ns+"\n" {
 			t.Errorf("%d: kubectl says %q, %v", i, out, err)
 		}
-		if u, err := p.Usage(APIServer); err != nil || u.Resident < 50<<20 || u.Peak < u.Resident {
+		if u, err := p.Usage(APIServer); err != nil || u.Resident < 50<<20 || u.Peak < u.Resident || u.CPU <= 0 {
 			t.Errorf("%d: %+v, %v", i, u, err)
 		}
 	}
