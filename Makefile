@@ -40,7 +40,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-bench kube-assets soak kills planted mutants vmtest generate definitions chart golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-bench kube-assets soak kills planted mutants vmtest generate definitions chart image golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -150,6 +150,12 @@ vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine 
 
 generate: definitions ## regenerate the API's code from its .proto, and Kubernetes' definitions of our custom resources
 	internal/edge/wire/generate.sh
+
+IMAGE ?= sluice:dev
+image: ## build bin/sluice-image.tar, a container image of the operator and of what it puts into Pods, without a daemon (IMAGE=NAME:TAG)
+	@mkdir -p .tmp/image bin
+	CGO_ENABLED=0 $(BUILD) -tags "s3 kubernetes" -o .tmp/image/ ./cmd/sluice ./cmd/sluice-shim
+	cd tools/image && GOWORK=off $(GO) test . && GOWORK=off $(GO) run . -o $(CURDIR)/bin/sluice-image.tar -name $(IMAGE) $(CURDIR)/.tmp/image/sluice $(CURDIR)/.tmp/image/sluice-shim
 
 chart: ## lint and render the Helm chart with Helm's own library (a module of its own; some three minutes the first time)
 	cd tools/helm && GOWORK=off $(GO) test ./...
