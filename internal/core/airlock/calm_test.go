@@ -28,8 +28,9 @@ func TestWhatIsOutsideKeepsNobodyFromGoingOnWhereItIsCalm(t *testing.T) {
 		want   Step
 		cause  Cause
 	}{
-		{"it is to be asked", 84 * gib, 20 * time.Second, func(*Task) {}, Resume, Waited},
-		{"there is time yet", 84 * gib, 20*time.Second - 1, func(*Task) {}, 0, 0},
+		{"it is to be asked soon", 84 * gib, 15 * time.Second, func(*Task) {}, Resume, Waited},
+		{"now", 84 * gib, 20 * time.Second, func(*Task) {}, Resume, Waited},
+		{"there is time yet", 84 * gib, 15*time.Second - 1, func(*Task) {}, 0, 0},
 		{"it is not calm", 85 * gib, 20 * time.Second, func(*Task) {}, Readdress, Waited},
 		{"it is not calm, and its time is over", 85 * gib, 30 * time.Second, func(*Task) {}, Reclaim, Overtime},
 		{"it has outgrown its plan", 84 * gib, 20 * time.Second, func(k *Task) { k.Planned = 20 * gib }, Readdress, Waited},
@@ -145,6 +146,27 @@ func TestWhereItStaysCalmTheHighestGoesOn(t *testing.T) {
 		for i := range s.Tasks {
 			if k := &s.Tasks[i]; k.State == Suspended {
 				t.Fatalf("%+v stands still for good", *k)
+			}
+		}
+	})
+}
+
+// TestOneLookAboveTheCalmLineAsksNobody: what is moved out ends just below that line, and what else runs is never quite the same.
+func TestOneLookAboveTheCalmLineAsksNobody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &Snapshot{Capacity: 100 * gib, Tasks: []Task{standing(1, 0)}}
+		a, every, above := New(Config{}), rapid.IntRange(10, 500).Draw(t, "every ms"), 0
+		for now := t0; s.Tasks[0].State == Suspended; now = now.Add(time.Duration(every) * time.Millisecond) {
+			if s.Used = 85*gib - 1; above < 9 && rapid.Bool().Draw(t, "above") {
+				s.Used, above = 85*gib, above+1
+			} else {
+				above = 0
+			}
+			for _, x := range a.Decide(now, s).Actions {
+				if x.Step != Resume {
+					t.Fatalf("after %v it is %v", now.Sub(t0), x.Step)
+				}
+				s.Tasks[0].State = Running
 			}
 		}
 	})

@@ -181,7 +181,8 @@ func (a *Airlock) waited(stood time.Duration) bool { return stood >= a.cfg.Timer
 //
 // What is moved out is what it takes to be calm, and may be more than there is between the lines. So where it is calm, and it would be asked or ended, the
 // highest goes on though not all of it fits: it takes again what it touches, and if that is too much it has to stand still again, as often as it may.
-// Who would be asked waits for the one before it to show what it needs; who would be ended does not.
+// Who would be asked goes on a cool-down before that, since what is moved out ends just below the calm line, and one look may find it above. It waits for
+// the one before it to show what it needs; who would be ended does not.
 func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	if a.d.Level >= Severe {
 		return
@@ -204,11 +205,12 @@ func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 		stood, _ := late(now, t)
 		ends := stood >= a.cfg.Timer
 		over := ends || a.d.Level == Calm && a.waited(stood) && !t.outgrown()
+		soon := stood >= a.cfg.Timer-a.cfg.Yield-a.cfg.CoolDown && !t.outgrown()
 		fits, cause := used+t.Parked < a.d.severe, Eased
 		if !fits {
 			cause = Waited
 		}
-		if fits && !calm && !over || !fits && !(over && calm && used == a.d.Used || ends && a.d.Level == Calm) {
+		if fits && !calm && !over || !fits && !(soon && calm && used == a.d.Used || ends && a.d.Level == Calm) {
 			return
 		}
 		used += t.Parked
