@@ -45,6 +45,9 @@ func (h *Host) slices(ctx context.Context) ([][]protocol.Slice, error) {
 
 // dealtTo is the place of the node that a GPU is dealt to. One that has been away comes back to the same.
 func (h *Host) dealtTo(gpu string) int {
+	if len(h.nodes) == 1 {
+		return 0
+	}
 	at, known := h.deal[gpu]
 	if !known {
 		at = len(h.deal) % len(h.nodes)

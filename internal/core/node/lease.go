@@ -23,6 +23,9 @@ func (n *Node) begin(now quantity.Instant, l *lease, out *protocol.Out) (over bo
 		if r, held := s.heldBy(now); held {
 			why = string(s.id) + ": " + describe(&r)
 		}
+		if !s.known {
+			why = string(s.id) + " is not there any more"
+		}
 		for _, r := range s.time.Sold() {
 			if r.Start >= l.start {
 				break

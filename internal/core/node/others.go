@@ -37,7 +37,7 @@ func (n *Node) foreign(now quantity.Instant, i *protocol.Intrusion, out *protoco
 	s.others, s.since = slices.Clone(said), since
 	for k, r := range said {
 		if r.Start = since[k]; k >= mostHolds {
-			r.Start, r.End, r.Every = slices.Min(since[k:]), quantity.Never, 0
+			r.Start, r.End, r.Every, r.Truncate = slices.Min(since[k:]), quantity.Never, 0, false
 		}
 		n.close(now, s, k, r)
 		if k >= mostHolds {

@@ -167,6 +167,7 @@ func TestSlicesComeAndGo(t *testing.T) {
 	same(t, "people see", len(w.n.Slices(w.now)), 2)
 	w.step(stock(nil, "b", "c"))
 	w.never(protocol.Inventory)
+	same(t, "nothing is kept of it", w.n.slice("a"), nil)
 	w.step(stock(nil, "a", "b", "c"))
 	same(t, "it is back", w.gaps("a")[0].End, quantity.Never)
 
@@ -283,10 +284,16 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 			"": func(t *rapid.T) {
 				for _, id := range []job.SliceID{"a", "b"} {
 					s := w.n.slice(id)
+					if s == nil { // it is gone, and nothing was left of it
+						if there[id] {
+							t.Fatalf("%s is there, and the node does not know it", id)
+						}
+						continue
+					}
 					if _, usable := w.n.usable(s); usable != there[id] {
 						t.Fatalf("%s is usable: %v, and it is there: %v", id, usable, there[id])
 					}
-					if v := s.shown; v == nil || v.Usable != there[id] {
+					if v := s.shown; v == nil && there[id] || v != nil && v.Usable != there[id] {
 						t.Fatalf("%s is there: %v; what was shown is %+v", id, there[id], v)
 					}
 					gaps, _ := s.time.Gaps(w.now, w.n.cfg.Horizon, w.n.cfg.MinGap, nil)

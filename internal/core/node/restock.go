@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -12,6 +14,7 @@ import (
 func (n *Node) restock(now quantity.Instant, stock []protocol.Slice, out *protocol.Out) (changed bool) {
 	n.inventory = n.placed(stock)
 	n.stocks++
+	n.dropForgotten()
 	for i := range n.inventory {
 		s := n.record(n.inventory[i].ID)
 		s.stock = n.stocks
@@ -34,6 +37,25 @@ func (n *Node) restock(now quantity.Instant, stock []protocol.Slice, out *protoc
 		}
 	}
 	return changed
+}
+
+// dropForgotten lets go of slices that are gone, and of which nothing is left: machines of a cluster have ever new names.
+func (n *Node) dropForgotten() {
+	all := len(n.slices)
+	n.slices = slices.DeleteFunc(n.slices, func(s *slice) bool {
+		if s.known || s.left() || len(s.others) > 0 || s.shown != nil && s.shown.Usable || bool(s.dirty) {
+			return false
+		}
+		delete(n.byID, s.id)
+		n.renewals.Set(&s.renewing, s, quantity.Never)
+		n.passings.Set(&s.passing, s, quantity.Never)
+		n.departures.Set(&s.departing, s, quantity.Never)
+		return true
+	})
+	if len(n.slices) != all {
+		n.found = nil
+		n.probes.dimAll()
+	}
 }
 
 // withdraw ends what was sold of a slice and has not begun.

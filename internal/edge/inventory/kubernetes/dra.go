@@ -34,9 +34,9 @@ func (c counters) bear(uses []count) bool {
 	return !slices.ContainsFunc(uses, func(u count) bool { return c[[2]string{u.set, u.counter}] < u.n })
 }
 
-// gather puts the parts of pools together, those of the latest generation alone, in order of driver and pool. whole says whether no part is missing: while
-// a driver publishes a pool anew it comes in pieces.
-func gather(offers []*offer) (list []published, whole bool) {
+// gather puts the parts of pools together, those of the latest generation alone, in order of driver and pool. While a driver publishes a pool anew it comes in
+// pieces: then the pool is what it was before, and nothing if that is not known.
+func gather(offers []*offer, before map[pooled]published) (list []published) {
 	byPool := map[pooled][]*offer{}
 	for _, o := range offers {
 		k := pooled{o.driver, o.pool}
@@ -47,9 +47,13 @@ func gather(offers []*offer) (list []published, whole bool) {
 		}
 		byPool[k] = append(byPool[k], o)
 	}
-	whole = true
 	for k, parts := range byPool {
-		whole = whole && int64(len(parts)) >= parts[0].parts
+		if int64(len(parts)) < parts[0].parts {
+			if was, known := before[k]; known {
+				list = append(list, was)
+			}
+			continue
+		}
 		p := published{pooled: k, total: counters{}}
 		for _, o := range parts {
 			p.devices = append(p.devices, o.devices...)
@@ -59,7 +63,7 @@ func gather(offers []*offer) (list []published, whole bool) {
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b published) int { return cmp.Or(cmp.Compare(a.driver, b.driver), cmp.Compare(a.pool, b.pool)) })
-	return list, whole
+	return list
 }
 
 // offered is a device that is a slice.

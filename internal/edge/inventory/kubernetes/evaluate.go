@@ -39,14 +39,16 @@ type stand struct {
 	// leftOut counts devices that can't be offered, and why says what is wrong with one of them.
 	leftOut int
 	why     string
-	// partial: a driver is publishing its pool anew.
-	partial bool
+	// published are the pools of drivers, as they were when they were whole.
+	published map[pooled]published
 }
 
 // evaluate says which slices a machine has and what others hold of them. Before is what came of it the last time, nil at first.
 func (s *scene) evaluate(before *stand) *stand {
-	x := &stand{holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}}
-	s.evaluatePublished(x)
+	x := &stand{
+		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}, published: map[pooled]published{},
+	}
+	s.evaluatePublished(x, before)
 	s.evaluateCounted(x, before)
 	slices.SortFunc(x.slices, func(a, b protocol.Slice) int { return cmp.Compare(a.ID, b.ID) })
 	x.slices = slices.CompactFunc(x.slices, func(a, b protocol.Slice) bool {
@@ -67,11 +69,15 @@ func (s *scene) evaluate(before *stand) *stand {
 	return x
 }
 
-func (s *scene) evaluatePublished(x *stand) {
-	list, whole := gather(s.offers)
-	x.partial = !whole
+func (s *scene) evaluatePublished(x *stand, before *stand) {
+	var was map[pooled]published
+	if before != nil {
+		was = before.published
+	}
+	list := gather(s.offers, was)
 	for i := range list {
 		p := &list[i]
+		x.published[p.pooled] = *p
 		offered, leftOut := p.layout(s.machine, s.pools)
 		if x.leftOut += leftOut; leftOut > 0 {
 			x.why = fmt.Sprintf("devices of %s on %s do not say their memory: say it in their class", p.driver, s.Name)
@@ -153,11 +159,11 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 			ours := map[int]bool{}
 			for _, t := range s.tenants {
 				switch {
-				case t.ours:
+				case t.ours && slices.ContainsFunc(list, func(s protocol.Slice) bool { return s.ID == t.slice }):
 					for n := range list {
 						ours[n] = ours[n] || list[n].ID == t.slice
 					}
-				case t.asks[r.Name] > 0:
+				case t.asks[r.Name] > 0: // one of ours too, on a slice that is not there any more since there are fewer
 					others[t.UID], asking = t, append(asking, t)
 				}
 			}

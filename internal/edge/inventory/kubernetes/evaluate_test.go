@@ -96,6 +96,7 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 			side.RestartPolicy, init.Resources.Limits[mig] = ptr(corev1.ContainerRestartPolicyAlways), init.Resources.Limits[mig].DeepCopy()
 			p.Spec.InitContainers = []corev1.Container{side, init}
 		})}, "w/mig-1g.10gb.0\nw/mig-1g.10gb.1\nw/mig-1g.10gb.2 foreign until ? for pod a/p\nw/mig-1g.10gb.3 foreign until ? for pod a/p"},
+		{"one of ours on a number that is gone", []Pool{small()}, two, []any{pod("s", "sluice-op-1", "w", asks(mig, 1), ours("w/mig-1g.10gb.7"))}, "w/mig-1g.10gb.0\nw/mig-1g.10gb.1 foreign until ? for pod s/sluice-op-1"},
 		{"a cordon and taints", []Pool{{Name: "p", Tolerates: []string{"nvidia.com/gpu"}, Resources: small().Resources}}, node("w", has(mig, 1), func(n *corev1.Node) {
 			n.Spec.Unschedulable = true
 			n.Spec.Taints = []corev1.Taint{
@@ -142,15 +143,25 @@ func TestASliceSaysWhatItIs(t *testing.T) {
 // TestAPoolThatIsPublishedInPieces counts once all of its parts are there, and those of the generation before do not.
 func TestAPoolThatIsPublishedInPieces(t *testing.T) {
 	parts := partitionable("w")
-	if x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts[1]).evaluate(nil); !x.partial {
+	if x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts[1]).evaluate(nil); len(x.slices) != 0 {
 		t.Error("half of it is taken for all")
+	}
+	// It was whole before: its devices stand, and what else happens on the machine is heard.
+	before := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts).evaluate(nil)
+	cordoned := node("w", func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	x := sceneOf([]Pool{migs("3g.40gb")}, cordoned, parts[1], resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-0"))).evaluate(before)
+	if got, want := x.told(), "w/gpu-0-mig-3g-0 foreign until ? for claim a/c drain until ? for node w is cordoned\nw/gpu-0-mig-3g-3 drain until ? for node w is cordoned"; got != want {
+		t.Errorf("while it is published anew it is\n%s\nwant\n%s", got, want)
+	}
+	if again := sceneOf([]Pool{migs("3g.40gb")}, cordoned, parts[1]).evaluate(x); len(again.slices) != 2 {
+		t.Errorf("it is forgotten: %+v", again)
 	}
 	old := parts[1].DeepCopy()
 	old.Name, old.Spec.Devices = "old", []resourcev1.Device{{Name: "old"}}
 	for _, s := range parts {
 		s.Spec.Pool.Generation = 2
 	}
-	if x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), old, parts).evaluate(nil); x.partial || len(x.slices) != 2 {
+	if x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), old, parts).evaluate(nil); len(x.slices) != 2 {
 		t.Errorf("%+v", x)
 	}
 }

@@ -224,7 +224,7 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 		pools := []Pool{{Classes: []Class{{Name: "any", Driver: driver}}}}
 		m := &machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}
 		s := &scene{machine: m, pools: pools, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
-		list, _ := gather(s.offers)
+		list := gather(s.offers, nil)
 		layout, _ := list[0].layout(m, pools)
 		left, costs, mine, others := counters{}, map[job.SliceID]giveback.Cost{}, []int{}, []int{}
 		for k, n := range total {

@@ -216,14 +216,15 @@ func (inv *Inventory) rouse() {
 	}
 }
 
-// look evaluates the machines that have changed, and reports what came of it: what others hold first, then that there are other slices.
+// look evaluates the machines that have changed, and reports what came of it: what others hold first, then that there are other slices, and then of those
+// that are gone that nobody holds them.
 func (inv *Inventory) look(report func(inventory.Sighting)) {
 	inv.mu.Lock()
-	var changed []inventory.Sighting
+	var changed, gone []inventory.Sighting
 	restocked := false
-	say := func(id job.SliceID, holds []protocol.Reservation) {
+	say := func(id job.SliceID, holds []protocol.Reservation, to *[]inventory.Sighting) {
 		if !reflect.DeepEqual(inv.told[id], holds) && len(inv.told[id])+len(holds) > 0 {
-			changed = append(changed, inventory.Sighting{Slice: id, Holds: slices.Clone(holds)})
+			*to = append(*to, inventory.Sighting{Slice: id, Holds: slices.Clone(holds)})
 		}
 		if inv.told[id] = holds; len(holds) == 0 {
 			delete(inv.told, id)
@@ -240,12 +241,9 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 		if after == nil {
 			after = &stand{}
 		}
-		if after.partial && before != nil {
-			continue // the rest of it comes
-		}
 		delete(inv.dirty, name)
 		for i := range after.slices {
-			say(after.slices[i].ID, after.holds[after.slices[i].ID])
+			say(after.slices[i].ID, after.holds[after.slices[i].ID], &changed)
 		}
 		var old []protocol.Slice
 		if before != nil {
@@ -253,7 +251,7 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 		}
 		for i := range old {
 			if _, there := after.pool[old[i].ID]; !there {
-				say(old[i].ID, nil)
+				say(old[i].ID, nil, &gone)
 			}
 		}
 		restocked = restocked || !slices.Equal(old, after.slices)
@@ -268,13 +266,17 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 	if report == nil {
 		return
 	}
-	slices.SortFunc(changed, func(a, b inventory.Sighting) int { return cmp.Compare(a.Slice, b.Slice) })
-	for _, s := range changed {
-		report(s)
+	tell := func(list []inventory.Sighting) {
+		slices.SortFunc(list, func(a, b inventory.Sighting) int { return cmp.Compare(a.Slice, b.Slice) })
+		for _, s := range list {
+			report(s)
+		}
 	}
+	tell(changed)
 	if restocked {
 		report(inventory.Sighting{Restocked: true})
 	}
+	tell(gone) // nothing is to begin on a slice that is not there, because nobody holds it any more
 }
 
 // evaluate says what is on a machine now; nil: it is not there, or of no pool.
@@ -288,13 +290,14 @@ func (inv *Inventory) evaluate(name string, before *stand) *stand {
 
 // scene is all that is known of a machine.
 func (inv *Inventory) scene(m *machine) *scene {
-	s := &scene{machine: m, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name), offers: by[*offer](inv.offers, byMachine, m.Name)}
+	s := &scene{machine: m, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
 	s.limits = inv.limit
 	seen := map[pooled]bool{}
-	for _, o := range s.offers {
-		if k := (pooled{o.driver, o.pool}); !seen[k] {
+	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {
+		if k := (pooled{o.driver, o.pool}); !seen[k] && inv.slim.names(o.driver) {
 			seen[k] = true
+			s.offers = append(s.offers, by[*offer](inv.offers, byPool, k.driver+"/"+k.pool)...) // not all parts need be of this machine
 			s.claims = append(s.claims, by[*claim](inv.claims, byPool, k.driver+"/"+k.pool)...)
 		}
 	}

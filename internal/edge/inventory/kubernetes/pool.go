@@ -64,6 +64,8 @@ const (
 	defaultNotice = 30 * time.Second
 	// mostPools bounds Options.Pools.
 	mostPools = 64
+	// mostClosings bounds a calendar: a slice bears no more than 64 holds, and others have some too.
+	mostClosings = 32
 )
 
 // checkPools lists everything that is wrong with pools.
@@ -88,6 +90,7 @@ func checkPools(pools []Pool) error {
 			problem(!strings.Contains(r.Name, "/"), "%s: %q is no extended resource: those have a domain in front, as nvidia.com/gpu has", name, r.Name)
 			problem(r.Memory < 0 || r.Speed < 0 || r.Speed > 1000, "%s: resource %s: memory %d is negative, or speed %d is not from 0 to 1000", name, r.Name, r.Memory, r.Speed)
 		}
+		problem(len(p.Calendar) > mostClosings, "%s: its calendar has %d entries; want at most %d", name, len(p.Calendar), mostClosings)
 		for _, c := range p.Calendar {
 			length := c.End.Sub(c.Start)
 			problem(length <= 0, "%s: calendar %q ends at %s, which is not after its start at %s", name, c.Name, c.End.Format(time.RFC3339), c.Start.Format(time.RFC3339))

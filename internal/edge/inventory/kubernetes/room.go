@@ -20,11 +20,16 @@ type room struct {
 	costs  func(job.SliceID) giveback.Cost
 	notice func(job.SliceID) (time.Duration, bool)
 	class  func(name string) (*class, bool)
+	// published are the pools of drivers on it, as they were when they were whole.
+	published map[pooled]published
 }
 
 func (p *pass) room(m *machine) *room {
 	r := &room{scene: p.scene(m), now: p.now}
 	x := p.Inventory.stands[m.Name]
+	if x != nil {
+		r.published = x.published
+	}
 	r.class = func(name string) (*class, bool) { return get[*class](p.classes, name) }
 	r.notice = func(id job.SliceID) (time.Duration, bool) {
 		if x == nil || x.pool[id] == nil || x.pool[id].Keeps {
@@ -143,7 +148,7 @@ type remainders []*remains
 
 // lefts are those of all pools of the machine.
 func (r *room) lefts() (all remainders) {
-	list, _ := gather(r.offers)
+	list := gather(r.offers, r.published)
 	for i := range list {
 		p := list[i]
 		x := &remains{published: p, left: counters{}, has: map[string]bool{}, ours: map[string]job.SliceID{}}

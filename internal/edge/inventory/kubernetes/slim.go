@@ -116,6 +116,13 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	return x
 }
 
+// names says whether a pool of ours names a driver.
+func (s *slimmer) names(driver string) bool {
+	return slices.ContainsFunc(s.pools, func(p Pool) bool {
+		return slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Driver == driver })
+	})
+}
+
 // shared is a text that many devices have, once.
 func shared(text string) string { return unique.Make(text).Value() }
 

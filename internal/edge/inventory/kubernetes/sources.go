@@ -168,6 +168,9 @@ func (inv *Inventory) heard(o any) {
 		}
 	case *offer:
 		inv.touch(x.machines()...)
+		for _, o := range by[*offer](inv.offers, byPool, x.driver+"/"+x.pool) { // it may have counters alone
+			inv.touch(o.machines()...)
+		}
 	case *claim:
 		if len(x.wants) > 0 {
 			inv.touch()

@@ -3,10 +3,12 @@
 package kubernetes
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -76,6 +78,22 @@ func TestRoomThatTheSchedulerDoesNotTakeIsNone(t *testing.T) {
 	}
 	if got, want := look(14*time.Second), []string{"v/mig-1g.10gb.0 at 44s for pod a/p, which waits for it"}; !slices.Equal(got, want) {
 		t.Errorf("cut are %q, want %q", got, want)
+	}
+}
+
+// TestWhatIsGoneIsHeldUntilItIsKnownToBe: a machine that is drained and goes is not offered, nor begun on, in between.
+func TestWhatIsGoneIsHeldUntilItIsKnownToBe(t *testing.T) {
+	inv := opened(t, options(serve(node("v", has("nvidia.com/mig-1g.10gb", 1), func(n *corev1.Node) { n.Spec.Unschedulable = true }))))
+	inv.mu.Lock()
+	inv.dirty["v"] = true
+	inv.mu.Unlock()
+	if err := inv.nodes.GetStore().Delete(inv.slim.machine(node("v"))); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	inv.look(func(s inventory.Sighting) { said = append(said, fmt.Sprint(s.Slice, s.Restocked, len(s.Holds))) })
+	if want := []string{"true 0", "v/mig-1g.10gb.0false 0"}; !slices.Equal(said, want) {
+		t.Errorf("it said %q, want %q", said, want)
 	}
 }
 
