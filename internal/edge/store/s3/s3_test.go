@@ -152,6 +152,39 @@ func TestWhatWasWrittenIsAdoptedOnce(t *testing.T) {
 	}
 }
 
+// TestAPlaceCanBeLookedInto: what somebody without keys writes again and again is read as it is now, and no more of it than was asked for.
+func TestAPlaceCanBeLookedInto(t *testing.T) {
+	srv, s := opened(t)
+	x := &stranger{t, http.Client{Transport: overSocket(srv.socket)}}
+	put, err := s.LendPut(t.Context(), "pods/main/1-1/progress", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Peek(t.Context(), "pods/main/1-1/progress", 100); errkind.Of(err) != errkind.NotFound {
+		t.Errorf("before anything was written: %v", err)
+	}
+	for _, word := range []string{"5 of 10", "all of it"} {
+		if status, text := x.do(http.MethodPut, put, []byte(word)); status != http.StatusOK {
+			t.Fatalf("writing: %d, %s", status, text)
+		}
+		if got, err := s.Peek(t.Context(), "pods/main/1-1/progress", int64(len(word))); err != nil || string(got) != word {
+			t.Errorf("%q, %v, want %q", got, err, word)
+		}
+	}
+	if _, err := s.Peek(t.Context(), "pods/main/1-1/progress", 3); errkind.Of(err) != errkind.Exhausted {
+		t.Errorf("more than was asked for: %v", err)
+	}
+	if _, err := s.Peek(t.Context(), "../x", 3); errkind.Of(err) != errkind.Invalid {
+		t.Errorf("no place: %v", err)
+	}
+	if err := s.Drop(t.Context(), "pods/main/1-1/progress"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Peek(t.Context(), "pods/main/1-1/progress", 100); errkind.Of(err) != errkind.NotFound {
+		t.Errorf("once it is cleared: %v", err)
+	}
+}
+
 // TestABrokenConnectionGoesOn: what is read is whole although the connection breaks on the way.
 func TestABrokenConnectionGoesOn(t *testing.T) {
 	srv, s := opened(t)
