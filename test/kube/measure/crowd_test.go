@@ -44,9 +44,11 @@ type crowd struct {
 
 // run is one Pod.
 type run struct {
-	began  quantity.Instant
-	units  job.Range
-	told   chan struct{} // closed when it is to give back
+	began quantity.Instant
+	units job.Range
+	// told is closed when it is to give back, which has to be over until then.
+	told   chan struct{}
+	until  quantity.Instant
 	closed bool
 }
 
@@ -115,8 +117,8 @@ func (c *crowd) see(o any) {
 	case r == nil && !over && p.DeletionTimestamp != nil: // before it began
 		go c.remove(p)
 	}
-	if r != nil && !r.closed && (p.DeletionTimestamp != nil || cut(p)) {
-		r.closed = true
+	if until, is := cut(p); is && r != nil && !r.closed {
+		r.closed, r.until = true, until
 		close(r.told)
 	}
 }
@@ -137,11 +139,14 @@ func (c *crowd) bind(p *corev1.Pod) {
 	}()
 }
 
-// cut says whether a Pod was told that its time is shorter than it was sold, or over.
-func cut(p *corev1.Pod) bool {
+// cut says whether a Pod was told that its time is shorter than it was sold, or over, and until when it may take.
+func cut(p *corev1.Pod) (until quantity.Instant, is bool) {
+	if p.DeletionTimestamp != nil {
+		return quantity.At(p.DeletionTimestamp.Time), true
+	}
 	var o pod.Order
 	text := p.Annotations[cluster.AnnotationNotice]
-	return text != "" && json.Unmarshal([]byte(text), &o) == nil && (o.Cut || o.Stop)
+	return o.End, text != "" && json.Unmarshal([]byte(text), &o) == nil && (o.Cut || o.Stop)
 }
 
 // run does a Pod's units.
@@ -161,10 +166,13 @@ func (c *crowd) run(p *corev1.Pod, r *run) {
 		select {
 		case <-c.ctx.Done():
 			return
-		case <-time.After(c.reaction):
+		case <-time.After(min(c.reaction, time.Until(r.until.Time()))):
 		}
 		done := min(int64(time.Since(r.began.Time())/c.perUnit), r.units.Len())
 		said.Result.Outcome, said.Result.ExitCode, said.Result.Progress = job.Yielded, 85, r.units.From+done
+		if quantity.At(time.Now()) >= r.until { // it did not care: its supervisor ends it
+			said.Result.Outcome, said.Result.ExitCode, said.Result.Signal = job.DeadlineKilled, -1, 9
+		}
 	}
 	said.Result.End = quantity.At(time.Now())
 	status.Phase = corev1.PodSucceeded

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/test/kube/plane"
 )
@@ -55,5 +56,21 @@ func TestSluiceAsFiller(t *testing.T) {
 				t.Errorf("%d hosts' Pods did not start beside Sluice", beside.Never)
 			}
 		})
+	}
+}
+
+// TestProgramsThatDoNotCare: subjobs whose programs give nothing back when they are told are ended when their notice is over, and no host's Pod waits for longer than
+// that and what the scheduler takes.
+func TestProgramsThatDoNotCare(t *testing.T) {
+	load := Load{Machines: 1, Pods: 3, Every: 250 * time.Millisecond, Runs: 2, Seed: 1}
+	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))
+	w := newWorld(t, p, DRA, load)
+	s := w.startSluice(3*time.Second, time.Second, time.Hour)
+	s.fill(1, 1_000_000, time.Second)
+	beside := w.hosts(plane.Within)
+	over := s.crowd.ended()
+	t.Logf("beside Sluice: %v, %d never; subjobs over: %v", beside.Started, beside.Never, over)
+	if beside.Never != 0 || over[job.DeadlineKilled] == 0 || over[job.Done] > 0 {
+		t.Errorf("%d hosts' Pods did not start; subjobs ended %v, want those in the way at the end of their notice", beside.Never, over)
 	}
 }
