@@ -290,8 +290,12 @@ func (h *Host) watch(ctx context.Context) (stop func()) {
 		for waiting, _ := h.inbox.load(); waiting[world] >= patientRoom && pause(ctx, retryFirst); waiting, _ = h.inbox.load() {
 			continue
 		}
-		if s.Restocked {
+		switch {
+		case s.Restocked:
 			h.restock(ctx)
+			return
+		case s.Ailment != nil:
+			h.heard(protocol.Message{Kind: protocol.Ailing, Body: s.Ailment})
 			return
 		}
 		h.heard(h.sighted(s))

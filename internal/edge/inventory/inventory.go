@@ -54,4 +54,6 @@ type Sighting struct {
 	Holds []protocol.Reservation
 	// Restocked: this is of no slice. Which slices there are has changed, and Slices has them. What others hold of the new ones was reported before.
 	Restocked bool
+	// Ailment is of no slice either: nobody can say any more who holds what, so nothing is to be started, or somebody can again. nil: it is not about that.
+	Ailment *protocol.Ailment
 }

@@ -166,7 +166,16 @@ func (inv *Inventory) Away() (since time.Time, err error) {
 
 // Watch reports what changes of slices, and of what others hold of them, until ctx ends. Pods have no process that could be looked at here.
 func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
+	ails := false
 	for {
+		if since, err := inv.Away(); (err != nil && time.Since(since) > blind) != ails && ctx.Err() == nil {
+			ails = !ails
+			a := &protocol.Ailment{Ails: ails}
+			if ails {
+				a.Text = "who holds what in the cluster is not known any more: " + err.Error()
+			}
+			report(inventory.Sighting{Ailment: a})
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -185,6 +194,9 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 		})
 	}
 }
+
+// blind is after how long without a word of the API server nothing is started any more: who holds what may be another by then.
+const blind = time.Minute
 
 // again is after how long it is looked whether places are still to be kept, if nothing changes.
 const again = 10 * time.Second

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -94,6 +95,39 @@ func TestWhatIsGoneIsHeldUntilItIsKnownToBe(t *testing.T) {
 	inv.look(func(s inventory.Sighting) { said = append(said, fmt.Sprint(s.Slice, s.Restocked, len(s.Holds))) })
 	if want := []string{"true 0", "v/mig-1g.10gb.0false 0"}; !slices.Equal(said, want) {
 		t.Errorf("it said %q, want %q", said, want)
+	}
+}
+
+// TestNothingIsStartedBlindly: once the API server has been away for a while the node is told, and when it is back.
+func TestNothingIsStartedBlindly(t *testing.T) {
+	inv := opened(t, options(serve(node("v", has("nvidia.com/mig-1g.10gb", 1)))))
+	if err := inv.Close(); err != nil { // nobody pings any more
+		t.Fatal(err)
+	}
+	answered := func(before time.Duration) {
+		inv.mu.Lock()
+		inv.away.answered = time.Now().Add(-before)
+		inv.mu.Unlock()
+		inv.touch()
+	}
+	said := make(chan string, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	answered(30 * time.Second)
+	go func() {
+		done <- inv.Watch(ctx, nil, func(s inventory.Sighting) { said <- fmt.Sprint(s.Ailment.Ails, " ", s.Ailment.Text) })
+	}()
+	answered(time.Hour)
+	if got, want := <-said, "true who holds what in the cluster is not known any more: it does not answer"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	answered(0)
+	if got := <-said; got != "false " {
+		t.Errorf("it says %q", got)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
