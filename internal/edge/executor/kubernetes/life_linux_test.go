@@ -290,3 +290,24 @@ func TestHowFarItIsIsToldAgain(t *testing.T) {
 	}
 	d.Until("it is told again", told)
 }
+
+// TestAStoreThatIsAwayAtTheEnd: neither the Pod's words nor what it leaves can be stored then, and still its home hears that it is to wait.
+func TestAStoreThatIsAwayAtTheEnd(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open()
+	m := d.lease(tok(1), job.Range{To: 10}, func(w *protocol.Work) {
+		w.End, w.Spec.Launch.Grace = w.Start.Add(12*time.Second), 500*time.Millisecond
+	}, "trap 'exit 85' TERM; echo x > $SLUICE_OUTPUT_DIR/x; p 5; while :; do sleep 0.05; done")
+	d.do(m)
+	d.Until("it is half way", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.reached[tok(1)] == 5 })
+	d.Store.SetAway(true)
+	d.Until("it is said that something is being stored", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.storing[tok(1)] > 1 })
+	d.Store.SetAway(false)
+	if r := d.result(tok(1)); r.Outcome != job.Yielded || r.Progress != 5 {
+		t.Errorf("%+v", r)
+	}
+	if refs := d.names()["jobs/main/train/1/1-1"]; d.content(refs["output"])["x"] != "x" {
+		t.Errorf("the store has %v", refs)
+	}
+}

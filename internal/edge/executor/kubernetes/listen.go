@@ -32,7 +32,7 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 	case v.pod == nil:
 	case running(v.pod):
 		if now >= r.peek {
-			r.look()
+			r.look(now >= v.want.order.End)
 			r.peek = r.e.now().Add(r.every)
 		}
 		next = min(next, r.peek)
@@ -47,11 +47,15 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 	return max(0, next.Sub(r.e.now()))
 }
 
-// look reads the subjob's latest word, and passes it on if it is news. A store that can't be reached costs reports alone.
-func (r *run) look() {
+// look reads the subjob's latest word, and passes it on if it is news. A store that can't be reached costs reports alone. Of what is over, and whose Pod still runs, only
+// what it has left can be under way: its home has to hear that, whether or not the store is there.
+func (r *run) look(over bool) {
 	r.every = min(2*r.every, r.e.o.Report)
 	w, ok := r.e.peek(r)
 	if !ok || w == r.word && !w.Storing {
+		if over || r.word.Storing {
+			r.report(true)
+		}
 		return
 	}
 	r.word, r.every = w, r.e.o.Report

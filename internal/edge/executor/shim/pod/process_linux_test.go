@@ -3,11 +3,13 @@ package pod
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -151,5 +153,38 @@ func TestOrders(t *testing.T) {
 	q.heed()
 	if c, err := q.dir.ReadControl(); err != nil || !c.Stop || c.Cause == "" {
 		t.Errorf("after SIGTERM: %+v, %v", c, err)
+	}
+}
+
+// TestThatSomethingIsStoredIsHeard, though an earlier word is on its way for as long as you like: without it the home gives the piece up.
+func TestThatSomethingIsStoredIsHeard(t *testing.T) {
+	earlier, heard := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		switch {
+		case r.URL.Path == "/output":
+			close(earlier)
+			select {
+			case <-heard:
+			case <-time.After(time.Minute):
+				t.Error("nobody has heard that something is stored")
+			}
+		case strings.Contains(string(data), `"Storing":true`):
+			once.Do(func() { close(heard) })
+		default:
+			<-earlier
+		}
+	}))
+	defer server.Close()
+	p := made(t)
+	p.run.Output, p.run.Progress = server.URL+"/output", server.URL+"/progress"
+	p.told = newTeller(p.run.Progress, p.run.Report)
+	if err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.WriteFile(filepath.Join(p.dir.Output(), "x"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p.told.say(Word{Started: 1, Progress: 3})
+	if s := p.putAway(job.Result{Outcome: job.Yielded, Progress: 5}); s.Output == nil {
+		t.Errorf("%+v", s)
 	}
 }

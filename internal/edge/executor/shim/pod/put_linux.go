@@ -25,7 +25,7 @@ func (p *process) putAway(r job.Result) Said {
 	if r.Progress <= p.run.Range.From && !r.Checkpoint {
 		return s
 	}
-	p.tell(true)
+	defer p.saysStoring()()
 	until := p.ended(max(r.End, min(p.order.End, p.run.End)))
 	var err error
 	if s.Output, err = p.leave("output", p.dir.Output(), p.run.Output, until); err == nil && r.Checkpoint && p.run.Member == 0 {
@@ -41,6 +41,26 @@ func (p *process) putAway(r job.Result) Said {
 	s.Result.Outcome, s.Result.Progress, s.Result.Checkpoint, s.Output, s.Checkpoint = outcome, p.run.Range.From, false, nil, nil
 	s.Result.Detail = "what it has left can't be stored, and does not count: " + err.Error() + "\n" + r.Detail
 	return s
+}
+
+// saysStoring says that what is left is being stored, until that is heard or what it returns is called: the home waits for that beyond the lease's end. A word that
+// is on its way, or a store that takes none, only puts it off.
+func (p *process) saysStoring() (stop func()) {
+	done := make(chan struct{})
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		again := time.NewTicker(tick)
+		defer again.Stop()
+		for {
+			p.tell(true)
+			select {
+			case <-again.C:
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() { close(done); saying.Wait() }
 }
 
 // leave puts a directory to a place, if it holds something. It tries again until the Pod is ended for it.
