@@ -47,9 +47,10 @@ func TestAKilledBuildLeavesNoHalfProgram(t *testing.T) {
 	if err := os.WriteFile(gotool, []byte(fakeGo), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
+	parts := ""
 	run := func(breaks string, words ...string) (string, error) {
 		cmd := exec.Command(filepath.Join(clone, "tools", "kube", "assets.sh"), words...)
-		cmd.Env = append(os.Environ(), "GO="+gotool, "SLUICE_KUBE_ASSETS="+assets, "BUILT="+built, "KUEUE="+kueue, "BREAK="+breaks)
+		cmd.Env = append(os.Environ(), "GO="+gotool, "SLUICE_KUBE_ASSETS="+assets, "BUILT="+built, "KUEUE="+kueue, "BREAK="+breaks, "SLUICE_KUBE_PARTS="+parts)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -78,7 +79,14 @@ func TestAKilledBuildLeavesNoHalfProgram(t *testing.T) {
 	if out, err := run("", "build"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	if got := strings.Join(there(), " "); strings.Contains(got, "kueue") {
+		t.Errorf("there are %s: Kueue is built where it is asked for", got)
+	}
 	all, err := run("", "list")
+	parts = strings.Join(strings.Fields(all), " ")
+	if out, err := run("", "build"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	if err != nil || len(there()) != len(strings.Fields(all)) {
 		t.Errorf("there are %v, want %q (%v)", there(), all, err)
 	}
