@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
@@ -81,6 +84,28 @@ func (n *heardBy) lines() (list []string) {
 	return list
 }
 
+// Cuts of a slice that it was told of last is itself; of any other it knows nothing.
+func (n *heardBy) Cuts(_ quantity.Instant, r protocol.Reservation) ([]status.Cut, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := len(n.told) - 1; i >= 0; i-- {
+		if b, ok := n.told[i].Body.(*protocol.Stock); ok {
+			if slices.ContainsFunc(b.Slices, func(s protocol.Slice) bool { return s.ID == r.Slice }) {
+				return []status.Cut{{Slice: r.Slice}}, nil
+			}
+			break
+		}
+	}
+	return nil, errkind.Errorf(errkind.NotFound, "no slice %s", r.Slice)
+}
+
+func cutSlices(cuts []status.Cut) (ids []job.SliceID) {
+	for _, c := range cuts {
+		ids = append(ids, c.Slice)
+	}
+	return ids
+}
+
 // TestSlicesComeAndGoWhileItRuns: each node hears what others hold before it offers anything, and which of its slices there are whenever that changes. A GPU
 // stays with its node.
 func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
@@ -111,6 +136,9 @@ func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
 	}
 	if _, ok := h.slice("n-2/gpu3"); ok {
 		t.Error("what is gone is still there")
+	}
+	if cuts, err := h.CutsOf(t.Context(), []job.SliceID{"gpu2", "gpu3"}); err != nil || !slices.Equal(cutSlices(cuts), []job.SliceID{"n-1/gpu2"}) {
+		t.Errorf("cut would be %+v, %v", cuts, err)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)

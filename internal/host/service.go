@@ -236,6 +236,18 @@ func (h *Host) Reserve(ctx context.Context, request string, r protocol.Reservati
 	return made, nil
 }
 
+// CutsOf says what it would cost to take slices back now, those left out of which nothing is known, and changes nothing.
+func (h *Host) CutsOf(ctx context.Context, ids []job.SliceID) ([]status.Cut, error) {
+	return ask(ctx, h, func(now quantity.Instant) (all []status.Cut) {
+		for _, id := range ids {
+			if some, err := h.cuts(now, protocol.Reservation{Kind: protocol.ForReclaim, Slice: h.full(id), End: quantity.Never, Truncate: true}); err == nil {
+				all = append(all, some...)
+			}
+		}
+		return all
+	})
+}
+
 // Cuts says what a reservation that cuts running subjobs short would cost, and changes nothing.
 func (h *Host) Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, error) {
 	type result struct {

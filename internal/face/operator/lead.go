@@ -117,7 +117,7 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host
 	for _, note := range append(parts.Notes, parts.Inventory.Describe()) {
 		o.Log.Info(note)
 	}
-	return host.Open(ctx, host.Options{
+	h, err := host.Open(ctx, host.Options{
 		DataDir: o.DataDir, Version: o.Version, Commit: o.Commit, Machine: job.NodeID(o.Name), Actors: built, Config: shown,
 		Journal: func(dir string) (journal.Journal, error) {
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
@@ -128,6 +128,10 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host
 		Ours:      func(job.SliceID, int) bool { return false }, // whose a Pod is the inventory knows by its labels
 		Mechanism: o.Mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true,
 	})
+	if err == nil {
+		reckon(parts.Inventory, h)
+	}
+	return h, err
 }
 
 // clusterFile has the uid of the cluster that a data directory is of: that of its namespace kube-system, which goes with the cluster alone.

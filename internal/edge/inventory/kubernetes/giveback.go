@@ -160,7 +160,7 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 	for _, t := range waiters {
 		still[t.UID] = true
 	}
-	p := &pass{Inventory: inv, now: now, rooms: map[string]*room{}, costs: map[job.SliceID]giveback.Cost{}}
+	p := &pass{Inventory: inv, now: now, rooms: map[string]*room{}}
 	for _, uid := range sortedKeys(r.by) {
 		if g := r.by[uid]; !p.keeps(g, still[uid]) {
 			delete(r.by, uid)
@@ -194,7 +194,6 @@ type pass struct {
 	now   quantity.Instant
 	looks int
 	rooms map[string]*room
-	costs map[job.SliceID]giveback.Cost
 }
 
 // keeps says whether a place is still kept: as long as its Pod waits, but not for ever once it is free. What our own Pods there need to end, to store what they did,

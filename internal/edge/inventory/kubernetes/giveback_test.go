@@ -91,14 +91,14 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		pools   []Pool
-		costs   func(job.SliceID) (giveback.Cost, bool)
+		costs   map[job.SliceID]giveback.Cost
 		objects []runtime.Object
 		want    []string
 	}{
 		{"a device: least is lost with the later one", []Pool{migs("3g.40gb"), small()}, nil,
 			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")}, []string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
 		{"unless its home knows better", []Pool{migs("3g.40gb"), small()},
-			func(id job.SliceID) (giveback.Cost, bool) { return giveback.Cost{}, id == "w/gpu-0-mig-3g-0" },
+			map[job.SliceID]giveback.Cost{"w/gpu-0-mig-3g-0": {}},
 			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")}, []string{"w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"}},
 		{"all of the GPU", []Pool{{Name: "mig", Classes: migs("3g.40gb").Classes, Notice: time.Minute}}, nil,
 			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("whole")), deviceClass("whole", `device.driver == "gpu.nvidia.com"`, `device.attributes["gpu.nvidia.com"].profile == '7g.80gb'`)},
@@ -131,8 +131,11 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := options(serve(append(filled(), c.objects...)...))
-			o.Pools, o.Costs, o.Now = c.pools, c.costs, func() quantity.Instant { return at(0) }
+			o.Pools, o.Now = c.pools, func() quantity.Instant { return at(0) }
 			inv := opened(t, o)
+			if c.costs != nil {
+				inv.Reckon(func([]job.SliceID) map[job.SliceID]giveback.Cost { return c.costs })
+			}
 			inv.look(func(inventory.Sighting) {})
 			if got := cut(inv.Held()); !slices.Equal(got, c.want) {
 				t.Errorf("cut are %q, want %q", got, c.want)

@@ -37,8 +37,6 @@ type Options struct {
 	// Pools that are offered; a machine's device is of the first that names it.
 	Pools []Pool
 	Log   *slog.Logger
-	// Costs says what it costs to stop what runs on a slice (without the operator's name in front); false, or nil: all that its Pod has done is lost.
-	Costs func(job.SliceID) (giveback.Cost, bool)
 	// Now is the clock of the machine; nil: its own.
 	Now func() quantity.Instant
 	// Settle is how long changes are gathered before they are looked at. Default 200 ms.
@@ -62,8 +60,9 @@ type Inventory struct {
 	all    []protocol.Slice
 	told   map[job.SliceID][]protocol.Reservation
 	away   silences
-	// reclaims are what is given back to whoever waits.
+	// reclaims are what is given back to whoever waits; costs says what that costs, nil: nobody does.
 	reclaims reclaims
+	costs    func([]job.SliceID) map[job.SliceID]giveback.Cost
 }
 
 var (
@@ -206,6 +205,14 @@ func (inv *Inventory) Close() error {
 	inv.cancel()
 	inv.done.Wait()
 	return nil
+}
+
+// Reckon has it ask what it costs to stop what runs on slices (without the operator's name in front), a machine's at a time. Of what is not in the answer all that its Pod
+// has done is taken to be lost. costs must answer soon, and call nothing of the inventory.
+func (inv *Inventory) Reckon(costs func([]job.SliceID) map[job.SliceID]giveback.Cost) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	inv.costs = costs
 }
 
 // touch notes that something of a machine has changed.

@@ -37,34 +37,32 @@ func (p *pass) room(m *machine) *room {
 		}
 		return x.pool[id].Notice, true
 	}
-	r.costs = func(id job.SliceID) giveback.Cost {
-		c, known := p.costs[id]
-		if !known {
-			c = p.cost(r.scene, id)
-			p.costs[id] = c
-		}
-		return c
-	}
+	costs := p.costsOn(r.scene)
+	r.costs = func(id job.SliceID) giveback.Cost { return costs[id] }
 	return r
 }
 
-// cost of stopping what runs on a slice.
-func (p *pass) cost(s *scene, id job.SliceID) giveback.Cost {
-	if p.opts.Costs != nil {
-		if c, known := p.opts.Costs(id); known {
-			return c
-		}
-	}
-	c := giveback.Cost{Left: time.Hour}
+// costsOn is what it costs to stop each of our Pods on a machine.
+func (p *pass) costsOn(s *scene) map[job.SliceID]giveback.Cost {
+	costs := map[job.SliceID]giveback.Cost{}
+	var ids []job.SliceID
 	for _, t := range s.tenants {
-		if t.ours && t.slice == id && t.started != 0 {
+		if !t.ours {
+			continue
+		}
+		c := giveback.Cost{Left: time.Hour}
+		if t.started != 0 {
 			c.Lost = max(0, p.now.Sub(t.started))
 			if t.active > 0 {
 				c.Left = max(0, t.started.Add(t.active).Sub(p.now))
 			}
 		}
+		costs[t.slice], ids = c, append(ids, t.slice)
 	}
-	return c
+	if p.Inventory.costs != nil && len(ids) > 0 {
+		maps.Copy(costs, p.Inventory.costs(ids))
+	}
+	return costs
 }
 
 // find says what would be given back on the machine for a Pod, and at what cost; none where that does not do.
