@@ -75,7 +75,7 @@ func (n *Node) Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut,
 	var list []status.Cut
 	for _, s := range targets {
 		for _, c := range n.cuts(now, s, &r) {
-			if slices.ContainsFunc(list, func(o status.Cut) bool { return o.Token == c.lease.token }) {
+			if len(c.lease.also) > 0 && slices.ContainsFunc(list, func(o status.Cut) bool { return o.Token == c.lease.token }) {
 				continue // it holds several slices
 			}
 			list = append(list, status.Cut{
