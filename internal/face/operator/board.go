@@ -17,26 +17,33 @@ import (
 )
 
 // board is what an operator shows of itself to whoever asks in the cluster: that it lives, that it works, and its metrics. It shows nothing of jobs.
-type board struct{ of atomic.Pointer[pages] }
+type board struct {
+	of atomic.Pointer[pages]
+	// leads: it has the lease.
+	leads atomic.Bool
+}
 
 // pages are those of the daemon that works.
 type pages struct{ metrics, health http.Handler }
 
-// show has the board show a daemon; nil: none, this operator waits for its lease.
+// show has the board show a daemon; nil: none works.
 func (b *board) show(p *pages) { b.of.Store(p) }
 
 // ServeHTTP answers /healthz, /readyz and /metrics.
 func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p := b.of.Load()
+	p, why := b.of.Load(), "it waits for its lease"
+	if b.leads.Load() {
+		why = "it has the lease, and reads its journal and what the cluster has"
+	}
 	switch {
 	case r.URL.Path == "/metrics" && p != nil:
 		p.metrics.ServeHTTP(w, r)
 	case r.URL.Path == "/readyz" && p != nil, r.URL.Path == "/healthz" && p != nil:
 		p.health.ServeHTTP(w, r)
 	case r.URL.Path == "/healthz":
-		fmt.Fprintln(w, "ok: it waits for its lease")
+		fmt.Fprintln(w, "ok: "+why)
 	case r.URL.Path == "/readyz", r.URL.Path == "/metrics":
-		http.Error(w, "it waits for its lease", http.StatusServiceUnavailable)
+		http.Error(w, why, http.StatusServiceUnavailable)
 	default:
 		http.NotFound(w, r)
 	}

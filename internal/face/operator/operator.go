@@ -52,6 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	case <-ctx.Done():
 		return nil
 	}
+	b.leads.Store(true)
 	o.Log.Info("this operator has the lease", "name", o.Name, "identity", o.Identity)
 	for {
 		err = lead(working, client, &o, b, pages.addr())
