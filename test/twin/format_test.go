@@ -73,6 +73,13 @@ func olderFormats() []olderData {
 			},
 			chain: 13, cancel: []job.ID{"paused"},
 		},
+		{ // specs that can name no image
+			dir: "testdata/format-6", format: "sluice data 6", written: time.Date(2026, 11, 24, 0, 44, 58, 0, time.UTC), jobs: 9,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+			},
+			chain: 73, cancel: []job.ID{"paused"},
+		},
 	}
 }
 
