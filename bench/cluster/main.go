@@ -52,7 +52,7 @@ func run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := pprof.StartCPUProfile(f); err != nil {
+		if err = pprof.StartCPUProfile(f); err != nil {
 			return err
 		}
 		defer func() {

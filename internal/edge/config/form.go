@@ -183,7 +183,7 @@ func (v value) asShare() int64 {
 
 func (v value) asChoice() int { return v.choice(v.form.words...) }
 
-func (v value) asText(or string) string { return v.text(v.form.want, or) }
+func (v value) asText() string { return v.text(v.form.want, "") }
 
 // asPlain and asMapping are the value in one of the two forms that it may have.
 func (v value) asPlain() value {

@@ -71,7 +71,7 @@ func warn(v value, l *job.Launch) {
 	}
 	o := v.asObject()
 	sig := o.must("signal")
-	if name := sig.asText(""); name != "" {
+	if name := sig.asText(); name != "" {
 		number, ok := signals()[strings.TrimPrefix(strings.ToUpper(name), "SIG")]
 		if !ok {
 			names := make([]string, 0, len(signals()))
@@ -104,7 +104,7 @@ const maxImage = 1024
 
 // image is what a registry calls an image; whether there is one nobody asks here.
 func (v value) image() string {
-	s := v.asText("")
+	s := v.asText()
 	if !v.given() {
 		return ""
 	}

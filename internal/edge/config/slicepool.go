@@ -116,7 +116,7 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 		for _, e := range o.get("extendedResources").asList() {
 			one := e.asObject()
 			p.Resources = append(p.Resources, ExtendedResource{
-				Name: one.must("name").resource(), Model: one.get("model").asText(""), Profile: one.get("profile").asText(""),
+				Name: one.must("name").resource(), Model: one.get("model").asText(), Profile: one.get("profile").asText(),
 				Memory: one.get("memory").asAmount(0), Speed: one.get("speed").asShare(),
 			})
 		}
@@ -124,7 +124,7 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 			o.wrong("names no devices; write for example extendedResources: [{name: nvidia.com/mig-1g.10gb}]")
 		}
 		for _, e := range o.get("tolerates").asList() {
-			p.Tolerates = append(p.Tolerates, e.asText(""))
+			p.Tolerates = append(p.Tolerates, e.asText())
 		}
 		for _, e := range o.get("calendar").asList() {
 			p.Calendar = append(p.Calendar, closing(e.asObject()))
@@ -141,7 +141,7 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 // closing reads one entry of a calendar.
 func closing(o object) Closing {
 	found := o.c.count()
-	x := Closing{Name: o.must("name").asText(""), Start: o.must("from").instant(), End: o.must("to").instant(), Every: o.get("every").asLength()}
+	x := Closing{Name: o.must("name").asText(), Start: o.must("from").instant(), End: o.must("to").instant(), Every: o.get("every").asLength()}
 	switch length := x.End.Sub(x.Start); {
 	case o.c.count() > found:
 	case length <= 0:
@@ -154,7 +154,7 @@ func closing(o object) Closing {
 
 // resource is the name of an extended resource.
 func (v value) resource() string {
-	s := v.asText("")
+	s := v.asText()
 	for i := range len(s) {
 		if s[i] == '/' && i > 0 && i < len(s)-1 {
 			return s
@@ -168,7 +168,7 @@ func (v value) resource() string {
 
 // named is a text that is not empty.
 func (v value) named() string {
-	s := v.asText("")
+	s := v.asText()
 	if v.given() && s == "" {
 		v.wrong("is empty; want %s", v.form.want)
 	}
@@ -186,7 +186,7 @@ func (v value) texts() map[string]string {
 	}
 	out := map[string]string{}
 	for _, k := range o.order {
-		out[k] = o.get(k).asText("")
+		out[k] = o.get(k).asText()
 	}
 	return out
 }

@@ -26,7 +26,6 @@ type Lent struct {
 	mu     sync.Mutex
 	lent   map[string]loan
 	places map[string][]byte
-	puts   map[string]int
 	away   bool
 }
 
