@@ -101,9 +101,9 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 		}
 	}
 	length := func(flag, text string) time.Duration {
-		length, err := quantity.ParseDuration(text)
-		wrong(flag, err)
-		return length
+		d, failed := quantity.ParseDuration(text)
+		wrong(flag, failed)
+		return d
 	}
 	o.Horizon, o.Retention.Age = length("horizon", f.horizon), length("retain", f.retain)
 	o.Policy, err = d.Policy(f.policy)
@@ -121,9 +121,10 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 	o.Identity, err = identity()
 	wrong("name", err)
 	o.Version, o.Commit = d.Version, d.Commit
-	if err := errors.Join(errs...); err != nil {
+	if err = errors.Join(errs...); err != nil {
 		return command.Usage("%w", err)
 	}
+	boundMemory("/sys/fs/cgroup", o.Log)
 	if o.Cluster, err = reach(f); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 	}
 	if !s.settled(o.GetGeneration()) {
 		if !slices.Contains(o.GetFinalizers(), holding) { // before it is accepted: nothing may run that the object's end would not end
-			if err := c.finalize(ctx, o, true); err != nil {
+			if err = c.finalize(ctx, o, true); err != nil {
 				return 0, err
 			}
 		}

@@ -245,6 +245,9 @@ const (
 // nameOfOperator is another in every process that tests: two operators of one name on one machine are refused.
 func nameOfOperator() string { return fmt.Sprint("measure-", os.Getpid()) }
 
+// memoryLimit is what sluice operator takes in a container with a limit of 1 GiB, as the chart has it.
+const memoryLimit = "921MiB"
+
 // process is an operator in a process of its own.
 type process struct {
 	cmd    *exec.Cmd
@@ -256,7 +259,7 @@ type process struct {
 func startOperator(t *testing.T, p *plane.Plane, dir, namespace string) *process {
 	t.Helper()
 	o := &process{cmd: exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$"), said: &bytes.Buffer{}, ended: make(chan struct{})} //nolint:gosec // this very program
-	o.cmd.Env = append(os.Environ(), operatorDir+"="+dir, operatorCluster+"="+p.Kubeconfig(), operatorNamespace+"="+namespace, operatorName+"="+nameOfOperator())
+	o.cmd.Env = append(os.Environ(), operatorDir+"="+dir, operatorCluster+"="+p.Kubeconfig(), operatorNamespace+"="+namespace, operatorName+"="+nameOfOperator(), "GOMEMLIMIT="+memoryLimit)
 	o.cmd.Stderr = o.said
 	o.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := o.cmd.StdoutPipe()

@@ -30,7 +30,7 @@ type profile struct {
 	places [][2]int
 }
 
-var profiles = []profile{
+var profiles = []profile{ //nolint:gochecknoglobals // read-only by use
 	{"1g.10gb", 10, [][2]int{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}}},
 	{"3g.40gb", 40, [][2]int{{0, 3}, {4, 7}}},
 	{"7g.80gb", 80, [][2]int{{0, 7}}},

@@ -25,7 +25,7 @@ const (
 )
 
 // order is how parts are started; they end the other way round.
-var order = []Part{Etcd, APIServer, Controllers, Scheduler, Kwok}
+var order = []Part{Etcd, APIServer, Controllers, Scheduler, Kwok} //nolint:gochecknoglobals // read-only by use
 
 type settings struct {
 	parts        map[Part]bool

@@ -78,7 +78,7 @@ func (p *Plane) arguments(part Part) []string {
 }
 
 // users are the names that parts have for the API server, which has roles for them.
-var users = map[Part][]string{
+var users = map[Part][]string{ //nolint:gochecknoglobals // read-only by use
 	Scheduler:   {"system:kube-scheduler"},
 	Controllers: {"system:kube-controller-manager"},
 	Kwok:        {"kwok", "system:masters"}, // it is the kubelets, and the garbage collector of their Pods

@@ -183,7 +183,7 @@ func (p *Plane) await(ctx context.Context, part Part, run *process) error {
 		}
 		select {
 		case <-run.done:
-			return fmt.Errorf("it has ended: %v", run.err)
+			return fmt.Errorf("it has ended: %w", run.err)
 		case <-ctx.Done():
 			return fmt.Errorf("not ready after %s: %w", patience, err)
 		case <-time.After(50 * time.Millisecond):

@@ -17,7 +17,7 @@ import (
 )
 
 // starter starts programs on one thread that never ends: the kernel kills what a thread started when that thread ends (Pdeathsig), not only when the process does.
-var starter = sync.OnceValue(func() chan func() {
+var starter = sync.OnceValue(func() chan func() { //nolint:gochecknoglobals // one thread for all
 	work := make(chan func())
 	go func() {
 		runtime.LockOSThread()

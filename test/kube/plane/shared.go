@@ -8,7 +8,7 @@ import (
 )
 
 // shared is the one plane of a package's tests, where its TestMain is Run.
-var shared struct {
+var shared struct { //nolint:gochecknoglobals // one for all tests of a package
 	mu       sync.Mutex
 	settings settings
 	plane    *Plane

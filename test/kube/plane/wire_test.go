@@ -47,7 +47,7 @@ func TestAWireIsCut(t *testing.T) {
 	}
 	defer still.Stop()
 	wire.Down()
-	for range watch.ResultChan() { //nolint:revive // until it ends
+	for range watch.ResultChan() { // until it ends
 	}
 	if _, err := client.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{}); err == nil {
 		t.Error("a list through a wire that is down")

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var worlds atomic.Int64 //nolint:gochecknoglobals // names are the cluster's
+var worlds atomic.Int64
 
 // newWorld makes a machine with slices in a namespace that takes restricted Pods alone.
 func newWorld(t *testing.T) *podtest.World {

@@ -62,7 +62,7 @@ func (s *slimmer) workload(object any) any {
 			most -= past
 		}
 	}
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") //nolint:errcheck // one of another shape is none
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // one of another shape is none
 	for _, c := range conditions {
 		c, ok := c.(map[string]any)
 		if !ok || c["type"] != "Admitted" || c["status"] != string(metav1.ConditionTrue) {

@@ -194,10 +194,7 @@ func (o *offer) machines() (list []string) {
 			list = append(list, m)
 		}
 	}
-	for _, m := range only(o.machine) {
-		list = append(list, m)
-	}
-	return list
+	return append(list, only(o.machine)...)
 }
 
 // pools that a claim has something of.

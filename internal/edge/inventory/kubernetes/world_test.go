@@ -21,7 +21,7 @@ import (
 
 const driver = "gpu.nvidia.com"
 
-var t0 = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // an instant
+var t0 = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 func at(d time.Duration) quantity.Instant { return quantity.At(t0.Add(d)) }
 
