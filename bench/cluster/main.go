@@ -48,12 +48,12 @@ func run(ctx context.Context) (err error) {
 		return errors.New("-machines and -jobs are at least 1, and there are no other arguments")
 	}
 	if *profile != "" {
-		f, err := os.Create(*profile)
-		if err != nil {
-			return err
+		f, failed := os.Create(*profile)
+		if failed != nil {
+			return failed
 		}
-		if err = pprof.StartCPUProfile(f); err != nil {
-			return err
+		if failed = pprof.StartCPUProfile(f); failed != nil {
+			return failed
 		}
 		defer func() {
 			pprof.StopCPUProfile()

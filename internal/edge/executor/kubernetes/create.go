@@ -162,8 +162,8 @@ func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
 		ends = min(ends, until.Sub(now)+r.rec.Grace+r.e.o.Linger)
 	}
 	give := func(d store.Digest, most int64) (*pod.Source, error) {
-		url, err := lender.LendGet(ctx, d, ends)
-		return &pod.Source{URL: url, Digest: d, Bytes: most}, err
+		url, failed := lender.LendGet(ctx, d, ends)
+		return &pod.Source{URL: url, Digest: d, Bytes: most}, failed
 	}
 	if id := r.work.Spec.Launch.Snapshot; id != "" {
 		if f.Work, err = give(store.Digest(id), r.e.o.SnapshotLimit); err != nil {
@@ -171,11 +171,11 @@ func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
 		}
 	}
 	if t := r.rec.Resume; !t.Zero() {
-		d, err := r.e.checkpoint(r.rec.Job, t)
-		if err == nil {
-			f.Resume, err = give(d, f.OutputLimit)
+		var d store.Digest
+		if d, err = r.e.checkpoint(r.rec.Job, t); err != nil {
+			return err
 		}
-		if err != nil {
+		if f.Resume, err = give(d, f.OutputLimit); err != nil {
 			return err
 		}
 	}

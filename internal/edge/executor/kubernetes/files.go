@@ -108,9 +108,9 @@ func (f *Files) Outputs(name job.ID) (list []status.Output, err error) {
 		if !ok || d == "" {
 			return nil
 		}
-		o, err := f.e.o.Store.Stat(f.e.ctx, d)
-		if err != nil {
-			return err
+		o, failed := f.e.o.Store.Stat(f.e.ctx, d)
+		if failed != nil {
+			return failed
 		}
 		list = append(list, status.Output{Token: t, Range: r, Path: store.Scheme + string(d), Bytes: o.Size})
 		return nil

@@ -206,18 +206,21 @@ func (r *running) contain(ctx context.Context, p *corev1.Pod, c *corev1.Containe
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), mark(p.UID, r.k.dir)}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		return 0, "", err
 	}
 	began()
-	over := make(chan error, 1)
-	go func() { over <- cmd.Wait() }()
+	over := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its state says how
+		close(over)
+	}()
 	again := time.NewTicker(r.k.o.Every)
 	defer again.Stop()
 	var termed time.Time
 	for {
 		select {
-		case err = <-over:
+		case <-over:
 			r.kill() // a container ends with its first process
 			said, _ := os.ReadFile(end)
 			return code(cmd.ProcessState), string(said[:min(len(said), 4096)]), nil

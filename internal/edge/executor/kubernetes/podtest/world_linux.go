@@ -32,7 +32,7 @@ import (
 )
 
 // shimPath builds sluice-shim as an image of it has it, once.
-var shimPath = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // made once
+var shimPath = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "sluice-shim-")
 	if err != nil {
 		return "", err

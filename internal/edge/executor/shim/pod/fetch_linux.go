@@ -92,10 +92,10 @@ func (p *process) fetchOnce(s *Source, into string, writable bool) error {
 	if r.StatusCode != http.StatusOK {
 		return refused(r)
 	}
-	if err := os.RemoveAll(into); err != nil { //sluice:trusted the container is the subjob's own, and nothing of it runs yet
+	if err = os.RemoveAll(into); err != nil { //sluice:trusted the container is the subjob's own, and nothing of it runs yet
 		return err
 	}
-	if err := os.MkdirAll(into, 0o755); err != nil {
+	if err = os.MkdirAll(into, 0o755); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(into)

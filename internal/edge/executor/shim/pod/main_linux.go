@@ -167,7 +167,7 @@ func (p *process) supervise() (job.Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err = cmd.Start(); err != nil {
 		return job.Result{}, fmt.Errorf("starting the supervisor: %w", err)
 	}
 	over := make(chan error, 1)

@@ -135,7 +135,6 @@ type teller struct {
 	url   string
 	every time.Duration
 	mu    sync.Mutex
-	word  Word
 	// said is the word that was put last; busy: one is being put.
 	said Word
 	busy bool
