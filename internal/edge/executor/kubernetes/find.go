@@ -101,12 +101,19 @@ func (r *run) found(ctx context.Context) {
 		return
 	}
 	// The daemon may have died before the Pod had its Secret, and nobody knows any more what is in there.
+	r.unproven = r.prove(ctx) != nil
+}
+
+// prove gives up a subjob that was found and whose Pod will never have its Secret. On an error that is not known.
+func (r *run) prove(ctx context.Context) error {
 	_, err := call(r.e, "get secret", func() (*corev1.Secret, error) {
-		return r.e.o.Client.CoreV1().Secrets(v.pod.Namespace).Get(ctx, r.name(), metav1.GetOptions{})
+		return r.e.o.Client.CoreV1().Secrets(r.e.namespace(&r.rec)).Get(ctx, r.name(), metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) {
 		r.giveUp(errkind.NotFound, "the operator stopped before the start")
+		return nil
 	}
+	return err
 }
 
 // size of what was left, in bytes.

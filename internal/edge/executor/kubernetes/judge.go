@@ -24,11 +24,8 @@ func spoken(p *corev1.Pod) bool {
 	if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
 		return false
 	}
-	for i := range p.Status.Conditions {
-		c := &p.Status.Conditions[i]
-		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == deletedByGC {
-			return false
-		}
+	if collected(p) {
+		return false
 	}
 	for _, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range all {
@@ -38,6 +35,17 @@ func spoken(p *corev1.Pod) bool {
 		}
 	}
 	return true
+}
+
+// collected says whether the cluster's garbage collector has ended a Pod, since its machine is no more.
+func collected(p *corev1.Pod) bool {
+	for i := range p.Status.Conditions {
+		c := &p.Status.Conditions[i]
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == deletedByGC {
+			return true
+		}
+	}
+	return false
 }
 
 // neverBound says whether no machine has had a Pod, nor ever will: what is being deleted is not bound any more.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -177,7 +179,13 @@ func TestAnOperatorThatDiesBetweenPodAndSecret(t *testing.T) {
 	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "p 10"))
 	d.Until("there is a Pod", func() bool { return d.Pod(tok(1)) != nil })
 	d.close()
-	d.api.Fail(nil)
+	var asked atomic.Int64
+	d.api.Fail(func(verb, resource, _ string) error { // nor does it say at first whether there is one
+		if verb == "get" && resource == "secrets" && asked.Add(1) < 4 {
+			return apierrors.NewServiceUnavailable("not now")
+		}
+		return nil
+	})
 	if f := d.open()[tok(1)]; !f.Alive || f.Witness.Seq != 1 {
 		t.Fatalf("%+v", f)
 	}
@@ -309,5 +317,82 @@ func TestAStoreThatIsAwayAtTheEnd(t *testing.T) {
 	}
 	if refs := d.names()["jobs/main/train/1/1-1"]; d.content(refs["output"])["x"] != "x" {
 		t.Errorf("the store has %v", refs)
+	}
+}
+
+// TestNobodyIsDeafForSayingThatItStores: a program can put the word that its supervisor puts when all of it is gone. It is let alone for as long as storing may take, and
+// not at all where its end is to be at once.
+func TestNobodyIsDeafForSayingThatItStores(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open()
+	for i, now := range []bool{false, true} {
+		at := tok(i + 1)
+		d.do(d.lease(at, job.Range{To: 10}, nil, "trap 'exit 85' TERM; p 5; while :; do sleep 0.05; done"))
+		d.Until("it is half way", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.reached[at] == 5 })
+		url, err := d.Store.LendPut(t.Context(), "pods/main/"+at.String()+"/progress", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, strings.NewReader(`{"Started":1,"Progress":6,"Storing":true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.DefaultClient.Do(q)
+		if err != nil || r.StatusCode != http.StatusOK {
+			t.Fatal(r, err)
+		}
+		_ = r.Body.Close()
+		d.Until("that is believed", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.storing[at] > 1 })
+		d.do(protocol.Message{Kind: protocol.Stop, Token: at, Job: "train", Body: &protocol.Halt{Text: "enough", Now: now}})
+		if !now {
+			d.later(11 * time.Second) // what storing may take, on this desk
+		}
+		if r := d.result(at); r.Outcome != job.Yielded || r.Progress != 5 {
+			t.Errorf("now: %v: %+v", now, r)
+		}
+	}
+}
+
+// TestALeaseWithoutAnEndEndsWithItsMachine: the cluster says that the machine is no more, or a person that the Pod is not. Only then can it be known.
+func TestALeaseWithoutAnEndEndsWithItsMachine(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open()
+	forever := func(w *protocol.Work) { w.End = quantity.Never }
+	for i := range 2 {
+		d.do(d.lease(tok(i+1), job.Range{To: 10}, forever, "trap '' TERM; p 5; while :; do sleep 0.05; done"))
+		d.begun(tok(i + 1))
+		d.Until("its Pod runs", func() bool { p := d.Pod(tok(i + 1)); return p != nil && p.Status.Phase == corev1.PodRunning })
+	}
+	d.Kubelet.Silence(true)
+	client := d.Client.CoreV1().Pods("default")
+	collected := d.Pod(tok(1))
+	collected.Status.Phase = corev1.PodFailed
+	collected.Status.Conditions = append(collected.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC"})
+	if _, err := client.UpdateStatus(t.Context(), collected, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	now := int64(0)
+	if err := client.Delete(t.Context(), d.PodName(tok(2)), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Patch(t.Context(), d.PodName(tok(2)), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Delete(t.Context(), d.PodName(tok(2)), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second) // long enough for whoever does not wait
+	d.mu.Lock()
+	if len(d.results) > 0 {
+		t.Errorf("%+v, though both may run still", d.results)
+	}
+	d.mu.Unlock()
+	d.later(5*time.Second + 10*time.Second + 5*time.Second + time.Second)
+	for i := range 2 {
+		if r := d.result(tok(i + 1)); r.Outcome != job.Lost {
+			t.Errorf("%d: %+v", i+1, r)
+		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 
 // listen looks at how far the subjob is, if it is time for that, and says when to look at it again for whatever.
 func (r *run) listen(v *view, now quantity.Instant) time.Duration {
-	next := latest(v.pod, r.rec.End, &r.e.o)
+	next := r.until(v, now)
 	for _, at := range []quantity.Instant{v.want.order.End, v.want.order.End.Add(r.e.o.Linger)} {
 		if at > now {
 			next = min(next, at)
@@ -38,6 +38,11 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 		next = min(next, r.peek)
 	default: // an image that does not come
 		if at := quantity.At(v.pod.CreationTimestamp.Time).Add(pulling + time.Second); at > now {
+			next = min(next, at)
+		}
+	}
+	if r.storing != 0 {
+		if at := r.storing.Add(r.e.o.Linger); at > now {
 			next = min(next, at)
 		}
 	}

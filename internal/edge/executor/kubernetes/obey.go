@@ -29,8 +29,9 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 		}
 	}
 	over := now >= o.End && !began || o.End != quantity.Never && now >= o.End.Add(r.e.o.Linger)
-	over = (over || o.Stop || r.blame != nil) && !r.word.Storing
-	if o != r.ordered && !r.deleted && !r.word.Storing && p != nil && p.Spec.NodeName != "" {
+	stores := r.stores(now)
+	over = (over || o.Stop || r.blame != nil) && (!stores || o.Now)
+	if o != r.ordered && !r.deleted && !stores && p != nil && p.Spec.NodeName != "" {
 		if err := r.order(v, now); err != nil {
 			return err
 		}
@@ -49,6 +50,19 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 	err := r.remove(v, seconds(grace))
 	r.deleted = err == nil
 	return err
+}
+
+// stores says whether a subjob is left alone, since what it has left is being stored. It is the subjob's own word, and its program can say the same: so it holds
+// no longer than storing may take.
+func (r *run) stores(now quantity.Instant) bool {
+	if !r.word.Storing {
+		r.storing = 0
+		return false
+	}
+	if r.storing == 0 {
+		r.storing = now
+	}
+	return now < r.storing.Add(r.e.o.Linger)
 }
 
 // order tells the Pod what was done to it: its first process by an annotation, and the kubelet where its end has come earlier.

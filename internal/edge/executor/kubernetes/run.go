@@ -36,13 +36,19 @@ type run struct {
 	// The rest is the loop's own. tried: there may be a Pod, made is it as it was created, and whole that nothing more is to be created. ordered is what the
 	// Pod was told, deleted that it was asked to end.
 	tried, whole, deleted bool
-	made                  *corev1.Pod
-	ordered               pod.Order
+	// unproven: it was found before its start, and whether it can ever start is not known yet.
+	unproven bool
+	made     *corev1.Pod
+	ordered  pod.Order
 	// blame is why it was given up, where that is no doing of its own.
 	blame *job.Result
 	// said is how it ended, once that is known: not before it is in the store is it told.
 	said *pod.Said
 	word pod.Word
+	// storing is since when it has been saying that what it has left is being stored, 0 if it does not.
+	storing quantity.Instant
+	// vanished is since when its Pod is away for good though nobody has said that it is over, 0 if it is not.
+	vanished quantity.Instant
 	// peek is when it is looked next at how far it is, and every after how long again.
 	peek  quantity.Instant
 	every time.Duration
@@ -153,6 +159,11 @@ func (r *run) step() (time.Duration, error) {
 		return r.keep(&v)
 	case !r.whole:
 		return 0, r.create(&v, now)
+	case r.unproven:
+		if err := r.prove(r.e.ctx); err != nil {
+			return forever, err
+		}
+		r.unproven = false
 	}
 	if err := r.obey(&v, now); err != nil {
 		return forever, err
@@ -174,10 +185,23 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 		return &said
 	case p != nil && !v.unsure && (neverBound(p) || v.gone && p.Spec.NodeName == ""):
 		return r.never(v, now)
-	case r.tried && now >= latest(p, r.rec.End, &r.e.o):
+	case r.tried && now >= r.until(v, now):
 		return r.end(job.Lost, "nothing was heard of it until well after its lease's end: its machine, or the way to it, is gone", now)
 	}
 	return nil
+}
+
+// until is until when something of the subjob may run though nothing is heard of it. A lease without an end says nothing of that: there counts that its Pod was taken
+// away for good, by whoever says so (a person, or the cluster that has removed the machine), and what it then had as grace.
+func (r *run) until(v *view, now quantity.Instant) quantity.Instant {
+	last := latest(v.pod, r.rec.End, &r.e.o)
+	if last != quantity.Never || !v.gone && (v.pod == nil || !collected(v.pod)) {
+		return last
+	}
+	if r.vanished == 0 {
+		r.vanished = now
+	}
+	return latest(nil, r.vanished.Add(r.rec.Grace), &r.e.o)
 }
 
 // never is how a subjob ended that no machine had.
