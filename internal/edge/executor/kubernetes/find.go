@@ -95,7 +95,7 @@ func (r *run) found(ctx context.Context) {
 		return
 	}
 	if running(v.pod) {
-		if w, ok := r.e.peek(r); ok {
+		if w, ok := r.e.peek(ctx, r); ok {
 			r.word, r.started = pod.Word{Started: w.Started, Storing: w.Storing}, w.Started // how far it is, is told once it is looked at again
 		}
 		return

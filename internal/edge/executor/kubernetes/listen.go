@@ -56,7 +56,7 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 // what it has left can be under way: its home has to hear that, whether or not the store is there.
 func (r *run) look(over bool) {
 	r.every = min(2*r.every, r.e.o.Report)
-	w, ok := r.e.peek(r)
+	w, ok := r.e.peek(r.e.ctx, r)
 	if !ok || w == r.word && !w.Storing {
 		if over || r.word.Storing {
 			r.report(true)
@@ -69,8 +69,8 @@ func (r *run) look(over bool) {
 }
 
 // peek is a subjob's latest word; false: there is none now.
-func (e *Executor) peek(r *run) (w pod.Word, ok bool) {
-	ctx, cancel := context.WithTimeout(e.ctx, peeking)
+func (e *Executor) peek(ctx context.Context, r *run) (w pod.Word, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, peeking)
 	defer cancel()
 	data, err := e.lender.Peek(ctx, r.place(progressPlace), mostWord)
 	if err != nil || json.Unmarshal(data, &w) != nil {

@@ -159,14 +159,18 @@ func (r *run) step() (time.Duration, error) {
 		return r.keep(&v)
 	case !r.whole:
 		return 0, r.create(&v, now)
-	case r.unproven:
+	}
+	if err := r.obey(&v, now); err != nil {
+		return forever, err
+	}
+	if r.unproven && !r.deleted && (v.pod == nil || !running(v.pod)) { // after what was ordered: what can't be found out holds nothing up
 		if err := r.prove(r.e.ctx); err != nil {
 			return forever, err
 		}
 		r.unproven = false
-	}
-	if err := r.obey(&v, now); err != nil {
-		return forever, err
+		if r.blame != nil {
+			return 0, nil
+		}
 	}
 	return r.listen(&v, now), nil
 }
