@@ -23,6 +23,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,7 +69,7 @@ func measureScale(t *testing.T, size Scale) (m Scaled) {
 	m.Scale = size
 	p := plane.Start(t)
 	namespace := p.Namespace(t)
-	install(t, p)
+	install(t, p, "extendedResources: [{name: "+mig+"}]")
 	names := nodes(t, p, size.Machines)
 	t.Logf("%d machines are there", len(names))
 	crowd := newCrowd(t, p.Client(), time.Second, time.Second)
@@ -127,8 +128,8 @@ func measureScale(t *testing.T, size Scale) (m Scaled) {
 	return m
 }
 
-// install puts in what the chart would.
-func install(t *testing.T, p *plane.Plane) {
+// install puts in what the chart would, and a pool.
+func install(t testing.TB, p *plane.Plane, pool string) {
 	t.Helper()
 	for _, r := range config.Resources() {
 		if out, err := p.KubectlWith(string(r.Definition), "apply", "--server-side", "-f", "-"); err != nil {
@@ -138,14 +139,20 @@ func install(t *testing.T, p *plane.Plane) {
 			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
 		}
 	}
+	leftover(t, p)
+	if out, err := p.KubectlWith("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: all}\nspec:\n  "+pool+"\n", "apply", "-f", "-"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// leftover makes the class of our Pods, if it is not there.
+func leftover(t testing.TB, p *plane.Plane) {
+	t.Helper()
 	never := corev1.PreemptNever
 	if _, err := p.Client().SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{Name: cluster.Leftover}, Value: -1_000_000_000, PreemptionPolicy: &never,
-	}, metav1.CreateOptions{}); err != nil {
+	}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
-	}
-	if out, err := p.KubectlWith("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: all}\nspec:\n  extendedResources: [{name: "+mig+"}]\n", "apply", "-f", "-"); err != nil {
-		t.Fatalf("%v\n%s", err, out)
 	}
 }
 

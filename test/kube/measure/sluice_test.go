@@ -10,15 +10,11 @@ import (
 	"path/filepath"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/executor"
 	executors "sluice.dev/sluice/internal/edge/executor/kubernetes"
@@ -44,22 +40,11 @@ type sluice struct {
 func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 	t := w.t
 	t.Helper()
-	for _, r := range config.Resources() {
-		if out, err := w.p.KubectlWith(string(r.Definition), "apply", "--server-side", "-f", "-"); err != nil {
-			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
-		}
-		if out, err := w.p.Kubectl("wait", "--for=condition=Established", "--timeout=120s", "crd/"+r.Plural+".sluice.dev"); err != nil {
-			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
-		}
-	}
-	w.leftover()
 	pool := "extendedResources: [{name: " + mig + "}]"
 	if w.by == DRA {
 		pool = "deviceClasses: [{name: " + plane.MIGClass + ", driver: " + plane.Driver + ", attributes: {profile: " + profile + "}}]"
 	}
-	if _, err := w.p.KubectlWith("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: all}\nspec:\n  "+pool+"\n", "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
+	install(t, w.p, pool)
 	under, err := local.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
@@ -116,14 +101,7 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 }
 
 // leftover makes the priority class of subjobs.
-func (w *world) leftover() {
-	w.t.Helper()
-	never := corev1.PreemptNever
-	if _, err := w.p.Client().SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: cluster.Leftover}, Value: -1_000_000_000, PreemptionPolicy: &never}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		w.t.Fatal(err)
-	}
-}
+func (w *world) leftover() { leftover(w.t, w.p) }
 
 // fill applies jobs that take every device, as users do, and returns when all are taken.
 func (s *sluice) fill(jobs, units int, unit time.Duration) {
