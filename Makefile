@@ -125,7 +125,7 @@ peers: ## the same asks placed by ours and by other schedulers, into docs/benchm
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
 
-kube: kube-assets lint-kube ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok (about 5 minutes besides what kube-assets takes)
+kube: kube-assets lint-kube ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue (about 5 minutes besides what kube-assets takes)
 	@GO="$(GO)" TAGS="$(TAGS)" tools/kube/test.sh
 
 kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, and what a subjob costs, on a real control plane, into docs/kubernetes.md (about 10 minutes on two cores)
@@ -134,7 +134,7 @@ kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their
 lint-kube: $(GOLANGCI) ## golangci-lint on what is behind the build tag kubernetes
 	$(GOLANGCI) run --build-tags "kubernetes figures s3" ./cmd/... ./internal/edge/cluster/... ./internal/edge/executor/kubernetes/... ./internal/edge/executor/shim/pod/... ./internal/edge/inventory/kubernetes/... ./internal/face/operator/... ./test/kube/...
 
-kube-assets: ## build these parts from the module proxy into a cache outside the clone, what is missing of them (about 8 minutes the first time, 7 GB with Go's caches)
+kube-assets: ## build these parts from the module proxy into a cache outside the clone, what is missing of them (about 12 minutes the first time, 7.5 GB with Go's caches)
 	@GO="$(GO)" tools/kube/assets.sh build
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it

@@ -59,7 +59,7 @@ func demand(t testing.TB, names ...string) string {
 	if len(missing) == 0 {
 		return dir
 	}
-	why := fmt.Sprintf("%s is not in %s: run `make kube-assets` (about 8 minutes the first time)", strings.Join(missing, ", "), dir)
+	why := fmt.Sprintf("%s is not in %s: run `make kube-assets` (about 12 minutes the first time)", strings.Join(missing, ", "), dir)
 	if os.Getenv("SLUICE_KUBE") == "require" {
 		t.Fatal(why)
 	}

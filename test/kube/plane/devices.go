@@ -107,14 +107,17 @@ func partitions(machine string, gpu int) (resourcev1.CounterSet, []resourcev1.De
 	return set, devices
 }
 
-// Classes makes the device classes of GPUs, MIGClass and GPUClass; where they are there already it leaves them. They stay: classes are the cluster's.
+// Classes makes the device classes of GPUs, MIGClass, MIG1Class and GPUClass; where they are there already it leaves them. They stay: classes are the cluster's.
 func (p *Plane) Classes(t testing.TB) {
 	t.Helper()
-	for class, kind := range map[string]string{MIGClass: "mig", GPUClass: "gpu"} {
+	has := func(key, value string) string {
+		return fmt.Sprintf(` && %q in device.attributes[%q] && device.attributes[%[2]q].%[1]s == %[3]q`, key, Driver, value)
+	}
+	for class, is := range map[string]string{MIGClass: has("type", "mig"), GPUClass: has("type", "gpu"), MIG1Class: has("profile", "1g.10gb")} {
 		_, err := p.Client().ResourceV1().DeviceClasses().Create(context.Background(), &resourcev1.DeviceClass{
 			ObjectMeta: metav1.ObjectMeta{Name: class},
 			Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-				Expression: fmt.Sprintf(`device.driver == %q && device.attributes[%q].type == %q`, Driver, Driver, kind)}}}},
+				Expression: fmt.Sprintf(`device.driver == %q`, Driver) + is}}}},
 		}, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)

@@ -20,12 +20,14 @@ const (
 	Controllers Part = "kube-controller-manager"
 	// Kwok simulates the kubelets of nodes with the label type=kwok (see Machine): they are ready, their Pods run, and end as Run says.
 	Kwok Part = "kwok"
+	// Kueue admits Jobs of queues (see Queue), and preempts them.
+	Kueue Part = "kueue"
 	// kubectl belongs to no plane's processes; it is built with them.
 	kubectl Part = "kubectl"
 )
 
 // order is how parts are started; they end the other way round.
-var order = []Part{Etcd, APIServer, Controllers, Scheduler, Kwok} //nolint:gochecknoglobals // read-only by use
+var order = []Part{Etcd, APIServer, Controllers, Scheduler, Kwok, Kueue} //nolint:gochecknoglobals // read-only by use
 
 type settings struct {
 	parts        map[Part]bool

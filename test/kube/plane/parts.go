@@ -37,6 +37,12 @@ func port(address string) string {
 	return port
 }
 
+// number is a port that address has made.
+func number(port string) int {
+	n, _ := strconv.Atoi(port)
+	return n
+}
+
 // arguments is a part's command line. What it names in the plane's folder has been written by prepare.
 func (p *Plane) arguments(part Part) []string {
 	in := func(name string) string { return filepath.Join(p.dir, name) }
@@ -72,6 +78,8 @@ func (p *Plane) arguments(part Part) []string {
 	case Kwok:
 		return []string{"--kubeconfig=" + in(string(part)+".kubeconfig"), "--config=" + in("stages.yaml"), "--manage-nodes-with-label-selector=type=kwok",
 			"--node-lease-duration-seconds=40", "--server-address=" + p.at(string(part))}
+	case Kueue:
+		return []string{"--kubeconfig=" + in(string(part)+".kubeconfig"), "--config=" + in("kueue.yaml")}
 	case kubectl:
 	}
 	panic("no arguments for " + part)
@@ -81,13 +89,14 @@ func (p *Plane) arguments(part Part) []string {
 var users = map[Part][]string{ //nolint:gochecknoglobals // read-only by use
 	Scheduler:   {"system:kube-scheduler"},
 	Controllers: {"system:kube-controller-manager"},
-	Kwok:        {"kwok", "system:masters"}, // it is the kubelets, and the garbage collector of their Pods
+	Kwok:        {"kwok", "system:masters"},  // it is the kubelets, and the garbage collector of their Pods
+	Kueue:       {"kueue", "system:masters"}, // the roles of its manifests are not what is tested
 }
 
 // prepare chooses addresses and writes what the parts read: certificates, kubeconfigs and configurations.
 func (p *Plane) prepare() error {
 	p.addresses = map[string]string{}
-	for _, name := range []string{"etcd", "peer", string(APIServer), string(Controllers), string(Scheduler), string(Kwok)} {
+	for _, name := range []string{"etcd", "peer", string(APIServer), string(Controllers), string(Scheduler), string(Kwok), string(Kueue), kueueWebhooks} {
 		a, err := address()
 		if err != nil {
 			return err
@@ -118,6 +127,7 @@ leaderElection: {leaderElect: false}
 clientConnection: {kubeconfig: %q, qps: %d, burst: %d}
 `, filepath.Join(p.dir, string(Scheduler)+".kubeconfig"), p.schedulerQPS, 2*p.schedulerQPS)
 	return errors.Join(
+		p.configureKueue(),
 		os.WriteFile(filepath.Join(p.dir, "scheduler.yaml"), []byte(scheduler), 0o600),
 		os.WriteFile(filepath.Join(p.dir, "stages.yaml"), stagesWithout(p.leaves), 0o600))
 }

@@ -124,6 +124,13 @@ func (p *Plane) Start(part Part) error {
 	if old != nil && !old.ended() {
 		return fmt.Errorf("%s runs already", part)
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if part == Kueue {
+		if err := p.installKueue(ctx); err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+	}
 	run, err := launch(string(part), p.log(part), filepath.Join(p.assets, string(part)), p.arguments(part)...)
 	if err != nil {
 		return err
@@ -131,8 +138,6 @@ func (p *Plane) Start(part Part) error {
 	p.mu.Lock()
 	p.running[part] = run
 	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
 	if err := p.await(ctx, part, run); err != nil {
 		run.end(0)
 		return fmt.Errorf("%s: %w; its log ends with:\n%s", part, err, tail(p.log(part), 25))
@@ -206,6 +211,11 @@ func (p *Plane) ready(ctx context.Context, part Part) error {
 		return okInsecure(ctx, "https://"+p.at(string(part))+"/healthz")
 	case Kwok:
 		return ok(ctx, "http://"+p.at(string(part))+"/healthz")
+	case Kueue:
+		if err := p.mountKueue(ctx); err != nil {
+			return err
+		}
+		return ok(ctx, "http://"+p.at(string(part))+"/readyz")
 	case kubectl:
 	}
 	return nil
