@@ -19,7 +19,8 @@ import (
 
 // Folders of the data directory that belong to this package; the executor has its own.
 const (
-	journalDir = "journal"
+	// JournalDir has the journal.
+	JournalDir = "journal"
 	tapeDir    = "tape"
 )
 
@@ -81,7 +82,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if err = h.openTape(); err != nil {
 		return err
 	}
-	if h.journal, err = h.opts.Journal(filepath.Join(h.opts.DataDir, journalDir)); err != nil {
+	if h.journal, err = h.opts.Journal(filepath.Join(h.opts.DataDir, JournalDir)); err != nil {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	if err = h.replay(); err != nil {
@@ -164,7 +165,7 @@ func (h *Host) find(ctx context.Context) ([]protocol.Found, error) {
 	}
 	if len(lost) > 0 {
 		return nil, errkind.Errorf(errkind.Corrupt, "the journal has lost records that subjobs were started under; nothing was changed, "+
-			"restore the journal in %s from a copy that has them: %w", filepath.Join(h.opts.DataDir, journalDir), errors.Join(lost...))
+			"restore the journal in %s from a copy that has them: %w", filepath.Join(h.opts.DataDir, JournalDir), errors.Join(lost...))
 	}
 	return list, nil
 }

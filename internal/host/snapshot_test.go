@@ -125,7 +125,7 @@ func TestASnapshotThatFails(t *testing.T) {
 		if n := since(h); n != 30 {
 			t.Errorf("%d records since the last snapshot, and the disk is full", n)
 		}
-		if list := names(t, filepath.Join(r.dir, journalDir)); slices.Contains(list, "snapshot.tmp") {
+		if list := names(t, filepath.Join(r.dir, JournalDir)); slices.Contains(list, "snapshot.tmp") {
 			t.Errorf("a snapshot that was given up takes room: %q", list)
 		}
 		full = false
@@ -153,7 +153,7 @@ func TestStopInTheMiddleOfASnapshot(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
-		if list := names(t, filepath.Join(r.dir, journalDir)); slices.Contains(list, "snapshot.tmp") {
+		if list := names(t, filepath.Join(r.dir, JournalDir)); slices.Contains(list, "snapshot.tmp") {
 			t.Errorf("left over: %q", list)
 		}
 		r.state = nil
@@ -204,7 +204,7 @@ func TestASnapshotMakesRoomForTheLog(t *testing.T) {
 		r := snapshots(t)
 		refused := 0
 		r.before = func([][]byte) error {
-			if list := names(t, filepath.Join(r.dir, journalDir)); slices.Contains(list, "snapshot.tmp") {
+			if list := names(t, filepath.Join(r.dir, JournalDir)); slices.Contains(list, "snapshot.tmp") {
 				refused++
 				return errFull()
 			}

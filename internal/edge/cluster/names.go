@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -21,6 +20,8 @@ const (
 	LabelOperator = "sluice.dev/operator"
 	LabelJob      = "sluice.dev/job"
 	LabelToken    = "sluice.dev/subjob"
+	// LabelJournal is the journal that the subjob's token is of.
+	LabelJournal = "sluice.dev/journal"
 	// AnnotationSlice is the full name of the slice that a Pod was sold.
 	AnnotationSlice = "sluice.dev/slice"
 	// AnnotationRun is the subjob as its operator finds it again, AnnotationNotice what was done to it since.
@@ -30,9 +31,26 @@ const (
 	Finalizer = "sluice.dev/subjob"
 )
 
-// PodName is what the Pod of a subjob is called: the same for the same token of the same operator, so that it can't be made twice. It is a DNS label.
-func PodName(operator string, t job.Token) string {
-	return fmt.Sprintf("sluice-%s-%s", operator, strings.ReplaceAll(t.String(), ".", "-"))
+// LongestName is how long an operator's name may be, and LongestJournal a journal's, in characters: Pods have both in theirs, before a token.
+const (
+	LongestName    = 16
+	LongestJournal = 6
+)
+
+// PodName is what the Pod of a subjob is called: the same for the same token of the same operator and journal, so that it can't be made twice. It is a DNS label.
+func PodName(operator, journal string, t job.Token) string {
+	if journal != "" {
+		operator += "-" + journal
+	}
+	return "sluice-" + operator + "-" + t.String()
+}
+
+// Owner is whose something in a store is, as a word of its name: tokens are unique in one journal alone. No name of an operator has a dot.
+func Owner(operator, journal string) string {
+	if journal == "" {
+		return operator
+	}
+	return operator + "." + journal
 }
 
 // JobID is the job of a custom resource, as the rest of Sluice calls it: names are unique in a namespace alone. SplitJob takes it apart.

@@ -23,7 +23,6 @@ import (
 // scheduler binds its Pods to a machine whose kubelet runs them as processes. So what it needs it may do: a call that is refused fails the job.
 func TestFromTheChartToAFinishedJob(t *testing.T) {
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
-	t.Cleanup(podtest.Clean)
 	s := newSite(t, p)
 	const release = "sluice-system"
 	if out, err := p.Kubectl("create", "namespace", release); err != nil {

@@ -30,8 +30,8 @@ type Kinds struct {
 }
 
 // Parts is what Options.Parts wants.
-func (k Kinds) Parts(o *Options) func(context.Context, []config.SlicePool) (Parts, error) {
-	return func(ctx context.Context, offered []config.SlicePool) (Parts, error) {
+func (k Kinds) Parts(o *Options) func(context.Context, string, []config.SlicePool) (Parts, error) {
+	return func(ctx context.Context, journal string, offered []config.SlicePool) (Parts, error) {
 		client, err1 := kubernetes.NewForConfig(o.Cluster)
 		dynamics, err2 := dynamic.NewForConfig(o.Cluster)
 		if err := errors.Join(err1, err2); err != nil {
@@ -39,7 +39,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, []config.SlicePool) (Part
 		}
 		parts := Parts{Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			x, err := pods.Open(pods.Options{
-				Client: client, Store: k.Store, Operator: o.Name, ShimImage: k.ShimImage, Namespace: cmp.Or(o.Watch, o.Namespace),
+				Client: client, Store: k.Store, Operator: o.Name, Journal: journal, ShimImage: k.ShimImage, Namespace: cmp.Or(o.Watch, o.Namespace),
 				Deliver: e.Deliver, Slice: e.Slice, Tolerations: tolerations(offered), Log: o.Log,
 			})
 			if err != nil {
@@ -50,7 +50,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, []config.SlicePool) (Part
 		if len(offered) == 0 {
 			return parts, nil
 		}
-		inv, err := inventory.Open(ctx, inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Pools: pools(offered), Log: o.Log})
+		inv, err := inventory.Open(ctx, inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: pools(offered), Log: o.Log})
 		if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: jobs are answered meanwhile
 			o.Log.Error("nothing is offered", "error", err)
 			return parts, nil

@@ -107,7 +107,11 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host
 	if err != nil {
 		return nil, err
 	}
-	parts, err := o.Parts(ctx, pools)
+	name, keep, err := nameOfJournal(filepath.Join(o.DataDir, host.JournalDir))
+	if err != nil {
+		return nil, err
+	}
+	parts, err := o.Parts(ctx, name, pools)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +124,9 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host
 	h, err := host.Open(ctx, host.Options{
 		DataDir: o.DataDir, Version: o.Version, Commit: o.Commit, Machine: job.NodeID(o.Name), Actors: built, Config: shown,
 		Journal: func(dir string) (journal.Journal, error) {
+			if err := keep(); err != nil {
+				return nil, err
+			}
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 		},
 		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },

@@ -29,8 +29,6 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-func TestMain(m *testing.M) { os.Exit(plane.Run(m)) }
-
 // site is where operators of one name and data directory run, one after the other or beside each other: on a real API server, over simulated slices and modelled
 // subjobs, which go on while no operator is there.
 type site struct {
@@ -77,7 +75,7 @@ func (s *site) options(name string) operator.Options {
 }
 
 // parts are four simulated slices, and subjobs that do what was planned.
-func (s *site) parts(_ context.Context, pools []config.SlicePool) (operator.Parts, error) {
+func (s *site) parts(_ context.Context, _ string, pools []config.SlicePool) (operator.Parts, error) {
 	s.mu.Lock()
 	s.pools = pools
 	s.mu.Unlock()
@@ -110,7 +108,11 @@ func (s *site) begin(t *testing.T, name string, change func(*operator.Options)) 
 	ctx, stop := context.WithCancel(context.Background())
 	x := &op{stop: stop, ended: make(chan error, 1), ready: make(chan [2]string, 1)}
 	o.Ready = func(api, health string) { x.ready <- [2]string{api, health} }
-	go func() { x.ended <- operator.Run(ctx, o) }()
+	go func() {
+		err := operator.Run(ctx, o)
+		o.Log.Info("the operator has ended", "error", err)
+		x.ended <- err
+	}()
 	t.Cleanup(func() { _ = x.end(t) })
 	return x
 }

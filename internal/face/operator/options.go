@@ -5,6 +5,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/inventory"
@@ -24,7 +26,7 @@ import (
 type Options struct {
 	// Cluster is how its API server is reached, without limits of rate.
 	Cluster *rest.Config
-	// Name of the operator: of its lease, of its node, and part of the names of its Pods. A DNS label of at most 20 letters.
+	// Name of the operator: of its lease, of its node, and part of the names of its Pods. A DNS label of at most 16 letters.
 	Name string
 	// Namespace is where the operator itself runs: its lease is there. Watch is the namespace whose jobs it takes; empty: all.
 	Namespace, Watch string
@@ -44,8 +46,8 @@ type Options struct {
 	Die func()
 	// Retention of jobs that are over.
 	Retention config.Retention
-	// Parts makes what finds slices of these pools, and what runs subjobs. It is called again when pools have changed.
-	Parts func(ctx context.Context, pools []config.SlicePool) (Parts, error)
+	// Parts makes what finds slices of these pools, and what runs subjobs under the tokens of a journal of that name. It is called again when pools have changed.
+	Parts func(ctx context.Context, journal string, pools []config.SlicePool) (Parts, error)
 	// Ready is told once it has the lease and works; nil: nobody is.
 	Ready func(api, health string)
 	Log   *slog.Logger
@@ -63,9 +65,6 @@ type Parts struct {
 	Notes []string
 }
 
-// longestName is how long an operator's name may be: Pods have it in theirs, before a token.
-const longestName = 20
-
 func (o *Options) check() error {
 	var errs []error
 	need := func(ok bool, what string) {
@@ -74,7 +73,7 @@ func (o *Options) check() error {
 		}
 	}
 	need(o.Cluster != nil && o.Parts != nil && o.Policy != nil && o.Log != nil, "operator: Options.Cluster, Parts, Policy and Log have to be set")
-	need(len(validation.IsDNS1123Label(o.Name)) == 0 && len(o.Name) <= longestName, "--name "+o.Name+": want a DNS label of at most 20 letters: a-z, 0-9 and inner hyphens")
+	need(len(validation.IsDNS1123Label(o.Name)) == 0 && len(o.Name) <= cluster.LongestName, fmt.Sprintf("--name %s: want a DNS label of at most %d letters: a-z, 0-9 and inner hyphens", o.Name, cluster.LongestName))
 	need(o.Namespace != "", "--operator-namespace: say in which namespace the operator runs; its lease is there")
 	need(o.DataDir != "", "--data-dir: say where the journal lies")
 	need(o.Mechanism == "" || o.Mechanism == "sja" || o.Mechanism == "jasda", "--mechanism "+o.Mechanism+": want sja or jasda")

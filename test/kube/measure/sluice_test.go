@@ -63,7 +63,7 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 	}
 	ready := make(chan struct{}, 8)
 	o.Ready = func(string, string) { ready <- struct{}{} }
-	o.Parts = func(ctx context.Context, offered []config.SlicePool) (operator.Parts, error) {
+	o.Parts = func(ctx context.Context, journal string, offered []config.SlicePool) (operator.Parts, error) {
 		client, dynamics := kubernetes.NewForConfigOrDie(cfg), dynamic.NewForConfigOrDie(cfg)
 		p := inventories.Pool{Name: "all", Notice: notice}
 		if w.by == DRA {
@@ -71,12 +71,12 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 		} else {
 			p.Resources = []inventories.Resource{{Name: mig}}
 		}
-		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Pools: []inventories.Pool{p}, Log: log})
+		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: []inventories.Pool{p}, Log: log})
 		if err != nil {
 			return operator.Parts{}, err
 		}
 		return operator.Parts{Inventory: inv, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
-			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
+			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, Journal: journal, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
 			return x, nil, err
 		}}, nil
 	}

@@ -59,10 +59,14 @@ func (e *Executor) namespace(rec *record) string {
 }
 
 // name of the Pod of a subjob, of its Secret and of its claim.
-func (r *run) name() string { return cluster.PodName(r.e.o.Operator, r.rec.Token) }
+func (r *run) name() string { return cluster.PodName(r.e.o.Operator, r.rec.Journal, r.rec.Token) }
 
 func (r *run) labels() map[string]string {
-	return map[string]string{cluster.LabelOperator: r.e.o.Operator, cluster.LabelJob: label(string(r.rec.Job)), cluster.LabelToken: r.rec.Token.String()}
+	all := map[string]string{cluster.LabelOperator: r.e.o.Operator, cluster.LabelJob: label(string(r.rec.Job)), cluster.LabelToken: r.rec.Token.String()}
+	if r.rec.Journal != "" {
+		all[cluster.LabelJournal] = r.rec.Journal
+	}
+	return all
 }
 
 // label is a text as the value of a label: cut, and without what may not stand there.

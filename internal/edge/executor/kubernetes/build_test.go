@@ -54,7 +54,7 @@ func asked(t *testing.T, device cluster.Device) *run {
 			Spec: &job.Spec{Kind: job.Items, Total: 100, Grid: 1, Slices: 1, Launch: job.Launch{Image: "docker.io/library/python:3.13", Command: []string{"python", "work.py"}, Env: []string{"KEY=a secret"}, Grace: 5 * time.Second}},
 		},
 	}
-	r := newRun(e, newRecord(&m, journal.Position{Seq: 7}))
+	r := newRun(e, newRecord(&m, journal.Position{Seq: 7}, ""))
 	r.work, r.asked = m.Body.(*protocol.Work), at
 	if err := r.prepare(); err != nil {
 		t.Fatal(err)

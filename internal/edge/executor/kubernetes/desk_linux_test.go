@@ -84,6 +84,15 @@ func (d *desk) open() map[job.Token]executor.Found {
 	return found
 }
 
+// forgetAll forgets what the desk was told.
+func (d *desk) forgetAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.results)
+	clear(d.starts)
+	clear(d.settled)
+}
+
 func (d *desk) hear(m protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

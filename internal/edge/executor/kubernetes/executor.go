@@ -42,8 +42,10 @@ type Executor struct {
 	mu sync.Mutex
 	// runs are the subjobs that are not settled; past holds how those ended that are, in the order of old.
 	runs map[job.Token]*run
-	past map[job.Token]*job.Result
+	past map[job.Token]*passed
 	old  []job.Token
+	// strangers are those of another journal, by their Pods.
+	strangers map[string]*run
 	// devices is what ResourceSlices say, by driver and machine.
 	devices map[string]known
 	closed  bool
@@ -62,7 +64,7 @@ func Open(o Options) (*Executor, error) {
 	}
 	e := &Executor{
 		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), opened: o.Clock(),
-		runs: map[job.Token]*run{}, past: map[job.Token]*job.Result{}, devices: map[string]known{},
+		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, devices: map[string]known{},
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.pods = newBoard(e.seen)
@@ -120,14 +122,19 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 
 // start begins a subjob, or repeats what was said of it. e.mu is held.
 func (e *Executor) start(m *protocol.Message, witness journal.Position) {
-	if r := e.runs[m.Token]; r != nil {
-		r.repeat()
-		return
-	}
-	rec := newRecord(m, witness)
+	rec := newRecord(m, witness, e.o.Journal)
 	r := newRun(e, rec)
-	if res := e.past[m.Token]; res != nil {
-		r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(res)})
+	before, past := e.runs[m.Token], e.past[m.Token]
+	switch {
+	case before != nil && !before.rec.same(&rec), past != nil && !past.rec.same(&rec):
+		e.o.Log.Error("a token stands for two subjobs; the second is not started", "subjob", m.Token.String(), "job", string(m.Job))
+		r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(&r.end(job.NodeFailed, "another subjob has its token", e.now()).Result)})
+		return
+	case before != nil:
+		before.repeat()
+		return
+	case past != nil:
+		r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(past.result)})
 		return
 	}
 	r.work, r.asked = m.Body.(*protocol.Work), e.now()
@@ -140,15 +147,25 @@ func (e *Executor) begin(r *run) {
 	e.loops.Go(r.loop)
 }
 
+// passed is a subjob that is settled.
+type passed struct {
+	rec    record
+	result *job.Result
+}
+
 // forget is the end of a subjob that is settled.
 func (e *Executor) forget(r *run, res *job.Result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if r.stranger() {
+		delete(e.strangers, r.key())
+		return
+	}
 	delete(e.runs, r.rec.Token)
 	if e.past[r.rec.Token] == nil {
 		e.old = append(e.old, r.rec.Token)
 	}
-	e.past[r.rec.Token] = res
+	e.past[r.rec.Token] = &passed{r.rec, res}
 	for len(e.old) > e.o.KeepSettled {
 		delete(e.past, e.old[0])
 		e.old = e.old[1:]
@@ -166,6 +183,9 @@ func (e *Executor) of(p *corev1.Pod) *run {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if r := e.strangers[keyOf(p)]; r != nil {
+		return r
+	}
 	if r := e.runs[t]; r != nil && r.name() == p.Name && e.namespace(&r.rec) == p.Namespace {
 		return r
 	}

@@ -121,7 +121,7 @@ func (f *Files) Outputs(name job.ID) (list []status.Output, err error) {
 // Stored calls each for the jobs of which something is kept, for some several times. It stops at the first error.
 func (f *Files) Stored(each func(job.ID) error) error {
 	for _, root := range []string{"jobs/", "outputs/"} {
-		root += f.e.o.Operator
+		root += f.e.owner()
 		err := f.e.o.Store.Names(f.e.ctx, root, func(n store.Named) error {
 			word, _, _ := strings.Cut(strings.TrimPrefix(n.Name, root+"/"), "/")
 			if j, ok := named(word); ok {
@@ -144,7 +144,7 @@ func (f *Files) PruneSnapshots(keep func(id string) bool) error {
 		return err
 	}
 	var old []string
-	err = e.o.Store.Names(e.ctx, "work/"+e.o.Operator, func(n store.Named) error {
+	err = e.o.Store.Names(e.ctx, "work/"+e.owner(), func(n store.Named) error {
 		if !keep(string(n.Refs[workRole])) && now.Sub(n.Changed) > time.Hour {
 			old = append(old, n.Name)
 		}

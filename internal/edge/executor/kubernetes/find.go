@@ -41,6 +41,9 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 			e.o.Log.Error("a Pod with our label is left alone; delete it if nobody needs it", "err", err)
 			continue
 		}
+		if rec.Journal != e.o.Journal {
+			continue // whoever watches has met it
+		}
 		r := newRun(e, rec)
 		r.tried, r.whole, r.made = true, true, p
 		r.seen.pod, r.ordered = p, orderOf(p, &rec)

@@ -39,15 +39,21 @@ func (r *run) keep(*view) (time.Duration, error) {
 // stow makes objects of what lies at the subjob's places, and names them. It may be repeated.
 func (r *run) stow(ctx context.Context) error {
 	name := r.resultName()
-	if r.said.Output == nil && r.said.Checkpoint == nil {
+	if r.said.Output == nil && r.said.Checkpoint == nil || r.stranger() {
 		return nil
 	}
-	_, err := r.e.o.Store.ReadName(ctx, name)
+	all := map[string]*pod.Left{outputRole: r.said.Output, checkpointRole: r.said.Checkpoint}
+	there, err := r.e.o.Store.ReadName(ctx, name)
+	for role, d := range there.Refs {
+		if left := all[role]; err == nil && (left == nil || left.Digest != d) {
+			return errkind.Errorf(errkind.Invalid, "%s is in the store already, and names %s %s, which its Pod has not left", name, role, d)
+		}
+	}
 	if k := errkind.Of(err); err == nil || k != errkind.NotFound && k != errkind.Corrupt {
 		return unavailable(err)
 	}
 	refs := store.Refs{}
-	for role, left := range map[string]*pod.Left{outputRole: r.said.Output, checkpointRole: r.said.Checkpoint} {
+	for role, left := range all {
 		if left == nil {
 			continue
 		}
@@ -89,6 +95,9 @@ func (r *run) clear(v *view) error {
 		return err
 	}
 	r.e.forget(r, v.result)
+	if r.stranger() {
+		return nil
+	}
 	r.e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
 	return nil
 }

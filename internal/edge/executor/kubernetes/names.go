@@ -11,15 +11,17 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/cluster"
 )
 
 // What the names in the store are:
 //
-//	work/OPERATOR/DIGEST                        a work directory that a job needs
-//	jobs/OPERATOR/JOB/LIFE/SUBJOB               output and checkpoint of a subjob; once it is settled, its checkpoint if that counts
-//	outputs/OPERATOR/JOB/LIFE/FROM-TO.SUBJOB    the output of a range that was committed
+//	work/OWNER/DIGEST                        a work directory that a job needs
+//	jobs/OWNER/JOB/LIFE/SUBJOB               output and checkpoint of a subjob; once it is settled, its checkpoint if that counts
+//	outputs/OWNER/JOB/LIFE/FROM-TO.SUBJOB    the output of a range that was committed
 //
-// and incoming/... below pods/OPERATOR/SUBJOB/ are the places that a Pod can write to.
+// and incoming/... below pods/OWNER/SUBJOB/ are the places that a Pod can write to. OWNER is the operator with its journal: what one of another journal has left nobody
+// takes for its own, in this cluster or in another that has the same store.
 
 // Roles of what a subjob has left, and its places.
 const (
@@ -55,9 +57,11 @@ func named(folder string) (job.ID, bool) {
 	return job.ID(raw), err == nil && len(code) != 2*sha256.Size
 }
 
-func (e *Executor) jobNames(j job.ID) string    { return "jobs/" + e.o.Operator + "/" + folder(j) }
-func (e *Executor) outputNames(j job.ID) string { return "outputs/" + e.o.Operator + "/" + folder(j) }
-func (e *Executor) workName(id string) string   { return "work/" + e.o.Operator + "/" + id }
+func (e *Executor) owner() string { return cluster.Owner(e.o.Operator, e.o.Journal) }
+
+func (e *Executor) jobNames(j job.ID) string    { return "jobs/" + e.owner() + "/" + folder(j) }
+func (e *Executor) outputNames(j job.ID) string { return "outputs/" + e.owner() + "/" + folder(j) }
+func (e *Executor) workName(id string) string   { return "work/" + e.owner() + "/" + id }
 
 func life(g job.Generation) string { return strconv.FormatUint(uint64(g.Number()), 10) }
 
@@ -67,8 +71,11 @@ func lifeOf(name string) job.Generation {
 	return job.Generation(n)
 }
 
+// owner is whose what the subjob leaves is.
+func (r *run) owner() string { return cluster.Owner(r.e.o.Operator, r.rec.Journal) }
+
 func (r *run) resultName() string {
-	return path.Join(r.e.jobNames(r.rec.Job), life(r.rec.Generation), r.rec.Token.String())
+	return path.Join("jobs", r.owner(), folder(r.rec.Job), life(r.rec.Generation), r.rec.Token.String())
 }
 
 func (r *run) outputName(committed job.Range) string {
@@ -88,5 +95,5 @@ func parseOutput(name string) (r job.Range, t job.Token, ok bool) {
 
 // place is where a Pod puts one of the things it leaves.
 func (r *run) place(role string) string {
-	return path.Join("pods", r.e.o.Operator, r.rec.Token.String(), role)
+	return path.Join("pods", r.owner(), r.rec.Token.String(), role)
 }

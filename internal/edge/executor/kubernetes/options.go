@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/store"
 )
 
@@ -21,8 +22,11 @@ type Options struct {
 	Client kubernetes.Interface
 	// Store is where work directories, outputs and checkpoints lie; it must be a store.Lender. The executor does not close it.
 	Store store.Store
-	// Operator is the name that its Pods are found by: a DNS label of at most 20 characters.
+	// Operator is the name that its Pods are found by: a DNS label of at most cluster.LongestName characters.
 	Operator string
+	// Journal is the journal that tokens are of: a-z and 0-9, at most cluster.LongestJournal of them; empty: one from before journals had names. A Pod of this operator and of
+	// another journal is a stranger: it is ended and put away.
+	Journal string
 	// ShimImage is an image with /sluice-shim, of a build with the tag kubernetes.
 	ShimImage string
 	// Namespace is where Pods of jobs go that have none in their id. Default "default".
@@ -51,12 +55,9 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// maxOperator leaves room in a Pod's name for the largest token.
-const maxOperator = 20
-
 func (o *Options) check() (store.Lender, error) {
 	lender, lends := o.Store.(store.Lender)
-	name := o.Operator != "" && len(o.Operator) <= maxOperator
+	name := o.Operator != "" && len(o.Operator) <= cluster.LongestName && len(o.Journal) <= cluster.LongestJournal
 	for i, c := range []byte(o.Operator) {
 		name = name && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' && i > 0 && i < len(o.Operator)-1)
 	}
@@ -66,7 +67,7 @@ func (o *Options) check() (store.Lender, error) {
 	case !lends:
 		return nil, errkind.Errorf(errkind.Unsupported, "store %s can't lend objects to others (presigned URLs), which Pods need: use one of kind s3", o.Store)
 	case !name:
-		return nil, errkind.Errorf(errkind.Invalid, "operator %q: want a name of a-z, 0-9 and -, of at most %d characters", o.Operator, maxOperator)
+		return nil, errkind.Errorf(errkind.Invalid, "operator %q, journal %q: want names of a-z, 0-9 and -, of at most %d and %d characters", o.Operator, o.Journal, cluster.LongestName, cluster.LongestJournal)
 	}
 	o.defaults()
 	return lender, nil

@@ -19,7 +19,9 @@ import (
 
 // record is what an operator that comes back has to know of a subjob: an annotation of its Pod. It holds nothing that is secret.
 type record struct {
-	Token      job.Token
+	Token job.Token
+	// Journal that the token is of.
+	Journal    string `json:",omitempty"`
 	Job        job.ID
 	Generation job.Generation
 	Slice      job.SliceID
@@ -35,8 +37,8 @@ type record struct {
 
 // recordOf reads the record of a Pod. Errors are of kind Corrupt.
 func recordOf(p *corev1.Pod) (rec record, err error) {
-	if err = json.Unmarshal([]byte(p.Annotations[cluster.AnnotationRun]), &rec); err == nil && rec.Token.String() != p.Labels[cluster.LabelToken] {
-		err = errkind.Errorf(errkind.Corrupt, "it is of subjob %v", rec.Token)
+	if err = json.Unmarshal([]byte(p.Annotations[cluster.AnnotationRun]), &rec); err == nil && (rec.Token.String() != p.Labels[cluster.LabelToken] || rec.Journal != p.Labels[cluster.LabelJournal]) {
+		err = errkind.Errorf(errkind.Corrupt, "it is of subjob %v of journal %q", rec.Token, rec.Journal)
 	}
 	if err != nil {
 		return rec, errkind.Errorf(errkind.Corrupt, "annotation %s of Pod %s/%s: %w", cluster.AnnotationRun, p.Namespace, p.Name, err)
@@ -54,10 +56,15 @@ func orderOf(p *corev1.Pod, rec *record) pod.Order {
 }
 
 // newRecord is the record of a subjob that is to be started.
-func newRecord(m *protocol.Message, witness journal.Position) record {
+func newRecord(m *protocol.Message, witness journal.Position, of string) record {
 	w := m.Body.(*protocol.Work)
 	return record{
-		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Range: w.Range, Start: w.Start, End: w.End,
+		Token: m.Token, Journal: of, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Range: w.Range, Start: w.Start, End: w.End,
 		Grace: w.Spec.Launch.Grace, Resume: w.Plan.Resume, Witness: witness, Node: m.From, Executor: m.To,
 	}
+}
+
+// same says whether two records are of one subjob.
+func (rec *record) same(other *record) bool {
+	return rec.Job == other.Job && rec.Generation == other.Generation && rec.Range == other.Range && rec.Slice == other.Slice
 }

@@ -243,6 +243,9 @@ func (r *run) giveUp(kind errkind.Kind, why string) {
 // Answers.
 
 func (r *run) answer(m protocol.Message) {
+	if r.stranger() {
+		return // nobody here has asked for it
+	}
 	m.From, m.To, m.Token, m.Job = r.rec.Executor, r.rec.Node, r.rec.Token, r.rec.Job
 	r.e.box.Post(m)
 }

@@ -141,6 +141,8 @@ func (e *Executor) seen(p *corev1.Pod, gone, unsure bool) {
 	}
 	if r := e.of(p); r != nil {
 		r.see(p, gone, unsure)
+	} else if !gone {
+		e.meet(p)
 	}
 }
 

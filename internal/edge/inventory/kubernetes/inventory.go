@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
@@ -32,8 +33,8 @@ type Options struct {
 	Client kubernetes.Interface
 	// Dynamic looks at Kueue's objects; nil: nobody does.
 	Dynamic dynamic.Interface
-	// Operator is whose Pods and claims are ours, by their label.
-	Operator string
+	// Operator is whose Pods and claims are ours, by their label, where they are of its Journal too: what is left of another one is somebody else's.
+	Operator, Journal string
 	// Pools that are offered; a machine's device is of the first that names it.
 	Pools []Pool
 	Log   *slog.Logger
@@ -91,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 		o.Pools[i].Notice = cmp.Or(o.Pools[i].Notice, defaultNotice)
 	}
 	inv := &Inventory{
-		opts: o, slim: slimmer{operator: o.Operator, pools: o.Pools}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
+		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, pools: o.Pools}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
 		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(),
 	}
 	if err := inv.connect(ctx); err != nil {
@@ -128,8 +129,11 @@ func (inv *Inventory) Held() (list []inventory.Sighting) {
 	return list
 }
 
-// GPUs is one name for all of them: two operators of one name on one machine are refused. That two machines do not run one is what its lease in the cluster is for.
-func (inv *Inventory) GPUs() []string { return []string{"kubernetes-" + inv.opts.Operator} }
+// GPUs is one name for all of them: two operators of one journal on one machine are refused, while those of two clusters may have one name there. That two machines do
+// not run one is what its lease in the cluster is for.
+func (inv *Inventory) GPUs() []string {
+	return []string{"kubernetes-" + cluster.Owner(inv.opts.Operator, inv.opts.Journal)}
+}
 
 // Describe says what there is, what was left out, and since when the API server is silent.
 func (inv *Inventory) Describe() string {

@@ -25,8 +25,8 @@ import (
 
 // slimmer makes what is kept of objects.
 type slimmer struct {
-	operator string
-	pools    []Pool
+	operator, journal string
+	pools             []Pool
 }
 
 // named is what the informers need of an object.
@@ -35,7 +35,8 @@ func named(o metav1.Object) metav1.ObjectMeta {
 }
 
 func (s *slimmer) ours(o metav1.Object) bool {
-	return s.operator != "" && o.GetLabels()[cluster.LabelOperator] == s.operator
+	l := o.GetLabels()
+	return s.operator != "" && l[cluster.LabelOperator] == s.operator && l[cluster.LabelJournal] == s.journal
 }
 
 func (s *slimmer) machine(o *corev1.Node) *machine {

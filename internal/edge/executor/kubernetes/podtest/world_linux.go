@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -31,12 +32,16 @@ import (
 	"sluice.dev/sluice/internal/edge/store/storetest"
 )
 
+// shimDir is where shimPath has put it.
+var shimDir atomic.Pointer[string]
+
 // shimPath builds sluice-shim as an image of it has it, once.
 var shimPath = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "sluice-shim-")
 	if err != nil {
 		return "", err
 	}
+	shimDir.Store(&dir)
 	path := filepath.Join(dir, "sluice-shim")
 	cmd := exec.Command("go", "build", "-tags", "kubernetes", "-o", path, "sluice.dev/sluice/cmd/sluice-shim")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -53,10 +58,10 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Clean removes what was built for tests.
+// Clean removes what was built for tests, for TestMain: no world can be made after it.
 func Clean() {
-	if path, err := shimPath(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if dir := shimDir.Load(); dir != nil {
+		_ = os.RemoveAll(*dir)
 	}
 }
 
@@ -66,9 +71,9 @@ type World struct {
 	Client  kubernetes.Interface
 	Kubelet *Kubelet
 	Store   *storetest.Lent
-	// Operator, Namespace and Node name what is of this test. Device is what slices are.
-	Operator, Namespace, Node string
-	Device                    cluster.Device
+	// Operator, Namespace and Node name what is of this test, and Journal what tokens are of. Device is what slices are.
+	Operator, Journal, Namespace, Node string
+	Device                             cluster.Device
 	// Skew is how much the operator's clock is ahead of the machines'.
 	Skew time.Duration
 }
@@ -94,7 +99,7 @@ func NewWorld(t testing.TB, client kubernetes.Interface, name, namespace string,
 func (w *World) Open(deliver func(protocol.Message), change ...func(*pods.Options)) *pods.Executor {
 	w.Helper()
 	o := pods.Options{
-		Client: w.Client, Store: w.Store, Operator: w.Operator, ShimImage: "sluice", Namespace: w.Namespace, Deliver: deliver, Report: 50 * time.Millisecond,
+		Client: w.Client, Store: w.Store, Operator: w.Operator, Journal: w.Journal, ShimImage: "sluice", Namespace: w.Namespace, Deliver: deliver, Report: 50 * time.Millisecond,
 		Linger: 10 * time.Second, Skew: 5 * time.Second, Clock: func() time.Time { return time.Now().Add(w.Skew) },
 		Slice: func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{Device: w.Device.String()}, true },
 		Log:   slog.New(slog.NewTextHandler(testWriter{w}, nil)),
@@ -126,7 +131,7 @@ func (w *World) Pod(t job.Token) *corev1.Pod {
 }
 
 // PodName is the name of a subjob's Pod.
-func (w *World) PodName(t job.Token) string { return cluster.PodName(w.Operator, t) }
+func (w *World) PodName(t job.Token) string { return cluster.PodName(w.Operator, w.Journal, t) }
 
 // Dir is the run directory of a subjob; empty: there is none.
 func (w *World) Dir(t job.Token) shim.Dir {

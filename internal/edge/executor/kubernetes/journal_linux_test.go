@@ -1,0 +1,92 @@
+//go:build kubernetes
+
+package kubernetes_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/cluster"
+)
+
+// TestALostJournal: whoever comes after it begins with the same tokens. What ran before is ended and put away and counts for nothing, whether it runs still, has ended
+// with an output, or has left one under its name; the same tokens then are other subjobs, and what they leave is theirs.
+func TestALostJournal(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.Journal = "first1"
+	d.open()
+	write := func(text string) string { return "echo " + text + " > $SLUICE_OUTPUT_DIR/x; p $SLUICE_TO" }
+	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "trap 'exit 85' TERM; p 5; while :; do sleep 0.05; done"))
+	d.do(d.lease(tok(2), job.Range{From: 10, To: 20}, nil, write("old")))
+	d.do(d.lease(tok(3), job.Range{From: 20, To: 30}, nil, write("old")))
+	d.Until("one is half way", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.reached[tok(1)] == 5 })
+	d.result(tok(2))
+	d.result(tok(3))
+	d.settle(tok(3), job.Range{From: 20, To: 30})
+	old := []string{d.PodName(tok(1)), d.PodName(tok(2)), d.PodName(tok(3))}
+	d.forgetAll()
+
+	d.Journal = "second"
+	if found := d.open(); len(found) > 0 {
+		t.Fatalf("found %+v, which are of another journal", found)
+	}
+	for i := range 3 {
+		d.do(d.lease(tok(i+1), job.Range{From: int64(30 + 10*i), To: int64(40 + 10*i)}, nil, write(fmt.Sprint("new", i))))
+	}
+	for i := range 3 {
+		from := int64(30 + 10*i)
+		if r := d.result(tok(i + 1)); r.Outcome != job.Done || r.Progress != from+10 {
+			t.Errorf("%+v", r)
+		}
+		d.settle(tok(i+1), job.Range{From: from, To: from + 10})
+		refs := d.names()[fmt.Sprintf("outputs/main.second/train/1/%012d-%012d.%s", from, from+10, tok(i+1))]
+		if d.content(refs["output"])["x"] != fmt.Sprint("new", i) {
+			t.Errorf("the store names %v", d.names())
+		}
+	}
+	d.Until("what was there before is gone", func() bool {
+		list, err := d.Client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{LabelSelector: cluster.LabelOperator})
+		return err == nil && len(list.Items) == 0
+	})
+	for _, name := range old {
+		if d.api.Created()[name] != 1 {
+			t.Errorf("%s was made %d times", name, d.api.Created()[name])
+		}
+	}
+	d.Until("no place is left", func() bool { return len(d.Store.Places()) == 0 })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range 3 {
+		if n := len(d.results[tok(i+1)]); n != 1 {
+			t.Errorf("subjob %d was told to have ended %d times", i+1, n)
+		}
+	}
+	kept := 0
+	for name := range d.names() {
+		if strings.HasPrefix(name, "outputs/main.first1/") {
+			kept++
+		}
+	}
+	if kept != 1 {
+		t.Errorf("the store names %v, want the output that was committed before still there", d.names())
+	}
+}
+
+// TestAStartIsHeldAgainstWhatItRepeats: a token stands for one range of one job. What has another is refused, and does not get the other's answer.
+func TestAStartIsHeldAgainstWhatItRepeats(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open()
+	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "p 10"))
+	d.result(tok(1))
+	d.do(d.lease(tok(1), job.Range{From: 10, To: 20}, nil, "p 20"))
+	d.Until("there is a second answer", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return len(d.results[tok(1)]) == 2 })
+	if r := d.results[tok(1)][1]; r.Outcome != job.NodeFailed || r.Progress != 10 || !strings.Contains(r.Detail, "another") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,46 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/cluster"
+)
+
+// A journal that is lost takes its numbers with it: the next one begins at token 1-1 again. So a Pod says of which journal its token is, and one of another journal is a
+// stranger under our name: it is ended as if it had been stopped at once, what it leaves counts for nothing, and nobody is told.
+
+// stranger says whether a subjob is of another journal.
+func (r *run) stranger() bool { return r.rec.Journal != r.e.o.Journal }
+
+// key is that of its Pod.
+func (r *run) key() string { return r.e.namespace(&r.rec) + "/" + r.name() }
+
+// meet has a Pod that no subjob of ours has put away, if it is a stranger's. One that is on its way out already needs nothing.
+func (e *Executor) meet(p *corev1.Pod) {
+	if p.Labels[cluster.LabelJournal] == e.o.Journal || p.DeletionTimestamp != nil && !slices.Contains(p.Finalizers, cluster.Finalizer) {
+		return
+	}
+	rec, err := recordOf(p)
+	if err != nil {
+		return // Find says so
+	}
+	r := newRun(e, rec)
+	r.tried, r.whole, r.made = true, true, p
+	r.seen.pod, r.ordered = p, orderOf(p, &rec)
+	o := &r.seen.want.order
+	o.End, o.Stop, o.Now, o.Why = r.ordered.End, true, true, "it is of another journal of this operator"
+	r.seen.want.settle = &protocol.Message{Kind: protocol.Settle, Token: rec.Token, Job: rec.Job, Body: &protocol.Settlement{}}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || r.key() != keyOf(p) || e.strangers[r.key()] != nil {
+		return
+	}
+	e.o.Log.Warn("a Pod is of another journal of this operator, and is ended", "pod", r.key(), "journal", rec.Journal)
+	e.strangers[r.key()] = r
+	e.loops.Go(r.loop)
+}
