@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/face/cli"
@@ -15,10 +16,13 @@ var (
 	commit  = "unknown"
 )
 
+// plugin is the name by which kubectl finds this program for `kubectl sluice`.
+const plugin = "kubectl-sluice"
+
 func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
 	os.Exit(cli.Main(cli.Deps{
-		Version: version, Commit: commit, Sim: lab.Command, Operator: inCluster,
+		Version: version, Commit: commit, Sim: lab.Command, Operator: inCluster, Cluster: cluster, Plugin: filepath.Base(os.Args[0]) == plugin,
 		Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
 		RepairArchive: cli.RepairArchive,
 	}))

@@ -37,7 +37,7 @@ func TestLint(t *testing.T) {
 // TestTemplates: what is installed by default, and with everything set.
 func TestTemplates(t *testing.T) {
 	for name, set := range map[string][]string{"default": {"store.url=s3:x"}, "all": all(), "least": {
-		"store.url=s3:x", "persistence.existingClaim=mine", "serviceAccount.create=false", "serviceAccount.name=mine", "priorityClass.create=false", "networkPolicy.enabled=false", "podDisruptionBudget.enabled=false",
+		"store.url=s3:x", "persistence.existingClaim=mine", "serviceAccount.create=false", "serviceAccount.name=mine", "priorityClass.create=false", "userRole.create=false", "networkPolicy.enabled=false", "podDisruptionBudget.enabled=false",
 	}} {
 		var b bytes.Buffer
 		if err := run(append([]string{"template", "sluice", "sluice-system", chart}, set...), &b); err != nil {

@@ -15,6 +15,12 @@ const (
 // Leftover is the PriorityClass of our Pods: below everything, and it preempts nothing.
 const Leftover = "sluice-leftover"
 
+// UserRole is the ClusterRole of the chart that lets somebody have jobs in the namespaces that it is bound in.
+const UserRole = "sluice-user"
+
+// Container is the one of our Pods that runs the subjob.
+const Container = "subjob"
+
 // Labels and annotations of our objects. A Pod with LabelOperator is one of ours: an operator looks only at those with its own name.
 const (
 	LabelOperator = "sluice.dev/operator"
@@ -22,6 +28,8 @@ const (
 	LabelToken    = "sluice.dev/subjob"
 	// LabelJournal is the journal that the subjob's token is of.
 	LabelJournal = "sluice.dev/journal"
+	// AnnotationCancel on a Job, "true", has it cancelled: it ends, and what it has committed stays for as long as the Job does.
+	AnnotationCancel = "sluice.dev/cancel"
 	// AnnotationSlice is the full name of the slice that a Pod was sold.
 	AnnotationSlice = "sluice.dev/slice"
 	// AnnotationRun is the subjob as its operator finds it again, AnnotationNotice what was done to it since.
@@ -60,4 +68,16 @@ func JobID(namespace, name string) job.ID { return job.ID(namespace + "." + name
 func SplitJob(id job.ID) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(string(id), ".")
 	return namespace, name, ok && namespace != "" && name != ""
+}
+
+// JobLabel is a job's name as LabelJob has it on Pods: cut, and without what may not stand there, so that two long names may have the same one. The whole name is in
+// AnnotationRun.
+func JobLabel(id job.ID) string {
+	text := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c) {
+			return c
+		}
+		return '_'
+	}, string(id))
+	return strings.Trim(text[:min(len(text), 63)], "-_.")
 }

@@ -20,7 +20,7 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	m := r.Msg
 	var f fields
 	q := status.JobQuery{Queue: m.Queue, Limit: int(m.Limit)}
-	wanted, unknown := states(m.States)
+	wanted, unknown := States(m.States)
 	if q.States = wanted; unknown != nil {
 		f.wrong("states", "%v", unknown)
 	}
@@ -80,8 +80,8 @@ func readPageToken(text string) (status.JobKey, error) {
 	return status.JobKey{Submitted: quantity.Instant(binary.BigEndian.Uint64(b)), Name: job.ID(b[8:])}, nil
 }
 
-// states reads Slurm-like names of states, long or short; the empty set if none are named.
-func states(names []string) (out status.JobStates, err error) {
+// States reads Slurm-like names of states, long or short; the empty set if none are named.
+func States(names []string) (out status.JobStates, err error) {
 	for _, n := range names {
 		found := false
 		for s := job.Waiting; s <= job.Impossible; s++ {

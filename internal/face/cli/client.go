@@ -34,8 +34,11 @@ const (
 	uploadTime = 10 * time.Minute
 )
 
-// client connects to the daemon that --server names.
+// client connects to the daemon that --server names, or to the cluster that --context does.
 func (a *app) client() (pb.SluiceServiceClient, error) {
+	if a.clustered() {
+		return a.clusterClient()
+	}
 	base, err := a.base()
 	if err != nil {
 		return nil, err

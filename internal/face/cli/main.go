@@ -40,6 +40,10 @@ type Deps struct {
 	Sim func(*command.App) *cobra.Command
 	// Operator makes the command of an operator of a Kubernetes cluster; nil: this build has none.
 	Operator func(*command.App) *cobra.Command
+	// Cluster reaches the jobs of a namespace of a Kubernetes cluster: what answers the API's calls for it, and what people are told that it is; nil: this build has
+	// no Kubernetes in it. Plugin: the program runs as kubectl's, and always does that.
+	Cluster func(w Where) (answers http.RoundTripper, where string, err error)
+	Plugin  bool
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
 	Open func(ctx context.Context, o UpOptions) (*Daemon, error)
 	// VerifyJournal reads a data directory's journal and says in one line what stands there; an error names what is
@@ -57,6 +61,7 @@ type app struct {
 	*command.App
 	deps              Deps
 	server, token, ca string
+	where             Where
 	http              *http.Client
 }
 
@@ -97,7 +102,8 @@ func Run(ctx context.Context, d Deps) int {
 		for i := range lines {
 			lines[i] = terminal.Line(lines[i])
 		}
-		fmt.Fprintln(a.Err, "sluice: "+strings.Join(lines, "\n        "))
+		begin := root.Name() + ": "
+		fmt.Fprintln(a.Err, begin+strings.Join(lines, "\n"+strings.Repeat(" ", len(begin))))
 	}
 	if code == command.ExitUsage && errors.As(err, new(*command.Failure)) {
 		fmt.Fprintf(a.Err, "        %s --help says how\n", cmd.CommandPath())
@@ -162,6 +168,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.server, "server", server, "the daemon's address (SLUICE_SERVER): host:port, https://host:port, or unix:PATH")
 	f.StringVar(&a.token, "token", "", "the daemon's token (better: SLUICE_TOKEN, which other users can't see)")
 	f.StringVar(&a.ca, "tls-ca", a.Getenv("SLUICE_TLS_CA"), "trust this PEM file for the daemon's certificate (SLUICE_TLS_CA)")
+	a.clusterFlags(root)
 	root.AddGroup(&cobra.Group{ID: "jobs", Title: "Jobs:"}, &cobra.Group{ID: "slices", Title: "Slices and queues:"}, &cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "sim", Title: "Simulation:"})
 	for _, g := range []struct {
 		id   string
@@ -174,7 +181,7 @@ func (a *app) root() *cobra.Command {
 		{"sim", a.simCmds()},
 	} {
 		for _, c := range g.cmds {
-			c.GroupID = g.id
+			c.GroupID, c.Hidden = g.id, a.deps.Plugin && !inCluster(c)
 			root.AddCommand(c)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 )
 
-// fileOf is the file that an object is: what a person would have written, and nothing that Kubernetes added.
-func fileOf(o *unstructured.Unstructured) []byte {
+// FileOf is the file that an object is: what a person would have written, and nothing that Kubernetes added.
+func FileOf(o *unstructured.Unstructured) []byte {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": map[string]any{"name": o.GetName()}, "spec": written(o.Object["spec"]),
 	})
@@ -51,7 +51,7 @@ func written(v any) any {
 
 // parseJob reads a Job object with the reader of job files. All that is wrong with it comes as one error of kind Invalid.
 func parseJob(o *unstructured.Unstructured) (config.Job, error) {
-	list, err := config.ParseJobs(o.GetName(), fileOf(o))
+	list, err := config.ParseJobs(o.GetName(), FileOf(o))
 	if err != nil {
 		return config.Job{}, placed(err)
 	}

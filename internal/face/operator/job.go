@@ -90,6 +90,14 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 		}
 	}
 	known = known && s.ours
+	if known && !stands.State.Final() && o.GetAnnotations()[cluster.AnnotationCancel] == "true" {
+		if err = c.daemon.Cancel(ctx, request(o, "cancel"), id); err != nil && errkind.Of(err) != errkind.Conflict {
+			return 0, err
+		}
+		if stands, _, err = c.standing(ctx, id); err != nil {
+			return 0, err
+		}
+	}
 	c.tell(o, s, &stands, known)
 	after, err := c.write(ctx, o, s, jobStatus(s.verdict, &stands, known, old))
 	if err == nil && !s.settled(o.GetGeneration()) {

@@ -48,7 +48,7 @@ func poolsOf(list []*object) (pools []config.SlicePool, verdicts map[*object]ver
 		if o.GetDeletionTimestamp() != nil {
 			continue
 		}
-		p, err := config.ParseSlicePool(o.GetName(), fileOf(o))
+		p, err := config.ParseSlicePool(o.GetName(), FileOf(o))
 		if err != nil {
 			verdicts[o] = no(o.GetGeneration(), invalid, placed(err).Error())
 			continue

@@ -33,7 +33,7 @@ func (c *controller) setQueues(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		q, err := config.ParseQueue(o.GetName(), fileOf(o))
+		q, err := config.ParseQueue(o.GetName(), FileOf(o))
 		if err != nil { // it keeps what it had
 			verdicts[o] = no(o.GetGeneration(), invalid, placed(err).Error())
 			for _, h := range have {
@@ -82,7 +82,7 @@ func (c *controller) admitted(namespace, queue string) error {
 	if o == nil || o.GetDeletionTimestamp() != nil {
 		return errkind.Errorf(errkind.Denied, "spec.queue: there is no queue %q: choose another, or kubectl apply a Queue of that name", queue)
 	}
-	q, err := config.ParseQueue(queue, fileOf(o))
+	q, err := config.ParseQueue(queue, FileOf(o))
 	if err != nil {
 		return errkind.Errorf(errkind.Denied, "spec.queue: what is written of queue %s can't be read, so that nobody may name it: see its condition", queue)
 	}

@@ -52,3 +52,6 @@ func (p *Plane) KubectlWith(stdin string, args ...string) (string, error) {
 var unchecked = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gochecknoglobals // it has nothing but its settings
 
 func okInsecure(ctx context.Context, url string) error { return okWith(ctx, unchecked, url) }
+
+// Program is the path of one of the programs that the plane was started of, such as kubectl.
+func (p *Plane) Program(name string) string { return filepath.Join(p.assets, name) }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +24,7 @@ import (
 
 // Names inside a Pod.
 const (
-	container = "subjob"
+	container = cluster.Container
 	installer = "sluice"
 	volume    = "sluice"
 	claimName = "slice"
@@ -62,22 +61,11 @@ func (e *Executor) namespace(rec *record) string {
 func (r *run) name() string { return cluster.PodName(r.e.o.Operator, r.rec.Journal, r.rec.Token) }
 
 func (r *run) labels() map[string]string {
-	all := map[string]string{cluster.LabelOperator: r.e.o.Operator, cluster.LabelJob: label(string(r.rec.Job)), cluster.LabelToken: r.rec.Token.String()}
+	all := map[string]string{cluster.LabelOperator: r.e.o.Operator, cluster.LabelJob: cluster.JobLabel(r.rec.Job), cluster.LabelToken: r.rec.Token.String()}
 	if r.rec.Journal != "" {
 		all[cluster.LabelJournal] = r.rec.Journal
 	}
 	return all
-}
-
-// label is a text as the value of a label: cut, and without what may not stand there.
-func label(text string) string {
-	text = strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c) {
-			return c
-		}
-		return '_'
-	}, text)
-	return strings.Trim(text[:min(len(text), 63)], "-_.")
 }
 
 // makePod is the Pod of a subjob, from now on.

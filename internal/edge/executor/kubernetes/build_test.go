@@ -133,7 +133,7 @@ func TestWhatNoPodCanBeMadeOf(t *testing.T) {
 
 func TestLabelsAreLabels(t *testing.T) {
 	for text, want := range map[string]string{"team.a": "team.a", "=6a/b": "6a_b", strings.Repeat("a", 62) + "..b": strings.Repeat("a", 62), "": ""} {
-		if got := label(text); got != want {
+		if got := cluster.JobLabel(job.ID(text)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -43,6 +43,8 @@ type Kubelet struct {
 	mu     sync.Mutex
 	pods   map[types.UID]*running
 	silent bool
+	// port is where it serves logs; 0: nowhere.
+	port int32
 }
 
 // Start starts a kubelet, until the test is over. Whatever it has started then ends with it.
@@ -54,6 +56,7 @@ func Start(t testing.TB, o Options) *Kubelet {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	if o.Resources != nil {
+		k.serveLogs(t)
 		k.register(t)
 		all.Go(func() { k.beat(ctx) })
 	}
@@ -130,10 +133,10 @@ func (k *Kubelet) look(ctx context.Context, all *sync.WaitGroup) {
 		k.mu.Lock()
 		r := k.pods[p.UID]
 		if r == nil {
-			r = &running{k: k, name: p.Name, dir: filepath.Join(k.dir, string(p.UID))}
+			r = &running{k: k, name: p.Name, dir: filepath.Join(k.dir, string(p.UID)), ended: make(chan struct{})}
 			k.pods[p.UID] = r
 			r.update(p)
-			all.Go(func() { r.run(ctx, p) })
+			all.Go(func() { defer close(r.ended); r.run(ctx, p) })
 		}
 		k.mu.Unlock()
 		r.update(p)

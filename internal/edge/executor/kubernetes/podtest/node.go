@@ -35,7 +35,7 @@ func (k *Kubelet) beat(ctx context.Context) {
 		now := metav1.Now()
 		status := corev1.NodeStatus{Allocatable: room, Capacity: room, Conditions: []corev1.NodeCondition{
 			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now},
-		}}
+		}, Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}, DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: k.port}}}
 		data, err := json.Marshal(map[string]any{"status": status})
 		if err != nil {
 			panic(err)

@@ -25,6 +25,7 @@ func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConf
 type running struct {
 	k         *Kubelet
 	name, dir string
+	ended     chan struct{} // closed once it has ended
 
 	mu sync.Mutex
 	// started is when it was taken on, deadline how long it may run from then, 0: for ever.

@@ -1,0 +1,12 @@
+//go:build !kubernetes
+
+package main
+
+import (
+	"net/http"
+
+	"sluice.dev/sluice/internal/face/cli"
+)
+
+// cluster is nil: this build has no Kubernetes in it.
+var cluster func(cli.Where) (http.RoundTripper, string, error) //nolint:gochecknoglobals // a build has it or not

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/edge/command"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+)
+
+// Where says which cluster is meant, as kubectl's flags of these names do; empty: what kubectl would take.
+type Where struct{ Kubeconfig, Context, Namespace string }
+
+const pluginHelp = `Sluice turns leftover GPU time into finished work.
+
+These are its commands for the jobs of one namespace of a cluster that has an operator of
+Sluice. They read and write its objects as you: what you may do your roles in that namespace
+say. ClusterRole sluice-user of the chart has all that is needed.
+
+Exit codes: 0 done; 1 the operation failed, or a job waited for did not complete;
+2 wrong arguments or a wrong file; 3 no API server answers; 4 wait's time was over.`
+
+const pluginExample = "  kubectl sluice submit train.yaml --wait\n  kubectl sluice jobs -n team-a\n  kubectl sluice logs train -f"
+
+// inCluster says whether a command is there for a namespace of a cluster too.
+func inCluster(c *cobra.Command) bool {
+	return slices.Contains([]string{"submit", "init", "jobs", "logs", "wait", "cancel", "delete", "version", "help", "completion", "__complete", "__completeNoDesc"}, c.Name())
+}
+
+// clusterFlags are those by which a cluster is named. A build that can't reach one has them too, to say so.
+func (a *app) clusterFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVar(&a.where.Context, "context", "", "call a Kubernetes cluster, by this context of your kubeconfig, in place of a daemon")
+	f.StringVarP(&a.where.Namespace, "namespace", "n", "", "with --context: whose jobs (default: the context's namespace)")
+	f.StringVar(&a.where.Kubeconfig, "kubeconfig", "", "with --context: the file that has it (default: KUBECONFIG, ~/.kube/config)")
+	own := []string{"context", "namespace", "kubeconfig"}
+	switch {
+	case a.deps.Plugin:
+		root.Use, root.Long, root.Example = "kubectl-sluice", pluginHelp, pluginExample
+		f.Lookup("context").Usage = "which context of your kubeconfig (default: its current one)"
+		for _, name := range own[1:] {
+			f.Lookup(name).Usage = strings.TrimPrefix(f.Lookup(name).Usage, "with --context: ")
+		}
+		own = []string{"server", "token", "tls-ca"}
+	case a.deps.Cluster != nil:
+		own = nil
+	}
+	for _, name := range own {
+		f.Lookup(name).Hidden = true
+	}
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.reaches(c, root) }
+}
+
+// clustered says whether a cluster is meant, and no daemon.
+func (a *app) clustered() bool { return a.deps.Plugin || a.where != Where{} }
+
+// reaches refuses flags of a cluster where they would do nothing.
+func (a *app) reaches(c, root *cobra.Command) error {
+	for c.HasParent() && c.Parent() != root {
+		c = c.Parent()
+	}
+	f := root.PersistentFlags()
+	switch {
+	case !a.clustered():
+		return nil
+	case a.deps.Cluster == nil:
+		return command.Usage("this build has no Kubernetes in it, so that it knows no --context, --namespace and --kubeconfig: `make build TAGS=\"s3 kubernetes\"` makes one that has")
+	case !a.deps.Plugin && a.where.Context == "":
+		return command.Usage("--namespace and --kubeconfig go with --context NAME; as kubectl-sluice the program takes the current context")
+	case !inCluster(c):
+		return command.Usage("%s is not there for a namespace of a cluster: who runs the operator has it beside that: kubectl -n sluice-system exec deploy/sluice -- /sluice %s", c.Name(), c.Name())
+	case f.Changed("server") || f.Changed("token") || f.Changed("tls-ca"):
+		return command.Usage("--server, --token and --tls-ca name a daemon, and --context a cluster: want one of them")
+	}
+	return nil
+}
+
+// clusterClient calls what answers for the namespace.
+func (a *app) clusterClient() (pb.SluiceServiceClient, error) {
+	answers, where, err := a.deps.Cluster(a.where)
+	if err != nil {
+		return nil, err
+	}
+	a.server, a.token, a.http = where, "", &http.Client{Transport: answers}
+	return pb.NewSluiceServiceClient(a.http, "http://cluster", connect.WithInterceptors(&caller{app: a}), connect.WithReadMaxBytes(256<<20)), nil
+}

@@ -1,0 +1,76 @@
+//go:build kubernetes
+
+package client
+
+import (
+	"context"
+	"time"
+
+	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/cluster"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+)
+
+// Cancel asks for a job's end, by a mark on its object that its operator sees.
+func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelRequest]) (*connect.Response[pb.CancelResponse], error) {
+	o, err := h.get(ctx, r.Msg.Name)
+	if err != nil {
+		return nil, sent(err)
+	}
+	if j := jobOf(o, time.Now()); j.Final {
+		return nil, sent(errkind.Errorf(errkind.Conflict, "it is over: %s", j.State))
+	}
+	patch := []byte(`{"metadata":{"annotations":{"` + cluster.AnnotationCancel + `":"true"}}}`)
+	_, err = h.of(jobs).Patch(ctx, r.Msg.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	if err != nil {
+		return nil, sent(h.say.explain(err, "patch", "jobs"))
+	}
+	return connect.NewResponse(&pb.CancelResponse{}), nil
+}
+
+// Delete deletes the object of a job that is over, or that no operator has ever taken, and waits until it is gone.
+func (h *handler) Delete(ctx context.Context, r *connect.Request[pb.DeleteRequest]) (*connect.Response[pb.DeleteResponse], error) {
+	o, err := h.get(ctx, r.Msg.Name)
+	if err == nil {
+		err = h.remove(ctx, o)
+	}
+	if err != nil {
+		return nil, sent(err)
+	}
+	return connect.NewResponse(&pb.DeleteResponse{}), nil
+}
+
+// remove deletes an object, and no other that has come in its place, and waits until it is gone.
+func (h *handler) remove(ctx context.Context, o *unstructured.Unstructured) error {
+	if j := jobOf(o, time.Now()); !j.Final && accepted(o).status == metav1.ConditionTrue {
+		return errkind.Errorf(errkind.Conflict, "it is not over: `kubectl sluice cancel %s` ends it, and `kubectl delete jobs.sluice.dev %s` ends and deletes it", j.Name, j.Name)
+	}
+	uid := o.GetUID()
+	err := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return h.say.explain(err, "delete", "jobs")
+	}
+	over := time.After(heard)
+	for {
+		there, err := h.of(jobs).Get(ctx, o.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && there.GetUID() != uid {
+			return nil
+		}
+		if err != nil {
+			return h.say.explain(err, "get", "jobs")
+		}
+		select {
+		case <-time.After(look / 4):
+		case <-over:
+			return errkind.Errorf(errkind.Unavailable, "it is marked for deletion, and goes once an operator lets it: is one there?")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

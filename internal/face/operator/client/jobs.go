@@ -1,0 +1,185 @@
+//go:build kubernetes
+
+package client
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/config"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/api"
+)
+
+const (
+	// page is how many objects are asked for in one call.
+	page = 500
+	// look is the pause between two looks at what is waited for.
+	look = time.Second
+)
+
+// ListJobs lists the namespace's jobs, the newest of them, in order of their making.
+func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRequest]) (*connect.Response[pb.ListJobsResponse], error) {
+	m := r.Msg
+	states, err := api.States(m.States)
+	if err != nil {
+		return nil, sent(errkind.Errorf(errkind.Invalid, "states: %w", err))
+	}
+	var list []*pb.Job
+	for next := ""; ; {
+		some, err := h.of(jobs).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
+		if err != nil {
+			return nil, sent(h.say.explain(err, "list", "jobs"))
+		}
+		for i := range some.Items {
+			list = append(list, jobOf(&some.Items[i], time.Now()))
+		}
+		if next = some.GetContinue(); next == "" {
+			break
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *pb.Job) int {
+		return cmp.Or(a.Submitted.AsTime().Compare(b.Submitted.AsTime()), cmp.Compare(a.Name, b.Name))
+	})
+	if m.Before != "" {
+		at := slices.IndexFunc(list, func(j *pb.Job) bool { return j.Name == m.Before })
+		if at < 0 {
+			return nil, sent(errkind.Errorf(errkind.NotFound, "there is no job %s in %s", m.Before, h.say))
+		}
+		list = list[:at]
+	}
+	list = slices.DeleteFunc(list, func(j *pb.Job) bool {
+		return m.Queue != "" && j.Queue != m.Queue || states != 0 && !states.Has(stateOf(j.State))
+	})
+	out := &pb.ListJobsResponse{Jobs: list}
+	if older := len(list) - int(m.Limit); m.Limit > 0 && older > 0 {
+		out.Jobs, out.LeftOut = list[older:], int32(min(older, 1<<31-1)) //nolint:gosec // bounded
+	}
+	return connect.NewResponse(out), nil
+}
+
+// WaitJob answers when the named jobs are over, or when its time is.
+func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequest]) (*connect.Response[pb.WaitJobResponse], error) {
+	wait := api.DefaultWait
+	if r.Msg.Timeout != nil {
+		wait = r.Msg.Timeout.AsDuration()
+	}
+	over := time.After(wait)
+	for {
+		out := &pb.WaitJobResponse{Done: true}
+		for _, name := range r.Msg.Names {
+			o, err := h.get(ctx, name)
+			if err != nil {
+				return nil, sent(err)
+			}
+			j := jobOf(o, time.Now())
+			out.Jobs, out.Done = append(out.Jobs, j), out.Done && j.Final
+		}
+		if out.Done {
+			return connect.NewResponse(out), nil
+		}
+		select {
+		case <-time.After(look):
+		case <-over:
+			return connect.NewResponse(out), nil
+		case <-ctx.Done():
+			return nil, connect.NewError(connect.CodeCanceled, context.Cause(ctx))
+		}
+	}
+}
+
+// get is one job's object.
+func (h *handler) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	o, err := h.of(jobs).Get(ctx, name, metav1.GetOptions{})
+	return o, h.say.explain(err, "get", "jobs")
+}
+
+// jobOf is a job as its object tells of it.
+func jobOf(o *unstructured.Unstructured, now time.Time) *pb.Job {
+	text := func(path ...string) string { s, _, _ := unstructured.NestedString(o.Object, path...); return s }
+	count := func(path ...string) int64 { n, _, _ := unstructured.NestedInt64(o.Object, path...); return n }
+	moment := func(key string) *timestamppb.Timestamp {
+		if t, err := time.Parse(time.RFC3339, text("status", key)); err == nil {
+			return timestamppb.New(t)
+		}
+		return nil
+	}
+	j := &pb.Job{
+		Name: o.GetName(), Queue: cmp.Or(text("spec", "queue"), config.DefaultQueue), Priority: int32(count("spec", "priority")), //nolint:gosec // its definition bounds it
+		State: text("status", "state"), Reason: text("status", "reason"), Progress: count("status", "committed"), Total: count("status", "total"),
+		Subjobs: int32(count("status", "subjobs")), Running: int32(count("status", "running")), Lost: int32(count("status", "lost")), //nolint:gosec // written from an int32
+		Submitted: moment("submitted"), Started: moment("started"), Ended: moment("ended"), Wait: durationpb.New(0),
+	}
+	for _, kind := range []struct{ key, unit string }{{"items", "item"}, {"steps", "step"}, {"rigid", "run"}, {"external", "unit"}} {
+		if _, there, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", kind.key); there {
+			j.Kind, j.Unit = kind.key, cmp.Or(text("spec", kind.key, "unit"), kind.unit)
+		}
+	}
+	if j.State == "" { // no operator has taken it
+		j.State, j.Reason = job.Waiting.String(), notTaken(o)
+		j.Total = max(count("spec", j.Kind, "total"), 1)
+	}
+	s := stateOf(j.State)
+	j.StateCode, j.Final = s.Code(), s.Final()
+	if j.Submitted == nil {
+		j.Submitted = timestamppb.New(o.GetCreationTimestamp().Time)
+	}
+	until := now
+	for _, t := range []*timestamppb.Timestamp{j.Ended, j.Started} {
+		if t != nil {
+			until = t.AsTime()
+		}
+	}
+	j.Wait = durationpb.New(max(0, until.Sub(j.Submitted.AsTime())))
+	return j
+}
+
+// stateOf is a state by its word.
+func stateOf(word string) job.State {
+	for s := job.Waiting; s <= job.Impossible; s++ {
+		if strings.EqualFold(s.String(), word) {
+			return s
+		}
+	}
+	return job.Waiting
+}
+
+// notTaken says why a job is not in any operator's hands.
+func notTaken(o *unstructured.Unstructured) string {
+	if v := accepted(o); v.status != "" && v.status != metav1.ConditionTrue {
+		return "not accepted: " + v.message
+	}
+	return "no operator has taken it yet"
+}
+
+// said is the condition Accepted of an object; zero: nobody has said anything.
+type said struct {
+	status          metav1.ConditionStatus
+	reason, message string
+	generation      int64
+}
+
+func accepted(o *unstructured.Unstructured) (v said) {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, e := range list {
+		c, _ := e.(map[string]any)
+		if c["type"] != "Accepted" {
+			continue
+		}
+		word := func(key string) string { s, _ := c[key].(string); return s }
+		generation, _ := c["observedGeneration"].(int64)
+		return said{metav1.ConditionStatus(word("status")), word("reason"), word("message"), generation}
+	}
+	return said{}
+}
