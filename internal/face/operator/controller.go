@@ -24,7 +24,6 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/cluster"
-	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -52,7 +51,7 @@ const (
 	askAgain = 30 * time.Second
 	// allQueues is the key under which queues are brought up to date, all at once: no job has it.
 	allQueues = "queues"
-	// allPools is that of pools. Changes of them are gathered for a while, since each begins the daemon anew.
+	// allPools is that of pools. Changes of them are gathered for a while, since each has the whole cluster looked at.
 	allPools = "slicepools"
 	gather   = 2 * time.Second
 )
@@ -79,11 +78,8 @@ type controller struct {
 	namespace string
 
 	jobs, queues, pools cache.SharedIndexInformer
-	// offered are the pools that the daemon was opened with.
-	offered []config.SlicePool
-	// anew ends this daemon, so that another begins.
-	anew context.CancelCauseFunc
-	work workqueue.TypedRateLimitingInterface[string]
+	offers              offers
+	work                workqueue.TypedRateLimitingInterface[string]
 
 	mu   sync.Mutex
 	seen map[string]*seen
@@ -106,17 +102,17 @@ type seen struct {
 }
 
 // newController watches objects of one namespace, or of all where it is empty.
-func newController(d daemon, client dynamic.Interface, events record.EventRecorder, namespace string, offered []config.SlicePool, log *slog.Logger) *controller {
+func newController(d daemon, client dynamic.Interface, events record.EventRecorder, namespace string, offered offers, log *slog.Logger) *controller {
 	own := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, namespace, nil)
 	all := dynamicinformer.NewDynamicSharedInformerFactory(client, resync)
 	return &controller{
-		daemon: d, client: client, events: events, log: log, namespace: namespace, jobs: own.ForResource(jobs).Informer(), queues: all.ForResource(queues).Informer(), pools: all.ForResource(slicePools).Informer(), offered: offered,
+		daemon: d, client: client, events: events, log: log, namespace: namespace, jobs: own.ForResource(jobs).Informer(), queues: all.ForResource(queues).Informer(), pools: all.ForResource(slicePools).Informer(), offers: offered,
 		work: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, time.Minute)),
 		seen: map[string]*seen{},
 	}
 }
 
-// run works until ctx is done (nil), or the daemon has to begin anew (errPools).
+// run works until ctx is done.
 func (c *controller) run(ctx context.Context) error {
 	add := func(o any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
@@ -133,8 +129,8 @@ func (c *controller) run(ctx context.Context) error {
 	}
 	var done sync.WaitGroup
 	defer done.Wait()
-	ctx, c.anew = context.WithCancelCause(ctx)
-	defer c.anew(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	done.Go(func() { c.jobs.Run(ctx.Done()) })
 	done.Go(func() { c.queues.Run(ctx.Done()) })
 	done.Go(func() { c.pools.Run(ctx.Done()) })
@@ -158,9 +154,6 @@ func (c *controller) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			if cause := context.Cause(ctx); errors.Is(cause, errPools) {
-				return cause
-			}
 			return nil
 		case <-changes.Some():
 			for _, id := range changes.Take() {

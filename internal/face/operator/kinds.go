@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
@@ -37,28 +38,39 @@ func (k Kinds) Parts(o *Options) func(context.Context, string, []config.SlicePoo
 		if err := errors.Join(err1, err2); err != nil {
 			return Parts{}, errkind.Errorf(errkind.Invalid, "the cluster: %w", err)
 		}
+		tolerated := &atomic.Pointer[[]corev1.Toleration]{}
+		offer := func(of []config.SlicePool) {
+			list := tolerations(of)
+			tolerated.Store(&list)
+		}
+		offer(offered)
 		parts := Parts{Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			x, err := pods.Open(pods.Options{
 				Client: client, Store: k.Store, Operator: o.Name, Journal: journal, ShimImage: k.ShimImage, Namespace: cmp.Or(o.Watch, o.Namespace),
-				Deliver: e.Deliver, Slice: e.Slice, Tolerations: tolerations(offered), Log: o.Log,
+				Deliver: e.Deliver, Slice: e.Slice, Tolerations: func() []corev1.Toleration { return *tolerated.Load() }, Log: o.Log,
 			})
 			if err != nil {
 				return nil, nil, err
 			}
 			return x, x.Files(), nil
 		}, Notes: []string{"store: " + k.Store.String()}}
-		if len(offered) == 0 {
-			return parts, nil
-		}
-		inv, err := inventory.Open(ctx, inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: pools(offered), Log: o.Log})
+		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: pools(offered), Log: o.Log}
+		inv, err := inventory.Open(ctx, options)
 		if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: jobs are answered meanwhile
 			o.Log.Error("nothing is offered", "error", err)
-			return parts, nil
+			options.Pools = nil
+			inv, err = inventory.Open(ctx, options)
 		}
 		if err != nil {
 			return Parts{}, err
 		}
-		parts.Inventory = inv
+		parts.Inventory, parts.Offer = inv, func(list []config.SlicePool) error {
+			err := inv.Offer(pools(list))
+			if err == nil {
+				offer(list)
+			}
+			return err
+		}
 		return parts, nil
 	}
 }

@@ -49,7 +49,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	if err != nil {
 		return err
 	}
-	h, err := open(ctx, o, pools)
+	h, parts, err := open(ctx, o, pools)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,10 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	var errHost, errAPI, errLoop error
 	hosted.Go(func() { defer stop(); errHost = h.Run(hosting) })
 	done.Go(func() { defer stop(); errAPI = server.Serve(serving) })
-	done.Go(func() { defer stop(); errLoop = newController(h, dynamics, events, o.Watch, pools, o.Log).run(serving) })
+	done.Go(func() {
+		defer stop()
+		errLoop = newController(h, dynamics, events, o.Watch, offers{pools, parts.Offer}, o.Log).run(serving)
+	})
 	b.show(&pages{h.Metrics(), h.Health()})
 	if o.Ready != nil {
 		o.Ready(server.Addr(), health)
@@ -90,33 +93,29 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 }
 
 // open puts the parts of a cluster's daemon together: one gate, one zone, and one node that stands for all machines.
-func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host, error) {
+func open(ctx context.Context, o *Options, pools []config.SlicePool) (_ *host.Host, parts Parts, err error) {
 	actors, err := arrangement.Choice{
 		Policy: o.Policy, Mechanism: o.Mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{}, Fixed: true,
 	}.Config()
 	if err != nil {
-		return nil, err
+		return nil, parts, err
 	}
 	built, err := actors.Build()
 	if err != nil {
-		return nil, err
+		return nil, parts, err
 	}
 	shown, err := json.Marshal(map[string]any{
 		"mechanism": o.Mechanism, "policy": o.Policy.Name(), "horizon": o.Horizon.String(), "node": o.Name, "market": actors.Zones[0].Market, "archive": actors.Gate.Archive, "ends": ends.DefaultTheta, "fixed": true,
 	})
 	if err != nil {
-		return nil, err
+		return nil, parts, err
 	}
 	name, keep, err := nameOfJournal(filepath.Join(o.DataDir, host.JournalDir))
 	if err != nil {
-		return nil, err
+		return nil, parts, err
 	}
-	parts, err := o.Parts(ctx, name, pools)
-	if err != nil {
-		return nil, err
-	}
-	if parts.Inventory == nil {
-		parts.Inventory = nothing{}
+	if parts, err = o.Parts(ctx, name, pools); err != nil {
+		return nil, parts, err
 	}
 	for _, note := range append(parts.Notes, parts.Inventory.Describe()) {
 		o.Log.Info(note)
@@ -138,7 +137,7 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (*host.Host
 	if err == nil {
 		reckon(parts.Inventory, h)
 	}
-	return h, err
+	return h, parts, err
 }
 
 // clusterFile has the uid of the cluster that a data directory is of: that of its namespace kube-system, which goes with the cluster alone.

@@ -54,14 +54,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 	b.leads.Store(true)
 	o.Log.Info("this operator has the lease", "name", o.Name, "identity", o.Identity)
-	for {
-		err = lead(working, client, &o, b, pages.addr())
-		b.show(nil)
-		if !errors.Is(err, errPools) || working.Err() != nil {
-			break
-		}
-		o.Log.Info("the daemon begins anew", "because", err)
-	}
+	err = lead(working, client, &o, b, pages.addr())
+	b.show(nil)
 	if lost := context.Cause(working); lost != nil && ctx.Err() == nil && errkind.Of(lost) == errkind.Unavailable {
 		return errors.Join(lost, err)
 	}

@@ -76,11 +76,14 @@ func (s *site) options(name string) operator.Options {
 
 // parts are four simulated slices, and subjobs that do what was planned.
 func (s *site) parts(_ context.Context, _ string, pools []config.SlicePool) (operator.Parts, error) {
-	s.mu.Lock()
-	s.pools = pools
-	s.mu.Unlock()
+	offer := func(pools []config.SlicePool) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pools = pools
+		return nil
+	}
 	inv, err := sim.New("sim:custom,mem=1Gi+1Gi+1Gi+1Gi")
-	return operator.Parts{Inventory: inv, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+	return operator.Parts{Inventory: inv, Offer: offer, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.world == nil {
@@ -94,7 +97,7 @@ func (s *site) parts(_ context.Context, _ string, pools []config.SlicePool) (ope
 			s.world = s.world.Reopen(e.Deliver)
 		}
 		return s.world, nil, nil
-	}}, err
+	}}, errors.Join(err, offer(pools))
 }
 
 // begin starts an operator; change may change its options.
@@ -452,15 +455,13 @@ func TestPools(t *testing.T) {
 	}
 	s.apply(t, head+name+"-bad}\nspec: {extendedResources: [{name: gpu}]}\n")
 	s.apply(t, head+name+"}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}]}\n")
-	x.works(t)
-	s.mu.Lock()
-	pools, again := s.pools, s.starts
-	s.mu.Unlock()
-	if !slices.ContainsFunc(pools, func(p config.SlicePool) bool {
-		return p.Name == name && p.Resources[0].Name == "nvidia.com/mig-1g.10gb"
-	}) || again != begun {
-		t.Errorf("%+v; %d starts, then %d", pools, begun, again)
-	}
+	plane.Eventually(t, "the pool is offered", func() (bool, string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return slices.ContainsFunc(s.pools, func(p config.SlicePool) bool {
+			return p.Name == name && p.Resources[0].Name == "nvidia.com/mig-1g.10gb"
+		}), fmt.Sprint(s.pools)
+	})
 	for what, want := range map[string]string{name: "True", name + "-bad": "False"} {
 		plane.Eventually(t, "what is said of "+what, func() (bool, string) {
 			out, err := s.Kubectl("get", "slicepools.sluice.dev", what, "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].status}`)
@@ -468,6 +469,17 @@ func TestPools(t *testing.T) {
 		})
 	}
 	s.until(t, "long", "still runs", working)
+	s.mu.Lock()
+	again := s.starts
+	s.mu.Unlock()
+	select {
+	case <-x.ready:
+		t.Error("the daemon was opened anew for that")
+	default:
+	}
+	if again != begun {
+		t.Errorf("%d starts, then %d", begun, again)
+	}
 }
 
 // TestOptions: all that is missing is said at once.

@@ -46,7 +46,7 @@ type Options struct {
 	Die func()
 	// Retention of jobs that are over.
 	Retention config.Retention
-	// Parts makes what finds slices of these pools, and what runs subjobs under the tokens of a journal of that name. It is called again when pools have changed.
+	// Parts makes what finds slices of these pools, and what runs subjobs under the tokens of a journal of that name.
 	Parts func(ctx context.Context, journal string, pools []config.SlicePool) (Parts, error)
 	// Ready is told once it has the lease and works; nil: nobody is.
 	Ready func(api, health string)
@@ -57,8 +57,10 @@ type Options struct {
 
 // Parts are the kinds of an operator.
 type Parts struct {
-	// Inventory is what the cluster has to offer; nil: nothing. The operator closes it.
+	// Inventory is what the cluster has to offer. The operator closes it.
 	Inventory inventory.Inventory
+	// Offer has it offer other pools from now on. On an error those of before stand.
+	Offer func([]config.SlicePool) error
 	// Executor makes what runs subjobs, and what it keeps of jobs.
 	Executor func(host.Env) (executor.Executor, host.Files, error)
 	// Notes are for people.

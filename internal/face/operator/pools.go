@@ -14,15 +14,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/config"
-	"sluice.dev/sluice/internal/edge/inventory"
 )
 
-// errPools ends a daemon whose pools are not those that it was opened with: the next one is. Subjobs go on meanwhile, and what is not offered any more is
-// not sold again.
-var errPools = errors.New("the pools of slices have changed")
+// offers are the pools that are offered now, and what has others offered. They belong to the turns of allPools.
+type offers struct {
+	now []config.SlicePool
+	set func([]config.SlicePool) error
+}
 
 // mostPools is how many the inventory takes.
 const mostPools = 64
@@ -66,7 +65,7 @@ func poolsOf(list []*object) (pools []config.SlicePool, verdicts map[*object]ver
 	return pools, verdicts
 }
 
-// lookAtPools says what is wrong with pools, and ends this daemon where they are others.
+// lookAtPools says what is wrong with pools, and has them offered where they are others than before.
 func (c *controller) lookAtPools(ctx context.Context) error {
 	var list []*object
 	for _, key := range c.pools.GetStore().ListKeys() {
@@ -82,10 +81,19 @@ func (c *controller) lookAtPools(ctx context.Context) error {
 	if err := c.say(ctx, verdicts); err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(now, c.offered) {
-		c.anew(fmt.Errorf("%w: %d now", errPools, len(now)))
+	if reflect.DeepEqual(now, c.offers.now) {
+		return nil
 	}
-	return nil
+	err := c.offers.set(now)
+	if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: those of before stand until there are others
+		c.log.Error("the pools are offered as they were before", "error", err)
+		err = nil
+	}
+	if err == nil {
+		c.offers.now = now
+		c.log.Info("other pools are offered", "pools", len(now))
+	}
+	return err
 }
 
 // say writes whether objects were accepted, where that is not what stands there.
@@ -101,20 +109,3 @@ func (c *controller) say(ctx context.Context, verdicts map[*object]verdict) erro
 	}
 	return errors.Join(errs...)
 }
-
-// nothing is the inventory where there is no pool.
-type nothing struct{}
-
-var _ inventory.Inventory = nothing{}
-
-func (nothing) Slices(context.Context) ([]protocol.Slice, error) { return nil, nil }
-func (nothing) GPUs() []string                                   { return nil }
-func (nothing) Describe() string {
-	return "there is no SlicePool, so nothing is offered"
-}
-
-func (nothing) Watch(ctx context.Context, _ func(job.SliceID, int) bool, _ func(inventory.Sighting)) error {
-	<-ctx.Done()
-	return nil
-}
-func (nothing) Close() error { return nil }

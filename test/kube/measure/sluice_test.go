@@ -75,7 +75,7 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 		if err != nil {
 			return operator.Parts{}, err
 		}
-		return operator.Parts{Inventory: inv, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+		return operator.Parts{Inventory: inv, Offer: func([]config.SlicePool) error { return nil }, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, Journal: journal, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
 			return x, nil, err
 		}}, nil

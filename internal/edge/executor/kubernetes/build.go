@@ -83,7 +83,7 @@ func (r *run) makePod(now quantity.Instant) (*corev1.Pod, error) {
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: active(r.rec.End.Add(o.Linger), now), TerminationGracePeriodSeconds: &linger,
-			PriorityClassName: cluster.Leftover, AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool), Tolerations: o.Tolerations,
+			PriorityClassName: cluster.Leftover, AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool), Tolerations: o.Tolerations(),
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: ptr(true), RunAsUser: &o.RunAs, RunAsGroup: &o.RunAs, FSGroup: &o.RunAs,
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},

@@ -39,8 +39,10 @@ func asked(t *testing.T, device cluster.Device) *run {
 	}
 	e, err := Open(Options{
 		Client: fake.NewClientset(), Store: storetest.Lend(t, under), Operator: "main", ShimImage: "registry.example/sluice:1", Deliver: func(protocol.Message) {},
-		Slice:       func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{Device: device.String()}, true },
-		Tolerations: []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
+		Slice: func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{Device: device.String()}, true },
+		Tolerations: func() []corev1.Toleration {
+			return []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -35,8 +35,8 @@ type Options struct {
 	Deliver func(protocol.Message)
 	// Slice describes a slice: its Device is cluster.Device as text.
 	Slice func(job.SliceID) (protocol.Slice, bool)
-	// Tolerations of every Pod, such as for machines that are kept for GPUs.
-	Tolerations []corev1.Toleration
+	// Tolerations are those of every Pod that is made now, such as for machines that are kept for GPUs; nil: none.
+	Tolerations func() []corev1.Toleration
 	// RunAs is the user, and the group, that subjobs run as. Default 65532.
 	RunAs int64
 	// Linger is how long after its lease's end what a subjob left may take to be stored, Skew by how much the machines' clocks may differ. Until both are
@@ -86,6 +86,9 @@ func (o *Options) defaults() {
 	fill(&o.KeepSettled, 10000)
 	if o.Slice == nil {
 		o.Slice = func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{}, false }
+	}
+	if o.Tolerations == nil {
+		o.Tolerations = func() []corev1.Toleration { return nil }
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -23,8 +23,9 @@ import (
 
 // sceneOf puts objects together as the inventory would.
 func sceneOf(pools []Pool, n *corev1.Node, objects ...any) *scene {
-	slim := &slimmer{operator: "op", pools: pools}
+	slim := &slimmer{operator: "op"}
 	s := &scene{machine: slim.machine(n), pools: pools}
+	s.machine.pools = poolsOf(pools, s.machine)
 	pods, limits := map[string]*tenant{}, map[types.UID]quantity.Instant{}
 	for _, o := range objects {
 		switch x := o.(type) {

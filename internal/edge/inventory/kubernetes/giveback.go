@@ -155,6 +155,9 @@ func (r *reclaims) forget(now quantity.Instant, still map[types.UID]bool) {
 func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 	r := &inv.reclaims
 	waiters := by[*tenant](inv.pods, byWaiting, waiting)
+	for i, t := range waiters {
+		waiters[i] = inv.asksOfPools(t)
+	}
 	slices.SortFunc(waiters, func(a, b *tenant) int { return cmp.Or(cmp.Compare(a.waits, b.waits), cmp.Compare(a.UID, b.UID)) })
 	still := map[types.UID]bool{}
 	for _, t := range waiters {
@@ -344,7 +347,7 @@ const (
 
 func waits() cache.IndexFunc {
 	return index(func(t *tenant) []string {
-		if t.waits == 0 || t.ours || t.queued || t.nominated {
+		if t.waits == 0 || t.ours || t.fills || t.queued || t.nominated {
 			return nil
 		}
 		return []string{waiting}

@@ -35,13 +35,15 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Operator is whose Pods and claims are ours, by their label, where they are of its Journal too: what is left of another one is somebody else's.
 	Operator, Journal string
-	// Pools that are offered; a machine's device is of the first that names it.
+	// Pools that are offered at first; a machine's device is of the first that names it. None: nothing is.
 	Pools []Pool
 	Log   *slog.Logger
 	// Now is the clock of the machine; nil: its own.
 	Now func() quantity.Instant
 	// Settle is how long changes are gathered before they are looked at. Default 200 ms.
 	Settle time.Duration
+	// Patience is how long is waited at the start for what the cluster may do without (Kueue's Workloads). Default 10 s.
+	Patience time.Duration
 }
 
 // Inventory is the slices of a cluster. It looks at what the API server says, and never changes anything there. While the API server is away the last state
@@ -86,13 +88,9 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	if o.Now == nil {
 		o.Now = func() quantity.Instant { return quantity.At(time.Now()) }
 	}
-	o.Settle = cmp.Or(o.Settle, 200*time.Millisecond)
-	o.Pools = slices.Clone(o.Pools)
-	for i := range o.Pools {
-		o.Pools[i].Notice = cmp.Or(o.Pools[i].Notice, defaultNotice)
-	}
+	o.Settle, o.Patience, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), withDefaults(o.Pools)
 	inv := &Inventory{
-		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, pools: o.Pools}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
+		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
 		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(),
 	}
 	if err := inv.connect(ctx); err != nil {
@@ -145,6 +143,9 @@ func (inv *Inventory) Describe() string {
 		if len(x.slices) > 0 {
 			machines++
 		}
+	}
+	if len(inv.opts.Pools) == 0 {
+		return "there is no pool, so that nothing is offered"
 	}
 	var pools []string
 	for _, p := range inv.opts.Pools {
@@ -305,20 +306,26 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 // evaluate says what is on a machine now; nil: it is not there, or of no pool.
 func (inv *Inventory) evaluate(name string, before *stand) *stand {
 	m, _ := get[*machine](inv.nodes, name)
-	if m == nil || len(m.pools) == 0 {
+	if m == nil {
 		return nil
 	}
-	return inv.scene(m).evaluate(before)
+	s := inv.scene(m)
+	if len(s.machine.pools) == 0 {
+		return nil
+	}
+	return s.evaluate(before)
 }
 
 // scene is all that is known of a machine.
 func (inv *Inventory) scene(m *machine) *scene {
-	s := &scene{machine: m, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
+	pooledMachine := *m
+	pooledMachine.pools = poolsOf(inv.opts.Pools, m)
+	s := &scene{machine: &pooledMachine, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
 	s.limits = inv.limit
 	seen := map[pooled]bool{}
 	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {
-		if k := (pooled{o.driver, o.pool}); !seen[k] && inv.slim.names(o.driver) {
+		if k := (pooled{o.driver, o.pool}); !seen[k] && inv.names(o.driver) {
 			seen[k] = true
 			s.offers = append(s.offers, by[*offer](inv.offers, byPool, k.driver+"/"+k.pool)...) // not all parts need be of this machine
 			s.claims = append(s.claims, by[*claim](inv.claims, byPool, k.driver+"/"+k.pool)...)

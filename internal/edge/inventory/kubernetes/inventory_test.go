@@ -13,10 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -182,31 +179,6 @@ func TestWhatChangesIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.until(t, "w/gpu-0-mig-3g-0 gone", "w/gpu-0-mig-3g-3 gone", "w/gpu-0-mig-1g-6 gone", "v/mig-1g.10gb.0")
-}
-
-// TestKueueSaysHowLong what it admits runs at most.
-func TestKueueSaysHowLong(t *testing.T) {
-	const mig = "nvidia.com/mig-1g.10gb"
-	workload := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
-		"metadata": map[string]any{
-			"name": "job-j", "namespace": "a", "uid": "uid-w",
-			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-a-j", "controller": true}},
-		},
-		"spec": map[string]any{"maximumExecutionTimeSeconds": int64(3600)},
-		"status": map[string]any{
-			"accumulatedPastExexcutionTimeSeconds": int64(600),
-			"conditions":                           []any{map[string]any{"type": "Admitted", "status": "True", "lastTransitionTime": t0.Format(time.RFC3339)}},
-		},
-	}}
-	o := options(serve(node("v", has(mig, 1)), pod("a", "p", "v", asks(mig, 1), of("Job", "j"))))
-	o.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"}: "WorkloadList",
-	}, workload)
-	held := opened(t, o).Held()
-	if len(held) != 1 || held[0].Holds[0].End != at(50*time.Minute+30*time.Second) {
-		t.Errorf("%+v", held)
-	}
 }
 
 // TestAClusterWithoutDRA has extended resources alone.

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,40 @@ import (
 const kueueGroup = "kueue.x-k8s.io"
 
 func kueueVersions() []string { return []string{"v1beta2", "v1beta1"} }
+
+// listenToKueue listens to Workloads, from when there is somebody who answers, and closes heard once all of them are known, or there is no Kueue. That its API is away says
+// nothing of the cluster: what it admits may then be longer on its slice than is known, and no more.
+func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) {
+	defer close(heard)
+	said := false
+	fails := func(_ cache.SharedIndexInformer, err error) {
+		if !said && ctx.Err() == nil {
+			said = true
+			inv.opts.Log.Warn("Kueue does not say how long its Workloads run; what it said last stands", "error", err)
+		}
+	}
+	source, err := inv.kueue()
+	for ; err != nil; source, err = inv.kueue() {
+		fails(nil, err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pings):
+		}
+	}
+	if source == nil {
+		return
+	}
+	if err := inv.listen(source, fails); err != nil {
+		inv.opts.Log.Error("nobody listens to Kueue", "error", err)
+		return
+	}
+	inv.mu.Lock()
+	inv.workloads = source
+	inv.mu.Unlock()
+	inv.done.Go(func() { source.RunWithContext(ctx) })
+	cache.WaitForCacheSync(ctx.Done(), source.HasSynced)
+}
 
 // kueue is the source of Workloads; nil where the cluster has none.
 func (inv *Inventory) kueue() (cache.SharedIndexInformer, error) {

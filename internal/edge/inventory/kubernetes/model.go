@@ -20,9 +20,9 @@ import (
 // machine is a Node.
 type machine struct {
 	metav1.ObjectMeta
-	// pools that it is of, by their places.
+	// pools that it is of, by their places: those of the time at which it is looked at.
 	pools []int
-	// counts are how many it has of the extended resources that pools name.
+	// counts are how many it has of extended resources.
 	counts map[string]int64
 	// product is the model of its GPUs, as its labels say; memory theirs, in bytes.
 	product string
@@ -117,7 +117,9 @@ type tenant struct {
 	ours    bool
 	// slice that a Pod of ours is on, without the operator's name.
 	slice job.SliceID
-	// asks are extended resources that pools name.
+	// fills: it is of the class of subjobs, whoever's, so that nothing is given back to it.
+	fills bool
+	// asks are extended resources.
 	asks map[string]int64
 	// claims by their keys.
 	claims []string

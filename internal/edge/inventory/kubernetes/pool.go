@@ -76,7 +76,6 @@ func checkPools(pools []Pool) error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	problem(len(pools) == 0, "there is no pool: say which devices are offered")
 	problem(len(pools) > mostPools, "%d pools; want at most %d", len(pools), mostPools)
 	for i, p := range pools {
 		name := fmt.Sprintf("pool %d (%q)", i+1, p.Name)

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,11 +24,8 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// slimmer makes what is kept of objects.
-type slimmer struct {
-	operator, journal string
-	pools             []Pool
-}
+// slimmer makes what is kept of objects. It knows nothing of pools: those change, and what is kept stays.
+type slimmer struct{ operator, journal string }
 
 // named is what the informers need of an object.
 func named(o metav1.Object) metav1.ObjectMeta {
@@ -40,23 +38,10 @@ func (s *slimmer) ours(o metav1.Object) bool {
 }
 
 func (s *slimmer) machine(o *corev1.Node) *machine {
-	m := &machine{ObjectMeta: named(o), product: o.Labels["nvidia.com/gpu.product"]}
+	m := &machine{ObjectMeta: named(o), product: o.Labels["nvidia.com/gpu.product"], counts: extended(o.Status.Allocatable)}
+	m.Labels = o.Labels
 	if mib, err := strconv.ParseInt(o.Labels["nvidia.com/gpu.memory"], 10, 64); err == nil && mib > 0 && mib < 1<<30 {
 		m.memory = quantity.Amount(mib) << 20
-	}
-	for i := range s.pools {
-		if !labels.SelectorFromSet(s.pools[i].Nodes).Matches(labels.Set(o.Labels)) {
-			continue
-		}
-		m.pools, m.Labels = append(m.pools, i), o.Labels
-		for _, r := range s.pools[i].Resources {
-			if n, there := o.Status.Allocatable[corev1.ResourceName(r.Name)]; there {
-				if m.counts == nil {
-					m.counts = map[string]int64{}
-				}
-				m.counts[r.Name] = n.Value()
-			}
-		}
 	}
 	if o.Spec.Unschedulable {
 		m.closed = append(m.closed, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "node " + o.Name + " is cordoned"})
@@ -69,6 +54,19 @@ func (s *slimmer) machine(o *corev1.Node) *machine {
 	}
 	m.closed = append(m.closed, maintenance(o.Annotations[AnnotationMaintenance])...)
 	return m
+}
+
+// extended are the extended resources of a list, those with a domain in front of their names; nil if there is none.
+func extended(list corev1.ResourceList) (of map[string]int64) {
+	for name, n := range list {
+		if strings.Contains(string(name), "/") {
+			if of == nil {
+				of = map[string]int64{}
+			}
+			of[shared(string(name))] = n.Value()
+		}
+	}
+	return of
 }
 
 // bare is a name without its domain.
@@ -115,13 +113,6 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 		x.devices = append(x.devices, y)
 	}
 	return x
-}
-
-// names says whether a pool of ours names a driver.
-func (s *slimmer) names(driver string) bool {
-	return slices.ContainsFunc(s.pools, func(p Pool) bool {
-		return slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Driver == driver })
-	})
 }
 
 // shared is a text that many devices have, once.
@@ -199,19 +190,17 @@ func (s *slimmer) class(o *resourcev1.DeviceClass) *class {
 }
 
 func (s *slimmer) tenant(o *corev1.Pod) *tenant {
-	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, ours: s.ours(o), grace: 30 * time.Second, queued: len(o.Spec.SchedulingGates) > 0}
+	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, ours: s.ours(o), fills: o.Spec.PriorityClassName == cluster.Leftover, grace: 30 * time.Second, queued: len(o.Spec.SchedulingGates) > 0}
 	if t.ours {
 		_, own, _ := strings.Cut(o.Annotations[cluster.AnnotationSlice], "/")
 		t.slice = job.SliceID(own)
 	}
-	for i := range s.pools {
-		for _, r := range s.pools[i].Resources {
-			if n := requests(&o.Spec, corev1.ResourceName(r.Name)); n > 0 {
-				if t.asks == nil {
-					t.asks = map[string]int64{}
-				}
-				t.asks[r.Name] = n
+	for name := range extendedOf(&o.Spec) {
+		if n := requests(&o.Spec, corev1.ResourceName(name)); n > 0 {
+			if t.asks == nil {
+				t.asks = map[string]int64{}
 			}
+			t.asks[shared(name)] = n
 		}
 	}
 	for _, c := range o.Spec.ResourceClaims {
@@ -287,6 +276,22 @@ func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
 var operators = map[corev1.NodeSelectorOperator]selection.Operator{ //nolint:gochecknoglobals // a table, written to by nobody
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
 	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+}
+
+// extendedOf names the extended resources that a Pod's containers ask for; nil: none, as of most Pods.
+func extendedOf(spec *corev1.PodSpec) (of map[string]int64) {
+	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range list {
+			for _, r := range []corev1.ResourceList{list[i].Resources.Requests, list[i].Resources.Limits} {
+				if more := extended(r); of == nil {
+					of = more
+				} else {
+					maps.Copy(of, more)
+				}
+			}
+		}
+	}
+	return of
 }
 
 // requests is how many of a resource a Pod has at once: those of its containers beside its sidecars, or of an init container if that has more.

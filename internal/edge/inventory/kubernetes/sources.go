@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +23,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// sources are what is heard of each kind of object. offers, claims and classes are nil where the cluster has no DRA, workloads where it has no Kueue.
+// sources are what is heard of each kind of object. offers, claims and classes are nil where the cluster has no DRA, workloads where it has no Kueue, or as long as that
+// does not answer (inv.mu).
 type sources struct {
 	nodes, pods, jobs, offers, claims, classes, workloads cache.SharedIndexInformer
 }
@@ -57,27 +59,28 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		inv.classes = resourceinformers.NewDeviceClassInformer(c, 0, cache.Indexers{})
 		inv.claims = resourceinformers.NewResourceClaimInformer(c, all, 0, cache.Indexers{byPool: index((*claim).pools)})
 	}
-	if inv.workloads, err = inv.kueue(); err != nil {
-		return err
-	}
 	var synced []cache.InformerSynced
-	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes, inv.workloads} {
+	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes} {
 		if source == nil {
 			continue
 		}
-		if err := inv.listen(source); err != nil {
+		if err := inv.listen(source, inv.silent); err != nil {
 			return err
 		}
 		inv.done.Go(func() { source.RunWithContext(running) })
+		synced = append(synced, source.HasSynced)
 	}
-	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes, inv.workloads} {
-		if source != nil {
-			synced = append(synced, source.HasSynced)
-		}
-	}
+	heard := make(chan struct{})
+	inv.done.Go(func() { inv.listenToKueue(running, heard) })
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		_, err := inv.Away()
 		return errkind.Errorf(errkind.Unavailable, "the API server of the cluster did not say what there is: %w", firstError(err, context.Cause(ctx)))
+	}
+	select {
+	case <-heard:
+	case <-ctx.Done():
+	case <-time.After(inv.opts.Patience):
+		inv.opts.Log.Warn("Kueue does not say how long its Workloads run; nobody waits for it any more", "after", inv.opts.Patience)
 	}
 	inv.done.Go(func() { inv.ping(running) })
 	for _, o := range inv.nodes.GetStore().List() {
@@ -107,8 +110,17 @@ func (inv *Inventory) serves(version, resource string) (bool, error) {
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }), nil
 }
 
-// listen has a source keep no more than is needed, and say what changes.
-func (inv *Inventory) listen(source cache.SharedIndexInformer) error {
+// silent notes that a source does not answer.
+func (inv *Inventory) silent(source cache.SharedIndexInformer, err error) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	if inv.away.fails(source, err) {
+		inv.opts.Log.Warn("the API server of the cluster is away; what it said last stands", "error", err)
+	}
+}
+
+// listen has a source keep no more than is needed, and say what changes, and when it can't.
+func (inv *Inventory) listen(source cache.SharedIndexInformer, fails func(cache.SharedIndexInformer, error)) error {
 	if err := source.SetTransform(inv.transform); err != nil {
 		return err
 	}
@@ -116,11 +128,7 @@ func (inv *Inventory) listen(source cache.SharedIndexInformer) error {
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) {
 			return // it lists anew, or the server ends watches from time to time
 		}
-		inv.mu.Lock()
-		defer inv.mu.Unlock()
-		if inv.away.fails(source, err) {
-			inv.opts.Log.Warn("the API server of the cluster is away; what it said last stands", "error", err)
-		}
+		fails(source, err)
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,122 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// admitted is a cluster with one Pod, of a Job that Kueue lets run for an hour, of which ten minutes are over at t0.
+func admitted() (*fake.Clientset, *dynamicfake.FakeDynamicClient) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	workload := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+		"metadata": map[string]any{
+			"name": "job-j", "namespace": "a", "uid": "uid-w",
+			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-a-j", "controller": true}},
+		},
+		"spec": map[string]any{"maximumExecutionTimeSeconds": int64(3600)},
+		"status": map[string]any{
+			"accumulatedPastExexcutionTimeSeconds": int64(600),
+			"conditions":                           []any{map[string]any{"type": "Admitted", "status": "True", "lastTransitionTime": t0.Format(time.RFC3339)}},
+		},
+	}}
+	return serve(node("v", has(mig, 1)), pod("a", "p", "v", asks(mig, 1), of("Job", "j"))),
+		dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+			{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"}: "WorkloadList",
+		}, workload)
+}
+
+// ends waits until the one thing that others hold ends at an instant.
+func ends(t *testing.T, inv *Inventory, at quantity.Instant) {
+	t.Helper()
+	wait(t, func() bool {
+		held := inv.Held()
+		return len(held) == 1 && held[0].Holds[0].End == at
+	})
+}
+
+// TestKueueSaysHowLong what it admits runs at most.
+func TestKueueSaysHowLong(t *testing.T) {
+	c, kueue := admitted()
+	o := options(c)
+	o.Dynamic = kueue
+	ends(t, opened(t, o), at(50*time.Minute+30*time.Second))
+}
+
+// TestKueueIsAway: it has webhooks of its own. Nothing waits for it, nor does its silence count as the cluster's; once it is back it is listened to.
+func TestKueueIsAway(t *testing.T) {
+	for _, what := range []string{"which versions there are", "which Workloads there are"} {
+		t.Run(what, func(t *testing.T) {
+			c, kueue := admitted()
+			var back atomic.Bool
+			var asked atomic.Int64
+			c.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
+				dra := asked.Add(1) == 1
+				return !back.Load() && !dra && what == "which versions there are", nil, errors.New("no endpoints available for service kueue")
+			})
+			kueue.PrependReactor("list", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return !back.Load(), nil, errors.New("conversion webhook: connection refused")
+			})
+			o := options(c)
+			o.Dynamic, o.Patience = kueue, 50*time.Millisecond
+			inv := opened(t, o)
+			ends(t, inv, quantity.Never)
+			if _, err := inv.Away(); err != nil {
+				t.Error("the cluster is said to be away:", err)
+			}
+			follow(t, inv)
+			back.Store(true)
+			ends(t, inv, at(50*time.Minute+30*time.Second))
+		})
+	}
+}
+
+// TestOtherPoolsAreOffered: what is offered changes while it is looked at, for machines, resources and devices that no pool named before too.
+func TestOtherPoolsAreOffered(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	parts := partitionable("w")
+	c := serve(node("v", has(mig, 2)), node("w"), parts[0], parts[1], pod("a", "p", "v", asks(mig, 1)))
+	o := options(c)
+	o.Pools = nil
+	inv := opened(t, o)
+	f := follow(t, inv)
+	f.until(t, "v/mig-1g.10gb.0 gone", "w/gpu-0-mig-3g-0 gone")
+	offer := func(pools ...Pool) {
+		t.Helper()
+		if err := inv.Offer(pools); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offer(small())
+	f.until(t, "v/mig-1g.10gb.0", "v/mig-1g.10gb.1 held", "w/gpu-0-mig-3g-0 gone")
+	offer(migs("3g.40gb"))
+	f.until(t, "v/mig-1g.10gb.0 gone", "v/mig-1g.10gb.1 gone", "w/gpu-0-mig-3g-0")
+	only := small()
+	only.Nodes = map[string]string{"kubernetes.io/hostname": "elsewhere"}
+	offer(migs("3g.40gb"), only)
+	f.until(t, "v/mig-1g.10gb.0 gone", "w/gpu-0-mig-3g-0")
+	if err := inv.Offer([]Pool{{Name: "empty"}}); err == nil {
+		t.Error("a pool of nothing is offered")
+	}
+	offer(small())
+	f.until(t, "v/mig-1g.10gb.0", "w/gpu-0-mig-3g-0 gone")
+	offer()
+	f.until(t, "v/mig-1g.10gb.0 gone", "w/gpu-0-mig-3g-0 gone")
+	if text := inv.Describe(); !strings.HasPrefix(text, "there is no pool") {
+		t.Error(text)
+	}
+}
