@@ -40,7 +40,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-bench kube-assets lint-kube soak kills planted mutants vmtest generate definitions chart image golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-bench kube-assets kubelet lint-kube soak kills planted mutants vmtest generate definitions chart image golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -128,11 +128,14 @@ versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested
 kube: kube-assets lint-kube ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue (about 5 minutes besides what kube-assets takes)
 	@GO="$(GO)" TAGS="$(TAGS)" tools/kube/test.sh
 
+kubelet: kube-assets ## the executor's Pods on a real kubelet with containerd, in namespaces of their own; takes root, fails if it can't be had unless SLUICE_MACHINE=optional (about 2 minutes besides kube-assets)
+	@GO="$(GO)" tools/kube/machine.sh
+
 kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, and what a subjob costs, on a real control plane, into docs/kubernetes.md (about 10 minutes on two cores)
 	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_PAGE=$(CURDIR)/docs/kubernetes.md $(GO) test -tags "kubernetes figures" -count=1 -timeout 30m -v -run 'TestFigures|TestRates|TestScaleFigures' ./test/kube/measure
 
 lint-kube: $(GOLANGCI) ## golangci-lint on what is behind the build tag kubernetes
-	$(GOLANGCI) run --build-tags "kubernetes figures s3" ./cmd/... ./internal/edge/cluster/... ./internal/edge/executor/kubernetes/... ./internal/edge/executor/shim/pod/... ./internal/edge/inventory/kubernetes/... ./internal/face/operator/... ./test/kube/...
+	$(GOLANGCI) run --build-tags "kubernetes figures machine s3" ./cmd/... ./internal/edge/cluster/... ./internal/edge/executor/kubernetes/... ./internal/edge/executor/shim/pod/... ./internal/edge/inventory/kubernetes/... ./internal/face/operator/... ./test/kube/...
 
 kube-assets: ## build these parts from the module proxy into a cache outside the clone, what is missing of them (about 12 minutes the first time, 7.5 GB with Go's caches)
 	@GO="$(GO)" tools/kube/assets.sh build

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// root is the clone's folder: the first above the working directory that has tools/kube.
-func root() (string, error) {
+// Root is the clone's folder: the first above the working directory that has tools/kube.
+func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -31,7 +31,7 @@ func Assets() (string, error) {
 	if dir := os.Getenv("SLUICE_KUBE_ASSETS"); dir != "" {
 		return dir, nil
 	}
-	clone, err := root()
+	clone, err := Root()
 	if err != nil {
 		return "", err
 	}

@@ -27,7 +27,7 @@ esac
 
 // TestAKilledBuildLeavesNoHalfProgram: what was built before stays, what was being built is not there, and the next build makes what is missing and no more.
 func TestAKilledBuildLeavesNoHalfProgram(t *testing.T) {
-	clone, err := root()
+	clone, err := Root()
 	if err != nil {
 		t.Fatal(err)
 	}

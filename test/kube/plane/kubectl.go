@@ -33,6 +33,14 @@ func (p *Plane) writeKubeconfig(name, user string, groups ...string) error {
 	return clientcmd.WriteToFile(*c, filepath.Join(p.dir, name+".kubeconfig"))
 }
 
+// User writes a kubeconfig for a user with groups, and returns its path: a kubelet's, for one.
+func (p *Plane) User(name, user string, groups ...string) (string, error) {
+	return filepath.Join(p.dir, name+".kubeconfig"), p.writeKubeconfig(name, user, groups...)
+}
+
+// Address is where the API server listens, on loopback.
+func (p *Plane) Address() string { return p.at(string(APIServer)) }
+
 // Kubectl runs kubectl as the administrator, and returns what it printed. Its error has what it said.
 func (p *Plane) Kubectl(args ...string) (string, error) { return p.KubectlWith("", args...) }
 

@@ -35,6 +35,7 @@ type settings struct {
 	apis         []string
 	schedulerQPS int
 	leaves       string
+	egress       string
 }
 
 // Option says what a plane has besides etcd and the API server.
@@ -62,6 +63,14 @@ func API(groupVersion string) Option {
 // Leaves has kwok leave Pods with a label alone: their kubelet is somebody else.
 func Leaves(label string) Option {
 	return func(s *settings) { s.leaves = label }
+}
+
+// ServiceIP is where Pods look for the API server: the first address of services. Nobody is there unless a test puts somebody there.
+const ServiceIP = "10.96.0.1"
+
+// Egress has the API server reach kubelets through a proxy (HTTP CONNECT) on a socket of this path, as clusters do whose machines lie in a network of their own.
+func Egress(socket string) Option {
+	return func(s *settings) { s.egress = socket }
 }
 
 // SchedulerQPS is how many calls a second kube-scheduler may make: each Pod that it binds is one. Upstream's default is 50; here it is 5,000, so that a test sees the

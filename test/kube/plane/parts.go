@@ -66,6 +66,9 @@ func (p *Plane) arguments(part Part) []string {
 		if !p.has(Controllers) { // which make the accounts that Pods would have
 			args = append(args, "--disable-admission-plugins=ServiceAccount")
 		}
+		if p.egress != "" {
+			args = append(args, "--egress-selector-config-file="+in("egress.yaml"))
+		}
 		for _, api := range p.apis {
 			args = append(args, "--runtime-config="+api)
 		}
@@ -121,6 +124,10 @@ func (p *Plane) prepare() error {
 	if err := p.writeKubeconfig("admin", "admin", "system:masters"); err != nil {
 		return err
 	}
+	egress := fmt.Sprintf(`apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections: [{name: cluster, connection: {proxyProtocol: HTTPConnect, transport: {uds: {udsName: %q}}}}]
+`, p.egress)
 	scheduler := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
@@ -128,6 +135,7 @@ clientConnection: {kubeconfig: %q, qps: %d, burst: %d}
 `, filepath.Join(p.dir, string(Scheduler)+".kubeconfig"), p.schedulerQPS, 2*p.schedulerQPS)
 	return errors.Join(
 		p.configureKueue(),
+		os.WriteFile(filepath.Join(p.dir, "egress.yaml"), []byte(egress), 0o600),
 		os.WriteFile(filepath.Join(p.dir, "scheduler.yaml"), []byte(scheduler), 0o600),
 		os.WriteFile(filepath.Join(p.dir, "stages.yaml"), stagesWithout(p.leaves), 0o600))
 }

@@ -32,7 +32,11 @@ type Plane struct {
 
 	mu      sync.Mutex
 	running map[Part]*process
+	first   []func(keep bool)
 }
+
+// OnEnd has f called before the plane ends, while all of it works; keep says whether its logs will be kept.
+func (p *Plane) OnEnd(f func(keep bool)) { p.first = append(p.first, f) }
 
 // Start starts a plane that ends with the test. Without the programs the test is skipped, or fails where SLUICE_KUBE is require. The logs of a test that failed are
 // kept, and it says where.
@@ -90,6 +94,9 @@ func start(assets string, s settings) (p *Plane, err error) {
 
 // end stops all parts, and removes the plane's folder unless it is to be kept.
 func (p *Plane) end(keep bool) {
+	for _, f := range slices.Backward(p.first) {
+		f(keep)
+	}
 	for _, part := range slices.Backward(order) {
 		if part == Etcd || part == APIServer || keep {
 			p.Stop(part)

@@ -16,6 +16,24 @@ import (
 	"time"
 )
 
+// Process is a running program of a plane, or of what a test has beside one.
+type Process = process
+
+// Launch starts a program in the namespaces of a thread, with its output at the end of a log: on runs there what it is given. It does not end with the test's process
+// by itself, since its parent is out of its sight: whoever made the namespaces sees to it. Its name is for what is said of it.
+func Launch(on func(func()), name, log string, env []string, program string, args ...string) (*Process, error) {
+	return launchOn(on, 0, name, log, env, program, args...)
+}
+
+// End asks it to end, kills it if it has not within patience, and returns when it is gone.
+func (p *process) End(patience time.Duration) { p.end(patience) }
+
+// Ended says whether it is gone.
+func (p *process) Ended() bool { return p.ended() }
+
+// PID is its number.
+func (p *process) PID() int { return p.cmd.Process.Pid }
+
 // starter starts programs on one thread that never ends: the kernel kills what a thread started when that thread ends (Pdeathsig), not only when the process does.
 var starter = sync.OnceValue(func() chan func() { //nolint:gochecknoglobals // one thread for all
 	work := make(chan func())
@@ -28,7 +46,7 @@ var starter = sync.OnceValue(func() chan func() { //nolint:gochecknoglobals // o
 	return work
 })
 
-// process is a running program of the plane. It is killed when the test's process ends, however that ends.
+// process is a running program. One of the plane's own is killed when the test's process ends, however that ends.
 type process struct {
 	name string
 	cmd  *exec.Cmd
@@ -39,15 +57,19 @@ type process struct {
 
 // launch starts a program in a process group of its own, with its output at the end of a log.
 func launch(name, log, program string, args ...string) (*process, error) {
+	return launchOn(func(f func()) { starter() <- f }, syscall.SIGKILL, name, log, nil, program, args...)
+}
+
+func launchOn(on func(func()), dies syscall.Signal, name, log string, env []string, program string, args ...string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	p := &process{name: name, cmd: exec.Command(program, args...), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	starter() <- func() { started <- p.cmd.Start() }
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = out, out, env
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: dies}
+	started := make(chan error, 1)
+	on(func() { started <- p.cmd.Start() })
 	err = <-started
 	_ = out.Close() // the child has its own
 	if err != nil {
@@ -126,6 +148,9 @@ func (p *process) usage() (u Usage, err error) {
 	u.CPU = time.Duration(ticks) * time.Second / 100 // the kernel's unit for programs is 10 ms
 	return u, nil
 }
+
+// Tail is the last lines of a log.
+func Tail(path string, lines int) string { return tail(path, lines) }
 
 // tail is the last lines of a log.
 func tail(path string, lines int) string {

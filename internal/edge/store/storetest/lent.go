@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -38,8 +39,19 @@ type loan struct {
 
 // Lend lends the objects of a store, until the test is over.
 func Lend(t testing.TB, s store.Store) *Lent {
+	t.Helper()
+	on, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return LendOn(t, s, on)
+}
+
+// LendOn is Lend for those who can't reach the loopback: its URLs are those of a listener.
+func LendOn(t testing.TB, s store.Store, on net.Listener) *Lent {
 	l := &Lent{Store: s, lent: map[string]loan{}, places: map[string][]byte{}}
-	l.server = httptest.NewServer(http.HandlerFunc(l.serve))
+	l.server = &httptest.Server{Listener: on, Config: &http.Server{Handler: http.HandlerFunc(l.serve)}} //nolint:gosec // its clients are the test's
+	l.server.Start()
 	t.Cleanup(l.server.Close)
 	return l
 }

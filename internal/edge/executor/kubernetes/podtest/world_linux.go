@@ -65,12 +65,15 @@ func Clean() {
 	}
 }
 
-// World is a cluster with one machine of ours, a store, and all that an operator needs there.
+// World is a cluster with one machine, a store, and all that an operator needs there.
 type World struct {
 	testing.TB
 	Client  kubernetes.Interface
 	Kubelet *Kubelet
 	Store   *storetest.Lent
+	// Where says where a volume of a Pod lies, ShimImage what the image with sluice-shim is called. Those of Kubelet, if it has one.
+	Where     func(pod, volume string) string
+	ShimImage string
 	// Operator, Namespace and Node name what is of this test, and Journal what tokens are of. Device is what slices are.
 	Operator, Journal, Namespace, Node string
 	Device                             cluster.Device
@@ -89,9 +92,10 @@ func NewWorld(t testing.TB, client kubernetes.Interface, name, namespace string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{TB: t, Client: client, Store: storetest.Lend(t, under), Operator: name, Namespace: namespace, Node: name + "-machine"}
+	w := &World{TB: t, Client: client, Store: storetest.Lend(t, under), ShimImage: "sluice", Operator: name, Namespace: namespace, Node: name + "-machine"}
 	w.Device = cluster.Device{Node: w.Node, Resource: "example.com/slice"}
 	w.Kubelet = Start(t, Options{Client: client, Node: w.Node, Resources: resources, Binds: resources == nil, Programs: map[string]string{"/sluice-shim": path}})
+	w.Where = w.Kubelet.Dir
 	return w
 }
 
@@ -99,7 +103,7 @@ func NewWorld(t testing.TB, client kubernetes.Interface, name, namespace string,
 func (w *World) Open(deliver func(protocol.Message), change ...func(*pods.Options)) *pods.Executor {
 	w.Helper()
 	o := pods.Options{
-		Client: w.Client, Store: w.Store, Operator: w.Operator, Journal: w.Journal, ShimImage: "sluice", Namespace: w.Namespace, Deliver: deliver, Report: 50 * time.Millisecond,
+		Client: w.Client, Store: w.Store, Operator: w.Operator, Journal: w.Journal, ShimImage: w.ShimImage, Namespace: w.Namespace, Deliver: deliver, Report: 50 * time.Millisecond,
 		Linger: 10 * time.Second, Skew: 5 * time.Second, Clock: func() time.Time { return time.Now().Add(w.Skew) },
 		Slice: func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{Device: w.Device.String()}, true },
 		Log:   slog.New(slog.NewTextHandler(testWriter{w}, nil)),
@@ -135,7 +139,7 @@ func (w *World) PodName(t job.Token) string { return cluster.PodName(w.Operator,
 
 // Dir is the run directory of a subjob; empty: there is none.
 func (w *World) Dir(t job.Token) shim.Dir {
-	at := w.Kubelet.Dir(w.PodName(t), "sluice")
+	at := w.Where(w.PodName(t), "sluice")
 	if at == "" {
 		return ""
 	}
