@@ -61,6 +61,9 @@ func Owner(operator, journal string) string {
 	return operator + "." + journal
 }
 
+// KeysName is what the Secret with an operator's keys is called, in each namespace. No Pod's name ends like that.
+func KeysName(operator string) string { return "sluice-" + operator + "-keys" }
+
 // JobID is the job of a custom resource, as the rest of Sluice calls it: names are unique in a namespace alone. SplitJob takes it apart.
 func JobID(namespace, name string) job.ID { return job.ID(namespace + "." + name) }
 

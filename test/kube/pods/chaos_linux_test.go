@@ -145,11 +145,10 @@ func (s *subjob) settle() {
 	s.Helper()
 	s.ex.Do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: s.token, Job: "chaos", Body: &protocol.Settlement{}}, journal.Position{Seq: 2})
 	ctx, name := context.Background(), s.PodName(s.token)
-	plane.Eventually(s, "Pod, Secret and claim are gone", func() (bool, string) {
+	plane.Eventually(s, "Pod and claim are gone", func() (bool, string) {
 		_, pod := s.p.Client().CoreV1().Pods(s.Namespace).Get(ctx, name, metav1.GetOptions{})
-		_, secret := s.p.Client().CoreV1().Secrets(s.Namespace).Get(ctx, name, metav1.GetOptions{})
 		_, claim := s.p.Client().ResourceV1().ResourceClaims(s.Namespace).Get(ctx, name, metav1.GetOptions{})
-		return apierrors.IsNotFound(pod) && apierrors.IsNotFound(secret) && apierrors.IsNotFound(claim), fmt.Sprint(pod, secret, claim)
+		return apierrors.IsNotFound(pod) && apierrors.IsNotFound(claim), fmt.Sprint(pod, claim)
 	})
 }
 

@@ -74,7 +74,7 @@ func TestConformanceWithDRA(t *testing.T) {
 }
 
 // TestTheDeviceThatWasSold: whichever device of a GPU a slice is, the scheduler allocates that one, though CEL knows no names. What it all costs is said, and
-// Secret and claim go with the Pod.
+// the claim goes with the Pod.
 func TestTheDeviceThatWasSold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -130,8 +130,7 @@ func TestTheDeviceThatWasSold(t *testing.T) {
 		next(protocol.Settled)
 		w.Until("all of it is gone", func() bool {
 			_, noClaim := w.Client.ResourceV1().ResourceClaims(w.Namespace).Get(t.Context(), w.PodName(tok), metav1.GetOptions{})
-			_, noSecret := w.Client.CoreV1().Secrets(w.Namespace).Get(t.Context(), w.PodName(tok), metav1.GetOptions{})
-			return w.Pod(tok) == nil && apierrors.IsNotFound(noClaim) && apierrors.IsNotFound(noSecret)
+			return w.Pod(tok) == nil && apierrors.IsNotFound(noClaim)
 		})
 	}
 	calls := ex.Calls()

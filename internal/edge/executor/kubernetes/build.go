@@ -28,11 +28,10 @@ const (
 	installer = "sluice"
 	volume    = "sluice"
 	claimName = "slice"
-	// mount is the directory of our own in the container: the program, and the run directory. The others hold what is read.
+	// mount is the directory of our own in both containers: the program, the run file and the run directory. The keys are in the installer's alone.
 	mount      = "/sluice"
-	mountRun   = "/sluice-run"
+	mountKeys  = "/sluice-keys"
 	mountOrder = "/sluice-order"
-	runKey     = "run.json"
 	orderKey   = "order.json"
 	// said is where the termination message is written.
 	said = "/dev/termination-log"
@@ -57,7 +56,7 @@ func (e *Executor) namespace(rec *record) string {
 	return e.o.Namespace
 }
 
-// name of the Pod of a subjob, of its Secret and of its claim.
+// name of the Pod of a subjob, and of its claim.
 func (r *run) name() string { return cluster.PodName(r.e.o.Operator, r.rec.Journal, r.rec.Token) }
 
 func (r *run) labels() map[string]string {
@@ -68,8 +67,8 @@ func (r *run) labels() map[string]string {
 	return all
 }
 
-// makePod is the Pod of a subjob, from now on.
-func (r *run) makePod(now quantity.Instant) (*corev1.Pod, error) {
+// makePod is the Pod of a subjob, from now on. sealed is its run file.
+func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) {
 	rec, err := json.Marshal(&r.rec)
 	if err != nil {
 		return nil, err
@@ -92,19 +91,19 @@ func (r *run) makePod(now quantity.Instant) (*corev1.Pod, error) {
 				MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{r.device.Node}}},
 			}}}}},
 			InitContainers: []corev1.Container{{
-				Name: installer, Image: o.ShimImage, Command: []string{"/sluice-shim", pod.Install, mount + "/bin/sluice-shim"},
-				VolumeMounts: []corev1.VolumeMount{{Name: volume, MountPath: mount}}, SecurityContext: restricted(),
+				Name: installer, Image: o.ShimImage, Command: []string{"/sluice-shim", pod.Install, mount, mountKeys, r.name()},
+				Env:          []corev1.EnvVar{{Name: pod.Sealed, Value: sealed}},
+				VolumeMounts: []corev1.VolumeMount{{Name: volume, MountPath: mount}, {Name: "keys", MountPath: mountKeys, ReadOnly: true}}, SecurityContext: restricted(),
+				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			}},
 			Containers: []corev1.Container{{
-				Name: container, Image: launch.Image, Command: []string{mount + "/bin/sluice-shim", pod.Verb, mount + "/runs", mountRun + "/" + runKey, mountOrder + "/" + orderKey, said},
-				VolumeMounts: []corev1.VolumeMount{
-					{Name: volume, MountPath: mount}, {Name: "run", MountPath: mountRun, ReadOnly: true}, {Name: "order", MountPath: mountOrder, ReadOnly: true},
-				},
+				Name: container, Image: launch.Image, Command: []string{mount + "/" + pod.Program, pod.Verb, mount + "/" + pod.Runs, mount + "/" + pod.RunFile, mountOrder + "/" + orderKey, said},
+				VolumeMounts:           []corev1.VolumeMount{{Name: volume, MountPath: mount}, {Name: "order", MountPath: mountOrder, ReadOnly: true}},
 				TerminationMessagePath: said, TerminationMessagePolicy: corev1.TerminationMessageReadFile, SecurityContext: restricted(),
 			}},
 			Volumes: []corev1.Volume{
 				{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-				{Name: "run", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: r.name()}}},
+				{Name: "keys", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: r.e.keysName()}}},
 				{Name: "order", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
 					{Path: orderKey, FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + cluster.AnnotationNotice + "']"}},
 				}}}},
@@ -160,15 +159,6 @@ func (r *run) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClai
 			},
 		}}}},
 	}
-}
-
-// makeSecret is the run file.
-func (r *run) makeSecret(p *corev1.Pod, file *pod.Run) (*corev1.Secret, error) {
-	data, err := json.Marshal(file)
-	if err != nil {
-		return nil, err
-	}
-	return &corev1.Secret{ObjectMeta: r.owned(p), Immutable: ptr(true), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{runKey: data}}, nil
 }
 
 // makeRun is the subjob as its Pod reads it, without its objects.

@@ -72,7 +72,7 @@ func TestWhatAPodIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := asked(t, device)
-			p, err := r.makePod(r.asked)
+			p, err := r.makePod("20260301T120000Z-abcdef.what-is-sealed", r.asked)
 			if err != nil {
 				t.Fatal(err)
 			}

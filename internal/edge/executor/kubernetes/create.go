@@ -20,7 +20,7 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// create makes the Pod, and then what goes with it: that names the Pod as its owner, so that nothing is ever left behind. What is there already is what an
+// create makes the Pod, and then its claim: that names the Pod as its owner, so that nothing is ever left behind. What is there already is what an
 // earlier try has made.
 func (r *run) create(v *view, now quantity.Instant) error {
 	if v.want.order.Stop || now >= v.want.order.End {
@@ -31,12 +31,12 @@ func (r *run) create(v *view, now quantity.Instant) error {
 			return err
 		}
 	}
-	err := r.createRest(now)
+	err := r.createClaim()
 	if why, kind := refusal(err); why != "" {
 		r.giveUp(kind, why)
 		return nil
 	}
-	r.whole = err == nil
+	r.whole, r.proven = err == nil, now
 	return err
 }
 
@@ -76,7 +76,18 @@ func (r *run) createPod(v *view, now quantity.Instant) error {
 		r.said = r.end(o, err.Error(), now)
 		return nil
 	}
-	want, err := r.makePod(now)
+	sealed, err := r.seal(now)
+	if why, kind := refusal(err); why != "" {
+		if r.giveUp(kind, why); r.tried { // an earlier try may have made it after all
+			return r.withdraw(v, now)
+		}
+		r.said = r.never(v, now)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	want, err := r.makePod(sealed, now)
 	if err != nil {
 		return err
 	}
@@ -110,45 +121,50 @@ func (r *run) prepare() error {
 	if err := check(r.work); err != nil {
 		return err
 	}
-	s, _ := r.e.o.Slice(r.work.Slice)
+	return r.find()
+}
+
+// find finds the device that the slice is.
+func (r *run) find() error {
+	s, _ := r.e.o.Slice(r.rec.Slice)
 	d, err := cluster.ParseDevice(s.Device)
 	if err != nil {
-		return errkind.Errorf(errkind.NotFound, "slice %s: %w", r.work.Slice, err)
+		return errkind.Errorf(errkind.NotFound, "slice %s: %w", r.rec.Slice, err)
 	}
 	r.device = d
 	return nil
 }
 
-func (r *run) createRest(now quantity.Instant) error {
-	c, ns := r.e.o.Client, r.made.Namespace
-	if r.device.Resource == "" {
-		selector, err := r.e.selector(r.e.ctx, &r.device)
-		if err != nil {
-			return err
-		}
-		claim := r.makeClaim(r.made, selector)
-		_, err = call(r.e, "create resourceclaim", func() (*resourcev1.ResourceClaim, error) {
-			return c.ResourceV1().ResourceClaims(ns).Create(r.e.ctx, claim, metav1.CreateOptions{})
-		})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
-		}
+// createClaim makes the claim of the Pod's device, under DRA.
+func (r *run) createClaim() error {
+	if r.device.Resource != "" {
+		return nil
 	}
-	file := r.makeRun(r.asked)
-	if err := r.lend(file, now); err != nil {
-		return err
-	}
-	secret, err := r.makeSecret(r.made, file)
+	selector, err := r.e.selector(r.e.ctx, &r.device)
 	if err != nil {
 		return err
 	}
-	_, err = call(r.e, "create secret", func() (*corev1.Secret, error) {
-		return c.CoreV1().Secrets(ns).Create(r.e.ctx, secret, metav1.CreateOptions{})
+	claim := r.makeClaim(r.made, selector)
+	_, err = call(r.e, "create resourceclaim", func() (*resourcev1.ResourceClaim, error) {
+		return r.e.o.Client.ResourceV1().ResourceClaims(claim.Namespace).Create(r.e.ctx, claim, metav1.CreateOptions{})
 	})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
+}
+
+// seal is the run file, which only the Pod's installer can open.
+func (r *run) seal(now quantity.Instant) (string, error) {
+	file := r.makeRun(r.asked)
+	if err := r.lend(file, now); err != nil {
+		return "", err
+	}
+	key, err := r.e.key(r.e.ctx, r.e.namespace(&r.rec))
+	if err != nil {
+		return "", err
+	}
+	return pod.Seal(&key, r.name(), file)
 }
 
 // mostLent is how long a URL lives at most: S3 takes no more.

@@ -48,7 +48,9 @@ type Executor struct {
 	strangers map[string]*run
 	// devices is what ResourceSlices say, by driver and machine.
 	devices map[string]known
-	closed  bool
+	// keys are those that this life seals with, by namespace.
+	keys   map[string]*keyring
+	closed bool
 
 	// naming keeps those who name work directories from those who take their names away.
 	naming sync.Mutex
@@ -64,7 +66,7 @@ func Open(o Options) (*Executor, error) {
 	}
 	e := &Executor{
 		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), opened: o.Clock(),
-		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, devices: map[string]known{},
+		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, devices: map[string]known{}, keys: map[string]*keyring{},
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.pods = newBoard(e.seen)

@@ -7,10 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -103,17 +99,28 @@ func (r *run) found(ctx context.Context) {
 		}
 		return
 	}
-	// The daemon may have died before the Pod had its Secret, and nobody knows any more what is in there.
+	// The daemon may have died before the Pod had its claim, and somebody may have taken the keys meanwhile that it waits for.
 	r.unproven = r.prove(ctx) != nil
 }
 
-// prove gives up a subjob that was found and whose Pod will never have its Secret. On an error that is not known.
+// prove sees to it that a Pod that has not started can start. On an error that is not known.
 func (r *run) prove(ctx context.Context) error {
-	_, err := call(r.e, "get secret", func() (*corev1.Secret, error) {
-		return r.e.o.Client.CoreV1().Secrets(r.e.namespace(&r.rec)).Get(ctx, r.name(), metav1.GetOptions{})
-	})
-	if apierrors.IsNotFound(err) {
-		r.giveUp(errkind.NotFound, "the operator stopped before the start")
+	if err := r.e.haveKeys(ctx, r.e.namespace(&r.rec)); errkind.Of(err) == errkind.NotFound {
+		r.giveUp(errkind.NotFound, err.Error())
+		return nil
+	} else if err != nil {
+		return err
+	}
+	p := r.view().pod
+	if p == nil || p.Spec.NodeName != "" || len(p.Spec.ResourceClaims) == 0 { // none is bound without its claim
+		return nil
+	}
+	if err := r.find(); err != nil { // the inventory may not have seen it yet
+		return err
+	}
+	err := r.createClaim()
+	if why, kind := refusal(err); why != "" {
+		r.giveUp(kind, why)
 		return nil
 	}
 	return err

@@ -8,6 +8,8 @@ import (
 	"path"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -102,14 +104,13 @@ func (r *run) clear(v *view) error {
 	return nil
 }
 
-// dismiss has the Pod go: nobody needs it any more. What it owns goes with it.
+// dismiss has the Pod go: nobody needs it any more. What it owns goes with it. The finalizer goes first, so that the deletion is the end of it, and no kubelet has to ask for it again.
 func (r *run) dismiss(v *view) error {
-	if v.pod == nil || v.pod.DeletionTimestamp == nil || !spoken(v.pod) { // of a deleted Pod that is over its kubelet does that
-		if err := r.remove(v, 0); err != nil {
-			return err
-		}
+	err := r.patch(v, map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{cluster.Finalizer}, "uid": r.uid(v)}})
+	if err != nil || v.pod != nil && v.pod.DeletionTimestamp != nil && spoken(v.pod) { // of a deleted Pod that is over its kubelet does the rest
+		return err
 	}
-	return r.patch(v, map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{cluster.Finalizer}, "uid": r.uid(v)}})
+	return r.remove(v, 0)
 }
 
 // publish gives what was committed the name of its range. The checkpoint keeps its own until a later one is committed.
@@ -158,6 +159,13 @@ func (e *Executor) dropCheckpoints(r *run, newest string) error {
 func (e *Executor) purge(m protocol.Message) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := e.unname(m.Job, m.Generation)
+		if err == nil {
+			err = e.dropKeys(e.ctx, e.namespace(&record{Job: m.Job}))
+		}
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) { // what is stored is gone
+			e.o.Log.Warn("the keys of a namespace without subjobs are left there", "secret", e.keysName(), "err", err)
+			err = nil
+		}
 		if err == nil {
 			e.box.Post(protocol.Message{Kind: protocol.Purged, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation})
 			return

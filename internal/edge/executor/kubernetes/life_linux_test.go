@@ -165,22 +165,17 @@ func TestWhatAClusterRefusesIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestAnOperatorThatDiesBetweenPodAndSecret: nobody can write that Secret any more. The Pod goes, and it is nobody's failure.
-func TestAnOperatorThatDiesBetweenPodAndSecret(t *testing.T) {
+// TestAnOperatorThatDiesBeforeItsPodBegan: all that the Pod needs is there, and the next one goes on with it.
+func TestAnOperatorThatDiesBeforeItsPodBegan(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.open()
-	d.api.Fail(func(verb, resource, _ string) error {
-		if verb == "create" && resource == "secrets" {
-			return apierrors.NewServiceUnavailable("not now")
-		}
-		return nil
-	})
+	d.Kubelet.Silence(true)
 	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "p 10"))
 	d.Until("there is a Pod", func() bool { return d.Pod(tok(1)) != nil })
 	d.close()
 	var asked atomic.Int64
-	d.api.Fail(func(verb, resource, _ string) error { // nor does it say at first whether there is one
+	d.api.Fail(func(verb, resource, _ string) error { // nor does it say at first whether there are keys
 		if verb == "get" && resource == "secrets" && asked.Add(1) < 4 {
 			return apierrors.NewServiceUnavailable("not now")
 		}
@@ -189,12 +184,44 @@ func TestAnOperatorThatDiesBetweenPodAndSecret(t *testing.T) {
 	if f := d.open()[tok(1)]; !f.Alive || f.Witness.Seq != 1 {
 		t.Fatalf("%+v", f)
 	}
-	if r := d.result(tok(1)); r.Outcome != job.NodeFailed || !strings.Contains(r.Detail, "before the start") {
+	d.Kubelet.Silence(false)
+	if r := d.result(tok(1)); r.Outcome != job.Done {
 		t.Errorf("%+v", r)
 	}
-	d.settle(tok(1), job.Range{})
-	if d.Pod(tok(1)) != nil {
-		t.Error("the Pod is left")
+	d.settle(tok(1), job.Range{To: 10})
+}
+
+// TestKeysThatSomebodyDeletes: the operator puts them back, and a Pod that waits for them begins. Where it was away meanwhile nobody has them: the Pod goes, and that is nobody's failure.
+func TestKeysThatSomebodyDeletes(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open()
+	secrets := d.Client.CoreV1().Secrets("default")
+	for i, away := range []bool{false, true} {
+		at := tok(i + 1)
+		d.Kubelet.Silence(true)
+		d.do(d.lease(at, job.Range{To: 10}, nil, "p 10"))
+		d.Until("there is a Pod", func() bool { return d.Pod(at) != nil })
+		if away {
+			d.close()
+		}
+		if err := secrets.Delete(t.Context(), "sluice-main-keys", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if away {
+			d.open()
+		} else {
+			d.later(time.Minute)
+			d.Kubelet.Silence(false)
+		}
+		want := map[bool]job.Outcome{false: job.Done, true: job.NodeFailed}[away]
+		if r := d.result(at); r.Outcome != want || away && !strings.Contains(r.Detail, "sluice-main-keys") {
+			t.Errorf("away %v: %+v", away, r)
+		}
+		d.settle(at, job.Range{})
+		if d.Pod(at) != nil {
+			t.Error("the Pod is left")
+		}
 	}
 }
 

@@ -36,7 +36,10 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 			r.peek = r.e.now().Add(r.every)
 		}
 		next = min(next, r.peek)
-	default: // an image that does not come
+	default: // an image that does not come, or keys
+		if at := r.proven.Add(checkKeys); v.pod.Spec.NodeName != "" {
+			next = min(next, max(at, now))
+		}
 		if at := quantity.At(v.pod.CreationTimestamp.Time).Add(pulling + time.Second); at > now {
 			next = min(next, at)
 		}

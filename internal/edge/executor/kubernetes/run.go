@@ -36,8 +36,9 @@ type run struct {
 	// The rest is the loop's own. tried: there may be a Pod, made is it as it was created, and whole that nothing more is to be created. ordered is what the
 	// Pod was told, deleted that it was asked to end.
 	tried, whole, deleted bool
-	// unproven: it was found before its start, and whether it can ever start is not known yet.
+	// unproven: it was found before its start, and whether it can ever start is not known yet. proven is when that was known last.
 	unproven bool
+	proven   quantity.Instant
 	made     *corev1.Pod
 	ordered  pod.Order
 	// blame is why it was given up, where that is no doing of its own.
@@ -163,16 +164,21 @@ func (r *run) step() (time.Duration, error) {
 	if err := r.obey(&v, now); err != nil {
 		return forever, err
 	}
-	if r.unproven && !r.deleted && (v.pod == nil || !running(v.pod)) { // after what was ordered: what can't be found out holds nothing up
+	if (r.unproven || r.pends(&v, now)) && !r.deleted && (v.pod == nil || !running(v.pod)) { // after what was ordered: what can't be found out holds nothing up
 		if err := r.prove(r.e.ctx); err != nil {
 			return forever, err
 		}
-		r.unproven = false
+		r.unproven, r.proven = false, now
 		if r.blame != nil {
 			return 0, nil
 		}
 	}
 	return r.listen(&v, now), nil
+}
+
+// pends says whether a machine has had the Pod for a while, and it has not begun: it may wait for keys that somebody has deleted.
+func (r *run) pends(v *view, now quantity.Instant) bool {
+	return v.pod != nil && v.pod.Spec.NodeName != "" && now >= r.proven.Add(checkKeys)
 }
 
 // over is how the subjob ended, nil while it may run.

@@ -130,7 +130,7 @@ func (b *board) list() []*corev1.Pod {
 func slim(p *corev1.Pod) *corev1.Pod {
 	q := *p
 	q.ManagedFields = nil
-	q.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, ActiveDeadlineSeconds: p.Spec.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds}
+	q.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, ActiveDeadlineSeconds: p.Spec.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds, ResourceClaims: p.Spec.ResourceClaims}
 	return &q
 }
 

@@ -205,6 +205,9 @@ func (r *running) contain(ctx context.Context, p *corev1.Pod, c *corev1.Containe
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), mark(p.UID, r.k.dir)}
+	for _, e := range c.Env {
+		cmd.Env = append(cmd.Env, e.Name+"="+e.Value)
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err = cmd.Start(); err != nil {

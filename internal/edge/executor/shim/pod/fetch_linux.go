@@ -149,21 +149,3 @@ func (p *process) ended(end quantity.Instant) quantity.Instant {
 	}
 	return end.Add(p.run.Linger)
 }
-
-// Copy is `sluice-shim install PATH`: the program at a path where a container finds it that has none.
-func Copy(path string) error {
-	self, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = self.Close() }()
-	if err = os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	to, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755) //nolint:gosec // it is a program
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, self)
-	return errors.Join(err, to.Close(), os.Rename(path+".new", path))
-}

@@ -34,7 +34,7 @@ func Main(args []string) int {
 	signal.Notify(p.asked, syscall.SIGTERM, syscall.SIGINT)
 	data, err := os.ReadFile(args[1])
 	if err == nil {
-		err = json.Unmarshal(data, &p.run)
+		err = errors.Join(json.Unmarshal(data, &p.run), os.Remove(args[1])) // the program need not know these URLs
 	}
 	if err == nil {
 		// Whoever is left when the supervisor dies comes here, and nothing is put away while something may still write to it.

@@ -15,5 +15,7 @@ func Main([]string) int {
 	return 1
 }
 
-// Copy is `sluice-shim install`, which needs Linux.
-func Copy(string) error { return errkind.Errorf(errkind.Unsupported, "it runs on Linux alone") }
+// Prepare is `sluice-shim install`, which needs Linux.
+func Prepare(_, _, _, _ string) error {
+	return errkind.Errorf(errkind.Unsupported, "it runs on Linux alone")
+}

@@ -14,15 +14,19 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// The first argument of sluice-shim in a Pod.
+// The first argument of sluice-shim in a Pod, and what is in the directory of a Pod.
 const (
 	// Verb runs a subjob: pod DIRECTORY RUN-FILE ORDER-FILE END-FILE.
 	Verb = "pod"
-	// Install copies the program itself: install PATH. An init container does it, since the subjob's image has none.
+	// Install makes the Pod's directory ready: install DIRECTORY KEYS POD. It copies the program itself, since the subjob's image has none, and opens the run file.
 	Install = "install"
+	// Program, RunFile and Runs are below that directory.
+	Program = "bin/sluice-shim"
+	RunFile = "run.json"
+	Runs    = "runs"
 )
 
-// Run is the run file: a subjob as it was sold, and where its objects are. It lies in a Secret: URLs and the job's environment are in it.
+// Run is the run file: a subjob as it was sold, and where its objects are. It is sealed on its way (Seal): URLs and the job's environment are in it.
 type Run struct {
 	Token           job.Token
 	Job             job.ID

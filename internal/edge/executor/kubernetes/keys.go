@@ -1,0 +1,209 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+)
+
+const (
+	// keyLasts is how long what begins is sealed with one key, keyStays how long the key is there: no URL that was sealed with it lives longer.
+	keyLasts = 24 * time.Hour
+	keyStays = keyLasts + mostLent
+	// keyForm is what the name of a key begins with: when it was made.
+	keyForm = "20060102T150405Z"
+	// checkKeys is how often it is looked at whether a namespace's keys are still there, if something waits for them.
+	checkKeys = 30 * time.Second
+)
+
+// keyring is what the run files of one namespace are sealed with. The Secret there has the keys of earlier lives too: Pods may wait that were sealed with them.
+type keyring struct {
+	mu sync.Mutex
+	// mine are the keys that this life has made: it seals with no other, whoever may write Secrets there.
+	mine    map[string][]byte
+	checked time.Time
+}
+
+func (e *Executor) keyring(ns string) *keyring {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	k := e.keys[ns]
+	if k == nil {
+		k = &keyring{mine: map[string][]byte{}}
+		e.keys[ns] = k
+	}
+	return k
+}
+
+// key is what is sealed with now, in a namespace.
+func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
+	k := e.keyring(ns)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := e.o.Clock().UTC()
+	if id := newest(k.mine); id != "" && now.Sub(made(id)) < keyLasts {
+		return pod.Key{ID: id, Secret: k.mine[id]}, nil
+	}
+	there, err := e.readKeys(ctx, ns)
+	if err != nil {
+		return pod.Key{}, err
+	}
+	key := pod.NewKey(now.Format(keyForm) + "-" + strings.ToLower(rand.Text()[:6]))
+	next := maps.Clone(there)
+	next[key.ID] = key.Secret
+	maps.DeleteFunc(next, func(id string, _ []byte) bool { return now.Sub(made(id)) > keyStays })
+	if err := e.writeKeys(ctx, ns, there, next); err != nil {
+		return pod.Key{}, err
+	}
+	maps.DeleteFunc(k.mine, func(id string, _ []byte) bool { return next[id] == nil })
+	k.mine[key.ID], k.checked = key.Secret, e.o.Clock()
+	return key, nil
+}
+
+// haveKeys sees to it that the keys are there which Pods of a namespace wait for: who has deleted them has them made again as they were, as long as this operator lives.
+// NotFound: they are not there, and nobody has them.
+func (e *Executor) haveKeys(ctx context.Context, ns string) error {
+	k := e.keyring(ns)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e.o.Clock().Sub(k.checked) < checkKeys {
+		return nil
+	}
+	there, err := e.readKeys(ctx, ns)
+	if err != nil {
+		return err
+	}
+	next, lacks := maps.Clone(there), false
+	for id, secret := range k.mine {
+		lacks = lacks || !bytes.Equal(there[id], secret)
+		next[id] = secret
+	}
+	switch {
+	case lacks:
+		e.o.Log.Warn("somebody has changed the keys of this operator; they are put back", "namespace", ns, "secret", e.keysName())
+		err = e.writeKeys(ctx, ns, there, next)
+	case len(there) == 0:
+		return errkind.Errorf(errkind.NotFound, "Secret %s/%s, with the keys of its operator, is gone", ns, e.keysName())
+	}
+	if err == nil {
+		k.checked = e.o.Clock()
+	}
+	return err
+}
+
+// keysName is the Secret's name, in every namespace.
+func (e *Executor) keysName() string { return cluster.KeysName(e.o.Operator) }
+
+// readKeys reads what is there; nothing is no error.
+func (e *Executor) readKeys(ctx context.Context, ns string) (map[string][]byte, error) {
+	s, err := call(e, "get secret", func() (*corev1.Secret, error) {
+		return e.o.Client.CoreV1().Secrets(ns).Get(ctx, e.keysName(), metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		return map[string][]byte{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	keys := maps.Clone(s.Data)
+	maps.DeleteFunc(keys, func(id string, secret []byte) bool { return made(id).IsZero() || len(secret) != pod.KeySize })
+	if keys == nil {
+		keys = map[string][]byte{}
+	}
+	return keys, nil
+}
+
+// writeKeys makes of the keys that are there those that are to be.
+func (e *Executor) writeKeys(ctx context.Context, ns string, there, next map[string][]byte) error {
+	secrets := e.o.Client.CoreV1().Secrets(ns)
+	change := map[string]any{}
+	for id := range there {
+		change[id] = nil
+	}
+	for id, secret := range next {
+		change[id] = secret
+	}
+	patch, err := json.Marshal(map[string]any{"data": change})
+	if err != nil {
+		return err
+	}
+	if len(there) > 0 {
+		_, err = call(e, "patch secret", func() (*corev1.Secret, error) {
+			return secrets.Patch(ctx, e.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		})
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: e.keysName(), Namespace: ns, Labels: map[string]string{cluster.LabelOperator: e.o.Operator}},
+		Type:       corev1.SecretTypeOpaque, Data: next,
+	}
+	_, err = call(e, "create secret", func() (*corev1.Secret, error) { return secrets.Create(ctx, s, metav1.CreateOptions{}) })
+	if apierrors.IsAlreadyExists(err) { // somebody has emptied it, or an answer was lost
+		_, err = call(e, "patch secret", func() (*corev1.Secret, error) {
+			return secrets.Patch(ctx, e.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		})
+	}
+	return err
+}
+
+// dropKeys takes the keys out of a namespace where nothing of this operator runs. The next subjob there has new ones.
+func (e *Executor) dropKeys(ctx context.Context, ns string) error {
+	k := e.keyring(ns)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e.mu.Lock()
+	used := false
+	for _, r := range e.runs {
+		used = used || e.namespace(&r.rec) == ns
+	}
+	e.mu.Unlock()
+	if used {
+		return nil
+	}
+	_, err := call(e, "delete secret", func() (struct{}, error) {
+		return struct{}{}, e.o.Client.CoreV1().Secrets(ns).Delete(ctx, e.keysName(), metav1.DeleteOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	clear(k.mine)
+	return err
+}
+
+// newest is the ID of the youngest key; empty: there is none.
+func newest(keys map[string][]byte) string {
+	ids := slices.Sorted(maps.Keys(keys))
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[len(ids)-1]
+}
+
+// made is when a key was, by its ID; zero: it is none of ours.
+func made(id string) time.Time {
+	day, _, _ := strings.Cut(id, "-")
+	at, err := time.Parse(keyForm, day)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}

@@ -1,0 +1,104 @@
+package pod
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+)
+
+// A run file travels sealed in its own Pod (ADR 0051). Whoever may read Pods sees that there is one. Who may read the Secrets of its namespace, which has
+// the key, can open it, as could be read there before what each Pod's own Secret held. The init container opens it, which is ours alone; the subjob's container has no key.
+
+// Sealed is the variable of the init container that holds the sealed run file.
+const Sealed = "SLUICE_RUN"
+
+// KeySize is that of a key, in bytes (AES-256).
+const KeySize = 32
+
+// MaxSealed is how long a sealed run file may be, in bytes: Linux gives a program no longer variable than 128 KiB.
+const MaxSealed = 120 << 10
+
+// mostRun bounds an opened run file, in bytes.
+const mostRun = 16 << 20
+
+// Key seals run files. ID names it, without dots.
+type Key struct {
+	ID     string
+	Secret []byte
+}
+
+func (k *Key) cipher() (cipher.AEAD, error) {
+	b, err := aes.NewCipher(k.Secret)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(b)
+}
+
+// bound is what a sealed file is bound to beside its key: its form, and the Pod.
+func bound(name string) []byte { return []byte("sluice.dev/run/1 " + name) }
+
+// Seal is a run file for the Pod of a name, and for no other, as text. Invalid: it is longer than MaxSealed.
+func Seal(k *Key, name string, r *Run) (string, error) {
+	plain, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	var short bytes.Buffer // URLs for one place after the other are nearly alike
+	w, err := flate.NewWriter(&short, flate.BestSpeed)
+	if err == nil {
+		_, err = w.Write(plain)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return "", err
+	}
+	c, err := k.cipher()
+	if err != nil {
+		return "", err
+	}
+	text := k.ID + "." + base64.RawURLEncoding.EncodeToString(c.Seal(nil, nil, short.Bytes(), bound(name)))
+	if len(text) > MaxSealed {
+		return "", errkind.Errorf(errkind.Invalid, "its command and environment take %d bytes beside its URLs, packed, and a Pod carries at most %d: give large settings by its work directory", len(text), MaxSealed)
+	}
+	return text, nil
+}
+
+// KeyOf is the ID of the key that a text was sealed with.
+func KeyOf(text string) string {
+	id, _, _ := strings.Cut(text, ".")
+	return id
+}
+
+// Open is the run file that was sealed for the Pod of a name. Denied: with another key, for another Pod, or it was changed since.
+func Open(k *Key, name, text string) ([]byte, error) {
+	id, code, _ := strings.Cut(text, ".")
+	sealed, err := base64.RawURLEncoding.DecodeString(code)
+	if err != nil || id != k.ID {
+		return nil, errkind.Errorf(errkind.Denied, "what is to run is not sealed with key %s", k.ID)
+	}
+	c, err := k.cipher()
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Denied, "key %s has %d bytes, want %d", k.ID, len(k.Secret), KeySize)
+	}
+	short, err := c.Open(nil, nil, sealed, bound(name))
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Denied, "key %s does not open what Pod %s is to run: the key is another one now, or it was sealed for another Pod", id, name)
+	}
+	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(short)), mostRun))
+}
+
+// NewKey is a random key.
+func NewKey(id string) Key {
+	k := Key{ID: id, Secret: make([]byte, KeySize)}
+	_, _ = rand.Read(k.Secret) // it never fails
+	return k
+}
