@@ -11,5 +11,5 @@ import (
 
 // cluster reaches the jobs of a namespace of a cluster.
 func cluster(w cli.Where) (http.RoundTripper, string, error) {
-	return client.Open(client.Options{Kubeconfig: w.Kubeconfig, Context: w.Context, Namespace: w.Namespace})
+	return client.Open(client.Options(w))
 }

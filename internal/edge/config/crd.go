@@ -25,7 +25,7 @@ type Resource struct {
 // Two things differ, since an API server keeps values and not their text: text is written as text (a number in quotes), and where a number or text may stand,
 // such as for a share, or a size or a mapping, it takes anything and leaves it to the operator.
 func Resources() []Resource {
-	return []Resource{jobResource().made(), queueResource().made(), slicePoolResource().made()}
+	return []Resource{jobResource().made(), queueResource().made(), slicePoolResource().made(), requestResource().made()}
 }
 
 // resource is what a definition is made of.

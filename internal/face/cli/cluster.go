@@ -12,8 +12,9 @@ import (
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
-// Where says which cluster is meant, as kubectl's flags of these names do; empty: what kubectl would take.
-type Where struct{ Kubeconfig, Context, Namespace string }
+// Where says which cluster is meant, as kubectl's flags of these names do; empty: what kubectl would take. StoreAddress is where its operator's store is reached from
+// here; empty: where it says.
+type Where struct{ Kubeconfig, Context, Namespace, StoreAddress string }
 
 const pluginHelp = `Sluice turns leftover GPU time into finished work.
 
@@ -24,11 +25,11 @@ say. ClusterRole sluice-user of the chart has all that is needed.
 Exit codes: 0 done; 1 the operation failed, or a job waited for did not complete;
 2 wrong arguments or a wrong file; 3 no API server answers; 4 wait's time was over.`
 
-const pluginExample = "  kubectl sluice submit train.yaml --wait\n  kubectl sluice jobs -n team-a\n  kubectl sluice logs train -f"
+const pluginExample = "  kubectl sluice submit train.yaml --wait\n  kubectl sluice jobs -n team-a\n  kubectl sluice explain train\n  kubectl sluice logs train -f"
 
 // inCluster says whether a command is there for a namespace of a cluster too.
 func inCluster(c *cobra.Command) bool {
-	return slices.Contains([]string{"submit", "init", "jobs", "logs", "wait", "cancel", "delete", "version", "help", "completion", "__complete", "__completeNoDesc"}, c.Name())
+	return slices.Contains([]string{"submit", "init", "jobs", "job", "explain", "logs", "wait", "cancel", "delete", "version", "help", "completion", "__complete", "__completeNoDesc"}, c.Name())
 }
 
 // clusterFlags are those by which a cluster is named. A build that can't reach one has them too, to say so.
@@ -37,7 +38,8 @@ func (a *app) clusterFlags(root *cobra.Command) {
 	f.StringVar(&a.where.Context, "context", "", "call a Kubernetes cluster, by this context of your kubeconfig, in place of a daemon")
 	f.StringVarP(&a.where.Namespace, "namespace", "n", "", "with --context: whose jobs (default: the context's namespace)")
 	f.StringVar(&a.where.Kubeconfig, "kubeconfig", "", "with --context: the file that has it (default: KUBECONFIG, ~/.kube/config)")
-	own := []string{"context", "namespace", "kubeconfig"}
+	f.StringVar(&a.where.StoreAddress, "store-address", "", "with --context: host:port at which the cluster's store is reached from here (default: as its operator reaches it)")
+	own := []string{"context", "namespace", "kubeconfig", "store-address"}
 	switch {
 	case a.deps.Plugin:
 		root.Use, root.Long, root.Example = "kubectl-sluice", pluginHelp, pluginExample
@@ -68,9 +70,9 @@ func (a *app) reaches(c, root *cobra.Command) error {
 	case !a.clustered():
 		return nil
 	case a.deps.Cluster == nil:
-		return command.Usage("this build has no Kubernetes in it, so that it knows no --context, --namespace and --kubeconfig: `make build TAGS=\"s3 kubernetes\"` makes one that has")
+		return command.Usage("this build has no Kubernetes in it, so that there is no --context and what goes with it: `make build TAGS=\"s3 kubernetes\"` makes one that has")
 	case !a.deps.Plugin && a.where.Context == "":
-		return command.Usage("--namespace and --kubeconfig go with --context NAME; as kubectl-sluice the program takes the current context")
+		return command.Usage("--namespace, --kubeconfig and --store-address go with --context NAME; as kubectl-sluice the program takes the current context")
 	case !inCluster(c):
 		return command.Usage("%s is not there for a namespace of a cluster: who runs the operator has it beside that: kubectl -n sluice-system exec deploy/sluice -- /sluice %s", c.Name(), c.Name())
 	case f.Changed("server") || f.Changed("token") || f.Changed("tls-ca"):

@@ -54,6 +54,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, string, []config.SlicePoo
 			}
 			return x, x.Files(), nil
 		}, Notes: []string{"store: " + k.Store.String()}}
+		parts.Lender, _ = k.Store.(store.Lender)
 		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: pools(offered), Log: o.Log}
 		inv, err := inventory.Open(ctx, options)
 		if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: jobs are answered meanwhile

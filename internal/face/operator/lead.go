@@ -75,13 +75,14 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	var done, hosted sync.WaitGroup
-	var errHost, errAPI, errLoop error
+	var errHost, errAPI, errLoop, errDesk error
 	hosted.Go(func() { defer stop(); errHost = h.Run(hosting) })
 	done.Go(func() { defer stop(); errAPI = server.Serve(serving) })
 	done.Go(func() {
 		defer stop()
 		errLoop = newController(h, dynamics, events, o.Watch, offers{pools, parts.Offer}, o.Log).run(serving)
 	})
+	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, dynamics, o).run(serving) })
 	b.show(&pages{h.Metrics(), h.Health()})
 	if o.Ready != nil {
 		o.Ready(server.Addr(), health)
@@ -89,7 +90,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	done.Wait()
 	stopHost()
 	hosted.Wait()
-	return errors.Join(errHost, errAPI, errLoop)
+	return errors.Join(errHost, errAPI, errLoop, errDesk)
 }
 
 // open puts the parts of a cluster's daemon together: one gate, one zone, and one node that stands for all machines.

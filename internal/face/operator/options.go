@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -63,6 +64,8 @@ type Parts struct {
 	Offer func([]config.SlicePool) error
 	// Executor makes what runs subjobs, and what it keeps of jobs.
 	Executor func(host.Env) (executor.Executor, host.Files, error)
+	// Lender lends places for work directories that people upload; nil: they can't.
+	Lender store.Lender
 	// Notes are for people.
 	Notes []string
 }

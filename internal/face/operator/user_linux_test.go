@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,6 +180,46 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	u.refused(t, 2, []string{"no such context: want team"}, "jobs", "--context=nowhere")
 	u.refused(t, 2, []string{"top is not there for a namespace of a cluster"}, "top")
 
+	// A directory of the user's own machine, which goes to the store by a URL; the same again needs no other upload.
+	if err := os.MkdirAll(filepath.Join(u.dir, "work"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const count = `i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do i=$((i+1)); echo '{"progress": '$i'}' > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; done`
+	if err := os.WriteFile(filepath.Join(u.dir, "work", "count.sh"), []byte("#!/bin/sh\n"+count+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("local.yaml", items("local", 40, "10ms", "grace: 1s", "workdir: ./work"))
+	if out := u.must(t, "submit", "local.yaml", "--wait"); !strings.Contains(out, "COMPLETED, 40/40") {
+		t.Errorf("%s", out)
+	}
+	if out := u.must(t, "submit", "local.yaml"); !strings.Contains(out, "known already, nothing changed") {
+		t.Errorf("%s", out)
+	}
+	w.Store.SetAway(true)
+	if err := os.WriteFile(filepath.Join(u.dir, "work", "more"), []byte("more"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	u.refused(t, 3, []string{"its workdir: uploading to the store at 127.0.0.1", "503"}, "submit", write("other.yaml", items("other", 40, "10ms", "workdir: ./work")))
+	w.Store.SetAway(false)
+	if left := w.Store.Places(); slices.ContainsFunc(left, func(p string) bool { return strings.HasPrefix(p, "uploads/") }) {
+		t.Errorf("places left: %v", left)
+	}
+
+	// What the operator knows of it.
+	if out := u.must(t, "explain", "local"); !strings.HasPrefix(out, "local: ") {
+		t.Errorf("%s", out)
+	}
+	var one struct {
+		Name    string
+		History []struct{ Slice, Outcome string }
+	}
+	if err := json.Unmarshal([]byte(u.must(t, "job", "local", "-o", "json")), &one); err != nil || one.Name != "local" || len(one.History) == 0 || !strings.Contains(one.History[0].Slice, w.Node) {
+		t.Errorf("%+v, %v", one, err)
+	}
+	if out, err := p.Kubectl("-n", s.ns, "get", "requests.sluice.dev", "-o", "name"); err != nil || out != "" {
+		t.Errorf("requests are left: %s, %v", out, err)
+	}
+
 	// Logs while it runs, and its end.
 	u.must(t, "submit", file("long", "0.1", 100_000))
 	plane.Eventually(t, "logs", func() (bool, string) {
@@ -200,7 +241,7 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	if out, err := s.KubectlWith(strings.Replace(items("theirs", 1_000_000, "100ms"), "name: theirs", "name: theirs, namespace: "+other, 1), "apply", "-f", "-"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, args := range [][]string{{"jobs"}, {"cancel", "theirs"}, {"delete", "theirs"}, {"logs", "theirs"}, {"wait", "theirs"}, {"submit", "late.yaml"}} {
+	for _, args := range [][]string{{"jobs"}, {"explain", "theirs"}, {"job", "theirs"}, {"cancel", "theirs"}, {"delete", "theirs"}, {"logs", "theirs"}, {"wait", "theirs"}, {"submit", "late.yaml"}} {
 		u.refused(t, 1, []string{"you may not", "in namespace " + other, "--clusterrole=sluice-user"}, append(args, "-n", other)...)
 	}
 	if out, err := p.Kubectl("-n", other, "get", "jobs.sluice.dev", "theirs", "-o", "jsonpath={.status.state} {.metadata.annotations}"); err != nil || strings.Contains(out, "CANCELLED") || strings.Contains(out, "cancel") {
@@ -208,7 +249,7 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	}
 
 	// The same program by its own name, and one without Kubernetes in it.
-	if code, out, said := u.run(t, plugged(t, u), "--context=team", "jobs", "-o", "name"); code != 0 || out != "early\nlate\n" {
+	if code, out, said := u.run(t, plugged(t, u), "--context=team", "jobs", "-o", "name"); code != 0 || out != "early\nlate\nlocal\n" {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 }

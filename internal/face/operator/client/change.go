@@ -4,12 +4,14 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -26,12 +28,20 @@ func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelReques
 	if j := jobOf(o, time.Now()); j.Final {
 		return nil, sent(errkind.Errorf(errkind.Conflict, "it is over: %s", j.State))
 	}
-	patch := []byte(`{"metadata":{"annotations":{"` + cluster.AnnotationCancel + `":"true"}}}`)
-	_, err = h.of(jobs).Patch(ctx, r.Msg.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
-	if err != nil {
+	mark := map[string]any{"metadata": map[string]any{"uid": o.GetUID(), "annotations": map[string]any{cluster.AnnotationCancel: "true"}}}
+	if _, err = h.patch(ctx, jobs, r.Msg.Name, mark); err != nil {
 		return nil, sent(h.say.explain(err, "patch", "jobs"))
 	}
 	return connect.NewResponse(&pb.CancelResponse{}), nil
+}
+
+// patch changes an object of the namespace.
+func (h *handler) patch(ctx context.Context, r schema.GroupVersionResource, name string, change map[string]any) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(change)
+	if err != nil {
+		return nil, err
+	}
+	return h.of(r).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager})
 }
 
 // Delete deletes the object of a job that is over, or that no operator has ever taken, and waits until it is gone.

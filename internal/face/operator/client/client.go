@@ -25,14 +25,19 @@ import (
 // manager is who we are where fields of an object have owners.
 const manager = "kubectl-sluice"
 
-// jobs are our custom resource of that name.
-var jobs = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version, Resource: "jobs"} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+// Our custom resources of these names.
+var (
+	jobs     = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version, Resource: "jobs"}     //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+	requests = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version, Resource: "requests"} //nolint:gochecknoglobals // as jobs
+)
 
 // Options say which cluster is meant, as kubectl's flags of these names do.
 type Options struct {
 	// Kubeconfig is a file; empty: KUBECONFIG, ~/.kube/config, or the account of the Pod that this is. Context is one of it; empty: its current one. Namespace; empty:
 	// that of the context.
 	Kubeconfig, Context, Namespace string
+	// StoreAddress is host:port by which the operator's store is reached from here; empty: that of its URLs.
+	StoreAddress string
 }
 
 // handler is the API of one namespace: of it the calls that served names.
@@ -41,6 +46,8 @@ type handler struct {
 	client                  kubernetes.Interface
 	objects                 dynamic.Interface
 	say                     sayer
+	// storeAddress is where uploads go; empty: where their URL says.
+	storeAddress string
 }
 
 // sayer is what errors name: whom it was that was asked.
@@ -66,6 +73,7 @@ func Open(o Options) (answers http.RoundTripper, where string, err error) {
 	if err != nil {
 		return nil, "", misconfigured(loader, o, err)
 	}
+	h.storeAddress = o.StoreAddress
 	return within(h.served()), h.say.String(), nil
 }
 
@@ -76,6 +84,7 @@ func (h *handler) served() http.Handler {
 	for _, call := range []string{
 		pb.SluiceServiceSubmitProcedure, pb.SluiceServiceDryRunProcedure, pb.SluiceServiceListJobsProcedure, pb.SluiceServiceWaitJobProcedure,
 		pb.SluiceServiceCancelProcedure, pb.SluiceServiceDeleteProcedure, pb.SluiceServiceLogsProcedure,
+		pb.SluiceServiceExplainProcedure, pb.SluiceServiceGetJobProcedure,
 	} {
 		mux.Handle(call, all)
 	}

@@ -163,18 +163,22 @@ func notTaken(o *unstructured.Unstructured) string {
 	return "no operator has taken it yet"
 }
 
-// said is the condition Accepted of an object; zero: nobody has said anything.
+// said is a condition of an object.
 type said struct {
 	status          metav1.ConditionStatus
 	reason, message string
 	generation      int64
 }
 
-func accepted(o *unstructured.Unstructured) (v said) {
+// accepted is whether an operator has taken a job; zero: nobody has said anything.
+func accepted(o *unstructured.Unstructured) said { return conditionOf(o, "Accepted") }
+
+// conditionOf is one of an object's conditions; zero: it has none of that kind.
+func conditionOf(o *unstructured.Unstructured, kind string) said {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, e := range list {
 		c, _ := e.(map[string]any)
-		if c["type"] != "Accepted" {
+		if c["type"] != kind {
 			continue
 		}
 		word := func(key string) string { s, _ := c[key].(string); return s }

@@ -24,14 +24,22 @@ import (
 // heard is how long a submission waits for the operator's word. Without it the object stands all the same.
 const heard = 10 * time.Second
 
-// Submit makes the objects of a file's jobs, and says what the operator makes of them.
+// Submit makes the objects of a file's jobs, and says what the operator makes of them. A work directory that came along is uploaded first.
 func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitRequest]) (*connect.Response[pb.SubmitResponse], error) {
 	list, err := config.ParseJobs(r.Msg.FileName, []byte(r.Msg.Job))
 	if err != nil {
 		return nil, sent(err)
 	}
-	out := &pb.SubmitResponse{}
+	out, workdir := &pb.SubmitResponse{}, ""
 	for _, j := range list {
+		if j.Workdir != "" && j.Stored() == "" {
+			if workdir == "" {
+				if workdir, err = h.upload(ctx, r.Msg.Snapshot); err != nil {
+					return nil, sent(fmt.Errorf("its workdir: %w", err))
+				}
+			}
+			j.Workdir = workdir
+		}
 		receipt, err := h.submit(ctx, j, r.Msg)
 		if err != nil {
 			return nil, sent(err)

@@ -1,0 +1,140 @@
+//go:build kubernetes
+
+package client
+
+import (
+	"context"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/config"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/operator"
+)
+
+const (
+	// patience is how long an operator may take to answer; soon is the pause before the first look for it, and doubles up to look.
+	patience = 25 * time.Second
+	soon     = 50 * time.Millisecond
+)
+
+// Explain asks the operator why a job waits, or where it ran.
+func (h *handler) Explain(ctx context.Context, r *connect.Request[pb.ExplainRequest]) (*connect.Response[pb.ExplainResponse], error) {
+	var e pb.Explanation
+	if err := h.about(ctx, config.AskExplain, r.Msg.Name, &e); err != nil {
+		return nil, sent(err)
+	}
+	if e.Job != nil {
+		e.Job.Name = r.Msg.Name
+	}
+	return connect.NewResponse(&pb.ExplainResponse{Explanation: &e}), nil
+}
+
+// GetJob asks the operator for all it knows of a job.
+func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobRequest]) (*connect.Response[pb.GetJobResponse], error) {
+	var j pb.Job
+	if err := h.about(ctx, config.AskJob, r.Msg.Name, &j); err != nil {
+		return nil, sent(err)
+	}
+	j.Name = r.Msg.Name
+	return connect.NewResponse(&pb.GetJobResponse{Job: &j}), nil
+}
+
+// about asks something of a job, and reads the answer into a message.
+func (h *handler) about(ctx context.Context, what, name string, answer proto.Message) error {
+	o, err := h.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	if v := accepted(o); v.status != metav1.ConditionTrue {
+		return errkind.Errorf(errkind.Conflict, "job %s: %s", name, notTaken(o))
+	}
+	q, err := h.ask(ctx, map[string]any{"ask": what, "job": name})
+	defer q.forget()
+	if err == nil {
+		err = q.wait(ctx, patience)
+	}
+	if err != nil {
+		return err
+	}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(q.text("answer")), answer); err != nil {
+		return errkind.Errorf(errkind.Unsupported, "the operator's answer can't be read: it and this program are of versions too far apart: %w", err)
+	}
+	return nil
+}
+
+// question is a Request that was made. Its methods may be called of nil: then there is none.
+type question struct {
+	h      *handler
+	object *unstructured.Unstructured
+}
+
+// ask makes a Request. What it returns is to be forgotten.
+func (h *handler) ask(ctx context.Context, spec map[string]any) (*question, error) {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": cluster.Group + "/" + cluster.Version, "kind": config.RequestKind, "spec": spec}}
+	o.SetGenerateName("ask-")
+	made, err := h.of(requests).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
+	if err != nil {
+		return nil, h.say.explain(err, "create", "requests")
+	}
+	return &question{h, made}, nil
+}
+
+// forget deletes it: the answer was read, or nobody waits for it any more. One that stays the operator removes.
+func (q *question) forget() {
+	if q == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = q.h.of(requests).Delete(ctx, q.object.GetName(), metav1.DeleteOptions{})
+}
+
+// wait waits for the answer to it as it stands.
+func (q *question) wait(ctx context.Context, patience time.Duration) error {
+	over := time.After(patience)
+	for pause := soon; ; pause = min(2*pause, look) {
+		select {
+		case <-time.After(pause):
+		case <-over:
+			return errkind.Errorf(errkind.Unavailable, "no operator has answered within %s: none works now, or it is older than this program: `kubectl get pods -A -l app.kubernetes.io/name=sluice` shows whether one is there", patience)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		o, err := q.h.of(requests).Get(ctx, q.object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return q.h.say.explain(err, "get", "requests")
+		}
+		c := conditionOf(o, "Answered")
+		if c.generation != q.object.GetGeneration() {
+			continue
+		}
+		if q.object = o; c.status != metav1.ConditionTrue {
+			return errkind.Errorf(operator.KindOf(c.reason), "%s", c.message)
+		}
+		return nil
+	}
+}
+
+// text is a key of the answer.
+func (q *question) text(key string) string {
+	s, _, _ := unstructured.NestedString(q.object.Object, "status", key)
+	return s
+}
+
+// amend changes what it asks.
+func (q *question) amend(ctx context.Context, key string, value any) error {
+	patched, err := q.h.patch(ctx, requests, q.object.GetName(), map[string]any{"spec": map[string]any{key: value}})
+	if err != nil {
+		return q.h.say.explain(err, "patch", "requests")
+	}
+	q.object = patched
+	return nil
+}

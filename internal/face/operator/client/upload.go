@@ -1,0 +1,118 @@
+//go:build kubernetes
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/store"
+)
+
+// adoption is how long the operator may take to read an upload and hold it against its digest.
+const adoption = 5 * time.Minute
+
+// upload has a packed work directory be in the operator's store, and says how a job names it. The bytes go to the store itself, by a URL that the operator lends:
+// whoever uploads has no keys of it.
+func (h *handler) upload(ctx context.Context, packed []byte) (workdir string, err error) {
+	digest := fmt.Sprintf("%x", sha256.Sum256(packed))
+	q, err := h.ask(ctx, map[string]any{"ask": config.AskUpload, "digest": digest, "bytes": int64(len(packed))})
+	if err == nil {
+		defer q.forget()
+		err = q.wait(ctx, patience)
+	}
+	if err != nil {
+		return "", err
+	}
+	if place := q.text("url"); place != "" {
+		if err = h.put(ctx, place, packed); err != nil {
+			return "", err
+		}
+		if err = q.amend(ctx, "sent", true); err != nil {
+			return "", err
+		}
+		if err = q.wait(ctx, adoption); err != nil {
+			return "", err
+		}
+	}
+	return store.Scheme + digest, nil
+}
+
+// put writes to a URL, again where the store was away.
+func (h *handler) put(ctx context.Context, place string, data []byte) error {
+	u, err := url.Parse(place)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return errkind.Errorf(errkind.Corrupt, "the operator has lent no URL: %.80q", place)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	if h.storeAddress != "" { // its name stays in the request, which is what was signed
+		transport.Proxy = nil
+		transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, h.storeAddress)
+		}
+	}
+	const tries = 3
+	for try := 1; ; try++ {
+		again, err := putOnce(ctx, &http.Client{Transport: transport}, u.String(), data)
+		if err == nil || !again || try == tries || ctx.Err() != nil {
+			return h.explainPut(err, u)
+		}
+		select {
+		case <-time.After(time.Duration(try) * look):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// explainPut says what an upload that failed means; nil for nil.
+func (h *handler) explainPut(err error, u *url.URL) error {
+	var lost net.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &lost) && h.storeAddress != "":
+		return errkind.Errorf(errkind.Unavailable, "the store can't be reached at --store-address %s: %w", h.storeAddress, withoutURL(err))
+	case errors.As(err, &lost):
+		return errkind.Errorf(errkind.Unavailable, "the store at %s can't be reached from here: %w: name another way to it with --store-address HOST:PORT, such as that of a kubectl port-forward", u.Host, withoutURL(err))
+	}
+	return fmt.Errorf("uploading to the store at %s: %w", u.Host, err)
+}
+
+// withoutURL is an error without the URL, which lets whoever has it write.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// putOnce writes once, and says whether it is worth doing again.
+func putOnce(ctx context.Context, c *http.Client, place string, data []byte) (again bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, place, bytes.NewReader(data))
+	if err != nil {
+		return false, withoutURL(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return true, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode/100 == 2 {
+		return false, nil
+	}
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for people
+	return resp.StatusCode >= http.StatusInternalServerError, errkind.Errorf(errkind.Unavailable, "it answers %s: %s", resp.Status, strings.TrimSpace(string(said)))
+}

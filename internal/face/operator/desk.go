@@ -1,0 +1,183 @@
+//go:build kubernetes
+
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/face/api"
+)
+
+var requests = resource("requests") //nolint:gochecknoglobals // as jobs
+
+const (
+	// answered is the condition of a Request.
+	answered = "Answered"
+	// lingers is how long a Request stays that nobody deletes, from its making on: whoever asked is not there any more.
+	lingers = 20 * time.Minute
+	// clerks is how many Requests are answered at once. An upload is read by one, from end to end.
+	clerks = 2
+	// longestAnswer is how long an answer may be, in bytes: an object of a cluster has 1.5 MiB at most.
+	longestAnswer = 512 << 10
+)
+
+// desk answers what people ask by Requests. Whoever may make one in a namespace may ask about that namespace's jobs: the API server has seen to it. All of it is
+// soft: what a Request says is answered again by whoever comes after us.
+type desk struct {
+	service api.Service
+	// store lends places for uploads; nil: there is none that does.
+	store  store.Lender
+	client dynamic.Interface
+	log    *slog.Logger
+	// operator is whose places these are.
+	operator string
+	asked    cache.SharedIndexInformer
+	work     workqueue.TypedRateLimitingInterface[string]
+}
+
+func newDesk(s api.Service, lender store.Lender, client dynamic.Interface, o *Options) *desk {
+	return &desk{
+		service: s, store: lender, client: client, log: o.Log, operator: o.Name,
+		asked: dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, o.Watch, nil).ForResource(requests).Informer(),
+		work:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute)),
+	}
+}
+
+// run works until ctx is done. A cluster that knows no Requests, or does not let us see them, has everything else.
+func (d *desk) run(ctx context.Context) error {
+	add := func(o any) {
+		if key, err := cache.MetaNamespaceKeyFunc(o); err == nil {
+			d.work.Add(key)
+		}
+	}
+	if _, err := d.asked.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }}); err != nil {
+		return err
+	}
+	var done sync.WaitGroup
+	defer done.Wait()
+	defer d.work.ShutDown()
+	done.Go(func() { d.asked.Run(ctx.Done()) })
+	if !cache.WaitForCacheSync(ctx.Done(), d.asked.HasSynced) {
+		return nil
+	}
+	for range clerks {
+		done.Go(func() {
+			for {
+				key, over := d.work.Get()
+				if over {
+					return
+				}
+				after, err := d.turn(ctx, key)
+				switch {
+				case err != nil && ctx.Err() == nil:
+					d.log.Warn("a request is looked at again", "request", key, "error", err)
+					d.work.AddRateLimited(key)
+				case err == nil:
+					d.work.Forget(key)
+					if after > 0 {
+						d.work.AddAfter(key, after)
+					}
+				}
+				d.work.Done(key)
+			}
+		})
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// turn answers one Request, or removes it, and says after what time it is to be looked at again.
+func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
+	found, there, err := d.asked.GetStore().GetByKey(key)
+	o, ok := found.(*object)
+	if err != nil || !there || !ok {
+		return 0, err
+	}
+	left := lingers - time.Since(o.GetCreationTimestamp().Time)
+	if left <= 0 {
+		return 0, d.remove(ctx, o)
+	}
+	for _, c := range conditionsOf(o) {
+		if c.Type == answered && c.ObservedGeneration == o.GetGeneration() {
+			return left, nil
+		}
+	}
+	said, err := d.answer(ctx, o)
+	if ctx.Err() != nil {
+		return 0, err
+	}
+	v := verdict{metav1.ConditionTrue, answered, "", o.GetGeneration()}
+	if err != nil {
+		said, v = map[string]any{}, no(o.GetGeneration(), KindWord(errkind.Of(err)), err.Error())
+	}
+	said["observedGeneration"], said["conditions"] = o.GetGeneration(), plain([]metav1.Condition{condition(answered, v, nil)})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID()}, "status": said})
+	if err != nil {
+		return 0, err
+	}
+	_, err = d.client.Resource(requests).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // whoever asked has gone
+		return 0, nil
+	}
+	return left, err
+}
+
+// remove removes a Request that nobody deletes, and what was left at its place.
+func (d *desk) remove(ctx context.Context, o *object) error {
+	if ask(o, "ask") == config.AskUpload && d.store != nil {
+		if err := d.store.Drop(ctx, d.place(o)); err != nil {
+			return err
+		}
+	}
+	uid := o.GetUID()
+	err := d.client.Resource(requests).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// ask is a text of a Request's spec.
+func ask(o *object, key string) string {
+	text, _, _ := unstructured.NestedString(o.Object, "spec", key)
+	return text
+}
+
+// place is where the bytes of an upload are written, by whoever has the URL.
+func (d *desk) place(o *object) string { return "uploads/" + d.operator + "/" + string(o.GetUID()) }
+
+// KindWord is an error's kind as the reason of a condition, such as NotFound; KindOf reads it, and takes for unknown what it does not know.
+func KindWord(k errkind.Kind) string {
+	var b strings.Builder
+	for _, word := range strings.Fields(k.String()) {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}
+
+// KindOf is the kind of an error by its word.
+func KindOf(word string) errkind.Kind {
+	for k := errkind.Unknown; k <= errkind.Corrupt; k++ {
+		if KindWord(k) == word {
+			return k
+		}
+	}
+	return errkind.Unknown
+}
