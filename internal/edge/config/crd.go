@@ -180,6 +180,7 @@ func jobResource() *resource {
 			column("Running", "integer", ".status.running", 0),
 			column("Queue", "string", ".spec.queue", 1),
 			column("Reason", "string", ".status.reason", 1),
+			column("Operator", "string", ".status.operator", 1),
 			column("Age", "date", ".metadata.creationTimestamp", 0),
 		},
 	}
@@ -225,6 +226,7 @@ func jobStatus() map[string]any {
 		return map[string]any{"type": "string", "format": "date-time", "description": doc}
 	}
 	return withConditions(map[string]any{
+		"operator":  text("The operator that has the job."),
 		"state":     text("The job's state, as sluice jobs shows it: WAITING, RUNNING, COMPLETED and the like."),
 		"reason":    text("Why it waits, or how it ended."),
 		"progress":  text("Committed units of the total, such as 450/1000."),

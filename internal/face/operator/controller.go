@@ -74,8 +74,8 @@ type controller struct {
 	client dynamic.Interface
 	events record.EventRecorder
 	log    *slog.Logger
-	// namespace whose jobs are ours; empty: all.
-	namespace string
+	// name of the operator, and the namespace whose jobs it may take; empty: all.
+	name, namespace string
 
 	jobs, queues, pools cache.SharedIndexInformer
 	offers              offers
@@ -90,6 +90,8 @@ type seen struct {
 	uid types.UID
 	// ours: the job of this name that the daemon has is this object's.
 	ours bool
+	// taken: the object bears our name since we have written it.
+	taken bool
 	// refused is how many times in a row it was, in the same words.
 	refused int
 	// verdict of its submission, zero: it has not been offered.
@@ -101,12 +103,12 @@ type seen struct {
 	told  bool
 }
 
-// newController watches objects of one namespace, or of all where it is empty.
-func newController(d daemon, client dynamic.Interface, events record.EventRecorder, namespace string, offered offers, log *slog.Logger) *controller {
+// newController watches objects of one namespace, or of all where it is empty, for an operator of a name.
+func newController(d daemon, client dynamic.Interface, events record.EventRecorder, name, namespace string, offered offers, log *slog.Logger) *controller {
 	own := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, namespace, nil)
 	all := dynamicinformer.NewDynamicSharedInformerFactory(client, resync)
 	return &controller{
-		daemon: d, client: client, events: events, log: log, namespace: namespace, jobs: own.ForResource(jobs).Informer(), queues: all.ForResource(queues).Informer(), pools: all.ForResource(slicePools).Informer(), offers: offered,
+		daemon: d, client: client, events: events, log: log, name: name, namespace: namespace, jobs: own.ForResource(jobs).Informer(), queues: all.ForResource(queues).Informer(), pools: all.ForResource(slicePools).Informer(), offers: offered,
 		work: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, time.Minute)),
 		seen: map[string]*seen{},
 	}
@@ -223,7 +225,7 @@ func (c *controller) turn(ctx context.Context, key string) (time.Duration, error
 	}
 	id := cluster.JobID(namespace, name)
 	switch {
-	case o == nil:
+	case o == nil, c.others(o): // if it was ours before, somebody has given it to the other one
 		return c.leave(ctx, id, nil)
 	case o.GetDeletionTimestamp() != nil:
 		return c.leave(ctx, id, o)

@@ -70,12 +70,14 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 	if generation, before := has(old, accepted); s.verdict.status == "" && s.ours && known && before && generation == o.GetGeneration() {
 		s.verdict = yes(generation, welcome) // whoever was here before us has offered it
 	}
-	if !s.settled(o.GetGeneration()) {
-		if !slices.Contains(o.GetFinalizers(), holding) { // before it is accepted: nothing may run that the object's end would not end
-			if err = c.finalize(ctx, o, true); err != nil {
-				return 0, err
-			}
+	settled := s.settled(o.GetGeneration())
+	if !s.taken && (o.GetAnnotations()[cluster.AnnotationOwner] != c.name || !settled && !slices.Contains(o.GetFinalizers(), holding)) {
+		if o, err = c.take(ctx, o); err != nil || o == nil {
+			return 0, err
 		}
+		s.taken = true
+	}
+	if !settled {
 		was := s.verdict
 		if s.verdict, err = c.offer(ctx, id, o, s.ours, known); err != nil {
 			return 0, err
@@ -99,7 +101,9 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 		}
 	}
 	c.tell(o, s, &stands, known)
-	after, err := c.write(ctx, o, s, jobStatus(s.verdict, &stands, known, old))
+	said := jobStatus(s.verdict, &stands, known, old)
+	said["operator"] = c.name
+	after, err := c.write(ctx, o, s, said)
 	if err == nil && !s.settled(o.GetGeneration()) {
 		again := min(askAgain<<min(s.refused, 10), resync)
 		s.refused++
@@ -233,14 +237,11 @@ func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Dura
 		c.forget(namespace + "/" + name)
 		return 0, nil
 	}
-	return 0, c.finalize(ctx, o, false)
+	return 0, c.release(ctx, o)
 }
 
-// finalize puts our finalizer on an object, or takes it off, whoever else has put it there: a copy that was restored with it came from others.
-func (c *controller) finalize(ctx context.Context, o *object, on bool) error {
-	if on {
-		return c.apply(ctx, o, map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": string(o.GetUID()), "finalizers": []string{holding}}, nil)
-	}
+// release takes our finalizer off an object, whoever has put it there: a copy that was restored with it came from others.
+func (c *controller) release(ctx context.Context, o *object) error {
 	left := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == holding })
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/resourceVersion", "value": o.GetResourceVersion()}, {"op": "replace", "path": "/metadata/finalizers", "value": left},
@@ -255,21 +256,19 @@ func (c *controller) finalize(ctx context.Context, o *object, on bool) error {
 	return err
 }
 
-// apply writes what we own of an object, its status where there is one, by server-side apply. An object that is gone needs nothing; with its uid in meta no other is
-// made in its place.
-func (c *controller) apply(ctx context.Context, o *object, meta, said map[string]any) error {
-	body := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": meta}
-	var sub []string
-	if said != nil {
-		body["status"], sub = said, []string{"status"}
+// apply writes the status of an object, which is ours, by server-side apply. An object that is gone needs nothing; with its uid no other is made in its place.
+func (c *controller) apply(ctx context.Context, o *object, said map[string]any) error {
+	meta := map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}
+	if ns := o.GetNamespace(); ns != "" {
+		meta["namespace"] = ns
 	}
-	data, err := json.Marshal(body)
+	data, err := json.Marshal(map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": meta, "status": said})
 	if err != nil {
 		return err
 	}
 	resource := map[string]schema.GroupVersionResource{config.JobKind: jobs, config.QueueKind: queues, config.SlicePoolKind: slicePools}[o.GetKind()]
 	force := true
-	_, err = c.client.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: &force}, sub...)
+	_, err = c.client.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: &force}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -297,7 +296,7 @@ func (c *controller) write(ctx context.Context, o *object, s *seen, said map[str
 	if wait := between - now.Sub(s.at); !s.at.IsZero() && wait > 0 {
 		return wait, nil
 	}
-	if err := c.apply(ctx, o, map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": string(o.GetUID())}, said); err != nil {
+	if err := c.apply(ctx, o, said); err != nil {
 		return 0, err
 	}
 	s.wrote, s.at = string(text), now

@@ -80,7 +80,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	done.Go(func() { defer stop(); errAPI = server.Serve(serving) })
 	done.Go(func() {
 		defer stop()
-		errLoop = newController(h, dynamics, events, o.Watch, offers{pools, parts.Offer}, o.Log).run(serving)
+		errLoop = newController(h, dynamics, events, o.Name, o.Watch, offers{pools, parts.Offer}, o.Log).run(serving)
 	})
 	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, dynamics, o).run(serving) })
 	b.show(&pages{h.Metrics(), h.Health()})

@@ -38,6 +38,7 @@ type site struct {
 	mu     sync.Mutex
 	world  *fake.Executor
 	starts int
+	began  map[string]int
 	pools  []config.SlicePool
 }
 
@@ -91,6 +92,10 @@ func (s *site) parts(_ context.Context, _ string, pools []config.SlicePool) (ope
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.starts++
+				if s.began == nil {
+					s.began = map[string]int{}
+				}
+				s.began[string(m.Job)]++
 				return fake.Planned(m)
 			})
 		} else {

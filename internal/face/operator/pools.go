@@ -105,7 +105,7 @@ func (c *controller) say(ctx context.Context, verdicts map[*object]verdict) erro
 			continue
 		}
 		said := map[string]any{"observedGeneration": v.generation, "conditions": plain([]metav1.Condition{condition(accepted, v, old)})}
-		errs = append(errs, c.apply(ctx, o, map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}, said))
+		errs = append(errs, c.apply(ctx, o, said))
 	}
 	return errors.Join(errs...)
 }

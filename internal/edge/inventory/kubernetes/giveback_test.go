@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
@@ -20,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
@@ -119,6 +121,11 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 		{"nobody has looked for a place yet", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2))}, nil},
 		{"the scheduler makes room itself", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Status.NominatedNodeName = "w" })}, nil},
 		{"one of ours waits", []Pool{small()}, nil, []runtime.Object{pod("s", "sluice-op-9", "", asks(mig, 2), unplaced, ours("w/mig-1g.10gb.2"))}, nil},
+		{"a subjob of another operator waits", []Pool{small()}, nil, []runtime.Object{pod("s", "sluice-other-9", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Spec.PriorityClassName = cluster.Leftover })}, nil},
+		{"it asks for what no pool names too", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Limits["example.com/other"] = resource.MustParse("1")
+		})}, []string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
+		{"it asks for nothing that a pool names", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks("example.com/other", 1), unplaced)}, nil},
 		{"the pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced)}, nil},
 		{"it means another machine", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} })}, nil},
 		{"it is pinned to the machine", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, pinned("w"))}, []string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
