@@ -125,7 +125,7 @@ peers: ## the same asks placed by ours and by other schedulers, into docs/benchm
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
 
-kube: kube-assets lint-kube ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue (about 5 minutes besides what kube-assets takes)
+kube: kube-assets lint-kube versitygw ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue (about 5 minutes besides what kube-assets takes)
 	@GO="$(GO)" TAGS="$(TAGS)" tools/kube/test.sh
 
 kubelet: kube-assets ## the executor's Pods on a real kubelet with containerd, in namespaces of their own; takes root, fails if it can't be had unless SLUICE_MACHINE=optional (about 2 minutes besides kube-assets)

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // all is every value set to what it is not by default, or near it.
 func all() []string {
 	return []string{
-		"name=east", "image.tag=v9", "imagePullSecrets[0].name=registry", "store.url=s3:bucket?endpoint=https://minio:9000", "store.secret=keys", "watchNamespace=team-a", "jobNamespaces={team-a,team-b}",
+		"name=east", "image.tag=v9", "imagePullSecrets[0].name=registry", "store.url=s3://bucket?endpoint=https://minio:9000", "store.secret=keys", "watchNamespace=team-a", "jobNamespaces={team-a,team-b}",
 		"policy=fair", "horizon=2h", "retain=24h", "logLevel=debug", "extraArgs={--context=x}", "env[0].name=AWS_REGION", "env[0].value=eu-1",
 		"persistence.keep=true", "persistence.storageClass=fast", "persistence.size=1Gi", "resources.limits.memory=2Gi", "nodeSelector.disk=ssd", "tolerations[0].key=infra", "affinity.nodeAffinity.x=y",
 		"podAnnotations.a=b", "podLabels.c=d", "serviceAccount.name=robot", "serviceAccount.annotations.e=f", "priorityClass.value=-5", "networkPolicy.egress[0].ports[0].port=443",
@@ -27,7 +27,7 @@ func all() []string {
 }
 
 func TestLint(t *testing.T) {
-	for _, set := range [][]string{{"store.url=s3:x"}, all()} {
+	for _, set := range [][]string{{"store.url=s3://x"}, all()} {
 		if err := run(append([]string{"lint", chart}, set...), nil); err != nil {
 			t.Error(err)
 		}
@@ -36,8 +36,8 @@ func TestLint(t *testing.T) {
 
 // TestTemplates: what is installed by default, and with everything set.
 func TestTemplates(t *testing.T) {
-	for name, set := range map[string][]string{"default": {"store.url=s3:x"}, "all": all(), "least": {
-		"store.url=s3:x", "persistence.existingClaim=mine", "serviceAccount.create=false", "serviceAccount.name=mine", "priorityClass.create=false", "userRole.create=false", "networkPolicy.enabled=false", "podDisruptionBudget.enabled=false",
+	for name, set := range map[string][]string{"default": {"store.url=s3://x"}, "all": all(), "least": {
+		"store.url=s3://x", "persistence.existingClaim=mine", "serviceAccount.create=false", "serviceAccount.name=mine", "priorityClass.create=false", "userRole.create=false", "networkPolicy.enabled=false", "podDisruptionBudget.enabled=false",
 	}} {
 		var b bytes.Buffer
 		if err := run(append([]string{"template", "sluice", "sluice-system", chart}, set...), &b); err != nil {
@@ -70,7 +70,7 @@ func TestWhatIsRefused(t *testing.T) {
 	} {
 		args := []string{"template", "sluice", "sluice", chart, set}
 		if !strings.HasPrefix(set, "store") && set != "policy=shortest" {
-			args = append(args, "store.url=s3:x")
+			args = append(args, "store.url=s3://x")
 		}
 		if err := run(args, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", set, err, want)

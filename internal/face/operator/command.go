@@ -66,9 +66,9 @@ and no keys. The keys are in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCE
 The API of sluice is on --listen, of this machine alone: kubectl exec has sluice beside
 it, and kubectl port-forward reaches it with the token of the data directory. --health
 serves /healthz, /readyz and /metrics, and nothing of jobs.`,
-		Example: `  sluice operator --store 's3:sluice?endpoint=https://minio.storage:9000' --shim-image registry.example.com/sluice:v1
-  sluice operator --kubeconfig ~/.kube/config --operator-namespace sluice --data-dir ./data --store s3:sluice --shim-image registry.example.com/sluice:v1
-  sluice operator --name a --namespace team-a --store s3:team-a --shim-image registry.example.com/sluice:v1      # and another for team-b`,
+		Example: `  sluice operator --store 's3://sluice?endpoint=https://minio.storage:9000' --shim-image registry.example.com/sluice:v1
+  sluice operator --kubeconfig ~/.kube/config --operator-namespace sluice --data-dir ./data --store s3://sluice --shim-image registry.example.com/sluice:v1
+  sluice operator --name a --namespace team-a --store s3://team-a --shim-image registry.example.com/sluice:v1      # and another for team-b`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return start(cmd.Context(), run, d, o, f)
 		},
@@ -80,7 +80,7 @@ serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 	p.StringVar(&o.Namespace, "operator-namespace", "", "where the operator's lease is (default: POD_NAMESPACE, or the Pod's own)")
 	p.StringVar(&o.Name, "name", "sluice", "what this operator is called: two of one name don't work at once, and each of several in a cluster needs its own")
 	p.StringVar(&o.DataDir, "data-dir", "/var/lib/sluice", "the directory for everything durable, on a volume")
-	p.StringVar(&f.store, "store", "", "where work directories, outputs and checkpoints lie, such as s3:BUCKET?endpoint=URL")
+	p.StringVar(&f.store, "store", "", "where work directories, outputs and checkpoints lie, such as s3://BUCKET?endpoint=URL")
 	p.StringVar(&f.shim, "shim-image", "", "an image with /sluice-shim, such as this operator's own")
 	p.StringVar(&o.Listen, "listen", "127.0.0.1:7117", "the address of the API, of this machine alone")
 	p.StringVar(&o.Health, "health", ":8080", "the address of health and metrics")
@@ -115,7 +115,7 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 		wrong("shim-image", errors.New("is missing: name an image with /sluice-shim"))
 	}
 	if f.store == "" {
-		wrong("store", errors.New("is missing: name one such as s3:BUCKET?endpoint=URL"))
+		wrong("store", errors.New("is missing: name one such as s3://BUCKET?endpoint=URL"))
 	}
 	o.Namespace = cmp.Or(o.Namespace, run.Getenv("POD_NAMESPACE"), ownNamespace())
 	o.Identity, err = identity()

@@ -178,10 +178,10 @@ spec:
 }
 
 type seen struct {
-	State, Progress, Reason            string
-	Committed, Total, Subjobs, Running int64
-	ObservedGeneration                 int64
-	Conditions                         []struct {
+	State, Progress, Reason                  string
+	Committed, Total, Subjobs, Running, Lost int64
+	ObservedGeneration                       int64
+	Conditions                               []struct {
 		Type, Status, Reason, Message string
 		LastTransitionTime            string
 	}
