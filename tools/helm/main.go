@@ -3,7 +3,11 @@
 //	helm lint CHART [KEY=VALUE...]
 //	helm template RELEASE NAMESPACE CHART [KEY=VALUE...]
 //	helm install RELEASE NAMESPACE CHART [KEY=VALUE...]      (KUBECONFIG names the cluster)
+//	helm upgrade RELEASE NAMESPACE CHART [KEY=VALUE...]
+//	helm rollback RELEASE NAMESPACE REVISION
 //	helm uninstall RELEASE NAMESPACE
+//
+// What changes a cluster waits, as with --wait, until what it made is ready, or gone.
 package main
 
 import (
@@ -12,6 +16,8 @@ import (
 	"io"
 	"log"
 	"os"
+	"strconv"
+	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -35,15 +41,58 @@ func run(args []string, out io.Writer) error {
 		return lintChart(args[1], args[2:])
 	case len(args) >= 4 && (args[0] == "template" || args[0] == "install"):
 		return install(args[0] == "template", args[1], args[2], args[3], args[4:], out)
+	case len(args) >= 4 && args[0] == "upgrade":
+		return upgrade(args[1], args[2], args[3], args[4:])
+	case len(args) == 4 && args[0] == "rollback":
+		return rollback(args[1], args[2], args[3])
 	case len(args) == 3 && args[0] == "uninstall":
 		c, err := configuration(args[2])
 		if err != nil {
 			return err
 		}
-		_, err = action.NewUninstall(c).Run(args[1])
+		u := action.NewUninstall(c)
+		u.Wait, u.Timeout = true, patience
+		_, err = u.Run(args[1])
 		return err
 	}
-	return errors.New("usage: helm lint|template|install|uninstall")
+	return errors.New("usage: helm lint|template|install|upgrade|rollback|uninstall")
+}
+
+// patience is how long a cluster may take.
+const patience = 3 * time.Minute
+
+// upgrade keeps no value of the release as it is but those given, as helm upgrade does that is given any.
+func upgrade(release, namespace, path string, set []string) error {
+	values, err := parse(set)
+	if err != nil {
+		return err
+	}
+	chart, err := loader.Load(path)
+	if err != nil {
+		return err
+	}
+	c, err := configuration(namespace)
+	if err != nil {
+		return err
+	}
+	u := action.NewUpgrade(c)
+	u.Namespace, u.Wait, u.Timeout = namespace, true, patience
+	_, err = u.Run(release, chart, values)
+	return err
+}
+
+func rollback(release, namespace, revision string) error {
+	n, err := strconv.Atoi(revision)
+	if err != nil {
+		return err
+	}
+	c, err := configuration(namespace)
+	if err != nil {
+		return err
+	}
+	r := action.NewRollback(c)
+	r.Version, r.Wait, r.Timeout = n, true, patience
+	return r.Run(release)
 }
 
 // lintChart fails for a warning too.
@@ -79,6 +128,7 @@ func install(dry bool, release, namespace, path string, set []string, out io.Wri
 	i := action.NewInstall(c)
 	i.ReleaseName, i.Namespace, i.CreateNamespace = release, namespace, !dry
 	i.DryRun, i.ClientOnly = dry, dry
+	i.Wait, i.Timeout = !dry, patience
 	if dry {
 		i.KubeVersion = &chartutil.KubeVersion{Version: "v1.36.3", Major: "1", Minor: "36"} // what the tests of the whole have
 	}
