@@ -5,5 +5,5 @@
 // (evaluate.go: devices that drivers publish in dra.go, extended resources in counted.go, what closes machines and pools in closed.go, ends of Pods in ends.go);
 // the inventory says what came of it (inventory.go, with its informers in sources.go and what is known of their silence in silence.go).
 //
-// What is given back to Pods that wait is decided in giveback.go, by what a machine has room for (room.go) and what claims mean (selector.go).
+// What is given back to Pods that wait is decided in giveback.go, by what a machine has room for (room.go) and what claims mean (selector.go). Places are kept ahead of time (ahead.go) for what Kueue says is to come (kueue.go, coming.go).
 package kubernetes

@@ -28,5 +28,5 @@ func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant 
 
 // hold is a Pod's, of what it has.
 func (t *tenant) hold(end quantity.Instant) protocol.Reservation {
-	return protocol.Reservation{Kind: protocol.ForForeign, End: end, Source: "pod " + t.Namespace + "/" + t.Name}
+	return protocol.Reservation{Kind: protocol.ForForeign, End: end, Source: first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name}
 }

@@ -58,7 +58,7 @@ func (s *scene) evaluate(before *stand) *stand {
 		return a.ID == b.ID
 	})
 	for _, g := range s.gives {
-		for _, id := range g.slices {
+		for _, id := range g.shuts() {
 			x.holds[id] = append(x.holds[id], g.holds()...)
 		}
 	}
@@ -97,7 +97,7 @@ func (s *scene) kept(p *published) map[string]stay {
 	has := s.stays(p)
 	for _, g := range s.gives {
 		for _, at := range g.devices {
-			if y, taken := has[at.device]; at.pooled == p.pooled && (!taken || y.ours) {
+			if y, taken := has[at.device]; !g.later() && at.pooled == p.pooled && (!taken || y.ours) {
 				has[at.device] = stay{end: quantity.Never, who: g.who(), waits: true}
 			}
 		}
@@ -169,6 +169,9 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 			}
 			waits := map[types.UID]bool{}
 			for _, g := range s.gives {
+				if g.later() {
+					continue
+				}
 				if t := g.waiter; t.asks[r.Name] > 0 && others[t.UID] == nil {
 					others[t.UID], waits[t.UID], asking = t, true, append(asking, t)
 				}

@@ -52,18 +52,44 @@ type reclaim struct {
 	// devices that are kept for it, and how many of extended resources: what it asks for.
 	devices []place
 	counted bool
+	// of is the Workload it is for, and part which of its Pods, while they are still to come; from when on and until when they will want it, 0 for now; made is since when
+	// it stands, and open that nobody knows yet when they come: then nothing is cut short.
+	of                types.UID
+	part              int
+	from, until, made quantity.Instant
+	open              bool
+	// closes are the slices that nobody is to have from then on.
+	closes []job.SliceID
 	// slices of ours whose subjobs are cut short, at an instant; freed is when none of ours was seen there any more, 0 before.
 	slices    []job.SliceID
 	at, freed quantity.Instant
+	notice    time.Duration
 }
 
 // who waits, for people.
 func (g *reclaim) who() string {
-	return "pod " + g.waiter.Namespace + "/" + g.waiter.Name + ", which waits for it"
+	return first(g.waiter.kind, "pod") + " " + g.waiter.Namespace + "/" + g.waiter.Name + ", which waits for it"
 }
 
-// holds close a slice at once, and cut short what runs there when its notice is over.
+// later says whether it is wanted at a time that is known, and not now.
+func (g *reclaim) later() bool { return g.from != 0 }
+
+// shuts are the slices that it closes beside the devices that are kept.
+func (g *reclaim) shuts() []job.SliceID {
+	if g.later() {
+		return g.closes
+	}
+	return g.slices
+}
+
+// holds close a slice at once, and cut short what runs there when its notice is over; or from when on it is wanted, which is told as soon as that is known.
 func (g *reclaim) holds() []protocol.Reservation {
+	switch {
+	case g.later():
+		return []protocol.Reservation{{Kind: protocol.ForReclaim, Start: g.from, End: g.until, Source: g.who(), Truncate: true}}
+	case g.open:
+		return []protocol.Reservation{{Kind: protocol.ForReclaim, End: quantity.Never, Source: g.who()}}
+	}
 	return []protocol.Reservation{
 		{Kind: protocol.ForReclaim, End: quantity.Never, Source: g.who()},
 		{Kind: protocol.ForReclaim, Start: g.at, End: quantity.Never, Source: g.who(), Truncate: true},
@@ -78,6 +104,9 @@ type reclaims struct {
 	rests   map[types.UID]quantity.Instant
 	shunned map[types.UID]shun
 	roomy   map[types.UID]quantity.Instant
+	// come are Workloads for whose Pods nothing is kept any more before they are there: all have come, or did not in time; false: something else held them back for too long. number tells places apart that are kept for Pods that are not there.
+	come   map[types.UID]bool
+	number int
 }
 
 // shun is until when nothing is kept for the Pods of an owner, and how often that came to nothing.
@@ -87,7 +116,7 @@ type shun struct {
 }
 
 func newReclaims() reclaims {
-	return reclaims{by: map[types.UID]*reclaim{}, rests: map[types.UID]quantity.Instant{}, shunned: map[types.UID]shun{}, roomy: map[types.UID]quantity.Instant{}}
+	return reclaims{by: map[types.UID]*reclaim{}, rests: map[types.UID]quantity.Instant{}, shunned: map[types.UID]shun{}, roomy: map[types.UID]quantity.Instant{}, come: map[types.UID]bool{}}
 }
 
 // kin is what Pods that are alike have in common: their owner; of one without that itself.
@@ -125,7 +154,12 @@ func (r *reclaims) may(now quantity.Instant, t *tenant) bool {
 }
 
 // vain notes that a place was kept for nothing. The pause after it doubles each time.
-func (r *reclaims) vain(now quantity.Instant, t *tenant) {
+func (r *reclaims) vain(now quantity.Instant, g *reclaim) {
+	if g.of != "" {
+		r.come[g.of] = true // of Pods that may yet come nothing is known, and nothing is held against them
+		return
+	}
+	t := g.waiter
 	s := r.shunned[t.kin()]
 	s.until = now.Add(min(leaves<<min(s.times, 10), mostLeaves))
 	s.times++
@@ -164,8 +198,10 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 		still[t.UID] = true
 	}
 	p := &pass{Inventory: inv, now: now, rooms: map[string]*room{}}
+	coming, moved := p.coming(waiters)
+	machines = append(machines, moved...)
 	for _, uid := range sortedKeys(r.by) {
-		if g := r.by[uid]; !p.keeps(g, still[uid]) {
+		if g := r.by[uid]; !p.keeps(g, still[uid] || g.of != "") {
 			delete(r.by, uid)
 			machines = append(machines, g.machine)
 		}
@@ -188,7 +224,7 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 		machines = append(machines, g.machine)
 		delete(p.rooms, g.machine)
 	}
-	return machines
+	return append(machines, p.ahead(coming)...)
 }
 
 // pass is one look at all who wait.
@@ -209,18 +245,27 @@ func (p *pass) keeps(g *reclaim, waits bool) bool {
 		}
 		return false
 	}
+	switch {
+	case g.later():
+		return true
+	case g.open && p.now <= g.made.Add(opens):
+		return true
+	case g.open:
+		r.come[g.of] = false
+		return false
+	}
 	if slices.ContainsFunc(by[*tenant](p.pods, byMachine, g.machine), func(t *tenant) bool { return t.ours && slices.Contains(g.slices, t.slice) }) {
 		if p.now <= g.at.Add(longest) {
 			return true
 		}
-		r.vain(p.now, g.waiter)
+		r.vain(p.now, g)
 		return false
 	}
 	if g.freed == 0 {
 		g.freed = p.now
 	}
 	if p.now > g.freed.Add(patience) {
-		r.vain(p.now, g.waiter)
+		r.vain(p.now, g)
 		return false
 	}
 	return !p.taken(g)
@@ -230,7 +275,7 @@ func (p *pass) keeps(g *reclaim, waits bool) bool {
 // scheduler looks at a Pod that waits with pauses, and at one that has just come at once.
 func (p *pass) taken(g *reclaim) bool {
 	m, there := get[*machine](p.nodes, g.machine)
-	wants, known := p.wants(g.waiter)
+	wants, known := p.wantsOf(g)
 	if !there || !known {
 		return !there
 	}

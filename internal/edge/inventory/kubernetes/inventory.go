@@ -334,14 +334,16 @@ func (inv *Inventory) scene(m *machine) *scene {
 	return s
 }
 
-// limit is until when an owner lets its Pods run: a Job by itself, or Kueue's Workload of it.
+// limit is until when an owner lets its Pods run: a Job by itself, Kueue's Workload of it, or what owns the Job (a JobSet) and its Workload.
 func (inv *Inventory) limit(of types.UID) quantity.Instant {
-	end := quantity.Never
+	end, parent := quantity.Never, types.UID("")
 	for _, source := range []cache.SharedIndexInformer{inv.jobs, inv.workloads} {
-		if source == nil {
-			continue
-		}
 		for _, l := range by[*limit](source, byOwner, string(of)) {
+			end, parent = min(end, l.end), first(parent, l.parent)
+		}
+	}
+	if parent != "" {
+		for _, l := range by[*limit](inv.workloads, byOwner, string(parent)) {
 			end = min(end, l.end)
 		}
 	}

@@ -29,7 +29,7 @@ func serve(objects ...runtime.Object) *fake.Clientset {
 	c := fake.NewClientset(objects...)
 	c.Resources = []*metav1.APIResourceList{
 		{GroupVersion: "resource.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "resourceslices"}, {Name: "resourceclaims"}, {Name: "deviceclasses"}}},
-		{GroupVersion: "kueue.x-k8s.io/v1beta1", APIResources: []metav1.APIResource{{Name: "workloads"}}},
+		{GroupVersion: "kueue.x-k8s.io/v1beta1", APIResources: []metav1.APIResource{{Name: "workloads"}, {Name: "localqueues"}, {Name: "resourceflavors"}}},
 	}
 	return c
 }

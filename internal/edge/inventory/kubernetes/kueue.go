@@ -15,14 +15,14 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Kueue's Workloads say how long what they admit runs at most. Its types are not needed for that.
+// Kueue's Workloads say how long what they admit runs at most, and what is still to come. Its types are not needed for that.
 
 // kueueGroup and the versions of it that are known, the newest first.
 const kueueGroup = "kueue.x-k8s.io"
 
 func kueueVersions() []string { return []string{"v1beta2", "v1beta1"} }
 
-// listenToKueue listens to Workloads, from when there is somebody who answers, and closes heard once all of them are known, or there is no Kueue. That its API is away says
+// listenToKueue listens to Workloads, queues and flavors, from when there is somebody who answers, and closes heard once all of them are known, or there is no Kueue. That its API is away says
 // nothing of the cluster: what it admits may then be longer on its slice than is known, and no more.
 func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) {
 	defer close(heard)
@@ -33,44 +33,59 @@ func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) 
 			inv.opts.Log.Warn("Kueue does not say how long its Workloads run; what it said last stands", "error", err)
 		}
 	}
-	source, err := inv.kueue()
-	for ; err != nil; source, err = inv.kueue() {
-		fails(nil, err)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pings):
+	for _, k := range inv.kueueKinds() {
+		source, err := inv.kueue(k)
+		for ; err != nil; source, err = inv.kueue(k) {
+			fails(nil, err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pings):
+			}
 		}
+		if source == nil {
+			continue
+		}
+		if err := inv.listen(source, fails); err != nil {
+			inv.opts.Log.Error("nobody listens to Kueue", "error", err)
+			return
+		}
+		inv.mu.Lock()
+		*k.to = source
+		inv.mu.Unlock()
+		inv.done.Go(func() { source.RunWithContext(ctx) })
+		cache.WaitForCacheSync(ctx.Done(), source.HasSynced)
 	}
-	if source == nil {
-		return
-	}
-	if err := inv.listen(source, fails); err != nil {
-		inv.opts.Log.Error("nobody listens to Kueue", "error", err)
-		return
-	}
-	inv.mu.Lock()
-	inv.workloads = source
-	inv.mu.Unlock()
-	inv.done.Go(func() { source.RunWithContext(ctx) })
-	cache.WaitForCacheSync(ctx.Done(), source.HasSynced)
 }
 
-// kueue is the source of Workloads; nil where the cluster has none.
-func (inv *Inventory) kueue() (cache.SharedIndexInformer, error) {
+// kueueKind is a kind of Kueue's objects, and where its source is kept.
+type kueueKind struct {
+	resource string
+	indexers cache.Indexers
+	to       *cache.SharedIndexInformer
+}
+
+func (inv *Inventory) kueueKinds() []kueueKind {
+	return []kueueKind{
+		{"workloads", cache.Indexers{byOwner: index(func(l *limit) []string { return only(string(l.of)) }), byComing: index((*limit).comes)}, &inv.workloads},
+		{"localqueues", cache.Indexers{}, &inv.queues},
+		{"resourceflavors", cache.Indexers{}, &inv.flavors},
+	}
+}
+
+// kueue is the source of a kind; nil where the cluster has none.
+func (inv *Inventory) kueue(k kueueKind) (cache.SharedIndexInformer, error) {
 	if inv.opts.Dynamic == nil {
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
 	for _, version := range kueueVersions() {
-		of := schema.GroupVersionResource{Group: kueueGroup, Version: version, Resource: "workloads"}
+		of := schema.GroupVersionResource{Group: kueueGroup, Version: version, Resource: k.resource}
 		there, err := inv.serves(of.GroupVersion().String(), of.Resource)
 		if err != nil {
 			return nil, err
 		}
 		if there {
-			return dynamicinformer.NewFilteredDynamicInformer(inv.opts.Dynamic, of, metav1.NamespaceAll, 0, cache.Indexers{
-				byOwner: index(func(l *limit) []string { return only(string(l.of)) }),
-			}, nil).Informer(), nil
+			return dynamicinformer.NewFilteredDynamicInformer(inv.opts.Dynamic, of, metav1.NamespaceAll, 0, k.indexers, nil).Informer(), nil
 		}
 	}
 	return nil, nil //nolint:nilnil // as above
@@ -82,20 +97,19 @@ func (s *slimmer) workload(object any) any {
 	if !ok {
 		return object
 	}
+	if o.GetKind() != "Workload" {
+		return s.alias(o)
+	}
 	l := &limit{ObjectMeta: named(o), end: quantity.Never}
 	for _, owner := range o.GetOwnerReferences() {
 		if l.of == "" || value(owner.Controller) {
 			l.of = owner.UID
 		}
 	}
-	most, limited, err := unstructured.NestedInt64(o.Object, "spec", "maximumExecutionTimeSeconds")
-	if err != nil || !limited {
+	l.coming = s.coming(o, l)
+	most := runs(o)
+	if l.most = most; most == 0 {
 		return l
-	}
-	for _, spelt := range []string{"accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"} { // v1beta1 has it the second way
-		if past, there, err := unstructured.NestedInt64(o.Object, "status", spelt); err == nil && there {
-			most -= past
-		}
 	}
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // one of another shape is none
 	for _, c := range conditions {
@@ -105,7 +119,7 @@ func (s *slimmer) workload(object any) any {
 		}
 		text, _ := c["lastTransitionTime"].(string)
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
-			l.end = quantity.At(at).Add(time.Duration(most) * time.Second)
+			l.end = quantity.At(at).Add(most)
 		}
 	}
 	return l

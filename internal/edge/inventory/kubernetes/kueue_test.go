@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -35,9 +34,7 @@ func admitted() (*fake.Clientset, *dynamicfake.FakeDynamicClient) {
 		},
 	}}
 	return serve(node("v", has(mig, 1)), pod("a", "p", "v", asks(mig, 1), of("Job", "j"))),
-		dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-			{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"}: "WorkloadList",
-		}, workload)
+		kueueOf(workload)
 }
 
 // ends waits until the one thing that others hold ends at an instant.

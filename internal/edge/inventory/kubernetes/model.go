@@ -123,6 +123,8 @@ type tenant struct {
 	asks map[string]int64
 	// claims by their keys.
 	claims []string
+	// requests are how many claims it has, made or not.
+	requests int
 	// nodes are labels that the machine must have of one that waits, affinity what else it asks of it (any of them; nil: nothing), tolerates the keys of taints that it
 	// tolerates, empty: all of them.
 	nodes     map[string]string
@@ -136,6 +138,8 @@ type tenant struct {
 	// waits is since when no place was found for it; 0: it has one, or is not looked for.
 	waits quantity.Instant
 	owner types.UID
+	// kind of object that it is for, of one that is still to come; empty: it is a Pod.
+	kind string
 	// queued: something holds it back, as Kueue does; nominated: the scheduler makes room for it by itself.
 	queued, nominated bool
 }
@@ -145,4 +149,15 @@ type limit struct {
 	metav1.ObjectMeta
 	of  types.UID
 	end quantity.Instant
+	// most is for how long it may run from when it begins; 0: nobody says.
+	most time.Duration
+	// parent owns a Job; coming is what a Workload's Pods will want, nil of one that is over.
+	parent types.UID
+	coming *coming
+}
+
+// template is a ResourceClaimTemplate: what claims made of it want.
+type template struct {
+	metav1.ObjectMeta
+	wants []want
 }

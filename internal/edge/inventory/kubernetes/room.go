@@ -10,22 +10,27 @@ import (
 
 	"sluice.dev/sluice/internal/core/giveback"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // room is a machine as somebody who waits looks at it: what is free, and which subjobs could be stopped.
 type room struct {
 	*scene
-	now    quantity.Instant
+	now quantity.Instant
+	// when is the time at which it is looked at, 0 for now: whoever is gone by then is.
+	when   quantity.Instant
 	costs  func(job.SliceID) giveback.Cost
 	notice func(job.SliceID) (time.Duration, bool)
 	class  func(name string) (*class, bool)
+	// told is what was said last of who holds slices.
+	told map[job.SliceID][]protocol.Reservation
 	// published are the pools of drivers on it, as they were when they were whole.
 	published map[pooled]published
 }
 
 func (p *pass) room(m *machine) *room {
-	r := &room{scene: p.scene(m), now: p.now}
+	r := &room{scene: p.scene(m), now: p.now, told: p.told}
 	x := p.Inventory.stands[m.Name]
 	if x != nil {
 		r.published = x.published
@@ -87,7 +92,7 @@ func (r *room) find(t *tenant, wants []want) (g *reclaim, cost giveback.Cost, ok
 		n, _ := r.notice(id)
 		notice = max(notice, n)
 	}
-	g.at = r.now.Add(notice)
+	g.at, g.notice = r.now.Add(notice), notice
 	return g, cost, true
 }
 
@@ -98,6 +103,9 @@ func (r *room) findCounted(t *tenant, g *reclaim) (cost giveback.Cost, ok bool) 
 		var pieces []giveback.Piece
 		var ids []job.SliceID
 		for _, other := range r.tenants {
+			if r.gone(other.ends(r.limits)) {
+				continue
+			}
 			short += other.asks[name]
 			_, gives := r.notice(other.slice)
 			if other.ours && other.asks[name] > 0 && gives && !r.given(other.slice) {
@@ -105,11 +113,14 @@ func (r *room) findCounted(t *tenant, g *reclaim) (cost giveback.Cost, ok bool) 
 			}
 		}
 		for _, before := range r.gives { // what is freed is for them
+			if r.when == 0 && before.later() {
+				continue
+			}
 			if before.counted {
 				short += before.waiter.asks[name]
 			}
 			for _, other := range r.tenants {
-				if other.ours && slices.Contains(before.slices, other.slice) {
+				if other.ours && !r.gone(other.ends(r.limits)) && slices.Contains(before.slices, other.slice) {
 					short -= other.asks[name]
 				}
 			}
@@ -126,9 +137,12 @@ func (r *room) findCounted(t *tenant, g *reclaim) (cost giveback.Cost, ok bool) 
 	return cost, true
 }
 
+// gone says whether somebody who ends then is gone when it is looked at.
+func (r *room) gone(end quantity.Instant) bool { return r.when != 0 && end <= r.when }
+
 // given says whether a slice is given back already.
 func (r *room) given(id job.SliceID) bool {
-	return slices.ContainsFunc(r.gives, func(g *reclaim) bool { return slices.Contains(g.slices, id) })
+	return slices.ContainsFunc(r.gives, func(g *reclaim) bool { return (r.when != 0 || !g.later()) && slices.Contains(g.slices, id) })
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -158,7 +172,7 @@ func (r *room) lefts() (all remainders) {
 		for k := range p.devices {
 			d := &p.devices[k]
 			s, taken := stays[d.name]
-			if !taken {
+			if !taken || r.gone(s.end) {
 				continue
 			}
 			var id job.SliceID
@@ -177,6 +191,9 @@ func (r *room) lefts() (all remainders) {
 			}
 		}
 		for _, g := range r.gives {
+			if r.when == 0 && g.later() {
+				continue
+			}
 			for _, at := range g.devices {
 				if k := slices.IndexFunc(p.devices, func(d device) bool { return at.pooled == p.pooled && at.device == d.name }); k >= 0 && !x.has[at.device] {
 					x.has[at.device] = true

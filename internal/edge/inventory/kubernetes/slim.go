@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -157,15 +158,7 @@ func (s *slimmer) claim(o *resourcev1.ResourceClaim) *claim {
 			}
 		}
 	} else {
-		for _, r := range o.Spec.Devices.Requests {
-			switch {
-			case r.Exactly != nil && !value(r.Exactly.AdminAccess) && r.Exactly.AllocationMode != resourcev1.DeviceAllocationModeAll:
-				c.wants = append(c.wants, want{r.Exactly.DeviceClassName, max(1, r.Exactly.Count), selectors(r.Exactly.Selectors)})
-			case len(r.FirstAvailable) > 0: // what it wants most
-				first := &r.FirstAvailable[0]
-				c.wants = append(c.wants, want{first.DeviceClassName, max(1, first.Count), selectors(first.Selectors)})
-			}
-		}
+		c.wants = wantsOf(&o.Spec)
 	}
 	for _, by := range o.Status.ReservedFor {
 		if by.Resource == "pods" {
@@ -173,6 +166,24 @@ func (s *slimmer) claim(o *resourcev1.ResourceClaim) *claim {
 		}
 	}
 	return c
+}
+
+// wantsOf are the requests of a claim.
+func wantsOf(spec *resourcev1.ResourceClaimSpec) (wants []want) {
+	for _, r := range spec.Devices.Requests {
+		switch {
+		case r.Exactly != nil && !value(r.Exactly.AdminAccess) && r.Exactly.AllocationMode != resourcev1.DeviceAllocationModeAll:
+			wants = append(wants, want{r.Exactly.DeviceClassName, max(1, r.Exactly.Count), selectors(r.Exactly.Selectors)})
+		case len(r.FirstAvailable) > 0: // what it wants most
+			first := &r.FirstAvailable[0]
+			wants = append(wants, want{first.DeviceClassName, max(1, first.Count), selectors(first.Selectors)})
+		}
+	}
+	return wants
+}
+
+func (s *slimmer) template(o *resourcev1.ResourceClaimTemplate) *template {
+	return &template{ObjectMeta: named(o), wants: wantsOf(&o.Spec.Spec)}
 }
 
 // selectors are all of them in one.
@@ -195,14 +206,8 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 		_, own, _ := strings.Cut(o.Annotations[cluster.AnnotationSlice], "/")
 		t.slice = job.SliceID(own)
 	}
-	for name := range extendedOf(&o.Spec) {
-		if n := requests(&o.Spec, corev1.ResourceName(name)); n > 0 {
-			if t.asks == nil {
-				t.asks = map[string]int64{}
-			}
-			t.asks[shared(name)] = n
-		}
-	}
+	t.asks = asksIn(&o.Spec)
+	t.requests = len(o.Spec.ResourceClaims)
 	for _, c := range o.Spec.ResourceClaims {
 		name := value(c.ResourceClaimName)
 		for _, made := range o.Status.ResourceClaimStatuses {
@@ -233,15 +238,34 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 			t.waits = quantity.At(c.LastTransitionTime.Time)
 		}
 	}
-	for _, owner := range o.OwnerReferences {
-		if value(owner.Controller) {
-			t.owner = owner.UID
-		}
-	}
+	t.owner = controller(o)
 	if t.waits != 0 {
 		s.asksOf(t, &o.Spec)
 	}
 	return t
+}
+
+// controller owns an object; empty: nobody does.
+func controller(o metav1.Object) (uid types.UID) {
+	for _, owner := range o.GetOwnerReferences() {
+		if value(owner.Controller) {
+			uid = owner.UID
+		}
+	}
+	return uid
+}
+
+// asksIn are the extended resources that a Pod asks for; nil: none.
+func asksIn(spec *corev1.PodSpec) (asks map[string]int64) {
+	for name := range extendedOf(spec) {
+		if n := requests(spec, corev1.ResourceName(name)); n > 0 {
+			if asks == nil {
+				asks = map[string]int64{}
+			}
+			asks[shared(name)] = n
+		}
+	}
+	return asks
 }
 
 // asksOf notes what a Pod that waits asks of its machine.
@@ -320,7 +344,7 @@ func requests(spec *corev1.PodSpec, name corev1.ResourceName) int64 {
 }
 
 func (s *slimmer) limit(o *batchv1.Job) *limit {
-	l := &limit{ObjectMeta: named(o), of: o.UID, end: quantity.Never}
+	l := &limit{ObjectMeta: named(o), of: o.UID, end: quantity.Never, parent: controller(o)}
 	if o.Spec.ActiveDeadlineSeconds != nil && o.Status.StartTime != nil {
 		l.end = quantity.At(o.Status.StartTime.Time).Add(time.Duration(*o.Spec.ActiveDeadlineSeconds) * time.Second)
 	}

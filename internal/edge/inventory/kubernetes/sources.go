@@ -15,6 +15,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	resourceinformers "k8s.io/client-go/informers/resource/v1"
@@ -26,7 +27,9 @@ import (
 // sources are what is heard of each kind of object. offers, claims and classes are nil where the cluster has no DRA, workloads where it has no Kueue, or as long as that
 // does not answer (inv.mu).
 type sources struct {
-	nodes, pods, jobs, offers, claims, classes, workloads cache.SharedIndexInformer
+	nodes, pods, jobs, offers, claims, classes, templates cache.SharedIndexInformer
+	// workloads, queues and flavors are Kueue's.
+	workloads, queues, flavors cache.SharedIndexInformer
 }
 
 // Indexes.
@@ -34,6 +37,7 @@ const (
 	byMachine = "machine"
 	byPool    = "pool"
 	byOwner   = "owner"
+	byParent  = "parent"
 )
 
 // connect begins to listen, and waits until all that there is has been heard.
@@ -47,7 +51,9 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		byMachine: index(func(t *tenant) []string { return only(t.machine) }), byOwner: index(func(t *tenant) []string { return only(string(t.owner)) }),
 		byWaiting: waits(), byOurs: hosts(),
 	}, alive)
-	inv.jobs = batchinformers.NewJobInformer(c, all, 0, cache.Indexers{byOwner: index(func(l *limit) []string { return only(string(l.of)) })})
+	inv.jobs = batchinformers.NewJobInformer(c, all, 0, cache.Indexers{
+		byOwner: index(func(l *limit) []string { return only(string(l.of)) }), byParent: index(func(l *limit) []string { return only(string(l.parent)) }),
+	})
 	dra, err := inv.serves(resourcev1.SchemeGroupVersion.String(), "resourceslices")
 	if err != nil {
 		return err
@@ -57,10 +63,11 @@ func (inv *Inventory) connect(ctx context.Context) error {
 			byMachine: index((*offer).machines), byPool: index(func(o *offer) []string { return only(o.driver + "/" + o.pool) }),
 		})
 		inv.classes = resourceinformers.NewDeviceClassInformer(c, 0, cache.Indexers{})
+		inv.templates = resourceinformers.NewResourceClaimTemplateInformer(c, all, 0, cache.Indexers{})
 		inv.claims = resourceinformers.NewResourceClaimInformer(c, all, 0, cache.Indexers{byPool: index((*claim).pools)})
 	}
 	var synced []cache.InformerSynced
-	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes} {
+	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes, inv.templates} {
 		if source == nil {
 			continue
 		}
@@ -161,6 +168,8 @@ func (inv *Inventory) transform(o any) (any, error) {
 		return inv.slim.class(x), nil
 	case *resourcev1.ResourceClaim:
 		return inv.slim.claim(x), nil
+	case *resourcev1.ResourceClaimTemplate:
+		return inv.slim.template(x), nil
 	}
 	return inv.slim.workload(o), nil
 }
@@ -189,10 +198,22 @@ func (inv *Inventory) heard(o any) {
 			}
 		}
 	case *limit:
-		for _, t := range by[*tenant](inv.pods, byOwner, string(x.of)) {
+		for _, t := range inv.podsOf(x.of) {
 			inv.touch(t.machine)
 		}
+		if x.coming != nil {
+			inv.touch()
+		}
 	}
+}
+
+// podsOf are the Pods that an owner has, itself or by its Jobs.
+func (inv *Inventory) podsOf(of types.UID) []*tenant {
+	list := by[*tenant](inv.pods, byOwner, string(of))
+	for _, j := range by[*limit](inv.jobs, byParent, string(of)) {
+		list = append(list, by[*tenant](inv.pods, byOwner, string(j.of))...)
+	}
+	return list
 }
 
 // machines that an offer's devices are on.

@@ -166,7 +166,7 @@ func TestWhoNeverComesIsLeftAloneForLonger(t *testing.T) {
 	one.UID, other.UID = "one", "other"
 	var pauses []time.Duration
 	for range 8 {
-		r.vain(at(0), one)
+		r.vain(at(0), &reclaim{waiter: one})
 		pauses = append(pauses, r.shunned["set"].until.Sub(at(0)))
 	}
 	want := []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 6 * time.Hour, 6 * time.Hour}

@@ -1,0 +1,236 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/inventory"
+)
+
+// workload is one of Kueue's, of a Job of the same name, with n Pods like one.
+func workload(name string, n int64, like *corev1.Pod, change ...func(w map[string]any)) *unstructured.Unstructured {
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&like.Spec)
+	if err != nil {
+		panic(err)
+	}
+	w := map[string]any{
+		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+		"metadata": map[string]any{
+			"name": "job-" + name, "namespace": "a", "uid": "uid-w-" + name, "creationTimestamp": t0.Format(time.RFC3339),
+			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-a-" + name, "controller": true}},
+		},
+		"spec":   map[string]any{"queueName": "q", "podSets": []any{map[string]any{"name": "main", "count": n, "template": map[string]any{"spec": spec}}}},
+		"status": map[string]any{},
+	}
+	for _, f := range change {
+		f(w)
+	}
+	return &unstructured.Unstructured{Object: w}
+}
+
+// hasQuota is one with quota; admitted too where nothing else holds it back.
+func hasQuota(conditions ...string) func(map[string]any) {
+	return func(w map[string]any) {
+		var list []any
+		for _, c := range append(conditions, "QuotaReserved") {
+			list = append(list, map[string]any{"type": c, "status": "True", "lastTransitionTime": t0.Format(time.RFC3339)})
+		}
+		w["status"] = map[string]any{"conditions": list, "admission": map[string]any{
+			"clusterQueue": "cq", "podSetAssignments": []any{map[string]any{"name": "main", "flavors": map[string]any{"nvidia.com/mig-1g.10gb": "f"}}},
+		}}
+	}
+}
+
+func runsFor(d time.Duration) func(map[string]any) {
+	return func(w map[string]any) {
+		w["spec"].(map[string]any)["maximumExecutionTimeSeconds"] = int64(d / time.Second)
+	}
+}
+
+func ranks(n int64) func(map[string]any) {
+	return func(w map[string]any) { w["spec"].(map[string]any)["priority"] = n }
+}
+
+// kueueOf is a Kueue with these Workloads, a LocalQueue and a flavor.
+func kueueOf(workloads ...*unstructured.Unstructured) *dynamicfake.FakeDynamicClient {
+	list := []runtime.Object{
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue", "metadata": map[string]any{"name": "q", "namespace": "a"}, "spec": map[string]any{"clusterQueue": "cq"}}},
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ResourceFlavor", "metadata": map[string]any{"name": "f"}, "spec": map[string]any{"nodeLabels": map[string]any{"zone": "a"}}}},
+	}
+	for _, w := range workloads {
+		list = append(list, w)
+	}
+	kinds := map[schema.GroupVersionResource]string{}
+	for resource, kind := range map[string]string{"workloads": "WorkloadList", "localqueues": "LocalQueueList", "resourceflavors": "ResourceFlavorList"} {
+		kinds[schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: resource}] = kind
+	}
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, list...)
+}
+
+func inZone(n *corev1.Node) { n.Labels["zone"] = "a" }
+
+// ahead is what is held for who is to come: from when on, and what is cut short.
+func ahead(held []inventory.Sighting) (list []string) {
+	for _, s := range held {
+		for _, r := range s.Holds {
+			if r.Kind != protocol.ForReclaim {
+				continue
+			}
+			text := string(s.Slice)
+			if r.Start != 0 {
+				text += fmt.Sprint(" from ", r.Start.Sub(at(0)))
+			}
+			if r.End != quantity.Never {
+				text += fmt.Sprint(" to ", r.End.Sub(at(0)))
+			}
+			if r.Truncate {
+				text += " cut"
+			}
+			list = append(list, text+" "+r.Source)
+		}
+	}
+	return list
+}
+
+// TestPlacesAreKeptForWhatIsToCome: for Pods that are not there yet, of what Kueue has let in or is about to.
+func TestPlacesAreKeptForWhatIsToCome(t *testing.T) {
+	const mig, waits = "nvidia.com/mig-1g.10gb", ", which waits for it"
+	wants := func(n int64) *corev1.Pod { return pod("a", "x", "", asks(mig, n)) }
+	// A machine with two slices: one of ours for an hour, the other one is free.
+	half := []runtime.Object{node("v", has(mig, 2), inZone), pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1), began(-time.Minute), lasts(time.Hour))}
+	// The other one is a Pod's of a Workload that may run for an hour from t0.
+	full := append(slices.Clip(half), pod("a", "h", "v", asks(mig, 1), of("Job", "h")))
+	holder := workload("h", 1, wants(1), hasQuota("Admitted"), runsFor(time.Hour))
+	elsewhere := node("v", has(mig, 2))
+	for _, c := range []struct {
+		name      string
+		pools     []Pool
+		objects   []runtime.Object
+		workloads []*unstructured.Unstructured
+		want      []string
+	}{
+		{"it is let in, and there is room", nil, half, []*unstructured.Unstructured{workload("j", 1, wants(1), hasQuota("Admitted"))}, []string{"v/mig-1g.10gb.1 workload a/job-j" + waits}},
+		{"two Pods, and room for one", nil, half, []*unstructured.Unstructured{workload("j", 2, wants(1), hasQuota("Admitted"))}, []string{
+			"v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 from 30s cut workload a/job-j" + waits, "v/mig-1g.10gb.1 workload a/job-j" + waits}},
+		{"more than there can ever be", nil, half, []*unstructured.Unstructured{workload("j", 3, wants(1), hasQuota("Admitted"))}, nil},
+		{"quota, and no leave to start yet", nil, half, []*unstructured.Unstructured{workload("j", 2, wants(1), hasQuota())}, []string{
+			"v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.1 workload a/job-j" + waits}},
+		{"its flavor is of other machines", nil, append(half[1:], elsewhere), []*unstructured.Unstructured{workload("j", 1, wants(1), hasQuota("Admitted"))}, nil},
+		{"its Pods are there", nil, full, []*unstructured.Unstructured{workload("h", 1, wants(1), hasQuota("Admitted"))}, nil},
+		{"it is over", nil, half, []*unstructured.Unstructured{workload("j", 1, wants(1), hasQuota("Admitted", "Finished"))}, nil},
+		{"it waits, and nothing says how long", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), workload("h", 1, wants(1), hasQuota("Admitted"))}, nil},
+		{"it waits for what ends", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), holder}, []string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j" + waits}},
+		{"it will not hold it for ever", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1), runsFor(time.Hour)), holder}, []string{"v/mig-1g.10gb.1 from 1h0m30s to 2h0m30s cut workload a/job-j" + waits}},
+		{"it waits for more than ends", nil, full, []*unstructured.Unstructured{workload("j", 2, wants(1)), holder}, nil},
+		{"who is first", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), workload("k", 1, wants(1), ranks(5)), holder}, []string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-k" + waits}},
+		{"its pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, half, []*unstructured.Unstructured{workload("j", 2, wants(1), hasQuota("Admitted"))}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := options(serve(c.objects...))
+			o.Pools, o.Now, o.Dynamic = c.pools, func() quantity.Instant { return at(0) }, kueueOf(c.workloads...)
+			if o.Pools == nil {
+				o.Pools = []Pool{small()}
+			}
+			inv := opened(t, o)
+			inv.look(func(inventory.Sighting) {})
+			if got := ahead(inv.Held()); !slices.Equal(got, c.want) {
+				t.Errorf("held are\n%q, want\n%q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestDevicesAreKeptForWhatIsToCome: the same for claims that are made of a template.
+func TestDevicesAreKeptForWhatIsToCome(t *testing.T) {
+	made := &resourcev1.ResourceClaimTemplate{ObjectMeta: meta("a", "gpu")}
+	made.Spec.Spec.Devices.Requests = resourceClaim("a", "x").Spec.Devices.Requests
+	like := pod("a", "x", "", func(p *corev1.Pod) {
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr("gpu")}}
+	})
+	o := options(serve(append(filled(), made)...))
+	o.Pools, o.Now = []Pool{migs("3g.40gb")}, func() quantity.Instant { return at(0) }
+	o.Dynamic = kueueOf(workload("j", 1, like, hasQuota("Admitted"), func(w map[string]any) {
+		delete(w["status"].(map[string]any)["admission"].(map[string]any), "podSetAssignments")
+	}))
+	inv := opened(t, o)
+	inv.look(func(inventory.Sighting) {})
+	want := []string{"w/gpu-0-mig-3g-3 at 30s for workload a/job-j, which waits for it"}
+	if got := cut(inv.Held()); !slices.Equal(got, want) {
+		t.Errorf("cut are %q, want %q", got, want)
+	}
+}
+
+// TestAPlaceIsHandedOver to the Pod that it was kept for, and let go where none comes.
+func TestAPlaceIsHandedOver(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	c := serve(node("v", has(mig, 2), inZone),
+		pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1), began(-time.Minute), lasts(time.Hour)),
+		pod("s", "sluice-op-2", "v", ours("v/mig-1g.10gb.1"), asks(mig, 1), began(-2*time.Minute), lasts(time.Hour)))
+	var now atomic.Int64
+	now.Store(int64(at(0)))
+	o := options(c)
+	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return quantity.Instant(now.Load()) }
+	o.Dynamic = kueueOf(workload("j", 1, pod("a", "x", "", asks(mig, 1)), hasQuota("Admitted")))
+	inv := opened(t, o)
+	look := func() { inv.look(func(inventory.Sighting) {}) }
+	look()
+	if got := cut(inv.Held()); !slices.Equal(got, []string{"v/mig-1g.10gb.0 at 30s for workload a/job-j, which waits for it"}) {
+		t.Fatalf("cut are %q", got)
+	}
+	now.Store(int64(at(10 * time.Second)))
+	ctx := t.Context()
+	check[*corev1.Pod](t)(c.CoreV1().Pods("a").Create(ctx, pod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced), metav1.CreateOptions{}))
+	wait(t, func() bool { _, there := get[*tenant](inv.pods, "a/p"); return there })
+	look()
+	if got := cut(inv.Held()); !slices.Equal(got, []string{"v/mig-1g.10gb.0 at 30s for pod a/p, which waits for it"}) {
+		t.Fatalf("cut are %q", got)
+	}
+	if err := c.CoreV1().Pods("a").Delete(ctx, "p", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CoreV1().Pods("s").Delete(ctx, "sluice-op-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, func() bool {
+		_, waits := get[*tenant](inv.pods, "a/p")
+		_, runs := get[*tenant](inv.pods, "s/sluice-op-1")
+		return !waits && !runs
+	})
+	look()
+	if got := ahead(inv.Held()); len(got) != 1 {
+		t.Fatalf("held are %q: the Pod of the Workload is to come again", got)
+	}
+	for _, d := range []time.Duration{time.Minute, 5 * time.Minute} {
+		now.Store(int64(at(d)))
+		look()
+	}
+	if got := ahead(inv.Held()); len(got) != 0 {
+		t.Fatalf("held are %q for a Pod that does not come", got)
+	}
+}
+
+// TestTheEndOfASetOfJobs is that of the Pods of its Jobs.
+func TestTheEndOfASetOfJobs(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	j := &batchv1.Job{ObjectMeta: meta("a", "j-0")}
+	j.OwnerReferences = []metav1.OwnerReference{{Kind: "JobSet", Name: "j", UID: "uid-a-j", Controller: ptr(true)}}
+	o := options(serve(node("v", has(mig, 1)), j, pod("a", "p", "v", asks(mig, 1), of("Job", "j-0"))))
+	o.Dynamic = kueueOf(workload("j", 1, pod("a", "x", "", asks(mig, 1)), hasQuota("Admitted"), runsFor(time.Hour)))
+	ends(t, opened(t, o), at(time.Hour+30*time.Second))
+}
