@@ -125,14 +125,14 @@ peers: ## the same asks placed by ours and by other schedulers, into docs/benchm
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
 
-kube: kube-assets lint-kube versitygw ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue (about 5 minutes besides what kube-assets takes)
+kube: kube-assets lint-kube versitygw ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue (about 8 minutes besides what kube-assets takes)
 	@GO="$(GO)" TAGS="$(TAGS)" tools/kube/test.sh
 
 kubelet: kube-assets ## the executor's Pods on a real kubelet with containerd, in namespaces of their own; takes root, fails if it can't be had unless SLUICE_MACHINE=optional (about 2 minutes besides kube-assets)
 	@GO="$(GO)" tools/kube/machine.sh
 
-kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, and what a subjob costs, on a real control plane, into docs/kubernetes.md (about 10 minutes on two cores)
-	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_PAGE=$(CURDIR)/docs/kubernetes.md $(GO) test -tags "kubernetes figures" -count=1 -timeout 30m -v -run 'TestFigures|TestRates|TestScaleFigures' ./test/kube/measure
+kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, how much of these is used, and what a subjob costs, on a real control plane, into docs/kubernetes.md (about 70 minutes on two cores)
+	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_PAGE=$(CURDIR)/docs/kubernetes.md SLUICE_DATA="$(abspath $(DATA))" $(GO) test -tags "kubernetes figures" -count=1 -timeout 120m -v -run 'TestFigures|TestReplayFigures|TestRates|TestScaleFigures' ./test/kube/measure
 
 lint-kube: $(GOLANGCI) ## golangci-lint on what is behind the build tag kubernetes
 	$(GOLANGCI) run --build-tags "kubernetes figures machine s3" ./cmd/... ./internal/edge/cluster/... ./internal/edge/executor/kubernetes/... ./internal/edge/executor/shim/pod/... ./internal/edge/inventory/kubernetes/... ./internal/face/operator/... ./test/kube/...

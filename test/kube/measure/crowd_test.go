@@ -32,12 +32,16 @@ type crowd struct {
 	client   kubernetes.Interface
 	perUnit  time.Duration
 	reaction time.Duration
-	ctx      context.Context
+	// startup is what a program takes before its first unit.
+	startup time.Duration
+	ctx     context.Context
 
 	mu   sync.Mutex
 	runs map[types.UID]*run
 	// over counts Pods that have ended, by outcome.
 	over map[job.Outcome]int
+	// closed: whatever runs gives back, and nothing begins any more.
+	closed bool
 	// binds: it is the scheduler too. A Pod says itself on which machine it has to run.
 	binds bool
 }
@@ -82,6 +86,19 @@ func (c *crowd) running() (n int) {
 	return len(c.runs)
 }
 
+// close has all programs give back, now and whatever they were sold, and begins no more.
+func (c *crowd) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, r := range c.runs {
+		if !r.closed {
+			r.closed, r.until = true, quantity.Never
+			close(r.told)
+		}
+	}
+}
+
 // ended is how many Pods have ended, by outcome.
 func (c *crowd) ended() map[job.Outcome]int {
 	c.mu.Lock()
@@ -105,6 +122,7 @@ func (c *crowd) see(o any) {
 	switch {
 	case over && p.DeletionTimestamp != nil:
 		go c.remove(p)
+	case c.closed && r == nil:
 	case r == nil && p.Status.Phase == corev1.PodPending && p.DeletionTimestamp == nil:
 		r = &run{began: quantity.At(time.Now()), told: make(chan struct{})}
 		var rec struct{ Range job.Range }
@@ -161,14 +179,14 @@ func (c *crowd) run(p *corev1.Pod, r *run) {
 	select {
 	case <-c.ctx.Done():
 		return
-	case <-time.After(time.Until(r.began.Time().Add(time.Duration(r.units.Len()) * c.perUnit))):
+	case <-time.After(time.Until(r.began.Time().Add(c.startup + time.Duration(r.units.Len())*c.perUnit))):
 	case <-r.told:
 		select {
 		case <-c.ctx.Done():
 			return
 		case <-time.After(min(c.reaction, time.Until(r.until.Time()))):
 		}
-		done := min(int64(time.Since(r.began.Time())/c.perUnit), r.units.Len())
+		done := min(int64(max(0, time.Since(r.began.Time())-c.startup)/c.perUnit), r.units.Len())
 		said.Result.Outcome, said.Result.ExitCode, said.Result.Progress = job.Yielded, 85, r.units.From+done
 		if quantity.At(time.Now()) >= r.until { // it did not care: its supervisor ends it
 			said.Result.Outcome, said.Result.ExitCode, said.Result.Signal = job.DeadlineKilled, -1, 9

@@ -62,6 +62,7 @@ type world struct {
 	t         testing.TB
 	p         *plane.Plane
 	by        By
+	device    device
 	load      Load
 	namespace string
 	machines  []string
@@ -69,7 +70,12 @@ type world struct {
 
 func newWorld(t testing.TB, p *plane.Plane, by By, load Load) *world {
 	t.Helper()
-	w := &world{t: t, p: p, by: by, load: load}
+	return newWorldOf(t, p, by, small, load)
+}
+
+func newWorldOf(t testing.TB, p *plane.Plane, by By, of device, load Load) *world {
+	t.Helper()
+	w := &world{t: t, p: p, by: by, device: of, load: load}
 	ctx := context.Background()
 	never := corev1.PreemptNever
 	for _, c := range []*schedulingv1.PriorityClass{
@@ -91,7 +97,7 @@ func newWorld(t testing.TB, p *plane.Plane, by By, load Load) *world {
 			p.GPUs(t, m, 1)
 		}
 	case Extended:
-		p.Machines(t, w.machines, map[string]int64{mig: pieces})
+		p.Machines(t, w.machines, map[string]int64{of.resource: int64(of.pieces)})
 	}
 	w.namespace = p.Namespace(t)
 	return w
@@ -103,9 +109,12 @@ func (w *world) template(namespace string) {
 	if w.by != DRA {
 		return
 	}
+	one := &resourcev1.ExactDeviceRequest{DeviceClassName: w.device.class}
+	if w.device.selector != "" {
+		one.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: w.device.selector}}}
+	}
 	x := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "piece"}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{
-		Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "piece", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: plane.MIGClass,
-			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf(`device.attributes[%q].profile == %q`, plane.Driver, profile)}}}}}}}}}}
+		Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "piece", Exactly: one}}}}}}
 	if _, err := w.p.Client().ResourceV1().ResourceClaimTemplates(namespace).Create(context.Background(), x, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -115,7 +124,7 @@ func (w *world) template(namespace string) {
 func (w *world) spec(class string) corev1.PodSpec {
 	s := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, PriorityClassName: class, Containers: []corev1.Container{{Name: "work", Image: "example.com/work:1"}}}
 	if w.by == Extended {
-		s.Containers[0].Resources.Limits = corev1.ResourceList{mig: resource.MustParse("1")}
+		s.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceName(w.device.resource): resource.MustParse("1")}
 		return s
 	}
 	template := "piece"

@@ -20,8 +20,8 @@ func (w *world) fillWithJobs(seconds int) {
 	t, ctx := w.t, context.Background()
 	t.Helper()
 	w.template(w.namespace)
-	devices := int32(pieces * len(w.machines))
-	backoff := int32(1 << 30) // who is preempted has failed
+	devices := int32(w.device.pieces * len(w.machines)) //nolint:gosec // some thousands
+	backoff := int32(1 << 30)                           // who is preempted has failed
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "filler"}, Spec: batchv1.JobSpec{
 		Parallelism: &devices, Completions: &devices, BackoffLimit: &backoff,
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{plane.Seconds: strconv.Itoa(seconds)}}, Spec: w.spec(leftoverClass)},

@@ -40,11 +40,9 @@ type sluice struct {
 func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 	t := w.t
 	t.Helper()
-	pool := "extendedResources: [{name: " + mig + "}]"
-	if w.by == DRA {
-		pool = "deviceClasses: [{name: " + plane.MIGClass + ", driver: " + plane.Driver + ", attributes: {profile: " + profile + "}}]"
-	}
-	install(t, w.p, pool)
+	text, pool := w.device.pool(w.by)
+	pool.Notice = notice
+	install(t, w.p, text)
 	under, err := local.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
@@ -65,13 +63,7 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 	o.Ready = func(string, string) { ready <- struct{}{} }
 	o.Parts = func(ctx context.Context, journal string, offered []config.SlicePool) (operator.Parts, error) {
 		client, dynamics := kubernetes.NewForConfigOrDie(cfg), dynamic.NewForConfigOrDie(cfg)
-		p := inventories.Pool{Name: "all", Notice: notice}
-		if w.by == DRA {
-			p.Classes = []inventories.Class{{Name: plane.MIGClass, Driver: plane.Driver, Attributes: map[string]string{"profile": profile}}}
-		} else {
-			p.Resources = []inventories.Resource{{Name: mig}}
-		}
-		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: []inventories.Pool{p}, Log: log})
+		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: []inventories.Pool{pool}, Log: log})
 		if err != nil {
 			return operator.Parts{}, err
 		}
@@ -103,11 +95,11 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 // leftover makes the priority class of subjobs.
 func (w *world) leftover() { leftover(w.t, w.p) }
 
-// fill applies jobs that take every device, as users do, and returns when all are taken.
-func (s *sluice) fill(jobs, units int, unit time.Duration) {
+// submit applies jobs that would take every device, as users do.
+func (s *sluice) submit(jobs, units int, unit, startup time.Duration) {
 	t := s.t
 	t.Helper()
-	devices := pieces * len(s.machines)
+	devices := s.device.pieces * len(s.machines)
 	for i := range jobs {
 		text := fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
 kind: Job
@@ -115,14 +107,23 @@ metadata: {name: fill-%d}
 spec:
   items: {total: %d, perItem: %s, parallelism: %d}
   memory: 64Mi
+  startup: %s
   image: example.com/fill:1
   command: [fill]
   theta: 0.01
-`, i, units, unit, (devices+jobs-1)/jobs)
+`, i, units, unit, (devices+jobs-1)/jobs, startup)
 		if out, err := s.p.KubectlWith(text, "-n", s.namespace, "apply", "-f", "-"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+}
+
+// fill is submit, and returns when all devices are taken.
+func (s *sluice) fill(jobs, units int, unit time.Duration) {
+	t := s.t
+	t.Helper()
+	s.submit(jobs, units, unit, 0)
+	devices := s.device.pieces * len(s.machines)
 	plane.Eventually(t, "all devices are taken", func() (bool, string) {
 		n := s.crowd.running()
 		said := fmt.Sprintf("%d of %d", n, devices)

@@ -24,8 +24,10 @@ const (
 	MaxExecution  = "kueue.x-k8s.io/max-exec-time-seconds"
 )
 
-// MIG1Class is a class of the smallest MIG devices alone, which Classes makes, and MIG1Quota the name by which a Queue counts them: Kueue reads no selectors.
+// MIG1Class is a class of the smallest MIG devices alone, which Classes makes. MIG1Quota and GPUQuota are the names by which a Queue counts claims of MIG1Class and of
+// GPUClass: Kueue reads no selectors.
 const (
+	GPUQuota  = "devices.plane.test/gpu"
 	MIG1Class = "mig-1g.10gb.nvidia.com"
 	MIG1Quota = "devices.plane.test/mig-1g.10gb"
 )
