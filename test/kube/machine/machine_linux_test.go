@@ -44,7 +44,7 @@ var (
 	images sync.Once
 )
 
-// world is the machine, with four slices, as an executor of this test sees it, in a namespace that takes restricted Pods alone.
+// world is the machine, with 40 slices, as an executor of this test sees it, in a namespace that takes restricted Pods alone.
 type world struct {
 	*podtest.World
 	p *plane.Plane
@@ -66,7 +66,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	patch := fmt.Appendf(nil, `{"status": {"capacity": {%q: "4"}}}`, slice)
+	patch := fmt.Appendf(nil, `{"status": {"capacity": {%q: "40"}}}`, slice)
 	if _, err := client.CoreV1().Nodes().Patch(ctx, m.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (p *Plane) arguments(part Part) []string {
 			args = append(args, "--disable-admission-plugins=ServiceAccount")
 		}
 		if p.egress != "" {
-			args = append(args, "--egress-selector-config-file="+in("egress.yaml"))
+			args = append(args, "--egress-selector-config-file="+in("egress.yaml"), "--kubelet-preferred-address-types=InternalIP")
 		}
 		for _, api := range p.apis {
 			args = append(args, "--runtime-config="+api)

@@ -203,6 +203,10 @@ func TestHowAPodEnded(t *testing.T) {
 	began, finished := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(1100, 0))
 	rec := record{Range: job.Range{From: 10, To: 20}}
 	told := pod.Said{Result: job.Result{Outcome: job.Yielded, Progress: 15, Start: 5, End: 9}}
+	says := func(r job.Result, reason string) corev1.ContainerStateTerminated {
+		return corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 1, Reason: reason, Message: string(pod.Said{Result: r}.Encode())}
+	}
+	signalled := job.Result{Outcome: job.ExitFailed, ExitCode: -1, Signal: 9, Progress: 10, Start: 5, End: 9, Detail: "signal 9 (killed)"}
 	for name, c := range map[string]struct {
 		state   corev1.ContainerStateTerminated
 		reason  string
@@ -210,17 +214,21 @@ func TestHowAPodEnded(t *testing.T) {
 		want    job.Outcome
 		says    string
 	}{
-		"by its own word":   {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, Message: string(told.Encode())}, "DeadlineExceeded", true, job.Yielded, ""},
-		"memory":            {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "OOMKilled"}, "", false, job.MemoryKilled, "OOMKilled"},
-		"the kubelet's end": {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "DeadlineExceeded", false, job.DeadlineKilled, "137"},
-		"evicted":           {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "Evicted", false, job.Stopped, "Evicted"},
-		"killed":            {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "", true, job.Lost, "did not say how it went"},
-		"no such program":   {corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, Message: "no such file"}, "", false, job.StartFailed, "no such file"},
-		"deleted before":    {corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}, "", true, job.Stopped, "did not start"},
-		"refused":           {corev1.ContainerStateTerminated{}, "UnexpectedAdmissionError", false, job.NodeFailed, "UnexpectedAdmissionError"},
-		"late, not begun":   {corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}, "DeadlineExceeded", false, job.NodeFailed, "did not start"},
+		"by its own word":                      {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, Message: string(told.Encode())}, "DeadlineExceeded", true, job.Yielded, ""},
+		"memory":                               {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "OOMKilled"}, "", false, job.MemoryKilled, "OOMKilled"},
+		"memory, of its program alone":         {says(signalled, "OOMKilled"), "", false, job.MemoryKilled, "no more memory; signal 9"},
+		"a signal, and no lack of memory":      {says(signalled, "Error"), "", false, job.ExitFailed, "signal 9"},
+		"a failure, after a child lost memory": {says(job.Result{Outcome: job.ExitFailed, ExitCode: 3, Progress: 10, Start: 5, End: 9, Detail: "exit status 3"}, "OOMKilled"), "", false, job.ExitFailed, "exit status 3"},
+		"evicted, with words of its own":       {says(job.Result{Outcome: job.Stopped, Progress: 10, Start: 5, End: 9, Detail: "exit 0"}, "Error"), "Evicted", false, job.Stopped, "Evicted: too much; exit 0"},
+		"the kubelet's end":                    {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "DeadlineExceeded", false, job.DeadlineKilled, "137"},
+		"evicted":                              {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "Evicted", false, job.Stopped, "Evicted"},
+		"killed":                               {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "", true, job.Lost, "did not say how it went"},
+		"no such program":                      {corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, Message: "no such file"}, "", false, job.StartFailed, "no such file"},
+		"deleted before":                       {corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}, "", true, job.Stopped, "did not start"},
+		"refused":                              {corev1.ContainerStateTerminated{}, "UnexpectedAdmissionError", false, job.NodeFailed, "UnexpectedAdmissionError"},
+		"late, not begun":                      {corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}, "DeadlineExceeded", false, job.NodeFailed, "did not start"},
 	} {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: began}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: c.reason, ContainerStatuses: []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Terminated: &c.state}}}}}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: began}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: c.reason, Message: "too much", ContainerStatuses: []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Terminated: &c.state}}}}}
 		if c.deleted {
 			p.DeletionTimestamp = &finished
 		}
@@ -231,6 +239,34 @@ func TestHowAPodEnded(t *testing.T) {
 		if r.Outcome != job.Yielded && (r.Progress != 10 || r.Checkpoint || r.Start > r.End) {
 			t.Errorf("%s: %+v counts something", name, r)
 		}
+	}
+}
+
+// TestWhoseContainerVanished: a kubelet removes the containers of what it evicts, at times before it has read how they ended. The status is one that it wrote.
+func TestWhoseContainerVanished(t *testing.T) {
+	var p corev1.Pod
+	err := json.Unmarshal([]byte(`{"metadata": {"creationTimestamp": "2026-11-24T03:02:52Z"}, "status": {"phase": "Failed", "reason": "Evicted", "startTime": "2026-11-24T03:02:52Z",
+"message": "Pod ephemeral local storage usage exceeds the total limit of containers 32Mi. ", "conditions": [
+ {"type": "PodReadyToStartContainers", "status": "False", "lastTransitionTime": "2026-11-24T03:03:53Z"}, {"type": "Initialized", "status": "True", "lastTransitionTime": "2026-11-24T03:02:54Z"},
+ {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-24T03:03:53Z", "reason": "PodFailed"}, {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-24T03:02:52Z"}],
+"containerStatuses": [{"name": "subjob", "state": {"waiting": {"reason": "PodInitializing"}}, "lastState": {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown",
+ "message": "The container could not be located when the pod was deleted.  The container used to be Running", "startedAt": null, "finishedAt": null}}, "restartCount": 1}]}}`), &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !spoken(&p) {
+		t.Error("its kubelet has said that it is over")
+	}
+	at := func(text string) quantity.Instant {
+		v, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return quantity.At(v)
+	}
+	r := ended(&p, &record{Range: job.Range{From: 10, To: 20}}).Result
+	if r.Outcome != job.Stopped || r.Progress != 10 || r.Start != at("2026-11-24T03:02:54Z") || r.End != at("2026-11-24T03:03:53Z") || !strings.Contains(r.Detail, "Evicted") || strings.Contains(r.Detail, "did not start") {
+		t.Errorf("%+v", r)
 	}
 }
 

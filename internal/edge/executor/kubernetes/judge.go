@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -87,9 +89,12 @@ func ended(p *corev1.Pod, rec *record) pod.Said {
 	var t corev1.ContainerStateTerminated
 	if s := ours(p); s != nil && s.State.Terminated != nil {
 		t = *s.State.Terminated
+	} else if began := vanished(p, s); !began.IsZero() {
+		t = *s.LastTerminationState.Terminated
+		t.StartedAt = began
 	}
 	if said, ok := pod.Decode(t.Message); ok {
-		return said
+		return heard(said, p, &t)
 	}
 	r := job.Result{ExitCode: -1, Progress: rec.Range.From, End: quantity.At(when(p, &t))}
 	var words []string
@@ -121,10 +126,41 @@ func ended(p *corev1.Pod, rec *record) pod.Said {
 	return pod.Said{Result: r}
 }
 
+// vanished is when the container began of a Pod whose kubelet has removed it before it read how it ended, as it does with what it evicts; zero: that is not so. Kubelets
+// say so of what used to run, and of nothing else; when it began is then no more than when it could.
+func vanished(p *corev1.Pod, s *corev1.ContainerStatus) (began metav1.Time) {
+	if s == nil || s.LastTerminationState.Terminated == nil || s.LastTerminationState.Terminated.Reason != "ContainerStatusUnknown" {
+		return began
+	}
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == corev1.PodInitialized && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime
+		}
+	}
+	return p.CreationTimestamp
+}
+
+// heard is what a subjob's first process said of its end, with what only the kubelet knows: that the kernel ended its program for the container's memory, which to
+// a process is a signal like others, and why the Pod had to end.
+func heard(said pod.Said, p *corev1.Pod, t *corev1.ContainerStateTerminated) pod.Said {
+	r := &said.Result
+	if r.Outcome == job.ExitFailed && r.Signal == int(syscall.SIGKILL) && t.Reason == oomKilled {
+		r.Outcome = job.MemoryKilled
+		r.Detail = strings.TrimSpace("the kernel ended it: its container has no more memory; " + r.Detail)
+	}
+	if r.Outcome != job.Done && p.Status.Reason != "" {
+		r.Detail = strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", p.Status.Reason, p.Status.Message, r.Detail), "; ")
+	}
+	return said
+}
+
+// oomKilled is the reason of a container's end in which the kernel has ended something for its memory.
+const oomKilled = "OOMKilled"
+
 // outcome of a process that did not say how it went, by the reasons that the kubelet gives for the Pod and for the container.
 func outcome(ofPod, ofContainer string) job.Outcome {
 	switch {
-	case ofContainer == "OOMKilled":
+	case ofContainer == oomKilled:
 		return job.MemoryKilled
 	case ofPod == "DeadlineExceeded":
 		return job.DeadlineKilled

@@ -57,6 +57,14 @@ func main() {
 				fmt.Println(len(all), "MiB")
 			}
 		}
+	case "fill": // writes so many MiB, and waits
+		progress(5)
+		mib, _ := strconv.Atoi(argument(2))
+		if err := os.WriteFile(filepath.Join(os.Getenv("SLUICE_OUTPUT_DIR"), "much"), make([]byte, mib<<20), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		wait(syscall.SIGTERM)
 	default:
 		fmt.Fprintf(os.Stderr, "there is no way %q\n", way)
 		os.Exit(2)
