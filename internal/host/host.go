@@ -44,6 +44,7 @@ type Host struct {
 	calls    *calls
 	agents   *agents
 	trouble  atomic.Pointer[trouble]
+	ailments ailments
 	ailing   atomic.Pointer[string] // why the node can start nothing; nil: it can
 	started  quantity.Instant
 	done     chan struct{} // closed when nothing answers any more

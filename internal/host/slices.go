@@ -139,11 +139,7 @@ func (h *Host) heard(m protocol.Message) {
 	case protocol.Purged:
 		m.To = h.gateAddress()
 	case protocol.Ailing: // is the machine's, and every node's
-		h.ail(m)
-		for i := range h.nodes {
-			m.From, m.To = h.executorAddress(i), h.nodeAddress(i)
-			h.inbox.put(m)
-		}
+		h.ail("executor", m.Body.(*protocol.Ailment))
 		return
 	case protocol.Pressure:
 		h.pressed(m.Body.(*protocol.Strain))
@@ -295,7 +291,7 @@ func (h *Host) watch(ctx context.Context) (stop func()) {
 			h.restock(ctx)
 			return
 		case s.Ailment != nil:
-			h.heard(protocol.Message{Kind: protocol.Ailing, Body: s.Ailment})
+			h.ail("inventory", s.Ailment)
 			return
 		}
 		h.heard(h.sighted(s))

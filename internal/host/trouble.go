@@ -1,7 +1,11 @@
 package host
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -42,15 +46,36 @@ func (h *Host) clearTrouble() {
 	}
 }
 
-// ail notes what the executor says of the node; the node itself hears it too and sells nothing meanwhile.
-func (h *Host) ail(m protocol.Message) {
-	if m.Body.(*protocol.Ailment).Ails {
-		text := m.Body.(*protocol.Ailment).Text
-		h.ailing.Store(&text)
+// ailments are what executor and inventory say each: that one is well again says nothing of the other.
+type ailments struct {
+	mu sync.Mutex
+	of map[string]string
+}
+
+// ail notes what executor or inventory says; every node of this machine hears what both say together, in the order in which they said it, and starts nothing meanwhile.
+func (h *Host) ail(from string, said *protocol.Ailment) {
+	h.ailments.mu.Lock()
+	defer h.ailments.mu.Unlock()
+	if h.ailments.of == nil {
+		h.ailments.of = map[string]string{}
+	}
+	if delete(h.ailments.of, from); said.Ails {
+		h.ailments.of[from] = cmp.Or(said.Text, "it can start nothing")
+	}
+	var all []string
+	for _, from := range slices.Sorted(maps.Keys(h.ailments.of)) {
+		all = append(all, h.ailments.of[from])
+	}
+	a := &protocol.Ailment{Ails: len(all) > 0, Text: strings.Join(all, "; ")}
+	if a.Ails {
+		h.ailing.Store(&a.Text)
 	} else {
 		h.ailing.Store(nil)
 	}
-	h.observer.Trouble(m.Body.(*protocol.Ailment).Ails || h.trouble.Load() != nil)
+	h.observer.Trouble(a.Ails || h.trouble.Load() != nil)
+	for i := range h.nodes {
+		h.inbox.put(protocol.Message{Kind: protocol.Ailing, From: h.executorAddress(i), To: h.nodeAddress(i), Body: a})
+	}
 }
 
 // troubles is all that keeps the daemon from working, for people; empty if nothing does.

@@ -72,14 +72,14 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, closing(inv, err)
 	}
-	where, stored, err := openStore(ctx, o.Store)
+	where, away, stored, err := openStore(ctx, o.Store)
 	if err != nil {
 		return nil, closing(inv, err)
 	}
 	var h *host.Host
 	var isolation string
 	processes := host.Processes(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines, Watch: memory != nil, Store: where, Keep: where != nil,
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.Subjobs.SharedTmp, Survival: memory, Airlock: o.Airlock.Lines, Watch: memory != nil, Store: where, Keep: where != nil, Away: away,
 		Limits: shim.Limits{Processes: o.Subjobs.Processes, Scratch: int64(o.Subjobs.Scratch), Files: o.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
@@ -133,16 +133,19 @@ func guard(s survival.Survival, said string) status.Guard {
 	return status.Guard{Level: c.Level.String(), Kind: c.Kind, Why: c.Why}
 }
 
-// openStore opens the store that the daemon's file names, nil if it names none, and says where things lie.
-func openStore(ctx context.Context, spec string) (store.Store, string, error) {
+// openStore opens the store that the daemon's file names, nil if it names none, and says where things lie, and why it does not answer now (away).
+func openStore(ctx context.Context, spec string) (s store.Store, away error, said string, err error) {
 	if spec == "" {
-		return nil, "the data directory's own, for work directories; key store of the daemon's file names one for outputs and checkpoints too", nil
+		return nil, nil, "the data directory's own, for work directories; key store of the daemon's file names one for outputs and checkpoints too", nil
 	}
-	s, err := stores.Open(ctx, spec)
-	if err != nil {
-		return nil, "", fmt.Errorf("the daemon's file: store: %w", err)
+	if s, away, err = stores.OpenLater(ctx, spec); err != nil {
+		return nil, nil, "", fmt.Errorf("the daemon's file: store: %w", err)
 	}
-	return s, s.String() + ", for work directories, outputs and checkpoints", nil
+	said = s.String() + ", for work directories, outputs and checkpoints"
+	if away != nil {
+		said += "; it is away, and nothing is started until it answers: " + away.Error()
+	}
+	return s, away, said, nil
 }
 
 // closing lets go of the inventory after an error.

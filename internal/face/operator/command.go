@@ -29,8 +29,8 @@ type Deps struct {
 	// Policies are their names, the default one first; Policy is one by its name.
 	Policies []string
 	Policy   func(name string) (policy.Policy, error)
-	// Store opens a store by its spec.
-	Store func(ctx context.Context, spec string) (store.Store, error)
+	// Store opens a store by its spec. away is why it does not answer now, where it was opened all the same.
+	Store func(ctx context.Context, spec string) (s store.Store, away, err error)
 }
 
 // flags of the command that are not Options.
@@ -128,9 +128,12 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 	if o.Cluster, err = reach(f); err != nil {
 		return err
 	}
-	where, err := d.Store(ctx, f.store)
+	where, away, err := d.Store(ctx, f.store)
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
+	}
+	if away != nil {
+		o.Log.Warn("the store is away: what runs goes on, and nothing is started until it answers", "error", away)
 	}
 	o.Parts = Kinds{Store: where, ShimImage: f.shim}.Parts(&o)
 	o.Ready = func(api, health string) {

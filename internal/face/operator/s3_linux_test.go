@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,13 +52,17 @@ func TestTheStoreIsABucket(t *testing.T) {
 	}
 	begin := func(name string) *op {
 		t.Helper()
+		where, err := b.open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		x := s.begin(t, name, func(o *operator.Options) {
 			o.Name, o.Parts = w.Operator, operator.Kinds{Store: where, ShimImage: "sluice"}.Parts(o)
 		})
-		x.works(t)
 		return x
 	}
 	first := begin("a")
+	first.works(t)
 	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}]}\n")
 
 	history, total := t.TempDir(), 40
@@ -139,7 +144,15 @@ spec:
 	if err = first.end(t); err != nil {
 		t.Fatal(err)
 	}
-	begin("b")
+	health := begin("b").works(t)
+	plane.Eventually(t, "the operator says what is wrong", func() (bool, string) {
+		resp, err := http.Get("http://" + health + "/readyz")
+		if err != nil {
+			return false, err.Error()
+		}
+		text, err := io.ReadAll(resp.Body)
+		return errors.Join(err, resp.Body.Close()) == nil && strings.Contains(string(text), "the store is away"), string(text)
+	})
 	if n := len(read("began")); n != 2 {
 		t.Errorf("%d subjobs have begun, though nobody could know what the second one has left", n)
 	}

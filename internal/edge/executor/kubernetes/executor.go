@@ -35,6 +35,7 @@ type Executor struct {
 	// pods are all of ours as they were seen last, watching that somebody looks.
 	pods     *board
 	watching sync.Once
+	tending  sync.Once
 	calls    counts
 	// opened is when it was: what was there before is older.
 	opened time.Time

@@ -24,6 +24,8 @@ const (
 
 // Find implements executor.Executor: it begins to watch, and takes over all Pods of this operator. A Pod without a record that can be read is said and left alone.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
+	asked := make(chan struct{})
+	e.tending.Do(func() { e.loops.Go(func() { e.tend(asked) }) })
 	if err := e.watch(ctx); err != nil {
 		return nil, errkind.Errorf(errkind.Unavailable, "listing the Pods of operator %s: %w", e.o.Operator, err)
 	}
@@ -76,6 +78,11 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	}
 	for _, r := range found {
 		r.see(r.made, true, true)
+	}
+	select {
+	case <-asked: // so that nothing is sold first that could not be stored
+	case <-time.After(patiently):
+	case <-ctx.Done():
 	}
 	return list, nil
 }

@@ -68,6 +68,8 @@ type Executor struct {
 	// unstored are subjobs whose results wait because the store does not take what they have left, each with why.
 	waiting  sync.Mutex
 	unstored map[job.Token]error
+	// away: the store has not answered since the executor was opened.
+	away bool
 
 	// emptying keeps two emptyings of the trash apart.
 	emptying sync.Mutex

@@ -74,6 +74,12 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	if len(errs) == 0 {
 		errs = append(errs, e.writeBoot())
 	}
+	if e.o.Away != nil {
+		e.waiting.Lock()
+		e.away = true
+		e.waiting.Unlock()
+		e.suspect(&protocol.Message{})
+	}
 	e.watcher.found.Store(true)
 	e.watcher.wake()
 	return found, errors.Join(errs...)

@@ -34,6 +34,8 @@ type Options struct {
 	Store files.Store
 	// Keep: output and checkpoint of a subjob are put into Store before its result is told.
 	Keep bool
+	// Away is why the store did not answer when it was opened: nothing is to be started until it does. Nil: it did.
+	Away error
 	// User is who a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the
 	// start.
 	User func(queue string) (*shim.User, error)

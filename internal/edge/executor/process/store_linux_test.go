@@ -3,9 +3,12 @@ package process_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -200,5 +203,31 @@ func TestWhatNobodyNeedsLeavesTheStore(t *testing.T) {
 		if there, err := b.ex.HasSnapshot(id); err != nil || there != want {
 			t.Errorf("%s is there: %v, %v", id, there, err)
 		}
+	}
+}
+
+// mute is a store that does not answer.
+type mute struct {
+	store.Store
+	answers atomic.Bool
+}
+
+func (s *mute) Now(ctx context.Context) (time.Time, error) {
+	if !s.answers.Load() {
+		return time.Time{}, errors.New("connection refused")
+	}
+	return s.Store.Now(ctx)
+}
+
+// TestAStoreThatIsAwayAtTheStart: the daemon begins all the same, and its node starts nothing until the store answers.
+func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
+	s := &mute{Store: newStore(t)}
+	b := newBench(t, func(o *process.Options) { o.Store, o.Keep, o.Away = s, true, errors.New("connection refused") })
+	if a := b.next(protocol.Ailing).Body.(*protocol.Ailment); !a.Ails || !strings.Contains(a.Text, "the store is away: connection refused") {
+		t.Errorf("%+v", a)
+	}
+	s.answers.Store(true)
+	if a := b.next(protocol.Ailing).Body.(*protocol.Ailment); a.Ails {
+		t.Errorf("%+v", a)
 	}
 }

@@ -339,12 +339,28 @@ func (r *run) settleIn(build, path string) error {
 // reachable says whether everything that is to be stored can be: the node starts nothing more as long as something can't.
 func (e *Executor) reachable() error {
 	e.waiting.Lock()
-	defer e.waiting.Unlock()
-	for _, t := range slices.SortedFunc(maps.Keys(e.unstored), job.Token.Compare) {
-		return fmt.Errorf("what subjob %v has left can't be stored: %w", t, e.unstored[t])
+	away, waits := e.away, slices.SortedFunc(maps.Keys(e.unstored), job.Token.Compare)
+	var err error
+	if len(waits) > 0 {
+		err = fmt.Errorf("what subjob %v has left can't be stored: %w", waits[0], e.unstored[waits[0]])
 	}
+	e.waiting.Unlock()
+	if err != nil || !away {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, answers)
+	defer cancel()
+	if _, err := e.o.Store.Now(ctx); err != nil {
+		return fmt.Errorf("the store is away: %w", err)
+	}
+	e.waiting.Lock()
+	defer e.waiting.Unlock()
+	e.away = false
 	return nil
 }
+
+// answers is how long a store may take to say that it is there.
+const answers = 10 * time.Second
 
 // waits notes that what a subjob has left can't be stored, nil: that it is.
 func (e *Executor) waits(t job.Token, why error) {

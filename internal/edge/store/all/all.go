@@ -4,6 +4,7 @@ package all
 import (
 	"context"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/store"
@@ -19,6 +20,8 @@ type Kind struct {
 	Help string
 	// Open opens one by its whole spec, Init makes one first where that has to be asked for.
 	Open, Init func(ctx context.Context, spec string) (store.Store, error)
+	// Later opens one that does not answer now; nil: nobody can tell it then from one that is not there.
+	Later func(spec string) (store.Store, error)
 }
 
 // Kinds lists every kind.
@@ -58,6 +61,27 @@ func Open(ctx context.Context, spec string) (store.Store, error) {
 		return nil, err
 	}
 	return k.Open(ctx, spec)
+}
+
+// patience is how long OpenLater waits for an answer.
+const patience = 10 * time.Second
+
+// OpenLater opens the store of a spec for somebody who can go on without it: where it does not answer now and its kind allows that, it is opened all the same, and away says
+// what is wrong.
+func OpenLater(ctx context.Context, spec string) (s store.Store, away, err error) {
+	k, err := find(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err = k.Open(asking, spec)
+	if errkind.Of(err) != errkind.Unavailable || k.Later == nil || ctx.Err() != nil {
+		return s, nil, err
+	}
+	away = err
+	s, err = k.Later(spec)
+	return s, away, err
 }
 
 // Init makes the store of a spec, if it is not there, and opens it.

@@ -79,6 +79,22 @@ func Parse(spec string) (o Options, err error) {
 // Open opens the store in a bucket, which must be there. Errors: Invalid (options), Denied (no keys, or wrong ones), NotFound (no
 // bucket), Unavailable.
 func Open(ctx context.Context, o Options) (*Store, error) {
+	s, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	there, err := s.core.Client.BucketExists(ctx, o.Bucket)
+	if err != nil {
+		return nil, s.explain("look for the bucket", err)
+	}
+	if !there {
+		return nil, errkind.Errorf(errkind.NotFound, "store %s: there is no bucket %s: make it, or name another", s, o.Bucket)
+	}
+	return s, nil
+}
+
+// New is Open of a store that nobody is asked for: what is wrong with it shows when it is used. Errors: Invalid, Denied (no keys).
+func New(o Options) (*Store, error) {
 	s := &Store{o: o}
 	if s.o.Endpoint == "" {
 		s.o.Endpoint = "https://s3.amazonaws.com"
@@ -113,13 +129,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, errkind.Errorf(errkind.Invalid, "store %s: %w", s, err)
 	}
 	s.core = minio.Core{Client: client}
-	there, err := client.BucketExists(ctx, o.Bucket)
-	if err != nil {
-		return nil, s.explain("look for the bucket", err)
-	}
-	if !there {
-		return nil, errkind.Errorf(errkind.NotFound, "store %s: there is no bucket %s: make it, or name another", s, o.Bucket)
-	}
 	return s, nil
 }
 
