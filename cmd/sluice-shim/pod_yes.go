@@ -14,8 +14,8 @@ func inPod(args []string) (status int, its bool) {
 	switch {
 	case len(args) > 0 && args[0] == pod.Verb:
 		return pod.Main(args[1:]), true
-	case len(args) == 4 && args[0] == pod.Install:
-		if err := pod.Prepare(args[1], args[2], args[3], os.Getenv(pod.Sealed)); err != nil {
+	case len(args) == 3 && args[0] == pod.Install:
+		if err := pod.Prepare(args[1], args[2], os.Getenv(pod.Sealed), os.Getenv(pod.KeyText)); err != nil {
 			fmt.Fprintln(os.Stderr, "sluice-shim:", err)
 			return 1, true
 		}

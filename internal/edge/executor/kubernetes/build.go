@@ -28,9 +28,8 @@ const (
 	installer = "sluice"
 	volume    = "sluice"
 	claimName = "slice"
-	// mount is the directory of our own in both containers: the program, the run file and the run directory. The keys are in the installer's alone.
+	// mount is the directory of our own in both containers: the program, the run file and the run directory. The key is the installer's alone.
 	mount      = "/sluice"
-	mountKeys  = "/sluice-keys"
 	mountOrder = "/sluice-order"
 	orderKey   = "order.json"
 	// said is where the termination message is written.
@@ -84,26 +83,27 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: active(r.rec.End.Add(o.Linger), now), TerminationGracePeriodSeconds: &linger,
 			PriorityClassName: cluster.Leftover, AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool), Tolerations: o.Tolerations(),
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr(true), RunAsUser: &o.RunAs, RunAsGroup: &o.RunAs, FSGroup: &o.RunAs,
+				RunAsNonRoot: ptr(true), RunAsUser: &o.RunAs, RunAsGroup: &o.RunAs,
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{r.device.Node}}},
 			}}}}},
 			InitContainers: []corev1.Container{{
-				Name: installer, Image: o.ShimImage, Command: []string{"/sluice-shim", pod.Install, mount, mountKeys, r.name()},
-				Env:          []corev1.EnvVar{{Name: pod.Sealed, Value: sealed}},
-				VolumeMounts: []corev1.VolumeMount{{Name: volume, MountPath: mount}, {Name: "keys", MountPath: mountKeys, ReadOnly: true}}, SecurityContext: restricted(),
+				Name: installer, Image: o.ShimImage, Command: []string{"/sluice-shim", pod.Install, mount, r.name()},
+				Env: []corev1.EnvVar{{Name: pod.Sealed, Value: sealed}, {Name: pod.KeyText, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+					LocalObjectReference: corev1.LocalObjectReference{Name: r.e.keysName()}, Key: pod.KeyOf(sealed),
+				}}}},
+				VolumeMounts: []corev1.VolumeMount{{Name: volume, MountPath: mount}}, SecurityContext: restricted(),
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			}},
 			Containers: []corev1.Container{{
 				Name: container, Image: launch.Image, Command: []string{mount + "/" + pod.Program, pod.Verb, mount + "/" + pod.Runs, mount + "/" + pod.RunFile, mountOrder + "/" + orderKey, said},
-				VolumeMounts:           []corev1.VolumeMount{{Name: volume, MountPath: mount}, {Name: "order", MountPath: mountOrder, ReadOnly: true}},
+				VolumeMounts:           []corev1.VolumeMount{{Name: volume, MountPath: mount}, {Name: "order", MountPath: mountOrder}},
 				TerminationMessagePath: said, TerminationMessagePolicy: corev1.TerminationMessageReadFile, SecurityContext: restricted(),
 			}},
 			Volumes: []corev1.Volume{
 				{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-				{Name: "keys", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: r.e.keysName()}}},
 				{Name: "order", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
 					{Path: orderKey, FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + cluster.AnnotationNotice + "']"}},
 				}}}},

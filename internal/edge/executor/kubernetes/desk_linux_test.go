@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,8 +28,10 @@ type desk struct {
 	api *podtest.API
 	ex  *pods.Executor
 	// ahead is by how much the operator's clock is, on top of the machines'.
-	mu      sync.Mutex
-	ahead   time.Duration
+	mu    sync.Mutex
+	ahead time.Duration
+	// asked counts the looks at that clock.
+	asked   atomic.Int64
 	results map[job.Token][]job.Result
 	starts  map[job.Token][]quantity.Instant
 	settled map[job.Token]int
@@ -45,6 +48,7 @@ func newDesk(t *testing.T) *desk {
 }
 
 func (d *desk) now() time.Time {
+	d.asked.Add(1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return time.Now().Add(d.ahead)

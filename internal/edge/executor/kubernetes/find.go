@@ -112,13 +112,15 @@ func (r *run) found(ctx context.Context) {
 
 // prove sees to it that a Pod that has not started can start. On an error that is not known.
 func (r *run) prove(ctx context.Context) error {
-	if err := r.e.haveKeys(ctx, r.e.namespace(&r.rec)); errkind.Of(err) == errkind.NotFound {
-		r.giveUp(errkind.NotFound, err.Error())
-		return nil
-	} else if err != nil {
-		return err
-	}
 	p := r.view().pod
+	if p == nil || sealedIn(p) {
+		if err := r.e.haveKeys(ctx, r.e.namespace(&r.rec)); errkind.Of(err) == errkind.NotFound {
+			r.giveUp(errkind.NotFound, err.Error())
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 	if p == nil || p.Spec.NodeName != "" || len(p.Spec.ResourceClaims) == 0 { // none is bound without its claim
 		return nil
 	}

@@ -196,8 +196,8 @@ func hopeless(p *corev1.Pod, late bool) string {
 				continue
 			}
 			switch w.Reason {
-			case "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError":
-			case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "CreateContainerError", "RunContainerError":
+			case "InvalidImageName", "ErrImageNeverPull":
+			case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 				if !late {
 					continue
 				}

@@ -3,7 +3,6 @@
 package kubernetes
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -37,7 +36,7 @@ const (
 type keyring struct {
 	mu sync.Mutex
 	// mine are the keys that this life has made: it seals with no other, whoever may write Secrets there.
-	mine    map[string][]byte
+	mine    map[string]pod.Key
 	checked time.Time
 }
 
@@ -46,7 +45,7 @@ func (e *Executor) keyring(ns string) *keyring {
 	defer e.mu.Unlock()
 	k := e.keys[ns]
 	if k == nil {
-		k = &keyring{mine: map[string][]byte{}}
+		k = &keyring{mine: map[string]pod.Key{}}
 		e.keys[ns] = k
 	}
 	return k
@@ -59,7 +58,7 @@ func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	defer k.mu.Unlock()
 	now := e.o.Clock().UTC()
 	if id := newest(k.mine); id != "" && now.Sub(made(id)) < keyLasts {
-		return pod.Key{ID: id, Secret: k.mine[id]}, nil
+		return k.mine[id], nil
 	}
 	there, err := e.readKeys(ctx, ns)
 	if err != nil {
@@ -67,13 +66,13 @@ func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	}
 	key := pod.NewKey(now.Format(keyForm) + "-" + strings.ToLower(rand.Text()[:6]))
 	next := maps.Clone(there)
-	next[key.ID] = key.Secret
+	next[key.ID] = []byte(key.Text())
 	maps.DeleteFunc(next, func(id string, _ []byte) bool { return now.Sub(made(id)) > keyStays })
 	if err := e.writeKeys(ctx, ns, there, next); err != nil {
 		return pod.Key{}, err
 	}
-	maps.DeleteFunc(k.mine, func(id string, _ []byte) bool { return next[id] == nil })
-	k.mine[key.ID], k.checked = key.Secret, e.o.Clock()
+	maps.DeleteFunc(k.mine, func(id string, _ pod.Key) bool { return next[id] == nil })
+	k.mine[key.ID], k.checked = key, e.o.Clock()
 	return key, nil
 }
 
@@ -91,9 +90,9 @@ func (e *Executor) haveKeys(ctx context.Context, ns string) error {
 		return err
 	}
 	next, lacks := maps.Clone(there), false
-	for id, secret := range k.mine {
-		lacks = lacks || !bytes.Equal(there[id], secret)
-		next[id] = secret
+	for id, key := range k.mine {
+		lacks = lacks || string(there[id]) != key.Text()
+		next[id] = []byte(key.Text())
 	}
 	switch {
 	case lacks:
@@ -122,10 +121,11 @@ func (e *Executor) readKeys(ctx context.Context, ns string) (map[string][]byte, 
 	if err != nil {
 		return nil, err
 	}
-	keys := maps.Clone(s.Data)
-	maps.DeleteFunc(keys, func(id string, secret []byte) bool { return made(id).IsZero() || len(secret) != pod.KeySize })
-	if keys == nil {
-		keys = map[string][]byte{}
+	keys := map[string][]byte{}
+	for id, text := range s.Data {
+		if _, ok := pod.ParseKey(id, string(text)); ok && !made(id).IsZero() {
+			keys[id] = text
+		}
 	}
 	return keys, nil
 }
@@ -190,7 +190,7 @@ func (e *Executor) dropKeys(ctx context.Context, ns string) error {
 }
 
 // newest is the ID of the youngest key; empty: there is none.
-func newest(keys map[string][]byte) string {
+func newest(keys map[string]pod.Key) string {
 	ids := slices.Sorted(maps.Keys(keys))
 	if len(ids) == 0 {
 		return ""
@@ -198,7 +198,7 @@ func newest(keys map[string][]byte) string {
 	return ids[len(ids)-1]
 }
 
-// made is when a key was, by its ID; zero: it is none of ours.
+// made is when a key was made, by its ID; zero: it is none of ours.
 func made(id string) time.Time {
 	day, _, _ := strings.Cut(id, "-")
 	at, err := time.Parse(keyForm, day)

@@ -14,6 +14,8 @@ import (
 const (
 	// firstPeek is the time between the first two looks at how far a subjob is, which come soon: when it began is there.
 	firstPeek = 50 * time.Millisecond
+	// wordless is after how long a container counts as begun though no word of it has come: whoever waits for one can't be stopped.
+	wordless = 10 * time.Second
 	// mostWord is how long a word is at most, in bytes.
 	mostWord = 4 << 10
 	// peeking bounds one look.
@@ -34,11 +36,14 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 		if now >= r.peek {
 			r.look(now >= v.want.order.End)
 			r.peek = r.e.now().Add(r.every)
+			if at := quantity.At(ours(v.pod).State.Running.StartedAt.Time); now >= at.Add(wordless) {
+				r.begun(at)
+			}
 		}
 		next = min(next, r.peek)
 	default: // an image that does not come, or keys
-		if at := r.proven.Add(checkKeys); v.pod.Spec.NodeName != "" {
-			next = min(next, max(at, now))
+		if r.pends(v) {
+			next = min(next, r.proven.Add(checkKeys))
 		}
 		if at := quantity.At(v.pod.CreationTimestamp.Time).Add(pulling + time.Second); at > now {
 			next = min(next, at)

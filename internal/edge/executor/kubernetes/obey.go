@@ -91,8 +91,12 @@ func (r *run) patch(v *view, patch map[string]any) error {
 	if err != nil {
 		return err
 	}
-	_, err = call(r.e, "patch pod", func() (*corev1.Pod, error) {
-		return r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Patch(r.e.ctx, r.name(), types.StrategicMergePatchType, data, metav1.PatchOptions{})
+	return r.alter(v, types.StrategicMergePatchType, data)
+}
+
+func (r *run) alter(v *view, kind types.PatchType, data []byte) error {
+	_, err := call(r.e, "patch pod", func() (*corev1.Pod, error) {
+		return r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Patch(r.e.ctx, r.name(), kind, data, metav1.PatchOptions{FieldValidation: metav1.FieldValidationIgnore})
 	})
 	return r.there(v, err)
 }

@@ -29,7 +29,7 @@ type record struct {
 	Start, End quantity.Instant
 	Grace      time.Duration
 	// Resume is the subjob whose checkpoint it starts from; zero: none.
-	Resume  job.Token
+	Resume  job.Token `json:",omitzero"`
 	Witness journal.Position
 	// Node and Executor are who asked and who was asked: answers go the other way.
 	Node, Executor protocol.Address

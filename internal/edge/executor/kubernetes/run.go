@@ -164,7 +164,7 @@ func (r *run) step() (time.Duration, error) {
 	if err := r.obey(&v, now); err != nil {
 		return forever, err
 	}
-	if (r.unproven || r.pends(&v, now)) && !r.deleted && (v.pod == nil || !running(v.pod)) { // after what was ordered: what can't be found out holds nothing up
+	if r.unproven && !r.deleted && (v.pod == nil || !running(v.pod)) || r.pends(&v) && now >= r.proven.Add(checkKeys) { // after what was ordered: what can't be found out holds nothing up
 		if err := r.prove(r.e.ctx); err != nil {
 			return forever, err
 		}
@@ -176,9 +176,9 @@ func (r *run) step() (time.Duration, error) {
 	return r.listen(&v, now), nil
 }
 
-// pends says whether a machine has had the Pod for a while, and it has not begun: it may wait for keys that somebody has deleted.
-func (r *run) pends(v *view, now quantity.Instant) bool {
-	return v.pod != nil && v.pod.Spec.NodeName != "" && now >= r.proven.Add(checkKeys)
+// pends says whether a machine has the Pod, and it has not begun: it may wait for a key that somebody has deleted.
+func (r *run) pends(v *view) bool {
+	return v.pod != nil && v.pod.Spec.NodeName != "" && !running(v.pod) && !r.deleted && !v.gone
 }
 
 // over is how the subjob ended, nil while it may run.

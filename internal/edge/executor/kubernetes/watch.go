@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
 // again is how soon the watch begins anew once it was cut. An API server under load cuts watches that lag behind, and client-go would then look away for up to half a minute, in
@@ -131,7 +132,20 @@ func slim(p *corev1.Pod) *corev1.Pod {
 	q := *p
 	q.ManagedFields = nil
 	q.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, ActiveDeadlineSeconds: p.Spec.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds, ResourceClaims: p.Spec.ResourceClaims}
+	if sealedIn(p) {
+		q.Spec.InitContainers = sealedAlone
+	}
 	return &q
+}
+
+// sealedAlone is what a slim Pod has that is started with a key.
+var sealedAlone = []corev1.Container{{Env: []corev1.EnvVar{{Name: pod.KeyText}}}} //nolint:gochecknoglobals // read-only by use
+
+// sealedIn says whether a Pod needs a key to start. Those of earlier versions have a Secret of their own.
+func sealedIn(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == pod.KeyText })
+	})
 }
 
 // seen hands what is said of a Pod to its subjob.

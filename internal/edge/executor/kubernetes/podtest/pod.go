@@ -84,7 +84,7 @@ func (r *running) run(ctx context.Context, p *corev1.Pod) {
 	}
 	r.k.say(ctx, p, &status)
 	code := 0
-	err := r.furnish(ctx, p)
+	err := r.furnish(p)
 	for i := range p.Spec.InitContainers {
 		if err == nil {
 			code, _, err = r.contain(ctx, p, &p.Spec.InitContainers[i], func() {})
@@ -139,30 +139,33 @@ func (r *running) run(ctx context.Context, p *corev1.Pod) {
 	}
 }
 
-// furnish makes the volumes, and waits for Secrets that are not there yet.
-func (r *running) furnish(ctx context.Context, p *corev1.Pod) error {
+// value is that of a variable of a container. A Secret that is not there is waited for, as a kubelet does.
+func (r *running) value(ctx context.Context, p *corev1.Pod, e *corev1.EnvVar) (string, error) {
+	if e.ValueFrom == nil {
+		return e.Value, nil
+	}
+	ref := e.ValueFrom.SecretKeyRef
+	for {
+		s, err := r.k.o.Client.CoreV1().Secrets(p.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err == nil && s.Data[ref.Key] != nil {
+			return string(s.Data[ref.Key]), nil
+		}
+		if why := r.toEnd(); why != "" {
+			return "", errors.New(why + " while it waited for a Secret")
+		}
+		select {
+		case <-time.After(r.k.o.Every):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// furnish makes the volumes.
+func (r *running) furnish(p *corev1.Pod) error {
 	for _, v := range p.Spec.Volumes {
 		if err := os.MkdirAll(filepath.Join(r.dir, v.Name), 0o755); err != nil {
 			return err
-		}
-		for v.Secret != nil {
-			s, err := r.k.o.Client.CoreV1().Secrets(p.Namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
-			if err == nil {
-				for name, data := range s.Data {
-					if err := write(filepath.Join(r.dir, v.Name, name), data); err != nil {
-						return err
-					}
-				}
-				break
-			}
-			if why := r.toEnd(); why != "" {
-				return errors.New(why + " while it waited for a Secret")
-			}
-			select {
-			case <-time.After(r.k.o.Every):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
 		}
 	}
 	return nil
@@ -206,7 +209,11 @@ func (r *running) contain(ctx context.Context, p *corev1.Pod, c *corev1.Containe
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), mark(p.UID, r.k.dir)}
 	for _, e := range c.Env {
-		cmd.Env = append(cmd.Env, e.Name+"="+e.Value)
+		value, err := r.value(ctx, p, &e)
+		if err != nil {
+			return 0, "", err
+		}
+		cmd.Env = append(cmd.Env, e.Name+"="+value)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -4,39 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// keyComes is how long a key is waited for: a kubelet may show a Secret as it was some moments ago.
-const keyComes = time.Minute
-
-// Prepare is `sluice-shim install DIRECTORY KEYS POD`: the program and the run file of the Pod are in the directory then. sealed is the latter, and KEYS has the keys, by their IDs.
-func Prepare(dir, keys, name, sealed string) error {
+// Prepare is `sluice-shim install DIRECTORY POD`: the program and the run file of the Pod are in the directory then. sealed is the latter, key the text of what opens it.
+func Prepare(dir, name, sealed, key string) error {
 	if err := itself(filepath.Join(dir, Program)); err != nil {
 		return fmt.Errorf("copying sluice-shim: %w", err)
 	}
-	secret, err := await(filepath.Join(keys, filepath.Base(KeyOf(sealed))))
-	if err != nil {
-		return fmt.Errorf("reading the key that the run file is sealed with: %w", err)
+	k, ok := ParseKey(KeyOf(sealed), key)
+	if !ok {
+		return errkind.Errorf(errkind.Denied, "key %q of the namespace is not one of ours: somebody has changed it", KeyOf(sealed))
 	}
-	plain, err := Open(&Key{ID: KeyOf(sealed), Secret: secret}, name, sealed)
+	plain, err := Open(&k, name, sealed)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, RunFile), plain, 0o600)
-}
-
-// await reads a file that may come late.
-func await(path string) ([]byte, error) {
-	for end := time.Now().Add(keyComes); ; time.Sleep(tick) {
-		data, err := os.ReadFile(path)
-		if !errors.Is(err, fs.ErrNotExist) || time.Now().After(end) {
-			return data, err
-		}
-	}
 }
 
 // itself copies the program to a path, where a container finds it that has none.

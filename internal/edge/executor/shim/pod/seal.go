@@ -18,8 +18,11 @@ import (
 // A run file travels sealed in its own Pod (ADR 0051). Whoever may read Pods sees that there is one. Who may read the Secrets of its namespace, which has
 // the key, can open it, as could be read there before what each Pod's own Secret held. The init container opens it, which is ours alone; the subjob's container has no key.
 
-// Sealed is the variable of the init container that holds the sealed run file.
-const Sealed = "SLUICE_RUN"
+// Variables of the init container: the sealed run file, and the key's text.
+const (
+	Sealed  = "SLUICE_RUN"
+	KeyText = "SLUICE_KEY"
+)
 
 // KeySize is that of a key, in bytes (AES-256).
 const KeySize = 32
@@ -34,6 +37,15 @@ const mostRun = 16 << 20
 type Key struct {
 	ID     string
 	Secret []byte
+}
+
+// Text is the key as a Secret has it.
+func (k *Key) Text() string { return base64.RawURLEncoding.EncodeToString(k.Secret) }
+
+// ParseKey reads a key's text; false: it is none.
+func ParseKey(id, text string) (Key, bool) {
+	secret, err := base64.RawURLEncoding.DecodeString(text)
+	return Key{ID: id, Secret: secret}, err == nil && len(secret) == KeySize
 }
 
 func (k *Key) cipher() (cipher.AEAD, error) {

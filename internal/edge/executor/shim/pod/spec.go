@@ -18,7 +18,7 @@ import (
 const (
 	// Verb runs a subjob: pod DIRECTORY RUN-FILE ORDER-FILE END-FILE.
 	Verb = "pod"
-	// Install makes the Pod's directory ready: install DIRECTORY KEYS POD. It copies the program itself, since the subjob's image has none, and opens the run file.
+	// Install makes the Pod's directory ready: install DIRECTORY POD. It copies the program itself, since the subjob's image has none, and opens the run file.
 	Install = "install"
 	// Program, RunFile and Runs are below that directory.
 	Program = "bin/sluice-shim"
