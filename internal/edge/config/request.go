@@ -24,6 +24,7 @@ func requestFile() form {
 		field{key: "spec", need: true, form: anObject(
 			field{key: "ask", need: true, form: aChoice(AskExplain, AskJob, AskUpload), example: AskExplain, doc: "What for: why a job waits, all that is known of a job, or a place to upload a packed work directory to."},
 			field{key: "job", form: form{kind: isName}, unset: "none", example: "train", doc: "The job of this namespace that it is about."},
+			field{key: "operator", form: aText("the name of an operator"), unset: "the first that sees it", example: "sluice", doc: "The operator that is asked, where there are several: the one that has the job."},
 			field{key: "digest", form: aText("the SHA-256 of the packed directory, in hex"), unset: "none", example: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae", doc: "Of an upload: what its bytes have."},
 			field{key: "bytes", form: aNumber(1, MaxUpload, 0), unset: "none", example: "1048576", doc: "Of an upload: how many bytes it has."},
 			field{key: "sent", form: form{kind: isBoolean}, example: "true", doc: "Of an upload: all of it was written to the URL of the status."},
@@ -36,7 +37,7 @@ func requestResource() *resource {
 	text := func(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
 	return &resource{
 		kind: RequestKind, plural: "requests", short: "srq", doc: "What somebody in this namespace asks the operator of Sluice: kubectl sluice makes it, and deletes it with the answer. Whoever may make one may ask.", file: requestFile(),
-		status: withConditions(map[string]any{"answer": text("The answer, as the API has it in JSON."), "url": text("Where to PUT an upload; it expires.")}),
+		status: withConditions(map[string]any{"answer": text("The answer, as the API has it in JSON."), "operator": text("The operator that has answered. No other does."), "url": text("Where to PUT an upload; it expires.")}),
 		own:    map[string]map[string]any{"digest": {"pattern": "^[0-9a-f]{64}$", "maxLength": 64}},
 		rules:  []any{rule("self.ask == '"+AskUpload+"' ? has(self.digest) && has(self.bytes) : has(self.job)", "an upload has digest and bytes, all else is about a job")},
 		columns: []any{

@@ -76,6 +76,8 @@ type Lender interface {
 	// Peek reads what lies at a place now, for what nothing that counts hangs on: nobody vouches for it. NotFound: nothing was written there, Exhausted: it is
 	// longer than most bytes.
 	Peek(ctx context.Context, place string, most int64) ([]byte, error)
+	// Written is how many bytes lie at a place now. NotFound: nothing was written there.
+	Written(ctx context.Context, place string) (int64, error)
 	// Adopt makes what lies at a place an object, if it has that digest, and clears the place. It may be repeated. Invalid: it has another one.
 	Adopt(ctx context.Context, place string, want Digest) (Object, error)
 	// Drop clears a place.

@@ -4,13 +4,13 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/store"
+	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/api"
 )
 
@@ -34,13 +35,13 @@ func (d *desk) answer(ctx context.Context, o *object) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		discreet(&e, o.GetNamespace())
-		return inJSON(api.ExplanationMessage(&e))
+		return inJSON(discreet(&e, o.GetNamespace()))
 	case config.AskJob:
 		j, err := api.GetJob(ctx, d.service, id)
 		if err != nil {
 			return nil, err
 		}
+		everyText(j.ProtoReflect(), func(text string) string { return cluster.Discreet(text, o.GetNamespace()) })
 		return inJSON(j)
 	case config.AskUpload:
 		return d.upload(ctx, o)
@@ -73,6 +74,13 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 		return nil, err
 	}
 	if sent, _, _ := unstructured.NestedBool(o.Object, "spec", "sent"); sent {
+		want, _, _ := unstructured.NestedInt64(o.Object, "spec", "bytes")
+		switch n, err := d.store.Written(ctx, d.place(o)); {
+		case err != nil:
+			return nil, err
+		case n != want:
+			return nil, errors.Join(errkind.Errorf(errkind.Invalid, "%d bytes were written, and the request says %d", n, want), d.store.Drop(ctx, d.place(o)))
+		}
 		_, err := d.store.Adopt(ctx, d.place(o), digest)
 		return map[string]any{"url": nil}, err
 	}
@@ -80,14 +88,13 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 	return map[string]any{"url": url}, err
 }
 
-// discreet takes out of an explanation what it says of jobs of other namespaces, but that there are some, and all but one of slices that are alike to the job.
-func discreet(e *status.Explanation, namespace string) {
-	ours := func(id job.ID) bool { ns, _, ok := cluster.SplitJob(id); return ok && ns == namespace }
+// discreet is an explanation for people of one namespace: of other namespaces' jobs it says that there are some, and of slices that are alike to the job it has one.
+func discreet(e *status.Explanation, namespace string) *pb.Explanation {
 	var theirs []string
 	hide := func(id *job.ID) {
-		if *id != "" && !ours(*id) {
+		if *id != "" && !cluster.Within(*id, namespace) {
 			theirs = append(theirs, string(*id))
-			*id = another
+			*id = cluster.Another
 		}
 	}
 	for i := range e.Losses {
@@ -96,12 +103,6 @@ func discreet(e *status.Explanation, namespace string) {
 	hide(&e.Rank.Latest.Winner)
 	for i := range e.Endured {
 		hide(&e.Endured[i].Spared)
-	}
-	for _, name := range theirs {
-		e.Prospect = without(e.Prospect, name)
-		for i := range e.Endured {
-			e.Endured[i].Below = without(e.Endured[i].Below, name)
-		}
 	}
 	seen, fits := map[string]bool{}, e.Slices[:0:0]
 	for _, f := range e.Slices {
@@ -112,19 +113,35 @@ func discreet(e *status.Explanation, namespace string) {
 		}
 	}
 	e.Slices = fits
+	m := api.ExplanationMessage(e)
+	everyText(m.ProtoReflect(), func(text string) string {
+		if text == cluster.Another {
+			return text
+		}
+		return cluster.Discreet(text, namespace, theirs...)
+	})
+	return m
 }
 
-// another stands for the name of a job of another namespace.
-const another = "a job of another namespace"
-
-// without is a text with another in place of a name, where that stands as a whole word.
-func without(text, name string) string {
-	if !strings.Contains(text, name) {
-		return text
-	}
-	word := regexp.MustCompile(`(^|[^a-zA-Z0-9._-])` + regexp.QuoteMeta(name) + `($|[^a-zA-Z0-9_-])`)
-	for word.MatchString(text) { // two in a row share the character between them
-		text = word.ReplaceAllString(text, "${1}"+another+"${2}")
-	}
-	return text
+// everyText changes the texts of a message and of those in it. The job file is its owner's own, and stays as it is.
+func everyText(m protoreflect.Message, change func(string) string) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		text, message := f.Kind() == protoreflect.StringKind && f.Name() != "spec", f.Message() != nil
+		switch {
+		case f.IsMap():
+		case f.IsList() && (text || message):
+			for i, l := 0, v.List(); i < l.Len(); i++ {
+				if message {
+					everyText(l.Get(i).Message(), change)
+				} else {
+					l.Set(i, protoreflect.ValueOfString(change(l.Get(i).String())))
+				}
+			}
+		case message:
+			everyText(v.Message(), change)
+		case text:
+			m.Set(f, protoreflect.ValueOfString(change(v.String())))
+		}
+		return true
+	})
 }

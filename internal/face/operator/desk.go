@@ -34,12 +34,14 @@ const (
 	lingers = 20 * time.Minute
 	// clerks is how many Requests are answered at once. An upload is read by one, from end to end.
 	clerks = 2
+	// placeKey begins the key of a place that is to be cleared; no object has such a key.
+	placeKey = "place:"
 	// longestAnswer is how long an answer may be, in bytes: an object of a cluster has 1.5 MiB at most.
 	longestAnswer = 512 << 10
 )
 
 // desk answers what people ask by Requests. Whoever may make one in a namespace may ask about that namespace's jobs: the API server has seen to it. All of it is
-// soft: what a Request says is answered again by whoever comes after us.
+// soft: what a Request says is answered again by whoever comes after us. Of several operators that see one the first to answer has it, for good.
 type desk struct {
 	service api.Service
 	// store lends places for uploads; nil: there is none that does.
@@ -67,7 +69,15 @@ func (d *desk) run(ctx context.Context) error {
 			d.work.Add(key)
 		}
 	}
-	if _, err := d.asked.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }}); err != nil {
+	gone := func(o any) { // whoever asked has deleted it: what was left at its place goes as well
+		if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			o = last.Obj
+		}
+		if o, ok := o.(*object); ok && ask(o, "ask") == config.AskUpload && d.store != nil {
+			d.work.Add(placeKey + d.place(o))
+		}
+	}
+	if _, err := d.asked.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }, DeleteFunc: gone}); err != nil {
 		return err
 	}
 	var done sync.WaitGroup
@@ -105,10 +115,17 @@ func (d *desk) run(ctx context.Context) error {
 
 // turn answers one Request, or removes it, and says after what time it is to be looked at again.
 func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
+	if place, ok := strings.CutPrefix(key, placeKey); ok {
+		return 0, d.store.Drop(ctx, place)
+	}
 	found, there, err := d.asked.GetStore().GetByKey(key)
 	o, ok := found.(*object)
 	if err != nil || !there || !ok {
 		return 0, err
+	}
+	who, _, _ := unstructured.NestedString(o.Object, "status", "operator")
+	if named := ask(o, "operator"); who != "" && who != d.operator || who == "" && named != "" && named != d.operator {
+		return 0, nil // it is another's
 	}
 	left := lingers - time.Since(o.GetCreationTimestamp().Time)
 	if left <= 0 {
@@ -127,25 +144,20 @@ func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
 	if err != nil {
 		said, v = map[string]any{}, no(o.GetGeneration(), KindWord(errkind.Of(err)), err.Error())
 	}
-	said["observedGeneration"], said["conditions"] = o.GetGeneration(), plain([]metav1.Condition{condition(answered, v, nil)})
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID()}, "status": said})
+	said["operator"], said["observedGeneration"], said["conditions"] = d.operator, o.GetGeneration(), plain([]metav1.Condition{condition(answered, v, nil)})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID(), "resourceVersion": o.GetResourceVersion()}, "status": said}) // of several operators one is first
 	if err != nil {
 		return 0, err
 	}
 	_, err = d.client.Resource(requests).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // whoever asked has gone
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // whoever asked has gone, or it changes: then it is seen again
 		return 0, nil
 	}
 	return left, err
 }
 
-// remove removes a Request that nobody deletes, and what was left at its place.
+// remove removes a Request that nobody deletes.
 func (d *desk) remove(ctx context.Context, o *object) error {
-	if ask(o, "ask") == config.AskUpload && d.store != nil {
-		if err := d.store.Drop(ctx, d.place(o)); err != nil {
-			return err
-		}
-	}
 	uid := o.GetUID()
 	err := d.client.Resource(requests).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/store/local"
 	"sluice.dev/sluice/internal/edge/store/storetest"
 	"sluice.dev/sluice/internal/face/api/apitest"
@@ -47,7 +49,8 @@ func TestRequestsAreAnsweredOrRemoved(t *testing.T) {
 	sent := map[string]any{"ask": "Upload", "digest": digest, "bytes": int64(3), "sent": true}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{requests: "RequestList"},
 		requestObject("unknown", 0, map[string]any{"ask": "Explain", "job": "nobody"}), requestObject("newer", 0, map[string]any{"ask": "Dance", "job": "x"}),
-		requestObject("upload", 0, upload), requestObject("nothing-sent", 0, sent), requestObject("old", 2*lingers, upload))
+		requestObject("upload", 0, upload), requestObject("nothing-sent", 0, sent), requestObject("old", 2*lingers, upload),
+		requestObject("others", 2*lingers, map[string]any{"ask": "Explain", "job": "x", "operator": "east"}))
 	d := newDesk(apitest.New(), lent, client, &Options{Name: "main", Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
@@ -77,6 +80,9 @@ func TestRequestsAreAnsweredOrRemoved(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+	if o, err := client.Resource(requests).Namespace("team-a").Get(ctx, "others", metav1.GetOptions{}); err != nil || len(conditionsOf(o)) > 0 {
+		t.Errorf("another operator's: %v, %v", o, err)
+	}
 	cancel()
 	if err := <-over; err != nil {
 		t.Error(err)
@@ -99,21 +105,28 @@ func TestKindsHaveWords(t *testing.T) {
 func TestAnExplanationNamesNobodyElsesJobs(t *testing.T) {
 	e := status.Explanation{
 		Prospect: "it lost to team-b.secret of queue q: team-b.secret team-b.secret, and team-b.secret-2; team-a.mine went before",
-		Losses:   []status.Loss{{Winner: "team-b.secret"}, {Winner: "team-a.mine"}, {Winner: "team-b.secret-2"}, {}},
-		Endured:  []status.AirlockStep{{Spared: "plain", Below: "plain is worth more"}},
+		Summary:  "time taken (reclaim) by pod team-b/train-0", Reasons: []status.Reason{{Text: "taken (lease) for job team-c.x from 10:00"}},
+		Losses:  []status.Loss{{Winner: "team-b.secret"}, {Winner: "team-a.mine"}, {Winner: "team-b.secret-2"}, {}},
+		Endured: []status.AirlockStep{{Spared: "job", Below: "job is worth more"}},
 	}
-	e.Rank.Latest.Winner = "team-b.secret"
+	e.Job.Reason, e.Job.Name = "stopped by pod team-b/train-0", "team-a.mine"
+	e.Rank.Place, e.Rank.Latest.Winner = 1, "team-b.secret"
 	for _, id := range []job.SliceID{"a/1", "a/2", "b/1"} {
 		e.Slices = append(e.Slices, status.SliceFit{Slice: id, Fits: id != "b/1"})
 	}
-	discreet(&e, "team-a")
-	if e.Prospect != "it lost to "+another+" of queue q: "+another+" "+another+", and "+another+"; team-a.mine went before" {
-		t.Errorf("%s", e.Prospect)
+	m := discreet(&e, "team-a")
+	text, err := protojson.Marshal(m)
+	if err != nil || strings.Contains(string(text), "team-b") || strings.Contains(string(text), "team-c") || strings.Contains(m.Endured[0].Below, "job is") {
+		t.Errorf("%s, %v", text, err)
 	}
-	if e.Losses[0].Winner != another || e.Losses[1].Winner != "team-a.mine" || e.Losses[3].Winner != "" || e.Rank.Latest.Winner != another || e.Endured[0].Spared != another || strings.Contains(e.Endured[0].Below, "plain") {
-		t.Errorf("%+v", e)
+	const another = cluster.Another
+	if m.Prospect != "it lost to "+another+" of queue q: "+another+" "+another+", and "+another+"; team-a.mine went before" || m.Job.Name != "team-a.mine" {
+		t.Errorf("%s", m.Prospect)
 	}
-	if len(e.Slices) != 2 || e.Slices[0].Slice != "a/1" || e.Slices[1].Slice != "b/1" {
-		t.Errorf("%+v", e.Slices)
+	if m.Losses[0].Winner != another || m.Losses[1].Winner != "team-a.mine" || m.Losses[3].Winner != "" || m.Rank.Latest.Winner != another || m.Endured[0].Spared != another {
+		t.Errorf("%+v", m)
+	}
+	if len(m.Slices) != 2 || m.Slices[0].Slice != "a/1" || m.Slices[1].Slice != "b/1" {
+		t.Errorf("%+v", m.Slices)
 	}
 }

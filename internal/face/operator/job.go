@@ -201,6 +201,9 @@ func (c *controller) standing(ctx context.Context, id job.ID) (status.Job, bool,
 	if err != nil {
 		return status.Job{}, false, err
 	}
+	if namespace, _, ours := cluster.SplitJob(id); ours { // whoever may read the object may not know of others
+		list[0].Reason = cluster.Discreet(list[0].Reason, namespace)
+	}
 	return list[0], true, nil
 }
 

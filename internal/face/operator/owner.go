@@ -19,15 +19,15 @@ import (
 // Several operators may see one Job. It is of the one that its annotation names, or else of the one that has said something in its status, which stays where somebody replaces
 // the object with a file; that of nobody is of whoever takes it first, and the API server lets but one of them.
 
-// owner is the operator that a Job is of; empty: nobody has taken it.
-func owner(o *object) string {
+// Owner is the operator that a Job is of; empty: nobody has taken it.
+func Owner(o *object) string {
 	said, _, _ := unstructured.NestedString(o.Object, "status", "operator")
 	return cmp.Or(o.GetAnnotations()[cluster.AnnotationOwner], said)
 }
 
 // others says whether a Job is of another operator.
 func (c *controller) others(o *object) bool {
-	name := owner(o)
+	name := Owner(o)
 	return name != "" && name != c.name
 }
 

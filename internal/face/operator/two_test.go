@@ -47,6 +47,14 @@ func TestTwoOperatorsOfOneNamespace(t *testing.T) {
 	}
 	once(t, wide, narrow, wide.ns+".long")
 
+	// What is asked about it its own operator answers, and nobody else: neither at once, nor after.
+	mine0, _, _ := strings.Cut(owner("long"), "/")
+	wide.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: Request\nmetadata: {name: why}\nspec: {ask: Explain, job: long, operator: "+mine0+"}\n")
+	plane.Eventually(t, "an answer", func() (bool, string) {
+		out, err := wide.Kubectl("-n", wide.ns, "get", "requests.sluice.dev", "why", "-o", `jsonpath={.status.operator} {.status.conditions[0].reason}`)
+		return err == nil && out == mine0+" Answered", fmt.Sprint(out, err)
+	})
+
 	// Whose it is stays, whoever else comes back; and only its own operator lets it go.
 	mine, stops, goes := wide, b, a
 	if owner("long") == "narrow/narrow" {

@@ -228,6 +228,14 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	})
 	followed := make(chan string, 1)
 	go func() { _, out, said := u.says(t, "logs", "-f", "long"); followed <- out + said }()
+
+	// An edit of its object changes nothing of it, and so neither what may be done with it.
+	if out, err := p.Kubectl("-n", s.ns, "patch", "jobs.sluice.dev/long", "--type=merge", "-p", `{"spec":{"priority":7}}`); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s.until(t, "long", "is edited", func(x seen) bool { return strings.HasPrefix(x.condition("Accepted"), "False Changed") })
+	u.refused(t, 1, []string{"it is not over"}, "delete", "long")
+	u.must(t, "explain", "long")
 	u.must(t, "cancel", "long")
 	u.refused(t, 1, []string{"long CANCELLED"}, "wait", "long", "--timeout=120s")
 	if got := <-followed; !strings.Contains(got, " | unit ") {

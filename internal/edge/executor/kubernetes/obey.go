@@ -67,8 +67,9 @@ func (r *run) stores(now quantity.Instant) bool {
 
 // order tells the Pod what was done to it: its first process by an annotation, and the kubelet where its end has come earlier.
 func (r *run) order(v *view, now quantity.Instant) error {
-	o := &v.want.order
-	text, err := json.Marshal(o)
+	o := v.want.order
+	o.Why = cluster.Discreet(o.Why, r.e.namespace(&r.rec)) // whoever may read the Pod may not know of others
+	text, err := json.Marshal(&o)
 	if err != nil {
 		return err
 	}

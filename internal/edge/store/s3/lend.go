@@ -75,6 +75,21 @@ func (s *Store) Peek(ctx context.Context, place string, most int64) ([]byte, err
 	return data, nil
 }
 
+// Written implements store.Lender.
+func (s *Store) Written(ctx context.Context, place string) (int64, error) {
+	if err := store.CheckName(place); err != nil {
+		return 0, err
+	}
+	o, err := s.core.StatObject(ctx, s.o.Bucket, s.key(incoming, place), minio.StatObjectOptions{})
+	if gone(err) {
+		return 0, errkind.Errorf(errkind.NotFound, "store %s: nothing was written to %s", s, place)
+	}
+	if err != nil {
+		return 0, s.explain("look at what was written", err)
+	}
+	return o.Size, nil
+}
+
 // Adopt implements store.Lender. Whoever has the URL may write there again at any time: what is copied is the version that was read.
 func (s *Store) Adopt(ctx context.Context, place string, want store.Digest) (o store.Object, err error) {
 	if err = errors.Join(store.CheckName(place), want.Check()); err != nil {

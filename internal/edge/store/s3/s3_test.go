@@ -171,6 +171,12 @@ func TestAPlaceCanBeLookedInto(t *testing.T) {
 			t.Errorf("%q, %v, want %q", got, err, word)
 		}
 	}
+	if n, err := s.Written(t.Context(), "pods/main/1-1/progress"); err != nil || n == 0 {
+		t.Errorf("%d bytes were written, %v", n, err)
+	}
+	if _, err := s.Written(t.Context(), "pods/main/1-1/nothing"); errkind.Of(err) != errkind.NotFound {
+		t.Errorf("a place where nothing was written: %v", err)
+	}
 	if _, err := s.Peek(t.Context(), "pods/main/1-1/progress", 3); errkind.Of(err) != errkind.Exhausted {
 		t.Errorf("more than was asked for: %v", err)
 	}

@@ -142,6 +142,20 @@ func (l *Lent) Peek(_ context.Context, place string, most int64) ([]byte, error)
 	return bytes.Clone(data), nil
 }
 
+// Written implements store.Lender.
+func (l *Lent) Written(_ context.Context, place string) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	data, ok := l.places[place]
+	switch {
+	case l.away:
+		return 0, errkind.Errorf(errkind.Unavailable, "it is away")
+	case !ok:
+		return 0, errkind.Errorf(errkind.NotFound, "nothing was written to %s", place)
+	}
+	return int64(len(data)), nil
+}
+
 // Adopt implements store.Lender.
 func (l *Lent) Adopt(ctx context.Context, place string, want store.Digest) (o store.Object, err error) {
 	l.mu.Lock()

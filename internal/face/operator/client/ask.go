@@ -53,10 +53,10 @@ func (h *handler) about(ctx context.Context, what, name string, answer proto.Mes
 	if err != nil {
 		return err
 	}
-	if v := accepted(o); v.status != metav1.ConditionTrue {
+	if !taken(o) {
 		return errkind.Errorf(errkind.Conflict, "job %s: %s", name, notTaken(o))
 	}
-	q, err := h.ask(ctx, map[string]any{"ask": what, "job": name})
+	q, err := h.ask(ctx, map[string]any{"ask": what, "job": name, "operator": operator.Owner(o)})
 	defer q.forget()
 	if err == nil {
 		err = q.wait(ctx, patience)

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/cluster"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/face/operator"
 )
 
 // Cancel asks for a job's end, by a mark on its object that its operator sees.
@@ -58,11 +59,15 @@ func (h *handler) Delete(ctx context.Context, r *connect.Request[pb.DeleteReques
 
 // remove deletes an object, and no other that has come in its place, and waits until it is gone.
 func (h *handler) remove(ctx context.Context, o *unstructured.Unstructured) error {
-	if j := jobOf(o, time.Now()); !j.Final && accepted(o).status == metav1.ConditionTrue {
+	j := jobOf(o, time.Now())
+	switch v := accepted(o); {
+	case taken(o) && !j.Final: // whatever was made of its object since
 		return errkind.Errorf(errkind.Conflict, "it is not over: `kubectl sluice cancel %s` ends it, and `kubectl delete jobs.sluice.dev %s` ends and deletes it", j.Name, j.Name)
+	case !taken(o) && operator.Owner(o) != "" && v.status != metav1.ConditionFalse:
+		return errkind.Errorf(errkind.Conflict, "operator %s has it, and says nothing of it yet: try again", operator.Owner(o))
 	}
-	uid := o.GetUID()
-	err := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	uid, version := o.GetUID(), o.GetResourceVersion() // as it was read: it may have been taken meanwhile
+	err := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return h.say.explain(err, "delete", "jobs")
 	}

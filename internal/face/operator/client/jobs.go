@@ -155,6 +155,12 @@ func stateOf(word string) job.State {
 	return job.Waiting
 }
 
+// taken says whether an operator has a job, whatever it has said of the object since.
+func taken(o *unstructured.Unstructured) bool {
+	state, _, _ := unstructured.NestedString(o.Object, "status", "state")
+	return state != ""
+}
+
 // notTaken says why a job is not in any operator's hands.
 func notTaken(o *unstructured.Unstructured) string {
 	if v := accepted(o); v.status != "" && v.status != metav1.ConditionTrue {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/config"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/operator"
@@ -30,17 +31,17 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	if err != nil {
 		return nil, sent(err)
 	}
-	out, workdir := &pb.SubmitResponse{}, ""
+	out, workdir, owner := &pb.SubmitResponse{}, "", ""
 	for _, j := range list {
 		if j.Workdir != "" && j.Stored() == "" {
 			if workdir == "" {
-				if workdir, err = h.upload(ctx, r.Msg.Snapshot); err != nil {
+				if workdir, owner, err = h.upload(ctx, r.Msg.Snapshot); err != nil {
 					return nil, sent(fmt.Errorf("its workdir: %w", err))
 				}
 			}
 			j.Workdir = workdir
 		}
-		receipt, err := h.submit(ctx, j, r.Msg)
+		receipt, err := h.submit(ctx, j, owner, r.Msg.Replace)
 		if err != nil {
 			return nil, sent(err)
 		}
@@ -49,11 +50,14 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	return connect.NewResponse(out), nil
 }
 
-// submit makes one job's object.
-func (h *handler) submit(ctx context.Context, j config.Job, m *pb.SubmitRequest) (*pb.Receipt, error) {
+// submit makes one job's object, for the operator whose store has its work directory, where one was uploaded.
+func (h *handler) submit(ctx context.Context, j config.Job, owner string, replace bool) (*pb.Receipt, error) {
 	o, err := objectOf(j)
 	if err != nil {
 		return nil, err
+	}
+	if owner != "" {
+		o.SetAnnotations(map[string]string{cluster.AnnotationOwner: owner})
 	}
 	made, err := h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsAlreadyExists(err) {
@@ -66,7 +70,7 @@ func (h *handler) submit(ctx context.Context, j config.Job, m *pb.SubmitRequest)
 			return nil, err
 		case same:
 			return receiptOf(there, false), nil
-		case !m.Replace:
+		case !replace:
 			return nil, errkind.Errorf(errkind.Exists, "a job of this name is there already, with another spec: choose another name, or `kubectl sluice delete %s` when it is over", o.GetName())
 		}
 		if err = h.remove(ctx, there); err != nil {

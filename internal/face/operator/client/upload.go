@@ -23,9 +23,9 @@ import (
 // adoption is how long the operator may take to read an upload and hold it against its digest.
 const adoption = 5 * time.Minute
 
-// upload has a packed work directory be in the operator's store, and says how a job names it. The bytes go to the store itself, by a URL that the operator lends:
+// upload has a packed work directory be in an operator's store, and says how a job names it, and which operator's that is. The bytes go to the store itself, by a URL that the operator lends:
 // whoever uploads has no keys of it.
-func (h *handler) upload(ctx context.Context, packed []byte) (workdir string, err error) {
+func (h *handler) upload(ctx context.Context, packed []byte) (workdir, owner string, err error) {
 	digest := fmt.Sprintf("%x", sha256.Sum256(packed))
 	q, err := h.ask(ctx, map[string]any{"ask": config.AskUpload, "digest": digest, "bytes": int64(len(packed))})
 	if err == nil {
@@ -33,20 +33,20 @@ func (h *handler) upload(ctx context.Context, packed []byte) (workdir string, er
 		err = q.wait(ctx, patience)
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if place := q.text("url"); place != "" {
 		if err = h.put(ctx, place, packed); err != nil {
-			return "", err
+			return "", "", err
 		}
 		if err = q.amend(ctx, "sent", true); err != nil {
-			return "", err
+			return "", "", err
 		}
 		if err = q.wait(ctx, adoption); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
-	return store.Scheme + digest, nil
+	return store.Scheme + digest, q.text("operator"), nil
 }
 
 // put writes to a URL, again where the store was away.
