@@ -26,8 +26,9 @@ const (
 	opens = 10 * time.Minute
 	// recent is how long after it got its quota the Pods of a Workload are expected.
 	recent = 15 * time.Minute
-	// mostCopies bounds for how many Pods of one Workload places are kept at once, mostAhead how many Workloads are looked at in one look.
+	// mostCopies bounds for how many Pods of one Workload places are kept at once, mostEarly for how many of all of them, mostAhead how many Workloads are looked at in one look.
 	mostCopies = 64
+	mostEarly  = 256
 	mostAhead  = 2
 )
 
@@ -89,12 +90,20 @@ func (p *pass) coming(waiters []*tenant) (list []*expected, machines []string) {
 	for uid, all := range kept {
 		for _, g := range all {
 			if of[uid] == nil {
+				p.missed(g, has[uid])
 				delete(r.by, g.uid)
 				machines = append(machines, g.machine)
 			}
 		}
 	}
 	return list, machines
+}
+
+// missed notes of a place for the first of a queue that its time came, and it was not let in: others were, or something else keeps it out.
+func (p *pass) missed(g *reclaim, in bool) {
+	if !in && g.later() && p.now >= g.from && p.now >= p.reclaims.shunned[g.of].until {
+		p.reclaims.shun(p.now, g.of)
+	}
 }
 
 // settle says how many places a Workload lacks, beside those that are kept for it and those of its Pods that are there.
@@ -142,6 +151,9 @@ func (p *pass) settle(e *expected, kept []*reclaim, waits map[types.UID]bool) (m
 			drop(len(of) - 1)
 		}
 		for _, g := range of {
+			if e.from > g.from {
+				p.missed(g, false)
+			}
 			if g.from != e.from || g.open != e.open {
 				g.turn(p.now, e)
 				machines = append(machines, g.machine)
@@ -173,7 +185,7 @@ func (p *pass) heads() (list []*expected) {
 	first := map[string]*limit{}
 	for _, l := range by[*limit](p.workloads, byComing, pending) {
 		q, there := get[*alias](p.queues, l.coming.queue)
-		if !there {
+		if !there || p.now < p.reclaims.shunned[l.UID].until {
 			continue
 		}
 		if h := first[q.cluster]; h == nil || l.before(h) {
@@ -183,23 +195,30 @@ func (p *pass) heads() (list []*expected) {
 	if len(first) == 0 {
 		return nil
 	}
-	holders := map[string][]*limit{}
+	type holder struct {
+		*limit
+		leaves quantity.Instant
+	}
+	holders := map[string][]holder{}
 	for _, l := range by[*limit](p.workloads, byComing, reserved) {
-		if first[l.coming.cluster] != nil && l.end != quantity.Never && p.now <= l.end.Add(patience) {
-			holders[l.coming.cluster] = append(holders[l.coming.cluster], l)
+		if first[l.coming.cluster] == nil || l.end == quantity.Never {
+			continue
+		}
+		if h := (holder{l, p.leave(l)}); p.now <= h.leaves.Add(patience) {
+			holders[l.coming.cluster] = append(holders[l.coming.cluster], h)
 		}
 	}
 	for _, cluster := range sortedKeys(first) {
 		l := first[cluster]
 		lacks := p.devices(l)
 		all := holders[cluster]
-		slices.SortFunc(all, func(a, b *limit) int { return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.UID, b.UID)) })
+		slices.SortFunc(all, func(a, b holder) int { return cmp.Or(cmp.Compare(a.leaves, b.leaves), cmp.Compare(a.UID, b.UID)) })
 		for _, h := range all {
-			for of, n := range p.devices(h) {
+			for of, n := range p.devices(h.limit) {
 				lacks[of] -= n
 			}
 			if done := !slices.ContainsFunc(slices.Collect(maps.Values(lacks)), func(n int64) bool { return n > 0 }); done {
-				e := &expected{limit: l, from: p.leave(h), until: quantity.Never}
+				e := &expected{limit: l, from: h.leaves, until: quantity.Never}
 				if l.most > 0 {
 					e.until = e.from.Add(l.most)
 				}
@@ -275,7 +294,7 @@ func (p *pass) ahead(list []*expected) (machines []string) {
 		for _, n := range e.missing {
 			lacks += max(0, n)
 		}
-		if lacks == 0 || p.now < r.rests[e.UID] || p.now < r.shunned[first(e.of, e.UID)].until || len(r.by)+lacks > mostReclaims {
+		if lacks == 0 || p.now < r.rests[e.UID] || p.now < max(r.shunned[first(e.of, e.UID)].until, r.shunned[e.UID].until) || r.early+lacks > mostEarly {
 			continue
 		}
 		if looks++; looks > mostAhead {
@@ -289,6 +308,7 @@ func (p *pass) ahead(list []*expected) (machines []string) {
 		}
 		for _, g := range places {
 			r.by[g.uid] = g
+			r.early++
 			machines = append(machines, g.machine)
 			delete(p.rooms, g.machine)
 		}

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -16,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -232,5 +235,66 @@ func TestTheEndOfASetOfJobs(t *testing.T) {
 	j.OwnerReferences = []metav1.OwnerReference{{Kind: "JobSet", Name: "j", UID: "uid-a-j", Controller: ptr(true)}}
 	o := options(serve(node("v", has(mig, 1)), j, pod("a", "p", "v", asks(mig, 1), of("Job", "j-0"))))
 	o.Dynamic = kueueOf(workload("j", 1, pod("a", "x", "", asks(mig, 1)), hasQuota("Admitted"), runsFor(time.Hour)))
-	ends(t, opened(t, o), at(time.Hour+30*time.Second))
+	endsAt(t, opened(t, o), at(time.Hour+30*time.Second))
+}
+
+// TestWhoWaitsComesBeforeWhatIsToCome: however many places are kept for later, a Pod that waits gets its own.
+func TestWhoWaitsComesBeforeWhatIsToCome(t *testing.T) {
+	r := newReclaims()
+	for i := range mostReclaims + mostEarly {
+		uid := types.UID(fmt.Sprint(i))
+		if r.by[uid] = (&reclaim{uid: uid, of: "w", waiter: &tenant{}}); i >= mostEarly {
+			r.by[uid].of = ""
+		}
+	}
+	r.early = mostEarly
+	if r.may(at(0), &tenant{ObjectMeta: metav1.ObjectMeta{UID: "p"}}) {
+		t.Error("places are kept without bound")
+	}
+	delete(r.by, types.UID(fmt.Sprint(mostEarly)))
+	if !r.may(at(0), &tenant{ObjectMeta: metav1.ObjectMeta{UID: "p"}}) {
+		t.Error("who waits gets none, because of those who are to come")
+	}
+}
+
+// TestWhoIsNotLetIn though its time came is no head any more: who is behind it may be next.
+func TestWhoIsNotLetIn(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	like := pod("a", "x", "", asks(mig, 1))
+	o := options(serve(node("v", has(mig, 2), inZone), pod("a", "h", "v", asks(mig, 1), of("Job", "h")), pod("a", "i", "v", asks(mig, 1), of("Job", "i"))))
+	var now atomic.Int64
+	now.Store(int64(at(0)))
+	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return quantity.Instant(now.Load()) }
+	o.Dynamic = kueueOf(workload("j", 1, like, ranks(5)), workload("k", 1, like), workload("h", 1, like, hasQuota("Admitted"), runsFor(time.Hour)), workload("i", 1, like, hasQuota("Admitted"), runsFor(2*time.Hour)))
+	inv := opened(t, o)
+	for _, c := range []struct {
+		at   time.Duration
+		want string
+	}{
+		{0, "v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j, which waits for it"},
+		{time.Hour + time.Minute, "v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j, which waits for it"},
+		{time.Hour + 2*time.Minute, "v/mig-1g.10gb.0 from 2h0m30s cut workload a/job-k, which waits for it"},
+	} {
+		now.Store(int64(at(c.at)))
+		for range 3 {
+			inv.look(func(inventory.Sighting) {})
+		}
+		if got := ahead(inv.Held()); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("after %v held are %q, want %q", c.at, got, c.want)
+		}
+	}
+}
+
+// TestWhatMayNotBeRead for Kueue keeps nothing from starting.
+func TestWhatMayNotBeRead(t *testing.T) {
+	c := serve(node("v", has("nvidia.com/mig-1g.10gb", 1)))
+	c.PrependReactor("list", "resourceclaimtemplates", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("resourceclaimtemplates is forbidden")
+	})
+	o := options(c)
+	o.Dynamic, o.Patience = kueueOf(), 10*time.Millisecond
+	inv := opened(t, o)
+	if _, err := inv.Away(); err != nil {
+		t.Error("the cluster is said to be away:", err)
+	}
 }

@@ -27,6 +27,13 @@ func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant 
 }
 
 // hold is a Pod's, of what it has.
-func (t *tenant) hold(end quantity.Instant) protocol.Reservation {
-	return protocol.Reservation{Kind: protocol.ForForeign, End: end, Source: first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name}
+func (s *scene) hold(t *tenant) protocol.Reservation {
+	r := protocol.Reservation{Kind: protocol.ForForeign, End: s.until(t), Source: first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name}
+	if s.whose == nil {
+		return r
+	}
+	if of := s.whose(t); of != "" {
+		r.Source = of + " (" + first(t.kind, "pod") + " " + t.Name + ")"
+	}
+	return r
 }

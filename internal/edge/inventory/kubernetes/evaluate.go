@@ -26,6 +26,9 @@ type scene struct {
 	// pod finds any Pod by its key, limits until when an owner lets its Pods run.
 	pod    func(key string) *tenant
 	limits func(types.UID) quantity.Instant
+	// whose says whose a Pod is, likely until when it runs by how long others of it did; nil: nobody is asked.
+	whose  func(*tenant) string
+	likely func(*tenant) quantity.Instant
 }
 
 // stand is what came of it: the slices of one machine in order of id, and what others hold of each.
@@ -121,8 +124,8 @@ func (s *scene) stays(p *published) map[string]stay {
 					last = quantity.Never
 					continue
 				}
-				last = max(last, t.ends(s.limits))
-				y.who = t.hold(0).Source
+				h := s.hold(t)
+				last, y.who = max(last, h.End), h.Source
 			}
 			if len(c.by) > 0 {
 				y.end = last
@@ -184,9 +187,9 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 			for n, s2 := range list {
 				x.slices, x.pool[s2.ID] = append(x.slices, s2), &s.pools[i]
 				if uid, taken := x.seats[r.Name][n]; taken {
-					hold := others[uid].hold(others[uid].ends(s.limits))
+					hold := s.hold(others[uid])
 					if waits[uid] {
-						hold.Kind, hold.End, hold.Source = protocol.ForReclaim, quantity.Never, hold.Source+", which waits for it"
+						hold.Kind, hold.End, hold.Source = protocol.ForReclaim, quantity.Never, others[uid].waitsFor()
 					}
 					x.holds[s2.ID] = append(x.holds[s2.ID], hold)
 				}

@@ -34,7 +34,7 @@ const (
 	pauses = 12 * time.Second
 	// rests is after how long a place is looked for again where there was none.
 	rests = 10 * time.Second
-	// mostReclaims bounds for how many Pods places are kept at once, mostLooks for how many one is looked for at a time. enough is on how many machines one is looked
+	// mostReclaims bounds for how many Pods that wait places are kept at once, mostLooks for how many one is looked for at a time. enough is on how many machines one is looked
 	// for, of which the cheapest is cheap enough; mostMachines where none of those does, before the next ones have their turn. mostDevices is how many devices one Pod
 	// may want.
 	mostReclaims = 256
@@ -68,7 +68,11 @@ type reclaim struct {
 
 // who waits, for people.
 func (g *reclaim) who() string {
-	return first(g.waiter.kind, "pod") + " " + g.waiter.Namespace + "/" + g.waiter.Name + ", which waits for it"
+	return g.waiter.waitsFor()
+}
+
+func (t *tenant) waitsFor() string {
+	return first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name + ", which waits for it"
 }
 
 // later says whether it is wanted at a time that is known, and not now.
@@ -107,6 +111,8 @@ type reclaims struct {
 	// come are Workloads for whose Pods nothing is kept any more before they are there: all have come, or did not in time; false: something else held them back for too long. number tells places apart that are kept for Pods that are not there.
 	come   map[types.UID]bool
 	number int
+	// early is how many are kept for Pods that are not there.
+	early int
 }
 
 // shun is until when nothing is kept for the Pods of an owner, and how often that came to nothing.
@@ -135,7 +141,7 @@ func (r *reclaims) on(machine string) (list []*reclaim) {
 
 // may says whether a place may be looked for now for a Pod. For kin of whom one came to nothing it is one at a time.
 func (r *reclaims) may(now quantity.Instant, t *tenant) bool {
-	if r.by[t.UID] != nil || len(r.by) >= mostReclaims || now < r.rests[t.kin()] {
+	if r.by[t.UID] != nil || len(r.by)-r.early >= mostReclaims || now < r.rests[t.kin()] {
 		return false
 	}
 	s, shunned := r.shunned[t.kin()]
@@ -159,11 +165,15 @@ func (r *reclaims) vain(now quantity.Instant, g *reclaim) {
 		r.come[g.of] = true // of Pods that may yet come nothing is known, and nothing is held against them
 		return
 	}
-	t := g.waiter
-	s := r.shunned[t.kin()]
+	r.shun(now, g.waiter.kin())
+}
+
+// shun leaves Pods of an owner alone, or a Workload, each time for longer.
+func (r *reclaims) shun(now quantity.Instant, whom types.UID) {
+	s := r.shunned[whom]
 	s.until = now.Add(min(leaves<<min(s.times, 10), mostLeaves))
 	s.times++
-	r.shunned[t.kin()] = s
+	r.shunned[whom] = s
 }
 
 // forget lets go of what is known of Pods that wait no more.
@@ -207,6 +217,12 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 		}
 	}
 	r.forget(now, still)
+	r.early = 0
+	for _, g := range r.by {
+		if g.of != "" {
+			r.early++
+		}
+	}
 	for _, t := range waiters {
 		if !r.may(now, t) {
 			continue

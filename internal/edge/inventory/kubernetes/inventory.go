@@ -63,6 +63,8 @@ type Inventory struct {
 	all    []protocol.Slice
 	told   map[job.SliceID][]protocol.Reservation
 	away   silences
+	// lengths are how long Pods of others ran.
+	lengths lengths
 	// reclaims are what is given back to whoever waits; costs says what that costs, nil: nobody does.
 	reclaims reclaims
 	costs    func([]job.SliceID) map[job.SliceID]giveback.Cost
@@ -91,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	o.Settle, o.Patience, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), withDefaults(o.Pools)
 	inv := &Inventory{
 		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
-		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(),
+		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(), lengths: newLengths(),
 	}
 	if err := inv.connect(ctx); err != nil {
 		return nil, errors.Join(err, inv.Close())
@@ -313,6 +315,7 @@ func (inv *Inventory) evaluate(name string, before *stand) *stand {
 	if len(s.machine.pools) == 0 {
 		return nil
 	}
+	inv.learn(s.tenants)
 	return s.evaluate(before)
 }
 
@@ -322,7 +325,8 @@ func (inv *Inventory) scene(m *machine) *scene {
 	pooledMachine.pools = poolsOf(inv.opts.Pools, m)
 	s := &scene{machine: &pooledMachine, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
-	s.limits = inv.limit
+	s.limits, s.whose = inv.limit, inv.whose
+	s.likely = func(t *tenant) quantity.Instant { return inv.lengths.until(inv.opts.Now(), inv.whose(t), t.started) }
 	seen := map[pooled]bool{}
 	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {
 		if k := (pooled{o.driver, o.pool}); !seen[k] && inv.names(o.driver) {

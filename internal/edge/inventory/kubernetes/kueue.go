@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	resourceinformers "k8s.io/client-go/informers/resource/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/quantity"
@@ -33,9 +34,10 @@ func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) 
 			inv.opts.Log.Warn("Kueue does not say how long its Workloads run; what it said last stands", "error", err)
 		}
 	}
+	var synced []cache.InformerSynced
 	for _, k := range inv.kueueKinds() {
-		source, err := inv.kueue(k)
-		for ; err != nil; source, err = inv.kueue(k) {
+		source, err := k.source()
+		for ; err != nil; source, err = k.source() {
 			fails(nil, err)
 			select {
 			case <-ctx.Done():
@@ -44,7 +46,7 @@ func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) 
 			}
 		}
 		if source == nil {
-			continue
+			break
 		}
 		if err := inv.listen(source, fails); err != nil {
 			inv.opts.Log.Error("nobody listens to Kueue", "error", err)
@@ -54,38 +56,48 @@ func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) 
 		*k.to = source
 		inv.mu.Unlock()
 		inv.done.Go(func() { source.RunWithContext(ctx) })
-		cache.WaitForCacheSync(ctx.Done(), source.HasSynced)
+		synced = append(synced, source.HasSynced)
 	}
+	cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// kueueKind is a kind of Kueue's objects, and where its source is kept.
+// kueueKind is a kind of objects that is asked for where there is Kueue: its source, nil where there is none, and where that is kept.
 type kueueKind struct {
-	resource string
-	indexers cache.Indexers
-	to       *cache.SharedIndexInformer
+	source func() (cache.SharedIndexInformer, error)
+	to     *cache.SharedIndexInformer
 }
 
+// kueueKinds are the Workloads first: without them nothing else counts.
 func (inv *Inventory) kueueKinds() []kueueKind {
-	return []kueueKind{
-		{"workloads", cache.Indexers{byOwner: index(func(l *limit) []string { return only(string(l.of)) }), byComing: index((*limit).comes)}, &inv.workloads},
-		{"localqueues", cache.Indexers{}, &inv.queues},
-		{"resourceflavors", cache.Indexers{}, &inv.flavors},
+	kind := func(resource string, indexers cache.Indexers) func() (cache.SharedIndexInformer, error) {
+		return func() (cache.SharedIndexInformer, error) { return inv.kueue(resource, indexers) }
 	}
+	list := []kueueKind{
+		{kind("workloads", cache.Indexers{byOwner: index(func(l *limit) []string { return only(string(l.of)) }), byComing: index((*limit).comes)}), &inv.workloads},
+		{kind("localqueues", cache.Indexers{}), &inv.queues},
+		{kind("resourceflavors", cache.Indexers{}), &inv.flavors},
+	}
+	if inv.claims != nil {
+		list = append(list, kueueKind{func() (cache.SharedIndexInformer, error) {
+			return resourceinformers.NewResourceClaimTemplateInformer(inv.opts.Client, metav1.NamespaceAll, 0, cache.Indexers{}), nil
+		}, &inv.templates})
+	}
+	return list
 }
 
 // kueue is the source of a kind; nil where the cluster has none.
-func (inv *Inventory) kueue(k kueueKind) (cache.SharedIndexInformer, error) {
+func (inv *Inventory) kueue(resource string, indexers cache.Indexers) (cache.SharedIndexInformer, error) {
 	if inv.opts.Dynamic == nil {
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
 	for _, version := range kueueVersions() {
-		of := schema.GroupVersionResource{Group: kueueGroup, Version: version, Resource: k.resource}
+		of := schema.GroupVersionResource{Group: kueueGroup, Version: version, Resource: resource}
 		there, err := inv.serves(of.GroupVersion().String(), of.Resource)
 		if err != nil {
 			return nil, err
 		}
 		if there {
-			return dynamicinformer.NewFilteredDynamicInformer(inv.opts.Dynamic, of, metav1.NamespaceAll, 0, k.indexers, nil).Informer(), nil
+			return dynamicinformer.NewFilteredDynamicInformer(inv.opts.Dynamic, of, metav1.NamespaceAll, 0, indexers, nil).Informer(), nil
 		}
 	}
 	return nil, nil //nolint:nilnil // as above

@@ -37,8 +37,8 @@ func admitted() (*fake.Clientset, *dynamicfake.FakeDynamicClient) {
 		kueueOf(workload)
 }
 
-// ends waits until the one thing that others hold ends at an instant.
-func ends(t *testing.T, inv *Inventory, at quantity.Instant) {
+// endsAt waits until the one thing that others hold ends at an instant.
+func endsAt(t *testing.T, inv *Inventory, at quantity.Instant) {
 	t.Helper()
 	wait(t, func() bool {
 		held := inv.Held()
@@ -51,7 +51,7 @@ func TestKueueSaysHowLong(t *testing.T) {
 	c, kueue := admitted()
 	o := options(c)
 	o.Dynamic = kueue
-	ends(t, opened(t, o), at(50*time.Minute+30*time.Second))
+	endsAt(t, opened(t, o), at(50*time.Minute+30*time.Second))
 }
 
 // TestKueueIsAway: it has webhooks of its own. Nothing waits for it, nor does its silence count as the cluster's; once it is back it is listened to.
@@ -71,13 +71,13 @@ func TestKueueIsAway(t *testing.T) {
 			o := options(c)
 			o.Dynamic, o.Patience = kueue, 50*time.Millisecond
 			inv := opened(t, o)
-			ends(t, inv, quantity.Never)
+			endsAt(t, inv, quantity.Never)
 			if _, err := inv.Away(); err != nil {
 				t.Error("the cluster is said to be away:", err)
 			}
 			follow(t, inv)
 			back.Store(true)
-			ends(t, inv, at(50*time.Minute+30*time.Second))
+			endsAt(t, inv, at(50*time.Minute+30*time.Second))
 		})
 	}
 }

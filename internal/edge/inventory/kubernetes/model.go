@@ -138,6 +138,9 @@ type tenant struct {
 	// waits is since when no place was found for it; 0: it has one, or is not looked for.
 	waits quantity.Instant
 	owner types.UID
+	// called is what it and those like it are called by; forever: its containers are started again whatever they end with, so that it has no end.
+	called  string
+	forever bool
 	// kind of object that it is for, of one that is still to come; empty: it is a Pod.
 	kind string
 	// queued: something holds it back, as Kueue does; nominated: the scheduler makes room for it by itself.
@@ -151,7 +154,8 @@ type limit struct {
 	end quantity.Instant
 	// most is for how long it may run from when it begins; 0: nobody says.
 	most time.Duration
-	// parent owns a Job; coming is what a Workload's Pods will want, nil of one that is over.
+	// called is what a Job and those like it are called by; parent owns a Job; coming is what a Workload's Pods will want, nil of one that is over.
+	called string
 	parent types.UID
 	coming *coming
 }

@@ -31,6 +31,7 @@ type room struct {
 
 func (p *pass) room(m *machine) *room {
 	r := &room{scene: p.scene(m), now: p.now, told: p.told}
+	r.likely = nil // what is likely is nothing to cut anybody short for
 	x := p.Inventory.stands[m.Name]
 	if x != nil {
 		r.published = x.published

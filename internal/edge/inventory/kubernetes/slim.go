@@ -239,6 +239,7 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 		}
 	}
 	t.owner = controller(o)
+	t.called, t.forever = shared(called(o)), o.Spec.RestartPolicy == corev1.RestartPolicyAlways
 	if t.waits != 0 {
 		s.asksOf(t, &o.Spec)
 	}
@@ -344,7 +345,7 @@ func requests(spec *corev1.PodSpec, name corev1.ResourceName) int64 {
 }
 
 func (s *slimmer) limit(o *batchv1.Job) *limit {
-	l := &limit{ObjectMeta: named(o), of: o.UID, end: quantity.Never, parent: controller(o)}
+	l := &limit{ObjectMeta: named(o), of: o.UID, end: quantity.Never, parent: controller(o), called: calledJob(o)}
 	if o.Spec.ActiveDeadlineSeconds != nil && o.Status.StartTime != nil {
 		l.end = quantity.At(o.Status.StartTime.Time).Add(time.Duration(*o.Spec.ActiveDeadlineSeconds) * time.Second)
 	}

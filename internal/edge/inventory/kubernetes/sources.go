@@ -27,9 +27,9 @@ import (
 // sources are what is heard of each kind of object. offers, claims and classes are nil where the cluster has no DRA, workloads where it has no Kueue, or as long as that
 // does not answer (inv.mu).
 type sources struct {
-	nodes, pods, jobs, offers, claims, classes, templates cache.SharedIndexInformer
-	// workloads, queues and flavors are Kueue's.
-	workloads, queues, flavors cache.SharedIndexInformer
+	nodes, pods, jobs, offers, claims, classes cache.SharedIndexInformer
+	// workloads, queues and flavors are Kueue's, templates what the claims of its Pods will be made of.
+	workloads, queues, flavors, templates cache.SharedIndexInformer
 }
 
 // Indexes.
@@ -63,11 +63,10 @@ func (inv *Inventory) connect(ctx context.Context) error {
 			byMachine: index((*offer).machines), byPool: index(func(o *offer) []string { return only(o.driver + "/" + o.pool) }),
 		})
 		inv.classes = resourceinformers.NewDeviceClassInformer(c, 0, cache.Indexers{})
-		inv.templates = resourceinformers.NewResourceClaimTemplateInformer(c, all, 0, cache.Indexers{})
 		inv.claims = resourceinformers.NewResourceClaimInformer(c, all, 0, cache.Indexers{byPool: index((*claim).pools)})
 	}
 	var synced []cache.InformerSynced
-	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes, inv.templates} {
+	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes} {
 		if source == nil {
 			continue
 		}
@@ -144,8 +143,12 @@ func (inv *Inventory) listen(source cache.SharedIndexInformer, fails func(cache.
 		AddFunc:    func(o any) { inv.heard(o) },
 		UpdateFunc: func(old, now any) { inv.heard(old); inv.heard(now) },
 		DeleteFunc: func(o any) {
-			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			gone, unseen := o.(cache.DeletedFinalStateUnknown)
+			if unseen {
 				o = gone.Obj
+			}
+			if t, is := o.(*tenant); is {
+				inv.ended(t, unseen)
 			}
 			inv.heard(o)
 		},

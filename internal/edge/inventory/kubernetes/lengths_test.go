@@ -1,0 +1,111 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/inventory"
+)
+
+// TestHowLongOthersRan says until when the next one is likely to; one that stays for longer has no end, nor has one that is always started again.
+func TestHowLongOthersRan(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	c := serve(node("v", has(mig, 1)))
+	var now atomic.Int64
+	o := options(c)
+	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return quantity.Instant(now.Load()) }
+	inv := opened(t, o)
+	ctx, clock := t.Context(), time.Duration(0)
+	put := func(d time.Duration, p *corev1.Pod) {
+		t.Helper()
+		now.Store(int64(at(d)))
+		p.Status.StartTime = &metav1.Time{Time: t0.Add(d)}
+		check[*corev1.Pod](t)(c.CoreV1().Pods("a").Create(ctx, p, metav1.CreateOptions{}))
+		wait(t, func() bool { _, there := get[*tenant](inv.pods, "a/"+p.Name); return there })
+		wait(t, func() bool { inv.touch("v"); inv.look(func(inventory.Sighting) {}); return len(inv.Held()) == 1 })
+	}
+	gone := func(d time.Duration, name string) {
+		t.Helper()
+		now.Store(int64(at(d)))
+		if err := c.CoreV1().Pods("a").Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, func() bool {
+			inv.mu.Lock()
+			defer inv.mu.Unlock()
+			return len(inv.lengths.open) == 0
+		})
+	}
+	end := func() string {
+		inv.touch("v")
+		inv.look(func(inventory.Sighting) {})
+		h := inv.Held()[0].Holds[0]
+		if h.End == quantity.Never {
+			return "? " + h.Source
+		}
+		return fmt.Sprint(h.End.Sub(at(clock)), " ", h.Source)
+	}
+	like := func(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+		return pod("a", name, "v", append(change, asks(mig, 1), func(p *corev1.Pod) { p.GenerateName = "train-" })...)
+	}
+	for i := range fewest {
+		name := fmt.Sprint("train-", i)
+		put(clock, like(name))
+		if got := end(); got != "? a/train (pod "+name+")" {
+			t.Fatalf("%d have ended, and the next one ends after %s", i, got)
+		}
+		clock += time.Duration(i+1) * time.Minute
+		gone(clock, name)
+	}
+	put(clock, like("train-x"))
+	if got := end(); got != "19m0s a/train (pod train-x)" {
+		t.Errorf("it ends after %s", got)
+	}
+	now.Store(int64(at(clock + 20*time.Minute)))
+	if got := end(); got != "? a/train (pod train-x)" {
+		t.Errorf("it stays for longer than all before, and ends after %s", got)
+	}
+	gone(clock+20*time.Minute, "train-x")
+	clock += 30 * time.Minute
+	put(clock, like("train-y", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyAlways }))
+	if got := end(); got != "? a/train (pod train-y)" {
+		t.Errorf("it is started again whatever happens, and ends after %s", got)
+	}
+}
+
+// TestWhatIsLikelyHolds: of Pods that are alike, whatever their lengths, at most one in twenty stays for longer than is said of it; and as little is known of those that
+// run still as there is to know.
+func TestWhatIsLikelyHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(rapid.Int64Range(1, 100), fewest+1, 120).Draw(t, "lengths")
+		later := 0
+		for i := range list { // each of them as the next one: in an order that says nothing any may be
+			l, clock := newLengths(), quantity.Instant(1)
+			for k, d := range list {
+				if k == i {
+					continue
+				}
+				uid := types.UID(fmt.Sprint(k))
+				l.begun(uid, "a/x", clock)
+				clock = clock.Add(time.Duration(d))
+				l.over(uid, clock, false)
+			}
+			if until := l.until(clock, "a/x", clock); until != quantity.Never && until < clock.Add(time.Duration(list[i])) {
+				later++
+			}
+		}
+		if later*20 > len(list) {
+			t.Fatalf("%d of %d stay for longer than is said", later, len(list))
+		}
+	})
+}
