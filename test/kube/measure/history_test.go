@@ -35,6 +35,8 @@ type life struct {
 type history struct {
 	mu    sync.Mutex
 	lives map[types.UID]*life
+	// unseen is how many ended while the watch was cut, at some time before it was heard of.
+	unseen int
 }
 
 // record watches until the test is over.
@@ -49,9 +51,13 @@ func record(t testing.TB, client kubernetes.Interface) *history {
 		}
 	}
 	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) }, DeleteFunc: func(o any) {
+		last, unseen := o.(cache.DeletedFinalStateUnknown) // the watch was cut meanwhile
+		if unseen {
+			o = last.Obj
+		}
 		if p, is := o.(*corev1.Pod); is {
 			h.see(p, time.Now())
-			h.gone(p, time.Now())
+			h.gone(p, time.Now(), unseen)
 		}
 	}}); err != nil {
 		t.Fatal(err)
@@ -94,18 +100,42 @@ func (h *history) see(p *corev1.Pod, now time.Time) {
 			continue
 		}
 		if said, is := pod.Decode(c.State.Terminated.Message); is {
-			l.runs, l.over, l.to = said.Result.Start.Time(), said.Result.End.Time(), max(l.from, said.Result.Progress)
+			l.over, l.to = said.Result.End.Time(), max(l.from, said.Result.Progress)
+			if l.runs = (time.Time{}); said.Result.Start != 0 { // else it never began
+				l.runs = said.Result.Start.Time()
+			}
 		}
 	}
 }
 
 // gone is a Pod that is no more: what had no end has it now.
-func (h *history) gone(p *corev1.Pod, now time.Time) {
+func (h *history) gone(p *corev1.Pod, now time.Time, unseen bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if l := h.lives[p.UID]; l != nil && l.over.IsZero() {
 		l.over = now
+		if unseen {
+			h.unseen++
+		}
 	}
+}
+
+// kept is how many units of each job are done, as the messages of its Pods say, each counted once.
+func kept(lives []life) map[string]int64 {
+	units := map[string]map[int64]bool{}
+	for _, l := range lives {
+		for i := l.from; i < l.to; i++ {
+			if units[l.job] == nil {
+				units[l.job] = map[int64]bool{}
+			}
+			units[l.job][i] = true
+		}
+	}
+	n := map[string]int64{}
+	for job, of := range units {
+		n[job] = int64(len(of))
+	}
+	return n
 }
 
 // of are the lives in namespaces that are meant.

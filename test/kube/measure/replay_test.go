@@ -32,6 +32,8 @@ type replay struct {
 	began                time.Time
 	window               window
 	load                 float64
+	// made is when each job of the trace was made; zero: it was not, since enough was seen.
+	made []time.Time
 }
 
 // Queues of Kueue: the hosts', which owns every device, and that of fillers, which owns nothing and borrows.
@@ -121,7 +123,30 @@ func ours(r *replay, notice, reaction time.Duration) fillers {
 			n := s.crowd.running()
 			return n == 0, fmt.Sprint(n)
 		})
+		plane.Eventually(r.t, "what Pods said is what counts for their jobs", func() (bool, string) {
+			return r.committed()
+		})
 	}}
+}
+
+// committed says whether the jobs' committed units are as many as their Pods have said, each counted once.
+func (r *replay) committed() (bool, string) {
+	text, err := r.p.Kubectl("-n", r.namespace, "get", "jobs.sluice.dev", "-o", "jsonpath={range .items[*]}{.status.committed} {end}")
+	if err != nil {
+		return false, err.Error()
+	}
+	var counted, said int64
+	for word := range strings.FieldsSeq(text) {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			return false, err.Error()
+		}
+		counted += n
+	}
+	for _, n := range kept(r.history.of(func(ns string) bool { return ns == r.namespace })) {
+		said += n
+	}
+	return counted == said && said > 0, fmt.Sprintf("%d are committed, Pods have said %d", counted, said)
 }
 
 // Replayed is what came of a replay.
@@ -143,7 +168,7 @@ func (r *replay) run(f fillers) Replayed {
 	r.t.Helper()
 	r.began = time.Now()
 	r.window = window{r.began.Add(r.ramp), r.began.Add(r.ramp + r.measured)}
-	made := make([]time.Time, len(r.trace))
+	r.made = make([]time.Time, len(r.trace))
 	enough, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -153,7 +178,7 @@ func (r *replay) run(f fillers) Replayed {
 			case <-enough:
 				return
 			}
-			made[i] = time.Now()
+			r.made[i] = time.Now()
 			k := r.job(r.hosts, fmt.Sprintf("host-%05d", i), hostQueue, hostClass, j.Pods, j.Pods, j.Seconds)
 			k.Labels[plane.MaxExecution] = strconv.Itoa(2*j.Seconds + 60) // as long as their people say, who say too much
 			r.create(k)
@@ -184,7 +209,7 @@ func (r *replay) run(f fillers) Replayed {
 	})
 	hosts := r.history.of(func(ns string) bool { return ns == r.hosts })
 	gaps := gapsOf(r.machines, hosts, r.window)
-	out := Replayed{By: r.by, Beside: f.name, Machines: len(r.machines), Gaps: usable(gaps, startup), Count: len(gaps), Waits: r.waits(hosts, made), Load: r.load / float64(max(1, samples))}
+	out := Replayed{By: r.by, Beside: f.name, Machines: len(r.machines), Gaps: usable(gaps, startup), Count: len(gaps), Waits: r.waits(hosts), Load: r.load / float64(max(1, samples))}
 	for _, l := range hosts {
 		if l.machine != "" {
 			out.Held += r.window.in(l.bound, orNow(l.over))
@@ -192,7 +217,7 @@ func (r *replay) run(f fillers) Replayed {
 	}
 	mine := r.history.of(func(ns string) bool { return ns == r.namespace })
 	out.made = f.of.leftover(mine, r.window)
-	r.t.Logf("%s beside %s: %s useful of %s (%.3f) in %d gaps; hosts held %s, load %.1f; where the rest went: %s", r.by, f.name, out.Useful, out.Gaps, float64(out.Useful)/float64(out.Gaps), len(gaps), out.Held, out.Load, spentOn(gaps, mine, f.of))
+	r.t.Logf("%s beside %s: %s useful of %s (%.3f) in %d gaps; hosts held %s, load %.1f; %d Pods ended unseen; where the rest went: %s", r.by, f.name, out.Useful, out.Gaps, float64(out.Useful)/float64(out.Gaps), len(gaps), out.Held, out.Load, r.history.unseen, spentOn(gaps, mine, f.of))
 	return out
 }
 
@@ -204,7 +229,7 @@ func orNow(at time.Time) time.Time {
 }
 
 // waits are of the hosts' jobs that came within the window.
-func (r *replay) waits(hosts []life, made []time.Time) *Waits {
+func (r *replay) waits(hosts []life) *Waits {
 	ran, last := map[string]int{}, map[string]time.Time{}
 	for _, l := range hosts {
 		if !l.runs.IsZero() {
@@ -216,7 +241,7 @@ func (r *replay) waits(hosts []life, made []time.Time) *Waits {
 	}
 	w := &Waits{}
 	for i, j := range r.trace {
-		if made[i].IsZero() || made[i].Before(r.window.from) || !made[i].Before(r.window.to) {
+		if at := r.made[i]; at.IsZero() || at.Before(r.window.from) || !at.Before(r.window.to) {
 			continue
 		}
 		name := fmt.Sprintf("host-%05d", i)
@@ -224,7 +249,7 @@ func (r *replay) waits(hosts []life, made []time.Time) *Waits {
 			w.Never++
 			continue
 		}
-		w.Started = append(w.Started, last[name].Sub(made[i]))
+		w.Started = append(w.Started, last[name].Sub(r.made[i]))
 	}
 	slices.Sort(w.Started)
 	return w
@@ -299,14 +324,20 @@ func TestReplay(t *testing.T) {
 			if got.Twice > 0 {
 				t.Errorf("%s of work was done twice", got.Twice)
 			}
-			plane.Eventually(t, "all of the hosts' jobs have started", func() (bool, string) {
+			want := 0
+			for i, j := range trace {
+				if !r.made[i].IsZero() {
+					want += j.Pods
+				}
+			}
+			plane.Eventually(t, "all of the hosts' Pods have started", func() (bool, string) {
 				n := 0
 				for _, l := range r.history.of(func(ns string) bool { return ns == r.hosts }) {
-					if l.runs.IsZero() {
+					if !l.runs.IsZero() {
 						n++
 					}
 				}
-				return n == 0, fmt.Sprintf("%d of their Pods have not", n)
+				return n == want && n > 0, fmt.Sprintf("%d of %d", n, want)
 			})
 		})
 	}
