@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,6 +77,9 @@ type controller struct {
 	log    *slog.Logger
 	// name of the operator, and the namespace whose jobs it may take; empty: all.
 	name, namespace string
+
+	// older: the API server's definition of a Job does not know status.operator.
+	older atomic.Bool
 
 	jobs, queues, pools cache.SharedIndexInformer
 	offers              offers

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,7 +104,9 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 	}
 	c.tell(o, s, &stands, known)
 	said := jobStatus(s.verdict, &stands, known, old)
-	said["operator"] = c.name
+	if !c.older.Load() {
+		said["operator"] = c.name
+	}
 	after, err := c.write(ctx, o, s, said)
 	if err == nil && !s.settled(o.GetGeneration()) {
 		again := min(askAgain<<min(s.refused, 10), resync)
@@ -272,8 +276,17 @@ func (c *controller) apply(ctx context.Context, o *object, said map[string]any) 
 	resource := map[string]schema.GroupVersionResource{config.JobKind: jobs, config.QueueKind: queues, config.SlicePoolKind: slicePools}[o.GetKind()]
 	force := true
 	_, err = c.client.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: &force}, "status")
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case err != nil && strings.Contains(err.Error(), ".status.operator: field not declared in schema"): // helm upgrade leaves definitions as they are
+		if c.older.Swap(true) {
+			return err // said already, and this one was made before
+		}
+		c.log.Warn("the definitions of the custom resources are an older version's: a Job's operator is not in its status. kubectl apply --server-side --force-conflicts -f those of this version", "error", err)
+		without := maps.Clone(said)
+		delete(without, "operator")
+		return c.apply(ctx, o, without)
 	}
 	return err
 }

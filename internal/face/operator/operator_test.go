@@ -422,6 +422,20 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
+// TestDefinitionsOfBefore: helm upgrade leaves definitions as they are, and what a status then may not have must not keep all of it from being written.
+func TestDefinitionsOfBefore(t *testing.T) {
+	p := plane.Start(t)
+	s := newSite(t, p)
+	if out, err := p.Kubectl("patch", "crd", "jobs.sluice.dev", "--type=json", "-p", `[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/operator"}]`); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s.begin(t, "a", nil).works(t)
+	for _, name := range []string{"count", "again"} {
+		s.apply(t, items(name, 100, "1ms"))
+		s.until(t, name, "is done", done)
+	}
+}
+
 // TestQueues: a job whose queue is not there is accepted once it is, and only from the namespaces that may name it.
 func TestQueues(t *testing.T) {
 	s := newSite(t, plane.Of(t))
