@@ -35,6 +35,8 @@ const (
 	// AnnotationRun is the subjob as its operator finds it again, AnnotationNotice what was done to it since.
 	AnnotationRun    = "sluice.dev/run"
 	AnnotationNotice = "sluice.dev/notice"
+	// AnnotationSeal is by what an operator knows AnnotationRun for its own word, and about that Pod.
+	AnnotationSeal = "sluice.dev/seal"
 	// AnnotationOwner of a Job is the operator that has taken it: no other one touches it.
 	AnnotationOwner = LabelOperator
 	// Finalizer keeps a Pod until its operator has read how it ended, whoever deletes it.

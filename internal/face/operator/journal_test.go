@@ -13,13 +13,17 @@ import (
 // TestAJournalKeepsItsNameAsLongAsItIsThere: and no other has it.
 func TestAJournalKeepsItsNameAsLongAsItIsThere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "journal")
+	keys := map[string]bool{}
 	begin := func() string {
 		t.Helper()
-		name, keep, err := nameOfJournal(dir)
+		j, keep, err := nameOfJournal(dir)
 		if err != nil || keep() != nil {
-			t.Fatal(name, err)
+			t.Fatal(j, err)
 		}
-		return name
+		if j.Name != "" {
+			keys[string(j.Key)] = true
+		}
+		return j.Name
 	}
 	write := func(file, text string) {
 		t.Helper()
@@ -40,6 +44,9 @@ func TestAJournalKeepsItsNameAsLongAsItIsThere(t *testing.T) {
 	write("1.log", "record")
 	if again := begin(); second == first || again != second {
 		t.Errorf("%q after %q was lost, then %q", second, first, again)
+	}
+	if len(keys) != 3 {
+		t.Errorf("%d keys of three journals", len(keys))
 	}
 	write("NAME", "Not/a name\n")
 	if _, _, err := nameOfJournal(dir); errkind.Of(err) != errkind.Corrupt {

@@ -31,8 +31,8 @@ type Kinds struct {
 }
 
 // Parts is what Options.Parts wants.
-func (k Kinds) Parts(o *Options) func(context.Context, string, []config.SlicePool) (Parts, error) {
-	return func(ctx context.Context, journal string, offered []config.SlicePool) (Parts, error) {
+func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePool) (Parts, error) {
+	return func(ctx context.Context, journal Journal, offered []config.SlicePool) (Parts, error) {
 		client, err1 := kubernetes.NewForConfig(o.Cluster)
 		dynamics, err2 := dynamic.NewForConfig(o.Cluster)
 		if err := errors.Join(err1, err2); err != nil {
@@ -46,7 +46,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, string, []config.SlicePoo
 		offer(offered)
 		parts := Parts{Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			x, err := pods.Open(pods.Options{
-				Client: client, Store: k.Store, Operator: o.Name, Journal: journal, ShimImage: k.ShimImage, Namespace: cmp.Or(o.Watch, o.Namespace),
+				Client: client, Store: k.Store, Operator: o.Name, Journal: journal.Name, Key: journal.Key, ShimImage: k.ShimImage, Namespace: cmp.Or(o.Watch, o.Namespace),
 				Deliver: e.Deliver, Slice: e.Slice, Tolerations: func() []corev1.Toleration { return *tolerated.Load() }, Log: o.Log,
 			})
 			if err != nil {
@@ -55,7 +55,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, string, []config.SlicePoo
 			return x, x.Files(), nil
 		}, Notes: []string{"store: " + k.Store.String()}}
 		parts.Lender, _ = k.Store.(store.Lender)
-		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: pools(offered), Log: o.Log}
+		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Pools: pools(offered), Log: o.Log}
 		inv, err := inventory.Open(ctx, options)
 		if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: jobs are answered meanwhile
 			o.Log.Error("nothing is offered", "error", err)

@@ -111,11 +111,11 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (_ *host.Ho
 	if err != nil {
 		return nil, parts, err
 	}
-	name, keep, err := nameOfJournal(filepath.Join(o.DataDir, host.JournalDir))
+	named, keep, err := nameOfJournal(filepath.Join(o.DataDir, host.JournalDir))
 	if err != nil {
 		return nil, parts, err
 	}
-	if parts, err = o.Parts(ctx, name, pools); err != nil {
+	if parts, err = o.Parts(ctx, named, pools); err != nil {
 		return nil, parts, err
 	}
 	for _, note := range append(parts.Notes, parts.Inventory.Describe()) {

@@ -76,7 +76,7 @@ func (s *site) options(name string) operator.Options {
 }
 
 // parts are four simulated slices, and subjobs that do what was planned.
-func (s *site) parts(_ context.Context, _ string, pools []config.SlicePool) (operator.Parts, error) {
+func (s *site) parts(_ context.Context, _ operator.Journal, pools []config.SlicePool) (operator.Parts, error) {
 	offer := func(pools []config.SlicePool) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()

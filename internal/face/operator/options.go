@@ -47,8 +47,8 @@ type Options struct {
 	Die func()
 	// Retention of jobs that are over.
 	Retention config.Retention
-	// Parts makes what finds slices of these pools, and what runs subjobs under the tokens of a journal of that name.
-	Parts func(ctx context.Context, journal string, pools []config.SlicePool) (Parts, error)
+	// Parts makes what finds slices of these pools, and what runs subjobs under the tokens of that journal.
+	Parts func(ctx context.Context, journal Journal, pools []config.SlicePool) (Parts, error)
 	// Ready is told once it has the lease and works; nil: nobody is.
 	Ready func(api, health string)
 	Log   *slog.Logger

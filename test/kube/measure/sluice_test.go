@@ -61,14 +61,14 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 	}
 	ready := make(chan struct{}, 8)
 	o.Ready = func(string, string) { ready <- struct{}{} }
-	o.Parts = func(ctx context.Context, journal string, offered []config.SlicePool) (operator.Parts, error) {
+	o.Parts = func(ctx context.Context, journal operator.Journal, offered []config.SlicePool) (operator.Parts, error) {
 		client, dynamics := kubernetes.NewForConfigOrDie(cfg), dynamic.NewForConfigOrDie(cfg)
-		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal, Pools: []inventories.Pool{pool}, Log: log})
+		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Pools: []inventories.Pool{pool}, Log: log})
 		if err != nil {
 			return operator.Parts{}, err
 		}
 		return operator.Parts{Inventory: inv, Offer: func([]config.SlicePool) error { return nil }, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
-			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, Journal: journal, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
+			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, Journal: journal.Name, Key: journal.Key, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
 			return x, nil, err
 		}}, nil
 	}

@@ -74,10 +74,14 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 	}
 	o, launch := &r.e.o, &r.work.Spec.Launch
 	linger := seconds(r.rec.Grace + o.Linger)
+	notes := map[string]string{cluster.AnnotationSlice: string(r.rec.Slice), cluster.AnnotationRun: string(rec)}
+	if seal := o.seal(r.e.namespace(&r.rec), r.name(), string(rec)); seal != "" {
+		notes[cluster.AnnotationSeal] = seal
+	}
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: r.name(), Namespace: r.e.namespace(&r.rec), Labels: r.labels(), Finalizers: []string{cluster.Finalizer},
-			Annotations: map[string]string{cluster.AnnotationSlice: string(r.rec.Slice), cluster.AnnotationRun: string(rec)},
+			Annotations: notes,
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: active(r.rec.End.Add(o.Linger), now), TerminationGracePeriodSeconds: &linger,

@@ -97,7 +97,7 @@ func (r *run) createPod(v *view, now quantity.Instant) error {
 		return r.e.o.Client.CoreV1().Pods(want.Namespace).Create(r.e.ctx, want, metav1.CreateOptions{})
 	})
 	if apierrors.IsAlreadyExists(err) {
-		if p, err = r.get(); err == nil && (p.Labels[cluster.LabelToken] != r.rec.Token.String() || p.Labels[cluster.LabelOperator] != r.e.o.Operator) {
+		if p, err = r.get(); err == nil && !r.isOurs(p) {
 			r.said = r.end(job.NodeFailed, "there is a Pod "+p.Namespace+"/"+p.Name+" that is not ours: delete it", now)
 			return nil
 		}
@@ -114,6 +114,12 @@ func (r *run) createPod(v *view, now quantity.Instant) error {
 		r.made = p
 	}
 	return err
+}
+
+// isOurs says whether a Pod that was there already is this subjob's, from an earlier try.
+func (r *run) isOurs(p *corev1.Pod) bool {
+	rec, err := r.e.recordOf(p)
+	return err == nil && r.e.ours(p) && rec.Token == r.rec.Token && rec.same(&r.rec)
 }
 
 // prepare finds out what the Pod is made of. Errors of kind Invalid are the job's, others the cluster's.

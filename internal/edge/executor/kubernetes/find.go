@@ -34,7 +34,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		if !e.ours(p) {
 			continue
 		}
-		rec, err := recordOf(p)
+		rec, err := e.recordOf(p)
 		if err != nil {
 			e.o.Log.Error("a Pod with our label is left alone; delete it if nobody needs it", "err", err)
 			continue

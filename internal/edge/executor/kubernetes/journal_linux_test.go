@@ -4,12 +4,15 @@ package kubernetes_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
@@ -87,6 +90,44 @@ func TestAStartIsHeldAgainstWhatItRepeats(t *testing.T) {
 	d.do(d.lease(tok(1), job.Range{From: 10, To: 20}, nil, "p 20"))
 	d.Until("there is a second answer", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return len(d.results[tok(1)]) == 2 })
 	if r := d.results[tok(1)][1]; r.Outcome != job.NodeFailed || r.Progress != 10 || !strings.Contains(r.Detail, "another") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestAForgedPodIsNobodysWord: whoever may create Pods can give one the labels of another's, and a record as it likes: a witness that the journal lacks would keep the daemon
+// from starting, and its end would be another subjob's. It is left alone, wherever it is, and what is true is found beside it.
+func TestAForgedPodIsNobodysWord(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.Journal, d.Key = "first1", []byte("a key of tests, and of nobody else")
+	d.open()
+	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "trap 'exit 85' TERM; p 5; while :; do sleep 0.05; done"))
+	d.begun(tok(1))
+	d.close()
+	own := d.Pod(tok(1))
+	forge := func(namespace, name, token string, change func(p *corev1.Pod)) {
+		t.Helper()
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: maps.Clone(own.Labels), Annotations: maps.Clone(own.Annotations)}, Spec: own.Spec}
+		p.Spec.NodeName, p.Labels[cluster.LabelToken] = "", token
+		change(p)
+		if _, err := d.Client.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forge("elsewhere", "copy", "1-1", func(*corev1.Pod) {})
+	forge("default", d.PodName(tok(9)), "1-9", func(p *corev1.Pod) {
+		p.Annotations[cluster.AnnotationRun] = strings.Replace(strings.Replace(p.Annotations[cluster.AnnotationRun], `"Seq":1,`, `"Seq":1000000,`, 1), `"Token":{"Epoch":1,"Seq":1}`, `"Token":{"Epoch":1,"Seq":9}`, 1)
+	})
+	found := d.open()
+	if f := found[tok(1)]; len(found) != 1 || !f.Alive || f.Witness.Seq != 1 {
+		t.Errorf("found %+v", found)
+	}
+	d.do(d.lease(tok(9), job.Range{From: 10, To: 20}, nil, "p 20")) // a name that somebody has taken
+	if r := d.result(tok(9)); r.Outcome != job.NodeFailed || !strings.Contains(r.Detail, "is not ours") {
+		t.Errorf("%+v", r)
+	}
+	d.do(protocol.Message{Kind: protocol.Stop, Token: tok(1), Job: "train", Body: &protocol.Halt{Text: "enough"}})
+	if r := d.result(tok(1)); r.Outcome != job.Yielded || r.Progress != 5 {
 		t.Errorf("%+v", r)
 	}
 }

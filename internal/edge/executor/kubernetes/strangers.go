@@ -25,7 +25,7 @@ func (e *Executor) meet(p *corev1.Pod) {
 	if p.Labels[cluster.LabelJournal] == e.o.Journal || p.DeletionTimestamp != nil && !slices.Contains(p.Finalizers, cluster.Finalizer) {
 		return
 	}
-	rec, err := recordOf(p)
+	rec, err := e.recordOf(p)
 	if err != nil {
 		return // Find says so
 	}
