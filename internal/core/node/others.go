@@ -48,12 +48,12 @@ func (n *Node) foreign(now quantity.Instant, i *protocol.Intrusion, out *protoco
 	n.giveWay(now, s, out)
 }
 
-// since is from when on a hold counts that is said to be there now: since it was said first.
+// since is from when on a hold counts that is said to be there now: since it was said first, whatever was said of its end.
 func (n *Node) since(now quantity.Instant, s *slice, r protocol.Reservation) quantity.Instant {
 	if r.Start != 0 {
 		return r.Start
 	}
-	if k := slices.Index(s.others, r); k >= 0 {
+	if k := slices.IndexFunc(s.others, func(o protocol.Reservation) bool { o.End = r.End; return o == r }); k >= 0 {
 		return s.since[k]
 	}
 	return now

@@ -316,3 +316,17 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 		})
 	})
 }
+
+// TestAHoldWhoseEndMovesIsTheSame: it began when it was said first.
+func TestAHoldWhoseEndMovesIsTheSame(t *testing.T) {
+	w := booted(t)
+	hold := protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Minute), Source: "pod x"}
+	w.step(holds("a", hold))
+	w.wait(10 * time.Second)
+	hold.End = at(2 * time.Minute)
+	w.step(holds("a", hold))
+	same(t, "begin", w.n.record("a").since[0], at(0))
+	hold.Source = "pod y"
+	w.step(holds("a", hold))
+	same(t, "begin of another", w.n.record("a").since[0], at(10*time.Second))
+}

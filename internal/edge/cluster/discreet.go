@@ -14,7 +14,7 @@ var words = regexp.MustCompile(`[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?`)
 // Another stands for the name of a job of another namespace.
 const Another = "a job of another namespace"
 
-// Discreet is a text for people of one namespace: jobs and Pods of others that it names ("job NS.NAME", "pod NS/NAME") are there without their names, and so is each of strangers, wherever
+// Discreet is a text for people of one namespace: jobs, Pods and Workloads of others that it names ("job NS.NAME", "pod NS/NAME") are there without their names, and so is each of strangers, wherever
 // it stands as a whole word.
 func Discreet(text, namespace string, strangers ...string) string {
 	var b strings.Builder
@@ -25,7 +25,7 @@ func Discreet(text, namespace string, strangers ...string) string {
 		b.WriteString(text[at:w[0]])
 		at = w[1]
 		switch ns, _, slashed := strings.Cut(word, "/"); {
-		case strings.EqualFold(last, "pod") && slashed && ns != namespace:
+		case (strings.EqualFold(last, "pod") || last == "workload") && slashed && ns != namespace:
 			b.WriteString("of another namespace")
 		case strings.EqualFold(last, "job") && strings.Contains(word, ".") && !Within(job.ID(word), namespace):
 			b.WriteString("of another namespace")

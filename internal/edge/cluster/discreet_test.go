@@ -7,6 +7,7 @@ func TestOthersAreNotNamed(t *testing.T) {
 		"taken (lease) for job team-b.x from 10:00":                      "taken (lease) for job of another namespace from 10:00",
 		"taken (lease) for job team-a.x from 10:00":                      "taken (lease) for job team-a.x from 10:00",
 		"time taken (reclaim) by pod team-b/train-0, which waits for it": "time taken (reclaim) by pod of another namespace, which waits for it",
+		"time taken (reclaim) by workload team-b/job-train, for":         "time taken (reclaim) by workload of another namespace, for",
 		"by pod team-a/train-0, on slice sluice/m1/nvidia.com":           "by pod team-a/train-0, on slice sluice/m1/nvidia.com",
 		"went to team-b.y of queue q: team-b.y team-b.y.":                "went to " + Another + " of queue q: " + Another + " " + Another + ".",
 		"went to team-b.yy, and to a team":                               "went to team-b.yy, and to " + Another + " team",

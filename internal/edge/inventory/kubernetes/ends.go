@@ -28,12 +28,5 @@ func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant 
 
 // hold is a Pod's, of what it has.
 func (s *scene) hold(t *tenant) protocol.Reservation {
-	r := protocol.Reservation{Kind: protocol.ForForeign, End: s.until(t), Source: first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name}
-	if s.whose == nil {
-		return r
-	}
-	if of := s.whose(t); of != "" {
-		r.Source = of + " (" + first(t.kind, "pod") + " " + t.Name + ")"
-	}
-	return r
+	return protocol.Reservation{Kind: protocol.ForForeign, End: s.until(t), Source: first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name}
 }

@@ -26,8 +26,7 @@ type scene struct {
 	// pod finds any Pod by its key, limits until when an owner lets its Pods run.
 	pod    func(key string) *tenant
 	limits func(types.UID) quantity.Instant
-	// whose says whose a Pod is, likely until when it runs by how long others of it did; nil: nobody is asked.
-	whose  func(*tenant) string
+	// likely says until when a Pod runs by how long others of its owner did; nil: nobody is asked.
 	likely func(*tenant) quantity.Instant
 }
 

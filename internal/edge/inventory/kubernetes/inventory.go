@@ -325,8 +325,8 @@ func (inv *Inventory) scene(m *machine) *scene {
 	pooledMachine.pools = poolsOf(inv.opts.Pools, m)
 	s := &scene{machine: &pooledMachine, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
-	s.limits, s.whose = inv.limit, inv.whose
-	s.likely = func(t *tenant) quantity.Instant { return inv.lengths.until(inv.opts.Now(), inv.whose(t), t.started) }
+	s.limits = inv.limit
+	s.likely = func(t *tenant) quantity.Instant { return inv.lengths.until(inv.opts.Now(), t.UID) }
 	seen := map[pooled]bool{}
 	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {
 		if k := (pooled{o.driver, o.pool}); !seen[k] && inv.names(o.driver) {

@@ -39,6 +39,8 @@ type lengths struct {
 type run struct {
 	of    string
 	since quantity.Instant
+	// said is when it was said to end last.
+	said quantity.Instant
 }
 
 func newLengths() lengths {
@@ -50,7 +52,7 @@ func (l *lengths) begun(uid types.UID, of string, since quantity.Instant) {
 	if _, known := l.open[uid]; known || since == 0 {
 		return
 	}
-	l.open[uid] = run{of, since}
+	l.open[uid] = run{of: of, since: since}
 	if c := l.of[of]; c != nil {
 		c.Open(since)
 		return
@@ -86,17 +88,23 @@ func (l *lengths) curve(of string) *ends.Curve {
 	return l.of[of]
 }
 
-// until is when a Pod that runs since an instant is likely to be gone; Never: nothing is known, or it has stayed for longer.
-func (l *lengths) until(now quantity.Instant, of string, since quantity.Instant) quantity.Instant {
-	c := l.of[of]
-	if c == nil || c.Len() < fewest || since == 0 {
+// until is when a Pod that runs is likely to be gone; Never: nothing is known, or it has stayed for longer. What was said of it stands while it is not off by more than a
+// tenth: each Pod that ends changes it a bit.
+func (l *lengths) until(now quantity.Instant, uid types.UID) quantity.Instant {
+	r := l.open[uid]
+	c := l.of[r.of]
+	if c == nil || c.Len() < fewest {
 		return quantity.Never
 	}
 	long, ok := c.Residual(now, 0, sure)
-	if !ok || long == ends.None || since.Add(long) <= now {
+	if !ok || long == ends.None || r.since.Add(long) <= now {
 		return quantity.Never
 	}
-	return since.Add(long)
+	if end := r.since.Add(long); r.said <= now || max(end.Sub(r.said), r.said.Sub(end)) > long/10 {
+		r.said = end
+		l.open[uid] = r
+	}
+	return r.said
 }
 
 // called is what a Pod is called together with those like it: by its controller, else as it says of itself, else by its image; empty: by nothing.
@@ -152,6 +160,9 @@ func (inv *Inventory) learn(tenants []*tenant) {
 
 // ended takes in that a Pod is gone, as it was last; unseen: some time ago.
 func (inv *Inventory) ended(t *tenant, unseen bool) {
+	if t.ours || t.forever || t.called == "" {
+		return
+	}
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.lengths.over(t.UID, inv.opts.Now(), unseen || t.leaves != 0)

@@ -61,24 +61,24 @@ func TestHowLongOthersRan(t *testing.T) {
 	for i := range fewest {
 		name := fmt.Sprint("train-", i)
 		put(clock, like(name))
-		if got := end(); got != "? a/train (pod "+name+")" {
+		if got := end(); got != "? pod a/"+name {
 			t.Fatalf("%d have ended, and the next one ends after %s", i, got)
 		}
 		clock += time.Duration(i+1) * time.Minute
 		gone(clock, name)
 	}
 	put(clock, like("train-x"))
-	if got := end(); got != "19m0s a/train (pod train-x)" {
+	if got := end(); got != "19m0s pod a/train-x" {
 		t.Errorf("it ends after %s", got)
 	}
 	now.Store(int64(at(clock + 20*time.Minute)))
-	if got := end(); got != "? a/train (pod train-x)" {
+	if got := end(); got != "? pod a/train-x" {
 		t.Errorf("it stays for longer than all before, and ends after %s", got)
 	}
 	gone(clock+20*time.Minute, "train-x")
 	clock += 30 * time.Minute
 	put(clock, like("train-y", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyAlways }))
-	if got := end(); got != "? a/train (pod train-y)" {
+	if got := end(); got != "? pod a/train-y" {
 		t.Errorf("it is started again whatever happens, and ends after %s", got)
 	}
 }
@@ -100,7 +100,8 @@ func TestWhatIsLikelyHolds(t *testing.T) {
 				clock = clock.Add(time.Duration(d))
 				l.over(uid, clock, false)
 			}
-			if until := l.until(clock, "a/x", clock); until != quantity.Never && until < clock.Add(time.Duration(list[i])) {
+			l.begun("next", "a/x", clock)
+			if until := l.until(clock, "next"); until != quantity.Never && until < clock.Add(time.Duration(list[i])) {
 				later++
 			}
 		}
