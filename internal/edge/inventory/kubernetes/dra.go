@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -174,6 +175,7 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(others[a].end, others[b].end) })
 	held := map[job.SliceID]protocol.Reservation{}
+	var shared []*offered // those of which others have what they need
 	for i := range list {
 		o := &list[i]
 		r := protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never}
@@ -188,20 +190,23 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 			left.add(o.uses, -1)
 			continue
 		default:
-			then := counters{}
-			for k, n := range left {
-				then[k] = n
+			shared = append(shared, o)
+			continue
+		}
+		held[o.slice.ID] = r
+	}
+	for _, o := range shared { // beside all that is not held: that has been sold by then
+		r := protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never}
+		then := maps.Clone(left)
+		for _, k := range order {
+			then.add(uses[k], 1)
+			r.Kind, r.End, r.Source = others[k].kind(), others[k].end, others[k].who
+			if then.bear(o.uses) {
+				break
 			}
-			for _, k := range order {
-				then.add(uses[k], 1)
-				r.Kind, r.End, r.Source = others[k].kind(), others[k].end, others[k].who
-				if then.bear(o.uses) {
-					break
-				}
-			}
-			if !then.bear(o.uses) { // what was counted for slices before it
-				r.End = quantity.Never
-			}
+		}
+		if !then.bear(o.uses) { // ours on what is not offered
+			r.End = quantity.Never
 		}
 		held[o.slice.ID] = r
 	}
