@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -145,6 +146,58 @@ func TestHoldsThatMakeNoSenseCloseTheSlice(t *testing.T) {
 	gaps := w.gaps("a")
 	same(t, "gaps", len(gaps), mostHolds+1)
 	same(t, "the last ends", gaps[mostHolds].End, at((mostHolds+1)*10*time.Second))
+	slices.Reverse(list[mostHolds:]) // nobody says them in order
+	w = booted(t)
+	w.step(holds("a", list...))
+	same(t, "the last ends", w.gaps("a")[mostHolds].End, at((mostHolds+1)*10*time.Second))
+}
+
+// TestAHoldIsThereSinceItWasSaidFirst, whatever is said beside it later.
+func TestAHoldIsThereSinceItWasSaidFirst(t *testing.T) {
+	w := booted(t)
+	first, second := protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Hour), Source: "pod x"}, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "cordon"}
+	w.step(holds("a", first))
+	w.wait(time.Minute)
+	w.step(holds("a", first, second))
+	w.wait(time.Minute)
+	w.step(holds("a", second, first))
+	since := map[string]time.Duration{}
+	for _, r := range w.n.slice("a").time.Closed() {
+		since[r.Source] = r.Start.Sub(t0)
+	}
+	same(t, "the first", since["pod x"], 0)
+	same(t, "the second", since["cordon"], time.Minute)
+}
+
+// TestWhatWaitsLooksAgainOnceTheLastHoldEnds: before that its place is not free.
+func TestWhatWaitsLooksAgainOnceTheLastHoldEnds(t *testing.T) {
+	hold := func(end time.Duration) protocol.Reservation {
+		return protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(30 * time.Second), End: at(end)}
+	}
+	for _, list := range [][]protocol.Reservation{{hold(90 * time.Second), hold(2 * time.Minute)}, {hold(2 * time.Minute), hold(90 * time.Second)}} {
+		w := booted(t)
+		w.lease(1, "a", time.Minute, 3*time.Minute)
+		w.step(holds("a", list...))
+		w.wait(time.Minute)
+		by, held := w.n.slice("a").heldBy(w.now)
+		same(t, "held", held, true)
+		same(t, "until", by.End, at(2*time.Minute))
+	}
+}
+
+// TestWhatIsQuarantinedStaysSoThoughItsMachineGoes: nobody has seen the end of what ran there.
+func TestWhatIsQuarantinedStaysSoThoughItsMachineGoes(t *testing.T) {
+	w := newWorld(t)
+	stranger := job.Token{Epoch: 7, Seq: 3}
+	w.inventory(protocol.Found{Token: stranger, Job: "x", Slice: "a", Alive: true})
+	w.step(exited(stranger, job.Stopped, 0))
+	for range 3 {
+		w.step(stock(nil, "b"))
+	}
+	w.step(stock(nil, "a", "b"))
+	same(t, "state", w.n.Slices(w.now)[0].State, "quarantined")
+	w.step(ask(1, "a", 0, time.Minute))
+	w.must(protocol.Refused)
 }
 
 // TestSlicesComeAndGo: what is new is offered. Of what is gone nothing is sold, what has not begun is withdrawn, and what runs goes on to its end.

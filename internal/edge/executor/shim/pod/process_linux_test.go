@@ -2,6 +2,7 @@ package pod
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -145,6 +146,12 @@ func TestOrders(t *testing.T) {
 	if c := control(`{"End":9223372036854775807,"Stop":true}`); c.End != p.run.End || !c.Stop {
 		t.Errorf("%+v, want the lease's end", c)
 	}
+	if err := os.Remove(p.dir.Control()); err != nil {
+		t.Fatal(err)
+	}
+	if c := control(`{"End":9223372036854775807,"Stop":true}`); c != (shim.Control{}) {
+		t.Errorf("what was handed on is handed on again: %+v", c)
+	}
 	q := made(t)
 	q.signalled = time.Now().Add(-time.Minute)
 	if err := os.MkdirAll(string(q.dir), 0o755); err != nil {
@@ -186,5 +193,74 @@ func TestThatSomethingIsStoredIsHeard(t *testing.T) {
 	p.told.say(Word{Started: 1, Progress: 3})
 	if s := p.putAway(job.Result{Outcome: job.Yielded, Progress: 5}); s.Output == nil {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestTheRunFileIsGoneBeforeAnythingRuns: it has URLs, and the program that is to run is of the same user.
+func TestTheRunFileIsGoneBeforeAnythingRuns(t *testing.T) {
+	dir, p := t.TempDir(), made(t)
+	p.run.Subdir = "../out"
+	text, err := json.Marshal(&p.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, end := filepath.Join(dir, RunFile), filepath.Join(dir, "end")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code := Main([]string{filepath.Join(dir, Runs), file, filepath.Join(dir, "order"), end})
+	said, err := os.ReadFile(end)
+	if s, ok := Decode(string(said)); err != nil || code != 1 || !ok || s.Result.Outcome != job.StartFailed {
+		t.Errorf("status %d, %q, %v", code, said, err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the run file is there still: %v", err)
+	}
+}
+
+// TestWhatIsLeftHasItsTimeToBeStored: after the lease's end too, and a checkpoint without a unit more counts. Nobody is told the URL.
+func TestWhatIsLeftHasItsTimeToBeStored(t *testing.T) {
+	refuses := 2
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/progress" && refuses > 0 {
+			refuses--
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	ended := func(url string) *process {
+		p := made(t)
+		p.run.End = quantity.At(time.Now().Add(-time.Minute))
+		p.order.End, p.run.Checkpoint, p.run.Progress = p.run.End, url, url+"/progress"
+		p.told = newTeller(p.run.Progress, p.run.Report)
+		if err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.MkdirAll(p.dir.Checkpoint(), 0o755), os.WriteFile(filepath.Join(p.dir.Checkpoint(), "x"), []byte("y"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	yielded := job.Result{Outcome: job.Yielded, Checkpoint: true}
+	p := ended(server.URL)
+	p.run.Linger = time.Hour
+	if s := p.putAway(yielded); s.Result.Outcome != job.Yielded || !s.Result.Checkpoint || s.Checkpoint == nil {
+		t.Errorf("%+v", s)
+	}
+	if s := ended("http://127.0.0.1:1/key?secret").putAway(yielded); s.Result.Outcome != job.NodeFailed || s.Result.Checkpoint || strings.Contains(s.Result.Detail, "secret") {
+		t.Errorf("%+v, want it without the URL", s)
+	}
+}
+
+// TestWhoIsStoppedFetchesNoLonger, however long its lease is.
+func TestWhoIsStoppedFetchesNoLonger(t *testing.T) {
+	p := made(t)
+	p.run.End = quantity.Never
+	p.order.End = p.run.End
+	if !p.pause(time.Millisecond) {
+		t.Error("nobody has stopped it")
+	}
+	if err := os.WriteFile(p.orders, []byte(`{"End":9223372036854775807,"Stop":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p.pause(time.Millisecond) {
+		t.Error("there is time for another try though it was stopped")
 	}
 }

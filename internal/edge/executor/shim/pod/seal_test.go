@@ -25,6 +25,9 @@ func TestWhatIsSealedIsOpenedByItsPodAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if again, err := Seal(&k, name, &want); err != nil || again == text {
+			t.Fatalf("sealed twice it is the same, %v: who reads both learns of what is in them", err)
+		}
 		if KeyOf(text) != "a" || strings.Contains(text, "secret") {
 			t.Fatal(text)
 		}
