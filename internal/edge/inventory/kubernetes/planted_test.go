@@ -13,6 +13,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sluice.dev/sluice/internal/core/giveback"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
@@ -196,7 +198,7 @@ func TestWhatComesLaterIsHeard(t *testing.T) {
 	f.until(t, "w/gpu-0-mig-3g-0 held", "w/gpu-0-mig-3g-3")
 	j := &batchv1.Job{ObjectMeta: meta("a", "j"), Spec: batchv1.JobSpec{ActiveDeadlineSeconds: ptr(int64(60))}, Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: t0}}}
 	check[*batchv1.Job](t)(c.BatchV1().Jobs("a").Create(t.Context(), j, metav1.CreateOptions{}))
-	ends(t, inv, at(90*time.Second))
+	endsAt(t, inv, at(90*time.Second))
 }
 
 // TestAPodHasEachOfItsClaims, whatever those are called that were made for it.
@@ -229,5 +231,22 @@ func TestWhatIsFreeIsSoldBesideWhatIsHeld(t *testing.T) {
 	held := p.held(list, map[string]stay{"c": {end: at(time.Minute), who: "c"}, "d": {end: at(time.Hour), who: "d"}})
 	if r, is := held["w/a"]; len(held) != 1 || !is || r.End != at(time.Hour) || r.Source != "d" {
 		t.Errorf("held are %+v; beside b the first fits once d is gone", held)
+	}
+}
+
+// TestWhatIsGivenToOneIsNotStoppedForAnother: the subjob that is on its way out has given up its place once.
+func TestWhatIsGivenToOneIsNotStoppedForAnother(t *testing.T) {
+	of := func(name string) device {
+		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", 3}}}
+	}
+	o := &offer{driver: driver, pool: "w", machine: "w", parts: 1, counters: []count{{"g", "m", 6}}, devices: []device{of("a"), of("b")}}
+	s := &scene{machine: &machine{ObjectMeta: meta("", "w"), pools: []int{0}}, pools: []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
+	for _, name := range []string{"a", "b"} {
+		s.claims = append(s.claims, &claim{has: []place{{pooled{driver, "w"}, name}}, ours: true})
+	}
+	s.gives = []*reclaim{{uid: "p", waiter: &tenant{}, machine: "w", devices: []place{{pooled{driver, "w"}, "a"}}, slices: []job.SliceID{"w/a"}}}
+	r := &room{scene: s, class: func(string) (*class, bool) { return &class{}, true }, costs: func(job.SliceID) giveback.Cost { return giveback.Cost{} }, notice: func(job.SliceID) (time.Duration, bool) { return time.Second, true }}
+	if g, _, ok := r.find(&tenant{}, []want{{"c", 1, nil}}); !ok || !slices.Equal(g.slices, []job.SliceID{"w/b"}) || g.devices[0].device != "b" {
+		t.Errorf("given is %+v, %v; want b alone", g, ok)
 	}
 }
