@@ -128,7 +128,7 @@ versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested
 kube: kube-assets lint-kube versitygw ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue (about 8 minutes besides what kube-assets takes)
 	@GO="$(GO)" TAGS="$(TAGS)" tools/kube/test.sh
 
-kubelet: kube-assets ## the executor's Pods on a real kubelet with containerd, in namespaces of their own; takes root, fails if it can't be had unless SLUICE_MACHINE=optional (about 2 minutes besides kube-assets)
+kubelet: kube-assets versitygw ## all of it on a real kubelet with containerd, in namespaces of their own: takes root, and fails where it can't be had unless SLUICE_MACHINE=optional (about 6 minutes besides kube-assets)
 	@GO="$(GO)" tools/kube/machine.sh
 
 kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, how much of these is used, and what a subjob costs, on a real control plane, into docs/kubernetes.md (about 70 minutes on two cores)

@@ -375,6 +375,11 @@ func TestReadOutput(t *testing.T) {
 			t.Errorf("%s: %q, %v", planted, text, err)
 		}
 	}
+	fake.OutputList = []status.Output{{Token: one.Token, Path: "store://2c26", Bytes: 6}}
+	if _, _, err := read(""); api.Kind(err) != errkind.Unsupported || !strings.Contains(err.Error(), "sluice store get 2c26") {
+		t.Errorf("in the store: %v, want it said and not nothing shown", err)
+	}
+	fake.OutputList = []status.Output{two}
 	list, err := c.ListOutputs(t.Context(), connect.NewRequest(&pb.ListOutputsRequest{Name: "train"}))
 	if err != nil || len(list.Msg.Outputs) != 1 || list.Msg.Outputs[0].Range.From != 10 {
 		t.Errorf("%v %v", list, err)

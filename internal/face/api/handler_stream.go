@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/store"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/host"
 )
@@ -142,6 +144,9 @@ func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutp
 // sendOutput sends the files of one folder. The subjob wrote them and is not trusted: nothing outside the folder is
 // followed to, and only regular files are opened.
 func sendOutput(ctx context.Context, o *Output, send func(*pb.ReadOutputResponse) error) error {
+	if digest, stored := strings.CutPrefix(o.Path, store.Scheme); stored {
+		return errkind.Errorf(errkind.Unsupported, "the output of subjob %s lies in the store, and not here: `sluice store get %s PATH --store STORE` gets it", o.Token, digest)
+	}
 	if len(o.Files) == 0 {
 		return nil
 	}

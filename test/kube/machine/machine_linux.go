@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/test/kube/plane"
 )
@@ -171,6 +172,29 @@ func (m *Machine) Log(part Part) string { return filepath.Join(m.dir, string(par
 // Volume is where an emptyDir of a Pod lies.
 func (m *Machine) Volume(pod *corev1.Pod, volume string) string {
 	return filepath.Join(m.dir, "kubelet", "pods", string(pod.UID), "volumes", "kubernetes.io~empty-dir", volume)
+}
+
+// Directory makes a folder on the machine that belongs to a user, and returns its path there: for a volume.
+func (m *Machine) Directory(t testing.TB, name string, user int) string {
+	t.Helper()
+	path := filepath.Join(m.dir, name)
+	if err := errors.Join(os.Mkdir(path, 0o700), os.Chown(path, user, user)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Have gives the machine some of an extended resource, which no plugin stands behind.
+func (m *Machine) Have(t testing.TB, resource string, n int) {
+	t.Helper()
+	nodes, patch := m.plane.Client().CoreV1().Nodes(), fmt.Appendf(nil, `{"status": {"capacity": {%q: "%d"}}}`, resource, n)
+	if _, err := nodes.Patch(t.Context(), m.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	plane.Eventually(t, "the machine has "+resource, func() (bool, string) {
+		node, err := nodes.Get(t.Context(), m.Name, metav1.GetOptions{})
+		return err == nil && node.Status.Allocatable.Name(corev1.ResourceName(resource), "").Value() == int64(n), fmt.Sprint(err)
+	})
 }
 
 // ctr runs containerd's client on the machine.

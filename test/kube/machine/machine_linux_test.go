@@ -18,7 +18,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/cluster"
@@ -66,14 +65,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	patch := fmt.Appendf(nil, `{"status": {"capacity": {%q: "40"}}}`, slice)
-	if _, err := client.CoreV1().Nodes().Patch(ctx, m.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
-	plane.Eventually(t, "the machine has slices", func() (bool, string) {
-		n, err := client.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
-		return err == nil && !n.Status.Allocatable.Name(slice, "").IsZero(), fmt.Sprint(err)
-	})
+	m.Have(t, slice, 40)
 	under, err := local.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)

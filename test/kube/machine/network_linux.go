@@ -23,6 +23,14 @@ func (m *Machine) Listen(t testing.TB) net.Listener {
 	return l
 }
 
+// Reach has the machine's Pods reach an address of ours, and returns the one that they reach it by.
+func (m *Machine) Reach(t testing.TB, to string) string {
+	t.Helper()
+	l := m.Listen(t)
+	go hand(l, to)
+	return l.Addr().String()
+}
+
 // forward has connections to an address in the machine's network end at one of ours.
 func (m *Machine) forward(from, to string) error {
 	l, err := m.space.listen(from)
@@ -30,7 +38,13 @@ func (m *Machine) forward(from, to string) error {
 		return fmt.Errorf("listening on %s for the machine: %w", from, err)
 	}
 	m.closers = append(m.closers, l)
-	go serve(l, func(c net.Conn) {
+	go hand(l, to)
+	return nil
+}
+
+// hand hands each connection on to an address of ours.
+func hand(l net.Listener, to string) {
+	serve(l, func(c net.Conn) {
 		out, err := net.Dial("tcp", to)
 		if err != nil {
 			_ = c.Close()
@@ -38,7 +52,6 @@ func (m *Machine) forward(from, to string) error {
 		}
 		copied(c, out)
 	})
-	return nil
 }
 
 // proxy is the API server's way to the kubelet: CONNECT on a socket, into the machine's network.

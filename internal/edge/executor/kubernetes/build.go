@@ -28,8 +28,9 @@ const (
 	installer = "sluice"
 	volume    = "sluice"
 	claimName = "slice"
-	// mount is the directory of our own in both containers: the program, the run file and the run directory. The key is the installer's alone.
-	mount      = "/sluice"
+	// mount is the directory of our own in both containers: the program, the run file and the run directory. Our image has programs by the names of /sluice and /sluice-shim, and
+	// nothing can be mounted on a file. The key is the installer's alone.
+	mount      = "/sluice-subjob"
 	mountOrder = "/sluice-order"
 	orderKey   = "order.json"
 	// said is where the termination message is written.

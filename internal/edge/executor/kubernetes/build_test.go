@@ -164,6 +164,22 @@ func TestADeviceIsToldFromOthers(t *testing.T) {
 	}
 }
 
+// TestNothingIsMountedOnAProgram: where our image has a file no container of it starts with a volume.
+func TestNothingIsMountedOnAProgram(t *testing.T) {
+	r := asked(t, cluster.Device{Node: "worker-1", Resource: "example.com/slice"})
+	p, err := r.makePod("20260301T120000Z-abcdef.what-is-sealed", r.asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(p.Spec.InitContainers, p.Spec.Containers...) {
+		for _, m := range c.VolumeMounts {
+			if m.MountPath == "/sluice" || m.MountPath == "/sluice-shim" {
+				t.Errorf("container %s: %s is a program of our image (make image)", c.Name, m.MountPath)
+			}
+		}
+	}
+}
+
 // TestWhoseWordAnEndIs: a phase alone says nothing.
 func TestWhoseWordAnEndIs(t *testing.T) {
 	over := func(change func(*corev1.Pod)) *corev1.Pod {
