@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func all() []string {
 	return []string{
 		"name=east", "image.tag=v9", "imagePullSecrets[0].name=registry", "store.url=s3://bucket?endpoint=https://minio:9000", "store.secret=keys", "watchNamespace=team-a", "jobNamespaces={team-a,team-b}",
-		"policy=fair", "horizon=2h", "retain=24h", "logLevel=debug", "extraArgs={--context=x}", "env[0].name=AWS_REGION", "env[0].value=eu-1",
+		"subjobs.requests.ephemeral-storage=1Gi", "subjobs.limits.cpu=2", "policy=fair", "horizon=2h", "retain=24h", "logLevel=debug", "extraArgs={--context=x}", "env[0].name=AWS_REGION", "env[0].value=eu-1",
 		"persistence.keep=true", "persistence.storageClass=fast", "persistence.size=1Gi", "resources.limits.memory=2Gi", "nodeSelector.disk=ssd", "tolerations[0].key=infra", "affinity.nodeAffinity.x=y",
 		"podAnnotations.a=b", "podLabels.c=d", "serviceAccount.name=robot", "serviceAccount.annotations.e=f", "priorityClass.value=-5", "networkPolicy.egress[0].ports[0].port=443",
 		"serviceMonitor.enabled=true", "serviceMonitor.labels.release=prometheus", "dashboards.enabled=true",

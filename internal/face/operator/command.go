@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/command"
+	pods "sluice.dev/sluice/internal/edge/executor/kubernetes"
 	"sluice.dev/sluice/internal/edge/store"
 )
 
@@ -37,6 +38,7 @@ type Deps struct {
 type flags struct {
 	kubeconfig, context, store, shim, policy, log string
 	horizon, retain                               string
+	requests, limits                              string
 }
 
 // Command is `sluice operator`.
@@ -82,6 +84,8 @@ serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 	p.StringVar(&o.DataDir, "data-dir", "/var/lib/sluice", "the directory for everything durable, on a volume")
 	p.StringVar(&f.store, "store", "", "where work directories, outputs and checkpoints lie, such as s3://BUCKET?endpoint=URL")
 	p.StringVar(&f.shim, "shim-image", "", "an image with /sluice-shim, such as this operator's own")
+	p.StringVar(&f.requests, "pod-requests", "cpu=100m,memory=128Mi", "what each subjob's Pod asks for beside its device: cpu, memory, ephemeral-storage; empty: nothing")
+	p.StringVar(&f.limits, "pod-limits", "", "what a subjob's Pod may take of these; empty: as much as there is")
 	p.StringVar(&o.Listen, "listen", "127.0.0.1:7117", "the address of the API, of this machine alone")
 	p.StringVar(&o.Health, "health", ":8080", "the address of health and metrics")
 	p.StringVar(&f.policy, "policy", d.Policies[0], "who goes first: "+strings.Join(d.Policies, ", "))
@@ -106,6 +110,15 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 		return d
 	}
 	o.Horizon, o.Retention.Age = length("horizon", f.horizon), length("retain", f.retain)
+	requests, err := pods.ParseResources(f.requests)
+	wrong("pod-requests", err)
+	limits, err := pods.ParseResources(f.limits)
+	wrong("pod-limits", err)
+	for name, most := range limits {
+		if q, asked := requests[name]; asked && q.Cmp(most) > 0 {
+			wrong("pod-limits", fmt.Errorf("%s=%s is less than the %s that --pod-requests asks for", name, most.String(), q.String()))
+		}
+	}
 	o.Policy, err = d.Policy(f.policy)
 	wrong("policy", err)
 	var level slog.Level
@@ -135,7 +148,7 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 	if away != nil {
 		o.Log.Warn("the store is away: what runs goes on, and nothing is started until it answers", "error", away)
 	}
-	o.Parts = Kinds{Store: where, ShimImage: f.shim}.Parts(&o)
+	o.Parts = Kinds{Store: where, ShimImage: f.shim, Requests: requests, Limits: limits}.Parts(&o)
 	o.Ready = func(api, health string) {
 		o.Log.Info("the operator works", "version", o.Version, "api", api, "health", health, "data", o.DataDir)
 	}

@@ -28,6 +28,8 @@ type Kinds struct {
 	Store store.Store
 	// ShimImage has /sluice-shim; it is in every Pod beside the job's own image.
 	ShimImage string
+	// Requests and Limits of processor, memory and disk are those of subjobs' Pods.
+	Requests, Limits corev1.ResourceList
 }
 
 // Parts is what Options.Parts wants.
@@ -46,7 +48,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 		offer(offered)
 		parts := Parts{Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			x, err := pods.Open(pods.Options{
-				Client: client, Store: k.Store, Operator: o.Name, Journal: journal.Name, Key: journal.Key, ShimImage: k.ShimImage, Namespace: cmp.Or(o.Watch, o.Namespace),
+				Client: client, Store: k.Store, Operator: o.Name, Journal: journal.Name, Key: journal.Key, ShimImage: k.ShimImage, Requests: k.Requests, Limits: k.Limits, Namespace: cmp.Or(o.Watch, o.Namespace),
 				Deliver: e.Deliver, Slice: e.Slice, Tolerations: func() []corev1.Toleration { return *tolerated.Load() }, Log: o.Log,
 			})
 			if err != nil {

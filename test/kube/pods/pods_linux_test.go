@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -144,4 +145,42 @@ func TestTheDeviceThatWasSold(t *testing.T) {
 		t.Errorf("%d calls for %d subjobs that were stopped, want at most %d: %v", sum, len(names), most, calls)
 	}
 	t.Logf("calls for %d subjobs under DRA, each of them stopped: %v", len(names), calls)
+}
+
+// TestAQuotaOfProcessorAndMemory: a namespace that refuses Pods which do not say what they ask for takes ours.
+func TestAQuotaOfProcessorAndMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "all"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+		corev1.ResourceRequestsCPU: resource.MustParse("1"), corev1.ResourceRequestsMemory: resource.MustParse("1Gi"),
+	}}}
+	if _, err := w.Client.CoreV1().ResourceQuotas(w.Namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan protocol.Message, 1000)
+	ex := w.Open(func(m protocol.Message) {
+		if m.Kind == protocol.Exited {
+			said <- m
+		}
+	})
+	defer func() { _ = ex.Close() }()
+	if _, err := ex.Find(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now, tok := quantity.At(time.Now()), job.Token{Epoch: 1, Seq: 1}
+	ex.Do(protocol.Message{Kind: protocol.Start, Token: tok, Job: "j", Body: &protocol.Work{
+		Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(10 * time.Minute),
+		Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Slices: 1, Launch: podtest.Program(executortest.Quick)},
+	}}, journal.Position{Seq: 1})
+	select {
+	case m := <-said:
+		if r := m.Body.(*protocol.Conclusion).Result; r.Outcome != job.Done {
+			t.Errorf("%+v", r)
+		}
+	case <-time.After(plane.Within):
+		t.Fatal("no answer")
+	}
+	if p := w.Pod(tok); p == nil || p.Status.QOSClass == corev1.PodQOSBestEffort || p.Spec.Containers[0].Resources.Requests.Cpu().IsZero() {
+		t.Errorf("%+v, want a Pod that says what it asks for", p)
+	}
 }

@@ -21,3 +21,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "sluice.clusterwide" -}}
 {{ .Release.Namespace }}-{{ include "sluice.fullname" . }}
 {{- end -}}
+
+{{/* cpu=100m,memory=128Mi of a map of them. */}}
+{{- define "sluice.amounts" -}}
+{{- $list := list -}}
+{{- range $name, $amount := . }}{{ $list = append $list (printf "%s=%v" $name $amount) }}{{ end -}}
+{{- join "," $list -}}
+{{- end }}

@@ -116,14 +116,25 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 		},
 	}
 	c := &p.Spec.Containers[0]
-	if r.device.Resource != "" {
-		one := corev1.ResourceList{corev1.ResourceName(r.device.Resource): resource.MustParse("1")}
-		c.Resources = corev1.ResourceRequirements{Limits: one, Requests: maps.Clone(one)}
+	for _, x := range []*corev1.Container{c, &p.Spec.InitContainers[0]} {
+		x.Resources = corev1.ResourceRequirements{Requests: maps.Clone(o.Requests), Limits: maps.Clone(o.Limits)}
+	}
+	if one, name := resource.MustParse("1"), corev1.ResourceName(r.device.Resource); name != "" {
+		c.Resources.Requests, c.Resources.Limits = with(c.Resources.Requests, name, one), with(c.Resources.Limits, name, one)
 	} else {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: claimName, ResourceClaimName: ptr(r.name())}}
 		c.Resources.Claims = []corev1.ResourceClaim{{Name: claimName}}
 	}
 	return p, nil
+}
+
+// with is a list with one thing more.
+func with(list corev1.ResourceList, name corev1.ResourceName, q resource.Quantity) corev1.ResourceList {
+	if list == nil {
+		list = corev1.ResourceList{}
+	}
+	list[name] = q
+	return list
 }
 
 // restricted is what the Pod security standard of that name asks of a container.

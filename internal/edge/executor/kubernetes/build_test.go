@@ -306,3 +306,19 @@ func TestUntilWhenSomethingMayRun(t *testing.T) {
 		t.Error("a lease without an end ends")
 	}
 }
+
+func TestAmountsAreRead(t *testing.T) {
+	list, err := ParseResources("cpu=100m,memory=1Gi,ephemeral-storage=5G")
+	if err != nil || len(list) != 3 || list.Cpu().MilliValue() != 100 || list.Memory().Value() != 1<<30 || list.StorageEphemeral().Value() != 5e9 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if list, err = ParseResources(""); err != nil || list == nil || len(list) > 0 {
+		t.Errorf("nothing: %v, %v", list, err)
+	}
+	_, err = ParseResources("cpu=much,nvidia.com/gpu=1,memory=0,memory=-1,cpu=1,cpu=2,x")
+	for _, want := range []string{"cpu=much", "nvidia.com/gpu=1", "memory=0", "memory=-1", "cpu=2", `"x"`} {
+		if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want it to name %s", err, want)
+		}
+	}
+}

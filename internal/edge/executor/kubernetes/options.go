@@ -3,10 +3,13 @@
 package kubernetes
 
 import (
+	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -41,6 +44,9 @@ type Options struct {
 	Tolerations func() []corev1.Toleration
 	// RunAs is the user, and the group, that subjobs run as. Default 65532.
 	RunAs int64
+	// Requests and Limits of processor (cpu), memory and ephemeral-storage are those of each container of ours, beside its device. Requests default to 100m and 128Mi, so that a
+	// Pod is not the first to be evicted, and a quota of these lets it in; empty and not nil: none. Limits default to none.
+	Requests, Limits corev1.ResourceList
 	// Linger is how long after its lease's end what a subjob left may take to be stored, Skew by how much the machines' clocks may differ. Until both are
 	// over a subjob of which nothing is heard counts as running. Default 1 min and 30 s.
 	Linger, Skew time.Duration
@@ -86,6 +92,9 @@ func (o *Options) defaults() {
 	fill(&o.SnapshotLimit, 1<<30)
 	fill(&o.Parallel, 64)
 	fill(&o.KeepSettled, 10000)
+	if o.Requests == nil {
+		o.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
+	}
 	if o.Slice == nil {
 		o.Slice = func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{}, false }
 	}
@@ -105,4 +114,26 @@ func fill[T comparable](field *T, otherwise T) {
 	if *field == zero {
 		*field = otherwise
 	}
+}
+
+// ParseResources reads amounts of processor, memory and disk, as in cpu=100m,memory=128Mi,ephemeral-storage=1Gi; empty: none, and not nil. Errors are of kind Invalid and name all that is wrong.
+func ParseResources(text string) (corev1.ResourceList, error) {
+	list := corev1.ResourceList{}
+	var errs []error
+	for _, part := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' }) {
+		name, amount, _ := strings.Cut(part, "=")
+		q, err := resource.ParseQuantity(amount)
+		switch n := corev1.ResourceName(name); {
+		case n != corev1.ResourceCPU && n != corev1.ResourceMemory && n != corev1.ResourceEphemeralStorage:
+			errs = append(errs, errkind.Errorf(errkind.Invalid, "%q: want cpu, memory or ephemeral-storage with an amount, as in cpu=100m", part))
+		case err != nil || q.Sign() <= 0:
+			errs = append(errs, errkind.Errorf(errkind.Invalid, "%q: want an amount above 0, such as 100m of cpu or 128Mi of memory", part))
+		default:
+			if _, twice := list[n]; twice {
+				errs = append(errs, errkind.Errorf(errkind.Invalid, "%q: %s is there twice", part, name))
+			}
+			list[n] = q
+		}
+	}
+	return list, errors.Join(errs...)
 }
