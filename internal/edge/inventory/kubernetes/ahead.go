@@ -454,7 +454,7 @@ func (r *room) ordinals(name string, g *reclaim) (list []job.SliceID) {
 			if r.pools[i].Resources[k].Name != name {
 				continue
 			}
-			all, _ := r.pools[i].Resources[k].counted(r.machine)
+			all, _ := r.pools[i].Resources[k].counted(r.machine, r.counts[name])
 			for _, s := range all {
 				if slices.Contains(g.slices, s.ID) {
 					n--

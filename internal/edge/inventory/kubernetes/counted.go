@@ -30,8 +30,8 @@ func countedID(machine, resource string, n int) job.SliceID {
 	return job.SliceID(fmt.Sprintf("%s/%s.%d", machine, name, n))
 }
 
-// counted are the slices of an extended resource on a machine. An empty why says that there is nothing wrong.
-func (r *Resource) counted(m *machine) (list []protocol.Slice, why string) {
+// counted are the slices of an extended resource on a machine, that many. An empty why says that there is nothing wrong.
+func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why string) {
 	_, profile, _ := strings.Cut(r.Name, "/")
 	model, profile := first(r.Model, modelOf(m.product)), first(r.Profile, strings.TrimPrefix(profile, "mig-"))
 	s := protocol.Slice{Model: first(model, "gpu"), Profile: profile, Capacity: trp.Vector{trp.Memory: r.Memory}, Speed: r.Speed}
@@ -41,7 +41,7 @@ func (r *Resource) counted(m *machine) (list []protocol.Slice, why string) {
 	if s.Capacity[trp.Memory] <= 0 {
 		return nil, fmt.Sprintf("how much memory one of %s has is not known: say it in its pool", r.Name)
 	}
-	for n := range min(int(m.counts[r.Name]), mostCounted) {
+	for n := range min(int(number), mostCounted) {
 		s.ID, s.Device = countedID(m.Name, r.Name, n), cluster.Device{Node: m.Name, Resource: r.Name, Ordinal: n}.String()
 		list = append(list, s)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,6 +29,7 @@ type scene struct {
 	limits func(types.UID) quantity.Instant
 	// likely says until when a Pod runs by how long others of its owner did; nil: nobody is asked.
 	likely func(*tenant) quantity.Instant
+	now    quantity.Instant
 }
 
 // stand is what came of it: the slices of one machine in order of id, and what others hold of each.
@@ -43,12 +45,16 @@ type stand struct {
 	why     string
 	// published are the pools of drivers, as they were when they were whole.
 	published map[pooled]published
+	// listed are how many slices there are of each extended resource, and fell since when there are fewer on the machine.
+	listed map[string]int64
+	fell   map[string]quantity.Instant
 }
 
 // evaluate says which slices a machine has and what others hold of them. Before is what came of it the last time, nil at first.
 func (s *scene) evaluate(before *stand) *stand {
 	x := &stand{
 		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}, published: map[pooled]published{},
+		listed: map[string]int64{}, fell: map[string]quantity.Instant{},
 	}
 	s.evaluatePublished(x, before)
 	s.evaluateCounted(x, before)
@@ -138,18 +144,37 @@ func (s *scene) stays(p *published) map[string]stay {
 	return has
 }
 
+// steady is for how long slices of an extended resource stay, closed, when there are fewer: while a device plugin is started anew there are none.
+const steady = time.Minute
+
+// stood is how many slices of a resource there are, or were until now.
+func (s *scene) stood(name string, x, before *stand) int64 {
+	n := s.counts[name]
+	if before != nil && n < before.listed[name] {
+		since := first(before.fell[name], s.now)
+		if s.now < since.Add(steady) {
+			n, x.fell[name] = before.listed[name], since
+		}
+	}
+	if n > 0 {
+		x.listed[name] = n
+	}
+	return n
+}
+
 func (s *scene) evaluateCounted(x *stand, before *stand) {
 	done := map[string]bool{}
 	for _, i := range s.machine.pools {
 		for k := range s.pools[i].Resources {
 			r := &s.pools[i].Resources[k]
-			if done[r.Name] || s.counts[r.Name] == 0 {
+			n := s.stood(r.Name, x, before)
+			if done[r.Name] || n == 0 {
 				continue
 			}
 			done[r.Name] = true
-			list, why := r.counted(s.machine)
+			list, why := r.counted(s.machine, n)
 			if why != "" {
-				x.leftOut, x.why = x.leftOut+int(s.counts[r.Name]), why
+				x.leftOut, x.why = x.leftOut+int(n), why
 				continue
 			}
 			var was map[int]types.UID
@@ -183,6 +208,9 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 			}
 			slices.SortFunc(asking, func(a, b *tenant) int { return strings.Compare(string(a.UID), string(b.UID)) })
 			x.seats[r.Name] = seat(len(list), was, asking, func(t *tenant) int64 { return t.asks[r.Name] }, ours)
+			for k := s.counts[r.Name]; k < int64(len(list)); k++ {
+				x.holds[list[k].ID] = append(x.holds[list[k].ID], protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: "node " + s.Name + " has fewer of " + r.Name + " than a moment ago"})
+			}
 			for n, s2 := range list {
 				x.slices, x.pool[s2.ID] = append(x.slices, s2), &s.pools[i]
 				if uid, taken := x.seats[r.Name][n]; taken {

@@ -324,3 +324,28 @@ func TestIDsStandWhateverHappens(t *testing.T) {
 		t.Errorf("%v, then %v", ids(want), ids(got))
 	}
 }
+
+// TestADevicePluginStartsAnew: while it does there is nothing of it on its machine, and what is there is closed for a minute, but stays.
+func TestADevicePluginStartsAnew(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	var keep slimmer
+	var before *stand
+	for i, c := range []struct {
+		at     time.Duration
+		n      int64
+		listed int
+		held   int
+	}{{0, 2, 2, 0}, {time.Minute, 0, 2, 2}, {90 * time.Second, 1, 2, 1}, {100 * time.Second, 2, 2, 0}, {200 * time.Second, 0, 2, 2}, {259 * time.Second, 0, 2, 2}, {260 * time.Second, 0, 0, 0}} {
+		m := keep.machine(node("w", has(mig, c.n)))
+		m.pools = []int{0}
+		s := &scene{machine: m, pools: []Pool{small()}, limits: func(types.UID) quantity.Instant { return quantity.Never }, now: at(c.at)}
+		before = s.evaluate(before)
+		held := 0
+		for _, list := range before.holds {
+			held += min(1, len(list))
+		}
+		if len(before.slices) != c.listed || held != c.held {
+			t.Errorf("%d: %d slices, %d of them held; want %d, %d", i, len(before.slices), held, c.listed, c.held)
+		}
+	}
+}

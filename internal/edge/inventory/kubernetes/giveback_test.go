@@ -210,7 +210,7 @@ func wait(t *testing.T, reached func() bool) {
 	}
 }
 
-// TestRoomIsMadeAtTheLeastCost: of all devices and all sets of subjobs whose end would let a Pod have one, none costs less; and it can have the one that is kept.
+// TestRoomIsMadeAtTheLeastCost: of all devices and all sets of subjobs whose end would let a Pod have as many as it wants, none costs less; and it can have those that are kept.
 func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := &offer{driver: driver, pool: "w", machine: "w", parts: 1}
@@ -262,7 +262,8 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 			_, is := costs[id]
 			return time.Second, is
 		}}
-		g, cost, ok := r.find(&tenant{}, []want{{"c", 1, nil}})
+		wanted := rapid.IntRange(1, 3).Draw(t, "wanted")
+		g, cost, ok := r.find(&tenant{}, []want{{"c", int64(wanted), nil}})
 
 		best, found := giveback.Cost{}, false
 		for set := range 1 << len(mine) {
@@ -282,11 +283,26 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 					taken[i] = true
 				}
 			}
-			for i := range o.devices {
-				d := &o.devices[i]
-				if d.attributes["x"] == "y" && !taken[i] && now.bear(d.uses) && (!found || sum.Compare(best) < 0) {
-					best, found = sum, true
+			var fits func(from, n int) bool
+			fits = func(from, n int) bool {
+				if n == 0 {
+					return true
 				}
+				for i := from; i < len(o.devices); i++ {
+					d := &o.devices[i]
+					if d.attributes["x"] != "y" || taken[i] || !now.bear(d.uses) {
+						continue
+					}
+					now.add(d.uses, -1)
+					if fits(i+1, n-1) {
+						return true
+					}
+					now.add(d.uses, 1)
+				}
+				return false
+			}
+			if (!found || sum.Compare(best) < 0) && fits(0, wanted) {
+				best, found = sum, true
 			}
 		}
 		if ok != found || ok && cost != best {
@@ -302,9 +318,15 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 				now.add(o.devices[i].uses, -1)
 			}
 		}
-		k := slices.IndexFunc(o.devices, func(d device) bool { return d.name == g.devices[0].device })
-		if !now.bear(o.devices[k].uses) {
-			t.Fatalf("it can't have %s: %v are left for %v", g.devices[0].device, now, o.devices[k].uses)
+		for _, at := range g.devices {
+			k := slices.IndexFunc(o.devices, func(d device) bool { return d.name == at.device })
+			if !now.bear(o.devices[k].uses) {
+				t.Fatalf("it can't have %s: %v are left for %v", at.device, now, o.devices[k].uses)
+			}
+			now.add(o.devices[k].uses, -1)
+		}
+		if len(g.devices) != wanted {
+			t.Fatalf("it has %v, and wants %d", g.devices, wanted)
 		}
 	})
 }

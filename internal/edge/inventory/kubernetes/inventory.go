@@ -65,6 +65,8 @@ type Inventory struct {
 	away   silences
 	// lengths are how long Pods of others ran.
 	lengths lengths
+	// fell are machines that have fewer of something than a moment ago.
+	fell map[string]bool
 	// reclaims are what is given back to whoever waits; costs says what that costs, nil: nobody does.
 	reclaims reclaims
 	costs    func([]job.SliceID) map[job.SliceID]giveback.Cost
@@ -93,7 +95,7 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	o.Settle, o.Patience, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), withDefaults(o.Pools)
 	inv := &Inventory{
 		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
-		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(), lengths: newLengths(),
+		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(), lengths: newLengths(), fell: map[string]bool{},
 	}
 	if err := inv.connect(ctx); err != nil {
 		return nil, errors.Join(err, inv.Close())
@@ -256,6 +258,10 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 			delete(inv.told, id)
 		}
 	}
+	for name := range inv.fell { // what is closed for a moment is looked at again
+		inv.dirty[name] = true
+	}
+	clear(inv.fell)
 	if report != nil {
 		for _, m := range inv.decide(inv.opts.Now()) {
 			inv.dirty[m] = true
@@ -281,6 +287,9 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 			}
 		}
 		restocked = restocked || !slices.Equal(old, after.slices)
+		if len(after.fell) > 0 {
+			inv.fell[name] = true
+		}
 		if inv.stands[name] = after; len(after.slices) == 0 && after.leftOut == 0 {
 			delete(inv.stands, name)
 		}
@@ -325,7 +334,7 @@ func (inv *Inventory) scene(m *machine) *scene {
 	pooledMachine.pools = poolsOf(inv.opts.Pools, m)
 	s := &scene{machine: &pooledMachine, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
-	s.limits = inv.limit
+	s.limits, s.now = inv.limit, inv.opts.Now()
 	s.likely = func(t *tenant) quantity.Instant { return inv.lengths.until(inv.opts.Now(), t.UID) }
 	seen := map[pooled]bool{}
 	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {

@@ -77,16 +77,11 @@ func (r *room) find(t *tenant, wants []want) (g *reclaim, cost giveback.Cost, ok
 	if cost, ok = r.findCounted(t, g); !ok {
 		return nil, cost, false
 	}
-	left := r.lefts()
-	for i := range wants {
-		for range min(wants[i].n, mostDevices) {
-			c, found := left.device(r, &wants[i], g)
-			if !found {
-				return nil, cost, false
-			}
-			cost = cost.Plus(c)
-		}
+	c, found := r.lefts().devices(r, wants, g)
+	if !found {
+		return nil, cost, false
 	}
+	cost = cost.Plus(c)
 	slices.Sort(g.slices)
 	notice := time.Duration(0)
 	for _, id := range g.slices {
@@ -205,75 +200,6 @@ func (r *room) lefts() (all remainders) {
 		all = append(all, x)
 	}
 	return all
-}
-
-// device gives the device that costs least. One that is free is none if nobody knows whether it is meant: the scheduler would have taken it.
-func (all remainders) device(r *room, w *want, g *reclaim) (cost giveback.Cost, found bool) {
-	var from *remains
-	var chosen []string
-	var which *device
-	for _, x := range all {
-		names := sortedNames(x.ours)
-		for k := range x.devices {
-			d := &x.devices[k]
-			m := isNot
-			if d.machine == r.Name && d.tainted == "" && !x.has[d.name] {
-				m = r.means(w, x.driver, d)
-			}
-			if m == isNot {
-				continue
-			}
-			short := make([]int64, len(d.uses)+1)
-			for i, u := range d.uses {
-				short[i] = u.n - x.left[[2]string{u.set, u.counter}]
-			}
-			if _, ours := x.ours[d.name]; ours {
-				short[len(d.uses)] = 1
-			}
-			var pieces []giveback.Piece
-			for _, name := range names {
-				pieces = append(pieces, giveback.Piece{Frees: x.frees(name, d), Cost: r.costs(x.ours[name])})
-			}
-			set, c, ok := giveback.Choose(short, pieces)
-			if !ok || m == maybe && len(set) == 0 || found && c.Compare(cost) >= 0 {
-				continue
-			}
-			cost, found, from, which, chosen = c, true, x, d, nil
-			for _, i := range set {
-				chosen = append(chosen, names[i])
-			}
-		}
-	}
-	if !found {
-		return cost, false
-	}
-	for _, name := range chosen {
-		k := slices.IndexFunc(from.devices, func(d device) bool { return d.name == name })
-		from.left.add(from.devices[k].uses, 1)
-		g.slices = append(g.slices, from.ours[name])
-		delete(from.ours, name)
-	}
-	from.left.add(which.uses, -1)
-	from.has[which.name] = true
-	g.devices = append(g.devices, place{from.pooled, which.name})
-	return cost, true
-}
-
-// frees is what stopping the subjob on a device frees of what another one needs; the last of it is that device itself.
-func (x *remains) frees(name string, d *device) []int64 {
-	list := make([]int64, len(d.uses)+1)
-	k := slices.IndexFunc(x.devices, func(d device) bool { return d.name == name })
-	for i, u := range d.uses {
-		for _, v := range x.devices[k].uses {
-			if u.set == v.set && u.counter == v.counter {
-				list[i] += v.n
-			}
-		}
-	}
-	if name == d.name {
-		list[len(d.uses)] = 1
-	}
-	return list
 }
 
 // means says whether somebody who waits means a device: by the class and the claim, as far as their selectors are understood; of a class that nobody has seen by what
