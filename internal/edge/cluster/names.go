@@ -30,6 +30,8 @@ const (
 	LabelJournal = "sluice.dev/journal"
 	// AnnotationCancel on a Job, "true", has it cancelled: it ends, and what it has committed stays for as long as the Job does.
 	AnnotationCancel = "sluice.dev/cancel"
+	// AnnotationRequest on a Job is the call that made it: the same call again finds what it has made.
+	AnnotationRequest = "sluice.dev/request"
 	// AnnotationSlice is the full name of the slice that a Pod was sold.
 	AnnotationSlice = "sluice.dev/slice"
 	// AnnotationRun is the subjob as its operator finds it again, AnnotationNotice what was done to it since.

@@ -186,7 +186,7 @@ func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 				fmt.Fprintf(a.Err, "sluice: job %s: %s\n", r.Name, w)
 			}
 			if a.Format == "table" || a.Format == "wide" {
-				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, received(r))
+				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, a.received(r))
 			}
 		}
 	}
@@ -197,13 +197,13 @@ func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 }
 
 // received is what became of a submission, in words.
-func received(r *pb.Receipt) string {
+func (a *app) received(r *pb.Receipt) string {
 	switch {
 	case r.Created:
 		return "accepted"
 	case r.State == "":
 		return "known already, nothing changed"
-	case r.State == job.Finished.String():
+	case r.State == job.Finished.String() || a.clustered():
 		return fmt.Sprintf("known already, nothing changed: it is %s", r.State)
 	}
 	return fmt.Sprintf("known already, nothing changed: it is %s (%s); `sluice requeue %s` runs what is left of it", r.State, r.Reason, r.Name)

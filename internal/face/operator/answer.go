@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -43,6 +44,8 @@ func (d *desk) answer(ctx context.Context, o *object) (map[string]any, error) {
 		}
 		everyText(j.ProtoReflect(), func(text string) string { return cluster.Discreet(text, o.GetNamespace()) })
 		return inJSON(j)
+	case config.AskDryRun:
+		return d.dryRun(ctx, o)
 	case config.AskUpload:
 		return d.upload(ctx, o)
 	default:
@@ -56,6 +59,40 @@ func inJSON(m proto.Message) (map[string]any, error) {
 		err = errkind.Errorf(errkind.Exhausted, "the answer has %d bytes, and an object of the cluster at most %d: ask beside the operator", len(text), longestAnswer)
 	}
 	return map[string]any{"answer": string(text)}, err
+}
+
+// dryRun judges a job file as if its object were there, whatever has its name, and changes nothing.
+func (d *desk) dryRun(ctx context.Context, o *object) (map[string]any, error) {
+	list, err := config.ParseJobs("file", []byte(ask(o, "file")))
+	if err != nil {
+		return nil, placed(err)
+	}
+	if len(list) != 1 {
+		return nil, errkind.Errorf(errkind.Invalid, "file: has %d jobs; want 1", len(list))
+	}
+	j := list[0]
+	if err = startable(j.Spec); err != nil {
+		return nil, err
+	}
+	if err = d.admitted(o.GetNamespace(), j.Spec.Queue); err != nil {
+		return nil, err
+	}
+	if digest := j.Stored(); digest != "" && d.store != nil {
+		if _, err = d.store.Stat(ctx, store.Digest(digest)); err != nil {
+			return nil, fmt.Errorf("spec.workdir: %w", err)
+		}
+	}
+	name, free := j.Spec.Name, cluster.JobID(o.GetNamespace(), o.GetName())
+	j.Spec.Name = free
+	d.dry.Lock() // it looks at every slice
+	defer d.dry.Unlock()
+	e, err := d.service.DryRun(ctx, j.Spec)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Of(err), "%s", strings.ReplaceAll(err.Error(), string(free), string(name)))
+	}
+	m := discreet(&e, o.GetNamespace())
+	m.Job.Name = string(name)
+	return inJSON(m)
 }
 
 // upload lends a place for what is not in the store, and once all of it was sent has it be an object. Nothing needs it by name yet: a job has to, within the hour.
@@ -90,10 +127,10 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 
 // discreet is an explanation for people of one namespace: of other namespaces' jobs it says that there are some, and of slices that are alike to the job it has one.
 func discreet(e *status.Explanation, namespace string) *pb.Explanation {
-	var theirs []string
+	theirs := map[string]bool{}
 	hide := func(id *job.ID) {
 		if *id != "" && !cluster.Within(*id, namespace) {
-			theirs = append(theirs, string(*id))
+			theirs[string(*id)] = true
 			*id = cluster.Another
 		}
 	}
@@ -103,6 +140,10 @@ func discreet(e *status.Explanation, namespace string) *pb.Explanation {
 	hide(&e.Rank.Latest.Winner)
 	for i := range e.Endured {
 		hide(&e.Endured[i].Spared)
+	}
+	e.Prospect = cluster.Hide(e.Prospect, theirs)
+	for i := range e.Endured {
+		e.Endured[i].Below = cluster.Hide(e.Endured[i].Below, theirs)
 	}
 	seen, fits := map[string]bool{}, e.Slices[:0:0]
 	for _, f := range e.Slices {
@@ -114,12 +155,7 @@ func discreet(e *status.Explanation, namespace string) *pb.Explanation {
 	}
 	e.Slices = fits
 	m := api.ExplanationMessage(e)
-	everyText(m.ProtoReflect(), func(text string) string {
-		if text == cluster.Another {
-			return text
-		}
-		return cluster.Discreet(text, namespace, theirs...)
-	})
+	everyText(m.ProtoReflect(), func(text string) string { return cluster.Discreet(text, namespace) })
 	return m
 }
 

@@ -45,7 +45,11 @@ const (
 type desk struct {
 	service api.Service
 	// store lends places for uploads; nil: there is none that does.
-	store  store.Lender
+	store store.Lender
+	// admitted says whether a namespace's jobs may name a queue.
+	admitted func(namespace, queue string) error
+	// dry has one dry run go on at a time.
+	dry    sync.Mutex
 	client dynamic.Interface
 	log    *slog.Logger
 	// operator is whose places these are.
@@ -54,9 +58,9 @@ type desk struct {
 	work     workqueue.TypedRateLimitingInterface[string]
 }
 
-func newDesk(s api.Service, lender store.Lender, client dynamic.Interface, o *Options) *desk {
+func newDesk(s api.Service, lender store.Lender, admitted func(namespace, queue string) error, client dynamic.Interface, o *Options) *desk {
 	return &desk{
-		service: s, store: lender, client: client, log: o.Log, operator: o.Name,
+		service: s, store: lender, admitted: admitted, client: client, log: o.Log, operator: o.Name,
 		asked: dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, o.Watch, nil).ForResource(requests).Informer(),
 		work:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute)),
 	}
@@ -124,10 +128,12 @@ func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
 		return 0, err
 	}
 	who, _, _ := unstructured.NestedString(o.Object, "status", "operator")
-	if named := ask(o, "operator"); who != "" && who != d.operator || who == "" && named != "" && named != d.operator {
-		return 0, nil // it is another's
-	}
 	left := lingers - time.Since(o.GetCreationTimestamp().Time)
+	if named := ask(o, "operator"); who != "" && who != d.operator || who == "" && named != "" && named != d.operator { // it is another's
+		if left += lingers; left > 0 { // who may be gone
+			return left, nil
+		}
+	}
 	if left <= 0 {
 		return 0, d.remove(ctx, o)
 	}

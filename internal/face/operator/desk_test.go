@@ -50,8 +50,8 @@ func TestRequestsAreAnsweredOrRemoved(t *testing.T) {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{requests: "RequestList"},
 		requestObject("unknown", 0, map[string]any{"ask": "Explain", "job": "nobody"}), requestObject("newer", 0, map[string]any{"ask": "Dance", "job": "x"}),
 		requestObject("upload", 0, upload), requestObject("nothing-sent", 0, sent), requestObject("old", 2*lingers, upload),
-		requestObject("others", 2*lingers, map[string]any{"ask": "Explain", "job": "x", "operator": "east"}))
-	d := newDesk(apitest.New(), lent, client, &Options{Name: "main", Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		requestObject("others", lingers+lingers/2, map[string]any{"ask": "Explain", "job": "x", "operator": "east"}))
+	d := newDesk(apitest.New(), lent, func(string, string) error { return nil }, client, &Options{Name: "main", Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- d.run(ctx) }()
@@ -105,11 +105,11 @@ func TestKindsHaveWords(t *testing.T) {
 func TestAnExplanationNamesNobodyElsesJobs(t *testing.T) {
 	e := status.Explanation{
 		Prospect: "it lost to team-b.secret of queue q: team-b.secret team-b.secret, and team-b.secret-2; team-a.mine went before",
-		Summary:  "time taken (reclaim) by pod team-b/train-0", Reasons: []status.Reason{{Text: "taken (lease) for job team-c.x from 10:00"}},
+		Summary:  "stopped: time taken (reclaim) by pod team-b/train-0", Reasons: []status.Reason{{Text: "taken (lease) for job team-c.x from 10:00"}},
 		Losses:  []status.Loss{{Winner: "team-b.secret"}, {Winner: "team-a.mine"}, {Winner: "team-b.secret-2"}, {}},
 		Endured: []status.AirlockStep{{Spared: "job", Below: "job is worth more"}},
 	}
-	e.Job.Reason, e.Job.Name = "stopped by pod team-b/train-0", "team-a.mine"
+	e.Job.Reason, e.Job.Name = "time taken (reclaim) by pod team-b/train-0", "team-a.mine"
 	e.Rank.Place, e.Rank.Latest.Winner = 1, "team-b.secret"
 	for _, id := range []job.SliceID{"a/1", "a/2", "b/1"} {
 		e.Slices = append(e.Slices, status.SliceFit{Slice: id, Fits: id != "b/1"})

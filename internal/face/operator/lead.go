@@ -78,11 +78,9 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	var errHost, errAPI, errLoop, errDesk error
 	hosted.Go(func() { defer stop(); errHost = h.Run(hosting) })
 	done.Go(func() { defer stop(); errAPI = server.Serve(serving) })
-	done.Go(func() {
-		defer stop()
-		errLoop = newController(h, dynamics, events, o.Name, o.Watch, offers{pools, parts.Offer}, o.Log).run(serving)
-	})
-	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, dynamics, o).run(serving) })
+	c := newController(h, dynamics, events, o.Name, o.Watch, offers{pools, parts.Offer}, o.Log)
+	done.Go(func() { defer stop(); errLoop = c.run(serving) })
+	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, c.admitted, dynamics, o).run(serving) })
 	b.show(&pages{h.Metrics(), h.Health()})
 	if o.Ready != nil {
 		o.Ready(server.Addr(), health)

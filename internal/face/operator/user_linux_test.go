@@ -3,10 +3,12 @@
 package operator_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,11 +77,17 @@ func (u *user) says(t *testing.T, args ...string) (code int, out, said string) {
 	return u.run(t, u.kubectl, append([]string{"sluice"}, args...)...)
 }
 
-func (u *user) run(t *testing.T, program string, args ...string) (code int, out, said string) {
-	t.Helper()
+// command is a program at the user's terminal.
+func (u *user) command(t *testing.T, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = u.dir
 	cmd.Env = []string{"PATH=" + u.path + ":" + os.Getenv("PATH"), "KUBECONFIG=" + u.config, "HOME=" + u.dir}
+	return cmd
+}
+
+func (u *user) run(t *testing.T, program string, args ...string) (code int, out, said string) {
+	t.Helper()
+	cmd := u.command(t, program, args...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
 	var exit *exec.ExitError
@@ -174,6 +182,23 @@ func TestAUserOfOneNamespace(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 
+	if out := u.must(t, "submit", "--replace", "late.yaml", "--wait"); !strings.Contains(out, "job late accepted") || !strings.Contains(out, "41/41") { // the same file: from the start
+		t.Errorf("%s", out)
+	}
+
+	// What would never run, or in a queue that is not there, is no job; and nothing makes way for it.
+	write("never.yaml", strings.Replace(items("late", 40, "10ms"), "memory: 64Mi", "memory: 900Gi", 1))
+	u.refused(t, 2, []string{"never run here"}, "submit", "--replace", "never.yaml")
+	u.refused(t, 2, []string{"never run here"}, "submit", "--dry-run", "never.yaml")
+	if out := u.must(t, "jobs", "-o", "name"); out != "early\nlate\n" {
+		t.Errorf("%s", out)
+	}
+	u.refused(t, 2, []string{"never run here"}, "submit", write("huge.yaml", strings.Replace(items("huge", 40, "10ms"), "memory: 64Mi", "memory: 900Gi", 1)))
+	u.refused(t, 1, []string{`there is no queue "night"`}, "submit", write("queued.yaml", items("queued", 40, "10ms", "queue: night")))
+	if out := u.must(t, "submit", "--dry-run", file("late", "0", 42)); !strings.Contains(out, "late: ") {
+		t.Errorf("%s", out)
+	}
+
 	// What is wrong is said, and nothing of it is left.
 	u.refused(t, 2, []string{"spec.memroy"}, "submit", write("wrong.yaml", strings.Replace(items("wrong", 1, "1s"), "memory:", "memroy:", 1)))
 	u.refused(t, 2, []string{"spec.image"}, "submit", write("bare.yaml", strings.Replace(items("bare", 1, "1s"), "image: registry.example.com/team/count:v1", "", 1)))
@@ -226,8 +251,18 @@ func TestAUserOfOneNamespace(t *testing.T) {
 		code, out, said := u.says(t, "logs", "long")
 		return code == 0 && strings.Contains(out, "unit "), out + said
 	})
-	followed := make(chan string, 1)
-	go func() { _, out, said := u.says(t, "logs", "-f", "long"); followed <- out + said }()
+	follower := u.command(t, u.kubectl, "sluice", "logs", "-f", "long")
+	pipe, err := follower.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(pipe)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, " | unit ") {
+		t.Errorf("%q, %v", line, err)
+	}
 
 	// An edit of its object changes nothing of it, and so neither what may be done with it.
 	if out, err := p.Kubectl("-n", s.ns, "patch", "jobs.sluice.dev/long", "--type=merge", "-p", `{"spec":{"priority":7}}`); err != nil {
@@ -238,8 +273,11 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	u.must(t, "explain", "long")
 	u.must(t, "cancel", "long")
 	u.refused(t, 1, []string{"long CANCELLED"}, "wait", "long", "--timeout=120s")
-	if got := <-followed; !strings.Contains(got, " | unit ") {
-		t.Errorf("%s", got)
+	if _, err := io.Copy(io.Discard, lines); err != nil {
+		t.Error(err)
+	}
+	if err := follower.Wait(); err != nil { // the job is over
+		t.Error(err)
 	}
 	u.refused(t, 1, []string{"it is over: CANCELLED"}, "cancel", "long")
 	u.must(t, "delete", "long")

@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -56,7 +57,12 @@ func (h *handler) about(ctx context.Context, what, name string, answer proto.Mes
 	if !taken(o) {
 		return errkind.Errorf(errkind.Conflict, "job %s: %s", name, notTaken(o))
 	}
-	q, err := h.ask(ctx, map[string]any{"ask": what, "job": name, "operator": operator.Owner(o)})
+	return h.answer(ctx, map[string]any{"ask": what, "job": name, "operator": operator.Owner(o)}, answer)
+}
+
+// answer asks something, and reads what comes into a message.
+func (h *handler) answer(ctx context.Context, spec map[string]any, answer proto.Message) error {
+	q, err := h.ask(ctx, spec)
 	defer q.forget()
 	if err == nil {
 		err = q.wait(ctx, patience)
@@ -81,6 +87,9 @@ func (h *handler) ask(ctx context.Context, spec map[string]any) (*question, erro
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": cluster.Group + "/" + cluster.Version, "kind": config.RequestKind, "spec": spec}}
 	o.SetGenerateName("ask-")
 	made, err := h.of(requests).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
+	if apierrors.IsInvalid(err) {
+		return nil, errkind.Errorf(errkind.Unsupported, "the cluster's definitions are older than this program, and Helm leaves them as they are: kubectl apply --server-side -f deploy/helm/sluice/crds (%s)", words(err))
+	}
 	if err != nil {
 		return nil, h.say.explain(err, "create", "requests")
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"time"
@@ -66,71 +67,89 @@ func (h *handler) pods(ctx context.Context, name, subjob string) ([]corev1.Pod, 
 	return all, nil
 }
 
-// copyLog sends what one Pod wrote behind its first bytes, and says how many more those were. One whose container has not begun has written nothing.
-func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow bool, send func(*pb.LogsResponse) error) (n int64, err error) {
+// copyLog sends what one Pod wrote behind its first bytes, and says whether that was all it had. One whose container has not begun has written nothing.
+func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow bool, send func(*pb.LogsResponse) error) (whole bool, err error) {
 	body, err := h.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: cluster.Container, Follow: follow}).Stream(ctx)
 	if apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) { // it waits to start, or is gone
-		return 0, nil
+		return false, nil
 	}
 	if err != nil {
-		return 0, h.say.explain(err, "get", "pods/log")
+		return false, h.say.explain(err, "get", "pods/log")
 	}
 	defer func() { _ = body.Close() }()
 	if _, err = io.CopyN(io.Discard, body, from); err != nil {
-		return 0, nil //nolint:nilerr // it has written no more than that
+		return errors.Is(err, io.EOF), nil // it has written no more than that
 	}
 	buf := make([]byte, 32<<10)
 	for {
 		got, err := body.Read(buf)
 		if got > 0 {
-			n += int64(got)
 			if err := send(&pb.LogsResponse{Data: bytes.Clone(buf[:got]), Subjob: p.Labels[cluster.LabelToken]}); err != nil {
-				return n, err
+				return false, err
 			}
 		}
 		if err != nil {
-			return n, nil //nolint:nilerr // it has ended, or is asked again
+			return errors.Is(err, io.EOF), nil // what broke off is asked for again
 		}
 	}
 }
 
-// tail is one Pod that is followed.
+// tail is one Pod that is followed: how much of it was sent, whether it is being read, and whether all of it was.
 type tail struct {
-	at          int64
-	busy, ended bool
+	at           int64
+	reads, ended bool
+}
+
+// piece is what comes of one Pod: something it wrote, or that reading has ended (data is nil), and whether that was all.
+type piece struct {
+	pod   string
+	data  *pb.LogsResponse
+	whole bool
+	err   error
 }
 
 // follow sends what all subjobs of a job write, those that run and those that come, until it is over.
 func (h *handler) follow(ctx context.Context, m *pb.LogsRequest, send func(*pb.LogsResponse) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	type piece struct {
-		subjob string
-		data   *pb.LogsResponse // nil: what was read has ended
-		err    error
+	before := map[string]*pb.LogPosition{} // where somebody was who was cut off
+	for _, p := range m.Seen {
+		before[p.GetSubjob()] = p
 	}
 	come, tails := make(chan piece), map[string]*tail{}
-	for _, p := range m.Seen {
-		tails[p.GetSubjob()] = &tail{at: p.GetStdout(), ended: p.GetOver()}
+	read := func(p *corev1.Pod, t *tail) {
+		tell := func(x piece) error {
+			x.pod = p.Name
+			select {
+			case come <- x:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		whole, err := h.copyLog(ctx, p, t.at, true, func(r *pb.LogsResponse) error { return tell(piece{data: r}) })
+		_ = tell(piece{whole: whole && over, err: err}) // or nobody waits for it any more
 	}
-	busy, over := 0, false
+	reading, over := 0, false
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case p := <-come:
-			t := tails[p.subjob]
-			if p.data == nil {
-				busy, t.busy = busy-1, false
-				if p.err != nil {
-					return p.err
+		case x := <-come:
+			t := tails[x.pod]
+			if x.data == nil {
+				reading--
+				t.reads, t.ended = false, x.whole
+				if x.err != nil {
+					return x.err
 				}
 				continue
 			}
-			t.at += int64(len(p.data.Data))
-			if err := send(p.data); err != nil {
+			t.at += int64(len(x.data.Data))
+			if err := send(x.data); err != nil {
 				return err
 			}
 		case <-tick.C:
@@ -143,38 +162,24 @@ func (h *handler) follow(ctx context.Context, m *pb.LogsRequest, send func(*pb.L
 			if err != nil {
 				return err
 			}
-			if over && busy == 0 {
+			if over && reading == 0 {
 				return nil
 			}
 			over = jobOf(o, time.Now()).Final || m.Subjob != "" && len(list) == 0 // one more look, for what was written last
 			for i := range list {
 				p := &list[i]
-				token := p.Labels[cluster.LabelToken]
-				t := tails[token]
+				t := tails[p.Name]
 				if t == nil {
-					t = &tail{}
-					tails[token] = t
+					was := before[p.Labels[cluster.LabelToken]]
+					t = &tail{at: was.GetStdout(), ended: was.GetOver()}
+					tails[p.Name] = t
 				}
-				if t.busy || t.ended {
-					continue
+				if !t.reads && !t.ended {
+					t.reads = true
+					reading++
+					from := *t
+					go read(p, &from)
 				}
-				t.busy, t.ended = true, p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-				busy++
-				from := t.at
-				go func() {
-					_, err := h.copyLog(ctx, p, from, true, func(r *pb.LogsResponse) error {
-						select {
-						case come <- piece{subjob: token, data: r}:
-							return nil
-						case <-ctx.Done():
-							return context.Cause(ctx)
-						}
-					})
-					select {
-					case come <- piece{subjob: token, err: err}:
-					case <-ctx.Done():
-					}
-				}()
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -41,7 +42,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 			}
 			j.Workdir = workdir
 		}
-		receipt, err := h.submit(ctx, j, owner, r.Msg.Replace)
+		receipt, err := h.submit(ctx, j, owner, r.Msg)
 		if err != nil {
 			return nil, sent(err)
 		}
@@ -51,29 +52,35 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 }
 
 // submit makes one job's object, for the operator whose store has its work directory, where one was uploaded.
-func (h *handler) submit(ctx context.Context, j config.Job, owner string, replace bool) (*pb.Receipt, error) {
+func (h *handler) submit(ctx context.Context, j config.Job, owner string, m *pb.SubmitRequest) (*pb.Receipt, error) {
 	o, err := objectOf(j)
 	if err != nil {
 		return nil, err
 	}
+	marks := map[string]string{cluster.AnnotationRequest: m.RequestId}
 	if owner != "" {
-		o.SetAnnotations(map[string]string{cluster.AnnotationOwner: owner})
+		marks[cluster.AnnotationOwner] = owner
 	}
+	o.SetAnnotations(marks)
 	made, err := h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsAlreadyExists(err) {
 		there, err := h.get(ctx, o.GetName())
 		if err != nil {
 			return nil, err
 		}
-		switch same, err := alike(there, j); {
+		same, err := alike(there, j)
+		replaces := m.Replace && jobOf(there, time.Now()).Final
+		switch {
 		case err != nil:
 			return nil, err
-		case same:
+		case same && m.RequestId != "" && there.GetAnnotations()[cluster.AnnotationRequest] == m.RequestId: // this very call made it, and did not come to say so
+			return h.judged(ctx, there)
+		case same && !replaces:
 			return receiptOf(there, false), nil
-		case !replace:
-			return nil, errkind.Errorf(errkind.Exists, "a job of this name is there already, with another spec: choose another name, or `kubectl sluice delete %s` when it is over", o.GetName())
+		case !m.Replace:
+			return nil, errkind.Errorf(errkind.Exists, "a job of this name is there already, with another spec: choose another name, or put this one in its place with --replace when it is over, which removes its output")
 		}
-		if err = h.remove(ctx, there); err != nil {
+		if err = h.replace(ctx, j, there); err != nil {
 			return nil, err
 		}
 		made, err = h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
@@ -88,25 +95,36 @@ func (h *handler) submit(ctx context.Context, j config.Job, owner string, replac
 	return h.judged(ctx, made)
 }
 
-// judged waits for what the operator says of a new object. One that can never be accepted goes again: nothing was submitted.
+// replace removes a job that is over, with its output, once its operator would take the other one.
+func (h *handler) replace(ctx context.Context, j config.Job, there *unstructured.Unstructured) error {
+	if !jobOf(there, time.Now()).Final && taken(there) {
+		return errkind.Errorf(errkind.Conflict, "the job of that name is not over; only one that is can be replaced: cancel it first, or choose another name")
+	}
+	if taken(there) {
+		if _, err := h.dryRun(ctx, j, operator.Owner(there)); err != nil {
+			return err
+		}
+	}
+	return h.remove(ctx, there)
+}
+
+// judged waits for what the operator says of a new object. What it does not accept is deleted again: nothing was submitted.
 func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb.Receipt, error) {
 	over := time.After(heard)
 	for {
-		v := accepted(o)
-		switch {
-		case v.status == metav1.ConditionTrue:
+		switch v := accepted(o); {
+		case v.status == metav1.ConditionTrue || taken(o):
 			return receiptOf(o, true), nil
-		case v.reason == "Invalid":
-			uid := o.GetUID()
-			gone := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-			if gone != nil && !apierrors.IsNotFound(gone) {
-				return nil, errkind.Errorf(errkind.Invalid, "%s (and the object stays: %w)", v.message, gone)
-			}
-			return nil, errkind.Errorf(errkind.Invalid, "%s", v.message)
 		case v.status != "":
-			r := receiptOf(o, true)
-			r.Warnings = append(r.Warnings, "not accepted yet, and offered again by and by: "+v.message)
-			return r, nil
+			err := errkind.Errorf(kindOf(v), "%s", v.message)
+			uid, version := o.GetUID(), o.GetResourceVersion() // as it was read: it may be accepted meanwhile
+			gone := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
+			switch {
+			case gone == nil || apierrors.IsNotFound(gone):
+				return nil, err
+			case !apierrors.IsConflict(gone):
+				return nil, errkind.Errorf(errkind.Of(err), "%w (and its object stays, and is offered again: %s)", err, words(gone))
+			}
 		}
 		select {
 		case <-time.After(look / 4):
@@ -122,6 +140,17 @@ func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb
 			return nil, err
 		}
 	}
+}
+
+// kindOf is the kind of the error that a refusal is: it is the word before its message, where the daemon has refused it.
+func kindOf(v said) errkind.Kind {
+	word, _, _ := strings.Cut(v.message, ": ")
+	for k := errkind.Unknown + 1; k <= errkind.Corrupt; k++ {
+		if v.reason == operator.KindWord(k) || v.reason == "Refused" && word == k.String() {
+			return k
+		}
+	}
+	return errkind.Unknown
 }
 
 func receiptOf(o *unstructured.Unstructured, created bool) *pb.Receipt {
@@ -163,7 +192,7 @@ func alike(o *unstructured.Unstructured, j config.Job) (bool, error) {
 	return bytes.Equal(there, here), err2
 }
 
-// DryRun has the API server hold the objects against their definition, and makes none.
+// DryRun has the API server hold the objects against their definition, and the operator say what would become of them. None is made.
 func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunRequest]) (*connect.Response[pb.DryRunResponse], error) {
 	list, err := config.ParseJobs(r.Msg.FileName, []byte(r.Msg.Job))
 	if err != nil {
@@ -171,19 +200,32 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 	}
 	out := &pb.DryRunResponse{}
 	for _, j := range list {
-		if j.Workdir != "" && j.Stored() == "" {
-			j.Workdir = ""
-			j.Spec.Launch.Subdir = ""
+		if j.Workdir != "" && j.Stored() == "" { // it would be uploaded
+			j.Workdir, j.Spec.Launch.Subdir = "", ""
 		}
 		o, err := objectOf(j)
 		if err != nil {
 			return nil, sent(err)
 		}
-		made, err := h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
+		_, err = h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return nil, sent(h.say.explain(err, "create", "jobs"))
 		}
-		out.Explanations = append(out.Explanations, &pb.Explanation{Job: jobOf(made, time.Now()), Summary: "the cluster would take it; when it would run, its operator says once it is there"})
+		e, err := h.dryRun(ctx, j, "")
+		if err != nil {
+			return nil, sent(err)
+		}
+		out.Explanations = append(out.Explanations, e)
 	}
 	return connect.NewResponse(out), nil
+}
+
+// dryRun asks an operator, any where none is named, what it would make of a job.
+func (h *handler) dryRun(ctx context.Context, j config.Job, of string) (*pb.Explanation, error) {
+	text, err := config.RenderJob(j.Spec, j.Workdir)
+	if err != nil {
+		return nil, err
+	}
+	var e pb.Explanation
+	return &e, h.answer(ctx, map[string]any{"ask": config.AskDryRun, "file": string(text), "operator": of}, &e)
 }
