@@ -49,6 +49,16 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
+// again ends the executor, and begins another.
+func (d *desk) again() {
+	d.Helper()
+	_ = d.ex.Close()
+	d.ex = d.Open(d.hear)
+	if _, err := d.ex.Find(d.Context()); err != nil {
+		d.Fatal(err)
+	}
+}
+
 func (d *desk) hear(m protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,10 +91,10 @@ func (d *desk) result(t job.Token) (r job.Result) {
 	d.Helper()
 	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		d.mu.Lock()
-		r, there := d.results[t]
+		got, there := d.results[t]
 		d.mu.Unlock()
 		if there {
-			return r
+			return got
 		}
 	}
 	d.Fatalf("subjob %v has not ended within four minutes", t)

@@ -26,7 +26,7 @@ func (m *Machine) Image(t testing.TB, name string, programs ...string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("an image of %v: %v: %s", programs, err, out)
 	}
-	if _, err := m.ctr("images", "import", file); err != nil {
+	if err := m.ctr("images", "import", file); err != nil {
 		t.Fatal(err)
 	}
 }

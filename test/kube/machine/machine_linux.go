@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,6 +46,10 @@ type Machine struct {
 	space      *space
 	running    map[Part]*plane.Process
 	closers    []io.Closer
+
+	mu   sync.Mutex
+	ways map[net.Conn]bool // the connections to the API server
+	away bool
 }
 
 // Run is for a TestMain, in place of plane.Run: it is the machine's first process too, and ends the machine that Of has started.
@@ -97,8 +102,8 @@ func Of(t testing.TB) *Machine {
 // start starts a machine, and returns when Pods can be bound to it. What has failed is to be ended too.
 func start(t testing.TB, p *plane.Plane, programs string) (m *Machine, err error) {
 	name := fmt.Sprintf("machine-%d", os.Getpid())
-	m = &Machine{Name: name, plane: p, programs: programs, group: "sluice-" + name, running: map[Part]*plane.Process{}}
-	if m.dir, err = os.MkdirTemp("", "machine-"); err != nil {
+	m = &Machine{Name: name, plane: p, programs: programs, group: "sluice-" + name, running: map[Part]*plane.Process{}, ways: map[net.Conn]bool{}}
+	if m.dir, err = os.MkdirTemp("", "machine-"); err != nil { //nolint:usetesting // it outlives the test that asks first
 		return m, err
 	}
 	if m.kubeconfig, err = p.User(name, "system:node:"+name, "system:nodes"); err != nil {
@@ -148,8 +153,7 @@ func (m *Machine) Start(part Part) error {
 // works asks a part whether it does.
 func (m *Machine) works(part Part) error {
 	if part == Containerd {
-		_, err := m.ctr("version")
-		return err
+		return m.ctr("version")
 	}
 	n, err := m.plane.Client().CoreV1().Nodes().Get(context.Background(), m.Name, metav1.GetOptions{})
 	if err != nil {
@@ -198,7 +202,7 @@ func (m *Machine) Have(t testing.TB, resource string, n int) {
 }
 
 // ctr runs containerd's client on the machine.
-func (m *Machine) ctr(args ...string) (string, error) {
+func (m *Machine) ctr(args ...string) error {
 	var said strings.Builder
 	cmd := exec.Command(filepath.Join(m.programs, "ctr"), append([]string{"--address", containerdSocket, "--namespace", "k8s.io"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -208,9 +212,9 @@ func (m *Machine) ctr(args ...string) (string, error) {
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return said.String(), fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, said.String())
+		return fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, said.String())
 	}
-	return said.String(), nil
+	return nil
 }
 
 // end ends the machine, with all that runs there, and removes what it has left.

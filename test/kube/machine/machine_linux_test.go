@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -21,8 +22,10 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/executortest"
 	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
+	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/store/local"
 	"sluice.dev/sluice/internal/edge/store/storetest"
 	"sluice.dev/sluice/test/kube/machine"
@@ -56,6 +59,7 @@ func newWorld(t *testing.T) *world {
 	images.Do(func() {
 		m.Image(t, sluiceImage, machine.Build(t, "sluice-shim", "kubernetes", "./cmd/sluice-shim"))
 		m.Image(t, programImage, machine.Build(t, "program", "", "./test/kube/machine/program"))
+		go keepNotices(m)
 	})
 	ctx, client := context.Background(), p.Client()
 	never := corev1.PreemptNever
@@ -113,9 +117,42 @@ func launch(p executortest.Program) job.Launch {
 	return job.Launch{Image: programImage, Command: []string{"/program", way}}
 }
 
+// kept are notices as they were last seen, by the uid of their Pod: a kubelet removes the volumes of a Pod soon after its end.
+var kept sync.Map
+
+// keepNotices looks at all notices again and again. A kubelet takes a second or so to see that a container has ended.
+func keepNotices(m *machine.Machine) {
+	for {
+		all, _ := filepath.Glob(m.Volume(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "*"}}, "sluice/runs/*/notice*"))
+		for _, path := range all {
+			if data, err := os.ReadFile(path); err == nil && len(data) > 0 && filepath.Base(path) == filepath.Base(shim.Dir("").Notice()) {
+				kept.Store(path, data)
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// notice is what the program of a subjob could read last.
+func (w *world) notice(t job.Token) (n executor.Notice, ok bool) {
+	w.Helper()
+	data, ok := kept.Load(w.Dir(t).Notice())
+	if !ok {
+		return w.Notice(t)
+	}
+	if seen, there := w.Notice(t); there {
+		return seen, true
+	}
+	n, err := podtest.ParseNotice(data.([]byte))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return n, true
+}
+
 func (w *world) harness() executortest.Harness {
 	h := w.Harness()
-	h.Launch = launch
+	h.Launch, h.Notice = launch, w.notice
 	h.Kill = func(tok job.Token) {
 		if err := syscall.Kill(w.supervisor(tok), syscall.SIGKILL); err != nil {
 			w.Fatal(err)

@@ -38,8 +38,40 @@ func (m *Machine) forward(from, to string) error {
 		return fmt.Errorf("listening on %s for the machine: %w", from, err)
 	}
 	m.closers = append(m.closers, l)
-	go hand(l, to)
+	go serve(l, func(c net.Conn) { m.way(c, to) })
 	return nil
+}
+
+// way hands a connection to the API server on, and cuts it when the machine is to be away.
+func (m *Machine) way(c net.Conn, to string) {
+	out, err := net.Dial("tcp", to)
+	if err != nil {
+		_ = c.Close()
+		return
+	}
+	m.mu.Lock()
+	away := m.away
+	m.ways[c] = true
+	m.mu.Unlock()
+	if away {
+		_ = c.Close()
+	}
+	copied(c, out)
+	m.mu.Lock()
+	delete(m.ways, c)
+	m.mu.Unlock()
+}
+
+// Away has the machine lose its way to the API server, or find it again: what runs there goes on.
+func (m *Machine) Away(away bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.away = away
+	for c := range m.ways {
+		if away {
+			_ = c.Close()
+		}
+	}
 }
 
 // hand hands each connection on to an address of ours.

@@ -231,8 +231,8 @@ func TestHowAPodEnded(t *testing.T) {
 		says    string
 	}{
 		"by its own word":                      {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, Message: string(told.Encode())}, "DeadlineExceeded", true, job.Yielded, ""},
-		"memory":                               {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "OOMKilled"}, "", false, job.MemoryKilled, "OOMKilled"},
-		"memory, of its program alone":         {says(signalled, "OOMKilled"), "", false, job.MemoryKilled, "no more memory; signal 9"},
+		"memory":                               {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "OOMKilled"}, "", false, job.ExitFailed, "not the slice's"},
+		"memory, of its program alone":         {says(signalled, "OOMKilled"), "", false, job.ExitFailed, "not the slice's); signal 9"},
 		"a signal, and no lack of memory":      {says(signalled, "Error"), "", false, job.ExitFailed, "signal 9"},
 		"a failure, after a child lost memory": {says(job.Result{Outcome: job.ExitFailed, ExitCode: 3, Progress: 10, Start: 5, End: 9, Detail: "exit status 3"}, "OOMKilled"), "", false, job.ExitFailed, "exit status 3"},
 		"evicted, with words of its own":       {says(job.Result{Outcome: job.Stopped, Progress: 10, Start: 5, End: 9, Detail: "exit 0"}, "Error"), "Evicted", false, job.Stopped, "Evicted: too much; exit 0"},
@@ -251,6 +251,9 @@ func TestHowAPodEnded(t *testing.T) {
 		r := ended(p, &rec).Result
 		if r.Outcome != c.want || !strings.Contains(r.Detail, c.says) {
 			t.Errorf("%s: %+v, want %v with %q", name, r, c.want, c.says)
+		}
+		if (c.state.Reason == "OOMKilled") && r.Outcome == job.ExitFailed && r.ExitCode == -1 && r.Signal != 9 {
+			t.Errorf("%s: %+v, want the signal that home bears with", name, r)
 		}
 		if r.Outcome != job.Yielded && (r.Progress != 10 || r.Checkpoint || r.Start > r.End) {
 			t.Errorf("%s: %+v counts something", name, r)

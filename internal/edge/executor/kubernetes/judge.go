@@ -101,6 +101,10 @@ func ended(p *corev1.Pod, rec *record) pod.Said {
 	if !t.StartedAt.IsZero() {
 		r.Start = min(quantity.At(t.StartedAt.Time), r.End)
 		r.Outcome = outcome(p.Status.Reason, t.Reason)
+		if t.Reason == oomKilled {
+			r.Signal = int(syscall.SIGKILL)
+			words = append(words, outOfMemory)
+		}
 		words = append(words, fmt.Sprintf("its first process ended with status %d and did not say how it went", t.ExitCode))
 	} else {
 		r.Outcome = job.NodeFailed
@@ -140,13 +144,12 @@ func vanished(p *corev1.Pod, s *corev1.ContainerStatus) (began metav1.Time) {
 	return p.CreationTimestamp
 }
 
-// heard is what a subjob's first process said of its end, with what only the kubelet knows: that the kernel ended its program for the container's memory, which to
-// a process is a signal like others, and why the Pod had to end.
+// heard is what a subjob's first process said of its end, with what only the kubelet knows: that the kernel ended its program for memory, which to a process is a
+// signal like others, and why the Pod had to end.
 func heard(said pod.Said, p *corev1.Pod, t *corev1.ContainerStateTerminated) pod.Said {
 	r := &said.Result
 	if r.Outcome == job.ExitFailed && r.Signal == int(syscall.SIGKILL) && t.Reason == oomKilled {
-		r.Outcome = job.MemoryKilled
-		r.Detail = strings.TrimSpace("the kernel ended it: its container has no more memory; " + r.Detail)
+		r.Detail = strings.TrimSuffix(outOfMemory+"; "+r.Detail, "; ")
 	}
 	if r.Outcome != job.Done && p.Status.Reason != "" {
 		r.Detail = strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", p.Status.Reason, p.Status.Message, r.Detail), "; ")
@@ -154,14 +157,18 @@ func heard(said pod.Said, p *corev1.Pod, t *corev1.ContainerStateTerminated) pod
 	return said
 }
 
-// oomKilled is the reason of a container's end in which the kernel has ended something for its memory.
-const oomKilled = "OOMKilled"
+// oomKilled is the reason of a container's end in which the kernel has ended something for its memory. That is not the memory that was sold, which is the device's: the
+// job has outgrown no slice, and may run on another machine as it is. So it is a signal like others that nobody of ours has sent, and not job.MemoryKilled.
+const (
+	oomKilled   = "OOMKilled"
+	outOfMemory = "the kernel ended it: its container, or its machine, had no more memory (not the slice's)"
+)
 
 // outcome of a process that did not say how it went, by the reasons that the kubelet gives for the Pod and for the container.
 func outcome(ofPod, ofContainer string) job.Outcome {
 	switch {
 	case ofContainer == oomKilled:
-		return job.MemoryKilled
+		return job.ExitFailed
 	case ofPod == "DeadlineExceeded":
 		return job.DeadlineKilled
 	case slices.Contains([]string{"Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown"}, ofPod):

@@ -28,8 +28,9 @@ type Options struct {
 	Binds bool
 	// Resources it registers its machine with; nil: it does not register one.
 	Resources map[string]int64
-	// Programs are those of images, by the path that a container calls them by, where they lie on this machine.
+	// Programs are those of Image, by the path that a container calls them by, where they lie on this machine.
 	Programs map[string]string
+	Image    string
 	// Every is the time between two looks at the Pods. Default 20 ms.
 	Every time.Duration
 }

@@ -190,6 +190,11 @@ func (r *running) contain(ctx context.Context, p *corev1.Pod, c *corev1.Containe
 	if why := r.toEnd(); why != "" {
 		return 0, "", errors.New(why)
 	}
+	for _, m := range c.VolumeMounts { // as runc says it: a directory can't be mounted on a program of the image
+		if _, file := r.k.o.Programs[m.MountPath]; file && c.Image == r.k.o.Image {
+			return 0, "", errors.New("error mounting " + m.MountPath + ": not a directory")
+		}
+	}
 	end := filepath.Join(r.dir, c.Name+".end")
 	if err := write(end, nil); err != nil {
 		return 0, "", err

@@ -96,7 +96,7 @@ func NewWorld(t testing.TB, client kubernetes.Interface, name, namespace string,
 	}
 	w := &World{TB: t, Client: client, Store: storetest.Lend(t, under), ShimImage: "sluice", Operator: name, Namespace: namespace, Node: name + "-machine"}
 	w.Device = cluster.Device{Node: w.Node, Resource: "example.com/slice"}
-	w.Kubelet = Start(t, Options{Client: client, Node: w.Node, Resources: resources, Binds: resources == nil, Programs: map[string]string{"/sluice-shim": path}})
+	w.Kubelet = Start(t, Options{Client: client, Node: w.Node, Resources: resources, Binds: resources == nil, Image: w.ShimImage, Programs: map[string]string{"/sluice-shim": path, "/sluice": path}})
 	w.Where = w.Kubelet.Dir
 	return w
 }
@@ -151,26 +151,34 @@ func (w *World) Dir(t job.Token) shim.Dir {
 // Notice is what the program of a subjob can read.
 func (w *World) Notice(t job.Token) (n executor.Notice, ok bool) {
 	w.Helper()
-	var file struct {
-		Sequence         int64
-		Kind, Until, Why string
-	}
 	dir := w.Dir(t)
 	data, err := os.ReadFile(dir.Notice())
 	if errors.Is(err, fs.ErrNotExist) || dir == "" {
 		return n, false
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &file)
+		n, err = ParseNotice(data)
 	}
 	if err != nil {
 		w.Fatal(err)
+	}
+	return n, true
+}
+
+// ParseNotice reads a program's SLUICE_NOTICE_FILE.
+func ParseNotice(data []byte) (n executor.Notice, err error) {
+	var file struct {
+		Sequence         int64
+		Kind, Until, Why string
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return n, err
 	}
 	n = executor.Notice{Sequence: file.Sequence, Kind: file.Kind, Why: file.Why}
 	if at, err := time.Parse(time.RFC3339Nano, file.Until); err == nil {
 		n.Until = quantity.At(at)
 	}
-	return n, true
+	return n, nil
 }
 
 // Until waits for something that must come.
