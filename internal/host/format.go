@@ -21,6 +21,8 @@ const (
 	// formatSeveral is the same of a daemon with several zones or nodes, whose facts a build that knows one of each would take for its own.
 	formatSeveral = format + several
 	several       = ", several zones or nodes"
+	// formatNamed is that of an operator whose journal has a name, which is part of what it has in its cluster and its store: a build that knows of none would find nothing there.
+	formatNamed = format + ", named"
 )
 
 // readable are the formats before that this build still reads. The directory is renamed to format once all of it has been read and
@@ -35,7 +37,7 @@ func checkFormat(dir string) (known bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, formatName))
 	switch {
 	case err == nil:
-		if got := strings.TrimSpace(string(data)); got != format && got != formatSeveral && !slices.Contains(readable(), got) {
+		if got := strings.TrimSpace(string(data)); got != format && got != formatSeveral && got != formatNamed && !slices.Contains(readable(), got) {
 			return false, errkind.Errorf(errkind.Unsupported, "%s holds data of format %q, this build knows %q: use the build that wrote it, or another directory; nothing was changed",
 				dir, got, format)
 		}
@@ -94,6 +96,8 @@ func (h *Host) raiseFormat() error {
 	was, is := strings.TrimSpace(string(data)), format
 	if len(h.actors.Zones) > 1 || len(h.actors.Nodes) > 1 {
 		is = formatSeveral
+	} else if h.opts.Named {
+		is = formatNamed
 	}
 	if was == is {
 		return nil

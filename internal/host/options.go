@@ -101,6 +101,8 @@ type Options struct {
 	// What About shows besides: the mechanism and policy, where the API listens, whether only one user is served.
 	Mechanism, Policy, Listen string
 	SingleUser                bool
+	// Named: the journal has a name that is part of what others keep of it, so that a build that knows of none must not open it.
+	Named bool
 	// Guard is what can be done where this machine's memory runs out.
 	Guard status.Guard
 }

@@ -82,6 +82,7 @@ serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 	p.StringVar(&o.Namespace, "operator-namespace", "", "where the operator's lease is (default: POD_NAMESPACE, or the Pod's own)")
 	p.StringVar(&o.Name, "name", "sluice", "what this operator is called: two of one name don't work at once, and each of several in a cluster needs its own")
 	p.StringVar(&o.DataDir, "data-dir", "/var/lib/sluice", "the directory for everything durable, on a volume")
+	p.BoolVar(&o.NewJournal, "new-journal", false, "begin with an empty journal though Pods or Jobs say that there was one: what runs is ended, and jobs that are not over begin anew")
 	p.StringVar(&f.store, "store", "", "where work directories, outputs and checkpoints lie, such as s3://BUCKET?endpoint=URL")
 	p.StringVar(&f.shim, "shim-image", "", "an image with /sluice-shim, such as this operator's own")
 	p.StringVar(&f.requests, "pod-requests", "cpu=100m,memory=128Mi", "what each subjob's Pod asks for beside its device: cpu, memory, ephemeral-storage; empty: nothing")

@@ -48,7 +48,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 		offer(offered)
 		parts := Parts{Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			x, err := pods.Open(pods.Options{
-				Client: client, Store: k.Store, Operator: o.Name, Journal: journal.Name, Key: journal.Key, ShimImage: k.ShimImage, Requests: k.Requests, Limits: k.Limits, Namespace: cmp.Or(o.Watch, o.Namespace),
+				Client: client, Store: k.Store, Operator: o.Name, Journal: journal.Name, Key: journal.Key, Made: journal.Made, ShimImage: k.ShimImage, Requests: k.Requests, Limits: k.Limits, Namespace: cmp.Or(o.Watch, o.Namespace),
 				Deliver: e.Deliver, Slice: e.Slice, Tolerations: func() []corev1.Toleration { return *tolerated.Load() }, Log: o.Log,
 			})
 			if err != nil {

@@ -49,7 +49,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	if err != nil {
 		return err
 	}
-	h, parts, err := open(ctx, o, pools)
+	h, parts, err := open(ctx, client, dynamics, o, pools)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 }
 
 // open puts the parts of a cluster's daemon together: one gate, one zone, and one node that stands for all machines.
-func open(ctx context.Context, o *Options, pools []config.SlicePool) (_ *host.Host, parts Parts, err error) {
+func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Interface, o *Options, pools []config.SlicePool) (_ *host.Host, parts Parts, err error) {
 	actors, err := arrangement.Choice{
 		Policy: o.Policy, Mechanism: o.Mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{}, Fixed: true,
 	}.Config()
@@ -113,6 +113,11 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (_ *host.Ho
 	if err != nil {
 		return nil, parts, err
 	}
+	if named.fresh && !o.NewJournal {
+		if err = notLost(ctx, client, dynamics, o); err != nil {
+			return nil, parts, err
+		}
+	}
 	if parts, err = o.Parts(ctx, named, pools); err != nil {
 		return nil, parts, err
 	}
@@ -131,7 +136,7 @@ func open(ctx context.Context, o *Options, pools []config.SlicePool) (_ *host.Ho
 		Retain:  o.Retention.Age, MostArchived: o.Retention.Jobs,
 		Executor: parts.Executor, Inventory: parts.Inventory, Log: o.Log,
 		Ours:      func(job.SliceID, int) bool { return false }, // whose a Pod is the inventory knows by its labels
-		Mechanism: o.Mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true,
+		Mechanism: o.Mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true, Named: named.Name != "",
 	})
 	if err == nil {
 		reckon(parts.Inventory, h)

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
 	"sluice.dev/sluice/internal/edge/store"
@@ -34,13 +35,11 @@ func TestTheJournalIsLost(t *testing.T) {
 	s := newSite(t, p)
 	leftoverClass(t, p)
 	w := podtest.NewWorld(t, p.Client(), s.name(), s.ns, map[string]int64{"nvidia.com/mig-1g.10gb": 2})
-	begin := func(life string) *op {
+	begin := func(life string, anew bool) *op {
 		t.Helper()
-		x := s.begin(t, life, func(o *operator.Options) {
-			o.Name, o.Parts = w.Operator, operator.Kinds{Store: w.Store, ShimImage: "sluice"}.Parts(o)
+		return s.begin(t, life, func(o *operator.Options) {
+			o.Name, o.NewJournal, o.Parts = w.Operator, anew, operator.Kinds{Store: w.Store, ShimImage: "sluice"}.Parts(o)
 		})
-		x.works(t)
-		return x
 	}
 	dir := t.TempDir()
 	note := func(name, text string) {
@@ -52,7 +51,8 @@ func TestTheJournalIsLost(t *testing.T) {
 	note("life", "first")
 	note("first.0", "") // the piece from 0 waits for this to go
 	note("first", "")   // and all others for this
-	first := begin("a")
+	first := begin("a", false)
+	first.works(t)
 	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}]}\n")
 	script := fmt.Sprintf(`command: [sh, -c, "cd %s; l=$(cat life); echo $l $SLUICE_FROM >> began; while [ -e $l ] || [ -e $l.$SLUICE_FROM ]; do sleep 0.05; done; i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do echo $l $i >> $SLUICE_OUTPUT_DIR/out; i=$((i+1)); done; echo '{\"progress\": '$i'}' > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; echo $l $SLUICE_FROM >> ended"]`, dir)
 	const total = 40
@@ -80,8 +80,25 @@ func TestTheJournalIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	// It may be the wrong volume: nothing is begun, and nothing ended.
+	wrong := begin("wrong", false)
+	err = <-wrong.ended
+	wrong.ended <- err
+	if errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "--new-journal") || !strings.Contains(err.Error(), "subjobs run under the name") {
+		t.Errorf("it ends with %v", err)
+	}
+	for i := range before.Items {
+		now, err := p.Client().CoreV1().Pods(s.ns).Get(t.Context(), before.Items[i].Name, metav1.GetOptions{})
+		if err != nil || now.DeletionTimestamp != nil {
+			t.Errorf("%s: %v, want it as it was", before.Items[i].Name, err)
+		}
+	}
+	if err := os.RemoveAll(s.data); err != nil {
+		t.Fatal(err)
+	}
+
 	note("life", "second")
-	begin("b")
+	begin("b", true).works(t)
 	if got := s.until(t, "long", "is done", done); got.Progress != fmt.Sprint(total, "/", total) {
 		t.Errorf("%+v", got)
 	}
@@ -93,7 +110,7 @@ func TestTheJournalIsLost(t *testing.T) {
 		left := slices.DeleteFunc(list.Items, func(x corev1.Pod) bool {
 			return !slices.ContainsFunc(before.Items, func(y corev1.Pod) bool { return x.UID == y.UID })
 		})
-		return len(left) == 0 && len(w.Store.Places()) == 0, fmt.Sprint(len(left), w.Store.Places())
+		return len(left) == 0, fmt.Sprint(len(left))
 	})
 	if l := lines("ended"); slices.Contains(l, "first 0") {
 		t.Errorf("a piece of the first life ran to its end in the second: %v", l)

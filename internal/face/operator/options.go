@@ -33,6 +33,8 @@ type Options struct {
 	Namespace, Watch string
 	// DataDir holds everything durable of it.
 	DataDir string
+	// NewJournal has it begin with an empty journal though the cluster says that there was one.
+	NewJournal bool
 	// Identity of this process among those that want the lease; two of the same hold it together.
 	Identity string
 	// Lease is how long it is held without being renewed; 0: 15 s. Whoever loses it stops.

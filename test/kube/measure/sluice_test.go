@@ -56,7 +56,7 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	o := operator.Options{
-		Cluster: cfg, Name: nameOfOperator(), Namespace: w.namespace, DataDir: t.TempDir(), Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
+		Cluster: cfg, Name: nameOfOperator(), Namespace: w.namespace, DataDir: t.TempDir(), NewJournal: true, Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
 		Policy: policies.Default(), Horizon: time.Hour, Log: log, Version: "test",
 	}
 	ready := make(chan struct{}, 8)
@@ -68,7 +68,7 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 			return operator.Parts{}, err
 		}
 		return operator.Parts{Inventory: inv, Offer: func([]config.SlicePool) error { return nil }, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
-			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, Journal: journal.Name, Key: journal.Key, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
+			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, Journal: journal.Name, Key: journal.Key, Made: journal.Made, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
 			return x, nil, err
 		}}, nil
 	}

@@ -36,6 +36,7 @@ type Executor struct {
 	pods     *board
 	watching sync.Once
 	tending  sync.Once
+	warned   sync.Once
 	calls    counts
 	// opened is when it was: what was there before is older.
 	opened time.Time

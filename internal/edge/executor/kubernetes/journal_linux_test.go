@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,7 +62,6 @@ func TestALostJournal(t *testing.T) {
 			t.Errorf("%s was made %d times", name, d.api.Created()[name])
 		}
 	}
-	d.Until("no place is left", func() bool { return len(d.Store.Places()) == 0 })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range 3 {
@@ -77,6 +77,28 @@ func TestALostJournal(t *testing.T) {
 	}
 	if kept != 1 {
 		t.Errorf("the store names %v, want the output that was committed before still there", d.names())
+	}
+}
+
+// TestAnotherOperatorOfThisName: what was made since our journal was is of somebody who lives, and nothing is done to it.
+func TestAnotherOperatorOfThisName(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.Journal = "other1"
+	d.open()
+	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "trap 'exit 85' TERM; p 5; while :; do sleep 0.05; done"))
+	d.begun(tok(1))
+	name := d.PodName(tok(1))
+	d.close()
+	d.Journal, d.Made = "mine01", time.Now().Add(-time.Hour)
+	d.open()
+	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "p 10"))
+	if r := d.result(tok(1)); r.Outcome != job.Done {
+		t.Errorf("%+v", r)
+	}
+	p, err := d.Client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil || p.DeletionTimestamp != nil || p.Annotations[cluster.AnnotationNotice] != "" || len(p.Finalizers) == 0 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 

@@ -83,6 +83,13 @@ func unavailable(err error) error {
 func (r *run) clear(v *view) error {
 	m := v.want.settle
 	s := m.Body.(*protocol.Settlement)
+	if r.stranger() {
+		if err := r.dismissed(v); err != nil {
+			return err
+		}
+		r.e.forget(r, v.result)
+		return nil
+	}
 	var err error
 	if s.Committed && !s.Range.Empty() {
 		err = r.publish(s.Range)
@@ -94,17 +101,22 @@ func (r *run) clear(v *view) error {
 			err = r.e.lender.Drop(r.e.ctx, r.place(role))
 		}
 	}
-	if err == nil && (r.tried || v.pod != nil) && !v.gone {
-		err = r.dismiss(v)
+	if err == nil {
+		err = r.dismissed(v)
 	}
 	if err != nil {
 		return err
 	}
 	r.e.forget(r, v.result)
-	if r.stranger() {
-		return nil
-	}
 	r.e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
+	return nil
+}
+
+// dismissed sees to it that there is no Pod any more.
+func (r *run) dismissed(v *view) error {
+	if (r.tried || v.pod != nil) && !v.gone {
+		return r.dismiss(v)
+	}
 	return nil
 }
 

@@ -30,8 +30,10 @@ type Options struct {
 	// Journal is the journal that tokens are of: a-z and 0-9, at most cluster.LongestJournal of them; empty: one from before journals had names. A Pod of this operator and of
 	// another journal is a stranger: it is ended and put away.
 	Journal string
-	// Key is a secret that goes with the journal: what its Pods say of themselves is sealed with it. Empty: it is believed as it is.
-	Key []byte
+	// Key is a secret that goes with the journal, made at an instant: what Pods say of themselves is sealed with it, and believed without a seal of older ones alone. Empty: it is
+	// believed as it is. A Pod of another journal that is not older is no leftover: somebody else works under this name, and it is left alone.
+	Key  []byte
+	Made time.Time
 	// ShimImage is an image with /sluice-shim, of a build with the tag kubernetes.
 	ShimImage string
 	// Namespace is where Pods of jobs go that have none in their id. Default "default".

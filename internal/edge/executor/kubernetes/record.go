@@ -58,7 +58,8 @@ func (e *Executor) recordOf(p *corev1.Pod) (rec record, err error) {
 	if name := cluster.PodName(e.o.Operator, rec.Journal, rec.Token); p.Name != name || p.Namespace != e.namespace(&rec) {
 		return rec, errkind.Errorf(errkind.Corrupt, "Pod %s/%s has the record of Pod %s/%s", p.Namespace, p.Name, e.namespace(&rec), name)
 	}
-	if want := e.o.seal(p.Namespace, p.Name, text); !hmac.Equal([]byte(want), []byte(p.Annotations[cluster.AnnotationSeal])) && want != "" {
+	want, has := e.o.seal(p.Namespace, p.Name, text), p.Annotations[cluster.AnnotationSeal]
+	if older := has == "" && p.CreationTimestamp.Time.Before(e.o.Made); want != "" && !older && !hmac.Equal([]byte(want), []byte(has)) {
 		return rec, errkind.Errorf(errkind.Corrupt, "Pod %s/%s: annotation %s is not what this operator has written: somebody else has made or changed it", p.Namespace, p.Name, cluster.AnnotationRun)
 	}
 	return rec, nil

@@ -12,7 +12,8 @@ import (
 )
 
 // A journal that is lost takes its numbers with it: the next one begins at token 1-1 again. So a Pod says of which journal its token is, and one of another journal is a
-// stranger under our name: it is ended as if it had been stopped at once, what it leaves counts for nothing, and nobody is told.
+// stranger under our name: it is ended as if it had been stopped at once, what it leaves counts for nothing, and nobody is told. In the store nothing of it is touched: its label
+// is anybody's word, and what another cluster keeps there may be called so.
 
 // stranger says whether a subjob is of another journal.
 func (r *run) stranger() bool { return r.rec.Journal != r.e.o.Journal }
@@ -35,6 +36,12 @@ func (e *Executor) meet(p *corev1.Pod) {
 	o := &r.seen.want.order
 	o.End, o.Stop, o.Now, o.Why = r.ordered.End, true, true, "it is of another journal of this operator"
 	r.seen.want.settle = &protocol.Message{Kind: protocol.Settle, Token: rec.Token, Job: rec.Job, Body: &protocol.Settlement{}}
+	if !e.o.Made.IsZero() && !p.CreationTimestamp.Time.Before(e.o.Made) { // what a lost journal has left is older than the one that came after it
+		e.warned.Do(func() {
+			e.o.Log.Error("another operator of this name is at work in this cluster: give each a name of its own; its Pods are left alone", "pod", r.key(), "journal", rec.Journal)
+		})
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed || r.key() != keyOf(p) || e.strangers[r.key()] != nil {

@@ -76,8 +76,9 @@ type World struct {
 	ShimImage string
 	// Operator, Namespace and Node name what is of this test, and Journal what tokens are of. Device is what slices are.
 	Operator, Journal, Namespace, Node string
-	// Key is what records are sealed with.
+	// Key is what records are sealed with, Made when the journal was made.
 	Key    []byte
+	Made   time.Time
 	Device cluster.Device
 	// Skew is how much the operator's clock is ahead of the machines'.
 	Skew time.Duration
@@ -105,7 +106,7 @@ func NewWorld(t testing.TB, client kubernetes.Interface, name, namespace string,
 func (w *World) Open(deliver func(protocol.Message), change ...func(*pods.Options)) *pods.Executor {
 	w.Helper()
 	o := pods.Options{
-		Client: w.Client, Store: w.Store, Operator: w.Operator, Journal: w.Journal, Key: w.Key, ShimImage: w.ShimImage, Namespace: w.Namespace, Deliver: deliver, Report: 50 * time.Millisecond,
+		Client: w.Client, Store: w.Store, Operator: w.Operator, Journal: w.Journal, Key: w.Key, Made: w.Made, ShimImage: w.ShimImage, Namespace: w.Namespace, Deliver: deliver, Report: 50 * time.Millisecond,
 		Linger: 10 * time.Second, Skew: 5 * time.Second, Clock: func() time.Time { return time.Now().Add(w.Skew) },
 		Slice: func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{Device: w.Device.String()}, true },
 		Log:   slog.New(slog.NewTextHandler(testWriter{w}, nil)),
