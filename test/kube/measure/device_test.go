@@ -25,9 +25,9 @@ type device struct {
 
 // small is the smallest piece of a GPU, of which a machine has seven, and whole a machine's one GPU.
 var (
-	small = device{resource: mig, pieces: pieces, class: plane.MIGClass, attributes: map[string]string{"profile": profile}, //nolint:gochecknoglobals // read-only by use
+	small = device{resource: mig, pieces: pieces, class: plane.MIGClass, attributes: map[string]string{"profile": profile},
 		selector: fmt.Sprintf(`device.attributes[%q].profile == %q`, plane.Driver, profile)}
-	whole = device{resource: "nvidia.com/gpu", pieces: 1, class: plane.GPUClass, quota: plane.GPUQuota, memory: 80 << 30} //nolint:gochecknoglobals // read-only by use
+	whole = device{resource: "nvidia.com/gpu", pieces: 1, class: plane.GPUClass, quota: plane.GPUQuota, memory: 80 << 30}
 )
 
 // pool offers it: as a SlicePool says it, and as the inventory reads it.

@@ -18,7 +18,7 @@ import (
 func TestReplayFigures(t *testing.T) {
 	const (
 		speedup          = 30
-		ramp, measured   = 30 * time.Second, 150 * time.Second
+		ramp, measured   = 25 * time.Second, 100 * time.Second
 		notice, reaction = 10 * time.Second, 500 * time.Millisecond
 		long, short      = 60, 10 // units of Pods that keep all or nothing
 		tail             = (long + 5) * time.Second
@@ -40,8 +40,8 @@ func TestReplayFigures(t *testing.T) {
 			{"nothing", func(*replay) fillers { return nothing() }},
 			{"Sluice", func(r *replay) fillers { return ours(r, notice, reaction) }},
 			{"short", func(*replay) fillers { return lowPriority(short) }},
-			{"long", func(*replay) fillers { return lowPriority(long) }},
 			{"Kueue-short", func(*replay) fillers { return kueuePreempts(short) }},
+			{"long", func(*replay) fillers { return lowPriority(long) }},
 		} {
 			if by == DRA && with.name == "long" {
 				continue // nobody preempts for a device: shorter ones are the better for the hosts

@@ -71,7 +71,7 @@ func (p *Plane) installKueue(ctx context.Context) error {
 	secret.Name = kueueSecret
 	service := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
 	service.Name = kueueService
-	if err := errors.Join(
+	if err = errors.Join(
 		made(client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kueueNamespace}}, metav1.CreateOptions{})),
 		made(client.CoreV1().Secrets(kueueNamespace).Create(ctx, secret, metav1.CreateOptions{})),
 		made(client.CoreV1().Services(kueueNamespace).Create(ctx, service, metav1.CreateOptions{})),
