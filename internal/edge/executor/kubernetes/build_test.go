@@ -325,3 +325,33 @@ func TestAmountsAreRead(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoseFaultAnImageIs that does not come: a registry that is away is nobody's who has a job, nor is our own image.
+func TestWhoseFaultAnImageIs(t *testing.T) {
+	for _, c := range []struct {
+		reason, message string
+		ours, late      bool
+		kind            errkind.Kind
+	}{
+		{"InvalidImageName", "", false, false, errkind.Invalid},
+		{"InvalidImageName", "", true, false, errkind.Exhausted},
+		{"ImagePullBackOff", "Back-off pulling image: NotFound: docker.io/x:y: not found", false, true, errkind.Invalid},
+		{"ImagePullBackOff", "Back-off pulling image: NotFound: docker.io/x:y: not found", false, false, errkind.Unknown},
+		{"ImagePullBackOff", "Back-off pulling image: NotFound: sluice: not found", true, true, errkind.Exhausted},
+		{"ErrImagePull", "dial tcp 1.2.3.4:443: i/o timeout", false, true, errkind.Exhausted},
+		{"ErrImagePull", "429 Too Many Requests", false, true, errkind.Exhausted},
+		{"CreateContainerConfigError", `couldn't find key 20260301T120000Z-abcdef`, true, false, errkind.Unknown},
+		{"CreateContainerConfigError", `couldn't find key 20260301T120000Z-abcdef`, true, true, errkind.Exhausted},
+		{"RunContainerError", "exec: no such file", false, true, errkind.Invalid},
+		{"PodInitializing", "", false, true, errkind.Unknown},
+	} {
+		list := []corev1.ContainerStatus{{Image: "x", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: c.reason, Message: c.message}}}}
+		p := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: list}}
+		if c.ours {
+			p.Status.InitContainerStatuses, p.Status.ContainerStatuses = list, nil
+		}
+		if why, kind := hopeless(p, c.late); kind != c.kind || (why == "") != (kind == errkind.Unknown) {
+			t.Errorf("%+v: %q, %v", c, why, kind)
+		}
+	}
+}

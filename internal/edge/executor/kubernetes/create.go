@@ -111,7 +111,7 @@ func (r *run) createPod(v *view, now quantity.Instant) error {
 		return nil
 	}
 	if err == nil {
-		r.made = p
+		r.made = slim(p)
 	}
 	return err
 }

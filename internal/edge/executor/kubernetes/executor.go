@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -48,6 +49,9 @@ type Executor struct {
 	old  []job.Token
 	// strangers are those of another journal, by their Pods.
 	strangers map[string]*run
+	// swept are Pods that nobody waits for and that are being removed; looked: all that is there was found, so that it can be said.
+	swept  map[types.UID]bool
+	looked bool
 	// devices is what ResourceSlices say, by driver and machine.
 	devices map[string]known
 	// keys are those that this life seals with, by namespace.
@@ -68,7 +72,7 @@ func Open(o Options) (*Executor, error) {
 	}
 	e := &Executor{
 		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), opened: o.Clock(),
-		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, devices: map[string]known{}, keys: map[string]*keyring{},
+		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, swept: map[types.UID]bool{}, devices: map[string]known{}, keys: map[string]*keyring{},
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.pods = newBoard(e.seen)

@@ -59,6 +59,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	for _, r := range found {
 		e.begin(r)
 	}
+	e.looked = true
 	e.mu.Unlock()
 	list := make([]executor.Found, 0, len(found))
 	for _, t := range e.tokens() {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
@@ -194,27 +195,51 @@ func when(p *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	return at
 }
 
-// hopeless is why a Pod can't start, however long it is waited for; empty: it may. What may pass by itself is given until late.
-func hopeless(p *corev1.Pod, late bool) string {
-	for _, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
-		for i := range all {
-			w := all[i].State.Waiting
+// hopeless is why a Pod can't start, however long it is waited for; empty: it may. What may pass by itself is given until late. Invalid: it is the job's own image that is
+// none; Exhausted: nobody's fault of those who have jobs.
+func hopeless(p *corev1.Pod, late bool) (why string, kind errkind.Kind) {
+	for i, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for j := range all {
+			w := all[j].State.Waiting
 			if w == nil {
 				continue
 			}
+			kind = errkind.Exhausted
 			switch w.Reason {
 			case "InvalidImageName", "ErrImageNeverPull":
-			case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+				kind = errkind.Invalid
+			case "ErrImagePull", "ImagePullBackOff":
+				if lacks(w.Message) {
+					kind = errkind.Invalid
+				}
+				if !late {
+					continue
+				}
+			case "CreateContainerError", "RunContainerError":
+				kind = errkind.Invalid
+				if !late {
+					continue
+				}
+			case "RegistryUnavailable", "CreateContainerConfigError":
 				if !late {
 					continue
 				}
 			default:
 				continue
 			}
-			return fmt.Sprintf("its image %s can't be run: %s %s", all[i].Image, w.Reason, w.Message)
+			if i == 0 { // ours
+				kind = errkind.Exhausted
+			}
+			return fmt.Sprintf("its image %s can't be run: %s %s", all[j].Image, w.Reason, w.Message), kind
 		}
 	}
-	return ""
+	return "", errkind.Unknown
+}
+
+// lacks says whether a registry has answered that it has no such image, or not for us: it is not away.
+func lacks(said string) bool {
+	said = strings.ToLower(said)
+	return slices.ContainsFunc([]string{"not found", "manifest unknown", "does not exist", "unauthorized", "authorization failed", "denied", "forbidden"}, func(word string) bool { return strings.Contains(said, word) })
 }
 
 // unscheduled is what the scheduler says of a Pod that no machine has.

@@ -28,6 +28,8 @@ const (
 	keyStays = keyLasts + mostLent
 	// keyForm is what the name of a key begins with: when it was made.
 	keyForm = "20060102T150405Z"
+	// mostKeys are kept in a namespace: each life of an operator makes one.
+	mostKeys = 200
 	// checkKeys is how often it is looked at whether a namespace's keys are still there, if something waits for them.
 	checkKeys = 30 * time.Second
 )
@@ -68,6 +70,9 @@ func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	next := maps.Clone(there)
 	next[key.ID] = []byte(key.Text())
 	maps.DeleteFunc(next, func(id string, _ []byte) bool { return now.Sub(made(id)) > keyStays })
+	for _, id := range slices.Sorted(maps.Keys(next))[:max(0, len(next)-mostKeys)] { // an operator that does not come to rest
+		delete(next, id)
+	}
 	if err := e.writeKeys(ctx, ns, there, next); err != nil {
 		return pod.Key{}, err
 	}

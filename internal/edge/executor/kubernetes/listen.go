@@ -14,6 +14,8 @@ import (
 const (
 	// firstPeek is the time between the first two looks at how far a subjob is, which come soon: when it began is there.
 	firstPeek = 50 * time.Millisecond
+	// seldom is the longest time between two looks that found nothing new.
+	seldom = 30 * time.Second
 	// wordless is after how long a container counts as begun though no word of it has come: whoever waits for one can't be stopped.
 	wordless = 10 * time.Second
 	// mostWord is how long a word is at most, in bytes.
@@ -34,14 +36,18 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 	case v.pod == nil:
 	case running(v.pod):
 		if now >= r.peek {
-			r.look(now >= v.want.order.End)
+			over := now >= v.want.order.End
+			r.look(over)
+			if over || r.word.Storing || v.want.order != (pod.Order{End: r.rec.End}) { // its home counts on being told
+				r.every = min(r.every, r.e.o.Report)
+			}
 			r.peek = r.e.now().Add(r.every)
 			if at := quantity.At(ours(v.pod).State.Running.StartedAt.Time); now >= at.Add(wordless) {
 				r.begun(at)
 			}
 		}
 		next = min(next, r.peek)
-	default: // an image that does not come, or keys
+	default: // an image that does not come, or a key
 		if r.pends(v) {
 			next = min(next, r.proven.Add(checkKeys))
 		}
@@ -63,7 +69,7 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 // look reads the subjob's latest word, and passes it on if it is news. A store that can't be reached costs reports alone. Of what is over, and whose Pod still runs, only
 // what it has left can be under way: its home has to hear that, whether or not the store is there.
 func (r *run) look(over bool) {
-	r.every = min(2*r.every, r.e.o.Report)
+	r.every = min(2*r.every, max(r.e.o.Report, seldom))
 	w, ok := r.e.peek(r.e.ctx, r)
 	if !ok || w == r.word && !w.Storing {
 		if over || r.word.Storing {

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
 )
@@ -24,14 +23,14 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 	p, o := v.pod, v.want.order
 	began := r.word.Started != 0 || p != nil && running(p)
 	if p != nil && !began && r.blame == nil {
-		if why := hopeless(p, now.Sub(quantity.At(p.CreationTimestamp.Time)) > pulling); why != "" {
-			r.giveUp(errkind.Invalid, why)
+		if why, kind := hopeless(p, now.Sub(quantity.At(p.CreationTimestamp.Time)) > pulling); why != "" {
+			r.giveUp(kind, why)
 		}
 	}
 	over := now >= o.End && !began || o.End != quantity.Never && now >= o.End.Add(r.e.o.Linger)
 	stores := r.stores(now)
 	over = (over || o.Stop || r.blame != nil) && (!stores || o.Now)
-	if o != r.ordered && !r.deleted && !stores && p != nil && p.Spec.NodeName != "" {
+	if o != r.ordered && !r.deleted && (!stores || o.Now) && p != nil && p.Spec.NodeName != "" {
 		if err := r.order(v, now); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,7 +24,11 @@ func (r *run) key() string { return r.e.namespace(&r.rec) + "/" + r.name() }
 
 // meet has a Pod that no subjob of ours has put away, if it is a stranger's. One that is on its way out already needs nothing.
 func (e *Executor) meet(p *corev1.Pod) {
-	if p.Labels[cluster.LabelJournal] == e.o.Journal || p.DeletionTimestamp != nil && !slices.Contains(p.Finalizers, cluster.Finalizer) {
+	if p.Labels[cluster.LabelJournal] == e.o.Journal {
+		e.sweep(p)
+		return
+	}
+	if p.DeletionTimestamp != nil && !slices.Contains(p.Finalizers, cluster.Finalizer) {
 		return
 	}
 	rec, err := e.recordOf(p)
@@ -50,4 +55,34 @@ func (e *Executor) meet(p *corev1.Pod) {
 	e.o.Log.Warn("a Pod is of another journal of this operator, and is ended", "pod", r.key(), "journal", rec.Journal)
 	e.strangers[r.key()] = r
 	e.loops.Go(r.loop)
+}
+
+// sweep removes a Pod of ours that came when nobody waited for it any more: its creation had no answer, its subjob was stopped, and told as never begun. What is stored is
+// left alone. A late word of a Pod that is going costs a call.
+func (e *Executor) sweep(p *corev1.Pod) {
+	rec, err := e.recordOf(p)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil || !e.looked || e.closed || p.DeletionTimestamp != nil || e.swept[p.UID] {
+		return
+	}
+	r := newRun(e, rec)
+	if r.key() != keyOf(p) || e.runs[rec.Token] != nil {
+		return
+	}
+	r.made, e.swept[p.UID] = p, true
+	e.loops.Go(func() {
+		for pause := firstPause; e.ctx.Err() == nil; pause = min(2*pause, lastPause) {
+			if err := r.dismiss(&view{pod: p}); err == nil {
+				break
+			}
+			select {
+			case <-time.After(pause):
+			case <-e.ctx.Done():
+			}
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.swept, p.UID)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -51,7 +52,9 @@ func (p *process) fetch(what string, s *Source, into string, writable bool) erro
 		return nil
 	}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := p.fetchOnce(s, into, writable)
+		ctx, done := p.within(p.hurried)
+		err := fetchOnce(ctx, s, into, writable)
+		done()
 		if err == nil {
 			return nil
 		}
@@ -70,16 +73,39 @@ func (p *process) fetch(what string, s *Source, into string, writable bool) erro
 // pause waits, and says whether there is time for another try.
 func (p *process) pause(d time.Duration) bool {
 	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(tick) {
-		if p.stopped() || p.lease.Anchor.Until(min(p.order.End, p.run.End)) <= p.run.Grace {
+		if p.hurried() {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *process) fetchOnce(s *Source, into string, writable bool) error {
+// hurried says whether the subjob is to end before it has begun, or has no time left to begin in.
+func (p *process) hurried() bool {
+	return p.stopped() || p.lease.Anchor.Until(min(p.order.End, p.run.End)) <= p.run.Grace
+}
+
+// within is a context that ends once something is so, which is looked at again and again, by nobody else, until done was called.
+func (p *process) within(over func() bool) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		again := time.NewTicker(tick)
+		defer again.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-again.C:
+				if over() {
+					cancel()
+				}
+			case <-ctx.Done():
+			}
+		}
+	})
+	return ctx, func() { cancel(); looking.Wait() }
+}
+
+func fetchOnce(ctx context.Context, s *Source, into string, writable bool) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
 	if err != nil {
 		return err

@@ -183,6 +183,9 @@ func (p *process) supervise() (job.Result, error) {
 			ended = true
 		}
 		p.heed()
+		if p.overdue() { // its program may have stopped it: they are of one user
+			_ = cmd.Process.Kill()
+		}
 		p.tell(false)
 		p.follow()
 	}
@@ -191,6 +194,18 @@ func (p *process) supervise() (job.Result, error) {
 		return r, nil
 	}
 	return p.lost(err), nil
+}
+
+// late is how long after the end a supervisor that lives has ended its subjob.
+const late = 15 * time.Second
+
+// overdue says whether the supervisor should have ended the subjob long ago.
+func (p *process) overdue() bool {
+	if !p.signalled.IsZero() && time.Since(p.signalled) > p.run.Grace+patience+late {
+		return true
+	}
+	end := min(p.order.End, p.run.End)
+	return end != quantity.Never && p.lease.Anchor.Until(end) < -late
 }
 
 // reap ends what has outlived the supervisor, and waits until nothing does.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -262,5 +263,37 @@ func TestWhoIsStoppedFetchesNoLonger(t *testing.T) {
 	}
 	if p.pause(time.Millisecond) {
 		t.Error("there is time for another try though it was stopped")
+	}
+}
+
+// TestWhoFetchesHearsThatItIsToStop, and who stores that it will be killed, though the store takes the connection and says nothing.
+func TestWhoFetchesHearsThatItIsToStop(t *testing.T) {
+	asked := make(chan struct{}, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	p := made(t)
+	p.run.End = p.run.End.Add(time.Hour)
+	p.order.End, p.run.Work = p.run.End, &Source{URL: server.URL, Digest: store.Digest(strings.Repeat("a", 64)), Bytes: 1}
+	go func() {
+		<-asked
+		p.asked <- syscall.SIGTERM
+	}()
+	if s := p.whole(); s.Result.Outcome != job.Stopped {
+		t.Errorf("%+v", s)
+	}
+	q := made(t)
+	q.run.End, q.run.Linger, q.run.Grace = q.run.End.Add(time.Hour), 200*time.Millisecond, 100*time.Millisecond
+	q.order.End, q.run.Output, q.run.Progress = q.run.End, server.URL, server.URL
+	q.told = newTeller(q.run.Progress, q.run.Report)
+	if err := errors.Join(os.MkdirAll(q.dir.Output(), 0o755), os.WriteFile(filepath.Join(q.dir.Output(), "x"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	q.asked <- syscall.SIGTERM
+	if s := q.putAway(job.Result{Outcome: job.Yielded, Progress: 5}); s.Result.Outcome != job.NodeFailed || s.Result.Progress != 0 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -26,10 +26,12 @@ func (p *process) putAway(r job.Result) Said {
 		return s
 	}
 	defer p.saysStoring()()
+	ctx, done := p.within(p.killed)
+	defer done()
 	until := p.ended(max(r.End, min(p.order.End, p.run.End)))
 	var err error
-	if s.Output, err = p.leave("output", p.dir.Output(), p.run.Output, until); err == nil && r.Checkpoint && p.run.Member == 0 {
-		s.Checkpoint, err = p.leave("checkpoint", p.dir.Checkpoint(), p.run.Checkpoint, until)
+	if s.Output, err = p.leave(ctx, "output", p.dir.Output(), p.run.Output, until); err == nil && r.Checkpoint && p.run.Member == 0 {
+		s.Checkpoint, err = p.leave(ctx, "checkpoint", p.dir.Checkpoint(), p.run.Checkpoint, until)
 	}
 	if err == nil {
 		return s
@@ -64,7 +66,7 @@ func (p *process) saysStoring() (stop func()) {
 }
 
 // leave puts a directory to a place, if it holds something. It tries again until the Pod is ended for it.
-func (p *process) leave(what, dir, url string, until quantity.Instant) (*Left, error) {
+func (p *process) leave(ctx context.Context, what, dir, url string, until quantity.Instant) (*Left, error) {
 	if list, err := os.ReadDir(dir); err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -76,20 +78,35 @@ func (p *process) leave(what, dir, url string, until quantity.Instant) (*Left, e
 	for _, left := range t.Left {
 		fmt.Fprintf(os.Stderr, "sluice-shim: the %s is not stored whole: %s\n", what, left)
 	}
-	sum, err := store.Sum(context.Background(), t)
+	sum, err := store.Sum(ctx, t)
 	for pause := firstPause; err == nil; pause = min(2*pause, lastPause) {
-		if err = put(context.Background(), url, t, t.Size()); err == nil {
+		if err = put(ctx, url, t, t.Size()); err == nil {
 			return &Left{Digest: sum, Size: t.Size()}, nil
 		}
 		err = fmt.Errorf("storing the %s: %w", what, err)
-		if errkind.Of(err) != errkind.Unavailable || p.lease.Anchor.Until(until) <= pause {
+		if errkind.Of(err) != errkind.Unavailable || ctx.Err() != nil || p.lease.Anchor.Until(until) <= pause {
 			break
 		}
 		fmt.Fprintln(os.Stderr, "sluice-shim:", err)
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done(): // the next try says so
+		}
 		err = nil
 	}
 	return nil, err
+}
+
+// spare is how long before its kubelet kills it the first process gives up storing: so long it takes to say so.
+const spare = 2 * time.Second
+
+// killed says whether the kubelet kills the Pod soon: it was asked to end, and its grace is nearly over.
+func (p *process) killed() bool {
+	grace := p.run.Linger
+	if p.stopped(); !p.order.Now {
+		grace += p.run.Grace
+	}
+	return !p.signalled.IsZero() && time.Since(p.signalled) > grace-min(spare, grace/2)
 }
 
 // put writes to a place.

@@ -65,6 +65,9 @@ func Seal(k *Key, name string, r *Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(plain) > mostRun {
+		return "", errkind.Errorf(errkind.Invalid, "its command and environment take %d MiB, and at most %d are taken", len(plain)>>20, mostRun>>20)
+	}
 	var short bytes.Buffer // URLs for one place after the other are nearly alike
 	w, err := flate.NewWriter(&short, flate.BestSpeed)
 	if err == nil {

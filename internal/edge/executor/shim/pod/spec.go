@@ -101,8 +101,8 @@ type Left struct {
 	Size   int64
 }
 
-// MaxSaid is how long a termination message may be, in bytes: what is longer a kubelet cuts off.
-const MaxSaid = 4096
+// MaxSaid is how long a termination message may be, in bytes: what is longer a kubelet cuts off. That is 4,096 for a container, and 12 KiB for all of a Pod: others may be put into ours.
+const MaxSaid = 1536
 
 // Encode is the message as a kubelet reads it. The words for people are cut where it would be too long.
 func (s Said) Encode() []byte {

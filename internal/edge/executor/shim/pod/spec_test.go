@@ -33,7 +33,7 @@ func TestWhatIsSaidFitsAndIsReadAgain(t *testing.T) {
 		if (got.Output == nil) != (s.Output == nil) || got.Output != nil && *got.Output != *s.Output || got.Result.Progress != s.Result.Progress || got.Result.Outcome != s.Result.Outcome {
 			t.Errorf("%+v, want %+v", got, s)
 		}
-		if len(s.Result.Detail) < 500 && got.Result.Detail != strings.ToValidUTF8(s.Result.Detail, "\uFFFD") && strings.ToValidUTF8(s.Result.Detail, "") == s.Result.Detail {
+		if len(s.Result.Detail) < 100 && got.Result.Detail != strings.ToValidUTF8(s.Result.Detail, "\uFFFD") && strings.ToValidUTF8(s.Result.Detail, "") == s.Result.Detail {
 			t.Errorf("a short text was cut: %q, want %q", got.Result.Detail, s.Result.Detail)
 		}
 	})
