@@ -104,7 +104,7 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch err := d.store.Renew(ctx, digest); {
+	switch err = d.store.Renew(ctx, digest); {
 	case err == nil:
 		return map[string]any{"url": nil}, d.store.Drop(ctx, d.place(o)) // it is there
 	case errkind.Of(err) != errkind.NotFound:
@@ -112,13 +112,14 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 	}
 	if sent, _, _ := unstructured.NestedBool(o.Object, "spec", "sent"); sent {
 		want, _, _ := unstructured.NestedInt64(o.Object, "spec", "bytes")
-		switch n, err := d.store.Written(ctx, d.place(o)); {
-		case err != nil:
-			return nil, err
+		n, failed := d.store.Written(ctx, d.place(o))
+		switch {
+		case failed != nil:
+			return nil, failed
 		case n != want:
 			return nil, errors.Join(errkind.Errorf(errkind.Invalid, "%d bytes were written, and the request says %d", n, want), d.store.Drop(ctx, d.place(o)))
 		}
-		_, err := d.store.Adopt(ctx, d.place(o), digest)
+		_, err = d.store.Adopt(ctx, d.place(o), digest)
 		return map[string]any{"url": nil}, err
 	}
 	url, err := d.store.LendPut(ctx, d.place(o), lingers-time.Minute)

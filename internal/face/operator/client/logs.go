@@ -82,14 +82,14 @@ func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow
 	}
 	buf := make([]byte, 32<<10)
 	for {
-		got, err := body.Read(buf)
+		got, failed := body.Read(buf)
 		if got > 0 {
-			if err := send(&pb.LogsResponse{Data: bytes.Clone(buf[:got]), Subjob: p.Labels[cluster.LabelToken]}); err != nil {
+			if err = send(&pb.LogsResponse{Data: bytes.Clone(buf[:got]), Subjob: p.Labels[cluster.LabelToken]}); err != nil {
 				return false, err
 			}
 		}
-		if err != nil {
-			return errors.Is(err, io.EOF), nil // what broke off is asked for again
+		if failed != nil {
+			return errors.Is(failed, io.EOF), nil // what broke off is asked for again
 		}
 	}
 }

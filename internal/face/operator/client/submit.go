@@ -63,32 +63,37 @@ func (h *handler) submit(ctx context.Context, j config.Job, owner string, m *pb.
 	}
 	o.SetAnnotations(marks)
 	made, err := h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
-	if apierrors.IsAlreadyExists(err) {
-		there, err := h.get(ctx, o.GetName())
-		if err != nil {
-			return nil, err
-		}
-		same, err := alike(there, j)
-		replaces := m.Replace && jobOf(there, time.Now()).Final
-		switch {
-		case err != nil:
-			return nil, err
-		case same && m.RequestId != "" && there.GetAnnotations()[cluster.AnnotationRequest] == m.RequestId: // this very call made it, and did not come to say so
-			return h.judged(ctx, there)
-		case same && !replaces:
-			return receiptOf(there, false), nil
-		case !m.Replace:
-			return nil, errkind.Errorf(errkind.Exists, "a job of this name is there already, with another spec: choose another name, or put this one in its place with --replace when it is over, which removes its output")
-		}
-		if err = h.replace(ctx, j, there); err != nil {
-			return nil, err
-		}
-		made, err = h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
-		if err != nil {
-			return nil, h.say.explain(err, "create", "jobs")
-		}
-		return h.judged(ctx, made)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return h.submitAgain(ctx, j, o, m)
+	case err != nil:
+		return nil, h.say.explain(err, "create", "jobs")
 	}
+	return h.judged(ctx, made)
+}
+
+// submitAgain submits a job whose name is taken: by itself, or by another one.
+func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured.Unstructured, m *pb.SubmitRequest) (*pb.Receipt, error) {
+	there, err := h.get(ctx, o.GetName())
+	if err != nil {
+		return nil, err
+	}
+	same, err := alike(there, j)
+	replaces := m.Replace && jobOf(there, time.Now()).Final
+	switch {
+	case err != nil:
+		return nil, err
+	case same && m.RequestId != "" && there.GetAnnotations()[cluster.AnnotationRequest] == m.RequestId: // this very call made it, and did not come to say so
+		return h.judged(ctx, there)
+	case same && !replaces:
+		return receiptOf(there, false), nil
+	case !m.Replace:
+		return nil, errkind.Errorf(errkind.Exists, "a job of this name is there already, with another spec: choose another name, or put this one in its place with --replace when it is over, which removes its output")
+	}
+	if err = h.replace(ctx, j, there); err != nil {
+		return nil, err
+	}
+	made, err := h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
 	if err != nil {
 		return nil, h.say.explain(err, "create", "jobs")
 	}
