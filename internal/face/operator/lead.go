@@ -127,8 +127,8 @@ func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Int
 	h, err := host.Open(ctx, host.Options{
 		DataDir: o.DataDir, Version: o.Version, Commit: o.Commit, Machine: job.NodeID(o.Name), Actors: built, Config: shown,
 		Journal: func(dir string) (journal.Journal, error) {
-			if err := keep(); err != nil {
-				return nil, err
+			if failed := keep(); failed != nil {
+				return nil, failed
 			}
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 		},

@@ -52,12 +52,12 @@ func TestTheStoreIsABucket(t *testing.T) {
 	}
 	begin := func(name string) *op {
 		t.Helper()
-		where, err := b.open(t.Context())
+		own, err := b.open(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		x := s.begin(t, name, func(o *operator.Options) {
-			o.Name, o.Parts = w.Operator, operator.Kinds{Store: where, ShimImage: "sluice"}.Parts(o)
+			o.Name, o.Parts = w.Operator, operator.Kinds{Store: own, ShimImage: "sluice"}.Parts(o)
 		})
 		return x
 	}

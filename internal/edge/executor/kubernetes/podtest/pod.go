@@ -214,9 +214,9 @@ func (r *running) contain(ctx context.Context, p *corev1.Pod, c *corev1.Containe
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), mark(p.UID, r.k.dir)}
 	for _, e := range c.Env {
-		value, err := r.value(ctx, p, &e)
-		if err != nil {
-			return 0, "", err
+		value, failed := r.value(ctx, p, &e)
+		if failed != nil {
+			return 0, "", failed
 		}
 		cmd.Env = append(cmd.Env, e.Name+"="+value)
 	}
