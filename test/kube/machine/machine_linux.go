@@ -150,6 +150,17 @@ func (m *Machine) Start(part Part) error {
 	return fmt.Errorf("%s does not work: %w; its log ends with:\n%s", part, last, plane.Tail(m.Log(part), 30))
 }
 
+// Run runs a program of the test's on the machine, as root there, until the test is over.
+func (m *Machine) Run(t testing.TB, name, program string, args ...string) *plane.Process {
+	t.Helper()
+	p, err := plane.Launch(m.space.do, name, filepath.Join(m.dir, name+".log"), nil, program, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.End(0) })
+	return p
+}
+
 // works asks a part whether it does.
 func (m *Machine) works(part Part) error {
 	if part == Containerd {

@@ -57,6 +57,9 @@ func main() {
 				fmt.Println(len(all), "MiB")
 			}
 		}
+	case "env": // writes what a variable of its environment is
+		write(os.Getenv(argument(2)))
+		progress(number("SLUICE_TO"))
 	case "fill": // writes so many MiB, and waits
 		progress(5)
 		mib, _ := strconv.Atoi(argument(2))
