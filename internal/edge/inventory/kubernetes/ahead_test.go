@@ -12,7 +12,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -161,8 +160,7 @@ func TestPlacesAreKeptForWhatIsToCome(t *testing.T) {
 
 // TestDevicesAreKeptForWhatIsToCome: the same for claims that are made of a template.
 func TestDevicesAreKeptForWhatIsToCome(t *testing.T) {
-	made := &resourcev1.ResourceClaimTemplate{ObjectMeta: meta("a", "gpu")}
-	made.Spec.Spec.Devices.Requests = resourceClaim("a", "x").Spec.Devices.Requests
+	made := resourceClaimTemplate("a", "gpu")
 	like := pod("a", "x", "", func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr("gpu")}}
 	})

@@ -8,8 +8,13 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
@@ -17,7 +22,7 @@ import (
 func large(t testing.TB, machines, others int) *Inventory {
 	t.Helper()
 	o := options(serve())
-	o.Pools = []Pool{migs("1g.10gb")}
+	o.Pools, o.Dynamic = []Pool{migs("1g.10gb")}, kueueOf()
 	inv := opened(t, o)
 	if err := inv.Close(); err != nil { // its sources are filled by hand
 		t.Fatal(err)
@@ -110,8 +115,55 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	if got := len(cut(inv.Held())); got != 100 || said != 100 {
 		t.Errorf("for 100 that wait %d slices are given back, and %d were told", got, said)
 	}
+	// 10,000 more wait in vain, and 10,000 Workloads in a hundred queues, whose first wait for what ends in an hour.
+	made := resourceClaimTemplate("a", "gpu")
+	like := pod("a", "x", "", func(p *corev1.Pod) {
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr("gpu")}}
+	})
+	keep := func(source cache.SharedIndexInformer, o any) {
+		kept, err := inv.transform(o)
+		if err == nil {
+			err = source.GetStore().Add(kept)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(inv.templates, made)
+	for i := range 100 {
+		keep(inv.queues, &unstructured.Unstructured{Object: map[string]any{"kind": "LocalQueue", "metadata": map[string]any{"name": fmt.Sprint("q", i), "namespace": "a"}, "spec": map[string]any{"clusterQueue": fmt.Sprint("cq", i)}}})
+		keep(inv.workloads, workload(fmt.Sprint("holder", i), 1, like, hasQuota("Admitted"), runsFor(time.Hour), func(w map[string]any) {
+			w["status"].(map[string]any)["admission"].(map[string]any)["clusterQueue"] = fmt.Sprint("cq", i)
+		}))
+		inv.reclaims.come[types.UID(fmt.Sprint("uid-w-holder", i))] = true
+	}
+	for i := range 10_000 {
+		keep(inv.workloads, workload(fmt.Sprint("w", i), 1, like, func(w map[string]any) { w["spec"].(map[string]any)["queueName"] = fmt.Sprint("q", i%100) }))
+	}
+	inv.opts.Now = func() quantity.Instant { return at(time.Minute) }
+	wait := 0
+	for i := range 10_000 {
+		keep(inv.pods, pod("c", fmt.Sprint("v", i), "", claims("none"), unplaced))
+		wait++
+	}
+	began = time.Now()
+	const looks = 60
+	for range looks {
+		inv.look(func(inventory.Sighting) {})
+	}
+	t.Logf("beside %d that wait in vain and 10,000 Workloads a look takes %v", wait, (time.Since(began) / looks).Round(time.Millisecond))
+	if n := inv.reclaims.early; n != 100 {
+		t.Errorf("for the first of 100 queues %d places are kept", n)
+	}
 	if kept > 600 {
 		t.Errorf("%d MiB are kept, want less than 600: the operator has 1 GiB for all it does", kept)
 	}
 	runtime.KeepAlive(inv)
+}
+
+// resourceClaimTemplate is one for a device of the class that resourceClaim asks for.
+func resourceClaimTemplate(namespace, name string) *resourcev1.ResourceClaimTemplate {
+	t := &resourcev1.ResourceClaimTemplate{ObjectMeta: meta(namespace, name)}
+	t.Spec.Spec = resourceClaim(namespace, name).Spec
+	return t
 }
