@@ -172,6 +172,7 @@ func (s *Scenario) reservation(e config.Value) {
 	o := e.Object("kind", "slices", "at", "start", "for", "every", "truncate")
 	kinds := []protocol.ReservationKind{
 		protocol.ForDrain, protocol.ForMaintenance, protocol.ForServing, protocol.ForReclaim, protocol.ForGeometry, protocol.ForOwner,
+		protocol.ForForeign,
 	}
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -190,6 +191,9 @@ func (s *Scenario) reservation(e config.Value) {
 	r.Every = o.Get("every").Duration(time.Second, MaxSpan, 0)
 	if r.Every > 0 && (r.End == quantity.Never || r.End.Sub(r.Start) >= r.Every) {
 		o.Get("every").Wrong("repeats a reservation before it is over; give a shorter length (for:)")
+	}
+	if r.Every > 0 && r.Kind == protocol.ForForeign {
+		o.Get("every").Wrong("repeats what others hold; say it once for each time")
 	}
 	r.Truncate = o.Get("truncate").Boolean(false)
 	pattern := o.Get("slices").Text("a pattern of slices such as node-1/gpu0/*", "*")

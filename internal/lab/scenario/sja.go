@@ -128,6 +128,9 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 	}
 	for i := range s.Reservations {
 		r := s.Reservations[i].Reservation
+		if r.Kind == protocol.ForForeign {
+			continue
+		}
 		r.Start, r.Source = r.Start.Add(epoch), "scenario"
 		if r.End != quantity.Never {
 			r.End = r.End.Add(epoch)
@@ -137,6 +140,7 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 			Body: &protocol.Booking{Request: fmt.Sprint("reservation ", i), Reservation: &r},
 		})
 	}
+	s.holds(world, person)
 }
 
 // actorsOf makes the actors of a scenario under a policy, as often as they crash.

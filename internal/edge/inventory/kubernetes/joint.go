@@ -109,13 +109,8 @@ func (x *remains) meant(r *room, w *want, d *device) bool {
 	if d.machine != r.Name || d.tainted != "" || x.has[d.name] {
 		return false
 	}
-	switch r.means(w, x.driver, d) {
-	case isNot:
-		return false
-	case maybe:
-		return x.ours[d.name] != "" || !x.left.bear(d.uses)
-	}
-	return true
+	m := r.means(w, x.driver, d)
+	return m != isNot && (m != maybe || x.ours[d.name] != "" || !x.left.bear(d.uses))
 }
 
 // price is what it costs to have devices together, and which subjobs are stopped for it.
