@@ -28,7 +28,7 @@ import (
 
 // What nothing else here would see if it were wrong, as bugs that were planted have shown.
 
-var counted = cluster.Device{Node: "worker-1", Resource: "example.com/slice"} //nolint:gochecknoglobals // read-only by use
+var counted = cluster.Device{Node: "worker-1", Resource: "example.com/slice"}
 
 // TestWhatNobodySawEndIsNotOver: a Pod that went while nobody looked may have been bound and have run meanwhile. Of one that was seen to go without a machine it is known.
 func TestWhatNobodySawEndIsNotOver(t *testing.T) {
