@@ -118,7 +118,8 @@ func TestWhoHasToEnd(t *testing.T) {
 func TestMemoryThatRunsOut(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.limits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")})
+	// More than a Pod asks for by itself: the API server refuses a limit below that.
+	d.limits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("192Mi")})
 	d.start(tok(1), nil, "eat")
 	r := d.result(tok(1))
 	t.Logf("%+v; the kubelet says %+v", r, d.terminated(tok(1)))
