@@ -126,8 +126,8 @@ func TestTheChartComesAndGoes(t *testing.T) {
 	volume(t, p, "journal-1")
 	before := all(t, p)
 
-	run("install", release, system, chart, "store.url=s3:sluice", "store.secret=store")
-	if args, ready := deployment(t, p); ready != 1 || !slices.Contains(args, "--log=info") || !slices.Contains(args, "--store=s3:sluice") {
+	run("install", release, system, chart, "store.url=s3://sluice", "store.secret=store")
+	if args, ready := deployment(t, p); ready != 1 || !slices.Contains(args, "--log=info") || !slices.Contains(args, "--store=s3://sluice") {
 		t.Errorf("%d ready: %v", ready, args)
 	}
 	installed := all(t, p)
@@ -146,7 +146,7 @@ func TestTheChartComesAndGoes(t *testing.T) {
 	}
 
 	// What changes is what was asked for; the journal's volume is the same.
-	run("upgrade", release, system, chart, "store.url=s3:sluice", "store.secret=store", "logLevel=debug")
+	run("upgrade", release, system, chart, "store.url=s3://sluice", "store.secret=store", "logLevel=debug")
 	if args, ready := deployment(t, p); ready != 1 || !slices.Contains(args, "--log=debug") {
 		t.Errorf("after the upgrade %d ready: %v", ready, args)
 	}
@@ -175,7 +175,7 @@ func TestTheChartComesAndGoes(t *testing.T) {
 
 	// Again, with a claim that stays when asked to.
 	volume(t, p, "journal-2")
-	run("install", release, system, chart, "store.url=s3:sluice", "persistence.keep=true")
+	run("install", release, system, chart, "store.url=s3://sluice", "persistence.keep=true")
 	kept := all(t, p)[claim]
 	run("uninstall", release, system)
 	if now := all(t, p)[claim]; now == "" || now != kept {
