@@ -287,6 +287,13 @@ func TestARestartLosesNothing(t *testing.T) {
 	x.works(t)
 	s.apply(t, items("finished", 100, "1ms"))
 	first := s.until(t, "finished", "is done", done)
+	version := func() string {
+		out, err := s.Kubectl("-n", s.ns, "get", "jobs.sluice.dev", "finished", "-o", "jsonpath={.metadata.resourceVersion}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
 	for _, name := range []string{"kept", "deleted", "torn"} {
 		s.apply(t, items(name, 1_000_000, "100ms"))
 		s.until(t, name, "is accepted", func(x seen) bool { return strings.HasPrefix(x.condition("Accepted"), "True") })
@@ -294,6 +301,7 @@ func TestARestartLosesNothing(t *testing.T) {
 	if err := x.end(t); err != nil {
 		t.Fatal(err)
 	}
+	written := version()
 	for _, args := range [][]string{
 		{"delete", "--wait=false", "jobs.sluice.dev/deleted"},
 		{"patch", "jobs.sluice.dev/torn", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`}, {"delete", "jobs.sluice.dev/torn"},
@@ -312,6 +320,9 @@ func TestARestartLosesNothing(t *testing.T) {
 	s.until(t, "kept", "runs", working)
 	if again, err := s.status("finished"); err != nil || again.Subjobs != first.Subjobs || !done(again) {
 		t.Errorf("before %+v, after %+v, %v", first, again, err)
+	}
+	if now := version(); now != written {
+		t.Errorf("what was over was written again: version %s, then %s", written, now)
 	}
 	out, err := s.Kubectl("-n", s.ns, "get", "events", "--field-selector=involvedObject.name=finished,reason=Accepted", "-o", "jsonpath={.items[*].count}")
 	if err != nil || out != "1" {

@@ -124,7 +124,7 @@ func (f *Files) Stored(each func(job.ID) error) error {
 		root += f.e.owner()
 		err := f.e.o.Store.Names(f.e.ctx, root, func(n store.Named) error {
 			word, _, _ := strings.Cut(strings.TrimPrefix(n.Name, root+"/"), "/")
-			if j, ok := named(word); ok {
+			if j, ok := store.JobOf(word); ok {
 				return each(j)
 			}
 			return nil

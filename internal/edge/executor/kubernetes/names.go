@@ -3,8 +3,6 @@
 package kubernetes
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path"
 	"strconv"
@@ -12,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/store"
 )
 
 // What the names in the store are:
@@ -31,37 +30,13 @@ const (
 	workRole       = "work"
 )
 
-// folder is a job's id as one word of a name: as it is, or escaped so that no two jobs share one.
-func folder(j job.ID) string {
-	plain := j != "" && len(j) <= 200
-	for i, c := range []byte(j) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
-		plain = plain && (letter || i > 0 && (c == '-' || c == '.'))
-	}
-	switch {
-	case plain:
-		return string(j)
-	case len(j) <= 100:
-		return "=" + hex.EncodeToString([]byte(j))
-	}
-	return fmt.Sprintf("=%x", sha256.Sum256([]byte(j)))
-}
-
-// named is the job whose folder has a name; false for one that can't be told.
-func named(folder string) (job.ID, bool) {
-	code, escaped := strings.CutPrefix(folder, "=")
-	if !escaped {
-		return job.ID(folder), true
-	}
-	raw, err := hex.DecodeString(code)
-	return job.ID(raw), err == nil && len(code) != 2*sha256.Size
-}
-
 func (e *Executor) owner() string { return cluster.Owner(e.o.Operator, e.o.Journal) }
 
-func (e *Executor) jobNames(j job.ID) string    { return "jobs/" + e.owner() + "/" + folder(j) }
-func (e *Executor) outputNames(j job.ID) string { return "outputs/" + e.owner() + "/" + folder(j) }
-func (e *Executor) workName(id string) string   { return "work/" + e.owner() + "/" + id }
+func (e *Executor) jobNames(j job.ID) string { return "jobs/" + e.owner() + "/" + store.Folder(j) }
+func (e *Executor) outputNames(j job.ID) string {
+	return "outputs/" + e.owner() + "/" + store.Folder(j)
+}
+func (e *Executor) workName(id string) string { return "work/" + e.owner() + "/" + id }
 
 func life(g job.Generation) string { return strconv.FormatUint(uint64(g.Number()), 10) }
 
@@ -75,7 +50,7 @@ func lifeOf(name string) job.Generation {
 func (r *run) owner() string { return cluster.Owner(r.e.o.Operator, r.rec.Journal) }
 
 func (r *run) resultName() string {
-	return path.Join("jobs", r.owner(), folder(r.rec.Job), life(r.rec.Generation), r.rec.Token.String())
+	return path.Join("jobs", r.owner(), store.Folder(r.rec.Job), life(r.rec.Generation), r.rec.Token.String())
 }
 
 func (r *run) outputName(committed job.Range) string {

@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+	files "sluice.dev/sluice/internal/edge/store"
 )
 
 // The folders of a job are named after it, whichever of its lives they are of. DATA/lives/JOB says which is the first one
@@ -65,7 +66,7 @@ func (e *Executor) claimFolders(j job.ID, of job.Generation) error {
 
 // writeLife is not synced: what a late Purge or a late Settle could do to newer files they can't do after the power was cut.
 func (e *Executor) writeLife(j job.ID, of job.Generation) error {
-	temp := e.s.in("lives", ".new-"+folder(j))
+	temp := e.s.in("lives", ".new-"+files.Folder(j))
 	if err := os.WriteFile(temp, fmt.Append(nil, of), 0o600); err != nil {
 		return err
 	}
@@ -106,13 +107,13 @@ func (e *Executor) clear(j job.ID, before job.Generation) error {
 		return err
 	}
 	paths := []string{e.s.outputs(j), e.s.checkpoints(j), e.s.logs(j)}
-	kept, err := filepath.Glob(e.s.in("kept", folder(j)+".*"))
+	kept, err := filepath.Glob(e.s.in("kept", files.Folder(j)+".*"))
 	if err != nil {
 		return err
 	}
 	for _, path := range kept {
 		// A name may go on with a dot: what follows must be a token and nothing else.
-		if _, err := job.ParseToken(filepath.Base(path)[len(folder(j))+1:]); err == nil {
+		if _, err := job.ParseToken(filepath.Base(path)[len(files.Folder(j))+1:]); err == nil {
 			paths = append(paths, path)
 		}
 	}

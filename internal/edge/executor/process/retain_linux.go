@@ -33,7 +33,7 @@ func (e *Executor) storedIn(dir string, each func(job.ID) error) error {
 	for {
 		names, err := f.Readdirnames(512)
 		for _, name := range names {
-			j, ok := named(name)
+			j, ok := files.JobOf(name)
 			if !ok {
 				continue
 			}

@@ -1,14 +1,12 @@
 package process
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	files "sluice.dev/sluice/internal/edge/store"
 )
 
 // store is where everything lies below the data directory.
@@ -34,18 +32,20 @@ func (s store) member(j job.ID, r job.Range, member int) string {
 	return filepath.Join(s.outputs(j), fmt.Sprintf("member-%d", member), filepath.Base(s.output(j, r)))
 }
 
-func (s store) outputs(j job.ID) string     { return s.in("output", folder(j)) }
-func (s store) checkpoints(j job.ID) string { return s.in("checkpoints", folder(j)) }
-func (s store) logs(j job.ID) string        { return s.in("logs", folder(j)) }
+func (s store) outputs(j job.ID) string     { return s.in("output", files.Folder(j)) }
+func (s store) checkpoints(j job.ID) string { return s.in("checkpoints", files.Folder(j)) }
+func (s store) logs(j job.ID) string        { return s.in("logs", files.Folder(j)) }
 
 // life is the file that says which life of a job is the first whose files lie here.
-func (s store) life(j job.ID) string { return s.in("lives", folder(j)) }
+func (s store) life(j job.ID) string { return s.in("lives", files.Folder(j)) }
 
 func (s store) checkpoint(j job.ID, t job.Token) string {
 	return filepath.Join(s.checkpoints(j), t.String())
 }
 
-func (s store) kept(j job.ID, t job.Token) string { return s.in("kept", folder(j)+"."+t.String()) }
+func (s store) kept(j job.ID, t job.Token) string {
+	return s.in("kept", files.Folder(j)+"."+t.String())
+}
 
 // Events is the file that supervisors tell starts and ends to, one JSON object (shim.Event) per line.
 func Events(dataDir string) string { return store(dataDir).in("executor-events.jsonl") }
@@ -62,35 +62,4 @@ func LogPath(dataDir string, j job.ID, t job.Token, running bool) (stdout, stder
 	}
 	base := filepath.Join(s.logs(j), t.String())
 	return base + ".out", base + ".err"
-}
-
-// folder is a job's name as the name of one directory: as it is if it is a plain name, else escaped so that no two jobs
-// share one and none leads elsewhere.
-func folder(j job.ID) string {
-	plain := j != "" && len(j) <= 200
-	for i, c := range []byte(j) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
-		case i > 0 && (c == '-' || c == '.'):
-		default:
-			plain = false
-		}
-	}
-	if plain {
-		return string(j)
-	}
-	if len(j) <= 100 {
-		return "=" + hex.EncodeToString([]byte(j))
-	}
-	return fmt.Sprintf("=%x", sha256.Sum256([]byte(j)))
-}
-
-// named is the job whose folder has a name; false for one that can't be told.
-func named(folder string) (job.ID, bool) {
-	code, escaped := strings.CutPrefix(folder, "=")
-	if !escaped {
-		return job.ID(folder), true
-	}
-	raw, err := hex.DecodeString(code)
-	return job.ID(raw), err == nil && len(code) != 2*sha256.Size
 }

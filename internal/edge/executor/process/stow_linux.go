@@ -34,7 +34,7 @@ const (
 )
 
 // jobNames is the folder of a job's names in the store, resultName the name of what one subjob has left.
-func (e *Executor) jobNames(j job.ID) string { return "jobs/" + e.owner + "/" + folder(j) }
+func (e *Executor) jobNames(j job.ID) string { return "jobs/" + e.owner + "/" + files.Folder(j) }
 func (e *Executor) resultName(j job.ID, t job.Token) string {
 	return e.jobNames(j) + "/" + t.String()
 }
