@@ -44,7 +44,7 @@ func TestFromTheChartToAFinishedJob(t *testing.T) {
 
 	const script = `command: [sh, -c, "i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do echo unit $i | tee -a $SLUICE_OUTPUT_DIR/out; i=$((i+1)); echo '{\"progress\": '$i'}' > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; done"]`
 	job := func(name string) string {
-		return strings.Replace(items(name, 40, "10ms", "grace: 1s"), `command: [sh, -c, "./count.sh"]`, script, 1)
+		return strings.Replace(items(name, 40, "100ms", "grace: 1s"), `command: [sh, -c, "./count.sh"]`, script, 1)
 	}
 	s.apply(t, job("early"))
 	s.until(t, "early", "waits, for there is nothing to run on", func(x seen) bool { return strings.Contains(x.Reason, "no slice is usable") })

@@ -4,7 +4,6 @@ package operator
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,18 +49,11 @@ func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return j, nil, fmt.Errorf("look at the journal: %w", err)
-	case there && !strings.HasPrefix(string(text), "{"): // a name alone, or with a key behind it, as it was written at first
-		words := append(strings.Fields(string(text)), "", "")
-		j.Name, err = words[0], nil
-		if words[1] != "" {
-			j.Key, err = hex.DecodeString(words[1])
-			j.Made = time.Unix(0, 0)
-		}
 	case there:
 		err = json.Unmarshal(text, &j)
 	case j.fresh:
 		j.Name, err = strings.ToLower(rand.Text()[:cluster.LongestJournal]), nil
-	default:
+	default: // from before there were names
 		err = nil
 	}
 	if err != nil || there && (strings.Trim(j.Name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || len(j.Name) > cluster.LongestJournal || len(j.Key) != 0 && len(j.Key) != keySize) {

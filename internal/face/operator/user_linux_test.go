@@ -149,7 +149,8 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	}
 	const script = `command: [sh, -c, "i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do echo unit $i; i=$((i+1)); echo '{\"progress\": '$i'}' > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; sleep PAUSE; done"]`
 	file := func(name, pause string, total int) string {
-		text := strings.Replace(items(name, total, "10ms", "grace: 1s"), `command: [sh, -c, "./count.sh"]`, script, 1)
+		// What a unit is said to take is many times what it takes, so that a busy machine ends none at its deadline.
+		text := strings.Replace(items(name, total, map[string]string{"0": "100ms", "0.1": "1s"}[pause], "grace: 1s"), `command: [sh, -c, "./count.sh"]`, script, 1)
 		return write(name+".yaml", strings.Replace(text, "PAUSE", pause, 1))
 	}
 
@@ -213,7 +214,7 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(u.dir, "work", "count.sh"), []byte("#!/bin/sh\n"+count+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write("local.yaml", items("local", 40, "10ms", "grace: 1s", "workdir: ./work"))
+	write("local.yaml", items("local", 40, "100ms", "grace: 1s", "workdir: ./work"))
 	if out := u.must(t, "submit", "local.yaml", "--wait"); !strings.Contains(out, "COMPLETED, 40/40") {
 		t.Errorf("%s", out)
 	}
