@@ -343,10 +343,15 @@ func TestAWatcherEndsASubjobAlone(t *testing.T) {
 			b.await("it stands still", b.standing)
 			has(t, b.o.DataDir, 100)
 			b.await("it goes on", func() bool { return !b.standing() })
-			if found := b.open(); len(found) != 1 || !found[0].Alive || found[0].Still {
+			found := b.open()
+			if len(found) != 1 || found[0].Still {
 				t.Fatalf("found %+v", found)
 			}
-			if r := *b.word2(protocol.Exited).Body.(*protocol.Conclusion).Result; r.Outcome != job.Stopped || r.Progress != 5 {
+			r := found[0].Result // a busy machine may take all of the lease to come here
+			if found[0].Alive {
+				r = b.word2(protocol.Exited).Body.(*protocol.Conclusion).Result
+			}
+			if r == nil || r.Outcome != job.Stopped || r.Progress != 5 {
 				t.Errorf("%+v", r)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,38 @@ func digestOf(data []byte) store.Digest {
 	h := sha256.New()
 	h.Write(data)
 	return store.DigestOf(h)
+}
+
+// busy says to some writes that another is in their way.
+type busy struct {
+	next  http.RoundTripper
+	times *atomic.Int32
+}
+
+func (b busy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPut && b.times.Add(-1) >= 0 {
+		_ = r.Body.Close()
+		return answer(r, http.StatusConflict, "ExistingObjectIsDirectory"), nil
+	}
+	return b.next.RoundTrip(r)
+}
+
+// TestAConflictIsTriedAgain, and not for ever.
+func TestAConflictIsTriedAgain(t *testing.T) {
+	srv := serve(t)
+	var times atomic.Int32
+	s, err := s3.Open(t.Context(), srv.options(busy{overSocket(srv.socket), &times}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	times.Store(4)
+	if _, err := s.Now(t.Context()); err != nil {
+		t.Error(err)
+	}
+	times.Store(1 << 20)
+	if _, err := s.Now(t.Context()); err == nil {
+		t.Error("no error, though the server always said that something is in the way")
+	}
 }
 
 // stranger is somebody without keys.
