@@ -97,6 +97,11 @@ func TestTheJournalIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	// Pods say in which second they were made, and a journal is known from them by a later one.
+	plane.Eventually(t, "the second in which its Pods were made is over", func() (bool, string) {
+		now := time.Now()
+		return !slices.ContainsFunc(before.Items, func(x corev1.Pod) bool { return !x.CreationTimestamp.Time.Before(now.Truncate(time.Second)) }), now.String()
+	})
 	note("life", "second")
 	begin("b", true).works(t)
 	if got := s.until(t, "long", "is done", done); got.Progress != fmt.Sprint(total, "/", total) {
