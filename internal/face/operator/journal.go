@@ -68,6 +68,7 @@ func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 }
 
 // writeName is durable before the journal has a file: one with files and without a name is from before there were names. What hangs on the name an older version does not know.
+// What a crash leaves of it begins with the file's own name too, so that it does not count as the journal's.
 func writeName(path string, j Journal) error {
 	dir := filepath.Dir(path)
 	text, err := json.Marshal(j)
