@@ -65,7 +65,7 @@ func (s *sampler) found() int {
 func (s *sampler) sample() {
 	now := time.Now()
 	procs := subjobs(s.data)
-	if s.samples++; s.samples%5 == 0 {
+	if s.samples++; s.samples%2 == 0 { // a look at how each stands is dearer, and a stand may be short
 		for _, w := range s.still.look(procs, now) {
 			s.add("%s", w)
 		}
