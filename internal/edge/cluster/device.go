@@ -1,5 +1,5 @@
 // Package cluster is the words that what finds slices in a Kubernetes cluster, what runs subjobs there and what speaks to its people have in
-// common: how a device is written, and what our objects are called and labelled. It knows no client of Kubernetes.
+// common: how a device is written, what our objects are called and labelled, and by what ours are known. It knows no client of Kubernetes.
 package cluster
 
 import (

@@ -13,6 +13,9 @@ const (
 	LeastAge = time.Hour
 	// Abandoned is how long nothing was heard of an upload until what it left is removed: it can be resumed until then.
 	Abandoned = 24 * time.Hour
+	// Unadopted is how much longer than an upload what was written to a place stays (see Lender): as long as the URL by which it was written may live, which S3 limits to seven days, and
+	// a day more. Its owner may be away meanwhile and adopts it when it is back, and others who share the store can't know that it will.
+	Unadopted = 8 * 24 * time.Hour
 )
 
 // Collected is what a collection has found and done.

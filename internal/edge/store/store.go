@@ -56,7 +56,7 @@ type Store interface {
 	Names(ctx context.Context, folder string, each func(Named) error) error
 	// Unname removes a name. One that is not there is no error.
 	Unname(ctx context.Context, name string) error
-	// Sweep removes what is left of uploads that nothing was heard of since before, and says how much it found.
+	// Sweep removes what is left of uploads that nothing was heard of since before, and what was written to places Unadopted ahead of before or earlier, and says how much it found.
 	Sweep(ctx context.Context, before time.Time) (int, error)
 	// Now is the store's own clock, by which Changed is told.
 	Now(ctx context.Context) (time.Time, error)
@@ -64,6 +64,9 @@ type Store interface {
 	String() string
 	Close() error
 }
+
+// MaxLent is the largest object that can be written by one URL, in bytes: S3 takes no more in one request.
+const MaxLent = 5 << 30
 
 // Lender is a store that can let others, who hold none of its keys, read or write one object each for a while.
 type Lender interface {

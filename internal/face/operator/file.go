@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/store"
 )
 
 // FileOf is the file that an object is: what a person would have written, and nothing that Kubernetes added.
@@ -74,6 +75,9 @@ func startable(s *job.Spec) error {
 	}
 	if s.Kind == job.Rigid && s.Slices > 1 {
 		errs = append(errs, fmt.Errorf("spec.rigid.slices: is %d: a subjob is one Pod with one slice; want 1", s.Slices))
+	}
+	if s.Launch.OutputLimit > store.MaxLent {
+		errs = append(errs, fmt.Errorf("spec.limits.output: is %d bytes: a Pod stores what it leaves by a URL, which takes at most %d; want 5Gi or less", s.Launch.OutputLimit, int64(store.MaxLent)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)

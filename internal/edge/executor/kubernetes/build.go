@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
+	"sluice.dev/sluice/internal/edge/store"
 )
 
 // Names inside a Pod.
@@ -44,6 +45,8 @@ func check(w *protocol.Work) error {
 		return errkind.Errorf(errkind.Invalid, "it is to run on %d slices, and a Pod gets one: ask for rigid.slices: 1", 1+len(w.Also))
 	case w.Spec.Launch.Image == "":
 		return errkind.Errorf(errkind.Invalid, "its job names no image, which a Pod needs: give spec.image")
+	case w.Spec.Launch.OutputLimit > store.MaxLent:
+		return errkind.Errorf(errkind.Invalid, "its limits.output is %d bytes, and a Pod can store %d (5Gi): give no more", w.Spec.Launch.OutputLimit, int64(store.MaxLent))
 	}
 	return nil
 }
@@ -76,7 +79,7 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 	o, launch := &r.e.o, &r.work.Spec.Launch
 	linger := seconds(r.rec.Grace + o.Linger)
 	notes := map[string]string{cluster.AnnotationSlice: string(r.rec.Slice), cluster.AnnotationRun: string(rec)}
-	if seal := o.seal(r.e.namespace(&r.rec), r.name(), string(rec)); seal != "" {
+	if seal := cluster.Seal(o.Key, r.e.namespace(&r.rec), r.name(), string(rec)); seal != "" {
 		notes[cluster.AnnotationSeal] = seal
 	}
 	p := &corev1.Pod{

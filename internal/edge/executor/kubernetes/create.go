@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"cmp"
+	"context"
 	"path"
 	"time"
 
@@ -32,7 +33,7 @@ func (r *run) create(v *view, now quantity.Instant) error {
 		}
 	}
 	err := r.createClaim()
-	if why, kind := refusal(err); why != "" {
+	if why, kind := r.refused(err, now); why != "" {
 		r.giveUp(kind, why)
 		return nil
 	}
@@ -77,8 +78,9 @@ func (r *run) createPod(v *view, now quantity.Instant) error {
 		return nil
 	}
 	sealed, err := r.seal(now)
-	if why, kind := refusal(err); why != "" {
+	if why, kind := r.refused(err, now); why != "" {
 		if r.giveUp(kind, why); r.tried { // an earlier try may have made it after all
+			r.whole = false
 			return r.withdraw(v, now)
 		}
 		r.said = r.never(v, now)
@@ -102,7 +104,7 @@ func (r *run) createPod(v *view, now quantity.Instant) error {
 			return nil
 		}
 	}
-	if why, kind := refusal(err); why != "" {
+	if why, kind := r.refused(err, now); why != "" {
 		if r.giveUp(kind, why); again { // an earlier try may have made it after all
 			r.whole = false
 			return r.withdraw(v, now)
@@ -111,7 +113,7 @@ func (r *run) createPod(v *view, now quantity.Instant) error {
 		return nil
 	}
 	if err == nil {
-		r.made = slim(p)
+		r.made, r.denied = slim(p), 0
 	}
 	return err
 }
@@ -211,11 +213,15 @@ func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
 
 // checkpoint is the one that a subjob of a job has left. NotFound: none is in the store.
 func (e *Executor) checkpoint(j job.ID, t job.Token) (d store.Digest, err error) {
-	err = e.o.Store.Names(e.ctx, e.jobNames(j), func(n store.Named) error {
-		if path.Base(n.Name) == t.String() {
-			d = cmp.Or(n.Refs[checkpointRole], d)
-		}
-		return nil
+	ctx, cancel := context.WithTimeout(e.ctx, tidying) // with the wait for its turn, in which a stop would not be heard
+	defer cancel()
+	err = e.atStore(ctx, tidying, func(ctx context.Context) error {
+		return e.o.Store.Names(ctx, e.jobNames(j), func(n store.Named) error {
+			if path.Base(n.Name) == t.String() {
+				d = cmp.Or(n.Refs[checkpointRole], d)
+			}
+			return nil
+		})
 	})
 	if err == nil && d == "" {
 		err = errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is not in the store", t)

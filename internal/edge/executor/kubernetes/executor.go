@@ -31,8 +31,8 @@ type Executor struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
-	// turns bounds the calls under way.
-	turns chan struct{}
+	// turns bounds the calls to the API server under way, shelves those to the store.
+	turns, shelves chan struct{}
 	// pods are all of ours as they were seen last, watching that somebody looks.
 	pods     *board
 	watching sync.Once
@@ -55,8 +55,10 @@ type Executor struct {
 	// devices is what ResourceSlices say, by driver and machine.
 	devices map[string]known
 	// keys are those that this life seals with, by namespace.
-	keys   map[string]*keyring
-	closed bool
+	keys map[string]*keyring
+	// purging are the purges under way.
+	purging map[purging]bool
+	closed  bool
 
 	// naming keeps those who name work directories from those who take their names away.
 	naming sync.Mutex
@@ -71,8 +73,8 @@ func Open(o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{
-		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), opened: o.Clock(),
-		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, swept: map[types.UID]bool{}, devices: map[string]known{}, keys: map[string]*keyring{},
+		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), shelves: make(chan struct{}, storeCalls), opened: o.Clock(),
+		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, swept: map[types.UID]bool{}, devices: map[string]known{}, keys: map[string]*keyring{}, purging: map[purging]bool{},
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.pods = newBoard(e.seen)
@@ -123,7 +125,17 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 		}
 		e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
 	case protocol.Purge:
-		e.loops.Go(func() { e.purge(m) })
+		of := purging{m.Job, m.Generation}
+		if e.purging[of] { // whoever asks again hears of the one that is under way
+			return
+		}
+		e.purging[of] = true
+		e.loops.Go(func() {
+			e.purge(m)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			delete(e.purging, of)
+		})
 	default: // not for an executor, or (Suspend) nothing that a Pod can be made to do
 	}
 }
@@ -153,6 +165,12 @@ func (e *Executor) start(m *protocol.Message, witness journal.Position) {
 func (e *Executor) begin(r *run) {
 	e.runs[r.rec.Token] = r
 	e.loops.Go(r.loop)
+}
+
+// purging is what a purge is of.
+type purging struct {
+	job    job.ID
+	before job.Generation
 }
 
 // passed is a subjob that is settled.

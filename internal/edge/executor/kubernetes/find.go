@@ -4,6 +4,8 @@ package kubernetes
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,7 +58,11 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	}
 	all.Wait()
 	e.mu.Lock()
-	for _, r := range found {
+	for i, t := range slices.SortedFunc(maps.Keys(found), job.Token.Compare) {
+		r := found[t]
+		if !r.word.Storing { // whose home counts on being told
+			r.peek = e.now().Add(firstLook(i, len(found)))
+		}
 		e.begin(r)
 	}
 	e.looked = true
@@ -88,6 +94,11 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	return list, nil
 }
 
+// firstLook is how long after a start it is looked how far the i-th of n subjobs is: all at once would be tens of thousands of calls to the store.
+func firstLook(i, n int) time.Duration {
+	return time.Duration(i) * min(spread, seldom/time.Duration(n))
+}
+
 // found finds out how a subjob of before fares. What has ended is stored now, if that is little; else it counts as alive until it is.
 func (r *run) found(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patiently)
@@ -101,7 +112,7 @@ func (r *run) found(ctx context.Context) {
 		}
 		return
 	}
-	if running(v.pod) {
+	if running(v.pod) || parted(v.pod) {
 		if w, ok := r.e.peek(ctx, r); ok {
 			r.word, r.started = pod.Word{Started: w.Started, Storing: w.Storing}, w.Started // how far it is, is told once it is looked at again
 		}
@@ -129,7 +140,7 @@ func (r *run) prove(ctx context.Context) error {
 		return err
 	}
 	err := r.createClaim()
-	if why, kind := refusal(err); why != "" {
+	if why, kind := r.refused(err, r.e.now()); why != "" {
 		r.giveUp(kind, why)
 		return nil
 	}

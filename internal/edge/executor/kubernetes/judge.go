@@ -24,24 +24,40 @@ const deletedByGC = "DeletionByPodGC"
 
 // spoken says whether a Pod is over by the word of a kubelet: of all that ran nothing does.
 func spoken(p *corev1.Pod) bool {
-	if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-		return false
-	}
-	if collected(p) {
-		return false
-	}
+	return terminal(p) && !collected(p) && !anyRuns(p)
+}
+
+// terminal says whether a Pod has a phase that it keeps.
+func terminal(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// anyRuns says whether a container of a Pod is shown as running, whoever's it is.
+func anyRuns(p *corev1.Pod) bool {
 	for _, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range all {
 			if all[i].State.Running != nil {
-				return false
+				return true
 			}
 		}
 	}
-	return true
+	return false
 }
 
-// collected says whether the cluster's garbage collector has ended a Pod, since its machine is no more.
+// parted says whether the subjob's container has ended and its Pod goes on, for containers that others have put into it (sidecars, by a webhook): it waits for all of them.
+func parted(p *corev1.Pod) bool {
+	if s := ours(p); terminal(p) || s == nil || s.State.Terminated == nil {
+		return false
+	}
+	return anyRuns(p) || slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
+}
+
+// collected says whether the cluster's garbage collector has ended a Pod, since its machine is no more. Where an administrator has said that a machine is out of service
+// (node.kubernetes.io/out-of-service) it gives no reason: it sets the phase of Pods that are being deleted there, and what their kubelet said last stands, that a container runs.
 func collected(p *corev1.Pod) bool {
+	if terminal(p) && p.DeletionTimestamp != nil && anyRuns(p) {
+		return true
+	}
 	for i := range p.Status.Conditions {
 		c := &p.Status.Conditions[i]
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == deletedByGC {

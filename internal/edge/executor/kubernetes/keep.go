@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,9 @@ import (
 
 // keep puts what a subjob has left under its name in the store, and then tells how it ended.
 func (r *run) keep(*view) (time.Duration, error) {
+	quiet := r.saysStoring()
 	err := r.stow(r.e.ctx)
+	quiet()
 	switch errkind.Of(err) {
 	case errkind.NotFound, errkind.Invalid: // not what its Pod has said: it will be no better the next time
 		res := &r.said.Result
@@ -42,12 +45,35 @@ func (r *run) keep(*view) (time.Duration, error) {
 	return 0, nil
 }
 
-// stow makes objects of what lies at the subjob's places, and names them. It may be repeated.
+// saysStoring tells the home that what is left is being stored, every Report until what it returns is called: with a store that is slow, or that many wait for, it may be long.
+func (r *run) saysStoring() (quiet func()) {
+	done := make(chan struct{})
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		again := time.NewTicker(r.e.o.Report)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+				r.report(true)
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() { close(done); saying.Wait() }
+}
+
+// stow makes objects of what lies at the subjob's places, and names them. It may be repeated. Whoever has left nothing waits for no store.
 func (r *run) stow(ctx context.Context) error {
-	name := r.resultName()
 	if r.said.Output == nil && r.said.Checkpoint == nil || r.stranger() {
 		return nil
 	}
+	return r.e.atStore(ctx, lengthy, r.adopt)
+}
+
+func (r *run) adopt(ctx context.Context) error {
+	name := r.resultName()
 	all := map[string]*pod.Left{outputRole: r.said.Output, checkpointRole: r.said.Checkpoint}
 	there, err := r.e.o.Store.ReadName(ctx, name)
 	for role, d := range there.Refs {
@@ -90,17 +116,19 @@ func (r *run) clear(v *view) error {
 		r.e.forget(r, v.result)
 		return nil
 	}
-	var err error
-	if s.Committed && !s.Range.Empty() {
-		err = r.publish(s.Range)
-	} else {
-		err = r.e.o.Store.Unname(r.e.ctx, r.resultName())
-	}
-	for _, role := range []string{outputRole, checkpointRole, progressPlace} {
-		if err == nil {
-			err = r.e.lender.Drop(r.e.ctx, r.place(role))
+	err := r.e.atStore(r.e.ctx, tidying, func(ctx context.Context) (err error) {
+		if s.Committed && !s.Range.Empty() {
+			err = r.publish(ctx, s.Range)
+		} else {
+			err = r.e.o.Store.Unname(ctx, r.resultName())
 		}
-	}
+		for _, role := range []string{outputRole, checkpointRole, progressPlace} {
+			if err == nil {
+				err = r.e.lender.Drop(ctx, r.place(role))
+			}
+		}
+		return err
+	})
 	if err == nil {
 		err = r.dismissed(v)
 	}
@@ -157,8 +185,8 @@ func (r *run) release(v *view) error {
 }
 
 // publish gives what was committed the name of its range. The checkpoint keeps its own until a later one is committed.
-func (r *run) publish(committed job.Range) error {
-	e, ctx, name := r.e, r.e.ctx, r.resultName()
+func (r *run) publish(ctx context.Context, committed job.Range) error {
+	e, name := r.e, r.resultName()
 	n, err := e.o.Store.ReadName(ctx, name)
 	if errkind.Of(err) == errkind.NotFound {
 		return nil // it left nothing, or this was done before
@@ -180,20 +208,20 @@ func (r *run) publish(committed job.Range) error {
 			return err
 		}
 	}
-	return e.dropCheckpoints(r, name)
+	return e.dropCheckpoints(ctx, r, name)
 }
 
 // dropCheckpoints takes the names of a job's checkpoints that are older than that of a subjob, but those that another one still reads.
-func (e *Executor) dropCheckpoints(r *run, newest string) error {
+func (e *Executor) dropCheckpoints(ctx context.Context, r *run, newest string) error {
 	var old []string
-	err := e.o.Store.Names(e.ctx, e.jobNames(r.rec.Job), func(n store.Named) error {
+	err := e.o.Store.Names(ctx, e.jobNames(r.rec.Job), func(n store.Named) error {
 		if t, bad := job.ParseToken(path.Base(n.Name)); bad == nil && n.Name != newest && !e.needed(t, r) {
 			old = append(old, n.Name)
 		}
 		return nil
 	})
 	for _, name := range old {
-		err = errors.Join(err, e.o.Store.Unname(e.ctx, name))
+		err = errors.Join(err, e.o.Store.Unname(ctx, name))
 	}
 	return err
 }
@@ -201,7 +229,7 @@ func (e *Executor) dropCheckpoints(r *run, newest string) error {
 // purge takes all names of what lives of a job before a generation have left; 0: of all of them.
 func (e *Executor) purge(m protocol.Message) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := e.unname(m.Job, m.Generation)
+		err := e.atStore(e.ctx, lengthy, func(ctx context.Context) error { return e.unname(ctx, m.Job, m.Generation) })
 		if err == nil {
 			err = e.dropKeys(e.ctx, e.namespace(&record{Job: m.Job}))
 		}
@@ -222,7 +250,7 @@ func (e *Executor) purge(m protocol.Message) {
 	}
 }
 
-func (e *Executor) unname(j job.ID, before job.Generation) error {
+func (e *Executor) unname(ctx context.Context, j job.ID, before job.Generation) error {
 	var all []string
 	collect := func(n store.Named) error {
 		if before == 0 || lifeOf(n.Name) < before.Number() {
@@ -230,10 +258,10 @@ func (e *Executor) unname(j job.ID, before job.Generation) error {
 		}
 		return nil
 	}
-	err := errors.Join(e.o.Store.Names(e.ctx, e.jobNames(j), collect), e.o.Store.Names(e.ctx, e.outputNames(j), collect))
+	err := errors.Join(e.o.Store.Names(ctx, e.jobNames(j), collect), e.o.Store.Names(ctx, e.outputNames(j), collect))
 	for _, name := range all {
 		if err == nil {
-			err = e.o.Store.Unname(e.ctx, name)
+			err = e.o.Store.Unname(ctx, name)
 		}
 	}
 	return err

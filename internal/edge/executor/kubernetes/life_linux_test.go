@@ -23,6 +23,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 	"sluice.dev/sluice/internal/edge/store"
 )
 
@@ -162,6 +164,38 @@ func TestWhatAClusterRefusesIsSaidOnce(t *testing.T) {
 			}
 			d.settle(tok(1), job.Range{})
 		})
+	}
+}
+
+// TestWhereItMayMakeNoPodsNoSliceIsHeld: rights may come, for a while; then the subjob is over, by no fault of its job, and it says what is missing.
+func TestWhereItMayMakeNoPodsNoSliceIsHeld(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{"pods", "secrets"} {
+		d := newDesk(t)
+		d.open()
+		var asked atomic.Int64
+		d.api.Fail(func(verb, resource, _ string) error {
+			if verb == "create" && resource == of {
+				asked.Add(1)
+				return apierrors.NewForbidden(schema.GroupResource{Resource: of}, "x", errors.New(`User "system:serviceaccount:sluice:sluice" cannot create resource "`+of+`" in API group "" in the namespace "default"`))
+			}
+			return nil
+		})
+		d.do(d.lease(tok(1), job.Range{To: 10}, nil, "p 10"))
+		d.Until("it is tried again", func() bool { return asked.Load() > 1 })
+		time.Sleep(time.Second)
+		if n := asked.Load(); n > 10 {
+			t.Errorf("%s: asked %d times in a second, without a pause", of, n)
+		}
+		d.mu.Lock()
+		if len(d.results) > 0 {
+			t.Errorf("%s: %+v, at once", of, d.results)
+		}
+		d.mu.Unlock()
+		d.later(31 * time.Second)
+		if r := d.result(tok(1)); r.Outcome != job.NodeFailed || !strings.Contains(r.Detail, "cannot create resource") || r.Start != 0 {
+			t.Errorf("%s: %+v", of, r)
+		}
 	}
 }
 
@@ -421,5 +455,56 @@ func TestALeaseWithoutAnEndEndsWithItsMachine(t *testing.T) {
 		if r := d.result(tok(i + 1)); r.Outcome != job.Lost {
 			t.Errorf("%d: %+v", i+1, r)
 		}
+	}
+}
+
+// TestOthersContainersInAPodHoldNothingUp: a sidecar that a webhook has put there runs on when the subjob's container has ended, and the phase says nothing of that. Its Pod is deleted, so
+// that it ends; its home hears meanwhile that it is to wait; and how it ended is told once its kubelet has said that the Pod is over.
+func TestOthersContainersInAPodHoldNothingUp(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.open()
+	d.Kubelet.Silence(true)
+	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "true"))
+	d.Until("there is a Pod", func() bool { return d.Pod(tok(1)) != nil })
+	client := d.Client.CoreV1().Pods("default")
+	if _, err := client.Patch(t.Context(), d.PodName(tok(1)), types.MergePatchType, []byte(`{"spec":{"nodeName":"main-machine"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	said := pod.Said{Result: job.Result{Outcome: job.Done, Progress: 10, Start: quantity.At(time.Now()), End: quantity.At(time.Now())}}
+	status := func(phase corev1.PodPhase, sidecar corev1.ContainerState) {
+		t.Helper()
+		p := d.Pod(tok(1))
+		p.Status.Phase = phase
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: cluster.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(said.Encode()), StartedAt: metav1.Now(), FinishedAt: metav1.Now()}}},
+			{Name: "proxy", State: sidecar},
+		}
+		if _, err := client.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	d.Until("its Pod is to end", func() bool { return d.Pod(tok(1)).DeletionTimestamp != nil })
+	if g := d.Pod(tok(1)).DeletionGracePeriodSeconds; *g != 10 {
+		t.Errorf("others have %d s to end in, want as many as storing may take", *g)
+	}
+	d.Until("its home hears that it is to wait", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.storing[tok(1)] > 2 })
+	if f := d.open()[tok(1)]; !f.Alive { // nor does one that comes back take it for over
+		t.Errorf("%+v", f)
+	}
+	d.Until("it hears so again", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.storing[tok(1)] > 4 })
+	d.mu.Lock()
+	if len(d.results[tok(1)]) > 0 {
+		t.Errorf("%+v, though its kubelet has not said that the Pod is over", d.results[tok(1)])
+	}
+	d.mu.Unlock()
+	status(corev1.PodSucceeded, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})
+	if r := d.result(tok(1)); r.Outcome != job.Done || r.Progress != 10 {
+		t.Errorf("%+v", r)
+	}
+	d.settle(tok(1), job.Range{})
+	if p := d.Pod(tok(1)); p != nil && len(p.Finalizers) > 0 { // the rest is its kubelet's
+		t.Errorf("the Pod is held by %v", p.Finalizers)
 	}
 }

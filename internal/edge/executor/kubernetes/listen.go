@@ -22,6 +22,8 @@ const (
 	mostWord = 4 << 10
 	// peeking bounds one look.
 	peeking = 10 * time.Second
+	// spread is how far apart the first looks of two subjobs are that were found; together they are within seldom.
+	spread = time.Millisecond
 )
 
 // listen looks at how far the subjob is, if it is time for that, and says when to look at it again for whatever.
@@ -32,11 +34,11 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 			next = min(next, at)
 		}
 	}
-	switch {
+	switch over := now >= v.want.order.End; {
 	case v.pod == nil:
 	case running(v.pod):
-		if now >= r.peek {
-			over := now >= v.want.order.End
+		if now >= r.peek || over && r.looked < v.want.order.End { // whoever has ended is looked at, however long ago there was news
+			r.looked = now
 			r.look(over)
 			if over || r.word.Storing || v.want.order != (pod.Order{End: r.rec.End}) { // its home counts on being told
 				r.every = min(r.every, r.e.o.Report)
@@ -47,6 +49,12 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 			}
 		}
 		next = min(next, r.peek)
+	case parted(v.pod): // how it ended is there, and is told once its kubelet says that the Pod is over
+		if now >= r.parting {
+			r.report(true)
+			r.parting = now.Add(r.e.o.Report)
+		}
+		next = min(next, r.parting)
 	default: // an image that does not come, or a key
 		if r.pends(v) {
 			next = min(next, r.proven.Add(checkKeys))
@@ -70,7 +78,12 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 // what it has left can be under way: its home has to hear that, whether or not the store is there.
 func (r *run) look(over bool) {
 	r.every = min(2*r.every, max(r.e.o.Report, seldom))
+	quiet := func() {}
+	if over || r.word.Storing { // a store that does not answer may take longer than its home waits
+		quiet = r.saysStoring()
+	}
 	w, ok := r.e.peek(r.e.ctx, r)
+	quiet()
 	if !ok || w == r.word && !w.Storing {
 		if over || r.word.Storing {
 			r.report(true)
@@ -84,9 +97,13 @@ func (r *run) look(over bool) {
 
 // peek is a subjob's latest word; false: there is none now.
 func (e *Executor) peek(ctx context.Context, r *run) (w pod.Word, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, peeking)
+	ctx, cancel := context.WithTimeout(ctx, peeking) // with the wait for its turn: a store that is stuck holds no order up for longer
 	defer cancel()
-	data, err := e.lender.Peek(ctx, r.place(progressPlace), mostWord)
+	var data []byte
+	err := e.atStore(ctx, peeking, func(ctx context.Context) (err error) {
+		data, err = e.lender.Peek(ctx, r.place(progressPlace), mostWord)
+		return err
+	})
 	if err != nil || json.Unmarshal(data, &w) != nil {
 		return pod.Word{}, false
 	}

@@ -22,15 +22,16 @@ const pulling = 2 * time.Minute
 func (r *run) obey(v *view, now quantity.Instant) error {
 	p, o := v.pod, v.want.order
 	began := r.word.Started != 0 || p != nil && running(p)
-	if p != nil && !began && r.blame == nil {
+	alone := p != nil && parted(p)
+	if p != nil && !began && !alone && r.blame == nil {
 		if why, kind := hopeless(p, now.Sub(quantity.At(p.CreationTimestamp.Time)) > pulling); why != "" {
 			r.giveUp(kind, why)
 		}
 	}
 	over := now >= o.End && !began || o.End != quantity.Never && now >= o.End.Add(r.e.o.Linger)
 	stores := r.stores(now)
-	over = (over || o.Stop || r.blame != nil) && (!stores || o.Now)
-	if o != r.ordered && !r.deleted && (!stores || o.Now) && p != nil && p.Spec.NodeName != "" {
+	over = (over || o.Stop || r.blame != nil) && (!stores || o.Now) || alone // nothing of ours can store any more
+	if o != r.ordered && !r.deleted && !alone && (!stores || o.Now) && p != nil && p.Spec.NodeName != "" {
 		if err := r.order(v, now); err != nil {
 			return err
 		}
@@ -43,7 +44,7 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 		return nil
 	}
 	grace := r.rec.Grace + r.e.o.Linger
-	if o.Now {
+	if o.Now || alone {
 		grace = r.e.o.Linger
 	}
 	err := r.remove(v, seconds(grace))

@@ -54,7 +54,8 @@ type Options struct {
 	Linger, Skew time.Duration
 	// Report is the time between reports of progress. Default 2 s.
 	Report time.Duration
-	// LogLimit and OutputLimit are defaults for jobs that give none, SnapshotLimit bounds an unpacked work directory, in bytes: 16 MiB, 5 GiB and 1 GiB.
+	// LogLimit and OutputLimit are defaults for jobs that give none, SnapshotLimit bounds an unpacked work directory, in bytes: 16 MiB, 4.75 GiB and 1 GiB. OutputLimit is at most
+	// what one URL takes, less room for what a tar takes beside its files.
 	LogLimit, OutputLimit, SnapshotLimit int64
 	// Parallel bounds the calls under way at once. Default 64.
 	Parallel int
@@ -90,7 +91,8 @@ func (o *Options) defaults() {
 	fill(&o.Skew, 30*time.Second)
 	fill(&o.Report, 2*time.Second)
 	fill(&o.LogLimit, 16<<20)
-	fill(&o.OutputLimit, 5<<30)
+	fill(&o.OutputLimit, mostOutput)
+	o.OutputLimit = min(o.OutputLimit, mostOutput)
 	fill(&o.SnapshotLimit, 1<<30)
 	fill(&o.Parallel, 64)
 	fill(&o.KeepSettled, 10000)
@@ -110,6 +112,9 @@ func (o *Options) defaults() {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 }
+
+// mostOutput is how much a subjob may leave that says nothing of that: what is more is refused by the store only once all was done.
+const mostOutput = store.MaxLent - 256<<20
 
 func fill[T comparable](field *T, otherwise T) {
 	var zero T

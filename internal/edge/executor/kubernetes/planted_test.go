@@ -313,7 +313,7 @@ func TestALifeThatIsPurgedIsNotTheNext(t *testing.T) {
 // purged counts the names that are left of a job after a purge.
 func purged(t *testing.T, e *Executor, j job.ID, before job.Generation) (n int) {
 	t.Helper()
-	err := e.unname(j, before)
+	err := e.unname(t.Context(), j, before)
 	if err == nil {
 		err = e.o.Store.Names(t.Context(), "", func(store.Named) error { n++; return nil })
 	}
@@ -341,5 +341,66 @@ func TestARefusalIsNotOfWhatWasMadeBefore(t *testing.T) {
 	}
 	if err := r.create(&v, r.rec.Start); err != nil || r.said != nil || r.made == nil || r.blame == nil {
 		t.Errorf("%v: it is said to have ended, and its Pod is there: %+v", err, r.said)
+	}
+}
+
+// TestWhoHasLostItsMachineIsNotWaitedForForever: the collector of Pods says no reason where an administrator has said that a machine is out of service; it sets the phase, and the
+// container is shown as running for good. A kubelet that says so of a Pod that nobody deletes is about to say more.
+func TestWhoHasLostItsMachineIsNotWaitedForForever(t *testing.T) {
+	runs := corev1.ContainerStatus{Name: container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	ended := corev1.ContainerStatus{Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
+	for what, c := range map[string]struct {
+		phase   corev1.PodPhase
+		deleted bool
+		status  corev1.ContainerStatus
+		lost    bool
+	}{
+		"out of service":     {corev1.PodFailed, true, runs, true},
+		"it runs":            {corev1.PodRunning, true, runs, false},
+		"nobody deletes it":  {corev1.PodFailed, false, runs, false},
+		"its kubelet speaks": {corev1.PodFailed, true, ended, false},
+	} {
+		r := asked(t, counted)
+		r.tried, r.rec.End = true, quantity.Never
+		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "worker-1"}, Status: corev1.PodStatus{Phase: c.phase, ContainerStatuses: []corev1.ContainerStatus{c.status}}}
+		if c.deleted {
+			p.DeletionTimestamp = &metav1.Time{Time: r.asked.Time()}
+		}
+		v := view{pod: p, want: wanted{order: r.ordered}}
+		if c.status.State.Terminated == nil {
+			if said := r.over(&v, r.asked); said != nil {
+				t.Errorf("%s: %+v, though it may run still", what, said)
+			}
+		}
+		said := r.over(&v, r.asked.Add(time.Hour))
+		if lost := said != nil && strings.Contains(said.Result.Detail, "nothing was heard"); lost != c.lost {
+			t.Errorf("%s: an hour later %+v, want it lost %v", what, said, c.lost)
+		}
+	}
+}
+
+// TestWhatNoPodCanStoreIsRefused before it is done, and what is left where nobody says how much it may be can be stored with what a tar takes beside its files.
+func TestWhatNoPodCanStoreIsRefused(t *testing.T) {
+	r := asked(t, counted)
+	for limit, refused := range map[int64]bool{0: false, store.MaxLent: false, store.MaxLent + 1: true} {
+		r.work.Spec.Launch.OutputLimit = limit
+		if err := r.prepare(); (errkind.Of(err) == errkind.Invalid) != refused || refused && !strings.Contains(err.Error(), "limits.output") {
+			t.Errorf("%d: %v", limit, err)
+		}
+	}
+	r.work.Spec.Launch.OutputLimit = 0
+	if got := r.makeRun(r.asked).OutputLimit; got != mostOutput || got >= store.MaxLent {
+		t.Errorf("the default is %d", got)
+	}
+	o := Options{OutputLimit: 1 << 40}
+	if o.defaults(); o.OutputLimit != mostOutput {
+		t.Errorf("what an operator gives as the default is %d", o.OutputLimit)
+	}
+}
+
+// TestPlacesOutliveTheirURLs: what was written by the last use of one is there for a day more, in which whoever is away comes back.
+func TestPlacesOutliveTheirURLs(t *testing.T) {
+	if store.Unadopted < mostLent+24*time.Hour {
+		t.Errorf("what was written to a place may be dropped after %v, and its URL lives for %v", store.Unadopted, mostLent)
 	}
 }

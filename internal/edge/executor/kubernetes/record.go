@@ -3,9 +3,6 @@
 package kubernetes
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -38,28 +35,16 @@ type record struct {
 	Node, Executor protocol.Address
 }
 
-// seal is by what the operator knows that a Pod's record is its own: whoever may write Pods may write annotations, and a record that is believed is a witness against the journal,
-// and has its Pod's end taken for a subjob's. Empty: it has no key.
-func (o *Options) seal(namespace, name, text string) string {
-	if len(o.Key) == 0 {
-		return ""
-	}
-	h := hmac.New(sha256.New, o.Key)
-	h.Write([]byte(namespace + "/" + name + "\n" + text))
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// recordOf reads the record of a Pod. Errors are of kind Corrupt. Those of another journal were sealed with its key, and nothing is believed of them.
+// recordOf reads the record of a Pod, if it is sealed: one that is believed is a witness against the journal, and has its Pod's end taken for a subjob's. Errors are of kind
+// Corrupt. Those of another journal were sealed with its key, and nothing is believed of them.
 func (e *Executor) recordOf(p *corev1.Pod) (rec record, err error) {
-	text := p.Annotations[cluster.AnnotationRun]
 	if rec, err = recordOf(p); err != nil || rec.Journal != e.o.Journal {
 		return rec, err
 	}
 	if name := cluster.PodName(e.o.Operator, rec.Journal, rec.Token); p.Name != name || p.Namespace != e.namespace(&rec) {
 		return rec, errkind.Errorf(errkind.Corrupt, "Pod %s/%s has the record of Pod %s/%s", p.Namespace, p.Name, e.namespace(&rec), name)
 	}
-	want, has := e.o.seal(p.Namespace, p.Name, text), p.Annotations[cluster.AnnotationSeal]
-	if older := has == "" && p.CreationTimestamp.Time.Before(e.o.Made); want != "" && !older && !hmac.Equal([]byte(want), []byte(has)) {
+	if !cluster.Sealed(e.o.Key, e.o.Made, p.CreationTimestamp.Time, p.Namespace, p.Name, p.Annotations) {
 		return rec, errkind.Errorf(errkind.Corrupt, "Pod %s/%s: annotation %s is not what this operator has written: somebody else has made or changed it", p.Namespace, p.Name, cluster.AnnotationRun)
 	}
 	return rec, nil

@@ -50,9 +50,13 @@ type run struct {
 	storing quantity.Instant
 	// vanished is since when its Pod is away for good though nobody has said that it is over, 0 if it is not.
 	vanished quantity.Instant
-	// peek is when it is looked next at how far it is, and every after how long again.
-	peek  quantity.Instant
-	every time.Duration
+	// peek is when it is looked next at how far it is, every after how long again, and looked when it was last.
+	peek, looked quantity.Instant
+	every        time.Duration
+	// parting is when its home is told next that others' containers in its Pod are waited for.
+	parting quantity.Instant
+	// denied is since when the cluster refuses it for what somebody may be mending, 0 if it does not.
+	denied quantity.Instant
 }
 
 // view is what is known of a subjob from outside.
@@ -159,7 +163,10 @@ func (r *run) step() (time.Duration, error) {
 	case r.said != nil:
 		return r.keep(&v)
 	case !r.whole:
-		return 0, r.create(&v, now)
+		if err := r.create(&v, now); err != nil { // it has its pause
+			return forever, err
+		}
+		return 0, nil
 	}
 	if err := r.obey(&v, now); err != nil {
 		return forever, err

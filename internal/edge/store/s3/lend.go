@@ -13,9 +13,6 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// MaxLent is the largest object that can be written by one URL, in bytes: S3 takes no more in one request.
-const MaxLent = 5 << 30
-
 // mostExpires is the longest that S3 lets a URL live, leastExpires the shortest.
 const (
 	leastExpires = time.Second

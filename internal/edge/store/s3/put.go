@@ -271,7 +271,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, failed erro
 		n++
 	}
 	err := s.list(ctx, incoming, func(_ string, o *minio.ObjectInfo) error {
-		if !o.LastModified.Before(before) {
+		if !o.LastModified.Before(before.Add(-store.Unadopted)) {
 			return nil
 		}
 		n++

@@ -53,7 +53,7 @@ func (p *process) fetch(what string, s *Source, into string, writable bool) erro
 	}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		ctx, done := p.within(p.hurried)
-		err := fetchOnce(ctx, s, into, writable)
+		err := fetchOnce(ctx, p.store, s, into, writable)
 		done()
 		if err == nil {
 			return nil
@@ -105,12 +105,12 @@ func (p *process) within(over func() bool) (ctx context.Context, done func()) {
 	return ctx, func() { cancel(); looking.Wait() }
 }
 
-func fetchOnce(ctx context.Context, s *Source, into string, writable bool) error {
+func fetchOnce(ctx context.Context, from *http.Client, s *Source, into string, writable bool) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
 	if err != nil {
 		return err
 	}
-	r, err := http.DefaultClient.Do(q)
+	r, err := from.Do(q)
 	if err != nil {
 		return errkind.Errorf(errkind.Unavailable, "%w", bare(err))
 	}

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +11,14 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Prepare is `sluice-shim install DIRECTORY POD`: the program and the run file of the Pod are in the directory then. sealed is the latter, key the text of what opens it.
+// Prepare is `sluice-shim install DIRECTORY POD`: the program, the certificates and the run file of the Pod are in the directory then. sealed is the latter, key the text of what
+// opens it.
 func Prepare(dir, name, sealed, key string) error {
 	if err := itself(filepath.Join(dir, Program)); err != nil {
 		return fmt.Errorf("copying sluice-shim: %w", err)
+	}
+	if err := certificates(filepath.Join(dir, Bundle)); err != nil {
+		return fmt.Errorf("copying the certificates of its image: %w", err)
 	}
 	k, ok := ParseKey(KeyOf(sealed), key)
 	if !ok {
@@ -42,4 +47,20 @@ func itself(path string) error {
 	}
 	_, err = io.Copy(to, self)
 	return errors.Join(err, to.Close(), os.Rename(path+".new", path))
+}
+
+// bundle is where Go looks first for the certificates of a Linux machine, and where tools/image puts them.
+const bundle = "/etc/ssl/certs/ca-certificates.crt"
+
+// certificates copies what this image trusts to a path: the file that SSL_CERT_FILE names, else bundle. An image without one is no error: the store may be reached without TLS, or by
+// a certificate that the subjob's image trusts.
+func certificates(path string) error {
+	data, err := os.ReadFile(cmp.Or(os.Getenv("SSL_CERT_FILE"), bundle))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644) //nolint:gosec // certificates are public
 }

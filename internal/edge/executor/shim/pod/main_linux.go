@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -30,7 +31,7 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "sluice-shim pod is the first process of a Pod that Sluice makes. Usage: sluice-shim pod DIRECTORY RUN-FILE ORDER-FILE END-FILE")
 		return 2
 	}
-	p := &process{orders: args[2], asked: make(chan os.Signal, 1)}
+	p := &process{orders: args[2], asked: make(chan os.Signal, 1), store: clientOf(filepath.Join(filepath.Dir(args[1]), Bundle))}
 	signal.Notify(p.asked, syscall.SIGTERM, syscall.SIGINT)
 	data, err := os.ReadFile(args[1])
 	if err == nil {
@@ -64,6 +65,8 @@ type process struct {
 	dir    shim.Dir
 	orders string
 	lease  shim.Lease
+	// store is what speaks to the store.
+	store *http.Client
 	// asked has a signal once the Pod is to end.
 	asked chan os.Signal
 
@@ -79,7 +82,7 @@ type process struct {
 func (p *process) whole() Said {
 	p.order.End = p.run.End
 	p.lease = p.makeLease()
-	p.told = newTeller(p.run.Progress, p.run.Report)
+	p.told = newTeller(p.store, p.run.Progress, p.run.Report)
 	p.logs = [2]follower{{path: p.dir.Stdout(), to: os.Stdout}, {path: p.dir.Stderr(), to: os.Stderr}}
 	if err := p.furnish(); err != nil {
 		outcome := job.NodeFailed

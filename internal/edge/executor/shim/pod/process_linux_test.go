@@ -25,7 +25,7 @@ import (
 // made is a process of a Pod that has a second to fetch in, and nothing to run.
 func made(t *testing.T) *process {
 	t.Helper()
-	p := &process{orders: filepath.Join(t.TempDir(), "order.json"), asked: make(chan os.Signal, 1)}
+	p := &process{orders: filepath.Join(t.TempDir(), "order.json"), asked: make(chan os.Signal, 1), store: http.DefaultClient}
 	now := quantity.At(time.Now())
 	p.run = Run{Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Kind: job.Items, Range: job.Range{To: 10}, Total: 10, Grid: 1, Start: now, End: now.Add(time.Second), Linger: time.Second, Command: []string{"true"}, LogLimit: 1, OutputLimit: 1, Report: time.Second}
 	p.dir = shim.Dir(filepath.Join(t.TempDir(), p.run.Token.String()))
@@ -101,7 +101,7 @@ func TestWhatCantBeStoredDoesNotCount(t *testing.T) {
 			defer server.Close()
 			p := made(t)
 			p.run.Output, p.run.Progress = server.URL+"/output", server.URL+"/progress"
-			p.told = newTeller(p.run.Progress, p.run.Report)
+			p.told = newTeller(p.store, p.run.Progress, p.run.Report)
 			err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.WriteFile(filepath.Join(p.dir.Output(), "x"), []byte("y"), 0o600))
 			if err != nil {
 				t.Fatal(err)
@@ -187,7 +187,7 @@ func TestThatSomethingIsStoredIsHeard(t *testing.T) {
 	defer server.Close()
 	p := made(t)
 	p.run.Output, p.run.Progress = server.URL+"/output", server.URL+"/progress"
-	p.told = newTeller(p.run.Progress, p.run.Report)
+	p.told = newTeller(p.store, p.run.Progress, p.run.Report)
 	if err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.WriteFile(filepath.Join(p.dir.Output(), "x"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestWhatIsLeftHasItsTimeToBeStored(t *testing.T) {
 		p := made(t)
 		p.run.End = quantity.At(time.Now().Add(-time.Minute))
 		p.order.End, p.run.Checkpoint, p.run.Progress = p.run.End, url, url+"/progress"
-		p.told = newTeller(p.run.Progress, p.run.Report)
+		p.told = newTeller(p.store, p.run.Progress, p.run.Report)
 		if err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.MkdirAll(p.dir.Checkpoint(), 0o755), os.WriteFile(filepath.Join(p.dir.Checkpoint(), "x"), []byte("y"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestWhoFetchesHearsThatItIsToStop(t *testing.T) {
 	q := made(t)
 	q.run.End, q.run.Linger, q.run.Grace = q.run.End.Add(time.Hour), 200*time.Millisecond, 100*time.Millisecond
 	q.order.End, q.run.Output, q.run.Progress = q.run.End, server.URL, server.URL
-	q.told = newTeller(q.run.Progress, q.run.Report)
+	q.told = newTeller(q.store, q.run.Progress, q.run.Report)
 	if err := errors.Join(os.MkdirAll(q.dir.Output(), 0o755), os.WriteFile(filepath.Join(q.dir.Output(), "x"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}

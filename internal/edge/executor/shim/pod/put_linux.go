@@ -80,7 +80,7 @@ func (p *process) leave(ctx context.Context, what, dir, url string, until quanti
 	}
 	sum, err := store.Sum(ctx, t)
 	for pause := firstPause; err == nil; pause = min(2*pause, lastPause) {
-		if err = put(ctx, url, t, t.Size()); err == nil {
+		if err = put(ctx, p.store, url, t, t.Size()); err == nil {
 			return &Left{Digest: sum, Size: t.Size()}, nil
 		}
 		err = fmt.Errorf("storing the %s: %w", what, err)
@@ -110,7 +110,7 @@ func (p *process) killed() bool {
 }
 
 // put writes to a place.
-func put(ctx context.Context, url string, src io.ReaderAt, size int64) error {
+func put(ctx context.Context, to *http.Client, url string, src io.ReaderAt, size int64) error {
 	read := &reader{from: io.NewSectionReader(src, 0, size)}
 	q, err := http.NewRequestWithContext(ctx, http.MethodPut, url, read)
 	if err != nil {
@@ -119,7 +119,7 @@ func put(ctx context.Context, url string, src io.ReaderAt, size int64) error {
 	if q.ContentLength = size; size == 0 {
 		q.Body = http.NoBody
 	}
-	r, err := http.DefaultClient.Do(q)
+	r, err := to.Do(q)
 	if read.failed != nil { // it is not the store's fault
 		return read.failed
 	}
@@ -149,6 +149,7 @@ func (r *reader) Read(data []byte) (int, error) {
 
 // teller puts the latest word to the progress place, beside all else: a store that is slow or away holds nothing up.
 type teller struct {
+	to    *http.Client
 	url   string
 	every time.Duration
 	mu    sync.Mutex
@@ -158,7 +159,9 @@ type teller struct {
 	last time.Time
 }
 
-func newTeller(url string, every time.Duration) *teller { return &teller{url: url, every: every} }
+func newTeller(to *http.Client, url string, every time.Duration) *teller {
+	return &teller{to: to, url: url, every: every}
+}
 
 // tell says how far the subjob is, if that is news.
 func (p *process) tell(storing bool) {
@@ -187,7 +190,7 @@ func (t *teller) say(w Word) {
 		defer cancel()
 		data, err := json.Marshal(w)
 		if err == nil {
-			err = put(ctx, t.url, bytes.NewReader(data), int64(len(data)))
+			err = put(ctx, t.to, t.url, bytes.NewReader(data), int64(len(data)))
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -18,11 +18,13 @@ import (
 const (
 	// Verb runs a subjob: pod DIRECTORY RUN-FILE ORDER-FILE END-FILE.
 	Verb = "pod"
-	// Install makes the Pod's directory ready: install DIRECTORY POD. It copies the program itself, since the subjob's image has none, and opens the run file.
+	// Install makes the Pod's directory ready: install DIRECTORY POD. It copies the program itself and the certificates that its own image trusts, since the subjob's image may
+	// have neither, and opens the run file.
 	Install = "install"
-	// Program, RunFile and Runs are below that directory.
+	// Program, RunFile, Bundle and Runs are below that directory. Bundle lies beside the run file: certificates (PEM) that are trusted as well as those of the subjob's image.
 	Program = "bin/sluice-shim"
 	RunFile = "run.json"
+	Bundle  = "ca-certificates.crt"
 	Runs    = "runs"
 )
 
