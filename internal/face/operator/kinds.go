@@ -57,7 +57,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 			return x, x.Files(), nil
 		}, Notes: []string{"store: " + k.Store.String()}}
 		parts.Lender, _ = k.Store.(store.Lender)
-		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Pools: pools(offered), Log: o.Log}
+		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Key: journal.Key, Made: journal.Made, Pools: pools(offered), Log: o.Log}
 		inv, err := inventory.Open(ctx, options)
 		if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: jobs are answered meanwhile
 			o.Log.Error("nothing is offered", "error", err)

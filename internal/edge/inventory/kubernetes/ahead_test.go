@@ -246,11 +246,11 @@ func TestWhoWaitsComesBeforeWhatIsToCome(t *testing.T) {
 		}
 	}
 	r.early = mostEarly
-	if r.may(at(0), &tenant{ObjectMeta: metav1.ObjectMeta{UID: "p"}}) {
+	if r.may(at(0), "p", kin{owner: "p"}) {
 		t.Error("places are kept without bound")
 	}
 	delete(r.by, types.UID(fmt.Sprint(mostEarly)))
-	if !r.may(at(0), &tenant{ObjectMeta: metav1.ObjectMeta{UID: "p"}}) {
+	if !r.may(at(0), "p", kin{owner: "p"}) {
 		t.Error("who waits gets none, because of those who are to come")
 	}
 }
@@ -294,5 +294,109 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	inv := opened(t, o)
 	if _, err := inv.Away(); err != nil {
 		t.Error("the cluster is said to be away:", err)
+	}
+}
+
+// ownedBy is a Workload that Pods themselves own, as Kueue's of plain Pods and of groups of them are.
+func ownedBy(pods ...string) func(map[string]any) {
+	return func(w map[string]any) {
+		var list []any
+		for _, name := range pods {
+			list = append(list, map[string]any{"apiVersion": "v1", "kind": "Pod", "name": name, "uid": "uid-a-" + name})
+		}
+		w["metadata"].(map[string]any)["ownerReferences"] = list
+	}
+}
+
+// TestAPlaceForLaterIsHandedOver: the first of a queue is let in, and its Pod is there before anybody has looked. What was kept from later on is kept from now on.
+func TestAPlaceForLaterIsHandedOver(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	like := pod("a", "x", "", asks(mig, 1))
+	o := options(serve(node("v", has(mig, 2), inZone), pod("a", "h", "v", asks(mig, 1), of("Job", "h")),
+		pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1), began(-time.Minute), lasts(3*time.Hour))))
+	now := at(0)
+	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return now }
+	o.Dynamic = kueueOf(workload("j", 1, like), workload("h", 1, like, hasQuota("Admitted"), runsFor(time.Hour)))
+	inv := opened(t, o)
+	look := func() []string { inv.look(func(inventory.Sighting) {}); return ahead(inv.Held()) }
+	if got, want := look(), []string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j, which waits for it"}; !slices.Equal(got, want) {
+		t.Fatalf("held are %q, want %q", got, want)
+	}
+	now = at(time.Minute)
+	if err := inv.pods.GetStore().Delete(inv.slim.tenant(pod("a", "h", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	inv.hears(t, inv.pods, pod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced))
+	inv.hears(t, inv.workloads, workload("j", 1, like, hasQuota("Admitted")))
+	if got, want := look(), []string{"v/mig-1g.10gb.1 pod a/p, which waits for it"}; !slices.Equal(got, want) {
+		t.Errorf("held are %q, want %q", got, want)
+	}
+	if g := inv.reclaims.by["uid-a-p"]; g == nil || g.later() || g.open || g.of != "" {
+		t.Errorf("kept is %+v", g)
+	}
+}
+
+// TestPodsThatAreTheirOwnWorkload are there when they are.
+func TestPodsThatAreTheirOwnWorkload(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	like := pod("a", "x", "", asks(mig, 1))
+	for name, owners := range map[string][]string{"a plain Pod": {"p"}, "a group": {"p", "q"}} {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{node("v", has(mig, 4), inZone), pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)), pod("s", "sluice-op-2", "v", ours("v/mig-1g.10gb.1"), asks(mig, 1))}
+			for _, owner := range owners {
+				objects = append(objects, pod("a", owner, "v", asks(mig, 1)))
+			}
+			o := options(serve(objects...))
+			o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return at(0) }
+			o.Dynamic = kueueOf(workload("j", int64(len(owners)), like, hasQuota("Admitted"), runsFor(time.Hour), ownedBy(owners...)))
+			inv := opened(t, o)
+			inv.look(func(inventory.Sighting) {})
+			if got := ahead(inv.Held()); len(got) != 0 {
+				t.Errorf("held are %q", got)
+			}
+			for _, owner := range owners {
+				p, _ := get[*tenant](inv.pods, "a/"+owner)
+				if got := p.ends(inv.limit); got != at(time.Hour+30*time.Second) {
+					t.Errorf("%s ends after %v", owner, got.Sub(at(0)))
+				}
+			}
+		})
+	}
+}
+
+// TestOneClaimOfAWorkload whose Pods share it has its devices once, and all of its Pods are where it is.
+func TestOneClaimOfAWorkload(t *testing.T) {
+	like := pod("a", "x", "", func(p *corev1.Pod) {
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "all", ResourceClaimName: ptr("c")}}
+	})
+	beside := like.DeepCopy()
+	beside.Spec.ResourceClaims = append(beside.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "own", ResourceClaimTemplateName: ptr("gpu")})
+	for name, c := range map[string]struct {
+		like *corev1.Pod
+		n    int
+	}{"it alone": {like, 1}, "and one more each": {beside, 3}} {
+		t.Run(name, func(t *testing.T) {
+			objects := slices.Concat([]runtime.Object{node("w"), board("w"), node("v"), board("v"), resourceClaim("a", "c", wanted("gpu.nvidia.com")), func() runtime.Object {
+				made := resourceClaimTemplate("a", "gpu")
+				made.Spec.Spec.Devices.Requests[0].Exactly.DeviceClassName = "gpu.nvidia.com"
+				return made
+			}()})
+			for _, device := range []string{"a0", "a1", "b0", "b1"} {
+				for _, machine := range []string{"v", "w"} {
+					objects = append(objects, filler(machine, device, -time.Minute)...)
+				}
+			}
+			o := options(serve(objects...))
+			o.Pools, o.Now = []Pool{wholes()}, func() quantity.Instant { return at(0) }
+			o.Dynamic = kueueOf(workload("j", 2, c.like, hasQuota("Admitted"), func(w map[string]any) {
+				delete(w["status"].(map[string]any)["admission"].(map[string]any), "podSetAssignments")
+			}))
+			inv := opened(t, o)
+			inv.look(func(inventory.Sighting) {})
+			got := cut(inv.Held())
+			if len(got) != c.n || slices.ContainsFunc(got, func(s string) bool { return s[0] != got[0][0] }) {
+				t.Errorf("cut are %q, want %d of one machine", got, c.n)
+			}
+		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -48,7 +50,7 @@ func (p *Pool) closes(m *machine) (list []protocol.Reservation) {
 			continue
 		}
 		r := protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: "taint " + t.key}
-		r.Truncate = t.evicts && !slices.Contains(away, t.key)
+		r.Truncate = t.effect == corev1.TaintEffectNoExecute && !slices.Contains(away, t.key)
 		list = append(list, r)
 	}
 	list = append(list, m.closed...)

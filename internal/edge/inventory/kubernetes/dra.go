@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -88,8 +89,8 @@ func (c *Class) matches(driver string, d *device) bool {
 }
 
 // layout picks the devices on a machine that are offered: of those that share counters as many as there can be side by side, class by class, in order of name. It
-// goes by what there is and not by who holds it, so that it stands. leftOut counts what says neither its memory nor has it said by its class.
-func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut int) {
+// goes by what there is and not by who holds it, so that it stands. leftOut counts what is of a class and can't be offered, and why says it of one of them.
+func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut int, why string) {
 	left := counters{}
 	for k, n := range p.total {
 		left[k] = n
@@ -104,8 +105,12 @@ func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut in
 					continue
 				}
 				s := p.slice(m, class, d)
-				if taken[d.name] = true; s.Capacity[trp.Memory] <= 0 {
-					leftOut++
+				if taken[d.name] = true; d.several || s.Capacity[trp.Memory] <= 0 {
+					if leftOut++; d.several {
+						why = fmt.Sprintf("devices of %s on %s are for several at once", p.driver, m.Name)
+					} else {
+						why = fmt.Sprintf("devices of %s on %s do not say their memory: say it in their class", p.driver, m.Name)
+					}
 					continue
 				}
 				left.add(d.uses, -1)
@@ -113,7 +118,7 @@ func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut in
 			}
 		}
 	}
-	return list, leftOut
+	return list, leftOut, why
 }
 
 // slice is a device as it is offered.

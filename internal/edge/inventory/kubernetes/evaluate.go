@@ -86,9 +86,9 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 	for i := range list {
 		p := &list[i]
 		x.published[p.pooled] = *p
-		offered, leftOut := p.layout(s.machine, s.pools)
+		offered, leftOut, why := p.layout(s.machine, s.pools)
 		if x.leftOut += leftOut; leftOut > 0 {
-			x.why = fmt.Sprintf("devices of %s on %s do not say their memory: say it in their class", p.driver, s.Name)
+			x.why = why
 		}
 		for id, r := range p.held(offered, s.kept(p)) {
 			x.holds[id] = append(x.holds[id], r)
@@ -129,6 +129,7 @@ func (s *scene) stays(p *published) map[string]stay {
 					last = quantity.Never
 					continue
 				}
+				y.ours = y.ours && t.ours // its own labels are anybody's word
 				h := s.hold(t)
 				last, y.who = max(last, h.End), h.Source
 			}

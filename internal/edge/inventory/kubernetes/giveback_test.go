@@ -235,7 +235,7 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 		m := &machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}
 		s := &scene{machine: m, pools: pools, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
 		list := gather(s.offers, nil)
-		layout, _ := list[0].layout(m, pools)
+		layout, _, _ := list[0].layout(m, pools)
 		left, costs, mine, others := counters{}, map[job.SliceID]giveback.Cost{}, []int{}, []int{}
 		for k, n := range total {
 			left[k] = n
@@ -263,7 +263,7 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 			return time.Second, is
 		}}
 		wanted := rapid.IntRange(1, 3).Draw(t, "wanted")
-		g, cost, ok := r.find(&tenant{}, []want{{"c", int64(wanted), nil}})
+		g, cost, ok := r.find(&tenant{}, some("c", int64(wanted)))
 
 		best, found := giveback.Cost{}, false
 		for set := range 1 << len(mine) {

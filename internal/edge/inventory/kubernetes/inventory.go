@@ -35,6 +35,9 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Operator is whose Pods and claims are ours, by their label, where they are of its Journal too: what is left of another one is somebody else's.
 	Operator, Journal string
+	// Key is the secret that goes with the journal, made at an instant: a Pod is ours if what it says of itself is sealed with it. Empty: its labels are believed.
+	Key  []byte
+	Made time.Time
 	// Pools that are offered at first; a machine's device is of the first that names it. None: nothing is.
 	Pools []Pool
 	Log   *slog.Logger
@@ -44,6 +47,8 @@ type Options struct {
 	Settle time.Duration
 	// Patience is how long is waited at the start for what the cluster may do without (Kueue's Workloads). Default 10 s.
 	Patience time.Duration
+	// absent is how often a cluster without Kueue is asked whether it has it by now. Default 1 min.
+	absent time.Duration
 }
 
 // Inventory is the slices of a cluster. It looks at what the API server says, and never changes anything there. While the API server is away the last state
@@ -92,9 +97,9 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	if o.Now == nil {
 		o.Now = func() quantity.Instant { return quantity.At(time.Now()) }
 	}
-	o.Settle, o.Patience, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), withDefaults(o.Pools)
+	o.Settle, o.Patience, o.absent, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), cmp.Or(o.absent, time.Minute), withDefaults(o.Pools)
 	inv := &Inventory{
-		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
+		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, key: o.Key, made: o.Made}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
 		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(), lengths: newLengths(), fell: map[string]bool{},
 	}
 	if err := inv.connect(ctx); err != nil {

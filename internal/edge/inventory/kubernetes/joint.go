@@ -3,167 +3,289 @@
 package kubernetes
 
 import (
+	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/giveback"
+	"sluice.dev/sluice/internal/core/job"
 )
 
 // A Pod that wants several devices gets them together: the set whose subjobs cost least to stop, all of which are told at once. One device after the other would take the
 // cheapest first, and then stop more for the second than both need.
 
-// mostPrices bounds how many sets of devices are priced on one machine. The first is that of taking one after the other; within the bound the one that is found costs least.
-const mostPrices = 1024
+const (
+	// mostPrices bounds how many sets of devices are priced on one machine. The first is that of taking one after the other; within the bound the one that is found costs least.
+	mostPrices = 1024
+	// mostChoices bounds how many combinations of choices are tried on one machine.
+	mostChoices = 16
+)
 
-// pick is a device of a pool.
+// ask is what is wanted of a machine for one request, and the devices that are meant.
+type ask struct {
+	*choice
+	// of is the claim that it is of.
+	of  int
+	fit []pick
+	// none: there are not as many.
+	none bool
+}
+
+// pick is a device of a pool, for an ask.
 type pick struct {
-	of *remains
-	d  *device
+	of   *remains
+	d    *held
+	want *ask
 }
 
 // joint looks for the cheapest devices for all that somebody wants.
 type joint struct {
-	r     *room
+	asks  []*ask
 	all   remainders
-	wants []want
 	looks int
 
 	found bool
 	best  []pick
-	stops []giving
+	stops []job.SliceID
 	cost  giveback.Cost
 }
 
-// giving is the subjobs to stop on devices of a pool, by the devices' names.
-type giving struct {
-	of    *remains
-	names []string
-}
-
-// devices gives the devices that together cost least to somebody who wants several.
+// devices gives the devices that together cost least to somebody who wants several: of the first choices for which there is room.
 func (all remainders) devices(r *room, wants []want, g *reclaim) (giveback.Cost, bool) {
-	j := &joint{r: r, all: all, wants: wants}
-	j.from(0, 0, nil, map[*device]bool{})
-	for _, p := range j.best {
-		g.devices = append(g.devices, place{p.of.pooled, p.d.name})
-	}
-	for _, s := range j.stops {
-		for _, name := range s.names {
-			g.slices = append(g.slices, s.of.ours[name])
+	asks := make([][]*ask, len(wants))
+	for k := range wants {
+		for i := range wants[k].choices {
+			asks[k] = append(asks[k], all.ask(r, &wants[k].choices[i], wants[k].of))
 		}
 	}
-	return j.cost, j.found
+	chosen := make([]int, len(wants))
+	for range mostChoices {
+		j := &joint{all: all, asks: make([]*ask, len(wants))}
+		none := false
+		for k, i := range chosen {
+			j.asks[k] = asks[k][i]
+			none = none || j.asks[k].none
+		}
+		if !none {
+			j.from(0, 0, nil, nil)
+		}
+		if j.found {
+			for _, p := range j.best {
+				g.devices = append(g.devices, place{p.of.pooled, p.d.name})
+			}
+			g.slices = append(g.slices, j.stops...)
+			return j.cost, true
+		}
+		k := len(chosen) - 1
+		for ; k >= 0; k-- { // the last one's next first
+			if chosen[k]++; chosen[k] < len(asks[k]) {
+				break
+			}
+			chosen[k] = 0
+		}
+		if k < 0 {
+			break
+		}
+	}
+	return giveback.Cost{}, false
 }
 
-// from goes on with the n-th device of the k-th want. What is barred was looked at in the same place before.
-func (j *joint) from(k int, n int64, picks []pick, barred map[*device]bool) {
-	for k < len(j.wants) && n >= min(j.wants[k].n, mostDevices) {
-		k, n, barred = k+1, 0, map[*device]bool{}
+// ask finds the devices that a choice means. One that is free is none if nobody knows whether it is meant: the scheduler would have taken it. Of who wants all there are every
+// one has to be to be had, and to be known.
+func (all remainders) ask(r *room, c *choice, of int) *ask {
+	a := &ask{choice: c, of: of}
+	for _, x := range all {
+		for k := range x.devices {
+			d := &x.devices[k]
+			if d.machine != r.Name {
+				continue
+			}
+			m := r.means(c, x.driver, d.device)
+			no := d.tainted != "" || d.several || d.taken
+			switch {
+			case m == isNot:
+			case c.n == 0 && (no || m == maybe):
+				a.none = true
+				return a
+			case no, m == maybe && d.slice == "" && x.bear(d):
+			default:
+				a.fit = append(a.fit, pick{x, d, a})
+			}
+		}
 	}
-	type child struct {
-		pick
-		cost giveback.Cost
+	a.none = len(a.fit) == 0 || int64(len(a.fit)) < min(c.n, mostDevices)
+	return a
+}
+
+// picked says whether devices have one already.
+func picked(picks []pick, d *held) bool {
+	return slices.ContainsFunc(picks, func(p pick) bool { return p.d == d })
+}
+
+// alike says whether a device has in common with those before it what constraints of its claim want.
+func (p *pick) alike(before []pick) bool {
+	for _, c := range p.want.alike {
+		mine, there := p.d.attribute(c.domain, c.name, p.of.driver)
+		if !there {
+			return false
+		}
+		for i := range before {
+			q := &before[i]
+			if q.want.of != p.want.of || !slices.Contains(q.want.alike, c) {
+				continue
+			}
+			if other, _ := q.d.attribute(c.domain, c.name, q.of.driver); other != mine {
+				return false
+			}
+		}
 	}
-	if k == len(j.wants) {
-		if cost, stops, ok := j.price(picks); ok && (!j.found || cost.Compare(j.cost) < 0) {
-			j.found, j.best, j.stops, j.cost = true, slices.Clone(picks), stops, cost
+	return true
+}
+
+// from goes on with the n-th device of the k-th ask. What is barred, by its place among those that fit, was looked at in the same place before.
+func (j *joint) from(k int, n int64, picks []pick, barred []bool) {
+	for k < len(j.asks) && j.asks[k].n > 0 && n >= min(j.asks[k].n, mostDevices) {
+		k, n, barred = k+1, 0, nil
+	}
+	if k == len(j.asks) {
+		if cost, ok := j.price(picks, nil); ok && (!j.found || cost.Compare(j.cost) < 0) {
+			j.found, j.best, j.cost, j.stops = true, slices.Clone(picks), cost, j.stops[:0]
+			j.price(picks, &j.stops)
 		}
 		return
 	}
-	var list []child
-	for _, x := range j.all {
-		for i := range x.devices {
-			d := &x.devices[i]
-			if barred[d] || slices.ContainsFunc(picks, func(p pick) bool { return p.d == d }) || !x.meant(j.r, &j.wants[k], d) {
-				continue
-			}
-			if j.looks++; j.looks > mostPrices && (j.found || j.looks > 2*mostPrices) {
+	a := j.asks[k]
+	if a.n == 0 {
+		for i := range a.fit {
+			if p := &a.fit[i]; picked(picks, p.d) || !p.alike(picks) {
 				return
 			}
-			p := pick{x, d}
-			if cost, _, ok := j.price(append(slices.Clip(picks), p)); ok {
-				list = append(list, child{p, cost})
-			}
+			picks = append(slices.Clip(picks), a.fit[i])
+		}
+		j.from(k+1, 0, picks, nil)
+		return
+	}
+	type child struct {
+		at   int
+		cost giveback.Cost
+	}
+	var list []child
+	next := append(slices.Clip(picks), pick{})
+	for i := range a.fit {
+		p := &a.fit[i]
+		if barred != nil && barred[i] || picked(picks, p.d) || !p.alike(picks) {
+			continue
+		}
+		if j.looks++; j.looks > mostPrices && (j.found || j.looks > 2*mostPrices) {
+			return
+		}
+		next[len(picks)] = *p
+		if cost, ok := j.price(next, nil); ok {
+			list = append(list, child{i, cost})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b child) int { return a.cost.Compare(b.cost) })
-	barred = cloned(barred)
+	own := make([]bool, len(a.fit))
+	copy(own, barred)
 	for _, c := range list {
 		if j.found && c.cost.Compare(j.cost) >= 0 {
 			return // one more device never makes it cheaper
 		}
-		j.from(k, n+1, append(slices.Clip(picks), c.pick), barred)
-		barred[c.d] = true
+		j.from(k, n+1, append(slices.Clip(picks), a.fit[c.at]), own)
+		own[c.at] = true
 	}
 }
 
-func cloned(m map[*device]bool) map[*device]bool {
-	c := make(map[*device]bool, len(m)+1)
-	for d := range m {
-		c[d] = true
-	}
-	return c
-}
-
-// meant says whether a device may be given for a want. One that is free is none if nobody knows whether it is meant: the scheduler would have taken it.
-func (x *remains) meant(r *room, w *want, d *device) bool {
-	if d.machine != r.Name || d.tainted != "" || x.has[d.name] {
-		return false
-	}
-	m := r.means(w, x.driver, d)
-	return m != isNot && (m != maybe || x.ours[d.name] != "" || !x.left.bear(d.uses))
-}
-
-// price is what it costs to have devices together, and which subjobs are stopped for it.
-func (j *joint) price(picks []pick) (cost giveback.Cost, stops []giving, ok bool) {
+// price is what it costs to have devices together. Which subjobs are stopped for it is added to stops, if that is not nil.
+func (j *joint) price(picks []pick, stops *[]job.SliceID) (cost giveback.Cost, ok bool) {
 	for _, x := range j.all {
-		at := map[[2]string]int{}
-		var short []int64
-		need := func(k [2]string, n, left int64) {
-			if _, there := at[k]; !there {
-				at[k] = len(short)
-				short = append(short, -left)
-			}
-			short[at[k]] += n
-		}
-		for _, p := range picks {
-			if p.of != x {
-				continue
-			}
-			for _, u := range p.d.uses {
-				k := [2]string{u.set, u.counter}
-				need(k, u.n, x.left[k])
-			}
-			if x.ours[p.d.name] != "" {
-				need([2]string{"", p.d.name}, 1, 0) // the device itself
-			}
-		}
-		if !slices.ContainsFunc(short, func(n int64) bool { return n > 0 }) {
-			continue
-		}
-		names := sortedNames(x.ours)
-		var pieces []giveback.Piece
-		for _, name := range names {
-			frees := make([]int64, len(short))
-			k := slices.IndexFunc(x.devices, func(d device) bool { return d.name == name })
-			for _, u := range x.devices[k].uses {
-				if i, there := at[[2]string{u.set, u.counter}]; there {
-					frees[i] += u.n
-				}
-			}
-			if i, there := at[[2]string{"", name}]; there {
-				frees[i] = 1
-			}
-			pieces = append(pieces, giveback.Piece{Frees: frees, Cost: j.r.costs(x.ours[name])})
-		}
-		set, c, enough := giveback.Choose(short, pieces)
+		c, enough := x.price(picks, stops)
 		if !enough {
-			return cost, nil, false
+			return cost, false
 		}
-		s := giving{of: x}
-		for _, i := range set {
-			s.names = append(s.names, names[i])
-		}
-		cost, stops = cost.Plus(c), append(stops, s)
+		cost = cost.Plus(c)
 	}
-	return cost, stops, true
+	return cost, true
+}
+
+// priced is what devices that share counters cost together.
+type priced struct {
+	cost  giveback.Cost
+	stops []job.SliceID
+	ok    bool
+}
+
+// price is what devices of a pool cost: the sum of what those cost that share counters with each other, which is worked out once for each set of them.
+func (x *remains) price(picks []pick, stops *[]job.SliceID) (cost giveback.Cost, ok bool) {
+	x.chosen = x.chosen[:0]
+	for i := range picks {
+		if p := &picks[i]; p.of == x && len(p.d.uses) > 0 {
+			x.chosen = append(x.chosen, p.d.at)
+		}
+	}
+	slices.SortFunc(x.chosen, func(a, b int) int {
+		return cmp.Or(cmp.Compare(x.devices[a].part, x.devices[b].part), cmp.Compare(a, b))
+	})
+	for from := 0; from < len(x.chosen); {
+		to := from + 1
+		for to < len(x.chosen) && x.devices[x.chosen[to]].part == x.devices[x.chosen[from]].part {
+			to++
+		}
+		x.key = x.key[:0]
+		for _, k := range x.chosen[from:to] {
+			x.key = binary.AppendUvarint(x.key, uint64(k))
+		}
+		known, there := x.prices[string(x.key)]
+		if !there {
+			known = x.work(x.chosen[from:to])
+			x.prices[string(x.key)] = known
+		}
+		if !known.ok {
+			return cost, false
+		}
+		if stops != nil {
+			*stops = append(*stops, known.stops...)
+		}
+		cost, from = cost.Plus(known.cost), to
+	}
+	return cost, true
+}
+
+// work finds the cheapest of ours that free enough of what is short for devices.
+func (x *remains) work(devices []int) (p priced) {
+	need := map[int]int64{}
+	for _, k := range devices {
+		for _, u := range x.devices[k].uses {
+			need[u.counter] += u.n
+		}
+	}
+	var short []int64
+	var who []int
+	at := map[int]int{}
+	for _, counter := range sortedKeys(need) {
+		if lacks := need[counter] - x.left[counter]; lacks > 0 {
+			at[counter] = len(short)
+			short, who = append(short, lacks), append(who, x.users[counter]...)
+		}
+	}
+	if len(short) == 0 {
+		return priced{ok: true}
+	}
+	slices.Sort(who)
+	who = slices.Compact(who)
+	pieces := make([]giveback.Piece, len(who))
+	for i, k := range who {
+		pieces[i] = giveback.Piece{Frees: make([]int64, len(short)), Cost: x.devices[k].cost}
+		for _, u := range x.devices[k].uses {
+			if s, is := at[u.counter]; is {
+				pieces[i].Frees[s] += u.n
+			}
+		}
+	}
+	set, cost, ok := giveback.Choose(short, pieces)
+	p.cost, p.ok = cost, ok
+	for _, i := range set {
+		p.stops = append(p.stops, x.devices[who[i]].slice)
+	}
+	return p
 }

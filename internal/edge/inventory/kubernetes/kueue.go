@@ -4,11 +4,14 @@ package kubernetes
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	resourceinformers "k8s.io/client-go/informers/resource/v1"
 	"k8s.io/client-go/tools/cache"
@@ -23,13 +26,17 @@ const kueueGroup = "kueue.x-k8s.io"
 
 func kueueVersions() []string { return []string{"v1beta2", "v1beta1"} }
 
-// listenToKueue listens to Workloads, queues and flavors, from when there is somebody who answers, and closes heard once all of them are known, or there is no Kueue. That its API is away says
-// nothing of the cluster: what it admits may then be longer on its slice than is known, and no more.
+// listenToKueue listens to Workloads, queues and flavors, from when there is somebody who answers, and closes heard once all of them are known, or there is no Kueue so far. That
+// its API is away says nothing of the cluster: what it admits may then be longer on its slice than is known, and no more.
 func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) {
-	defer close(heard)
+	waited := sync.OnceFunc(func() { close(heard) })
+	defer waited()
+	if inv.opts.Dynamic == nil {
+		return
+	}
 	said := false
 	fails := func(_ cache.SharedIndexInformer, err error) {
-		if !said && ctx.Err() == nil {
+		if !said && ctx.Err() == nil && !apierrors.IsNotFound(err) { // what is not there yet, or not any more, is no trouble
 			said = true
 			inv.opts.Log.Warn("Kueue does not say how long its Workloads run; what it said last stands", "error", err)
 		}
@@ -37,16 +44,19 @@ func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) 
 	var synced []cache.InformerSynced
 	for _, k := range inv.kueueKinds() {
 		source, err := k.source()
-		for ; err != nil; source, err = k.source() {
-			fails(nil, err)
+		for ; source == nil; source, err = k.source() {
+			pause := pings
+			if err == nil {
+				waited()
+				pause = inv.opts.absent
+			} else {
+				fails(nil, err)
+			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(pings):
+			case <-time.After(pause):
 			}
-		}
-		if source == nil {
-			break
 		}
 		if err := inv.listen(source, fails); err != nil {
 			inv.opts.Log.Error("nobody listens to Kueue", "error", err)
@@ -73,7 +83,7 @@ func (inv *Inventory) kueueKinds() []kueueKind {
 		return func() (cache.SharedIndexInformer, error) { return inv.kueue(resource, indexers) }
 	}
 	list := []kueueKind{
-		{kind("workloads", cache.Indexers{byOwner: index(func(l *limit) []string { return only(string(l.of)) }), byComing: index((*limit).comes)}), &inv.workloads},
+		{kind("workloads", cache.Indexers{byOwner: index((*limit).ownedBy), byComing: index((*limit).comes)}), &inv.workloads},
 		{kind("localqueues", cache.Indexers{}), &inv.queues},
 		{kind("resourceflavors", cache.Indexers{}), &inv.flavors},
 	}
@@ -87,9 +97,6 @@ func (inv *Inventory) kueueKinds() []kueueKind {
 
 // kueue is the source of a kind; nil where the cluster has none.
 func (inv *Inventory) kueue(resource string, indexers cache.Indexers) (cache.SharedIndexInformer, error) {
-	if inv.opts.Dynamic == nil {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
-	}
 	for _, version := range kueueVersions() {
 		of := schema.GroupVersionResource{Group: kueueGroup, Version: version, Resource: resource}
 		there, err := inv.serves(of.GroupVersion().String(), of.Resource)
@@ -100,7 +107,7 @@ func (inv *Inventory) kueue(resource string, indexers cache.Indexers) (cache.Sha
 			return dynamicinformer.NewFilteredDynamicInformer(inv.opts.Dynamic, of, metav1.NamespaceAll, 0, indexers, nil).Informer(), nil
 		}
 	}
-	return nil, nil //nolint:nilnil // as above
+	return nil, nil //nolint:nilnil // there is none, and that is no error
 }
 
 // workload is until when a Workload lets what it is of run. What is none is kept as it came.
@@ -114,6 +121,7 @@ func (s *slimmer) workload(object any) any {
 	}
 	l := &limit{ObjectMeta: named(o), end: quantity.Never}
 	for _, owner := range o.GetOwnerReferences() {
+		l.owners = append(l.owners, owner.UID)
 		if l.of == "" || value(owner.Controller) {
 			l.of = owner.UID
 		}
@@ -135,4 +143,19 @@ func (s *slimmer) workload(object any) any {
 		}
 	}
 	return l
+}
+
+// owned are all whose the limit is.
+func (l *limit) owned() []types.UID {
+	if len(l.owners) == 0 {
+		return []types.UID{l.of}
+	}
+	return l.owners
+}
+
+func (l *limit) ownedBy() (list []string) {
+	for _, of := range l.owned() {
+		list = append(list, only(string(of))...)
+	}
+	return list
 }

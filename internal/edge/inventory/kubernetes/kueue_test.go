@@ -3,14 +3,18 @@
 package kubernetes
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -79,6 +83,29 @@ func TestKueueIsAway(t *testing.T) {
 			back.Store(true)
 			endsAt(t, inv, at(50*time.Minute+30*time.Second))
 		})
+	}
+}
+
+// TestKueueComesLater than the operator: nobody waits for it, it is no news that it is not there, and once it is it is listened to.
+func TestKueueComesLater(t *testing.T) {
+	c, kueue := admitted()
+	var there atomic.Bool
+	var asked atomic.Int64
+	c.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
+		dra := asked.Add(1) == 1
+		return !there.Load() && !dra, nil, apierrors.NewNotFound(schema.GroupResource{Group: kueueGroup, Resource: "workloads"}, "")
+	})
+	var log bytes.Buffer
+	o := options(c)
+	o.Dynamic, o.Patience, o.absent, o.Log = kueue, time.Hour, 10*time.Millisecond, slog.New(slog.NewTextHandler(&log, nil))
+	inv := opened(t, o)
+	endsAt(t, inv, quantity.Never)
+	wait(t, func() bool { return asked.Load() > 10 })
+	follow(t, inv)
+	there.Store(true)
+	endsAt(t, inv, at(50*time.Minute+30*time.Second))
+	if err := inv.Close(); err != nil || log.Len() != 0 {
+		t.Errorf("it says %q, %v", &log, err)
 	}
 }
 

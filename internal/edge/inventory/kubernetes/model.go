@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,10 +33,10 @@ type machine struct {
 	closed []protocol.Reservation
 }
 
-// taint is one of NoSchedule or NoExecute (evicts).
+// taint is one of NoSchedule or NoExecute.
 type taint struct {
-	key    string
-	evicts bool
+	key, value string
+	effect     corev1.TaintEffect
 }
 
 // offer is a ResourceSlice: a part of what a driver's pool has.
@@ -63,6 +64,8 @@ type device struct {
 	uses       []count
 	// tainted says why nobody is to get it; empty: anybody may.
 	tainted string
+	// several: it may be allocated to several at once, each a part of it.
+	several bool
 }
 
 // count is so much of a counter of a set.
@@ -79,21 +82,15 @@ type claim struct {
 	has []place
 	// by are the Pods it is reserved for, by their keys.
 	by []string
-	// wants are the classes of the requests of one that has nothing yet, with how many of each.
+	// wants are the requests of one that has nothing yet, shape the same as text.
 	wants []want
+	shape string
 }
 
 // place is a device's.
 type place struct {
 	pooled
 	device string
-}
-
-// want is so many devices of a class that selectors mean.
-type want struct {
-	class string
-	n     int64
-	only  selector
 }
 
 // class is a DeviceClass: which devices it means.
@@ -103,7 +100,7 @@ type class struct {
 }
 
 // terms of what it means; none of one that nobody has seen.
-func (c *class) terms() []term {
+func (c *class) terms() selector {
 	if c == nil {
 		return nil
 	}
@@ -125,11 +122,12 @@ type tenant struct {
 	claims []string
 	// requests are how many claims it has, made or not.
 	requests int
-	// nodes are labels that the machine must have of one that waits, affinity what else it asks of it (any of them; nil: nothing), tolerates the keys of taints that it
-	// tolerates, empty: all of them.
+	// nodes are labels that the machine must have of one that waits, affinity what else it asks of it (any of them; nil: nothing), tolerates which taints it bears. shape is all of
+	// that and what it asks for, beside its claims, as text.
 	nodes     map[string]string
 	affinity  []labels.Selector
-	tolerates []string
+	tolerates []corev1.Toleration
+	shape     string
 	// active is how long it may run (0: for ever) from started on, and grace what it has to end.
 	active, grace time.Duration
 	started       quantity.Instant
@@ -152,6 +150,8 @@ type limit struct {
 	metav1.ObjectMeta
 	of  types.UID
 	end quantity.Instant
+	// owners are all of a Workload's: Pods themselves may be several.
+	owners []types.UID
 	// most is for how long it may run from when it begins; 0: nobody says.
 	most time.Duration
 	// called is what a Job and those like it are called by; parent owns a Job; coming is what a Workload's Pods will want, nil of one that is over.

@@ -110,10 +110,22 @@ func TestNobodyIsStoppedForWhoCanNotComeThere(t *testing.T) {
 	tainted := func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
 	}
+	all := func(list ...corev1.Toleration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Tolerations = list }
+	}
 	bears := func(key string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
-		}
+		return all(corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+	}
+	// What the API server gives every Pod, and how a machine is marked that nothing is heard of.
+	defaults := all(corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr(int64(300))})
+	away := func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}, {Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}
+	}
+	dedicated := func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "7", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	is := func(op corev1.TolerationOperator, value string) func(*corev1.Pod) {
+		return all(corev1.Toleration{Key: "other", Operator: corev1.TolerationOpExists}, corev1.Toleration{Key: "dedicated", Operator: op, Value: value})
 	}
 	nothing := func(*corev1.Pod) {}
 	for name, c := range map[string]struct {
@@ -125,7 +137,15 @@ func TestNobodyIsStoppedForWhoCanNotComeThere(t *testing.T) {
 		"another one is borne": {tainted, bears("other"), 0},
 		"it is borne":          {tainted, bears("team"), 1},
 		"all are borne":        {tainted, bears(""), 1},
-		"a cordon":             {func(n *corev1.Node) { n.Spec.Unschedulable = true }, nothing, 0},
+		"it does not answer, and is borne for a while once it runs there": {away, defaults, 0},
+		"it does not answer, and is borne":                                {away, bears(corev1.TaintNodeNotReady), 1},
+		"kept for somebody else":                                          {dedicated, is(corev1.TolerationOpEqual, "8"), 0},
+		"kept for it":                                                     {dedicated, is(corev1.TolerationOpEqual, "7"), 1},
+		"kept for it, as one writes too":                                  {dedicated, is("", "7"), 1},
+		"kept for more than it":                                           {dedicated, is(corev1.TolerationOpGt, "7"), 0},
+		"kept for less than it":                                           {dedicated, is(corev1.TolerationOpLt, "8"), 1},
+		"kept for what is no number":                                      {dedicated, is(corev1.TolerationOpLt, "x"), 0},
+		"a cordon":                                                        {func(n *corev1.Node) { n.Spec.Unschedulable = true }, nothing, 0},
 		"maintenance that is to come": {func(n *corev1.Node) {
 			n.Annotations = map[string]string{AnnotationMaintenance: "2026-11-24T13:00:00Z/2026-11-24T14:00:00Z"}
 		}, nothing, 1},
@@ -227,7 +247,7 @@ func TestWhatIsFreeIsSoldBesideWhatIsHeld(t *testing.T) {
 		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", n}}}
 	}
 	p := published{pooled: pooled{driver, "w"}, total: counters{{"g", "m"}: 3}, devices: []device{uses("a", 2), uses("b", 1), uses("c", 1), uses("d", 1)}}
-	list, _ := p.layout(&machine{ObjectMeta: meta("", "w"), pools: []int{0}}, []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}})
+	list, _, _ := p.layout(&machine{ObjectMeta: meta("", "w"), pools: []int{0}}, []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}})
 	held := p.held(list, map[string]stay{"c": {end: at(time.Minute), who: "c"}, "d": {end: at(time.Hour), who: "d"}})
 	if r, is := held["w/a"]; len(held) != 1 || !is || r.End != at(time.Hour) || r.Source != "d" {
 		t.Errorf("held are %+v; beside b the first fits once d is gone", held)
@@ -246,7 +266,7 @@ func TestWhatIsGivenToOneIsNotStoppedForAnother(t *testing.T) {
 	}
 	s.gives = []*reclaim{{uid: "p", waiter: &tenant{}, machine: "w", devices: []place{{pooled{driver, "w"}, "a"}}, slices: []job.SliceID{"w/a"}}}
 	r := &room{scene: s, class: func(string) (*class, bool) { return &class{}, true }, costs: func(job.SliceID) giveback.Cost { return giveback.Cost{} }, notice: func(job.SliceID) (time.Duration, bool) { return time.Second, true }}
-	if g, _, ok := r.find(&tenant{}, []want{{"c", 1, nil}}); !ok || !slices.Equal(g.slices, []job.SliceID{"w/b"}) || g.devices[0].device != "b" {
+	if g, _, ok := r.find(&tenant{}, some("c", 1)); !ok || !slices.Equal(g.slices, []job.SliceID{"w/b"}) || g.devices[0].device != "b" {
 		t.Errorf("given is %+v, %v; want b alone", g, ok)
 	}
 }

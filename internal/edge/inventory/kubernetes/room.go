@@ -143,13 +143,47 @@ func (r *room) given(id job.SliceID) bool {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// remains is what is left of a driver's pool beside all who have something of it, as a Pod that waits is given one device after the other.
+// remains is what is left of a driver's pool on a machine beside all who have something of it, prepared for many looks: counters have numbers, and each device that a
+// subjob of ours is on is a counter of its own, of which the subjob has the one there is.
 type remains struct {
 	published
-	left counters
-	// has are the devices that others have or that are kept, ours those of subjobs that may be stopped, with their slices.
-	has  map[string]bool
-	ours map[string]job.SliceID
+	left []int64
+	// devices are those of the pool, in order of name; users are those of each counter that subjobs are on which may be stopped.
+	devices []held
+	users   [][]int
+	// prices are those that are known, by the devices; chosen and key are scratch buffers of price.
+	prices map[string]priced
+	chosen []int
+	key    []byte
+}
+
+// held is a device as it is to be had: its place, uses of counters by their numbers, and a number that those have in common that share counters, be it through others.
+type held struct {
+	*device
+	at   int
+	uses []use
+	part int
+	// taken: others have it, or it is kept. slice of ours that is on it and may be stopped, at a cost; empty: none.
+	taken bool
+	slice job.SliceID
+	cost  giveback.Cost
+}
+
+type use struct {
+	counter int
+	n       int64
+}
+
+// bear says whether there is as much left as a device uses.
+func (x *remains) bear(d *held) bool {
+	return !slices.ContainsFunc(d.uses, func(u use) bool { return x.left[u.counter] < u.n })
+}
+
+// take takes what a device uses.
+func (x *remains) take(d *held) {
+	for _, u := range d.uses {
+		x.left[u.counter] -= u.n
+	}
 }
 
 type remainders []*remains
@@ -158,54 +192,104 @@ type remainders []*remains
 func (r *room) lefts() (all remainders) {
 	list := gather(r.offers, r.published)
 	for i := range list {
-		p := list[i]
-		x := &remains{published: p, left: counters{}, has: map[string]bool{}, ours: map[string]job.SliceID{}}
-		for k, n := range p.total {
-			x.left[k] = n
-		}
-		layout, _ := p.layout(r.machine, r.pools)
-		stays := r.stays(&p)
-		for k := range p.devices {
-			d := &p.devices[k]
-			s, taken := stays[d.name]
-			if !taken || r.gone(s.end) {
-				continue
-			}
-			var id job.SliceID
-			if at := slices.IndexFunc(layout, func(o offered) bool { return o.name == d.name }); at >= 0 {
-				id = layout[at].slice.ID
-			}
-			_, gives := r.notice(id)
-			switch {
-			case s.ours && r.given(id): // it is on its way out
-			case s.ours && gives:
-				x.ours[d.name] = id
-				x.left.add(d.uses, -1)
-			default:
-				x.has[d.name] = true
-				x.left.add(d.uses, -1)
-			}
-		}
-		for _, g := range r.gives {
-			if r.when == 0 && g.later() {
-				continue
-			}
-			for _, at := range g.devices {
-				if k := slices.IndexFunc(p.devices, func(d device) bool { return at.pooled == p.pooled && at.device == d.name }); k >= 0 && !x.has[at.device] {
-					x.has[at.device] = true
-					x.left.add(p.devices[k].uses, -1)
-				}
-			}
-		}
-		all = append(all, x)
+		all = append(all, r.remains(&list[i]))
 	}
 	return all
 }
 
-// means says whether somebody who waits means a device: by the class and the claim, as far as their selectors are understood; of a class that nobody has seen by what
-// pools say of it.
-func (r *room) means(w *want, driver string, d *device) meant {
+func (r *room) remains(p *published) *remains {
+	x := &remains{published: *p}
+	numbers := map[[2]string]int{}
+	number := func(k [2]string) int {
+		n, there := numbers[k]
+		if !there {
+			n = len(x.left)
+			numbers[k] = n
+			x.left = append(x.left, p.total[k])
+		}
+		return n
+	}
+	at := map[string]int{}
+	for k := range p.devices {
+		d := &p.devices[k]
+		h := held{device: d, at: k}
+		for _, u := range d.uses {
+			h.uses = append(h.uses, use{number([2]string{u.set, u.counter}), u.n})
+		}
+		at[d.name] = len(x.devices)
+		x.devices = append(x.devices, h)
+	}
+	layout, _, _ := p.layout(r.machine, r.pools)
+	sold := map[string]job.SliceID{}
+	for i := range layout {
+		sold[layout[i].name] = layout[i].slice.ID
+	}
+	for name, s := range r.stays(p) {
+		k, there := at[name]
+		if !there || r.gone(s.end) {
+			continue
+		}
+		h := &x.devices[k]
+		id := sold[name]
+		_, gives := r.notice(id)
+		switch {
+		case s.ours && r.given(id): // it is on its way out
+			continue
+		case s.ours && gives:
+			h.slice, h.cost = id, r.costs(id)
+			x.left = append(x.left, 1)
+			h.uses = append(h.uses, use{len(x.left) - 1, 1})
+		default:
+			h.taken = true
+		}
+		x.take(h)
+	}
+	for _, g := range r.gives {
+		if r.when == 0 && g.later() {
+			continue
+		}
+		for _, kept := range g.devices {
+			if k, there := at[kept.device]; there && kept.pooled == p.pooled && !x.devices[k].taken {
+				x.devices[k].taken = true
+				x.take(&x.devices[k])
+			}
+		}
+	}
+	x.users, x.prices = make([][]int, len(x.left)), map[string]priced{}
+	parent := make([]int, len(x.left)) // of each counter: the part that it is of
+	for c := range parent {
+		parent[c] = c
+	}
+	root := func(c int) int {
+		for ; parent[c] != c; c = parent[c] {
+			parent[c] = parent[parent[c]]
+		}
+		return c
+	}
+	for k := range x.devices {
+		h := &x.devices[k]
+		for _, u := range h.uses {
+			parent[root(u.counter)] = root(h.uses[0].counter)
+			if h.slice != "" {
+				x.users[u.counter] = append(x.users[u.counter], k)
+			}
+		}
+	}
+	for k := range x.devices {
+		if h := &x.devices[k]; len(h.uses) > 0 {
+			h.part = root(h.uses[0].counter)
+		}
+	}
+	return x
+}
+
+// means says whether somebody who waits means a device: by the class and the claim, as far as their selectors and constraints are understood; of a class that nobody has seen
+// by what pools say of it.
+func (r *room) means(w *choice, driver string, d *device) meant {
 	m := w.only.means(driver, d)
+	if w.odd {
+		m = m.and(maybe)
+	}
 	if c, there := r.class(w.class); there {
 		return m.and(c.only.means(driver, d))
 	}
@@ -215,13 +299,4 @@ func (r *room) means(w *want, driver string, d *device) meant {
 		}
 	}
 	return isNot
-}
-
-func sortedNames(m map[string]job.SliceID) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -24,7 +24,7 @@ const (
 // and is what two have in common.
 func (m meant) and(n meant) meant { return min(m, n) }
 
-// term is one comparison; without a kind it was not understood.
+// term is one comparison; without a kind it was not understood, and value is all of it.
 type term struct {
 	kind                termKind
 	domain, name, value string
@@ -70,7 +70,7 @@ func parseSelector(text string) (s selector) {
 		return selector{{}}
 	}
 	for _, part := range conjuncts(text) {
-		t := term{}
+		t := term{value: part}
 		for _, p := range patterns {
 			if m := p.at.FindStringSubmatch(part); m != nil {
 				of := func(i int) string {

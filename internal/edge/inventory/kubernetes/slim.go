@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,8 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -26,16 +25,38 @@ import (
 )
 
 // slimmer makes what is kept of objects. It knows nothing of pools: those change, and what is kept stays.
-type slimmer struct{ operator, journal string }
+type slimmer struct {
+	operator, journal string
+	// key and made are the journal's.
+	key  []byte
+	made time.Time
+}
 
 // named is what the informers need of an object.
 func named(o metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
+// ours says whether an object is called ours. Whoever may write one may call it so: of a Pod its seal says more, and a claim is what its Pod is.
 func (s *slimmer) ours(o metav1.Object) bool {
 	l := o.GetLabels()
 	return s.operator != "" && l[cluster.LabelOperator] == s.operator && l[cluster.LabelJournal] == s.journal
+}
+
+// sliceOf is the slice of ours that a Pod is on, without the operator's name, as its record says; false: it is not ours.
+func (s *slimmer) sliceOf(o *corev1.Pod) (id job.SliceID, is bool) {
+	full := o.Annotations[cluster.AnnotationSlice]
+	if !s.ours(o) || !cluster.Sealed(s.key, s.made, o.CreationTimestamp.Time, o.Namespace, o.Name, o.Annotations) {
+		return "", false
+	}
+	if len(s.key) > 0 { // this annotation is not sealed, and the record is
+		var record struct{ Slice string }
+		if err := json.Unmarshal([]byte(o.Annotations[cluster.AnnotationRun]), &record); err != nil || record.Slice != full {
+			return "", false
+		}
+	}
+	_, own, _ := strings.Cut(full, "/")
+	return job.SliceID(own), true
 }
 
 func (s *slimmer) machine(o *corev1.Node) *machine {
@@ -50,7 +71,7 @@ func (s *slimmer) machine(o *corev1.Node) *machine {
 	for _, t := range o.Spec.Taints {
 		// A cordon has a taint of its own, and says more.
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeUnschedulable {
-			m.taints = append(m.taints, taint{t.Key, t.Effect == corev1.TaintEffectNoExecute})
+			m.taints = append(m.taints, taint{t.Key, t.Value, t.Effect})
 		}
 	}
 	m.closed = append(m.closed, maintenance(o.Annotations[AnnotationMaintenance])...)
@@ -86,7 +107,7 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	}
 	for i := range o.Spec.Devices {
 		d := &o.Spec.Devices[i]
-		y := device{name: d.Name, machine: first(x.machine, value(d.NodeName))}
+		y := device{name: d.Name, machine: first(x.machine, value(d.NodeName)), several: value(d.AllowMultipleAllocations)}
 		if len(d.Attributes) > 0 {
 			y.attributes = make(map[string]string, len(d.Attributes))
 		}
@@ -158,7 +179,7 @@ func (s *slimmer) claim(o *resourcev1.ResourceClaim) *claim {
 			}
 		}
 	} else {
-		c.wants = wantsOf(&o.Spec)
+		c.wants, c.shape = wantsOf(&o.Spec), shapeOf(&o.Spec)
 	}
 	for _, by := range o.Status.ReservedFor {
 		if by.Resource == "pods" {
@@ -168,32 +189,8 @@ func (s *slimmer) claim(o *resourcev1.ResourceClaim) *claim {
 	return c
 }
 
-// wantsOf are the requests of a claim.
-func wantsOf(spec *resourcev1.ResourceClaimSpec) (wants []want) {
-	for _, r := range spec.Devices.Requests {
-		switch {
-		case r.Exactly != nil && !value(r.Exactly.AdminAccess) && r.Exactly.AllocationMode != resourcev1.DeviceAllocationModeAll:
-			wants = append(wants, want{r.Exactly.DeviceClassName, max(1, r.Exactly.Count), selectors(r.Exactly.Selectors)})
-		case len(r.FirstAvailable) > 0: // what it wants most
-			first := &r.FirstAvailable[0]
-			wants = append(wants, want{first.DeviceClassName, max(1, first.Count), selectors(first.Selectors)})
-		}
-	}
-	return wants
-}
-
 func (s *slimmer) template(o *resourcev1.ResourceClaimTemplate) *template {
 	return &template{ObjectMeta: named(o), wants: wantsOf(&o.Spec.Spec)}
-}
-
-// selectors are all of them in one.
-func selectors(list []resourcev1.DeviceSelector) (all selector) {
-	for _, x := range list {
-		if x.CEL != nil {
-			all = append(all, parseSelector(x.CEL.Expression)...)
-		}
-	}
-	return all
 }
 
 func (s *slimmer) class(o *resourcev1.DeviceClass) *class {
@@ -201,11 +198,8 @@ func (s *slimmer) class(o *resourcev1.DeviceClass) *class {
 }
 
 func (s *slimmer) tenant(o *corev1.Pod) *tenant {
-	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, ours: s.ours(o), fills: o.Spec.PriorityClassName == cluster.Leftover, grace: 30 * time.Second, queued: len(o.Spec.SchedulingGates) > 0}
-	if t.ours {
-		_, own, _ := strings.Cut(o.Annotations[cluster.AnnotationSlice], "/")
-		t.slice = job.SliceID(own)
-	}
+	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, fills: o.Spec.PriorityClassName == cluster.Leftover, grace: 30 * time.Second, queued: len(o.Spec.SchedulingGates) > 0}
+	t.slice, t.ours = s.sliceOf(o)
 	t.asks = asksIn(&o.Spec)
 	t.requests = len(o.Spec.ResourceClaims)
 	for _, c := range o.Spec.ResourceClaims {
@@ -267,40 +261,6 @@ func asksIn(spec *corev1.PodSpec) (asks map[string]int64) {
 		}
 	}
 	return asks
-}
-
-// asksOf notes what a Pod that waits asks of its machine.
-func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
-	t.nodes = spec.NodeSelector
-	for _, x := range spec.Tolerations {
-		if x.Key != "" || x.Operator == corev1.TolerationOpExists {
-			t.tolerates = append(t.tolerates, x.Key)
-		}
-	}
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return
-	}
-	t.affinity = []labels.Selector{}
-	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		all, ok := labels.NewSelector(), true
-		for _, e := range append(slices.Clip(term.MatchExpressions), term.MatchFields...) { // the one field there is stands beside the labels
-			r, err := labels.NewRequirement(e.Key, operators[e.Operator], e.Values)
-			if err != nil {
-				ok = false
-				break
-			}
-			all = all.Add(*r)
-		}
-		if ok {
-			t.affinity = append(t.affinity, all)
-		}
-	}
-}
-
-// operators of requirements, as labels call them.
-var operators = map[corev1.NodeSelectorOperator]selection.Operator{ //nolint:gochecknoglobals // a table, written to by nobody
-	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
-	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
 // extendedOf names the extended resources that a Pod's containers ask for; nil: none, as of most Pods.

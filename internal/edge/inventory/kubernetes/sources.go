@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (inv *Inventory) connect(ctx context.Context) error {
 	alive := func(o *metav1.ListOptions) { o.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed" }
 	inv.nodes = coreinformers.NewNodeInformer(c, 0, cache.Indexers{})
 	inv.pods = coreinformers.NewFilteredPodInformer(c, all, 0, cache.Indexers{
-		byMachine: index(func(t *tenant) []string { return only(t.machine) }), byOwner: index(func(t *tenant) []string { return only(string(t.owner)) }),
+		byMachine: index(func(t *tenant) []string { return only(t.machine) }), byOwner: index((*tenant).owners),
 		byWaiting: waits(), byOurs: hosts(),
 	}, alive)
 	inv.jobs = batchinformers.NewJobInformer(c, all, 0, cache.Indexers{
@@ -201,7 +202,7 @@ func (inv *Inventory) heard(o any) {
 			}
 		}
 	case *limit:
-		for _, t := range inv.podsOf(x.of) {
+		for _, t := range inv.podsOf(x.owned()...) {
 			inv.touch(t.machine)
 		}
 		if x.coming != nil {
@@ -210,11 +211,26 @@ func (inv *Inventory) heard(o any) {
 	}
 }
 
-// podsOf are the Pods that an owner has, itself or by its Jobs.
-func (inv *Inventory) podsOf(of types.UID) []*tenant {
-	list := by[*tenant](inv.pods, byOwner, string(of))
-	for _, j := range by[*limit](inv.jobs, byParent, string(of)) {
-		list = append(list, by[*tenant](inv.pods, byOwner, string(j.of))...)
+// podsOf are the Pods that owners have, themselves or by their Jobs, and those that are owners, each once.
+func (inv *Inventory) podsOf(owners ...types.UID) (list []*tenant) {
+	for _, of := range owners {
+		list = append(list, by[*tenant](inv.pods, byOwner, string(of))...)
+		for _, j := range by[*limit](inv.jobs, byParent, string(of)) {
+			list = append(list, by[*tenant](inv.pods, byOwner, string(j.of))...)
+		}
+	}
+	if len(owners) > 1 {
+		slices.SortFunc(list, func(a, b *tenant) int { return cmp.Compare(a.UID, b.UID) })
+		list = slices.CompactFunc(list, func(a, b *tenant) bool { return a.UID == b.UID })
+	}
+	return list
+}
+
+// owners are by whom a Pod is found: by its owner; and by itself, if it wants a device, since a Workload of Kueue's may be a Pod's own.
+func (t *tenant) owners() []string {
+	list := only(string(t.owner))
+	if len(t.asks)+t.requests > 0 {
+		list = append(list, string(t.UID))
 	}
 	return list
 }

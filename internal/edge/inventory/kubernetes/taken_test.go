@@ -159,25 +159,32 @@ func TestOursHaveTimeToStoreWhatTheyDid(t *testing.T) {
 	}
 }
 
-// TestWhoNeverComesIsLeftAloneForLonger, and so are all of its kin.
+// TestWhoNeverComesIsLeftAloneForLonger, and after three in vain all of its kin.
 func TestWhoNeverComesIsLeftAloneForLonger(t *testing.T) {
 	r := newReclaims()
-	one, other := &tenant{owner: "set"}, &tenant{owner: "set"}
-	one.UID, other.UID = "one", "other"
-	var pauses []time.Duration
-	for range 8 {
-		r.vain(at(0), &reclaim{waiter: one})
-		pauses = append(pauses, r.shunned["set"].until.Sub(at(0)))
+	of := kin{owner: "set", shape: "like"}
+	var pauses, all []time.Duration
+	for i := range 8 {
+		r.vain(at(0), &reclaim{uid: "one", kin: of, machine: fmt.Sprint("m", i%4)})
+		pauses, all = append(pauses, r.shunned["one"].until.Sub(at(0))), append(all, max(0, r.failed[of].until.Sub(at(0))))
 	}
-	want := []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 6 * time.Hour, 6 * time.Hour}
-	if !slices.Equal(pauses, want) {
+	if want := []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 6 * time.Hour, 6 * time.Hour}; !slices.Equal(pauses, want) {
 		t.Errorf("pauses are %v, want %v", pauses, want)
 	}
-	if r.may(at(5*time.Hour), other) || !r.may(at(7*time.Hour), other) {
+	if want := []time.Duration{0, 0, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute}; !slices.Equal(all, want) {
+		t.Errorf("those of all are %v, want %v", all, want)
+	}
+	if got := r.failed[of].machines; !slices.Equal(got, []string{"m0", "m1", "m2", "m3"}) {
+		t.Errorf("it was in vain on %q", got)
+	}
+	if r.may(at(5*time.Hour), "other", of) || !r.may(at(7*time.Hour), "other", of) || !r.may(at(0), "other", kin{owner: "set", shape: "unlike"}) {
 		t.Error("its kin is not left alone as long")
 	}
-	r.by["one"] = &reclaim{waiter: one}
-	if r.may(at(7*time.Hour), other) {
+	r.by["one"] = &reclaim{kin: of}
+	if r.may(at(7*time.Hour), "other", of) {
 		t.Error("two places are kept at once for who did not come before")
+	}
+	if r.forget(at(13*time.Hour), nil); len(r.failed)+len(r.shunned) != 0 {
+		t.Error("it is never forgotten")
 	}
 }
