@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -79,6 +80,7 @@ serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 	p.StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster, as kubectl reads it (default: the Pod's own account, KUBECONFIG, ~/.kube/config)")
 	p.StringVar(&f.context, "context", "", "which context of that file (default: its current one)")
 	p.StringVar(&o.Watch, "namespace", "", "take jobs of this namespace alone (default: of all)")
+	p.StringSliceVar(&o.JobNamespaces, "job-namespaces", nil, "the namespaces that it may write Pods in, by its roles; jobs of others are refused (default: all)")
 	p.StringVar(&o.Namespace, "operator-namespace", "", "where the operator's lease is (default: POD_NAMESPACE, or the Pod's own)")
 	p.StringVar(&o.Name, "name", "sluice", "what this operator is called: two of one name don't work at once, and each of several in a cluster needs its own")
 	p.StringVar(&o.DataDir, "data-dir", "/var/lib/sluice", "the directory for everything durable, on a volume")
@@ -132,7 +134,7 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 		wrong("store", errors.New("is missing: name one such as s3://BUCKET?endpoint=URL"))
 	}
 	o.Namespace = cmp.Or(o.Namespace, run.Getenv("POD_NAMESPACE"), ownNamespace())
-	o.Identity, err = identity()
+	o.Identity, err = identity(run.Getenv)
 	wrong("name", err)
 	o.Version, o.Commit = d.Version, d.Commit
 	if err = errors.Join(errs...); err != nil {
@@ -165,6 +167,9 @@ func reach(f flags) (*rest.Config, error) {
 		return nil, errkind.Errorf(errkind.Invalid, "--kubeconfig: %w", err)
 	}
 	c.QPS, c.UserAgent = -1, "sluice-operator"
+	// Protobuf is what the cluster's own parts speak: a Pod in JSON takes the API server several times as long, on the way in and to each watch. Custom resources have no protobuf, and
+	// dynamic clients ask for JSON whatever stands here.
+	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	return c, nil
 }
 
@@ -177,8 +182,12 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
-// identity is this process among those that want the lease.
-func identity() (string, error) {
+// identity names this process among those that want the lease. In a Pod (POD_UID) it is the Pod's own: a kubelet starts a container anew only once the one before has ended, so an
+// operator that was killed has its lease again at once, where another process would wait until it lapses.
+func identity(getenv func(string) string) (string, error) {
 	host, err := os.Hostname()
+	if uid := getenv("POD_UID"); uid != "" {
+		return host + "_" + uid, err
+	}
 	return fmt.Sprintf("%s_%d_%d", host, os.Getpid(), time.Now().UnixNano()), err
 }

@@ -11,6 +11,20 @@ import (
 	"sluice.dev/sluice/internal/edge/store/s3"
 )
 
+// TestAPodKeepsItsIdentity: an operator whose container is started anew has its lease again at once, and no two processes elsewhere take each other for themselves.
+func TestAPodKeepsItsIdentity(t *testing.T) {
+	in := func(uid string) string {
+		id, err := identity(func(key string) string { return map[string]string{"POD_UID": uid}[key] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	if in("a") != in("a") || in("a") == in("b") || in("") == in("") {
+		t.Errorf("%s, %s, %s", in("a"), in("b"), in(""))
+	}
+}
+
 // TestStoresAreNamedAsTheyAreRead: where people are shown how to name a store, what they copy is taken.
 func TestStoresAreNamedAsTheyAreRead(t *testing.T) {
 	c := Command(&command.App{}, Deps{Policies: []string{"fair"}})

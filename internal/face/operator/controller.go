@@ -77,6 +77,8 @@ type controller struct {
 	log    *slog.Logger
 	// name of the operator, and the namespace whose jobs it may take; empty: all.
 	name, namespace string
+	// writable are the namespaces in which the operator may write Pods; none: all.
+	writable []string
 
 	// older: the API server's definition of a Job does not know status.operator.
 	older atomic.Bool

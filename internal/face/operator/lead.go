@@ -79,6 +79,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	hosted.Go(func() { defer stop(); errHost = h.Run(hosting) })
 	done.Go(func() { defer stop(); errAPI = server.Serve(serving) })
 	c := newController(h, dynamics, events, o.Name, o.Watch, offers{pools, parts.Offer}, o.Log)
+	c.writable = o.JobNamespaces
 	done.Go(func() { defer stop(); errLoop = c.run(serving) })
 	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, c.admitted, dynamics, o).run(serving) })
 	b.show(&pages{h.Metrics(), h.Health()})

@@ -31,6 +31,8 @@ type Options struct {
 	Name string
 	// Namespace is where the operator itself runs: its lease is there. Watch is the namespace whose jobs it takes; empty: all.
 	Namespace, Watch string
+	// JobNamespaces are those in which it may write Pods, and so the only ones whose jobs are accepted; none: all.
+	JobNamespaces []string
 	// DataDir holds everything durable of it.
 	DataDir string
 	// NewJournal has it begin with an empty journal though the cluster says that there was one.

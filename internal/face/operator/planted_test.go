@@ -168,6 +168,21 @@ func TestWhatIsOverIsNotRunAgain(t *testing.T) {
 	}
 }
 
+// TestWhereNoPodMayBeNoJobIsTaken: a job whose Pods the operator's roles do not allow would hold slices and never start.
+func TestWhereNoPodMayBeNoJobIsTaken(t *testing.T) {
+	for want, writable := range map[bool][]string{true: {"other", "team"}, false: {"other"}} {
+		d := &modelled{}
+		c, patches := driven(d, nil, aJob("new"))
+		c.writable = writable
+		if _, err := c.turn(t.Context(), "team/new"); err != nil || d.said("submit team.new") != want {
+			t.Errorf("%v: %v, asked %q", writable, err, d.asked)
+		}
+		if said := strings.Join(patches(), "\n"); !want && !strings.Contains(said, "may run Pods only in other") {
+			t.Errorf("the object is not told: %s", said)
+		}
+	}
+}
+
 // TestAnObjectStaysWhileItsJobRuns, and goes with our finalizer alone: others have theirs, also those that were put there meanwhile.
 func TestAnObjectStaysWhileItsJobRuns(t *testing.T) {
 	o, d := aJob("gone"), &modelled{has: map[job.ID]status.Job{"team.gone": {}}, holds: true}

@@ -72,9 +72,12 @@ func (c *controller) askAgainAll() {
 	}
 }
 
-// admitted says whether a namespace's jobs may name a queue; an error of kind Denied: they may not. Where a queue's object is not there, or says nothing that can be
+// admitted says whether jobs of a namespace can have Pods there, and may name a queue; an error of kind Denied: they may not. Where a queue's object is not there, or says nothing that can be
 // read, nobody knows, and nobody may; but anybody may name the default queue as long as it has no object.
 func (c *controller) admitted(namespace, queue string) error {
+	if len(c.writable) > 0 && !slices.Contains(c.writable, namespace) {
+		return errkind.Errorf(errkind.Denied, "namespace %s: this operator may run Pods only in %s: use one of these, or have this one added to jobNamespaces of the chart", namespace, strings.Join(c.writable, ", "))
+	}
 	o, err := c.object(c.queues, queue)
 	if err != nil || o == nil && queue == config.DefaultQueue {
 		return err
