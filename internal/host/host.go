@@ -288,8 +288,9 @@ func (h *Host) step(i int, m *protocol.Message) {
 		h.tape.StepCall(p.Address, now, m)
 	}
 	h.observer.Message(now, m)
-	from := h.mark()
+	from, begin := h.mark(), time.Now()
 	p.Actor.Step(now, *m, &h.out)
+	h.observer.Stepped(p.Address.Role, time.Since(begin))
 	h.stepped(p, now, from)
 }
 

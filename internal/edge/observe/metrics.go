@@ -16,6 +16,7 @@ type metrics struct {
 	registry *prometheus.Registry
 
 	steps      *prometheus.CounterVec
+	step       *prometheus.HistogramVec
 	ended      *prometheus.CounterVec
 	runtime    prometheus.Counter
 	units      prometheus.Counter
@@ -58,8 +59,11 @@ func newMetrics() *metrics {
 		return h
 	}
 	m := &metrics{
-		registry:   r,
-		steps:      counters("sluice_steps_total", "Inputs taken by an actor.", "actor"),
+		registry: r,
+		steps:    counters("sluice_steps_total", "Inputs taken by an actor.", "actor"),
+		step: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "sluice_step_seconds", Help: "Time that an actor took to decide on one input.", Buckets: prometheus.ExponentialBuckets(4e-6, 2, 20),
+		}, []string{"actor"}),
 		ended:      counters("sluice_subjobs_ended_total", "Subjobs that ended, by outcome.", "outcome"),
 		runtime:    counter("sluice_subjob_run_seconds_total", "Time that subjobs really ran."),
 		units:      counter("sluice_units_committed_total", "Units of progress committed, over all jobs."),
@@ -77,6 +81,7 @@ func newMetrics() *metrics {
 	}
 	m.trouble = prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_trouble", Help: "1 while nothing is decided because the journal takes no more, or the node can start no subjob, else 0."})
 	r.MustRegister(m.trouble)
+	r.MustRegister(m.step)
 	m.archive = newArchived(r)
 	// Every series is there from the start: a rate over one that appears later misses its first step.
 	for o := job.Done; o <= job.Lost; o++ {
@@ -96,6 +101,7 @@ func newMetrics() *metrics {
 	}
 	for _, role := range []protocol.Role{protocol.Gate, protocol.Zone, protocol.Node} {
 		m.steps.WithLabelValues(roleName(role))
+		m.step.WithLabelValues(roleName(role))
 	}
 	return m
 }
@@ -129,7 +135,7 @@ func roleName(r protocol.Role) string {
 	}
 }
 
-func (m *metrics) step(r protocol.Role) { m.steps.WithLabelValues(roleName(r)).Inc() }
+func (m *metrics) taken(r protocol.Role) { m.steps.WithLabelValues(roleName(r)).Inc() }
 
 func (m *metrics) fact(f *protocol.Fact) {
 	switch f.Kind {

@@ -57,7 +57,7 @@ func New(o Options) *Observer {
 
 // Message is told every input of an actor, before the step. now is the step's time.
 func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
-	o.metrics.step(m.To.Role)
+	o.metrics.taken(m.To.Role)
 	switch m.Kind {
 	case protocol.Offer:
 		if m.Body.(*protocol.SliceView) != nil {
@@ -86,6 +86,11 @@ func (o *Observer) Fact(now quantity.Instant, f *protocol.Fact) {
 func (o *Observer) Recovered(f *protocol.Fact) {
 	o.jobs.fact(f, false)
 	o.history.fact(0, f)
+}
+
+// Stepped is told how long an actor took to decide on one input.
+func (o *Observer) Stepped(r protocol.Role, took time.Duration) {
+	o.metrics.step.WithLabelValues(roleName(r)).Observe(took.Seconds())
 }
 
 // Appended is told every sync of the journal: how long it took, and how many records and bytes it made durable.

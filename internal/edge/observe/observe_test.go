@@ -38,6 +38,7 @@ func scene(o *Observer) {
 	o.Fact(15*sec, &protocol.Fact{Kind: protocol.SubjobStarted, Token: token, At: 15 * sec})
 	o.Fact(28*sec, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.Yielded, Progress: 7, Start: 15 * sec, End: 28 * sec}})
 	drain := protocol.Reservation{ID: 4, Kind: protocol.ForDrain, Slice: slice.ID, Start: 50 * sec, End: 60 * sec, Source: "me"}
+	o.Stepped(protocol.Zone, time.Millisecond)
 	o.Message(28*sec, offer(3, []protocol.Reservation{drain}, protocol.Gap{Start: 28 * sec, End: 50 * sec, Until: protocol.ForDrain}))
 	o.Fact(28*sec, &protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, Range: job.Range{From: 0, To: 7}})
 	o.Fact(29*sec, &protocol.Fact{Kind: protocol.LeaseGone, Token: token})
@@ -100,6 +101,9 @@ func TestMetrics(t *testing.T) {
 		`sluice_journal_records_total 3`,
 		`sluice_journal_bytes_total 400`,
 		`sluice_steps_total{actor="zone"} 3`,
+		`sluice_step_seconds_count{actor="zone"} 1`,
+		`sluice_step_seconds_bucket{actor="zone",le="0.001024"} 1`,
+		`sluice_step_seconds_bucket{actor="zone",le="0.000512"} 0`,
 		`sluice_steps_total{actor="node"} 1`,
 		`sluice_trouble 1`)
 	o.Fact(30*sec, &protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Failed}})
