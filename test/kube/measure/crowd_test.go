@@ -40,6 +40,8 @@ type crowd struct {
 	runs map[types.UID]*run
 	// over counts Pods that have ended, by outcome.
 	over map[job.Outcome]int
+	// latest is a subjob's Pod, as it was bound.
+	latest *corev1.Pod
 	// closed: whatever runs gives back, and nothing begins any more.
 	closed bool
 	// binds: it is the scheduler too. A Pod says itself on which machine it has to run.
@@ -86,6 +88,13 @@ func (c *crowd) running() (n int) {
 	return len(c.runs)
 }
 
+// pod is a subjob's Pod that it has run.
+func (c *crowd) pod() *corev1.Pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latest
+}
+
 // close has all programs give back, now and whatever they were sold, and begins no more.
 func (c *crowd) close() {
 	c.mu.Lock()
@@ -130,6 +139,9 @@ func (c *crowd) see(o any) {
 			panic(fmt.Sprintf("Pod %s says no subjob: %v", p.Name, err))
 		}
 		r.units = rec.Range
+		if p.Labels[cluster.LabelToken] != "" {
+			c.latest = p
+		}
 		c.runs[p.UID] = r
 		go c.run(p, r)
 	case r == nil && !over && p.DeletionTimestamp != nil: // before it began

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -60,6 +61,8 @@ type Scaled struct {
 	Open, Reopen, Again time.Duration
 	// Submitted is how long it took until all jobs were accepted, Filled until all their subjobs ran.
 	Submitted, Filled time.Duration
+	// Steps are how long each actor's decisions took: 99 of a hundred no longer, as an upper bound.
+	Steps map[string]time.Duration
 	// Peak is what it had resident at most before it was killed, After after it had come back, in MiB.
 	Peak, After float64
 }
@@ -95,8 +98,16 @@ func measureScale(t *testing.T, size Scale) (m Scaled) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	m.Filled = time.Since(begin)
-	m.Peak = o.peak(t)
-	t.Logf("%d jobs accepted after %s, all run after %s; %.0f MiB at most", size.Jobs, m.Submitted, m.Filled, m.Peak)
+	m.Peak, m.Steps = o.peak(t), o.steps(t, .99)
+	t.Logf("%d jobs accepted after %s, all run after %s; %.0f MiB at most; steps %v", size.Jobs, m.Submitted, m.Filled, m.Peak, m.Steps)
+	for actor, took := range m.Steps {
+		if took > time.Second { // a bound that no machine is too busy for: the figures say what it is
+			t.Errorf("one in a hundred steps of the %s takes up to %s", actor, took)
+		}
+	}
+	if len(m.Steps) != 3 {
+		t.Errorf("steps of %v, want those of gate, zone and node", m.Steps)
+	}
 	before := pods(t, p, namespace)
 
 	o.kill()
@@ -315,8 +326,39 @@ func (o *process) lives(t *testing.T) {
 
 var jobsIn = regexp.MustCompile(`(?m)^sluice_jobs\{state="([A-Z]+)"\} (\S+)$`)
 
-// jobs is how many jobs it counts in a state; "": in all.
-func (o *process) jobs(t *testing.T, state string) (n int) {
+var stepsIn = regexp.MustCompile(`(?m)^sluice_step_seconds_bucket\{actor="([a-z]+)",le="(\S+)"\} (\d+)$`)
+
+// steps is how long decisions took, by actor: the upper bound of the bucket in which a quantile of them lies. Actors that took none are left out.
+func (o *process) steps(t *testing.T, q float64) map[string]time.Duration {
+	t.Helper()
+	type bucket struct {
+		most  float64
+		count float64
+	}
+	all := map[string][]bucket{} // ascending, as they are written
+	for _, m := range stepsIn.FindAllStringSubmatch(o.metrics(t), -1) {
+		most, err1 := strconv.ParseFloat(m[2], 64)
+		count, err2 := strconv.ParseFloat(m[3], 64)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		all[m[1]] = append(all[m[1]], bucket{most, count})
+	}
+	out := map[string]time.Duration{}
+	for actor, list := range all {
+		total := list[len(list)-1].count
+		for _, b := range list {
+			if total > 0 && b.count >= q*total {
+				out[actor] = time.Duration(min(b.most, 3600) * float64(time.Second)) // the last bucket has no bound
+				break
+			}
+		}
+	}
+	return out
+}
+
+// metrics is what it says of itself.
+func (o *process) metrics(t *testing.T) string {
 	t.Helper()
 	r, err := http.Get("http://" + o.health + "/metrics") //nolint:noctx // on this machine
 	if err != nil {
@@ -327,7 +369,13 @@ func (o *process) jobs(t *testing.T, state string) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range jobsIn.FindAllStringSubmatch(string(text), -1) {
+	return string(text)
+}
+
+// jobs is how many jobs it counts in a state; "": in all.
+func (o *process) jobs(t *testing.T, state string) (n int) {
+	t.Helper()
+	for _, m := range jobsIn.FindAllStringSubmatch(o.metrics(t), -1) {
 		count, err := strconv.ParseFloat(m[2], 64)
 		if err != nil {
 			t.Fatal(err)

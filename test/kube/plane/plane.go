@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -81,6 +82,8 @@ func start(assets string, s settings) (p *Plane, err error) {
 		return nil, err
 	}
 	p.admin.QPS = -1 // no limit on the client's side
+	// Kubelets and the operator speak protobuf, so the clients that stand for them do, and those that are measured beside them.
+	p.admin.ContentType, p.admin.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	for _, part := range order {
 		if !p.has(part) {
 			continue
