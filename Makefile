@@ -24,6 +24,8 @@ DATA ?= $(wildcard ../shared/data)
 SCALE ?=
 # Build tags of sluice besides nvml, such as s3: stores in buckets (make build TAGS=s3).
 TAGS ?=
+# 0: make kube leaves a real kubelet out, which takes root, and namespaces of its own.
+KUBELET ?= 1
 # Which packages race works on.
 PKGS ?= ./...
 
@@ -40,7 +42,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-bench kube-assets kubelet lint-kube soak kills planted mutants vmtest generate definitions chart image golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet lint-kube soak kills planted mutants vmtest generate definitions chart image golden clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -125,11 +127,16 @@ peers: ## the same asks placed by ours and by other schedulers, into docs/benchm
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
 
-kube: kube-assets lint-kube versitygw ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue (about 8 minutes besides what kube-assets takes)
+kube: kube-assets lint-kube versitygw chart ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue; then make kubelet, but with KUBELET=0 (about 10 minutes, and 6 for the kubelet, besides what kube-assets takes)
+	cd tools/image && CGO_ENABLED=0 GOWORK=off $(GO) test .
 	@GO="$(GO)" TAGS="$(TAGS)" tools/kube/test.sh
+	@if [ "$(KUBELET)" = 0 ]; then echo "kube: no real kubelet, as KUBELET=0 says"; else $(MAKE) --no-print-directory kubelet; fi
 
 kubelet: kube-assets versitygw ## all of it on a real kubelet with containerd, in namespaces of their own: takes root, and fails where it can't be had unless SLUICE_MACHINE=optional (about 6 minutes besides kube-assets)
 	@GO="$(GO)" tools/kube/machine.sh
+
+kube-soak: kube-assets versitygw ## an operator on a real control plane while all around it fails at random, and an oracle that reads nothing of its (make kube-soak KILLS=300; about a second for each, and a minute)
+	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_KILLS=$(KILLS) $(GO) test -tags kubernetes -count=1 -timeout 0 -v -run TestSoak ./test/kube/soak
 
 kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, how much of these is used, and what a subjob costs, on a real control plane, into docs/kubernetes.md (about 70 minutes on two cores)
 	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_PAGE=$(CURDIR)/docs/kubernetes.md SLUICE_DATA="$(abspath $(DATA))" $(GO) test -tags "kubernetes figures" -count=1 -timeout 120m -v -run 'TestFigures|TestReplayFigures|TestRates|TestScaleFigures' ./test/kube/measure
@@ -164,7 +171,7 @@ image: ## build bin/sluice-image.tar, a container image of the operator and of w
 	cd tools/image && GOWORK=off $(GO) test . && GOWORK=off $(GO) run . -o $(CURDIR)/bin/sluice-image.tar -name $(IMAGE) $(CURDIR)/.tmp/image/sluice $(CURDIR)/.tmp/image/sluice-shim
 
 chart: ## lint and render the Helm chart with Helm's own library (a module of its own; some three minutes the first time)
-	cd tools/helm && GOWORK=off $(GO) test ./...
+	cd tools/helm && CGO_ENABLED=0 GOWORK=off $(GO) test ./...
 
 definitions: ## only the custom resources' definitions in the chart (needs no protoc)
 	$(GO) test -count=1 -run TestDefinitions ./internal/edge/config -update
