@@ -20,8 +20,9 @@ func TestAPodKeepsItsIdentity(t *testing.T) {
 		}
 		return id
 	}
-	if in("a") != in("a") || in("a") == in("b") || in("") == in("") {
-		t.Errorf("%s, %s, %s", in("a"), in("b"), in(""))
+	first, again, other, one, another := in("a"), in("a"), in("b"), in(""), in("")
+	if first != again || first == other || one == another {
+		t.Errorf("%s, %s, %s, %s, %s", first, again, other, one, another)
 	}
 }
 
