@@ -33,6 +33,8 @@ type Options struct {
 	Image    string
 	// Every is the time between two looks at the Pods. Default 20 ms.
 	Every time.Duration
+	// Ahead is how much the clock by which it reports is ahead of this machine's.
+	Ahead time.Duration
 }
 
 // Kubelet runs the Pods of one machine as processes: their volumes are directories, and paths in their commands lead there. It looks at the Pods again and again,
@@ -58,7 +60,10 @@ func Start(t testing.TB, o Options) *Kubelet {
 	var all sync.WaitGroup
 	if o.Resources != nil {
 		k.serveLogs(t)
-		k.register(t)
+		if err := k.Register(ctx); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = o.Client.CoreV1().Nodes().Delete(context.Background(), o.Node, metav1.DeleteOptions{}) })
 		all.Go(func() { k.beat(ctx) })
 	}
 	all.Go(func() {
@@ -145,11 +150,14 @@ func (k *Kubelet) look(ctx context.Context, all *sync.WaitGroup) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id, r := range k.pods {
-		if !there[id] { // it was removed, whatever it did
+		if !there[id] && !r.isOver() { // it was removed, whatever it did
 			r.kill()
 		}
 	}
 }
+
+// now is the time by its clock.
+func (k *Kubelet) now() metav1.Time { return metav1.NewTime(time.Now().Add(k.o.Ahead)) }
 
 func (k *Kubelet) isSilent() bool {
 	k.mu.Lock()
@@ -185,6 +193,16 @@ func mark(id types.UID, dir string) string { return "PODTEST_POD=" + filepath.Jo
 // kill ends all processes of the Pod.
 func (r *running) kill() {
 	tree.End(func() []tree.Process { return tree.Marked("PODTEST_POD=" + r.dir) }, 10*time.Second)
+}
+
+// isOver says whether it has ended, and nothing of it is started any more.
+func (r *running) isOver() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 func write(path string, data []byte) error {

@@ -77,7 +77,7 @@ func (r *running) run(ctx context.Context, p *corev1.Pod) {
 	r.mu.Lock()
 	r.started = time.Now()
 	r.mu.Unlock()
-	start := metav1.NewTime(r.started)
+	start := r.k.now()
 	status := corev1.PodStatus{Phase: corev1.PodPending, StartTime: &start}
 	for _, c := range p.Spec.Containers {
 		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}})
@@ -95,16 +95,24 @@ func (r *running) run(ctx context.Context, p *corev1.Pod) {
 	}
 	state := &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "ContainerStatusUnknown"}
 	if err == nil {
-		began := metav1.Now()
+		var began metav1.Time // zero: its container was not started
+		told := make(chan struct{})
 		var message string
 		code, message, err = r.contain(ctx, p, &p.Spec.Containers[0], func() {
+			began = r.k.now()
 			now := status
 			now.Phase = corev1.PodRunning
 			now.ContainerStatuses = slices.Clone(status.ContainerStatuses)
 			now.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}}
-			r.k.say(ctx, p, &now)
+			go func() { // what runs is watched over meanwhile
+				defer close(told)
+				r.k.say(ctx, p, &now)
+			}()
 		})
-		state = &corev1.ContainerStateTerminated{ExitCode: int32(code), Message: message, StartedAt: began, FinishedAt: metav1.Now()}
+		if finished := r.k.now(); !began.IsZero() {
+			<-told
+			state = &corev1.ContainerStateTerminated{ExitCode: int32(code), Message: message, StartedAt: began, FinishedAt: finished}
+		}
 	}
 	status.Phase = corev1.PodSucceeded
 	if err != nil || code != 0 {

@@ -87,19 +87,26 @@ type World struct {
 // NewWorld makes a world over an API server. resources is what the machine has, nil: whoever makes the world has registered it, and the kubelet binds Pods to it by itself.
 func NewWorld(t testing.TB, client kubernetes.Interface, name, namespace string, resources map[string]int64) *World {
 	t.Helper()
-	path, err := shimPath()
-	if err != nil {
-		t.Fatal(err)
-	}
 	under, err := local.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &World{TB: t, Client: client, Store: storetest.Lend(t, under), ShimImage: "sluice", Operator: name, Namespace: namespace, Node: name + "-machine"}
 	w.Device = cluster.Device{Node: w.Node, Resource: "example.com/slice"}
-	w.Kubelet = Start(t, Options{Client: client, Node: w.Node, Resources: resources, Binds: resources == nil, Image: w.ShimImage, Programs: map[string]string{"/sluice-shim": path, "/sluice": path}})
+	w.Kubelet = Machine(t, Options{Client: client, Node: w.Node, Resources: resources, Binds: resources == nil, Image: w.ShimImage})
 	w.Where = w.Kubelet.Dir
 	return w
+}
+
+// Machine starts a kubelet whose Image has sluice-shim.
+func Machine(t testing.TB, o Options) *Kubelet {
+	t.Helper()
+	path, err := shimPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Programs = map[string]string{"/sluice-shim": path, "/sluice": path}
+	return Start(t, o)
 }
 
 // Open is an operator's start.
