@@ -64,12 +64,12 @@ func assetsFor(t testing.TB, s settings) string {
 }
 
 // start makes a plane: its folder, and then its parts in order. What has failed leaves no process, and its error has the end of the log of the part that failed.
-func start(assets string, s settings) (p *Plane, err error) {
+func start(assets string, s settings) (_ *Plane, err error) {
 	dir, err := os.MkdirTemp("", "plane-")
 	if err != nil {
 		return nil, err
 	}
-	p = &Plane{settings: s, dir: dir, assets: assets, running: map[Part]*process{}}
+	p := &Plane{settings: s, dir: dir, assets: assets, running: map[Part]*process{}}
 	defer func() {
 		if err != nil {
 			p.end(true)

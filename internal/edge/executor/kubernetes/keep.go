@@ -228,6 +228,13 @@ func (e *Executor) dropCheckpoints(ctx context.Context, r *run, newest string) e
 
 // purge takes all names of what lives of a job before a generation have left; 0: of all of them.
 func (e *Executor) purge(m protocol.Message) {
+	for e.unsettled(m.Job, m.Generation) { // a name that is set while names are listed would be left for good
+		select {
+		case <-time.After(firstPause):
+		case <-e.ctx.Done():
+			return
+		}
+	}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := e.atStore(e.ctx, lengthy, func(ctx context.Context) error { return e.unname(ctx, m.Job, m.Generation) })
 		if err == nil {
@@ -248,6 +255,18 @@ func (e *Executor) purge(m protocol.Message) {
 			return
 		}
 	}
+}
+
+// unsettled says whether a subjob of a job is not put away yet, of its lives before a generation; 0: of any. Subjobs of another journal name nothing.
+func (e *Executor) unsettled(j job.ID, before job.Generation) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.runs {
+		if r.rec.Job == j && !r.stranger() && (before == 0 || r.rec.Generation.Number() < before.Number()) {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *Executor) unname(ctx context.Context, j job.ID, before job.Generation) error {

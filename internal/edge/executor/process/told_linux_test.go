@@ -42,6 +42,10 @@ func (b *bench) running() (supervisor int) {
 	b.Helper()
 	b.do(lease(time.Minute, self(b, "polite")...))
 	b.next(protocol.Started)
+	b.await("it heeds signals", func() bool { // before that SIGTERM ends it
+		p, ok := b.dir().ReadProgress()
+		return ok && p.Progress == 5
+	})
 	note, err := b.dir().ReadNote()
 	if err != nil {
 		b.Fatal(err)
