@@ -40,7 +40,7 @@ func TestAZoneIsDrainedAndLeaves(t *testing.T) {
 			}
 			zones("zones: 3\n")
 			d := up(t, "sim:custom=3,mem=64Mi+64Mi", "--mechanism", mechanism, "--config", file, "--keep-hot", "1ms", "--snapshot-records", "100")
-			d.must("queue", "set", "default", "--max-window", "1s")
+			d.must("queue", "set", "default", "--max-window", "2s")
 			var names, there []string
 			again := "" // is cancelled with a part of it committed, which it may have been too quick for
 			for i := 0; len(there) < 2 || len(names) < 8 || again == ""; i++ {
