@@ -166,11 +166,15 @@ func reach(f flags) (*rest.Config, error) {
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Invalid, "--kubeconfig: %w", err)
 	}
+	return Client(c), nil
+}
+
+// Client has a configuration be that of an operator's clients, and returns it: no limit of rate, and protobuf, as the cluster's own parts speak it. A Pod in JSON takes the API server
+// longer, on the way in and to each watch. Custom resources have no protobuf, and dynamic clients ask for JSON whatever stands here.
+func Client(c *rest.Config) *rest.Config {
 	c.QPS, c.UserAgent = -1, "sluice-operator"
-	// Protobuf is what the cluster's own parts speak: a Pod in JSON takes the API server several times as long, on the way in and to each watch. Custom resources have no protobuf, and
-	// dynamic clients ask for JSON whatever stands here.
 	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
-	return c, nil
+	return c
 }
 
 // ownNamespace is that of the Pod that this is, empty if it is none.

@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/edge/store/tree"
 	"sluice.dev/sluice/internal/face/operator"
+	"sluice.dev/sluice/test/kube/bucket"
 	"sluice.dev/sluice/test/kube/plane"
 )
 
@@ -41,18 +42,18 @@ echo $at >> $HISTORY/ended; [ $at -ge $SLUICE_TO ] || exit 85`
 // TestTheStoreIsABucket: the whole life of a job over a real S3 server: its work directory is read from there, checkpoints and outputs go there, and the server is killed while
 // subjobs run, end and begin, and while an operator begins. It is judged by what lies in the bucket and by what the program has written.
 func TestTheStoreIsABucket(t *testing.T) {
-	b := newBucket(t)
+	b := bucket.Start(t, t.TempDir())
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
 	s := newSite(t, p)
 	leftoverClass(t, p)
 	w := podtest.NewWorld(t, p.Client(), s.name(), s.ns, map[string]int64{"nvidia.com/mig-1g.10gb": 2})
-	where, err := b.open(t.Context())
+	where, err := bucket.Open(t.Context(), b.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := func(name string) *op {
 		t.Helper()
-		own, err := b.open(t.Context())
+		own, err := bucket.Open(t.Context(), b.Address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ spec:
 	has("began", 2)
 
 	// The server is killed under one that runs; that ends meanwhile, and can put nothing. An operator begins with the store away. Then the server is back.
-	b.kill()
+	b.Kill()
 	if err = p.Client().CoreV1().Pods(s.ns).Delete(t.Context(), pod(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,9 @@ spec:
 	if n := len(read("began")); n != 2 {
 		t.Errorf("%d subjobs have begun, though nobody could know what the second one has left", n)
 	}
-	b.begin()
+	if err = b.Begin(); err != nil {
+		t.Fatal(err)
+	}
 	has("began", 3)
 	until(total)
 	if got := s.until(t, "train", "is done", done); got.Progress != fmt.Sprint(total, "/", total) || got.Lost != 0 {
@@ -195,8 +198,8 @@ spec:
 		}
 	}
 	plane.Eventually(t, "nothing is left at places", func() (bool, string) {
-		l := b.objects("incoming")
-		return len(l) == 0, fmt.Sprint(l)
+		l, err := b.Objects("incoming")
+		return err == nil && len(l) == 0, fmt.Sprint(l, err)
 	})
 	if out, err := s.Kubectl("-n", s.ns, "delete", "--timeout=120s", "jobs.sluice.dev/train"); err != nil {
 		t.Fatalf("%v\n%s", err, out)

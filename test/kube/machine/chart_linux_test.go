@@ -3,9 +3,7 @@
 package machine_test
 
 import (
-	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/test/kube/bucket"
 	"sluice.dev/sluice/test/kube/machine"
 	"sluice.dev/sluice/test/kube/plane"
 )
@@ -27,44 +26,11 @@ const (
 // stored is an object of the store, as it is named to people.
 var stored = regexp.MustCompile("store://[0-9a-f]{64}")
 
-// bucket is an S3 server with a bucket, as we reach it and as the machine's Pods do.
-func bucket(t *testing.T, m *machine.Machine) (ours, theirs string) {
+// stores is a bucket, as we reach it and as the machine's Pods do.
+func stores(t *testing.T, m *machine.Machine) (ours, theirs string) {
 	t.Helper()
-	found, err := filepath.Glob("../../../.tmp/bin/versitygw-v*")
-	if err != nil || len(found) == 0 {
-		t.Skip("skipped: the S3 server is not built; `make versitygw` builds it (a minute, with a network)")
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address, dir := free.Addr().String(), t.TempDir()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "bucket"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	server := exec.Command(found[len(found)-1], "--quiet", "--port", address, "posix", dir)
-	server.Env = append(os.Environ(), "ROOT_ACCESS_KEY=access", "ROOT_SECRET_KEY=a-secret-of-tests")
-	var said bytes.Buffer
-	server.Stdout, server.Stderr = &said, &said
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait() // it was killed
-	})
-	plane.Eventually(t, "the S3 server answers", func() (bool, string) {
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			return false, err.Error()
-		}
-		return c.Close() == nil, ""
-	})
-	named := func(address string) string { return "s3://bucket?endpoint=http://" + address + "&region=us-east-1" }
-	return named(address), named(m.Reach(t, address))
+	s := bucket.Start(t, t.TempDir())
+	return bucket.Spec(s.Address), bucket.Spec(m.Reach(t, s.Address))
 }
 
 // helm builds the program of Helm's library, a module of its own, and returns what runs it on the plane.
@@ -112,7 +78,7 @@ func TestFromHelmInstallToAFinishedJob(t *testing.T) {
 	m.Image(t, operatorImage+":v1", sluice, machine.Build(t, "sluice-shim", "s3 kubernetes", "./cmd/sluice-shim"))
 	m.Image(t, programImage, machine.Build(t, "program", "", "./test/kube/machine/program"))
 	m.Have(t, mig, 2)
-	ours, store := bucket(t, m)
+	ours, store := stores(t, m)
 
 	kubectl("", "create", "namespace", system)
 	t.Cleanup(func() { _, _ = p.Kubectl("delete", "namespace", system, "--wait=false") })

@@ -411,14 +411,13 @@ func serveOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.QPS = -1
 	dir := os.Getenv(operatorDir)
 	under, err := local.Open(filepath.Join(dir, "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := operator.Options{
-		Cluster: c, Name: os.Getenv(operatorName), Namespace: os.Getenv(operatorNamespace), DataDir: filepath.Join(dir, "data"), Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
+		Cluster: operator.Client(c), Name: os.Getenv(operatorName), Namespace: os.Getenv(operatorNamespace), DataDir: filepath.Join(dir, "data"), Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
 		Policy: policies.Default(), Horizon: 4 * time.Hour, Version: "test", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	o.Ready = func(_, health string) { fmt.Println("ready", health) }

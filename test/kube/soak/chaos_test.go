@@ -23,6 +23,7 @@ import (
 
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
+	"sluice.dev/sluice/test/kube/bucket"
 	"sluice.dev/sluice/test/kube/plane"
 )
 
@@ -33,7 +34,7 @@ type chaos struct {
 	client    kubernetes.Interface
 	namespace string
 	operator  *process
-	bucket    *bucket
+	bucket    *bucket.Server
 	machines  []machine
 	jobs      *jobs
 	// work is what is applied, with the lives that the jobs are to have in the end.
@@ -213,9 +214,9 @@ func (c *chaos) killScheduler() blow {
 }
 
 func (c *chaos) killStore() blow {
-	c.bucket.kill()
+	c.bucket.Kill()
 	after := c.seldom(time.Second, 6*time.Second)
-	return blow{fmt.Sprintf("away for %s", after), after, func(context.Context) error { return c.bucket.begin() }}
+	return blow{fmt.Sprintf("away for %s", after), after, func(context.Context) error { return c.bucket.Begin() }}
 }
 
 func (c *chaos) deletePod() blow { return c.delete(metav1.DeleteOptions{}) }

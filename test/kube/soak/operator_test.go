@@ -26,6 +26,7 @@ import (
 	pods "sluice.dev/sluice/internal/edge/executor/kubernetes"
 	"sluice.dev/sluice/internal/face/operator"
 	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/test/kube/bucket"
 )
 
 // What tells the operator's process where it works.
@@ -54,13 +55,12 @@ func serve() int {
 		if err != nil {
 			return err
 		}
-		c.QPS = -1
-		where, err := openStore(context.Background(), os.Getenv(operatorStore))
+		where, err := bucket.Open(context.Background(), os.Getenv(operatorStore))
 		if err != nil {
 			return err
 		}
 		o := operator.Options{
-			Cluster: c, Name: os.Getenv(operatorName), Namespace: os.Getenv(operatorNamespace), Watch: os.Getenv(operatorNamespace), DataDir: os.Getenv(operatorData),
+			Cluster: operator.Client(c), Name: os.Getenv(operatorName), Namespace: os.Getenv(operatorNamespace), Watch: os.Getenv(operatorNamespace), DataDir: os.Getenv(operatorData),
 			Identity: "soak", Listen: "127.0.0.1:0", Health: "127.0.0.1:0", Policy: policies.Default(), Horizon: time.Minute, Version: "test",
 			Die: func() { os.Exit(yielded) }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		}

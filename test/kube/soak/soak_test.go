@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
 	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/test/kube/bucket"
 	"sluice.dev/sluice/test/kube/plane"
 )
 
@@ -69,11 +70,11 @@ func TestSoak(t *testing.T) {
 	notes, scratch := in("notes"), in("outputs")
 
 	began := time.Now()
-	b := newBucket(t, in("store"))
+	b := bucket.Start(t, in("store"))
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
 	install(t, p)
 	namespace := p.Namespace(t)
-	where, err := openStore(t.Context(), b.address)
+	where, err := bucket.Open(t.Context(), b.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestSoak(t *testing.T) {
 		}), name})
 	}
 	c.operator = keep(t, filepath.Join(dir, "operator.log"), operatorData+"="+dataIn(dir), operatorCluster+"="+p.Kubeconfig(), operatorNamespace+"="+namespace,
-		operatorName+"="+nameOfOperator(), operatorStore+"="+b.address)
+		operatorName+"="+nameOfOperator(), operatorStore+"="+b.Address)
 	for _, w := range c.work {
 		if err := c.jobs.apply(t.Context(), w); err != nil {
 			t.Fatal(err)
@@ -149,7 +150,7 @@ func TestSoak(t *testing.T) {
 			}
 			return nil
 		})
-		places, failed := b.incoming()
+		places, failed := b.Objects("incoming")
 		if left = append(left, places...); err != nil || failed != nil || len(left) > 0 {
 			return fmt.Sprint(left, err, failed)
 		}
